@@ -4,6 +4,18 @@ export { type CrossOptions, cross } from "../ops/matmul/cross.ts";
 export { type CholeskyOptions, type CholeskyResult, cholesky, choleskyEx } from "./cholesky/cholesky.ts";
 export { type EighOptions, type EighResult, eigh, eigvalsh } from "./eigh/eigh.ts";
 export { matrixExp } from "./exponential/matrix_exp.ts";
+export { det, logdet, type SignedLog, slogdet } from "./lu/determinant.ts";
+export { type Lu, type LuFactors, type LuFactorsInfo, type LuOptions, lu, luFactor, luFactorEx } from "./lu/factor.ts";
+export { type InverseResult, inv, invEx } from "./lu/inverse.ts";
+export {
+  type LuSolveOptions,
+  luSolve,
+  type SolveOptions,
+  type SolveResult,
+  solve,
+  solveEx,
+} from "./lu/solve.ts";
+export { type TensorInvOptions, type TensorSolveOptions, tensorInv, tensorSolve } from "./lu/tensor.ts";
 export { type VectorNormOptions, vectorNorm } from "./norms/vector_norm.ts";
 export { diagonal } from "./products/diagonal.ts";
 export { matrixPower } from "./products/matrix_power.ts";

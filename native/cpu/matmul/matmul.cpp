@@ -96,7 +96,7 @@ bool is_vector_product(BatchedProduct &batch) {
   return is_matrix_times_vector(batch.first);
 }
 
-void multiply(BatchedProduct &batch) {
+void multiply_batch(BatchedProduct &batch) {
   const MatrixProduct &first = batch.first;
   Multiply own = matmul_kernels().multiply[static_cast<int>(first.dtype)];
   if (!own)
@@ -116,9 +116,23 @@ void multiply(BatchedProduct &batch) {
 // = 0 leaves beta input, or zeros.
 void matmul(const MatmulBlock &block, Operands operands) {
   BatchedProduct batch = read_product(block, operands);
-  multiply(batch);
+  multiply_batch(batch);
 }
 
 ORCHARD_FUNCTION("matmul", matmul, MatmulBlock, matmul_operands)
 
 } // namespace
+
+void orchard::multiply(const MatrixProduct &product) {
+  BatchedProduct batch{};
+  batch.first = product;
+  multiply_batch(batch);
+}
+
+void orchard::multiply_here(const MatrixProduct &product) {
+  if (product.m == 0 || product.n == 0) return;
+  const int dtype = static_cast<int>(product.dtype);
+  const MatrixProduct turned = product.m == 1 && product.n != 1 ? product.transposed() : product;
+  if (is_matrix_times_vector(turned)) matrix_vector_kernels().multiply[dtype](turned);
+  else matmul_kernels().multiply[dtype](product);
+}

@@ -58,4 +58,9 @@ struct BatchedProduct {
 
 BatchedProduct read_product(const MatmulBlock &block, Operands operands);
 
+// One product for code of other families, of floats: by what computes it fastest, on all threads; or on the calling
+// one where that is within a body of parallel_for, never by a BLAS. Both throw Failure where there is no memory.
+void multiply(const MatrixProduct &product);
+void multiply_here(const MatrixProduct &product);
+
 } // namespace orchard

@@ -172,6 +172,9 @@ function further(): void {
   for (const dtype of ["float32", "float64"] as const) {
     const matrix = () => leafOf(library.mul(library.eye(5, { dtype }), 4));
     gradientsOf(() => library.linalg.cholesky(matrix()));
+    gradientsOf(() => library.linalg.solve(matrix(), leaf([5, 7], dtype)));
+    gradientsOf(() => library.linalg.lu(matrix()).u);
+    library.linalg.inv(library.eye(70, { dtype })).dataSync();
     gradientsOf(() => library.linalg.solveTriangular(matrix(), leaf([5, 7], dtype), { upper: false }));
   }
   library.arange(0, 9, { dtype: "int64" }).dataSync();

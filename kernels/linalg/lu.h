@@ -1,0 +1,124 @@
+// LU of a matrix in threadgroup memory, and systems that it solves. Every thread of a threadgroup calls these with the
+// same numbers but its own.
+#pragma once
+
+#include "linalg/matrix.h"
+
+// Columns of right sides that are held at a time.
+#define RIGHT 32
+
+// A thread among those of its threadgroup.
+struct Worker {
+    uint index;
+    uint threads;
+    uint lane;   // in its SIMD-group
+    uint group;  // its SIMD-group
+    uint groups;
+};
+
+// The bits of |x|, in the order of |x|.
+inline uint magnitude(float x) { return as_type<uint>(x) & 0x7fffffffu; }
+
+// The row from k on with the largest absolute value in column k, the first of equals. NaN is passed over unless it is
+// row k's, as by LAPACK's idamax. Each SIMD-group finds it alike.
+inline uint find_pivot(threadgroup const float *a, uint k, uint rows, uint lane) {
+    const uint infinity = 0x7f800000u;
+    uint best = 0;
+    uint at = k;
+    for (uint i = k + lane; i < rows; i += 32) {
+        uint size = magnitude(a[i * ROW + k]);
+        size = size > infinity ? 0 : size;
+        if (size > best) {
+            best = size;
+            at = i;
+        }
+    }
+    uint largest = simd_max(best);
+    uint first = simd_min(best == largest ? at : 0xffffffffu);
+    bool is_first_nan = magnitude(a[k * ROW + k]) > infinity;
+    return is_first_nan || largest == 0 ? k : first;
+}
+
+// Replaces A by L and U of A = P L U; row i of Pᵀ A is row order[i] of A. `pivots` are written where they are wanted,
+// from 1. Returns the first pivot that is 0, counted from 1; or 0.
+inline uint eliminate(
+    threadgroup float *a,
+    threadgroup uint *order,
+    device int *pivots,
+    uint rows,
+    uint columns,
+    bool pivot,
+    Worker own) {
+    uint failed = 0;
+    for (uint i = own.index; i < rows; i += own.threads) {
+        order[i] = i;
+    }
+    uint steps = min(rows, columns);
+    for (uint k = 0; k < steps; k++) {
+        uint p = pivot ? find_pivot(a, k, rows, own.lane) : k;
+        float top = a[k * ROW + k];
+        float diagonal = a[p * ROW + k];
+        failed = failed == 0 && diagonal == 0.0f ? k + 1 : failed;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint j = own.index; j < columns; j += own.threads) {
+            if (j != k && p != k) {
+                float other = a[p * ROW + j];
+                a[p * ROW + j] = a[k * ROW + j];
+                a[k * ROW + j] = other;
+            }
+        }
+        for (uint i = k + 1 + own.index; i < rows; i += own.threads) {
+            float value = i == p ? top : a[i * ROW + k];
+            a[i * ROW + k] = diagonal == 0.0f && pivot ? value : precise::divide(value, diagonal);
+        }
+        if (own.index == 0) {
+            a[k * ROW + k] = diagonal;
+            uint other = order[p];
+            order[p] = order[k];
+            order[k] = other;
+            if (pivots) {
+                pivots[k] = int(p + 1);
+            }
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint i = k + 1 + own.group; i < rows; i += own.groups) {
+            float factor = a[i * ROW + k];
+            for (uint j = k + 1 + own.lane; j < columns; j += 32) {
+                a[i * ROW + j] -= factor * a[k * ROW + j];
+            }
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    return failed;
+}
+
+// A triangle of a matrix, or of its transpose.
+struct Triangle {
+    bool upper;
+    bool transposed;
+    bool unit_diagonal;
+};
+
+// Replaces B by X of T X = B, of `width` columns: as soon as a row of X is known, it is taken from the other rows.
+inline void substitute(
+    threadgroup const float *a, threadgroup float *b, uint size, uint width, Triangle triangle, Worker own) {
+    uint column = own.index % width;
+    uint first = own.index / width;
+    uint rows = own.threads / width;
+    for (uint step = 0; step < size; step++) {
+        uint k = triangle.upper ? size - 1 - step : step;
+        float x = b[k * RIGHT + column];
+        if (!triangle.unit_diagonal) {
+            x = precise::divide(x, a[k * ROW + k]);
+        }
+        for (uint other = first; other < size - 1 - step && first < rows; other += rows) {
+            uint i = triangle.upper ? other : k + 1 + other;
+            b[i * RIGHT + column] -= (triangle.transposed ? a[k * ROW + i] : a[i * ROW + k]) * x;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (first == 0) {
+            b[k * RIGHT + column] = x;
+        }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+}

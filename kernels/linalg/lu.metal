@@ -1,0 +1,278 @@
+// LU factors with partial pivoting, and solutions by them: a threadgroup for each matrix, which lies in its memory.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "linalg/lu.h"
+
+struct LuFactor {
+    long batch;
+    long rows;
+    long columns;
+    uint pivot;  // 1 or 0
+};
+
+struct LuSolve {
+    long batch;
+    long size;
+    long columns;
+    uint adjoint;  // 1 or 0
+};
+
+struct Solve {
+    long batch;
+    long size;
+    long columns;
+};
+
+struct LuPermutation {
+    long batch;
+    long rows;
+    long pivots;
+    uint inverse;  // 1 or 0
+};
+
+inline void load(device const float *from, threadgroup float *a, uint rows, uint columns, Worker own) {
+    for (uint at = own.index; at < rows * columns; at += own.threads) {
+        a[at / columns * ROW + at % columns] = from[at];
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+
+inline void store(threadgroup const float *a, device float *to, uint rows, uint columns, Worker own) {
+    for (uint at = own.index; at < rows * columns; at += own.threads) {
+        to[at] = a[at / columns * ROW + at % columns];
+    }
+}
+
+// X from the factors of A, B permuted by the order of its rows; without B, of the identity. A part of the columns at a
+// time.
+inline void solve_columns(
+    threadgroup const float *a,
+    threadgroup float *b,
+    threadgroup const uint *order,
+    device const float *right,
+    device float *x,
+    uint size,
+    uint columns,
+    Worker own) {
+    for (uint start = 0; start < columns; start += RIGHT) {
+        uint width = min(uint(RIGHT), columns - start);
+        for (uint at = own.index; at < size * width; at += own.threads) {
+            uint i = at / width;
+            uint j = start + at % width;
+            float identity = order[i] == j ? 1.0f : 0.0f;
+            b[i * RIGHT + at % width] = right ? right[order[i] * columns + j] : identity;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        substitute(a, b, size, width, Triangle{false, false, true}, own);
+        substitute(a, b, size, width, Triangle{true, false, false}, own);
+        for (uint at = own.index; at < size * width; at += own.threads) {
+            uint i = at / width;
+            x[i * columns + start + at % width] = b[i * RIGHT + at % width];
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+}
+
+// a       [[buffer(0)]]  batch × rows × columns
+// lu      [[buffer(1)]]  batch × rows × columns: L below the diagonal, U on and above it
+// pivots  [[buffer(2)]]  batch × min(rows, columns), from 1
+// info    [[buffer(3)]]  batch: the first pivot that is 0, counted from 1; or 0
+kernel void lu_factor(
+    device const float *a [[buffer(0)]],
+    device float *lu [[buffer(1)]],
+    device int *pivots [[buffer(2)]],
+    device int *info [[buffer(3)]],
+    constant LuFactor &problem [[buffer(4)]],
+    uint matrix [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_position_in_threadgroup]],
+    uint threads [[threads_per_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]],
+    uint group [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float own[MAX_SIZE * ROW];
+    threadgroup uint order[MAX_SIZE];
+    Worker worker{thread_index, threads, lane, group, threads / 32};
+    uint rows = uint(problem.rows);
+    uint columns = uint(problem.columns);
+    long first = long(matrix) * rows * columns;
+    load(a + first, own, rows, columns, worker);
+    device int *swaps = pivots + long(matrix) * min(rows, columns);
+    uint failed = eliminate(own, order, swaps, rows, columns, problem.pivot != 0, worker);
+    store(own, lu + first, rows, columns, worker);
+    if (thread_index == 0) {
+        info[matrix] = int(failed);
+    }
+}
+
+// a     [[buffer(0)]]  batch × size × size
+// b     [[buffer(1)]]  batch × size × columns
+// x     [[buffer(2)]]  batch × size × columns
+// info  [[buffer(3)]]  batch: the first pivot that is 0, counted from 1; or 0
+kernel void solve(
+    device const float *a [[buffer(0)]],
+    device const float *b [[buffer(1)]],
+    device float *x [[buffer(2)]],
+    device int *info [[buffer(3)]],
+    constant Solve &problem [[buffer(4)]],
+    uint matrix [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_position_in_threadgroup]],
+    uint threads [[threads_per_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]],
+    uint group [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float own[MAX_SIZE * ROW];
+    threadgroup float right[MAX_SIZE * RIGHT];
+    threadgroup uint order[MAX_SIZE];
+    Worker worker{thread_index, threads, lane, group, threads / 32};
+    uint size = uint(problem.size);
+    uint columns = uint(problem.columns);
+    load(a + long(matrix) * size * size, own, size, size, worker);
+    uint failed = eliminate(own, order, nullptr, size, size, true, worker);
+    long first = long(matrix) * size * columns;
+    solve_columns(own, right, order, b + first, x + first, size, columns, worker);
+    if (thread_index == 0) {
+        info[matrix] = int(failed);
+    }
+}
+
+// As `solve`, and
+// lu      [[buffer(4)]]  batch × size × size: the factors
+// pivots  [[buffer(5)]]  batch × size, from 1
+kernel void solve_keeping(
+    device const float *a [[buffer(0)]],
+    device const float *b [[buffer(1)]],
+    device float *x [[buffer(2)]],
+    device int *info [[buffer(3)]],
+    device float *lu [[buffer(4)]],
+    device int *pivots [[buffer(5)]],
+    constant Solve &problem [[buffer(6)]],
+    uint matrix [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_position_in_threadgroup]],
+    uint threads [[threads_per_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]],
+    uint group [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float own[MAX_SIZE * ROW];
+    threadgroup float right[MAX_SIZE * RIGHT];
+    threadgroup uint order[MAX_SIZE];
+    Worker worker{thread_index, threads, lane, group, threads / 32};
+    uint size = uint(problem.size);
+    uint columns = uint(problem.columns);
+    long square = long(matrix) * size * size;
+    load(a + square, own, size, size, worker);
+    uint failed = eliminate(own, order, pivots + long(matrix) * size, size, size, true, worker);
+    store(own, lu + square, size, size, worker);
+    long first = long(matrix) * size * columns;
+    solve_columns(own, right, order, b + first, x + first, size, columns, worker);
+    if (thread_index == 0) {
+        info[matrix] = int(failed);
+    }
+}
+
+// a     [[buffer(0)]]  batch × size × size
+// x     [[buffer(1)]]  batch × size × size: its inverse
+// info  [[buffer(2)]]  batch: the first pivot that is 0, counted from 1; or 0
+kernel void invert(
+    device const float *a [[buffer(0)]],
+    device float *x [[buffer(1)]],
+    device int *info [[buffer(2)]],
+    constant Solve &problem [[buffer(3)]],
+    uint matrix [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_position_in_threadgroup]],
+    uint threads [[threads_per_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]],
+    uint group [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float own[MAX_SIZE * ROW];
+    threadgroup float right[MAX_SIZE * RIGHT];
+    threadgroup uint order[MAX_SIZE];
+    Worker worker{thread_index, threads, lane, group, threads / 32};
+    uint size = uint(problem.size);
+    long first = long(matrix) * size * size;
+    load(a + first, own, size, size, worker);
+    uint failed = eliminate(own, order, nullptr, size, size, true, worker);
+    solve_columns(own, right, order, nullptr, x + first, size, size, worker);
+    if (thread_index == 0) {
+        info[matrix] = int(failed);
+    }
+}
+
+// lu      [[buffer(0)]]  batch × size × size
+// pivots  [[buffer(1)]]  batch × size, from 1; those outside of the matrix are passed over
+// b       [[buffer(2)]]  batch × size × columns
+// x       [[buffer(3)]]  batch × size × columns: of A X = B, or of Aᵀ X = B
+kernel void lu_solve(
+    device const float *lu [[buffer(0)]],
+    device const int *pivots [[buffer(1)]],
+    device const float *b [[buffer(2)]],
+    device float *x [[buffer(3)]],
+    constant LuSolve &problem [[buffer(4)]],
+    uint matrix [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_position_in_threadgroup]],
+    uint threads [[threads_per_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]],
+    uint group [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float own[MAX_SIZE * ROW];
+    threadgroup float right[MAX_SIZE * RIGHT];
+    threadgroup uint order[MAX_SIZE];
+    Worker worker{thread_index, threads, lane, group, threads / 32};
+    uint size = uint(problem.size);
+    uint columns = uint(problem.columns);
+    bool adjoint = problem.adjoint != 0;
+    if (thread_index == 0) {
+        for (uint i = 0; i < size; i++) {
+            order[i] = i;
+        }
+        for (uint i = 0; i < size; i++) {
+            uint other = uint(pivots[long(matrix) * size + i] - 1);
+            uint row = order[i];
+            if (other < size) {
+                order[i] = order[other];
+                order[other] = row;
+            }
+        }
+    }
+    load(lu + long(matrix) * size * size, own, size, size, worker);
+    long first = long(matrix) * size * columns;
+    if (!adjoint) {
+        solve_columns(own, right, order, b + first, x + first, size, columns, worker);
+        return;
+    }
+    for (uint start = 0; start < columns; start += RIGHT) {
+        uint width = min(uint(RIGHT), columns - start);
+        for (uint at = thread_index; at < size * width; at += threads) {
+            uint i = at / width;
+            right[i * RIGHT + at % width] = b[first + i * columns + start + at % width];
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        substitute(own, right, size, width, Triangle{false, true, false}, worker);
+        substitute(own, right, size, width, Triangle{true, true, true}, worker);
+        for (uint at = thread_index; at < size * width; at += threads) {
+            uint i = at / width;
+            x[first + order[i] * columns + start + at % width] = right[i * RIGHT + at % width];
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+}
+
+// pivots       [[buffer(0)]]  batch × pivots, from 1; those outside of the matrix are passed over
+// permutation  [[buffer(1)]]  batch × rows: row i of Pᵀ A is row permutation[i] of A; of P A where it is the inverse
+kernel void lu_permutation(
+    device const int *pivots [[buffer(0)]],
+    device int *permutation [[buffer(1)]],
+    constant LuPermutation &problem [[buffer(2)]],
+    uint matrix [[thread_position_in_grid]]) {
+    uint rows = uint(problem.rows);
+    uint count = uint(problem.pivots);
+    device int *own = permutation + long(matrix) * rows;
+    for (uint i = 0; i < rows; i++) {
+        own[i] = int(i);
+    }
+    for (uint step = 0; step < count; step++) {
+        uint i = problem.inverse != 0 ? count - 1 - step : step;
+        uint other = uint(pivots[long(matrix) * count + i] - 1);
+        if (other < rows) {
+            int row = own[i];
+            own[i] = own[other];
+            own[other] = row;
+        }
+    }
+}

@@ -1,0 +1,245 @@
+#include "lu.h"
+
+#include "batches.h"
+#include "lu_blocked.h"
+
+#include <numeric>
+#include <optional>
+
+using namespace orchard;
+
+namespace {
+
+// Up to here a matrix is eliminated as a whole, and with it the right sides of its system.
+constexpr int64_t small_size = 64;
+// Up to here matrices of a batch are computed side by side, where there are this many.
+constexpr int64_t lanes_size = 32, lanes_batch = 3;
+// From here on the threads share each matrix of a batch, where there are fewer matrices than threads.
+constexpr int64_t shared_size = 256;
+
+// What is factorised and solved. Null is what there is none of: B is the identity then, factors are not wanted.
+template <class T> struct LuProblem {
+  int64_t batch, rows, columns, right;
+  bool pivot;
+  const T *a, *b;
+  T *lu, *x;
+  int32_t *pivots, *info;
+
+  int64_t steps() const { return std::min(rows, columns); }
+  int64_t operations() const { return steps() * rows * (columns + 2 * right); }
+  // The same from one matrix on.
+  LuProblem from(int64_t first) const {
+    LuProblem own = *this;
+    own.batch = batch - first;
+    own.a += first * rows * columns;
+    if (b) own.b += first * rows * right;
+    if (lu) own.lu += first * rows * columns;
+    if (x) own.x += first * rows * right;
+    if (pivots) own.pivots += first * steps();
+    own.info += first;
+    return own;
+  }
+};
+
+// Calls body(begin, end, scratch) for parts of a batch on all threads. Throws its first failure when all are done.
+template <class T, class Body> void for_parts(int64_t batch, int64_t grain, int64_t elements, Body &&body) {
+  const int64_t blocks = (batch + grain - 1) / grain;
+  ScratchParts<T> scratch(std::max<int64_t>(1, std::min<int64_t>(thread_count(), blocks)), elements);
+  std::mutex mutex;
+  std::optional<Failure> failure;
+  parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
+    typename ScratchParts<T>::Part part(scratch);
+    try {
+      body(begin, end, part.data());
+    } catch (const Failure &problem) {
+      std::lock_guard lock(mutex);
+      failure = problem;
+    }
+  });
+  if (failure) throw *failure;
+}
+
+template <class T> void run_lanes(const LuProblem<T> &all) {
+  const int64_t lanes = lu_kernels().of<T>().vector_lanes;
+  const int64_t elements = scratch_product({all.columns + all.right, all.rows, lanes});
+  const int64_t groups = (all.batch + lanes - 1) / lanes;
+  for_parts<T>(groups, matrices_of_task(all.operations() * 2), elements, [&](int64_t begin, int64_t end, T *work) {
+    for (int64_t group = begin; group < end; group++) {
+      const LuProblem<T> own = all.from(group * lanes);
+      lu_kernels().of<T>().lanes({std::min(lanes, own.batch), own.rows, own.columns, own.right, own.pivot, own.a, own.b,
+                                  own.lu, own.x, own.pivots, own.info, work});
+    }
+  });
+}
+
+template <class T>
+void copy_rows(const T *from, int64_t from_stride, T *to, int64_t to_stride, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; i++) std::copy_n(from + i * from_stride, columns, to + i * to_stride);
+}
+
+template <class T> void copy_right(const LuProblem<T> &own, T *to, int64_t stride) {
+  if (own.b) return copy_rows(own.b, own.right, to, stride, own.rows, own.right);
+  for (int64_t i = 0; i < own.rows; i++) {
+    std::fill_n(to + i * stride, own.right, T(0));
+    to[i * stride + i] = 1;
+  }
+}
+
+// The matrix and its right sides, in rows of whole vectors.
+template <class T> void run_small(const LuProblem<T> &own, T *work) {
+  const int64_t width = padded<T>(own.columns + own.right), used = own.columns + own.right;
+  int32_t pivots[small_size];
+  copy_rows(own.a, own.columns, work, width, own.rows, own.columns);
+  if (own.right > 0) copy_right(own, work + own.columns, width);
+  for (int64_t i = 0; i < own.rows; i++) std::fill(work + i * width + used, work + (i + 1) * width, T(0));
+  const auto &kernels = lu_kernels().of<T>();
+  *own.info = static_cast<int32_t>(kernels.eliminate({work, own.rows, own.columns, width, pivots, own.pivot}));
+  if (own.lu) copy_rows(work, width, own.lu, own.columns, own.rows, own.columns);
+  if (own.pivots)
+    for (int64_t k = 0; k < own.steps(); k++) own.pivots[k] = pivots[k] + 1;
+  if (own.right == 0) return;
+  kernels.substitute({work, width, 1, work + own.columns, own.rows, own.right, width, true, false});
+  copy_rows(work + own.columns, width, own.x, own.right, own.rows, own.right);
+}
+
+template <class T> int64_t large_elements(const LuProblem<T> &own) {
+  const int64_t factor = own.lu ? 0 : own.rows * own.columns, pivots = own.pivots ? 0 : own.steps();
+  return lu_panel_elements<T>(own.rows) + factor + pivots; // a pivot takes no more than an element
+}
+
+template <class T> void run_large(const LuProblem<T> &own, MultiplyMatrices multiply, T *work) {
+  const BlockedLu<T> blocked(multiply, work);
+  T *rest = work + lu_panel_elements<T>(own.rows), *lu = own.lu ? own.lu : rest;
+  if (!own.lu) rest += own.rows * own.columns;
+  int32_t *pivots = own.pivots ? own.pivots : reinterpret_cast<int32_t *>(rest);
+  std::copy_n(own.a, own.rows * own.columns, lu);
+  *own.info = static_cast<int32_t>(blocked.factorise(lu, own.rows, own.columns, own.columns, pivots, own.pivot));
+  if (own.right > 0) {
+    copy_right(own, own.x, own.right);
+    blocked.swap_rows(own.x, own.right, own.right, pivots, own.steps());
+    blocked.substitute({lu, own.columns, 1, own.x, own.rows, own.right, own.right, false, true});
+    blocked.substitute({lu, own.columns, 1, own.x, own.rows, own.right, own.right, true, false});
+  }
+  for (int64_t k = 0; k < own.steps(); k++) pivots[k]++;
+}
+
+bool is_shared(int64_t batch, int64_t size) { return batch < thread_count() && (batch == 1 || size >= shared_size); }
+
+template <class T> void run(const LuProblem<T> &all) {
+  if (all.batch == 0) return;
+  const int64_t size = std::max(all.rows, all.columns);
+  if (size <= lanes_size && all.right <= lanes_size && all.batch >= lanes_batch) return run_lanes(all);
+  const int64_t grain = matrices_of_task(all.operations());
+  if (size <= small_size && all.right <= small_size) {
+    const int64_t elements = all.rows * padded<T>(all.columns + all.right);
+    return for_parts<T>(all.batch, grain, elements, [&](int64_t begin, int64_t end, T *work) {
+      for (int64_t matrix = begin; matrix < end; matrix++) run_small(all.from(matrix), work);
+    });
+  }
+  const int64_t elements = large_elements(all);
+  if (is_shared(all.batch, size)) {
+    Scratch<T> work(elements);
+    for (int64_t matrix = 0; matrix < all.batch; matrix++) run_large(all.from(matrix), multiply, work.data());
+    return;
+  }
+  for_parts<T>(all.batch, grain, elements, [&](int64_t begin, int64_t end, T *work) {
+    for (int64_t matrix = begin; matrix < end; matrix++) run_large(all.from(matrix), multiply_here, work);
+  });
+}
+
+void lu_factor(const LuFactorBlock &block, Operands operands) {
+  const int64_t batch = block.batch, rows = block.rows, columns = block.columns;
+  const bool pivot = block.pivot;
+  with_real(block.dtype, [&](auto real) {
+    using T = decltype(real);
+    const Extent all = matrices(batch, rows, columns);
+    const T *a = operands.inputs<T>(0, 0, all);
+    T *lu = operands.results<T>(1, 0, all);
+    int32_t *pivots = operands.results<int32_t>(2, 0, matrices(batch, 1, std::min(rows, columns)));
+    int32_t *info = operands.results<int32_t>(3, 0, Extent(batch));
+    run<T>({batch, rows, columns, 0, pivot, a, nullptr, lu, nullptr, pivots, info});
+  });
+}
+
+// Operands: a, b (not read for an inverse), x, info, lu and pivots (not written unless they are kept).
+void solve(const SolveBlock &block, Operands operands) {
+  const int64_t batch = block.batch, n = block.size, right = block.columns;
+  const bool inverse = block.inverse, keeps_factor = block.keeps_factor;
+  if (inverse && right != n) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected an inverse of as many columns as rows");
+  with_real(block.dtype, [&](auto real) {
+    using T = decltype(real);
+    const Extent square = matrices(batch, n, n), sides = matrices(batch, n, right);
+    const T *a = operands.inputs<T>(0, 0, square), *b = inverse ? nullptr : operands.inputs<T>(1, 0, sides);
+    T *x = operands.results<T>(2, 0, sides);
+    int32_t *info = operands.results<int32_t>(3, 0, Extent(batch));
+    T *lu = keeps_factor ? operands.results<T>(4, 0, square) : nullptr;
+    int32_t *pivots = keeps_factor ? operands.results<int32_t>(5, 0, matrices(batch, 1, n)) : nullptr;
+    run<T>({batch, n, n, right, true, a, b, lu, x, pivots, info});
+  });
+}
+
+// Swaps rows as the factorisation did, or back. Pivots outside of the matrix are passed over.
+template <class T>
+void apply_pivots(T *x, int64_t rows, int64_t columns, const int32_t *pivots, int64_t count, bool back) {
+  for (int64_t step = 0; step < count; step++) {
+    const int64_t k = back ? count - 1 - step : step, pivot = pivots[k] - int64_t(1);
+    if (pivot != k && pivot >= 0 && pivot < rows)
+      std::swap_ranges(x + k * columns, x + (k + 1) * columns, x + pivot * columns);
+  }
+}
+
+// X of A X = B, or of Aᵀ X = B where it is adjoint, A = P L U.
+void lu_solve(const LuSolveBlock &block, Operands operands) {
+  const int64_t batch = block.batch, n = block.size, columns = block.columns;
+  const bool adjoint = block.adjoint;
+  with_real(block.dtype, [&](auto real) {
+    using T = decltype(real);
+    const Extent sides = matrices(batch, n, columns);
+    const T *all_lu = operands.inputs<T>(0, 0, matrices(batch, n, n));
+    const int32_t *all_pivots = operands.inputs<int32_t>(1, 0, matrices(batch, 1, n));
+    const T *right = operands.inputs<T>(2, 0, sides);
+    T *all_x = operands.results<T>(3, 0, sides);
+    if (sides.is_empty()) return;
+    auto solve_one = [&](int64_t matrix, MultiplyMatrices multiply) {
+      const T *lu = all_lu + matrix * n * n;
+      T *x = all_x + matrix * n * columns;
+      const int32_t *pivots = all_pivots + matrix * n;
+      const BlockedLu<T> blocked(multiply, nullptr);
+      std::copy_n(right + matrix * n * columns, n * columns, x);
+      if (!adjoint) apply_pivots(x, n, columns, pivots, n, false);
+      const int64_t row = adjoint ? 1 : n, column = adjoint ? n : 1;
+      blocked.substitute({lu, row, column, x, n, columns, columns, false, !adjoint});
+      blocked.substitute({lu, row, column, x, n, columns, columns, true, adjoint});
+      if (adjoint) apply_pivots(x, n, columns, pivots, n, true);
+    };
+    if (is_shared(batch, n)) {
+      for (int64_t matrix = 0; matrix < batch; matrix++) solve_one(matrix, multiply);
+      return;
+    }
+    for_parts<T>(batch, matrices_of_task(2 * n * n * columns), 0, [&](int64_t begin, int64_t end, T *) {
+      for (int64_t matrix = begin; matrix < end; matrix++) solve_one(matrix, multiply_here);
+    });
+  });
+}
+
+// Row i of Pᵀ A is row permutation[i] of A, or row i of P A where it is the inverse.
+void lu_permutation(const LuPermutationBlock &block, Operands operands) {
+  const int64_t batch = block.batch, rows = block.rows, count = block.pivots;
+  const bool inverse = block.inverse;
+  const int32_t *pivots = operands.inputs<int32_t>(0, 0, matrices(batch, 1, count));
+  int32_t *permutation = operands.results<int32_t>(1, 0, matrices(batch, 1, rows));
+  if (count > rows) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected at most as many pivots as rows");
+  if (rows == 0) return;
+  for (int64_t matrix = 0; matrix < batch; matrix++) {
+    int32_t *own = permutation + matrix * rows;
+    std::iota(own, own + rows, 0);
+    apply_pivots(own, rows, 1, pivots + matrix * count, count, inverse);
+  }
+}
+
+ORCHARD_FUNCTION("luFactor", lu_factor, LuFactorBlock, 4)
+ORCHARD_FUNCTION("luSolve", lu_solve, LuSolveBlock, 4)
+ORCHARD_FUNCTION("solve", solve, SolveBlock, 6)
+ORCHARD_FUNCTION("luPermutation", lu_permutation, LuPermutationBlock, 2)
+
+} // namespace

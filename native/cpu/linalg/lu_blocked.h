@@ -1,0 +1,106 @@
+// LU of one matrix of any size, by halves of its columns: S. Toledo, "Locality of reference in LU decomposition with
+// partial pivoting", 1997. All but the panels is matrix products.
+#pragma once
+
+#include "../matmul/product.h"
+#include "../memory.h"
+#include "lu.h"
+
+namespace orchard {
+
+constexpr int64_t lu_panel_columns = 16;
+
+// Elements apart at which rows of `columns` elements lie in whole vectors.
+template <class T> constexpr int64_t padded(int64_t columns) {
+  constexpr int64_t line = 64 / int64_t(sizeof(T));
+  return (columns + line - 1) / line * line;
+}
+
+template <class T> int64_t lu_panel_elements(int64_t rows) { return rows * padded<T>(lu_panel_columns); }
+
+// How products are computed: with all threads, or on the calling one.
+using MultiplyMatrices = void (*)(const MatrixProduct &);
+
+template <class T> class BlockedLu {
+public:
+  // The panel has lu_panel_elements of the most rows.
+  BlockedLu(MultiplyMatrices multiply, T *panel) : multiply_(multiply), panel_(panel) {}
+
+  // Replaces A by its factors. Pivots count from 0. Returns the first pivot that is 0, counted from 1; or 0.
+  int64_t factorise(T *a, int64_t rows, int64_t columns, int64_t stride, int32_t *pivots, bool pivot) const {
+    const int64_t steps = std::min(rows, columns);
+    if (steps == 0) return 0;
+    const int64_t left = steps <= lu_panel_columns ? steps : half_of(steps), right = columns - left;
+    int64_t info = left <= lu_panel_columns ? factorise_panel(a, rows, left, stride, pivots, pivot)
+                                            : factorise(a, rows, left, stride, pivots, pivot);
+    if (right == 0) return info;
+    T *top = a + left;
+    swap_rows(top, right, stride, pivots, left);
+    substitute({a, stride, 1, top, left, right, stride, false, true});
+    if (left == rows) return info;
+    T *below = a + left * stride;
+    subtract_product(below, stride, 1, top, stride, below + left, stride, rows - left, right, left);
+    const int64_t later = factorise(below + left, rows - left, right, stride, pivots + left, pivot);
+    swap_rows(below, left, stride, pivots + left, steps - left);
+    for (int64_t k = left; k < steps; k++) pivots[k] += static_cast<int32_t>(left);
+    if (info == 0 && later != 0) info = left + later;
+    return info;
+  }
+
+  static void swap_rows(T *a, int64_t columns, int64_t stride, const int32_t *pivots, int64_t count) {
+    for (int64_t k = 0; k < count; k++)
+      if (pivots[k] != k) std::swap_ranges(a + k * stride, a + k * stride + columns, a + pivots[k] * stride);
+  }
+
+  void substitute(const Substitution<T> &own) const {
+    const int64_t leaf = own.columns == 1 ? 256 : 32;
+    if (own.n <= leaf) return lu_kernels().of<T>().substitute(own);
+    const int64_t first = half_of(own.n), second = own.n - first;
+    Substitution<T> upper = own, lower = own;
+    upper.n = first;
+    lower.n = second;
+    lower.a = own.a + first * (own.row_stride + own.column_stride);
+    lower.b = own.b + first * own.stride;
+    substitute(own.upper ? lower : upper);
+    const T *corner = own.a + first * (own.upper ? own.column_stride : own.row_stride);
+    if (own.upper)
+      subtract_product(corner, own.row_stride, own.column_stride, lower.b, own.stride, upper.b, own.stride, first,
+                       own.columns, second);
+    else
+      subtract_product(corner, own.row_stride, own.column_stride, upper.b, own.stride, lower.b, own.stride, second,
+                       own.columns, first);
+    substitute(own.upper ? upper : lower);
+  }
+
+private:
+  static int64_t half_of(int64_t size) {
+    return (size / 2 + lu_panel_columns - 1) / lu_panel_columns * lu_panel_columns;
+  }
+
+  int64_t factorise_panel(T *a, int64_t rows, int64_t columns, int64_t stride, int32_t *pivots, bool pivot) const {
+    const int64_t width = padded<T>(columns);
+    for (int64_t i = 0; i < rows; i++) {
+      std::copy_n(a + i * stride, columns, panel_ + i * width);
+      std::fill(panel_ + i * width + columns, panel_ + (i + 1) * width, T(0));
+    }
+    const int64_t info = lu_kernels().of<T>().eliminate({panel_, rows, columns, width, pivots, pivot});
+    for (int64_t i = 0; i < rows; i++) std::copy_n(panel_ + i * width, columns, a + i * stride);
+    return info;
+  }
+
+  // C -= A B, where C is m x n and B has k rows.
+  void subtract_product(const T *a, int64_t a_row, int64_t a_column, const T *b, int64_t b_row, T *c, int64_t c_row,
+                        int64_t m, int64_t n, int64_t k) const {
+    auto matrix = [](const T *data, int64_t row, int64_t column) -> Matrix {
+      return {const_cast<char *>(reinterpret_cast<const char *>(data)), row, column};
+    };
+    constexpr DType dtype = sizeof(T) == 8 ? DType::float64 : DType::float32;
+    const Matrix out = matrix(c, c_row, 1);
+    multiply_({dtype, m, n, k, -1, 1, matrix(a, a_row, a_column), matrix(b, b_row, 1), out, out});
+  }
+
+  MultiplyMatrices multiply_;
+  T *panel_;
+};
+
+} // namespace orchard

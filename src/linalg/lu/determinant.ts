@@ -1,0 +1,156 @@
+import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { arange } from "../../ops/creation/arange.ts";
+import { abs, add, mul, sign, sub } from "../../ops/elementwise/arithmetic.ts";
+import { eq, lt } from "../../ops/elementwise/comparison.ts";
+import { log } from "../../ops/elementwise/logarithm.ts";
+import { where } from "../../ops/elementwise/where.ts";
+import { amax } from "../../ops/reduction/extrema.ts";
+import { prod } from "../../ops/reduction/prod.ts";
+import { sum } from "../../ops/reduction/sum.ts";
+import { diagonal } from "../../ops/view/diagonal.ts";
+import { embed } from "../../ops/view/embed.ts";
+import { expand } from "../../ops/view/expand.ts";
+import { unsqueeze } from "../../ops/view/squeeze.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { squareOperand } from "../matrices.ts";
+import { factorise, type LuFactors, permuteRows, unitLower } from "./factor.ts";
+import { solveFactored } from "./solve.ts";
+
+/** The sign and the logarithm of the absolute value of determinants. */
+export interface SignedLog<D extends DType = DType> {
+  /** 1 or −1, and 0 for a singular matrix; of the shape of the batch. It has no gradient. */
+  readonly sign: Tensor<D>;
+  /** Of the shape of the batch; −∞ for a singular matrix. */
+  readonly logabsdet: Tensor<D>;
+}
+
+const declared = { a: operand(aTensor) } as const;
+const detParameters = parameters("det", declared);
+const slogdetParameters = parameters("slogdet", declared);
+const logdetParameters = parameters("logdet", declared);
+
+/**
+ * The determinant of square matrices: the product of the pivots of an LU factorisation; 1 for a matrix of no elements.
+ * It may overflow where {@link slogdet} does not.
+ *
+ * The gradient is the matrix of cofactors, det(A) A⁻ᵀ. Where a pivot is 0, the cofactors of a matrix nearby stand for
+ * it, in which such pivots are ε times the largest element of A (√ε where a graph of the gradient is made, so that
+ * gradients of it remain finite).
+ *
+ * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns […], of the dtype of `a`
+ *
+ * @example
+ * linalg.det(tensor([[1, 2], [3, 4]])); // float32 -2
+ *
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ */
+export function det<D extends DType>(a: Tensor<D>): Tensor<D>;
+export function det(...values: unknown[]): Tensor {
+  const { a } = detParameters(values);
+  const own = squareOperand("det", a);
+  const factors = noGrad(() => factorise("det", own, true));
+  return toDType(determinant(own, factors), a.dtype);
+}
+
+/**
+ * The sign and the logarithm of the absolute value of the determinant of square matrices, whatever its size. The
+ * gradient of the logarithm is A⁻ᵀ: infinity or NaN for a singular matrix.
+ *
+ * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ *
+ * @example
+ * linalg.slogdet(tensor([[0, 1], [1, 0]])); // { sign: -1, logabsdet: 0 }
+ *
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ */
+export function slogdet<D extends DType>(a: Tensor<D>): SignedLog<D>;
+export function slogdet(...values: unknown[]): SignedLog {
+  const { a } = slogdetParameters(values);
+  const own = signedLog("slogdet", squareOperand("slogdet", a));
+  return { sign: toDType(own.sign, a.dtype), logabsdet: toDType(own.logabsdet, a.dtype) };
+}
+
+/**
+ * The logarithm of the determinant of square matrices: −∞ where it is 0, NaN where it is negative. The gradient is A⁻ᵀ.
+ *
+ * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns […], of the dtype of `a`
+ *
+ * @example
+ * linalg.logdet(tensor([[2, 0], [0, 0.5]])); // float32 0
+ *
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ */
+export function logdet<D extends DType>(a: Tensor<D>): Tensor<D>;
+export function logdet(...values: unknown[]): Tensor {
+  const { a } = logdetParameters(values);
+  const { sign: own, logabsdet } = signedLog("logdet", squareOperand("logdet", a));
+  return toDType(where(lt(own, 0), Number.NaN, logabsdet), a.dtype);
+}
+
+function signedLog(operation: string, a: Tensor): SignedLog {
+  const { lu, pivots } = noGrad(() => factorise(operation, a, true));
+  const pivotValues = diagonalOf(lu);
+  const own = noGrad(() => mul(parity(pivots, a.dtype), prod(sign(pivotValues), { dim: -1 })));
+  const logabsdet = noGrad(() => sum(log(abs(pivotValues)), { dim: -1 }));
+  record(operation, [a], [logabsdet], [a, lu, pivots], ([gradient], [x, factors, swaps]) => [
+    solveFactored(operation, x!, scaledIdentity(gradient!, x!), { lu: factors!, pivots: swaps!, adjoint: true }),
+  ]);
+  return { sign: own, logabsdet };
+}
+
+/** The sign of the permutation: −1 for an odd number of swaps. */
+function parity(pivots: Tensor<"int32">, dtype: DType): Tensor {
+  const isKept = eq(pivots, arange(1, pivots.shape.at(-1)! + 1, { dtype: "int32" }));
+  return prod(sub(mul(toDType(isKept, dtype), 2), 1), { dim: -1 });
+}
+
+const diagonalOf = (x: Tensor): Tensor => diagonal(x, { dim1: -2, dim2: -1 });
+
+/** A matrix of the shape of `like` with each scalar on its diagonal. */
+function scaledIdentity(scalars: Tensor, like: Tensor): Tensor {
+  return embed(expand(unsqueeze(scalars, -1), like.shape.slice(0, -1)), like.shape, diagonalOf);
+}
+
+/** The determinant of A = P L U, its gradient that of A. */
+function determinant(a: Tensor, { lu, pivots }: LuFactors): Tensor {
+  const result = noGrad(() => mul(parity(pivots, a.dtype), prod(diagonalOf(lu), { dim: -1 })));
+  record("det", [a], [result], [a, lu, pivots], ([gradient], [own, factors, swaps]) => [
+    own!.size === 0 ? own! : cofactors(gradient!, own!, { lu: factors!, pivots: swaps as Tensor<"int32"> }),
+  ]);
+  return result;
+}
+
+/**
+ * det(A) A⁻ᵀ times the gradient, where pivots of 0 are changed: the determinant is a polynomial, so the cofactors of a
+ * matrix nearby are those of A but for as much. The system is solved with the determinant on its right side, so that a
+ * determinant of 0 gives 0, however large the inverse.
+ */
+function cofactors(gradient: Tensor, a: Tensor, { lu, pivots }: LuFactors): Tensor {
+  const epsilon = a.dtype === "float64" ? 2 ** -52 : 2 ** -23;
+  const isRecorded = isGradEnabled();
+  const { factors, moved } = noGrad(() => {
+    const change = pivotChange(a, lu, isRecorded ? Math.sqrt(epsilon) : epsilon);
+    return {
+      factors: { lu: add(lu, embed(change, lu.shape, diagonalOf)), pivots },
+      moved: isRecorded ? permuteRows(mul(unitLower(lu), unsqueeze(change, -2)), pivots, true) : undefined,
+    };
+  });
+  const near = moved ? add(a, moved) : a; // P L (U + diag(change))
+  const right = scaledIdentity(mul(gradient, determinant(near, factors)), a);
+  return solveFactored("det", near, right, { ...factors, adjoint: true });
+}
+
+/** What is added to pivots: to those that are 0, a part of the largest element of A, or of 1 where A is 0. */
+function pivotChange(a: Tensor, lu: Tensor, part: number): Tensor {
+  const largest = amax(abs(a), { dim: [-2, -1] });
+  const scale = mul(where(eq(largest, 0), 1, largest), part);
+  const pivots = diagonalOf(lu);
+  return where(eq(pivots, 0), expand(unsqueeze(scale, -1), pivots.shape), 0);
+}

@@ -1,0 +1,79 @@
+import type { MetalImplementation } from "../../backend/backend.ts";
+import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { matricesOf } from "../matrices.ts";
+import { tooLargeForThreadgroup } from "../metal.ts";
+import {
+  type LuFactorAttributes,
+  type LuPermutationAttributes,
+  type LuSolveAttributes,
+  luFactorParameters,
+  luPermutationParameters,
+  luSolveParameters,
+  solveParameters,
+} from "./primitive.ts";
+
+const file = "linalg/lu.metal";
+
+/** Threads of a threadgroup that holds a matrix of so many rows or columns: about four elements of it each, or more. */
+const threadsOf = (size: number): number => (size <= 8 ? 32 : size <= 16 ? 64 : size <= 32 ? 128 : 256);
+
+export const luFactorMetal: MetalImplementation<LuFactorAttributes> = {
+  unsupported: (call) => noFloat64(call) ?? tooLargeForThreadgroup(call.inputs[0]!),
+  run({ inputs: [a], outputs: [lu, pivots, info], attributes }) {
+    const sizes = matricesOf(a!);
+    return launch({
+      file,
+      name: "lu_factor",
+      operands: [reads(a!), writes(lu!), writes(pivots!), writes(info!)],
+      parameters: luFactorParameters.bytes({ ...sizes, ...attributes }),
+      threadgroups: [sizes.batch],
+      threadgroup: threadsOf(Math.max(sizes.rows, sizes.columns)),
+    });
+  },
+};
+
+export const luSolveMetal: MetalImplementation<LuSolveAttributes> = {
+  unsupported: (call) => noFloat64(call) ?? tooLargeForThreadgroup(call.inputs[0]!),
+  run({ inputs: [lu, pivots, b], outputs: [x], attributes }) {
+    const { batch, rows: size, columns } = matricesOf(b!);
+    return launch({
+      file,
+      name: "lu_solve",
+      operands: [reads(lu!), reads(pivots!), reads(b!), writes(x!)],
+      parameters: luSolveParameters.bytes({ batch, size, columns, ...attributes }),
+      threadgroups: [batch],
+      threadgroup: threadsOf(size),
+    });
+  },
+};
+
+export const solveMetal: MetalImplementation<undefined> = {
+  unsupported: (call) => noFloat64(call) ?? tooLargeForThreadgroup(call.inputs[0]!),
+  run({ inputs: [a, b], outputs: [x, info, lu, pivots] }) {
+    const { batch, rows: size, columns } = matricesOf(x!);
+    const factor = lu && pivots ? [writes(lu), writes(pivots)] : [];
+    return launch({
+      file,
+      name: b ? (lu ? "solve_keeping" : "solve") : "invert",
+      operands: [reads(a!), ...(b ? [reads(b)] : []), writes(x!), writes(info!), ...factor],
+      parameters: solveParameters.bytes({ batch, size, columns }),
+      threadgroups: [batch],
+      threadgroup: threadsOf(size),
+    });
+  },
+};
+
+export const luPermutationMetal: MetalImplementation<LuPermutationAttributes> = {
+  run({ inputs: [pivots], outputs: [permutation], attributes }) {
+    const { batch, columns } = matricesOf(pivots!);
+    const rows = permutation!.shape.at(-1)!;
+    return launch({
+      file,
+      name: "lu_permutation",
+      operands: [reads(pivots!), writes(permutation!)],
+      parameters: luPermutationParameters.bytes({ batch, rows, pivots: columns, ...attributes }),
+      grid: [batch],
+      threadgroup: 32,
+    });
+  },
+};

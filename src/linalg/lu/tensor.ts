@@ -1,0 +1,91 @@
+import { ShapeError } from "../../core/errors.ts";
+import { aNumber, axes } from "../../core/kinds.ts";
+import { count } from "../../core/options.ts";
+import { named, operand, optional, parameters } from "../../core/parameters.ts";
+import { movedim } from "../../ops/view/permute.ts";
+import { reshape } from "../../ops/view/reshape.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { elementCount } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkSameDType } from "../matrices.ts";
+import { inv } from "./inverse.ts";
+import { solve } from "./solve.ts";
+
+/** Options of {@link tensorSolve}. */
+export interface TensorSolveOptions {
+  /** Axes of `a` that are moved to its end first. */
+  dims?: number | readonly number[];
+}
+
+const tensorSolveParameters = parameters("tensorSolve", {
+  a: operand(aTensor),
+  b: operand(aTensor),
+  dims: named(axes),
+});
+
+/**
+ * The tensor X for which the sum of A's products with it over X's axes, the last ones of A, is B.
+ *
+ * @param a of the shape of `b`, then that of X, of as many elements each; of a float dtype
+ * @param b of the dtype of `a`
+ *
+ * @example
+ * const x = linalg.tensorSolve(reshape(eye(6), [2, 3, 6]), ones([2, 3])); // float32 [1, 1, 1, 1, 1, 1]
+ *
+ * @throws {LinAlgError} where there is no such tensor, or several. @throws {ShapeError} where shapes do not fit.
+ * @throws {DTypeError} where dtypes differ, or are no floats.
+ */
+export function tensorSolve<D extends DType>(a: Tensor<D>, b: Tensor<D>, options?: TensorSolveOptions): Tensor<D>;
+export function tensorSolve(...values: unknown[]): Tensor {
+  const { a, b, dims } = tensorSolveParameters(values);
+  checkSameDType("tensorSolve", a, b);
+  const last = dims === undefined ? [] : [dims].flat();
+  const own = movedim(
+    a,
+    last,
+    last.map((_, at) => at - last.length),
+  );
+  const shape = own.shape.slice(b.rank);
+  if (elementCount(own.shape.slice(0, b.rank)) !== b.size || elementCount(shape) !== b.size)
+    throw new ShapeError(
+      "tensorSolve",
+      "shapesDiffer",
+      `expected a of the shape of b and then one of as many elements, got a ${own.describe()} and b ${b.describe()}`,
+    );
+  return reshape(solve(reshape(own, [b.size, b.size]), reshape(b, [b.size])), shape);
+}
+
+/** Options of {@link tensorInv}. */
+export interface TensorInvOptions {
+  /** How many of the first axes of `a` are the rows of the matrix that is inverted; at least 1. Default 2. */
+  ind?: number;
+}
+
+const tensorInvParameters = parameters("tensorInv", { a: operand(aTensor), ind: optional(aNumber(count), 2) });
+
+/**
+ * The inverse of a tensor for {@link tensorSolve}: with its first `ind` axes as rows and the others as columns, the
+ * inverse matrix, of the shape of the others and then the first.
+ *
+ * @param a of as many elements along its first `ind` axes as along the others; of a float dtype
+ *
+ * @example
+ * linalg.tensorInv(reshape(eye(6), [6, 2, 3]), { ind: 1 }).shape; // [2, 3, 6]
+ *
+ * @throws {LinAlgError} for a tensor that has none. @throws {ShapeError} where shapes do not fit. @throws {DTypeError}
+ * for a dtype that is no float.
+ */
+export function tensorInv<D extends DType>(a: Tensor<D>, options?: TensorInvOptions): Tensor<D>;
+export function tensorInv(...values: unknown[]): Tensor {
+  const { a, ind } = tensorInvParameters(values);
+  const [first, others] = [a.shape.slice(0, ind), a.shape.slice(ind)];
+  const size = elementCount(first);
+  if (ind < 1 || elementCount(others) !== size)
+    throw new ShapeError(
+      "tensorInv",
+      "shapesDiffer",
+      `expected as many elements along the first ${ind} axes as along the others, got ${a.describe()}`,
+    );
+  return reshape(inv(reshape(a, [size, size])), [...others, ...first]);
+}
