@@ -9,9 +9,10 @@ using namespace metal;
 struct Cholesky {
     long batch;
     long size;
+    uint upper;  // 1: the upper triangles are read, and become the transposes of the factors; 0: the lower ones
 };
 
-// a       [[buffer(0)]]  batch × size × size; the lower triangles are read
+// a       [[buffer(0)]]  batch × size × size; one triangle is read
 // factor  [[buffer(1)]]  batch × size × size
 // info    [[buffer(2)]]  batch: the order of the first leading minor that is not positive, from which on the factor
 //                        is 0; or 0
@@ -30,7 +31,11 @@ kernel void cholesky(
     for (uint at = row; at < size * size; at += threads) {
         uint i = at / size;
         uint j = at % size;
-        l[i * ROW + j] = j <= i ? a[first + at] : 0.0f;
+        if (problem.upper != 0) {
+            l[j * ROW + i] = i <= j ? a[first + at] : 0.0f;
+        } else {
+            l[i * ROW + j] = j <= i ? a[first + at] : 0.0f;
+        }
     }
     if (row == 0) {
         failed = 0;
@@ -63,7 +68,9 @@ kernel void cholesky(
     uint rows = failed == 0 ? size : failed - 1;
     for (uint at = row; at < size * size; at += threads) {
         uint i = at / size;
-        factor[first + at] = i < rows ? l[i * ROW + at % size] : 0.0f;
+        uint j = at % size;
+        float own = problem.upper != 0 ? l[j * ROW + i] : l[i * ROW + j];
+        factor[first + at] = (problem.upper != 0 ? j : i) < rows ? own : 0.0f;
     }
     if (row == 0) {
         info[matrix] = int(failed);

@@ -65,4 +65,13 @@ template <class T, class Body> void for_each_matrix(int64_t batch, int64_t opera
   });
 }
 
+// Calls body(first, count, scratch) for groups of `lanes` matrices of a batch, the last of which may be smaller, as
+// lanes.h computes them; the scratch has so many vectors of `lanes` elements. Else as `for_each_matrix`.
+template <class T, class Body>
+void for_each_group(int64_t batch, int64_t lanes, int64_t operations, int64_t vectors, Body &&body) {
+  for_each_matrix<T>(
+      (batch + lanes - 1) / lanes, operations, scratch_product({vectors, lanes}),
+      [&](int64_t group, T *scratch) { body(group * lanes, std::min(lanes, batch - group * lanes), scratch); });
+}
+
 } // namespace orchard

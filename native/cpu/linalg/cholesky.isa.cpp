@@ -1,5 +1,6 @@
 #include "cholesky.h"
 
+#include "lanes.h"
 #include "vectors.h"
 
 #include <algorithm>
@@ -24,8 +25,92 @@ template <class T> int64_t factorise(T *a, int64_t n) {
   return 0;
 }
 
+// A group of matrices, tile by tile in columns of tiles: from each the products of what stands to its left are
+// subtracted, the tile of the diagonal is factorised, and those below are divided by it.
+template <class T> class LaneFactor {
+public:
+  LaneFactor(LaneMatrix<T> l, int64_t n) : l_(l), n_(n) {}
+
+  // Gives, for each matrix, the order of the first leading minor that is not positive, or 0.
+  LaneMask<T> factorise() {
+    for (int64_t first = 0; first < n_; first += lane_tile)
+      with_tile_size(std::min<int64_t>(lane_tile, n_ - first),
+                     [&](auto columns) { factorise_columns<columns>(first); });
+    clear();
+    return failed_;
+  }
+
+private:
+  template <int columns> void factorise_columns(int64_t first) {
+    Vector<T> inverse[columns]; // of the diagonal
+    factorise_tile<columns>(first, inverse);
+    for (int64_t row = first + columns; row < n_; row += lane_tile)
+      with_tile_size(std::min<int64_t>(lane_tile, n_ - row),
+                     [&](auto rows) { divide_tile<rows, columns>(row, first, inverse); });
+  }
+
+  template <int rows, int columns> void load_remainder(Vector<T> (&c)[rows][columns], int64_t row, int64_t first) {
+    for (int r = 0; r < rows; r++)
+      for (int s = 0; s < columns; s++) c[r][s] = l_(row + r, first + s);
+    subtract_products<T, rows, columns>(c, l_.from(row, 0), l_.from(first, 0).transposed(), first);
+  }
+
+  template <int size> void factorise_tile(int64_t first, Vector<T> (&inverse)[size]) {
+    Vector<T> c[size][size];
+    load_remainder<size, size>(c, first, first);
+    for (int s = 0; s < size; s++) {
+      const LaneMask<T> is_positive = c[s][s] > 0;
+      failed_ = select(~is_positive & (failed_ == 0), LaneMask<T>{} + LaneInteger<T>(first + s + 1), failed_);
+      c[s][s] = square_root(select(is_positive, c[s][s], broadcast(T(1))));
+      inverse[s] = T(1) / c[s][s];
+      for (int r = s + 1; r < size; r++) c[r][s] *= inverse[s];
+      for (int r = s + 1; r < size; r++)
+        for (int t = s + 1; t <= r; t++) c[r][t] = multiply_add<T>(-c[r][s], c[t][s], c[r][t]);
+    }
+    for (int r = 0; r < size; r++)
+      for (int s = 0; s <= r; s++) l_(first + r, first + s) = c[r][s];
+  }
+
+  template <int rows, int columns> void divide_tile(int64_t row, int64_t first, const Vector<T> (&inverse)[columns]) {
+    Vector<T> c[rows][columns];
+    load_remainder<rows, columns>(c, row, first);
+    for (int s = 0; s < columns; s++)
+      for (int r = 0; r < rows; r++) {
+        for (int t = 0; t < s; t++) c[r][s] = multiply_add<T>(-c[r][t], l_(first + s, first + t), c[r][s]);
+        c[r][s] *= inverse[s];
+        l_(row + r, first + s) = c[r][s];
+      }
+  }
+
+  // The other triangle, and rows from a minor on that is not positive.
+  void clear() {
+    for (int64_t i = 0; i < n_; i++)
+      for (int64_t j = i + 1; j < n_; j++) l_(i, j) = Vector<T>{};
+    if (!any(failed_)) return;
+    for (int64_t i = 0; i < n_; i++) {
+      const LaneMask<T> is_lost = (failed_ != 0) & (failed_ <= LaneInteger<T>(i + 1));
+      for (int64_t j = 0; j <= i; j++) l_(i, j) = select(is_lost, Vector<T>{}, l_(i, j));
+    }
+  }
+
+  LaneMatrix<T> l_;
+  int64_t n_;
+  LaneMask<T> failed_ = {};
+};
+
+template <class T>
+void factorise_group(LaneGroup<const T> from, LaneGroup<T> to, int32_t *codes, int64_t n, bool upper, T *scratch) {
+  Vector<T> *m = lanes_in(scratch);
+  load_lanes<T>(from, n * n, m);
+  const LaneMatrix<T> a{m, n, 1};
+  const LaneMask<T> failed = LaneFactor<T>(upper ? a.transposed() : a, n).factorise();
+  store_lanes<T>(m, n * n, to);
+  for (int64_t lane = 0; lane < to.count; lane++) codes[lane] = static_cast<int32_t>(failed[lane]);
+}
+
 } // namespace
 
-extern const CholeskyKernels cholesky_kernels = {{factorise<double>}, {factorise<float>}};
+extern const CholeskyKernels cholesky_kernels = {{factorise<double>, factorise_group<double>, lanes<double>},
+                                                 {factorise<float>, factorise_group<float>, lanes<float>}};
 
 } // namespace orchard::ORCHARD_ISA

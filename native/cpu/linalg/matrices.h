@@ -5,6 +5,7 @@
 #include "../functions.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace orchard {
 
@@ -16,6 +17,13 @@ template <template <class> class Kernel> struct OfReals {
     if constexpr (sizeof(T) == 8) return float64;
     else return float32;
   }
+};
+
+// Matrices that are computed at once, one a vector lane (lanes.h): where they lie, `stride` elements apart, and how
+// many they are, up to the lanes of a vector.
+template <class T> struct LaneGroup {
+  T *data;
+  int64_t stride, count;
 };
 
 // Calls use(T{}) for the type in which a dtype is computed.
@@ -33,6 +41,27 @@ inline int64_t matrices_of_task(int64_t operations) { return std::max<int64_t>(1
 inline Extent matrices(int64_t batch, int64_t rows, int64_t columns) {
   Extent own = Extent(columns).along(rows, columns);
   return own.along(batch, own.count());
+}
+
+// A square of squares at a time, which stay in the cache: 0 ≤ i < rows, 0 ≤ j < columns.
+template <class Use> void for_each_element_blocked(int64_t rows, int64_t columns, Use &&use) {
+  constexpr int64_t block = 16;
+  for (int64_t top = 0; top < rows; top += block)
+    for (int64_t left = 0; left < columns; left += block)
+      for (int64_t i = top; i < std::min(rows, top + block); i++)
+        for (int64_t j = left; j < std::min(columns, left + block); j++) use(i, j);
+}
+
+// `to` (columns x rows) becomes the transpose of `from` (rows x columns), elsewhere; both row-major without gaps.
+template <class T> void transpose_matrix(const T *from, int64_t rows, int64_t columns, T *to) {
+  for_each_element_blocked(rows, columns, [&](int64_t i, int64_t j) { to[j * rows + i] = from[i * columns + j]; });
+}
+
+// A square matrix becomes its transpose.
+template <class T> void transpose_in_place(T *a, int64_t n) {
+  for_each_element_blocked(n, n, [&](int64_t i, int64_t j) {
+    if (i < j) std::swap(a[i * n + j], a[j * n + i]);
+  });
 }
 
 } // namespace orchard

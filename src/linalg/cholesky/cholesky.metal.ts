@@ -1,6 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { matricesOf } from "../matrices.ts";
+import { isTransposed, matricesOf } from "../matrices.ts";
 import { threadsFor, tooLargeForThreadgroup } from "../metal.ts";
 import { choleskyParameters } from "./primitive.ts";
 
@@ -12,7 +12,7 @@ export const choleskyMetal: MetalImplementation<undefined> = {
       file: "linalg/cholesky.metal",
       name: "cholesky",
       operands: [reads(a!), writes(factor!), writes(info!)],
-      parameters: choleskyParameters.bytes({ batch, size }),
+      parameters: choleskyParameters.bytes({ batch, size, upper: isTransposed(a!) }),
       threadgroups: [batch],
       threadgroup: threadsFor(size),
     });

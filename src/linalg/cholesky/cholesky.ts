@@ -11,7 +11,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkInfo } from "../info.ts";
-import { dense, mT, squareOperand } from "../matrices.ts";
+import { denseOrTransposed, mT, squareOperand, stridesLike } from "../matrices.ts";
 import { solveTriangular } from "../triangular/triangular.ts";
 import { choleskyCpu } from "./cholesky.cpu.ts";
 import { choleskyMetal } from "./cholesky.metal.ts";
@@ -90,11 +90,12 @@ function factorise(operation: string, a: Tensor, upper: boolean): CholeskyResult
  * transpose and halves. Source: I. Murray, "Differentiation of the Cholesky decomposition", 2016, eq. 10.
  */
 function lowerFactor(operation: string, a: Tensor): CholeskyResult {
+  const own = denseOrTransposed(a);
   const [factor, info] = executeMany(
     choleskyPrimitive,
-    [dense(a)],
+    [own],
     [
-      { shape: a.shape, dtype: a.dtype },
+      { shape: a.shape, dtype: a.dtype, strides: stridesLike(own) },
       { shape: a.shape.slice(0, -2), dtype: "int32" },
     ],
     undefined,

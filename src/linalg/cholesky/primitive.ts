@@ -1,8 +1,11 @@
 import { cpuCall } from "../../backend/cpu/call.ts";
-import { dtype, whole } from "../../backend/fields.ts";
+import { dtype, flag, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
-/** The factor L of A = L Lᵀ, from the lower triangle of A. Its upper triangle is 0. */
-const choleskyFields = { batch: whole, size: whole };
+/**
+ * The factor L of A = L Lᵀ, from the lower triangle of A. Its upper triangle is 0. A and L lie row-major, or both
+ * column-major: to native code that is the upper triangle of row-major ones.
+ */
+const choleskyFields = { batch: whole, size: whole, upper: flag };
 export const choleskyCall = cpuCall("cholesky", { dtype, ...choleskyFields }, ["a", "factor", "info"]);
 export const choleskyParameters = struct("Cholesky", "linalg/cholesky.metal", choleskyFields);
