@@ -1,5 +1,4 @@
 /** Linear algebra, by PyTorch's names. Exported as `linalg`. */
-
 export { type CrossOptions, cross } from "../ops/matmul/cross.ts";
 export { type CholeskyOptions, type CholeskyResult, cholesky, choleskyEx } from "./cholesky/cholesky.ts";
 export { type EighOptions, type EighResult, eigh, eigvalsh } from "./eigh/eigh.ts";
@@ -22,4 +21,8 @@ export { matrixPower } from "./products/matrix_power.ts";
 export { multiDot } from "./products/multi_dot.ts";
 export { type VanderOptions, vander } from "./products/vander.ts";
 export { type VecdotOptions, vecdot } from "./products/vecdot.ts";
+export { type GeqrfResult, geqrf } from "./qr/geqrf.ts";
+export { householderProduct } from "./qr/householder_product.ts";
+export { type OrmqrOptions, ormqr } from "./qr/ormqr.ts";
+export { type QrMode, type QrOptions, type QrResult, qr } from "./qr/qr.ts";
 export { type SolveTriangularOptions, solveTriangular } from "./triangular/triangular.ts";

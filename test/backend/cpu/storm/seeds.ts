@@ -157,6 +157,18 @@ function optimizers(): void {
     }
 }
 
+/** QR, its reflections and their gradients. */
+function reflections(dtype: "float32" | "float64"): void {
+  const tall = () => leaf([9, 4], dtype);
+  gradientsOf(() => library.linalg.qr(leaf([5, 5], dtype)).q);
+  gradientsOf(() => library.linalg.qr(tall(), "r").r);
+  for (const mode of ["complete", "r"] as const) library.linalg.qr(library.ones([9, 4], { dtype }), mode).r.dataSync();
+  const { a, tau } = library.linalg.geqrf(library.ones([9, 4], { dtype }));
+  gradientsOf(() => library.linalg.geqrf(tall()).a);
+  library.linalg.householderProduct(a, tau).dataSync();
+  for (const transpose of [false, true]) gradientsOf(() => library.linalg.ormqr(a, tau, tall(), { transpose }));
+}
+
 /** What no plain call of an operation reaches. */
 function further(): void {
   otherDtypes();
@@ -175,6 +187,7 @@ function further(): void {
     gradientsOf(() => library.linalg.solve(matrix(), leaf([5, 7], dtype)));
     gradientsOf(() => library.linalg.lu(matrix()).u);
     library.linalg.inv(library.eye(70, { dtype })).dataSync();
+    reflections(dtype);
     gradientsOf(() => library.linalg.solveTriangular(matrix(), leaf([5, 7], dtype), { upper: false }));
   }
   library.arange(0, 9, { dtype: "int64" }).dataSync();

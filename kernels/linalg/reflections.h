@@ -1,0 +1,153 @@
+// Reflections H = I - tau v vᵀ of matrices in threadgroup memory. Every function is called by all threads of a
+// threadgroup.
+#pragma once
+
+// The threads of a threadgroup as teams, each of lanes of one SIMD-group: a team has a column of a matrix.
+struct Teams {
+    uint index;  // of the calling thread
+    uint threads;
+    uint lanes;  // of a team: a power of two of at most 32
+
+    uint lane() const thread { return index % lanes; }
+    uint first() const thread { return index / lanes; }
+    uint count() const thread { return threads / lanes; }
+};
+
+// A sum over the lanes of a team, in an order of its own: every lane has the same bits.
+inline float team_sum(float own, uint lanes) {
+    for (uint offset = lanes / 2; offset > 0; offset /= 2) {
+        own += simd_shuffle_xor(own, ushort(offset));
+    }
+    return own;
+}
+
+// What a column becomes: beta in its first row, 0 below. Its elements times `factor`, once divided by `scale`, are v.
+struct Reflection {
+    float beta;
+    float tau;
+    float scale;
+    float factor;
+};
+
+// Of rows `first`, … of a column, whose elements are `stride` apart. Each SIMD-group computes it, and has the same
+// bits.
+inline Reflection reflection_of(threadgroup const float *column, uint first, uint rows, uint stride, uint lane) {
+    float largest = 0.0f;
+    bool is_zero = true;
+    for (uint i = first + 1 + lane; i < rows; i += 32) {
+        float own = column[i * stride];
+        largest = max(largest, fabs(own));
+        is_zero = is_zero && own == 0.0f;
+    }
+    largest = simd_max(largest);
+    float alpha = column[first * stride];
+    if (simd_all(is_zero)) {
+        return {alpha, 0.0f, 1.0f, 0.0f};
+    }
+    float scale = max(largest, fabs(alpha));
+    float square = 0.0f;
+    for (uint i = first + 1 + lane; i < rows; i += 32) {
+        float own = precise::divide(column[i * stride], scale);
+        square += own * own;
+    }
+    square = team_sum(square, 32);
+    float unit = precise::divide(alpha, scale);
+    float length = precise::sqrt(unit * unit + square);
+    float beta = unit < 0.0f ? length : -length;
+    return {beta * scale, 1.0f - precise::divide(unit, beta), scale, precise::divide(1.0f, unit - beta)};
+}
+
+// C = H C for columns `first`, …, `end` - 1 of a matrix, where v is 1 in row `row`, and has its elements below in `v`.
+inline void reflect_columns(
+    threadgroup float *c,
+    uint stride,
+    uint row,
+    uint rows,
+    uint first,
+    uint end,
+    threadgroup const float *v,
+    float tau,
+    Teams teams) {
+    for (uint begin = first; begin < end; begin += teams.count()) {
+        uint column = begin + teams.first();
+        bool is_inside = column < end;
+        float own = 0.0f;
+        float sum = 0.0f;
+        if (is_inside) {
+            own = c[row * stride + column];
+            for (uint i = row + 1 + teams.lane(); i < rows; i += teams.lanes) {
+                sum += v[i] * c[i * stride + column];
+            }
+        }
+        float change = tau * (own + team_sum(sum, teams.lanes));
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        if (is_inside) {
+            for (uint i = row + 1 + teams.lane(); i < rows; i += teams.lanes) {
+                c[i * stride + column] -= v[i] * change;
+            }
+            if (teams.lane() == 0) {
+                c[row * stride + column] = own - change;
+            }
+        }
+    }
+}
+
+// Replaces a matrix by R and the vectors of `count` reflections. `v` has room for a column.
+inline void factorise(
+    threadgroup float *a,
+    uint stride,
+    uint rows,
+    uint columns,
+    uint count,
+    threadgroup float *v,
+    threadgroup float *tau,
+    Teams teams) {
+    for (uint j = 0; j < count; j++) {
+        Reflection own = reflection_of(a + j, j, rows, stride, teams.index % 32);
+        for (uint i = j + 1 + teams.index; i < rows; i += teams.threads) {
+            v[i] = own.tau == 0.0f ? 0.0f : precise::divide(a[i * stride + j], own.scale) * own.factor;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint i = j + 1 + teams.index; i < rows; i += teams.threads) {
+            a[i * stride + j] = v[i];
+        }
+        if (teams.index == 0) {
+            a[j * stride + j] = own.beta;
+            tau[j] = own.tau;
+        }
+        if (own.tau != 0.0f) {
+            reflect_columns(a, stride, j, rows, j + 1, columns, v, own.tau, teams);
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+}
+
+// Replaces the vectors of `count` reflections by the first `width` columns of their product.
+inline void form_product(
+    threadgroup float *a,
+    uint stride,
+    uint rows,
+    uint count,
+    uint width,
+    threadgroup float *v,
+    threadgroup const float *tau,
+    Teams teams) {
+    uint added = width > count ? width - count : 0;
+    for (uint at = teams.index; at < rows * added; at += teams.threads) {
+        uint i = at / added;
+        uint column = count + at % added;
+        a[i * stride + column] = i == column ? 1.0f : 0.0f;
+    }
+    for (uint j = count; j-- > 0;) {
+        for (uint i = j + 1 + teams.index; i < rows; i += teams.threads) {
+            v[i] = a[i * stride + j];
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        float own = tau[j];
+        for (uint i = teams.index; i < rows; i += teams.threads) {
+            a[i * stride + j] = i < j ? 0.0f : (i == j ? 1.0f - own : -own * v[i]);
+        }
+        reflect_columns(a, stride, j, rows, j + 1, width, v, own, teams);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+}

@@ -1,0 +1,159 @@
+#include "qr.h"
+
+#include "blocked_qr.h"
+
+using namespace orchard;
+
+namespace {
+
+// Products and sums of a factorisation.
+int64_t factor_operations(int64_t rows, int64_t columns) { return 2 * rows * columns * std::min(rows, columns); }
+
+template <class T> void negate(T *x, int64_t count) {
+  for (int64_t i = 0; i < count; i++) x[i] = 0 - x[i];
+}
+
+// The rows of R whose diagonal is negative, and the columns of Q that belong to them, change their signs.
+template <class T> void make_diagonal_positive(const Part<T> &q, const Part<T> &r, T *signs) {
+  const int64_t count = std::min(r.rows, r.columns);
+  bool is_changed = false;
+  for (int64_t i = 0; i < count; i++) {
+    signs[i] = r.data[i * r.stride + i] < 0 ? T(-1) : T(1);
+    if (signs[i] > 0) continue;
+    is_changed = true;
+    negate(r.data + i * r.stride + i, r.columns - i);
+  }
+  if (!is_changed || q.columns == 0) return;
+  for (int64_t row = 0; row < q.rows; row++)
+    for (int64_t column = 0; column < count; column++)
+      q.data[row * q.stride + column] =
+          signs[column] < 0 ? 0 - q.data[row * q.stride + column] : q.data[row * q.stride + column];
+}
+
+template <class T> void clear_below_diagonal(const Part<T> &r) {
+  for (int64_t row = 1; row < r.rows; row++) std::fill_n(r.data + row * r.stride, std::min(row, r.columns), T(0));
+}
+
+template <class T> void copy(const Part<const T> &from, const Part<T> &to) {
+  for (int64_t row = 0; row < to.rows; row++)
+    std::copy_n(from.data + row * from.stride, to.columns, to.data + row * to.stride);
+}
+
+// A is factorised where there is room for it: in R, in Q, or else in scratch.
+template <class T>
+void factorise(BlockedQr<T> &qr, const Part<const T> &a, const Part<T> &q, const Part<T> &r, T *scratch) {
+  const int64_t count = std::min(a.rows, a.columns);
+  T *tau = scratch, *signs = tau + count;
+  const bool fits_r = r.rows == a.rows, fits_q = q.columns == a.columns;
+  const Part<T> own{fits_r ? r.data : fits_q ? q.data : signs + count, a.rows, a.columns, a.columns};
+  copy(a, own);
+  qr.factor(own, tau);
+  if (!fits_r) copy<T>({own.data, r.rows, r.columns, own.stride}, r);
+  if (q.columns > 0) qr.form(own, tau, count, q);
+  clear_below_diagonal(r);
+  make_diagonal_positive(q, r, signs);
+}
+
+void qr(const QrBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  const int64_t batch = block.batch, rows = block.rows, columns = block.columns, width = block.width;
+  with_real(dtype, [&](auto real) {
+    using T = decltype(real);
+    const int64_t count = std::min(rows, columns), inner = width > 0 ? width : count;
+    if (width != 0 && width != count && width != rows)
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected no columns of Q, all of them, or as many as the smaller size");
+    const T *a = operands.inputs<T>(0, 0, matrices(batch, rows, columns));
+    const Extent all_q = matrices(batch, rows, width), all_r = matrices(batch, inner, columns);
+    T *q = operands.results<T>(1, 0, all_q);
+    T *r = operands.results<T>(2, 0, all_r);
+    if (all_q.is_empty() && all_r.is_empty()) return;
+    const int64_t room = inner == rows || width == columns ? 0 : rows * columns;
+    const int64_t operations = factor_operations(rows, columns) + 2 * rows * width * count;
+    for_each_qr<T>(batch, rows, count, operations, 2 * count + room, [&](int64_t at, BlockedQr<T> &own, T *scratch) {
+      factorise<T>(own, {a + at * rows * columns, rows, columns, columns}, {q + at * rows * width, rows, width, width},
+                   {r + at * inner * columns, inner, columns, columns}, scratch);
+    });
+  });
+}
+
+void geqrf(const GeqrfBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  const int64_t batch = block.batch, rows = block.rows, columns = block.columns;
+  with_real(dtype, [&](auto real) {
+    using T = decltype(real);
+    const int64_t count = std::min(rows, columns);
+    const Extent all = matrices(batch, rows, columns);
+    const T *a = operands.inputs<T>(0, 0, all);
+    T *factors = operands.results<T>(1, 0, all);
+    T *tau = operands.results<T>(2, 0, Extent(count).along(batch, count));
+    if (all.is_empty()) return;
+    for_each_qr<T>(batch, rows, count, factor_operations(rows, columns), 0, [&](int64_t at, BlockedQr<T> &own, T *) {
+      const Part<T> result{factors + at * rows * columns, rows, columns, columns};
+      copy({a + at * rows * columns, rows, columns, columns}, result);
+      own.factor(result, tau + at * count);
+    });
+  });
+}
+
+// Vectors and tau of reflections, as two operands hold them.
+template <class T> struct Reflections {
+  int64_t rows, columns, count;
+  const T *a, *tau;
+
+  template <class Fields>
+  Reflections(const Fields &block, Operands operands)
+      : rows(block.rows), columns(block.columns), count(block.reflectors) {
+    const int64_t batch = block.batch;
+    if (count < 0 || count > std::min(rows, columns))
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected at most as many reflections as rows and columns");
+    a = operands.inputs<T>(0, 0, matrices(batch, rows, columns));
+    tau = operands.inputs<T>(1, 0, Extent(count).along(batch, count));
+  }
+
+  // They are read only.
+  Part<T> vectors_of(int64_t matrix) const {
+    return {const_cast<T *>(a) + matrix * rows * columns, rows, columns, columns};
+  }
+};
+
+void householder_product(const HouseholderProductBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  const int64_t batch = block.batch, rows = block.rows, width = block.width;
+  with_real(dtype, [&](auto real) {
+    using T = decltype(real);
+    const Reflections<T> own(block, operands);
+    const Extent all = matrices(batch, rows, width);
+    T *q = operands.results<T>(2, 0, all);
+    if (all.is_empty()) return;
+    const int64_t operations = 2 * rows * width * own.count;
+    for_each_qr<T>(batch, rows, own.count, operations, 0, [&](int64_t at, BlockedQr<T> &qr, T *) {
+      qr.form(own.vectors_of(at), own.tau + at * own.count, own.count, {q + at * rows * width, rows, width, width});
+    });
+  });
+}
+
+void ormqr(const OrmqrBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  const int64_t batch = block.batch, rows = block.rows, width = block.width;
+  with_real(dtype, [&](auto real) {
+    using T = decltype(real);
+    const Reflections<T> own(block, operands);
+    const Extent all = matrices(batch, rows, width);
+    const T *c = operands.inputs<T>(2, 0, all);
+    T *product = operands.results<T>(3, 0, all);
+    if (all.is_empty()) return;
+    const int64_t operations = 4 * rows * width * own.count;
+    for_each_qr<T>(batch, rows, own.count, operations, 0, [&](int64_t at, BlockedQr<T> &qr, T *) {
+      const Part<T> result{product + at * rows * width, rows, width, width};
+      copy({c + at * rows * width, rows, width, width}, result);
+      qr.multiply(own.vectors_of(at), own.tau + at * own.count, own.count, result, block.transpose);
+    });
+  });
+}
+
+ORCHARD_FUNCTION("qr", qr, QrBlock, 3)
+ORCHARD_FUNCTION("geqrf", geqrf, GeqrfBlock, 3)
+ORCHARD_FUNCTION("householderProduct", householder_product, HouseholderProductBlock, 3)
+ORCHARD_FUNCTION("ormqr", ormqr, OrmqrBlock, 4)
+
+} // namespace

@@ -1,0 +1,58 @@
+// Reflections H = I - tau v vᵀ that take a column to a multiple of a unit vector, in blocks: the product of a block's
+// is I - V T Vᵀ with T upper triangular, the compact WY form. Source: R. Schreiber and C. Van Loan, "A
+// storage-efficient WY representation for products of Householder transformations", 1989.
+#pragma once
+
+#include "matrices.h"
+
+namespace orchard {
+
+// Columns of which a block is made: few where a matrix has few, since the factorisation of a block itself is not
+// blocked.
+constexpr int64_t narrow_block = 8, wide_block = 32;
+// Columns that are multiplied by a block at once.
+constexpr int64_t tile_columns = 64;
+// The elements of the widest vector.
+constexpr int64_t most_lanes = 16;
+
+// Part of a row-major matrix.
+template <class T> struct Part {
+  T *data;
+  int64_t rows, columns, stride;
+
+  Part from(int64_t row, int64_t column) const {
+    return {data + row * stride + column, rows - row, columns - column, stride};
+  }
+  Part with_columns(int64_t count) const { return {data, rows, count, stride}; }
+};
+
+// V and T of a block: V has as many rows as the part that it was made of, `width` columns, and zeros behind its own.
+template <class T> struct Block {
+  T *v, *t;
+  int64_t rows, width;
+
+  static int64_t elements(int64_t rows, int64_t width) { return (rows + width) * width; }
+  // In memory of so many elements.
+  Block(T *memory, int64_t rows, int64_t width) : v(memory), t(memory + rows * width), rows(rows), width(width) {}
+};
+
+template <class T> struct ReflectionKernel {
+  // Replaces a part, of at most `width` columns, by R and the vectors below its diagonal. Work: `factor_work`.
+  void (*factor)(const Part<T> &a, T *tau, T *work);
+  // V and T of such a part. Work: `pack_work`.
+  void (*pack)(const Part<const T> &a, const T *tau, const Block<T> &block, T *work);
+  // Replaces C by (I - V T Vᵀ) C, or the transpose of it. Work: `apply_work`.
+  void (*apply)(const Block<T> &block, const Part<T> &c, bool transpose, T *work);
+};
+
+inline int64_t apply_work(int64_t rows) { return 2 * wide_block * tile_columns + rows * most_lanes; }
+inline int64_t pack_work(int64_t rows) { return rows * narrow_block + 2 * wide_block * wide_block; }
+inline int64_t factor_work(int64_t rows) {
+  return Block<float>::elements(rows, narrow_block) + std::max(apply_work(rows), pack_work(rows));
+}
+
+using ReflectionKernels = OfReals<ReflectionKernel>;
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(ReflectionKernels, reflection_kernels)

@@ -1,0 +1,175 @@
+#include "reflections.h"
+
+#include "../matmul/simd.h"
+#include "reflection.h"
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+// Columns of a block that are summed up at once, and vectors of each: their sums stay in registers.
+constexpr int sum_columns = 8;
+constexpr int sum_vectors = vector_bytes == 32 ? 1 : 2;
+
+// out (width x columns) = Vᵀ C, where C has `vectors` vectors of columns.
+template <class T, int vectors>
+void project(const Block<T> &block, const T *c, int64_t stride, T *out, int64_t out_stride) {
+  for (int64_t first = 0; first < block.width; first += sum_columns) {
+    Vector<T> sums[sum_columns][vectors] = {};
+    const T *v = block.v + first;
+    for (int64_t row = 0; row < block.rows; row++, v += block.width) {
+      Vector<T> own[vectors];
+      for (int i = 0; i < vectors; i++) own[i] = load_vector(c + row * stride + i * lanes<T>);
+      for (int j = 0; j < sum_columns; j++)
+        for (int i = 0; i < vectors; i++) sums[j][i] = multiply_add<T>(own[i], v[j], sums[j][i]);
+    }
+    for (int j = 0; j < sum_columns; j++)
+      for (int i = 0; i < vectors; i++) store_vector(sums[j][i], out + (first + j) * out_stride + i * lanes<T>);
+  }
+}
+
+// C += V W for `rows` rows of C, which has `vectors` vectors of columns.
+template <class T, int rows, int vectors>
+inline void add_rows(const T *v, int64_t width, const T *w, int64_t w_stride, T *c, int64_t stride) {
+  Vector<T> sums[rows][vectors];
+  for (int r = 0; r < rows; r++)
+    for (int i = 0; i < vectors; i++) sums[r][i] = load_vector(c + r * stride + i * lanes<T>);
+  for (int64_t j = 0; j < width; j++)
+    for (int i = 0; i < vectors; i++) {
+      Vector<T> own = load_vector(w + j * w_stride + i * lanes<T>);
+      for (int r = 0; r < rows; r++) sums[r][i] = multiply_add<T>(own, v[r * width + j], sums[r][i]);
+    }
+  for (int r = 0; r < rows; r++)
+    for (int i = 0; i < vectors; i++) store_vector(sums[r][i], c + r * stride + i * lanes<T>);
+}
+
+template <class T, int vectors> void expand(const Block<T> &block, const T *w, int64_t w_stride, T *c, int64_t stride) {
+  constexpr int rows = 4;
+  const int64_t width = block.width;
+  int64_t row = 0;
+  for (; row + rows <= block.rows; row += rows)
+    add_rows<T, rows, vectors>(block.v + row * width, width, w, w_stride, c + row * stride, stride);
+  for (; row < block.rows; row++)
+    add_rows<T, 1, vectors>(block.v + row * width, width, w, w_stride, c + row * stride, stride);
+}
+
+// out = -T W or -Tᵀ W, both of `columns` columns.
+template <class T>
+void scale(const Block<T> &block, bool transpose, const T *w, T *out, int64_t stride, int64_t columns) {
+  const int64_t width = block.width;
+  for (int64_t i = 0; i < width; i++) {
+    T *row = out + i * stride;
+    std::fill_n(row, columns, T(0));
+    const int64_t begin = transpose ? 0 : i, end = transpose ? i + 1 : width;
+    for (int64_t j = begin; j < end; j++) {
+      const T factor = transpose ? block.t[j * width + i] : block.t[i * width + j];
+      if (factor != 0) subtract_multiple(row, w + j * stride, factor, columns);
+    }
+  }
+}
+
+// A tile of a multiple of the lanes.
+template <class T> void apply_tile(const Block<T> &block, const Part<T> &c, bool transpose, T *work) {
+  T *w = work, *scaled = work + wide_block * tile_columns;
+  constexpr int64_t step = sum_vectors * lanes<T>;
+  int64_t at = 0;
+  for (; at + step <= c.columns; at += step)
+    project<T, sum_vectors>(block, c.data + at, c.stride, w + at, tile_columns);
+  for (; at < c.columns; at += lanes<T>) project<T, 1>(block, c.data + at, c.stride, w + at, tile_columns);
+  scale(block, transpose, w, scaled, tile_columns, c.columns);
+  for (at = 0; at + step <= c.columns; at += step)
+    expand<T, sum_vectors>(block, scaled + at, tile_columns, c.data + at, c.stride);
+  for (; at < c.columns; at += lanes<T>) expand<T, 1>(block, scaled + at, tile_columns, c.data + at, c.stride);
+}
+
+template <class T> void apply(const Block<T> &block, const Part<T> &c, bool transpose, T *work) {
+  const int64_t whole = c.columns / lanes<T> * lanes<T>, left = c.columns - whole;
+  for (int64_t at = 0; at < whole; at += tile_columns)
+    apply_tile(block, c.from(0, at).with_columns(std::min(tile_columns, whole - at)), transpose, work);
+  if (left == 0) return;
+  T *copy = work + 2 * wide_block * tile_columns; // the last columns, with zeros behind them
+  for (int64_t row = 0; row < c.rows; row++) {
+    std::copy_n(c.data + row * c.stride + whole, left, copy + row * lanes<T>);
+    std::fill_n(copy + row * lanes<T> + left, lanes<T> - left, T(0));
+  }
+  apply_tile<T>(block, {copy, c.rows, lanes<T>, lanes<T>}, transpose, work);
+  for (int64_t row = 0; row < c.rows; row++) std::copy_n(copy + row * lanes<T>, left, c.data + row * c.stride + whole);
+}
+
+// T of V, of whose columns `count` are its own: T[j, j] = tau[j], and above it -tau[j] T Vᵀ V[:, j].
+template <class T> void triangle(const T *gram, const T *tau, int64_t count, const Block<T> &block) {
+  const int64_t width = block.width;
+  std::fill_n(block.t, width * width, T(0));
+  for (int64_t j = 0; j < count; j++) {
+    for (int64_t i = 0; i < j; i++) {
+      T sum = 0;
+      for (int64_t l = i; l < j; l++) sum += block.t[i * width + l] * gram[l * width + j];
+      block.t[i * width + j] = -tau[j] * sum;
+    }
+    block.t[j * width + j] = tau[j];
+  }
+}
+
+// V and Vᵀ V; the products of columns above the diagonal are all that is needed.
+template <class T> void pack(const Part<const T> &a, const T *tau, const Block<T> &block, T *work) {
+  const int64_t width = block.width;
+  for (int64_t row = 0; row < a.rows; row++) {
+    T *own = block.v + row * width;
+    const int64_t below = std::min(row, a.columns);
+    std::copy_n(a.data + row * a.stride, below, own);
+    std::fill_n(own + below, width - below, T(0));
+    if (row < a.columns) own[row] = 1;
+  }
+  T *gram = work;
+  if (width % lanes<T> == 0) {
+    for (int64_t at = 0; at < width; at += lanes<T>) project<T, 1>(block, block.v + at, width, gram + at, width);
+    return triangle(gram, tau, a.columns, block);
+  }
+  T *columns = work + width * width;
+  for (int64_t row = 0; row < a.rows; row++)
+    for (int64_t j = 0; j < a.columns; j++) columns[j * a.rows + row] = block.v[row * width + j];
+  for (int64_t i = 0; i < a.columns; i++)
+    for (int64_t j = i + 1; j < a.columns; j++)
+      gram[i * width + j] = dot(columns + i * a.rows + j, columns + j * a.rows + j, a.rows - j);
+  triangle(gram, tau, a.columns, block);
+}
+
+// A few columns, one reflection after the other: in a copy in which columns are adjacent.
+template <class T> void factor_narrow(const Part<T> &a, T *tau, T *work) {
+  for (int64_t row = 0; row < a.rows; row++)
+    for (int64_t j = 0; j < a.columns; j++) work[j * a.rows + row] = a.data[row * a.stride + j];
+  for (int64_t j = 0; j < std::min(a.rows, a.columns); j++) {
+    T *column = work + j * a.rows + j;
+    const int64_t count = a.rows - j;
+    const T beta = reflect(column, count, &tau[j]);
+    if (tau[j] != 0)
+      for (int64_t other = j + 1; other < a.columns; other++) {
+        T *own = work + other * a.rows + j;
+        subtract_multiple(own, column, tau[j] * dot(column, own, count), count);
+      }
+    *column = beta;
+  }
+  for (int64_t row = 0; row < a.rows; row++)
+    for (int64_t j = 0; j < a.columns; j++) a.data[row * a.stride + j] = work[j * a.rows + row];
+}
+
+template <class T> void factor(const Part<T> &a, T *tau, T *work) {
+  const Block<T> block(work, a.rows, narrow_block);
+  T *own_work = work + Block<T>::elements(a.rows, narrow_block);
+  const int64_t count = std::min(a.rows, a.columns);
+  for (int64_t first = 0; first < count; first += narrow_block) {
+    const int64_t width = std::min(narrow_block, count - first);
+    const Part<T> panel = a.from(first, first).with_columns(width);
+    factor_narrow(panel, tau + first, own_work);
+    if (first + width == a.columns) return;
+    const Block<T> own(block.v, panel.rows, narrow_block);
+    pack<T>({panel.data, panel.rows, panel.columns, panel.stride}, tau + first, own, own_work);
+    apply(own, a.from(first, first + width), true, own_work);
+  }
+}
+
+} // namespace
+
+extern const ReflectionKernels reflection_kernels = {{factor<double>, pack<double>, apply<double>},
+                                                     {factor<float>, pack<float>, apply<float>}};
+
+} // namespace orchard::ORCHARD_ISA

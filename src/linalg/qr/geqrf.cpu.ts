@@ -1,0 +1,9 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { matricesOf } from "../matrices.ts";
+import { geqrfCall } from "./primitive.ts";
+
+export const geqrfCpu: Implementation<undefined> = {
+  run({ operation, inputs: [a], outputs: [factors, tau] }) {
+    geqrfCall(operation, { dtype: a!.dtype, ...matricesOf(a!) }, [a, factors, tau]);
+  },
+};

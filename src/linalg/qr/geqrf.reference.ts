@@ -1,0 +1,17 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { store } from "../../backend/reference/elements.ts";
+import { matricesOf } from "../matrices.ts";
+import { matricesIn, storeMatrices } from "../reference.ts";
+import { reflect } from "./reflections.reference.ts";
+
+export const geqrfReference: Implementation<undefined> = {
+  run({ inputs: [a], outputs: [factors, tau] }) {
+    const { rows, columns } = matricesOf(a!);
+    const matrices = matricesIn(a!);
+    store(
+      tau!,
+      matrices.flatMap((matrix) => [...reflect(matrix, rows, columns)]),
+    );
+    storeMatrices(factors!, matrices);
+  },
+};

@@ -1,0 +1,112 @@
+import { record } from "../../autograd/record.ts";
+import { executeMany } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { zerosLike } from "../../ops/creation/full.ts";
+import { add, mul, neg, sub } from "../../ops/elementwise/arithmetic.ts";
+import { tril, triu } from "../../ops/indexing/triangle.ts";
+import { cat } from "../../ops/join/cat.ts";
+import { matmul } from "../../ops/matmul/matmul.ts";
+import { unsqueeze } from "../../ops/view/squeeze.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { dense, matrixOperand, mT } from "../matrices.ts";
+import { solveTriangular } from "../triangular/triangular.ts";
+import { geqrfCpu } from "./geqrf.cpu.ts";
+import { geqrfMetal } from "./geqrf.metal.ts";
+import { geqrfReference } from "./geqrf.reference.ts";
+import { product } from "./householder_product.ts";
+import { firstColumns, firstRows, lastRows, padColumns, qrGradient, unitLike, vectorsOf } from "./reflections.ts";
+
+const geqrfPrimitive = definePrimitive<undefined>({
+  name: "geqrf",
+  family: "linalg",
+  implementations: { metal: geqrfMetal, cpu: geqrfCpu, reference: geqrfReference },
+});
+
+/** Reflections H[i] = I − tau[i] v vᵀ of which Q = H[0] H[1] … is the product. */
+export interface GeqrfResult<D extends DType = DType> {
+  /** R in the upper triangle; v of each reflection below the diagonal, whose 1 on the diagonal is not stored. */
+  readonly a: Tensor<D>;
+  /** […, min(m, n)] */
+  readonly tau: Tensor<D>;
+}
+
+/**
+ * The QR factorisation of matrices as LAPACK's `geqrf` has it: Q is a product of reflections, which
+ * `householderProduct` makes a matrix and `ormqr` multiplies by. The diagonal of R has the signs that come.
+ *
+ * The gradient is undefined (infinite or NaN) where the first min(m, n) columns are linearly dependent.
+ *
+ * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns `a` of the shape of the operand, and `tau`
+ *
+ * @example
+ * linalg.geqrf(tensor([[3], [4]])); // { a: float32 [[-5], [0.5]], tau: float32 [1.6] }
+ *
+ * @throws {ShapeError} for a tensor of fewer than two axes. @throws {DTypeError} for a dtype that is no float.
+ */
+export function geqrf<D extends DType>(a: Tensor<D>): GeqrfResult<D>;
+export function geqrf(...values: unknown[]): GeqrfResult {
+  const { a } = geqrfParameters(values);
+  const result = reflections("geqrf", matrixOperand("geqrf", a));
+  return { a: toDType(result.a, a.dtype), tau: toDType(result.tau, a.dtype) };
+}
+const geqrfParameters = parameters("geqrf", { a: operand(aTensor) });
+
+/** The reflections of float32 or float64 matrices. */
+function reflections(operation: string, a: Tensor): GeqrfResult {
+  const [rows, columns] = a.shape.slice(-2) as [number, number];
+  const { dtype } = a;
+  const [factors, tau] = executeMany(
+    geqrfPrimitive,
+    [dense(a)],
+    [
+      { shape: a.shape, dtype },
+      { shape: [...a.shape.slice(0, -2), Math.min(rows, columns)], dtype },
+    ],
+    undefined,
+    operation,
+  ) as [Tensor, Tensor];
+  record(operation, [a], [factors, tau], [factors, tau], ([ofFactors, ofTau], [own, ownTau]) => [
+    gradient({ a: own!, tau: ownTau! }, ofFactors ?? null, ofTau ?? null),
+  ]);
+  return { a: factors, tau };
+}
+
+/**
+ * R has the gradient of R. V and tau come of Q: Q less the unit matrix is V U, with U = −T V₁ᵀ upper triangular, whose
+ * diagonal is −tau, and V₁ the first rows of V. So they have the gradient of an LU factorisation without exchanges:
+ * V₁⁻ᵀ (tril(V₁ᵀ V̄₁, −1) + triu(Ū Uᵀ − V₂ᵀ V̄₂)) U⁻ᵀ, and below it V̄₂ U⁻ᵀ. A matrix of as many columns as rows has
+ * one reflection less: the last tau is 0. Source for V U: G. Ballard et al., "Reconstructing Householder vectors from
+ * tall-skinny QR", 2014, 3.
+ */
+function gradient({ a, tau }: GeqrfResult, ofA: Tensor | null, ofTau: Tensor | null): Tensor {
+  const [rows, columns] = a.shape.slice(-2) as [number, number];
+  const count = Math.min(rows, columns);
+  const q = product("geqrf", firstColumns(a, count), tau);
+  const r = triu(firstRows(a, count));
+  const ofR = ofA && triu(firstRows(ofA, count));
+  const moved = Math.min(rows - 1, columns);
+  if (moved === 0 && !ofR) return zerosLike(a); // of tau, which is 0
+  const ofQ = moved > 0 ? padColumns(gradientOfQ(q, a, moved, ofA, ofTau), count) : null;
+  return qrGradient(q, r, ofQ, ofR);
+}
+
+function gradientOfQ(q: Tensor, a: Tensor, moved: number, ofA: Tensor | null, ofTau: Tensor | null): Tensor {
+  const own = firstColumns(q, moved);
+  const vectors = vectorsOf(a, moved);
+  const [top, bottom] = [firstRows(vectors, moved), lastRows(vectors, moved)];
+  const difference = firstRows(sub(own, unitLike(own)), moved);
+  const u = solveTriangular(top, difference, { upper: false, unitriangular: true });
+  const ofV = tril(firstColumns(ofA ?? zerosLike(a), moved), { diagonal: -1 });
+  const [ofTop, ofBottom] = [firstRows(ofV, moved), lastRows(ofV, moved)];
+  const lower = tril(matmul(mT(top), ofTop), { diagonal: -1 });
+  const ofU = ofTau && neg(mul(unsqueeze(firstColumns(ofTau, moved), -1), mT(u)));
+  const fromBelow = neg(matmul(mT(bottom), ofBottom));
+  const inner = add(lower, triu(ofU ? add(ofU, fromBelow) : fromBelow));
+  const left = solveTriangular(mT(top), inner, { upper: true, unitriangular: true });
+  return solveTriangular(mT(u), cat([left, ofBottom], -2), { upper: false, left: false });
+}

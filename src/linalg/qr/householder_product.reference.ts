@@ -1,0 +1,21 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { toNumbers } from "../../backend/reference/elements.ts";
+import { matricesOf } from "../matrices.ts";
+import { matricesIn, storeMatrices } from "../reference.ts";
+import { applyReflections, unitMatrix } from "./reflections.reference.ts";
+
+export const productReference: Implementation<undefined> = {
+  run({ inputs: [a, tau], outputs: [q] }) {
+    const { rows, columns: stride } = matricesOf(a!);
+    const { columns: width } = matricesOf(q!);
+    const count = tau!.shape.at(-1)!;
+    const scales = toNumbers(tau!);
+    const products = matricesIn(a!).map((matrix, at) => {
+      const own = unitMatrix(rows, width);
+      const reflections = { a: matrix, stride, tau: scales.subarray(at * count, (at + 1) * count) };
+      applyReflections(reflections, own, width, false);
+      return own;
+    });
+    storeMatrices(q!, products);
+  },
+};

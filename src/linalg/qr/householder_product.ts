@@ -1,0 +1,84 @@
+import { record } from "../../autograd/record.ts";
+import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { add, neg } from "../../ops/elementwise/arithmetic.ts";
+import { matmul } from "../../ops/matmul/matmul.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { formatShape, sameShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkSameDType, dense, floatOperand, matrixOperand, mT } from "../matrices.ts";
+import { productCpu } from "./householder_product.cpu.ts";
+import { productMetal } from "./householder_product.metal.ts";
+import { productReference } from "./householder_product.reference.ts";
+import { compactForm, firstRows, padRows, reflectionGradients } from "./reflections.ts";
+
+const productPrimitive = definePrimitive<undefined>({
+  name: "householderProduct",
+  family: "linalg",
+  implementations: { metal: productMetal, cpu: productCpu, reference: productReference },
+});
+
+/**
+ * The first n columns of a product of reflections H[0] H[1] … H[k − 1], H[i] = I − tau[i] v vᵀ: v is 0 before row i,
+ * 1 in it, and below it what lies under the diagonal in column i of `a`. With what `geqrf` gives, they are Q.
+ *
+ * @param a […, m, n] with n ≤ m, of a float dtype; float16 and bfloat16 are computed in float32
+ * @param tau […, k] with k ≤ n, of the same dtype and batch
+ * @returns […, m, n]
+ *
+ * @example
+ * linalg.householderProduct(tensor([[-5], [0.5]]), tensor([1.6])); // float32 [[-0.6], [-0.8]]
+ *
+ * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats.
+ */
+export function householderProduct<D extends DType>(a: Tensor<D>, tau: Tensor<D>): Tensor<D>;
+export function householderProduct(...values: unknown[]): Tensor {
+  const operation = "householderProduct";
+  const { a, tau } = productParameters(values);
+  const [own, scales] = reflectionOperands(operation, a, tau);
+  const [rows, columns] = own.shape.slice(-2) as [number, number];
+  if (columns > rows)
+    throw new ShapeError(operation, "wide", `expected a of at most as many columns as rows, got ${a.describe()}`);
+  return toDType(product(operation, own, scales), a.dtype);
+}
+const productParameters = parameters("householderProduct", { a: operand(aTensor), tau: operand(aTensor) });
+
+/** Both operands in the dtype that they are computed in, of one batch. */
+export function reflectionOperands(operation: string, a: Tensor, tau: Tensor): [Tensor, Tensor] {
+  const own = matrixOperand(operation, a);
+  const scales = floatOperand(operation, tau, "tau");
+  checkSameDType(operation, a, tau);
+  const batch = a.shape.slice(0, -2);
+  const most = Math.min(a.shape.at(-1)!, a.shape.at(-2)!);
+  if (tau.rank === a.rank - 1 && sameShape(tau.shape.slice(0, -1), batch) && tau.shape.at(-1)! <= most)
+    return [own, scales];
+  throw new ShapeError(
+    operation,
+    "shapesDiffer",
+    `expected tau of ${formatShape([...batch, most])} (or fewer in its last axis) for a ${a.describe()}, ` +
+      `got ${tau.describe()}`,
+  );
+}
+
+/**
+ * The product, of as many columns as `a` has. With Q = E − V T V₁ᵀ, where V₁ is the first rows of V, the gradients are
+ * −Vᵀ Q̄ V₁ of T, and −Q̄ V₁ Tᵀ − [Q̄ᵀ V T; 0] of V.
+ */
+export function product(operation: string, a: Tensor, tau: Tensor): Tensor {
+  const q = execute(productPrimitive, [dense(a), dense(tau)], a.shape, a.dtype, undefined, operation);
+  record(operation, [a, tau], [q], [a, tau], ([gradient], [own, scales]) => {
+    const form = compactForm(own!, scales!);
+    const [rows, columns] = own!.shape.slice(-2) as [number, number];
+    const given = gradient!;
+    const outer = matmul(given, firstRows(form.v, columns));
+    const ofT = neg(matmul(mT(form.v), outer));
+    const ofTop = matmul(mT(given), matmul(form.v, form.t));
+    const ofV = neg(add(matmul(outer, mT(form.t)), padRows(ofTop, rows)));
+    return reflectionGradients(form, ofV, ofT, columns);
+  });
+  return q;
+}

@@ -1,0 +1,10 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { matricesOf } from "../matrices.ts";
+import { type OrmqrAttributes, ormqrCall } from "./primitive.ts";
+
+export const ormqrCpu: Implementation<OrmqrAttributes> = {
+  run({ operation, inputs: [a, tau, c], outputs: [product], attributes }) {
+    const sizes = { ...matricesOf(a!), reflectors: tau!.shape.at(-1)!, width: c!.shape.at(-1)! };
+    ormqrCall(operation, { dtype: a!.dtype, ...sizes, ...attributes }, [a, tau, c, product]);
+  },
+};

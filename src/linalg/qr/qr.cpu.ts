@@ -1,0 +1,10 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { matricesOf } from "../matrices.ts";
+import { type QrAttributes, qrCall } from "./primitive.ts";
+
+export const qrCpu: Implementation<QrAttributes> = {
+  run({ operation, inputs: [a], outputs: [q, r], attributes: { width } }) {
+    // R has as many rows as Q has columns, where there is a Q
+    qrCall(operation, { dtype: a!.dtype, ...matricesOf(a!), width }, [a, q, r]);
+  },
+};

@@ -1,0 +1,103 @@
+/** What the functions of this folder share: their primitives, V and T of reflections, and gradients. */
+import { eye } from "../../ops/creation/eye.ts";
+import { add, mul, neg } from "../../ops/elementwise/arithmetic.ts";
+import { tril, triu } from "../../ops/indexing/triangle.ts";
+import { cat } from "../../ops/join/cat.ts";
+import { pad } from "../../ops/join/pad.ts";
+import { matmul } from "../../ops/matmul/matmul.ts";
+import { sum } from "../../ops/reduction/sum.ts";
+import { diagonal } from "../../ops/view/diagonal.ts";
+import { narrow } from "../../ops/view/slice.ts";
+import { unsqueeze } from "../../ops/view/squeeze.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { mT } from "../matrices.ts";
+import { solveTriangular } from "../triangular/triangular.ts";
+
+/** The first columns, or rows, of matrices: views. */
+export const firstColumns = (x: Tensor, count: number): Tensor => narrow(x, -1, 0, count);
+export const firstRows = (x: Tensor, count: number): Tensor => narrow(x, -2, 0, count);
+export const lastColumns = (x: Tensor, from: number): Tensor => narrow(x, -1, from, x.shape.at(-1)! - from);
+export const lastRows = (x: Tensor, from: number): Tensor => narrow(x, -2, from, x.shape.at(-2)! - from);
+
+/** Zeros after the columns, or the rows, up to a count of them. */
+export const padColumns = (x: Tensor, count: number): Tensor => pad(x, [0, count - x.shape.at(-1)!]);
+export const padRows = (x: Tensor, count: number): Tensor => pad(x, [0, 0, 0, count - x.shape.at(-2)!]);
+
+/** Ones on the diagonal, of the size and dtype of a matrix. */
+export const unitLike = (x: Tensor): Tensor => eye(x.shape.at(-2)!, x.shape.at(-1)!, { dtype: x.dtype as "float32" });
+
+/** The vectors of reflections as columns: the lower triangle with ones on the diagonal. */
+export const vectorsOf = (a: Tensor, count: number): Tensor => {
+  const own = firstColumns(a, count);
+  return add(tril(own, { diagonal: -1 }), unitLike(own));
+};
+
+/**
+ * Reflections as one matrix: H[0] H[1] … = I − V T Vᵀ with T = (I + D S)⁻¹ D, where D = diag(tau) and S is what lies
+ * above the diagonal of Vᵀ V. Source: C. Puglisi, "Modification of the Householder method based on the compact WY
+ * representation", 1992, eq. 2.
+ */
+export interface CompactForm {
+  readonly v: Tensor;
+  readonly t: Tensor;
+  readonly s: Tensor;
+  /** D S, whose diagonal is not read: I + D S is it as a unit triangle. */
+  readonly ds: Tensor;
+  readonly tau: Tensor;
+}
+
+export function compactForm(a: Tensor, tau: Tensor): CompactForm {
+  const v = vectorsOf(a, tau.shape.at(-1)!);
+  const s = triu(matmul(mT(v), v), { diagonal: 1 });
+  const scale = unsqueeze(tau, -1);
+  const ds = mul(scale, s);
+  const t = solveTriangular(ds, mul(scale, unitLike(s)), { upper: true, unitriangular: true });
+  return { v, t, s, ds, tau };
+}
+
+/**
+ * The gradients of `a` and tau from those of V and T: with X = (I + D S)⁻ᵀ T̄ and M̄ = −X Tᵀ, that of tau is
+ * diag(X + M̄ Sᵀ), and that of V grows by V (S̄ + S̄ᵀ), where S̄ is what lies above the diagonal of D M̄.
+ *
+ * @param columns how many `a` has
+ */
+export function reflectionGradients(
+  { v, t, s, ds, tau }: CompactForm,
+  ofV: Tensor,
+  ofT: Tensor,
+  columns: number,
+): [a: Tensor, tau: Tensor] {
+  const x = solveTriangular(mT(ds), ofT, { upper: false, unitriangular: true });
+  const ofM = triu(neg(matmul(x, mT(t))), { diagonal: 1 });
+  const ofTau = add(diagonal(x, { dim1: -2, dim2: -1 }), sum(mul(ofM, s), -1));
+  const ofS = mul(unsqueeze(tau, -1), ofM);
+  const all = add(ofV, matmul(v, add(ofS, mT(ofS))));
+  return [padColumns(tril(all, { diagonal: -1 }), columns), ofTau];
+}
+
+/**
+ * The gradient of A = Q R, where Q has no more columns than A has of either. For at least as many rows as columns it is
+ * (Q̄ + Q sym(R R̄ᵀ − Q̄ᵀ Q)) R⁻ᵀ, where sym copies the lower triangle onto the upper one. For A = [X Y] with X square
+ * and R = [U W], Y adds Y W̄ᵀ = Q W W̄ᵀ to Q̄, and has the gradient Q W̄ itself. Sources: S. Walter and L. Lehmann,
+ * "Algorithmic differentiation of linear algebra functions", 2010, 4.5; D. Roberts and L. Roberts, "QR and LQ
+ * decomposition matrix backpropagation algorithms", 2020, 4.
+ */
+export function qrGradient(q: Tensor, r: Tensor, ofQ: Tensor | null, ofR: Tensor | null): Tensor {
+  const [rows, columns] = r.shape.slice(-2) as [number, number];
+  if (rows >= columns) return tallGradient(q, r, ofQ, ofR);
+  const w = lastColumns(r, rows);
+  const ofW = ofR && lastColumns(ofR, rows);
+  const outer = ofW && matmul(q, matmul(w, mT(ofW)));
+  const own = tallGradient(q, firstColumns(r, rows), plus(ofQ, outer), ofR && firstColumns(ofR, rows));
+  return ofW ? cat([own, matmul(q, ofW)], -1) : padColumns(own, columns);
+}
+
+function tallGradient(q: Tensor, r: Tensor, ofQ: Tensor | null, ofR: Tensor | null): Tensor {
+  const product = ofR && matmul(r, mT(ofR));
+  const inner = plus(product, ofQ && neg(matmul(mT(ofQ), q)))!;
+  const lower = tril(inner);
+  const all = plus(matmul(q, add(lower, mT(tril(lower, { diagonal: -1 })))), ofQ)!;
+  return solveTriangular(mT(r), all, { upper: false, left: false });
+}
+
+const plus = (a: Tensor | null, b: Tensor | null): Tensor | null => (a && b ? add(a, b) : (a ?? b));
