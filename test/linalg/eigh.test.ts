@@ -11,6 +11,7 @@ import { backward } from "../../src/ops/gradient/backward.ts";
 import { cat, stack } from "../../src/ops/join/cat.ts";
 import { matmul } from "../../src/ops/matmul/matmul.ts";
 import { sum } from "../../src/ops/reduction/sum.ts";
+import { expand } from "../../src/ops/view/expand.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
 import { narrow } from "../../src/ops/view/slice.ts";
 import { unsqueeze } from "../../src/ops/view/squeeze.ts";
@@ -66,6 +67,22 @@ function check(a: Matrix, result: Result, dtype: RealDType, label: string): void
   expect(residualOf(a, result, dtype, `eigh, ${label}`)).toBeLessThan(THRESHOLD);
 }
 
+/** Computes matrices of one size in a batch: on cpu small ones share vectors. */
+function checkBatch(given: readonly Matrix[], dtype: RealDType, label: string): void {
+  const matrices = given.map((own) => inDType(own, dtype));
+  const size = matrices[0]!.rows;
+  const { eigenvalues, eigenvectors } = eigh(stack(matrices.map((own) => toTensor(own, dtype))));
+  const [values, vectors] = [numbers(eigenvalues), numbers(eigenvectors)];
+  for (const [at, own] of matrices.entries()) {
+    const columns = Float64Array.from(vectors.slice(at * size * size, (at + 1) * size * size));
+    const result = {
+      values: values.slice(at * size, (at + 1) * size),
+      vectors: { rows: size, columns: size, values: columns },
+    };
+    check(own, result, dtype, label);
+  }
+}
+
 function decomposed(x: Tensor, options: { UPLO?: "L" | "U" } = {}): Result {
   const { eigenvalues, eigenvectors } = eigh(x, options);
   return { values: numbers(eigenvalues), vectors: toMatrix(eigenvectors) };
@@ -93,6 +110,9 @@ for (const { backend, dtype } of places) {
           });
           check(a, result, dtype, family);
           expect(distance(values, result.values, dtype)).toBeLessThan(THRESHOLD);
+          const others = [2, 3, 4].map((seed) => make(size, seed));
+          if (backend === "cpu" && size <= 33)
+            on(backend, true, () => checkBatch([a, ...others], dtype, `${family}, batch`));
         }
       });
 
@@ -109,6 +129,11 @@ for (const { backend, dtype } of places) {
           expect(decomposed(toTensor(transposed(lower), dtype), { UPLO: "U" })).toEqual(expected);
           expect(decomposed(transpose(toTensor(transposed(lower), dtype), 0, 1))).toEqual(expected);
           expect(decomposed(narrow(cat([x, x], { dim: 1 }), 1, 0, size))).toEqual(expected);
+          expect(decomposed(narrow(cat([expand(zeros(1, { dtype }), size, size), x]), 0, size, size))).toEqual(
+            expected,
+          );
+          const behind = transpose(narrow(cat([x, toTensor(transposed(lower), dtype)]), 0, size, size), 0, 1);
+          expect(decomposed(behind)).toEqual(expected);
         });
       }
     });
@@ -138,16 +163,7 @@ for (const { backend, dtype } of places) {
       const matrices = Array.from({ length: count }, (_, at) =>
         inDType(symmetricFamilies.random!(size, at + 1), dtype),
       );
-      const { eigenvalues, eigenvectors } = on(backend, true, () =>
-        eigh(stack(matrices.map((own) => toTensor(own, dtype)))),
-      );
-      const [values, vectors] = [numbers(eigenvalues), numbers(eigenvectors)];
-      for (const [at, own] of matrices.entries()) {
-        const part = values.slice(at * size, (at + 1) * size);
-        const columns = Float64Array.from(vectors.slice(at * size * size, (at + 1) * size * size));
-        const result = { values: part, vectors: { rows: size, columns: size, values: columns } };
-        check(own, result, dtype, `batch of ${size} x ${size}`);
-      }
+      on(backend, true, () => checkBatch(matrices, dtype, `batch of ${size} x ${size}`));
     });
 
     test("closed forms", () => {
@@ -239,16 +255,24 @@ const closedForms: readonly (readonly [make: (n: number) => Matrix, value: (k: n
   [(n) => matrix(n, n, (i, j) => (i + j === n - 1 ? 1 : 0)), (k, n) => (k <= Math.floor(n / 2) ? -1 : 1)],
 ];
 
-test("a matrix of 500 rows on cpu", () => {
-  for (const dtype of ["float32", "float64"] as const) {
-    const a = inDType(symmetricFamilies.random!(500, 1), dtype);
-    check(
-      a,
-      on("cpu", true, () => decomposed(toTensor(a, dtype))),
-      dtype,
-      "500 x 500",
-    );
-  }
+// 192 and 256 are sizes from which on LAPACK computes, where there is one
+test.each([180, 260, 500])("a matrix of %d rows on cpu", (size) => {
+  for (const dtype of ["float32", "float64"] as const)
+    for (const family of size === 500 ? ["random"] : ["random", "graded", "repeated eigenvalues", "near overflow"]) {
+      const a = inDType(symmetricFamilies[family]!(size, 1), dtype);
+      const [result, values] = on("cpu", true, () => {
+        const x = toTensor(a, dtype);
+        return [decomposed(x), numbers(eigvalsh(x))] as const;
+      });
+      check(a, result, dtype, `${size} x ${size}`);
+      expect(distance(values, result.values, dtype)).toBeLessThan(THRESHOLD);
+    }
+});
+
+test("batches of large matrices on cpu", () => {
+  const make = symmetricFamilies.random!;
+  for (const size of [65, 130, 260])
+    on("cpu", true, () => checkBatch([make(size, 1), make(size, 2), make(size, 3)], "float32", "large batch"));
 });
 
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {

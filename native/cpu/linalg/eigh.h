@@ -6,6 +6,8 @@
 
 #include "matrices.h"
 
+#include <limits>
+
 namespace orchard {
 
 struct EighBlock {
@@ -75,6 +77,28 @@ template <class T> struct EighKernel {
 
 using EighKernels = OfReals<EighKernel>;
 
+// The kernels for matrices of at most `small_size` rows, of which each lane of a vector has one.
+constexpr int64_t small_size = 32;
+
+template <class T> struct EighLanesKernel {
+  int64_t lanes;
+  // Numbers that it works in.
+  int64_t (*elements)(int64_t n);
+  // `count` matrices, at most as many as there are lanes.
+  void (*decompose)(const EighBatch<T> &first, int64_t count, T *memory);
+};
+
+using EighLanesKernels = OfReals<EighLanesKernel>;
+
+// The results of a matrix that has none.
+template <class T> void fail_matrix(const EighBatch<T> &matrix, int64_t code) {
+  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+  *matrix.info = static_cast<int32_t>(code);
+  std::fill_n(matrix.values, matrix.n, nan);
+  if (matrix.vectors) std::fill_n(matrix.vectors, matrix.n * matrix.n, nan);
+}
+
 } // namespace orchard
 
 ORCHARD_ISA_TABLE(EighKernels, eigh_kernels)
+ORCHARD_ISA_TABLE(EighLanesKernels, eigh_lanes_kernels)

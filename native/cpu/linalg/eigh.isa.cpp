@@ -1,41 +1,11 @@
 #include "eigh.h"
 
 #include "../matmul/simd.h"
+#include "eigh_scale.h"
 #include "vectors.h"
-
-#include <cmath>
-#include <limits>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
-
-// Numbers that are nothing beside a matrix whose largest element is about 1: below `vanishing`, squares lose digits to
-// underflow; below `smallest`, quotients do.
-template <class T> constexpr T vanishing = sizeof(T) == 8 ? T(0x1p-480) : T(0x1p-50f);
-template <class T> constexpr T smallest = sizeof(T) == 8 ? T(0x1p-960) : T(0x1p-100f);
-
-template <class T> int64_t load(const EighBatch<T> &matrix, T *a, T &scale) {
-  const int64_t n = matrix.n;
-  T largest = 0;
-  int64_t refused = n;
-  for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j <= i; j++) {
-      const T value = std::abs(matrix.upper ? matrix.a[j * n + i] : matrix.a[i * n + j]);
-      if (!(value <= std::numeric_limits<T>::max())) refused = std::min(refused, j);
-      largest = value > largest ? value : largest;
-    }
-  if (refused < n) return refused + 1;
-  int exponent;
-  std::frexp(largest, &exponent);
-  constexpr int most = std::numeric_limits<T>::max_exponent - 2;
-  exponent = largest == 0 ? 0 : std::clamp(exponent, -most, most);
-  scale = std::ldexp(T(1), exponent);
-  const T factor = std::ldexp(T(1), -exponent);
-  for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j <= i; j++)
-      a[i * n + j] = a[j * n + i] = (matrix.upper ? matrix.a[j * n + i] : matrix.a[i * n + j]) * factor;
-  return 0;
-}
 
 // x[j] -= v wⱼ + w vⱼ.
 template <class T>
@@ -223,6 +193,14 @@ template <class T> void rotate(const Rotations<T> &rotations, T *block) {
     }
     for (int part = 0; part < vectors_of_block; part++) store_vector<T>(carried[part], at + part * lanes<T>);
   }
+}
+
+template <class T> int64_t load(const EighBatch<T> &matrix, T *a, T &scale) {
+  const Scaling<T> scaling = scaling_of(matrix);
+  scale = scaling.scale;
+  for (int64_t i = 0; i < matrix.n; i++)
+    for (int64_t j = 0; j <= i; j++) a[i * matrix.n + j] = a[j * matrix.n + i] = element(matrix, i, j) * scaling.factor;
+  return scaling.refused;
 }
 
 template <class T>

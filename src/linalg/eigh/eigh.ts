@@ -13,7 +13,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkInfo } from "../info.ts";
-import { dense, mT, squareOperand } from "../matrices.ts";
+import { dense, isTransposed, mT, squareOperand } from "../matrices.ts";
 import { eighCpu } from "./eigh.cpu.ts";
 import { eighMetal } from "./eigh.metal.ts";
 import { eighReference } from "./eigh.reference.ts";
@@ -60,8 +60,8 @@ const eigvalshParameters = parameters("eigvalsh", declared);
  * linalg.eigh(tensor([[2, 1], [1, 2]])).eigenvalues; // float32 [1, 3]
  *
  * @throws {LinAlgError} for a matrix with an element that is not finite, naming it and the row, and for one for which
- * the iteration does not converge. @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a
- * dtype that is no float.
+ * the iteration does not converge; on metal when the host reads what depends on the results. @throws {ShapeError} for a
+ * matrix that is not square. @throws {DTypeError} for a dtype that is no float.
  */
 export function eigh<D extends DType>(a: Tensor<D>, ...options: Given<EighOptions, ["UPLO"]>): EighResult<D>;
 export function eigh(...values: unknown[]): EighResult {
@@ -129,17 +129,16 @@ function gradientOf(ofValues: Tensor | null, ofVectors: Tensor | null, values: T
 /** Runs the primitive and gives the eigenvalues, and the eigenvectors where they are computed. */
 function run(operation: string, a: Tensor, { upper, vectors }: EighAttributes): [Tensor, ...Tensor[]] {
   const size = a.shape.at(-1)!;
-  const flipped = mT(a);
-  const isTransposed = !a.isContiguous && flipped.isContiguous; // the other triangle, read where it lies
+  const isFlipped = isTransposed(a); // the other triangle is read where it lies
   const [eigenvalues, info, ...eigenvectors] = executeMany(
     eighPrimitive,
-    [dense(isTransposed ? flipped : a)],
+    [dense(isFlipped ? mT(a) : a)],
     [
       { shape: a.shape.slice(0, -1), dtype: a.dtype },
       { shape: a.shape.slice(0, -2), dtype: "int32" },
       ...(vectors ? [{ shape: a.shape, dtype: a.dtype }] : []),
     ],
-    { upper: upper !== isTransposed, vectors },
+    { upper: upper !== isFlipped, vectors },
     operation,
   ) as [Tensor, Tensor<"int32">, ...Tensor[]];
   const problem = (code: number): string =>
