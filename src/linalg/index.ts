@@ -25,4 +25,5 @@ export { type GeqrfResult, geqrf } from "./qr/geqrf.ts";
 export { householderProduct } from "./qr/householder_product.ts";
 export { type OrmqrOptions, ormqr } from "./qr/ormqr.ts";
 export { type QrMode, type QrOptions, type QrResult, qr } from "./qr/qr.ts";
+export { type SvdOptions, type SvdResult, svd, svdvals } from "./svd/svd.ts";
 export { type SolveTriangularOptions, solveTriangular } from "./triangular/triangular.ts";

@@ -1,0 +1,150 @@
+// One-sided Jacobi rotations of the rows of a matrix in threadgroup memory: a SIMD-group for each pair of rows, all
+// pairs in rounds of disjoint ones. Every function is called by all lanes of a SIMD-group.
+#pragma once
+
+#define LANES 32u
+// Sweeps after which a matrix that does not converge is given up. Six to ten are usual.
+#define SWEEPS 60u
+// The largest element of the scaled matrix is about 1. A row whose largest is below 2^-100 has no digits to rotate by.
+#define NEGLIGIBLE 7.88860905e-31f
+#define EPSILON 1.1920929e-7f
+
+// Σ over the lanes, in all of them. The order of simd_sum is unspecified; this one is the same on every run.
+inline float lanes_sum(float x) {
+    for (ushort step = 1; step < LANES; step *= 2) {
+        x += simd_shuffle_xor(x, step);
+    }
+    return x;
+}
+
+// The power of two that brings x > 0 to [1, 2).
+inline float inverse_power(float x) {
+    uint exponent = as_type<uint>(x) >> 23;
+    return as_type<float>((254 - min(exponent, 253u)) << 23);
+}
+
+// A row of which each lane reads its own elements: every 32nd.
+struct Row {
+    threadgroup float *elements;
+    uint length;
+    uint lane;
+};
+
+inline float largest_of(Row row) {
+    float largest = 0.0f;
+    for (uint e = row.lane; e < row.length; e += LANES) {
+        largest = max(largest, abs(row.elements[e]));
+    }
+    return simd_max(largest);
+}
+
+// Σ x y of rows that are multiplied by scales first, so that no product underflows.
+inline float product_of(Row x, Row y, float x_scale, float y_scale) {
+    float sum = 0.0f;
+    for (uint e = x.lane; e < x.length; e += LANES) {
+        sum += (x.elements[e] * x_scale) * (y.elements[e] * y_scale);
+    }
+    return lanes_sum(sum);
+}
+
+inline float norm_of(Row row) {
+    float largest = largest_of(row);
+    if (largest < NEGLIGIBLE) {
+        return 0.0f;
+    }
+    float scale = inverse_power(largest);
+    return precise::divide(precise::sqrt(product_of(row, row, scale, scale)), scale);
+}
+
+// What makes two rows orthogonal: the longer one becomes c longer - s shorter, the other s longer + c shorter, for the
+// sine and cosine of an angle. With c = 1 - s tan(angle / 2), small angles leave lengths as they are: a c of few digits
+// would make all rows longer, sweep by sweep.
+struct Rotation {
+    float sine;
+    float half_tangent;
+    bool is_swapped;  // the second row is the longer one, and becomes the first
+    bool is_needed;
+};
+
+inline Rotation rotation_of(Row x, Row y) {
+    float x_largest = largest_of(x);
+    float y_largest = largest_of(y);
+    if (x_largest < NEGLIGIBLE || y_largest < NEGLIGIBLE) {
+        bool is_swapped = x_largest < NEGLIGIBLE && y_largest >= NEGLIGIBLE;
+        return Rotation{0.0f, 0.0f, is_swapped, is_swapped};
+    }
+    float x_scale = inverse_power(x_largest);
+    float y_scale = inverse_power(y_largest);
+    float x_norm = precise::sqrt(product_of(x, x, x_scale, x_scale));
+    float y_norm = precise::sqrt(product_of(y, y, y_scale, y_scale));
+    float cosine = precise::divide(product_of(x, y, x_scale, y_scale), x_norm * y_norm);
+    float x_length = precise::divide(x_norm, x_scale);
+    float y_length = precise::divide(y_norm, y_scale);
+    bool is_swapped = y_length > x_length;
+    float tolerance = EPSILON * max(4.0f, precise::sqrt(float(x.length)));
+    if (abs(cosine) <= tolerance) {
+        return Rotation{0.0f, 0.0f, is_swapped, false};
+    }
+    // tan 2θ = -2 q cosine / (1 - q²), where q ≤ 1 is the ratio of the norms.
+    float q = is_swapped ? precise::divide(x_length, y_length) : precise::divide(y_length, x_length);
+    float across = 2.0f * q * abs(cosine);
+    float along = (1.0f - q) * (1.0f + q);
+    float tangent = precise::divide(across, along + precise::sqrt(along * along + across * across));
+    float c = precise::divide(1.0f, precise::sqrt(1.0f + tangent * tangent));
+    float sine = cosine < 0.0f ? c * tangent : -c * tangent;
+    return Rotation{sine, precise::divide(sine, 1.0f + c), is_swapped, true};
+}
+
+inline void rotate(Row x, Row y, Rotation rotation) {
+    if (!rotation.is_needed && !rotation.is_swapped) {
+        return;
+    }
+    for (uint e = x.lane; e < x.length; e += LANES) {
+        float first = x.elements[e];
+        float second = y.elements[e];
+        float longer = rotation.is_swapped ? second : first;
+        float shorter = rotation.is_swapped ? first : second;
+        x.elements[e] = longer - rotation.sine * (shorter + rotation.half_tangent * longer);
+        y.elements[e] = shorter + rotation.sine * (longer - rotation.half_tangent * shorter);
+    }
+}
+
+// The rows that meet at one of the `rounds` = size - 1 of a tournament of an even size: the last one stays in its
+// place and the others move in a circle.
+inline uint2 pair_of(uint at, uint round, uint rounds) {
+    uint first = (round + at) % rounds;
+    uint second = at == 0 ? rounds : (round + rounds - at) % rounds;
+    return uint2(min(first, second), max(first, second));
+}
+
+// Householder reflections, each I - 2 v vᵀ / (vᵀ v) with v in a row from the diagonal on.
+
+// Replaces a row from its element t on by the v that reflects it onto an axis. The caller puts barriers around it.
+inline void make_reflection(Row row, uint t) {
+    float squares = 0.0f;
+    for (uint e = row.lane; e < row.length; e += LANES) {
+        squares += e < t ? 0.0f : row.elements[e] * row.elements[e];
+    }
+    float norm = precise::sqrt(lanes_sum(squares));
+    if (t % LANES == row.lane) {
+        row.elements[t] += row.elements[t] < 0.0f ? -norm : norm;
+    }
+}
+
+// Reflects y, of which each lane has the same elements, `stride` apart.
+template <typename Pointer> inline void reflect(Row v, uint t, Pointer y, ulong stride) {
+    float squares = 0.0f;
+    float product = 0.0f;
+    for (uint e = v.lane; e < v.length; e += LANES) {
+        if (e >= t) {
+            squares += v.elements[e] * v.elements[e];
+            product += v.elements[e] * y[e * stride];
+        }
+    }
+    float factor = precise::divide(2.0f * lanes_sum(product), lanes_sum(squares));
+    for (uint e = v.lane; e < v.length; e += LANES) {
+        if (e >= t) {
+            y[e * stride] -= factor * v.elements[e];
+        }
+    }
+}

@@ -1,0 +1,340 @@
+// A = U Σ Vᵀ by one-sided Jacobi rotations, one threadgroup for each matrix. W, of `small` rows and `large` columns, is A
+// where it is wide, else Aᵀ; rotations G make its rows orthogonal:
+//
+//   G W = Σ Z,  W = Gᵀ Σ Z:  U = Gᵀ and Vᵀ = Z where A is wide, else U = Zᵀ and Vᵀ = G
+//
+// The rows of Z that Σ = 0 leaves open, and those that square factors have more, are the last columns of the product of
+// reflections that maps the others onto axes. Rows are kept in falling order of their norms.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "linalg/jacobi.h"
+
+// info
+#define NOT_FINITE 1
+#define NOT_CONVERGED 2
+
+struct Svd {
+    long batch;
+    long rows;
+    long columns;
+    uint vectors;  // 1 or 0
+    uint full;     // 1 or 0: whether U and V are square
+};
+
+// Where a thread is.
+struct Place {
+    uint matrix;
+    uint index;
+    uint threads;
+    uint group;
+    uint groups;
+    uint lane;
+};
+
+// A matrix, and what of it is in memory.
+struct Matrix {
+    uint small;
+    uint large;
+    uint count;  // rows of Z that are wanted: as many as `small`, or as `large`
+    bool is_tall;
+    bool has_vectors;
+    device float *u;
+    device float *s;
+    device float *vh;
+    threadgroup float *w;
+    threadgroup float *g;
+
+    Row row(uint at, uint lane) const { return Row{w + at * large, large, lane}; }
+    Row rotations(uint at, uint lane) const { return Row{g + at * small, small, lane}; }
+    // The row `at` of Z where it goes: a column of U, or a row of Vᵀ.
+    device float *open_row(uint at) const { return is_tall ? u + at : vh + ulong(at) * large; }
+    ulong open_stride() const { return is_tall ? count : 1; }
+};
+
+// The exponent of the largest element, or a number above any where one is infinite or NaN.
+#define NO_EXPONENT 1000
+inline int exponent_of(Matrix own, uint lane) {
+    uint largest = 0;
+    for (uint at = lane; at < own.small * own.large; at += LANES) {
+        largest = max(largest, as_type<uint>(own.w[at]) & 0x7fffffffu);
+    }
+    largest = simd_max(largest);
+    return largest >= 0x7f800000u ? NO_EXPONENT : int(largest >> 23) - 127;
+}
+
+inline float power_of_two(int exponent) { return as_type<float>(uint(exponent + 127) << 23); }
+
+// x 2^exponent, in two steps, since that power may be no number.
+inline float scaled(float x, int exponent) {
+    int first = exponent / 2;
+    return x * power_of_two(first) * power_of_two(exponent - first);
+}
+
+inline void load(Matrix own, device const float *a, Place place) {
+    for (uint at = place.index; at < own.small * own.large; at += place.threads) {
+        uint to = own.is_tall ? at % own.small * own.large + at / own.small : at;
+        own.w[to] = a[at];
+    }
+    for (uint at = place.index; own.has_vectors && at < own.small * own.small; at += place.threads) {
+        own.g[at] = at / own.small == at % own.small ? 1.0f : 0.0f;
+    }
+}
+
+// Rotates until a sweep over all pairs finds each orthogonal. SIMD-groups tell each other through the memory of the
+// singular values whether they rotated.
+inline bool orthogonalise(Matrix own, Place place) {
+    uint pairs = (own.small + 1) / 2;
+    uint rounds = 2 * pairs - 1;
+    for (uint sweep = 0; sweep < SWEEPS; sweep++) {
+        bool is_rotated = false;
+        for (uint round = 0; round < rounds; round++) {
+            for (uint at = place.group; at < pairs; at += place.groups) {
+                uint2 pair = pair_of(at, round, rounds);
+                if (pair.y < own.small) {
+                    Row x = own.row(pair.x, place.lane);
+                    Row y = own.row(pair.y, place.lane);
+                    Rotation rotation = rotation_of(x, y);
+                    rotate(x, y, rotation);
+                    if (own.has_vectors) {
+                        rotate(own.rotations(pair.x, place.lane), own.rotations(pair.y, place.lane), rotation);
+                    }
+                    is_rotated = is_rotated || rotation.is_needed;
+                }
+            }
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+        }
+        if (place.lane == 0) {
+            own.s[place.group] = is_rotated ? 1.0f : 0.0f;
+        }
+        threadgroup_barrier(mem_flags::mem_device);
+        bool is_done = true;
+        for (uint group = 0; group < place.groups; group++) {
+            is_done = is_done && own.s[group] == 0.0f;
+        }
+        threadgroup_barrier(mem_flags::mem_device);
+        if (is_done) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The norms of the rows, and rows in their order: neighbours change places until none is out of it.
+inline void sort_rows(Matrix own, Place place) {
+    for (uint at = place.group; at < own.small; at += place.groups) {
+        float norm = norm_of(own.row(at, place.lane));
+        if (place.lane == 0) {
+            own.s[at] = norm;
+        }
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+    for (uint step = 0; step < own.small; step++) {
+        for (uint at = step % 2 + 2 * place.group; at + 1 < own.small; at += 2 * place.groups) {
+            float first = own.s[at];
+            float second = own.s[at + 1];
+            simdgroup_barrier(mem_flags::mem_device);
+            if (second > first) {
+                Rotation swap = Rotation{0.0f, 0.0f, true, false};
+                rotate(own.row(at, place.lane), own.row(at + 1, place.lane), swap);
+                if (own.has_vectors) {
+                    rotate(own.rotations(at, place.lane), own.rotations(at + 1, place.lane), swap);
+                }
+                if (place.lane == 0) {
+                    own.s[at] = second;
+                    own.s[at + 1] = first;
+                }
+            }
+        }
+        threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);
+    }
+}
+
+// Whether the element of the largest absolute value, the first of equal ones, is negative.
+template <typename Pointer> inline bool is_turned(Pointer x, ulong stride, uint length, uint lane) {
+    float largest = -1.0f;
+    uint first = 0;
+    for (uint e = lane; e < length; e += LANES) {
+        float size = abs(x[e * stride]);
+        first = size > largest ? e : first;
+        largest = max(largest, size);
+    }
+    float overall = simd_max(largest);
+    uint chosen = simd_min(largest == overall ? first : length);
+    return simd_any(chosen % LANES == lane && x[chosen * stride] < 0.0f);
+}
+
+// Rows to length 1, and the signs of pairs of vectors by the left one.
+inline void normalise(Matrix own, uint rank, Place place) {
+    for (uint at = place.group; at < own.small; at += place.groups) {
+        Row z = own.row(at, place.lane);
+        Row g = own.rotations(at, place.lane);
+        float norm = own.s[at];
+        for (uint e = place.lane; at < rank && e < z.length; e += LANES) {
+            z.elements[e] = precise::divide(z.elements[e], norm);
+        }
+        bool is_left_open = own.is_tall && at >= rank;
+        Row left = own.is_tall ? z : g;
+        if (!is_left_open && is_turned(left.elements, 1, left.length, place.lane)) {
+            for (uint e = place.lane; e < z.length; e += LANES) {
+                z.elements[e] = -z.elements[e];
+            }
+            for (uint e = place.lane; e < g.length; e += LANES) {
+                g.elements[e] = -g.elements[e];
+            }
+        }
+    }
+}
+
+// Writes the rows of Z that have a norm, and those of G; but where U = Zᵀ, those of G whose sign is open.
+inline void store(Matrix own, uint rank, Place place) {
+    for (uint at = place.index; at < own.small * own.large; at += place.threads) {
+        uint row = own.is_tall ? at % own.small : at / own.large;
+        uint e = own.is_tall ? at / own.small : at % own.large;
+        if (row < rank) {
+            own.open_row(row)[e * own.open_stride()] = own.w[row * own.large + e];
+        }
+    }
+    for (uint at = place.index; at < own.small * own.small; at += place.threads) {
+        uint row = own.is_tall ? at / own.small : at % own.small;
+        uint e = own.is_tall ? at % own.small : at / own.small;
+        if (!own.is_tall) {
+            own.u[at] = own.g[row * own.small + e];
+        } else if (row < rank) {
+            own.vh[at] = own.g[row * own.small + e];
+        }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+
+// Replaces the rows of Z that have a norm by reflections onto the axes.
+inline void make_reflections(Matrix own, uint rank, Place place) {
+    for (uint t = 0; t < rank; t++) {
+        Row v = own.row(t, place.lane);
+        if (place.group == 0) {
+            make_reflection(v, t);
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint at = t + 1 + place.group; at < rank; at += place.groups) {
+            reflect(v, t, own.w + at * own.large, 1);
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+}
+
+// The rows of Z from `rank` on, in place; and the rows of G that get their signs from them.
+inline void complete(Matrix own, uint rank, Place place) {
+    make_reflections(own, rank, place);
+    ulong stride = own.open_stride();
+    for (uint at = rank + place.group; at < own.count; at += place.groups) {
+        device float *y = own.open_row(at);
+        for (uint e = place.lane; e < own.large; e += LANES) {
+            y[e * stride] = e == at ? 1.0f : 0.0f;
+        }
+        for (uint t = rank; t > 0; t--) {
+            reflect(own.row(t - 1, place.lane), t - 1, y, stride);
+        }
+        bool has_sign = own.is_tall || at >= own.small;
+        float sign = has_sign && is_turned(y, stride, own.large, place.lane) ? -1.0f : 1.0f;
+        for (uint e = place.lane; e < own.large; e += LANES) {
+            y[e * stride] *= sign;
+        }
+        for (uint e = place.lane; own.is_tall && at < own.small && e < own.small; e += LANES) {
+            own.vh[at * own.small + e] = sign * own.g[at * own.small + e];
+        }
+    }
+}
+
+inline void fill_with_nan(Matrix own, Place place) {
+    for (uint at = place.index; at < own.small; at += place.threads) {
+        own.s[at] = NAN;
+    }
+    for (uint at = place.index; own.has_vectors && at < own.count * own.large; at += place.threads) {
+        (own.is_tall ? own.u : own.vh)[at] = NAN;
+    }
+    for (uint at = place.index; own.has_vectors && at < own.small * own.small; at += place.threads) {
+        (own.is_tall ? own.vh : own.u)[at] = NAN;
+    }
+}
+
+// Returns what `info` becomes.
+inline int factorise(Matrix own, device const float *a, Place place) {
+    load(own, a, place);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    int exponent = exponent_of(own, place.lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (exponent == NO_EXPONENT) {
+        fill_with_nan(own, place);
+        return NOT_FINITE;
+    }
+    for (uint at = place.index; at < own.small * own.large; at += place.threads) {
+        own.w[at] = scaled(own.w[at], -exponent);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (own.small > 1 && !orthogonalise(own, place)) {
+        fill_with_nan(own, place);
+        return NOT_CONVERGED;
+    }
+    sort_rows(own, place);
+    uint rank = 0;
+    for (uint at = 0; at < own.small; at++) {
+        rank += own.s[at] > 0.0f ? 1 : 0;
+    }
+    if (own.has_vectors) {
+        normalise(own, rank, place);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+    for (uint at = place.index; at < own.small; at += place.threads) {
+        own.s[at] = scaled(own.s[at], exponent);
+    }
+    if (own.has_vectors) {
+        store(own, rank, place);
+    }
+    if (own.has_vectors && rank < own.count) {
+        complete(own, rank, place);
+    }
+    return 0;
+}
+
+// a     [[buffer(0)]]  batch × rows × columns
+// u     [[buffer(1)]]  batch × rows × min(rows, columns), or rows × rows; not written without vectors
+// s     [[buffer(2)]]  batch × min(rows, columns)
+// vh    [[buffer(3)]]  batch × min(rows, columns) × columns, or columns × columns; not written without vectors
+// info  [[buffer(4)]]  batch: 0, NOT_FINITE or NOT_CONVERGED; then the other results are NaN
+// w     [[threadgroup(0)]]  rows × columns
+// g     [[threadgroup(1)]]  min(rows, columns)², with vectors
+kernel void svd(
+    device const float *a [[buffer(0)]],
+    device float *u [[buffer(1)]],
+    device float *s [[buffer(2)]],
+    device float *vh [[buffer(3)]],
+    device int *info [[buffer(4)]],
+    constant Svd &problem [[buffer(5)]],
+    threadgroup float *w [[threadgroup(0)]],
+    threadgroup float *g [[threadgroup(1)]],
+    uint matrix [[threadgroup_position_in_grid]],
+    uint index [[thread_position_in_threadgroup]],
+    uint threads [[threads_per_threadgroup]],
+    uint group [[simdgroup_index_in_threadgroup]],
+    uint groups [[simdgroups_per_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    uint rows = uint(problem.rows);
+    uint columns = uint(problem.columns);
+    bool is_full = problem.full != 0;
+    Matrix own;
+    own.small = min(rows, columns);
+    own.large = max(rows, columns);
+    own.count = is_full ? own.large : own.small;
+    own.is_tall = rows >= columns;
+    own.has_vectors = problem.vectors != 0;
+    own.u = u + ulong(matrix) * rows * (is_full ? rows : own.small);
+    own.s = s + ulong(matrix) * own.small;
+    own.vh = vh + ulong(matrix) * columns * (is_full ? columns : own.small);
+    own.w = w;
+    own.g = g;
+    int found = factorise(own, a + ulong(matrix) * rows * columns, Place{matrix, index, threads, group, groups, lane});
+    if (index == 0) {
+        info[matrix] = found;
+    }
+}

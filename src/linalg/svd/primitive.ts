@@ -1,0 +1,32 @@
+import { cpuCall } from "../../backend/cpu/call.ts";
+import { dtype, flag, whole } from "../../backend/fields.ts";
+import { struct } from "../../backend/metal/struct.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+
+/** What is computed of A = U Σ Vᵀ. */
+export interface SvdAttributes {
+  /** Whether singular vectors are; else singular values only. */
+  readonly vectors: boolean;
+  /** Whether U and V are square. */
+  readonly full: boolean;
+}
+
+/** The results of a call: U, the singular values, Vᵀ and `info`, an {@link SvdInfo} for each matrix. */
+export interface SvdOutputs {
+  readonly u: Tensor | undefined;
+  readonly s: Tensor;
+  readonly vh: Tensor | undefined;
+  readonly info: Tensor;
+}
+
+/** What a matrix is found to be: `SvdInfo` in native/cpu/linalg/svd.h, and in kernels/linalg/svd.metal. */
+export const SvdInfo = { done: 0, notFinite: 1, notConverged: 2 } as const;
+
+export function svdOutputs(outputs: readonly Tensor[], { vectors }: SvdAttributes): SvdOutputs {
+  if (vectors) return { u: outputs[0], s: outputs[1]!, vh: outputs[2], info: outputs[3]! };
+  return { u: undefined, s: outputs[0]!, vh: undefined, info: outputs[1]! };
+}
+
+const svdFields = { batch: whole, rows: whole, columns: whole, vectors: flag, full: flag };
+export const svdCall = cpuCall("svd", { dtype, ...svdFields }, ["a", "u", "s", "vh", "info"]);
+export const svdParameters = struct("Svd", "linalg/svd.metal", svdFields);

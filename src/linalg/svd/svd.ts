@@ -1,0 +1,130 @@
+import { needsGradient, record } from "../../autograd/record.ts";
+import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { flag } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { narrow } from "../../ops/view/slice.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkInfo } from "../info.ts";
+import { dense, matrixOperand } from "../matrices.ts";
+import { type Factors, svdGradient } from "./gradient.ts";
+import { type SvdAttributes, SvdInfo, svdOutputs } from "./primitive.ts";
+import { svdCpu } from "./svd.cpu.ts";
+import { svdMetal } from "./svd.metal.ts";
+import { svdReference } from "./svd.reference.ts";
+
+const svdPrimitive = definePrimitive<SvdAttributes>({
+  name: "svd",
+  family: "linalg",
+  implementations: { metal: svdMetal, cpu: svdCpu, reference: svdReference },
+});
+
+/** Options of {@link svd}. */
+export interface SvdOptions {
+  /** Whether U and V are square; else they have as many columns as there are singular values. Default true. */
+  fullMatrices?: boolean;
+}
+
+const svdParameters = parameters("svd", { a: operand(aTensor), fullMatrices: optional(flag, true) });
+const svdvalsParameters = parameters("svdvals", { a: operand(aTensor) });
+
+/** A singular value decomposition, A = U diag(s) Vᵀ. */
+export interface SvdResult<D extends DType = DType> {
+  /** […, m, m], or […, m, k]. */
+  readonly u: Tensor<D>;
+  /** […, k], in falling order. */
+  readonly s: Tensor<D>;
+  /** Vᵀ: […, n, n], or […, k, n]. */
+  readonly vh: Tensor<D>;
+}
+
+/**
+ * The singular value decomposition of matrices: A = U diag(s) Vᵀ with orthonormal columns in U and in V.
+ *
+ * In each column of U the element of the largest absolute value, the first of equal ones, is positive; the column of V
+ * follows. Gradients go through the first min(m, n) columns. They are infinite or NaN where they depend on vectors and
+ * singular values are equal, or 0 in a matrix that is not square; those of the singular values are always finite.
+ *
+ * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns with k = min(m, n): `u` […, m, m], `s` […, k] and `vh` […, n, n], or `u` […, m, k] and `vh` […, k, n] where
+ * `fullMatrices` is false; of the dtype of `a`
+ *
+ * @example
+ * const { u, s, vh } = linalg.svd(tensor([[0, 2], [3, 0]])); // s: float32 [3, 2]
+ *
+ * @throws {LinAlgError} for a matrix with elements that are infinite or NaN, naming it. @throws {ShapeError} for a
+ * tensor of fewer than two axes. @throws {DTypeError} for a dtype that is no float.
+ */
+export function svd<D extends DType>(a: Tensor<D>, ...options: Given<SvdOptions, ["fullMatrices"]>): SvdResult<D>;
+export function svd(...values: unknown[]): SvdResult {
+  const { a, fullMatrices } = svdParameters(values);
+  const { u, s, vh } = factorise("svd", matrixOperand("svd", a), fullMatrices);
+  return { u: toDType(u, a.dtype), s: toDType(s, a.dtype), vh: toDType(vh, a.dtype) };
+}
+
+/**
+ * The singular values of matrices, in falling order. Their gradients are always finite.
+ *
+ * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns […, min(m, n)], of the dtype of `a`
+ *
+ * @example
+ * linalg.svdvals(tensor([[0, 2], [3, 0]])); // float32 [3, 2]
+ *
+ * @throws {LinAlgError} for a matrix with elements that are infinite or NaN, naming it. @throws {ShapeError} for a
+ * tensor of fewer than two axes. @throws {DTypeError} for a dtype that is no float.
+ */
+export function svdvals<D extends DType>(a: Tensor<D>): Tensor<D>;
+export function svdvals(...values: unknown[]): Tensor {
+  const { a } = svdvalsParameters(values);
+  return toDType(singularValues("svdvals", matrixOperand("svdvals", a)), a.dtype);
+}
+
+/** @internal The singular values of float32 or float64 matrices. */
+export function singularValues(operation: string, a: Tensor): Tensor {
+  return needsGradient(a) ? factorise(operation, a, false).s : run(operation, a, { vectors: false, full: false }).s;
+}
+
+/** @internal The decomposition of float32 or float64 matrices. */
+export function factorise(operation: string, a: Tensor, full: boolean): Factors {
+  const { u, s, vh } = run(operation, a, { vectors: true, full }) as Factors;
+  record(operation, [a], [u, s, vh], [u, s, vh], (gradients, saved) => {
+    const [ofU, ofS, ofVh] = gradients as [Tensor | null, Tensor | null, Tensor | null];
+    const [own, values, others] = saved as [Tensor, Tensor, Tensor];
+    const count = values.shape.at(-1)!;
+    const part = <T extends Tensor | null>(x: T, axis: number) => (x && full ? narrow(x, axis, 0, count) : x) as T;
+    const factors = { u: part(own, -1), s: values, vh: part(others, -2) };
+    return [svdGradient(factors, { u: part(ofU, -1), s: ofS, vh: part(ofVh, -2) })];
+  });
+  return { u, s, vh };
+}
+
+function run(operation: string, a: Tensor, attributes: SvdAttributes): Factors<Tensor | undefined> & { s: Tensor } {
+  const found = svdOutputs(
+    executeMany(svdPrimitive, [dense(a)], specsOf(a, attributes), attributes, operation),
+    attributes,
+  );
+  checkInfo(operation, found.info as Tensor<"int32">, problem);
+  found.info.dispose();
+  return found;
+}
+
+function specsOf({ shape, dtype }: Tensor, { vectors, full }: SvdAttributes): OutputSpec[] {
+  const batch = shape.slice(0, -2);
+  const [rows, columns] = shape.slice(-2) as [number, number];
+  const count = Math.min(rows, columns);
+  const s = { shape: [...batch, count], dtype };
+  const info = { shape: batch, dtype: "int32" } as const;
+  if (!vectors) return [s, info];
+  const u = { shape: [...batch, rows, full ? rows : count], dtype };
+  const vh = { shape: [...batch, full ? columns : count, columns], dtype };
+  return [u, s, vh, info];
+}
+
+const problem = (code: number): string =>
+  code === SvdInfo.notFinite
+    ? "has elements that are infinite or NaN"
+    : "has no singular value decomposition that the rotations converge to";
