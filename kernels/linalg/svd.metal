@@ -129,7 +129,7 @@ inline void sort_rows(Matrix own, Place place) {
             own.s[at] = norm;
         }
     }
-    threadgroup_barrier(mem_flags::mem_device);
+    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);
     for (uint step = 0; step < own.small; step++) {
         for (uint at = step % 2 + 2 * place.group; at + 1 < own.small; at += 2 * place.groups) {
             float first = own.s[at];

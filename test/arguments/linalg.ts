@@ -34,6 +34,8 @@ export const linalgCalls: Calls = {
     linalg.solveTriangular as Call,
     () => [eye(2), zeros([2, 1]), { upper: true, left: true, unitriangular: false }],
   ],
+  svd: [linalg.svd as Call, () => [eye(2), { fullMatrices: false }]],
+  svdvals: [linalg.svdvals as Call, () => [eye(2)]],
   tensorInv: [linalg.tensorInv as Call, () => [ones([1, 1]), { ind: 1 }]],
   tensorSolve: [linalg.tensorSolve as Call, () => [eye(2), zeros([2]), { dims: [0, 1] }]],
   vander: [linalg.vander as Call, () => [ones([2]), { n: 3 }]],

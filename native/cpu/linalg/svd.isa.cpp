@@ -207,7 +207,7 @@ template <class T> double sign_of(const double *x, int64_t count) {
 }
 
 template <class T> void store_column(const double *x, double sign, T *to, int64_t count, int64_t stride) {
-  for (int64_t i = 0; i < count; i++) to[i * stride] = T(sign * x[i]);
+  for (int64_t i = 0; i < count; i++) to[i * stride] = T(sign * x[i]) + T(0); // no -0
 }
 
 // The vectors of both sides, one pair after the other: x of the side of W's rows, y of that of its columns.

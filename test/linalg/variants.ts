@@ -1,0 +1,47 @@
+/** Tests of kernels on the software device's numeric variants, and what its checker found. */
+import { expect, test } from "bun:test";
+import { basename } from "node:path";
+import { metalContext } from "../../src/backend/metal/context.ts";
+import { whyUnavailable } from "../../src/backend/registry.ts";
+
+const isSoftware = whyUnavailable("metal") === undefined && metalContext().isSoftware;
+
+type Settings = Readonly<Record<string, string>>;
+const variants: Readonly<Record<string, Settings>> = {
+  contracted: { contract: "1" },
+  "denormals flushed": { denormals: "flush" },
+  "fast formulas": { fast: "1", contract: "1", denormals: "flush" },
+};
+
+/** Names the variant to a child process: the device has it before the first kernel is compiled. */
+const VARIABLE = "METAL_TEST_VARIANT";
+const own = process.env[VARIABLE];
+if (own) for (const [name, value] of Object.entries(variants[own]!)) metalContext().configure(name, value);
+
+/** Runs the test of that name, which the file has, on each variant of the device. */
+export function testVariants(file: string, name: string): void {
+  for (const variant of own ? [] : Object.keys(variants))
+    test.if(isSoftware)(`${variant}: ${name}`, async () => {
+      const child = Bun.spawn([process.execPath, "test", file, "-t", name], {
+        env: { ...process.env, [VARIABLE]: variant },
+        stdout: "ignore",
+        stderr: "pipe",
+      });
+      const output = await new Response(child.stderr).text();
+      if ((await child.exited) !== 0) throw new Error(`${basename(file)}, ${variant}:\n${output}`);
+      expect(output).toMatch(/^ [1-9]\d* pass$/m);
+    });
+}
+
+/** Has the checker watch what runs, and fails where it found something. */
+export function checked<Result>(body: () => Result): Result {
+  if (!isSoftware) return body();
+  const context = metalContext();
+  const { settings } = context.report({ clear: true });
+  context.configure("check", true);
+  const result = body();
+  context.wait();
+  context.configure("check", settings?.["check"] ?? "0");
+  expect(context.report({ clear: true }).findings).toEqual([]);
+  return result;
+}
