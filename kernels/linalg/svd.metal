@@ -1,5 +1,5 @@
-// A = U Σ Vᵀ by one-sided Jacobi rotations, one threadgroup for each matrix. W, of `small` rows and `large` columns, is A
-// where it is wide, else Aᵀ; rotations G make its rows orthogonal:
+// A = U Σ Vᵀ by one-sided Jacobi rotations, one threadgroup for each matrix. W, of `small` rows and `large` columns, is
+// A where it is wide, else Aᵀ; rotations G make its rows orthogonal:
 //
 //   G W = Σ Z,  W = Gᵀ Σ Z:  U = Gᵀ and Vᵀ = Z where A is wide, else U = Zᵀ and Vᵀ = G
 //

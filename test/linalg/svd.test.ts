@@ -55,7 +55,7 @@ const batchesOn: Readonly<Record<string, readonly Shape[]>> = {
   cpu: [
     [100, 32],
     [500, 16],
-    [3, 70],
+    [5, 70],
   ],
 };
 

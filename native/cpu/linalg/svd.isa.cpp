@@ -1,6 +1,6 @@
 // Singular values and vectors by one-sided Jacobi rotations after a QR decomposition with column pivoting, all in
-// float64. Source: Z. Drmač, K. Veselić, "New fast and accurate Jacobi SVD algorithm I", 2008 (LAPACK Working Note 169);
-// P. P. M. de Rijk, "A one-sided Jacobi algorithm for computing the singular value decomposition", 1989.
+// float64. Source: Z. Drmač, K. Veselić, "New fast and accurate Jacobi SVD algorithm I", 2008 (LAPACK Working Note
+// 169); P. P. M. de Rijk, "A one-sided Jacobi algorithm for computing the singular value decomposition", 1989.
 //
 // The matrix is W of k rows and l ≥ k columns: A where it is wide, else Aᵀ.
 //   Wᵀ P = Q R         reflections; the columns of Wᵀ are the rows of W, adjacent
@@ -256,12 +256,10 @@ template <class T> SvdInfo factorise(const SvdProblem<T> &problem) {
       own.g[i * small + j] = i == j;
     }
   // Float32 results need no more digits than theirs.
-  const double tolerance =
-      sizeof(T) == 8 ? DBL_EPSILON * std::max(4.0, std::sqrt(double(small))) : 0x1p-36;
+  const double tolerance = sizeof(T) == 8 ? DBL_EPSILON * std::max(4.0, std::sqrt(double(small))) : 0x1p-36;
   if (!orthogonalise(own, tolerance, problem.has_vectors())) return svd_not_converged;
   sort_norms(own);
-  for (int64_t at = 0; at < small; at++)
-    problem.s[at] = T(std::ldexp(own.norms[int64_t(own.order[at])], exponent));
+  for (int64_t at = 0; at < small; at++) problem.s[at] = T(std::ldexp(own.norms[int64_t(own.order[at])], exponent));
   if (!problem.has_vectors()) return svd_done;
   normalise(own);
   store_vectors(problem, own);
