@@ -175,7 +175,7 @@ function reflect(v: Float64Array, x: Float64Array): void {
   for (let i = 0; i < x.length; i++) x[i]! -= factor * v[i]!;
 }
 
-/** Turns both vectors of a pair so that the element of largest absolute value of the first, or only, one is positive. */
+/** Turns both vectors of a pair so that the element of largest absolute value of the first is positive. */
 function orient(pair: readonly (Float64Array | undefined)[], isSingle: boolean): void {
   const vectors = pair.filter((own) => own !== undefined);
   const sizes = vectors[0]!.map((value) => Math.abs(isSingle ? Math.fround(value) : value));
