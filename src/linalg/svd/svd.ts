@@ -107,8 +107,8 @@ function run(operation: string, a: Tensor, attributes: SvdAttributes): Factors<T
     executeMany(svdPrimitive, [dense(a)], specsOf(a, attributes), attributes, operation),
     attributes,
   );
-  checkInfo(operation, found.info as Tensor<"int32">, problem);
-  found.info.dispose();
+  const results = [found.u, found.s, found.vh].filter((own) => own !== undefined);
+  checkInfo(operation, found.info as Tensor<"int32">, problem, results);
   return found;
 }
 
