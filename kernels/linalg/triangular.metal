@@ -10,8 +10,10 @@ struct SolveTriangular {
     long batch;
     long rows;
     long columns;
-    uint upper;          // 1 or 0
-    uint unit_diagonal;  // 1 or 0
+    uint upper;            // 1 or 0
+    uint unit_diagonal;    // 1 or 0
+    uint is_a_transposed;  // 1: column-major; 0: row-major
+    uint is_b_transposed;  // the same of b and x
 };
 
 // a  [[buffer(0)]]  batch × rows × rows; one triangle is read
@@ -30,8 +32,10 @@ kernel void solve_triangular(
     bool upper = problem.upper != 0;
     long matrix = long(group.y);
     for (uint at = lane.x; at < size * size; at += threads.x) {
-        uint i = at / size;
-        uint j = at % size;
+        uint outer = at / size;
+        uint inner = at % size;
+        uint i = problem.is_a_transposed != 0 ? inner : outer;
+        uint j = problem.is_a_transposed != 0 ? outer : inner;
         bool is_read = upper ? j >= i : j <= i;
         factor[i * ROW + j] = is_read ? a[matrix * size * size + at] : 0.0f;
     }
@@ -40,16 +44,18 @@ kernel void solve_triangular(
     if (column >= problem.columns) {
         return;
     }
-    long first = matrix * size * problem.columns + column;
+    bool is_turned = problem.is_b_transposed != 0;
+    long row_stride = is_turned ? 1 : problem.columns;
+    long first = matrix * size * problem.columns + column * (is_turned ? size : 1);
     float solution[MAX_SIZE];
     for (uint step = 0; step < size; step++) {
         uint i = upper ? size - 1 - step : step;
-        float rest = b[first + i * problem.columns];
+        float rest = b[first + i * row_stride];
         for (uint known = 0; known < step; known++) {
             uint k = upper ? size - 1 - known : known;
             rest -= factor[i * ROW + k] * solution[k];
         }
         solution[i] = problem.unit_diagonal != 0 ? rest : precise::divide(rest, factor[i * ROW + i]);
-        x[first + i * problem.columns] = solution[i];
+        x[first + i * row_stride] = solution[i];
     }
 }

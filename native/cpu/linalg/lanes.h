@@ -135,7 +135,7 @@ constexpr int lane_tile = 3;
 template <class T, int rows, int columns>
 inline void subtract_products(Vector<T> (&c)[rows][columns], const LaneMatrix<T> &a, const LaneMatrix<T> &b,
                               int64_t count) {
-  for (int64_t k = 0; k < count; k++)
+  for (int k = 0; k < int(count); k++)
     for (int r = 0; r < rows; r++) {
       const Vector<T> factor = -a(r, k);
       for (int s = 0; s < columns; s++) c[r][s] = multiply_add<T>(factor, b(k, s), c[r][s]);

@@ -1,12 +1,93 @@
 #include "triangular.h"
 
-#include "../parallel.h"
+#include "batches.h"
+#include "lapack.h"
 
 using namespace orchard;
 
 namespace {
 
 constexpr int64_t columns_of_task = 64;
+
+// What takes fewer operations is solved sooner than a BLAS is entered.
+constexpr int64_t lapack_operations = 1 << 10;
+// Up to these sizes, and for as many systems as fill half a vector, those in its lanes are solved at once.
+constexpr int64_t lanes_size = 32, lanes_columns = 64;
+
+template <class T> struct Problem {
+  const T *factors, *sides;
+  T *solutions;
+  int64_t batch;
+  TriangularShape shape;
+
+  int64_t square() const { return shape.n * shape.n; }
+  int64_t side() const { return shape.n * shape.columns; }
+  int64_t operations() const { return square() * shape.columns; }
+};
+
+template <class T> void by_lanes(const Problem<T> &problem, const TriangularKernel<T> &kernel) {
+  const int64_t square = problem.square(), side = problem.side();
+  for_each_group<T>(problem.batch, kernel.lanes, problem.operations(), square + side,
+                    [&](int64_t first, int64_t count, T *scratch) {
+                      kernel.solve_group({problem.factors + first * square, square, count},
+                                         {problem.sides + first * side, side, count},
+                                         {problem.solutions + first * side, side, count}, problem.shape, scratch);
+                    });
+}
+
+// To a BLAS a row-major matrix is its transpose: A X = B is Xᵀ Aᵀ = Bᵀ.
+template <class T> void by_lapack(const Problem<T> &problem, const Lapack<T> &library) {
+  const TriangularShape &shape = problem.shape;
+  const bool is_right = !shape.is_b_transposed;
+  const int n = lapack_int(shape.n), columns = lapack_int(shape.columns);
+  const int rows = is_right ? columns : n, others = is_right ? n : columns;
+  // what lies in memory, column by column, is A where it is transposed, and else Aᵀ
+  const char uplo = shape.upper == shape.is_a_transposed ? 'U' : 'L';
+  const char trans = is_right == shape.is_a_transposed ? 'T' : 'N';
+  const char diagonal = shape.unit_diagonal ? 'U' : 'N';
+  const int64_t square = problem.square(), side = problem.side();
+  with_lapack(library, problem.batch, problem.operations(), 0, [&](int64_t system, T *) {
+    T *solution = problem.solutions + system * side;
+    std::copy_n(problem.sides + system * side, side, solution);
+    library.trsm(is_right ? 'R' : 'L', uplo, trans, diagonal, rows, others, T(1), problem.factors + system * square, n,
+                 solution, rows);
+  });
+}
+
+// A task takes some columns of one system. Where they do not lie side by side they are moved to where they do.
+template <class T> void by_rows(const Problem<T> &problem, const TriangularKernel<T> &kernel) {
+  const TriangularShape &shape = problem.shape;
+  const int64_t n = shape.n, parts = (shape.columns + columns_of_task - 1) / columns_of_task;
+  const int64_t task_columns = std::min(shape.columns, columns_of_task);
+  const int64_t scratch_elements = shape.is_b_transposed ? scratch_product({n, task_columns}) : 0;
+  for_each_matrix<T>(scratch_product({problem.batch, parts}), problem.square() * task_columns, scratch_elements,
+                     [&](int64_t task, T *scratch) {
+                       const int64_t system = task / parts, first = task % parts * columns_of_task;
+                       const int64_t width = std::min(shape.columns - first, columns_of_task);
+                       const int64_t at = system * problem.side() + first * (shape.is_b_transposed ? n : 1);
+                       T *own = shape.is_b_transposed ? scratch : problem.solutions + at;
+                       const int64_t stride = shape.is_b_transposed ? width : shape.columns;
+                       const T *from = problem.sides + at;
+                       if (shape.is_b_transposed) transpose_matrix(from, width, n, own);
+                       else
+                         for (int64_t row = 0; row < n; row++)
+                           std::copy_n(from + row * stride, width, own + row * stride);
+                       const bool is_turned = shape.is_a_transposed;
+                       kernel.solve({problem.factors + system * problem.square(), is_turned ? 1 : n, is_turned ? n : 1,
+                                     own, n, width, stride, shape.upper, shape.unit_diagonal});
+                       if (shape.is_b_transposed) transpose_matrix(own, n, width, problem.solutions + at);
+                     });
+}
+
+template <class T> void run(const Problem<T> &problem) {
+  const TriangularKernel<T> &kernel = triangular_kernels().of<T>();
+  const TriangularShape &shape = problem.shape;
+  if (shape.n <= lanes_size && shape.columns <= lanes_columns && problem.batch * 2 >= kernel.lanes)
+    return by_lanes(problem, kernel);
+  const Lapack<T> *library = problem.operations() < lapack_operations ? nullptr : lapack<T>();
+  if (library) return by_lapack(problem, *library);
+  by_rows(problem, kernel);
+}
 
 void solve_triangular(const SolveTriangularBlock &block, Operands operands) {
   const DType dtype = block.dtype;
@@ -17,18 +98,9 @@ void solve_triangular(const SolveTriangularBlock &block, Operands operands) {
     const T *factors = operands.inputs<T>(0, 0, matrices(batch, n, n)), *right = operands.inputs<T>(1, 0, all);
     T *solution = operands.results<T>(2, 0, all);
     if (all.is_empty()) return;
-    const int64_t parts = (columns + columns_of_task - 1) / columns_of_task;
-    parallel_for(batch * parts, matrices_of_task(n * n * std::min(columns, columns_of_task)),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t task = begin; task < end; task++) {
-                     int64_t matrix = task / parts, first = task % parts * columns_of_task;
-                     int64_t width = std::min(columns - first, columns_of_task), at = matrix * n * columns + first;
-                     for (int64_t row = 0; row < n; row++)
-                       std::copy_n(right + at + row * columns, width, solution + at + row * columns);
-                     triangular_kernels().of<T>().solve({factors + matrix * n * n, solution + at, n, width, columns,
-                                                         block.upper, block.unit_diagonal});
-                   }
-                 });
+    const TriangularShape shape{
+        n, columns, block.upper, block.unit_diagonal, block.is_a_transposed, block.is_b_transposed};
+    run<T>({factors, right, solution, batch, shape});
   });
 }
 

@@ -4,6 +4,8 @@
 
 namespace orchard {
 
+// Triangles A of rows x rows and sides B of rows x columns, each row-major without gaps, or the transpose of such. X
+// lies as B does.
 struct SolveTriangularBlock {
   DTypeField dtype;
   Whole batch;
@@ -11,18 +13,32 @@ struct SolveTriangularBlock {
   Whole columns;
   Flag upper;
   Flag unit_diagonal;
+  Flag is_a_transposed;
+  Flag is_b_transposed;
 };
 
-// X of A X = B for a triangular A of n x n, which replaces B: `columns` of its columns, whose rows are `stride` apart.
+// X of A X = B for a triangular A of n x n, which replaces B. Element (i, j) of A is a[i * a_row + j * a_column]; the
+// `columns` elements of a row of B are adjacent, and rows are `stride` apart.
 template <class T> struct TriangularSystem {
   const T *a;
+  int64_t a_row, a_column;
   T *b;
   int64_t n, columns, stride;
   bool upper, unit_diagonal;
 };
 
+// Systems of a batch: what the block says of each.
+struct TriangularShape {
+  int64_t n, columns;
+  bool upper, unit_diagonal, is_a_transposed, is_b_transposed;
+};
+
 template <class T> struct TriangularKernel {
   void (*solve)(const TriangularSystem<T> &system);
+  // A group of systems. The scratch has n * (n + columns) vectors.
+  void (*solve_group)(LaneGroup<const T> a, LaneGroup<const T> b, LaneGroup<T> x, const TriangularShape &shape,
+                      T *scratch);
+  int lanes;
 };
 
 using TriangularKernels = OfReals<TriangularKernel>;

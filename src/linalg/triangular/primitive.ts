@@ -1,6 +1,8 @@
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { dtype, flag, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { isTransposed, matricesOf } from "../matrices.ts";
 
 /** X of A X = B: `a` is triangular, of the size of the rows of `b`. */
 export interface TriangularAttributes {
@@ -10,6 +12,23 @@ export interface TriangularAttributes {
   readonly unitDiagonal: boolean;
 }
 
-const triangularFields = { batch: whole, rows: whole, columns: whole, upper: flag, unitDiagonal: flag };
+/** Either operand lies row-major without gaps, or its transpose does; the solution as `b`. */
+const triangularFields = {
+  batch: whole,
+  rows: whole,
+  columns: whole,
+  upper: flag,
+  unitDiagonal: flag,
+  isATransposed: flag,
+  isBTransposed: flag,
+};
 export const triangularCall = cpuCall("solveTriangular", { dtype, ...triangularFields }, ["a", "b", "x"]);
 export const triangularParameters = struct("SolveTriangular", "linalg/triangular.metal", triangularFields);
+
+/** The fields of a call with these operands. */
+export const triangularValues = (a: Tensor, b: Tensor, attributes: TriangularAttributes) => ({
+  ...matricesOf(b),
+  ...attributes,
+  isATransposed: isTransposed(a),
+  isBTransposed: isTransposed(b),
+});

@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { execute } from "../../backend/dispatch.ts";
+import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
@@ -11,7 +11,15 @@ import { matmul } from "../../ops/matmul/matmul.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { broadcastBatches, checkSameDType, dense, matrixOperand, mT, squareOperand } from "../matrices.ts";
+import {
+  broadcastBatches,
+  checkSameDType,
+  denseOrTransposed,
+  matrixOperand,
+  mT,
+  squareOperand,
+  stridesLike,
+} from "../matrices.ts";
 import type { TriangularAttributes } from "./primitive.ts";
 import { triangularCpu } from "./triangular.cpu.ts";
 import { triangularMetal } from "./triangular.metal.ts";
@@ -90,7 +98,14 @@ function checkInnerSize(a: Tensor, b: Tensor, left: boolean): void {
 function solve(a: Tensor, b: Tensor, attributes: TriangularAttributes): Tensor {
   const { upper, unitDiagonal } = attributes;
   const operation = "solveTriangular";
-  const x = execute(triangularPrimitive, [dense(a), dense(b)], b.shape, b.dtype, attributes, operation);
+  const side = denseOrTransposed(b);
+  const [x] = executeMany(
+    triangularPrimitive,
+    [denseOrTransposed(a), side],
+    [{ shape: b.shape, dtype: b.dtype, strides: stridesLike(side) }],
+    attributes,
+    operation,
+  ) as [Tensor];
   record(operation, [a, b], [x], [a, x], ([gradient], [factor, solution], needs) => {
     const own = solve(mT(factor!), gradient!, { upper: !upper, unitDiagonal });
     if (!needs[0]) return [null, own];
