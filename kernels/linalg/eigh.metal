@@ -130,6 +130,7 @@ inline uint load(device const float *a, uint size, bool upper, Place place, Held
             bool is_finite = (as_type<uint>(value) & 0x7f800000u) != 0x7f800000u;
             refused = is_finite ? refused : min(refused, min(i, j));
             largest = is_finite ? max(largest, fabs(value)) : largest;
+            held.elements[packed(i, j)] = value;
         }
     }
     largest = simd_max(largest);
@@ -150,7 +151,7 @@ inline uint load(device const float *a, uint size, bool upper, Place place, Held
         uint i = at / size;
         uint j = at % size;
         if (upper ? j >= i : j <= i) {
-            held.elements[packed(i, j)] = a[at] * factor;
+            held.elements[packed(i, j)] *= factor;
         }
     }
     uint count = size + size % 2;

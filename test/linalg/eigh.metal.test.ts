@@ -1,0 +1,83 @@
+/** The kernels of eigh: under the checker, by the device's numeric variants, and what they move. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { metalContext } from "../../src/backend/metal/context.ts";
+import { eigh, eigvalsh } from "../../src/linalg/eigh/eigh.ts";
+import { stack } from "../../src/ops/join/cat.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import { rounded, symmetricFamilies } from "./matrices.ts";
+import { on, places, THRESHOLD, toTensor } from "./run.ts";
+
+const watch = (isOn: boolean): void => {
+  for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
+};
+
+/** Runs the body, which must launch one kernel that the checker finds nothing in, and gives the bytes that it moved. */
+function watched(body: () => void): { read: number; written: number } {
+  const context = metalContext();
+  context.wait();
+  watch(true);
+  context.report({ clear: true });
+  on("metal", true, body);
+  context.wait();
+  const { dispatches, findings } = context.report({ clear: true });
+  watch(false);
+  expect(findings).toEqual([]);
+  expect(dispatches.map(({ count }) => count)).toEqual([1]);
+  const { device_bytes_read: read, device_bytes_written: written } = dispatches[0]!.counters;
+  return { read, written };
+}
+
+const batchOf = (count: number, size: number): Tensor => {
+  const families = Object.values(symmetricFamilies);
+  const matrices = Array.from({ length: count }, (_, at) => families[at % families.length]!(size, at));
+  return on("metal", true, () => stack(matrices.map((own) => toTensor(rounded(own), "float32"))));
+};
+
+describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on metal", () => {
+  afterAll(() => watch(false));
+
+  test.each([1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64])("size %d: each element is moved once", (size) => {
+    for (const count of [1, size > 8 ? 3 : 40]) {
+      const a = batchOf(count, size);
+      const triangle = (count * size * (size + 1)) / 2;
+      const [values, vectors] = [count * size, count * size * size];
+      for (const UPLO of ["L", "U"] as const) {
+        expect(watched(() => eigh(a, { UPLO }))).toEqual({
+          read: 4 * triangle,
+          written: 4 * (values + vectors + count),
+        });
+        expect(watched(() => eigvalsh(a, { UPLO }))).toEqual({ read: 4 * triangle, written: 4 * (values + count) });
+      }
+    }
+  });
+
+  const variants = [
+    { ORCHARD_METAL_CONTRACT: "1" },
+    { ORCHARD_METAL_DENORMALS: "flush" },
+    { ORCHARD_METAL_FAST: "1" },
+    { ORCHARD_METAL_CONTRACT: "1", ORCHARD_METAL_DENORMALS: "flush", ORCHARD_METAL_FAST: "1" },
+  ];
+  test.each(variants)("with the settings %j", async (changes) => {
+    const program = `
+      import { eigh } from "${import.meta.dir}/../../src/linalg/eigh/eigh.ts";
+      import { rounded, symmetricFamilies } from "${import.meta.dir}/matrices.ts";
+      import { residualOf } from "${import.meta.dir}/eigenvectors.ts";
+      import { on, toMatrix, toTensor } from "${import.meta.dir}/run.ts";
+      for (const [family, make] of Object.entries(symmetricFamilies))
+        for (const size of [3, 8, 17, 33]) {
+          const a = rounded(make(size, 4));
+          on("metal", true, () => {
+            const { eigenvalues, eigenvectors } = eigh(toTensor(a, "float32"));
+            const result = { values: [...eigenvalues.dataSync()], vectors: toMatrix(eigenvectors) };
+            console.log(residualOf(a, result, "float32", ""), family, size);
+          });
+        }`;
+    const child = Bun.spawn([process.execPath, "-e", program], {
+      env: { ...process.env, ...changes },
+      stderr: "inherit",
+    });
+    const lines = (await new Response(child.stdout).text()).trim().split("\n");
+    expect(lines.length).toBe(4 * Object.keys(symmetricFamilies).length);
+    expect(lines.filter((line) => !(Number.parseFloat(line) < THRESHOLD))).toEqual([]);
+  });
+});
