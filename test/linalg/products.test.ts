@@ -1,6 +1,6 @@
 /** Products, powers and norms: against their definitions in float64. */
 import { describe, expect, test } from "bun:test";
-import { ArgumentError, DTypeError, ShapeError } from "../../src/core/errors.ts";
+import { ArgumentError, DTypeError, LinAlgError, ShapeError } from "../../src/core/errors.ts";
 import { vectorNorm } from "../../src/linalg/norms/vector_norm.ts";
 import { diagonal } from "../../src/linalg/products/diagonal.ts";
 import { matrixPower } from "../../src/linalg/products/matrix_power.ts";
@@ -16,7 +16,17 @@ import "../../src/ops/methods.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { checkGradients, leaf } from "./gradients.ts";
-import { difference, families, identity, type Matrix, matrix, norm1, product, rounded } from "./matrices.ts";
+import {
+  definiteFamilies,
+  difference,
+  families,
+  identity,
+  type Matrix,
+  matrix,
+  norm1,
+  product,
+  rounded,
+} from "./matrices.ts";
 import { on, places, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 
 const order = ["random", "near overflow", "near underflow", "graded rows", "hilbert", "zero"] as const;
@@ -118,6 +128,20 @@ for (const { backend, dtype } of places) {
         expect(matrixPower(fibonacci, 1).toArray()).toEqual([
           [1, 1],
           [1, 0],
+        ]);
+        const sheared = matrixPower(
+          tensor(
+            [
+              [2, 1],
+              [0, 1],
+            ],
+            { dtype },
+          ),
+          -3,
+        ).toArray();
+        expect(sheared).toEqual([
+          [0.125, -0.875],
+          [0, 1],
         ]);
         expect(matrixPower(zeros([2, 0, 0], { dtype }), 3).shape).toEqual([2, 0, 0]);
         expect(matrixPower(toDType(fibonacci, "bfloat16"), 5).toArray()).toEqual([
@@ -226,6 +250,7 @@ describe("gradients of both orders", () => {
 
   test("matrixPower, multiDot, vecdot, vander", () => {
     checkGradients((x) => matrixPower(stack([x, x.mul(2)]), 5), [a]);
+    checkGradients((x) => matrixPower(x, -2), [leaf(definiteFamilies.random!(3, 2))]);
     checkGradients((x, y, row) => multiDot([row.reshape([3]), x, x, y]), [a, b, v]);
     checkGradients((x, row) => vecdot(x, row).reshape([1, 3]), [a, v]);
     checkGradients((x) => vander(x), [v]);
@@ -236,7 +261,14 @@ describe("refusals", () => {
   const square = eyeOf(2);
   test.each([
     ["a matrix that is not square", () => matrixPower(zeros([2, 3]), 2), ShapeError, "to be square, got float32[2, 3]"],
-    ["a negative power", () => matrixPower(square, -1.5), ArgumentError, "a whole number"],
+    [
+      "a negative power of integers",
+      () => matrixPower(ones([2, 2], { dtype: "int32" }), -1),
+      DTypeError,
+      "expected floats",
+    ],
+    ["a negative power of a singular matrix", () => matrixPower(ones([2, 2]), -2), LinAlgError, "pivot 2"],
+    ["half a power", () => matrixPower(square, -1.5), ArgumentError, "a whole number"],
     ["a power of bools", () => matrixPower(zeros([2, 2], { dtype: "bool" }), 2), DTypeError, "expected numbers"],
     ["one tensor", () => multiDot([square]), ArgumentError, "at least two tensors, got 1"],
     ["a vector in the middle", () => multiDot([square, ones([2]), square]), ShapeError, "tensor 1 to be a matrix"],

@@ -9,30 +9,35 @@ import { expand } from "../../ops/view/expand.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { inv } from "../lu/inverse.ts";
 import { squareOperand } from "../matrices.ts";
 
 /**
  * Square matrices multiplied by themselves n times, by repeated squaring: about 2 log₂ n products. The power 0 is the
- * identity.
+ * identity, and a negative one is of the inverse.
  *
  * @param a […, n, n], of numbers; float16 and bfloat16 are computed in float32
- * @param n a whole number of at least 0
+ * @param n a whole number
  *
  * @example
  * linalg.matrixPower(tensor([[1, 1], [0, 1]]), 5); // float32 [[1, 5], [0, 1]]
  *
- * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for bool.
+ * @throws {LinAlgError} for a negative power of a singular matrix. @throws {ShapeError} for a matrix that is not
+ * square. @throws {DTypeError} for bool, and for a negative power of integers.
  */
 export function matrixPower<D extends DType>(a: Tensor<D>, n: number): Tensor<D>;
 export function matrixPower(...values: unknown[]): Tensor {
   const { a, n } = matrixPowerParameters(values);
   const own = squareNumbers(a);
   if (n === 0) return clone(expand(eye(a.shape.at(-1)!, { dtype: a.dtype }), a.shape));
-  return toDType(n === 1 ? clone(own) : power(own, n), a.dtype);
+  if (n < 0 && !isFloat(a.dtype))
+    throw new DTypeError("matrixPower", "notAFloat", `expected floats for a negative power, got ${a.describe()}`);
+  const base = n < 0 ? inv(own) : own;
+  return toDType(n === 1 ? clone(base) : power(base, Math.abs(n)), a.dtype);
 }
 const matrixPowerParameters = parameters("matrixPower", {
   a: operand(aTensor),
-  n: required(aNumber({ holds: (n) => Number.isSafeInteger(n) && n >= 0, expected: "a whole number of at least 0" })),
+  n: required(aNumber({ holds: (n) => Number.isSafeInteger(n), expected: "a whole number" })),
 });
 
 function squareNumbers(a: Tensor): Tensor {
