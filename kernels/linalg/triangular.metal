@@ -10,10 +10,10 @@ struct SolveTriangular {
     long batch;
     long rows;
     long columns;
-    uint upper;            // 1 or 0
-    uint unit_diagonal;    // 1 or 0
-    uint is_a_transposed;  // 1: column-major; 0: row-major
-    uint is_b_transposed;  // the same of b and x
+    uint upper;          // 1 or 0
+    uint unit_diagonal;  // 1 or 0
+    uint transposed_a;   // 1: column-major; 0: row-major
+    uint transposed_b;   // the same of b and x
 };
 
 // a  [[buffer(0)]]  batch × rows × rows; one triangle is read
@@ -34,8 +34,8 @@ kernel void solve_triangular(
     for (uint at = lane.x; at < size * size; at += threads.x) {
         uint outer = at / size;
         uint inner = at % size;
-        uint i = problem.is_a_transposed != 0 ? inner : outer;
-        uint j = problem.is_a_transposed != 0 ? outer : inner;
+        uint i = problem.transposed_a != 0 ? inner : outer;
+        uint j = problem.transposed_a != 0 ? outer : inner;
         bool is_read = upper ? j >= i : j <= i;
         factor[i * ROW + j] = is_read ? a[matrix * size * size + at] : 0.0f;
     }
@@ -44,7 +44,7 @@ kernel void solve_triangular(
     if (column >= problem.columns) {
         return;
     }
-    bool is_turned = problem.is_b_transposed != 0;
+    bool is_turned = problem.transposed_b != 0;
     long row_stride = is_turned ? 1 : problem.columns;
     long first = matrix * size * problem.columns + column * (is_turned ? size : 1);
     float solution[MAX_SIZE];

@@ -38,12 +38,12 @@ template <class T> void by_lanes(const Problem<T> &problem, const TriangularKern
 // To a BLAS a row-major matrix is its transpose: A X = B is Xᵀ Aᵀ = Bᵀ.
 template <class T> void by_lapack(const Problem<T> &problem, const Lapack<T> &library) {
   const TriangularShape &shape = problem.shape;
-  const bool is_right = !shape.is_b_transposed;
+  const bool is_right = !shape.transposed_b;
   const int n = lapack_int(shape.n), columns = lapack_int(shape.columns);
   const int rows = is_right ? columns : n, others = is_right ? n : columns;
   // what lies in memory, column by column, is A where it is transposed, and else Aᵀ
-  const char uplo = shape.upper == shape.is_a_transposed ? 'U' : 'L';
-  const char trans = is_right == shape.is_a_transposed ? 'T' : 'N';
+  const char uplo = shape.upper == shape.transposed_a ? 'U' : 'L';
+  const char trans = is_right == shape.transposed_a ? 'T' : 'N';
   const char diagonal = shape.unit_diagonal ? 'U' : 'N';
   const int64_t square = problem.square(), side = problem.side();
   with_lapack(library, problem.batch, problem.operations(), 0, [&](int64_t system, T *) {
@@ -59,23 +59,23 @@ template <class T> void by_rows(const Problem<T> &problem, const TriangularKerne
   const TriangularShape &shape = problem.shape;
   const int64_t n = shape.n, parts = (shape.columns + columns_of_task - 1) / columns_of_task;
   const int64_t task_columns = std::min(shape.columns, columns_of_task);
-  const int64_t scratch_elements = shape.is_b_transposed ? scratch_product({n, task_columns}) : 0;
+  const int64_t scratch_elements = shape.transposed_b ? scratch_product({n, task_columns}) : 0;
   for_each_matrix<T>(scratch_product({problem.batch, parts}), problem.square() * task_columns, scratch_elements,
                      [&](int64_t task, T *scratch) {
                        const int64_t system = task / parts, first = task % parts * columns_of_task;
                        const int64_t width = std::min(shape.columns - first, columns_of_task);
-                       const int64_t at = system * problem.side() + first * (shape.is_b_transposed ? n : 1);
-                       T *own = shape.is_b_transposed ? scratch : problem.solutions + at;
-                       const int64_t stride = shape.is_b_transposed ? width : shape.columns;
+                       const int64_t at = system * problem.side() + first * (shape.transposed_b ? n : 1);
+                       T *own = shape.transposed_b ? scratch : problem.solutions + at;
+                       const int64_t stride = shape.transposed_b ? width : shape.columns;
                        const T *from = problem.sides + at;
-                       if (shape.is_b_transposed) transpose_matrix(from, width, n, own);
+                       if (shape.transposed_b) transpose_matrix(from, width, n, own);
                        else
                          for (int64_t row = 0; row < n; row++)
                            std::copy_n(from + row * stride, width, own + row * stride);
-                       const bool is_turned = shape.is_a_transposed;
+                       const bool is_turned = shape.transposed_a;
                        kernel.solve({problem.factors + system * problem.square(), is_turned ? 1 : n, is_turned ? n : 1,
                                      own, n, width, stride, shape.upper, shape.unit_diagonal});
-                       if (shape.is_b_transposed) transpose_matrix(own, n, width, problem.solutions + at);
+                       if (shape.transposed_b) transpose_matrix(own, n, width, problem.solutions + at);
                      });
 }
 
@@ -98,8 +98,7 @@ void solve_triangular(const SolveTriangularBlock &block, Operands operands) {
     const T *factors = operands.inputs<T>(0, 0, matrices(batch, n, n)), *right = operands.inputs<T>(1, 0, all);
     T *solution = operands.results<T>(2, 0, all);
     if (all.is_empty()) return;
-    const TriangularShape shape{
-        n, columns, block.upper, block.unit_diagonal, block.is_a_transposed, block.is_b_transposed};
+    const TriangularShape shape{n, columns, block.upper, block.unit_diagonal, block.transposed_a, block.transposed_b};
     run<T>({factors, right, solution, batch, shape});
   });
 }

@@ -13,8 +13,8 @@ struct SolveTriangularBlock {
   Whole columns;
   Flag upper;
   Flag unit_diagonal;
-  Flag is_a_transposed;
-  Flag is_b_transposed;
+  Flag transposed_a;
+  Flag transposed_b;
 };
 
 // X of A X = B for a triangular A of n x n, which replaces B. Element (i, j) of A is a[i * a_row + j * a_column]; the
@@ -30,7 +30,7 @@ template <class T> struct TriangularSystem {
 // Systems of a batch: what the block says of each.
 struct TriangularShape {
   int64_t n, columns;
-  bool upper, unit_diagonal, is_a_transposed, is_b_transposed;
+  bool upper, unit_diagonal, transposed_a, transposed_b;
 };
 
 template <class T> struct TriangularKernel {

@@ -75,8 +75,8 @@ void solve_group(LaneGroup<const T> a, LaneGroup<const T> b, LaneGroup<T> x, con
   load_lanes<T>(a, n * n, own);
   load_lanes<T>(b, n * columns, sides);
   LaneMatrix<T> factor{own, n, 1}, solution{sides, columns, 1};
-  if (shape.is_a_transposed) factor = factor.transposed();
-  if (shape.is_b_transposed) solution = {sides, 1, n};
+  if (shape.transposed_a) factor = factor.transposed();
+  if (shape.transposed_b) solution = {sides, 1, n};
   if (shape.upper) {
     const LaneMatrix<T> last = factor.from(n - 1, n - 1), last_row = solution.from(n - 1, 0);
     factor = {last.m, -last.row, -last.column};

@@ -19,8 +19,8 @@ const triangularFields = {
   columns: whole,
   upper: flag,
   unitDiagonal: flag,
-  isATransposed: flag,
-  isBTransposed: flag,
+  transposedA: flag,
+  transposedB: flag,
 };
 export const triangularCall = cpuCall("solveTriangular", { dtype, ...triangularFields }, ["a", "b", "x"]);
 export const triangularParameters = struct("SolveTriangular", "linalg/triangular.metal", triangularFields);
@@ -29,6 +29,6 @@ export const triangularParameters = struct("SolveTriangular", "linalg/triangular
 export const triangularValues = (a: Tensor, b: Tensor, attributes: TriangularAttributes) => ({
   ...matricesOf(b),
   ...attributes,
-  isATransposed: isTransposed(a),
-  isBTransposed: isTransposed(b),
+  transposedA: isTransposed(a),
+  transposedB: isTransposed(b),
 });
