@@ -1,6 +1,7 @@
 /** Linear algebra, by PyTorch's names. Exported as `linalg`. */
 export { type CrossOptions, cross } from "../ops/matmul/cross.ts";
 export { type CholeskyOptions, type CholeskyResult, cholesky, choleskyEx } from "./cholesky/cholesky.ts";
+export { choleskyInverse, choleskySolve } from "./cholesky/solve.ts";
 export { type EighOptions, type EighResult, eigh, eigvalsh } from "./eigh/eigh.ts";
 export { matrixExp } from "./exponential/matrix_exp.ts";
 export { det, logdet, type SignedLog, slogdet } from "./lu/determinant.ts";

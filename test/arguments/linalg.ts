@@ -5,6 +5,8 @@ import type { Call, Calls } from "./upper.ts";
 export const linalgCalls: Calls = {
   cholesky: [linalg.cholesky as Call, () => [eye(2), { upper: true }]],
   choleskyEx: [linalg.choleskyEx as Call, () => [eye(2), { upper: true }]],
+  choleskyInverse: [linalg.choleskyInverse as Call, () => [eye(2), { upper: true }]],
+  choleskySolve: [linalg.choleskySolve as Call, () => [eye(2), eye(2), { upper: true }]],
   "linalg.cross": [linalg.cross as Call, () => [ones([2, 3]), ones([2, 3]), { dim: 1 }]],
   det: [linalg.det as Call, () => [eye(2)]],
   "linalg.diagonal": [linalg.diagonal as Call, () => [eye(2), { offset: 0, dim1: 0, dim2: 1 }]],

@@ -77,9 +77,11 @@ export function solveTriangular(...values: unknown[]): Tensor {
   checkInnerSize(a, b, left);
   if (!left) {
     const options = { upper: !upper, unitDiagonal: unitriangular };
-    return toDType(mT(solve(...broadcastBatches(operation, mT(square), mT(right)), options)), a.dtype);
+    const turned = broadcastBatches(operation, mT(square), mT(right));
+    return toDType(mT(triangularSolution(operation, ...turned, options)), a.dtype);
   }
-  return toDType(solve(...broadcastBatches(operation, square, right), { upper, unitDiagonal: unitriangular }), a.dtype);
+  const options = { upper, unitDiagonal: unitriangular };
+  return toDType(triangularSolution(operation, ...broadcastBatches(operation, square, right), options), a.dtype);
 }
 
 function checkInnerSize(a: Tensor, b: Tensor, left: boolean): void {
@@ -93,11 +95,12 @@ function checkInnerSize(a: Tensor, b: Tensor, left: boolean): void {
 }
 
 /**
+ * The solution X of A X = B for operands of one batch, one dtype and fitting sizes, float32 or float64.
+ *
  * With Y = A⁻ᵀ X̄, which is the gradient of B, that of A is the triangle of −Y Xᵀ, without the diagonal where it is 1.
  */
-function solve(a: Tensor, b: Tensor, attributes: TriangularAttributes): Tensor {
+export function triangularSolution(operation: string, a: Tensor, b: Tensor, attributes: TriangularAttributes): Tensor {
   const { upper, unitDiagonal } = attributes;
-  const operation = "solveTriangular";
   const side = denseOrTransposed(b);
   const [x] = executeMany(
     triangularPrimitive,
@@ -107,7 +110,7 @@ function solve(a: Tensor, b: Tensor, attributes: TriangularAttributes): Tensor {
     operation,
   ) as [Tensor];
   record(operation, [a, b], [x], [a, x], ([gradient], [factor, solution], needs) => {
-    const own = solve(mT(factor!), gradient!, { upper: !upper, unitDiagonal });
+    const own = triangularSolution(operation, mT(factor!), gradient!, { upper: !upper, unitDiagonal });
     if (!needs[0]) return [null, own];
     const product = neg(matmul(own, mT(solution!)));
     const edge = unitDiagonal ? 1 : 0;

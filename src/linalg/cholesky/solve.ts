@@ -1,0 +1,98 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { flag } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { arange } from "../../ops/creation/arange.ts";
+import { eye } from "../../ops/creation/eye.ts";
+import { eq, gt } from "../../ops/elementwise/comparison.ts";
+import { where } from "../../ops/elementwise/where.ts";
+import { matmul } from "../../ops/matmul/matmul.ts";
+import { amin } from "../../ops/reduction/extrema.ts";
+import { diagonal } from "../../ops/view/diagonal.ts";
+import { expand } from "../../ops/view/expand.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkInfo } from "../info.ts";
+import { broadcastBatches, checkSameDType, matrixOperand, mT, squareOperand } from "../matrices.ts";
+import { triangularSolution } from "../triangular/triangular.ts";
+import type { CholeskyOptions } from "./cholesky.ts";
+
+/**
+ * The solution X of A X = B for symmetric positive definite matrices A, given their Cholesky factors: A = L Lᵀ, or
+ * A = Uᵀ U. The other triangle of a factor is not read. A zero on its diagonal gives infinity or NaN, as in PyTorch.
+ *
+ * @param b […, n, k], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param l […, n, n], of the same dtype; batches broadcast
+ * @returns X, of the shape of `b` with the broadcast batch
+ *
+ * @example
+ * const l = linalg.cholesky(tensor([[4, 2], [2, 5]]));
+ * linalg.choleskySolve(tensor([[8], [12]]), l); // float32 [[1], [2]]
+ *
+ * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats.
+ */
+export function choleskySolve<D extends DType>(b: Tensor<D>, l: Tensor<D>, options?: CholeskyOptions): Tensor<D>;
+export function choleskySolve(...values: unknown[]): Tensor {
+  const operation = "choleskySolve";
+  const { b, l, upper } = solveParameters(values);
+  const factor = squareOperand(operation, l, "l");
+  const side = matrixOperand(operation, b, "b");
+  checkSameDType(operation, b, l);
+  if (factor.shape.at(-1) !== side.shape.at(-2))
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected b with ${factor.shape.at(-1)} rows for factors ${l.describe()}, got ${b.describe()}`,
+    );
+  const [own, right] = broadcastBatches(operation, upper ? mT(factor) : factor, side);
+  const half = triangularSolution(operation, own, right, { upper: false, unitDiagonal: false });
+  return toDType(triangularSolution(operation, mT(own), half, { upper: true, unitDiagonal: false }), b.dtype);
+}
+const solveParameters = parameters("choleskySolve", {
+  b: operand(aTensor),
+  l: operand(aTensor),
+  upper: named(flag, false),
+});
+
+/**
+ * The inverses of symmetric positive definite matrices A, given their Cholesky factors: A = L Lᵀ, or A = Uᵀ U. The
+ * other triangle of a factor is not read. {@link choleskySolve} is faster and more accurate where the inverse is
+ * multiplied by something.
+ *
+ * @param l […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns […, n, n], of the dtype of `l`
+ *
+ * @example
+ * linalg.choleskyInverse(linalg.cholesky(tensor([[4, 0], [0, 5]]))); // float32 [[0.25, 0], [0, 0.2]]
+ *
+ * @throws {LinAlgError} for a factor with a zero on its diagonal, naming it; on metal when the host reads what depends
+ * on the result. @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no
+ * float.
+ */
+export function choleskyInverse<D extends DType>(l: Tensor<D>, options?: CholeskyOptions): Tensor<D>;
+export function choleskyInverse(...values: unknown[]): Tensor {
+  const operation = "choleskyInverse";
+  const { l, upper } = inverseParameters(values);
+  const factor = squareOperand(operation, l, "l");
+  const own = upper ? mT(factor) : factor;
+  const identity = expand(eye(own.shape.at(-1)!, { dtype: own.dtype }), own.shape);
+  const half = triangularSolution(operation, own, identity, { upper: false, unitDiagonal: false });
+  const result = toDType(matmul(mT(half), half), l.dtype);
+  if (own.size === 0) return result;
+  checkInfo(operation, firstZero(own), (row) => `is singular: element ${row} of the diagonal is 0`, [result]);
+  return result;
+}
+const inverseParameters = parameters("choleskyInverse", { l: operand(aTensor), upper: named(flag, false) });
+
+/** For each matrix the number of the first zero on its diagonal, from 1, or 0. */
+function firstZero(x: Tensor): Tensor<"int32"> {
+  const size = x.shape.at(-1)!;
+  return noGrad(() => {
+    const numbers = arange(1, size + 1, { dtype: "int32" });
+    const isZero = eq(diagonal(x, { dim1: -2, dim2: -1 }), 0);
+    const first = amin(where(isZero, numbers, size + 1), { dim: -1 });
+    return toDType(where(gt(first, size), 0, first), "int32");
+  });
+}
