@@ -1,0 +1,38 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { zeros } from "../../ops/creation/full.ts";
+import { sum } from "../../ops/reduction/sum.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { eigvalsh } from "../eigh/eigh.ts";
+import { matrixOperand, squareOperand } from "../matrices.ts";
+import { areSignificant, type RankOptions, rankParameters } from "./rank_tolerance.ts";
+import { singularValues } from "./svd.ts";
+
+const matrixRankParameters = parameters("matrixRank", { a: operand(aTensor), ...rankParameters });
+
+/**
+ * The rank of matrices: how many singular values are above max(atol, rtol · the largest one).
+ *
+ * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns int64, of the shape of the batch
+ *
+ * @example
+ * linalg.matrixRank(tensor([[1, 2], [2, 4]])).item(); // 1n
+ *
+ * @throws {LinAlgError} for a matrix with elements that are infinite or NaN, naming it. @throws {ShapeError} for a
+ * tensor of fewer than two axes, and a `hermitian` matrix that is not square. @throws {DTypeError} for a dtype that is
+ * no float.
+ */
+export function matrixRank<D extends DType>(a: Tensor<D>, options?: RankOptions): Tensor<"int64">;
+export function matrixRank(...values: unknown[]): Tensor {
+  const { a, hermitian, ...tolerances } = matrixRankParameters(values);
+  const operation = "matrixRank";
+  const own = (hermitian ? squareOperand : matrixOperand)(operation, a);
+  if (own.shape.at(-1) === 0 || own.shape.at(-2) === 0) return zeros(own.shape.slice(0, -2), { dtype: "int64" });
+  return noGrad(() => {
+    const sizes = hermitian ? eigvalsh(own) : singularValues(operation, own);
+    return sum(areSignificant(sizes, own, tolerances), { dim: -1, dtype: "int64" });
+  });
+}

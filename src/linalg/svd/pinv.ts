@@ -1,0 +1,83 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { zeros } from "../../ops/creation/full.ts";
+import { add, mul, neg, reciprocal, sub } from "../../ops/elementwise/arithmetic.ts";
+import { where } from "../../ops/elementwise/where.ts";
+import { matmul } from "../../ops/matmul/matmul.ts";
+import { unsqueeze } from "../../ops/view/squeeze.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { eigh } from "../eigh/eigh.ts";
+import { matrixOperand, mT, squareOperand } from "../matrices.ts";
+import { areSignificant, type RankOptions, rankParameters } from "./rank_tolerance.ts";
+import { factorise } from "./svd.ts";
+
+const pinvParameters = parameters("pinv", { a: operand(aTensor), ...rankParameters });
+
+/**
+ * The pseudoinverse of matrices, of Moore and Penrose: V Σ⁺ Uᵀ, where Σ⁺ has the reciprocals of the singular values
+ * that are above max(atol, rtol · the largest one), and 0 for the others. The gradient is right where small changes
+ * keep the rank.
+ *
+ * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @returns […, n, m], of the dtype of `a`
+ *
+ * @example
+ * linalg.pinv(tensor([[2, 0], [0, 0]])); // float32 [[0.5, 0], [0, 0]]
+ *
+ * @throws {LinAlgError} for a matrix with elements that are infinite or NaN, naming it. @throws {ShapeError} for a
+ * tensor of fewer than two axes, and a `hermitian` matrix that is not square. @throws {DTypeError} for a dtype that is
+ * no float.
+ */
+export function pinv<D extends DType>(a: Tensor<D>, options?: RankOptions): Tensor<D>;
+export function pinv(...values: unknown[]): Tensor {
+  const { a, ...options } = pinvParameters(values);
+  const own = (options.hermitian ? squareOperand : matrixOperand)("pinv", a);
+  return toDType(recorded(own, options), a.dtype);
+}
+
+function recorded(a: Tensor, options: RankOptions): Tensor {
+  const result = noGrad(() => pseudoinverse(a, options));
+  record("pinv", [a], [result], [a, result], ([gradient], [own, inverse]) => [
+    gradientOf(mT(gradient!), own!, inverse!),
+  ]);
+  return result;
+}
+
+function pseudoinverse(a: Tensor, options: RankOptions): Tensor {
+  const [rows, columns] = a.shape.slice(-2) as [number, number];
+  if (rows === 0 || columns === 0) return zeros([...a.shape.slice(0, -2), columns, rows], { dtype: a.dtype });
+  const invert = (values: Tensor): Tensor =>
+    unsqueeze(where(areSignificant(values, a, options), reciprocal(values), 0), -2);
+  if (options.hermitian) {
+    const { eigenvalues, eigenvectors } = eigh(a);
+    return matmul(mul(eigenvectors, invert(eigenvalues)), mT(eigenvectors));
+  }
+  const { u, s, vh } = factorise("pinv", a, false);
+  return matmul(mul(mT(vh), invert(s)), mT(u));
+}
+
+/**
+ * With G the transposed gradient and P = A⁺, the gradient of A is, for K = G P where A is wide,
+ *
+ *   −(P K)ᵀ + K Pᵀ − A P K Pᵀ + Pᵀ P (G − K A),
+ *
+ * and the same in another order where it is tall: all products are of the smaller size. Source: G. Golub, V. Pereyra,
+ * "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973, eq. 4.12.
+ */
+function gradientOf(g: Tensor, a: Tensor, p: Tensor): Tensor {
+  const pt = mT(p);
+  if (a.shape.at(-2)! <= a.shape.at(-1)!) {
+    const k = matmul(g, p);
+    const kpt = matmul(k, pt);
+    const inside = sub(kpt, matmul(matmul(a, p), kpt));
+    return add(sub(inside, mT(matmul(p, k))), matmul(matmul(pt, p), sub(g, matmul(k, a))));
+  }
+  const k = matmul(p, g);
+  const ptk = matmul(pt, k);
+  const outside = matmul(matmul(sub(g, matmul(a, k)), p), pt);
+  return add(add(outside, neg(mT(matmul(k, p)))), sub(ptk, matmul(matmul(ptk, p), a)));
+}
