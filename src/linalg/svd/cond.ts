@@ -28,8 +28,8 @@ const condParameters = parameters("cond", { a: operand(aTensor), p: optional(eit
 
 /**
  * The condition number of matrices, ‖A‖ ‖A⁻¹‖: by singular values for the orders 2 (or null), -2 and "nuc", else by the
- * inverse, and infinite for a singular matrix. For ±2 matrices need not be square: the largest singular value is divided
- * by the smallest one for 2, the other way round for -2, and a zero matrix gives NaN, as in PyTorch.
+ * inverse, and infinite for a singular matrix. For ±2 matrices need not be square: the largest singular value is
+ * divided by the smallest one for 2, the other way round for -2, and a zero matrix gives NaN, as in PyTorch.
  *
  * @param a […, n, n], or […, m, n] for the orders ±2, of a float dtype; float16 and bfloat16 are computed in float32
  * @returns of the shape of the batch, of the dtype of `a`

@@ -66,7 +66,7 @@ function pseudoinverse(a: Tensor, options: RankOptions): Tensor {
  *   −(P K)ᵀ + K Pᵀ − A P K Pᵀ + Pᵀ P (G − K A),
  *
  * and the same in another order where it is tall: all products are of the smaller size. Source: G. Golub, V. Pereyra,
- * "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973, eq. 4.12.
+ * "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973.
  */
 function gradientOf(g: Tensor, a: Tensor, p: Tensor): Tensor {
   const pt = mT(p);
