@@ -24,6 +24,7 @@ export { type VanderOptions, vander } from "./products/vander.ts";
 export { type VecdotOptions, vecdot } from "./products/vecdot.ts";
 export { type GeqrfResult, geqrf } from "./qr/geqrf.ts";
 export { householderProduct } from "./qr/householder_product.ts";
+export { type LstsqDriver, type LstsqOptions, type LstsqResult, lstsq } from "./qr/lstsq.ts";
 export { type OrmqrOptions, ormqr } from "./qr/ormqr.ts";
 export { type QrMode, type QrOptions, type QrResult, qr } from "./qr/qr.ts";
 export { type CondOptions, cond } from "./svd/cond.ts";

@@ -21,6 +21,7 @@ export const linalgCalls: Calls = {
   lu: [linalg.lu as Call, () => [eye(2), { pivot: true }]],
   luFactor: [linalg.luFactor as Call, () => [eye(2), { pivot: true }]],
   luFactorEx: [linalg.luFactorEx as Call, () => [eye(2), { pivot: true }]],
+  lstsq: [linalg.lstsq as Call, () => [eye(2), zeros([2, 1]), { rcond: 0.1, driver: "gels" }]],
   luSolve: [
     linalg.luSolve as Call,
     () => [eye(2), ones([2], { dtype: "int32" }), zeros([2, 1]), { left: true, adjoint: false }],

@@ -1,5 +1,5 @@
 import { cpuCall } from "../../backend/cpu/call.ts";
-import { dtype, flag, whole } from "../../backend/fields.ts";
+import { dtype, flag, real, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
 /**
@@ -43,3 +43,14 @@ export const ormqrParameters = struct("Ormqr", "linalg/ormqr.metal", {
   tile: whole,
   team: whole,
 });
+
+/** How least squares are solved: the solution of least norm of those with the least residuals. */
+export interface LstsqAttributes {
+  /** Whether the rank is found, by pivoting columns; else it is taken to be full. */
+  readonly isPivoted: boolean;
+  /** Singular values below this part of the largest are taken for 0. */
+  readonly rcond: number;
+}
+
+const lstsqFields = { batch: whole, rows: whole, columns: whole, width: whole, isPivoted: flag, rcond: real };
+export const lstsqCall = cpuCall("lstsq", { dtype, ...lstsqFields }, ["a", "b", "x", "rank", "info"]);

@@ -166,6 +166,8 @@ function reflections(dtype: "float32" | "float64"): void {
   const { a, tau } = library.linalg.geqrf(library.ones([9, 4], { dtype }));
   gradientsOf(() => library.linalg.geqrf(tall()).a);
   library.linalg.householderProduct(a, tau).dataSync();
+  gradientsOf(() => library.linalg.lstsq(tall(), leaf([9, 2], dtype)).solution);
+  gradientsOf(() => library.linalg.lstsq(tall(), leaf([9, 2], dtype), { driver: "gels" }).solution);
   for (const transpose of [false, true]) gradientsOf(() => library.linalg.ormqr(a, tau, tall(), { transpose }));
 }
 

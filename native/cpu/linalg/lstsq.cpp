@@ -1,0 +1,62 @@
+#include "lstsq.h"
+
+#include "blocked_qr.h"
+
+using namespace orchard;
+
+namespace {
+
+// One system, with memory for its copies.
+template <class T> struct Problem {
+  int64_t rows, columns, width;
+  bool is_pivoted;
+  double rcond;
+
+  int64_t count() const { return std::min(rows, columns); }
+  int64_t scratch() const {
+    return scratch_product({rows, columns}) + scratch_product({rows, width}) + count() +
+           lstsq_work(count(), columns, width);
+  }
+
+  // A system of more rows than columns becomes one of R and Qᵀ B first, by blocks.
+  Rank solve(BlockedQr<T> &qr, const T *a, const T *b, T *x, T *scratch) const {
+    T *own_a = scratch, *own_b = own_a + rows * columns, *tau = own_b + rows * width;
+    std::copy_n(a, rows * columns, own_a);
+    std::copy_n(b, rows * width, own_b);
+    const bool is_tall = rows >= columns;
+    if (is_tall) {
+      const Part<T> own{own_a, rows, columns, columns};
+      qr.factor(own, tau);
+      qr.multiply(own, tau, columns, {own_b, rows, width, width}, true);
+      for (int64_t row = 1; row < columns; row++) std::fill_n(own_a + row * columns, row, T(0));
+    }
+    return lstsq_kernels().of<T>().solve({own_a, own_b, x, count(), columns, width, is_tall, is_pivoted, rcond},
+                                         tau + count());
+  }
+};
+
+void lstsq(const LstsqBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  const int64_t batch = block.batch, rows = block.rows, columns = block.columns, width = block.width;
+  with_real(dtype, [&](auto real) {
+    using T = decltype(real);
+    const Problem<T> problem{rows, columns, width, block.is_pivoted, block.rcond};
+    const Extent all_x = matrices(batch, columns, width), one_each = Extent(batch);
+    const T *a = operands.inputs<T>(0, 0, matrices(batch, rows, columns));
+    const T *b = operands.inputs<T>(1, 0, matrices(batch, rows, width));
+    T *x = operands.results<T>(2, 0, all_x);
+    int32_t *rank = operands.results<int32_t>(3, 0, one_each), *info = operands.results<int32_t>(4, 0, one_each);
+    if (one_each.is_empty()) return;
+    const int64_t count = problem.count(), operations = 2 * rows * columns * (count + width);
+    for_each_qr<T>(batch, rows, count, operations, problem.scratch(), [&](int64_t at, BlockedQr<T> &qr, T *scratch) {
+      const Rank found =
+          problem.solve(qr, a + at * rows * columns, b + at * rows * width, x + at * columns * width, scratch);
+      rank[at] = static_cast<int32_t>(found.rank);
+      info[at] = static_cast<int32_t>(found.zero);
+    });
+  });
+}
+
+ORCHARD_FUNCTION("lstsq", lstsq, LstsqBlock, 5)
+
+} // namespace
