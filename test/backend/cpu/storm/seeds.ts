@@ -189,6 +189,7 @@ function further(): void {
     gradientsOf(() => library.linalg.solve(matrix(), leaf([5, 7], dtype)));
     gradientsOf(() => library.linalg.lu(matrix()).u);
     library.linalg.inv(library.eye(70, { dtype })).dataSync();
+    gradientsOf(() => library.linalg.eigh(matrix()).eigenvalues);
     reflections(dtype);
     gradientsOf(() => library.linalg.solveTriangular(matrix(), leaf([5, 7], dtype), { upper: false }));
   }
