@@ -74,7 +74,7 @@ function solve(system: System, { isPivoted, rcond }: LstsqAttributes): Solution 
   return { x: own, rank, zero };
 }
 
-/** The order of the columns in which each is the longest of those left, after what the ones before have of it is gone. */
+/** The order of the columns in which each is the longest of those left, less what the ones before have of it. */
 function pivot({ a, rows, columns }: System): number[] {
   const left = Array.from({ length: columns }, (_, j) =>
     Float64Array.from({ length: rows }, (_, i) => a[i * columns + j]!),

@@ -58,8 +58,8 @@ export interface LstsqResult<D extends DType = DType> {
  * Least squares: the X for which A X − B has the least length, column by column, and of those the one of the least
  * length itself. A may have any rank; with more columns than rows there are many solutions.
  *
- * The gradient is that of the pseudoinverse, at the rank that was found: it is right where the rank of A does not change
- * nearby.
+ * The gradient is that of the pseudoinverse, at the rank that was found: it is right where the rank of A does not
+ * change nearby.
  *
  * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @param b […, m, k], of the same dtype, or […, m] with the batch of `a`; batches broadcast

@@ -190,6 +190,7 @@ function further(): void {
     gradientsOf(() => library.linalg.lu(matrix()).u);
     library.linalg.inv(library.eye(70, { dtype })).dataSync();
     gradientsOf(() => library.linalg.eigh(matrix()).eigenvalues);
+    gradientsOf(() => library.linalg.svdvals(matrix()));
     reflections(dtype);
     gradientsOf(() => library.linalg.solveTriangular(matrix(), leaf([5, 7], dtype), { upper: false }));
   }
