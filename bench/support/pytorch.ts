@@ -6,9 +6,9 @@ export class PyTorch {
   readonly #process;
   readonly #lines: AsyncIterator<string>;
 
-  /** Undefined where `bun run fixtures` has not brought PyTorch. */
+  /** Undefined where neither `bun run fixtures` has brought PyTorch nor `python3` on the path has it. */
   static start(program: string, threads: number): PyTorch | undefined {
-    const python = presentPython();
+    const python = presentPython() ?? pythonWithTorch();
     return python === undefined ? undefined : new PyTorch(python, program, threads);
   }
 
@@ -37,6 +37,12 @@ export class PyTorch {
     await this.#process.stdin.end();
     await this.#process.exited;
   }
+}
+
+function pythonWithTorch(): string | undefined {
+  const python = Bun.which("python3");
+  if (python === null) return undefined;
+  return Bun.spawnSync([python, "-c", "import torch"], { stderr: "ignore" }).exitCode === 0 ? python : undefined;
 }
 
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {

@@ -1,0 +1,78 @@
+/** LAPACK's routines called directly, from the library that the cpu backend has found: what there is to be had. */
+import { dlopen } from "bun:ffi";
+import { cpuLibrary } from "../../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../../src/backend/cpu/report.ts";
+
+type Argument = number | string | Int32Array | Float32Array;
+
+/** A routine by its name in Fortran, without the precision's letter; undefined where there is no LAPACK. */
+function routine(name: string, texts: number, count: number): ((values: readonly Argument[]) => void) | undefined {
+  const { blas, lapack } = cpuInfo(cpuLibrary().native);
+  if (!blas || !lapack) return undefined;
+  const isApple = process.platform === "darwin";
+  const path = isApple ? "/System/Library/Frameworks/Accelerate.framework/Accelerate" : blas.path;
+  const symbol = isApple ? `s${name}$NEWLAPACK` : `s${name}_`;
+  const args = [...Array<"buffer">(count).fill("buffer"), ...Array<"u64">(texts).fill("u64")];
+  const call = dlopen(path, { [symbol]: { args, returns: "void" } }).symbols[symbol] as (...values: unknown[]) => void;
+  const lengths = Array<bigint>(texts).fill(1n); // Fortran's compilers expect the length of each text at the end
+  const passed = (value: Argument): unknown => {
+    if (typeof value === "number") return new Int32Array([value]);
+    return typeof value === "string" ? Buffer.from(value) : value;
+  };
+  return (values) => call(...values.map(passed), ...lengths);
+}
+
+/** The size of the workspace that a routine asks for, and of its integers where it has some. */
+function workspace(query: (work: Float32Array, integers: Int32Array) => void): [Float32Array, Int32Array] {
+  const [work, integers] = [new Float32Array(1), new Int32Array(1)];
+  query(work, integers);
+  return [new Float32Array(Math.ceil(work[0]!) + 1), new Int32Array(integers[0]! + 1)];
+}
+
+/**
+ * A factorisation of a square matrix, which is overwritten: to be called with a fresh copy of it. Undefined where there
+ * is no LAPACK, and for what is no factorisation.
+ */
+export function direct(name: string, n: number, a: Float32Array): (() => void) | undefined {
+  const info = new Int32Array(1);
+  if (name === "cholesky") {
+    const potrf = routine("potrf", 1, 5);
+    return potrf && (() => potrf(["U", n, a, n, info]));
+  }
+  if (name === "luFactor") {
+    const getrf = routine("getrf", 0, 6);
+    const pivots = new Int32Array(n);
+    return getrf && (() => getrf([n, n, a, n, pivots, info]));
+  }
+  if (name === "qr") return directQr(n, a, info);
+  if (name === "eigh") return directEigh(n, a, info);
+  return name === "svd" ? directSvd(n, a, info) : undefined;
+}
+
+function directQr(n: number, a: Float32Array, info: Int32Array): (() => void) | undefined {
+  const [geqrf, orgqr] = [routine("geqrf", 0, 8), routine("orgqr", 0, 9)];
+  const [tau, copy] = [new Float32Array(n), new Float32Array(n * n)];
+  if (!geqrf || !orgqr) return undefined;
+  const [work] = workspace((asked) => geqrf([n, n, copy, n, tau, asked, -1, info]));
+  return () => {
+    geqrf([n, n, a, n, tau, work, work.length, info]);
+    orgqr([n, n, n, a, n, tau, work, work.length, info]);
+  };
+}
+
+function directEigh(n: number, a: Float32Array, info: Int32Array): (() => void) | undefined {
+  const syevd = routine("syevd", 2, 11);
+  const values = new Float32Array(n);
+  if (!syevd) return undefined;
+  const [work, integers] = workspace((asked, whole) => syevd(["V", "U", n, a, n, values, asked, -1, whole, -1, info]));
+  return () => syevd(["V", "U", n, a, n, values, work, work.length, integers, integers.length, info]);
+}
+
+function directSvd(n: number, a: Float32Array, info: Int32Array): (() => void) | undefined {
+  const gesdd = routine("gesdd", 1, 14);
+  const [values, u, vt] = [new Float32Array(n), new Float32Array(n * n), new Float32Array(n * n)];
+  if (!gesdd) return undefined;
+  const integers = new Int32Array(8 * n);
+  const [work] = workspace((asked) => gesdd(["S", n, n, a, n, values, u, n, vt, n, asked, -1, integers, info]));
+  return () => gesdd(["S", n, n, a, n, values, u, n, vt, n, work, work.length, integers, info]);
+}
