@@ -74,6 +74,10 @@ template <class T> void run_lanes(const LuProblem<T> &all) {
 
 template <class T>
 void copy_rows(const T *from, int64_t from_stride, T *to, int64_t to_stride, int64_t rows, int64_t columns) {
+  if (from_stride == columns && to_stride == columns) {
+    std::copy_n(from, rows * columns, to);
+    return;
+  }
   for (int64_t i = 0; i < rows; i++) std::copy_n(from + i * from_stride, columns, to + i * to_stride);
 }
 
@@ -86,30 +90,46 @@ template <class T> void copy_right(const LuProblem<T> &own, T *to, int64_t strid
 }
 
 // The matrix and its right sides, in rows of whole vectors.
-template <class T> void run_small(const LuProblem<T> &own, T *work) {
-  const int64_t width = padded<T>(own.columns + own.right), used = own.columns + own.right;
-  int32_t pivots[small_size];
-  copy_rows(own.a, own.columns, work, width, own.rows, own.columns);
-  if (own.right > 0) copy_right(own, work + own.columns, width);
-  for (int64_t i = 0; i < own.rows; i++) std::fill(work + i * width + used, work + (i + 1) * width, T(0));
+template <class T> int64_t small_elements(const LuProblem<T> &own) {
+  return padded(own.rows) * (padded(own.columns) + padded(own.right) + lu_unit);
+}
+
+// `count` matrices from `all`'s first one on.
+template <class T> void run_small(const LuProblem<T> &all, int64_t count, T *work) {
+  const int64_t first = padded(all.columns), width = first + padded(all.right), rows = padded(all.rows);
+  int32_t pivots[lu_together][small_size];
+  Elimination<T> eliminations[lu_together];
+  for (int64_t m = 0; m < count; m++, work += small_elements(all)) {
+    const LuProblem<T> own = all.from(m);
+    const bool is_whole = own.rows == rows && own.columns == width;
+    T *a = is_whole ? own.lu : work;
+    if (!is_whole) std::fill_n(a, rows * width, T(0));
+    copy_rows(own.a, own.columns, a, width, own.rows, own.columns);
+    if (own.right > 0) copy_right(own, a + first, width);
+    eliminations[m] = {a, own.rows, own.columns, width, pivots[m], own.info, own.pivot, work + rows * width};
+  }
   const auto &kernels = lu_kernels().of<T>();
-  *own.info = static_cast<int32_t>(kernels.eliminate({work, own.rows, own.columns, width, pivots, own.pivot}));
-  if (own.lu) copy_rows(work, width, own.lu, own.columns, own.rows, own.columns);
-  if (own.pivots)
-    for (int64_t k = 0; k < own.steps(); k++) own.pivots[k] = pivots[k] + 1;
-  if (own.right == 0) return;
-  kernels.substitute({work, width, 1, work + own.columns, own.rows, own.right, width, true, false});
-  copy_rows(work + own.columns, width, own.x, own.right, own.rows, own.right);
+  kernels.eliminate(eliminations, count);
+  for (int64_t m = 0; m < count; m++) {
+    const LuProblem<T> own = all.from(m);
+    T *a = eliminations[m].a, *right = a + first;
+    if (own.lu && own.lu != a) copy_rows(a, width, own.lu, own.columns, own.rows, own.columns);
+    if (own.pivots)
+      for (int64_t k = 0; k < own.steps(); k++) own.pivots[k] = pivots[m][k] + 1;
+    if (own.right == 0) continue;
+    kernels.substitute({a, width, 1, right, own.rows, width - first, width, true, false});
+    copy_rows(right, width, own.x, own.right, own.rows, own.right);
+  }
 }
 
 template <class T> int64_t large_elements(const LuProblem<T> &own) {
   const int64_t factor = own.lu ? 0 : own.rows * own.columns, pivots = own.pivots ? 0 : own.steps();
-  return lu_panel_elements<T>(own.rows) + factor + pivots; // a pivot takes no more than an element
+  return lu_panel_elements(own.rows) + factor + pivots; // a pivot takes no more than an element
 }
 
 template <class T> void run_large(const LuProblem<T> &own, MultiplyMatrices multiply, T *work) {
   const BlockedLu<T> blocked(multiply, work);
-  T *rest = work + lu_panel_elements<T>(own.rows), *lu = own.lu ? own.lu : rest;
+  T *rest = work + lu_panel_elements(own.rows), *lu = own.lu ? own.lu : rest;
   if (!own.lu) rest += own.rows * own.columns;
   int32_t *pivots = own.pivots ? own.pivots : reinterpret_cast<int32_t *>(rest);
   std::copy_n(own.a, own.rows * own.columns, lu);
@@ -131,9 +151,10 @@ template <class T> void run(const LuProblem<T> &all) {
   if (size <= lanes_size && all.right <= lanes_size && all.batch >= lanes_batch) return run_lanes(all);
   const int64_t grain = matrices_of_task(all.operations());
   if (size <= small_size && all.right <= small_size) {
-    const int64_t elements = all.rows * padded<T>(all.columns + all.right);
+    const int64_t elements = small_elements(all) * lu_together;
     return for_parts<T>(all.batch, grain, elements, [&](int64_t begin, int64_t end, T *work) {
-      for (int64_t matrix = begin; matrix < end; matrix++) run_small(all.from(matrix), work);
+      for (int64_t matrix = begin; matrix < end; matrix += lu_together)
+        run_small(all.from(matrix), std::min(lu_together, end - matrix), work);
     });
   }
   const int64_t elements = large_elements(all);

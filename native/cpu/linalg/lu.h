@@ -37,14 +37,23 @@ struct LuPermutationBlock {
   Flag inverse;
 };
 
-// Rows on which the first `columns` columns are eliminated and the others changed along. They are `width` elements
-// apart, whole vectors of 64 bytes, and begin at such.
+// Rows and columns in memory of an elimination are multiples of this.
+constexpr int64_t lu_unit = 16;
+constexpr int64_t padded(int64_t count) { return (count + lu_unit - 1) / lu_unit * lu_unit; }
+
+// Rows on which the first `columns` columns are eliminated and the others changed along. There are padded(rows) rows of
+// `width` elements, a multiple of lu_unit; what is added to the matrix is 0.
 template <class T> struct Elimination {
   T *a;
   int64_t rows, columns, width;
   int32_t *pivots; // of min(rows, columns): with which row each is swapped, from 0
+  int32_t *info;   // the first pivot that is 0, counted from 1; or 0
   bool pivot;
+  T *scratch; // padded(rows) * lu_unit
 };
+
+// As many matrices at most are eliminated at a time.
+constexpr int64_t lu_together = 2;
 
 // X of T X = B for a triangular T of n x n, which replaces B.
 template <class T> struct Substitution {
@@ -69,8 +78,8 @@ template <class T> struct LuLanes {
 
 template <class T> struct LuKernel {
   int64_t vector_lanes;
-  // Returns the first pivot that is 0, counted from 1; or 0.
-  int64_t (*eliminate)(const Elimination<T> &own);
+  // Of the same sizes; up to lu_together of them.
+  void (*eliminate)(const Elimination<T> *all, int64_t count);
   void (*substitute)(const Substitution<T> &own);
   void (*lanes)(const LuLanes<T> &own);
 };

@@ -1,6 +1,6 @@
 #include "lu.h"
 
-#include "../matmul/transpose.h"
+#include "lu_elimination.h"
 #include "vectors.h"
 
 #include <algorithm>
@@ -9,81 +9,27 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-template <class T> int64_t largest_in_column(const T *column, int64_t rows, int64_t stride) {
-  int64_t best = 0;
-  for (int64_t i = 1; i < rows; i++)
-    if (std::abs(column[i * stride]) > std::abs(column[best * stride])) best = i;
-  return best;
-}
-
-// One step of an elimination: rows below the k-th lose their element in column k, which becomes the factor. Whole
-// vectors are changed, from the one on that holds column k: in it, what lies before is kept.
-template <class T> class Step {
-public:
-  Step(const T *top, int64_t k, int64_t width, bool divides)
-      : top_(top), k_(k), first_(k / lanes<T> * lanes<T>), width_(width), divides_(divides) {
-    for (int lane = 0; lane < lanes<T>; lane++) {
-      head_[lane] = first_ + lane > k ? top[first_ + lane] : T(0);
-      is_factor_[lane] = first_ + lane == k ? -1 : 0;
-    }
-  }
-
-  void apply(T *row) const {
-    const T factor = divides_ ? row[k_] / top_[k_] : row[k_];
-    const Vector<T> factors = factor - Vector<T>{}, head = load_vector(row + first_) - factors * head_;
-    store_vector<T>(is_factor_ ? factors : head, row + first_);
-    for (int64_t c = first_ + lanes<T>; c < width_; c += lanes<T>)
-      store_vector<T>(load_vector(row + c) - factors * load_vector(top_ + c), row + c);
-  }
-
-private:
-  using Mask = decltype(Vector<T>{} > Vector<T>{});
-  const T *top_;
-  int64_t k_, first_, width_;
-  bool divides_;
-  Vector<T> head_;
-  Mask is_factor_;
-};
-
-// The pivot is the first of the largest absolute values; NaN is passed over unless it is the first, as by LAPACK's
-// idamax. The next column's is found while rows are changed.
-template <class T> int64_t eliminate(const Elimination<T> &own) {
-  const auto [a, rows, columns, width, pivots, pivot] = own;
-  int64_t info = 0, best = pivot ? largest_in_column(a, rows, width) : 0;
-  for (int64_t k = 0; k < std::min(rows, columns); k++) {
-    T *top = a + k * width;
-    pivots[k] = static_cast<int32_t>(best);
-    if (best != k) std::swap_ranges(top, top + width, a + best * width);
-    const bool is_zero = top[k] == 0, searches = pivot && k + 1 < columns;
-    if (is_zero && info == 0) info = k + 1;
-    const Step<T> step(top, k, width, !(is_zero && pivot));
-    best = k + 1;
-    T largest = 0;
-    for (int64_t i = k + 1; i < rows; i++) {
-      T *row = a + i * width;
-      step.apply(row);
-      if (!searches) continue;
-      const T size = std::abs(row[k + 1]);
-      if (i == k + 1 || size > largest) largest = size, best = i;
-    }
-  }
-  return info;
-}
-
-// Row by row: X[i] = (B[i] - Σ T[i, k] X[k] over the rows k that are known) / T[i, i].
-template <class T> void substitute_rows(const Substitution<T> &own) {
-  const auto [a, row_stride, column_stride, b, n, columns, stride, upper, unit_diagonal] = own;
+// Columns that are no whole vectors.
+template <class T> void substitute_columns(const Substitution<T> &own, T *b, int64_t columns) {
+  const auto [a, row_stride, column_stride, whole, n, all, stride, upper, unit_diagonal] = own;
   for (int64_t step = 0; step < n; step++) {
-    int64_t i = upper ? n - 1 - step : step;
-    T *row = b + i * stride;
-    for (int64_t known = 0; known < step; known++) {
-      int64_t k = upper ? n - 1 - known : known;
-      subtract_multiple(row, b + k * stride, a[i * row_stride + k * column_stride], columns);
+    const int64_t k = upper ? n - 1 - step : step;
+    T *row = b + k * stride;
+    if (!unit_diagonal) {
+      const T diagonal = a[k * (row_stride + column_stride)];
+      for (int64_t column = 0; column < columns; column++) row[column] /= diagonal;
     }
-    if (unit_diagonal) continue;
-    const T diagonal = a[i * (row_stride + column_stride)];
-    for (int64_t column = 0; column < columns; column++) row[column] /= diagonal;
+    const int64_t first = upper ? 0 : k + 1, last = upper ? k : n;
+    for (int64_t i = first; i < last; i++)
+      subtract_multiple(b + i * stride, row, a[i * row_stride + k * column_stride], columns);
   }
+}
+
+template <class T> void substitute_rows(const Substitution<T> &own) {
+  int64_t column = 0;
+  for (; column + 64 <= own.columns; column += 64) substitute_chunk<T, 64>(own, own.b + column);
+  for (; column + lu_unit <= own.columns; column += lu_unit) substitute_chunk<T, lu_unit>(own, own.b + column);
+  if (column < own.columns) substitute_columns(own, own.b + column, own.columns - column);
 }
 
 // One column, whose elements are adjacent: sums along the rows of T where those are adjacent, else each element that is
@@ -181,7 +127,8 @@ private:
   void eliminate(int64_t k, Vector<T> &failed) {
     swap_rows(k, find_pivots(k));
     const Vector<T> diagonal = load_vector(a(k, k));
-    failed = (diagonal == 0) & (failed == 0) ? Vector<T>{} + T(k + 1) : failed;
+    const auto fails = (diagonal == 0) & (failed == 0);
+    failed = fails ? Vector<T>{} + T(k + 1) : failed;
     const Vector<T> divisor = own_.pivot ? (diagonal == 0 ? Vector<T>{} + T(1) : diagonal) : diagonal;
     for (int64_t i = k + 1; i < own_.rows; i++) {
       const Vector<T> factor = load_vector(a(i, k)) / divisor;
@@ -198,8 +145,9 @@ private:
   }
 
   static void subtract(T *__restrict y, const T *__restrict x, Vector<T> factor, int64_t count) {
+    const Vector<T> minus = -factor;
     for (int64_t c = 0; c < count * lanes<T>; c += lanes<T>)
-      store_vector<T>(load_vector(y + c) - factor * load_vector(x + c), y + c);
+      store_vector<T>(multiply_add<T>(load_vector(x + c), minus, load_vector(y + c)), y + c);
   }
 
   const LuLanes<T> &own_;

@@ -8,15 +8,11 @@
 
 namespace orchard {
 
-constexpr int64_t lu_panel_columns = 16;
+// Columns that are eliminated as a whole.
+constexpr int64_t lu_panel_columns = 64;
 
-// Elements apart at which rows of `columns` elements lie in whole vectors.
-template <class T> constexpr int64_t padded(int64_t columns) {
-  constexpr int64_t line = 64 / int64_t(sizeof(T));
-  return (columns + line - 1) / line * line;
-}
-
-template <class T> int64_t lu_panel_elements(int64_t rows) { return rows * padded<T>(lu_panel_columns); }
+// A copy of such columns, and the scratch of their elimination.
+constexpr int64_t lu_panel_elements(int64_t rows) { return padded(rows) * (lu_panel_columns + lu_unit); }
 
 // How products are computed: with all threads, or on the calling one.
 using MultiplyMatrices = void (*)(const MatrixProduct &);
@@ -73,17 +69,19 @@ public:
   }
 
 private:
-  static int64_t half_of(int64_t size) {
-    return (size / 2 + lu_panel_columns - 1) / lu_panel_columns * lu_panel_columns;
-  }
+  static int64_t half_of(int64_t size) { return padded(size / 2); }
 
   int64_t factorise_panel(T *a, int64_t rows, int64_t columns, int64_t stride, int32_t *pivots, bool pivot) const {
-    const int64_t width = padded<T>(columns);
+    const int64_t width = padded(columns);
     for (int64_t i = 0; i < rows; i++) {
       std::copy_n(a + i * stride, columns, panel_ + i * width);
       std::fill(panel_ + i * width + columns, panel_ + (i + 1) * width, T(0));
     }
-    const int64_t info = lu_kernels().of<T>().eliminate({panel_, rows, columns, width, pivots, pivot});
+    std::fill(panel_ + rows * width, panel_ + padded(rows) * width, T(0));
+    T *scratch = panel_ + padded(rows) * width;
+    int32_t info;
+    const Elimination<T> own{panel_, rows, columns, width, pivots, &info, pivot, scratch};
+    lu_kernels().of<T>().eliminate(&own, 1);
     for (int64_t i = 0; i < rows; i++) std::copy_n(panel_ + i * width, columns, a + i * stride);
     return info;
   }
