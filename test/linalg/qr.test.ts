@@ -10,8 +10,10 @@ import { toDType } from "../../src/ops/copy/cast.ts";
 import { zeros } from "../../src/ops/creation/full.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { backward } from "../../src/ops/gradient/backward.ts";
+import { triu } from "../../src/ops/indexing/triangle.ts";
 import { cat, stack } from "../../src/ops/join/cat.ts";
 import { sum } from "../../src/ops/reduction/sum.ts";
+import { expand } from "../../src/ops/view/expand.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
 import { reshape } from "../../src/ops/view/reshape.ts";
 import { select, slice } from "../../src/ops/view/slice.ts";
@@ -156,6 +158,8 @@ for (const { backend, dtype } of places) {
           ? ([
               [64, 64, 64],
               [33, 31, 8],
+              [21, 8, 31],
+              [100, 48, 48],
               [3, 130, 70],
             ] as const)
           : []),
@@ -172,7 +176,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("each matrix of a batch is computed as if it were alone", () => {
+    test("a matrix does not depend on the others of its batch", () => {
       const scales = [1, 1e30, 1e-30, Number.NaN, 1e19, 0, 1e-25, Number.POSITIVE_INFINITY];
       for (const [rows, columns] of [
         [5, 4],
@@ -187,11 +191,37 @@ for (const { backend, dtype } of places) {
         on(backend, true, () => {
           const together = qr(batch);
           for (const at of scales.keys()) {
-            const alone = qr(select(batch, 0, at));
-            expect([...toMatrix(select(together.q, 0, at)).values]).toEqual([...toMatrix(alone.q).values]);
-            expect([...toMatrix(select(together.r, 0, at)).values]).toEqual([...toMatrix(alone.r).values]);
+            const alone = qr(expand(select(batch, 0, at), [scales.length, rows, columns]));
+            expect([...toMatrix(select(together.q, 0, at)).values]).toEqual([
+              ...toMatrix(select(alone.q, 0, 3)).values,
+            ]);
+            expect([...toMatrix(select(together.r, 0, at)).values]).toEqual([
+              ...toMatrix(select(alone.r, 0, 3)).values,
+            ]);
           }
         });
+      }
+    });
+
+    test("geqrf of batches", () => {
+      for (const [rows, columns] of [
+        [9, 6],
+        [6, 9],
+        [20, 20],
+      ] as const) {
+        const input = reshape(toTensor(inDType(families.random!(20 * rows, columns, 9), dtype), dtype), [
+          20,
+          rows,
+          columns,
+        ]);
+        const product = on(backend, true, () => {
+          const { a, tau } = geqrf(input);
+          return ormqr(a, tau, triu(a));
+        });
+        for (let at = 0; at < 20; at++) {
+          const own = toMatrix(select(input, 0, at));
+          checkResidual(difference(own, toMatrix(select(product, 0, at))), own, dtype, "geqrf, batch of 20");
+        }
       }
     });
 

@@ -39,6 +39,14 @@ template <class T> void copy(const Part<const T> &from, const Part<T> &to) {
     std::copy_n(from.data + row * from.stride, to.columns, to.data + row * to.stride);
 }
 
+// Whether matrices are computed one a vector lane: small ones, of which there are enough for a part of a vector. With
+// AVX-512, in ms a thread: 500 x 16 x 16 in float32 0.12 so and 2.6 by blocks; 100 x 48 x 48 0.57 and 2.3; 64 x 64 x 64
+// 3.0 and 2.4; in float64, 500 x 16 x 16 0.25 and 1.6; 100 x 32 x 64 1.7 and 1.2.
+template <class T> bool is_for_lanes(int64_t batch, int64_t rows, int64_t columns) {
+  constexpr int64_t most_elements = sizeof(T) == 8 ? 32 * 32 : 48 * 48, least_part_of_lanes = 2;
+  return rows * columns <= most_elements && batch * least_part_of_lanes >= qr_lanes_kernels().of<T>().lanes;
+}
+
 // A is factorised where there is room for it: in R, in Q, or else in scratch.
 template <class T>
 void factorise(BlockedQr<T> &qr, const Part<const T> &a, const Part<T> &q, const Part<T> &r, T *scratch) {
@@ -67,6 +75,19 @@ void qr(const QrBlock &block, Operands operands) {
     T *q = operands.results<T>(1, 0, all_q);
     T *r = operands.results<T>(2, 0, all_r);
     if (all_q.is_empty() && all_r.is_empty()) return;
+    const auto &lanes = qr_lanes_kernels().of<T>();
+    if (width <= columns && is_for_lanes<T>(batch, rows, columns))
+      return for_each_group<T>(batch, lanes.lanes, lanes.lanes * rows * columns * count,
+                               qr_lanes_work(rows, columns, width, inner),
+                               [&](int64_t first, int64_t matrices, T *scratch) {
+                                 lanes.qr({{a + first * rows * columns, rows * columns, matrices},
+                                           {q + first * rows * width, rows * width, matrices},
+                                           {r + first * inner * columns, inner * columns, matrices},
+                                           rows,
+                                           columns,
+                                           width},
+                                          scratch);
+                               });
     const int64_t room = inner == rows || width == columns ? 0 : rows * columns;
     const int64_t operations = factor_operations(rows, columns) + 2 * rows * width * count;
     for_each_qr<T>(batch, rows, count, operations, 2 * count + room, [&](int64_t at, BlockedQr<T> &own, T *scratch) {
@@ -87,6 +108,17 @@ void geqrf(const GeqrfBlock &block, Operands operands) {
     T *factors = operands.results<T>(1, 0, all);
     T *tau = operands.results<T>(2, 0, Extent(count).along(batch, count));
     if (all.is_empty()) return;
+    const auto &lanes = qr_lanes_kernels().of<T>();
+    if (is_for_lanes<T>(batch, rows, columns))
+      return for_each_group<T>(batch, lanes.lanes, lanes.lanes * rows * columns * count,
+                               qr_lanes_work(rows, columns, 0, 0), [&](int64_t first, int64_t matrices, T *scratch) {
+                                 lanes.geqrf({{a + first * rows * columns, rows * columns, matrices},
+                                              {factors + first * rows * columns, rows * columns, matrices},
+                                              {tau + first * count, count, matrices},
+                                              rows,
+                                              columns},
+                                             scratch);
+                               });
     for_each_qr<T>(batch, rows, count, factor_operations(rows, columns), 0, [&](int64_t at, BlockedQr<T> &own, T *) {
       const Part<T> result{factors + at * rows * columns, rows, columns, columns};
       copy({a + at * rows * columns, rows, columns, columns}, result);

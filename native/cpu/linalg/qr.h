@@ -40,4 +40,36 @@ struct OrmqrBlock {
   Flag transpose;
 };
 
+// As many matrices as a vector has lanes: Q has no more columns than A has.
+template <class T> struct QrGroup {
+  LaneGroup<const T> a;
+  LaneGroup<T> q, r;
+  int64_t rows, columns, width;
+
+  int64_t count() const { return std::min(rows, columns); }
+  int64_t inner() const { return width > 0 ? width : count(); }
+};
+
+template <class T> struct GeqrfGroup {
+  LaneGroup<const T> a;
+  LaneGroup<T> factors, tau;
+  int64_t rows, columns;
+};
+
+template <class T> struct QrLanesKernel {
+  // Work: as many vectors as `qr_lanes_work`.
+  void (*qr)(const QrGroup<T> &group, T *work);
+  void (*geqrf)(const GeqrfGroup<T> &group, T *work);
+  int lanes;
+};
+
+// In vectors.
+inline int64_t qr_lanes_work(int64_t rows, int64_t columns, int64_t width, int64_t inner) {
+  return rows * columns + 2 * std::min(rows, columns) + std::max(inner * columns, rows * width);
+}
+
+using QrLanesKernels = OfReals<QrLanesKernel>;
+
 } // namespace orchard
+
+ORCHARD_ISA_TABLE(QrLanesKernels, qr_lanes_kernels)
