@@ -51,6 +51,24 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
     }
   });
 
+  test("larger ones: as many dispatches for one as for many", () => {
+    const dispatchesOf = (count: number, size: number, run: (x: Tensor) => unknown): number => {
+      const a = batchOf(count, size);
+      const context = metalContext();
+      context.wait();
+      watch(true);
+      context.report({ clear: true });
+      on("metal", true, () => run(a));
+      context.wait();
+      const { dispatches, findings } = context.report({ clear: true });
+      watch(false);
+      expect(findings).toEqual([]);
+      return dispatches.reduce((sum, { count: own }) => sum + own, 0);
+    };
+    expect(dispatchesOf(1, 65, eigh)).toBe(dispatchesOf(3, 65, eigh));
+    expect(dispatchesOf(1, 129, eigvalsh)).toBe(2 + 2 * 16 * 5);
+  });
+
   const variants = [
     { ORCHARD_METAL_CONTRACT: "1" },
     { ORCHARD_METAL_DENORMALS: "flush" },
@@ -64,7 +82,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
       import { residualOf } from "${import.meta.dir}/eigenvectors.ts";
       import { on, toMatrix, toTensor } from "${import.meta.dir}/run.ts";
       for (const [family, make] of Object.entries(symmetricFamilies))
-        for (const size of [3, 8, 17, 33]) {
+        for (const size of [3, 8, 17, 33, 66]) {
           const a = rounded(make(size, 4));
           on("metal", true, () => {
             const { eigenvalues, eigenvectors } = eigh(toTensor(a, "float32"));
@@ -77,7 +95,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
       stderr: "inherit",
     });
     const lines = (await new Response(child.stdout).text()).trim().split("\n");
-    expect(lines.length).toBe(4 * Object.keys(symmetricFamilies).length);
+    expect(lines.length).toBe(5 * Object.keys(symmetricFamilies).length);
     expect(lines.filter((line) => !(Number.parseFloat(line) < THRESHOLD))).toEqual([]);
   });
 });

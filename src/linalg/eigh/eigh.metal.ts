@@ -1,7 +1,8 @@
-import type { MetalImplementation } from "../../backend/backend.ts";
+import type { MetalImplementation, OperationCall, TicketRange } from "../../backend/backend.ts";
 import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
-import { tooLargeForThreadgroup } from "../metal.ts";
+import { MAX_SIZE } from "../metal.ts";
+import { launchBlocked, MAX_BLOCKED_SIZE } from "./blocked.metal.ts";
 import { type EighAttributes, eighParameters } from "./primitive.ts";
 
 /** Matrices of up to so many rows have a kernel with that much threadgroup memory, and so many threads. */
@@ -9,21 +10,37 @@ const kernels = [
   { rows: 8, threads: 32 },
   { rows: 16, threads: 32 },
   { rows: 32, threads: 128 },
-  { rows: 64, threads: 256 },
+  { rows: MAX_SIZE, threads: 256 },
 ] as const;
 
 export const eighMetal: MetalImplementation<EighAttributes> = {
-  unsupported: (call) => noFloat64(call) ?? tooLargeForThreadgroup(call.inputs[0]!),
-  run({ inputs: [a], outputs: [eigenvalues, info, eigenvectors], attributes: { upper } }) {
-    const { batch, rows: size } = matricesOf(a!);
-    const { rows, threads } = kernels.find((own) => size <= own.rows)!;
-    return launch({
-      file: "linalg/eigh.metal",
-      name: `${eigenvectors === undefined ? "eigvalsh" : "eigh"}_${rows}`,
-      operands: [a!].map(reads).concat([eigenvalues!, info!, ...(eigenvectors ? [eigenvectors] : [])].map(writes)),
-      parameters: eighParameters.bytes({ batch, size, upper }),
-      threadgroups: [batch],
-      threadgroup: threads,
-    });
+  unsupported: (call) => noFloat64(call) ?? tooLarge(call.inputs[0]!.shape.at(-1)!),
+  run(call) {
+    const [a] = call.inputs;
+    return a!.shape.at(-1)! <= MAX_SIZE ? launchWhole(call) : launchBlocked(call);
   },
 };
+
+/** Why a matrix is computed elsewhere. */
+const tooLarge = (size: number): string | undefined =>
+  size <= MAX_BLOCKED_SIZE
+    ? undefined
+    : `the kernels take matrices of at most ${MAX_BLOCKED_SIZE} rows, got ${size}: the cpu is faster at them`;
+
+/** A matrix in the memory of each threadgroup. */
+function launchWhole({
+  inputs: [a],
+  outputs,
+  attributes: { upper, vectors },
+}: OperationCall<EighAttributes>): TicketRange {
+  const { batch, rows: size } = matricesOf(a!);
+  const { rows, threads } = kernels.find((own) => size <= own.rows)!;
+  return launch({
+    file: "linalg/eigh.metal",
+    name: `${vectors ? "eigh" : "eigvalsh"}_${rows}`,
+    operands: [reads(a!), ...outputs.map(writes)],
+    parameters: eighParameters.bytes({ batch, size, upper }),
+    threadgroups: [batch],
+    threadgroup: threads,
+  });
+}

@@ -1,5 +1,5 @@
 import { cpuCall } from "../../backend/cpu/call.ts";
-import { dtype, flag, whole } from "../../backend/fields.ts";
+import { dtype, flag, whole, word } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
 /**
@@ -20,3 +20,12 @@ export interface EighAttributes {
 const eighFields = { batch: whole, size: whole, upper: flag, vectors: flag };
 export const eighCall = cpuCall("eigh", { dtype, ...eighFields }, ["a", "eigenvalues", "info", "eigenvectors"]);
 export const eighParameters = struct("Eigh", "linalg/eigh.metal", { batch: whole, size: whole, upper: flag });
+export const eighBlockedParameters = struct("EighBlocked", "linalg/eigh_blocked.metal", {
+  batch: whole,
+  size: whole,
+  blocks: word,
+  rounds: word,
+  round: word,
+  upper: flag,
+  vectors: flag,
+});
