@@ -5,16 +5,7 @@
 using namespace metal;
 
 #include "linalg/matrix.h"
-
-struct SolveTriangular {
-    long batch;
-    long rows;
-    long columns;
-    uint upper;          // 1 or 0
-    uint unit_diagonal;  // 1 or 0
-    uint transposed_a;   // 1: column-major; 0: row-major
-    uint transposed_b;   // the same of b and x
-};
+#include "linalg/triangular.h"
 
 // a  [[buffer(0)]]  batch × rows × rows; one triangle is read
 // b  [[buffer(1)]]  batch × rows × columns

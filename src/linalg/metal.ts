@@ -4,6 +4,11 @@ import type { Tensor } from "../tensor/tensor.ts";
 /** The rows and columns of a matrix that a threadgroup holds in its memory: `MAX_SIZE` in kernels/linalg/matrix.h. */
 export const MAX_SIZE = 64;
 
+/** Columns that kernels for larger matrices take at once, rows and threads of a tile: kernels/linalg/blocks.h. */
+export const BLOCK = 32;
+export const TILE_ROWS = 64;
+export const TILE_THREADS = 128;
+
 /** Why a matrix is computed elsewhere: the kernels keep one whole in threadgroup memory, of which there are 32 KB. */
 export function tooLargeForThreadgroup({ shape }: Tensor): string | undefined {
   const [rows, columns] = shape.slice(-2) as [number, number];

@@ -25,6 +25,7 @@ import {
   transposed,
 } from "./matrices.ts";
 import { largeSizes, on, places, ratio, sizes, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+import { testVariants } from "./variants.ts";
 
 const inDType = (x: Matrix, dtype: string): Matrix => (dtype === "float32" ? rounded(x) : x);
 
@@ -200,3 +201,5 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     );
   });
 });
+
+testVariants(import.meta.path, "metal float32");

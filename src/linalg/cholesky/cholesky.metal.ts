@@ -1,13 +1,16 @@
-import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
+import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { isTransposed, matricesOf } from "../matrices.ts";
-import { threadsFor, tooLargeForThreadgroup } from "../metal.ts";
-import { choleskyParameters } from "./primitive.ts";
+import { BLOCK, MAX_SIZE, TILE_ROWS, TILE_THREADS, threadsFor } from "../metal.ts";
+import { choleskyParameters, choleskyStepParameters } from "./primitive.ts";
 
 export const choleskyMetal: MetalImplementation<undefined> = {
-  unsupported: (call) => noFloat64(call) ?? tooLargeForThreadgroup(call.inputs[0]!),
+  unsupported: noFloat64,
   run({ inputs: [a], outputs: [factor, info] }) {
     const { batch, rows: size } = matricesOf(a!);
+    if (size > MAX_SIZE) return runBlocks(a!, factor!, info!);
     return launch({
       file: "linalg/cholesky.metal",
       name: "cholesky",
@@ -18,3 +21,43 @@ export const choleskyMetal: MetalImplementation<undefined> = {
     });
   },
 };
+
+/** Two dispatches for each block of columns, whatever the batch. */
+function runBlocks(a: Tensor, factor: Tensor, info: Tensor): TicketRange {
+  const { batch, rows: size } = matricesOf(a);
+  using diagonal = scratchTensor([batch, BLOCK, BLOCK], "float32");
+  const upper = isTransposed(a);
+  const both = { tensor: factor, access: "readwrite" } as const;
+  const codes = { tensor: info, access: "readwrite" } as const;
+  const step = (first: number) => {
+    const parameters = choleskyStepParameters.bytes({ size, first, upper });
+    const own = { file: "linalg/cholesky_blocks.metal", parameters };
+    const below = Math.max(0, size - first - BLOCK);
+    return [
+      launch({
+        ...own,
+        name: "cholesky_update",
+        operands: [reads(a), both, writes(diagonal), reads(info)],
+        threadgroups: [Math.ceil((size - first) / TILE_ROWS), batch],
+        threadgroup: TILE_THREADS,
+      }),
+      launch({
+        ...own,
+        name: "cholesky_panel",
+        operands: [reads(diagonal), both, codes],
+        threadgroups: [1 + Math.ceil(below / TILE_ROWS), batch],
+        threadgroup: TILE_ROWS,
+      }),
+    ];
+  };
+  const steps = Array.from({ length: Math.ceil(size / BLOCK) }, (_, at) => step(at * BLOCK));
+  const clear = launch({
+    file: "linalg/cholesky_blocks.metal",
+    name: "cholesky_clear",
+    operands: [reads(info), writes(factor)],
+    parameters: choleskyStepParameters.bytes({ size, first: 0, upper }),
+    grid: [size, size, batch],
+    threadgroup: [32, 8, 1],
+  });
+  return spanOf([...steps.flat(), clear]);
+}

@@ -1,23 +1,24 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
-import { tooLargeForThreadgroup } from "../metal.ts";
+import { MAX_SIZE, TILE_THREADS } from "../metal.ts";
 import { type TriangularAttributes, triangularParameters, triangularValues } from "./primitive.ts";
 
-/** Columns of B that a threadgroup takes, a thread each. */
+/** Columns of B that a threadgroup takes: TILE_ROWS of those for large matrices. */
 const COLUMNS = 64;
 
 export const triangularMetal: MetalImplementation<TriangularAttributes> = {
-  unsupported: (call) => noFloat64(call) ?? tooLargeForThreadgroup(call.inputs[0]!),
+  unsupported: noFloat64,
   run({ inputs: [a, b], outputs: [x], attributes }) {
-    const { batch, columns } = matricesOf(b!);
+    const { batch, rows, columns } = matricesOf(b!);
+    const isLarge = rows > MAX_SIZE;
     return launch({
-      file: "linalg/triangular.metal",
-      name: "solve_triangular",
+      file: isLarge ? "linalg/triangular_blocks.metal" : "linalg/triangular.metal",
+      name: isLarge ? "solve_triangular_blocks" : "solve_triangular",
       operands: [reads(a!), reads(b!), writes(x!)],
       parameters: triangularParameters.bytes(triangularValues(a!, b!, attributes)),
       threadgroups: [Math.ceil(columns / COLUMNS), batch],
-      threadgroup: COLUMNS,
+      threadgroup: isLarge ? TILE_THREADS : COLUMNS,
     });
   },
 };
