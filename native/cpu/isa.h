@@ -33,15 +33,16 @@ namespace orchard {
 enum class Isa : int { neon };
 inline constexpr const char *isa_names[] = {"neon"};
 #else
-enum class Isa : int { baseline, avx2, avx512 };
-inline constexpr const char *isa_names[] = {"baseline", "avx2", "avx512"};
+// The last two have kernels of their own for products of bfloat16 alone, and are avx512 in all else.
+enum class Isa : int { baseline, avx2, avx512, avx512_bf16, amx };
+inline constexpr const char *isa_names[] = {"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
 #endif
 inline constexpr size_t isa_count = sizeof isa_names / sizeof *isa_names;
 
 // Whether this processor and system can run it.
 bool supports(Isa isa);
 
-// The one that kernels use now: the best that is supported, or the one that was set.
+// The one that kernels use now: the fastest that is supported, or the one that was set.
 Isa current_isa();
 void set_isa(Isa isa);
 Isa best_isa();
@@ -69,7 +70,8 @@ Isa best_isa();
   extern const Table name;                                                                                             \
   }                                                                                                                    \
   inline const Table &name() {                                                                                         \
-    static constexpr const Table *tables[] = {&baseline::name, &avx2::name, &avx512::name};                            \
+    static constexpr const Table *tables[] = {&baseline::name, &avx2::name, &avx512::name, &avx512::name,              \
+                                              &avx512::name};                                                          \
     return *tables[static_cast<int>(current_isa())];                                                                   \
   }                                                                                                                    \
   }

@@ -22,7 +22,8 @@ const own = {
   ORCHARD_CPU_ISA: {
     fallback: "the best that the processor has",
     meaning:
-      "`baseline`, `avx2` or `avx512` (x86-64), `neon` (arm64): the instruction set of the cpu backend's kernels",
+      "`baseline`, `avx2`, `avx512`, `avx512_bf16` or `amx` (x86-64), `neon` (arm64): the instruction set of the cpu " +
+      "backend's kernels",
   },
   ORCHARD_CPU_THREADS: { fallback: "the processors that this process may use", meaning: "Threads of the cpu backend" },
   ORCHARD_BLAS: {

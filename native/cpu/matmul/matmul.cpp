@@ -4,13 +4,14 @@
 #include "../parallel.h"
 #include "blas_product.h"
 #include "kernel.h"
+#include "pairs.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <mutex>
 #include <optional>
-#include <string_view>
 
 using namespace orchard;
 
@@ -29,19 +30,22 @@ constexpr double operations_per_task = 1e6;
 // 128 takes 67 and 141 µs, 768 x 32 x 768 131 and 404 µs, 80 x 80 x 80 8.4 and 6.6 µs, 1024 x 1024 x 1024 7.1 and 6.6
 // ms. `bun run bench matmul` measures what a further row needs.
 struct OwnRange {
-  const char *isa;
+  Isa least_isa;
   DType dtype;
   int64_t least_side;
   double least_operations, most_operations;
 };
-constexpr OwnRange faster_than_openblas[] = {{"avx512", DType::float32, 32, 1.5e6, 1e9}};
+#if defined(__x86_64__)
+constexpr OwnRange faster_than_openblas[] = {{Isa::avx512, DType::float32, 32, 1.5e6, 1e9}};
+#else
+constexpr std::array<OwnRange, 0> faster_than_openblas;
+#endif
 
 bool is_better_without(const Blas &library, const MatrixProduct &product) {
   if (library.name != "OpenBLAS") return false;
-  std::string_view isa = isa_names[static_cast<int>(current_isa())];
   int64_t least_side = std::min({product.m, product.n, product.k});
   return std::any_of(std::begin(faster_than_openblas), std::end(faster_than_openblas), [&](const OwnRange &range) {
-    return isa == range.isa && product.dtype == range.dtype && least_side >= range.least_side &&
+    return current_isa() >= range.least_isa && product.dtype == range.dtype && least_side >= range.least_side &&
            product.operations() >= range.least_operations && product.operations() <= range.most_operations;
   });
 }
@@ -106,6 +110,7 @@ void multiply_batch(BatchedProduct &batch) {
   if (batch.count() == 0 || first.m == 0 || first.n == 0) return;
   batch.simplify();
   if (is_vector_product(batch)) own = matrix_vector_kernels().multiply[static_cast<int>(first.dtype)];
+  else if (Multiply pairs = pair_product(first)) own = pairs;
   else if (const Blas *library = blas_for(batch)) return multiply_by_blas(*library, batch);
   if (is_batch_of_small_products(batch)) multiply_in_parallel(own, batch);
   else multiply_one_by_one(own, batch);

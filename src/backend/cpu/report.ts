@@ -4,7 +4,7 @@ import { check, readText } from "./status.ts";
 
 /** What the cpu backend computes with. */
 export interface CpuInfo {
-  /** The instruction set that is used: `baseline`, `avx2`, `avx512` or `neon`. */
+  /** The instruction set that is used: one of `isas`. */
   readonly isa: string;
   /** Those that the processor can run, the plainest first. */
   readonly isas: readonly string[];
