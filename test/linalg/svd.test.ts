@@ -41,7 +41,7 @@ const shapesOn: Readonly<Record<string, readonly [random: readonly Shape[], othe
   metal: [[...squares([0, 1, 2, 4, 5, 9, 16, 31, 33, 64]), ...rectangles, [63, 40], [20, 100]], few],
   cpu: [
     [...squares([...sizes, 65, 100, 129]), ...rectangles, [130, 65], [65, 130], [500, 40], [40, 500]],
-    [...few, ...squares([32, 64, 65]), [100, 20], [65, 130]],
+    [...few, ...squares([32, 34, 65]), [100, 20], [10, 41], [90, 40], [65, 130]],
   ],
 };
 

@@ -2,6 +2,8 @@
 
 #include "matrices.h"
 
+#include <limits>
+
 namespace orchard {
 
 struct SvdBlock {
@@ -29,6 +31,43 @@ template <class T> struct SvdProblem {
   bool is_tall() const { return rows >= columns; }
   int64_t small() const { return std::min(rows, columns); }
   int64_t large() const { return std::max(rows, columns); }
+};
+
+// Matrices and results one after the other. U and Vᵀ are null where singular values are all that is computed.
+template <class T> struct SvdBatch {
+  const T *a;
+  T *u, *s, *vh;
+  int32_t *info;
+  int64_t count, rows, columns;
+  bool full;
+
+  int64_t small() const { return std::min(rows, columns); }
+  int64_t large() const { return std::max(rows, columns); }
+  int64_t left() const { return full ? rows : small(); }
+  int64_t right() const { return full ? columns : small(); }
+
+  SvdProblem<T> problem(int64_t at, double *scratch) const {
+    return {a + at * rows * columns,
+            u ? u + at * rows * left() : nullptr,
+            s + at * small(),
+            vh ? vh + at * right() * columns : nullptr,
+            rows,
+            columns,
+            full,
+            scratch};
+  }
+
+  // Results of a matrix that has none are NaN.
+  void finish(int64_t at, SvdInfo found) const {
+    info[at] = found;
+    if (found == svd_done) return;
+    const SvdProblem<T> own = problem(at, nullptr);
+    const T nan = std::numeric_limits<T>::quiet_NaN();
+    std::fill_n(own.s, small(), nan);
+    if (!own.has_vectors()) return;
+    std::fill_n(own.u, rows * left(), nan);
+    std::fill_n(own.vh, right() * columns, nan);
+  }
 };
 
 // Numbers that a matrix takes for the time of its factorisation.

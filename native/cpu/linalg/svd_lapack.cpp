@@ -1,0 +1,83 @@
+#include "svd_lapack.h"
+
+#include "svd_signs.h"
+
+namespace orchard {
+
+namespace {
+
+// From this size on LAPACK is used, which is faster from about 16 on: smaller matrices have singular values with all
+// their digits, which its bidiagonal ones have not. The largest has workspaces that are ints.
+constexpr int64_t least_size = 33, most_size = 20000;
+
+// A row-major matrix is its transpose to LAPACK, Aᵀ = V Σ Uᵀ: what it takes for U is our Vᵀ, and its Vᵀ our U.
+template <class T> class Gesdd {
+public:
+  Gesdd(const Lapack<T> &library, const SvdBatch<T> &batch)
+      : library_(library), rows_(lapack_int(batch.columns)), columns_(lapack_int(batch.rows)), job_(!batch.u     ? 'N'
+                                                                                                    : batch.full ? 'A'
+                                                                                                                 : 'S'),
+        u_stride_(std::max(1, rows_)), vt_stride_(batch.u ? lapack_int(std::max<int64_t>(1, batch.left())) : 1) {
+    work_ = std::max(lapack_workspace<T>([&](T *answer, int length) { gesdd({}, nullptr, answer, length, nullptr); }),
+                     lapack_workspace<T>([&](T *answer, int length) { gesvd({}, nullptr, answer, length); }));
+  }
+
+  // The matrix, memory to work in, and its integers.
+  int64_t elements() const {
+    const int64_t integers = 8 * int64_t(std::min(rows_, columns_));
+    return scratch_product({rows_, columns_}) + work_ + (integers * int64_t(sizeof(int)) / int64_t(sizeof(T))) + 1;
+  }
+
+  SvdInfo factorise(const SvdProblem<T> &problem, T *scratch) const {
+    const int64_t count = int64_t(rows_) * columns_;
+    T *work = scratch + count;
+    int *integers = reinterpret_cast<int *>(work + work_);
+    for (int64_t at = 0; at < count; at++)
+      if (!std::isfinite(problem.a[at])) return svd_not_finite;
+    std::copy_n(problem.a, count, scratch);
+    if (gesdd(problem, scratch, work, work_, integers) == 0) return svd_done;
+    std::copy_n(problem.a, count, scratch);
+    return gesvd(problem, scratch, work, work_) == 0 ? svd_done : svd_not_converged;
+  }
+
+private:
+  int gesdd(const SvdProblem<T> &problem, T *a, T *work, int length, int *integers) const {
+    return library_.gesdd(job_, rows_, columns_, a, u_stride_, problem.s, problem.vh, u_stride_, problem.u, vt_stride_,
+                          work, length, integers);
+  }
+  int gesvd(const SvdProblem<T> &problem, T *a, T *work, int length) const {
+    return library_.gesvd(job_, job_, rows_, columns_, a, u_stride_, problem.s, problem.vh, u_stride_, problem.u,
+                          vt_stride_, work, length);
+  }
+
+  const Lapack<T> &library_;
+  int rows_, columns_;
+  char job_;
+  int u_stride_, vt_stride_;
+  int work_ = 0;
+};
+
+} // namespace
+
+template <class T> bool is_for_lapack(const SvdBatch<T> &batch) {
+  return batch.small() >= least_size && batch.small() <= most_size && batch.large() <= INT_MAX;
+}
+
+template <class T> void factorise_all(const Lapack<T> &library, const SvdBatch<T> &batch) {
+  const Gesdd<T> gesdd(library, batch);
+  const int64_t small = batch.small(), operations = 8 * small * small * batch.large();
+  const int64_t elements = std::max(gesdd.elements(), batch.u ? batch.left() : 0);
+  with_lapack(library, batch.count, operations, elements, [&](int64_t at, T *scratch) {
+    const SvdProblem<T> own = batch.problem(at, nullptr);
+    const SvdInfo found = gesdd.factorise(own, scratch);
+    if (found == svd_done && own.has_vectors()) orient_vectors(batch, own, scratch);
+    batch.finish(at, found);
+  });
+}
+
+template bool is_for_lapack(const SvdBatch<float> &batch);
+template bool is_for_lapack(const SvdBatch<double> &batch);
+template void factorise_all(const Lapack<float> &library, const SvdBatch<float> &batch);
+template void factorise_all(const Lapack<double> &library, const SvdBatch<double> &batch);
+
+} // namespace orchard

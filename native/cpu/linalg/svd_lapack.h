@@ -1,0 +1,14 @@
+// Singular value decompositions by LAPACK's gesdd.
+#pragma once
+
+#include "lapack.h"
+#include "svd.h"
+
+namespace orchard {
+
+// Whether LAPACK is faster than rotations, where there is one.
+template <class T> bool is_for_lapack(const SvdBatch<T> &batch);
+
+template <class T> void factorise_all(const Lapack<T> &library, const SvdBatch<T> &batch);
+
+} // namespace orchard
