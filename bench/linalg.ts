@@ -77,6 +77,11 @@ const subjects = {
     compared: first,
   },
   inv: { operands: (shape) => [regular(shape)], call: (a) => [linalg.inv(a!)], compared: first },
+  lstsq: {
+    operands: (shape) => [randn(shape), rightSides(shape, 1)],
+    call: (a, b) => Object.values(linalg.lstsq(a!, b!)),
+    compared: first,
+  },
 } satisfies Record<string, Subject>;
 type Name = keyof typeof subjects;
 
@@ -94,7 +99,7 @@ const batched: readonly Case[] = [
   { name: "svd", shape: [100, 32, 32] },
   { name: "luFactor", shape: [64, 64, 64] },
 ];
-const tall: readonly Case[] = (["qr", "svd"] as const).map((name) => ({ name, shape: [10000, 64] }));
+const tall: readonly Case[] = (["qr", "svd", "lstsq"] as const).map((name) => ({ name, shape: [10000, 64] }));
 const singles: readonly Case[] = [256, 512, 1024, 2048].flatMap((size) =>
   (["cholesky", "luFactor", "qr", "eigh", "svd"] as const).map((name) => ({ name, shape: [size, size] })),
 );

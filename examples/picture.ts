@@ -1,0 +1,54 @@
+/** Plots as SVG: axes with ticks and titles, and whatever is drawn on them. */
+import { scaleLinear } from "d3-scale";
+
+export const [width, height] = [960, 540];
+const margin = { top: 56, right: 24, bottom: 56, left: 64 };
+const ink = "#334155";
+
+export type Scale = ReturnType<typeof scaleLinear<number, number>>;
+
+export interface Plot {
+  readonly title: string;
+  readonly x: { readonly title: string; readonly domain: readonly [number, number] };
+  readonly y: { readonly title: string; readonly domain: readonly [number, number] };
+  /** Pixels from the left that the plot takes; all of them where it is left out. */
+  readonly right?: number;
+  /** What is drawn, as SVG, given the scales. */
+  readonly marks: (x: Scale, y: Scale) => string;
+}
+
+/** A picture with one plot, and with more of it as SVG. */
+export function draw(plot: Plot, more = ""): string {
+  const right = (plot.right ?? width) - margin.right;
+  const x = scaleLinear(plot.x.domain, [margin.left, right]);
+  const y = scaleLinear(plot.y.domain, [height - margin.bottom, margin.top]);
+  const size = `viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="Inter, sans-serif" font-size="13" fill="${ink}">
+<rect width="${width}" height="${height}" fill="white"/>
+<text x="${margin.left}" y="28" font-size="16">${plot.title}</text>
+${axes(plot, x, y, right)}
+${plot.marks(x, y)}
+${more}
+</svg>
+`;
+}
+
+function axes(plot: Plot, x: Scale, y: Scale, right: number): string {
+  const bottom = height - margin.bottom;
+  const rows = y
+    .ticks(6)
+    .flatMap((value) => [
+      `<path d="M${margin.left},${y(value).toFixed(1)}H${right}" stroke="#e2e8f0"/>`,
+      `<text x="${margin.left - 8}" y="${y(value).toFixed(1)}" dy="4" text-anchor="end">${value}</text>`,
+    ]);
+  const columns = x
+    .ticks(8)
+    .map((value) => `<text x="${x(value).toFixed(1)}" y="${bottom + 20}" text-anchor="middle">${value}</text>`);
+  const sideways = `transform="translate(18 ${(margin.top + bottom) / 2}) rotate(-90)"`;
+  return [
+    ...rows,
+    ...columns,
+    `<text x="${(margin.left + right) / 2}" y="${height - 12}" text-anchor="middle">${plot.x.title}</text>`,
+    `<text ${sideways} text-anchor="middle">${plot.y.title}</text>`,
+  ].join("\n");
+}
