@@ -1,5 +1,6 @@
 /** Cholesky factors and triangular systems, by the residuals of LAPACK's test suite (dpot01, dtrt02). */
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { configure, cpuLibrary, defaultBlas } from "../../src/backend/cpu/loader.ts";
 import { LinAlgError } from "../../src/core/errors.ts";
 import { cholesky, choleskyEx } from "../../src/linalg/cholesky/cholesky.ts";
 import { solveTriangular } from "../../src/linalg/triangular/triangular.ts";
@@ -172,6 +173,40 @@ for (const { backend, dtype } of places) {
     });
   });
 }
+
+describe.each(["float32", "float64"] as const)("without a BLAS, %s", (dtype) => {
+  const { native } = cpuLibrary();
+  beforeAll(() => configure(native, "blas", "none"));
+  afterAll(() => configure(native, "blas", defaultBlas().join("\n")));
+
+  for (const [family, make] of Object.entries(definiteFamilies))
+    test.each([false, true])(`cholesky, ${family}, upper %p`, (upper) => {
+      for (const size of family === "random" ? [40, 127, 128, 129, 192, 200, 500] : [130]) {
+        const a = inDType(make(size, size + 1), dtype);
+        const own = on("cpu", true, () => toMatrix(cholesky(toTensor(a, dtype), { upper })));
+        const l = upper ? transposed(own) : own;
+        expect(l.values.findIndex((value, at) => at % size > Math.floor(at / size) && value !== 0)).toBe(-1);
+        const residual = norm1(difference(a, product(l, transposed(l))));
+        expect(ratio(residual, size * norm1(a), dtype, `cholesky without BLAS, ${family}`)).toBeLessThan(THRESHOLD);
+      }
+    });
+
+  test.each([1, 64, 65, 150])("a matrix of 150 whose minor of order %i is not positive", (minor) => {
+    const good = inDType(definiteFamilies.random!(150, 3), dtype);
+    for (const value of [-1, Number.NaN]) {
+      const at = (minor - 1) * 151;
+      const bad = { ...good, values: good.values.map((own, index) => (index === at ? value : own)) };
+      on("cpu", true, () => {
+        const [factor, { factor: lost, info }] = [cholesky(toTensor(good, dtype)), choleskyEx(toTensor(bad, dtype))];
+        expect(info.item()).toBe(minor);
+        const [known, own] = [toMatrix(factor).values, toMatrix(lost).values];
+        const rows = (minor - 1) * 150;
+        expect([...own.subarray(0, rows)]).toEqual([...known.subarray(0, rows)]);
+        expect(own.subarray(rows).every((element) => element === 0)).toBe(true);
+      });
+    }
+  });
+});
 
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {
   const a = leaf(definiteFamilies.random!(3, 1));

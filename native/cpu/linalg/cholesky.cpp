@@ -1,17 +1,22 @@
 #include "cholesky.h"
 
+#include "../matmul/kernel.h"
 #include "batches.h"
 #include "lapack.h"
+#include "triangular.h"
 
 using namespace orchard;
 
 namespace {
 
 // From this size on LAPACK's blocked form is faster than ours.
-constexpr int64_t lapack_size = 8;
+constexpr int64_t lapack_size = 32;
 // Up to this size, and for as many matrices as fill a part of a vector, those in its lanes are computed at once.
 constexpr int64_t lanes_size = 32;
 constexpr int64_t least_part_of_lanes = 2;
+
+// From this size on a matrix without LAPACK is computed in blocks of so many columns, on all threads.
+constexpr int64_t blocked_size = 128, block_columns = 64;
 
 // Row-major matrices, whose lower triangles are read and become L of L Lᵀ; or the upper ones U of Uᵀ U.
 template <class T> struct Problem {
@@ -63,6 +68,57 @@ template <class T> void by_lanes(const Problem<T> &problem, const CholeskyKernel
                     });
 }
 
+// The upper factor of one matrix, block_columns rows after the other: the block on the diagonal, the columns to its
+// right, and what remains less their products.
+template <class T> class BlockedFactor {
+public:
+  BlockedFactor(T *a, int64_t n) : a_(a), n_(n) {}
+
+  int64_t factorise() {
+    for (int64_t first = 0; first < n_; first += block_columns) {
+      const int64_t width = std::min(block_columns, n_ - first), next = first + width;
+      T *diagonal = a_ + first * (n_ + 1);
+      if (int64_t failed = cholesky_kernels().of<T>().factorise(diagonal, width, n_)) return first + failed;
+      parallel_for(n_ - next, solved_columns, [&](int64_t begin, int64_t end) {
+        // the lower triangle Uᵀ
+        triangular_kernels().of<T>().solve(
+            {diagonal, 1, n_, diagonal + width + begin, width, end - begin, n_, false, false});
+      });
+      for (int64_t row = next; row < n_; row += updated_rows) subtract_products(first, width, row);
+    }
+    return 0;
+  }
+
+private:
+  static constexpr int64_t solved_columns = 128, updated_rows = 256;
+
+  // Rows of the remainder: C -= Uᵀ U with the block's rows of U, from the diagonal on.
+  void subtract_products(int64_t first, int64_t width, int64_t row) {
+    auto matrix = [&](int64_t i, int64_t j) { return Matrix{reinterpret_cast<char *>(a_ + i * n_ + j), n_, 1}; };
+    const DType dtype = sizeof(T) == 8 ? DType::float64 : DType::float32;
+    const Matrix right = matrix(first, row), out = matrix(row, row);
+    matmul_kernels().multiply[static_cast<int>(dtype)](
+        {dtype, std::min(updated_rows, n_ - row), n_ - row, width, -1, 1, right.transposed(), right, out, out});
+  }
+
+  T *a_;
+  int64_t n_;
+};
+
+// Our own forms take the upper triangle.
+template <class T, class Factorise>
+void run_upper(const Problem<T> &problem, int64_t matrix, Factorise &&factorise_own) {
+  const int64_t n = problem.n;
+  const T *from = problem.from + matrix * n * n;
+  T *own = problem.to + matrix * n * n;
+  if (problem.upper) std::copy_n(from, n * n, own);
+  else transpose_matrix(from, n, n, own);
+  const int64_t failed = factorise_own(own);
+  problem.codes[matrix] = static_cast<int32_t>(failed);
+  if (!problem.upper) transpose_in_place(own, n);
+  keep_factor(own, problem, failed);
+}
+
 template <class T> void run(const Problem<T> &problem) {
   const int64_t n = problem.n, square = n * n;
   const CholeskyKernel<T> &kernel = cholesky_kernels().of<T>();
@@ -76,13 +132,13 @@ template <class T> void run(const Problem<T> &problem) {
       problem.codes[matrix] = static_cast<int32_t>(factorise(*library, own, problem));
     });
   }
+  if (n >= blocked_size) {
+    for (int64_t matrix = 0; matrix < problem.batch; matrix++)
+      run_upper(problem, matrix, [&](T *own) { return BlockedFactor<T>(own, n).factorise(); });
+    return;
+  }
   for_each_matrix<T>(problem.batch, problem.operations(), 0, [&](int64_t matrix, T *) {
-    const T *from = problem.from + matrix * square;
-    T *own = problem.to + matrix * square;
-    if (problem.upper) transpose_matrix(from, n, n, own);
-    else std::copy_n(from, square, own);
-    problem.codes[matrix] = static_cast<int32_t>(kernel.factorise(own, n));
-    if (problem.upper) transpose_in_place(own, n);
+    run_upper(problem, matrix, [&](T *own) { return kernel.factorise(own, n, n); });
   });
 }
 

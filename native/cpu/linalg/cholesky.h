@@ -12,11 +12,11 @@ struct CholeskyBlock {
 };
 
 template <class T> struct CholeskyKernel {
-  // Replaces A by L of A = L Lᵀ, reading the lower triangle. Returns the order of the first leading minor that is not
-  // positive, from which on L is 0; or 0.
-  int64_t (*factorise)(T *a, int64_t n);
-  // The same of a group of matrices, `codes` getting what each returns; or U of A = Uᵀ U from the upper triangles. The
-  // scratch has n * n vectors.
+  // Replaces the upper triangle of A by that of U of A = Uᵀ U, up to the first leading minor that is not positive,
+  // whose order is returned; or 0. Rows are `stride` apart.
+  int64_t (*factorise)(T *a, int64_t n, int64_t stride);
+  // L of A = L Lᵀ from the lower triangles of a group of matrices, or U from the upper ones; 0 from a minor on that is
+  // not positive, whose order `codes` gets. The scratch has n * n vectors.
   void (*factorise_group)(LaneGroup<const T> from, LaneGroup<T> to, int32_t *codes, int64_t n, bool upper, T *scratch);
   int lanes;
 };

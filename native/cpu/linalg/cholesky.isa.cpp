@@ -9,18 +9,15 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Row by row: L[i, j] = (A[i, j] - Σ L[i, k] L[j, k] over k < j) / L[j, j], and on the diagonal its square root.
-template <class T> int64_t factorise(T *a, int64_t n) {
+// Row by row: U[i] = A[i] / √A[i, i], and its products are subtracted from the rows below.
+template <class T> int64_t factorise(T *a, int64_t n, int64_t stride) {
   for (int64_t i = 0; i < n; i++) {
-    T *row = a + i * n;
-    for (int64_t j = 0; j < i; j++) row[j] = (row[j] - dot(row, a + j * n, j)) / a[j * n + j];
-    T square = row[i] - dot(row, row, i);
-    if (!(square > 0)) {
-      std::fill(row, a + n * n, T(0));
-      return i + 1;
-    }
-    row[i] = std::sqrt(square);
-    std::fill(row + i + 1, row + n, T(0));
+    T *row = a + i * stride;
+    if (!(row[i] > 0)) return i + 1;
+    const T root = std::sqrt(row[i]);
+    row[i] = root;
+    for (int64_t j = i + 1; j < n; j++) row[j] /= root;
+    for (int64_t j = i + 1; j < n; j++) subtract_multiple(a + j * stride + j, row + j, row[j], n - j);
   }
   return 0;
 }
