@@ -54,6 +54,7 @@ export { Function, type FunctionClass, FunctionContext } from "./ops/gradient/fu
 export { GradcheckError, type GradcheckOptions, gradcheck } from "./ops/gradient/gradcheck.ts";
 export * from "./ops/index.ts";
 export * as optim from "./optim/index.ts";
+export * from "./quant/index.ts";
 export { Generator, type GeneratorState, manualSeed } from "./random/generator.ts";
 export type { DataOf, DType, ElementOf, FloatDType, IntegerDType } from "./tensor/dtype.ts";
 export type { AllocationHint } from "./tensor/memory.ts";

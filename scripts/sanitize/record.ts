@@ -16,6 +16,7 @@ const recordedTests = (): string[] => [
     .sort(),
   ...["clip", "in_place", "muon"].map((name) => `test/optim/${name}.test.ts`),
   "test/linalg",
+  "test/quant",
   "test/backend/cpu/convert.test.ts",
 ];
 

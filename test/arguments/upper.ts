@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as orchard from "../../src/index.ts";
 import { linalgCalls } from "./linalg.ts";
+import { quantCalls } from "./quant.ts";
 
 const { data, io, nn, optim, tensor, zeros, sum } = orchard;
 
@@ -116,6 +117,7 @@ export const calls: Calls = {
   cosineWithWarmup: [optim.cosineWithWarmup as Call, () => [{ warmup: 1, total: 3, floor: 0 }]],
   oneCycle: [optim.oneCycle as Call, () => [{ total: 3, anneal: "linear" }]],
   ...linalgCalls,
+  ...quantCalls,
   backward: [orchard.backward as Call, () => [sum(leaf()), tensor(1), { retainGraph: true, createGraph: false }]],
   grad: [orchard.grad as Call, () => gradArguments()],
   valueAndGrad: [orchard.valueAndGrad as Call, () => [(x: orchard.Tensor) => sum(x), 1]],

@@ -292,6 +292,11 @@ describe("a file with", () => {
     expect(file.metadata).toEqual({ "a{": '}"[', b: "" });
   });
 
+  test("null in place of metadata, as MLX writes it, is read", () => {
+    using file = io.openSafetensors(fileOf(`{"__metadata__":null,"a":${f32("[1]", "[0,4]")}}`, 4));
+    expect([file.names, file.metadata]).toEqual([["a"], {}]);
+  });
+
   test("a header that is changed at random is read, or refused with a typed error, at once", () => {
     const header = `{"__metadata__":{"format":"pt"},"a":${f32("[2,3]", "[0,24]")},"b":${f32("[]", "[24,28]")}}`;
     const parts = [

@@ -91,6 +91,7 @@ function decode(bytes: Uint8Array, fail: Fail): string {
 }
 
 function checkMetadata(json: Json, fail: Fail): Readonly<Record<string, string>> {
+  if (json === null) return {}; // as MLX writes that there is none
   if (isJsonObject(json)) {
     const other = Object.entries(json).find(([, value]) => typeof value !== "string");
     if (other === undefined) return json as Readonly<Record<string, string>>;

@@ -171,11 +171,22 @@ function reflections(dtype: "float32" | "float64"): void {
   for (const transpose of [false, true]) gradientsOf(() => library.linalg.ormqr(a, tau, tall(), { transpose }));
 }
 
+function weights(): void {
+  for (const format of ["q4_0", "q5_1", "q8_0", "mxfp4", "bf16"] as const)
+    library.dequantize(library.quantizeGgml(library.rand([3, 64]), format)).dataSync();
+  for (const bits of [2, 3, 8] as const)
+    for (const symmetric of [true, false])
+      library
+        .dequantize(library.quantize(library.rand([2, 128]), { bits, symmetric }), { dtype: "float16" })
+        .dataSync();
+}
+
 /** What no plain call of an operation reaches. */
 function further(): void {
   otherDtypes();
   attention();
   bags();
+  weights();
   optimizers();
   gradientsOf(() => library.rope(leaf([1, 4, 2, 8])));
   gradientsOf(() => library.rope(leaf([2, 3, 8]), { positions: whole([4, 0, 9]) }));

@@ -1,0 +1,36 @@
+#include "dequantize.h"
+
+#include "../parallel.h"
+
+#include <algorithm>
+
+using namespace orchard;
+
+namespace {
+
+// Columns that are unpacked at once: a multiple of every block.
+constexpr int64_t stretch = 1024;
+
+// out [rows, columns] = the values, in float32, float16 or bfloat16.
+void dequantize(const DequantizeBlock &block, Operands operands) {
+  const Weights weights = weights_of(block, operands, 0);
+  const DType dtype = block.dtype;
+  if (dtype != DType::float32 && dtype != DType::float16 && dtype != DType::bfloat16)
+    fail(ORCHARD_CPU_UNSUPPORTED, "expected a result in float32, float16 or bfloat16");
+  char *out = operands.result(3, dtype, 0, Extent(weights.columns).along(weights.rows, weights.columns));
+  const QuantKernels &kernels = quant_kernels();
+  const int64_t stretches = (weights.columns + stretch - 1) / stretch;
+  parallel_for(weights.rows * stretches, 32, [&](int64_t begin, int64_t end) {
+    float values[stretch];
+    for (int64_t task = begin; task < end; task++) {
+      const int64_t row = task / stretches, first = task % stretches * stretch;
+      const int64_t count = std::min(stretch, weights.columns - first);
+      kernels.unpack(weights, row, first, count, values);
+      kernels.narrow(values, dtype, element(out, dtype, row * weights.columns + first), count);
+    }
+  });
+}
+
+ORCHARD_FUNCTION("dequantize", dequantize, DequantizeBlock, 4)
+
+} // namespace

@@ -1,0 +1,60 @@
+#include "weights.h"
+
+#include <string>
+
+using namespace orchard;
+
+namespace orchard {
+namespace {
+
+struct BlockSize {
+  int64_t values, bytes;
+};
+
+// In the order of `Packing`; 0 where there are groups.
+constexpr BlockSize block_sizes[] = {{32, 18},   {32, 20},   {32, 22},   {32, 24},   {32, 34}, {256, 84},
+                                     {256, 110}, {256, 144}, {256, 176}, {256, 210}, {32, 18}, {32, 17},
+                                     {1, 2},     {1, 2},     {0, 0},     {0, 0}};
+static_assert(sizeof block_sizes / sizeof *block_sizes == size_t(Packing::count));
+
+[[noreturn]] void refuse(const std::string &what) { fail(ORCHARD_CPU_INVALID_ARGUMENT, what); }
+
+bool is_group(int64_t group) { return group == 32 || group == 64 || group == 128; }
+bool is_level(int64_t bits) { return (bits >= 2 && bits <= 6) || bits == 8; }
+
+} // namespace
+
+Weights weights_of(const WeightHead &head, const Operands &operands, int first) {
+  Weights own = {};
+  own.packing = head.packing;
+  own.rows = head.rows;
+  own.columns = head.columns;
+  own.scale_dtype = head.scale_dtype;
+  if (own.rows < 0 || own.columns < 0) refuse("expected sizes of at least 0");
+  const BlockSize size = block_sizes[static_cast<int>(own.packing)];
+  if (size.values > 0) {
+    if (own.columns % size.values != 0) refuse("expected whole blocks in a row");
+    own.row_bytes = own.columns / size.values * size.bytes;
+    own.packed = reinterpret_cast<const uint8_t *>(
+        operands.input(first, 1, head.offsets[0], Extent(own.row_bytes).along(own.rows, own.row_bytes)));
+    return own;
+  }
+  own.bits = head.bits;
+  own.group = head.group;
+  if (!is_level(own.bits) || !is_group(own.group)) refuse("expected 2 to 6 or 8 bits in groups of 32, 64 or 128");
+  if (own.columns % own.group != 0) refuse("expected whole groups in a row");
+  if (own.scale_dtype != DType::float32 && own.scale_dtype != DType::float16 && own.scale_dtype != DType::bfloat16)
+    refuse("expected scales in float32, float16 or bfloat16");
+  const int64_t words = own.columns / 32 * own.bits, groups = own.columns / own.group;
+  own.row_bytes = words * 4;
+  own.packed = reinterpret_cast<const uint8_t *>(
+      operands.input(first, 4, head.offsets[0], Extent(words).along(own.rows, words)));
+  const Extent all = Extent(groups).along(own.rows, groups);
+  own.scales = operands.input(first + 1, own.scale_dtype, head.offsets[1], all);
+  if (own.packing == Packing::affine) own.biases = operands.input(first + 2, own.scale_dtype, head.offsets[2], all);
+  return own;
+}
+
+} // namespace orchard
+
+ORCHARD_EXPORT_NAMES(Packing)

@@ -1,0 +1,128 @@
+/** The levels, scale and bias of a group of values. */
+import type { Encode } from "./rounding.ts";
+
+const { fround } = Math;
+
+/** What a group is packed as. */
+export interface Group {
+  scale: number;
+  bias: number;
+}
+
+/** How groups are made. */
+export interface GroupRule {
+  readonly bits: number;
+  readonly symmetric: boolean;
+  /** Rounds to the dtype of scales and biases. */
+  readonly encode: Encode;
+}
+
+/** As C's `rint`: ties to even. */
+function roundEven(value: number): number {
+  const floor = Math.floor(value);
+  const rest = value - floor;
+  if (rest !== 0.5) return rest < 0.5 ? floor : floor + 1;
+  return floor % 2 === 0 ? floor : floor + 1;
+}
+
+const levelOf = (value: number, { scale, bias }: Group, most: number): number => {
+  const level = roundEven(fround(fround(value - bias) / scale));
+  return level >= most ? most : level > 0 ? level : 0; // NaN of 0 / 0 is 0
+};
+
+/**
+ * MLX's rule: the end of larger magnitude is met exactly, and the scale is such that 0 is a level. Levels are computed
+ * before scale and bias are rounded to their dtype.
+ */
+function nearestAffine(values: Float32Array, { bits }: GroupRule, levels: Uint8Array): Group {
+  let [low, high] = [values[0]!, values[0]!];
+  for (const value of values) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  const most = 2 ** bits - 1;
+  const isLowLarger = Math.abs(low) > Math.abs(high);
+  const step = Math.max(fround(fround(high - low) / most), fround(1e-7));
+  const edge = isLowLarger ? low : high;
+  const group = { scale: isLowLarger ? step : -step, bias: 0 };
+  const zero = roundEven(fround(edge / group.scale));
+  if (zero !== 0) {
+    group.scale = fround(edge / zero);
+    group.bias = edge;
+  }
+  for (let i = 0; i < values.length; i++) levels[i] = levelOf(values[i]!, group, most);
+  return group;
+}
+
+/** The extreme value is the lowest level exactly. */
+function nearestSymmetric(values: Float32Array, { bits, encode }: GroupRule, levels: Uint8Array): Group {
+  const centre = 2 ** (bits - 1);
+  let extreme = 0;
+  for (const value of values) if (Math.abs(value) > Math.abs(extreme)) extreme = value;
+  const group = symmetricGroup(encode(fround(extreme / -centre)), centre);
+  for (let i = 0; i < values.length; i++) levels[i] = symmetricLevel(values[i]!, group.scale, centre);
+  return group;
+}
+
+const symmetricGroup = (scale: number, centre: number): Group => ({ scale, bias: -centre * scale });
+
+const symmetricLevel = (value: number, scale: number, centre: number): number =>
+  scale === 0 ? centre : Math.min(Math.max(roundEven(fround(value / scale)) + centre, 0), 2 * centre - 1);
+
+/** Rounds a group to the nearest levels. Scale and bias come rounded to their dtype. */
+export function nearest(values: Float32Array, rule: GroupRule, levels: Uint8Array): Group {
+  if (rule.symmetric) return nearestSymmetric(values, rule, levels);
+  const { scale, bias } = nearestAffine(values, rule, levels);
+  return { scale: rule.encode(scale), bias: rule.encode(bias) };
+}
+
+/** The sum of the squares of the errors. */
+function squaredError(values: Float32Array, levels: Uint8Array, { scale, bias }: Group): number {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += (values[i]! - (levels[i]! * scale + bias)) ** 2;
+  return sum;
+}
+
+/** The scale and bias of the smallest error for given levels; null where levels do not determine them. */
+function fitted(values: Float32Array, levels: Uint8Array, { bits, symmetric, encode }: GroupRule): Group | null {
+  const count = values.length;
+  const centre = 2 ** (bits - 1);
+  let [sum, squares, products, total] = [0, 0, 0, 0];
+  for (let i = 0; i < count; i++) {
+    const level = symmetric ? levels[i]! - centre : levels[i]!;
+    sum += level;
+    squares += level * level;
+    products += level * values[i]!;
+    total += values[i]!;
+  }
+  if (symmetric) return squares === 0 ? null : symmetricGroup(encode(products / squares), centre);
+  const spread = count * squares - sum * sum;
+  if (spread === 0) return null;
+  const scale = (count * products - sum * total) / spread;
+  return { scale: encode(scale), bias: encode((total - scale * sum) / count) };
+}
+
+/** How often levels and scale are fitted to each other. */
+const REFINEMENTS = 12;
+
+/**
+ * Starts with the nearest levels, then in turn fits scale and bias to the levels by least squares and rounds to the
+ * nearest levels again, while the error falls.
+ */
+export function leastSquares(values: Float32Array, rule: GroupRule, levels: Uint8Array): Group {
+  let best = nearest(values, rule, levels);
+  let least = squaredError(values, levels, best);
+  const most = 2 ** rule.bits - 1;
+  const trial = levels.slice();
+  for (let round = 0; round < REFINEMENTS; round++) {
+    const group = fitted(values, trial, rule);
+    if (group === null || !Number.isFinite(group.scale) || group.scale === 0) break;
+    for (let i = 0; i < values.length; i++)
+      trial[i] = Math.min(Math.max(roundEven((values[i]! - group.bias) / group.scale), 0), most);
+    const error = squaredError(values, trial, group);
+    if (!(error < least)) break;
+    [best, least] = [group, error];
+    levels.set(trial);
+  }
+  return best;
+}

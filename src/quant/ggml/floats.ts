@@ -1,0 +1,19 @@
+/** Floats of two bytes as formats of blocks of one value: f16, bf16. */
+import type { BlockFormat } from "./block.ts";
+import { brainAt, halfAt, putBrain, putHalf } from "./halves.ts";
+
+export const f16: BlockFormat = {
+  ...{ values: 1, bytes: 2, type: 1, hasHalfScale: false },
+  unpack(bytes, at, out, to) {
+    out[to] = halfAt(bytes, at);
+  },
+  pack: (values, from, bytes, at) => putHalf(bytes, at, values[from]!),
+};
+
+export const bf16: BlockFormat = {
+  ...{ values: 1, bytes: 2, type: 30, hasHalfScale: false },
+  unpack(bytes, at, out, to) {
+    out[to] = brainAt(bytes, at);
+  },
+  pack: (values, from, bytes, at) => putBrain(bytes, at, values[from]!),
+};

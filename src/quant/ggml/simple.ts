@@ -1,0 +1,157 @@
+/** Blocks of 32 values with a scale: q4_0, q4_1, q5_0, q5_1, q8_0. The values of the lower nibbles come first. */
+import type { BlockFormat } from "./block.ts";
+import { halfAt, putHalf } from "./halves.ts";
+
+const { fround, trunc } = Math;
+const VALUES = 32;
+const HALF = 16;
+
+/** The value of largest magnitude, the first of equals, with its sign. */
+function extreme(values: Float32Array, from: number): number {
+  let found = values[from]!;
+  for (let i = 1; i < VALUES; i++) if (Math.abs(values[from + i]!) > Math.abs(found)) found = values[from + i]!;
+  return found;
+}
+
+/** One over a scale in float32; 0 for 0. */
+const inverse = (scale: number): number => (scale === 0 ? 0 : fround(1 / scale));
+
+/** A float that was rounded down, between 0 and `most`; 0 for what a scale of almost 0 makes infinite. */
+const level = (value: number, most: number): number =>
+  Number.isFinite(value) ? Math.min(Math.max(trunc(value), 0), most) : 0;
+
+/** Levels that are centred: (q − centre) · d, where the extreme value is −centre · d. */
+function centredLevels(values: Float32Array, from: number, centre: number, levels: Uint8Array): number {
+  const scale = fround(extreme(values, from) / -centre);
+  const factor = inverse(scale);
+  for (let i = 0; i < VALUES; i++)
+    levels[i] = level(fround(fround(values[from + i]! * factor) + centre + 0.5), 2 * centre - 1);
+  return scale;
+}
+
+/** Levels above a minimum: q · d + m. */
+function raisedLevels(values: Float32Array, from: number, most: number, levels: Uint8Array): [number, number] {
+  let [low, high] = [values[from]!, values[from]!];
+  for (let i = 1; i < VALUES; i++) {
+    low = Math.min(low, values[from + i]!);
+    high = Math.max(high, values[from + i]!);
+  }
+  const scale = fround(fround(high - low) / most);
+  const factor = inverse(scale);
+  for (let i = 0; i < VALUES; i++)
+    levels[i] = level(fround(fround(fround(values[from + i]! - low) * factor) + 0.5), most);
+  return [scale, low];
+}
+
+const levels = new Uint8Array(VALUES);
+
+function putNibbles(bytes: Uint8Array, at: number): void {
+  for (let i = 0; i < HALF; i++) bytes[at + i] = (levels[i]! & 15) | ((levels[i + HALF]! & 15) << 4);
+}
+
+function takeNibbles(bytes: Uint8Array, at: number): void {
+  for (let i = 0; i < HALF; i++) {
+    levels[i] = bytes[at + i]! & 15;
+    levels[i + HALF] = bytes[at + i]! >> 4;
+  }
+}
+
+/** The fifth bits, one a value, in 4 bytes. */
+function putFifthBits(bytes: Uint8Array, at: number): void {
+  bytes.fill(0, at, at + 4);
+  for (let i = 0; i < VALUES; i++) bytes[at + (i >> 3)]! |= (levels[i]! >> 4) << (i & 7);
+}
+
+function takeFifthBits(bytes: Uint8Array, at: number): void {
+  for (let i = 0; i < VALUES; i++) levels[i]! |= ((bytes[at + (i >> 3)]! >> (i & 7)) & 1) << 4;
+}
+
+function centred(scale: number, centre: number, out: Float32Array, to: number): void {
+  for (let i = 0; i < VALUES; i++) out[to + i] = scale * (levels[i]! - centre);
+}
+
+function raised(scale: number, low: number, out: Float32Array, to: number): void {
+  for (let i = 0; i < VALUES; i++) out[to + i] = fround(scale * levels[i]!) + low;
+}
+
+const common = { values: VALUES, hasHalfScale: true };
+
+export const q4_0: BlockFormat = {
+  ...{ ...common, bytes: 18, type: 2 },
+  unpack(bytes, at, out, to) {
+    takeNibbles(bytes, at + 2);
+    centred(halfAt(bytes, at), 8, out, to);
+  },
+  pack(values, from, bytes, at) {
+    putHalf(bytes, at, centredLevels(values, from, 8, levels));
+    putNibbles(bytes, at + 2);
+  },
+};
+
+export const q4_1: BlockFormat = {
+  ...{ ...common, bytes: 20, type: 3 },
+  unpack(bytes, at, out, to) {
+    takeNibbles(bytes, at + 4);
+    raised(halfAt(bytes, at), halfAt(bytes, at + 2), out, to);
+  },
+  pack(values, from, bytes, at) {
+    const [scale, low] = raisedLevels(values, from, 15, levels);
+    putHalf(bytes, at, scale);
+    putHalf(bytes, at + 2, low);
+    putNibbles(bytes, at + 4);
+  },
+};
+
+export const q5_0: BlockFormat = {
+  ...{ ...common, bytes: 22, type: 6 },
+  unpack(bytes, at, out, to) {
+    takeNibbles(bytes, at + 6);
+    takeFifthBits(bytes, at + 2);
+    centred(halfAt(bytes, at), 16, out, to);
+  },
+  pack(values, from, bytes, at) {
+    putHalf(bytes, at, centredLevels(values, from, 16, levels));
+    putFifthBits(bytes, at + 2);
+    putNibbles(bytes, at + 6);
+  },
+};
+
+export const q5_1: BlockFormat = {
+  ...{ ...common, bytes: 24, type: 7 },
+  unpack(bytes, at, out, to) {
+    takeNibbles(bytes, at + 8);
+    takeFifthBits(bytes, at + 4);
+    raised(halfAt(bytes, at), halfAt(bytes, at + 2), out, to);
+  },
+  pack(values, from, bytes, at) {
+    const [scale, low] = raisedLevels(values, from, 31, levels);
+    putHalf(bytes, at, scale);
+    putHalf(bytes, at + 2, low);
+    putFifthBits(bytes, at + 4);
+    putNibbles(bytes, at + 8);
+  },
+};
+
+/** Rounds to the nearest, ties away from zero; in float32. */
+function roundAway(value: number): number {
+  const size = Math.abs(value);
+  const floor = Math.floor(size);
+  return Math.sign(value) * (floor + Math.floor(2 * fround(size - floor)));
+}
+
+export const q8_0: BlockFormat = {
+  ...{ ...common, bytes: 34, type: 8 },
+  unpack(bytes, at, out, to) {
+    const scale = halfAt(bytes, at);
+    for (let i = 0; i < VALUES; i++) out[to + i] = scale * ((bytes[at + 2 + i]! << 24) >> 24);
+  },
+  pack(values, from, bytes, at) {
+    const scale = fround(Math.abs(extreme(values, from)) / 127);
+    const factor = inverse(scale);
+    putHalf(bytes, at, scale);
+    for (let i = 0; i < VALUES; i++) {
+      const value = fround(values[from + i]! * factor);
+      bytes[at + 2 + i] = Number.isFinite(value) ? roundAway(value) & 255 : 0;
+    }
+  },
+};

@@ -1,0 +1,23 @@
+/** Weights in a few bits each. */
+export {
+  type DequantizeOptions,
+  dequantize,
+  dequantizeGgml,
+  dequantizeInt4,
+} from "./dequantize/dequantize.ts";
+export type {
+  AffineBits,
+  AffineFormat,
+  GgmlFormat,
+  GroupSize,
+  QuantizedFormat,
+  ScaleDType,
+} from "./formats.ts";
+export {
+  type QuantizeInt4Options,
+  type QuantizeOptions,
+  quantize,
+  quantizeGgml,
+  quantizeInt4,
+} from "./quantize.ts";
+export { type QuantizedParts, QuantizedTensor } from "./quantized_tensor.ts";

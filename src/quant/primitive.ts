@@ -1,0 +1,65 @@
+/** Primitives of quantised weights. Operands are dense: packed […, words or bytes], scales, biases […, groups]. */
+import { cpuCall } from "../backend/cpu/call.ts";
+import { enumeration, type NameOf } from "../backend/enumeration.ts";
+import { array, dtype, oneOf, whole } from "../backend/fields.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { type AffineFormat, ggmlFormats, type QuantizedFormat } from "./formats.ts";
+import type { QuantizedTensor } from "./quantized_tensor.ts";
+
+/** How values are packed: a format of blocks, or groups with or without biases. */
+export const packings = enumeration("Packing", [...ggmlFormats, "affine", "symmetric"]);
+type Packing = NameOf<typeof packings>;
+
+const packingOf = (format: QuantizedFormat): Packing =>
+  typeof format === "string" ? format : format.symmetric ? "symmetric" : "affine";
+
+/** Rows of quantised values. */
+export interface WeightAttributes {
+  readonly format: QuantizedFormat;
+  readonly rows: number;
+  /** Values of a row. */
+  readonly columns: number;
+}
+
+export const attributesOf = ({ format, shape, size }: QuantizedTensor): WeightAttributes => {
+  const columns = shape.at(-1)!;
+  return { format, rows: columns === 0 ? 0 : size / columns, columns };
+};
+
+/** The inputs of a primitive that stand for weights: packed values, then scales and biases where there are some. */
+export const weightInputs = ({ parts: { packed, scales, biases } }: QuantizedTensor): Tensor[] =>
+  [packed, scales, biases].filter((part) => part !== undefined);
+
+/** What every call on weights begins with: `offsets` of packed values, scales and biases. */
+const weightFields = {
+  ...{ packing: oneOf(packings), scaleDtype: dtype },
+  ...{ bits: whole, group: whole, rows: whole, columns: whole, offsets: array(whole, 3) },
+};
+
+const affineOf = (format: QuantizedFormat): Pick<AffineFormat, "bits" | "groupSize"> | undefined =>
+  typeof format === "string" ? undefined : format;
+
+/** The values of those fields. */
+export function weightValues({ format, rows, columns }: WeightAttributes, weights: readonly Tensor[]) {
+  const [packed, scales, biases] = weights as [Tensor, Tensor?, Tensor?];
+  return {
+    packing: packingOf(format),
+    scaleDtype: scales?.dtype ?? "float32",
+    bits: affineOf(format)?.bits ?? 0,
+    group: affineOf(format)?.groupSize ?? 0,
+    ...{ rows, columns },
+    offsets: [packed.offset, scales?.offset ?? 0, biases?.offset ?? 0],
+  } as const;
+}
+
+/** The operands of weights in a call. */
+export const weightOperands = ([packed, scales, biases]: readonly Tensor[]): (Tensor | undefined)[] => [
+  packed,
+  scales,
+  biases,
+];
+
+export const dequantizeCall = cpuCall("dequantize", { ...weightFields, dtype }, [
+  ...["packed", "scales", "biases"],
+  "output",
+]);

@@ -1,0 +1,251 @@
+import { noGrad } from "../autograd/modes.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
+import { aNumber, choice, flag } from "../core/kinds.ts";
+import { type Kind, named, operand, parameters, required } from "../core/parameters.ts";
+import { toDType } from "../ops/copy/cast.ts";
+import { isFloat } from "../tensor/dtype.ts";
+import { aTensor } from "../tensor/kinds.ts";
+import { allocateHost } from "../tensor/memory.ts";
+import type { Shape } from "../tensor/shape.ts";
+import { Storage } from "../tensor/storage.ts";
+import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
+import { leastSquares, nearest } from "./affine/groups.ts";
+import { packLevels } from "./affine/pack.ts";
+import { encodeTo } from "./affine/rounding.ts";
+import {
+  type AffineBits,
+  type AffineFormat,
+  affineBits,
+  blockFormat,
+  formatName,
+  type GgmlFormat,
+  type GroupSize,
+  ggmlFormats,
+  groupSizes,
+  packableFormats,
+  type QuantizedFormat,
+  type ScaleDType,
+  scaleDTypes,
+  valuesOfBlock,
+} from "./formats.ts";
+import { QuantizedTensor } from "./quantized_tensor.ts";
+
+/** Options of {@link quantizeInt4}. */
+export interface QuantizeInt4Options {
+  /** How many values along the last axis share a scale. Default 64. */
+  groupSize?: GroupSize | undefined;
+  /** Whether there are no biases: W = (q − 2^(bits − 1)) · scale. Default false: W = q · scale + bias. */
+  symmetric?: boolean | undefined;
+  /**
+   * `"nearest"` (the default) takes scale and bias from the extremes of a group, as MLX does; `"leastSquares"` refines
+   * them so that the sum of the squares of the errors is smaller.
+   */
+  rounding?: "nearest" | "leastSquares" | undefined;
+  /** Of scales and biases. Default the dtype of `w`; float32 for float64. */
+  scaleDType?: ScaleDType | undefined;
+}
+
+/** Options of {@link quantize}. */
+export interface QuantizeOptions extends QuantizeInt4Options {
+  /** Of a value: 2, 3, 4, 5, 6 or 8. Default 4. */
+  bits?: AffineBits | undefined;
+}
+
+/** One of some numbers. */
+const oneOf = <N extends number>(...numbers: readonly N[]): Kind<N> =>
+  aNumber({
+    holds: (value) => (numbers as readonly number[]).includes(value),
+    expected: `one of ${numbers.join(", ")}`,
+  }) as Kind<N>;
+
+const declared = {
+  w: operand(aTensor),
+  groupSize: named(oneOf(...groupSizes), 64),
+  symmetric: named(flag, false),
+  rounding: named(choice("nearest", "leastSquares"), "nearest"),
+  scaleDType: named(choice(...scaleDTypes)),
+} as const;
+const quantizeParameters = parameters("quantize", { ...declared, bits: named(oneOf(...affineBits), 4) });
+const quantizeInt4Parameters = parameters("quantizeInt4", declared);
+const quantizeGgmlParameters = parameters("quantizeGgml", {
+  w: operand(aTensor),
+  format: required(choice(...ggmlFormats)),
+});
+
+/**
+ * Weights in groups of some bits a value, packed as MLX packs them: each group has a scale and a bias, and W = q ·
+ * scale + bias, which is (q − zero) · scale with bias = −zero · scale. Computed on the host; gradients end here.
+ *
+ * @param w […, columns] of a float dtype, with a multiple of the group size of columns
+ * @returns of the shape of `w`; it dequantises to the dtype of `w`, float32 for float64
+ *
+ * @example
+ * const w = quantize(randn([128, 256]), { bits: 6, groupSize: 32, rounding: "leastSquares" });
+ * w.bitsPerValue; // 8: 6, and two float32 for each 32 values
+ *
+ * @throws {ShapeError} `wrongColumns`, for columns that are no whole groups. @throws {DTypeError} for a dtype that is
+ * no float. @throws {ArgumentError} `notFinite`, for a NaN or an infinity; `scaleOverflow`, for a group whose scale is
+ * beyond the dtype of scales.
+ */
+export function quantize(w: Tensor, options?: QuantizeOptions): QuantizedTensor;
+export function quantize(...values: unknown[]): QuantizedTensor {
+  return inGroups("quantize", quantizeParameters(values));
+}
+
+/**
+ * As {@link quantize} with 4 bits.
+ *
+ * @example
+ * quantizeInt4(randn([128, 256]), { groupSize: 128, symmetric: true });
+ *
+ * @throws what {@link quantize} throws.
+ */
+export function quantizeInt4(w: Tensor, options?: QuantizeInt4Options): QuantizedTensor;
+export function quantizeInt4(...values: unknown[]): QuantizedTensor {
+  return inGroups("quantizeInt4", { ...quantizeInt4Parameters(values), bits: 4 });
+}
+
+/**
+ * Weights in GGML's blocks, bit for bit as the `gguf` package packs them. Computed on the host; gradients end here.
+ *
+ * @param w […, columns] of a float dtype, with a multiple of 32 columns (f16 and bf16: any number)
+ * @param format `"q4_0"`, `"q4_1"`, `"q5_0"`, `"q5_1"`, `"q8_0"`, `"mxfp4"`, `"f16"` or `"bf16"`; the others are read
+ * from files
+ *
+ * @example
+ * quantizeGgml(randn([128, 256]), "q4_0").byteLength; // 18432
+ *
+ * @throws {ArgumentError} `readOnlyFormat`, for a format that is read from files only; `notFinite`, for a NaN or an
+ * infinity (f16 and bf16 take them); `scaleOverflow`, for a block whose scale is beyond float16. @throws {ShapeError}
+ * `wrongColumns`, for columns that are no whole blocks. @throws {DTypeError} for a dtype that is no float.
+ */
+export function quantizeGgml(w: Tensor, format: GgmlFormat): QuantizedTensor;
+export function quantizeGgml(...values: unknown[]): QuantizedTensor {
+  const operation = "quantizeGgml";
+  const { w, format } = quantizeGgmlParameters(values);
+  const { values: blockValues, bytes: blockBytes, pack, hasHalfScale } = blockFormat(format);
+  if (pack === undefined)
+    throw new ArgumentError(
+      operation,
+      "readOnlyFormat",
+      `expected one of ${packableFormats.join(", ")}, got ${format}, which is read from files only`,
+    );
+  checkWeights(operation, w, format);
+  const floats = floatsOf(operation, w, blockValues > 1);
+  const packed = hostTensor("uint8", shapeWith(w.shape, (w.shape.at(-1)! / blockValues) * blockBytes));
+  const bytes = packed.storage.array("uint8") as Uint8Array;
+  for (let from = 0, at = 0; from < floats.length; from += blockValues, at += blockBytes) {
+    pack(floats, from, bytes, at);
+    if (hasHalfScale && isInfiniteHalf(bytes, at)) throw scaleOverflow(operation, from, w, "float16");
+  }
+  return new QuantizedTensor(format, w.shape, resultDType(w), { packed });
+}
+
+/** Whether all bits of a float16's exponent are set. */
+const isInfiniteHalf = (bytes: Uint8Array, at: number): boolean => (bytes[at + 1]! & 0x7c) === 0x7c;
+
+type GroupOptions = Required<Omit<QuantizeOptions, "scaleDType">> & {
+  readonly w: Tensor;
+  readonly scaleDType: ScaleDType | undefined;
+};
+
+function inGroups(operation: string, options: GroupOptions): QuantizedTensor {
+  const {
+    w,
+    bits,
+    groupSize,
+    symmetric,
+    rounding,
+    scaleDType = resultDType(w),
+  } = options as GroupOptions & {
+    bits: AffineBits;
+    groupSize: GroupSize;
+    symmetric: boolean;
+  };
+  const format: AffineFormat = { bits, groupSize, symmetric };
+  checkWeights(operation, w, format);
+  const floats = floatsOf(operation, w, true);
+  const columns = w.shape.at(-1)!;
+  const packed = hostTensor("uint32", shapeWith(w.shape, (columns / 32) * bits));
+  const groups = shapeWith(w.shape, columns / groupSize);
+  const [scales, biases] = [new Float32Array(floats.length / groupSize), new Float32Array(floats.length / groupSize)];
+  const words = packed.storage.array("uint32") as Uint32Array;
+  const levels = new Uint8Array(groupSize);
+  const rule = { bits, symmetric, encode: encodeTo[scaleDType] };
+  const fit = rounding === "nearest" ? nearest : leastSquares;
+  const groupWords = (groupSize / 32) * bits;
+  for (let group = 0; group < scales.length; group++) {
+    const { scale, bias } = fit(floats.subarray(group * groupSize, (group + 1) * groupSize), rule, levels);
+    if (!Number.isFinite(scale) || !Number.isFinite(bias))
+      throw scaleOverflow(operation, group * groupSize, w, scaleDType);
+    [scales[group], biases[group]] = [scale, bias];
+    packLevels(levels, bits, words.subarray(group * groupWords, (group + 1) * groupWords));
+  }
+  return new QuantizedTensor(format, w.shape, resultDType(w), {
+    packed,
+    scales: inDType(scales, groups, scaleDType),
+    biases: symmetric ? undefined : inDType(biases, groups, scaleDType),
+  });
+}
+
+/** The dtype of a tensor, float32 for float64. */
+const resultDType = ({ dtype }: Tensor): ScaleDType => scaleDTypes.find((own) => own === dtype) ?? "float32";
+
+const shapeWith = (shape: Shape, last: number): number[] => [...shape.slice(0, -1), last];
+
+function checkWeights(operation: string, w: Tensor, format: QuantizedFormat): void {
+  if (!isFloat(w.dtype))
+    throw new DTypeError(
+      operation,
+      "notAFloat",
+      `expected w of a float dtype, got ${w.dtype}; toDType(w, "float32") converts`,
+    );
+  const values = valuesOfBlock(format);
+  if (w.rank > 0 && w.shape.at(-1)! % values === 0) return;
+  throw new ShapeError(
+    operation,
+    "wrongColumns",
+    `expected a multiple of ${values} values along the last axis for ${formatName(format)}, got ${w.describe()}`,
+  );
+}
+
+/** The values in float32, row-major. */
+function floatsOf(operation: string, w: Tensor, mustBeFinite: boolean): Float32Array {
+  const floats = noGrad(() => {
+    const own = toDType(w, "float32");
+    const data = own.dataSync();
+    if (own !== w) own.dispose();
+    return data;
+  }) as Float32Array;
+  if (mustBeFinite) {
+    const at = floats.findIndex((value) => !Number.isFinite(value));
+    if (at >= 0)
+      throw new ArgumentError(operation, "notFinite", `expected finite values, got ${floats[at]} as value ${at}`);
+  }
+  return floats;
+}
+
+const scaleOverflow = (operation: string, at: number, w: Tensor, dtype: string): ArgumentError =>
+  new ArgumentError(
+    operation,
+    "scaleOverflow",
+    `the values of ${w.describe()} from ${at} on need a scale beyond ${dtype}; scale w down`,
+  );
+
+/** A tensor on the host, of zeros. */
+function hostTensor<D extends "uint8" | "uint32" | "float32">(dtype: D, shape: Shape): Tensor<D> {
+  const memory = allocateHost(byteLengthOf(shape, dtype));
+  const tensor = new Tensor(new Storage(memory), dtype, shape);
+  tensor.storage.array(dtype).fill(0 as never);
+  return tensor;
+}
+
+/** Values that a dtype has exactly, as a tensor of it. */
+function inDType(values: Float32Array, shape: Shape, dtype: ScaleDType): Tensor<ScaleDType> {
+  const floats = hostTensor("float32", shape);
+  (floats.storage.array("float32") as Float32Array).set(values);
+  if (dtype === "float32") return floats;
+  const result = noGrad(() => toDType(floats, dtype));
+  floats.dispose();
+  return result;
+}

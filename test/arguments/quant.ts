@@ -1,0 +1,17 @@
+/** Quantised weights: each function with arguments that it takes, in alphabetical order. */
+import * as orchard from "../../src/index.ts";
+import type { Call, Calls } from "./upper.ts";
+
+const { ones } = orchard;
+const int4 = () => orchard.quantizeInt4(ones([2, 64]));
+const ggml = () => orchard.quantizeGgml(ones([2, 64]), "q4_0");
+const rounded = { groupSize: 32, symmetric: true, rounding: "leastSquares", scaleDType: "float16" };
+
+export const quantCalls: Calls = {
+  dequantize: [orchard.dequantize as Call, () => [int4(), { dtype: "float16" }]],
+  dequantizeGgml: [orchard.dequantizeGgml as Call, () => [ggml(), { dtype: "float16" }]],
+  dequantizeInt4: [orchard.dequantizeInt4 as Call, () => [int4(), { dtype: "float16" }]],
+  quantize: [orchard.quantize as Call, () => [ones([2, 64]), { bits: 3, ...rounded }]],
+  quantizeGgml: [orchard.quantizeGgml as Call, () => [ones([2, 64]), "q4_0"]],
+  quantizeInt4: [orchard.quantizeInt4 as Call, () => [ones([2, 64]), rounded]],
+};

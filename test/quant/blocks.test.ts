@@ -1,0 +1,146 @@
+/** GGML's blocks, bit for bit as the `gguf` package packs and unpacks them. */
+import { describe, expect, test } from "bun:test";
+import { ArgumentError, DTypeError, ShapeError } from "../../src/core/errors.ts";
+import { dequantizeGgml, fromArray, ones, quantizeGgml, Tensor, tensor, zeros } from "../../src/index.ts";
+import { blockFormat, ggmlFormats, packableFormats } from "../../src/quant/formats.ts";
+import { bytesIn } from "../io/bytes.ts";
+import { blocks, blocksOf, on, places } from "./fixtures.ts";
+
+const weights = blocks["weights"]!;
+
+/** Where bytes differ, and how often: short where they do not. */
+function differences(got: Uint8Array, expected: Uint8Array): string[] {
+  const found = [...expected.keys()].filter((at) => got[at] !== expected[at]);
+  const shown = found.slice(0, 4).map((at) => `byte ${at}: ${got[at]}, expected ${expected[at]}`);
+  return [`${expected.length} bytes, got ${got.length}`, `${found.length} differ`, ...shown];
+}
+
+const same = (length: number): string[] => [`${length} bytes, got ${length}`, "0 differ"];
+
+test("the package packs eight of the formats, and unpacks all fourteen", () => {
+  expect(ggmlFormats.filter((name) => `${name.toLowerCase()}.values` in blocks)).toEqual([...ggmlFormats]);
+  expect(ggmlFormats.filter((name) => `${name.toLowerCase()}.quantized` in blocks)).toEqual([...packableFormats]);
+});
+
+describe.each(packableFormats)("quantizeGgml %s", (format) => {
+  const expected = bytesIn(blocks[`${format.toLowerCase()}.quantized`]!);
+
+  test("is what the package packs, bit for bit", () => {
+    const w = quantizeGgml(weights, format);
+    const { packed } = w.parts;
+    expect(differences(bytesIn(packed), expected)).toEqual(same(expected.length));
+    expect([w.format, w.shape, w.dtype]).toEqual([format, [...weights.shape], "float32"]);
+    expect(w.byteLength).toBe(expected.length);
+  });
+
+  test("takes float64 of the same values, strides and several axes", () => {
+    const { shape } = weights;
+    const doubled = weights.to("float64").reshape([2, shape[0]! / 2, shape[1]!]);
+    const strided = doubled.transpose(0, 1).contiguous().transpose(0, 1);
+    const w = quantizeGgml(strided, format);
+    expect(w.shape).toEqual([2, shape[0]! / 2, shape[1]!]);
+    expect(differences(bytesIn(w.parts.packed), expected)).toEqual(same(expected.length));
+  });
+});
+
+describe.each(ggmlFormats)("dequantizeGgml %s", (format) => {
+  const packed = blocks[`${format.toLowerCase()}.packed`]!;
+  const values = blocks[`${format.toLowerCase()}.values`]!;
+  const w = blocksOf(format, values.shape[0]!, bytesIn(packed));
+
+  test.each(places)("on %s is what the package unpacks, bit for bit", (backend) => {
+    const got = on(backend, () => dequantizeGgml(w));
+    expect([got.shape, got.dtype]).toEqual([values.shape, "float32"]);
+    expect(differences(bytesIn(got), bytesIn(values))).toEqual(same(bytesIn(values).length));
+  });
+
+  test.each(places)("on %s rounds once to float16 and bfloat16", (backend) => {
+    for (const dtype of ["float16", "bfloat16"] as const) {
+      const got = on(backend, () => dequantizeGgml(w, { dtype }));
+      const expected = on("reference", () => values.to(dtype));
+      expect([dtype, differences(bytesIn(got), bytesIn(expected))]).toEqual([dtype, same(bytesIn(expected).length)]);
+    }
+  });
+
+  test("has as many bytes as GGML says", () => {
+    const { values: count, bytes } = blockFormat(format);
+    expect(packed.shape).toEqual([values.shape[0]!, (values.shape[1]! / count) * bytes]);
+  });
+});
+
+test("rows of f16 and bf16 have any length", () => {
+  const data = Array.from({ length: 3 * 37 }, (_, at) => (at - 50) / 4);
+  for (const format of ["f16", "bf16"] as const)
+    for (const backend of places) {
+      const w = quantizeGgml(tensor(data).reshape([3, 37]), format);
+      expect(
+        on(backend, () => dequantizeGgml(w))
+          .reshape([-1])
+          .toArray(),
+      ).toEqual(data);
+    }
+});
+
+test("an empty tensor and one without rows", () => {
+  for (const shape of [
+    [0, 64],
+    [3, 0],
+  ])
+    for (const backend of places) {
+      const w = quantizeGgml(zeros(shape), "q4_0");
+      expect([w.byteLength, w.bitsPerValue]).toEqual([0, 0]);
+      expect(on(backend, () => dequantizeGgml(w)).shape).toEqual(shape);
+    }
+});
+
+describe("quantizeGgml refuses", () => {
+  const fails = (body: () => unknown): unknown => {
+    try {
+      body();
+    } catch (error) {
+      return error;
+    }
+    throw new Error("it was taken");
+  };
+
+  test("formats that are read from files only", () => {
+    const error = fails(() => quantizeGgml(ones([1, 256]), "q4_K"));
+    expect(error).toBeInstanceOf(ArgumentError);
+    expect(error).toMatchObject({ code: "readOnlyFormat", message: expect.stringContaining("got q4_K") });
+  });
+
+  test("rows that are no whole blocks, and scalars", () => {
+    expect(fails(() => quantizeGgml(ones([2, 40]), "q8_0"))).toBeInstanceOf(ShapeError);
+    expect(fails(() => quantizeGgml(tensor(1), "q8_0"))).toMatchObject({ code: "wrongColumns" });
+  });
+
+  test("integers", () => {
+    expect(fails(() => quantizeGgml(tensor([1, 2], { dtype: "int32" }), "f16"))).toBeInstanceOf(DTypeError);
+  });
+
+  test.each([Number.NaN, Infinity, -Infinity])("%p, but not in f16 and bf16", (value) => {
+    const w = fromArray(Float32Array.from({ length: 32 }, (_, at) => (at === 7 ? value : 1)));
+    expect(fails(() => quantizeGgml(w, "q4_1"))).toMatchObject({
+      code: "notFinite",
+      message: expect.stringContaining(`got ${value} as value 7`),
+    });
+    expect(dequantizeGgml(quantizeGgml(w, "f16")).toArray()).toEqual(w.toArray());
+    expect(dequantizeGgml(quantizeGgml(w, "bf16")).toArray()).toEqual(w.toArray());
+  });
+
+  test("values whose scale is beyond float16", () => {
+    const w = fromArray(Float32Array.from({ length: 64 }, (_, at) => (at === 40 ? 1e6 : 1)));
+    expect(fails(() => quantizeGgml(w, "q4_0"))).toMatchObject({
+      code: "scaleOverflow",
+      message: expect.stringContaining("from 32 on"),
+    });
+    expect(quantizeGgml(w, "mxfp4")).toBeDefined(); // its scale is a power of two
+  });
+});
+
+test("the gradient ends at weights", () => {
+  const w = ones([1, 32]);
+  w.requiresGrad = true;
+  expect(dequantizeGgml(quantizeGgml(w, "q8_0")).requiresGrad).toBe(false);
+  expect(Tensor.isTensor(quantizeGgml(w, "q8_0"))).toBe(false);
+});

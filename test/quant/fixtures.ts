@@ -1,0 +1,59 @@
+/** What tests of quantised weights share: fixtures of the `gguf` package and MLX, places, bytes. */
+import { join } from "node:path";
+import type { BackendName } from "../../src/backend/names.ts";
+import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import { loadSafetensors } from "../../src/io/safetensors/open.ts";
+import type { GgmlFormat, QuantizedFormat, ScaleDType } from "../../src/quant/formats.ts";
+import { blockFormat } from "../../src/quant/formats.ts";
+import { QuantizedTensor } from "../../src/quant/quantized_tensor.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import { tensorOf } from "../io/bytes.ts";
+
+const folder = join(packageRoot, "test", "fixtures", "quant");
+
+export const blocks: Readonly<Record<string, Tensor>> = loadSafetensors(join(folder, "blocks.safetensors"));
+export const groups: Readonly<Record<string, Tensor>> = loadSafetensors(join(folder, "groups.safetensors"));
+
+/** The backends that have their own implementation. */
+export const places: readonly BackendName[] = ["reference", "cpu"];
+
+/** Runs on one backend, and on no other. */
+export const on = <Result>(backend: BackendName, body: () => Result): Result =>
+  withStrict(true, () => withBackend(backend, body));
+
+/** A quantised tensor of blocks that are there as bytes. */
+export function blocksOf(format: GgmlFormat, rows: number, bytes: Uint8Array): QuantizedTensor {
+  const { values, bytes: size } = blockFormat(format);
+  const rowBytes = bytes.byteLength / rows;
+  const packed = tensorOf("uint8", [rows, rowBytes], bytes);
+  return new QuantizedTensor(format, [rows, (rowBytes / size) * values], "float32", { packed });
+}
+
+/** A quantised tensor of random bits, whose scales are those of a small normal number. */
+export function randomWeights(
+  format: QuantizedFormat,
+  rows: number,
+  columns: number,
+  make: (rows: number, columns: number) => QuantizedTensor,
+): QuantizedTensor {
+  if (typeof format === "object") return make(rows, columns);
+  const { values, bytes: size } = blockFormat(format);
+  const bytes = new Uint8Array((rows * columns * size) / values);
+  let state = 12345;
+  for (let at = 0; at < bytes.length; at++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    bytes[at] = state >>> 24;
+  }
+  for (let at = 0; at < bytes.length; at += size) for (const place of halves[format] ?? []) bytes[at + place] = 0x2a;
+  if (format === "mxfp4") for (let at = 0; at < bytes.length; at += size) bytes[at] = 124;
+  return blocksOf(format, rows, bytes);
+}
+
+/** The upper bytes of the float16 in a block. */
+const halves: Partial<Record<GgmlFormat, readonly number[]>> = {
+  ...{ q4_0: [1], q4_1: [1, 3], q5_0: [1], q5_1: [1, 3], q8_0: [1], iq4_nl: [1] },
+  ...{ q2_K: [81, 83], q3_K: [109], q4_K: [1, 3], q5_K: [1, 3], q6_K: [209], f16: [1], bf16: [] },
+};
+
+export const scaleDTypeOf = (name: string): ScaleDType => name.split(".")[2] as ScaleDType;

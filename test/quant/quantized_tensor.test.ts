@@ -1,0 +1,97 @@
+/** What a quantised tensor is to a program: it prints itself, moves, is freed, and is refused by operations. */
+import { describe, expect, test } from "bun:test";
+import { inspect } from "node:util";
+import { whyUnavailable } from "../../src/backend/registry.ts";
+import { ArgumentError, DisposedError, OrchardError } from "../../src/core/errors.ts";
+import * as orchard from "../../src/index.ts";
+import * as operations from "../../src/ops/index.ts";
+
+const { dequantize, matmul, memory, ones, quantize, quantizeGgml, QuantizedTensor, tidy, withBackend } = orchard;
+
+const liveBytes = () => memory().host.liveBytes;
+
+const w = quantizeGgml(ones([64, 256]), "q4_0");
+
+test("it knows its format, shape, dtype and size", () => {
+  expect([w.format, w.shape, w.dtype, w.rank, w.size]).toEqual(["q4_0", [64, 256], "float32", 2, 16384]);
+  expect([w.byteLength, w.bitsPerValue]).toEqual([9216, 4.5]);
+  const half = quantize(ones([8, 128]).to("float16"), { bits: 6 });
+  expect(half.dtype).toBe("float16");
+  expect(half.bitsPerValue).toBe(6.5); // and two float16 for each 64 values
+  expect(dequantize(half).dtype).toBe("float16");
+  expect(quantize(ones([1, 64]).to("float64")).dtype).toBe("float32");
+});
+
+test("it prints without values", () => {
+  const text = "QuantizedTensor q4_0[64, 256], 9216 bytes, 4.5 bits a value, dequantises to float32";
+  expect([String(w), `${w}`, inspect(w)]).toEqual([text, text, text]);
+  expect(String(quantize(ones([2, 64]), { symmetric: true }))).toContain("symmetric 4 bits, groups of 64[2, 64]");
+});
+
+test("it can't be changed", () => {
+  expect(Object.isFrozen(w) && Object.isFrozen(w.shape)).toBe(true);
+  expect(Object.isFrozen(quantize(ones([1, 64])).format)).toBe(true);
+});
+
+describe("an operation that can't take it says so", () => {
+  test.each(["add", "matmul", "exp", "sum", "transpose", "reshape", "toDType", "linear"] as const)("%s", (name) => {
+    const call = operations[name] as (...values: unknown[]) => unknown;
+    const bytes = liveBytes();
+    let error: unknown;
+    try {
+      call(w, name === "matmul" || name === "linear" ? ones([256, 4]) : "float32");
+    } catch (cause) {
+      error = cause;
+    }
+    expect(error).toBeInstanceOf(OrchardError);
+    expect(String(error)).toContain("got a quantised q4_0[64, 256], of which dequantize() makes a float32 tensor");
+    expect(liveBytes()).toBe(bytes);
+  });
+
+  test("as a second operand", () => {
+    expect(() => matmul(ones([4, 64]), w as unknown as orchard.Tensor)).toThrow("got a quantised q4_0[64, 256]");
+  });
+
+  test("as a number", () => {
+    expect(() => Number(w)).toThrow(ArgumentError);
+    expect(() => +(w as unknown as number)).toThrow("expected a number, got a quantised");
+  });
+});
+
+test("its parts go to the backend that uses them, and back", () => {
+  const x = Float32Array.from({ length: 512 }, (_, at) => Math.cos(at));
+  const made = withBackend("reference", () => quantizeGgml(orchard.fromArray(x).reshape([2, 256]), "q5_1"));
+  const expected = withBackend("reference", () => dequantize(made).toArray());
+  const backends = (["cpu", "metal", "reference", "cpu"] as const).filter((name) => whyUnavailable(name) === undefined);
+  for (const backend of backends) expect(withBackend(backend, () => dequantize(made).toArray())).toEqual(expected);
+});
+
+test("tidy leaves it, dispose frees it at once", () => {
+  const own = tidy(() => ({ layers: new Map([["w", quantize(ones([64, 64]))]]) })).layers.get("w")!;
+  expect(dequantize(own).sum().item()).toBe(4096);
+  own.dispose();
+  own.dispose();
+  expect(own.isDisposed).toBe(true);
+  expect(String(own)).toContain("(disposed)");
+  expect(() => dequantize(own)).toThrow(DisposedError);
+  expect(() => dequantize(own)).toThrow("[dequantize] a quantised affine 4 bits, groups of 64[64, 64] was used after");
+});
+
+test("quantising and unpacking leave nothing behind", () => {
+  const x = ones([256, 256]);
+  const before = liveBytes();
+  for (const dtype of ["float32", "float16"] as const) {
+    using own = quantize(x, { scaleDType: dtype });
+    using back = dequantize(own, { dtype });
+    expect(liveBytes()).toBeGreaterThanOrEqual(before + back.size * (dtype === "float32" ? 4 : 2));
+  }
+  expect(liveBytes()).toBe(before);
+});
+
+test("what looks like one is none", () => {
+  const fake = Object.create(QuantizedTensor.prototype) as orchard.QuantizedTensor;
+  expect(() => dequantize(fake)).toThrow(ArgumentError);
+  expect(() => dequantize({ ...w } as unknown as orchard.QuantizedTensor)).toThrow(
+    "expected w to be a quantised tensor",
+  );
+});
