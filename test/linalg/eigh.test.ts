@@ -17,7 +17,7 @@ import { narrow } from "../../src/ops/view/slice.ts";
 import { unsqueeze } from "../../src/ops/view/squeeze.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
-import { type Eigen, residualOf } from "./eigenvectors.ts";
+import { definiteEigenvalues, type Eigen, residualOf } from "./eigenvectors.ts";
 import { checkGradients, leaf } from "./gradients.ts";
 import { families, identity, type Matrix, matrix, rounded, symmetricFamilies, transposed } from "./matrices.ts";
 import { largeSizes, on, places, type RealDType, ratio, sizes, THRESHOLD, toMatrix, toTensor } from "./run.ts";
@@ -174,6 +174,28 @@ for (const { backend, dtype } of places) {
         }
       }
     });
+
+    if (backend !== "cpu")
+      test("graded positive definite matrices have eigenvalues with all digits", () => {
+        for (const size of [2, 5, 8, 17, 33, 64]) {
+          if (backend === "reference" && size > 33) continue;
+          const noise = symmetricFamilies.random!(size, 5);
+          const scale = (i: number): number => 10 ** (-12 * (((i * 7) % size) / size)); // in no order
+          const a = inDType(
+            matrix(
+              size,
+              size,
+              (i, j) => (noise.values[i * size + j]! / (4 * size) + Number(i === j)) * scale(i) * scale(j),
+            ),
+            dtype,
+          );
+          const values = on(backend, true, () => numbers(eigvalsh(toTensor(a, dtype))));
+          const expected = definiteEigenvalues(a);
+          expect(expected.at(-1)! / expected[0]!).toBeGreaterThan(1e11);
+          const worst = Math.max(...values.map((value, at) => Math.abs(value / expected[at]! - 1)));
+          expect(ratio(worst, size, dtype, "eigvalsh, relative")).toBeLessThan(THRESHOLD / 10);
+        }
+      });
 
     test("Wilkinson's W21+", () => {
       const values = on(backend, true, () => numbers(eigvalsh(toTensor(families.wilkinson!(21, 21, 0), dtype))));
