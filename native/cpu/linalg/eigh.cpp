@@ -173,10 +173,12 @@ template <class T> void decompose_with_lapack(const Lapack<T> &library, const Ei
   with_lapack(library, count, 10 * n * n * n, n * n + works + whole_works, [&](int64_t index, T *memory) {
     const EighBatch<T> matrix = batch.at(index);
     T scale, *work = memory + n * n;
-    if (const int64_t row = eigh_kernels().of<T>().load(matrix, memory, scale)) return fail_matrix(matrix, row);
+    const char uplo = matrix.upper ? 'L' : 'U'; // of the transpose
+    if (const int64_t row = eigh_kernels().of<T>().load_triangle(matrix, memory, scale))
+      return fail_matrix(matrix, row);
     const int size = int(n),
-              info = library.syevd(matrix.vectors ? 'V' : 'N', 'L', size, memory, size, matrix.values, work, int(works),
-                                   reinterpret_cast<int *>(work + works), int(whole_works));
+              info = library.syevd(matrix.vectors ? 'V' : 'N', uplo, size, memory, size, matrix.values, work,
+                                   int(works), reinterpret_cast<int *>(work + works), int(whole_works));
     if (info != 0) return fail_matrix(matrix, n + 1);
     *matrix.info = 0;
     for (int64_t i = 0; i < n; i++) matrix.values[i] *= scale;

@@ -62,8 +62,10 @@ struct QlPosition {
 // n × rows_of_block numbers, those of a column side by side.
 template <class T> struct EighKernel {
   int64_t rows_of_block;
-  // The lowest row with an element that is not finite, from 1, or 0. Else the matrix is loaded, divided by `scale`.
+  // The lowest row with an element that is not finite, from 1, or 0. Else the matrix is loaded, divided by `scale`:
+  // both triangles from the one that is read, or that one where it lies.
   int64_t (*load)(const EighBatch<T> &matrix, T *a, T &scale);
+  int64_t (*load_triangle)(const EighBatch<T> &matrix, T *a, T &scale);
   // A step of the reduction: `reflect`, then `update` of the rows below k in any parts, then `finish`.
   void (*reflect)(const Tridiagonal<T> &t, int64_t k);
   void (*update)(const Tridiagonal<T> &t, int64_t k, int64_t begin, int64_t end);

@@ -203,9 +203,20 @@ template <class T> int64_t load(const EighBatch<T> &matrix, T *a, T &scale) {
   return scaling.refused;
 }
 
+template <class T> int64_t load_triangle(const EighBatch<T> &matrix, T *a, T &scale) {
+  const Scaling<T> scaling = scaling_of(matrix);
+  const int64_t n = matrix.n;
+  scale = scaling.scale;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t first = matrix.upper ? i : 0, end = matrix.upper ? n : i + 1;
+    for (int64_t j = first; j < end; j++) a[i * n + j] = matrix.a[i * n + j] * scaling.factor;
+  }
+  return scaling.refused;
+}
+
 template <class T>
-constexpr EighKernel<T> kernel = {block_rows<T>, load<T>,    reflect<T>,    update<T>,
-                                  finish<T>,     iterate<T>, accumulate<T>, rotate<T>};
+constexpr EighKernel<T> kernel = {block_rows<T>, load<T>,    load_triangle<T>, reflect<T>, update<T>,
+                                  finish<T>,     iterate<T>, accumulate<T>,    rotate<T>};
 
 } // namespace
 

@@ -27,14 +27,19 @@ template <class T> inline T element(const EighBatch<T> &matrix, int64_t i, int64
 template <class T> inline Scaling<T> scaling_of(const EighBatch<T> &matrix) {
   const int64_t n = matrix.n;
   T largest = 0;
-  int64_t refused = n;
-  for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j <= i; j++) {
-      const T value = std::abs(element(matrix, i, j));
-      if (!(value <= std::numeric_limits<T>::max())) refused = std::min(refused, j);
+  bool is_finite = true;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t end = matrix.upper ? n : i + 1;
+    for (int64_t j = matrix.upper ? i : 0; j < end; j++) {
+      const T value = std::abs(matrix.a[i * n + j]);
+      is_finite &= value <= std::numeric_limits<T>::max();
       largest = value > largest ? value : largest;
     }
-  if (refused < n) return {refused + 1, 1, 0};
+  }
+  if (!is_finite)
+    for (int64_t column = 0; column < n; column++)
+      for (int64_t i = column; i < n; i++)
+        if (!(std::abs(element(matrix, i, column)) <= std::numeric_limits<T>::max())) return {column + 1, 1, 0};
   int exponent;
   std::frexp(largest, &exponent);
   constexpr int most = std::numeric_limits<T>::max_exponent - 2;
