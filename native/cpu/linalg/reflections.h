@@ -12,8 +12,8 @@ namespace orchard {
 constexpr int64_t narrow_block = 8, wide_block = 32;
 // Columns that are multiplied by a block at once.
 constexpr int64_t tile_columns = 64;
-// The elements of the widest vector.
-constexpr int64_t most_lanes = 16;
+// The elements of two of the widest vectors.
+constexpr int64_t copied_columns = 32;
 
 // Part of a row-major matrix.
 template <class T> struct Part {
@@ -45,7 +45,7 @@ template <class T> struct ReflectionKernel {
   void (*apply)(const Block<T> &block, const Part<T> &c, bool transpose, T *work);
 };
 
-inline int64_t apply_work(int64_t rows) { return 2 * wide_block * tile_columns + rows * most_lanes; }
+inline int64_t apply_work(int64_t rows) { return copied_columns * (2 * wide_block + rows); }
 inline int64_t pack_work(int64_t rows) { return rows * narrow_block + 2 * wide_block * wide_block; }
 inline int64_t factor_work(int64_t rows) {
   return Block<float>::elements(rows, narrow_block) + std::max(apply_work(rows), pack_work(rows));

@@ -67,32 +67,36 @@ void scale(const Block<T> &block, bool transpose, const T *w, T *out, int64_t st
   }
 }
 
-// A tile of a multiple of the lanes.
-template <class T> void apply_tile(const Block<T> &block, const Part<T> &c, bool transpose, T *work) {
-  T *w = work, *scaled = work + wide_block * tile_columns;
-  constexpr int64_t step = sum_vectors * lanes<T>;
-  int64_t at = 0;
-  for (; at + step <= c.columns; at += step)
-    project<T, sum_vectors>(block, c.data + at, c.stride, w + at, tile_columns);
-  for (; at < c.columns; at += lanes<T>) project<T, 1>(block, c.data + at, c.stride, w + at, tile_columns);
-  scale(block, transpose, w, scaled, tile_columns, c.columns);
-  for (at = 0; at + step <= c.columns; at += step)
-    expand<T, sum_vectors>(block, scaled + at, tile_columns, c.data + at, c.stride);
-  for (; at < c.columns; at += lanes<T>) expand<T, 1>(block, scaled + at, tile_columns, c.data + at, c.stride);
+// Rows of C as they lie, and those of a copy, in which they are adjacent and as long as `width`.
+template <class T> void copy_in(const Part<T> &c, T *copy, int64_t width) {
+  for (int64_t row = 0; row < c.rows; row++) {
+    std::copy_n(c.data + row * c.stride, c.columns, copy + row * width);
+    std::fill_n(copy + row * width + c.columns, width - c.columns, T(0));
+  }
+}
+template <class T> void copy_out(const T *copy, const Part<T> &c, int64_t width) {
+  for (int64_t row = 0; row < c.rows; row++) std::copy_n(copy + row * width, c.columns, c.data + row * c.stride);
+}
+
+// Some columns of C, in a copy: it is read once for every few columns of V, and rows that are apart by a power of two
+// would share few places of a cache.
+template <class T, int vectors> void apply_few(const Block<T> &block, const Part<T> &c, bool transpose, T *work) {
+  constexpr int64_t width = vectors * lanes<T>;
+  T *w = work, *scaled = w + wide_block * width, *copy = scaled + wide_block * width;
+  copy_in(c, copy, width);
+  project<T, vectors>(block, copy, width, w, width);
+  scale(block, transpose, w, scaled, width, width);
+  expand<T, vectors>(block, scaled, width, copy, width);
+  copy_out(copy, c, width);
 }
 
 template <class T> void apply(const Block<T> &block, const Part<T> &c, bool transpose, T *work) {
-  const int64_t whole = c.columns / lanes<T> * lanes<T>, left = c.columns - whole;
-  for (int64_t at = 0; at < whole; at += tile_columns)
-    apply_tile(block, c.from(0, at).with_columns(std::min(tile_columns, whole - at)), transpose, work);
-  if (left == 0) return;
-  T *copy = work + 2 * wide_block * tile_columns; // the last columns, with zeros behind them
-  for (int64_t row = 0; row < c.rows; row++) {
-    std::copy_n(c.data + row * c.stride + whole, left, copy + row * lanes<T>);
-    std::fill_n(copy + row * lanes<T> + left, lanes<T> - left, T(0));
+  constexpr int64_t step = sum_vectors * lanes<T>;
+  for (int64_t at = 0; at < c.columns; at += step) {
+    const Part<T> own = c.from(0, at).with_columns(std::min(step, c.columns - at));
+    if (own.columns > lanes<T>) apply_few<T, sum_vectors>(block, own, transpose, work);
+    else apply_few<T, 1>(block, own, transpose, work);
   }
-  apply_tile<T>(block, {copy, c.rows, lanes<T>, lanes<T>}, transpose, work);
-  for (int64_t row = 0; row < c.rows; row++) std::copy_n(copy + row * lanes<T>, left, c.data + row * c.stride + whole);
 }
 
 // T of V, of whose columns `count` are its own: T[j, j] = tau[j], and above it -tau[j] T Vᵀ V[:, j].
