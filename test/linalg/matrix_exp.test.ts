@@ -14,7 +14,7 @@ import { select } from "../../src/ops/view/slice.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { checkGradients, leaf } from "./gradients.ts";
 import { difference, families, identity, type Matrix, matrix, norm1, product, rounded, scaled } from "./matrices.ts";
-import { epsilonOf, on, places, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+import { epsilonOf, on, places, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 
 /** Σ Aᵏ / k! of A / 2ˢ with a norm of at most 1/2, squared s times, in float64. */
 function series(a: Matrix): Matrix {
@@ -71,8 +71,9 @@ for (const { backend, dtype } of places) {
             const a = inDType(scaled(own, norm / (norm1(own) || 1)));
             const expected = series(a);
             const got = on(backend, true, () => toMatrix(matrixExp(toTensor(a, dtype))));
-            const ratio = norm1(difference(got, expected)) / (epsilonOf[dtype] * Math.max(1, size) * Math.max(1, norm));
-            expect(ratio / Math.max(norm1(expected), norm > 3 ? Math.sqrt(growth(a)) : 0, 1e-30)).toBeLessThan(
+            const scale = norm1(expected) || Math.sqrt(growth(a));
+            const unit = Math.max(1, size) * Math.max(1, norm) * Math.max(scale, norm > 3 ? Math.sqrt(growth(a)) : 0);
+            expect(ratio(norm1(difference(got, expected)), unit, dtype, `matrixExp, ${family}`)).toBeLessThan(
               THRESHOLD,
             );
           }

@@ -58,7 +58,12 @@ for (const { backend, dtype } of places) {
             if (dtype === "float32" && expected > 3e38) continue;
             const got = vectorNorm(toTensor(a, dtype), ord).item();
             expect(
-              ratio(Math.abs((got as number) - expected), expected * Math.max(1, Math.abs(1 / (ord || 1))), dtype),
+              ratio(
+                Math.abs((got as number) - expected),
+                expected * Math.max(1, Math.abs(1 / (ord || 1))),
+                dtype,
+                `vectorNorm, ${family}`,
+              ),
             ).toBeLessThan(THRESHOLD);
           }
         });
@@ -152,7 +157,9 @@ for (const { backend, dtype } of places) {
         let expected = identity(17);
         for (let step = 0; step < 13; step++) expected = product(expected, own);
         const got = toMatrix(matrixPower(toTensor(own, dtype), 13));
-        expect(ratio(norm1(difference(got, expected)), norm1(expected) * 17, dtype)).toBeLessThan(THRESHOLD);
+        expect(
+          ratio(norm1(difference(got, expected)), norm1(expected) * 17, dtype, "matrixPower, orthogonal"),
+        ).toBeLessThan(THRESHOLD);
       });
     });
 
