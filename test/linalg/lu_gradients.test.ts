@@ -63,6 +63,22 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
       );
     });
 
+  test("rows that change places in a cycle", () => {
+    const noise = random(4, 4, 2).values;
+    const a = leaf(matrix(4, 4, (i, j) => noise[i * 4 + j]! / 4 + (j === (i + 1) % 4 ? 3 : 0)));
+    on(backend, true, () => {
+      checkGradients((x) => luFactor(x).lu, [a]);
+      for (const adjoint of [false, true])
+        checkGradients(
+          (x, b) => {
+            const { lu: factors, pivots } = luFactor(x);
+            return luSolve(factors, pivots, b, { adjoint });
+          },
+          [a, leaf(random(4, 1, 3))],
+        );
+    });
+  });
+
   test("solve", () => {
     check((a, b) => solve(a, b), [3, 3], [3, 2]);
     check((a, b) => solve(a, b, { left: false }), [3, 3], [2, 3]);
@@ -271,6 +287,14 @@ describe.each(places)("determinants on $backend in $dtype", ({ backend, dtype })
         { dtype },
       );
       expect([det(swaps).item(), det(permute(swaps, [1, 0])).item()]).toEqual([1, 1]);
+      const swap = tensor(
+        [
+          [0, 2],
+          [3, 0],
+        ],
+        { dtype },
+      );
+      expect([det(swap).item(), slogdet(swap).sign.item()]).toEqual([-6, -1]);
       const large = toTensor(
         matrix(60, 60, (i, j) => (i === j ? 1e30 : 0)),
         dtype,
