@@ -5,17 +5,23 @@ import { packageRoot } from "../../src/core/paths.ts";
 import * as library from "../../src/index.ts";
 
 interface DocumentedCall {
+  /** Declarations that come before it. */
+  readonly setup: string;
   readonly call: string;
   readonly dtype: string;
   readonly values: string;
 }
 
 const dtypes = "float64|float32|float16|bfloat16|int64|int32|uint32|int8|uint8|bool";
-const form = new RegExp(`^ \\* (\\w+\\(.*\\)); // (${dtypes}) (-?[\\d.]+|true|false|\\[.*\\])$`, "gm");
+const form = new RegExp(
+  `((?:^ \\* const .*;\n)*)^ \\* ([\\w.]+\\(.*\\)); // (${dtypes}) (-?[\\d.]+|true|false|\\[.*\\])$`,
+  "gm",
+);
 
-const sources = [...new Bun.Glob("src/ops/**/*.ts").scanSync({ cwd: packageRoot, absolute: true })].sort();
+const sources = [...new Bun.Glob("src/{linalg,ops}/**/*.ts").scanSync({ cwd: packageRoot, absolute: true })].sort();
 const calls = sources.flatMap((path): DocumentedCall[] =>
-  [...readFileSync(path, "utf8").matchAll(form)].map(([, call = "", dtype = "", values = ""]) => ({
+  [...readFileSync(path, "utf8").matchAll(form)].map(([, setup = "", call = "", dtype = "", values = ""]) => ({
+    setup: setup.replaceAll(/^ \* /gm, ""),
     call,
     dtype,
     values,
@@ -23,18 +29,18 @@ const calls = sources.flatMap((path): DocumentedCall[] =>
 );
 
 /** A call's text as a program would have it; `var` is a keyword, and has another name. */
-function evaluate(text: string): unknown {
+function evaluate(text: string, setup = ""): unknown {
   const names = Object.keys(library).filter((name) => name !== "var");
   const given = names.map((name) => (library as Readonly<Record<string, unknown>>)[name]);
-  return new globalThis.Function(...names, `return ${text}`)(...given);
+  return new globalThis.Function(...names, `${setup} return ${text}`)(...given);
 }
 
 const numbersOf = (value: unknown): number[] => [value].flat(8).map(Number);
 
 test("there are many", () => expect(calls.length).toBeGreaterThan(40));
 
-test.each(calls)("$call", ({ call, dtype, values }) => {
-  const result = evaluate(call) as library.Tensor;
+test.each(calls)("$call", ({ setup, call, dtype, values }) => {
+  const result = evaluate(call, setup) as library.Tensor;
   const [got, wanted] = [numbersOf(result.toArray()), numbersOf(evaluate(values))];
   expect([result.dtype as string, got.length]).toEqual([dtype, wanted.length]);
   // Examples are written with four decimals or more.
