@@ -86,9 +86,33 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal
     }
   });
 
+  test("larger matrices take three dispatches for 32 columns, whatever the batch", () => {
+    const counts = [1, 3].map((count) => {
+      const [a, b] = [batchOf(matrices(count, 100, 100)), batchOf(matrices(count, 100, 3))];
+      const context = metalContext();
+      const launched = (body: () => unknown): number => {
+        context.wait();
+        watch(true);
+        context.report({ clear: true });
+        on("metal", true, body);
+        context.wait();
+        const { dispatches, findings } = context.report({ clear: true });
+        watch(false);
+        expect(findings).toEqual([]);
+        return dispatches.reduce((sum, own) => sum + own.count, 0);
+      };
+      return [launched(() => luFactorEx(a)), launched(() => solveEx(a, b)), launched(() => invEx(a))];
+    });
+    const steps = 1 + 3 * 3 + 2; // a copy; nothing is below the last columns
+    expect(counts).toEqual([
+      [steps, steps + 4, steps + 4],
+      [steps, steps + 4, steps + 4],
+    ]);
+  });
+
   test(NAME, () => {
     for (const name of ["random", "orthogonal", "clustered values", "near overflow", "near underflow"])
-      for (const size of [1, 5, 8, 16, 31, 33, 64]) {
+      for (const size of [1, 5, 8, 16, 31, 33, 64, 70]) {
         const [a, b] = [rounded(families[name]!(size, size, 3)), rounded(families["random"]!(size, 3, 5))];
         const { x, inverse } = checked(() =>
           on("metal", true, () => ({

@@ -1,7 +1,9 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
 import { matricesOf } from "../matrices.ts";
-import { tooLargeForThreadgroup } from "../metal.ts";
+import { MAX_SIZE } from "../metal.ts";
+import { factoriseBlocks, solveBlocks } from "./blocks.metal.ts";
 import {
   type LuFactorAttributes,
   type LuPermutationAttributes,
@@ -18,9 +20,12 @@ const file = "linalg/lu.metal";
 const threadsOf = (size: number): number => (size <= 8 ? 32 : size <= 16 ? 64 : size <= 32 ? 128 : 256);
 
 export const luFactorMetal: MetalImplementation<LuFactorAttributes> = {
-  unsupported: (call) => noFloat64(call) ?? tooLargeForThreadgroup(call.inputs[0]!),
+  unsupported: noFloat64,
   run({ inputs: [a], outputs: [lu, pivots, info], attributes }) {
-    const sizes = matricesOf(a!);
+    const { batch, ...own } = matricesOf(a!);
+    const sizes = { batch, ...(a!.size === 0 ? { rows: 0, columns: 0 } : own) };
+    if (Math.max(sizes.rows, sizes.columns) > MAX_SIZE)
+      return factoriseBlocks(a!, lu!, pivots!, info!, attributes.pivot);
     return launch({
       file,
       name: "lu_factor",
@@ -33,9 +38,10 @@ export const luFactorMetal: MetalImplementation<LuFactorAttributes> = {
 };
 
 export const luSolveMetal: MetalImplementation<LuSolveAttributes> = {
-  unsupported: (call) => noFloat64(call) ?? tooLargeForThreadgroup(call.inputs[0]!),
+  unsupported: noFloat64,
   run({ inputs: [lu, pivots, b], outputs: [x], attributes }) {
     const { batch, rows: size, columns } = matricesOf(b!);
+    if (size > MAX_SIZE) return solveBlocks(lu!, pivots!, b!, x!, attributes.adjoint);
     return launch({
       file,
       name: "lu_solve",
@@ -48,9 +54,15 @@ export const luSolveMetal: MetalImplementation<LuSolveAttributes> = {
 };
 
 export const solveMetal: MetalImplementation<undefined> = {
-  unsupported: (call) => noFloat64(call) ?? tooLargeForThreadgroup(call.inputs[0]!),
+  unsupported: noFloat64,
   run({ inputs: [a, b], outputs: [x, info, lu, pivots] }) {
     const { batch, rows: size, columns } = matricesOf(x!);
+    if (size > MAX_SIZE) {
+      using ownLu = lu ? undefined : scratchTensor(a!.shape, "float32");
+      using ownPivots = pivots ? undefined : scratchTensor(a!.shape.slice(0, -1), "int32");
+      const factors = [lu ?? ownLu!, pivots ?? ownPivots!] as const;
+      return spanOf([factoriseBlocks(a!, ...factors, info!, true), solveBlocks(...factors, b, x!, false)]);
+    }
     const factor = lu && pivots ? [writes(lu), writes(pivots)] : [];
     return launch({
       file,

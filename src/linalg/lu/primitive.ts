@@ -29,6 +29,13 @@ export const solveCall = cpuCall("solve", { dtype, ...solveFields, inverse: flag
 ]);
 export const solveParameters = struct("Solve", FILE, solveFields);
 
+/** A step of the kernels for matrices larger than a threadgroup's memory, from a column on. */
+export const luStepParameters = struct("LuStep", "linalg/lu_blocks.metal", {
+  ...{ rows: whole, columns: whole, first: whole },
+  pivot: flag,
+});
+export const luRowsParameters = struct("LuRows", "linalg/lu_blocks.metal", { rows: whole, columns: whole });
+
 /** Row i of Pᵀ A is row permutation[i] of A; or row i of P A, where it is the inverse. */
 export interface LuPermutationAttributes {
   readonly inverse: boolean;
