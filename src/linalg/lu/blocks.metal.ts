@@ -1,4 +1,4 @@
-/** LU of matrices that are larger than a threadgroup's memory: three dispatches a block of columns, whatever the batch. */
+/** LU of matrices larger than a threadgroup's memory: three dispatches a block of columns, whatever the batch. */
 import type { Launched, TicketRange } from "../../backend/backend.ts";
 import { launch, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
