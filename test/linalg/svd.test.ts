@@ -121,10 +121,13 @@ for (const { backend, dtype } of places)
       const graded = (): Matrix =>
         matrix(size, size, (i, j) => (dtype === "float32" ? Math.fround : Number)(b.values[i * size + j]!) * 4 ** -j);
       const exact = on("reference", true, () => numbers(svdvals(toTensor(graded(), "float64"))));
-      const own = run(() => numbers(svdvals(toTensor(graded(), dtype))));
+      const one = toTensor(graded(), dtype);
+      const alone = run(() => numbers(svdvals(one)));
+      const together = run(() => numbers(select(svdvals(stack(Array.from({ length: 16 }, () => one))), 0, 15)));
       expect(exact[size - 1]! / exact[0]!).toBeLessThan(1e-6);
-      for (const [k, value] of own.entries())
-        expect(Math.abs(value / exact[k]! - 1)).toBeLessThan(200 * epsilon[dtype]);
+      for (const own of [alone, together])
+        for (const [k, value] of own.entries())
+          expect(Math.abs(value / exact[k]! - 1)).toBeLessThan(200 * epsilon[dtype]);
     });
 
     test("a product of singular values is the determinant's size: Kahan's matrix", () => {
@@ -237,9 +240,9 @@ for (const { backend, dtype } of places)
           );
         }
         // The same bits again, wherever in a batch.
-        const again = on(backend, true, () => svd(narrow(whole, 0, 1, 3), false));
+        const again = on(backend, true, () => svd(narrow(whole, 0, 1, count - 1), false));
         for (const name of ["u", "s", "vh"] as const)
-          expect(numbers(again[name])).toEqual(numbers(narrow({ u, s, vh }[name], 0, 1, 3)));
+          expect(numbers(again[name])).toEqual(numbers(narrow({ u, s, vh }[name], 0, 1, count - 1)));
       }
       for (const shape of [
         [0, 3, 2],
@@ -259,6 +262,33 @@ for (const { backend, dtype } of places)
             [0, 1, 0],
             [0, 0, 1],
           ]);
+      }
+    });
+
+    test("all families in one batch", () => {
+      const own: readonly Shape[] =
+        backend === "cpu"
+          ? [
+              [1, 1],
+              [3, 3],
+              [8, 8],
+              [17, 17],
+              [32, 32],
+              [20, 12],
+              [12, 20],
+              [40, 33],
+            ]
+          : [[5, 4]];
+      for (const [rows, columns] of own) {
+        const list = Object.values(families).map((make) => inDType(make(rows, columns, 6), dtype));
+        for (const full of rows === columns ? [false] : [false, true]) {
+          const { u, s, vh } = run(() => svd(stack(list.map((one) => toTensor(one, dtype))), full));
+          for (const [at, one] of list.entries()) {
+            const part = (x: Tensor) => select(x, 0, at);
+            const found = { u: toMatrix(part(u)), s: Float64Array.from(numbers(part(s))), vh: toMatrix(part(vh)) };
+            checkFactors(one, found, dtype, `batch of ${Object.keys(families)[at]}`);
+          }
+        }
       }
     });
 

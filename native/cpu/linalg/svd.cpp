@@ -18,13 +18,37 @@ template <class T> void factorise_all(const SvdBatch<T> &batch) {
   });
 }
 
+// Up to this size, and for as many matrices as fill a part of a vector, those in its lanes are computed at once.
+constexpr int64_t lanes_size = 32;
+constexpr int64_t least_part_of_lanes = 2;
+
+template <class T> bool is_for_lanes(const SvdBatch<T> &batch) {
+  return batch.small() <= lanes_size && batch.count * least_part_of_lanes >= svd_lanes_kernels().of<T>().lanes;
+}
+
+template <class T> void factorise_lanes(const SvdBatch<T> &batch) {
+  const auto &kernel = svd_lanes_kernels().of<T>();
+  const int64_t numbers = svd_scratch(batch.rows, batch.columns) * int64_t(sizeof(double) / sizeof(T));
+  const int64_t vectors = svd_lanes_scratch(batch.rows) + (numbers + kernel.lanes - 1) / kernel.lanes;
+  for_each_group<T>(batch.count, kernel.lanes, operations_of(batch) * kernel.lanes, vectors,
+                    [&](int64_t first, int64_t count, T *scratch) {
+                      kernel.factorise(batch, first, count, scratch);
+                      double *alone = reinterpret_cast<double *>(scratch);
+                      for (int64_t at = first; at < first + count; at++)
+                        if (batch.info[at] == svd_left)
+                          batch.finish(at, svd_kernels().of<T>().factorise(batch.problem(at, alone)));
+                    });
+}
+
 // Whether a matrix has so many more rows than columns, or the other way round, that QR first is faster.
 constexpr int64_t tall_ratio = 2;
 
 template <class T> void factorise(const SvdBatch<T> &batch) {
   if (batch.count == 0) return;
-  if (batch.small() > 0 && batch.large() >= tall_ratio * batch.small())
+  const bool is_square = batch.rows == batch.columns, has_lanes = is_for_lanes(batch);
+  if (batch.small() > 0 && !is_square && (has_lanes || batch.large() >= tall_ratio * batch.small()))
     return TallSvd<T>(batch).run([](const SvdBatch<T> &square) { factorise(square); });
+  if (has_lanes && is_square && batch.small() > 0) return factorise_lanes(batch);
   const Lapack<T> *library = is_for_lapack(batch) ? lapack<T>() : nullptr;
   if (library) factorise_all(*library, batch);
   else factorise_all(batch);

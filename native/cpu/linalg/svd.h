@@ -15,8 +15,8 @@ struct SvdBlock {
   Flag full;
 };
 
-// What a matrix is found to be.
-enum SvdInfo : int32_t { svd_done = 0, svd_not_finite = 1, svd_not_converged = 2 };
+// What a matrix is found to be. One that lanes leave is computed by itself.
+enum SvdInfo : int32_t { svd_left = -1, svd_done = 0, svd_not_finite = 1, svd_not_converged = 2 };
 
 // U, Σ and Vᵀ of a matrix of rows x columns. U and Vᵀ are null where singular values are all that is computed; they are
 // square where `full`.
@@ -82,6 +82,19 @@ template <class T> struct SvdKernel {
 
 using SvdKernels = OfReals<SvdKernel>;
 
+template <class T> struct SvdLanesKernel {
+  // Of `count` square matrices of the batch from `first` on. Those that are not finite, or have rows that are too short
+  // for the digits of T, are left.
+  void (*factorise)(const SvdBatch<T> &batch, int64_t first, int64_t count, T *scratch);
+  int64_t lanes;
+};
+
+using SvdLanesKernels = OfReals<SvdLanesKernel>;
+
+// Vectors of lanes that such a group takes.
+inline int64_t svd_lanes_scratch(int64_t n) { return 4 * n * n + 2 * n; }
+
 } // namespace orchard
 
 ORCHARD_ISA_TABLE(SvdKernels, svd_kernels)
+ORCHARD_ISA_TABLE(SvdLanesKernels, svd_lanes_kernels)
