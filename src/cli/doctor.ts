@@ -14,6 +14,7 @@ import { OrchardError } from "../core/errors.ts";
 import { processorLimit } from "../core/limits.ts";
 import { platform } from "../core/paths.ts";
 import { counted } from "../core/plural.ts";
+import { linalgTablePath, readLinalgTable } from "../linalg/crossover_file.ts";
 import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
 import { convertCall } from "../ops/copy/primitive.ts";
 import { cachedToolchains, findSwift, oldestSwift } from "./toolchain.ts";
@@ -37,7 +38,7 @@ export function diagnose(cacheFolder: string): Diagnosis[] {
     compiler(),
     ...metal(),
     ...cpu(),
-    attentionTable(),
+    ...crossovers(),
     cache("compiled kernels", environment("ORCHARD_METAL_CACHE") ?? join(cacheFolder, "kernels")),
     cache("toolchains", join(cacheFolder, "toolchain")),
   ];
@@ -151,14 +152,21 @@ function noBlas(problems: readonly string[]): Diagnosis {
   return { ...diagnosis, fix: named ? "unset ORCHARD_BLAS" : blasCommand() };
 }
 
-/** The table by which attention is routed. */
-function attentionTable(): Diagnosis {
-  const subject = "attention";
-  const { date, problem } = readTable();
-  if (problem) return { subject, state: "note", detail: `shipped crossovers: ${problem}`, fix: orchardCommand("tune") };
-  if (date === undefined)
-    return { subject, state: "ok", detail: `shipped crossovers; \`${orchardCommand("tune")}\` measures this machine` };
-  return { subject, state: "ok", detail: `crossovers measured ${date}, ${tablePath()}` };
+/** The tables by which attention and linear algebra are routed. */
+function crossovers(): Diagnosis[] {
+  const tables = [
+    { subject: "attention", path: tablePath(), ...readTable() },
+    { subject: "linalg", path: linalgTablePath(), ...readLinalgTable() },
+  ];
+  return tables.map(({ subject, path, date, problem }): Diagnosis => {
+    const fix = orchardCommand("tune");
+    if (problem) return { subject, state: "note", detail: `shipped crossovers: ${problem}`, fix };
+    const detail =
+      date === undefined
+        ? `shipped crossovers; \`${fix}\` measures this machine`
+        : `crossovers measured ${date}, ${path}`;
+    return { subject, state: "ok", detail };
+  });
 }
 
 function convertSomething(): string {

@@ -5,32 +5,72 @@ import { dirname } from "node:path";
 import { orchardCommand } from "../core/commands.ts";
 import { OrchardError } from "../core/errors.ts";
 import { counted } from "../core/plural.ts";
+import type { LinalgTable } from "../linalg/crossover.ts";
+import { linalgTablePath, writeLinalgTable } from "../linalg/crossover_file.ts";
+import { fullLinalgGrid, type LinalgReport, quickLinalgGrid, tuneLinalg } from "../linalg/tune.ts";
 import { type Crossovers, type CrossoverTable, dimClasses, headClasses } from "../ops/attention/crossover.ts";
 import { tablePath, writeTable } from "../ops/attention/crossover_file.ts";
 import { fullGrid, quickGrid, type TuneStep, tune, tunedBackends } from "../ops/attention/tune.ts";
 
 /** Returns the exit code. @param option `--quick`, `--reset` or nothing */
 export function runTune(option: string | undefined): number {
-  const path = tablePath();
-  if (path === undefined) return complain("ORCHARD_ATTENTION_TABLE is none: unset it, or give it the path of a file.");
-  return option === "--reset" ? reset(path) : measureInto(path, option === "--quick");
+  const [attention, linalg] = [tablePath(), linalgTablePath()];
+  if (attention === undefined) return complain(isNone("ORCHARD_ATTENTION_TABLE"));
+  if (linalg === undefined) return complain(isNone("ORCHARD_LINALG_TABLE"));
+  if (option === "--reset") return reset([attention, linalg]);
+  return measureInto(attention, option === "--quick") || measureLinalgInto(linalg, option === "--quick");
 }
 
-function reset(path: string): number {
-  rmSync(path, { force: true });
-  console.log(`The shipped crossovers hold; there is no ${path}.`);
+const isNone = (variable: string): string => `${variable} is none: unset it, or give it the path of a file.`;
+
+function reset(paths: readonly string[]): number {
+  for (const path of paths) {
+    rmSync(path, { force: true });
+    console.log(`The shipped crossovers hold; there is no ${path}.`);
+  }
   return 0;
 }
+
+/** Where metal is a device; there is nothing to compare where it is not. */
+function measureLinalgInto(path: string, isQuick: boolean): number {
+  if (!tunedBackends().includes("metal")) return 0;
+  return attempt(() => {
+    checkWritable(path);
+    const table = tuneLinalg(isQuick ? quickLinalgGrid : fullLinalgGrid, showLinalg);
+    writeLinalgTable(path, table);
+    console.log(`\n${formatLinalgTable(table)}\n\nwritten to ${path}`);
+  });
+}
+
+const showLinalg: LinalgReport = (operation, measured) => {
+  const times = measured.map(({ size, metal, cpu }) => `${size}: ${(metal / cpu).toFixed(2)}`);
+  console.error(`${operation}; metal / cpu by size: ${times.join(", ")}`);
+};
+
+/** The table in words: from how many rows on one matrix is computed on metal. */
+export const formatLinalgTable = ({ metalFrom }: LinalgTable): string =>
+  Object.entries(metalFrom)
+    .map(
+      ([operation, from]) =>
+        `${operation} of one matrix: ${from === null ? "on cpu" : `on metal from ${from} rows on`}`,
+    )
+    .join("\n");
 
 function measureInto(path: string, isQuick: boolean): number {
   const backends = tunedBackends();
   if (backends.length === 0)
     return complain(`No backend can be measured here; \`${orchardCommand("doctor")}\` says what each of them lacks.`);
-  try {
+  return attempt(() => {
     checkWritable(path);
     const table = tune(backends, isQuick ? quickGrid : fullGrid, showStep);
     writeTable(path, table);
     console.log(`${formatTable(table)}\n\nwritten to ${path}`);
+  });
+}
+
+function attempt(body: () => void): number {
+  try {
+    body();
     return 0;
   } catch (error) {
     if (error instanceof OrchardError || (error instanceof Error && "code" in error)) return complain(error.message);

@@ -69,6 +69,10 @@ const own = {
     fallback: "`orchard/attention.json` in the cache folder",
     meaning: "Path of the crossovers that `orchard tune` measures; `none`: the shipped ones",
   },
+  ORCHARD_LINALG_TABLE: {
+    fallback: "`orchard/linalg.json` in the cache folder",
+    meaning: "The same of linear algebra: from which size on a large matrix is computed on metal",
+  },
   ORCHARD_REPORT: {
     fallback: "`report`",
     meaning: "The folder in which `bun run test` leaves its reports",

@@ -6,8 +6,9 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { formatTable } from "../../src/cli/tune.ts";
+import { formatLinalgTable, formatTable } from "../../src/cli/tune.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { leastSizeFrom, tuneLinalg } from "../../src/linalg/tune.ts";
 import { type CrossoverTable, defaultScoresShare, dimClasses, headClasses } from "../../src/ops/attention/crossover.ts";
 import { readTable, type TableFile } from "../../src/ops/attention/crossover_file.ts";
 import { crossoverFrom, type TuneStep, tune, tunedBackends } from "../../src/ops/attention/tune.ts";
@@ -72,7 +73,7 @@ test("the table in words", () => {
 
 /** The command with a cache folder of its own. */
 function orchard(cache: string, words: readonly string[], environment: Record<string, string> = {}) {
-  const { ORCHARD_ATTENTION_TABLE: _, ...others } = process.env;
+  const { ORCHARD_ATTENTION_TABLE: _, ORCHARD_LINALG_TABLE: __, ...others } = process.env;
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "src/cli/orchard.ts", ...words], {
     cwd: packageRoot,
     env: { ...others, XDG_CACHE_HOME: cache, ...environment },
@@ -93,7 +94,12 @@ test("orchard tune measures, writes a table that is then in use, and --reset rem
   );
   const { out, err, exitCode } = orchard(cache, ["tune", "--quick"]);
   expect(exitCode).toBe(0);
-  const steps = err.trim().split("\n");
+  const withMetal = tunedBackends().includes("metal");
+  const steps = err
+    .trim()
+    .split("\n")
+    .filter((line) => line.startsWith("["));
+  expect(err.includes("cholesky; metal / cpu by size: 128: ")).toBe(withMetal);
   expect(steps.length).toBeGreaterThan(1);
   steps.forEach((line, at) => {
     expect(line).toMatch(
@@ -101,10 +107,12 @@ test("orchard tune measures, writes a table that is then in use, and --reset rem
     );
     expect(line).toStartWith(`[${String(at + 1).padStart(String(steps.length).length)}/${steps.length}]`);
   });
-  expect(readdirSync(join(cache, "orchard"))).toEqual(["attention.json"]);
+  expect(readdirSync(join(cache, "orchard"))).toEqual(
+    withMetal ? ["attention.json", "linalg.json"] : ["attention.json"],
+  );
   const { table, date, problem } = readTable(path);
   expect(problem).toBeUndefined();
-  expect(out).toBe(`${formatTable(table)}\n\nwritten to ${path}\n`);
+  expect(out).toStartWith(`${formatTable(table)}\n\nwritten to ${path}\n`);
   expect(doctorOf(cache)).toEndWith(`crossovers measured ${date}, ${path}`);
   expect(orchard(cache, ["tune", "--reset"])).toEqual({ out: expect.stringContaining(path), err: "", exitCode: 0 });
   expect(existsSync(path)).toBe(false);
@@ -123,9 +131,28 @@ test("the doctor says why a table is not used, and what fixes it", () => {
   expect(readFileSync(path, "utf8")).toBe(JSON.stringify(file)); // who looks changes nothing
 });
 
+test("the sizes from which metal is faster at one large matrix", () => {
+  const measured = (times: Readonly<Record<number, number>>) =>
+    Object.entries(times).map(([size, metal]) => ({ size: Number(size), metal, cpu: 1 }));
+  expect(leastSizeFrom(measured({ 128: 2, 256: 0.9, 512: 0.5 }))).toBe(256);
+  expect(leastSizeFrom(measured({ 128: 0.9, 256: 1.1, 512: 0.5 }))).toBe(512); // at every size from there on
+  expect(leastSizeFrom(measured({ 128: 0.9, 256: 0.8 }))).toBe(128);
+  expect(leastSizeFrom(measured({ 128: 0.9, 256: 1 }))).toBeNull();
+  const reported: unknown[] = [];
+  const table = tuneLinalg({ sizes: [70, 80], rounds: 1 }, (...report) => reported.push(report), ["cpu", "cpu"]);
+  expect(Object.keys(table.metalFrom)).toEqual(["cholesky", "solveTriangular"]);
+  const sample = { size: expect.any(Number), metal: expect.any(Number), cpu: expect.any(Number) };
+  expect(reported).toEqual(["cholesky", "solveTriangular"].map((operation) => [operation, [sample, sample]]));
+  expect(formatLinalgTable({ metalFrom: { cholesky: 512, solveTriangular: null } })).toBe(
+    "cholesky of one matrix: on metal from 512 rows on\nsolveTriangular of one matrix: on cpu",
+  );
+});
+
 test("where a table is switched off, or can't be written, it says so", () => {
   const none = orchard(root, ["tune", "--quick"], { ORCHARD_ATTENTION_TABLE: "none" });
   expect(none).toEqual({ out: "", err: expect.stringContaining("ORCHARD_ATTENTION_TABLE is none"), exitCode: 1 });
+  const linalg = orchard(root, ["tune", "--quick"], { ORCHARD_LINALG_TABLE: "none" });
+  expect(linalg).toEqual({ out: "", err: expect.stringContaining("ORCHARD_LINALG_TABLE is none"), exitCode: 1 });
   const file = join(root, "file");
   writeFileSync(file, "");
   const blocked = orchard(root, ["tune", "--quick"], { ORCHARD_ATTENTION_TABLE: join(file, "table.json") });

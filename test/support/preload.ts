@@ -37,5 +37,6 @@ for (const name of Object.keys(process.env)) {
   if (name.startsWith("ORCHARD_") && !allowed.has(name)) delete process.env[name];
 }
 
-// Attention must not depend on crossovers that were measured on this machine.
+// No test may depend on crossovers that were measured on this machine.
 process.env["ORCHARD_ATTENTION_TABLE"] = "none";
+process.env["ORCHARD_LINALG_TABLE"] = "none";

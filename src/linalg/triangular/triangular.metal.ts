@@ -2,13 +2,17 @@ import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
 import { MAX_SIZE, TILE_THREADS } from "../metal.ts";
+import { fasterOnCpu } from "../route.ts";
 import { type TriangularAttributes, triangularParameters, triangularValues } from "./primitive.ts";
 
 /** Columns of B that a threadgroup takes: TILE_ROWS of those for large matrices. */
 const COLUMNS = 64;
 
 export const triangularMetal: MetalImplementation<TriangularAttributes> = {
-  unsupported: noFloat64,
+  unsupported(call) {
+    const [a, b] = call.inputs;
+    return noFloat64(call) ?? fasterOnCpu("solveTriangular", a!, b!.shape.at(-1));
+  },
   run({ inputs: [a, b], outputs: [x], attributes }) {
     const { batch, rows, columns } = matricesOf(b!);
     const isLarge = rows > MAX_SIZE;

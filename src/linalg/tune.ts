@@ -1,0 +1,91 @@
+/** Measures from which size on metal is faster at one large matrix than the cpu. */
+
+import { noGrad } from "../autograd/modes.ts";
+import { withBackend, withStrict } from "../backend/policy.ts";
+import { eye } from "../ops/creation/eye.ts";
+import { add, mul } from "../ops/elementwise/arithmetic.ts";
+import { matmul } from "../ops/matmul/matmul.ts";
+import { randn } from "../ops/random/randn.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { choleskyEx } from "./cholesky/cholesky.ts";
+import { type LargeOperation, type LinalgTable, largeOperations } from "./crossover.ts";
+import { mT } from "./matrices.ts";
+import { solveTriangular } from "./triangular/triangular.ts";
+
+/** What is measured. */
+export interface LinalgGrid {
+  /** Rows of a matrix; rising. */
+  readonly sizes: readonly number[];
+  /** Samples of each backend, alternating. */
+  readonly rounds: number;
+}
+
+export const fullLinalgGrid: LinalgGrid = {
+  sizes: [96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072],
+  rounds: 7,
+};
+export const quickLinalgGrid: LinalgGrid = { sizes: [128, 256, 512, 1024, 2048], rounds: 3 };
+
+/** One size, in milliseconds on each backend: medians. */
+export interface LinalgMeasurement {
+  readonly size: number;
+  readonly metal: number;
+  readonly cpu: number;
+}
+
+/** An operation as it is reported once it is measured. */
+export type LinalgReport = (operation: LargeOperation, measured: readonly LinalgMeasurement[]) => void;
+
+type Compute = (a: Tensor) => Tensor;
+const computations: Readonly<Record<LargeOperation, Compute>> = {
+  cholesky: (a) => choleskyEx(a).factor,
+  solveTriangular: (a) => solveTriangular(a, a, { upper: false }),
+};
+
+/** Measures this machine. @param backends what the columns are measured on, in a test the same one twice */
+export function tuneLinalg(
+  grid: LinalgGrid,
+  report: LinalgReport = () => undefined,
+  backends: readonly ["metal" | "cpu", "cpu"] = ["metal", "cpu"],
+): LinalgTable {
+  const entries = largeOperations.map((operation) => {
+    const measured = grid.sizes.map((size) => measure(computations[operation], size, grid.rounds, backends));
+    report(operation, measured);
+    return [operation, leastSizeFrom(measured)] as const;
+  });
+  return { metalFrom: Object.fromEntries(entries) as LinalgTable["metalFrom"] };
+}
+
+/** The least size from which on metal was faster at every size; null where it was not at the largest. */
+export function leastSizeFrom(measured: readonly LinalgMeasurement[]): number | null {
+  const last = measured.findLastIndex(({ metal, cpu }) => metal >= cpu);
+  return measured[last + 1]?.size ?? null;
+}
+
+function measure(
+  compute: Compute,
+  size: number,
+  rounds: number,
+  [device, host]: readonly ["metal" | "cpu", "cpu"],
+): LinalgMeasurement {
+  const time = (backend: "metal" | "cpu"): number =>
+    withStrict(true, () => withBackend(backend, () => timeOn(compute, size)));
+  const samples = Array.from({ length: rounds + 1 }, () => [time(device), time(host)] as const).slice(1);
+  const median = (of: 0 | 1): number => samples.map((own) => own[of]).toSorted((a, b) => a - b)[rounds >> 1]!;
+  return { size, metal: median(0), cpu: median(1) };
+}
+
+/** Milliseconds until the result is there, of an operand that the backend has. */
+function timeOn(compute: Compute, size: number): number {
+  return noGrad(() => {
+    const x = randn([size, size]);
+    const a = add(matmul(x, mT(x)), mul(eye(size), size));
+    a.storage.memory.hostBytes();
+    const started = performance.now();
+    const result = compute(a);
+    result.storage.memory.hostBytes(); // waits for a device
+    const milliseconds = performance.now() - started;
+    for (const tensor of [x, a, result]) tensor.dispose();
+    return milliseconds;
+  });
+}

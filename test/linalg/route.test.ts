@@ -1,0 +1,77 @@
+/** Where large matrices are computed: by a table of crossovers, which codepaths() shows. */
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
+import { whyUnavailable } from "../../src/backend/registry.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import { cholesky } from "../../src/linalg/cholesky/cholesky.ts";
+import { type LinalgTable, shippedTable } from "../../src/linalg/crossover.ts";
+import { linalgTablePath, readLinalgTable, writeLinalgTable } from "../../src/linalg/crossover_file.ts";
+import { isWorthMetal } from "../../src/linalg/route.ts";
+import { solveTriangular } from "../../src/linalg/triangular/triangular.ts";
+import { eye } from "../../src/ops/creation/eye.ts";
+import { zeros } from "../../src/ops/creation/full.ts";
+import { testFolder } from "../support/folder.ts";
+import { on } from "./run.ts";
+
+const folder = testFolder("linalg-table");
+
+describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
+  const pathsOf = (isStrict: boolean, size: number): string[] => {
+    resetCodepaths();
+    on("metal", isStrict, () => solveTriangular(cholesky(eye(size)), zeros([size, 2]), { upper: false }));
+    return codepaths()
+      .filter(({ operation }) => operation === "cholesky" || operation === "solveTriangular")
+      .map(({ operation, backend, reason }) => `${operation}: ${backend} (${reason})`)
+      .sort();
+  };
+
+  test("one large matrix goes to cpu, and codepaths() says why; small ones and strict mode do not", () => {
+    const why = (operation: string) => `metal: ${operation} is faster on cpu for one matrix of this size`;
+    expect(pathsOf(false, 65)).toEqual([
+      `cholesky: cpu (${why("cholesky")})`,
+      `solveTriangular: cpu (${why("solveTriangular")})`,
+    ]);
+    const onMetal = ["cholesky: metal (preferred)", "solveTriangular: metal (preferred)"];
+    expect(pathsOf(false, 64)).toEqual(onMetal);
+    expect(pathsOf(true, 65)).toEqual(onMetal);
+  });
+
+  test("a measured table decides", () => {
+    const path = folder.file("measured.json");
+    writeLinalgTable(path, { metalFrom: { cholesky: 65, solveTriangular: null } });
+    const program = `
+      import { codepaths, eye, linalg, withBackend, zeros } from "./src/index.ts";
+      withBackend("metal", () => linalg.solveTriangular(linalg.cholesky(eye(65)), zeros([65, 2]), { upper: false }));
+      const where = codepaths().filter(({ operation }) => /cholesky|solveTri/.test(operation));
+      console.log(where.map(({ operation, backend }) => operation + " " + backend).sort().join(", "));`;
+    const { stdout } = Bun.spawnSync([process.execPath, "-e", program], {
+      cwd: packageRoot,
+      env: { ...process.env, ORCHARD_LINALG_TABLE: path },
+    });
+    expect(stdout.toString()).toBe("cholesky metal, solveTriangular cpu\n");
+  });
+});
+
+test("many matrices are worth as much as one larger one", () => {
+  const table: LinalgTable = { metalFrom: { cholesky: 1000, solveTriangular: null } };
+  expect(isWorthMetal(table, "cholesky", 1000 * 100 ** 3)).toBe(true);
+  expect(isWorthMetal(table, "cholesky", 999 * 100 ** 3)).toBe(false);
+  expect(isWorthMetal(table, "solveTriangular", 1e300)).toBe(false);
+});
+
+test("a table is read again as it was written, and another one is not believed", () => {
+  const path = folder.file("table.json");
+  expect(readLinalgTable(path)).toEqual({ table: shippedTable, date: undefined, problem: undefined });
+  const table: LinalgTable = { metalFrom: { cholesky: 700, solveTriangular: null } };
+  writeLinalgTable(path, table);
+  expect(readLinalgTable(path)).toMatchObject({ table, date: expect.any(String), problem: undefined });
+  for (const wrong of [{ cholesky: 700 }, { cholesky: 0, solveTriangular: 5 }, { cholesky: "1", solveTriangular: 5 }]) {
+    writeLinalgTable(path, { metalFrom: wrong } as unknown as LinalgTable);
+    expect(readLinalgTable(path)).toMatchObject({ table: shippedTable, problem: `${path} is not whole` });
+  }
+  writeFileSync(path, "{");
+  expect(readLinalgTable(path).problem).toBe(`${path} is not whole`);
+  expect(linalgTablePath({ ORCHARD_LINALG_TABLE: "none" })).toBeUndefined();
+  expect(linalgTablePath({ XDG_CACHE_HOME: "/somewhere" })).toBe("/somewhere/orchard/linalg.json");
+});
