@@ -12,6 +12,10 @@ import { ones, zeros } from "../../src/ops/creation/full.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { grad } from "../../src/ops/gradient/backward.ts";
 import { stack } from "../../src/ops/join/cat.ts";
+import { corrcoef, cov } from "../../src/ops/matmul/covariance.ts";
+import { cross } from "../../src/ops/matmul/cross.ts";
+import { kron } from "../../src/ops/matmul/kron.ts";
+import { trace } from "../../src/ops/reduction/trace.ts";
 import "../../src/ops/methods.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
@@ -261,6 +265,14 @@ describe("gradients of both orders", () => {
     checkGradients((x, y, row) => multiDot([row.reshape([3]), x, x, y]), [a, b, v]);
     checkGradients((x, row) => vecdot(x, row).reshape([1, 3]), [a, v]);
     checkGradients((x) => vander(x), [v]);
+  });
+
+  test("kron, cross, cov, corrcoef, trace", () => {
+    checkGradients((x, y) => kron(x, y), [a, b]);
+    checkGradients((x, row) => cross(x, row), [a, v]);
+    checkGradients((x) => cov(x), [a]);
+    checkGradients((x) => corrcoef(x), [b]);
+    checkGradients((x) => trace(x.mul(x)).reshape([1, 1]), [a]);
   });
 });
 
