@@ -1,4 +1,4 @@
-/** Safetensors files and training checkpoints. Exported as `io`. */
+/** Safetensors and GGUF files, and training checkpoints. Exported as `io`. */
 export {
   type Checkpoint,
   type CheckpointTypes,
@@ -12,6 +12,11 @@ export {
   saveCheckpoint,
 } from "./checkpoint/save.ts";
 export type { StateTree } from "./checkpoint/tree.ts";
+export type { GgufInput } from "./gguf/encode.ts";
+export type { GgufReader, GgufTensorInfo } from "./gguf/file.ts";
+export { openGguf } from "./gguf/open.ts";
+export { type SaveGgufOptions, saveGguf } from "./gguf/save.ts";
+export type { GgufScalar, GgufType, GgufValue } from "./gguf/types.ts";
 export type { SafetensorsReader, TensorInfo } from "./safetensors/file.ts";
 export { loadSafetensors, openSafetensors } from "./safetensors/open.ts";
 export { type SaveOptions, saveSafetensors } from "./safetensors/save.ts";

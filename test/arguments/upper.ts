@@ -165,6 +165,11 @@ export const calls: Calls = {
     io.saveSafetensors as Call,
     () => [join(folder, "a.safetensors"), { x: zeros([2]) }, { metadata: { a: "b" } }],
   ],
+  openGguf: [io.openGguf as Call, () => [join(folder, "none.gguf")]],
+  saveGguf: [
+    io.saveGguf as Call,
+    () => [join(folder, "a.gguf"), { x: zeros([2]) }, { metadata: { a: "b" }, alignment: 32 }],
+  ],
   saveCheckpoint: [
     io.saveCheckpoint as Call,
     () => [join(folder, "run"), { model: { x: zeros([2]) }, step: 1, generator: new orchard.Generator() }, { keep: 1 }],

@@ -1,13 +1,10 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { DisposedError, DTypeError, FileFormatError, OutOfMemoryError } from "../../core/errors.ts";
+import { DTypeError, FileFormatError } from "../../core/errors.ts";
 import { counted } from "../../core/plural.ts";
 import { nearestName } from "../../core/suggestion.ts";
-import { bytesOf, type DType } from "../../tensor/dtype.ts";
-import { allocateHost, ScriptMemory } from "../../tensor/memory.ts";
-import { checkShape, type Shape } from "../../tensor/shape.ts";
-import { Storage } from "../../tensor/storage.ts";
-import { Tensor } from "../../tensor/tensor.ts";
-import { withFileErrors } from "../file_errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { TensorFile } from "../tensor_file.ts";
 import { fileDType, supportedNames } from "./dtypes.ts";
 import { type Header, readHeader, type TensorEntry } from "./header.ts";
 
@@ -42,31 +39,20 @@ export interface SafetensorsReader extends Disposable {
   close(): void;
 }
 
-/** Smaller tensors are copied, which costs less than a mapping. */
-const MIN_MAPPED_BYTES = 65_536;
-/** A mapping starts at a multiple of the page size, which is at most this. */
-const PAGE_BYTES = 65_536;
-
-const unclosed = new FinalizationRegistry<number>(closeSync);
-
 /** @internal One safetensors file. */
 export class SafetensorsFile implements SafetensorsReader {
   readonly names: readonly string[];
   private readonly header: Header;
-  /** Stays valid when the file is renamed or deleted. */
-  private readonly descriptor: number;
-  private readonly fileBytes: number;
-  private closed = false;
+  private readonly file: TensorFile;
 
   constructor(
     readonly path: string,
     private readonly operation: string,
   ) {
-    this.descriptor = withFileErrors(operation, path, () => openSync(path, "r"));
-    unclosed.register(this, this.descriptor, this);
+    this.file = new TensorFile(path, operation);
     try {
-      this.fileBytes = fstatSync(this.descriptor).size;
-      this.header = readHeader(operation, path, this.fileBytes, (position, length) => this.read(position, length));
+      const read = (position: number, length: number) => this.file.read(position, length);
+      this.header = readHeader(operation, path, this.file.byteLength, read);
     } catch (cause) {
       this.close();
       throw cause;
@@ -88,15 +74,9 @@ export class SafetensorsFile implements SafetensorsReader {
   }
 
   tensor(name: string): Tensor {
-    this.checkOpen();
-    const entry = this.entry(name);
-    const dtype = this.dtypeOf(entry);
-    checkShape(`${this.operation} ${name}`, entry.shape);
-    const position = this.header.end + entry.begin;
-    const isAligned = position % bytesOf(dtype) === 0;
-    return entry.byteLength >= MIN_MAPPED_BYTES && isAligned
-      ? this.mapped(entry, dtype, position)
-      : this.copied(entry, dtype, position);
+    this.file.checkOpen();
+    const { shape, begin, ...entry } = this.entry(name);
+    return this.file.tensor({ name, dtype: this.dtypeOf(entry), shape, position: this.header.end + begin });
   }
 
   tensors(): Record<string, Tensor> {
@@ -106,9 +86,10 @@ export class SafetensorsFile implements SafetensorsReader {
   /** @internal The file from a position on, in blocks. Each block overwrites the one before. */
   *blocks(start = 0): Generator<Uint8Array> {
     const block = new Uint8Array(2 ** 22);
-    for (let position = start; position < this.fileBytes; position += block.byteLength) {
-      const part = block.subarray(0, Math.min(block.byteLength, this.fileBytes - position));
-      this.readInto(part, position);
+    const { byteLength } = this.file;
+    for (let position = start; position < byteLength; position += block.byteLength) {
+      const part = block.subarray(0, Math.min(block.byteLength, byteLength - position));
+      this.file.readInto(part, position);
       yield part;
     }
   }
@@ -120,22 +101,15 @@ export class SafetensorsFile implements SafetensorsReader {
 
   /** @internal The first bytes of the file. */
   bytesBefore(end: number): Uint8Array {
-    return this.read(0, end);
+    return this.file.read(0, end);
   }
 
   close(): void {
-    if (this.closed) return;
-    this.closed = true;
-    unclosed.unregister(this);
-    closeSync(this.descriptor);
+    this.file.close();
   }
 
   [Symbol.dispose](): void {
     this.close();
-  }
-
-  private checkOpen(): void {
-    if (this.closed) throw new DisposedError(this.operation, "closed", `${this.path} was used after close()`);
   }
 
   private entry(name: string): TensorEntry {
@@ -146,7 +120,7 @@ export class SafetensorsFile implements SafetensorsReader {
     throw new FileFormatError(this.operation, "missingTensor", this.path, `the file has no such tensor; ${hint}`, name);
   }
 
-  private dtypeOf({ name, dtype }: TensorEntry): DType {
+  private dtypeOf({ name, dtype }: Pick<TensorEntry, "name" | "dtype">): DType {
     const supported = fileDType(dtype)?.dtype;
     if (supported) return supported;
     throw new DTypeError(
@@ -154,54 +128,5 @@ export class SafetensorsFile implements SafetensorsReader {
       "unsupportedDType",
       `${this.path}: expected tensor "${name}" to be one of ${supportedNames}, got ${dtype}`,
     );
-  }
-
-  private copied({ shape, byteLength }: TensorEntry, dtype: DType, position: number): Tensor {
-    const memory = allocateHost(byteLength);
-    this.readInto(new Uint8Array(memory.hostBuffer(), 0, byteLength), position);
-    return new Tensor(new Storage(memory), dtype, shape);
-  }
-
-  /** A mapping per tensor: Bun maps less than 4 GB at once, and a device copies a memory as a whole. */
-  private mapped({ name, shape, byteLength }: TensorEntry, dtype: DType, position: number): Tensor {
-    if (fstatSync(this.descriptor).size < position + byteLength)
-      throw new FileFormatError(
-        this.operation,
-        "truncated",
-        this.path,
-        "the file was truncated since it was opened",
-        name,
-      );
-    const before = position % PAGE_BYTES;
-    const bytes = this.map(position - before, before + byteLength);
-    return new Tensor(new Storage(new ScriptMemory(bytes.buffer)), dtype, shape, undefined, before / bytesOf(dtype));
-  }
-
-  /** A private mapping: changes are copied on write. */
-  private map(offset: number, size: number): Uint8Array<ArrayBuffer> {
-    try {
-      return Bun.mmap(`/dev/fd/${this.descriptor}`, { shared: false, offset, size }) as Uint8Array<ArrayBuffer>;
-    } catch (cause) {
-      const message = `${size} bytes of ${this.path} cannot be mapped in one block`;
-      throw new OutOfMemoryError(this.operation, "outOfMemory", message, { cause });
-    }
-  }
-
-  private read(position: number, length: number): Uint8Array {
-    const bytes = new Uint8Array(length);
-    this.readInto(bytes, position);
-    return bytes;
-  }
-
-  private readInto(bytes: Uint8Array, position: number): void {
-    this.checkOpen();
-    withFileErrors(this.operation, this.path, () => {
-      for (let done = 0; done < bytes.byteLength; ) {
-        const count = readSync(this.descriptor, bytes, done, bytes.byteLength - done, position + done);
-        if (count === 0)
-          throw new FileFormatError(this.operation, "truncated", this.path, `it ends at byte ${position + done}`);
-        done += count;
-      }
-    });
   }
 }

@@ -117,7 +117,8 @@ export async function writeTensors(file: FileWriter, { tensors }: Layout): Promi
   }
 }
 
-async function writeTensor(file: FileWriter, tensor: Tensor): Promise<void> {
+/** @internal Writes the elements of a tensor, row-major. */
+export async function writeTensor(file: FileWriter, tensor: Tensor): Promise<void> {
   if (tensor.isContiguous) return writeDense(file, tensor);
   const { storage, dtype, shape, strides, offset } = tensor;
   // A tensor of its own: the caller may have disposed of the other one.

@@ -1,0 +1,80 @@
+/** Reads the header of a file from its beginning, and never beyond its end. */
+import type { FileFormatError } from "../../core/errors.ts";
+import type { TensorFile } from "../tensor_file.ts";
+
+/** Makes an error of the file. @param tensor the tensor in the file that is wrong */
+export type Fail = (code: string, message: string, tensor?: string) => FileFormatError;
+
+/** Headers may be as long as those of safetensors files: a hostile one must not exhaust the memory. */
+export const MAX_HEADER_BYTES = 100_000_000;
+/** Each of them becomes a value of JavaScript, of 8 bytes or more. */
+const MAX_COUNT = 2 ** 24;
+const WINDOW_BYTES = 2 ** 20;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export class Cursor {
+  /** Of the next byte. */
+  position = 0;
+  private window = new Uint8Array(0);
+  private windowStart = 0;
+
+  constructor(
+    private readonly file: TensorFile,
+    readonly fail: Fail,
+  ) {}
+
+  /** @throws {FileFormatError} where the file, or what a header may have, is at an end before so many bytes more. */
+  need(bytes: number | bigint, what: string): void {
+    const left = this.file.byteLength - this.position;
+    if (bytes > left)
+      throw this.fail("truncated", `expected ${bytes} bytes of ${what} at byte ${this.position}, got ${left}`);
+    if (BigInt(this.position) + BigInt(bytes) > MAX_HEADER_BYTES)
+      throw this.fail("headerTooLong", `expected a header of at most ${MAX_HEADER_BYTES} bytes, got ${what} beyond it`);
+  }
+
+  /** The next bytes, as a view that holds until the next call. */
+  take(bytes: number, what: string): DataView {
+    this.need(bytes, what);
+    const at = this.position - this.windowStart;
+    if (at + bytes > this.window.byteLength) this.fill(bytes);
+    const view = new DataView(this.window.buffer, this.position - this.windowStart, bytes);
+    this.position += bytes;
+    return view;
+  }
+
+  private fill(bytes: number): void {
+    const length = Math.min(Math.max(bytes, WINDOW_BYTES), this.file.byteLength - this.position);
+    this.window = new Uint8Array(this.file.read(this.position, length));
+    this.windowStart = this.position;
+  }
+
+  uint32(what: string): number {
+    return this.take(4, what).getUint32(0, true);
+  }
+
+  uint64(what: string): bigint {
+    return this.take(8, what).getBigUint64(0, true);
+  }
+
+  /** How many of something follow, which take so many bytes each at least. */
+  count(what: string, leastBytes: number): number {
+    const count = this.uint64(`the number of ${what}`);
+    if (count > MAX_COUNT) throw this.fail("tooMany", `expected at most ${MAX_COUNT} ${what}, got ${count}`);
+    this.need(count * BigInt(leastBytes), `${count} ${what}`);
+    return Number(count);
+  }
+
+  /** A length, and as many bytes of UTF-8. */
+  text(what: string, most = MAX_HEADER_BYTES): string {
+    const start = this.position;
+    const length = this.uint64(`the length of ${what}`);
+    if (length > most) throw this.fail("textTooLong", `expected ${what} of at most ${most} bytes, got ${length}`);
+    const { buffer, byteOffset, byteLength } = this.take(Number(length), what);
+    try {
+      return utf8.decode(new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength));
+    } catch {
+      throw this.fail("notUtf8", `expected ${what} at byte ${start} to be UTF-8`);
+    }
+  }
+}

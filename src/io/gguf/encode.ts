@@ -1,0 +1,175 @@
+/** The bytes of a GGUF header. */
+import { describeValue } from "../../core/describe.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { type GgufType, type GgufValue, MAGIC, type NumberLayout, numberLayouts, valueTypes } from "./types.ts";
+
+/** Bytes that grow. */
+export class Bytes {
+  private readonly parts: Uint8Array[] = [];
+  length = 0;
+
+  add(bytes: Uint8Array): void {
+    this.parts.push(bytes);
+    this.length += bytes.byteLength;
+  }
+
+  number({ bytes, write }: NumberLayout, value: number | bigint): void {
+    const part = new Uint8Array(bytes);
+    write(new DataView(part.buffer), 0, value);
+    this.add(part);
+  }
+
+  uint32(value: number): void {
+    this.number(numberLayouts.uint32, value);
+  }
+
+  uint64(value: number | bigint): void {
+    this.number(numberLayouts.uint64, value);
+  }
+
+  text(value: string): void {
+    const bytes = Buffer.from(value);
+    this.uint64(bytes.byteLength);
+    this.add(bytes);
+  }
+
+  /** Zeros up to a multiple of the alignment. */
+  pad(alignment: number): void {
+    this.add(new Uint8Array(padding(this.length, alignment)));
+  }
+
+  all(): Uint8Array {
+    return Buffer.concat(this.parts);
+  }
+}
+
+/** How many bytes are missing to a multiple of the alignment. */
+export const padding = (length: number, alignment: number): number => (alignment - (length % alignment)) % alignment;
+
+/** A tensor as the header has it. */
+export interface WrittenTensor {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly type: number;
+  readonly offset: number;
+}
+
+/** The header of version 3, padded to the alignment. */
+export function encodeHeader(
+  metadata: readonly (readonly [key: string, value: GgufValue])[],
+  tensors: readonly WrittenTensor[],
+  alignment: number,
+): Uint8Array {
+  const bytes = new Bytes();
+  bytes.add(Buffer.from(MAGIC));
+  bytes.uint32(3);
+  bytes.uint64(tensors.length);
+  bytes.uint64(metadata.length);
+  for (const [key, value] of metadata) {
+    bytes.text(key);
+    bytes.uint32(numberOf(value.type));
+    addValue(bytes, value);
+  }
+  for (const { name, shape, type, offset } of tensors) {
+    bytes.text(name);
+    bytes.uint32(shape.length);
+    for (const size of shape.toReversed()) bytes.uint64(size);
+    bytes.uint32(type);
+    bytes.uint64(offset);
+  }
+  bytes.pad(alignment);
+  return bytes.all();
+}
+
+const numberOf = (type: GgufType): number => (valueTypes as readonly string[]).indexOf(type);
+
+function addValue(bytes: Bytes, own: GgufValue): void {
+  if (own.type !== "array") {
+    addScalar(bytes, own.type, own.value);
+    return;
+  }
+  bytes.uint32(numberOf(own.of));
+  bytes.uint64(own.value.length);
+  if (own.of === "array") for (const inner of own.value) addValue(bytes, inner);
+  else for (const value of own.value) addScalar(bytes, own.of, value);
+}
+
+function addScalar(bytes: Bytes, type: Exclude<GgufType, "array">, value: unknown): void {
+  if (type === "string") bytes.text(value as string);
+  else if (type === "bool") bytes.add(Uint8Array.of(value === true ? 1 : 0));
+  else bytes.number(numberLayouts[type], value as number | bigint);
+}
+
+/** What a caller may give: a value with its type, or a plain one, whose type follows from it. */
+export type GgufInput = GgufValue | string | number | bigint | boolean | readonly (string | number | boolean)[];
+
+const refuse = (operation: string, key: string, expected: string, value: unknown): ArgumentError =>
+  new ArgumentError(
+    operation,
+    "invalidMetadata",
+    `expected metadata ${describeValue(key)} to be ${expected}, got ${describeValue(value)}`,
+  );
+
+/** A value with its type, checked. @throws {ArgumentError} `invalidMetadata` */
+export function typed(operation: string, key: string, value: unknown): GgufValue {
+  if (Array.isArray(value)) {
+    const of = [...new Set(value.map((each) => plainType(operation, key, each)))];
+    const [type = "string"] = of;
+    if (of.length <= 1) return checked(operation, key, { type: "array", of: type, value } as GgufValue, 0);
+    // whole numbers and others together
+    return checked(operation, key, { type: "array", of: common(operation, key, of, value), value } as GgufValue, 0);
+  }
+  if (typeof value === "object" && value !== null) return checked(operation, key, value as GgufValue, 0);
+  return checked(operation, key, { type: plainType(operation, key, value), value } as GgufValue, 0);
+}
+
+function common(operation: string, key: string, types: readonly GgufType[], value: unknown): GgufType {
+  const are = (...some: readonly GgufType[]) => types.every((type) => some.includes(type));
+  if (are("uint32", "int32")) return "int32";
+  if (are("uint32", "int32", "float32")) return "float32";
+  throw refuse(operation, key, "a list of values of one type", value);
+}
+
+function plainType(operation: string, key: string, value: unknown): Exclude<GgufType, "array"> {
+  if (typeof value === "string") return "string";
+  if (typeof value === "boolean") return "bool";
+  if (typeof value === "bigint") return value < 0n ? "int64" : "uint64";
+  if (typeof value !== "number")
+    throw refuse(operation, key, "a string, a number, a boolean, a bigint or a list", value);
+  if (numberLayouts.uint32.holds(value)) return "uint32";
+  return numberLayouts.int32.holds(value) ? "int32" : "float32";
+}
+
+function checked(operation: string, key: string, own: GgufValue, depth: number): GgufValue {
+  const { type } = own;
+  if (!isType(type)) throw refuse(operation, key, `of one of the types ${valueTypes.join(", ")}`, type);
+  if (type !== "array") return { type, value: scalar(operation, key, type, own.value) };
+  const { of, value } = own;
+  if (!isType(of)) throw refuse(operation, key, `an array of one of the types ${valueTypes.join(", ")}`, of);
+  if (!Array.isArray(value)) throw refuse(operation, key, "an array with a list as its value", value);
+  if (depth > 15) throw refuse(operation, key, "arrays in at most 16 levels", value);
+  const items: unknown[] = value.map((each: unknown) =>
+    of === "array"
+      ? checked(operation, key, anArray(operation, key, each), depth + 1)
+      : scalar(operation, key, of, each),
+  );
+  return { type, of, value: items } as GgufValue;
+}
+
+const isType = (type: unknown): type is GgufType => (valueTypes as readonly unknown[]).includes(type);
+
+function anArray(operation: string, key: string, value: unknown): GgufValue {
+  if (typeof value === "object" && value !== null && (value as GgufValue).type === "array") return value as GgufValue;
+  throw refuse(operation, key, "an array of arrays with their types", value);
+}
+
+function scalar(operation: string, key: string, type: Exclude<GgufType, "array">, value: unknown) {
+  const holds =
+    type === "string"
+      ? typeof value === "string" && value.isWellFormed()
+      : type === "bool"
+        ? typeof value === "boolean"
+        : numberLayouts[type].holds(value);
+  if (holds) return value as string;
+  throw refuse(operation, key, `a value of type ${type}`, value);
+}

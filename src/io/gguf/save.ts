@@ -1,0 +1,137 @@
+import { describeValue } from "../../core/describe.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { aNumber, anObject, aPath } from "../../core/kinds.ts";
+import { named, operand, parameters, reading } from "../../core/parameters.ts";
+import { blockFormat, formatName } from "../../quant/formats.ts";
+import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
+import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
+import { type FileWriter, writeAtomically } from "../atomic.ts";
+import { writeTensor } from "../safetensors/save.ts";
+import { encodeHeader, type GgufInput, padding, typed, type WrittenTensor } from "./encode.ts";
+import { ALIGNMENT_KEY, DEFAULT_ALIGNMENT, type GgufValue, plainDTypes, typeOfDType } from "./types.ts";
+
+/** Options of {@link saveGguf}. */
+export interface SaveGgufOptions {
+  /**
+   * By key. A value with its type, as `openGguf` gives it, or a plain one: a text, a boolean, a bigint (uint64, int64),
+   * a number (uint32, int32, or float32 where it is neither), or a list of such values.
+   */
+  readonly metadata?: Readonly<Record<string, GgufInput>>;
+  /** Of which multiple of bytes each tensor starts: a power of two. Default 32. */
+  readonly alignment?: number | undefined;
+}
+
+/**
+ * Writes tensors to a GGUF file of version 3. The write is atomic: readers see the complete old file or the complete
+ * new one. It yields to the event loop, so do not change the tensors in place before the promise settles.
+ *
+ * @param tensors by name, in the order in which they are written: plain ones of float32, float16, bfloat16, float64,
+ * int8, int32 or int64, and quantised ones in GGML's blocks; of at most 4 axes
+ *
+ * @example
+ * await io.saveGguf("model.gguf", { "blk.0.attn_q.weight": quantizeGgml(w, "q8_0") }, {
+ *   metadata: { "general.architecture": "llama", "llama.block_count": 1 },
+ * });
+ *
+ * @throws {FileError} `notFound` (no such folder), `notPermitted`, `diskFull` …: the old file is unchanged.
+ * @throws {DTypeError} `unsupportedDType`, for a dtype or a format that GGUF does not have. @throws {ShapeError} for
+ * more than 4 axes. @throws {ArgumentError} for a value that is no tensor, or metadata that fits no type.
+ * @throws {DisposedError}
+ */
+export async function saveGguf(
+  path: string,
+  tensors: Readonly<Record<string, Tensor | QuantizedTensor>>,
+  options?: SaveGgufOptions,
+): Promise<void>;
+export async function saveGguf(...values: unknown[]): Promise<void> {
+  const operation = "saveGguf";
+  const { path, tensors, metadata, alignment } = saveParameters(values);
+  const { header, parts } = reading(operation, () => layOut(operation, tensors, metadata, alignment));
+  for (const { storage } of parts) storage.retain(); // the caller may dispose of them during the write
+  try {
+    await writeAtomically(operation, path, async (file) => {
+      file.write(header);
+      for (const part of parts) await writePadded(file, part, alignment);
+    });
+  } finally {
+    for (const { storage } of parts) storage.release();
+  }
+}
+
+const isPowerOfTwo = (value: number): boolean =>
+  Number.isInteger(value) && value >= 8 && value <= 2 ** 30 && Number.isInteger(Math.log2(value));
+
+const saveParameters = parameters("saveGguf", {
+  path: operand(aPath),
+  tensors: operand(anObject<Readonly<Record<string, unknown>>>("an object of tensors by name")),
+  metadata: named(anObject<Readonly<Record<string, unknown>>>("an object of values by key"), {}),
+  alignment: named(aNumber({ holds: isPowerOfTwo, expected: "a power of two of at least 8" }), DEFAULT_ALIGNMENT),
+});
+
+async function writePadded(file: FileWriter, tensor: Tensor, alignment: number): Promise<void> {
+  await writeTensor(file, tensor);
+  file.write(new Uint8Array(padding(file.length, alignment)));
+}
+
+interface Layout {
+  readonly header: Uint8Array;
+  /** What is written after it, in this order. */
+  readonly parts: readonly Tensor[];
+}
+
+const MAX_AXES = 4;
+const QUANTIZATION_KEY = "general.quantization_version";
+
+function layOut(
+  operation: string,
+  tensors: Readonly<Record<string, unknown>>,
+  metadata: Readonly<Record<string, unknown>>,
+  alignment: number,
+): Layout {
+  const fields = new Map<string, GgufValue>();
+  for (const [key, value] of Object.entries(metadata)) fields.set(key, typed(operation, key, value));
+  fields.delete(ALIGNMENT_KEY); // the option says it
+  if (alignment !== DEFAULT_ALIGNMENT) fields.set(ALIGNMENT_KEY, { type: "uint32", value: alignment });
+  const parts: Tensor[] = [];
+  const written: WrittenTensor[] = [];
+  let offset = 0;
+  for (const [name, tensor] of Object.entries(tensors)) {
+    const { part, type, shape } = writable(operation, name, tensor);
+    written.push({ name, shape, type, offset });
+    parts.push(part);
+    const bytes = byteLengthOf(part.shape, part.dtype);
+    offset += bytes + padding(bytes, alignment);
+  }
+  if (Object.values(tensors).some(QuantizedTensor.isQuantized) && !fields.has(QUANTIZATION_KEY))
+    fields.set(QUANTIZATION_KEY, { type: "uint32", value: 2 });
+  return { header: encodeHeader([...fields], written, alignment), parts };
+}
+
+/** The tensor that holds the bytes, with the type and the logical shape. */
+function writable(operation: string, name: string, tensor: unknown) {
+  const own = Tensor.isTensor(tensor) || QuantizedTensor.isQuantized(tensor) ? tensor : undefined;
+  if (own === undefined)
+    throw new ArgumentError(
+      operation,
+      "notATensor",
+      `expected ${describeValue(name)} to be a tensor, got ${describeValue(tensor)}`,
+    );
+  own.checkAlive(operation);
+  if (own.rank > MAX_AXES)
+    throw new ShapeError(
+      operation,
+      "tooManyAxes",
+      `expected ${describeValue(name)} to have at most ${MAX_AXES} axes, got ${own.describe()}`,
+    );
+  const { shape } = own;
+  if (Tensor.isTensor(own)) {
+    const type = typeOfDType(own.dtype);
+    if (type !== undefined) return { part: own, type, shape };
+    throw unsupported(operation, name, `a tensor of one of ${plainDTypes}`, own.dtype);
+  }
+  if (typeof own.format === "string") return { part: own.parts.packed, type: blockFormat(own.format).type, shape };
+  throw unsupported(operation, name, "weights in GGML's blocks", formatName(own.format));
+}
+
+const unsupported = (operation: string, name: string, expected: string, got: string): DTypeError =>
+  new DTypeError(operation, "unsupportedDType", `expected ${describeValue(name)} to be ${expected}, got ${got}`);
