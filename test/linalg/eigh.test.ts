@@ -289,10 +289,13 @@ test.each([180, 260, 500])("a matrix of %d rows on cpu", (size) => {
     }
 });
 
-test("batches of large matrices on cpu", () => {
-  const make = symmetricFamilies.random!;
-  for (const size of [65, 130, 260])
-    on("cpu", true, () => checkBatch([make(size, 1), make(size, 2), make(size, 3)], "float32", "large batch"));
+// up to 96 rows eight matrices or more share vectors
+test.each([40, 64, 95, 96, 97, 130, 260])("a batch of matrices of %d rows on cpu", (size) => {
+  const count = size > 97 ? 3 : 9;
+  const names = ["random", "repeated eigenvalues", "graded", "near overflow", "hilbert"];
+  const matrices = Array.from({ length: count }, (_, at) => symmetricFamilies[names[at % 5]!]!(size, at));
+  for (const dtype of ["float32", "float64"] as const)
+    on("cpu", true, () => checkBatch(matrices, dtype, "large batch"));
 });
 
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {

@@ -80,7 +80,7 @@ template <class T> struct EighKernel {
 using EighKernels = OfReals<EighKernel>;
 
 // The kernels for matrices of at most `small_size` rows, of which each lane of a vector has one.
-constexpr int64_t small_size = 32;
+constexpr int64_t small_size = 96;
 
 template <class T> struct EighLanesKernel {
   int64_t lanes;

@@ -37,9 +37,9 @@ template <class T> struct Lanes {
   using V = Vector<T>;
   using Mask = decltype(V{} < V{});
 
-  int64_t n;
-  V *a;               // n × n; of the lower triangle, column k becomes vₖ
-  V *z;               // n × n: an eigenvector in each row; null where none are wanted
+  int64_t n, pitch;   // between rows
+  V *a;               // n rows; of the lower triangle, column k becomes vₖ
+  V *z;               // n rows: an eigenvector in each; null where none are wanted
   V *d, *e;           // n each: the diagonal, and what is below it
   V *tau, *w, *c, *s; // n each
   V failed;           // 1 where the iteration does not converge
@@ -47,43 +47,43 @@ template <class T> struct Lanes {
   // (A[k + 1, k], …) becomes vₖ of the reflection that makes it (e[k], 0, …).
   void reflect(int64_t k) {
     V largest = {};
-    for (int64_t i = k + 2; i < n; i++) largest = larger(largest, magnitude(a[i * n + k]));
-    const V first = a[(k + 1) * n + k];
+    for (int64_t i = k + 2; i < n; i++) largest = larger(largest, magnitude(a[i * pitch + k]));
+    const V first = a[(k + 1) * pitch + k];
     const Mask is_reflected = largest > smallest<T>;
     largest = larger(largest, magnitude(first));
     const V divided_by = is_reflected ? largest : V{} + 1;
     V squares = {};
     for (int64_t i = k + 1; i < n; i++) {
-      const V part = a[i * n + k] / divided_by;
+      const V part = a[i * pitch + k] / divided_by;
       squares += part * part;
     }
     const V norm = largest * root<T>(squares), beta = first > 0 ? -norm : norm, divisor = first - beta;
     e[k] = is_reflected ? beta : first;
     tau[k] = is_reflected ? -divisor / beta : V{};
-    a[(k + 1) * n + k] = V{} + 1;
+    a[(k + 1) * pitch + k] = V{} + 1;
     const V safe = is_reflected ? divisor : V{} + 1;
-    for (int64_t i = k + 2; i < n; i++) a[i * n + k] = is_reflected ? a[i * n + k] / safe : V{};
+    for (int64_t i = k + 2; i < n; i++) a[i * pitch + k] = is_reflected ? a[i * pitch + k] / safe : V{};
   }
 
   // A −= v wᵀ + w vᵀ with w = τ A v − (τ/2 · τ vᵀ A v) v, in the lower triangle behind k.
   void update(int64_t k) {
     for (int64_t i = k + 1; i < n; i++) w[i] = V{};
     for (int64_t i = k + 1; i < n; i++) {
-      const V v = a[i * n + k];
-      V sum = a[i * n + i] * v;
+      const V v = a[i * pitch + k];
+      V sum = a[i * pitch + i] * v;
       for (int64_t j = k + 1; j < i; j++) {
-        sum += a[i * n + j] * a[j * n + k];
-        w[j] += a[i * n + j] * v;
+        sum += a[i * pitch + j] * a[j * pitch + k];
+        w[j] += a[i * pitch + j] * v;
       }
       w[i] += sum;
     }
     V product = {};
-    for (int64_t i = k + 1; i < n; i++) product += w[i] * a[i * n + k];
+    for (int64_t i = k + 1; i < n; i++) product += w[i] * a[i * pitch + k];
     const V half = tau[k] * tau[k] * product * T(0.5);
-    for (int64_t i = k + 1; i < n; i++) w[i] = tau[k] * w[i] - half * a[i * n + k];
+    for (int64_t i = k + 1; i < n; i++) w[i] = tau[k] * w[i] - half * a[i * pitch + k];
     for (int64_t i = k + 1; i < n; i++) {
-      const V v = a[i * n + k], own = w[i];
-      for (int64_t j = k + 1; j <= i; j++) a[i * n + j] -= v * w[j] + own * a[j * n + k];
+      const V v = a[i * pitch + k], own = w[i];
+      for (int64_t j = k + 1; j <= i; j++) a[i * pitch + j] -= v * w[j] + own * a[j * pitch + k];
     }
   }
 
@@ -92,20 +92,20 @@ template <class T> struct Lanes {
       reflect(k);
       update(k);
     }
-    for (int64_t k = 0; k < n; k++) d[k] = a[k * n + k];
+    for (int64_t k = 0; k < n; k++) d[k] = a[k * pitch + k];
     if (n > 0) e[n - 1] = V{};
   }
 
   // Z = Qᵀ, from the last reflection to the first: before it, Q is the identity outside of what lies behind it.
   void accumulate() {
     for (int64_t i = 0; i < n; i++)
-      for (int64_t j = 0; j < n; j++) z[i * n + j] = V{} + T(i == j);
+      for (int64_t j = 0; j < n; j++) z[i * pitch + j] = V{} + T(i == j);
     for (int64_t k = n - 2; k >= 0; k--)
       for (int64_t i = k + 1; i < n; i++) {
         V sum = {};
-        for (int64_t j = k + 1; j < n; j++) sum += z[i * n + j] * a[j * n + k];
+        for (int64_t j = k + 1; j < n; j++) sum += z[i * pitch + j] * a[j * pitch + k];
         sum *= tau[k];
-        for (int64_t j = k + 1; j < n; j++) z[i * n + j] -= sum * a[j * n + k];
+        for (int64_t j = k + 1; j < n; j++) z[i * pitch + j] -= sum * a[j * pitch + k];
       }
   }
 
@@ -158,14 +158,14 @@ template <class T> struct Lanes {
   // Rows i and i + 1 of Z, from m to l, times the rotations of a sweep: `width` columns at once.
   template <int width> void rotate_columns(int64_t l, int64_t m, int64_t column) {
     V carried[width];
-    V *at = z + m * n + column;
+    V *at = z + m * pitch + column;
     for (int part = 0; part < width; part++) carried[part] = at[part];
     for (int64_t i = m - 1; i >= l; i--) {
-      at -= n;
+      at -= pitch;
       const V cosine = c[i], sine = s[i];
       for (int part = 0; part < width; part++) {
         const V own = at[part];
-        at[n + part] = own * sine + carried[part] * cosine;
+        at[pitch + part] = own * sine + carried[part] * cosine;
         carried[part] = own * cosine - carried[part] * sine;
       }
     }
@@ -196,9 +196,10 @@ template <class T> struct Lanes {
   void fix_signs() {
     for (int64_t i = 0; i < n; i++) {
       V largest = {};
-      for (int64_t j = 0; j < n; j++) largest = magnitude(z[i * n + j]) > magnitude(largest) ? z[i * n + j] : largest;
+      for (int64_t j = 0; j < n; j++)
+        largest = magnitude(z[i * pitch + j]) > magnitude(largest) ? z[i * pitch + j] : largest;
       const V sign = largest < 0 ? V{} - 1 : V{} + 1;
-      for (int64_t j = 0; j < n; j++) z[i * n + j] *= sign;
+      for (int64_t j = 0; j < n; j++) z[i * pitch + j] *= sign;
     }
   }
 
@@ -214,27 +215,30 @@ template <class T> struct Lanes {
     for (int64_t j = 0; j < n; j++) matrix.values[j] = d[order[j]][lane] * scale;
     if (!z) return;
     for (int64_t j = 0; j < n; j++) {
-      const T *from = reinterpret_cast<const T *>(z + order[j] * n) + lane;
+      const T *from = reinterpret_cast<const T *>(z + order[j] * pitch) + lane;
       for (int64_t i = 0; i < n; i++) matrix.vectors[i * n + j] = from[i * lanes<T>];
     }
   }
 };
 
-template <class T> int64_t elements(int64_t n) { return (2 * n * n + 6 * n) * lanes<T>; }
+// An odd number of vectors, so that those of a column do not compete for a few places of the cache.
+inline int64_t pitch_of(int64_t n) { return n | 1; }
+template <class T> int64_t elements(int64_t n) { return (2 * n * pitch_of(n) + 6 * n) * lanes<T>; }
 
 template <class T> void load(const EighBatch<T> &matrix, T factor, Vector<T> *a, int64_t lane) {
   T *to = reinterpret_cast<T *>(a) + lane;
-  const int64_t n = matrix.n;
+  const int64_t n = matrix.n, pitch = pitch_of(n);
   for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j <= i; j++) to[(i * n + j) * lanes<T>] = factor == 0 ? 0 : element(matrix, i, j) * factor;
+    for (int64_t j = 0; j <= i; j++) to[(i * pitch + j) * lanes<T>] = factor == 0 ? 0 : element(matrix, i, j) * factor;
 }
 
 template <class T> void decompose(const EighBatch<T> &first, int64_t count, T *memory) {
-  const int64_t n = first.n;
-  Vector<T> *a = reinterpret_cast<Vector<T> *>(memory), *after = a + 2 * n * n;
+  const int64_t n = first.n, pitch = pitch_of(n);
+  Vector<T> *a = reinterpret_cast<Vector<T> *>(memory), *after = a + 2 * n * pitch;
   Lanes<T> all = {n,
+                  pitch,
                   a,
-                  first.vectors ? a + n * n : nullptr,
+                  first.vectors ? a + n * pitch : nullptr,
                   after,
                   after + n,
                   after + 2 * n,
