@@ -1,17 +1,19 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, reads, writes } from "../../backend/metal/launch.ts";
+import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
-import { bytesFor, matrixFloats, strideFor, teamFor, threadsOf, whyTooLarge } from "./layout.metal.ts";
+import { factorBlocks, trianglesFor } from "./blocks.metal.ts";
+import { bytesFor, fitsThreadgroup, matrixFloats, strideFor, teamFor, threadsOf } from "./layout.metal.ts";
 import { qrParameters } from "./primitive.ts";
 
 export const geqrfMetal: MetalImplementation<undefined> = {
-  unsupported(call) {
-    const { rows, columns } = matricesOf(call.inputs[0]!);
-    return whyTooLarge(call, rows, columns);
-  },
+  unsupported: noFloat64,
   run({ inputs: [a], outputs: [factors, tau] }) {
     const sizes = matricesOf(a!);
     const { batch, rows, columns } = sizes;
+    if (!fitsThreadgroup(rows, columns)) {
+      using triangles = trianglesFor(batch, Math.min(rows, columns));
+      return spanOf(factorBlocks(a!, { a: factors!, tau: tau!, triangles }));
+    }
     const team = teamFor(rows);
     return launch({
       file: "linalg/qr.metal",

@@ -1,19 +1,22 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, reads, writes } from "../../backend/metal/launch.ts";
+import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
-import { bytesFor, matrixFloats, strideFor, teamFor, threadsOf, whyTooLarge } from "./layout.metal.ts";
+import { formBlocks, formTriangles, trianglesFor } from "./blocks.metal.ts";
+import { bytesFor, fitsThreadgroup, matrixFloats, strideFor, teamFor, threadsOf } from "./layout.metal.ts";
 import { qrParameters } from "./primitive.ts";
 
 export const productMetal: MetalImplementation<undefined> = {
-  unsupported(call) {
-    const { rows, columns } = matricesOf(call.inputs[0]!);
-    return whyTooLarge(call, rows, columns);
-  },
+  unsupported: noFloat64,
   run({ inputs: [a, tau], outputs: [q] }) {
     const sizes = matricesOf(a!);
     const { batch, rows, columns } = sizes;
-    const team = teamFor(rows);
     const reflectors = tau!.shape.at(-1)!;
+    if (!fitsThreadgroup(rows, columns)) {
+      using triangles = trianglesFor(batch, reflectors);
+      const own = { a: a!, tau: tau!, triangles };
+      return spanOf([...(reflectors > 0 ? [formTriangles(own)] : []), ...formBlocks(own, q!)]);
+    }
+    const team = teamFor(rows);
     const stride = strideFor(columns);
     return launch({
       file: "linalg/qr.metal",

@@ -1,6 +1,4 @@
 /** How matrices of reflections lie in threadgroup memory, and who computes with them. */
-import { noFloat64 } from "../../backend/metal/launch.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
 import { threadsFor } from "../metal.ts";
 
 /** Floats that a threadgroup's memory holds. */
@@ -28,16 +26,8 @@ export const bytesFor = (floats: number): number => Math.ceil(Math.max(1, floats
 export const matrixFloats = (rows: number, columns: number): number =>
   rows * (strideFor(columns) + 1) + 2 * Math.min(rows, columns);
 
-/** Why matrices are computed elsewhere: one is held whole in threadgroup memory, of which there are 32 KB. */
-export function whyTooLarge(
-  call: { readonly inputs: readonly Tensor[] },
-  rows: number,
-  columns: number,
-): string | undefined {
-  const float64 = noFloat64(call);
-  if (float64 !== undefined || matrixFloats(rows, columns) <= ROOM) return float64;
-  return `the kernel takes matrices that fit 32 KB of threadgroup memory, got ${rows} x ${columns}`;
-}
+/** Whether a threadgroup's memory holds a matrix. */
+export const fitsThreadgroup = (rows: number, columns: number): boolean => matrixFloats(rows, columns) <= ROOM;
 
 /** Columns of a matrix of so many rows that fit threadgroup memory beside a vector; 0 where none does. */
 export function tileFor(rows: number): number {

@@ -1,23 +1,28 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
+import { applyBlocks, copyBlocks, formTriangles, trianglesFor } from "./blocks.metal.ts";
 import { bytesFor, strideFor, teamFor, threadsOf, tileFor } from "./layout.metal.ts";
 import { type OrmqrAttributes, ormqrParameters } from "./primitive.ts";
 
+/** Reflections one after the other cost more than blocks where a threadgroup holds few columns at a time. */
+const LEAST_TILE = 32;
+
 export const ormqrMetal: MetalImplementation<OrmqrAttributes> = {
-  unsupported(call) {
-    const { rows } = matricesOf(call.inputs[0]!);
-    const float64 = noFloat64(call);
-    if (float64 !== undefined || tileFor(rows) > 0) return float64;
-    return `the kernel takes columns that fit 32 KB of threadgroup memory, got ${rows} rows`;
-  },
+  unsupported: noFloat64,
   run({ inputs: [a, tau, c], outputs: [product], attributes }) {
     const sizes = matricesOf(a!);
     const { batch, rows } = sizes;
     const width = c!.shape.at(-1)!;
+    const reflectors = tau!.shape.at(-1)!;
+    if (tileFor(rows) < LEAST_TILE) {
+      using triangles = trianglesFor(batch, reflectors);
+      const own = { a: a!, tau: tau!, triangles };
+      const formed = reflectors > 0 ? [formTriangles(own)] : [];
+      return spanOf([copyBlocks(c!, product!), ...formed, ...applyBlocks(own, product!, attributes.transpose)]);
+    }
     const tile = Math.min(width, tileFor(rows));
     const team = teamFor(rows);
-    const reflectors = tau!.shape.at(-1)!;
     return launch({
       file: "linalg/ormqr.metal",
       name: "ormqr",

@@ -27,6 +27,17 @@ export const qrParameters = struct("Qr", "linalg/qr.metal", {
   team: whole,
 });
 
+/** A step of the kernels for matrices that are larger than a threadgroup's memory. */
+export const qrStepParameters = struct("QrStep", "linalg/qr_blocks.metal", {
+  rows: whole,
+  columns: whole,
+  count: whole,
+  first: whole,
+  width: whole,
+  begin: whole,
+  transpose: flag,
+});
+
 /** The first columns of Q, as many as the result has; `a` has `columns`, of which `reflectors` are reflections. */
 const productFields = { batch: whole, rows: whole, columns: whole, reflectors: whole, width: whole };
 export const productCall = cpuCall("householderProduct", { dtype, ...productFields }, ["a", "tau", "q"]);

@@ -1,18 +1,19 @@
-import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, reads, writes } from "../../backend/metal/launch.ts";
+import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
+import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
-import { bytesFor, matrixFloats, strideFor, teamFor, threadsOf, whyTooLarge } from "./layout.metal.ts";
+import { factorBlocks, finishBlocks, formBlocks, trianglesFor } from "./blocks.metal.ts";
+import { bytesFor, fitsThreadgroup, matrixFloats, strideFor, teamFor, threadsOf } from "./layout.metal.ts";
 import { type QrAttributes, qrParameters } from "./primitive.ts";
 
 export const qrMetal: MetalImplementation<QrAttributes> = {
-  unsupported(call) {
-    const { rows, columns } = matricesOf(call.inputs[0]!);
-    return whyTooLarge(call, rows, Math.max(columns, call.attributes.width));
-  },
+  unsupported: noFloat64,
   run({ inputs: [a], outputs: [q, r], attributes: { width } }) {
     const sizes = matricesOf(a!);
     const { batch, rows } = sizes;
     const columns = Math.max(sizes.columns, width);
+    if (!fitsThreadgroup(rows, columns)) return runBlocks(a!, q!, r!);
     const team = teamFor(rows);
     return launch({
       file: "linalg/qr.metal",
@@ -25,3 +26,16 @@ export const qrMetal: MetalImplementation<QrAttributes> = {
     });
   },
 };
+
+function runBlocks(a: Tensor, q: Tensor, r: Tensor): TicketRange | null {
+  const { batch, rows, columns } = matricesOf(a);
+  const count = Math.min(rows, columns);
+  if (count === 0) return spanOf(formBlocks({ a, tau: a, triangles: a }, q)); // Q is the unit matrix
+  using factors = scratchTensor(a.shape, "float32");
+  using tau = scratchTensor([batch, count], "float32");
+  using triangles = trianglesFor(batch, count);
+  const own = { a: factors, tau, triangles };
+  const factored = factorBlocks(a, own);
+  const formed = q.size > 0 ? formBlocks(own, q) : [];
+  return spanOf([...factored, ...formed, ...finishBlocks(own, q, r)]);
+}

@@ -1,0 +1,142 @@
+/**
+ * Reflections of matrices that are larger than a threadgroup's memory: some dispatches for each block of columns,
+ * whatever the batch.
+ */
+import type { TicketRange } from "../../backend/backend.ts";
+import { launch, type Operand, reads, writes } from "../../backend/metal/launch.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { matricesOf } from "../matrices.ts";
+import { BLOCK } from "../metal.ts";
+import { qrStepParameters } from "./primitive.ts";
+
+const PANEL_THREADS = 8 * 32;
+const THREADS = 4 * 32;
+
+const changes = (tensor: Tensor): Operand => ({ tensor, access: "readwrite" });
+const blocksOf = (count: number): number[] => Array.from({ length: Math.ceil(count / BLOCK) }, (_, at) => at * BLOCK);
+
+/** Where the triangles T of the blocks of so many reflections lie. */
+export const trianglesFor = (batch: number, count: number): Tensor<"float32"> =>
+  scratchTensor([batch, Math.max(1, Math.ceil(count / BLOCK)), BLOCK, BLOCK], "float32");
+
+/** Vectors of reflections, tau, and T of their blocks. */
+export interface Blocks {
+  readonly a: Tensor;
+  readonly tau: Tensor;
+  readonly triangles: Tensor;
+}
+
+const parametersOf = (
+  { a, tau }: Pick<Blocks, "a" | "tau">,
+  step: {
+    readonly first?: number;
+    readonly width?: number;
+    readonly begin?: number;
+    readonly transpose?: boolean;
+  } = {},
+): Uint8Array => {
+  const { rows, columns } = matricesOf(a);
+  return qrStepParameters.bytes({
+    ...{ rows, columns, count: tau.shape.at(-1)!, first: 0, width: 0, begin: 0, transpose: false },
+    ...step,
+  });
+};
+
+const run = (
+  name: string,
+  operands: readonly Operand[],
+  parameters: Uint8Array,
+  grid: readonly number[],
+): TicketRange =>
+  launch({
+    ...{ file: "linalg/qr_blocks.metal", name, operands, parameters },
+    ...{ grid: grid as [number, number, number], threadgroup: [32, 4, 1] },
+  });
+
+/** Copies `from` to where the factorisation is to be, and factorises. */
+export function factorBlocks(from: Tensor, own: Blocks): TicketRange[] {
+  const { batch, rows, columns } = matricesOf(from);
+  const { a, tau } = own;
+  const copied = run("copy_matrix", [reads(from), writes(a)], parametersOf(own), [columns, rows, batch]);
+  const count = tau.shape.at(-1)!;
+  const steps = blocksOf(count).flatMap((first) => {
+    const panel = launch({
+      ...{ file: "linalg/qr_blocks.metal", name: "factor_panel" },
+      operands: [changes(a), changes(tau)],
+      parameters: parametersOf(own, { first }),
+      ...{ threadgroups: [batch], threadgroup: PANEL_THREADS },
+    });
+    const step = { first, width: columns, begin: Math.min(first + BLOCK, count), transpose: true };
+    return [panel, formTriangles(own, first, 1), ...applyOne(own, a, step)];
+  });
+  return [copied, ...steps];
+}
+
+/** T of blocks; of all of them where no first one is given. */
+export function formTriangles(own: Blocks, first = 0, count = blocksOf(own.tau.shape.at(-1)!).length): TicketRange {
+  return launch({
+    ...{ file: "linalg/qr_blocks.metal", name: "form_triangles" },
+    operands: [reads(own.a), reads(own.tau), changes(own.triangles)],
+    parameters: parametersOf(own, { first }),
+    ...{ threadgroups: [count, matricesOf(own.a).batch], threadgroup: THREADS },
+  });
+}
+
+interface Step {
+  readonly first: number;
+  readonly width: number;
+  readonly begin: number;
+  readonly transpose: boolean;
+}
+
+function applyOne(own: Blocks, c: Tensor, step: Step): TicketRange[] {
+  if (step.begin >= step.width) return [];
+  return [
+    launch({
+      ...{ file: "linalg/qr_blocks.metal", name: "apply_block" },
+      operands: [reads(own.a), reads(own.triangles), changes(c)],
+      parameters: parametersOf(own, step),
+      threadgroups: [Math.ceil((step.width - step.begin) / BLOCK), matricesOf(own.a).batch],
+      threadgroup: THREADS,
+    }),
+  ];
+}
+
+/** Replaces C by Q C, or Qᵀ C; `isUnit` where C has ones on its diagonal. */
+export function applyBlocks(own: Blocks, c: Tensor, transpose: boolean, isUnit = false): TicketRange[] {
+  const width = c.shape.at(-1)!;
+  const firsts = blocksOf(own.tau.shape.at(-1)!);
+  return (transpose ? firsts : firsts.reverse()).flatMap((first) =>
+    applyOne(own, c, { first, width, begin: isUnit ? first : 0, transpose }),
+  );
+}
+
+/** The first columns of Q. */
+export function formBlocks(own: Blocks, q: Tensor): TicketRange[] {
+  const { batch, rows, columns: width } = matricesOf(q);
+  const unit = run("unit_matrix", [writes(q)], parametersOf(own, { width }), [width, rows, batch]);
+  return [unit, ...applyBlocks(own, q, false, true)];
+}
+
+/** A copy of C, to be multiplied. */
+export function copyBlocks(c: Tensor, to: Tensor): TicketRange {
+  const { batch, rows, columns } = matricesOf(c);
+  const parameters = qrStepParameters.bytes({
+    ...{ rows, columns, count: 0, first: 0, width: 0, begin: 0, transpose: false },
+  });
+  return run("copy_matrix", [reads(c), writes(to)], parameters, [columns, rows, batch]);
+}
+
+/** R, and the signs of Q that go with it. */
+export function finishBlocks(own: Blocks, q: Tensor, r: Tensor): TicketRange[] {
+  const { batch, rows: inner, columns } = matricesOf(r);
+  const upper = run("take_upper", [reads(own.a), writes(r)], parametersOf(own, { width: inner }), [
+    columns,
+    inner,
+    batch,
+  ]);
+  if (q.size === 0) return [upper];
+  const { rows, columns: width } = matricesOf(q);
+  return [upper, run("change_signs", [reads(own.a), changes(q)], parametersOf(own, { width }), [width, rows, batch])];
+}
