@@ -174,9 +174,14 @@ for (const { backend, dtype } of places) {
   });
 }
 
-describe.each(["float32", "float64"] as const)("without a BLAS, %s", (dtype) => {
+const libraries = [defaultBlas().join("\n"), "none"];
+describe.each(
+  (["float32", "float64"] as const).flatMap((dtype) =>
+    libraries.map((blas) => ({ dtype, blas, has: blas !== "none" })),
+  ),
+)("large on cpu, $dtype, BLAS $has", ({ dtype, blas }) => {
   const { native } = cpuLibrary();
-  beforeAll(() => configure(native, "blas", "none"));
+  beforeAll(() => configure(native, "blas", blas));
   afterAll(() => configure(native, "blas", defaultBlas().join("\n")));
 
   for (const [family, make] of Object.entries(definiteFamilies))
@@ -187,7 +192,9 @@ describe.each(["float32", "float64"] as const)("without a BLAS, %s", (dtype) => 
         const l = upper ? transposed(own) : own;
         expect(l.values.findIndex((value, at) => at % size > Math.floor(at / size) && value !== 0)).toBe(-1);
         const residual = norm1(difference(a, product(l, transposed(l))));
-        expect(ratio(residual, size * norm1(a), dtype, `cholesky without BLAS, ${family}`)).toBeLessThan(THRESHOLD);
+        expect(
+          ratio(residual, size * norm1(a), dtype, `cholesky large, ${blas === "none" ? "no BLAS, " : ""}${family}`),
+        ).toBeLessThan(THRESHOLD);
       }
     });
 
