@@ -3,6 +3,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";
 import { choleskyEx } from "../../src/linalg/cholesky/cholesky.ts";
+import { choleskyCall } from "../../src/linalg/cholesky/primitive.ts";
+import { triangularCall } from "../../src/linalg/triangular/primitive.ts";
 import { solveTriangular } from "../../src/linalg/triangular/triangular.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
@@ -16,7 +18,7 @@ const { isa: initial, isas } = cpuInfo(native);
 afterAll(() => configure(native, "isa", initial));
 
 const orders = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33];
-const batches = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 100];
+const batches = [1, 2, 3, 4, 7, 9, 15, 16, 17, 33];
 
 const inDType = (x: Matrix, dtype: RealDType): Matrix =>
   dtype === "float32" ? { ...x, values: x.values.map(Math.fround) } : x;
@@ -70,6 +72,26 @@ describe.each(isas)("%s", (isa) => {
       }
     });
 
+    test(`nothing is written behind the last matrix, ${dtype}`, () => {
+      configure(native, "isa", isa);
+      const ArrayOf = dtype === "float32" ? Float32Array : Float64Array;
+      for (const size of [1, 3, 4, 5, 9])
+        for (const batch of [2, 3, 5, 9, 13, 17]) {
+          const [elements, guard] = [batch * size * size, 16 * size * size];
+          const a = new ArrayOf(elements);
+          for (let at = 0; at < elements; at++) a[at] = (at % (size * size)) % (size + 1) === 0 ? 4 : 0;
+          const factor = new ArrayOf(elements + guard).fill(7);
+          const info = new Int32Array(batch + 16).fill(7);
+          choleskyCall("test", { dtype, batch, size, upper: false }, [a, factor, info]);
+          expect([...factor.subarray(elements), ...info.subarray(batch)].every((value) => value === 7)).toBe(true);
+          expect(factor.subarray(0, elements)).toEqual(a.map((value) => value / 2));
+          const x = new ArrayOf(elements + guard).fill(7);
+          const flags = { upper: false, unitDiagonal: false, transposedA: false, transposedB: false };
+          triangularCall("test", { dtype, batch, rows: size, columns: size, ...flags }, [a, a, x]);
+          expect(x.subarray(elements).every((value) => value === 7)).toBe(true);
+        }
+    });
+
     test.each([false, true])(`solveTriangular of batches, ${dtype}, upper %p`, (upper) => {
       for (const n of orders)
         for (const columns of [1, 3, 4, 40]) {
@@ -111,12 +133,13 @@ describe.each(isas)("%s", (isa) => {
               1,
               2,
             );
-            for (const [left, right] of [
+            const layouts = [
               [a, b],
+              [aOther, bOther],
               [aOther, b],
               [a, bOther],
-              [aOther, bOther],
-            ] as const)
+            ] as const;
+            for (const [left, right] of layouts.slice(0, batch === 17 ? 4 : 1))
               for (const [at, x] of matricesOf(onCpu(() => solveTriangular(left, right, { upper }))).entries()) {
                 const own = factors[at % 5]!;
                 const read = { ...own, values: own.values.map((value) => (Number.isNaN(value) ? 0 : value)) };
