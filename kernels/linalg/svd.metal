@@ -11,6 +11,9 @@ using namespace metal;
 
 #include "linalg/jacobi.h"
 
+// A barrier between what is done with norms, and with rows.
+#define NORMS (mem_flags::mem_threadgroup | mem_flags::mem_device)
+
 // info
 #define NOT_FINITE 1
 #define NOT_CONVERGED 2
@@ -33,8 +36,9 @@ struct Place {
     uint lane;
 };
 
-// A matrix, and what of it is in memory.
-struct Matrix {
+// A matrix, and what of it is in memory. `norms` are of rows; before, SIMD-groups tell each other there whether they
+// rotated. They are in threadgroup memory where that has room for them, else where the singular values go.
+template <typename Numbers> struct Matrix {
     uint small;
     uint large;
     uint count;  // rows of Z that are wanted: as many as `small`, or as `large`
@@ -45,6 +49,7 @@ struct Matrix {
     device float *vh;
     threadgroup float *w;
     threadgroup float *g;
+    Numbers norms;
 
     Row row(uint at, uint lane) const { return Row{w + at * large, large, lane}; }
     Row rotations(uint at, uint lane) const { return Row{g + at * small, small, lane}; }
@@ -55,7 +60,7 @@ struct Matrix {
 
 // The exponent of the largest element, or a number above any where one is infinite or NaN.
 #define NO_EXPONENT 1000
-inline int exponent_of(Matrix own, uint lane) {
+template <typename Numbers> inline int exponent_of(Matrix<Numbers> own, uint lane) {
     uint largest = 0;
     for (uint at = lane; at < own.small * own.large; at += LANES) {
         largest = max(largest, as_type<uint>(own.w[at]) & 0x7fffffffu);
@@ -72,7 +77,7 @@ inline float scaled(float x, int exponent) {
     return x * power_of_two(first) * power_of_two(exponent - first);
 }
 
-inline void load(Matrix own, device const float *a, Place place) {
+template <typename Numbers> inline void load(Matrix<Numbers> own, device const float *a, Place place) {
     for (uint at = place.index; at < own.small * own.large; at += place.threads) {
         uint to = own.is_tall ? at % own.small * own.large + at / own.small : at;
         own.w[to] = a[at];
@@ -84,7 +89,7 @@ inline void load(Matrix own, device const float *a, Place place) {
 
 // Rotates until a sweep over all pairs finds each orthogonal. SIMD-groups tell each other through the memory of the
 // singular values whether they rotated.
-inline bool orthogonalise(Matrix own, Place place) {
+template <typename Numbers> inline bool orthogonalise(Matrix<Numbers> own, Place place) {
     uint pairs = (own.small + 1) / 2;
     uint rounds = 2 * pairs - 1;
     for (uint sweep = 0; sweep < SWEEPS; sweep++) {
@@ -106,14 +111,12 @@ inline bool orthogonalise(Matrix own, Place place) {
             threadgroup_barrier(mem_flags::mem_threadgroup);
         }
         if (place.lane == 0) {
-            own.s[place.group] = is_rotated ? 1.0f : 0.0f;
+            own.norms[place.group] = is_rotated ? 1.0f : 0.0f;
         }
-        threadgroup_barrier(mem_flags::mem_device);
-        bool is_done = true;
-        for (uint group = 0; group < place.groups; group++) {
-            is_done = is_done && own.s[group] == 0.0f;
-        }
-        threadgroup_barrier(mem_flags::mem_device);
+        threadgroup_barrier(NORMS);
+        bool is_other = place.lane < place.groups && own.norms[place.lane] != 0.0f;
+        bool is_done = !simd_any(is_other);
+        threadgroup_barrier(NORMS);
         if (is_done) {
             return true;
         }
@@ -121,20 +124,34 @@ inline bool orthogonalise(Matrix own, Place place) {
     return false;
 }
 
+// A number that one lane reads for all.
+template <typename Numbers> inline float number_of(Numbers x, uint at, uint lane) {
+    return simd_broadcast(lane == 0 ? x[at] : 0.0f, 0);
+}
+
+template <typename Numbers> inline bool is_sorted(Matrix<Numbers> own, uint lane) {
+    bool is_behind = false;
+    for (uint at = lane; at + 1 < own.small; at += LANES) {
+        is_behind = is_behind || own.norms[at + 1] > own.norms[at];
+    }
+    return !simd_any(is_behind);
+}
+
 // The norms of the rows, and rows in their order: neighbours change places until none is out of it.
-inline void sort_rows(Matrix own, Place place) {
+template <typename Numbers> inline void sort_rows(Matrix<Numbers> own, Place place) {
     for (uint at = place.group; at < own.small; at += place.groups) {
         float norm = norm_of(own.row(at, place.lane));
         if (place.lane == 0) {
-            own.s[at] = norm;
+            own.norms[at] = norm;
         }
     }
-    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);
-    for (uint step = 0; step < own.small; step++) {
+    threadgroup_barrier(NORMS);
+    uint steps = is_sorted(own, place.lane) ? 0 : own.small;
+    threadgroup_barrier(NORMS);
+    for (uint step = 0; step < steps; step++) {
         for (uint at = step % 2 + 2 * place.group; at + 1 < own.small; at += 2 * place.groups) {
-            float first = own.s[at];
-            float second = own.s[at + 1];
-            simdgroup_barrier(mem_flags::mem_device);
+            float first = number_of(own.norms, at, place.lane);
+            float second = number_of(own.norms, at + 1, place.lane);
             if (second > first) {
                 Rotation swap = Rotation{0.0f, 0.0f, true, false};
                 rotate(own.row(at, place.lane), own.row(at + 1, place.lane), swap);
@@ -142,13 +159,22 @@ inline void sort_rows(Matrix own, Place place) {
                     rotate(own.rotations(at, place.lane), own.rotations(at + 1, place.lane), swap);
                 }
                 if (place.lane == 0) {
-                    own.s[at] = second;
-                    own.s[at + 1] = first;
+                    own.norms[at] = second;
+                    own.norms[at + 1] = first;
                 }
             }
         }
-        threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);
+        threadgroup_barrier(NORMS);
     }
+}
+
+// How many rows have a norm.
+template <typename Numbers> inline uint rank_of(Matrix<Numbers> own, uint lane) {
+    uint count = 0;
+    for (uint at = lane; at < own.small; at += LANES) {
+        count += own.norms[at] > 0.0f ? 1 : 0;
+    }
+    return simd_sum(count);
 }
 
 // Whether the element of the largest absolute value, the first of equal ones, is negative.
@@ -166,11 +192,11 @@ template <typename Pointer> inline bool is_turned(Pointer x, ulong stride, uint 
 }
 
 // Rows to length 1, and the signs of pairs of vectors by the left one.
-inline void normalise(Matrix own, uint rank, Place place) {
+template <typename Numbers> inline void normalise(Matrix<Numbers> own, uint rank, Place place) {
     for (uint at = place.group; at < own.small; at += place.groups) {
         Row z = own.row(at, place.lane);
         Row g = own.rotations(at, place.lane);
-        float norm = own.s[at];
+        float norm = number_of(own.norms, at, place.lane);
         for (uint e = place.lane; at < rank && e < z.length; e += LANES) {
             z.elements[e] = precise::divide(z.elements[e], norm);
         }
@@ -188,7 +214,7 @@ inline void normalise(Matrix own, uint rank, Place place) {
 }
 
 // Writes the rows of Z that have a norm, and those of G; but where U = Zᵀ, those of G whose sign is open.
-inline void store(Matrix own, uint rank, Place place) {
+template <typename Numbers> inline void store(Matrix<Numbers> own, uint rank, Place place) {
     for (uint at = place.index; at < own.small * own.large; at += place.threads) {
         uint row = own.is_tall ? at % own.small : at / own.large;
         uint e = own.is_tall ? at / own.small : at % own.large;
@@ -209,7 +235,7 @@ inline void store(Matrix own, uint rank, Place place) {
 }
 
 // Replaces the rows of Z that have a norm by reflections onto the axes.
-inline void make_reflections(Matrix own, uint rank, Place place) {
+template <typename Numbers> inline void make_reflections(Matrix<Numbers> own, uint rank, Place place) {
     for (uint t = 0; t < rank; t++) {
         Row v = own.row(t, place.lane);
         if (place.group == 0) {
@@ -224,7 +250,7 @@ inline void make_reflections(Matrix own, uint rank, Place place) {
 }
 
 // The rows of Z from `rank` on, in place; and the rows of G that get their signs from them.
-inline void complete(Matrix own, uint rank, Place place) {
+template <typename Numbers> inline void complete(Matrix<Numbers> own, uint rank, Place place) {
     make_reflections(own, rank, place);
     ulong stride = own.open_stride();
     for (uint at = rank + place.group; at < own.count; at += place.groups) {
@@ -246,7 +272,7 @@ inline void complete(Matrix own, uint rank, Place place) {
     }
 }
 
-inline void fill_with_nan(Matrix own, Place place) {
+template <typename Numbers> inline void fill_with_nan(Matrix<Numbers> own, Place place) {
     for (uint at = place.index; at < own.small; at += place.threads) {
         own.s[at] = NAN;
     }
@@ -259,7 +285,7 @@ inline void fill_with_nan(Matrix own, Place place) {
 }
 
 // Returns what `info` becomes.
-inline int factorise(Matrix own, device const float *a, Place place) {
+template <typename Numbers> inline int factorise(Matrix<Numbers> own, device const float *a, Place place) {
     load(own, a, place);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     int exponent = exponent_of(own, place.lane);
@@ -277,16 +303,13 @@ inline int factorise(Matrix own, device const float *a, Place place) {
         return NOT_CONVERGED;
     }
     sort_rows(own, place);
-    uint rank = 0;
-    for (uint at = 0; at < own.small; at++) {
-        rank += own.s[at] > 0.0f ? 1 : 0;
-    }
+    uint rank = rank_of(own, place.lane);
     if (own.has_vectors) {
         normalise(own, rank, place);
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+    threadgroup_barrier(NORMS);
     for (uint at = place.index; at < own.small; at += place.threads) {
-        own.s[at] = scaled(own.s[at], exponent);
+        own.s[at] = scaled(own.norms[at], exponent);
     }
     if (own.has_vectors) {
         store(own, rank, place);
@@ -302,39 +325,42 @@ inline int factorise(Matrix own, device const float *a, Place place) {
 // s     [[buffer(2)]]  batch × min(rows, columns)
 // vh    [[buffer(3)]]  batch × min(rows, columns) × columns, or columns × columns; not written without vectors
 // info  [[buffer(4)]]  batch: 0, NOT_FINITE or NOT_CONVERGED; then the other results are NaN
-// w     [[threadgroup(0)]]  rows × columns
-// g     [[threadgroup(1)]]  min(rows, columns)², with vectors
-kernel void svd(
-    device const float *a [[buffer(0)]],
-    device float *u [[buffer(1)]],
-    device float *s [[buffer(2)]],
-    device float *vh [[buffer(3)]],
-    device int *info [[buffer(4)]],
-    constant Svd &problem [[buffer(5)]],
-    threadgroup float *w [[threadgroup(0)]],
-    threadgroup float *g [[threadgroup(1)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint groups [[simdgroups_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
-    uint rows = uint(problem.rows);
-    uint columns = uint(problem.columns);
-    bool is_full = problem.full != 0;
-    Matrix own;
-    own.small = min(rows, columns);
-    own.large = max(rows, columns);
-    own.count = is_full ? own.large : own.small;
-    own.is_tall = rows >= columns;
-    own.has_vectors = problem.vectors != 0;
-    own.u = u + ulong(matrix) * rows * (is_full ? rows : own.small);
-    own.s = s + ulong(matrix) * own.small;
-    own.vh = vh + ulong(matrix) * columns * (is_full ? columns : own.small);
-    own.w = w;
-    own.g = g;
-    int found = factorise(own, a + ulong(matrix) * rows * columns, Place{matrix, index, threads, group, groups, lane});
-    if (index == 0) {
-        info[matrix] = found;
+// w      [[threadgroup(0)]]  rows × columns
+// g      [[threadgroup(1)]]  min(rows, columns)², with vectors
+// norms  [[threadgroup(2)]]  min(rows, columns), in `svd`
+//
+// `svd_without_norms` is for matrices that leave no threadgroup memory for norms.
+#define SVD(name, numbers, norms_of, ...)                                                                        \
+    kernel void name(                                                                                            \
+        device const float *a [[buffer(0)]], device float *u [[buffer(1)]], device float *s [[buffer(2)]],       \
+        device float *vh [[buffer(3)]], device int *info [[buffer(4)]], constant Svd &problem [[buffer(5)]],     \
+        threadgroup float *w [[threadgroup(0)]], threadgroup float *g [[threadgroup(1)]],                        \
+        __VA_ARGS__ uint matrix [[threadgroup_position_in_grid]], uint index [[thread_position_in_threadgroup]], \
+        uint threads [[threads_per_threadgroup]], uint group [[simdgroup_index_in_threadgroup]],                 \
+        uint groups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {                   \
+        uint rows = uint(problem.rows);                                                                          \
+        uint columns = uint(problem.columns);                                                                    \
+        bool is_full = problem.full != 0;                                                                        \
+        Matrix<numbers> own;                                                                                     \
+        own.small = min(rows, columns);                                                                          \
+        own.large = max(rows, columns);                                                                          \
+        own.count = is_full ? own.large : own.small;                                                             \
+        own.is_tall = rows >= columns;                                                                           \
+        own.has_vectors = problem.vectors != 0;                                                                  \
+        own.u = u + ulong(matrix) * rows * (is_full ? rows : own.small);                                         \
+        own.s = s + ulong(matrix) * own.small;                                                                   \
+        own.vh = vh + ulong(matrix) * columns * (is_full ? columns : own.small);                                 \
+        own.w = w;                                                                                               \
+        own.g = g;                                                                                               \
+        own.norms = norms_of;                                                                                    \
+        Place place = Place{matrix, index, threads, group, groups, lane};                                        \
+        int found = factorise(own, a + ulong(matrix) * rows * columns, place);                                   \
+        if (index == 0) {                                                                                        \
+            info[matrix] = found;                                                                                \
+        }                                                                                                        \
     }
-}
+
+typedef threadgroup float *SharedNumbers;
+typedef device float *DeviceNumbers;
+SVD(svd, SharedNumbers, norms, threadgroup float *norms [[threadgroup(2)]], )
+SVD(svd_without_norms, DeviceNumbers, own.s, )

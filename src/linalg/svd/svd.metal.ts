@@ -18,23 +18,26 @@ export const svdMetal: MetalImplementation<SvdAttributes> = {
     const { batch, rows, columns } = matricesOf(a!);
     const { u, s, vh, info } = svdOutputs(outputs, attributes);
     const groups = Math.min(MOST_GROUPS, Math.max(1, Math.ceil(Math.min(rows, columns) / 2)));
+    const [matrix, rotations, norms] = memoryOf(a!, attributes);
+    const hasNorms = matrix + rotations + norms <= THREADGROUP_BYTES;
     return launch({
       file: "linalg/svd.metal",
-      name: "svd",
+      name: hasNorms ? "svd" : "svd_without_norms",
       operands: [reads(a!), writes(u ?? s), writes(s), writes(vh ?? s), writes(info)],
       parameters: svdParameters.bytes({ batch, rows, columns, ...attributes }),
       threadgroups: [batch],
       threadgroup: groups * LANES,
-      threadgroupMemory: memoryOf(a!, attributes),
+      threadgroupMemory: hasNorms ? [matrix, rotations, norms] : [matrix, rotations],
     });
   },
 };
 
-/** Bytes of the matrix, and of its rotations. */
-function memoryOf(a: Tensor, { vectors }: SvdAttributes): [matrix: number, rotations: number] {
+/** Bytes of the matrix, of its rotations and of the norms of its rows. */
+function memoryOf(a: Tensor, { vectors }: SvdAttributes): [matrix: number, rotations: number, norms: number] {
   const { rows, columns } = matricesOf(a);
+  const small = Math.min(rows, columns);
   const bytes = (count: number) => Math.max(16, Math.ceil((count * FLOAT_BYTES) / 16) * 16);
-  return [bytes(rows * columns), bytes(vectors ? Math.min(rows, columns) ** 2 : 0)];
+  return [bytes(rows * columns), bytes(vectors ? small ** 2 : 0), bytes(small)];
 }
 
 function tooLarge(a: Tensor, attributes: SvdAttributes): string | undefined {
