@@ -222,7 +222,7 @@ kernel void lu_solve(
             order[i] = i;
         }
         for (uint i = 0; i < size; i++) {
-            uint other = uint(pivots[long(matrix) * size + i] - 1);
+            uint other = uint(pivots[long(matrix) * size + i]) - 1u;
             uint row = order[i];
             if (other < size) {
                 order[i] = order[other];
@@ -268,7 +268,7 @@ kernel void lu_permutation(
     }
     for (uint step = 0; step < count; step++) {
         uint i = problem.inverse != 0 ? count - 1 - step : step;
-        uint other = uint(pivots[long(matrix) * count + i] - 1);
+        uint other = uint(pivots[long(matrix) * count + i]) - 1u;
         if (other < rows) {
             int row = own[i];
             own[i] = own[other];

@@ -4,6 +4,13 @@ export { type CholeskyOptions, type CholeskyResult, cholesky, choleskyEx } from 
 export { choleskyInverse, choleskySolve } from "./cholesky/solve.ts";
 export { type EighOptions, type EighResult, eigh, eigvalsh } from "./eigh/eigh.ts";
 export { matrixExp } from "./exponential/matrix_exp.ts";
+export {
+  type LdlFactors,
+  type LdlFactorsInfo,
+  ldlFactor,
+  ldlFactorEx,
+  ldlSolve,
+} from "./ldl/ldl.ts";
 export { det, logdet, type SignedLog, slogdet } from "./lu/determinant.ts";
 export { type Lu, type LuFactors, type LuFactorsInfo, type LuOptions, lu, luFactor, luFactorEx } from "./lu/factor.ts";
 export { type InverseResult, inv, invEx } from "./lu/inverse.ts";

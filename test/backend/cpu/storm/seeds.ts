@@ -200,6 +200,8 @@ function further(): void {
     gradientsOf(() => library.linalg.solve(matrix(), leaf([5, 7], dtype)));
     gradientsOf(() => library.linalg.lu(matrix()).u);
     library.linalg.inv(library.eye(70, { dtype })).dataSync();
+    const { ld, pivots } = library.linalg.ldlFactor(matrix());
+    library.linalg.ldlSolve(ld, pivots, library.ones([5, 3], { dtype })).dataSync();
     gradientsOf(() => library.linalg.eigh(matrix()).eigenvalues);
     gradientsOf(() => library.linalg.svdvals(matrix()));
     reflections(dtype);

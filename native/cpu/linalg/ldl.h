@@ -1,0 +1,33 @@
+// Factors of symmetric matrices, A = P L D Lᵀ Pᵀ with D of blocks of one and two, and systems that they solve.
+#pragma once
+
+#include "matrices.h"
+
+namespace orchard {
+
+struct LdlFactorBlock {
+  DTypeField dtype;
+  Whole batch;
+  Whole size;
+};
+
+struct LdlSolveBlock {
+  DTypeField dtype;
+  Whole batch;
+  Whole size;
+  Whole columns;
+};
+
+template <class T> struct LdlKernel {
+  // Replaces the lower triangle of A by L and D as LAPACK's sytf2 does, pivots too. `work` has 2 n elements. Returns
+  // the first block of one that is 0, counted from 1; or 0.
+  int64_t (*factorise)(T *a, int64_t n, int32_t *pivots, T *work);
+  // Replaces B by X of A X = B. Pivots may be any numbers: those outside of the matrix swap nothing.
+  void (*solve)(const T *ld, const int32_t *pivots, T *b, int64_t n, int64_t columns);
+};
+
+using LdlKernels = OfReals<LdlKernel>;
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(LdlKernels, ldl_kernels)

@@ -1,0 +1,156 @@
+import { record } from "../../autograd/record.ts";
+import { execute, executeMany } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { expand } from "../../ops/view/expand.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { formatShape, sameShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkInfo } from "../info.ts";
+import { broadcastBatches, checkSameDType, dense, matrixOperand, squareOperand } from "../matrices.ts";
+import { ldlFactorCpu, ldlSolveCpu } from "./ldl.cpu.ts";
+import { ldlMetal } from "./ldl.metal.ts";
+import { ldlFactorReference, ldlSolveReference } from "./ldl.reference.ts";
+
+const factorPrimitive = definePrimitive<undefined>({
+  name: "ldlFactor",
+  family: "linalg",
+  implementations: { metal: ldlMetal, cpu: ldlFactorCpu, reference: ldlFactorReference },
+});
+
+const solvePrimitive = definePrimitive<undefined>({
+  name: "ldlSolve",
+  family: "linalg",
+  implementations: { metal: ldlMetal, cpu: ldlSolveCpu, reference: ldlSolveReference },
+});
+
+/** The factors of a symmetric matrix, A = P L D Lᵀ Pᵀ. */
+export interface LdlFactors<D extends DType = DType> {
+  /** […, n, n]: L below the blocks of D, which are on the diagonal; 0 above. */
+  readonly ld: Tensor<D>;
+  /**
+   * int32 […, n], as LAPACK's: of a block of one, with which row its own changed places, counted from 1; of a block of
+   * two, twice, the negative number of the row that its second one changed places with.
+   */
+  readonly pivots: Tensor<"int32">;
+}
+
+/** As {@link LdlFactors}, and for each matrix 0, or the first block of one that is 0, counted from 1. */
+export interface LdlFactorsInfo<D extends DType = DType> extends LdlFactors<D> {
+  /** int32, of the shape of the batch. */
+  readonly info: Tensor<"int32">;
+}
+
+const declared = { a: operand(aTensor) } as const;
+const ldlFactorParameters = parameters("ldlFactor", declared);
+const ldlFactorExParameters = parameters("ldlFactorEx", declared);
+const ldlSolveParameters = parameters("ldlSolve", {
+  ld: operand(aTensor),
+  pivots: operand(aTensor),
+  b: operand(aTensor),
+});
+
+/**
+ * The factorisation A = P L D Lᵀ Pᵀ of symmetric matrices, definite or not, with pivots by Bunch and Kaufman. Only the
+ * lower triangle of A is read. As in PyTorch, it has no gradient; that of {@link solve} has.
+ *
+ * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ *
+ * @example
+ * const { ld, pivots } = linalg.ldlFactor(tensor([[0, 1], [1, 0]])); // one block of two: pivots [-2, -2]
+ * linalg.ldlSolve(ld, pivots, tensor([[3], [5]])); // float32 [[5], [3]]
+ *
+ * @throws {LinAlgError} for a matrix with a block of 0, naming both; {@link ldlFactorEx} gives `info` instead.
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ */
+export function ldlFactor<D extends DType>(a: Tensor<D>): LdlFactors<D>;
+export function ldlFactor(...values: unknown[]): LdlFactors {
+  const { a } = ldlFactorParameters(values);
+  const { ld, pivots, info } = factorise("ldlFactor", a);
+  checkInfo("ldlFactor", info, (at) => `is singular: element ${at} of D is 0`, [ld, pivots]);
+  return { ld: toDType(ld, a.dtype), pivots };
+}
+
+/**
+ * As {@link ldlFactor}, with `info` in place of an error.
+ *
+ * @example
+ * linalg.ldlFactorEx(tensor([[1, 2], [2, 4]])).info.item(); // 2
+ */
+export function ldlFactorEx<D extends DType>(a: Tensor<D>): LdlFactorsInfo<D>;
+export function ldlFactorEx(...values: unknown[]): LdlFactorsInfo {
+  const { a } = ldlFactorExParameters(values);
+  const { ld, pivots, info } = factorise("ldlFactorEx", a);
+  return { ld: toDType(ld, a.dtype), pivots, info };
+}
+
+function factorise(operation: string, a: Tensor): LdlFactorsInfo {
+  const { shape, dtype } = squareOperand(operation, a);
+  const [ld, pivots, info] = executeMany(
+    factorPrimitive,
+    [dense(squareOperand(operation, a))],
+    [
+      { shape, dtype },
+      { shape: shape.slice(0, -1), dtype: "int32" },
+      { shape: shape.slice(0, -2), dtype: "int32" },
+    ],
+    undefined,
+    operation,
+  ) as [Tensor, Tensor<"int32">, Tensor<"int32">];
+  return { ld, pivots, info };
+}
+
+/**
+ * The solution X of A X = B from the factors that {@link ldlFactor} gives. A block of 0 gives infinity or NaN. The
+ * gradient of `b` is of every order; the factors have none.
+ *
+ * @param ld […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
+ * @param pivots int32 […, n]; one outside of the matrix swaps nothing
+ * @param b […, n, k], of the dtype of `ld`; batches broadcast
+ * @returns X, of the shape of `b` with the broadcast batch
+ *
+ * @example
+ * const { ld, pivots } = linalg.ldlFactor(tensor([[1, 2], [2, 1]]));
+ * linalg.ldlSolve(ld, pivots, tensor([[3], [3]])); // float32 [[1], [1]]
+ *
+ * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats, or the
+ * pivots are not int32.
+ */
+export function ldlSolve<D extends DType>(ld: Tensor<D>, pivots: Tensor<"int32">, b: Tensor<D>): Tensor<D>;
+export function ldlSolve(...values: unknown[]): Tensor {
+  const { ld, pivots, b } = ldlSolveParameters(values);
+  const square = squareOperand("ldlSolve", ld, "ld");
+  const right = matrixOperand("ldlSolve", b, "b");
+  checkSameDType("ldlSolve", ld, b);
+  checkPivots(ld, pivots);
+  if (b.shape.at(-2) !== ld.shape.at(-1))
+    throw new ShapeError(
+      "ldlSolve",
+      "shapesDiffer",
+      `expected b with ${ld.shape.at(-1)} rows for a ${ld.describe()}, got ${b.describe()}`,
+    );
+  const [factors, sides] = broadcastBatches("ldlSolve", square, right);
+  return toDType(solveBy(factors, expand(pivots, factors.shape.slice(0, -1)), sides), ld.dtype);
+}
+
+function checkPivots(ld: Tensor, pivots: Tensor): void {
+  if (pivots.dtype !== "int32")
+    throw new DTypeError("ldlSolve", "wrongDType", `expected pivots of int32, got ${pivots.dtype}`);
+  const shape = ld.shape.slice(0, -1);
+  if (!sameShape(pivots.shape, shape))
+    throw new ShapeError(
+      "ldlSolve",
+      "shapesDiffer",
+      `expected pivots of shape ${formatShape(shape)} for a ${ld.describe()}, got ${pivots.describe()}`,
+    );
+}
+
+/** A is symmetric, so that the gradient of B is the solution with that of X. */
+function solveBy(ld: Tensor, pivots: Tensor, b: Tensor): Tensor {
+  const x = execute(solvePrimitive, [dense(ld), dense(pivots), dense(b)], b.shape, b.dtype, undefined, "ldlSolve");
+  record("ldlSolve", [b], [x], [ld, pivots], ([gradient], [own, swaps]) => [solveBy(own!, swaps!, gradient!)]);
+  return x;
+}
