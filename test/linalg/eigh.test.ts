@@ -95,7 +95,7 @@ for (const { backend, dtype } of places) {
     if (backend === "metal")
       test("more rows than threadgroup memory holds", () => {
         for (const [family, make] of Object.entries(symmetricFamilies))
-          for (const size of family === "random" ? [100, 127, 128, 129, 200] : [70]) {
+          for (const size of family === "random" ? [100, 128, 129] : [70]) {
             const a = inDType(make(size, size + 1), dtype);
             const [result, values] = on(backend, true, () => {
               const x = toTensor(a, dtype);
@@ -137,7 +137,7 @@ for (const { backend, dtype } of places) {
     });
 
     test("a matrix gives the same bits in a batch, whatever the others are", () => {
-      for (const size of [1, 3, 8, 16, 31, 32, 40]) {
+      for (const size of backend === "reference" ? [1, 8, 17] : [1, 3, 8, 16, 31, 32, 40]) {
         const own = toTensor(inDType(symmetricFamilies.random!(size, 5), dtype), dtype);
         const others = Object.values(symmetricFamilies).map((make) => toTensor(inDType(make(size, 7), dtype), dtype));
         on(backend, true, () => {
@@ -278,7 +278,7 @@ const closedForms: readonly (readonly [make: (n: number) => Matrix, value: (k: n
 // 192 and 256 are sizes from which on LAPACK computes, where there is one
 test.each([180, 260, 500])("a matrix of %d rows on cpu", (size) => {
   for (const dtype of ["float32", "float64"] as const)
-    for (const family of size === 500 ? ["random"] : ["random", "graded", "repeated eigenvalues", "near overflow"]) {
+    for (const family of size === 500 ? ["random"] : ["random", "graded"]) {
       const a = inDType(symmetricFamilies[family]!(size, 1), dtype);
       const [result, values] = on("cpu", true, () => {
         const x = toTensor(a, dtype);
@@ -290,8 +290,8 @@ test.each([180, 260, 500])("a matrix of %d rows on cpu", (size) => {
 });
 
 // up to 96 rows eight matrices or more share vectors
-test.each([40, 64, 95, 96, 97, 130, 260])("a batch of matrices of %d rows on cpu", (size) => {
-  const count = size > 97 ? 3 : 9;
+test.each([40, 64, 96, 97, 260])("a batch of matrices of %d rows on cpu", (size) => {
+  const count = size > 97 ? 2 : 9;
   const names = ["random", "repeated eigenvalues", "graded", "near overflow", "hilbert"];
   const matrices = Array.from({ length: count }, (_, at) => symmetricFamilies[names[at % 5]!]!(size, at));
   for (const dtype of ["float32", "float64"] as const)
