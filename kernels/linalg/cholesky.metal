@@ -6,11 +6,63 @@ using namespace metal;
 
 #include "linalg/matrix.h"
 
+#define SMALL_THREADS 128
+
 struct Cholesky {
     long batch;
     long size;
     uint upper;  // 1: the upper triangles are read, and become the transposes of the factors; 0: the lower ones
 };
+
+// The same for matrices of up to N rows, 16 or 32: a lane for each row, which has it in registers, so that two matrices
+// or one share a SIMD-group. Rows and columns beyond the matrix are an identity's. No threadgroup memory, no barriers.
+// Operands: as below. Threadgroups of SMALL_THREADS.
+template <int N>
+kernel void cholesky_small(
+    device const float *a [[buffer(0)]],
+    device float *factor [[buffer(1)]],
+    device int *info [[buffer(2)]],
+    constant Cholesky &problem [[buffer(3)]],
+    uint group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    int size = int(problem.size);
+    int row = int(thread_index) % N;
+    ushort first_lane = ushort(int(lane) / N * N);
+    long matrix = long(group) * (SMALL_THREADS / N) + int(thread_index) / N;
+    bool is_inside = matrix < problem.batch && row < size;
+    bool is_turned = problem.upper != 0;
+    long first = matrix * size * size + row * (is_turned ? 1 : size);
+    int stride = is_turned ? size : 1;
+    float l[N];
+    for (int j = 0; j < N; j++) {
+        l[j] = is_inside && j <= row ? a[first + j * stride] : float(row == j);
+    }
+    int failed = 0;
+    for (int j = 0; j < N; j++) {
+        float remainder = l[j];
+        for (int k = 0; k < j; k++) {
+            remainder -= l[k] * simd_shuffle(l[k], ushort(first_lane + j));
+        }
+        float pivot = simd_shuffle(remainder, ushort(first_lane + j));
+        bool is_positive = pivot > 0.0f;
+        failed = failed == 0 && !is_positive ? j + 1 : failed;
+        float root = precise::sqrt(is_positive ? pivot : 1.0f);
+        float below = precise::divide(remainder, root);
+        l[j] = row == j ? root : row > j ? below : 0.0f;
+    }
+    for (int j = 0; j < size && is_inside; j++) {
+        factor[first + j * stride] = failed == 0 || row < failed - 1 ? l[j] : 0.0f;
+    }
+    if (row == 0 && matrix < problem.batch) {
+        info[matrix] = failed;  // of an empty matrix too
+    }
+}
+
+template [[host_name("cholesky_small_16")]] kernel void cholesky_small<16>(
+    device const float *, device float *, device int *, constant Cholesky &, uint, uint, uint);
+template [[host_name("cholesky_small_32")]] kernel void cholesky_small<32>(
+    device const float *, device float *, device int *, constant Cholesky &, uint, uint, uint);
 
 // a       [[buffer(0)]]  batch × size × size; one triangle is read
 // factor  [[buffer(1)]]  batch × size × size

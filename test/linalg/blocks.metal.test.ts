@@ -1,4 +1,4 @@
-/** Matrices that are larger than a threadgroup's memory on metal, under the checker, and on each numeric variant. */
+/** Metal's kernels for matrices larger than a threadgroup's memory, and batches of small ones, under the checker. */
 import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";
@@ -107,6 +107,29 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
       }
   });
 
+  test("batches of small matrices, of which several share a threadgroup", () => {
+    for (const size of [1, 2, 15, 16, 17, 31, 32, 33])
+      for (const batch of [1, 2, 3, 7, 9, 33]) {
+        const good = [1, 2, 3].map((seed) => rounded(definiteFamilies.random!(size, seed)));
+        const bad = {
+          ...good[0]!,
+          values: good[0]!.values.map((own, index) => (index === size * size - 1 ? -1 : own)),
+        };
+        const all = Array.from({ length: batch }, (_, at) => (at === 5 ? bad : good[at % 3]!));
+        const { factor, info } = checked(() =>
+          onMetal(() => choleskyEx(stack(all.map((x) => toTensor(x, "float32"))))),
+        );
+        expect([...info.dataSync()]).toEqual(all.map((own) => (own === bad ? size : 0)));
+        const values = Float64Array.from(factor.dataSync() as ArrayLike<number>);
+        for (const [at, a] of all.entries()) {
+          if (a === bad) continue;
+          const l = { rows: size, columns: size, values: values.slice(at * size ** 2, (at + 1) * size ** 2) };
+          const residual = norm1(difference(a, product(l, transposed(l))));
+          expect(ratio(residual, size * norm1(a), "float32", "cholesky, small")).toBeLessThan(THRESHOLD);
+        }
+      }
+  });
+
   test("the error of a large matrix names it", () => {
     const bad = matrix(70, 70, (i, j) => (i === j ? 66 - i : 0));
     const error = errorOf(() => onMetal(() => cholesky(toTensor(bad, "float32")).dataSync())) as LinAlgError;
@@ -134,6 +157,6 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
     expect(dispatches(7, 20)[0]).toBe(1);
   });
 
-  for (const name of ["cholesky, random", "solveTriangular", "of a batch, the second"])
+  for (const name of ["cholesky, random", "solveTriangular", "of a batch, the second", "batches of small"])
     testVariants(import.meta.path, name);
 });

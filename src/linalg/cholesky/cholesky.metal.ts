@@ -1,5 +1,5 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { type Launch, launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { isTransposed, matricesOf } from "../matrices.ts";
@@ -13,15 +13,24 @@ export const choleskyMetal: MetalImplementation<undefined> = {
     const { batch, rows: size } = matricesOf(a!);
     if (size > MAX_SIZE) return runBlocks(a!, factor!, info!);
     return launch({
+      ...launchOf(size, batch),
       file: "linalg/cholesky.metal",
-      name: "cholesky",
       operands: [reads(a!), writes(factor!), writes(info!)],
       parameters: choleskyParameters.bytes({ batch, size, upper: isTransposed(a!) }),
-      threadgroups: [batch],
-      threadgroup: threadsFor(size),
     });
   },
 };
+
+/** The threads of a threadgroup whose lanes have rows of small matrices: SMALL_THREADS in the kernel. */
+const SMALL_THREADS = 128;
+
+/** The kernel and its threads. */
+function launchOf(size: number, batch: number): Pick<Launch, "name" | "threadgroups" | "threadgroup"> {
+  if (size > 32) return { name: "cholesky", threadgroups: [batch], threadgroup: threadsFor(size) };
+  const lanes = size > 16 ? 32 : 16;
+  const threadgroups = [Math.ceil((batch * lanes) / SMALL_THREADS)] as const;
+  return { name: `cholesky_small_${lanes}`, threadgroups, threadgroup: SMALL_THREADS };
+}
 
 /** Two dispatches for each block of columns, whatever the batch. */
 function runBlocks(a: Tensor, factor: Tensor, info: Tensor): TicketRange {
