@@ -104,6 +104,21 @@ for (const { backend, dtype } of places.filter((place) => place.backend !== "met
         }
       });
 
+    test.each(["gelsd", "gelss"] as const)("%s, by singular values", (driver) => {
+      for (const family of ["random", "rank-deficient", "zero", "orthogonal", "graded columns"])
+        for (const [rows, columns] of shapes) {
+          const a = inDType(families[family]!(rows, columns, rows + 7 * columns), dtype);
+          const b = inDType(families.random!(rows, 2, 5), dtype);
+          const { solution, rank, singularValues, residuals } = solve(a, b, driver);
+          const x = toMatrix(solution);
+          checkOrthogonal(a, x, b, dtype, `${driver}, ${family}`);
+          const values = toMatrix(reshape(singularValues, [1, -1])).values;
+          expect(values.length).toBe(Math.min(rows, columns));
+          expect(Number(rank.item())).toBeLessThanOrEqual(values.filter((value) => value > 0).length);
+          expect([...residuals.shape]).toEqual(rows > columns && Number(rank.item()) === columns ? [2] : [0]);
+        }
+    });
+
     test("gels, of full rank", () => {
       for (const [rows, columns] of all) {
         const a = inDType(families.random!(rows, columns, rows + columns), dtype);
@@ -118,13 +133,13 @@ for (const { backend, dtype } of places.filter((place) => place.backend !== "met
       }
     });
 
-    test("the solution of least norm, of matrices of lower rank", () => {
-      for (const [rows, columns] of all) {
+    test.each(["gelsy", "gelsd"] as const)("%s: the solution of least norm, of lower rank", (driver) => {
+      for (const [rows, columns] of driver === "gelsy" ? all : shapes) {
         const rank = Math.max(1, Math.floor(Math.min(rows, columns) / 2));
         const c = whole(rank, columns, 3 + columns);
         const a = product(whole(rows, rank, 4 + rows), c);
         const b = inDType(families.random!(rows, 2, 5), dtype);
-        const result = solve(a, b, "gelsy");
+        const result = solve(a, b, driver);
         expect(Number(result.rank.item())).toBe(rank);
         const x = toMatrix(result.solution);
         checkOrthogonal(a, x, b, dtype, "lower rank");
@@ -294,7 +309,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
   const check = (compute: (...x: Tensor[]) => Tensor, ...x: Matrix[]): void =>
     on(backend, true, () => checkGradients(compute, x.map(leaf)));
 
-  for (const driver of ["gelsy", "gels"] as const)
+  for (const driver of ["gelsy", "gels", "gelsd"] as const)
     for (const [rows, columns] of [
       [3, 3],
       [4, 2],
@@ -304,8 +319,8 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
         check((a, b) => lstsq(a, b, { driver }).solution, random(rows, columns, 1), random(rows, 2, 2));
       });
 
-  test("of lower rank, which stays as it is", () => {
-    const compute = (x: Tensor, y: Tensor, b: Tensor) => lstsq(matmul(x, y), b, { rcond: 1e-7 }).solution;
+  test.each(["gelsy", "gelss"] as const)("of lower rank, which stays as it is, %s", (driver) => {
+    const compute = (x: Tensor, y: Tensor, b: Tensor) => lstsq(matmul(x, y), b, { rcond: 1e-7, driver }).solution;
     check(compute, random(4, 2, 1), random(2, 3, 2), random(4, 1, 3));
   });
 

@@ -1,3 +1,4 @@
+import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -6,9 +7,13 @@ import { aNumber, choice } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { empty } from "../../ops/creation/full.ts";
-import { add, square, sub } from "../../ops/elementwise/arithmetic.ts";
+import { add, mul, square, sub } from "../../ops/elementwise/arithmetic.ts";
+import { gt } from "../../ops/elementwise/comparison.ts";
+import { div } from "../../ops/elementwise/division.ts";
+import { where } from "../../ops/elementwise/where.ts";
 import { matmul } from "../../ops/matmul/matmul.ts";
 import { sum } from "../../ops/reduction/sum.ts";
+import { narrow } from "../../ops/view/slice.ts";
 import { squeeze, unsqueeze } from "../../ops/view/squeeze.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -16,6 +21,7 @@ import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkInfo } from "../info.ts";
 import { broadcastBatches, checkSameDType, computeDType, dense, floatOperand, matrixOperand, mT } from "../matrices.ts";
+import { svd } from "../svd/svd.ts";
 import { lstsqCpu } from "./lstsq.cpu.ts";
 import { lstsqMetal } from "./lstsq.metal.ts";
 import { lstsqReference } from "./lstsq.reference.ts";
@@ -28,7 +34,7 @@ const lstsqPrimitive = definePrimitive<LstsqAttributes>({
 });
 
 /** How {@link lstsq} solves. */
-export type LstsqDriver = "gelsy" | "gels";
+export type LstsqDriver = "gelsy" | "gels" | "gelsd" | "gelss";
 
 /** Options of {@link lstsq}. */
 export interface LstsqOptions {
@@ -38,8 +44,9 @@ export interface LstsqOptions {
    */
   rcond?: number;
   /**
-   * `"gelsy"` finds the rank, by a QR factorisation with pivoting; `"gels"` takes it to be min(m, n), and refuses
-   * matrices in whose triangle it meets a 0. Default `"gelsy"`.
+   * `"gelsy"` finds the rank, by a QR factorisation with pivoting; `"gelsd"` and `"gelss"` by singular values, which
+   * they give too; `"gels"` takes it to be min(m, n), and refuses matrices in whose triangle it meets a 0. Default
+   * `"gelsy"`.
    */
   driver?: LstsqDriver;
 }
@@ -52,6 +59,8 @@ export interface LstsqResult<D extends DType = DType> {
   readonly residuals: Tensor<D>;
   /** The rank of each matrix, int64; empty where the driver does not find it. */
   readonly rank: Tensor<"int64">;
+  /** […, min(m, n)], of the drivers that compute them; else empty. No gradient flows through them. */
+  readonly singularValues: Tensor<D>;
 }
 
 /**
@@ -83,23 +92,27 @@ export function lstsq(...values: unknown[]): LstsqResult {
   const isVector = b.rank === 1 || (b.rank === a.rank - 1 && sameShape(b.shape, a.shape.slice(0, -1)));
   const right = isVector ? unsqueeze(floatOperand("lstsq", b, "b"), -1) : matrixOperand("lstsq", b, "b");
   checkRows(a, b, right);
-  const isPivoted = driver === "gelsy";
   const operands = broadcastBatches("lstsq", own, right);
-  const { solution, rank, info } = leastSquares(...operands, { isPivoted, rcond: rcond ?? defaultRcond(a) });
-  checkInfo("lstsq", info, (column) => `has not full rank: column ${column} depends on those before it`, [solution]);
-  const residuals = residualsOf(operands, solution, isPivoted ? rank : undefined);
+  const { solution, rank, info, singularValues } = leastSquares(...operands, {
+    driver,
+    rcond: rcond ?? defaultRcond(a),
+  });
+  if (info)
+    checkInfo("lstsq", info, (column) => `has not full rank: column ${column} depends on those before it`, [solution]);
+  const residuals = residualsOf(operands, solution, rank);
   const result = (x: Tensor): Tensor => toDType(isVector && x.size > 0 ? squeeze(x, -1) : x, a.dtype);
   return {
     solution: toDType(isVector ? squeeze(solution, -1) : solution, a.dtype),
     residuals: result(residuals),
-    rank: isPivoted ? toDType(rank, "int64") : empty([0], { dtype: "int64" }),
+    rank: rank ? toDType(rank, "int64") : empty([0], { dtype: "int64" }),
+    singularValues: toDType(singularValues ?? empty([0]), a.dtype),
   };
 }
 const lstsqParameters = parameters("lstsq", {
   a: operand(aTensor),
   b: operand(aTensor),
   rcond: optional(aNumber({ holds: (value) => value >= 0, expected: "a number of at least 0" })),
-  driver: optional(choice("gelsy", "gels"), "gelsy"),
+  driver: optional(choice("gelsy", "gels", "gelsd", "gelss"), "gelsy"),
 });
 
 /** The distance from 1 to the next number, times the larger size. */
@@ -118,15 +131,22 @@ function checkRows(a: Tensor, b: Tensor, right: Tensor): void {
 /** Where there are more equations than unknowns, and every unknown is determined; else nothing. */
 function residualsOf([a, b]: readonly [Tensor, Tensor], x: Tensor, rank: Tensor | undefined): Tensor {
   const [rows, columns] = a.shape.slice(-2) as [number, number];
-  const isDetermined = (): boolean => rank === undefined || rank.dataSync().every((own) => own === columns);
+  const isDetermined = (): boolean => rank === undefined || rank.dataSync().every((own) => Number(own) === columns);
   if (rows <= columns || !isDetermined()) return empty([0], { dtype: a.dtype as "float32" });
   return sum(square(sub(matmul(a, x), b)), -2);
 }
 
+interface Settings {
+  readonly driver: LstsqDriver;
+  readonly rcond: number;
+}
+
+/** A solution, and what its driver says of the matrix. */
 interface LeastSquares {
   readonly solution: Tensor;
-  readonly rank: Tensor<"int32">;
-  readonly info: Tensor<"int32">;
+  readonly rank?: Tensor;
+  readonly info?: Tensor<"int32">;
+  readonly singularValues?: Tensor;
 }
 
 /**
@@ -134,9 +154,26 @@ interface LeastSquares {
  * −Y Xᵀ + (B − A X) (A⁺ Y)ᵀ + A⁺ᵀ X (X̄ − Aᵀ Y)ᵀ, by solutions with A and Aᵀ. Source: G. Golub and V. Pereyra, "The
  * differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973, 4.12.
  */
-function leastSquares(a: Tensor, b: Tensor, attributes: LstsqAttributes): LeastSquares {
+function leastSquares(a: Tensor, b: Tensor, settings: Settings): LeastSquares {
+  const isByValues = settings.driver === "gelsd" || settings.driver === "gelss";
+  const result = noGrad(() => (isByValues ? bySingularValues : byReflections)(a, b, settings));
+  const { solution } = result;
+  record("lstsq", [a, b], [solution], [a, b, solution], ([gradient], [own, right, x], needs) => {
+    const solve = (matrix: Tensor, y: Tensor): Tensor => leastSquares(matrix, y, settings).solution;
+    const [turned, given] = [mT(own!), gradient!];
+    const y = solve(turned, given);
+    if (!needs[0]) return [null, y];
+    const outside = matmul(sub(right!, matmul(own!, x!)), mT(solve(own!, y)));
+    const free = matmul(solve(turned, x!), mT(sub(given, matmul(turned, y))));
+    return [sub(add(outside, free), matmul(y, mT(x!))), needs[1] ? y : null];
+  });
+  return result;
+}
+
+function byReflections(a: Tensor, b: Tensor, { driver, rcond }: Settings): LeastSquares {
   const batch = a.shape.slice(0, -2);
   const { dtype } = a;
+  const isPivoted = driver === "gelsy";
   const [solution, rank, info] = executeMany(
     lstsqPrimitive,
     [dense(a), dense(b)],
@@ -145,17 +182,17 @@ function leastSquares(a: Tensor, b: Tensor, attributes: LstsqAttributes): LeastS
       { shape: batch, dtype: "int32" },
       { shape: batch, dtype: "int32" },
     ],
-    attributes,
+    { isPivoted, rcond },
     "lstsq",
-  ) as [Tensor, Tensor<"int32">, Tensor<"int32">];
-  record("lstsq", [a, b], [solution], [a, b, solution], ([gradient], [own, right, x], needs) => {
-    const solve = (matrix: Tensor, y: Tensor): Tensor => leastSquares(matrix, y, attributes).solution;
-    const [turned, given] = [mT(own!), gradient!];
-    const y = solve(turned, given);
-    if (!needs[0]) return [null, y];
-    const outside = matmul(sub(right!, matmul(own!, x!)), mT(solve(own!, y)));
-    const free = matmul(solve(turned, x!), mT(sub(given, matmul(turned, y))));
-    return [sub(add(outside, free), matmul(y, mT(x!))), needs[1] ? y : null];
-  });
-  return { solution, rank, info };
+  ) as [Tensor, Tensor, Tensor<"int32">];
+  return isPivoted ? { solution, rank } : { solution, info };
+}
+
+/** With A = U diag(σ) Vᵀ: X = V diag(1 / σ) Uᵀ B, without the values that are taken for 0. */
+function bySingularValues(a: Tensor, b: Tensor, { rcond }: Settings): LeastSquares {
+  const { u, s, vh } = svd(a, { fullMatrices: false });
+  const isKept = s.size === 0 ? gt(s, 0) : gt(s, mul(narrow(s, -1, 0, 1), rcond));
+  const projected = matmul(mT(u), b);
+  const scaled = where(unsqueeze(isKept, -1), div(projected, unsqueeze(s, -1)), 0) as Tensor;
+  return { solution: matmul(mT(vh), scaled), rank: sum(isKept, -1), singularValues: s };
 }
