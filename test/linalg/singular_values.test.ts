@@ -188,6 +188,7 @@ for (const { backend, dtype } of places)
               p,
             ),
           ).toBe(Number.POSITIVE_INFINITY);
+          expect(of(tensor([1, 0, 0, 0], { dtype, shape: [2, 2] }), p)).toBe(Number.POSITIVE_INFINITY);
           expect(errorOf(() => cond(ones([2, 3], { dtype }), p))).toBeInstanceOf(ShapeError);
         }
         expect(of(ones([2, 3], { dtype }), null)).toBeGreaterThan(1e6);

@@ -1,5 +1,6 @@
 /** Singular value decompositions, by the residuals of LAPACK's test suite (dbdt01, dort01). */
 import { describe, expect, test } from "bun:test";
+import { configure, cpuLibrary, defaultBlas } from "../../src/backend/cpu/loader.ts";
 import { LinAlgError } from "../../src/core/errors.ts";
 import { svd, svdvals } from "../../src/linalg/svd/svd.ts";
 import { toDType } from "../../src/ops/copy/cast.ts";
@@ -315,7 +316,45 @@ for (const { backend, dtype } of places.filter((place) => place.backend === "met
           checkSvd(inDType(make(rows, columns, 2), dtype), dtype, true, `svd, ${family}, variant`),
         );
   });
+test.each(["libraries", "none"])(
+  "cpu, LAPACK of %s: larger matrices, and elements that are not finite in them",
+  (blas) => {
+    const { native } = cpuLibrary();
+    const defaults = defaultBlas().join("\n");
+    configure(native, "blas", blas === "none" ? blas : defaults);
+    for (const dtype of ["float32", "float64"] as const)
+      for (const [rows, columns] of [
+        [40, 40],
+        [70, 50],
+        [90, 4],
+      ] as const) {
+        for (const family of ["random", "rank-deficient", "graded rows", "near overflow", "zero"]) {
+          const a = inDType(families[family]!(rows, columns, 2), dtype);
+          on("cpu", true, () => checkSvd(a, dtype, true, `svd, ${family}, LAPACK of ${blas}`));
+        }
+        const bad = families.random!(rows, columns, 2);
+        for (const at of [0, bad.values.length - 1]) {
+          const values = bad.values.with(at, Number.NaN);
+          const error = errorOf(() => on("cpu", true, () => svdvals(toTensor({ ...bad, values }, dtype))));
+          expect(error).toBeInstanceOf(LinAlgError);
+        }
+      }
+    configure(native, "blas", defaults);
+  },
+);
+
 testVariants(import.meta.path, "svd on a variant of the device");
+
+test.each(["float32", "float64"] as const)(
+  "cpu %s computes small matrices in lanes, and leaves none to the other way",
+  (dtype) => {
+    // Those that lanes leave are computed alone, to the same bits: nearly as large errors, but not the same.
+    const list = Array.from({ length: 16 }, (_, at) => toTensor(families.random!(17, 17, at + 1), dtype));
+    const together = on("cpu", true, () => svdvals(stack(list)));
+    for (const [at, one] of list.entries())
+      expect(numbers(select(together, 0, at))).not.toEqual(on("cpu", true, () => numbers(svdvals(one))));
+  },
+);
 
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {
   const shapes: Shape[] = [
