@@ -13,6 +13,7 @@ export type {
   QuantizedFormat,
   ScaleDType,
 } from "./formats.ts";
+export { matmulGgml, matmulInt4, quantizedMatmul } from "./matmul/matmul.ts";
 export {
   type QuantizeInt4Options,
   type QuantizeOptions,

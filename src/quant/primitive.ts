@@ -1,7 +1,7 @@
 /** Primitives of quantised weights. Operands are dense: packed […, words or bytes], scales, biases […, groups]. */
 import { cpuCall } from "../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../backend/enumeration.ts";
-import { array, dtype, oneOf, whole } from "../backend/fields.ts";
+import { array, dtype, flag, oneOf, whole } from "../backend/fields.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type AffineFormat, ggmlFormats, type QuantizedFormat } from "./formats.ts";
 import type { QuantizedTensor } from "./quantized_tensor.ts";
@@ -63,3 +63,10 @@ export const dequantizeCall = cpuCall("dequantize", { ...weightFields, dtype }, 
   ...["packed", "scales", "biases"],
   "output",
 ]);
+
+/** A product with weights: `count` rows of x; x Wᵀ, or x W where `isTransposed`. */
+export const quantizedMatmulCall = cpuCall(
+  "quantizedMatmul",
+  { ...weightFields, dtype, count: whole, xOffset: whole, isTransposed: flag },
+  ["packed", "scales", "biases", "x", "output"],
+);

@@ -11,7 +11,10 @@ export const quantCalls: Calls = {
   dequantize: [orchard.dequantize as Call, () => [int4(), { dtype: "float16" }]],
   dequantizeGgml: [orchard.dequantizeGgml as Call, () => [ggml(), { dtype: "float16" }]],
   dequantizeInt4: [orchard.dequantizeInt4 as Call, () => [int4(), { dtype: "float16" }]],
+  matmulGgml: [orchard.matmulGgml as Call, () => [ones([3, 64]), ggml()]],
+  matmulInt4: [orchard.matmulInt4 as Call, () => [ones([3, 64]), int4()]],
   quantize: [orchard.quantize as Call, () => [ones([2, 64]), { bits: 3, ...rounded }]],
   quantizeGgml: [orchard.quantizeGgml as Call, () => [ones([2, 64]), "q4_0"]],
+  quantizedMatmul: [orchard.quantizedMatmul as Call, () => [ones([3, 64]), ggml()]],
   quantizeInt4: [orchard.quantizeInt4 as Call, () => [ones([2, 64]), rounded]],
 };

@@ -15,8 +15,7 @@ constexpr int64_t stretch = 1024;
 void dequantize(const DequantizeBlock &block, Operands operands) {
   const Weights weights = weights_of(block, operands, 0);
   const DType dtype = block.dtype;
-  if (dtype != DType::float32 && dtype != DType::float16 && dtype != DType::bfloat16)
-    fail(ORCHARD_CPU_UNSUPPORTED, "expected a result in float32, float16 or bfloat16");
+  check_narrow_float(dtype);
   char *out = operands.result(3, dtype, 0, Extent(weights.columns).along(weights.rows, weights.columns));
   const QuantKernels &kernels = quant_kernels();
   const int64_t stretches = (weights.columns + stretch - 1) / stretch;

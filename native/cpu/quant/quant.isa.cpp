@@ -117,29 +117,40 @@ inline float merged(float (&sums)[part_values]) {
   return sums[0];
 }
 
-// `rows` rows of x at once with one row of weights, each part of which is unpacked once, in registers.
+// `rows` rows of x, `pitch` apart, with one row of weights, each part of which is unpacked once, in registers.
 template <int rows, class Row>
-void dot_rows(const Row &row, const float *x, int64_t columns, float *out, int64_t stride) {
+void dot_rows(const Row &row, const float *x, int64_t pitch, int64_t columns, float *out, int64_t stride) {
   float sums[rows][part_values] = {};
   float own[part_values];
   int64_t column = 0;
   for (; column + part_values <= columns; column += part_values) {
     row(column / part_values, part_values, own);
     for (int at = 0; at < rows; at++)
-      for (int i = 0; i < part_values; i++) sums[at][i] += x[at * columns + column + i] * own[i];
+      for (int i = 0; i < part_values; i++) sums[at][i] += x[at * pitch + column + i] * own[i];
   }
   if (column < columns) {
     row(column / part_values, columns - column, own);
     for (int at = 0; at < rows; at++)
-      for (int64_t i = 0; i < columns - column; i++) sums[at][i] += x[at * columns + column + i] * own[i];
+      for (int64_t i = 0; i < columns - column; i++) sums[at][i] += x[at * pitch + column + i] * own[i];
   }
-  for (int at = 0; at < rows; at++) out[at * stride] = merged(sums[at]);
+  for (int at = 0; at < rows; at++) out[at * stride] += merged(sums[at]);
 }
 
-// Rows of x that are multiplied with parts in registers; more of them take a row that was unpacked to memory.
+// Rows of x that are multiplied at once.
 constexpr int64_t few_rows = 4;
 
-// A row of weights in memory, as a row of parts.
+template <class Row>
+void dot_some(const Row &row, const float *x, int64_t count, int64_t pitch, int64_t columns, float *out,
+              int64_t stride) {
+  switch (count) {
+  case 1: return dot_rows<1>(row, x, pitch, columns, out, stride);
+  case 2: return dot_rows<2>(row, x, pitch, columns, out, stride);
+  case 3: return dot_rows<3>(row, x, pitch, columns, out, stride);
+  default: return dot_rows<4>(row, x, pitch, columns, out, stride);
+  }
+}
+
+// Values in memory, as a row of parts.
 struct Unpacked {
   const float *values;
   void operator()(int64_t part, int64_t count, float *out) const {
@@ -147,48 +158,57 @@ struct Unpacked {
   }
 };
 
+// Weights that many rows of x take are unpacked to memory once, some columns of some rows at a time.
+constexpr int64_t tile_rows = 8, tile_columns = 1024;
+
 template <class Row>
-void dot_some(const Row &row, const float *x, int64_t count, int64_t columns, float *out, int64_t stride) {
-  switch (count) {
-  case 1: return dot_rows<1>(row, x, columns, out, stride);
-  case 2: return dot_rows<2>(row, x, columns, out, stride);
-  case 3: return dot_rows<3>(row, x, columns, out, stride);
-  default: return dot_rows<4>(row, x, columns, out, stride);
+void multiply_many(const Weights &weights, const float *x, int64_t count, int64_t begin, int64_t end, float *out) {
+  float tile[tile_rows][tile_columns];
+  const int64_t columns = weights.columns;
+  for (int64_t n = begin; n < end; n += tile_rows) {
+    const int64_t rows = std::min(tile_rows, end - n);
+    for (int64_t first = 0; first < columns; first += tile_columns) {
+      const int64_t width = std::min(tile_columns, columns - first);
+      for (int64_t row = 0; row < rows; row++) unpack_row(Row(weights, n + row), first, width, tile[row]);
+      for (int64_t at = 0; at < count; at += few_rows)
+        for (int64_t row = 0; row < rows; row++)
+          dot_some(Unpacked{tile[row]}, x + at * columns + first, std::min(few_rows, count - at), columns, width,
+                   out + at * weights.rows + n + row, weights.rows);
+    }
   }
 }
 
-void multiply(const Weights &weights, const float *x, int64_t count, int64_t begin, int64_t end, float *out,
-              float *scratch) {
+void multiply(const Weights &weights, const float *x, int64_t count, int64_t begin, int64_t end, float *out) {
   const int64_t columns = weights.columns;
+  for (int64_t at = 0; at < count; at++) std::fill(out + at * weights.rows + begin, out + at * weights.rows + end, 0);
   with_rows(weights, [&](auto type) {
-    for (int64_t n = begin; n < end; n++) {
-      const typename decltype(type)::type row(weights, n);
-      if (count <= few_rows) {
-        dot_some(row, x, count, columns, out + n, weights.rows);
-        continue;
-      }
-      unpack_row(row, 0, columns, scratch);
-      for (int64_t at = 0; at < count; at += few_rows)
-        dot_some(Unpacked{scratch}, x + at * columns, std::min(few_rows, count - at), columns,
-                 out + at * weights.rows + n, weights.rows);
-    }
+    using Row = typename decltype(type)::type;
+    if (count > few_rows) return multiply_many<Row>(weights, x, count, begin, end, out);
+    for (int64_t n = begin; n < end; n++) dot_some(Row(weights, n), x, count, columns, columns, out + n, weights.rows);
   });
 }
 
-void multiply_transposed(const Weights &weights, const float *g, int64_t count, int64_t begin, int64_t end, float *out,
-                         float *scratch) {
+void multiply_transposed(const Weights &weights, const float *g, int64_t count, int64_t begin, int64_t end,
+                         float *out) {
+  float values[transposed_columns];
   const int64_t columns = end - begin;
   for (int64_t at = 0; at < count; at++) std::fill_n(out + at * weights.columns + begin, columns, 0.0f);
   with_rows(weights, [&](auto type) {
     for (int64_t n = 0; n < weights.rows; n++) {
-      unpack_row(typename decltype(type)::type(weights, n), begin, columns, scratch);
+      unpack_row(typename decltype(type)::type(weights, n), begin, columns, values);
       for (int64_t at = 0; at < count; at++) {
         const float factor = g[at * weights.rows + n];
         float *to = out + at * weights.columns + begin;
-        for (int64_t i = 0; i < columns; i++) to[i] += factor * scratch[i];
+        for (int64_t i = 0; i < columns; i++) to[i] += factor * values[i];
       }
     }
   });
+}
+
+void widen_from(const void *in, DType dtype, float *out, int64_t count) {
+  if (dtype == DType::float16) widen(static_cast<const Float16 *>(in), out, count);
+  else if (dtype == DType::bfloat16) widen(static_cast<const BFloat16 *>(in), out, count);
+  else std::copy_n(static_cast<const float *>(in), count, out);
 }
 
 void narrow_to(const float *in, DType dtype, void *out, int64_t count) {
@@ -199,6 +219,6 @@ void narrow_to(const float *in, DType dtype, void *out, int64_t count) {
 
 } // namespace
 
-extern const QuantKernels quant_kernels = {unpack, multiply, multiply_transposed, narrow_to};
+extern const QuantKernels quant_kernels = {unpack, multiply, multiply_transposed, widen_from, narrow_to};
 
 } // namespace orchard::ORCHARD_ISA

@@ -24,6 +24,12 @@ bool is_level(int64_t bits) { return (bits >= 2 && bits <= 6) || bits == 8; }
 
 } // namespace
 
+void check_narrow_float(DType dtype) {
+  if (dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16) return;
+  fail(ORCHARD_CPU_UNSUPPORTED,
+       std::string("expected float32, float16 or bfloat16, got ") + dtype_names[static_cast<int>(dtype)]);
+}
+
 Weights weights_of(const WeightHead &head, const Operands &operands, int first) {
   Weights own = {};
   own.packing = head.packing;
@@ -43,8 +49,7 @@ Weights weights_of(const WeightHead &head, const Operands &operands, int first) 
   own.group = head.group;
   if (!is_level(own.bits) || !is_group(own.group)) refuse("expected 2 to 6 or 8 bits in groups of 32, 64 or 128");
   if (own.columns % own.group != 0) refuse("expected whole groups in a row");
-  if (own.scale_dtype != DType::float32 && own.scale_dtype != DType::float16 && own.scale_dtype != DType::bfloat16)
-    refuse("expected scales in float32, float16 or bfloat16");
+  check_narrow_float(own.scale_dtype);
   const int64_t words = own.columns / 32 * own.bits, groups = own.columns / own.group;
   own.row_bytes = words * 4;
   own.packed = reinterpret_cast<const uint8_t *>(

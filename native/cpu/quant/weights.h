@@ -33,19 +33,25 @@ struct Weights {
 // The operands `first` to `first + 2` of a call.
 Weights weights_of(const WeightHead &head, const Operands &operands, int first);
 
-// out[columns] = Σ values[i] · x[i] and the like take the values of a row from column `first` on, `first` and `count`
-// multiples of 32 save at the end of a row of f16 or bf16.
+// Columns of a result that a task of `multiply_transposed` takes, a multiple of every block.
+constexpr int64_t transposed_columns = 256;
+
 struct QuantKernels {
+  // The values of a row from column `first` on. `first` and `count` are multiples of 32, save at the end of a row of
+  // f16 or bf16.
   void (*unpack)(const Weights &, int64_t row, int64_t first, int64_t count, float *out);
-  // out[row, n] = Σ x[row, k] W[n, k] for rows n from `begin` to `end` of the weights; x [count, columns], dense.
-  void (*multiply)(const Weights &, const float *x, int64_t count, int64_t begin, int64_t end, float *out,
-                   float *scratch);
-  // out[row, k] = Σ g[row, n] W[n, k] for columns k from `begin` to `end`; g [count, rows], dense.
-  void (*multiply_transposed)(const Weights &, const float *g, int64_t count, int64_t begin, int64_t end, float *out,
-                              float *scratch);
-  // Floats to a dtype.
+  // out[i, n] = Σ x[i, k] W[n, k] for rows n from `begin` to `end` of the weights; x [count, columns].
+  void (*multiply)(const Weights &, const float *x, int64_t count, int64_t begin, int64_t end, float *out);
+  // out[i, k] = Σ g[i, n] W[n, k] for columns k from `begin` to `end`, of which there are `transposed_columns` at most;
+  // g [count, rows].
+  void (*multiply_transposed)(const Weights &, const float *g, int64_t count, int64_t begin, int64_t end, float *out);
+  // Of a dtype to float32, and back.
+  void (*widen)(const void *in, DType dtype, float *out, int64_t count);
   void (*narrow)(const float *in, DType dtype, void *out, int64_t count);
 };
+
+// Fails for anything but float32, float16 and bfloat16.
+void check_narrow_float(DType dtype);
 
 } // namespace orchard
 

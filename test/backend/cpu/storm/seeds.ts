@@ -172,6 +172,10 @@ function reflections(dtype: "float32" | "float64"): void {
 }
 
 function weights(): void {
+  const int4 = library.quantizeInt4(library.rand([3, 128]));
+  gradientsOf(() => library.quantizedMatmul(leaf([2, 128]), int4));
+  gradientsOf(() => library.quantizedMatmul(leaf([6, 128], "float16"), int4));
+  gradientsOf(() => library.quantizedMatmul(leaf([5, 64]), library.quantizeGgml(library.rand([9, 64]), "q4_0")));
   for (const format of ["q4_0", "q5_1", "q8_0", "mxfp4", "bf16"] as const)
     library.dequantize(library.quantizeGgml(library.rand([3, 64]), format)).dataSync();
   for (const bits of [2, 3, 8] as const)

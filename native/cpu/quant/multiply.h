@@ -1,0 +1,14 @@
+#pragma once
+
+#include "weights.h"
+
+namespace orchard {
+
+struct QuantizedMatmulBlock : WeightHead {
+  DTypeField dtype; // of x and the result
+  Whole count;      // rows of x
+  Whole x_offset;
+  Flag is_transposed; // x W, and not x Wᵀ
+};
+
+} // namespace orchard

@@ -1,0 +1,33 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { store, toNumbers } from "../../backend/reference/elements.ts";
+import { rowsOf } from "../rows.ts";
+import type { ProductAttributes } from "./attributes.ts";
+
+/** A row of weights is unpacked once, and multiplied with all rows of x; sums are in float64. */
+export const quantizedMatmulReference: Implementation<ProductAttributes> = {
+  run({ inputs: [x, ...weights], outputs: [output], attributes }) {
+    const { rows, columns, count, isTransposed } = attributes;
+    const factors = toNumbers(x!);
+    const result = new Float64Array(output!.size);
+    const unpack = rowsOf(attributes, weights);
+    const values = new Float32Array(columns);
+    for (let row = 0; row < rows; row++) {
+      unpack(row, values);
+      for (let at = 0; at < count; at++) {
+        if (isTransposed) addMultiple(result.subarray(at * columns), values, factors[at * rows + row]!);
+        else result[at * rows + row] = dot(factors.subarray(at * columns), values);
+      }
+    }
+    store(output!, result);
+  },
+};
+
+function dot(x: Float64Array, values: Float32Array): number {
+  let sum = 0;
+  for (let at = 0; at < values.length; at++) sum += x[at]! * values[at]!;
+  return sum;
+}
+
+function addMultiple(sums: Float64Array, values: Float32Array, factor: number): void {
+  for (let at = 0; at < values.length; at++) sums[at]! += factor * values[at]!;
+}
