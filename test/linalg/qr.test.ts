@@ -190,7 +190,10 @@ for (const { backend, dtype } of places) {
         const batch = reshape(input, [scales.length, rows, columns]);
         on(backend, true, () => {
           const together = qr(batch);
-          for (const at of scales.keys()) {
+          for (const [at, scale] of scales.entries()) {
+            const of = (x: Tensor): Matrix => toMatrix(select(x, 0, at));
+            if (Number.isFinite(scale))
+              checkFactors(of(batch), of(together.q), of(together.r), dtype, `qr, batch of scales, ${scale}`);
             const alone = qr(expand(select(batch, 0, at), [scales.length, rows, columns]));
             expect([...toMatrix(select(together.q, 0, at)).values]).toEqual([
               ...toMatrix(select(alone.q, 0, 3)).values,
