@@ -14,7 +14,7 @@ interface DocumentedCall {
 
 const dtypes = "float64|float32|float16|bfloat16|int64|int32|uint32|int8|uint8|bool";
 const form = new RegExp(
-  `((?:^ \\* const .*;\n)*)^ \\* ([\\w.]+\\(.*\\)); // (${dtypes}) (-?[\\d.]+|true|false|\\[.*\\])$`,
+  `((?:^ \\* const .*;(?: //.*)?\n)*)^ \\* ([\\w.]+\\(.*\\)); // (${dtypes}) (-?[\\d.]+|true|false|\\[.*\\])$`,
   "gm",
 );
 
