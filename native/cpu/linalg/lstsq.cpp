@@ -1,6 +1,6 @@
 #include "lstsq.h"
 
-#include "blocked_qr.h"
+#include "tall_qr.h"
 
 using namespace orchard;
 
@@ -30,8 +30,25 @@ template <class T> struct Problem {
       qr.multiply(own, tau, columns, {own_b, rows, width, width}, true);
       for (int64_t row = 1; row < columns; row++) std::fill_n(own_a + row * columns, row, T(0));
     }
-    return lstsq_kernels().of<T>().solve({own_a, own_b, x, count(), columns, width, is_tall, is_pivoted, rcond},
-                                         tau + count());
+    return solve_square(own_a, own_b, x, is_tall, tau + count());
+  }
+
+  // The same in blocks of rows.
+  Rank solve_tall(const T *a, const T *b, T *x) const {
+    Scratch<T> scratch(this->scratch());
+    T *own_a = scratch.data(), *own_b = own_a + rows * columns;
+    std::copy_n(a, rows * columns, own_a);
+    std::copy_n(b, rows * width, own_b);
+    TallQr<T> qr(rows, columns);
+    qr.factor(own_a);
+    qr.project(own_a, own_b, width);
+    qr.copy_r(own_a);
+    return solve_square(own_a, own_b, x, true, own_b + rows * width + count());
+  }
+
+private:
+  Rank solve_square(T *a, T *b, T *x, bool is_triangle, T *work) const {
+    return lstsq_kernels().of<T>().solve({a, b, x, count(), columns, width, is_triangle, is_pivoted, rcond}, work);
   }
 };
 
@@ -48,11 +65,17 @@ void lstsq(const LstsqBlock &block, Operands operands) {
     int32_t *rank = operands.results<int32_t>(3, 0, one_each), *info = operands.results<int32_t>(4, 0, one_each);
     if (one_each.is_empty()) return;
     const int64_t count = problem.count(), operations = 2 * rows * columns * (count + width);
-    for_each_qr<T>(batch, rows, count, operations, problem.scratch(), [&](int64_t at, BlockedQr<T> &qr, T *scratch) {
-      const Rank found =
-          problem.solve(qr, a + at * rows * columns, b + at * rows * width, x + at * columns * width, scratch);
+    const auto keep = [&](int64_t at, const Rank &found) {
       rank[at] = static_cast<int32_t>(found.rank);
       info[at] = static_cast<int32_t>(found.zero);
+    };
+    if (TallQr<T>::is_for(rows, columns)) {
+      for (int64_t at = 0; at < batch; at++)
+        keep(at, problem.solve_tall(a + at * rows * columns, b + at * rows * width, x + at * columns * width));
+      return;
+    }
+    for_each_qr<T>(batch, rows, count, operations, problem.scratch(), [&](int64_t at, BlockedQr<T> &qr, T *scratch) {
+      keep(at, problem.solve(qr, a + at * rows * columns, b + at * rows * width, x + at * columns * width, scratch));
     });
   });
 }

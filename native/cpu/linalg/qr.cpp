@@ -1,6 +1,6 @@
 #include "qr.h"
 
-#include "blocked_qr.h"
+#include "tall_qr.h"
 
 using namespace orchard;
 
@@ -62,6 +62,21 @@ void factorise(BlockedQr<T> &qr, const Part<const T> &a, const Part<T> &q, const
   make_diagonal_positive(q, r, signs);
 }
 
+// As `factorise`, of A with many more rows than columns; Q has as many columns as A, or none.
+template <class T> void factorise_tall(const T *a, int64_t rows, int64_t columns, T *q, T *r) {
+  TallQr<T> qr(rows, columns);
+  Scratch<T> vectors(q ? 0 : rows * columns), signs(columns), diagonal(columns * columns);
+  T *own = q ? q : vectors.data();
+  std::copy_n(a, rows * columns, own);
+  qr.factor(own);
+  qr.copy_r(r);
+  make_diagonal_positive<T>({nullptr, 0, 0, 0}, {r, columns, columns, columns}, signs.data());
+  if (!q) return;
+  std::fill_n(diagonal.data(), columns * columns, T(0));
+  for (int64_t i = 0; i < columns; i++) diagonal.data()[i * columns + i] = signs.data()[i];
+  qr.expand(q, diagonal.data(), columns, q);
+}
+
 void qr(const QrBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const int64_t batch = block.batch, rows = block.rows, columns = block.columns, width = block.width;
@@ -88,6 +103,12 @@ void qr(const QrBlock &block, Operands operands) {
                                            width},
                                           scratch);
                                });
+    if (width <= columns && TallQr<T>::is_for(rows, columns)) {
+      for (int64_t at = 0; at < batch; at++)
+        factorise_tall(a + at * rows * columns, rows, columns, width > 0 ? q + at * rows * width : nullptr,
+                       r + at * inner * columns);
+      return;
+    }
     const int64_t room = inner == rows || width == columns ? 0 : rows * columns;
     const int64_t operations = factor_operations(rows, columns) + 2 * rows * width * count;
     for_each_qr<T>(batch, rows, count, operations, 2 * count + room, [&](int64_t at, BlockedQr<T> &own, T *scratch) {

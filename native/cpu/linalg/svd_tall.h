@@ -2,8 +2,11 @@
 // their QR decomposition: with B = Q R and R = U Σ Vᵀ, B = (Q U) Σ Vᵀ.
 #pragma once
 
-#include "blocked_qr.h"
 #include "svd_signs.h"
+#include "tall_qr.h"
+
+#include <memory>
+#include <vector>
 
 namespace orchard {
 
@@ -40,19 +43,37 @@ private:
     return own;
   }
 
+  // In blocks of rows, unless U has further columns.
+  bool is_in_blocks() const { return !batch_.full && TallQr<T>::is_for(large_, small_); }
+
   void decompose() {
-    const int64_t count = large_ * small_;
-    for_each_qr<T>(batch_.count, large_, small_, 2 * count * small_, 0, [&](int64_t at, BlockedQr<T> &qr, T *) {
-      const T *from = batch_.a + at * count;
+    if (is_in_blocks()) {
+      for (int64_t at = 0; at < batch_.count; at++) {
+        blocks_.push_back(std::make_unique<TallQr<T>>(large_, small_));
+        if (!load(at)) continue;
+        blocks_.back()->factor(part(at).data);
+        blocks_.back()->copy_r(r() + at * square());
+      }
+      return;
+    }
+    for_each_qr<T>(batch_.count, large_, small_, 2 * large_ * square(), 0, [&](int64_t at, BlockedQr<T> &qr, T *) {
+      if (!load(at)) return;
       const Part<T> own = part(at);
-      if (is_tall()) std::copy_n(from, count, own.data);
-      else transpose_matrix(from, small_, large_, own.data);
-      T *upper = r() + at * square();
-      if (!is_finite(from, count)) return void(std::fill_n(upper, square(), std::numeric_limits<T>::quiet_NaN()));
       qr.factor(own, tau(at));
+      T *upper = r() + at * square();
       for (int64_t i = 0; i < small_; i++)
         for (int64_t j = 0; j < small_; j++) upper[i * small_ + j] = j < i ? T(0) : own.data[i * small_ + j];
     });
+  }
+
+  // B. Where an element is not finite, R is NaN, and false is returned.
+  bool load(int64_t at) {
+    const T *from = batch_.a + at * large_ * small_;
+    if (is_tall()) std::copy_n(from, large_ * small_, part(at).data);
+    else transpose_matrix(from, small_, large_, part(at).data);
+    if (is_finite(from, large_ * small_)) return true;
+    std::fill_n(r() + at * square(), square(), std::numeric_limits<T>::quiet_NaN());
+    return false;
   }
 
   static bool is_finite(const T *x, int64_t count) {
@@ -63,22 +84,37 @@ private:
 
   void multiply() {
     const int64_t width = batch_.full ? large_ : small_, room = is_tall() ? 0 : large_ * width;
+    if (is_in_blocks()) {
+      Scratch<T> scratch(room + batch_.left());
+      for (int64_t at = 0; at < batch_.count; at++) {
+        if (batch_.info[at] != svd_done) continue;
+        T *to = is_tall() ? batch_.problem(at, nullptr).u : scratch.data();
+        blocks_[size_t(at)]->expand(part(at).data, u() + at * square(), small_, to);
+        finish(at, width, to, scratch.data() + room);
+      }
+      return;
+    }
     for_each_qr<T>(batch_.count, large_, small_, 4 * large_ * small_ * width, room + batch_.left(),
                    [&](int64_t at, BlockedQr<T> &qr, T *scratch) {
                      if (batch_.info[at] != svd_done) return;
-                     const SvdProblem<T> own = batch_.problem(at, nullptr);
-                     T *to = is_tall() ? own.u : scratch;
+                     T *to = is_tall() ? batch_.problem(at, nullptr).u : scratch;
                      begin_with(to, width, u() + at * square());
                      qr.multiply(part(at), tau(at), small_, {to, large_, width, width}, false);
-                     const T *others = vh() + at * square();
-                     if (is_tall()) {
-                       std::copy_n(others, square(), own.vh);
-                     } else {
-                       transpose_matrix(to, large_, width, own.vh);
-                       transpose_matrix(others, small_, small_, own.u);
-                     }
-                     orient_vectors(batch_, own, scratch + room);
+                     finish(at, width, to, scratch + room);
                    });
+  }
+
+  // The other vectors, from those of B in `to`, and the signs.
+  void finish(int64_t at, int64_t width, const T *to, T *scratch) {
+    const SvdProblem<T> own = batch_.problem(at, nullptr);
+    const T *others = vh() + at * square();
+    if (is_tall()) {
+      std::copy_n(others, square(), own.vh);
+    } else {
+      transpose_matrix(to, large_, width, own.vh);
+      transpose_matrix(others, small_, small_, own.u);
+    }
+    orient_vectors(batch_, own, scratch);
   }
 
   // U of R with zeros below, and further columns of the identity.
@@ -91,6 +127,7 @@ private:
   SvdBatch<T> batch_;
   int64_t small_, large_;
   Scratch<T> vectors_, rest_;
+  std::vector<std::unique_ptr<TallQr<T>>> blocks_;
 };
 
 } // namespace orchard
