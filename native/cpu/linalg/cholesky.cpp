@@ -43,6 +43,19 @@ template <class T> void keep_factor(T *factor, const Problem<T> &problem, int64_
   }
 }
 
+// The triangle that is read, and zeros in the other one.
+template <class T> void copy_triangle(const T *from, T *to, int64_t n, bool upper) {
+  parallel_for(n, std::max<int64_t>(1, (1 << 15) / n), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; row++) {
+      const int64_t first = upper ? row : 0, last = upper ? n : row + 1;
+      T *own = to + row * n;
+      std::fill_n(own, first, T(0));
+      std::copy(from + row * n + first, from + row * n + last, own + first);
+      std::fill_n(own + last, n - last, T(0));
+    }
+  });
+}
+
 // LAPACK's upper factor of the transpose is our lower one. Some of its versions go on with NaN.
 template <class T> int64_t factorise(const Lapack<T> &library, T *a, const Problem<T> &problem) {
   const int64_t n = problem.n;
@@ -54,7 +67,7 @@ template <class T> int64_t factorise(const Lapack<T> &library, T *a, const Probl
       failed = row + 1;
       break;
     }
-  keep_factor(a, problem, failed);
+  if (failed != 0) keep_factor(a, problem, failed);
   return failed;
 }
 
@@ -128,7 +141,7 @@ template <class T> void run(const Problem<T> &problem) {
     lapack_int(n); // here, where it may throw
     return with_lapack(*library, problem.batch, problem.operations(), 0, [&](int64_t matrix, T *) {
       T *own = problem.to + matrix * square;
-      std::copy_n(problem.from + matrix * square, square, own);
+      copy_triangle(problem.from + matrix * square, own, n, problem.upper);
       problem.codes[matrix] = static_cast<int32_t>(factorise(*library, own, problem));
     });
   }

@@ -37,10 +37,9 @@ template <class T> struct Problem {
   Rank solve_tall(const T *a, const T *b, T *x) const {
     Scratch<T> scratch(this->scratch());
     T *own_a = scratch.data(), *own_b = own_a + rows * columns;
-    std::copy_n(a, rows * columns, own_a);
     std::copy_n(b, rows * width, own_b);
     TallQr<T> qr(rows, columns);
-    qr.factor(own_a);
+    qr.factor(a, own_a);
     qr.project(own_a, own_b, width);
     qr.copy_r(own_a);
     return solve_square(own_a, own_b, x, true, own_b + rows * width + count());

@@ -132,7 +132,8 @@ template <class T> void run_large(const LuProblem<T> &own, MultiplyMatrices mult
   T *rest = work + lu_panel_elements(own.rows), *lu = own.lu ? own.lu : rest;
   if (!own.lu) rest += own.rows * own.columns;
   int32_t *pivots = own.pivots ? own.pivots : reinterpret_cast<int32_t *>(rest);
-  std::copy_n(own.a, own.rows * own.columns, lu);
+  parallel_for(own.rows * own.columns, 1 << 16,
+               [&](int64_t begin, int64_t end) { std::copy(own.a + begin, own.a + end, lu + begin); });
   *own.info = static_cast<int32_t>(blocked.factorise(lu, own.rows, own.columns, own.columns, pivots, own.pivot));
   if (own.right > 0) {
     copy_right(own, own.x, own.right);

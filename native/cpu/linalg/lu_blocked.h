@@ -4,6 +4,7 @@
 
 #include "../matmul/product.h"
 #include "../memory.h"
+#include "../parallel.h"
 #include "lu.h"
 
 namespace orchard {
@@ -44,8 +45,11 @@ public:
   }
 
   static void swap_rows(T *a, int64_t columns, int64_t stride, const int32_t *pivots, int64_t count) {
-    for (int64_t k = 0; k < count; k++)
-      if (pivots[k] != k) std::swap_ranges(a + k * stride, a + k * stride + columns, a + pivots[k] * stride);
+    parallel_for(columns, std::max<int64_t>(64, (1 << 16) / (count + 1)), [&](int64_t begin, int64_t end) {
+      for (int64_t k = 0; k < count; k++)
+        if (pivots[k] != k)
+          std::swap_ranges(a + k * stride + begin, a + k * stride + end, a + pivots[k] * stride + begin);
+    });
   }
 
   void substitute(const Substitution<T> &own) const {

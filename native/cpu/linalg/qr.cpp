@@ -67,8 +67,7 @@ template <class T> void factorise_tall(const T *a, int64_t rows, int64_t columns
   TallQr<T> qr(rows, columns);
   Scratch<T> vectors(q ? 0 : rows * columns), signs(columns), diagonal(columns * columns);
   T *own = q ? q : vectors.data();
-  std::copy_n(a, rows * columns, own);
-  qr.factor(own);
+  qr.factor(a, own);
   qr.copy_r(r);
   make_diagonal_positive<T>({nullptr, 0, 0, 0}, {r, columns, columns, columns}, signs.data());
   if (!q) return;

@@ -68,14 +68,28 @@ void scale(const Block<T> &block, bool transpose, const T *w, T *out, int64_t st
 }
 
 // Rows of C as they lie, and those of a copy, in which they are adjacent and as long as `width`.
-template <class T> void copy_in(const Part<T> &c, T *copy, int64_t width) {
-  for (int64_t row = 0; row < c.rows; row++) {
-    std::copy_n(c.data + row * c.stride, c.columns, copy + row * width);
-    std::fill_n(copy + row * width + c.columns, width - c.columns, T(0));
+template <class T, int vectors> void copy_in(const Part<T> &c, T *copy) {
+  constexpr int64_t width = vectors * lanes<T>;
+  if (c.columns == width) {
+    for (int64_t row = 0; row < c.rows; row++)
+      for (int i = 0; i < vectors; i++)
+        store_vector(load_vector(c.data + row * c.stride + i * lanes<T>), copy + row * width + i * lanes<T>);
+    return;
   }
+  for (int64_t row = 0; row < c.rows; row++)
+    for (int64_t column = 0; column < width; column++)
+      copy[row * width + column] = column < c.columns ? c.data[row * c.stride + column] : T(0);
 }
-template <class T> void copy_out(const T *copy, const Part<T> &c, int64_t width) {
-  for (int64_t row = 0; row < c.rows; row++) std::copy_n(copy + row * width, c.columns, c.data + row * c.stride);
+template <class T, int vectors> void copy_out(const T *copy, const Part<T> &c) {
+  constexpr int64_t width = vectors * lanes<T>;
+  if (c.columns == width) {
+    for (int64_t row = 0; row < c.rows; row++)
+      for (int i = 0; i < vectors; i++)
+        store_vector(load_vector(copy + row * width + i * lanes<T>), c.data + row * c.stride + i * lanes<T>);
+    return;
+  }
+  for (int64_t row = 0; row < c.rows; row++)
+    for (int64_t column = 0; column < c.columns; column++) c.data[row * c.stride + column] = copy[row * width + column];
 }
 
 // Some columns of C, in a copy: it is read once for every few columns of V, and rows that are apart by a power of two
@@ -83,11 +97,11 @@ template <class T> void copy_out(const T *copy, const Part<T> &c, int64_t width)
 template <class T, int vectors> void apply_few(const Block<T> &block, const Part<T> &c, bool transpose, T *work) {
   constexpr int64_t width = vectors * lanes<T>;
   T *w = work, *scaled = w + wide_block * width, *copy = scaled + wide_block * width;
-  copy_in(c, copy, width);
+  copy_in<T, vectors>(c, copy);
   project<T, vectors>(block, copy, width, w, width);
   scale(block, transpose, w, scaled, width, width);
   expand<T, vectors>(block, scaled, width, copy, width);
-  copy_out(copy, c, width);
+  copy_out<T, vectors>(copy, c);
 }
 
 template <class T> void apply(const Block<T> &block, const Part<T> &c, bool transpose, T *work) {
@@ -118,8 +132,14 @@ template <class T> void pack(const Part<const T> &a, const T *tau, const Block<T
   const int64_t width = block.width;
   for (int64_t row = 0; row < a.rows; row++) {
     T *own = block.v + row * width;
+    const T *from = a.data + row * a.stride;
+    if (row >= width && a.columns == width) {
+      static_assert(wide_block % narrow_block == 0);
+      for (int64_t j = 0; j < width; j += narrow_block) std::copy_n(from + j, narrow_block, own + j);
+      continue;
+    }
     const int64_t below = std::min(row, a.columns);
-    std::copy_n(a.data + row * a.stride, below, own);
+    std::copy_n(from, below, own);
     std::fill_n(own + below, width - below, T(0));
     if (row < a.columns) own[row] = 1;
   }

@@ -51,7 +51,7 @@ private:
       for (int64_t at = 0; at < batch_.count; at++) {
         blocks_.push_back(std::make_unique<TallQr<T>>(large_, small_));
         if (!load(at)) continue;
-        blocks_.back()->factor(part(at).data);
+        blocks_.back()->factor(part(at).data, part(at).data);
         blocks_.back()->copy_r(r() + at * square());
       }
       return;

@@ -21,10 +21,11 @@ public:
         work_(std::min<int64_t>(thread_count(), blocks_),
               BlockedQr<T>::elements(most_rows(), columns) + most_rows() * columns) {}
 
-  // Replaces A by the vectors of the blocks, in rows without gaps.
-  void factor(T *a) {
+  // The vectors of A's blocks, in rows without gaps, in place of A or elsewhere.
+  void factor(const T *from, T *a) {
     for_blocks([&](int64_t at, BlockedQr<T> &qr, T *) {
       const Part<T> own = block(a, columns_, at);
+      if (from != a) std::copy_n(from + (own.data - a), own.rows * columns_, own.data);
       qr.factor(own, tau_of(at));
       copy_triangle(own, stack_.data() + at * columns_ * columns_);
     });
