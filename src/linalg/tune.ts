@@ -9,7 +9,11 @@ import { randn } from "../ops/random/randn.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { choleskyEx } from "./cholesky/cholesky.ts";
 import { type LargeOperation, type LinalgTable, largeOperations } from "./crossover.ts";
+import { MAX_BLOCKED_SIZE } from "./eigh/blocked.metal.ts";
+import { eigh } from "./eigh/eigh.ts";
+import { luFactorEx } from "./lu/factor.ts";
 import { mT } from "./matrices.ts";
+import { qr } from "./qr/qr.ts";
 import { solveTriangular } from "./triangular/triangular.ts";
 
 /** What is measured. */
@@ -40,7 +44,13 @@ type Compute = (a: Tensor) => Tensor;
 const computations: Readonly<Record<LargeOperation, Compute>> = {
   cholesky: (a) => choleskyEx(a).factor,
   solveTriangular: (a) => solveTriangular(a, a, { upper: false }),
+  lu: (a) => luFactorEx(a).lu,
+  qr: (a) => qr(a).q,
+  eigh: (a) => eigh(a).eigenvectors,
 };
+
+/** The rows that metal's kernels take, where there is a limit. */
+const mostRows: Readonly<Partial<Record<LargeOperation, number>>> = { eigh: MAX_BLOCKED_SIZE };
 
 /** Measures this machine. @param backends what the columns are measured on, in a test the same one twice */
 export function tuneLinalg(
@@ -49,7 +59,8 @@ export function tuneLinalg(
   backends: readonly ["metal" | "cpu", "cpu"] = ["metal", "cpu"],
 ): LinalgTable {
   const entries = largeOperations.map((operation) => {
-    const measured = grid.sizes.map((size) => measure(computations[operation], size, grid.rounds, backends));
+    const sizes = grid.sizes.filter((size) => size <= (mostRows[operation] ?? Number.POSITIVE_INFINITY));
+    const measured = sizes.map((size) => measure(computations[operation], size, grid.rounds, backends));
     report(operation, measured);
     return [operation, leastSizeFrom(measured)] as const;
   });

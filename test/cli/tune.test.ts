@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { formatLinalgTable, formatTable } from "../../src/cli/tune.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { largeOperations, shippedTable } from "../../src/linalg/crossover.ts";
 import { leastSizeFrom, tuneLinalg } from "../../src/linalg/tune.ts";
 import { type CrossoverTable, defaultScoresShare, dimClasses, headClasses } from "../../src/ops/attention/crossover.ts";
 import { readTable, type TableFile } from "../../src/ops/attention/crossover_file.ts";
@@ -140,11 +141,15 @@ test("the sizes from which metal is faster at one large matrix", () => {
   expect(leastSizeFrom(measured({ 128: 0.9, 256: 1 }))).toBeNull();
   const reported: unknown[] = [];
   const table = tuneLinalg({ sizes: [70, 80], rounds: 1 }, (...report) => reported.push(report), ["cpu", "cpu"]);
-  expect(Object.keys(table.metalFrom)).toEqual(["cholesky", "solveTriangular"]);
+  expect(Object.keys(table.metalFrom)).toEqual([...largeOperations]);
   const sample = { size: expect.any(Number), metal: expect.any(Number), cpu: expect.any(Number) };
-  expect(reported).toEqual(["cholesky", "solveTriangular"].map((operation) => [operation, [sample, sample]]));
-  expect(formatLinalgTable({ metalFrom: { cholesky: 512, solveTriangular: null } })).toBe(
-    "cholesky of one matrix: on metal from 512 rows on\nsolveTriangular of one matrix: on cpu",
+  expect(reported).toEqual(largeOperations.map((operation) => [operation, [sample, sample]]));
+  expect(formatLinalgTable({ metalFrom: { ...shippedTable.metalFrom, cholesky: 512, eigh: null } })).toBe(
+    [
+      "cholesky of one matrix: on metal from 512 rows on",
+      ...["solveTriangular", "lu", "qr"].map((name) => `${name} of one matrix: on metal from 1024 rows on`),
+      "eigh of one matrix: on cpu",
+    ].join("\n"),
   );
 });
 

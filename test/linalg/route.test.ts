@@ -7,14 +7,22 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { cholesky } from "../../src/linalg/cholesky/cholesky.ts";
 import { type LinalgTable, shippedTable } from "../../src/linalg/crossover.ts";
 import { linalgTablePath, readLinalgTable, writeLinalgTable } from "../../src/linalg/crossover_file.ts";
+import { eigh } from "../../src/linalg/eigh/eigh.ts";
+import { luFactor } from "../../src/linalg/lu/factor.ts";
+import { solve } from "../../src/linalg/lu/solve.ts";
+import { geqrf } from "../../src/linalg/qr/geqrf.ts";
+import { qr } from "../../src/linalg/qr/qr.ts";
 import { isWorthMetal } from "../../src/linalg/route.ts";
 import { solveTriangular } from "../../src/linalg/triangular/triangular.ts";
 import { eye } from "../../src/ops/creation/eye.ts";
 import { zeros } from "../../src/ops/creation/full.ts";
+import { add } from "../../src/ops/elementwise/arithmetic.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
 import { testFolder } from "../support/folder.ts";
 import { on } from "./run.ts";
 
 const folder = testFolder("linalg-table");
+const solveWithOne = (a: Tensor): Tensor => solve(a, zeros([a.shape[0]!, 1]));
 
 describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
   const pathsOf = (isStrict: boolean, size: number): string[] => {
@@ -37,9 +45,32 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
     expect(pathsOf(true, 65)).toEqual(onMetal);
   });
 
+  test("so do the others, from their least size on", () => {
+    const backendsOf = (size: number): Record<string, string> => {
+      resetCodepaths();
+      const a = on("metal", false, () => add(eye(size), 1));
+      on("metal", false, () => {
+        for (const compute of [luFactor, solveWithOne, qr, geqrf, eigh]) void compute(a);
+      });
+      const names = ["luFactor", "solve", "qr", "geqrf", "eigh"];
+      return Object.fromEntries(
+        codepaths().flatMap(({ operation, backend }) => (names.includes(operation) ? [[operation, backend]] : [])),
+      );
+    };
+    const all = (backend: string) => ({
+      luFactor: backend,
+      solve: backend,
+      qr: backend,
+      geqrf: backend,
+      eigh: backend,
+    });
+    expect(backendsOf(60)).toEqual(all("metal"));
+    expect(backendsOf(97)).toEqual(all("cpu"));
+  });
+
   test("a measured table decides", () => {
     const path = folder.file("measured.json");
-    writeLinalgTable(path, { metalFrom: { cholesky: 65, solveTriangular: null } });
+    writeLinalgTable(path, { metalFrom: { ...shippedTable.metalFrom, cholesky: 65, solveTriangular: null } });
     const program = `
       import { codepaths, eye, linalg, withBackend, zeros } from "./src/index.ts";
       withBackend("metal", () => linalg.solveTriangular(linalg.cholesky(eye(65)), zeros([65, 2]), { upper: false }));
@@ -54,7 +85,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
 });
 
 test("many matrices are worth as much as one larger one", () => {
-  const table: LinalgTable = { metalFrom: { cholesky: 1000, solveTriangular: null } };
+  const table: LinalgTable = { metalFrom: { ...shippedTable.metalFrom, cholesky: 1000, solveTriangular: null } };
   expect(isWorthMetal(table, "cholesky", 1000 * 100 ** 3)).toBe(true);
   expect(isWorthMetal(table, "cholesky", 999 * 100 ** 3)).toBe(false);
   expect(isWorthMetal(table, "solveTriangular", 1e300)).toBe(false);
@@ -63,10 +94,11 @@ test("many matrices are worth as much as one larger one", () => {
 test("a table is read again as it was written, and another one is not believed", () => {
   const path = folder.file("table.json");
   expect(readLinalgTable(path)).toEqual({ table: shippedTable, date: undefined, problem: undefined });
-  const table: LinalgTable = { metalFrom: { cholesky: 700, solveTriangular: null } };
+  const table: LinalgTable = { metalFrom: { ...shippedTable.metalFrom, cholesky: 700, eigh: null } };
   writeLinalgTable(path, table);
   expect(readLinalgTable(path)).toMatchObject({ table, date: expect.any(String), problem: undefined });
-  for (const wrong of [{ cholesky: 700 }, { cholesky: 0, solveTriangular: 5 }, { cholesky: "1", solveTriangular: 5 }]) {
+  const { qr: _, ...without } = shippedTable.metalFrom;
+  for (const wrong of [without, { ...without, qr: 0 }, { ...without, qr: "1" }, { ...without, svd: 5 }]) {
     writeLinalgTable(path, { metalFrom: wrong } as unknown as LinalgTable);
     expect(readLinalgTable(path)).toMatchObject({ table: shippedTable, problem: `${path} is not whole` });
   }

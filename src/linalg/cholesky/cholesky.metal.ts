@@ -4,11 +4,14 @@ import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { isTransposed, matricesOf } from "../matrices.ts";
 import { BLOCK, MAX_SIZE, TILE_ROWS, TILE_THREADS, threadsFor } from "../metal.ts";
-import { fasterOnCpu } from "../route.ts";
+import { factorWork, fasterOnCpu } from "../route.ts";
 import { choleskyParameters, choleskyStepParameters } from "./primitive.ts";
 
 export const choleskyMetal: MetalImplementation<undefined> = {
-  unsupported: (call) => noFloat64(call) ?? fasterOnCpu("cholesky", call.inputs[0]!),
+  unsupported(call) {
+    const [a] = call.inputs;
+    return noFloat64(call) ?? fasterOnCpu("cholesky", a!.shape.at(-1)! > MAX_SIZE, factorWork(a!));
+  },
   run({ inputs: [a], outputs: [factor, info] }) {
     const { batch, rows: size } = matricesOf(a!);
     if (size > MAX_SIZE) return runBlocks(a!, factor!, info!);

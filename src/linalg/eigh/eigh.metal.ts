@@ -2,6 +2,7 @@ import type { MetalImplementation, OperationCall, TicketRange } from "../../back
 import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
 import { MAX_SIZE } from "../metal.ts";
+import { factorWork, fasterOnCpu } from "../route.ts";
 import { launchBlocked, MAX_BLOCKED_SIZE } from "./blocked.metal.ts";
 import { type EighAttributes, eighParameters } from "./primitive.ts";
 
@@ -14,7 +15,11 @@ const kernels = [
 ] as const;
 
 export const eighMetal: MetalImplementation<EighAttributes> = {
-  unsupported: (call) => noFloat64(call) ?? tooLarge(call.inputs[0]!.shape.at(-1)!),
+  unsupported(call) {
+    const [a] = call.inputs;
+    const size = a!.shape.at(-1)!;
+    return noFloat64(call) ?? tooLarge(size) ?? fasterOnCpu("eigh", size > MAX_SIZE, factorWork(a!));
+  },
   run(call) {
     const [a] = call.inputs;
     return a!.shape.at(-1)! <= MAX_SIZE ? launchWhole(call) : launchBlocked(call);

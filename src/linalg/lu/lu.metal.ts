@@ -3,6 +3,7 @@ import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/la
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import { matricesOf } from "../matrices.ts";
 import { MAX_SIZE } from "../metal.ts";
+import { factorWork, fasterOnCpu } from "../route.ts";
 import { factoriseBlocks, solveBlocks } from "./blocks.metal.ts";
 import {
   type LuFactorAttributes,
@@ -20,7 +21,10 @@ const file = "linalg/lu.metal";
 const threadsOf = (size: number): number => (size <= 8 ? 32 : size <= 16 ? 64 : size <= 32 ? 128 : 256);
 
 export const luFactorMetal: MetalImplementation<LuFactorAttributes> = {
-  unsupported: noFloat64,
+  unsupported(call) {
+    const [a] = call.inputs;
+    return noFloat64(call) ?? fasterOnCpu("lu", Math.max(...a!.shape.slice(-2)) > MAX_SIZE, factorWork(a!));
+  },
   run({ inputs: [a], outputs: [lu, pivots, info], attributes }) {
     const { batch, ...own } = matricesOf(a!);
     const sizes = { batch, ...(a!.size === 0 ? { rows: 0, columns: 0 } : own) };
@@ -38,7 +42,10 @@ export const luFactorMetal: MetalImplementation<LuFactorAttributes> = {
 };
 
 export const luSolveMetal: MetalImplementation<LuSolveAttributes> = {
-  unsupported: noFloat64,
+  unsupported(call) {
+    const { batch, rows, columns } = matricesOf(call.inputs[2]!);
+    return noFloat64(call) ?? fasterOnCpu("lu", rows > MAX_SIZE, batch * rows ** 2 * columns);
+  },
   run({ inputs: [lu, pivots, b], outputs: [x], attributes }) {
     const { batch, rows: size, columns } = matricesOf(b!);
     if (size > MAX_SIZE) return solveBlocks(lu!, pivots!, b!, x!, attributes.adjoint);
@@ -54,7 +61,10 @@ export const luSolveMetal: MetalImplementation<LuSolveAttributes> = {
 };
 
 export const solveMetal: MetalImplementation<undefined> = {
-  unsupported: noFloat64,
+  unsupported(call) {
+    const [a] = call.inputs;
+    return noFloat64(call) ?? fasterOnCpu("lu", a!.shape.at(-1)! > MAX_SIZE, factorWork(a!));
+  },
   run({ inputs: [a, b], outputs: [x, info, lu, pivots] }) {
     const { batch, rows: size, columns } = matricesOf(x!);
     if (size > MAX_SIZE) {

@@ -1,12 +1,17 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
+import { factorWork, fasterOnCpu } from "../route.ts";
 import { factorBlocks, trianglesFor } from "./blocks.metal.ts";
 import { bytesFor, fitsThreadgroup, matrixFloats, strideFor, teamFor, threadsOf } from "./layout.metal.ts";
 import { qrParameters } from "./primitive.ts";
 
 export const geqrfMetal: MetalImplementation<undefined> = {
-  unsupported: noFloat64,
+  unsupported(call) {
+    const [a] = call.inputs;
+    const { rows, columns } = matricesOf(a!);
+    return noFloat64(call) ?? fasterOnCpu("qr", !fitsThreadgroup(rows, columns), factorWork(a!));
+  },
   run({ inputs: [a], outputs: [factors, tau] }) {
     const sizes = matricesOf(a!);
     const { batch, rows, columns } = sizes;

@@ -1,6 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
+import { fasterOnCpu } from "../route.ts";
 import { applyBlocks, copyBlocks, formTriangles, trianglesFor } from "./blocks.metal.ts";
 import { bytesFor, strideFor, teamFor, threadsOf, tileFor } from "./layout.metal.ts";
 import { type OrmqrAttributes, ormqrParameters } from "./primitive.ts";
@@ -9,7 +10,12 @@ import { type OrmqrAttributes, ormqrParameters } from "./primitive.ts";
 const LEAST_TILE = 32;
 
 export const ormqrMetal: MetalImplementation<OrmqrAttributes> = {
-  unsupported: noFloat64,
+  unsupported(call) {
+    const [, tau, c] = call.inputs;
+    const { batch, rows, columns } = matricesOf(c!);
+    const work = batch * rows * columns * tau!.shape.at(-1)!;
+    return noFloat64(call) ?? fasterOnCpu("qr", tileFor(rows) < LEAST_TILE, work);
+  },
   run({ inputs: [a, tau, c], outputs: [product], attributes }) {
     const sizes = matricesOf(a!);
     const { batch, rows } = sizes;

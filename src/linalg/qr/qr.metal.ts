@@ -3,12 +3,20 @@ import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/la
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
+import { factorWork, fasterOnCpu } from "../route.ts";
 import { factorBlocks, finishBlocks, formBlocks, trianglesFor } from "./blocks.metal.ts";
 import { bytesFor, fitsThreadgroup, matrixFloats, strideFor, teamFor, threadsOf } from "./layout.metal.ts";
 import { type QrAttributes, qrParameters } from "./primitive.ts";
 
 export const qrMetal: MetalImplementation<QrAttributes> = {
-  unsupported: noFloat64,
+  unsupported(call) {
+    const [a] = call.inputs;
+    const { rows, columns } = matricesOf(a!);
+    return (
+      noFloat64(call) ??
+      fasterOnCpu("qr", !fitsThreadgroup(rows, Math.max(columns, call.attributes.width)), factorWork(a!))
+    );
+  },
   run({ inputs: [a], outputs: [q, r], attributes: { width } }) {
     const sizes = matricesOf(a!);
     const { batch, rows } = sizes;

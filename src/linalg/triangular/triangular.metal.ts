@@ -10,8 +10,8 @@ const COLUMNS = 64;
 
 export const triangularMetal: MetalImplementation<TriangularAttributes> = {
   unsupported(call) {
-    const [a, b] = call.inputs;
-    return noFloat64(call) ?? fasterOnCpu("solveTriangular", a!, b!.shape.at(-1));
+    const { batch, rows, columns } = matricesOf(call.inputs[1]!);
+    return noFloat64(call) ?? fasterOnCpu("solveTriangular", rows > MAX_SIZE, batch * rows ** 2 * columns);
   },
   run({ inputs: [a, b], outputs: [x], attributes }) {
     const { batch, rows, columns } = matricesOf(b!);
