@@ -1,7 +1,7 @@
 // The functions of orchard_cpu.h that are no operations: errors, settings and memory.
 #include "../blas.h"
 #include "../isa.h"
-#include "../linalg/lapack.h"
+#include "../lapack.h"
 #include "../memory.h"
 #include "../parallel.h"
 #include "../status.h"

@@ -1,4 +1,6 @@
-#include "lapack.h"
+#include "../lapack.h"
+
+#include "../status.h"
 
 #include <memory>
 #include <mutex>
