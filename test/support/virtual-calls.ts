@@ -22,7 +22,7 @@ function virtualOperands(vector: number): Operands {
     other: [vector],
     places: [vector],
     single: [1, side],
-    triples: [side ** 2, 3],
+    triples: [side ** 2 / 4, 3], // a shape has fewer than 2^53 elements
     batch: [1, side, side],
   };
   const expanded = (name: string, one: Tensor): Tensor => {
