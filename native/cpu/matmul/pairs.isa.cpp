@@ -133,7 +133,8 @@ public:
 
 private:
   void pack_panels_of_b(int64_t first, int64_t count, uint16_t *packed) const {
-    const bool has_columns = p_.b.row_stride == 1 && p_.b.column_stride % 2 == 0;
+    const bool is_aligned = reinterpret_cast<uintptr_t>(p_.b.data) % alignof(Pair) == 0; // of every pair, then
+    const bool has_columns = p_.b.row_stride == 1 && p_.b.column_stride % 2 == 0 && is_aligned;
     const auto pack = has_columns ? pack_panel_of_columns : pack_panel_of_pairs;
     const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(tile_, 1));
     parallel_for(count, grain, [&](int64_t begin, int64_t end) {
