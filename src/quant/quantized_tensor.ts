@@ -93,7 +93,7 @@ export class QuantizedTensor implements Disposable {
     return `${formatName(this.format)}[${this.shape.join(", ")}]`;
   }
 
-  /** For messages: that it is quantised, and what to do where a tensor is wanted. */
+  /** For messages: that it is quantised, and what to do where a tensor is expected. */
   describe(): string {
     return `a quantised ${this.name}, of which dequantize() makes a ${this.dtype} tensor`;
   }

@@ -11,7 +11,7 @@ struct GeqrfBlock {
   Whole columns;
 };
 
-// `width`: the columns of Q, of which there are none where R alone is wanted.
+// `width`: the columns of Q, of which there are none where only R is asked for.
 struct QrBlock {
   DTypeField dtype;
   Whole batch;

@@ -28,9 +28,13 @@ template <class T> struct FloatRow {
 
   FloatRow(const Weights &weights, int64_t at) : row(weights.packed + at * weights.row_bytes) {}
   void operator()(int64_t part, int64_t count, float *out) const {
-    T own[part_values] = {};
-    std::memcpy(own, row + part * part_values * sizeof(T), size_t(count) * sizeof(T));
-    for (int i = 0; i < part_values; i++) out[i] = load(own[i]);
+    const uint8_t *from = row + part * part_values * int64_t(sizeof(T));
+    for (int64_t i = 0; i < count; i++) {
+      T value;
+      std::memcpy(&value, from + i * int64_t(sizeof(T)), sizeof value); // at any address
+      out[i] = load(value);
+    }
+    std::fill(out + count, out + part_values, 0.0f);
   }
 };
 

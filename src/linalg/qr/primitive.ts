@@ -13,7 +13,7 @@ export const geqrfCall = cpuCall("geqrf", { dtype, ...geqrfFields }, ["a", "fact
 
 /** Q and R of a matrix, the diagonal of R at least 0. */
 export interface QrAttributes {
-  /** The columns of Q; 0 where only R is wanted. */
+  /** The columns of Q; 0 where only R is asked for. */
   readonly width: number;
 }
 
