@@ -79,15 +79,17 @@ test("tidy leaves it, dispose frees it at once", () => {
   expect(() => dequantize(own)).toThrow("[dequantize] a quantised affine 4 bits, groups of 64[64, 64] was used after");
 });
 
-test("quantising and unpacking leave nothing behind", () => {
+test("quantising and unpacking leave nothing behind", async () => {
   const x = ones([256, 256]);
+  await Bun.sleep(0);
+  Bun.gc(true); // what other tests left goes now, not between two readings
   const before = liveBytes();
   for (const dtype of ["float32", "float16"] as const) {
     using own = quantize(x, { scaleDType: dtype });
     using back = dequantize(own, { dtype });
     expect(liveBytes()).toBeGreaterThanOrEqual(before + back.size * (dtype === "float32" ? 4 : 2));
   }
-  expect(liveBytes()).toBe(before);
+  expect(liveBytes()).toBeLessThanOrEqual(before);
 });
 
 test("what looks like one is none", () => {

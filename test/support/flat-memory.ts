@@ -29,10 +29,10 @@ export async function checkFlat(program: string, ...words: string[]): Promise<re
   expect(points).toHaveLength(20);
   expect(points.at(-1)!.loss).toBeLessThan(points[0]!.loss); // it did train
   const [earlier, later] = [points.slice(5, 10), points.slice(10)];
-  // A block kept each step would be thousands of blocks, and as many times its size.
-  expect(largest(later, ({ residentBytes }) => residentBytes)).toBeLessThan(
-    largest(earlier, ({ residentBytes }) => residentBytes) + 24e6,
-  );
+  // A block kept each step would be thousands of blocks, and as many times its size. Half of the points show it; one
+  // alone may be high, while JavaScript's compiler works on a function or just before a collection.
+  const laterResident = later.map(({ residentBytes }) => residentBytes).sort((one, other) => one - other);
+  expect(laterResident[later.length >> 1]!).toBeLessThan(largest(earlier, (one) => one.residentBytes) + 24e6);
   expect(largest(later, ({ liveBytes }) => liveBytes)).toBeLessThan(2 * largest(earlier, (one) => one.liveBytes) + 4e6);
   expect(after.blocks).toBeLessThan(100);
   return points;
