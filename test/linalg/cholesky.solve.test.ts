@@ -13,10 +13,9 @@ import { transpose } from "../../src/ops/view/permute.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { checkGradients, leaf } from "./gradients.ts";
-import { definiteFamilies, difference, families, identity, type Matrix, norm1, product, rounded } from "./matrices.ts";
-import { on, places, type RealDType, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+import { definiteFamilies, difference, families, identity, type Matrix, norm1, product } from "./matrices.ts";
+import { inDType, on, places, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 
-const inDType = (x: Matrix, dtype: RealDType): Matrix => (dtype === "float32" ? rounded(x) : x);
 const symmetric = (x: Tensor): Tensor => add(x, transpose(x, -1, -2));
 
 for (const { backend, dtype } of places)

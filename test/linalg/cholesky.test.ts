@@ -14,21 +14,9 @@ import { select } from "../../src/ops/view/slice.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { checkGradients, leaf } from "./gradients.ts";
-import {
-  definiteFamilies,
-  difference,
-  families,
-  type Matrix,
-  matrix,
-  norm1,
-  product,
-  rounded,
-  transposed,
-} from "./matrices.ts";
-import { largeSizes, on, places, ratio, sizes, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+import { definiteFamilies, difference, families, matrix, norm1, product, transposed } from "./matrices.ts";
+import { inDType, largeSizes, on, places, ratio, sizes, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 import { testVariants } from "./variants.ts";
-
-const inDType = (x: Matrix, dtype: string): Matrix => (dtype === "float32" ? rounded(x) : x);
 
 for (const { backend, dtype } of places) {
   describe(`${backend} ${dtype}`, () => {

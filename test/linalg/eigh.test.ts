@@ -19,10 +19,9 @@ import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { definiteEigenvalues, type Eigen, residualOf } from "./eigenvectors.ts";
 import { checkGradients, leaf } from "./gradients.ts";
-import { families, identity, type Matrix, matrix, rounded, symmetricFamilies, transposed } from "./matrices.ts";
-import { largeSizes, on, places, type RealDType, ratio, sizes, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+import { families, identity, type Matrix, matrix, symmetricFamilies, transposed } from "./matrices.ts";
+import { inDType, largeSizes, on, places, type RealDType, ratio, sizes, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 
-const inDType = (x: Matrix, dtype: RealDType): Matrix => (dtype === "float32" ? rounded(x) : x);
 const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number>);
 
 /** Whether the first of the largest elements of each column is positive. */

@@ -11,7 +11,7 @@ import { transpose } from "../../src/ops/view/permute.ts";
 import { reshape } from "../../src/ops/view/reshape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { definiteFamilies, difference, families, type Matrix, matrix, norm1, product, transposed } from "./matrices.ts";
-import { on, type RealDType, ratio, THRESHOLD } from "./run.ts";
+import { inDType, on, type RealDType, ratio, THRESHOLD } from "./run.ts";
 
 const { native } = cpuLibrary();
 const { isa: initial, isas } = cpuInfo(native);
@@ -19,9 +19,6 @@ afterAll(() => configure(native, "isa", initial));
 
 const orders = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33];
 const batches = [1, 2, 3, 4, 7, 9, 15, 16, 17, 33];
-
-const inDType = (x: Matrix, dtype: RealDType): Matrix =>
-  dtype === "float32" ? { ...x, values: x.values.map(Math.fround) } : x;
 
 function batchOf(all: readonly Matrix[], dtype: RealDType): Tensor {
   const { rows, columns } = all[0]!;

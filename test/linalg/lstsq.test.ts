@@ -14,11 +14,10 @@ import { select } from "../../src/ops/view/slice.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { checkGradients, leaf } from "./gradients.ts";
-import { difference, families, type Matrix, matrix, norm1, product, rounded, transposed } from "./matrices.ts";
+import { difference, families, type Matrix, matrix, norm1, product, transposed } from "./matrices.ts";
 import { randomNumbers } from "./random.ts";
-import { on, places, type RealDType, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+import { inDType, on, places, type RealDType, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 
-const inDType = (x: Matrix, dtype: string): Matrix => (dtype === "float32" ? rounded(x) : x);
 const shapes: readonly (readonly [number, number])[] = [
   ...([
     [1, 1],

@@ -13,10 +13,9 @@ import { reshape } from "../../src/ops/view/reshape.ts";
 import { narrow } from "../../src/ops/view/slice.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
-import { difference, families, identity, type Matrix, matrix, norm1, product, rounded } from "./matrices.ts";
-import { largeSizes, on, places, type RealDType, ratio, sizes, THRESHOLD, toTensor } from "./run.ts";
+import { difference, families, identity, type Matrix, matrix, norm1, product } from "./matrices.ts";
+import { inDType, largeSizes, on, places, type RealDType, ratio, sizes, THRESHOLD, toTensor } from "./run.ts";
 
-const inDType = (x: Matrix, dtype: RealDType): Matrix => (dtype === "float32" ? rounded(x) : x);
 const names = Object.keys(families);
 
 /** One matrix of each family, as a batch. */

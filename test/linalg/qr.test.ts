@@ -20,20 +20,8 @@ import { select, slice } from "../../src/ops/view/slice.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { checkGradients, leaf } from "./gradients.ts";
-import {
-  difference,
-  families,
-  identity,
-  type Matrix,
-  matrix,
-  norm1,
-  product,
-  rounded,
-  transposed,
-} from "./matrices.ts";
-import { on, places, type RealDType, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
-
-const inDType = (x: Matrix, dtype: string): Matrix => (dtype === "float32" ? rounded(x) : x);
+import { difference, families, identity, type Matrix, matrix, norm1, product, transposed } from "./matrices.ts";
+import { inDType, on, places, type RealDType, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 
 /** Rows and columns: those at which the kernels change their ways, and what fits the memory of a threadgroup. */
 const shapes: readonly (readonly [number, number])[] = [

@@ -7,7 +7,7 @@ import { whyUnavailable } from "../../src/backend/registry.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { reshape } from "../../src/ops/view/reshape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
-import type { Matrix } from "./matrices.ts";
+import { type Matrix, rounded } from "./matrices.ts";
 
 export type RealDType = "float32" | "float64";
 
@@ -42,6 +42,9 @@ export function on<Result>(backend: BackendName, isStrict: boolean, body: () => 
   runsOn = backend;
   return withStrict(isStrict, () => withBackend(backend, body));
 }
+
+/** The matrix with its elements as a dtype holds them. */
+export const inDType = (x: Matrix, dtype: string): Matrix => (dtype === "float32" ? rounded(x) : x);
 
 export const toTensor = ({ rows, columns, values }: Matrix, dtype: RealDType): Tensor =>
   reshape(tensor(values, { dtype }), [rows, columns]);

@@ -18,8 +18,7 @@ import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { checkGradients, leaf } from "./gradients.ts";
 import { difference, families, type Matrix, matrix, norm1, product, transposed } from "./matrices.ts";
-import { on, places, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
-import { inDType } from "./svd.ts";
+import { inDType, on, places, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 
 const shapes = [
   [1, 1],

@@ -19,8 +19,8 @@ import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { checkGradients, leaf } from "./gradients.ts";
 import { families, type Matrix, matrix } from "./matrices.ts";
-import { on, places, type RealDType, sizes, toMatrix, toTensor } from "./run.ts";
-import { checkFactors, checkSvd, inDType } from "./svd.ts";
+import { inDType, on, places, type RealDType, sizes, toMatrix, toTensor } from "./run.ts";
+import { checkFactors, checkSvd } from "./svd.ts";
 import { checked, testVariants } from "./variants.ts";
 
 type Shape = readonly [rows: number, columns: number];

@@ -1,10 +1,8 @@
 /** What a singular value decomposition has to be. */
 import { expect } from "bun:test";
 import { svd } from "../../src/linalg/svd/svd.ts";
-import { difference, identity, type Matrix, matrix, norm1, product, rounded, transposed } from "./matrices.ts";
+import { difference, identity, type Matrix, matrix, norm1, product, transposed } from "./matrices.ts";
 import { type RealDType, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
-
-export const inDType = (x: Matrix, dtype: RealDType): Matrix => (dtype === "float32" ? rounded(x) : x);
 
 /** The factors of one matrix. */
 export interface SvdMatrices {

@@ -7,8 +7,8 @@ import { svd } from "../../src/linalg/svd/svd.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { difference, families, identity, type Matrix, norm1, product, transposed } from "./matrices.ts";
-import { on, type RealDType, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
-import { checkSvd, inDType } from "./svd.ts";
+import { inDType, on, type RealDType, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+import { checkSvd } from "./svd.ts";
 
 const { native } = cpuLibrary();
 afterAll(() => configure(native, "threads", "auto"));

@@ -6,8 +6,8 @@ import { tensor } from "../../src/ops/creation/tensor.ts";
 import { stack } from "../../src/ops/join/cat.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
-import { difference, families, type Matrix, matrix, norm1, product, rounded, transposed } from "./matrices.ts";
-import { on, places, type RealDType, ratio, THRESHOLD, toTensor } from "./run.ts";
+import { difference, families, type Matrix, matrix, norm1, product, transposed } from "./matrices.ts";
+import { inDType, on, places, type RealDType, ratio, THRESHOLD, toTensor } from "./run.ts";
 
 const { native } = cpuLibrary();
 const defaults = defaultBlas().join("\n");
@@ -22,8 +22,6 @@ const ways = places.flatMap(({ backend, dtype }) => {
     name: `${backend} ${dtype}${blas === "none" ? ", no BLAS" : ""}`,
   }));
 });
-
-const inDType = (x: Matrix, dtype: RealDType): Matrix => (dtype === "float32" ? rounded(x) : x);
 
 /** A triangle with NaN in what is not read. */
 function triangle(

@@ -23,7 +23,7 @@ template <class T> struct EighBatch {
   const T *a;
   T *values;
   int32_t *info;
-  T *vectors; // null where none are wanted
+  T *vectors; // null where there are none
   int64_t n;
   bool upper;
 

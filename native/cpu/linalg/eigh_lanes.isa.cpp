@@ -39,7 +39,7 @@ template <class T> struct Lanes {
 
   int64_t n, pitch;   // between rows
   V *a;               // n rows; of the lower triangle, column k becomes vₖ
-  V *z;               // n rows: an eigenvector in each; null where none are wanted
+  V *z;               // n rows: an eigenvector in each; null where there are none
   V *d, *e;           // n each: the diagonal, and what is below it
   V *tau, *w, *c, *s; // n each
   V failed;           // 1 where the iteration does not converge

@@ -50,7 +50,7 @@ export interface FunctionClass<Arguments extends readonly unknown[], Result exte
 /**
  * An operation with a gradient of one's own. `forward` runs without recording; `backward` returns one gradient for each
  * argument of forward (null for what is no tensor or needs none), in differentiable operations where gradients of
- * gradients are wanted. The gradients that `backward` gets, and what it makes without returning it, are given back
+ * gradients are needed. The gradients that `backward` gets, and what it makes without returning it, are given back
  * after it; `keep` holds on to one.
  *
  * @example
