@@ -8,13 +8,8 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Elements that are worked on at once: all of a tile stays in the first-level cache.
+// Elements that are converted at once: all of a tile stays in the first-level cache.
 constexpr int64_t tile = 512;
-
-// A tile in the compute type: the parameter, its gradient, then what step it takes, and its state.
-template <class C> struct Tile {
-  C p[tile], g[tile], d[tile], state[3][tile];
-};
 
 template <class C> struct Rounded {
   C sign, l2, decoupled_decay, step_size, momentum, one_minus_beta1, one_minus_beta2, bias_correction, eps;
@@ -27,48 +22,66 @@ template <class C> struct Rounded {
 // A moving average with the weight 1 - β of the new value.
 template <class C> inline C averaged(C x, C one_minus_beta, C g) { return x + one_minus_beta * (g - x); }
 
-template <class C> void add_momentum(Tile<C> &t, const Rounded<C> &k, int64_t count) {
-  for (int64_t i = 0; i < count; i++) t.state[0][i] = k.momentum * t.state[0][i] + k.one_minus_beta1 * t.g[i];
-}
-
-template <class C> void sgd_momentum(Tile<C> &t, const Rounded<C> &k, int64_t count) {
-  add_momentum(t, k, count);
-  std::copy_n(t.state[0], count, t.d);
-}
-
-template <class C> void sgd_nesterov(Tile<C> &t, const Rounded<C> &k, int64_t count) {
-  add_momentum(t, k, count);
-  for (int64_t i = 0; i < count; i++) t.d[i] = t.g[i] + k.momentum * t.state[0][i];
-}
-
-template <class C> void adam(Tile<C> &t, const Rounded<C> &k, int64_t count, bool has_largest) {
-  C *m = t.state[0], *v = t.state[1];
-  for (int64_t i = 0; i < count; i++) m[i] = averaged(m[i], k.one_minus_beta1, t.g[i]);
-  for (int64_t i = 0; i < count; i++) v[i] = averaged(v[i], k.one_minus_beta2, t.g[i] * t.g[i]);
-  if (has_largest)
-    for (int64_t i = 0; i < count; i++) t.state[2][i] = larger(t.state[2][i], v[i]);
-  const C *w = t.state[has_largest ? 2 : 1];
-  for (int64_t i = 0; i < count; i++) t.d[i] = m[i] / (std::sqrt(w[i]) * k.bias_correction + k.eps);
-}
-
 template <class C> inline C sign_of(C x) { return C(x > C(0)) - C(x < C(0)) + (x - x); } // NaN stays
 
-template <class C> void lion(Tile<C> &t, const Rounded<C> &k, int64_t count) {
-  C *m = t.state[0];
-  for (int64_t i = 0; i < count; i++) t.d[i] = sign_of(averaged(m[i], k.one_minus_beta1, t.g[i]));
-  for (int64_t i = 0; i < count; i++) m[i] = averaged(m[i], k.one_minus_beta2, t.g[i]);
+// The step d that an element takes, of the gradient g; the state as it is afterwards.
+template <UpdateRule rule, class C> inline C step_of(C g, C (&state)[3], const Rounded<C> &k) {
+  C &m = state[0], &v = state[1], &largest = state[2];
+  if constexpr (rule == UpdateRule::sgd) return g;
+  else if constexpr (rule == UpdateRule::sgdMomentum || rule == UpdateRule::sgdNesterov) {
+    m = k.momentum * m + k.one_minus_beta1 * g;
+    return rule == UpdateRule::sgdNesterov ? g + k.momentum * m : m;
+  } else if constexpr (rule == UpdateRule::lion) {
+    C d = sign_of(averaged(m, k.one_minus_beta1, g));
+    m = averaged(m, k.one_minus_beta2, g);
+    return d;
+  } else {
+    m = averaged(m, k.one_minus_beta1, g);
+    v = averaged(v, k.one_minus_beta2, C(g * g));
+    if constexpr (rule == UpdateRule::adamAmsgrad) largest = larger(largest, v);
+    return m / (std::sqrt(rule == UpdateRule::adamAmsgrad ? largest : v) * k.bias_correction + k.eps);
+  }
 }
 
-// The step d that an element takes, of the gradient g; the state as it is afterwards.
-template <class C> void find_step(UpdateRule rule, Tile<C> &t, const Rounded<C> &k, int64_t count) {
+// Elements in the compute type. What is before may be what is after.
+template <class C> struct Wide {
+  const C *p, *g;
+  C *after;
+  const C *state[3];
+  C *next[3];
+};
+
+// What one element reads no other writes, so that the loop becomes vectors without a test of addresses.
+#if defined(__clang__)
+#define ORCHARD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define ORCHARD_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+// In one pass: memory brings the next elements while these divide and take roots.
+template <UpdateRule rule, class C> void step(const Wide<C> wide, const Rounded<C> k, int64_t count) {
+  constexpr int planes = update_planes(rule);
+  const C *p = wide.p, *g = wide.g;
+  C *after = wide.after;
+  ORCHARD_INDEPENDENT
+  for (int64_t i = 0; i < count; i++) {
+    C state[3];
+    for (int plane = 0; plane < planes; plane++) state[plane] = wide.state[plane][i];
+    C d = step_of<rule>(C(k.sign * g[i] + k.l2 * p[i]), state, k);
+    after[i] = p[i] - (k.decoupled_decay * p[i] + k.step_size * d);
+    for (int plane = 0; plane < planes; plane++) wide.next[plane][i] = state[plane];
+  }
+}
+
+template <class C> using Step = void (*)(Wide<C>, Rounded<C>, int64_t);
+template <class C> Step<C> step_by(UpdateRule rule) {
   switch (rule) {
-  case UpdateRule::sgd: std::copy_n(t.g, count, t.d); return;
-  case UpdateRule::sgdMomentum: return sgd_momentum(t, k, count);
-  case UpdateRule::sgdNesterov: return sgd_nesterov(t, k, count);
-  case UpdateRule::adam: return adam(t, k, count, false);
-  case UpdateRule::adamAmsgrad: return adam(t, k, count, true);
-  case UpdateRule::lion: return lion(t, k, count);
-  case UpdateRule::count: return;
+  case UpdateRule::sgd: return step<UpdateRule::sgd, C>;
+  case UpdateRule::sgdMomentum: return step<UpdateRule::sgdMomentum, C>;
+  case UpdateRule::sgdNesterov: return step<UpdateRule::sgdNesterov, C>;
+  case UpdateRule::adam: return step<UpdateRule::adam, C>;
+  case UpdateRule::adamAmsgrad: return step<UpdateRule::adamAmsgrad, C>;
+  default: return step<UpdateRule::lion, C>;
   }
 }
 
@@ -80,11 +93,16 @@ template <class C, class Use> void with_float(DType dtype, Use use) {
   else use(Type<BFloat16>{});
 }
 
-template <class C> void read(DType dtype, const char *elements, int64_t start, C *out, int64_t count) {
+template <class C> constexpr bool is_computed(DType dtype) {
+  return dtype == (std::is_same_v<C, double> ? DType::float64 : DType::float32);
+}
+
+template <class C> C *read(DType dtype, const char *elements, int64_t start, C *out, int64_t count) {
   with_float<C>(dtype, [=](auto type) {
     using T = typename decltype(type)::type;
     widen(reinterpret_cast<const T *>(elements) + start, out, count);
   });
+  return out;
 }
 
 template <class C> void write(DType dtype, const C *in, char *elements, int64_t start, int64_t count) {
@@ -94,26 +112,34 @@ template <class C> void write(DType dtype, const C *in, char *elements, int64_t 
   });
 }
 
-template <class C> void update_tile(const UpdateElements &u, const Rounded<C> &k, int64_t start, int64_t count) {
-  Tile<C> t;
+// Adjacent elements from `start` on, at most a tile where some of them are stored in another type: those are converted.
+template <class C> void update_some(const UpdateElements &u, Step<C> step, int64_t start, int64_t count) {
+  C p[tile], g[tile];
+  const bool is_converted = !is_computed<C>(u.dtype);
   const int planes = update_planes(u.rule);
   const C *state = reinterpret_cast<const C *>(u.state_before) + start;
   C *next = reinterpret_cast<C *>(u.state_after) + start;
-  read(u.gradient_dtype, u.gradient, start, t.g, count);
-  if (u.has_master) std::copy_n(state + planes * u.plane, count, t.p);
-  else read(u.dtype, u.before, start, t.p, count);
-  for (int plane = 0; plane < planes; plane++) std::copy_n(state + plane * u.plane, count, t.state[plane]);
-  for (int64_t i = 0; i < count; i++) t.g[i] = k.sign * t.g[i] + k.l2 * t.p[i];
-  find_step(u.rule, t, k, count);
-  for (int64_t i = 0; i < count; i++) t.p[i] -= k.decoupled_decay * t.p[i] + k.step_size * t.d[i];
-  for (int plane = 0; plane < planes; plane++) std::copy_n(t.state[plane], count, next + plane * u.plane);
-  if (u.has_master) std::copy_n(t.p, count, next + planes * u.plane);
-  write(u.dtype, t.p, u.after, start, count);
+  Wide<C> wide{reinterpret_cast<const C *>(u.before) + start,
+               reinterpret_cast<const C *>(u.gradient) + start,
+               reinterpret_cast<C *>(u.after) + start,
+               {},
+               {}};
+  for (int plane = 0; plane < planes; plane++) {
+    wide.state[plane] = state + plane * u.plane;
+    wide.next[plane] = next + plane * u.plane;
+  }
+  if (!is_computed<C>(u.gradient_dtype)) wide.g = read(u.gradient_dtype, u.gradient, start, g, count);
+  if (u.has_master) wide.p = state + planes * u.plane, wide.after = next + planes * u.plane;
+  else if (is_converted) wide.p = wide.after = read(u.dtype, u.before, start, p, count);
+  step(wide, Rounded<C>(u.coefficients), count);
+  if (is_converted || u.has_master) write(u.dtype, wide.after, u.after, start, count);
 }
 
 template <class C> void update(const UpdateElements &u) {
-  const Rounded<C> k(u.coefficients);
-  for (int64_t start = 0; start < u.count; start += tile) update_tile(u, k, start, std::min(tile, u.count - start));
+  const Step<C> step = step_by<C>(u.rule);
+  if (is_computed<C>(u.dtype) && is_computed<C>(u.gradient_dtype) && !u.has_master)
+    return update_some(u, step, 0, u.count);
+  for (int64_t start = 0; start < u.count; start += tile) update_some(u, step, start, std::min(tile, u.count - start));
 }
 
 } // namespace
