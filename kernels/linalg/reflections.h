@@ -29,25 +29,24 @@ struct Reflection {
     float factor;
 };
 
-// Of rows `first`, … of a column, whose elements are `stride` apart. Each SIMD-group computes it, and has the same
+// Of alpha and `count` elements that are to become 0, `stride` apart. Each SIMD-group computes it, and has the same
 // bits.
-inline Reflection reflection_of(threadgroup const float *column, uint first, uint rows, uint stride, uint lane) {
+inline Reflection reflection_of(float alpha, threadgroup const float *others, uint count, uint stride, uint lane) {
     float largest = 0.0f;
     bool is_zero = true;
-    for (uint i = first + 1 + lane; i < rows; i += 32) {
-        float own = column[i * stride];
+    for (uint i = lane; i < count; i += 32) {
+        float own = others[i * stride];
         largest = max(largest, fabs(own));
         is_zero = is_zero && own == 0.0f;
     }
     largest = simd_max(largest);
-    float alpha = column[first * stride];
     if (simd_all(is_zero)) {
         return {alpha, 0.0f, 1.0f, 0.0f};
     }
     float scale = max(largest, fabs(alpha));
     float square = 0.0f;
-    for (uint i = first + 1 + lane; i < rows; i += 32) {
-        float own = precise::divide(column[i * stride], scale);
+    for (uint i = lane; i < count; i += 32) {
+        float own = precise::divide(others[i * stride], scale);
         square += own * own;
     }
     square = team_sum(square, 32);
@@ -55,6 +54,12 @@ inline Reflection reflection_of(threadgroup const float *column, uint first, uin
     float length = precise::sqrt(unit * unit + square);
     float beta = unit < 0.0f ? length : -length;
     return {beta * scale, 1.0f - precise::divide(unit, beta), scale, precise::divide(1.0f, unit - beta)};
+}
+
+// Of rows `first`, … of a column, whose elements are `stride` apart.
+inline Reflection reflection_of(threadgroup const float *column, uint first, uint rows, uint stride, uint lane) {
+    threadgroup const float *own = column + first * stride;
+    return reflection_of(own[0], own + stride, rows - first - 1, stride, lane);
 }
 
 // C = H C for columns `first`, …, `end` - 1 of a matrix, where v is 1 in row `row`, and has its elements below in `v`.
@@ -92,6 +97,35 @@ inline void reflect_columns(
     }
 }
 
+// Column j becomes an element of R and the vector of a reflection, which the columns after it are multiplied by. A
+// barrier ends it.
+inline void reflect_by_column(
+    threadgroup float *a,
+    uint stride,
+    uint rows,
+    uint columns,
+    uint j,
+    threadgroup float *v,
+    threadgroup float *tau,
+    Teams teams) {
+    Reflection own = reflection_of(a + j, j, rows, stride, teams.index % 32);
+    for (uint i = j + 1 + teams.index; i < rows; i += teams.threads) {
+        v[i] = own.tau == 0.0f ? 0.0f : precise::divide(a[i * stride + j], own.scale) * own.factor;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = j + 1 + teams.index; i < rows; i += teams.threads) {
+        a[i * stride + j] = v[i];
+    }
+    if (teams.index == 0) {
+        a[j * stride + j] = own.beta;
+        tau[j] = own.tau;
+    }
+    if (own.tau != 0.0f) {
+        reflect_columns(a, stride, j, rows, j + 1, columns, v, own.tau, teams);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+
 // Replaces a matrix by R and the vectors of `count` reflections. `v` has room for a column.
 inline void factorise(
     threadgroup float *a,
@@ -103,22 +137,7 @@ inline void factorise(
     threadgroup float *tau,
     Teams teams) {
     for (uint j = 0; j < count; j++) {
-        Reflection own = reflection_of(a + j, j, rows, stride, teams.index % 32);
-        for (uint i = j + 1 + teams.index; i < rows; i += teams.threads) {
-            v[i] = own.tau == 0.0f ? 0.0f : precise::divide(a[i * stride + j], own.scale) * own.factor;
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint i = j + 1 + teams.index; i < rows; i += teams.threads) {
-            a[i * stride + j] = v[i];
-        }
-        if (teams.index == 0) {
-            a[j * stride + j] = own.beta;
-            tau[j] = own.tau;
-        }
-        if (own.tau != 0.0f) {
-            reflect_columns(a, stride, j, rows, j + 1, columns, v, own.tau, teams);
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
+        reflect_by_column(a, stride, rows, columns, j, v, tau, teams);
     }
 }
 
