@@ -20,3 +20,4 @@ export type { GgufScalar, GgufType, GgufValue } from "./gguf/types.ts";
 export type { SafetensorsReader, TensorInfo } from "./safetensors/file.ts";
 export { loadSafetensors, openSafetensors } from "./safetensors/open.ts";
 export { type SaveOptions, saveSafetensors } from "./safetensors/save.ts";
+export { type LoadWeightsOptions, loadWeights, type Weights } from "./weights.ts";

@@ -19,11 +19,6 @@ export type GgmlFormat = keyof typeof blockFormats;
 /** The names of the formats of blocks. */
 export const ggmlFormats: readonly GgmlFormat[] = Object.keys(blockFormats) as GgmlFormat[];
 
-/** Those that values can be packed into. */
-export const packableFormats: readonly GgmlFormat[] = ggmlFormats.filter(
-  (name) => (blockFormats[name] as BlockFormat).pack !== undefined,
-);
-
 /** A format of blocks by its name. */
 export const blockFormat = (name: GgmlFormat): BlockFormat => blockFormats[name];
 

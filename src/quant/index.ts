@@ -14,6 +14,7 @@ export type {
   ScaleDType,
 } from "./formats.ts";
 export { matmulGgml, matmulInt4, quantizedMatmul } from "./matmul/matmul.ts";
+export { type AffineOptions, type FromPartsOptions, quantizedFromParts } from "./parts.ts";
 export {
   type QuantizeInt4Options,
   type QuantizeOptions,

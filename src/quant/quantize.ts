@@ -22,7 +22,6 @@ import {
   type GroupSize,
   ggmlFormats,
   groupSizes,
-  packableFormats,
   type QuantizedFormat,
   type ScaleDType,
   scaleDTypes,
@@ -52,7 +51,7 @@ export interface QuantizeOptions extends QuantizeInt4Options {
 }
 
 /** One of some numbers. */
-const oneOf = <N extends number>(...numbers: readonly N[]): Kind<N> =>
+export const oneOf = <N extends number>(...numbers: readonly N[]): Kind<N> =>
   aNumber({
     holds: (value) => (numbers as readonly number[]).includes(value),
     expected: `one of ${numbers.join(", ")}`,
@@ -106,37 +105,32 @@ export function quantizeInt4(...values: unknown[]): QuantizedTensor {
 }
 
 /**
- * Weights in GGML's blocks, bit for bit as the `gguf` package packs them. Computed on the host; gradients end here.
+ * Weights in GGML's blocks. Computed on the host; gradients end here.
  *
- * @param w […, columns] of a float dtype, with a multiple of 32 columns (f16 and bf16: any number)
- * @param format `"q4_0"`, `"q4_1"`, `"q5_0"`, `"q5_1"`, `"q8_0"`, `"mxfp4"`, `"f16"` or `"bf16"`; the others are read
- * from files
+ * @param w […, columns] of a float dtype, with a multiple of 32 columns (q2_K to q6_K: 256; f16 and bf16: any number)
+ * @param format `"q4_0"`, `"q4_1"`, `"q5_0"`, `"q5_1"`, `"q8_0"`, `"mxfp4"`, `"f16"` or `"bf16"`, packed bit for bit as
+ * the `gguf` package packs them; or `"q2_K"`, `"q3_K"`, `"q4_K"`, `"q5_K"`, `"q6_K"`, `"iq4_nl"`, by least squares
  *
  * @example
  * quantizeGgml(randn([128, 256]), "q4_0").byteLength; // 18432
  *
- * @throws {ArgumentError} `readOnlyFormat`, for a format that is read from files only; `notFinite`, for a NaN or an
- * infinity (f16 and bf16 take them); `scaleOverflow`, for a block whose scale is beyond float16. @throws {ShapeError}
- * `wrongColumns`, for columns that are no whole blocks. @throws {DTypeError} for a dtype that is no float.
+ * @throws {ArgumentError} `notFinite`, for a NaN or an infinity (f16 and bf16 take them); `scaleOverflow`, for a block
+ * whose scale is beyond float16. @throws {ShapeError} `wrongColumns`, for columns that are no whole blocks.
+ * @throws {DTypeError} for a dtype that is no float.
  */
 export function quantizeGgml(w: Tensor, format: GgmlFormat): QuantizedTensor;
 export function quantizeGgml(...values: unknown[]): QuantizedTensor {
   const operation = "quantizeGgml";
   const { w, format } = quantizeGgmlParameters(values);
-  const { values: blockValues, bytes: blockBytes, pack, hasHalfScale } = blockFormat(format);
-  if (pack === undefined)
-    throw new ArgumentError(
-      operation,
-      "readOnlyFormat",
-      `expected one of ${packableFormats.join(", ")}, got ${format}, which is read from files only`,
-    );
+  const own = blockFormat(format);
+  const { values: blockValues, bytes: blockBytes, halves } = own;
   checkWeights(operation, w, format);
   const floats = floatsOf(operation, w, blockValues > 1);
   const packed = hostTensor("uint8", shapeWith(w.shape, (w.shape.at(-1)! / blockValues) * blockBytes));
   const bytes = packed.storage.array("uint8") as Uint8Array;
   for (let from = 0, at = 0; from < floats.length; from += blockValues, at += blockBytes) {
-    pack(floats, from, bytes, at);
-    if (hasHalfScale && isInfiniteHalf(bytes, at)) throw scaleOverflow(operation, from, w, "float16");
+    own.pack(floats, from, bytes, at);
+    if (halves.some((half) => isInfiniteHalf(bytes, at + half))) throw scaleOverflow(operation, from, w, "float16");
   }
   return new QuantizedTensor(format, w.shape, resultDType(w), { packed });
 }

@@ -16,5 +16,9 @@ export const quantCalls: Calls = {
   quantize: [orchard.quantize as Call, () => [ones([2, 64]), { bits: 3, ...rounded }]],
   quantizeGgml: [orchard.quantizeGgml as Call, () => [ones([2, 64]), "q4_0"]],
   quantizedMatmul: [orchard.quantizedMatmul as Call, () => [ones([3, 64]), ggml()]],
+  quantizedFromParts: [
+    orchard.quantizedFromParts as Call,
+    () => [{ bits: 4, groupSize: 64, symmetric: false }, { ...int4().parts }, { dtype: "float16" }],
+  ],
   quantizeInt4: [orchard.quantizeInt4 as Call, () => [ones([2, 64]), rounded]],
 };

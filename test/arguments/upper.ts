@@ -160,6 +160,10 @@ export const calls: Calls = {
     () => [{ paths: import.meta.path, tokenizer, contextLength: 4, heldOut: 0.1, seed: 1, cacheFolder: folder }],
   ],
   openSafetensors: [io.openSafetensors as Call, () => [join(folder, "none.safetensors")]],
+  loadWeights: [
+    io.loadWeights as Call,
+    () => [join(folder, "none.safetensors"), { quantization: { bits: 4, groupSize: 64, symmetric: false } }],
+  ],
   loadSafetensors: [io.loadSafetensors as Call, () => [join(folder, "none.safetensors")]],
   saveSafetensors: [
     io.saveSafetensors as Call,

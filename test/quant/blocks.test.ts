@@ -2,11 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { ArgumentError, DTypeError, ShapeError } from "../../src/core/errors.ts";
 import { dequantizeGgml, fromArray, ones, quantizeGgml, Tensor, tensor, zeros } from "../../src/index.ts";
-import { blockFormat, ggmlFormats, packableFormats } from "../../src/quant/formats.ts";
+import { blockFormat, ggmlFormats } from "../../src/quant/formats.ts";
 import { bytesIn } from "../io/bytes.ts";
 import { blocks, blocksOf, on, places } from "./fixtures.ts";
 
 const weights = blocks["weights"]!;
+/** What the package packs; it unpacks all. */
+const packedThere = ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "mxfp4", "f16", "bf16"] as const;
 
 /** Where bytes differ, and how often: short where they do not. */
 function differences(got: Uint8Array, expected: Uint8Array): string[] {
@@ -19,10 +21,10 @@ const same = (length: number): string[] => [`${length} bytes, got ${length}`, "0
 
 test("the package packs eight of the formats, and unpacks all fourteen", () => {
   expect(ggmlFormats.filter((name) => `${name.toLowerCase()}.values` in blocks)).toEqual([...ggmlFormats]);
-  expect(ggmlFormats.filter((name) => `${name.toLowerCase()}.quantized` in blocks)).toEqual([...packableFormats]);
+  expect(ggmlFormats.filter((name) => `${name.toLowerCase()}.quantized` in blocks)).toEqual([...packedThere]);
 });
 
-describe.each(packableFormats)("quantizeGgml %s", (format) => {
+describe.each(packedThere)("quantizeGgml %s", (format) => {
   const expected = bytesIn(blocks[`${format.toLowerCase()}.quantized`]!);
 
   test("is what the package packs, bit for bit", () => {
@@ -103,10 +105,10 @@ describe("quantizeGgml refuses", () => {
     throw new Error("it was taken");
   };
 
-  test("formats that are read from files only", () => {
-    const error = fails(() => quantizeGgml(ones([1, 256]), "q4_K"));
+  test("formats that there are not", () => {
+    const error = fails(() => quantizeGgml(ones([1, 256]), "q7_K" as "q4_K"));
     expect(error).toBeInstanceOf(ArgumentError);
-    expect(error).toMatchObject({ code: "readOnlyFormat", message: expect.stringContaining("got q4_K") });
+    expect(error).toMatchObject({ code: "unknownChoice", message: expect.stringContaining('got "q7_K"') });
   });
 
   test("rows that are no whole blocks, and scalars", () => {
@@ -135,6 +137,24 @@ describe("quantizeGgml refuses", () => {
       message: expect.stringContaining("from 32 on"),
     });
     expect(quantizeGgml(w, "mxfp4")).toBeDefined(); // its scale is a power of two
+  });
+
+  test("values whose minimum is beyond float16, though their scale is not", () => {
+    const w = fromArray(Float32Array.from({ length: 64 }, (_, at) => (at < 32 ? 1 : -1e6 - at)));
+    for (const format of ["q4_1", "q5_1"] as const)
+      expect(fails(() => quantizeGgml(w, format))).toMatchObject({
+        code: "scaleOverflow",
+        message: expect.stringContaining("from 32 on"),
+      });
+  });
+
+  test.each(["q2_K", "q3_K", "q4_K", "q5_K", "q6_K", "iq4_nl"] as const)("values beyond the scales of %s", (format) => {
+    const w = fromArray(Float32Array.from({ length: 512 }, (_, at) => (at === 300 ? -1e12 : 1)));
+    const from = format === "iq4_nl" ? 288 : 256;
+    expect(fails(() => quantizeGgml(w, format))).toMatchObject({
+      code: "scaleOverflow",
+      message: expect.stringContaining(`from ${from} on`),
+    });
   });
 });
 

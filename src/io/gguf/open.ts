@@ -18,9 +18,13 @@ import { SplitGguf, splitCount } from "./split.ts";
  */
 export function openGguf(path: string): GgufReader;
 export function openGguf(...values: unknown[]): GgufReader {
-  const { path } = openParameters(values);
-  const file = new GgufFile(path, "openGguf");
-  return splitCount(file) > 1 ? new SplitGguf(path, "openGguf", file) : file;
+  return openGgufFor("openGguf", openParameters(values).path);
+}
+
+/** @internal Opens a file under the name of an operation, for errors. */
+export function openGgufFor(operation: string, path: string): GgufReader {
+  const file = new GgufFile(path, operation);
+  return splitCount(file) > 1 ? new SplitGguf(path, operation, file) : file;
 }
 
 const openParameters = parameters("openGguf", { path: operand(aPath) });

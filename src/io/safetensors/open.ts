@@ -25,12 +25,13 @@ const NAMES = ["model.safetensors.index.json", "model.safetensors"];
  * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} for an invalid file.
  */
 export const openSafetensors = (path: string): SafetensorsReader =>
-  open("openSafetensors", openParameters([path]).path);
+  openFor("openSafetensors", openParameters([path]).path);
 
 const openParameters = parameters("openSafetensors", { path: operand(aPath) });
 
 /**
- * All tensors of a safetensors file, by name. See {@link openSafetensors}.
+ * All tensors of a safetensors file, by name. See {@link openSafetensors}. Quantised tensors come in parts;
+ * `loadWeights` joins them.
  *
  * @example
  * model.loadStateDict(loadSafetensors("gpt2/model.safetensors"));
@@ -39,13 +40,14 @@ const openParameters = parameters("openSafetensors", { path: operand(aPath) });
  * tensors do not support.
  */
 export function loadSafetensors(path: string): Record<string, Tensor> {
-  using file = open("loadSafetensors", loadParameters([path]).path);
+  using file = openFor("loadSafetensors", loadParameters([path]).path);
   return file.tensors();
 }
 
 const loadParameters = parameters("loadSafetensors", { path: operand(aPath) });
 
-function open(operation: string, path: string): SafetensorsReader {
+/** @internal Opens a file under the name of an operation, for errors. */
+export function openFor(operation: string, path: string): SafetensorsReader {
   const isFolder = withFileErrors(operation, path, () => statSync(path)).isDirectory();
   const file = isFolder ? fileIn(operation, path) : path;
   return file.endsWith(".json") ? new ShardedSafetensors(file, operation) : new SafetensorsFile(file, operation);

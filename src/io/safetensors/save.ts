@@ -5,11 +5,13 @@ import { ArgumentError } from "../../core/errors.ts";
 import { anObject, aPath } from "../../core/kinds.ts";
 import { named, operand, parameters, reading } from "../../core/parameters.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
+import type { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import { type FileWriter, writeAtomically } from "../atomic.ts";
 import { fileDTypeOf } from "./dtypes.ts";
 import { encodeHeader, MAX_HEADER_BYTES, METADATA_KEY, type TensorEntry } from "./header.ts";
+import { inParts } from "./quantized.ts";
 
 /** Options of {@link saveSafetensors}. */
 export interface SaveOptions {
@@ -22,23 +24,31 @@ export interface SaveOptions {
  * readers see the complete old file or the complete new one. It yields to the event loop, so do not change the tensors
  * in place before the promise settles.
  *
+ * Quantised tensors stay so. An affine `a.weight` is three tensors under MLX's names, `a.weight`, `a.scales` and
+ * `a.biases`; blocks are the bytes under the name. The metadata `quantization` has their formats, from which
+ * `loadWeights` makes quantised tensors again.
+ *
  * @param tensors by name; of any strides, on any backend
  *
  * @example
  * await saveSafetensors("model.safetensors", model.stateDict(), { metadata: { format: "pt" } });
  *
  * @throws {FileError} `notFound` (no such folder), `notPermitted`, `diskFull` …: the old file is unchanged.
- * @throws {ArgumentError} for a value that is not a tensor, or metadata that is not a string. @throws {DisposedError}
+ * @throws {ArgumentError} for a value that is not a tensor, metadata that is not a string, and `duplicateName`, for a
+ * tensor with the name of another one's scales. @throws {DisposedError}
  */
 export async function saveSafetensors(
   path: string,
-  tensors: Readonly<Record<string, Tensor>>,
+  tensors: Readonly<Record<string, Tensor | QuantizedTensor>>,
   options?: SaveOptions,
 ): Promise<void>;
 export async function saveSafetensors(...values: unknown[]): Promise<void> {
   const operation = "saveSafetensors";
   const { path, tensors, metadata } = saveParameters(values);
-  const layout = reading(operation, () => layOut(operation, tensors, metadata));
+  const layout = reading(operation, () => {
+    const parts = inParts(operation, tensors, metadata);
+    return layOut(operation, parts.tensors, parts.metadata);
+  });
   await writeAtomically(operation, path, async (file) => {
     file.write(layout.header);
     await writeTensors(file, layout);
@@ -47,7 +57,7 @@ export async function saveSafetensors(...values: unknown[]): Promise<void> {
 
 const saveParameters = parameters("saveSafetensors", {
   path: operand(aPath),
-  tensors: operand(anObject<Readonly<Record<string, Tensor>>>("an object of tensors by name")),
+  tensors: operand(anObject<Readonly<Record<string, unknown>>>("an object of tensors by name")),
   metadata: named(anObject<Readonly<Record<string, string>>>("an object of strings by name"), {}),
 });
 
@@ -61,7 +71,7 @@ export interface Layout {
 /** @internal The header of tensors, and their order: by dtype, the widest first, then by name. */
 export function layOut(
   operation: string,
-  tensors: Readonly<Record<string, Tensor>>,
+  tensors: Readonly<Record<string, unknown>>,
   metadata: Readonly<Record<string, string>>,
 ): Layout {
   const named = Object.entries(tensors).map(([name, tensor]) => checkTensor(operation, name, tensor));

@@ -6,10 +6,10 @@ export interface BlockFormat {
   readonly bytes: number;
   /** Its number in GGUF files (`ggml_type`). */
   readonly type: number;
-  /** Whether a block has a scale in float16, which a large value makes infinite. */
-  readonly hasHalfScale: boolean;
+  /** Where a block has its scales and minima in float16, which large values make infinite. */
+  readonly halves: readonly number[];
   /** Unpacks the block at a byte to the values from `to` on; computed in float32, each operation rounded. */
   unpack(bytes: Uint8Array, at: number, out: Float32Array, to: number): void;
-  /** Packs the values from `from` on; absent where a format can be read only. */
-  readonly pack?: (values: Float32Array, from: number, bytes: Uint8Array, at: number) => void;
+  /** Packs the values from `from` on. */
+  pack(values: Float32Array, from: number, bytes: Uint8Array, at: number): void;
 }

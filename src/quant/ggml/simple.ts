@@ -74,7 +74,7 @@ function raised(scale: number, low: number, out: Float32Array, to: number): void
   for (let i = 0; i < VALUES; i++) out[to + i] = fround(scale * levels[i]!) + low;
 }
 
-const common = { values: VALUES, hasHalfScale: true };
+const common = { values: VALUES, halves: [0] };
 
 export const q4_0: BlockFormat = {
   ...{ ...common, bytes: 18, type: 2 },
@@ -89,7 +89,7 @@ export const q4_0: BlockFormat = {
 };
 
 export const q4_1: BlockFormat = {
-  ...{ ...common, bytes: 20, type: 3 },
+  ...{ ...common, bytes: 20, type: 3, halves: [0, 2] },
   unpack(bytes, at, out, to) {
     takeNibbles(bytes, at + 4);
     raised(halfAt(bytes, at), halfAt(bytes, at + 2), out, to);
@@ -117,7 +117,7 @@ export const q5_0: BlockFormat = {
 };
 
 export const q5_1: BlockFormat = {
-  ...{ ...common, bytes: 24, type: 7 },
+  ...{ ...common, bytes: 24, type: 7, halves: [0, 2] },
   unpack(bytes, at, out, to) {
     takeNibbles(bytes, at + 8);
     takeFifthBits(bytes, at + 4);

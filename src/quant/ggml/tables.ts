@@ -1,6 +1,7 @@
 /** Blocks of 32 values that are entries of a table of 16, times a scale: iq4_nl, mxfp4. */
 import type { BlockFormat } from "./block.ts";
-import { halfAt, halfPower } from "./halves.ts";
+import { fitScale, levelsFor, type ToLevel } from "./fit.ts";
+import { halfAt, halfPower, putHalf } from "./halves.ts";
 
 const { fround } = Math;
 const VALUES = 32;
@@ -28,9 +29,26 @@ function unpackLevels(
   }
 }
 
+/** The nearest of the levels; the lower one of two that are as near. */
+const toTableLevel: ToLevel = (ratio) => {
+  let found = 0;
+  while (found < 15 && IQ4_NL_LEVELS[found + 1]! - ratio < ratio - IQ4_NL_LEVELS[found]!) found++;
+  return IQ4_NL_LEVELS[found]!;
+};
+
+const own = new Int8Array(VALUES);
+const indexOfLevel = new Map(IQ4_NL_LEVELS.map((level, index) => [level, index]));
+
 export const iq4_nl: BlockFormat = {
-  ...{ values: VALUES, bytes: 18, type: 20, hasHalfScale: true },
+  ...{ values: VALUES, bytes: 18, type: 20, halves: [0] },
   unpack: (bytes, at, out, to) => unpackLevels(bytes, at + 2, out, to, halfAt(bytes, at), IQ4_NL_LEVELS),
+  pack(values, from, bytes, at) {
+    const block = values.subarray(from, from + VALUES);
+    putHalf(bytes, at, fitScale(block, own, toTableLevel, IQ4_NL_LEVELS[0]!));
+    levelsFor(block, own, toTableLevel, halfAt(bytes, at)); // for the scale as it is stored
+    for (let i = 0; i < HALF; i++)
+      bytes[at + 2 + i] = indexOfLevel.get(own[i]!)! | (indexOfLevel.get(own[i + HALF]!)! << 4);
+  },
 };
 
 /** The exponent of a block: that of its largest magnitude, less 2; in 8 bits, which wrap around below 2⁻¹²⁵. */
@@ -48,7 +66,7 @@ function nearestLevel(value: number, scale: number): number {
 }
 
 export const mxfp4: BlockFormat = {
-  ...{ values: VALUES, bytes: 17, type: 39, hasHalfScale: false },
+  ...{ values: VALUES, bytes: 17, type: 39, halves: [] },
   unpack: (bytes, at, out, to) => unpackLevels(bytes, at + 1, out, to, halfPower(bytes[at]!), MXFP4_LEVELS),
   pack(values, from, bytes, at) {
     let largest = 0;

@@ -1,0 +1,176 @@
+/**
+ * Quantised tensors in safetensors files. An affine tensor is MLX's three: `a.weight` (uint32), `a.scales` and
+ * `a.biases`, which is missing where it is symmetric; blocks are uint8. The metadata `quantization` is JSON: by the
+ * name of the packed tensor, `{ "group_size": 64, "bits": 4, "mode": "affine" | "symmetric", "dtype": "float16" }`, or
+ * `{ "format": "q4_K", "dtype": "float32" }`. MLX writes the same fields in `config.json`, by the name of the module,
+ * and those of all the others beside them.
+ */
+import { describeValue } from "../../core/describe.ts";
+import { ArgumentError, type FileFormatError } from "../../core/errors.ts";
+import {
+  type AffineBits,
+  affineBits,
+  formatName,
+  type GgmlFormat,
+  type GroupSize,
+  ggmlFormats,
+  groupSizes,
+  type QuantizedFormat,
+  type ScaleDType,
+  scaleDTypes,
+} from "../../quant/formats.ts";
+import { ofParts, problemOf } from "../../quant/parts.ts";
+import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { brief, isJsonObject, type Json, parseJson } from "../json.ts";
+import type { SafetensorsReader } from "./file.ts";
+
+/** The key of the metadata. */
+export const QUANTIZATION_KEY = "quantization";
+
+/** The names of scales and biases beside packed values: those of the layer whose `weight` they are. */
+function partNames(name: string): { readonly scales: string; readonly biases: string } {
+  const stem = name === "weight" ? "" : name.endsWith(".weight") ? name.slice(0, -"weight".length) : `${name}.`;
+  return { scales: `${stem}scales`, biases: `${stem}biases` };
+}
+
+/** Tensors with the parts of quantised ones in their place, and metadata with their formats. @throws {ArgumentError} */
+export function inParts(
+  operation: string,
+  tensors: Readonly<Record<string, unknown>>,
+  metadata: Readonly<Record<string, string>>,
+): { readonly tensors: Readonly<Record<string, unknown>>; readonly metadata: Readonly<Record<string, string>> } {
+  const given = Object.entries(tensors);
+  if (!given.some(([, own]) => QuantizedTensor.isQuantized(own))) return { tensors, metadata };
+  const parts = new Map<string, unknown>();
+  const formats: [string, Json][] = [];
+  const add = (name: string, part: unknown): void => {
+    if (part === undefined) return;
+    if (parts.has(name))
+      throw new ArgumentError(
+        operation,
+        "duplicateName",
+        `two tensors would be named ${describeValue(name)}: scales or biases of a quantised one have it; rename one`,
+      );
+    parts.set(name, part);
+  };
+  for (const [name, own] of given) {
+    if (!QuantizedTensor.isQuantized(own)) {
+      add(name, own);
+      continue;
+    }
+    own.checkAlive(operation);
+    const { scales, biases } = partNames(name);
+    add(name, own.parts.packed);
+    add(scales, own.parts.scales);
+    add(biases, own.parts.biases);
+    formats.push([name, entryOf(own)]);
+  }
+  const text = JSON.stringify(Object.fromEntries(formats));
+  return { tensors: Object.fromEntries(parts), metadata: { ...metadata, [QUANTIZATION_KEY]: text } };
+}
+
+function entryOf({ format, dtype }: QuantizedTensor): Json {
+  if (typeof format === "string") return { format, dtype };
+  const { bits, groupSize, symmetric } = format;
+  return { group_size: groupSize, bits, mode: symmetric ? "symmetric" : "affine", dtype };
+}
+
+/** A format, and the dtype of what it dequantises to where it is said. */
+export interface FormatEntry {
+  readonly format: QuantizedFormat;
+  readonly dtype?: ScaleDType | undefined;
+}
+
+/** Which tensors of a file are quantised. */
+export interface FormatEntries {
+  /** By the name of a packed tensor, or of its layer. False: it is not. */
+  readonly byName: ReadonlyMap<string, FormatEntry | false>;
+  /** Of all others that have scales. */
+  readonly fallback?: FormatEntry | undefined;
+}
+
+type Fail = (code: string, message: string, tensor?: string) => FileFormatError;
+
+/** The formats that a file's metadata has. @throws {FileFormatError} `invalidQuantization` */
+export function formatsIn(text: string, fail: Fail): FormatEntries {
+  const json = parseJson(text, (_, message) => fail("invalidQuantization", `its metadata quantization: ${message}`));
+  return readEntries(json, fail);
+}
+
+/** The formats that MLX's `config.json` or a file's metadata has. @throws {FileFormatError} `invalidQuantization` */
+export function readEntries(json: Json, fail: Fail): FormatEntries {
+  if (!isJsonObject(json)) throw fail("invalidQuantization", `expected quantization as an object, got ${brief(json)}`);
+  const byName = new Map<string, FormatEntry | false>();
+  for (const [name, value] of Object.entries(json)) {
+    if (value === false) byName.set(name, false);
+    else if (isJsonObject(value)) byName.set(name, readEntry(value, fail, name));
+  }
+  return { byName, fallback: isJsonObject(json["bits"]) || !("bits" in json) ? undefined : readEntry(json, fail) };
+}
+
+function readEntry(json: { readonly [key: string]: Json }, fail: Fail, tensor?: string): FormatEntry {
+  const invalid = (field: string, expected: string) =>
+    fail("invalidQuantization", `expected ${field} to be ${expected}, got ${brief(json[field])}`, tensor);
+  const { format, dtype, bits, group_size: groupSize, mode = "affine" } = json;
+  if (dtype !== undefined && !includes(scaleDTypes, dtype)) throw invalid("dtype", scaleDTypes.join(", "));
+  if (format !== undefined) {
+    if (!includes(ggmlFormats, format)) throw invalid("format", `one of ${ggmlFormats.join(", ")}`);
+    return { format: format as GgmlFormat, dtype: dtype as ScaleDType | undefined };
+  }
+  if (!includes(affineBits, bits)) throw invalid("bits", `one of ${affineBits.join(", ")}`);
+  if (!includes(groupSizes, groupSize)) throw invalid("group_size", `one of ${groupSizes.join(", ")}`);
+  if (mode !== "affine" && mode !== "symmetric") throw invalid("mode", "affine or symmetric");
+  return {
+    format: { bits: bits as AffineBits, groupSize: groupSize as GroupSize, symmetric: mode === "symmetric" },
+    dtype: dtype as ScaleDType | undefined,
+  };
+}
+
+const includes = (list: readonly unknown[], value: unknown): boolean => list.includes(value);
+
+/** All tensors of a file, quantised ones in one piece. @throws {FileFormatError} for parts that do not fit. */
+export function assembled(
+  reader: SafetensorsReader,
+  { byName, fallback }: FormatEntries,
+  fail: Fail,
+): Record<string, Tensor | QuantizedTensor> {
+  const formats = new Map<string, FormatEntry>();
+  for (const name of reader.names) {
+    const entry = byName.get(name) ?? byName.get(moduleOf(name));
+    const own = entry ?? (hasScales(reader, name) ? fallback : undefined);
+    if (own) formats.set(name, own);
+  }
+  const parts = new Set([...formats].flatMap(([name, { format }]) => (isAffine(format) ? partsIn(reader, name) : [])));
+  const names = reader.names.filter((name) => !parts.has(name));
+  return Object.fromEntries(
+    names.map((name) => {
+      const entry = formats.get(name);
+      return [name, entry === undefined ? reader.tensor(name) : joined(reader, name, entry, fail)];
+    }),
+  );
+}
+
+const isAffine = (format: QuantizedFormat): boolean => typeof format === "object";
+const moduleOf = (name: string): string => (name.endsWith(".weight") ? name.slice(0, -".weight".length) : name);
+
+const partsIn = (reader: SafetensorsReader, name: string): string[] =>
+  Object.values(partNames(name)).filter((part) => reader.has(part));
+
+/** Whether a tensor is what MLX packs: words beside scales. */
+const hasScales = (reader: SafetensorsReader, name: string): boolean =>
+  reader.info(name).dtype === "U32" && reader.has(partNames(name).scales);
+
+function joined(reader: SafetensorsReader, name: string, { format, dtype }: FormatEntry, fail: Fail): QuantizedTensor {
+  const names = partNames(name);
+  const part = (own: string) => (isAffine(format) && reader.has(own) ? reader.tensor(own) : undefined);
+  const parts = { packed: reader.tensor(name), scales: part(names.scales), biases: part(names.biases) };
+  const all = [parts.packed, parts.scales, parts.biases];
+  try {
+    const problem = problemOf(format, parts);
+    if (problem === undefined) return ofParts(format, parts, dtype);
+    throw fail("invalidQuantization", `it is no ${formatName(format)}: ${problem.message}`, name);
+  } finally {
+    for (const own of all) own?.dispose(); // the quantised tensor has views of its own
+  }
+}
