@@ -1,7 +1,7 @@
 // `matmul` of tensors on the cpu backend beside the BLAS called directly, and beside the backend's own product on each
 // instruction set.
 import { dlopen } from "bun:ffi";
-import { configure, cpuLibrary, defaultBlas } from "../src/backend/cpu/loader.ts";
+import { configure, cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../src/backend/policy.ts";
 import { matmul } from "../src/ops/matmul/matmul.ts";
@@ -79,11 +79,11 @@ function repeated(calls: number, call: () => void): () => void {
 }
 
 function useOwn(chosen: string): void {
-  configure(native, "blas", "none");
+  configure(native, "products", "own");
   configure(native, "isa", chosen);
 }
 function useBlas(): void {
-  configure(native, "blas", defaultBlas().join("\n"));
+  configure(native, "products", "blas");
   configure(native, "isa", isa);
 }
 

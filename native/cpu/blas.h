@@ -1,4 +1,4 @@
-// The BLAS of the machine, found when it is first wanted.
+// The BLAS of the machine, found when it is first wanted: for the LAPACK that it brings, and on macOS for products.
 #pragma once
 
 #include "parallel.h"
@@ -31,23 +31,31 @@ struct Blas {
 
 enum class BlasThreads { all, one };
 
-// The BLAS for the time of some work: with all its threads, while ours sleep; or with none of its own, for calls from
-// many threads of ours at once. How many threads a BLAS has is one number for the whole process, so that one scope
-// exists at a time: another thread's waits. It is not to be nested.
+// The BLAS for the time of some work: with all its threads, while ours sleep; or with none of its own, as at all other
+// times, for calls from many threads of ours at once. How many threads a BLAS has is one number for the whole process,
+// so that one scope exists at a time: another thread's waits. It is not to be nested.
 class BlasScope {
 public:
   BlasScope(const Blas &blas, BlasThreads threads);
   BlasScope(const BlasScope &) = delete;
+  ~BlasScope();
 
 private:
   std::unique_lock<std::mutex> lock_;
   std::optional<OthersCompute> asleep_;
+  void (*set_threads_)(int count); // null where there are none to be put back
 };
 
 // Null where there is none, or "none" was set. Loads it at the first call.
 const Blas *blas();
 // Why candidates were passed over, one sentence each.
 std::vector<std::string> blas_problems();
+
+// What computes matrix products of float64 and float32: what the system's table says, the dylib's own code, or the
+// BLAS.
+enum class ProductsBy : int { table, own, blas };
+ProductsBy products_by();
+void set_products_by(ProductsBy chosen);
 
 // Names or paths, one a line, or "none".
 void set_blas_candidates(std::string_view candidates);

@@ -12,8 +12,6 @@ export interface Settings {
   readonly callers: number;
   /** A BLAS library, or `none`. */
   readonly blas: string;
-  /** The one function whose calls are replayed. */
-  readonly only?: string;
 }
 
 export interface Job extends Replayer {

@@ -24,10 +24,10 @@ export async function checkSanitized([folder]: readonly string[]): Promise<void>
   await setUpCpu();
   await buildCpu();
   const files = folder ? recordedFiles(folder) : await record();
-  const { isas, blas } = await describeDylib();
+  const isas = await instructionSets();
   const results: Result[] = [];
   for (const sanitizer of sanitizers)
-    results.push(...(await replayUnder(sanitizer, settingsOf(sanitizer, isas, blas), files)));
+    results.push(...(await replayUnder(sanitizer, settingsOf(sanitizer, isas), files)));
   const missing = folder ? [] : [...new Set(results.flatMap(({ replayed }) => replayed.notRecorded))];
   const { text, failed } = summarize(results, missing);
   console.log(text);
@@ -43,19 +43,16 @@ async function record(): Promise<string[]> {
   return files;
 }
 
-/** The instruction sets that the machine has, and its BLAS. The dylib is loaded once it is built. */
-async function describeDylib(): Promise<{ isas: readonly string[]; blas: string | undefined }> {
+/** Those that the machine has. The dylib is loaded once it is built. */
+async function instructionSets(): Promise<readonly string[]> {
   const { cpuLibrary } = await import("../../src/backend/cpu/loader.ts");
-  const { isas, blas } = cpuInfo(cpuLibrary().native);
-  return { isas, blas: blas?.path };
+  return cpuInfo(cpuLibrary().native).isas;
 }
 
-/** Each instruction set with several threads; then what else the sanitizer is the one to find. */
-export function settingsOf({ name }: Sanitizer, isas: readonly string[], blas: string | undefined): Settings[] {
-  const best = isas.at(-1) ?? "auto";
+/** Each instruction set with several threads; then, where the sanitizer looks for races, several callers at once. */
+export function settingsOf({ name }: Sanitizer, isas: readonly string[]): Settings[] {
   const each = isas.map((isa): Settings => ({ isa, threads: 4, callers: 1, blas: "none" }));
-  if (name === "thread") return [...each, { isa: best, threads: 4, callers: 4, blas: "none" }];
-  return blas ? [...each, { isa: best, threads: 4, callers: 1, blas, only: "matmul" }] : each;
+  return name === "thread" ? [...each, { isa: isas.at(-1) ?? "auto", threads: 4, callers: 4, blas: "none" }] : each;
 }
 
 export interface Result {

@@ -1,4 +1,7 @@
-/** Installs OpenBLAS from Debian's packages into the user's cache if the machine has no BLAS. Root is not needed. */
+/**
+ * Installs OpenBLAS, in which LAPACK comes, from Debian's packages into the user's cache if the machine has no BLAS.
+ * Root is not needed.
+ */
 import { dlopen } from "bun:ffi";
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, rename, rm } from "node:fs/promises";
@@ -19,7 +22,7 @@ const libraries = ["libopenblas.so.0", "libgfortran.so.5", ...(process.arch === 
 
 /**
  * Does nothing on macOS, if the system has a BLAS, if `ORCHARD_BLAS` names one, or if one was installed before. If none
- * can be installed, it prints a warning: the cpu backend has its own matrix product.
+ * can be installed, it prints a warning: the cpu backend has its own linear algebra.
  */
 export async function ensureBlas(): Promise<void> {
   const target = broughtBlas();
@@ -29,7 +32,8 @@ export async function ensureBlas(): Promise<void> {
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     console.log(
-      `OpenBLAS is not installed (${error.message}). The cpu backend uses its own matrix product, which is slower.`,
+      `OpenBLAS is not installed (${error.message}). The cpu backend has its own linear algebra, which is slower ` +
+        "for large matrices.",
     );
   }
 }

@@ -129,13 +129,9 @@ function cpu(): Diagnosis[] {
     return [
       { subject: "cpu", state: "ok", detail },
       { subject: "cpu kernels", state: "ok", detail: convertSomething() },
-      blas ? { subject: "cpu BLAS", state: "ok", detail: `${blas.name}, ${blas.path}` } : noBlas(blasProblems),
-      {
-        subject: "cpu LAPACK",
-        ...(lapack
-          ? { state: "ok", detail: lapack }
-          : { state: "note", detail: ["none: the backend's own linear algebra serves", ...blasProblems].join("; ") }),
-      },
+      blas && lapack
+        ? { subject: "cpu LAPACK", state: "ok", detail: `${lapack}, ${blas.path}` }
+        : noLapack(blasProblems),
     ];
   } catch (error) {
     if (!(error instanceof OrchardError)) throw error;
@@ -144,9 +140,9 @@ function cpu(): Diagnosis[] {
 }
 
 /** Nothing is to be fixed where the environment says `none`. */
-function noBlas(problems: readonly string[]): Diagnosis {
-  const detail = ["none: the backend's own matrix product serves", ...problems].join("; ");
-  const diagnosis: Diagnosis = { subject: "cpu BLAS", state: "note", detail };
+function noLapack(problems: readonly string[]): Diagnosis {
+  const detail = ["none: the backend's own linear algebra serves", ...problems].join("; ");
+  const diagnosis: Diagnosis = { subject: "cpu LAPACK", state: "note", detail };
   const named = environment("ORCHARD_BLAS");
   if (named === "none") return diagnosis;
   return { ...diagnosis, fix: named ? "unset ORCHARD_BLAS" : blasCommand() };

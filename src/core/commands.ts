@@ -35,6 +35,6 @@ export function swiftCommand(clone: boolean = isClone): string {
   return clone ? "bun run setup" : "install Swift from swift.org";
 }
 
-/** What brings a BLAS, on Linux. */
+/** What brings the BLAS in which LAPACK comes, on Linux. */
 export const blasCommand = (clone: boolean = isClone): string =>
   clone ? "bun run setup" : "install OpenBLAS (libopenblas0), or name one by ORCHARD_BLAS";

@@ -28,7 +28,10 @@ const own = {
   ORCHARD_CPU_THREADS: { fallback: "the processors that this process may use", meaning: "Threads of the cpu backend" },
   ORCHARD_BLAS: {
     fallback: "Accelerate; on Linux the system's OpenBLAS, then the one that `setup` brought",
-    meaning: "Path of a BLAS library for matrix products; `none`: the cpu backend's own",
+    meaning:
+      "Path of a library with BLAS and LAPACK, for linear algebra; on macOS, where `Accelerate` is a name too, also " +
+      "for every matrix product of float32 and float64 (unset: for those of a table by size). `none`: the cpu " +
+      "backend's own code",
   },
   ORCHARD_CPU_RECORD: {
     fallback: "no record",

@@ -64,12 +64,12 @@ test("a dylib that is not there, or is none, is the environment's fault where th
   }
 });
 
-test("a wrong BLAS in the environment is a fault of the environment; no BLAS at all is no fault", () => {
+test("a wrong library of LAPACK in the environment is a fault of the environment; none at all is no fault", () => {
   if (!existsSync(join(buildFolder, cpuLibraryName))) return expect(doctor(machine().cache).text).toContain("✗ cpu ");
   const { cache } = machine();
   const path = noLibrary(cache);
   const named = doctor(cache, undefined, { ORCHARD_BLAS: path }).text;
-  expect(named).toMatch(new RegExp(`cpu BLAS +none: .*${path} can't be loaded.*\\n +fix: unset ORCHARD_BLAS\\n`));
+  expect(named).toMatch(new RegExp(`cpu LAPACK +none: .*${path} can't be loaded.*\\n +fix: unset ORCHARD_BLAS\\n`));
   const left = doctor(cache, undefined, { ORCHARD_BLAS: "none" }).text;
-  expect(left).toMatch(/cpu BLAS +none: the backend's own matrix product serves\n[^ ]/);
+  expect(left).toMatch(/cpu LAPACK +none: the backend's own linear algebra serves\n[^ ]/);
 });

@@ -193,14 +193,13 @@ describe("what is found", () => {
 });
 
 describe("the command", () => {
-  test("every instruction set is replayed under both, one with several callers, one with BLAS", () => {
+  test("every instruction set is replayed under both, one with several callers", () => {
     const isas = ["baseline", "avx2"];
-    expect(settingsOf(address, isas, "blas.so")).toEqual([
+    expect(settingsOf(address, isas)).toEqual([
       { isa: "baseline", threads: 4, callers: 1, blas: "none" },
       { isa: "avx2", threads: 4, callers: 1, blas: "none" },
-      { isa: "avx2", threads: 4, callers: 1, blas: "blas.so", only: "matmul" },
     ]);
-    expect(settingsOf(thread, isas, "blas.so").map(({ isa, callers }) => [isa, callers])).toEqual([
+    expect(settingsOf(thread, isas).map(({ isa, callers }) => [isa, callers])).toEqual([
       ["baseline", 1],
       ["avx2", 1],
       ["avx2", 4],

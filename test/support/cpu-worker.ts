@@ -1,5 +1,4 @@
 /** A thread of JavaScript that multiplies matrices in the cpu backend and reports whether each product was correct. */
-import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { multiply } from "./cpu-matmul.ts";
 
 declare const self: Worker;
@@ -22,7 +21,6 @@ function countWrong(worker: number, size: number): number {
 }
 
 self.onmessage = ({ data: worker }: MessageEvent<number>) => {
-  configure(cpuLibrary().native, "blas", "none"); // whose threads would be its own
   let wrong = 0;
   for (let round = 0; round < 60; round++) wrong += countWrong(worker, 90 + ((round * 37) % 160));
   self.postMessage(wrong);

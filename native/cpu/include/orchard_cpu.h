@@ -63,8 +63,12 @@ ORCHARD_CPU_API int32_t orchard_cpu_last_error(char *buffer, int32_t capacity);
 //   isa      "baseline", "avx2", "avx512" (x86-64) or "neon" (arm64); "auto": the best that the processor has
 //   threads  a whole number of at least 1; "auto": the processors of the affinity mask (quotas of control
 //            groups are the caller's to know)
-//   blas     paths or names of BLAS libraries, one a line, tried in this order when the first matrix product wants one;
-//            "none": the dylib's own matrix product serves. At first: "none", but for Accelerate on macOS
+//   blas     paths or names of BLAS libraries, one a line, tried in this order when linear algebra first wants the
+//            LAPACK that comes in one, on macOS also products; "none": the dylib's own code serves. At first: "none",
+//            but for Accelerate on macOS
+//   products "table": what computes a matrix product is decided by a table of the system, by size; on Linux it is
+//            always the dylib's own ("own"). "blas": every product of float32 and float64 goes to the BLAS where there
+//            is one
 ORCHARD_CPU_API int32_t orchard_cpu_configure(const char *name, const char *value);
 
 // Writes JSON as orchard_cpu_last_error writes its message, and returns the whole length:

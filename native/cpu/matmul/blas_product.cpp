@@ -5,6 +5,7 @@
 #include "../parallel.h"
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <memory>
 #include <tuple>
@@ -20,6 +21,27 @@ struct BlasMatrix {
   int leading;
 };
 
+// What a BLAS computes where it is not set otherwise, by size: products of at least so many operations, and batches of
+// which each product has as many. Smaller ones of a batch are divided among our threads, which a BLAS does not do.
+struct BlasRange {
+  DType dtype;
+  double least_operations, least_operations_in_batch;
+};
+#if defined(__APPLE__)
+constexpr std::array<BlasRange, 2> blas_ranges = {
+    {{DType::float32, 0, 2.0 * 96 * 96 * 96}, {DType::float64, 0, 2.0 * 96 * 96 * 96}}};
+#else
+constexpr std::array<BlasRange, 0> blas_ranges;
+#endif
+
+bool is_in_table(const BatchedProduct &batch) {
+  const MatrixProduct &product = batch.first;
+  return std::any_of(blas_ranges.begin(), blas_ranges.end(), [&](const BlasRange &range) {
+    const double least = batch.batch.rank > 0 ? range.least_operations_in_batch : range.least_operations;
+    return product.dtype == range.dtype && product.operations() >= least;
+  });
+}
+
 bool fits_int(int64_t value) { return value <= INT_MAX; }
 
 // A stride between rows must span a row, and be given though there is one row only.
@@ -33,6 +55,12 @@ int leading_stride(int64_t stride, int64_t count, int64_t length) {
 
 bool has_adjacent_columns(const Matrix &matrix, int64_t rows, int64_t columns) {
   return (matrix.column_stride == 1 || columns <= 1) && spans(matrix.row_stride, rows, columns);
+}
+
+// It has two dtypes, its sizes are ints, and a sum over nothing is no business of its.
+bool is_for_blas(const MatrixProduct &product) {
+  bool has_dtype = product.dtype == DType::float64 || product.dtype == DType::float32;
+  return has_dtype && product.k > 0 && fits_int(product.m) && fits_int(product.n) && fits_int(product.k);
 }
 
 constexpr int64_t copy_grain = 1 << 15; // elements
@@ -111,9 +139,10 @@ private:
 
 } // namespace
 
-bool is_for_blas(const MatrixProduct &product) {
-  bool has_dtype = product.dtype == DType::float64 || product.dtype == DType::float32;
-  return has_dtype && fits_int(product.m) && fits_int(product.n) && fits_int(product.k);
+const Blas *blas_for(const BatchedProduct &batch) {
+  if (!is_for_blas(batch.first)) return nullptr;
+  const ProductsBy chosen = products_by();
+  return chosen == ProductsBy::blas || (chosen == ProductsBy::table && is_in_table(batch)) ? blas() : nullptr;
 }
 
 void multiply_by_blas(const Blas &blas, const BatchedProduct &batch) {

@@ -1,5 +1,4 @@
 // The function "matmul".
-#include "../blas.h"
 #include "../isa.h"
 #include "../parallel.h"
 #include "blas_product.h"
@@ -7,9 +6,7 @@
 #include "pairs.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <iterator>
 #include <mutex>
 #include <optional>
 
@@ -17,50 +14,14 @@ using namespace orchard;
 
 namespace {
 
-// Below this, a call of a BLAS uses one thread, and is up to three times as fast as ours there: a batch of such
-// products is divided among all threads instead where they are more.
+// Below this a product is not worth several threads by itself: those of a batch are divided among all of them.
 constexpr double small_operations = 2.0 * 96 * 96 * 96;
-constexpr int threads_worth_a_blas = 3;
 constexpr double operations_per_task = 1e6;
-
-// Where our own product is at least as fast as OpenBLAS, whose threads besides wait in a loop for 100 ms after a call,
-// on processors that the operations after it want. Measured on two cores of a Xeon with AVX-512 (family 6, model 207),
-// OpenBLAS 0.3.21 as SkylakeX: a training step of products from 768 x 128 x 128 to 768 x 512 x 128 (forward, gradients
-// of input and weights) took 34 ms with our own and 37 ms with OpenBLAS, before our own took a quarter less; 768 x 65 x
-// 128 takes 67 and 141 µs, 768 x 32 x 768 131 and 404 µs, 80 x 80 x 80 8.4 and 6.6 µs, 1024 x 1024 x 1024 7.1 and 6.6
-// ms. `bun run bench matmul` measures what a further row needs.
-struct OwnRange {
-  Isa least_isa;
-  DType dtype;
-  int64_t least_side;
-  double least_operations, most_operations;
-};
-#if defined(__x86_64__)
-constexpr OwnRange faster_than_openblas[] = {{Isa::avx512, DType::float32, 32, 1.5e6, 1e9}};
-#else
-constexpr std::array<OwnRange, 0> faster_than_openblas;
-#endif
-
-bool is_better_without(const Blas &library, const MatrixProduct &product) {
-  if (library.name != "OpenBLAS") return false;
-  int64_t least_side = std::min({product.m, product.n, product.k});
-  return std::any_of(std::begin(faster_than_openblas), std::end(faster_than_openblas), [&](const OwnRange &range) {
-    return current_isa() >= range.least_isa && product.dtype == range.dtype && least_side >= range.least_side &&
-           product.operations() >= range.least_operations && product.operations() <= range.most_operations;
-  });
-}
 
 using Multiply = void (*)(const MatrixProduct &);
 
 bool is_batch_of_small_products(const BatchedProduct &batch) {
   return batch.batch.rank > 0 && batch.first.operations() < small_operations;
-}
-
-const Blas *blas_for(const BatchedProduct &batch) {
-  if (batch.first.k == 0 || !is_for_blas(batch.first)) return nullptr;
-  bool is_better_divided = is_batch_of_small_products(batch) && thread_count() > threads_worth_a_blas;
-  const Blas *library = is_better_divided ? nullptr : blas();
-  return library && is_better_without(*library, batch.first) ? nullptr : library;
 }
 
 // Bodies must not throw: the first failure is kept, and thrown when all are done.
@@ -116,9 +77,8 @@ void multiply_batch(BatchedProduct &batch) {
   else multiply_one_by_one(own, batch);
 }
 
-// Without an input, or with beta 0, `input` is not read. float64 and float32 go to the BLAS where there is one. float16
-// and bfloat16 are summed in float32 and rounded once. Integers wrap, alpha and beta are whole. bool is unsupported. k
-// = 0 leaves beta input, or zeros.
+// Without an input, or with beta 0, `input` is not read. float16 and bfloat16 are summed in float32 and rounded once.
+// Integers wrap, alpha and beta are whole. bool is unsupported. k = 0 leaves beta input, or zeros.
 void matmul(const MatmulBlock &block, Operands operands) {
   BatchedProduct batch = read_product(block, operands);
   multiply_batch(batch);

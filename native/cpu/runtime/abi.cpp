@@ -58,12 +58,20 @@ void configure_threads(std::string_view value) {
   set_thread_count(count);
 }
 
+void configure_products(std::string_view value) {
+  if (value == "table") return set_products_by(ProductsBy::table);
+  if (value == "own") return set_products_by(ProductsBy::own);
+  if (value == "blas") return set_products_by(ProductsBy::blas);
+  fail(ORCHARD_CPU_INVALID_ARGUMENT, "products takes table, own or blas; it is \"" + std::string(value) + "\"");
+}
+
 void configure(std::string_view name, std::string_view value) {
   if (name == "isa") return configure_isa(value);
   if (name == "threads") return configure_threads(value);
   if (name == "blas") return set_blas_candidates(value);
+  if (name == "products") return configure_products(value);
   fail(ORCHARD_CPU_INVALID_ARGUMENT,
-       "there is no setting \"" + std::string(name) + "\"; there are: isa, threads, blas");
+       "there is no setting \"" + std::string(name) + "\"; there are: isa, threads, blas, products");
 }
 
 std::string supported_isas() {

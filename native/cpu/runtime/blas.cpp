@@ -3,6 +3,7 @@
 #include "../isa.h"
 #include "../parallel.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
@@ -88,7 +89,7 @@ private:
       rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
       if (!candidate.empty()) try_candidate(candidate);
     }
-    if (found_ && found_->set_threads) found_->set_threads(thread_count());
+    if (found_ && found_->set_threads) found_->set_threads(1); // until it computes alone
   }
 
   void try_candidate(const std::string &candidate) {
@@ -140,6 +141,13 @@ BlasLoader &loader() {
 
 } // namespace
 
+namespace {
+std::atomic<ProductsBy> chosen_for_products{ProductsBy::table};
+} // namespace
+
+ProductsBy products_by() { return chosen_for_products.load(std::memory_order_relaxed); }
+void set_products_by(ProductsBy chosen) { chosen_for_products.store(chosen, std::memory_order_relaxed); }
+
 const Blas *blas() { return loader().get(); }
 std::vector<std::string> blas_problems() { return loader().problems(); }
 void set_blas_candidates(std::string_view candidates) { loader().set_candidates(candidates); }
@@ -158,9 +166,13 @@ std::mutex &one_scope_at_a_time() {
 }
 } // namespace
 
-BlasScope::BlasScope(const Blas &blas, BlasThreads threads) : lock_(one_scope_at_a_time()) {
+BlasScope::BlasScope(const Blas &blas, BlasThreads threads)
+    : lock_(one_scope_at_a_time()), set_threads_(threads == BlasThreads::all ? blas.set_threads : nullptr) {
   if (threads == BlasThreads::all) asleep_.emplace();
-  if (blas.set_threads) blas.set_threads(threads == BlasThreads::all ? thread_count() : 1);
+  if (set_threads_) set_threads_(thread_count());
+}
+BlasScope::~BlasScope() {
+  if (set_threads_) set_threads_(1);
 }
 
 } // namespace orchard

@@ -34,6 +34,7 @@ export function loadCpuLibrary(candidates: readonly Candidate[] = cpuLibraryCand
   const loaded = loadFrom(description, candidates);
   for (const [setting, { variable, otherwise }] of Object.entries(settings))
     configure(loaded.native, setting, environment(variable) ?? otherwise(), variable);
+  if (forcesBlas(environment("ORCHARD_BLAS"))) configure(loaded.native, "products", "blas", "ORCHARD_BLAS");
   limitMemory(loaded.native);
   return loaded;
 }
@@ -64,6 +65,10 @@ const settings = {
   blas: { variable: "ORCHARD_BLAS", otherwise: () => defaultBlas().join("\n") },
 } as const;
 export type CpuSetting = keyof typeof settings;
+
+/** Whether every product of float32 and float64 goes to the BLAS: on macOS, where one is named. */
+export const forcesBlas = (named: string | undefined, platform: string = process.platform): boolean =>
+  platform === "darwin" && named !== undefined && named !== "none";
 
 /** OpenBLAS where the system's loader finds it. */
 export const systemBlas = "libopenblas.so.0";

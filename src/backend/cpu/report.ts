@@ -9,7 +9,7 @@ export interface CpuInfo {
   /** Those that the processor can run, the plainest first. */
   readonly isas: readonly string[];
   readonly threads: number;
-  /** Null where the dylib's own matrix product serves. */
+  /** The library in which LAPACK comes; on macOS it computes products too. Null where there is none. */
   readonly blas: { readonly name: string; readonly path: string } | null;
   /** The LAPACK that the BLAS brings, with its version; null where the dylib's own linear algebra serves. */
   readonly lapack: string | null;

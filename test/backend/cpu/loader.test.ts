@@ -2,7 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { copyFileSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { configure, cpuLibrary, cpuLibraryCandidates, loadCpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import {
+  configure,
+  cpuLibrary,
+  cpuLibraryCandidates,
+  forcesBlas,
+  loadCpuLibrary,
+} from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
@@ -88,7 +94,8 @@ describe("settings", () => {
     }
     configure(native, "isa", before);
     expect(() => configure(native, "isa", "mmx")).toThrow(/instruction set "mmx".*auto/);
-    expect(() => configure(native, "colour", "red")).toThrow(/no setting "colour".*isa, threads, blas/);
+    expect(() => configure(native, "colour", "red")).toThrow(/no setting "colour".*isa, threads, blas, products/);
+    expect(() => configure(native, "products", "mine")).toThrow('products takes table, own or blas; it is "mine"');
     for (const threads of ["0", "-1", "two", "2.5", ""])
       expect(() => configure(native, "threads", threads)).toThrow("threads takes a whole number");
   });
@@ -98,6 +105,12 @@ describe("settings", () => {
     const environment = { ORCHARD_CPU_ISA: plainest, ORCHARD_CPU_THREADS: "3", ORCHARD_BLAS: "none" };
     expect(infoWith(environment).info).toMatchObject({ isa: plainest, threads: 3, blas: null });
     expect(infoWith({ ORCHARD_CPU_THREADS: "many" }).problem).toContain("[ORCHARD_CPU_THREADS] threads takes");
+  });
+
+  test("a BLAS that is named gets every product on macOS, and none on Linux", () => {
+    const named = ["Accelerate", "/some/blas.so", "none", undefined];
+    expect(named.map((name) => forcesBlas(name, "darwin"))).toEqual([true, true, false, false]);
+    expect(named.map((name) => forcesBlas(name, "linux"))).toEqual([false, false, false, false]);
   });
 
   test("a BLAS that can't be loaded is passed over with a reason", () => {

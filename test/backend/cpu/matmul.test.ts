@@ -1,9 +1,11 @@
 /**
- * Matrix products of the cpu backend, by the BLAS and by its own code on every instruction set, against sums in float64
- * or exact integers. Operands lie among loud values: what is read outside of them shows in the result.
+ * Matrix products of the cpu backend, by its own code on every instruction set and by the BLAS that it can be told to
+ * use, against sums in float64 or exact integers. Operands lie among loud values: what is read outside of them shows in
+ * the result.
  */
+import { dlopen } from "bun:ffi";
 import { afterAll, describe, expect, test } from "bun:test";
-import { configure, cpuLibrary, defaultBlas } from "../../../src/backend/cpu/loader.ts";
+import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo, cpuStatistics } from "../../../src/backend/cpu/report.ts";
 import { OutOfMemoryError } from "../../../src/core/errors.ts";
 import { type MatmulCase, type MatmulOperand, multiply } from "../../support/cpu-matmul.ts";
@@ -11,10 +13,9 @@ import { type ElementType, elementTypes } from "../../support/elements.ts";
 
 const { native } = cpuLibrary();
 const { isa: initial, isas, blas } = cpuInfo(native);
-const libraries = defaultBlas().join("\n");
 const useDefaults = () => {
   configure(native, "isa", initial);
-  configure(native, "blas", libraries);
+  configure(native, "products", "table");
 };
 afterAll(useDefaults);
 
@@ -22,14 +23,14 @@ type Dtype = keyof typeof elementTypes;
 const floats: Dtype[] = ["float64", "float32", "float16", "bfloat16"];
 const integers: Dtype[] = ["int64", "int32", "uint32", "int8", "uint8"];
 
-/** Ways to compute: the BLAS where there is one, and the backend's own code on each instruction set. */
+/** Ways to compute: the BLAS where there is one, as on macOS, and the backend's own code on each instruction set. */
 const ways = [
-  ...(blas ? [{ name: blas.name, isa: initial, blas: libraries }] : []),
-  ...isas.map((isa) => ({ name: isa, isa, blas: "none" })),
+  ...(blas ? [{ name: blas.name, isa: initial, products: "blas" }] : []),
+  ...isas.map((isa) => ({ name: isa, isa, products: "own" })),
 ];
-const use = (way: { isa: string; blas: string }) => {
+const use = (way: { isa: string; products: string }) => {
   configure(native, "isa", way.isa);
-  configure(native, "blas", way.blas);
+  configure(native, "products", way.products);
 };
 
 /** How rows and columns lie: strides as multiples, and whether the first element is the last in memory. */
@@ -365,7 +366,7 @@ test.each([
   const given = randomCase(large.dtype, large.size, [...large.lies, "rows"]);
   const results = ["1", "2", "3", "7"].map((threads) => {
     configure(native, "threads", threads);
-    configure(native, "blas", "none");
+    configure(native, "products", "own");
     const storage = given.out.storage.slice();
     multiply({ ...given, out: { ...given.out, storage } });
     return Bun.hash(storage.buffer);
@@ -374,30 +375,24 @@ test.each([
   expect(new Set(results).size).toBe(1);
 });
 
-test.if(blas?.name === "OpenBLAS" && isas.includes("avx512"))(
-  "beside OpenBLAS, products of the sizes of a table are our own",
-  () => {
-    const bitsWith = (given: ReturnType<typeof randomCase>, library: string) => {
-      configure(native, "blas", library);
-      const storage = given.out.storage.slice();
-      multiply({ ...given, out: { ...given.out, storage } });
-      return Bun.hash(storage.buffer);
-    };
-    const isOwn = (dtype: Dtype, size: readonly [number, number, number]) => {
-      const given = randomCase(dtype, size, ["rows", "rows", "rows"]);
-      return bitsWith(given, libraries) === bitsWith(given, "none");
-    };
-    useDefaults();
+test.if(blas?.name === "OpenBLAS")("products on Linux are the backend's own, and a BLAS's where that is set", () => {
+  const bitsBy = (given: ReturnType<typeof randomCase>, products: string) => {
+    configure(native, "products", products);
+    const storage = given.out.storage.slice();
+    multiply({ ...given, out: { ...given.out, storage } });
+    return Bun.hash(storage.buffer);
+  };
+  for (const dtype of ["float32", "float64"] as const) {
     // OpenBLAS sums such a k in other blocks, so that the bits tell.
-    expect(isOwn("float32", [100, 100, 1000])).toBe(true);
-    expect(isOwn("float32", [768, 128, 1000])).toBe(true);
-    expect(isOwn("float32", [768, 32, 1000])).toBe(true);
-    expect(isOwn("float32", [100, 30, 1000])).toBe(false);
-    expect(isOwn("float32", [36, 40, 500])).toBe(false);
-    expect(isOwn("float32", [850, 850, 850])).toBe(false);
-    expect(isOwn("float64", [100, 100, 1000])).toBe(false);
-  },
-);
+    const given = randomCase(dtype, [100, 100, 1000], ["rows", "rows", "rows"]);
+    const own = bitsBy(given, "own");
+    expect(bitsBy(given, "blas")).not.toBe(own);
+    const { symbols, close } = dlopen(blas!.path, { openblas_get_num_threads: { args: [], returns: "i32" } });
+    expect(symbols.openblas_get_num_threads()).toBe(1); // again, when it does not compute
+    close();
+    expect(bitsBy(given, "table")).toBe(own);
+  }
+});
 
 // Of each pair of operands, both are read where they lie, one is, or none; rows are enough for panels of a thread's
 // own, or not.

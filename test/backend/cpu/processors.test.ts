@@ -19,7 +19,7 @@ const program = `
   const { threads, blas } = cpuInfo(cpuLibrary().native);
   const blasThreads = blas?.name === "OpenBLAS"
     ? dlopen(blas.path, { openblas_get_num_threads: { args: [], returns: "i32" } }).symbols.openblas_get_num_threads()
-    : threads; // there is no OpenBLAS to tell
+    : 1; // there is no OpenBLAS to tell
   const sum = withBackend("cpu", () => ones([1 << 20]).sum().item());
   const workers = process.env.WITH_METAL === "1" ? metalContext().report().settings?.workers : null;
   console.log(JSON.stringify({ threads, blasThreads, sum, workers }));`;
@@ -40,7 +40,7 @@ function computedWith(environment: Record<string, string>, prefix: readonly stri
 
 const computes = (threads: number) => ({
   threads,
-  blasThreads: threads,
+  blasThreads: 1,
   sum: 2 ** 20,
   workers: withMetal ? threads : null,
 });

@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCompiler } from "../../../scripts/cpu/compiler.ts";
-import { configure, cpuLibrary, defaultBlas } from "../../../src/backend/cpu/loader.ts";
+import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { nativeTables } from "../../../src/backend/cpu/tables.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 
@@ -22,7 +22,6 @@ describe("threads of the cpu backend", () => {
     });
     expect(await Promise.all(workers.map(({ promise }) => promise))).toEqual([0, 0, 0, 0]);
     for (const { worker } of workers) worker.terminate();
-    configure(cpuLibrary().native, "blas", defaultBlas().join("\n"));
   });
 
   test.each(["", "process.exit(7);"])("a process whose helpers wait or spin ends by itself: %p", (last) => {
