@@ -10,6 +10,7 @@ import { reportErrors } from "../train/errors.ts";
 // They define the enumerations that kernels include.
 import "../ops/index.ts";
 import "../optim/primitive.ts";
+import "../quant/primitive.ts";
 
 /** `orchard metal check`: prints what is wrong with each file. Returns the exit code. */
 export function checkKernels(files: readonly string[]): Promise<number> {

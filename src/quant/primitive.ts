@@ -2,6 +2,7 @@
 import { cpuCall } from "../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../backend/enumeration.ts";
 import { array, dtype, flag, oneOf, whole } from "../backend/fields.ts";
+import { struct } from "../backend/metal/struct.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type AffineFormat, ggmlFormats, type QuantizedFormat } from "./formats.ts";
 import type { QuantizedTensor } from "./quantized_tensor.ts";
@@ -10,7 +11,7 @@ import type { QuantizedTensor } from "./quantized_tensor.ts";
 export const packings = enumeration("Packing", [...ggmlFormats, "affine", "symmetric"]);
 type Packing = NameOf<typeof packings>;
 
-const packingOf = (format: QuantizedFormat): Packing =>
+export const packingOf = (format: QuantizedFormat): Packing =>
   typeof format === "string" ? format : format.symmetric ? "symmetric" : "affine";
 
 /** Rows of quantised values. */
@@ -70,3 +71,11 @@ export const quantizedMatmulCall = cpuCall(
   { ...weightFields, dtype, count: whole, xOffset: whole, isTransposed: flag },
   ["packed", "scales", "biases", "x", "output"],
 );
+
+/** Rows of quantised weights, of kernels. */
+export const quantWeights = struct("QuantWeights", "quant/weights.h", { rows: whole, columns: whole, rowBytes: whole });
+
+/** A product with weights, of kernels: `ownRows` of the weights are a SIMD-group's. */
+export const quantProduct = struct("QuantProduct", "quant/product.h", {
+  ...{ weights: quantWeights, count: whole, xStrides: array(whole, 2), xStart: whole, ownRows: whole },
+});

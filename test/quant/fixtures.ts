@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { loadSafetensors } from "../../src/io/safetensors/open.ts";
 import type { GgmlFormat, QuantizedFormat, ScaleDType } from "../../src/quant/formats.ts";
@@ -16,7 +17,9 @@ export const blocks: Readonly<Record<string, Tensor>> = loadSafetensors(join(fol
 export const groups: Readonly<Record<string, Tensor>> = loadSafetensors(join(folder, "groups.safetensors"));
 
 /** The backends that have their own implementation. */
-export const places: readonly BackendName[] = ["reference", "cpu"];
+export const places: readonly BackendName[] = environmentFlag("ORCHARD_SKIP_METAL")
+  ? ["reference", "cpu"]
+  : ["reference", "cpu", "metal"];
 
 /** Runs on one backend, and on no other. */
 export const on = <Result>(backend: BackendName, body: () => Result): Result =>

@@ -8,13 +8,14 @@ import { formatName, type ScaleDType, scaleDTypes } from "../formats.ts";
 import { attributesOf, type WeightAttributes, weightInputs } from "../primitive.ts";
 import { aQuantizedTensor, type QuantizedTensor } from "../quantized_tensor.ts";
 import { dequantizeCpu } from "./dequantize.cpu.ts";
+import { dequantizeMetal } from "./dequantize.metal.ts";
 import { dequantizeReference } from "./dequantize.reference.ts";
 
 const dequantizePrimitive = definePrimitive<WeightAttributes>({
   name: "dequantize",
   family: "quant",
   implementations: {
-    metal: { missing: "there is no kernel that unpacks weights yet" },
+    metal: dequantizeMetal,
     cpu: dequantizeCpu,
     reference: dequantizeReference,
   },

@@ -14,13 +14,14 @@ import { attributesOf, weightInputs } from "../primitive.ts";
 import { aQuantizedTensor, type QuantizedTensor } from "../quantized_tensor.ts";
 import type { ProductAttributes } from "./attributes.ts";
 import { quantizedMatmulCpu } from "./matmul.cpu.ts";
+import { quantizedMatmulMetal } from "./matmul.metal.ts";
 import { quantizedMatmulReference } from "./matmul.reference.ts";
 
 const quantizedMatmulPrimitive = definePrimitive<ProductAttributes>({
   name: "quantizedMatmul",
   family: "quant",
   implementations: {
-    metal: { missing: "there is no kernel that multiplies with quantised weights yet" },
+    metal: quantizedMatmulMetal,
     cpu: quantizedMatmulCpu,
     reference: quantizedMatmulReference,
   },

@@ -1,0 +1,139 @@
+// out = x Wᵀ (product.h) for x of 1 to 4 rows: memory is all that counts, so that each byte of the weights is read
+// once, and x once for all rows of a threadgroup.
+//
+//     for each 512 columns:
+//         x_tile = those columns of x, in float32
+//         for each two of the SIMD-group's rows of W:
+//             bytes = those columns of the two rows, packed
+//             each lane: 32 values of one row, unpacked in registers, times as many of each row of x
+//             totals of the row += the sum over its 16 lanes
+//     out = totals
+//
+// Sums are in float32, in an order that sizes alone decide. Grid: threadgroups of 8 SIMD-groups; each SIMD-group has
+// `own_rows` rows of W, an even number.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "quant/product.h"
+
+#define SIMDGROUPS 8
+#define MOST_ROWS 32      // of W, of a SIMD-group
+#define MOST_COUNT 4      // rows of x
+#define TILE_PARTS 16     // of a row, at a time: half of a SIMD-group's lanes
+#define PITCH (PART + 4)  // of parts of x: lanes side by side read different banks
+
+constant uint x_rows [[function_constant(7)]];  // at most MOST_COUNT
+
+// packed  [[buffer(0)]]  rows x row_bytes
+// scales  [[buffer(1)]]  of groups: rows x columns / group
+// biases  [[buffer(2)]]  the same, where there are some
+// x       [[buffer(3)]]  count x columns
+// out     [[buffer(4)]]  count x rows
+// bytes   [[threadgroup(0)]]  two rows of TILE_PARTS parts for each SIMD-group
+template <typename T>
+kernel void quant_vector(
+    device const uchar *packed [[buffer(0)]],
+    device const ushort *scales [[buffer(1)]],
+    device const ushort *biases [[buffer(2)]],
+    device const T *x [[buffer(3)]],
+    device T *out [[buffer(4)]],
+    constant QuantProduct &product [[buffer(5)]],
+    threadgroup uchar *bytes [[threadgroup(0)]],
+    uint group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float4 x_tile[MOST_COUNT * TILE_PARTS * PITCH / 4];
+    threadgroup float totals[SIMDGROUPS * MOST_ROWS * MOST_COUNT];
+
+    const long columns = product.weights.columns;
+    const long first_row = (long(group) * SIMDGROUPS + simdgroup_index) * product.own_rows;
+    const int tile_bytes = bytes_of(TILE_PARTS);
+    threadgroup uchar *own_bytes = bytes + int(simdgroup_index) * 2 * tile_bytes;
+    threadgroup float *own_totals = totals + int(simdgroup_index) * MOST_ROWS * MOST_COUNT;
+    const int lane_row = int(lane) / TILE_PARTS;
+    const int lane_part = int(lane) % TILE_PARTS;
+    threadgroup uchar *block = own_bytes + lane_row * tile_bytes + bytes_of(lane_part);
+    threadgroup const float4 *own_x = x_tile + lane_part * (PITCH / 4);
+
+    for (long column = 0; column < columns; column += TILE_PARTS * PART) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tile before was read
+        threadgroup float *tile = reinterpret_cast<threadgroup float *>(x_tile);
+        for (int at = int(thread_index); at < int(x_rows) * TILE_PARTS * PART; at += SIMDGROUPS * 32) {
+            const int row = at / (TILE_PARTS * PART);
+            const int own = at % (TILE_PARTS * PART);
+            const long from = product.x_start + row * product.x_strides[0] + (column + own) * product.x_strides[1];
+            tile[(row * TILE_PARTS + own / PART) * PITCH + own % PART] = column + own < columns ? float(x[from]) : 0.0f;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+
+        for (int row_pair = 0; row_pair < int(product.own_rows); row_pair += 2) {
+            const long row = first_row + row_pair;
+            if (row >= product.weights.rows) {
+                break;
+            }
+            load_rows(own_bytes, packed, product.weights, row, column / PART, 2, TILE_PARTS, int(lane), 32);
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+
+            // The first lane of a group reads its scale for the others.
+            const long part = column / PART + lane_part;
+            const ushort leader = ushort(lane - lane % group_parts);
+            Scales group_own = {0.0f, 0.0f};
+            if (lane == leader) {
+                group_own = group_scales(product.weights, scales, biases, row + lane_row, part);
+            }
+            group_own.scale = simd_shuffle(group_own.scale, leader);
+            group_own.low = simd_shuffle(group_own.low, leader);
+
+            float sums[MOST_COUNT] = {0.0f, 0.0f, 0.0f, 0.0f};
+            for (int first = 0; first < PART; first += 16) {
+                float values[16];
+                unpack<16>(block, lane_part % int(block_parts), first, group_own, values);
+                for (int at = 0; at < MOST_COUNT; at += 1) {
+                    // A constant number of iterations: sums stay in registers.
+                    if (at < int(x_rows)) {
+                        float sum = 0.0f;
+                        for (int four = 0; four < 4; four += 1) {
+                            const float4 own = own_x[at * TILE_PARTS * (PITCH / 4) + first / 4 + four];
+                            const float4 products = own * float4(
+                                                              values[4 * four], values[4 * four + 1],
+                                                              values[4 * four + 2], values[4 * four + 3]);
+                            sum += (products.x + products.y) + (products.z + products.w);
+                        }
+                        sums[at] += sum;
+                    }
+                }
+            }
+            for (int at = 0; at < MOST_COUNT; at += 1) {
+                if (at < int(x_rows)) {
+                    for (ushort distance = TILE_PARTS / 2; distance > 0; distance /= 2) {
+                        sums[at] += simd_shuffle_xor(sums[at], distance);
+                    }
+                    if (lane_part == 0) {
+                        threadgroup float &total = own_totals[(row_pair + lane_row) * MOST_COUNT + at];
+                        total = column == 0 ? sums[at] : total + sums[at];
+                    }
+                }
+            }
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+        }
+    }
+    for (int at = int(lane); at < int(product.own_rows) * int(x_rows); at += 32) {
+        const int row = at % int(product.own_rows);
+        const int x_row = at / int(product.own_rows);
+        if (first_row + row < product.weights.rows) {
+            out[x_row * product.weights.rows + first_row + row] =
+                T(columns == 0 ? 0.0f : own_totals[row * MOST_COUNT + x_row]);
+        }
+    }
+}
+
+#define VECTOR(T)                                                                                         \
+    template [[host_name("quant_vector_" #T)]] kernel void quant_vector<T>(                               \
+        device const uchar *, device const ushort *, device const ushort *, device const T *, device T *, \
+        constant QuantProduct &, threadgroup uchar *, uint, uint, uint, uint);
+
+VECTOR(float)
+VECTOR(half)
+VECTOR(bfloat)

@@ -1,0 +1,145 @@
+// Quantised weights [rows, columns] as kernels are given them: rows of blocks, of which some bytes at a time are
+// brought to threadgroup memory, each byte once, and unpacked there.
+
+#ifndef ORCHARD_QUANT_WEIGHTS_H
+#define ORCHARD_QUANT_WEIGHTS_H
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "generated/packing.h"
+#include "quant/formats.h"
+
+// Of the weights, so that a pipeline has the code of one format: what src/quant/metal.ts says.
+constant uint packing [[function_constant(0)]];
+constant uint level_bits [[function_constant(1)]];   // of groups
+constant uint group_parts [[function_constant(2)]];  // parts of 32 values that share a scale
+constant uint scale_type [[function_constant(3)]];   // 0: float, 1: half, 2: bfloat
+constant uint block_parts [[function_constant(4)]];  // parts of a block: 1, or 8
+constant uint block_bytes [[function_constant(5)]];
+constant uint read_bytes [[function_constant(6)]];  // rows of bytes are read by 4, 2 or 1
+
+#define PART 32  // values
+
+struct QuantWeights {
+    long rows;
+    long columns;
+    long row_bytes;
+};
+
+inline bool has_groups() { return packing == PACKING_AFFINE || packing == PACKING_SYMMETRIC; }
+
+// A scale or a bias of a group.
+inline float group_number(device const ushort *numbers, long at) {
+    if (scale_type == 1) {
+        return float(reinterpret_cast<device const half *>(numbers)[at]);
+    }
+    if (scale_type == 2) {
+        return as_type<float>(uint(numbers[at]) << 16);
+    }
+    return reinterpret_cast<device const float *>(numbers)[at];
+}
+
+// The scale and the bias of the group of a part of a row; 0 beyond the ends, and of blocks.
+inline Scales group_scales(
+    constant QuantWeights &weights, device const ushort *scales, device const ushort *biases, long row, long part) {
+    if (!has_groups() || row >= weights.rows || part * PART >= weights.columns) {
+        return {0.0f, 0.0f};
+    }
+    const long at = (row * (weights.columns / PART) + part) / long(group_parts);
+    const float scale = group_number(scales, at);
+    return {scale, packing == PACKING_AFFINE ? group_number(biases, at) : 0.0f};
+}
+
+template <typename Format, int COUNT, typename P>
+inline void unpack_as(P block, int part, int first, thread float (&out)[COUNT]) {
+    const Scales own = Format::scales(block, part, first >> 4);
+    for (int i = 0; i < COUNT; i += 1) {
+        const float product = own.scale * float(Format::level(block, part, first + i));
+        out[i] = Format::has_low ? product + own.low : product;
+    }
+}
+
+// The values `first` to first + COUNT - 1 of a part of a block, all within one half of it. `group`: the scale and the
+// bias of groups.
+template <int COUNT, typename P>
+inline void unpack(P block, int part, int first, Scales group, thread float (&out)[COUNT]) {
+    switch (packing) {
+    case PACKING_Q4_0: return unpack_as<Q4_0, COUNT>(block, part, first, out);
+    case PACKING_Q4_1: return unpack_as<Q4_1, COUNT>(block, part, first, out);
+    case PACKING_Q5_0: return unpack_as<Q5_0, COUNT>(block, part, first, out);
+    case PACKING_Q5_1: return unpack_as<Q5_1, COUNT>(block, part, first, out);
+    case PACKING_Q8_0: return unpack_as<Q8_0, COUNT>(block, part, first, out);
+    case PACKING_Q2_K: return unpack_as<Q2K, COUNT>(block, part, first, out);
+    case PACKING_Q3_K: return unpack_as<Q3K, COUNT>(block, part, first, out);
+    case PACKING_Q4_K: return unpack_as<Q4K, COUNT>(block, part, first, out);
+    case PACKING_Q5_K: return unpack_as<Q5K, COUNT>(block, part, first, out);
+    case PACKING_Q6_K: return unpack_as<Q6K, COUNT>(block, part, first, out);
+    case PACKING_IQ4_NL: return unpack_as<Iq4Nl, COUNT>(block, part, first, out);
+    case PACKING_MXFP4: return unpack_as<Mxfp4, COUNT>(block, part, first, out);
+    case PACKING_F16: return unpack_as<F16, COUNT>(block, part, first, out);
+    case PACKING_BF16: return unpack_as<BF16, COUNT>(block, part, first, out);
+    default: break;
+    }
+    const bool is_symmetric = packing == PACKING_SYMMETRIC;
+    const float centre = is_symmetric ? float(1u << (level_bits - 1)) : 0.0f;
+    for (int i = 0; i < COUNT; i += 1) {
+        const float product = group.scale * (float(packed_level(block, int(level_bits), first + i)) - centre);
+        out[i] = is_symmetric ? product : product + group.low;
+    }
+}
+
+// ---------------------------------------------------------------- bytes in threadgroup memory
+
+// The bytes of so many parts, whole blocks.
+inline int bytes_of(int parts) { return parts / int(block_parts) * int(block_bytes); }
+
+template <typename Word>
+inline void copy_rows(
+    threadgroup uchar *to,
+    device const uchar *from,
+    int bytes,
+    int rows,
+    long row_bytes,
+    long bytes_left,
+    long rows_left,
+    int index,
+    int threads) {
+    constexpr int size = int(sizeof(Word));
+    const int words = bytes / size;
+    for (int at = index; at < rows * words; at += threads) {
+        const int row = at / words;
+        const int word = at % words;
+        const bool inside = row < rows_left && word * size < bytes_left;
+        device const Word *own = reinterpret_cast<device const Word *>(from + row * row_bytes) + word;
+        reinterpret_cast<threadgroup Word *>(to)[at] = inside ? *own : Word(0);
+    }
+}
+
+// Copies the bytes of `parts` parts of `rows` rows, from part `part` of row `row` on; zeros where there are none, which
+// unpack to finite numbers. Threads `index` of `threads` take part, neighbours read neighbours.
+inline void load_rows(
+    threadgroup uchar *to,
+    device const uchar *packed,
+    constant QuantWeights &weights,
+    long row,
+    long part,
+    int rows,
+    int parts,
+    int index,
+    int threads) {
+    const long first = part / long(block_parts) * long(block_bytes);
+    device const uchar *from = packed + row * weights.row_bytes + first;
+    const int bytes = bytes_of(parts);
+    const long bytes_left = weights.row_bytes - first;
+    const long rows_left = weights.rows - row;
+    if (read_bytes == 4) {
+        copy_rows<uint>(to, from, bytes, rows, weights.row_bytes, bytes_left, rows_left, index, threads);
+    } else if (read_bytes == 2) {
+        copy_rows<ushort>(to, from, bytes, rows, weights.row_bytes, bytes_left, rows_left, index, threads);
+    } else {
+        copy_rows<uchar>(to, from, bytes, rows, weights.row_bytes, bytes_left, rows_left, index, threads);
+    }
+}
+
+#endif
