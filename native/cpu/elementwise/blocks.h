@@ -20,9 +20,4 @@ using UnaryBlock = ElementwiseBlock<Unary, 2>;
 using BinaryBlock = ElementwiseBlock<Binary, 3>;
 using TernaryBlock = ElementwiseBlock<Ternary, 4>;
 
-struct CopyBlock {
-  DTypeField from, to;
-  LoopBlock<2> loop;
-};
-
 } // namespace orchard

@@ -1,5 +1,4 @@
-// The functions "unary", "binary", "ternary" and "copy".
-#include "../conversion/conversion.h"
+// The functions "unary", "binary" and "ternary".
 #include "../functions.h"
 #include "blocks.h"
 #include "operations.h"
@@ -67,16 +66,8 @@ void unary(const UnaryBlock &block, Operands operands) { compute(unary_operation
 void binary(const BinaryBlock &block, Operands operands) { compute(binary_operations(), block, operands); }
 void ternary(const TernaryBlock &block, Operands operands) { compute(ternary_operations(), block, operands); }
 
-// out[i] = (dtype of out) source[i], as "convert".
-void copy(const CopyBlock &block, Operands operands) {
-  const DType from = block.from, to = block.to;
-  const int64_t sizes[] = {size_of(from), size_of(to)};
-  Loop(block.loop, sizes, operands).run(conversions().rows[static_cast<int>(from)][static_cast<int>(to)]);
-}
-
 ORCHARD_FUNCTION("unary", unary, UnaryBlock, 2)
 ORCHARD_FUNCTION("binary", binary, BinaryBlock, 3)
 ORCHARD_FUNCTION("ternary", ternary, TernaryBlock, 4)
-ORCHARD_FUNCTION("copy", copy, CopyBlock, 2)
 
 } // namespace

@@ -1,0 +1,190 @@
+// The function "copy".
+#include "copy.h"
+
+#include "../conversion/conversion.h"
+#include "../parallel.h"
+#include "../streamed.h"
+
+#include <cstdlib>
+
+using namespace orchard;
+
+namespace {
+
+constexpr int64_t task_bytes = 1 << 17;
+constexpr int64_t shortest_streamed_row = 1 << 10;
+
+// The axes by the result's strides, the largest first, without those of one element, merged.
+int order_axes(const Nest<2> &nest, int64_t size, CopyAxis (&axes)[max_rank]) {
+  int rank = 0;
+  for (int axis = 0; axis < nest.rank; axis++)
+    if (nest.shape[axis] != 1)
+      axes[rank++] = {nest.shape[axis], nest.strides[0][axis] * size, nest.strides[1][axis] * size};
+  std::stable_sort(axes, axes + rank,
+                   [](const CopyAxis &a, const CopyAxis &b) { return std::abs(a.to) > std::abs(b.to); });
+  int merged = 0;
+  for (int axis = 0; axis < rank; axis++) {
+    const CopyAxis own = axes[axis];
+    CopyAxis *outer = merged > 0 ? &axes[merged - 1] : nullptr;
+    if (outer && outer->from == own.from * own.size && outer->to == own.to * own.size)
+      *outer = {outer->size * own.size, own.from, own.to};
+    else axes[merged++] = own;
+  }
+  return merged;
+}
+
+// Of elements along an axis; one that repeats its elements is no better than the farthest.
+int64_t distance_of(int64_t stride) { return stride == 0 ? INT64_MAX : std::abs(stride); }
+
+// Returns whether there is a plan: not where elements of the result are adjacent along no axis, or those of the operand
+// lie closest along the same axis, but are not adjacent there.
+bool find_plan(const Nest<2> &nest, int64_t size, CopyPlan &plan) {
+  plan.rank = order_axes(nest, size, plan.axes);
+  CopyAxis *last = plan.axes + plan.rank - 1;
+  if (plan.rank == 0 || last->to != size) return false;
+  plan.is_rows = last->from == size;
+  if (plan.is_rows) return true;
+  CopyAxis *closest = std::min_element(
+      plan.axes, last, [](const CopyAxis &a, const CopyAxis &b) { return distance_of(a.from) < distance_of(b.from); });
+  if (closest == last || distance_of(closest->from) >= distance_of(last->from)) return false;
+  std::rotate(closest, closest + 1, last);
+  return true;
+}
+
+struct Addresses {
+  const char *from;
+  char *to;
+
+  void move(const CopyAxis &axis, int64_t steps) {
+    from += axis.from * steps;
+    to += axis.to * steps;
+  }
+};
+
+// Where the part with this number begins, of those that the first `rank` axes make, in row-major order.
+Addresses part_at(Addresses first, const CopyPlan &plan, int rank, int64_t number) {
+  for (int axis = rank - 1; axis >= 0; axis--) {
+    first.move(plan.axes[axis], number % plan.axes[axis].size);
+    number /= plan.axes[axis].size;
+  }
+  return first;
+}
+
+int64_t count_parts(const CopyPlan &plan, int rank) {
+  int64_t parts = 1;
+  for (int axis = 0; axis < rank; axis++) parts *= plan.axes[axis].size;
+  return parts;
+}
+
+template <class Part> inline void copy_ends(const Addresses &at, int64_t bytes) {
+  Part first, last; // they overlap
+  std::memcpy(&first, at.from, sizeof(Part));
+  std::memcpy(&last, at.from + bytes - sizeof(Part), sizeof(Part));
+  std::memcpy(at.to, &first, sizeof(Part));
+  std::memcpy(at.to + bytes - sizeof(Part), &last, sizeof(Part));
+}
+
+// A call of memcpy costs more than a row of a few bytes.
+inline void copy_row(const Addresses &at, int64_t bytes) {
+  struct Part16 {
+    char bytes[16];
+  };
+  if (bytes > 32) std::memcpy(at.to, at.from, bytes);
+  else if (bytes >= 16) copy_ends<Part16>(at, bytes);
+  else if (bytes >= 8) copy_ends<uint64_t>(at, bytes);
+  else if (bytes >= 4) copy_ends<uint32_t>(at, bytes);
+  else
+    for (int64_t byte = 0; byte < bytes; byte++) at.to[byte] = at.from[byte];
+}
+
+// Bytes [begin, end) of the result.
+void copy_rows(Addresses first, const CopyPlan &plan, int64_t row_bytes, bool is_streamed, int64_t begin, int64_t end) {
+  const int outer = plan.rank - 1;
+  const CopyAxis next = outer > 0 ? plan.axes[outer - 1] : CopyAxis{1, 0, 0};
+  for (int64_t row = begin / row_bytes, skip = begin % row_bytes; begin < end;) {
+    Addresses at = part_at(first, plan, outer, row);
+    for (int64_t left = next.size - row % next.size; left > 0 && begin < end; left--, row++, skip = 0) {
+      const int64_t bytes = std::min(end - begin, row_bytes - skip);
+      if (is_streamed) ORCHARD_ISA::stream_row(at.from + skip, at.to + skip, bytes);
+      else copy_row({at.from + skip, at.to + skip}, bytes);
+      at.move(next, 1);
+      begin += bytes;
+    }
+  }
+  if (is_streamed) streams().finish();
+}
+
+void run_rows(Addresses first, const CopyPlan &plan, int64_t size) {
+  const int64_t row_bytes = plan.axes[plan.rank - 1].size * size, bytes = count_parts(plan, plan.rank) * size;
+  const bool streamed = is_streamed(bytes) && row_bytes >= shortest_streamed_row;
+  parallel_for(bytes, task_bytes,
+               [&](int64_t begin, int64_t end) { copy_rows(first, plan, row_bytes, streamed, begin, end); });
+}
+
+int index_of_size(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
+
+// Elements of a block along an axis.
+int64_t block_side(const CopyAxis &own, const CopyAxis &other, int64_t side, bool has_few) {
+  if (!has_few) return side;
+  return own.size <= few && own.size <= other.size ? own.size : side * side / few;
+}
+
+bool has_whole_lines(Addresses first, const CopyPlan &plan) {
+  return reinterpret_cast<uintptr_t>(first.to) % stream_line == 0 &&
+         std::all_of(plan.axes, plan.axes + plan.rank - 1,
+                     [](const CopyAxis &axis) { return axis.to % stream_line == 0; });
+}
+
+void run_transposed(Addresses first, const CopyPlan &plan, int64_t size) {
+  const Transposes &table = orchard::transposes();
+  const int at_size = index_of_size(size), outer = plan.rank - 2;
+  const int64_t side = table.side[at_size];
+  const CopyAxis columns = plan.axes[outer], rows = plan.axes[outer + 1];
+  const bool has_few = std::min(columns.size, rows.size) <= few;
+  const int64_t wide = block_side(columns, rows, side, has_few), high = block_side(rows, columns, side, has_few);
+  const auto transpose = has_few ? table.few[at_size] : table.block[at_size];
+  const int64_t across = (columns.size - 1) / wide + 1, down = (rows.size - 1) / high + 1;
+  const bool streamed = is_streamed(count_parts(plan, plan.rank) * size) && has_whole_lines(first, plan);
+  const int64_t grain =
+      std::max<int64_t>(1, task_bytes / (std::min(wide, columns.size) * std::min(high, rows.size) * size));
+  parallel_for(count_parts(plan, outer) * across * down, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; block++) {
+      Addresses at = part_at(first, plan, outer, block / (across * down));
+      const int64_t column = block / down % across * wide, row = block % down * high;
+      at.move(columns, column);
+      at.move(rows, row);
+      transpose({at.from,
+                 at.to,
+                 {std::min(wide, columns.size - column), columns.from, columns.to},
+                 {std::min(high, rows.size - row), rows.from, rows.to},
+                 streamed});
+    }
+    if (streamed) streams().finish();
+  });
+}
+
+// Elements as they are. Returns false where there is no plan, and nothing was done.
+bool copy_elements(const CopyBlock &block, int64_t size, const Operands &operands) {
+  const Nest<2> nest(block.loop.nest);
+  if (nest.count() == 0) return false;
+  const int64_t from_offset = block.loop.offsets[0], to_offset = block.loop.offsets[1];
+  const Addresses first{operands.input(0, size, from_offset, nest.extent(0)),
+                        operands.result(1, size, to_offset, nest.extent(1))};
+  CopyPlan plan;
+  if (!find_plan(nest, size, plan)) return false;
+  if (plan.is_rows) run_rows(first, plan, size);
+  else run_transposed(first, plan, size);
+  return true;
+}
+
+// out[i] = (dtype of out) source[i], as "convert".
+void copy(const CopyBlock &block, Operands operands) {
+  const DType from = block.from, to = block.to;
+  const int64_t sizes[] = {dtype_sizes[static_cast<int>(from)], dtype_sizes[static_cast<int>(to)]};
+  if (from == to && copy_elements(block, sizes[0], operands)) return;
+  Loop(block.loop, sizes, operands).run(conversions().rows[static_cast<int>(from)][static_cast<int>(to)]);
+}
+
+ORCHARD_FUNCTION("copy", copy, CopyBlock, 2)
+
+} // namespace
