@@ -16,8 +16,14 @@ export async function buildAll(): Promise<void> {
   if (swift) await build(swift);
 }
 
-/** Builds, and runs the benchmarks: all of `bench/`, or those that are named. */
-export const runBenchmarks = (names: readonly string[]): Promise<void> => runBuilt(chooseBenchmarks(names));
+/** Builds, and runs the benchmarks: all of `bench/`, or those that are named; or one, with options of its own. */
+export function runBenchmarks(words: readonly string[]): Promise<void> {
+  const end = words.findIndex((word) => word.startsWith("-"));
+  const names = end < 0 ? words : words.slice(0, end);
+  if (end >= 0 && names.length !== 1)
+    throw new Failure(`Expected the name of one benchmark before ${words[end]}, got ${names.length} names.`);
+  return runBuilt(chooseBenchmarks(names), words.slice(names.length));
+}
 
 /**
  * Builds, and trains a small GPT on the declaration files in `node_modules`: for about a minute, or a few steps where a

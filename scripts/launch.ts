@@ -35,7 +35,8 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   bench: {
     load: async () => (await import("./built.ts")).runBenchmarks,
-    meaning: "[names]: builds, and runs all benchmarks in bench/, or those that are named",
+    meaning:
+      "[names]: builds, and runs all benchmarks in bench/, or those that are named; or one name with its options",
   },
   demo: { load: async () => (await import("./built.ts")).runDemo },
   train: { load: async () => (await import("./built.ts")).runTrain },

@@ -6,9 +6,16 @@ export class PyTorch {
   readonly #process;
   readonly #lines: AsyncIterator<string>;
 
-  /** Undefined where neither `bun run fixtures` has brought PyTorch nor `python3` on the path has it. */
-  static start(program: string, threads: number): PyTorch | undefined {
-    const python = presentPython() ?? pythonWithTorch();
+  /**
+   * Undefined where neither `bun run fixtures` has brought PyTorch nor `python3` on the path has it; or another
+   * library, by the pins that bring it and the name it is imported by.
+   */
+  static start(
+    program: string,
+    threads: number,
+    { requirements, module = "torch" }: { readonly requirements?: string | undefined; readonly module?: string } = {},
+  ): PyTorch | undefined {
+    const python = presentPython(requirements) ?? pythonWith(module);
     return python === undefined ? undefined : new PyTorch(python, program, threads);
   }
 
@@ -39,10 +46,10 @@ export class PyTorch {
   }
 }
 
-function pythonWithTorch(): string | undefined {
+function pythonWith(module: string): string | undefined {
   const python = Bun.which("python3");
   if (python === null) return undefined;
-  return Bun.spawnSync([python, "-c", "import torch"], { stderr: "ignore" }).exitCode === 0 ? python : undefined;
+  return Bun.spawnSync([python, "-c", `import ${module}`], { stderr: "ignore" }).exitCode === 0 ? python : undefined;
 }
 
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {

@@ -122,6 +122,14 @@ describe("nothing is built for", () => {
     ];
     expect([out, err, exitCode]).toEqual(["", `${lines.join("\n")}\n`, 1]);
   });
+
+  test.each([[[]], [["ops", "matmul"]]])("options of bench after the names %j", (names) => {
+    const { err, exitCode } = script("bench", nothing, ...names, "--threads", "2");
+    expect([err, exitCode]).toEqual([
+      expect.stringContaining(`Expected the name of one benchmark before --threads, got ${names.length} names.`),
+      1,
+    ]);
+  });
 });
 
 describe("where Swift can't be had", () => {

@@ -1,0 +1,128 @@
+/** How each operation is called here. Prepared once, called often: each call gives what is compared. */
+import {
+  add,
+  argmax,
+  contiguous,
+  crossEntropy,
+  embedding,
+  exp,
+  flashAttention,
+  gelu,
+  grad,
+  gt,
+  layerNorm,
+  matmul,
+  nn,
+  optim,
+  relu,
+  softmax,
+  sort,
+  sum,
+  type Tensor,
+  tidy,
+  topk,
+  transpose,
+  variance,
+  where,
+} from "../../../src/index.ts";
+
+export type Settings = Readonly<Record<string, number | boolean>>;
+/** A call, ready: what it gives is the caller's to dispose of. */
+export type Call = () => Tensor;
+/** A model's or an optimizer's tensors, by the names of PyTorch's side. */
+export type Weights = ReadonlyMap<string, Tensor>;
+
+/** A prepared operation, and the weights that the other side starts from where it has some. */
+export interface Prepared {
+  readonly call: Call;
+  readonly weights?: Weights;
+}
+
+type Preparation = (operands: readonly Tensor[], settings: Settings) => Prepared;
+
+const plain =
+  (operation: (...operands: Tensor[]) => Tensor): Preparation =>
+  (operands) => ({ call: () => operation(...operands) });
+
+/** The first of several results; the others are given back. */
+function first(results: Readonly<Record<string, Tensor>> | readonly Tensor[]): Tensor {
+  const [kept, ...others] = Object.values(results) as [Tensor, ...Tensor[]];
+  for (const other of others) other.dispose();
+  return kept;
+}
+
+/** A step: the loss before it is what is compared. */
+function training(
+  model: { parameters(): Tensor[]; namedParameters(): Weights },
+  lossOf: () => Tensor,
+  options: { readonly lr: number },
+): Prepared {
+  const optimizer = new optim.AdamW(model.parameters(), options);
+  return {
+    weights: model.namedParameters(),
+    call: () =>
+      tidy(() => {
+        const loss = lossOf();
+        optimizer.zeroGrad();
+        loss.backward();
+        optimizer.step();
+        return loss.detach();
+      }),
+  };
+}
+
+export const ours: Readonly<Record<string, Preparation>> = {
+  add: plain((a, b) => add(a!, b!) as Tensor),
+  exp: plain((a) => exp(a!)),
+  gelu: plain((a) => gelu(a!)),
+  where: ([a, b]) => {
+    const condition = gt(a!, b!);
+    return { call: () => where(condition, a!, b!) as Tensor };
+  },
+  sum: plain((a) => sum(a!)),
+  variance: plain((a) => variance(a!)),
+  argmax: plain((a) => argmax(a!)),
+  softmax: plain((a) => softmax(a!, { dim: -1 })),
+  layerNorm: plain((x, weight, bias) => layerNorm(x!, [4096], { weight: weight!, bias: bias! })),
+  crossEntropy: plain((scores, classes) => crossEntropy(scores!, classes!)),
+  transposedCopy: plain((a) => contiguous(transpose(a!, 0, 1))),
+  topk: ([a], { count }) => ({ call: () => first({ ...topk(a!, Number(count)) }) }),
+  sort: plain((a) => first({ ...sort(a!) })),
+  embedding: plain((weight, indices) => embedding(indices!, weight!)),
+  matmul: plain((a, b) => matmul(a!, b!)),
+  attention: ([q, k, v], { causal }) => ({ call: () => flashAttention(q!, k!, v!, { causal: causal === true }) }),
+  attentionBackward: ([q, k, v, cotangent], { causal }) => {
+    const inputs = [q!, k!, v!];
+    for (const leaf of inputs) leaf.requiresGrad = true;
+    return {
+      call: () =>
+        tidy(() => {
+          const out = flashAttention(q!, k!, v!, { causal: causal === true });
+          return first(grad(out, inputs, { gradOutputs: [cotangent!] }));
+        }),
+    };
+  },
+  adamW: ([parameter, gradient]) => {
+    const own = parameter!;
+    own.requiresGrad = true;
+    own.grad = gradient!;
+    const optimizer = new optim.AdamW([own], { lr: 1e-3 });
+    return {
+      call: () => {
+        optimizer.step();
+        return own.detach();
+      },
+    };
+  },
+  mlp: ([x, classes]) => {
+    const [hidden, output] = [new nn.Linear(784, 512), new nn.Linear(512, 10)];
+    const model = new nn.Sequential(hidden, output);
+    const lossOf = () => crossEntropy(output.forward(relu(hidden.forward(x!))), classes!);
+    return training(model, lossOf, { lr: 1e-3 });
+  },
+  gpt: ([tokens, targets], { layers, heads, width, context, vocabulary }) => {
+    const sizes = { layers, heads, width, contextLength: context, vocabularySize: vocabulary, dropout: 0 };
+    const model = new nn.GPT(sizes as ConstructorParameters<typeof nn.GPT>[0]);
+    return training(model, () => crossEntropy(model.forward(tokens!), targets!, { dim: 2 }), { lr: 1e-4 });
+  },
+};

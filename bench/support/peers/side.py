@@ -1,0 +1,41 @@
+"""What pytorch.py and mlx.py share: cases come as lines of JSON on standard input, answers go line by line.
+
+A case names an operation, its settings, files of float32 numbers (operands, and weights by name), and a file for the
+result, which is written once. Then "run N" calls it N times and prints the milliseconds of a call.
+"""
+
+import json
+import sys
+import time
+from array import array
+
+
+def numbers(path):
+    values = array("f")
+    with open(path, "rb") as file:
+        values.frombytes(file.read())
+    return values
+
+
+def serve(title, prepare, wait, to_bytes):
+    """prepare: from a case to a function without arguments, or None where the library has no such operation."""
+    print(title, flush=True)
+    call = None
+    for line in sys.stdin:
+        if line.startswith("run "):
+            print(measured(call, wait, int(line[4:])), flush=True)
+            continue
+        case = json.loads(line)
+        call = None  # what the last case holds goes before the next is made
+        call = prepare(case)
+        if call is not None:
+            with open(case["result"], "wb") as file:
+                file.write(to_bytes(call()))
+        print("missing" if call is None else "ready", flush=True)
+
+
+def measured(call, wait, count):
+    started = time.perf_counter()
+    for _ in range(count):
+        wait(call())
+    return (time.perf_counter() - started) * 1000 / count
