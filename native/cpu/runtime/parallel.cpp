@@ -2,12 +2,15 @@
 
 #include "processor.h"
 #include "sanitizer.h"
+#include "sleepers.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
@@ -45,6 +48,7 @@ inline void pause_briefly() {
 }
 
 int64_t ticks(Clock::time_point time) { return time.time_since_epoch().count(); }
+Clock::time_point time_of(int64_t ticks) { return Clock::time_point(Clock::duration(ticks)); }
 bool is_crowded(Clock::time_point now) { return ticks(now) < crowded_until.load(std::memory_order_relaxed); }
 void call_it_crowded(Clock::time_point now) {
   crowded_until.store(ticks(now + crowded_time), std::memory_order_relaxed);
@@ -101,122 +105,141 @@ template <class Done, class Looks> bool spin_until(Done done, Looks looks) {
   return done();
 }
 
-// One parallel_for; it lives on the caller's stack, which leaves when no helper is inside any more.
+// One parallel_for.
 struct Work {
   int64_t count, grain, blocks;
   ParallelBody body;
   void *context;
-  int processor; // the caller's
-  int wanted;    // helpers that may still join
-  std::atomic<int64_t> next{0};
 
-  void run() {
-    for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks;) {
-      body(context, block * grain, std::min(count, (block + 1) * grain));
-      if (blocks > 1) let_others_work();
-    }
+  void run(int64_t block) const {
+    body(context, block * grain, std::min(count, (block + 1) * grain));
+    if (blocks > 1) let_others_work();
   }
 };
 
 thread_local bool is_inside_work = false;
 
+// What threads write at different times is on lines of its own; processors fetch lines by twos.
+constexpr size_t line_bytes = 128;
+
+// A work is called out by a counter that waiting helpers read. Whoever draws a ticket that is positive has a block of
+// it, and the work stays where it is until all of its blocks are done; who draws another touches nothing of it. So a
+// helper that comes too late, or never, is not waited for, and there is no lock.
 class ThreadPool {
 public:
   // False where another thread's work has the helpers.
-  bool run(Work &work) {
+  bool run(const Work &work, int helpers) {
     if (!owner_.try_lock()) return false;
     std::lock_guard owner(owner_, std::adopt_lock);
-    publish(work);
-    work.run();
-    withdraw();
+    publish(work, helpers);
+    finish(run_blocks());
     return true;
   }
 
 private:
-  void publish(Work &work) {
-    int sleeping;
+  void publish(const Work &work, int helpers) {
+    while (helpers_ < helpers && start_helper(helpers_)) helpers_++;
+    work_ = work;
+    done_.store(0, std::memory_order_relaxed);
+    wanted_.store(helpers, std::memory_order_relaxed);
+    processor_.store(current_processor(), std::memory_order_relaxed);
+    tickets_.store(work.blocks, std::memory_order_release);
+    calls_.fetch_add(1, std::memory_order_seq_cst);
+    if (!sleepers_.are_there()) return;
+    called_at_.store(ticks(Clock::now()), std::memory_order_relaxed);
+    sleepers_.wake(calls_);
+  }
+
+  // Runs blocks while there are any, in their order; returns how many.
+  int64_t run_blocks() {
+    int64_t ran = 0;
+    for (int64_t ticket; (ticket = tickets_.fetch_sub(1, std::memory_order_acq_rel)) > 0; ran++)
+      work_.run(work_.blocks - ticket);
+    return ran;
+  }
+
+  // Until the helpers have done what the caller has not.
+  void finish(int64_t ran) {
+    const int64_t blocks = work_.blocks;
+    if (done_.fetch_add(ran, std::memory_order_acq_rel) + ran == blocks) return;
+    auto is_done = [&] { return done_.load(std::memory_order_seq_cst) == blocks; };
+    if (spin_until(is_done, [] {})) return;
+    std::unique_lock lock(mutex_);
+    is_waiting_.store(true, std::memory_order_seq_cst);
+    finished_.wait(lock, is_done);
+    is_waiting_.store(false, std::memory_order_relaxed);
+  }
+
+  // The last that a helper does with a work: the caller may return.
+  void report(int64_t ran) {
+    done_.fetch_add(ran, std::memory_order_seq_cst);
+    if (!is_waiting_.load(std::memory_order_seq_cst)) return;
     {
       std::lock_guard lock(mutex_);
-      while (helpers_ < work.wanted && start_helper()) helpers_++;
-      work_ = &work;
-      epoch_.fetch_add(1, std::memory_order_release);
-      sleeping = sleeping_;
-      if (sleeping > 0) called_at_ = Clock::now();
-    }
-    if (sleeping > 0) called_.notify_all();
+    } // the caller either has not looked yet, and will see it, or is waiting
+    finished_.notify_one();
   }
 
-  // No helper joins any more, and all that did have left.
-  void withdraw() {
-    std::unique_lock lock(mutex_);
-    work_ = nullptr;
-    lock.unlock();
-    auto is_empty = [this] { return inside_.load(std::memory_order_acquire) == 0; };
-    if (spin_until(is_empty, [] {})) return;
-    lock.lock();
-    left_.wait(lock, is_empty);
-  }
+  struct Helper {
+    ThreadPool *pool;
+    int number;
+  };
 
   // Detached, without signals: those are the program's threads' to handle. False where the system refuses.
-  bool start_helper() {
+  bool start_helper(int number) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread;
-    auto entry = [](void *pool) -> void * {
-      static_cast<ThreadPool *>(pool)->help();
+    auto entry = [](void *given) -> void * {
+      const std::unique_ptr<Helper> helper(static_cast<Helper *>(given));
+      helper->pool->help(helper->number);
       return nullptr;
     };
-    bool started = pthread_create(&thread, nullptr, entry, this) == 0;
-    if (started) pthread_detach(thread);
+    auto helper = std::unique_ptr<Helper>(new (std::nothrow) Helper{this, number});
+    bool started = helper && pthread_create(&thread, nullptr, entry, helper.get()) == 0;
+    if (started) pthread_detach(thread), helper.release();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return started;
   }
 
-  void help() {
+  void help(int number) {
     is_inside_work = true;
     LostTime lost_time;
     lost_time.start_anew();
-    for (uint64_t seen = 0;;) {
-      auto is_called = [&] { return epoch_.load(std::memory_order_acquire) != seen; };
-      bool called = spin_until(is_called, [&] { lost_time.check(); });
-      std::unique_lock lock(mutex_);
-      if (!called && !is_called()) {
-        sleeping_++;
-        called_.wait(lock, is_called);
-        sleeping_--;
-        lost_time.start_anew();
-        if (auto now = Clock::now(); now - called_at_ > longest_waking_time) call_it_crowded(now);
-      }
-      seen = epoch_.load(std::memory_order_acquire);
-      if (!work_ || work_->wanted == 0) continue;
-      Work &work = *work_;
-      work.wanted--;
-      inside_.fetch_add(1, std::memory_order_relaxed);
-      lock.unlock();
-      // Linux may wake a thread on the processor of the one that wakes it, and part them milliseconds later.
-      if (current_processor() == work.processor) leave_processor(work.processor);
-      work.run();
-      leave();
+    for (uint32_t seen = 0;;) {
+      auto is_called = [&] { return calls_.load(std::memory_order_seq_cst) != seen; };
+      if (!spin_until(is_called, [&] { lost_time.check(); })) sleep(seen, lost_time);
+      seen = calls_.load(std::memory_order_acquire);
+      if (number >= wanted_.load(std::memory_order_relaxed)) continue;
+      if (const int64_t ran = run_blocks(); ran > 0) report(ran);
     }
   }
 
-  void leave() {
-    if (inside_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-    {
-      std::lock_guard lock(mutex_);
-    } // the caller is either not waiting yet, and will see 0, or is waiting
-    left_.notify_all();
+  void sleep(uint32_t seen, LostTime &lost_time) {
+    while (calls_.load(std::memory_order_seq_cst) == seen) sleepers_.sleep(calls_, seen);
+    lost_time.start_anew();
+    const auto now = Clock::now();
+    if (now - time_of(called_at_.load(std::memory_order_relaxed)) > longest_waking_time) call_it_crowded(now);
+    // Linux may wake a thread on the processor of the one that wakes it, and part them milliseconds later.
+    const int caller = processor_.load(std::memory_order_relaxed);
+    if (current_processor() == caller) leave_processor(caller);
   }
 
   std::mutex owner_; // of the one work at a time
+  Work work_{};
+  int helpers_ = 0;
+  // What helpers read when they are called.
+  alignas(line_bytes) std::atomic<uint32_t> calls_{0};
+  std::atomic<int> wanted_{0};                          // helpers, by number
+  std::atomic<int> processor_{-1};                      // the caller's
+  std::atomic<int64_t> called_at_{0};                   // when sleeping helpers were last woken, in ticks
+  alignas(line_bytes) std::atomic<int64_t> tickets_{0}; // as many as blocks that nobody has begun
+  alignas(line_bytes) std::atomic<int64_t> done_{0};    // blocks
+  std::atomic<bool> is_waiting_{false};                 // the caller, for `finished_`
+  alignas(line_bytes) Sleepers sleepers_;
   std::mutex mutex_;
-  std::condition_variable called_, left_;
-  std::atomic<uint64_t> epoch_{0};
-  std::atomic<int> inside_{0};
-  Work *work_ = nullptr;
-  Clock::time_point called_at_; // when sleeping helpers were last woken
-  int helpers_ = 0, sleeping_ = 0;
+  std::condition_variable finished_;
 };
 
 // Never destroyed: helpers outlive every destructor of a process that ends.
@@ -247,10 +270,11 @@ void run_parallel(int64_t count, int64_t grain, ParallelBody body, void *context
   grain = std::max<int64_t>(grain, 1);
   int64_t blocks = (count - 1) / grain + 1;
   int helpers = static_cast<int>(std::min<int64_t>(thread_count(), blocks)) - 1;
-  Work work{count, grain, blocks, body, context, current_processor(), helpers};
+  const Work work{count, grain, blocks, body, context};
   bool nested = is_inside_work;
   is_inside_work = true;
-  if (nested || helpers == 0 || !pool().load()->run(work)) work.run();
+  if (nested || helpers == 0 || !pool().load()->run(work, helpers))
+    for (int64_t block = 0; block < blocks; block++) work.run(block);
   is_inside_work = nested;
 }
 

@@ -71,6 +71,29 @@ describe("threads of the cpu backend", () => {
     100_000,
   );
 
+  test("each block of a work runs once, and is done when the call returns", async () => {
+    const { command, linkFlags } = await findCompiler();
+    const program = join(mkdtempSync(join(tmpdir(), "orchard-parallel-")), "parallel");
+    const sources = [
+      "test/support/parallel.cpp",
+      ...["parallel", "processor"].map((n) => `native/cpu/runtime/${n}.cpp`),
+    ];
+    const paths = sources.map((path) => join(packageRoot, path));
+    const compiled = Bun.spawnSync([
+      ...command,
+      "-std=c++17",
+      "-O1",
+      ...paths,
+      "-pthread",
+      ...linkFlags,
+      "-o",
+      program,
+    ]);
+    expect(compiled.stderr.toString()).toBe("");
+    const { exitCode, stdout } = Bun.spawnSync([program], { timeout });
+    expect([exitCode, stdout.toString()]).toEqual([0, "0\n"]);
+  });
+
   test("a forked child computes with threads of its own", async () => {
     const { command, linkFlags } = await findCompiler();
     const program = join(mkdtempSync(join(tmpdir(), "orchard-fork-")), "fork");
