@@ -13,6 +13,7 @@ import { type LayerOptions, layerOptions } from "./initialization.ts";
 import { layerParameters, optionsNamed, probability, size } from "./kinds.ts";
 import { Linear } from "./linear.ts";
 import { Module } from "./module.ts";
+import type { QuantizedLinear } from "./quantized_linear.ts";
 
 /** Rotary position embeddings of queries and keys: see `rope`. */
 export type RotaryOptions = Pick<RopeOptions, "base" | "interleaved" | "dim" | "scaling">;
@@ -93,8 +94,8 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
   readonly causal: boolean;
   readonly dropout: number;
   readonly rotary: RotaryOptions | undefined;
-  readonly queryKeyValue: Linear;
-  readonly output: Linear;
+  readonly queryKeyValue: Linear | QuantizedLinear;
+  readonly output: Linear | QuantizedLinear;
 
   constructor(given: AttentionOptions) {
     super();

@@ -6,7 +6,8 @@ import { zero_ } from "../ops/copy/inplace.ts";
 import { embedding } from "../ops/embedding/embedding.ts";
 import { embeddingBag } from "../ops/embedding/embedding_bag.ts";
 import type { BagMode } from "../ops/embedding/primitive.ts";
-import { select } from "../ops/view/slice.ts";
+import { linear } from "../ops/matmul/linear.ts";
+import { narrow, select } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type LayerOptions, parameter, pytorchInitialization } from "./initialization.ts";
 import { layerParameters, size } from "./kinds.ts";
@@ -59,6 +60,16 @@ export class Embedding extends Module<[indices: Tensor], Tensor> {
   /** @param indices integers, [...] @returns [..., width] @throws {ArgumentError} for an index out of range. */
   override forward(indices: Tensor): Tensor {
     return embedding(indices, this.weight, { paddingIndex: this.paddingIndex });
+  }
+
+  /** @internal Adjacent rows, [count, width]. No view for all rows: its gradient would be copied into zeros. */
+  rowsFrom(first: number, count: number): Tensor {
+    return count === this.rows ? this.weight : narrow(this.weight, 0, first, count);
+  }
+
+  /** The product with the table: a head with tied weights. @param x [..., width] @returns [..., rows] */
+  asLinear(x: Tensor): Tensor {
+    return linear(x, this.weight);
   }
 
   /** @internal */

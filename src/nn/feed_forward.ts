@@ -7,6 +7,7 @@ import type { LayerOptions } from "./initialization.ts";
 import { layerParameters, size } from "./kinds.ts";
 import { Linear } from "./linear.ts";
 import { Module } from "./module.ts";
+import type { QuantizedLinear } from "./quantized_linear.ts";
 
 /** Options of {@link MLP} and {@link SwiGLU}. */
 export interface FeedForwardOptions extends LayerOptions {
@@ -47,8 +48,8 @@ const mlpParameters = parameters("MLP", {
  */
 export class MLP extends Module<[x: Tensor], Tensor> {
   readonly approximate: NonNullable<GeluOptions["approximate"]>;
-  readonly up: Linear;
-  readonly down: Linear;
+  readonly up: Linear | QuantizedLinear;
+  readonly down: Linear | QuantizedLinear;
 
   constructor(given: MLPOptions) {
     super();
@@ -93,9 +94,9 @@ const swigluParameters = parameters("SwiGLU", {
  * Source: N. Shazeer, "GLU variants improve transformer", 2020.
  */
 export class SwiGLU extends Module<[x: Tensor], Tensor> {
-  readonly gate: Linear;
-  readonly up: Linear;
-  readonly down: Linear;
+  readonly gate: Linear | QuantizedLinear;
+  readonly up: Linear | QuantizedLinear;
+  readonly down: Linear | QuantizedLinear;
 
   constructor(given: FeedForwardOptions) {
     super();

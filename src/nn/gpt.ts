@@ -2,7 +2,6 @@ import { choice, either, flag } from "../core/kinds.ts";
 import { named, parameters, required } from "../core/parameters.ts";
 import { openSafetensors } from "../io/safetensors/open.ts";
 import { add } from "../ops/elementwise/arithmetic.ts";
-import { narrow } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { TransformerBlock } from "./block.ts";
 import { Dropout } from "./dropout.ts";
@@ -15,6 +14,8 @@ import { epsilon, layerCount, layerParameters, optionsNamed, probability, size }
 import { LanguageModel } from "./language_model.ts";
 import { Linear } from "./linear.ts";
 import { LayerNorm } from "./normalization.ts";
+import type { QuantizedEmbedding } from "./quantized_embedding.ts";
+import type { QuantizedLinear } from "./quantized_linear.ts";
 import type { StateDict } from "./state_dict.ts";
 
 /** The dropout probabilities of {@link GPT} in training. */
@@ -95,12 +96,12 @@ export class GPT extends LanguageModel {
   override readonly vocabularySize: number;
   override readonly contextLength: number;
   override readonly hasRelativePositions = false;
-  override readonly tokenEmbedding: Embedding;
-  readonly positionEmbedding: Embedding;
+  override readonly tokenEmbedding: Embedding | QuantizedEmbedding;
+  readonly positionEmbedding: Embedding | QuantizedEmbedding;
   readonly dropout: Dropout;
   override readonly blocks: readonly TransformerBlock[];
   override readonly finalNorm: LayerNorm;
-  override readonly head: Linear | null;
+  override readonly head: Linear | QuantizedLinear | null;
 
   constructor(given: GPTOptions) {
     super();
@@ -168,10 +169,7 @@ export class GPT extends LanguageModel {
 
   /** @internal */
   protected override embed(tokens: Tensor, position: number): Tensor {
-    const rows = this.positionEmbedding.weight;
-    const count = tokens.shape[1]!;
-    // No view for all rows: its gradient would be copied into zeros.
-    const positions = count === rows.shape[0] ? rows : narrow(rows, 0, position, count);
+    const positions = this.positionEmbedding.rowsFrom(position, tokens.shape[1]!);
     return this.dropout.forward(add(this.tokenEmbedding.forward(tokens), positions));
   }
 

@@ -44,5 +44,15 @@ export {
   RMSNorm,
   type RMSNormOptions,
 } from "./normalization.ts";
+export { QuantizedEmbedding } from "./quantized_embedding.ts";
+export { Int4Linear, type Int4LinearOptions, QuantizedLinear } from "./quantized_linear.ts";
+export {
+  type LayerNames,
+  loadQuantized,
+  type QuantizationReport,
+  type QuantizedLayer,
+  type QuantizeModelOptions,
+  quantizeModel,
+} from "./quantized_model.ts";
 export { Sequential } from "./sequential.ts";
 export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";

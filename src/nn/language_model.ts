@@ -2,7 +2,6 @@ import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { flag, instanceOf } from "../core/kinds.ts";
 import { named, parameters } from "../core/parameters.ts";
-import { linear } from "../ops/matmul/linear.ts";
 import { narrow } from "../ops/view/slice.ts";
 import { isInteger } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
@@ -13,6 +12,8 @@ import { huggingFaceState, loadMapped, type TensorMapping, type TensorSource } f
 import type { Linear } from "./linear.ts";
 import { Module } from "./module.ts";
 import type { Normalization } from "./normalization.ts";
+import type { QuantizedEmbedding } from "./quantized_embedding.ts";
+import type { QuantizedLinear } from "./quantized_linear.ts";
 import type { LoadOptions, LoadReport, StateDict } from "./state_dict.ts";
 
 /** What a {@link LanguageModel} takes besides tokens. */
@@ -39,11 +40,11 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
    * text that is longer than the context is computed again from its last tokens.
    */
   abstract readonly hasRelativePositions: boolean;
-  abstract readonly tokenEmbedding: Embedding;
+  abstract readonly tokenEmbedding: Embedding | QuantizedEmbedding;
   abstract readonly blocks: readonly TransformerBlock[];
   abstract readonly finalNorm: Normalization;
   /** The output projection to logits; null if it is the token embedding's weight (tied weights). */
-  abstract readonly head: Linear | null;
+  abstract readonly head: Linear | QuantizedLinear | null;
 
   /**
    * The logits of the next token, for each position.
@@ -62,7 +63,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     let stream: ResidualStream = { residual: this.embed(tokens, position) };
     for (const [index, block] of this.blocks.entries()) stream = block.advance(stream, { cache: cache?.layers[index] });
     const { out } = normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream);
-    return this.head ? this.head.forward(out) : linear(out, this.tokenEmbedding.weight);
+    return this.head ? this.head.forward(out) : this.tokenEmbedding.asLinear(out);
   }
 
   /** @internal The input of the first block. */

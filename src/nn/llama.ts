@@ -14,6 +14,8 @@ import { LanguageModel } from "./language_model.ts";
 import { Linear } from "./linear.ts";
 import { type LlamaConfig, llamaMappings, optionsOfLlama } from "./llama.hugging_face.ts";
 import { RMSNorm } from "./normalization.ts";
+import type { QuantizedEmbedding } from "./quantized_embedding.ts";
+import type { QuantizedLinear } from "./quantized_linear.ts";
 import type { StateDict } from "./state_dict.ts";
 
 /** Options of {@link Llama}. */
@@ -93,10 +95,10 @@ export class Llama extends LanguageModel {
   override readonly vocabularySize: number;
   override readonly contextLength: number;
   override readonly hasRelativePositions = true;
-  override readonly tokenEmbedding: Embedding;
+  override readonly tokenEmbedding: Embedding | QuantizedEmbedding;
   override readonly blocks: readonly TransformerBlock[];
   override readonly finalNorm: RMSNorm;
-  override readonly head: Linear | null;
+  override readonly head: Linear | QuantizedLinear | null;
 
   constructor(given: LlamaOptions) {
     super();

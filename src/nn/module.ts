@@ -4,6 +4,8 @@ import { flag } from "../core/kinds.ts";
 import { operand, parameters } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { detach } from "../ops/gradient/backward.ts";
+import { namedParts } from "../quant/parts.ts";
+import { QuantizedTensor } from "../quant/quantized_tensor.ts";
 import { type FloatDType, isFloat } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
@@ -19,7 +21,8 @@ import { formatSummary } from "./summary.ts";
  *
  * A tensor in several properties (tied weights) is one parameter, under the first of its names. A parameter whose
  * `requiresGrad` is set to false is frozen: it becomes a buffer, which is saved and loaded but not trained. A tensor
- * that an operation returned is not part of the state.
+ * that an operation returned is not part of the state. Of a quantised tensor `weight` the parts are buffers, under
+ * MLX's names: `weight`, `scales`, `biases`.
  *
  * @example
  * class Perceptron extends Module<[x: Tensor], Tensor> {
@@ -80,20 +83,36 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     return Object.fromEntries([...this.namedState()].map(([name, tensor]) => [name, detach(tensor)]));
   }
 
+  /** As {@link stateDict}, but that quantised tensors are in one piece: what `saveSafetensors` and `saveGguf` take. */
+  quantizedState(): Record<string, Tensor | QuantizedTensor> {
+    const seen = new Set<unknown>();
+    const found: [string, Tensor | QuantizedTensor][] = [];
+    for (const { name, value } of stateSlotsIn(this)) {
+      if (!seen.has(value)) found.push([name, value instanceof QuantizedTensor ? value : detach(value)]);
+      seen.add(value);
+    }
+    return Object.fromEntries(found);
+  }
+
   /**
    * Copies values into parameters and buffers: all of them, or none if anything does not match.
    *
-   * @param state tensors by name, as {@link stateDict} returns them. A tied tensor may be under any of its names
+   * @param state tensors by name, as of {@link stateDict} or {@link quantizedState}. A tied tensor may be under any
+   * of its names
    * @param options `strict: false` ignores missing and unexpected names; shapes and dtypes must match nevertheless
    * @returns the missing and the unexpected names: none unless `strict` is false
    *
    * @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape or dtype.
    */
-  loadStateDict(state: Readonly<StateDict>, options?: LoadOptions): LoadReport {
+  loadStateDict(state: Readonly<Record<string, Tensor | QuantizedTensor>>, options?: LoadOptions): LoadReport {
     const given = readLoadOptions(options);
     const aliases = new Map<Tensor, string[]>();
-    for (const { name, value } of tensorSlotsIn(this)) getOrMake(aliases, value, () => []).push(name);
-    return loadInto(this.constructor.name, aliases, state, given);
+    const quantized = new Map<string, QuantizedTensor>();
+    for (const { name, value } of stateSlotsIn(this)) {
+      if (value instanceof QuantizedTensor) quantized.set(name, value);
+      for (const [own, tensor] of tensorsOf(name, value)) getOrMake(aliases, tensor, () => []).push(own);
+    }
+    return loadInto(this.constructor.name, aliases, state, { ...given, quantized });
   }
 
   /** Sets {@link training} here and in all submodules. Returns the module. */
@@ -110,7 +129,7 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
 
   /**
    * Converts all floating-point parameters and buffers to a dtype. They become new tensors without gradients, so create
-   * the optimizer afterwards. Returns the module.
+   * the optimizer afterwards. Quantised tensors stay as they are. Returns the module.
    *
    * @example
    * model.to("bfloat16");
@@ -118,8 +137,9 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
   to(dtype: FloatDType): this {
     toParameters([dtype]);
     const converted = new Map<Tensor, Tensor>();
-    for (const { value, replace } of [...tensorSlotsIn(this)])
-      if (isFloat(value.dtype)) replace(getOrMake(converted, value, () => convert(value, dtype)));
+    for (const { value, replace } of [...stateSlotsIn(this)])
+      if (value instanceof Tensor && isFloat(value.dtype))
+        replace(getOrMake(converted, value, () => convert(value, dtype)));
     return this;
   }
 
@@ -133,7 +153,7 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     const layers = [...this.namedModules()].map(([name, module]) => ({
       name,
       kind: module.constructor.name,
-      tensors: [...slotsOf(module)].filter(isTensorSlot).map((slot) => [slot.name, slot.value] as const),
+      tensors: [...slotsOf(module)].filter(isStateSlot).map((slot) => [slot.name, slot.value] as const),
     }));
     return formatSummary(layers);
   }
@@ -159,10 +179,11 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
   private namedState(): Map<string, Tensor> {
     const named = new Map<string, Tensor>();
     const seen = new Set<Tensor>();
-    for (const { name, value } of tensorSlotsIn(this)) {
-      if (!seen.has(value)) named.set(name, value);
-      seen.add(value);
-    }
+    for (const slot of stateSlotsIn(this))
+      for (const [name, value] of tensorsOf(slot.name, slot.value)) {
+        if (!seen.has(value)) named.set(name, value);
+        seen.add(value);
+      }
     return named;
   }
 }
@@ -170,17 +191,24 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
 const trainParameters = parameters("Module.train", { mode: operand(flag) });
 const toParameters = parameters("Module.to", { dtype: operand(floatDType) });
 
-const isTensorSlot = (slot: Slot): slot is Slot<Tensor> => slot.value instanceof Tensor && slot.value.isLeaf;
+type State = Tensor | QuantizedTensor;
+
+const isStateSlot = (slot: Slot): slot is Slot<State> =>
+  slot.value instanceof QuantizedTensor || (slot.value instanceof Tensor && slot.value.isLeaf);
 
 /** Every slot of a tensor in a module and its submodules. A tensor in several slots is yielded once for each. */
-function* tensorSlotsIn(module: Module, prefix = "", ancestors: readonly Module[] = []): Generator<Slot<Tensor>> {
+function* stateSlotsIn(module: Module, prefix = "", ancestors: readonly Module[] = []): Generator<Slot<State>> {
   if (ancestors.includes(module)) return;
   for (const slot of slotsOf(module)) {
     const name = joinPath(prefix, slot.name);
-    if (slot.value instanceof Module) yield* tensorSlotsIn(slot.value, name, [...ancestors, module]);
-    else if (isTensorSlot(slot)) yield { ...slot, name };
+    if (slot.value instanceof Module) yield* stateSlotsIn(slot.value, name, [...ancestors, module]);
+    else if (isStateSlot(slot)) yield { ...slot, name };
   }
 }
+
+/** The tensors that a slot stands for: itself, or its parts. */
+const tensorsOf = (name: string, value: State): readonly (readonly [name: string, tensor: Tensor])[] =>
+  value instanceof QuantizedTensor ? namedParts(name, value) : [[name, value]];
 
 function convert(tensor: Tensor, dtype: FloatDType): Tensor {
   if (tensor.dtype === dtype) return tensor;

@@ -4,6 +4,9 @@ import { ArgumentError, OrchardError } from "../core/errors.ts";
 import { flag } from "../core/kinds.ts";
 import { named, parameters, reading } from "../core/parameters.ts";
 import { copy_ } from "../ops/copy/inplace.ts";
+import { formatName } from "../quant/formats.ts";
+import { namedParts } from "../quant/parts.ts";
+import { QuantizedTensor } from "../quant/quantized_tensor.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
@@ -53,8 +56,8 @@ interface Differences extends LoadReport {
 
 interface Different {
   readonly name: string;
-  readonly got: Tensor;
-  readonly expected: Tensor;
+  readonly got: Tensor | QuantizedTensor;
+  readonly expected: Tensor | QuantizedTensor;
 }
 
 const headings = {
@@ -83,7 +86,11 @@ export interface ConvertOptions extends LoadOptions {
   readonly convert?: boolean;
   /** Whether the state's tensors are disposed of after the copy. */
   readonly consume?: boolean;
+  /** The module's quantised tensors, by name. */
+  readonly quantized?: ReadonlyMap<string, QuantizedTensor>;
 }
+
+type State = Readonly<Record<string, Tensor | QuantizedTensor>>;
 
 /** @internal The tensors to write, each with the names that its value may have in a state. */
 export type Targets = ReadonlyMap<Tensor, readonly string[]>;
@@ -96,11 +103,11 @@ const readOptions = parameters("loadStateDict", { strict: named(flag, true) });
 export function loadInto(
   module: string,
   targets: Targets,
-  state: Readonly<StateDict>,
-  { strict = true, convert = false, consume = false }: ConvertOptions = {},
+  state: State,
+  { strict = true, convert = false, consume = false, quantized = new Map() }: ConvertOptions = {},
 ): LoadReport {
   checkState(state);
-  const comparison = compare(targets, state, convert);
+  const comparison = compare(targets, inParts(state, quantized), convert, quantized);
   const { missing, unexpected, different, matched } = comparison;
   if (different.length > 0 || (strict && missing.length + unexpected.length > 0))
     throw new StateDictError("loadStateDict", module, comparison);
@@ -114,7 +121,22 @@ export function loadInto(
   return { missing, unexpected };
 }
 
-function checkState(state: Readonly<StateDict>): void {
+/** The state with the parts of quantised tensors where the module has one of their format and shape. */
+function inParts(state: State, quantized: ReadonlyMap<string, QuantizedTensor>): State {
+  if (!Object.values(state).some(QuantizedTensor.isQuantized)) return state;
+  return Object.fromEntries(
+    Object.entries(state).flatMap(([name, value]): (readonly [string, Tensor | QuantizedTensor])[] => {
+      const own = quantized.get(name);
+      const fits = own !== undefined && QuantizedTensor.isQuantized(value) && isAlike(own, value);
+      return fits ? namedParts(name, value) : [[name, value]];
+    }),
+  );
+}
+
+const isAlike = (a: QuantizedTensor, b: QuantizedTensor): boolean =>
+  formatName(a.format) === formatName(b.format) && sameShape(a.shape, b.shape);
+
+function checkState(state: State): void {
   const operation = "loadStateDict";
   if (typeof state !== "object" || state === null)
     throw new ArgumentError(
@@ -122,7 +144,9 @@ function checkState(state: Readonly<StateDict>): void {
       "invalidOperand",
       `expected the state to be an object of tensors by name, got ${describeValue(state)}`,
     );
-  const wrong = reading(operation, () => Object.entries(state).find(([, value]) => !Tensor.isTensor(value)));
+  const wrong = reading(operation, () =>
+    Object.entries(state).find(([, value]) => !Tensor.isTensor(value) && !QuantizedTensor.isQuantized(value)),
+  );
   if (wrong)
     throw new ArgumentError(
       operation,
@@ -133,8 +157,9 @@ function checkState(state: Readonly<StateDict>): void {
 
 function compare(
   targets: Targets,
-  state: Readonly<StateDict>,
+  state: State,
   convert: boolean,
+  quantized: ReadonlyMap<string, QuantizedTensor>,
 ): Differences & { matched: Map<Tensor, Tensor> } {
   const known = new Set([...targets.values()].flat());
   const unexpected = Object.keys(state).filter((name) => !known.has(name));
@@ -148,6 +173,10 @@ function compare(
       continue;
     }
     const got = state[name]!;
+    if (QuantizedTensor.isQuantized(got)) {
+      different.push({ name, got, expected: quantized.get(name) ?? expected });
+      continue;
+    }
     matched.set(expected, got);
     const isConvertible = got.dtype === expected.dtype || (convert && isFloat(got.dtype) && isFloat(expected.dtype));
     if (!isConvertible || !sameShape(got.shape, expected.shape)) different.push({ name, got, expected });

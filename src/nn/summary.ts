@@ -1,6 +1,10 @@
+import { formatName } from "../quant/formats.ts";
+import { QuantizedTensor } from "../quant/quantized_tensor.ts";
 import { bytesOf } from "../tensor/dtype.ts";
 import { formatShape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+
+type State = Tensor | QuantizedTensor;
 
 const header = ["layer", "kind", "state", "numbers", "bytes"];
 /** Which columns are aligned to the right. */
@@ -12,12 +16,12 @@ export interface SummaryLayer {
   readonly name: string;
   /** The name of its class. */
   readonly kind: string;
-  readonly tensors: readonly (readonly [name: string, tensor: Tensor])[];
+  readonly tensors: readonly (readonly [name: string, tensor: State])[];
 }
 
 /** @internal The table of `Module.summary()`: one row for each module that has tensors of its own, and the totals. */
 export function formatSummary(layers: readonly SummaryLayer[]): string {
-  const counted = new Set<Tensor>();
+  const counted = new Set<State>();
   const rows = layers.flatMap(({ name, kind, tensors }) => {
     if (tensors.length === 0) return [];
     const untied = tensors.map(([, tensor]) => tensor).filter((tensor) => !counted.has(tensor));
@@ -28,22 +32,28 @@ export function formatSummary(layers: readonly SummaryLayer[]): string {
   return [...aligned([header, ...rows]), totals([...counted])].join("\n");
 }
 
-const noteOf = (tensor: Tensor, counted: ReadonlySet<Tensor>): string =>
-  counted.has(tensor) ? " (tied)" : tensor.requiresGrad ? "" : " (frozen)";
+const noteOf = (tensor: State, counted: ReadonlySet<State>): string =>
+  counted.has(tensor) ? " (tied)" : isTrained(tensor) ? "" : ` (${formatOf(tensor)}frozen)`;
 
-const sizeOf = (tensors: readonly Tensor[]): number => tensors.reduce((sum, { size }) => sum + size, 0);
-const bytesIn = (tensors: readonly Tensor[]): number =>
-  tensors.reduce((sum, { size, dtype }) => sum + size * bytesOf(dtype), 0);
+const isTrained = (tensor: State): boolean => !(tensor instanceof QuantizedTensor) && tensor.requiresGrad;
+const formatOf = (tensor: State): string => (tensor instanceof QuantizedTensor ? `${formatName(tensor.format)}, ` : "");
 
-const figures = (tensors: readonly Tensor[]): [string, string] => [
+const sizeOf = (tensors: readonly State[]): number => tensors.reduce((sum, { size }) => sum + size, 0);
+const bytesIn = (tensors: readonly State[]): number =>
+  tensors.reduce(
+    (sum, own) => sum + (own instanceof QuantizedTensor ? own.byteLength : own.size * bytesOf(own.dtype)),
+    0,
+  );
+
+const figures = (tensors: readonly State[]): [string, string] => [
   sizeOf(tensors).toLocaleString("en"),
   formatBytes(bytesIn(tensors)),
 ];
 
-function totals(tensors: readonly Tensor[]): string {
-  const parameters = tensors.filter(({ requiresGrad }) => requiresGrad);
-  const buffers = tensors.filter(({ requiresGrad }) => !requiresGrad);
-  const of = (what: string, some: readonly Tensor[]) =>
+function totals(tensors: readonly State[]): string {
+  const parameters = tensors.filter(isTrained);
+  const buffers = tensors.filter((own) => !isTrained(own));
+  const of = (what: string, some: readonly State[]) =>
     `${sizeOf(some).toLocaleString("en")} ${what}, ${formatBytes(bytesIn(some))}`;
   return [of("parameters", parameters), ...(buffers.length > 0 ? [of("in buffers", buffers)] : [])].join("; ");
 }

@@ -90,6 +90,19 @@ export function quantizedFromParts(...values: unknown[]): QuantizedTensor {
   return ofParts(format, parts, dtype);
 }
 
+/** The names of scales and biases beside packed values, as MLX has them: those of the layer whose `weight` they are. */
+export function partNames(name: string): { readonly scales: string; readonly biases: string } {
+  const stem = name === "weight" ? "" : name.endsWith(".weight") ? name.slice(0, -"weight".length) : `${name}.`;
+  return { scales: `${stem}scales`, biases: `${stem}biases` };
+}
+
+/** The parts of a quantised tensor by name, those that there are. */
+export function namedParts(name: string, { parts }: QuantizedTensor): (readonly [name: string, part: Tensor])[] {
+  const { scales, biases } = partNames(name);
+  const all = [[name, parts.packed] as const, [scales, parts.scales] as const, [biases, parts.biases] as const];
+  return all.flatMap(([own, part]) => (part === undefined ? [] : [[own, part] as const]));
+}
+
 /** What is wrong with parts. */
 export interface PartsProblem {
   readonly Class: typeof ArgumentError | typeof DTypeError | typeof ShapeError;

@@ -7,6 +7,33 @@ const int4 = () => orchard.quantizeInt4(ones([2, 64]));
 const ggml = () => orchard.quantizeGgml(ones([2, 64]), "q4_0");
 const rounded = { groupSize: 32, symmetric: true, rounding: "leastSquares", scaleDType: "float16" };
 
+const { nn } = orchard;
+const made = (Class: new (...values: never[]) => unknown): Call =>
+  ((...values: never[]) => new Class(...values)) as Call;
+
+/** A state, which is no object of options. */
+const aState = () => Object.assign(Object.create(null) as object, { weight: ones([2, 64]) });
+
+/** Layers and models with quantised weights. */
+export const quantLayerCalls: Calls = {
+  QuantizedLinear: [made(nn.QuantizedLinear), () => [ggml(), ones([2])]],
+  QuantizedEmbedding: [made(nn.QuantizedEmbedding), () => [ggml()]],
+  "QuantizedEmbedding.forward": [
+    (x) => new nn.QuantizedEmbedding(ggml()).forward(x),
+    () => [orchard.tensor([1], { dtype: "int64" })],
+  ],
+  Int4Linear: [made(nn.Int4Linear), () => [int4(), ones([2]), { dequantOnLoad: true }]],
+  "Int4Linear.fromLinear": [
+    nn.Int4Linear.fromLinear as Call,
+    () => [new nn.Linear(64, 2), { groupSize: 32, dequantOnLoad: true }],
+  ],
+  quantizeModel: [
+    nn.quantizeModel as Call,
+    () => [new nn.Sequential(new nn.Linear(64, 2)), { format: "q4_0", include: "0", exclude: [], rounding: "nearest" }],
+  ],
+  loadQuantized: [nn.loadQuantized as Call, () => [new nn.Linear(64, 2, false), aState()]],
+};
+
 export const quantCalls: Calls = {
   dequantize: [orchard.dequantize as Call, () => [int4(), { dtype: "float16" }]],
   dequantizeGgml: [orchard.dequantizeGgml as Call, () => [ggml(), { dtype: "float16" }]],

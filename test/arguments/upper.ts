@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as orchard from "../../src/index.ts";
 import { linalgCalls } from "./linalg.ts";
-import { quantCalls } from "./quant.ts";
+import { quantCalls, quantLayerCalls } from "./quant.ts";
 
 const { data, io, nn, optim, tensor, zeros, sum } = orchard;
 
@@ -118,6 +118,7 @@ export const calls: Calls = {
   oneCycle: [optim.oneCycle as Call, () => [{ total: 3, anneal: "linear" }]],
   ...linalgCalls,
   ...quantCalls,
+  ...quantLayerCalls,
   backward: [orchard.backward as Call, () => [sum(leaf()), tensor(1), { retainGraph: true, createGraph: false }]],
   grad: [orchard.grad as Call, () => gradArguments()],
   valueAndGrad: [orchard.valueAndGrad as Call, () => [(x: orchard.Tensor) => sum(x), 1]],

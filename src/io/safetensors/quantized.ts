@@ -19,7 +19,7 @@ import {
   type ScaleDType,
   scaleDTypes,
 } from "../../quant/formats.ts";
-import { ofParts, problemOf } from "../../quant/parts.ts";
+import { namedParts, ofParts, partNames, problemOf } from "../../quant/parts.ts";
 import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { brief, isJsonObject, type Json, parseJson } from "../json.ts";
@@ -27,12 +27,6 @@ import type { SafetensorsReader } from "./file.ts";
 
 /** The key of the metadata. */
 export const QUANTIZATION_KEY = "quantization";
-
-/** The names of scales and biases beside packed values: those of the layer whose `weight` they are. */
-function partNames(name: string): { readonly scales: string; readonly biases: string } {
-  const stem = name === "weight" ? "" : name.endsWith(".weight") ? name.slice(0, -"weight".length) : `${name}.`;
-  return { scales: `${stem}scales`, biases: `${stem}biases` };
-}
 
 /** Tensors with the parts of quantised ones in their place, and metadata with their formats. @throws {ArgumentError} */
 export function inParts(
@@ -45,7 +39,6 @@ export function inParts(
   const parts = new Map<string, unknown>();
   const formats: [string, Json][] = [];
   const add = (name: string, part: unknown): void => {
-    if (part === undefined) return;
     if (parts.has(name))
       throw new ArgumentError(
         operation,
@@ -60,10 +53,7 @@ export function inParts(
       continue;
     }
     own.checkAlive(operation);
-    const { scales, biases } = partNames(name);
-    add(name, own.parts.packed);
-    add(scales, own.parts.scales);
-    add(biases, own.parts.biases);
+    for (const [part, tensor] of namedParts(name, own)) add(part, tensor);
     formats.push([name, entryOf(own)]);
   }
   const text = JSON.stringify(Object.fromEntries(formats));

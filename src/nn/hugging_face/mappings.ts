@@ -1,7 +1,9 @@
 /** The mapping of Hugging Face's tensor names to a model's parameters: one table for loading and saving. */
 import { noGrad } from "../../autograd/modes.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import type { SafetensorsReader } from "../../io/safetensors/file.ts";
 import { transpose } from "../../ops/view/permute.ts";
+import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Module } from "../module.ts";
 import { type LoadOptions, type LoadReport, loadInto, type StateDict } from "../state_dict.ts";
@@ -48,9 +50,21 @@ export function layerMappings(
 
 /** @internal Views of the parameters by the checkpoint's names. */
 export function huggingFaceState(module: Module, mappings: readonly TensorMapping[]): StateDict {
+  checkUnquantized(module);
   const state = module.stateDict();
   return Object.fromEntries(
     mappings.map(({ names, parameter, view = (x) => x }) => [names[0]!, noGrad(() => view(state[parameter]!))]),
+  );
+}
+
+/** @throws {ArgumentError} `quantizedModel`: a part of a packed weight is no part of the weight. */
+function checkUnquantized(module: Module): void {
+  const quantized = Object.entries(module.quantizedState()).find(([, own]) => QuantizedTensor.isQuantized(own));
+  if (quantized === undefined) return;
+  throw new ArgumentError(
+    module.constructor.name,
+    "quantizedModel",
+    `expected a model without quantised weights, got ${quantized[0]}; save quantizedState() instead`,
   );
 }
 
