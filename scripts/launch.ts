@@ -45,6 +45,10 @@ const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./format/format.ts")).formatEverything,
     meaning: "formats TypeScript, C++, MSL and Swift",
   },
+  release: {
+    load: async () => (await import("./release/release.ts")).release,
+    meaning: "[--local] [--platform name]: builds and packs the packages; --local adds them to projects of every kind",
+  },
   fixtures: {
     load: async () => (await import("./fixtures/make.ts")).makeFixtures,
     meaning: "writes the results of PyTorch in test/fixtures again",

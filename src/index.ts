@@ -64,4 +64,5 @@ export { type GradientHook, type NestedArray, Tensor } from "./tensor/tensor.ts"
 export { keep, tidy } from "./tensor/tidy.ts";
 export { type LiveMemory, type MemoryUsage, memory, resetPeakMemory } from "./tensor/usage.ts";
 
+import "./backend/presence.ts";
 import "./ops/methods.ts";

@@ -1,12 +1,15 @@
 /**
- * The package as others get it: packed, added to an empty project without network or toolchain, and used there. What it
- * depends on comes from a registry of this process's.
+ * The packages as others get them: staged and packed, added to an empty project without network or toolchain, and used
+ * there. They and what they depend on come from a registry of this process's. The dylib is this machine's build;
+ * `bun run release --local` does the same with the portable one, from a real registry, in projects of every kind.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import packageFile from "../package.json";
+import { packFolders } from "../scripts/release/pack.ts";
+import { stageMain, stagePlatform } from "../scripts/release/stage.ts";
 import { buildFolder, cpuLibraryName, libraryName, packageRoot, platform } from "../src/core/paths.ts";
 import { localRegistry } from "./support/registry.ts";
 
@@ -30,10 +33,10 @@ function bun(...words: string[]) {
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
 
-/** Adds the tarball in that project, and returns the names that were asked of the registry. */
+/** Adds the package in that project, and returns the names that were asked of the registry. */
 async function add(): Promise<string[]> {
-  using registry = localRegistry(folder);
-  const child = Bun.spawn([process.execPath, "add", tarball], {
+  using registry = localRegistry(folder, { [packageFile.name]: main, [platformName]: platformFolder });
+  const child = Bun.spawn([process.execPath, "add", packageFile.name], {
     cwd: project,
     env: { ...environment, BUN_CONFIG_REGISTRY: registry.url },
     stdout: "ignore",
@@ -67,20 +70,26 @@ beforeAll(async () => {
   mkdirSync(nothing, { recursive: true });
   await Bun.write(join(project, "package.json"), '{ "name": "empty", "type": "module" }\n');
   await Bun.write(join(project, "program.ts"), program);
-  const packed = Bun.spawnSync([process.execPath, "pm", "pack", "--destination", folder, "--quiet"], {
-    cwd: packageRoot,
-  });
-  expect([packed.stderr.toString(), packed.exitCode]).toEqual(["", 0]);
+  const dylibs = [join(buildFolder, cpuLibraryName), ...(hasMetal ? [join(buildFolder, libraryName)] : [])];
+  await stageMain(main);
+  await stagePlatform(platformFolder, platform, dylibs);
+  [tarball, platformTarball] = (await packFolders([main, platformFolder], join(folder, "tarballs"))) as [
+    string,
+    string,
+  ];
 });
 
 /** On macOS, unless this run leaves Metal out. */
 const hasMetal = process.platform === "darwin" && existsSync(join(buildFolder, libraryName));
 
-const tarball = join(folder, `${packageFile.name}-${packageFile.version}.tgz`);
+const platformName = `${packageFile.name}-${platform}`;
+const main = join(folder, "packages", packageFile.name);
+const platformFolder = join(folder, "packages", platformName);
+let [tarball, platformTarball] = ["", ""];
 
-describe("the tarball", () => {
-  const listed = () => {
-    const { stdout } = Bun.spawnSync(["tar", "-tzf", tarball]);
+describe("the tarballs", () => {
+  const listed = (path = tarball) => {
+    const { stdout } = Bun.spawnSync(["tar", "-tzf", path]);
     return stdout
       .toString()
       .trim()
@@ -88,30 +97,44 @@ describe("the tarball", () => {
       .map((path) => path.replace(/^package\//, ""));
   };
 
-  test("holds sources, kernels, documents and dylibs, and nothing else", () => {
+  test("the package holds JavaScript, declarations, kernels and documents, and nothing else", () => {
     const kinds = [
       /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
       /^docs\/[\w/-]+\.md$/,
-      /^src\/[\w./]+\.(?:ts|html|css)$/,
-      /^src\/train\/dashboard\/page\/tsconfig\.json$/,
+      /^src\/[\w./]+(?<!\.d)\.(?:js|html|css)$/,
+      /^src\/[\w./]+\.d\.ts$/,
+      /^src\/kernels\.json$/,
+      /^src\/train\/dashboard\/page\/(?:client|ticks)\.ts$/,
       /^kernels\/[\w/]+\.(?:metal|h)$/,
       /^swift\/(?:Package\.swift|Sources\/.*)$/,
-      /^build\/[a-z]+-(?:x64|arm64)\/libOrchardCPU\.(?:so|dylib)$/,
-      /^build\/darwin-arm64\/libOrchardMetal\.dylib$/,
     ];
     const names = listed();
     expect(names.filter((name) => !kinds.some((kind) => kind.test(name)))).toEqual([]);
-    expect(kinds.slice(0, 7).filter((kind) => !names.some((name) => kind.test(name)))).toEqual([]);
+    expect(kinds.filter((kind) => !names.some((name) => kind.test(name)))).toEqual([]);
+    expect(names.filter((name) => /(?:^|\/)\.|\.test\.|(?:^|\/)[Tt]ests?\/|\.o$|~$/.test(name))).toEqual([]);
   });
 
-  test("holds no test, no object file and nothing of a folder whose name begins with a dot", () => {
-    expect(listed().filter((name) => /(?:^|\/)\.|\.test\.ts$|(?:^|\/)[Tt]ests?\/|\.o$|~$/.test(name))).toEqual([]);
+  test("the platform's holds this machine's dylib of the cpu backend, and of Metal only Apple's", () => {
+    const dylibs = [cpuLibraryName, ...(hasMetal ? [libraryName] : [])];
+    const others = ["LICENSE", "README.md", "index.d.ts", "index.js", "package.json"];
+    expect(listed(platformTarball).sort()).toEqual([...others, ...dylibs].sort());
   });
 
-  test("holds this machine's dylib of the cpu backend, and of Metal only Apple's", () => {
-    const dylibs = listed().filter((name) => name.startsWith(`build/${platform}/`));
-    const ours = [cpuLibraryName, ...(hasMetal ? [libraryName] : [])];
-    expect(dylibs.sort()).toEqual(ours.map((name) => `build/${platform}/${name}`).sort());
+  test("have checksums that sha256sum reads", async () => {
+    const sums = await Bun.file(join(folder, "tarballs", "SHA256SUMS")).text();
+    const digest = (path: string) => new Bun.SHA256().update(readFileSync(path)).digest("hex");
+    expect(sums).toBe([tarball, platformTarball].map((path) => `${digest(path)}  ${basename(path)}\n`).join(""));
+  });
+
+  test("no declaration names a TypeScript source, and none is of type any", () => {
+    const declarations = [...new Bun.Glob("src/**/*.d.ts").scanSync({ cwd: main })];
+    const texts = declarations.map((file) => ({ file, text: readFileSync(join(main, file), "utf8") }));
+    expect(texts.filter(({ text }) => /["'][./][^"'\n]*(?<!\.d)\.ts["']/.test(text)).map(({ file }) => file)).toEqual(
+      [],
+    );
+    const anys = /(?:[:|=<,]|=>)\s*any\s*(?:[;,)>|[\]}]|$)/m;
+    const code = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|"[^"\n]*"/g, "");
+    expect(texts.filter(({ text }) => anys.test(code(text))).map(({ file }) => file)).toEqual([]);
   });
 });
 
@@ -139,7 +162,8 @@ describe("in an empty project", () => {
     const names = ["*/package.json", "@*/*/package.json"].flatMap((pattern) => [
       ...new Bun.Glob(pattern).scanSync({ cwd: join(project, "node_modules") }),
     ]);
-    expect(names.map((name) => name.replace("/package.json", "")).sort()).toEqual([...asked, packageFile.name].sort());
+    expect(names.map((name) => name.replace("/package.json", "")).sort()).toEqual(asked);
+    expect(asked).toContain(platformName);
   });
 
   test("it computes and trains by the packed dylib, without a word", () => {
@@ -182,21 +206,44 @@ describe("in an empty project", () => {
     await Bun.write(join(project, "program.ts"), program);
   });
 
-  test("without the dylibs it does the same by the reference backend, and says so once for each", () => {
-    rmSync(join(installed, "build"), { recursive: true });
+  test("an executable and a bundle compute by the dylib that they hold, where nothing else is installed", () => {
+    const away = join(folder, "away");
+    mkdirSync(away);
+    expect(bun("build", "--compile", "program.ts", "--outfile", join(away, "executable")).exitCode).toBe(0);
+    expect(bun("build", "--target=bun", "program.ts", "--outdir", join(away, "bundle")).exitCode).toBe(0);
+    for (const command of [[join(away, "executable")], [process.execPath, join(away, "bundle", "program.js")]]) {
+      const { stdout, stderr } = Bun.spawnSync(command, { cwd: nothing, env: environment });
+      expect(stderr.toString()).toBe("");
+      const result = JSON.parse(stdout.toString()) as { learned: number[]; backends: string[]; sum: number };
+      expectLearned(result);
+      expect(result.backends).toEqual([hasMetal ? "metal" : "cpu"]);
+    }
+  });
+
+  test("kernels come in the JavaScript, each with the text of its file", () => {
+    const kernels = JSON.parse(readFileSync(join(installed, "src", "kernels.json"), "utf8")) as Record<string, string>;
+    const files = [...new Bun.Glob("**/*.{metal,h}").scanSync({ cwd: join(packageRoot, "kernels") })].sort();
+    expect(Object.keys(kernels)).toEqual(files);
+    for (const file of files) expect(kernels[file]).toBe(readFileSync(join(packageRoot, "kernels", file), "utf8"));
+  });
+
+  test("without the platform's package the import says so in one line, and the reference backend computes", () => {
+    const folder = join(project, "node_modules", platformName);
+    cpSync(folder, `${folder}.away`, { recursive: true });
+    rmSync(folder, { recursive: true });
+    const name = hasMetal ? "metal" : "cpu";
+    const line = `[orchard] ${name} is unavailable: its dylib is in ${platformName}, which is not installed: `;
+    const { err } = bun("-e", `import "${packageFile.name}";`);
+    expect(err.trimEnd().split("\n")).toEqual([expect.stringContaining(line)]);
+    expect(err).toContain(`\`bun add ${platformName}@${packageFile.version}\``);
     const result = used();
     expectLearned(result);
     expect(result.backends).toEqual(["reference"]);
-    const absent = process.platform === "darwin" ? ["metal", "cpu"] : ["cpu"];
-    expect(result.err.trimEnd().split("\n")).toEqual(
-      absent.map((name) =>
-        expect.stringContaining(`[orchard] ${name} is unavailable: the package holds no dylib of it`),
-      ),
-    );
+    expect(result.err.trimEnd().split("\n")).toHaveLength(hasMetal ? 2 : 1);
   });
 });
 
-/** What `bun init` writes. */
+/** Stricter than what `bun init` writes: declarations are checked, and no import may name a TypeScript file. */
 const tsconfig = {
   compilerOptions: {
     lib: ["ESNext"],
@@ -205,13 +252,16 @@ const tsconfig = {
     moduleDetection: "force",
     types: ["bun"],
     moduleResolution: "bundler",
-    allowImportingTsExtensions: true,
     verbatimModuleSyntax: true,
     noEmit: true,
     strict: true,
-    skipLibCheck: true,
+    skipLibCheck: false,
+    erasableSyntaxOnly: true,
+    exactOptionalPropertyTypes: true,
     noFallthroughCasesInSwitch: true,
     noUncheckedIndexedAccess: true,
     noImplicitOverride: true,
+    noPropertyAccessFromIndexSignature: true,
+    noUnusedLocals: true,
   },
 };

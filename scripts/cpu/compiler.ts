@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { cachedToolchains } from "../../src/cli/toolchain.ts";
 import { Failure } from "../failure.ts";
 import { runOrFail } from "../run.ts";
+import type { InstructionSet } from "./objects.ts";
 
 export interface CppCompiler {
   readonly command: readonly string[];
@@ -12,6 +13,8 @@ export interface CppCompiler {
   /** The first line of `--version`. */
   readonly version: string;
   readonly isClang: boolean;
+  /** Those of the machine that it compiles for, where that is not this one. */
+  readonly instructionSets?: readonly InstructionSet[];
 }
 
 const names = ["c++", "clang++", "g++"];

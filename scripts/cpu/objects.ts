@@ -1,6 +1,7 @@
 /** Which object files the cpu backend's dylib is made of, and which of them are out of date. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { platform } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
 import type { CppCompiler } from "./compiler.ts";
 
@@ -12,19 +13,26 @@ export interface ObjectFile {
 }
 
 /** An instruction set: its name in the sources, and what the compiler may use. The plainest comes first. */
-interface InstructionSet {
+export interface InstructionSet {
   readonly name: string;
   readonly flags: readonly string[];
 }
 
-const instructionSets: Partial<Record<NodeJS.Architecture, readonly InstructionSet[]>> = {
-  x64: [
-    { name: "baseline", flags: ["-march=x86-64-v2"] },
-    { name: "avx2", flags: ["-march=x86-64-v3"] },
-    { name: "avx512", flags: ["-march=x86-64-v4", "-mprefer-vector-width=512"] },
-  ],
-  arm64: [{ name: "neon", flags: process.platform === "darwin" ? ["-mcpu=apple-m1"] : [] }],
+const instructionSets: Partial<Record<string, readonly InstructionSet[]>> = {
+  "linux-x64": intelSets((level) => `-march=x86-64-${level}`),
+  "darwin-x64": intelSets((level) => `-march=x86-64-${level}`),
+  "linux-arm64": [{ name: "neon", flags: [] }],
+  "darwin-arm64": [{ name: "neon", flags: ["-mcpu=apple-m1"] }],
 };
+
+/** The same for a compiler that spells the processor in its own way. */
+export function intelSets(processor: (level: "v2" | "v3" | "v4") => string): InstructionSet[] {
+  return [
+    { name: "baseline", flags: [processor("v2")] },
+    { name: "avx2", flags: [processor("v3")] },
+    { name: "avx512", flags: [processor("v4"), "-mprefer-vector-width=512"] },
+  ];
+}
 
 /**
  * Nothing that changes a value: no `-ffast-math`; products and sums are fused only where the code says so
@@ -39,6 +47,9 @@ const commonFlags = [
 /** GCC 12 takes the operand that an intrinsic leaves undefined on purpose for a mistake (GCC bug 105593). */
 const gccFlags = ["-Wno-maybe-uninitialized"];
 
+/** `|` and `&` of conditions are meant: both sides are computed, so that a loop becomes vectors. */
+const clangFlags = ["-Wno-bitwise-instead-of-logical", "-Wno-bitwise-conditional-parentheses"];
+
 /**
  * Every object file, in the order of the link: what is common, then `*.isa.cpp` for each instruction set, the plainest
  * first. Of a weak copy that several hold, the linker keeps the first one, so none is ever richer than its users.
@@ -48,17 +59,17 @@ const gccFlags = ["-Wno-maybe-uninitialized"];
 export function objectFiles(
   sourceFolder: string,
   objectFolder: string,
-  { isClang }: Pick<CppCompiler, "isClang">,
+  { isClang, instructionSets: ofCompiler }: Pick<CppCompiler, "isClang" | "instructionSets">,
   more: readonly string[] = [],
 ): ObjectFile[] {
-  const sets = instructionSets[process.arch];
+  const sets = ofCompiler ?? instructionSets[platform];
   const plainest = sets?.[0];
-  if (!sets || !plainest) throw new Failure(`The cpu backend has no instruction set for ${process.arch}.`);
+  if (!sets || !plainest) throw new Failure(`The cpu backend has no instruction set for ${platform}.`);
   const sources = [...new Bun.Glob("**/*.cpp").scanSync({ cwd: sourceFolder })].sort();
   const object = (source: string, { name, flags }: InstructionSet): ObjectFile => ({
     source: join(sourceFolder, source),
     path: join(objectFolder, `${source.replaceAll("/", ".").slice(0, -".cpp".length)}.${name}.o`),
-    flags: [...commonFlags, ...(isClang ? [] : gccFlags), ...flags, `-DORCHARD_ISA=${name}`, ...more],
+    flags: [...commonFlags, ...(isClang ? clangFlags : gccFlags), ...flags, `-DORCHARD_ISA=${name}`, ...more],
   });
   const common = sources.filter((source) => !source.endsWith(".isa.cpp")).map((source) => object(source, plainest));
   const perSet = sets.flatMap((set) =>

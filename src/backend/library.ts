@@ -2,10 +2,11 @@
 
 import { dlopen, type FFIFunction, type Library } from "bun:ffi";
 import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
+import packageFile from "../../package.json" with { type: "json" };
 import { dylibAdvice, isClone } from "../core/commands.ts";
 import { environment, type environmentVariables } from "../core/environment.ts";
 import { BackendError } from "../core/errors.ts";
+import { packaged } from "../core/packaged.ts";
 import { buildFolder, platform } from "../core/paths.ts";
 import { truncation } from "./elf.ts";
 
@@ -44,7 +45,7 @@ export function candidatesOf(
 ): Candidate[] {
   const named = environment(variable, values);
   if (named) return [{ origin: variable, path: named }];
-  const fromPackage = platformPackageLibrary(fileName);
+  const fromPackage = packaged?.dylibs()?.[fileName];
   const bundled = { origin: "bundled", path: `${buildFolder}/${fileName}` };
   return fromPackage ? [{ origin: "platform package", path: fromPackage }, bundled] : [bundled];
 }
@@ -55,17 +56,21 @@ export function whyMissing(variable: LibraryDescription<Declarations>["variable"
   const [{ origin, path }] = candidates as readonly [Candidate];
   if (origin === variable) return `${variable} names ${path}, which is not there`;
   if (isClone) return "its dylib is not built (`bun run build` makes it)";
-  return `the package holds no dylib of it for ${platform} (${variable} can name one that a checkout built)`;
+  const built = `${variable} can name one that a clone built`;
+  if (!platformPackages.includes(platform) || isMusl())
+    return `there is no package of its dylib for ${systemName()} (${built})`;
+  const name = `${packageFile.name}-${platform}`;
+  return `its dylib is in ${name}, which is not installed: \`bun add ${name}@${packageFile.version}\` (${built})`;
 }
 
-/** The dylib inside `orchard-metal-<platform>-<arch>`, where that package is installed. */
-function platformPackageLibrary(fileName: string): string | undefined {
-  try {
-    return createRequire(import.meta.url).resolve(`orchard-metal-${platform}/${fileName}`);
-  } catch {
-    return undefined; // not installed: the usual case in a checkout
-  }
-}
+/** The platforms whose packages hold dylibs. */
+export const platformPackages: readonly string[] = ["darwin-arm64", "linux-arm64", "linux-x64"];
+
+/** The packages' dylibs need glibc. */
+const isMusl = (): boolean =>
+  process.platform === "linux" && existsSync(`/lib/ld-musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`);
+
+const systemName = (): string => (isMusl() ? `${platform} with musl` : platform);
 
 /**
  * Loads a backend's dylib and checks that it has the expected version of its header.
@@ -104,7 +109,7 @@ function checkVersion(
 
 function openLibrary<Functions extends Declarations>(backend: string, path: string, functions: Functions) {
   try {
-    const problem = truncation(path);
+    const problem = isEmbedded(path) ? undefined : truncation(path);
     if (problem) throw new Error(problem);
     return dlopen(path, functions).symbols;
   } catch (cause) {
@@ -112,3 +117,6 @@ function openLibrary<Functions extends Declarations>(backend: string, path: stri
     throw new BackendError(backend, "libraryUnusable", `${path} can't be used: ${reason}; ${dylibAdvice()}`, { cause });
   }
 }
+
+/** Whether the file is in this executable, from which Bun's `dlopen` alone can take it (`bun build --compile`). */
+const isEmbedded = (path: string): boolean => path.startsWith("/$bunfs/");

@@ -1,6 +1,6 @@
 /** A package registry of the installed packages, for tests that add packages without a network. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 
 /** A registry that runs until it is disposed of. */
@@ -10,8 +10,11 @@ export interface LocalRegistry extends Disposable {
   readonly served: ReadonlySet<string>;
 }
 
-/** @param scratch a folder for the tarballs */
-export function localRegistry(scratch: string): LocalRegistry {
+/**
+ * @param scratch a folder for the tarballs
+ * @param more folders of packages that are not installed, by name
+ */
+export function localRegistry(scratch: string, more: Readonly<Record<string, string>> = {}): LocalRegistry {
   const served = new Set<string>();
   const server = Bun.serve({
     port: 0,
@@ -19,7 +22,7 @@ export function localRegistry(scratch: string): LocalRegistry {
       const { origin, pathname } = new URL(request.url);
       const path = decodeURIComponent(pathname).slice(1);
       if (path.startsWith("-/")) return new Response(pack(scratch, path.slice(2)));
-      const folders = foldersOf(path);
+      const folders = path in more ? [more[path]!] : foldersOf(path);
       if (folders.length === 0) return new Response("no such package", { status: 404 });
       served.add(path);
       return Response.json(describe(path, folders, `${origin}/`));
@@ -56,7 +59,7 @@ const foldersOf = (name: string): string[] =>
 /** A registry's description of a package: the installed versions. */
 function describe(name: string, folders: readonly string[], url: string): object {
   const manifests = folders.map((folder) => {
-    const path = join(root, folder, "package.json");
+    const path = resolve(root, folder, "package.json");
     const manifest = JSON.parse(readFileSync(path, "utf8")) as { version: string };
     return { ...manifest, dist: { tarball: `${url}-/${encodeURIComponent(folder)}` } };
   });
@@ -68,7 +71,7 @@ function describe(name: string, folders: readonly string[], url: string): object
 function pack(scratch: string, folder: string): Uint8Array<ArrayBuffer> {
   const staging = join(scratch, "registry", folder);
   mkdirSync(staging, { recursive: true });
-  if (!existsSync(join(staging, "package"))) symlinkSync(join(root, folder), join(staging, "package"));
+  if (!existsSync(join(staging, "package"))) symlinkSync(resolve(root, folder), join(staging, "package"));
   const { stdout } = Bun.spawnSync(["tar", "-chf", "-", "-C", staging, "package"]);
   return Bun.gzipSync(new Uint8Array(stdout), { level: 1 });
 }

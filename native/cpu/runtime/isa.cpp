@@ -13,22 +13,44 @@ namespace orchard {
 namespace {
 
 #if defined(__x86_64__)
-// F16C, LZCNT and MOVBE belong to x86-64-v3 and have no name in every compiler's __builtin_cpu_supports.
-bool has_unnamed_v3_features() {
-  unsigned a, b, c, d;
-  bool f16c_movbe = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) && (c & bit_MOVBE);
-  bool lzcnt = __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & bit_LZCNT);
-  return f16c_movbe && lzcnt;
+// By CPUID itself: __builtin_cpu_supports needs a table of the compiler's runtime library, which Zig's has not.
+// Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, CPUID; and volume 1, 13.3 and 14.3.
+struct Features {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0; // all 0 where the processor has no such leaf
+};
+
+Features features_of(unsigned leaf, unsigned subleaf = 0) {
+  Features f;
+  return __get_cpuid_count(leaf, subleaf, &f.eax, &f.ebx, &f.ecx, &f.edx) ? f : Features{};
 }
 
+bool has_all(unsigned bits, unsigned wanted) { return (bits & wanted) == wanted; }
+
+// Whether the system saves these parts of the processor's state (XCR0), without which their instructions fault.
+bool system_saves(unsigned parts) {
+  if (!has_all(features_of(1).ecx, bit_OSXSAVE)) return false;
+  unsigned low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return has_all(low, parts);
+}
+
+constexpr unsigned ymm_state = 0x06, zmm_state = 0xe6; // SSE and AVX; and mask registers, both halves of ZMM
+
 bool has_v3() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-         __builtin_cpu_supports("bmi2") && has_unnamed_v3_features();
+  return system_saves(ymm_state) && has_all(features_of(1).ecx, bit_AVX | bit_FMA | bit_F16C | bit_MOVBE) &&
+         has_all(features_of(7).ebx, bit_AVX2 | bit_BMI | bit_BMI2) && has_all(features_of(0x80000001).ecx, bit_LZCNT);
 }
 
 bool has_v4() {
-  return has_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  constexpr unsigned wanted = bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ | bit_AVX512VL;
+  return has_v3() && system_saves(zmm_state) && has_all(features_of(7).ebx, wanted);
+}
+
+bool has_bf16() { return has_v4() && has_all(features_of(7, 1).eax, 1u << 5); } // AVX512_BF16
+
+bool is_intel() {
+  const Features vendor = features_of(0);
+  return vendor.ebx == signature_INTEL_ebx && vendor.ecx == signature_INTEL_ecx && vendor.edx == signature_INTEL_edx;
 }
 
 #if defined(__linux__)
@@ -44,8 +66,7 @@ bool may_use_tiles() { return false; }
 
 bool has_amx() {
   constexpr unsigned bf16 = 1u << 22, tile = 1u << 24;
-  unsigned a, b, c, d;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bf16) && (d & tile) && may_use_tiles();
+  return has_all(features_of(7).edx, bf16 | tile) && may_use_tiles();
 }
 #endif
 
@@ -63,9 +84,9 @@ bool supports(Isa isa) {
   switch (isa) {
   case Isa::avx2: return has_v3();
   case Isa::avx512: return has_v4();
-  case Isa::avx512_bf16: return has_v4() && __builtin_cpu_supports("avx512bf16");
+  case Isa::avx512_bf16: return has_bf16();
   case Isa::amx: {
-    static const bool is_there = has_v4() && __builtin_cpu_supports("avx512bf16") && has_amx();
+    static const bool is_there = has_bf16() && has_amx();
     return is_there;
   }
   case Isa::baseline: return true;
@@ -77,7 +98,7 @@ bool supports(Isa isa) {
 // On a Xeon with both (family 6, model 207) the instruction for pairs of bfloat16 has half the speed of float32's.
 static bool is_worth_it(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::avx512_bf16) return !__builtin_cpu_is("intel");
+  if (isa == Isa::avx512_bf16) return !is_intel();
 #endif
   (void)isa;
   return true;

@@ -1,6 +1,4 @@
 import { type Pointer, read } from "bun:ffi";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { environment, environmentFlag } from "../../core/environment.ts";
 import { DisposedError } from "../../core/errors.ts";
 import { aPath, either, flag, nothing, text } from "../../core/kinds.ts";
@@ -10,6 +8,7 @@ import type { StorageMode } from "../../tensor/memory.ts";
 import { limitOfMemory } from "../../tensor/reserve.ts";
 import { OPEN_EXACT, Storage } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
+import { kernelText } from "./kernel_files.ts";
 import { storageMode, wholeNumber } from "./kinds.ts";
 import { layouts, type MetalStatistics } from "./layouts.ts";
 import { library, type Native } from "./loader.ts";
@@ -63,7 +62,6 @@ export interface DeviceInfo {
 /** What can be made to fail, for tests of what happens then: an allocation, a library, a pipeline, a command buffer. */
 export type FaultKind = "allocate" | "library" | "pipeline" | "command-buffer";
 
-const materializeSourcePath = join(import.meta.dir, "..", "..", "..", "kernels", "runtime", "materialize.metal");
 const encoder = new TextEncoder();
 
 const contextParameters = parameters("MetalContext", {
@@ -126,7 +124,7 @@ export class MetalContext implements Disposable {
       cacheLimit: options.cacheLimit === 0 ? 1 : options.cacheLimit,
       memoryLimit: options.memoryLimit ?? defaultMemoryLimit(),
       cacheFolder: options.cacheFolder ?? undefined,
-      materializeSource: readFileSync(materializeSourcePath, "utf8"),
+      materializeSource: kernelText("runtime/materialize.metal"),
       label: options.label,
     });
     const out = new BigUint64Array(1);

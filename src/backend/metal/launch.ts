@@ -1,6 +1,4 @@
 /** Encodes the package's own kernels: finds the pipeline, binds tensors, dispatches. */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { getOrMake } from "../../core/collections.ts";
 import { BackendError } from "../../core/errors.ts";
 import { bytesOf, type DType } from "../../tensor/dtype.ts";
@@ -12,6 +10,7 @@ import { Access, dataTypes } from "./abi.ts";
 import type { Fields } from "./block.ts";
 import { type MetalContext, metalContext } from "./context.ts";
 import { encode, type Size, threadCount } from "./encode.ts";
+import { headerTexts, kernelText } from "./kernel_files.ts";
 import { MetalMemory } from "./memory.ts";
 import { createLibrary, finishPipeline, type Pipeline } from "./pipeline.ts";
 
@@ -159,12 +158,10 @@ function compile(context: MetalContext, { file, name, constants = [] }: KernelNa
 function libraryOf(context: MetalContext, file: string): number {
   const known = getOrMake(libraries, context, () => new Map<string, number>());
   return getOrMake(known, file, () => {
-    const source = readFileSync(join(kernelFolder, file), "utf8");
-    return createLibrary(context, file, { source, headers: kernelHeaders(), fileName: file });
+    return createLibrary(context, file, { source: kernelText(file), headers: kernelHeaders(), fileName: file });
   });
 }
 
-const kernelFolder = join(import.meta.dir, "..", "..", "..", "kernels");
 let headers: Record<string, string> | undefined;
 
 /**
@@ -172,10 +169,6 @@ let headers: Record<string, string> | undefined;
  * enumeration (`"generated/scan.h"`).
  */
 export function kernelHeaders(): Record<string, string> {
-  headers ??= Object.fromEntries(
-    readdirSync(kernelFolder, { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".h"))
-      .map((name) => [name, readFileSync(join(kernelFolder, name), "utf8")]),
-  );
+  headers ??= headerTexts();
   return { ...headers, ...Object.fromEntries(enumerations().map(({ header: { name, text } }) => [name, text])) };
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { copyFileSync, cpSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { packagedModule, platformModule } from "../../../scripts/release/assets.ts";
 import { library, libraryCandidates, loadLibrary } from "../../../src/backend/metal/loader.ts";
 import { cachedToolchains } from "../../../src/cli/toolchain.ts";
 import { BackendError } from "../../../src/core/errors.ts";
@@ -34,6 +35,8 @@ describe("the dylib is found and held to its version", () => {
     cpSync(join(packageRoot, "package.json"), join(installed, "package.json"));
     await Bun.write(join(installed, "node_modules", name, "package.json"), `{ "name": "${name}", "version": "1.0.0" }`);
     await Bun.write(join(installed, "node_modules", name, file), "");
+    await Bun.write(join(installed, "node_modules", name, "index.js"), platformModule([file]));
+    await Bun.write(join(installed, "src", "core", "packaged.ts"), packagedModule("orchard-metal"));
     const program = `import { libraryCandidates } from "./src/backend/metal/loader.ts";
       console.log(JSON.stringify(libraryCandidates({}).map(({ origin, path }) => [origin, path])));`;
     const { stdout } = Bun.spawnSync([process.execPath, "-e", program], { cwd: installed });

@@ -1,0 +1,70 @@
+/** The packages that this machine can make, as tarballs with their checksums. */
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import packageFile from "../../package.json";
+import { buildFolder, cpuLibraryName, libraryName } from "../../src/core/paths.ts";
+import { buildCpuLibrary } from "../cpu/build.ts";
+import { Failure } from "../failure.ts";
+import { withSpinner } from "../progress.ts";
+import { runOrFail } from "../run.ts";
+import { buildPortable, releaseFolder } from "./dylib.ts";
+import { stageMain, stagePlatform } from "./stage.ts";
+import { linuxArchitectures } from "./zig.ts";
+
+/** The platforms whose packages this machine can make: Linux's by Zig on every system, macOS's on a Mac. */
+export const possiblePlatforms = (): string[] => [
+  ...linuxArchitectures.map((architecture) => `linux-${architecture}`),
+  ...(process.platform === "darwin" && process.arch === "arm64" ? ["darwin-arm64"] : []),
+];
+
+export const tarballFolder: string = join(releaseFolder, "tarballs");
+
+/** Builds and packs. Returns the tarballs' paths; packages of platforms come before the one that depends on them. */
+export async function pack(platforms: readonly string[] = possiblePlatforms()): Promise<string[]> {
+  const staged: string[] = [];
+  for (const platform of platforms) {
+    const dylibs = await withSpinner(`Building the dylibs for ${platform}`, (progress) => dylibsOf(platform, progress));
+    const folder = join(releaseFolder, "packages", `${packageFile.name}-${platform}`);
+    await stagePlatform(folder, platform, dylibs);
+    staged.push(folder);
+  }
+  const main = join(releaseFolder, "packages", packageFile.name);
+  await stageMain(main);
+  return packFolders([...staged, main], tarballFolder);
+}
+
+async function dylibsOf(platform: string, progress: (text: string) => void): Promise<string[]> {
+  const architecture = linuxArchitectures.find((name) => platform === `linux-${name}`);
+  if (architecture) return [await buildPortable(architecture, progress)];
+  const metal = join(buildFolder, libraryName);
+  if (platform !== "darwin-arm64" || !possiblePlatforms().includes(platform))
+    throw new Failure(
+      `This machine can't make the package for ${platform}; it can: ${possiblePlatforms().join(", ")}.`,
+    );
+  if (!existsSync(metal)) throw new Failure(`There is no ${metal}; \`bun run build\` makes it.`);
+  await buildCpuLibrary(progress);
+  return [join(buildFolder, cpuLibraryName), metal];
+}
+
+/** Packs each folder into another, which is emptied first, with the checksums of all. */
+export async function packFolders(folders: readonly string[], destination: string): Promise<string[]> {
+  await rm(destination, { recursive: true, force: true });
+  await mkdir(destination, { recursive: true });
+  const tarballs: string[] = [];
+  for (const folder of folders) {
+    const before = new Set(await readdir(destination));
+    const command = [process.execPath, "pm", "pack", "--destination", destination, "--quiet"];
+    await runOrFail(`Packing ${basename(folder)}`, command, { cwd: folder });
+    tarballs.push(...(await readdir(destination)).filter((file) => !before.has(file)));
+  }
+  const lines = tarballs.map(async (file) => `${await checksum(join(destination, file))}  ${file}\n`);
+  await Bun.write(join(destination, "SHA256SUMS"), (await Promise.all(lines)).join(""));
+  return tarballs.map((file) => join(destination, file));
+}
+
+const checksum = async (path: string): Promise<string> =>
+  createHash("sha256")
+    .update(await Bun.file(path).bytes())
+    .digest("hex");

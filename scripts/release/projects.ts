@@ -1,0 +1,143 @@
+/** Empty projects of every kind, to which the packages are added from a registry: in each the dylib computes. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import packageFile from "../../package.json";
+import { Failure } from "../failure.ts";
+import { type RunOptions, run, tail } from "../run.ts";
+import { releaseFolder } from "./dylib.ts";
+import { type Registry, startRegistry } from "./registry.ts";
+
+const { name } = packageFile;
+
+/** What a program prints, in every kind of project. */
+const printed = '{"product":[[7,10],[15,22]],"gradient":[[4,6],[4,6]],"backends":["cpu"]}';
+
+const computation = `import { codepaths, tensor, withBackend } from "${name}";
+
+export function compute(): string {
+  const a = tensor([[1, 2], [3, 4]], { requiresGrad: true });
+  return withBackend("cpu", () => {
+    const product = a.matmul(tensor([[1, 2], [3, 4]]));
+    a.mul(tensor([[4, 6], [4, 6]])).sum().backward();
+    const gradient = a.grad;
+    if (!gradient) throw new Error("no gradient");
+    const backends = [...new Set(codepaths().map(({ backend }) => backend))];
+    return JSON.stringify({ product: product.toArray(), gradient: gradient.toArray(), backends });
+  });
+}
+`;
+
+const files: Readonly<Record<string, string>> = {
+  "compute.ts": computation,
+  "index.ts": `import { compute } from "./compute";\n\nconsole.log(compute());\n`,
+  "worker.ts": `import { compute } from "./compute";\n\ndeclare const self: Worker;\nself.postMessage(compute());\n`,
+  "threads.ts": `const worker = new Worker(new URL("./worker.ts", import.meta.url).href);
+worker.onmessage = ({ data }: MessageEvent<string>) => {
+  console.log(data);
+  worker.terminate();
+};
+`,
+  "compute.test.ts": `import { expect, test } from "bun:test";
+import { compute } from "./compute";
+
+test("computes", () => {
+  const text = compute();
+  expect(JSON.parse(text).product).toEqual([[7, 10], [15, 22]]);
+  console.log(text);
+});
+`,
+  "hot.ts": `import { compute } from "./compute";
+
+declare global { var rounds: number | undefined; }
+globalThis.rounds = (globalThis.rounds ?? 0) + 1;
+console.log(compute());
+if (globalThis.rounds === 2) process.exit(0);
+await Bun.write(import.meta.path, await Bun.file(import.meta.path).text() + "// again\\n");
+setTimeout(() => process.exit(1), 30_000);
+`,
+};
+
+/** The strictest options that a project may have, on top of those of `bun init`. */
+const strictest = {
+  compilerOptions: {
+    ...{ lib: ["ESNext"], target: "ESNext", module: "Preserve", moduleDetection: "force", types: ["bun"] },
+    ...{ moduleResolution: "bundler", verbatimModuleSyntax: true, noEmit: true, strict: true, skipLibCheck: false },
+    ...{ erasableSyntaxOnly: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+    ...{ noFallthroughCasesInSwitch: true, noImplicitOverride: true, noPropertyAccessFromIndexSignature: true },
+  },
+};
+
+/** Publishes the packages to a registry of this process's, and tries each kind of project. @throws {Failure} */
+export async function tryPackages(tarballs: readonly string[]): Promise<void> {
+  await using registry = await startRegistry(join(releaseFolder, "registry"));
+  for (const tarball of tarballs) await registry.publish(tarball);
+  const folder = await mkdtemp(join(tmpdir(), "orchard-project-"));
+  try {
+    await makeProject(folder, registry);
+    for (const [kind, body] of Object.entries(kinds)) {
+      await body(folder);
+      console.log(`  ${kind}: passed`);
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function makeProject(folder: string, registry: Registry): Promise<void> {
+  const environment = { BUN_CONFIG_REGISTRY: registry.url, BUN_INSTALL_CACHE_DIR: join(folder, ".cache") };
+  await bun(folder, ["init", "--yes"], { environment });
+  await bun(folder, ["add", name], { environment });
+  for (const [file, text] of Object.entries(files)) await Bun.write(join(folder, file), text);
+}
+
+/** Each throws where something else is printed than by every other. */
+const kinds: Readonly<Record<string, (folder: string) => Promise<unknown>>> = {
+  "a program": (folder) => prints(folder, ["index.ts"]),
+  "types, by the options of bun init": typechecks,
+  "types, by the strictest options": async (folder) => {
+    await Bun.write(join(folder, "tsconfig.json"), JSON.stringify(strictest));
+    await typechecks(folder);
+  },
+  "a worker": (folder) => prints(folder, ["threads.ts"]),
+  "bun test": (folder) => prints(folder, ["test"]),
+  "bun --hot": (folder) => prints(folder, ["--hot", "hot.ts"], 2),
+  "bun build": async (folder) => {
+    await bun(folder, ["build", "--target=bun", "index.ts", "--outdir", "out"]);
+    await prints(join(folder, "out"), ["index.js"]);
+  },
+  "bun build --compile": async (folder) => {
+    await bun(folder, ["build", "--compile", "index.ts", "--outfile", "program"]);
+    await inEmptyFolder((empty) => expectPrinted("./program", [join(folder, "program")], empty));
+  },
+};
+
+/** TypeScript of the repository's version: a project that `bun init` made may have any. */
+async function typechecks(folder: string): Promise<void> {
+  const tsc = join(import.meta.dir, "..", "..", "node_modules", ".bin", "tsc");
+  await bun(folder, [tsc, "--noEmit"]);
+}
+
+async function inEmptyFolder(body: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "orchard-empty-"));
+  try {
+    await body(folder);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const prints = (folder: string, words: readonly string[], times = 1): Promise<void> =>
+  expectPrinted(`bun ${words.join(" ")}`, [process.execPath, ...words], folder, times);
+
+async function expectPrinted(what: string, command: readonly string[], cwd: string, times = 1): Promise<void> {
+  const { status, output } = await run(command, { cwd });
+  const lines = output.split("\n").filter((line) => line === printed);
+  if (status === 0 && lines.length === times && !output.includes("[orchard]")) return;
+  throw new Failure(`${what} ended with ${status}, expected ${times} times ${printed}, got:\n${tail(output)}`);
+}
+
+async function bun(cwd: string, words: readonly string[], options: RunOptions = {}): Promise<void> {
+  const { status, output } = await run([process.execPath, ...words], { cwd, ...options });
+  if (status !== 0) throw new Failure(`bun ${words.join(" ")} ended with ${status}:\n${tail(output)}`);
+}

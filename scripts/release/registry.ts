@@ -1,0 +1,103 @@
+/** A package registry on the loopback address: Verdaccio, which passes on what it does not have to the usual one. */
+import { cp, mkdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { cacheFolder } from "../../src/core/paths.ts";
+import { Failure } from "../failure.ts";
+import { runOrFail } from "../run.ts";
+
+/** A registry that runs until it is disposed of. */
+export interface Registry extends AsyncDisposable {
+  readonly url: string;
+  /** Publishes a tarball. @throws {Failure} with what the registry said */
+  publish(tarball: string): Promise<void>;
+}
+
+/** @param folder for the registry's packages; it is emptied first */
+export async function startRegistry(folder: string): Promise<Registry> {
+  const program = await installed();
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  const address = `127.0.0.1:${freePort()}`;
+  const url = `http://${address}/`;
+  const config = join(folder, "config.yaml");
+  await Bun.write(config, JSON.stringify(settings(folder, await usualRegistry()))); // JSON is YAML
+  await Bun.write(join(folder, ".npmrc"), `registry=${url}\n//${address}/:_authToken=local\n`);
+  const child = Bun.spawn([process.execPath, program, "--config", config, "--listen", address], {
+    cwd: folder,
+    stdio: ["ignore", Bun.file(join(folder, "log")), Bun.file(join(folder, "errors"))],
+  });
+  const stop = async () => {
+    child.kill();
+    await child.exited;
+  };
+  try {
+    await answering(url, () => child.exitCode);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url, publish: (tarball) => publish(folder, url, tarball), [Symbol.asyncDispose]: stop };
+}
+
+/** Verdaccio's program, installed once for each lock file: it is no dependency of the repository. */
+async function installed(): Promise<string> {
+  const source = join(import.meta.dir, "verdaccio");
+  const key = Bun.hash(await Bun.file(join(source, "bun.lock")).bytes()).toString(16);
+  const folder = join(cacheFolder(), "release", `verdaccio-${key}`);
+  const program = join(folder, "node_modules", "verdaccio", "bin", "verdaccio");
+  if (await Bun.file(program).exists()) return program;
+  const draft = `${folder}.${process.pid}`;
+  await cp(source, draft, { recursive: true });
+  await runOrFail("Installing Verdaccio", [process.execPath, "install", "--frozen-lockfile"], { cwd: draft });
+  await rm(folder, { recursive: true, force: true });
+  await rename(draft, folder);
+  return program;
+}
+
+/** Our packages are here alone; all others are the usual registry's. */
+const settings = (folder: string, upstream: string) => ({
+  storage: join(folder, "storage"),
+  auth: { htpasswd: { file: join(folder, "htpasswd") } },
+  web: { enable: false },
+  max_body_size: "200mb",
+  uplinks: { upstream: { url: upstream } },
+  packages: {
+    "orchard-metal*": { access: "$all", publish: "$anonymous $all" },
+    "**": { access: "$all", proxy: "upstream" },
+  },
+  log: { type: "stdout", format: "json", level: "warn" },
+});
+
+/** The registry that this machine's tools are set to. */
+async function usualRegistry(): Promise<string> {
+  const named = process.env["BUN_CONFIG_REGISTRY"] ?? process.env["npm_config_registry"];
+  if (named) return named;
+  const npm = Bun.which("npm");
+  if (!npm) throw new Failure("There is no npm to ask for the package registry; BUN_CONFIG_REGISTRY can name it.");
+  const child = Bun.spawn([npm, "config", "get", "registry"], { stdio: ["ignore", "pipe", "ignore"] });
+  return (await child.stdout.text()).trim();
+}
+
+function freePort(): number {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port } = server;
+  void server.stop(true);
+  return port!;
+}
+
+async function answering(url: string, exitCode: () => number | null): Promise<void> {
+  for (let tries = 0; tries < 300 && exitCode() === null; tries++) {
+    const answer = await fetch(`${url}-/ping`).catch(() => undefined);
+    if (answer?.ok) return;
+    await Bun.sleep(100);
+  }
+  throw new Failure("Verdaccio does not answer.");
+}
+
+async function publish(folder: string, url: string, tarball: string): Promise<void> {
+  const command = [process.execPath, "publish", tarball, "--registry", url, "--access", "public"];
+  await runOrFail(`Publishing ${tarball}`, command, {
+    cwd: folder,
+    environment: { npm_config_registry: url, BUN_CONFIG_REGISTRY: url, npm_config_token: "local" },
+  });
+}

@@ -1,0 +1,30 @@
+/** `bun run release`: packs the packages, and adds them to projects of every kind. */
+import { relative } from "node:path";
+import { parseArgs } from "node:util";
+import { packageRoot } from "../../src/core/paths.ts";
+import { Failure } from "../failure.ts";
+import { pack, possiblePlatforms } from "./pack.ts";
+import { tryPackages } from "./projects.ts";
+
+/**
+ * Builds and packs into `build/release/tarballs`. With `--local` it publishes to a registry on the loopback address,
+ * and adds the packages from there to projects of every kind.
+ */
+export async function release(words: readonly string[]): Promise<void> {
+  const { local, platform } = read(words);
+  const tarballs = await pack(platform ?? possiblePlatforms());
+  for (const path of tarballs)
+    console.log(`${relative(packageRoot, path)}: ${(Bun.file(path).size / 1e6).toFixed(1)} MB`);
+  if (local) await tryPackages(tarballs);
+}
+
+function read(words: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...words],
+      options: { local: { type: "boolean", default: false }, platform: { type: "string", multiple: true } },
+    }).values;
+  } catch (error) {
+    throw new Failure(error instanceof Error ? error.message : String(error));
+  }
+}

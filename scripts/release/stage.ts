@@ -1,0 +1,139 @@
+/** The folders that are packed: the package with JavaScript, declarations and kernels, and a package per platform. */
+import { cp, mkdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import packageFile from "../../package.json";
+import { platformPackages } from "../../src/backend/library.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import { runOrFail } from "../run.ts";
+import { kernelTexts, packagedModule, platformDeclarations, platformModule } from "./assets.ts";
+
+const { name, version } = packageFile;
+
+/** What all packages say of themselves. */
+const common = {
+  version,
+  license: packageFile.license,
+  author: packageFile.author,
+  ...("repository" in packageFile ? { repository: packageFile.repository } : {}),
+  type: "module",
+  engines: packageFile.engines,
+};
+
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+/**
+ * Compiles the sources to JavaScript and declarations, module by module, and adds what is read at run time. The folder
+ * has the layout of a clone.
+ *
+ * @param folder is made anew
+ */
+export async function stageMain(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  await compile(folder);
+  const copied = ["kernels", "swift/Package.swift", "swift/Sources", "docs", "README.md", "LICENSE", "CHANGELOG.md"];
+  for (const path of copied) await cp(join(packageRoot, path), join(folder, path), { recursive: true });
+  await rm(join(folder, "kernels", ".clang-format"), { force: true });
+  await copyPage(join("src", "train", "dashboard", "page"), folder);
+  await Bun.write(join(folder, "src", "core", "packaged.js"), packagedModule(name));
+  await Bun.write(join(folder, "src", "kernels.json"), JSON.stringify(kernelTexts()));
+  await Bun.write(join(folder, "package.json"), json(mainManifest()));
+}
+
+async function compile(folder: string): Promise<void> {
+  const config = join(folder, "..", "tsconfig.json");
+  await Bun.write(config, json(compilerSettings(folder)));
+  const tsc = join(packageRoot, "node_modules", ".bin", "tsc");
+  await runOrFail("Compiling the sources", [process.execPath, tsc, "-p", config], { cwd: packageRoot });
+  for (const file of new Bun.Glob("src/**/*.d.ts").scanSync({ cwd: folder })) {
+    const path = join(folder, file);
+    await Bun.write(path, importingJavaScript(await Bun.file(path).text()));
+  }
+}
+
+const compilerSettings = (folder: string) => ({
+  extends: join(packageRoot, "tsconfig.json"),
+  compilerOptions: {
+    noEmit: false,
+    declaration: true,
+    rewriteRelativeImportExtensions: true, // of the JavaScript alone
+    rootDir: packageRoot,
+    outDir: folder,
+    typeRoots: [join(packageRoot, "node_modules", "@types")],
+  },
+  include: [join(packageRoot, "src")],
+  exclude: [join(packageRoot, "src", "train", "dashboard", "page")],
+});
+
+/** Declarations name modules as JavaScript has them, for compilers without `allowImportingTsExtensions`. */
+export const importingJavaScript = (text: string): string =>
+  text.replace(/((?:\bfrom |\bimport |\bimport\(|\bmodule )")(\.[^"\n]*)\.ts"/g, '$1$2.js"');
+
+/** The page is bundled where it is shown, from its sources; what it shares with the library is JavaScript here. */
+async function copyPage(page: string, folder: string): Promise<void> {
+  for (const file of ["client.ts", "ticks.ts", "page.css", "page.html"]) {
+    const text = await Bun.file(join(packageRoot, page, file)).text();
+    await Bun.write(join(folder, page, file), text.replace(/(from "\.\.\/[^"]*)\.ts"/g, '$1.js"'));
+  }
+}
+
+function mainManifest() {
+  const { description, keywords, dependencies } = packageFile;
+  const exports = Object.fromEntries(
+    Object.entries(packageFile.exports).map(([path, target]) => [path, packedTarget(target)]),
+  );
+  return {
+    name,
+    description,
+    ...common,
+    keywords,
+    os: packageFile.os,
+    exports,
+    bin: Object.fromEntries(Object.entries(packageFile.bin).map(([key, path]) => [key, packedPath(path, ".js")])),
+    dependencies,
+    optionalDependencies: Object.fromEntries(platformPackages.map((platform) => [`${name}-${platform}`, version])),
+  };
+}
+
+type Target = string | Readonly<Record<string, string>>;
+
+const packedTarget = (target: Target): Target =>
+  typeof target === "string"
+    ? target
+    : Object.fromEntries(
+        Object.entries(target).map(([key, path]) => [key, packedPath(path, key === "types" ? ".d.ts" : ".js")]),
+      );
+
+/** `./src/index.ts` as the package has it. */
+const packedPath = (path: string, extension: string): string => path.replace(/^\.\//, "./").replace(/\.ts$/, extension);
+
+/**
+ * The package of a platform: its dylibs and their paths.
+ *
+ * @param folder is made anew
+ * @param dylibs paths of the files
+ */
+export async function stagePlatform(folder: string, platform: string, dylibs: readonly string[]): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  const files = dylibs.map((path) => basename(path));
+  for (const path of dylibs) await cp(path, join(folder, basename(path)));
+  await cp(join(packageRoot, "LICENSE"), join(folder, "LICENSE"));
+  await Bun.write(join(folder, "index.js"), platformModule(files));
+  await Bun.write(join(folder, "index.d.ts"), platformDeclarations);
+  await Bun.write(join(folder, "README.md"), `# ${name}-${platform}\n\nThe dylibs of \`${name}\` for ${platform}.\n`);
+  await Bun.write(join(folder, "package.json"), json(platformManifest(platform)));
+}
+
+function platformManifest(platform: string) {
+  const [os, cpu] = platform.split("-");
+  return {
+    name: `${name}-${platform}`,
+    description: `The dylibs of ${name} for ${platform}`,
+    ...common,
+    os: [os],
+    cpu: [cpu],
+    ...(os === "linux" ? { libc: ["glibc"] } : {}),
+    exports: { ".": { types: "./index.d.ts", default: "./index.js" }, "./package.json": "./package.json" },
+  };
+}

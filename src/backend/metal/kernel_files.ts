@@ -1,0 +1,22 @@
+/** The texts of the kernels that the library brings: in `kernels/`, or inside the JavaScript of the package. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { getOrMake } from "../../core/collections.ts";
+import { packaged } from "../../core/packaged.ts";
+import { packageRoot } from "../../core/paths.ts";
+
+const folder = join(packageRoot, "kernels");
+const texts = new Map<string, string>();
+let names: readonly string[] | undefined;
+
+/** A file's text, by its path in `kernels/`: `"unary/unary.metal"`. */
+export const kernelText = (path: string): string =>
+  getOrMake(texts, path, () => packaged?.kernels()[path] ?? readFileSync(join(folder, path), "utf8"));
+
+/** Every header that the library brings, by the name with which kernels include it. */
+export function headerTexts(): Record<string, string> {
+  names ??= (
+    packaged ? Object.keys(packaged.kernels()) : readdirSync(folder, { recursive: true, encoding: "utf8" })
+  ).filter((name) => name.endsWith(".h"));
+  return Object.fromEntries(names.map((name) => [name, kernelText(name)]));
+}

@@ -1,0 +1,23 @@
+/**
+ * Importing the installed package says in one line if the dylib of the backend that operations try first is missing.
+ * In a clone the first operation says so: its dylibs may be built between an import and the use.
+ */
+import { packaged } from "../core/packaged.ts";
+import { warnOnce } from "../core/warn.ts";
+import { cpuLibraryCandidates } from "./cpu/loader.ts";
+import { whyMissing } from "./library.ts";
+import { libraryCandidates } from "./metal/loader.ts";
+import type { BackendName } from "./names.ts";
+import { getBackend } from "./policy.ts";
+
+const missing: Readonly<Record<BackendName, () => string | undefined>> = {
+  metal: () => whyMissing("ORCHARD_LIBRARY", libraryCandidates()),
+  cpu: () => whyMissing("ORCHARD_CPU_LIBRARY", cpuLibraryCandidates()),
+  reference: () => undefined,
+};
+
+if (packaged) {
+  const name = getBackend();
+  const why = missing[name]();
+  if (why !== undefined) warnOnce(`${name} is unavailable: ${why}`); // the same line as a dispatch's: it comes once
+}

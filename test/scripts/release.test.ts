@@ -1,0 +1,42 @@
+/** What the release's packages need, and what packing writes. */
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkGlibc } from "../../scripts/release/dylib.ts";
+import { glibcNeeded } from "../../scripts/release/glibc.ts";
+import { importingJavaScript } from "../../scripts/release/stage.ts";
+
+const strings = (...names: string[]) => new TextEncoder().encode(`\u007fELF\0${names.join("\0")}\0`);
+
+test("the newest version of glibc that a library's symbols name", () => {
+  expect(glibcNeeded(strings("exp", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.9", "GLIBCXX_3.4.30"))).toBe("2.17");
+  expect(glibcNeeded(strings("GLIBC_2.27", "GLIBC_2.3.4", "XGLIBC_2.99", "GLIBC_PRIVATE"))).toBe("2.27");
+});
+
+test("a library that needs a newer glibc than 2.28 is refused, by its version", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "orchard-glibc-"));
+  const path = join(folder, "library.so");
+  await Bun.write(path, strings("GLIBC_2.28"));
+  await checkGlibc(path);
+  await Bun.write(path, strings("GLIBC_2.28", "GLIBC_2.35"));
+  await expect(checkGlibc(path)).rejects.toThrow("needs glibc 2.35, expected at most 2.28");
+  rmSync(folder, { recursive: true });
+});
+
+test("declarations name modules as JavaScript has them, and nothing else changes", () => {
+  const before = [
+    'import { a } from "./a.ts";',
+    'import "../b.ts";',
+    'declare const c: import("./c.ts").C;',
+    'declare module "./d.ts" {}',
+    'declare const e: "./e.ts";',
+  ];
+  expect(importingJavaScript(before.join("\n")).split("\n")).toEqual([
+    'import { a } from "./a.js";',
+    'import "../b.js";',
+    'declare const c: import("./c.js").C;',
+    'declare module "./d.js" {}',
+    'declare const e: "./e.ts";',
+  ]);
+});
