@@ -1,5 +1,5 @@
-// One-sided Jacobi rotations of the rows of a matrix in threadgroup memory: a SIMD-group for each pair of rows, all
-// pairs in rounds of disjoint ones. Every function is called by all lanes of a SIMD-group.
+// One-sided Jacobi rotations of the rows of a matrix in threadgroup or device memory: a SIMD-group for each pair of
+// rows, all pairs in rounds of disjoint ones. Every function is called by all lanes of a SIMD-group.
 #pragma once
 
 #define LANES 32u
@@ -23,14 +23,14 @@ inline float inverse_power(float x) {
     return as_type<float>((254 - min(exponent, 253u)) << 23);
 }
 
-// A row of which each lane reads its own elements: every 32nd.
-struct Row {
-    threadgroup float *elements;
+// A row of which each lane reads its own elements: every 32nd. A Pointer is to threadgroup or to device memory.
+template <typename Pointer> struct Row {
+    Pointer elements;
     uint length;
     uint lane;
 };
 
-inline float largest_of(Row row) {
+template <typename Pointer> inline float largest_of(Row<Pointer> row) {
     float largest = 0.0f;
     for (uint e = row.lane; e < row.length; e += LANES) {
         largest = max(largest, abs(row.elements[e]));
@@ -39,7 +39,7 @@ inline float largest_of(Row row) {
 }
 
 // Σ x y of rows that are multiplied by scales first, so that no product underflows.
-inline float product_of(Row x, Row y, float x_scale, float y_scale) {
+template <typename Pointer> inline float product_of(Row<Pointer> x, Row<Pointer> y, float x_scale, float y_scale) {
     float sum = 0.0f;
     for (uint e = x.lane; e < x.length; e += LANES) {
         sum += (x.elements[e] * x_scale) * (y.elements[e] * y_scale);
@@ -47,7 +47,7 @@ inline float product_of(Row x, Row y, float x_scale, float y_scale) {
     return lanes_sum(sum);
 }
 
-inline float norm_of(Row row) {
+template <typename Pointer> inline float norm_of(Row<Pointer> row) {
     float largest = largest_of(row);
     if (largest < NEGLIGIBLE) {
         return 0.0f;
@@ -66,7 +66,7 @@ struct Rotation {
     bool is_needed;
 };
 
-inline Rotation rotation_of(Row x, Row y) {
+template <typename Pointer> inline Rotation rotation_of(Row<Pointer> x, Row<Pointer> y) {
     float x_largest = largest_of(x);
     float y_largest = largest_of(y);
     if (x_largest < NEGLIGIBLE || y_largest < NEGLIGIBLE) {
@@ -95,7 +95,7 @@ inline Rotation rotation_of(Row x, Row y) {
     return Rotation{sine, precise::divide(sine, 1.0f + c), is_swapped, true};
 }
 
-inline void rotate(Row x, Row y, Rotation rotation) {
+template <typename Pointer> inline void rotate(Row<Pointer> x, Row<Pointer> y, Rotation rotation) {
     if (!rotation.is_needed && !rotation.is_swapped) {
         return;
     }
@@ -120,7 +120,7 @@ inline uint2 pair_of(uint at, uint round, uint rounds) {
 // Householder reflections, each I - 2 v vᵀ / (vᵀ v) with v in a row from the diagonal on.
 
 // Replaces a row from its element t on by the v that reflects it onto an axis. The caller puts barriers around it.
-inline void make_reflection(Row row, uint t) {
+template <typename Pointer> inline void make_reflection(Row<Pointer> row, uint t) {
     float squares = 0.0f;
     for (uint e = row.lane; e < row.length; e += LANES) {
         squares += e < t ? 0.0f : row.elements[e] * row.elements[e];
@@ -132,7 +132,7 @@ inline void make_reflection(Row row, uint t) {
 }
 
 // Reflects y, of which each lane has the same elements, `stride` apart.
-template <typename Pointer> inline void reflect(Row v, uint t, Pointer y, ulong stride) {
+template <typename Own, typename Pointer> inline void reflect(Row<Own> v, uint t, Pointer y, ulong stride) {
     float squares = 0.0f;
     float product = 0.0f;
     for (uint e = v.lane; e < v.length; e += LANES) {

@@ -1,7 +1,7 @@
 /** From which size on one large matrix is faster on metal than on the cpu. Facts only; `route.ts` has the rule. */
 
 /** What metal computes with matrices that are larger than a threadgroup's memory. */
-export const largeOperations = ["cholesky", "solveTriangular", "lu", "qr", "eigh"] as const;
+export const largeOperations = ["cholesky", "solveTriangular", "lu", "qr", "eigh", "svd"] as const;
 export type LargeOperation = (typeof largeOperations)[number];
 
 export interface LinalgTable {
@@ -14,5 +14,5 @@ export interface LinalgTable {
  * below about 1000 rows a factorisation is faster on the CPU of the same machine.
  */
 export const shippedTable: LinalgTable = {
-  metalFrom: { cholesky: 1024, solveTriangular: 1024, lu: 1024, qr: 1024, eigh: 1024 },
+  metalFrom: { cholesky: 1024, solveTriangular: 1024, lu: 1024, qr: 1024, eigh: 1024, svd: 1024 },
 };

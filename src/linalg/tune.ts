@@ -14,6 +14,8 @@ import { eigh } from "./eigh/eigh.ts";
 import { luFactorEx } from "./lu/factor.ts";
 import { mT } from "./matrices.ts";
 import { qr } from "./qr/qr.ts";
+import { MAX_BLOCKED_ROWS } from "./svd/blocks.metal.ts";
+import { svd } from "./svd/svd.ts";
 import { solveTriangular } from "./triangular/triangular.ts";
 
 /** What is measured. */
@@ -47,10 +49,14 @@ const computations: Readonly<Record<LargeOperation, Compute>> = {
   lu: (a) => luFactorEx(a).lu,
   qr: (a) => qr(a).q,
   eigh: (a) => eigh(a).eigenvectors,
+  svd: (a) => svd(a).u,
 };
 
 /** The rows that metal's kernels take, where there is a limit. */
-const mostRows: Readonly<Partial<Record<LargeOperation, number>>> = { eigh: MAX_BLOCKED_SIZE };
+const mostRows: Readonly<Partial<Record<LargeOperation, number>>> = {
+  eigh: MAX_BLOCKED_SIZE,
+  svd: MAX_BLOCKED_ROWS,
+};
 
 /** Measures this machine. @param backends what the columns are measured on, in a test the same one twice */
 export function tuneLinalg(

@@ -149,6 +149,7 @@ test("the sizes from which metal is faster at one large matrix", () => {
       "cholesky of one matrix: on metal from 512 rows on",
       ...["solveTriangular", "lu", "qr"].map((name) => `${name} of one matrix: on metal from 1024 rows on`),
       "eigh of one matrix: on cpu",
+      "svd of one matrix: on metal from 1024 rows on",
     ].join("\n"),
   );
 });

@@ -13,6 +13,7 @@ import { solve } from "../../src/linalg/lu/solve.ts";
 import { geqrf } from "../../src/linalg/qr/geqrf.ts";
 import { qr } from "../../src/linalg/qr/qr.ts";
 import { isWorthMetal } from "../../src/linalg/route.ts";
+import { svd } from "../../src/linalg/svd/svd.ts";
 import { solveTriangular } from "../../src/linalg/triangular/triangular.ts";
 import { eye } from "../../src/ops/creation/eye.ts";
 import { zeros } from "../../src/ops/creation/full.ts";
@@ -50,9 +51,9 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
       resetCodepaths();
       const a = on("metal", false, () => add(eye(size), 1));
       on("metal", false, () => {
-        for (const compute of [luFactor, solveWithOne, qr, geqrf, eigh]) void compute(a);
+        for (const compute of [luFactor, solveWithOne, qr, geqrf, eigh, svd]) void compute(a);
       });
-      const names = ["luFactor", "solve", "qr", "geqrf", "eigh"];
+      const names = ["luFactor", "solve", "qr", "geqrf", "eigh", "svd"];
       return Object.fromEntries(
         codepaths().flatMap(({ operation, backend }) => (names.includes(operation) ? [[operation, backend]] : [])),
       );
@@ -63,6 +64,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
       qr: backend,
       geqrf: backend,
       eigh: backend,
+      svd: backend,
     });
     expect(backendsOf(60)).toEqual(all("metal"));
     expect(backendsOf(97)).toEqual(all("cpu"));
@@ -98,7 +100,7 @@ test("a table is read again as it was written, and another one is not believed",
   writeLinalgTable(path, table);
   expect(readLinalgTable(path)).toMatchObject({ table, date: expect.any(String), problem: undefined });
   const { qr: _, ...without } = shippedTable.metalFrom;
-  for (const wrong of [without, { ...without, qr: 0 }, { ...without, qr: "1" }, { ...without, svd: 5 }]) {
+  for (const wrong of [without, { ...without, qr: 0 }, { ...without, qr: "1" }, { ...without, ldl: 5 }]) {
     writeLinalgTable(path, { metalFrom: wrong } as unknown as LinalgTable);
     expect(readLinalgTable(path)).toMatchObject({ table: shippedTable, problem: `${path} is not whole` });
   }

@@ -1,5 +1,5 @@
 import { cpuCall } from "../../backend/cpu/call.ts";
-import { dtype, flag, whole } from "../../backend/fields.ts";
+import { dtype, flag, whole, word } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -30,3 +30,26 @@ export function svdOutputs(outputs: readonly Tensor[], { vectors }: SvdAttribute
 const svdFields = { batch: whole, rows: whole, columns: whole, vectors: flag, full: flag };
 export const svdCall = cpuCall("svd", { dtype, ...svdFields }, ["a", "u", "s", "vh", "info"]);
 export const svdParameters = struct("Svd", "linalg/svd.metal", svdFields);
+/** Of the kernels for matrices that are larger than a threadgroup's memory. */
+export const svdBlocksParameters = struct("SvdBlocks", "linalg/svd_blocks.metal", {
+  ...svdFields,
+  block: word,
+  blocks: word,
+  round: word,
+});
+/** Of those around a decomposition of a triangle. */
+export const svdTallParameters = struct("SvdTall", "linalg/svd_tall.metal", {
+  batch: whole,
+  large: whole,
+  small: whole,
+  width: whole,
+  isTall: flag,
+});
+export const svdSignsParameters = struct("SvdSigns", "linalg/svd_tall.metal", {
+  rows: whole,
+  columns: whole,
+  first: whole,
+  partners: whole,
+  length: whole,
+  all: whole,
+});
