@@ -15,6 +15,7 @@
 
 #include "../memory.h"
 #include "../parallel.h"
+#include "few_rows.h"
 #include "finish.h"
 #include "pack.h"
 #include "tile.h"
@@ -45,6 +46,11 @@ constexpr int64_t rows_worth_own_panels = 256; // for each thread
 // reverse. Packed rows outside are up to 12 % faster with vectors of 64 bytes, and up to 7 % slower with shorter ones.
 constexpr bool keeps_packed_rows = vector_bytes == 64;
 
+// A product of one tile's rows reads each number of b once. Where b's rows are adjacent and far apart, it reads a few
+// steps of all columns at a time where they lie, so that it seldom comes to another page.
+constexpr int64_t least_numbers_of_few_rows = 1 << 15; // of b
+constexpr int64_t depth_of_few_rows = 32;
+
 constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
 
@@ -56,9 +62,10 @@ template <class S> class Multiplication {
 
 public:
   explicit Multiplication(const MatrixProduct &product)
-      : p_(product), depth_block_(divided_up(p_.k, std::max<int64_t>(1, divided_up(p_.k, most_depth)))),
-        is_plain_(is_plain<S>(p_)), has_rows_(p_.a.column_stride == 1), packs_a_(!reads_a_in_place()),
-        keeps_rows_(!packs_a_ || keeps_packed_rows), columns_in_place_(reads_b_in_place() ? p_.n / width * width : 0),
+      : p_(product), has_few_rows_(reads_few_rows()),
+        depth_block_(evenly_divided(p_.k, has_few_rows_ ? depth_of_few_rows : most_depth)), is_plain_(is_plain<S>(p_)),
+        has_rows_(p_.a.column_stride == 1), packs_a_(!reads_a_in_place()), keeps_rows_(!packs_a_ || keeps_packed_rows),
+        columns_in_place_(reads_b_in_place() ? p_.n / width * width : 0),
         kernels_(has_rows_ && !packs_a_ ? tile_kernels<T, Adjacent::row> : tile_kernels<T, Adjacent::step>) {}
 
   void run() {
@@ -78,13 +85,21 @@ private:
   const S *a(int64_t row, int64_t depth) const { return element_of<S>(p_.a, row, depth); }
   const S *b(int64_t depth, int64_t column) const { return element_of<S>(p_.b, depth, column); }
 
+  static int64_t evenly_divided(int64_t count, int64_t most) {
+    return divided_up(count, std::max<int64_t>(1, divided_up(count, most)));
+  }
+
+  bool reads_few_rows() const {
+    return is_own_accumulator && p_.m <= tile_rows && p_.n > width && p_.k * p_.n >= least_numbers_of_few_rows &&
+           p_.b.column_stride == 1 && steps_are_far_apart();
+  }
+  bool steps_are_far_apart() const { return std::abs(p_.b.row_stride) * int64_t(sizeof(S)) > most_bytes_between_steps; }
   bool reads_a_in_place() const {
     bool is_adjacent = has_rows_ || (p_.a.row_stride == 1 && reads_steps_in_place<T>);
     return is_own_accumulator && is_adjacent && p_.n <= most_panels_in_place * width;
   }
   bool reads_b_in_place() const {
-    return !packs_a_ && p_.b.column_stride == 1 &&
-           std::abs(p_.b.row_stride) * int64_t(sizeof(S)) <= most_bytes_between_steps;
+    return has_few_rows_ || (!packs_a_ && p_.b.column_stride == 1 && !steps_are_far_apart());
   }
 
   // Panels of `width` columns, each for all of k.
@@ -243,13 +258,18 @@ private:
   }
 
   const MatrixProduct &p_;
+  const bool has_few_rows_;
   const int64_t depth_block_;
   const bool is_plain_, has_rows_, packs_a_, keeps_rows_;
   const int64_t columns_in_place_; // of b
   const TileKernels<T> &kernels_;
 };
 
-template <class S> void multiply(const MatrixProduct &product) { Multiplication<S>(product).run(); }
+template <class S> void multiply(const MatrixProduct &product) {
+  if constexpr (std::is_floating_point_v<S>)
+    if (is_for_dots<S>(product)) return multiply_dots<S>(product);
+  Multiplication<S>(product).run();
+}
 
 } // namespace
 

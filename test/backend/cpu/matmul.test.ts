@@ -349,6 +349,25 @@ test.each(["float64", "float32"] as const)(
   },
 );
 
+describe.each(["float64", "float32", "float16", "int32"] as const)("few rows, %s", (dtype) => {
+  // Of b's columns, whole groups and what is left over; of k, whole vectors and blocks, and what is left over.
+  test.each([
+    { size: [4, 258, 131], lies: ["rows", "columns"] },
+    { size: [3, 61, 1049], lies: ["rows", "columns"] },
+    { size: [2, 71, 1024], lies: ["gaps", "columns"] },
+    { size: [4, 600, 70], lies: ["rows", "rows"] },
+    { size: [3, 600, 70], lies: ["columns", "gaps"] },
+  ] as const)("$size of $lies", ({ size, lies }) => {
+    const type = elementTypes[dtype];
+    for (const out of resultLayouts) {
+      const given = randomCase(dtype, size, [...lies, out]);
+      expectRight(given, out);
+      const input = randomOperand(type, size[0], size[1], "oneRow", []);
+      expectRight({ ...given, input, alpha: 2, beta: -1 }, `${out}, with an input`);
+    }
+  });
+});
+
 test("with beta 0 the input is not read, and NaN in it stays there", () => {
   const given = randomCase("float32", [5, 6, 7], ["rows", "rows", "rows"]);
   const input = { ...given.out, storage: new Float32Array(given.out.storage.length).fill(Number.NaN) };
@@ -360,6 +379,8 @@ test.each([
   { dtype: "float32", size: [600, 100, 700], lies: ["rows", "columns"] },
   { dtype: "float32", size: [500, 100, 800], lies: ["columns", "rows"] },
   { dtype: "float32", size: [300, 600, 400], lies: ["columns", "columns"] },
+  { dtype: "float32", size: [6, 900, 700], lies: ["rows", "rows"] },
+  { dtype: "float32", size: [6, 900, 700], lies: ["rows", "columns"] },
   { dtype: "float16", size: [300, 500, 700], lies: ["rows", "rows"] },
   { dtype: "int32", size: [300, 500, 700], lies: ["rows", "rows"] },
 ] as const)("large products on one thread and on many are the same numbers: $dtype $size of $lies", (large) => {
@@ -402,6 +423,8 @@ test.each([
   { size: [550, 200, 800], lies: ["rows", "rows"] },
   { size: [300, 200, 800], lies: ["columns", "rows"] },
   { size: [300, 530, 390], lies: ["columns", "rows"] },
+  { size: [6, 1103, 541], lies: ["rows", "columns"] },
+  { size: [5, 1103, 541], lies: ["rows", "rows"] },
 ] as const)("a product larger than every block is right, on every way: $size of $lies", ({ size, lies }) => {
   const [m, n, k] = size;
   const given = randomCase("float32", size, [...lies, "rows"]);

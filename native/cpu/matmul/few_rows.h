@@ -1,0 +1,107 @@
+// Products of a few rows and columns that lie adjacent along k, as of `linear` for a few tokens: dot products.
+//
+//   for each group of b's columns, in parallel: for each block of k: for a's rows, some at a time:
+//     sums[row][column] += the dot product of the row's and the column's numbers in the block
+//
+// Each number of b is read once and in order: a copy of it in the order of tiles would take longer than the product. A
+// dot product is summed in as many parts as a vector has lanes; blocks of k depend on nothing, so that a number of the
+// result is the same sum in the same order for any number of threads.
+#pragma once
+
+#include "../parallel.h"
+#include "finish.h"
+#include "tile.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orchard::ORCHARD_ISA {
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int dot_rows = 4; // of 32 registers: 16 sums, the columns' vectors, and one of a row
+#else
+constexpr int dot_rows = 2; // of 16 registers
+#endif
+constexpr int dot_columns = 4;
+constexpr int64_t dot_depth = 512;              // of rows and columns, in the first-level cache
+constexpr int64_t least_dot_depth = 128;        // of k: below, sums of lanes take as long as the products
+constexpr int64_t least_dot_numbers = 1 << 15;  // of b
+constexpr double dot_operations_per_task = 2e5; // 10 µs where b comes from memory
+
+template <class S> inline bool is_for_dots(const MatrixProduct &p) {
+  return p.m <= tile_rows && p.a.column_stride == 1 && p.b.row_stride == 1 && p.k >= least_dot_depth &&
+         p.k * p.n >= least_dot_numbers;
+}
+
+// In the order of a tree.
+template <class T> inline T sum_of_lanes(Vector<T> vector) {
+  T numbers[lanes<T>];
+  store_vector<T>(vector, numbers);
+#pragma GCC unroll 4
+  for (int half = lanes<T> / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+    for (int lane = 0; lane < half; lane++) numbers[lane] += numbers[lane + half];
+  return numbers[0];
+}
+
+// sums[r * dot_columns + c] += the dot product of row r of a and column c of b.
+template <class T, int rows, int columns>
+void add_dots(const T *a, int64_t a_stride, const T *b, int64_t b_stride, int64_t depth, T *sums) {
+  Vector<T> parts[rows][columns] = {};
+  int64_t p = 0;
+  for (; p + lanes<T> <= depth; p += lanes<T>) {
+    Vector<T> right[columns];
+#pragma GCC unroll 4
+    for (int c = 0; c < columns; c++) right[c] = load_vector(b + c * b_stride + p);
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+      const Vector<T> left = load_vector(a + r * a_stride + p);
+#pragma GCC unroll 4
+      for (int c = 0; c < columns; c++) parts[r][c] = multiply_add<T>(right[c], left, parts[r][c]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int c = 0; c < columns; c++) {
+      T sum = sum_of_lanes<T>(parts[r][c]);
+      for (int64_t q = p; q < depth; q++) sum += a[r * a_stride + q] * b[c * b_stride + q];
+      sums[r * dot_columns + c] += sum;
+    }
+}
+
+template <class T, int columns>
+void add_dots_of_rows(const T *a, int64_t a_stride, int64_t rows, const T *b, int64_t b_stride, int64_t depth,
+                      T *sums) {
+  int64_t row = 0;
+  for (; row + dot_rows <= rows; row += dot_rows)
+    add_dots<T, dot_rows, columns>(a + row * a_stride, a_stride, b, b_stride, depth, sums + row * dot_columns);
+  for (; row < rows; row++)
+    add_dots<T, 1, columns>(a + row * a_stride, a_stride, b, b_stride, depth, sums + row * dot_columns);
+}
+
+// Columns from `column` on, as many as a group has or the result has left.
+template <class T> void multiply_group(const MatrixProduct &p, int64_t column) {
+  const int64_t columns = std::min<int64_t>(dot_columns, p.n - column);
+  T sums[tile_rows * dot_columns] = {};
+  for (int64_t depth = 0; depth < p.k; depth += dot_depth) {
+    const T *a = element_of<T>(p.a, 0, depth), *b = element_of<T>(p.b, depth, column);
+    const int64_t length = std::min(dot_depth, p.k - depth), a_stride = p.a.row_stride, b_stride = p.b.column_stride;
+    if (columns == dot_columns) add_dots_of_rows<T, dot_columns>(a, a_stride, p.m, b, b_stride, length, sums);
+    else
+      for (int64_t c = 0; c < columns; c++)
+        add_dots_of_rows<T, 1>(a, a_stride, p.m, b + c * b_stride, b_stride, length, sums + c);
+  }
+  for (int64_t row = 0; row < p.m; row++) finish_row<T>(p, row, column, columns, sums + row * dot_columns);
+}
+
+template <class T> void multiply_dots(const MatrixProduct &p) {
+  const int64_t groups = (p.n + dot_columns - 1) / dot_columns;
+  const double operations = p.operations() / double(groups);
+  parallel_for(groups, static_cast<int64_t>(std::ceil(dot_operations_per_task / operations)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t group = begin; group < end; group++) multiply_group<T>(p, group * dot_columns);
+               });
+}
+
+} // namespace orchard::ORCHARD_ISA
