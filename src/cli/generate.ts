@@ -10,7 +10,7 @@ export function addGenerateCommand(program: Command): void {
   program
     .command("generate")
     .description("generate text with a trained model")
-    .argument("[run]", "a run's folder or a checkpoint file (default: the latest run in runs/)")
+    .argument("[run]", "a run's folder, a checkpoint, or a file of `quantize` (default: the latest run in runs/)")
     .helpOption("--help", "show this help")
     .option("--prompt <text>", "the start of the text", "export ")
     .addOption(numeric("--tokens <count>", "the maximum number of tokens").default(500))
@@ -19,6 +19,7 @@ export function addGenerateCommand(program: Command): void {
     .addOption(numeric("--top-p <probability>", "sample from the most likely tokens with this total probability"))
     .addOption(numeric("--repetition-penalty <factor>", "above 1: previous tokens become less likely"))
     .addOption(numeric("--seed <number>", "the same seed generates the same text"))
+    .option("--stats", "tell tokens a second and the bytes of the weights (always, of quantised weights)")
     .addOption(new Option("--backend <name>", "the backend that computes").choices(backendNames))
     .action(async (run: string | undefined, flags: GenerateFlags) => {
       const { runGenerate } = await import("../train/generate.ts");

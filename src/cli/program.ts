@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import packageFile from "../../package.json" with { type: "json" };
 import { orchardCommand } from "../core/commands.ts";
 import { addGenerateCommand } from "./generate.ts";
+import { addQuantizeCommand } from "./quantize.ts";
 import { addTrainCommand } from "./train.ts";
 
 function makeProgram(): Command {
@@ -17,6 +18,7 @@ function makeProgram(): Command {
   addDoctorCommand(program);
   addTrainCommand(program);
   addGenerateCommand(program);
+  addQuantizeCommand(program);
   addTuneCommand(program);
   addMetalCommand(program);
   addSwiftCommand(program);

@@ -1,4 +1,5 @@
 import { operand, parameters } from "../core/parameters.ts";
+import { contiguous } from "../ops/copy/copy.ts";
 import { indexSelect } from "../ops/indexing/gather.ts";
 import { checkedIndex } from "../ops/indexing/indices.ts";
 import { reshape } from "../ops/view/reshape.ts";
@@ -60,7 +61,7 @@ export class QuantizedEmbedding extends Module<[indices: Tensor], Tensor> {
 
   /** @internal Adjacent rows, [count, width]. */
   rowsFrom(first: number, count: number): Tensor {
-    return this.dequantized((part) => narrow(part, 0, first, count).contiguous(), count);
+    return this.dequantized((part) => contiguous(narrow(part, 0, first, count)), count);
   }
 
   /** The product with the table: a head with tied weights. @param x [..., width] @returns [..., rows] */

@@ -2,6 +2,7 @@ import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { choice, either, instanceOf, listOf, text } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters, reading, required } from "../core/parameters.ts";
+import { toDType } from "../ops/copy/cast.ts";
 import { dequantize } from "../quant/dequantize/dequantize.ts";
 import { formatName, type GgmlFormat, type QuantizedFormat, valuesOfBlock } from "../quant/formats.ts";
 import { type AffineOptions, aFormat } from "../quant/parts.ts";
@@ -274,7 +275,9 @@ function leftAlone(name: string, { shape, dtype }: Tensor): QuantizedLayer {
 /** In float64, on the host. */
 function relativeError(weight: Tensor, quantized: QuantizedTensor): number {
   const [exact, got] = tidy(() =>
-    noGrad(() => [weight.to("float32").dataSync(), dequantize(quantized, { dtype: "float32" }).dataSync()] as const),
+    noGrad(
+      () => [toDType(weight, "float32").dataSync(), dequantize(quantized, { dtype: "float32" }).dataSync()] as const,
+    ),
   ) as readonly [Float32Array, Float32Array];
   let [error, size] = [0, 0];
   for (let i = 0; i < exact.length; i++) {

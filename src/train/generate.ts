@@ -2,11 +2,17 @@
 import { statSync } from "node:fs";
 import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
-import { generateText } from "../nn/generation/text.ts";
+import { counted } from "../core/plural.ts";
+import type { Tokenizer } from "../data/tokenizer.ts";
+import { generateText, type TextCodec } from "../nn/generation/text.ts";
+import type { LanguageModel } from "../nn/language_model.ts";
 import { Generator } from "../random/generator.ts";
+import { byteLengthOf } from "../tensor/tensor.ts";
 import { reportErrors } from "./errors.ts";
 import { checkpointsIn, findRun } from "./folder.ts";
+import { formatBytes } from "./format.ts";
 import { makeModel } from "./model.ts";
+import { loadQuantizedFile } from "./quantized_file.ts";
 import { loadRun } from "./session.ts";
 import { tokenizerOf } from "./text.ts";
 
@@ -19,6 +25,7 @@ export interface GenerateFlags {
   readonly topP?: number;
   readonly repetitionPenalty?: number;
   readonly seed?: number;
+  readonly stats?: boolean;
   readonly backend?: BackendName;
 }
 
@@ -26,25 +33,57 @@ export interface GenerateFlags {
 export function runGenerate(named: string | undefined, flags: GenerateFlags): Promise<number> {
   return reportErrors(async () => {
     if (flags.backend) setBackend(flags.backend);
-    const { model, tokenizer } = await loadModel(named);
-    const { prompt, tokens: maxTokens, backend: _, ...options } = flags;
+    const { model, tokenizer, isQuantized } = await loadModel(named);
+    const { prompt, tokens: maxTokens, backend: _, stats = isQuantized, ...options } = flags;
+    const { codec, pace } = counting(tokenizer);
     let pending = prompt; // is written when the flags were found to be valid
-    for await (const piece of generateText(model, tokenizer, prompt, { ...options, maxTokens })) {
+    for await (const piece of generateText(model, codec, prompt, { ...options, maxTokens })) {
       process.stdout.write(pending + piece);
       pending = "";
     }
     process.stdout.write(`${pending}\n`);
+    if (stats) console.error(`${pace()}, ${formatBytes(bytesOf(model))} of weights`);
     return 0;
   });
 }
 
+/** A tokenizer that counts the tokens of a stream, and the seconds from the first, before which the prompt is read. */
+function counting(tokenizer: Tokenizer) {
+  let [count, first, last] = [0, 0, 0];
+  const codec: TextCodec = {
+    endOfText: tokenizer.endOfText,
+    encode: (text) => tokenizer.encode(text),
+    decoder() {
+      const stream = tokenizer.decoder();
+      return {
+        push(token) {
+          last = performance.now();
+          if (count++ === 0) first = last;
+          return stream.push(token);
+        },
+        end: () => stream.end(),
+      };
+    },
+  };
+  const pace = (): string => {
+    const text = counted(count, "token");
+    return count < 2 ? text : `${text}, ${(((count - 1) * 1000) / (last - first)).toPrecision(3)} tokens/s`;
+  };
+  return { codec, pace };
+}
+
+const bytesOf = (model: LanguageModel): number =>
+  Object.values(model.stateDict()).reduce((sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype), 0);
+
 async function loadModel(named: string | undefined) {
   const isFile = named !== undefined && statSync(named, { throwIfNoEntry: false })?.isFile();
+  const own = isFile ? loadQuantizedFile(named) : undefined;
+  if (own !== undefined) return { model: own.model, tokenizer: tokenizerOf(own.settings), isQuantized: true };
   const path = isFile ? named : checkpointsIn(findRun("generate", named));
   const { model: weights, extra } = await loadRun(path, "generate");
   const { settings } = extra;
   const tokenizer = tokenizerOf(settings);
   const model = makeModel(settings, tokenizer.vocabularySize, new Generator(0)).eval();
   model.loadStateDict(weights);
-  return { model, tokenizer };
+  return { model, tokenizer, isQuantized: false };
 }

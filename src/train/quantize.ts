@@ -1,0 +1,73 @@
+/** `orchard quantize`: the weights of a trained model in a few bits each, as one file. */
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { ArgumentError } from "../core/errors.ts";
+import { saveGguf } from "../io/gguf/save.ts";
+import { saveSafetensors } from "../io/safetensors/save.ts";
+import { quantizeModel } from "../nn/quantized_model.ts";
+import type { AffineBits, GgmlFormat, GroupSize, QuantizedFormat } from "../quant/formats.ts";
+import { Generator } from "../random/generator.ts";
+import { reportErrors } from "./errors.ts";
+import { checkpointsIn, findRun } from "./folder.ts";
+import { makeModel } from "./model.ts";
+import { settingsKey } from "./quantized_file.ts";
+import { loadRun } from "./session.ts";
+import { tokenizerOf } from "./text.ts";
+
+/** The flags of the command line. */
+export interface QuantizeFlags {
+  /** The name of a format of blocks, `affine` or `symmetric`. */
+  readonly format: string;
+  readonly bits: number;
+  readonly groupSize: number;
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+  readonly out?: string;
+}
+
+/** Returns the exit code. @param named the folder of a run or a checkpoint file; by default the latest run */
+export function runQuantize(named: string | undefined, flags: QuantizeFlags): Promise<number> {
+  return reportErrors(async () => {
+    const isFile = named !== undefined && statSync(named, { throwIfNoEntry: false })?.isFile();
+    const run = isFile ? undefined : findRun("quantize", named);
+    const format = formatOf(flags);
+    const out = outOf(flags, format, run);
+    const { model: weights, extra } = await loadRun(run === undefined ? named! : checkpointsIn(run), "quantize");
+    const settings = { ...extra.settings, dtype: "float32" as const };
+    const model = makeModel(extra.settings, tokenizerOf(settings).vocabularySize, new Generator(0)).eval();
+    model.loadStateDict(weights);
+    model.to("float32");
+    const { include, exclude } = flags;
+    console.log(String(quantizeModel(model, { format, include, exclude })));
+    const metadata = { [settingsKey]: JSON.stringify(settings) };
+    if (out.endsWith(".gguf"))
+      await saveGguf(out, model.quantizedState(), { metadata: { "general.architecture": "orchard", ...metadata } });
+    else await saveSafetensors(out, model.quantizedState(), { metadata });
+    console.log(`${out}: ${statSync(out).size.toLocaleString("en")} bytes`);
+    return 0;
+  });
+}
+
+const isAffine = (format: string): boolean => format === "affine" || format === "symmetric";
+
+/** `quantizeModel` says what is wrong with it. */
+const formatOf = ({ format, bits, groupSize }: QuantizeFlags): QuantizedFormat =>
+  isAffine(format)
+    ? { bits: bits as AffineBits, groupSize: groupSize as GroupSize, symmetric: format === "symmetric" }
+    : (format as GgmlFormat);
+
+/** GGUF files have no affine weights. */
+function outOf({ format, out, bits }: QuantizeFlags, own: QuantizedFormat, run: string | undefined): string {
+  const extension = typeof own === "string" ? "gguf" : "safetensors";
+  const name = `model-${isAffine(format) ? `${format}${bits}` : format}.${extension}`;
+  if (out === undefined) return join(run ?? ".", name);
+  if (!out.endsWith(".gguf") && !out.endsWith(".safetensors"))
+    throw new ArgumentError("quantize", "unknownFile", `expected a .gguf or .safetensors file, got ${out}`);
+  if (out.endsWith(".gguf") && extension !== "gguf")
+    throw new ArgumentError(
+      "quantize",
+      "unknownFile",
+      `expected a .safetensors file for ${format} weights, got ${out}`,
+    );
+  return out;
+}
