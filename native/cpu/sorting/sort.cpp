@@ -1,14 +1,13 @@
-// The function "sort".
-//
-// Equal elements stay in the order of their indices, so that there is one result. An element is sorted as a record of
-// its key and its index: no two are equal, and any method gives the stable order.
+// The function "sort": whole slices, and the first elements of each.
 #include "sort.h"
 
 #include "../functions.h"
 #include "../indexing/scratch_slots.h"
-#include "keys.h"
+#include "records.h"
+#include "select.h"
 
-#include <array>
+#include <atomic>
+#include <vector>
 
 using namespace orchard;
 using namespace orchard::ORCHARD_ISA;
@@ -19,104 +18,168 @@ enum Operand { from_x, to_values, to_indices };
 
 struct Sort {
   Slices<3> slices;
+  DType dtype;
   int64_t count; // of a slice's elements in order, how many are taken
   bool descending;
 };
 
-// A 32-bit key above its index in one word; or a 64-bit key beside it.
-struct Narrow {
-  uint64_t word;
-  Narrow() = default;
-  Narrow(uint32_t key, uint32_t index) : word(uint64_t(key) << 32 | index) {}
-  uint32_t key() const { return uint32_t(word >> 32); }
-  uint32_t index() const { return uint32_t(word); }
-  bool operator<(const Narrow &other) const { return word < other.word; }
+template <class T> struct Slice {
+  const T *x;
+  T *values;
+  int64_t *indices;
 };
-struct Wide {
-  uint64_t key_;
-  uint64_t index_;
-  Wide() = default;
-  Wide(uint64_t key, uint32_t index) : key_(key), index_(index) {}
-  uint64_t key() const { return key_; }
-  uint32_t index() const { return uint32_t(index_); }
-  bool operator<(const Wide &other) const { return key_ != other.key_ ? key_ < other.key_ : index_ < other.index_; }
-};
-template <class Key> using Record = std::conditional_t<sizeof(Key) == 8, Wide, Narrow>;
 
-constexpr int digit_bits = 8;
-constexpr int64_t radix_from = 1024; // shorter slices are sorted by comparison
-
-// One stable pass by one digit of the key. Returns false where all have the same: nothing is moved.
-template <class R> bool radix_pass(const R *in, R *out, int64_t count, int shift) {
-  std::array<int64_t, 1 << digit_bits> starts{};
-  constexpr unsigned mask = (1 << digit_bits) - 1;
-  for (int64_t i = 0; i < count; i++) starts[in[i].key() >> shift & mask]++;
-  if (starts[in[0].key() >> shift & mask] == count) return false;
-  int64_t next = 0;
-  for (int64_t &start : starts) {
-    int64_t size = start;
-    start = next;
-    next += size;
-  }
-  for (int64_t i = 0; i < count; i++) out[starts[in[i].key() >> shift & mask]++] = in[i];
-  return true;
+template <class T> Slice<T> slice_at(const Sort &sort, Slice<T> first, int64_t number) {
+  int64_t offsets[3];
+  sort.slices.find_offsets(number, offsets);
+  return {first.x + offsets[from_x], first.values + offsets[to_values], first.indices + offsets[to_indices]};
 }
 
-// Least digit first. Returns where the sorted records are.
-template <class R> R *radix_sort(R *records, R *other, int64_t count) {
-  for (int shift = 0; shift < int(8 * sizeof records->key()); shift += digit_bits)
-    if (radix_pass(records, other, count, shift)) std::swap(records, other);
-  return records;
-}
-
-// Puts the first k in order. `records` has room for twice the count.
-template <class R> R *sort_records(R *records, int64_t count, int64_t k) {
-  if (k < count / 8) {
-    std::nth_element(records, records + k, records + count);
-    count = k;
-  }
-  if (count >= radix_from) return radix_sort(records, records + count, count);
-  std::sort(records, records + count);
-  return records;
-}
-
-template <class T> using KeyOf = decltype(sort_key(T{}));
-
-template <class T>
-void sort_slice(const Sort &sort, const T *x, T *values, int64_t *indices, Record<KeyOf<T>> *records) {
-  using Key = KeyOf<T>;
-  const int64_t length = sort.slices.length;
+template <class T> void write(const Sort &sort, const Slice<T> &slice, const Record<T> *sorted) {
   const auto &along = sort.slices.along;
-  Key flip = sort.descending ? ~Key(0) : Key(0);
-  for (int64_t i = 0; i < length; i++) records[i] = {Key(sort_key(x[i * along[from_x]]) ^ flip), uint32_t(i)};
-  const auto *sorted = sort_records(records, length, sort.count);
   for (int64_t i = 0; i < sort.count; i++) {
     int64_t index = sorted[i].index();
-    values[i * along[to_values]] = x[index * along[from_x]];
-    indices[i * along[to_indices]] = index;
+    slice.values[i * along[to_values]] = slice.x[index * along[from_x]];
+    slice.indices[i * along[to_indices]] = index;
   }
 }
 
-template <class T> void sort_slices(const Sort &sort, const T *x, T *values, int64_t *indices) {
-  using R = Record<KeyOf<T>>;
+// ---------------------------------------------------------------- whole slices
+
+template <class T> void sort_slice(const Sort &sort, const Slice<T> &slice, Record<T> *records) {
+  const int64_t length = sort.slices.length, along = sort.slices.along[from_x];
+  for (int64_t i = 0; i < length; i++) records[i] = {key_of(slice.x[i * along], sort.descending), uint32_t(i)};
+  write(sort, slice, sort_records(records, length, sort.count));
+}
+
+template <class T> void sort_slices(const Sort &sort, const Slice<T> &first) {
   int64_t slices = sort.slices.count(), length = sort.slices.length;
   int64_t grain = std::max<int64_t>(1, (1 << 11) / (length + 1));
-  ScratchSlots<R> slots((slices + grain - 1) / grain, 2 * length);
+  ScratchSlots<Record<T>> slots((slices + grain - 1) / grain, 2 * length);
   parallel_for(slices, grain, [&](int64_t begin, int64_t end) {
-    slots.with([&](R *records) {
-      for (int64_t slice = begin; slice < end; slice++) {
-        int64_t offsets[3];
-        sort.slices.find_offsets(slice, offsets);
-        sort_slice(sort, x + offsets[from_x], values + offsets[to_values], indices + offsets[to_indices], records);
+    slots.with([&](Record<T> *records) {
+      for (int64_t at = begin; at < end; at++) sort_slice(sort, slice_at(sort, first, at), records);
+    });
+  });
+}
+
+// ---------------------------------------------------------------- the first elements of long slices
+//
+// A slice is divided into parts, whose number depends on its length alone. Of each part a buffer keeps records that may
+// be among its first k: when it is full, the k first of them stay, and from then on only elements before the last of
+// these are candidates. What comes later with an equal key comes later in order, too. Parts tell each other the
+// smallest key that k records reach: none beyond it is among the slice's first k, so that what is found does not depend
+// on who came first. The first k of all parts' records are the slice's.
+
+constexpr int64_t least_length = 1 << 9, least_part = 1 << 15, task_elements = 1 << 14;
+
+struct Parts {
+  int64_t length, count; // of a part, of parts
+  int64_t room;          // for candidates
+
+  explicit Parts(const Sort &sort)
+      : length(std::max(least_part, 16 * sort.count)), count((sort.slices.length - 1) / length + 1),
+        room(sort.count + std::max(sort.count, std::clamp<int64_t>(sort.slices.length / 16, 1 << 8, 1 << 11))) {}
+};
+
+bool takes_few(const Sort &sort) {
+  return sort.slices.length >= least_length && sort.count <= sort.slices.length / 8 && sort.slices.along[from_x] == 1;
+}
+
+template <class T> struct Candidates {
+  Record<T> *records;
+  uint32_t *found;
+};
+
+// Where a slot's numbers of elements lie: behind its records.
+template <class T> Candidates<T> candidates_in(Record<T> *slot, const Parts &parts) {
+  return {slot, reinterpret_cast<uint32_t *>(slot + parts.room)};
+}
+
+template <class R> void keep_first(R *records, int64_t count, int64_t k) {
+  if (count > k) std::nth_element(records, records + k - 1, records + count);
+}
+
+// The smallest key that some part's k first records reach.
+class Reached {
+public:
+  static constexpr uint64_t none = ~uint64_t(0);
+
+  uint64_t key() const { return ~inverse_.load(std::memory_order_relaxed); }
+  void include(uint64_t key) {
+    uint64_t known = inverse_.load(std::memory_order_relaxed);
+    while (known < ~key && !inverse_.compare_exchange_weak(known, ~key, std::memory_order_relaxed)) {
+    }
+  }
+
+private:
+  std::atomic<uint64_t> inverse_{0};
+};
+
+// The first k records of elements [begin, end), in any order; where others than the slice's first ones are left out,
+// records that come after all stand for them.
+template <class T>
+void select_part(const Sort &sort, const T *x, int64_t begin, int64_t end, const Parts &parts, Reached &reached,
+                 Candidates<T> own, Record<T> *selected) {
+  const Find find = orchard::selections().find[static_cast<int>(sort.dtype)];
+  const int64_t k = sort.count;
+  int64_t at = begin, count = 0;
+  auto add = [&](int64_t index) { own.records[count++] = {key_of(x[index], sort.descending), uint32_t(index)}; };
+  if (reached.key() == Reached::none)
+    for (; at < end && count < parts.room; at++) add(at);
+  for (;;) {
+    keep_first(own.records, count, k);
+    count = std::min(count, k);
+    uint64_t limit = reached.key(); // an element with this key may come before that record
+    if (count == k) {
+      const uint64_t last = own.records[k - 1].key();
+      reached.include(last);
+      if (last == 0) break; // nothing comes before
+      limit = std::min(limit, last - 1);
+    }
+    if (at == end) break;
+    int64_t hits;
+    at = find({reinterpret_cast<const char *>(x), at, end, sort.descending, limit}, own.found, parts.room - count,
+              &hits);
+    for (int64_t i = 0; i < hits; i++) add(own.found[i]);
+  }
+  std::copy_n(own.records, count, selected);
+  std::fill(selected + count, selected + k, Record<T>(~KeyOf<T>(0), ~uint32_t(0)));
+}
+
+template <class T> void select_slices(const Sort &sort, const Slice<T> &first) {
+  using R = Record<T>;
+  const Parts parts(sort);
+  const int64_t slices = sort.slices.count(), length = sort.slices.length, k = sort.count;
+  const int64_t room = scratch_product({k, std::max<int64_t>(2, parts.count)}); // sorting takes twice k
+  Scratch<R> selected(scratch_product({slices, room}));
+  const int64_t grain = std::max<int64_t>(1, task_elements / length);
+  std::vector<Reached> reached(slices);
+  ScratchSlots<R> slots((slices * parts.count - 1) / grain + 1,
+                        parts.room + parts.room * sizeof(uint32_t) / sizeof(R) + 1);
+  parallel_for(slices * parts.count, grain, [&](int64_t begin, int64_t end) {
+    slots.with([&](R *slot) {
+      for (int64_t at = begin; at < end; at++) {
+        const int64_t slice = at / parts.count, part = at % parts.count, from = part * parts.length;
+        select_part(sort, slice_at(sort, first, slice).x, from, std::min(length, from + parts.length), parts,
+                    reached[slice], candidates_in<T>(slot, parts), selected.data() + slice * room + part * k);
       }
     });
+  });
+  parallel_for(slices, std::max<int64_t>(1, task_elements / room), [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; at++) {
+      R *records = selected.data() + at * room;
+      keep_first(records, parts.count * k, k);
+      std::sort(records, records + k);
+      write(sort, slice_at(sort, first, at), records);
+    }
   });
 }
 
 // The first `count` elements of each slice in order, and their indices (int64). NaN counts as larger than all numbers,
 // 0 and -0 as equal.
 void sort(const SortBlock &block, Operands operands) {
-  const Sort call{block.slices, block.count, block.descending};
+  const Sort call{block.slices, block.dtype, block.count, block.descending};
   const Slices<3> &slices = call.slices;
   if (call.slices.length > UINT32_MAX)
     fail(ORCHARD_CPU_UNSUPPORTED,
@@ -126,11 +189,13 @@ void sort(const SortBlock &block, Operands operands) {
                                            " elements of a slice in order, got " + std::to_string(call.count));
   int64_t *order =
       operands.results<int64_t>(to_indices, slices.offsets[to_indices], slices.extent(to_indices, call.count));
-  with_storage(block.dtype, [&](auto type) {
+  with_storage(call.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const T *x = operands.inputs<T>(from_x, slices.offsets[from_x], slices.extent(from_x));
     T *values = operands.results<T>(to_values, slices.offsets[to_values], slices.extent(to_values, call.count));
-    if (call.count > 0) sort_slices(call, x, values, order);
+    if (call.count == 0 || slices.is_empty()) return;
+    if (takes_few(call)) select_slices<T>(call, {x, values, order});
+    else sort_slices<T>(call, {x, values, order});
   });
 }
 
