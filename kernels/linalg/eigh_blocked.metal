@@ -17,8 +17,8 @@ using namespace metal;
 #define TILE 64
 #define TILE_PITCH 65
 #define THREADS 256
-// Of matrices up to 256 rows.
-#define MAX_ROWS 256
+// Of matrices up to 512 rows.
+#define MAX_ROWS 512
 // Elements that are nothing beside a matrix whose largest element is about 1, in float32.
 #define NEGLIGIBLE 0x1p-28f
 

@@ -2,10 +2,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { eigh, eigvalsh } from "../../src/linalg/eigh/eigh.ts";
+import { zeros } from "../../src/ops/creation/full.ts";
 import { stack } from "../../src/ops/join/cat.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
-import { rounded, symmetricFamilies } from "./matrices.ts";
-import { on, places, THRESHOLD, toTensor } from "./run.ts";
+import { errorOf } from "../support/errors.ts";
+import { residualOf } from "./eigenvectors.ts";
+import { matrix, rounded, symmetricFamilies } from "./matrices.ts";
+import { on, places, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 
 const watch = (isOn: boolean): void => {
   for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
@@ -67,6 +70,28 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
     };
     expect(dispatchesOf(1, 65, eigh)).toBe(dispatchesOf(3, 65, eigh));
     expect(dispatchesOf(1, 129, eigvalsh)).toBe(2 + 2 * 16 * 5);
+  });
+
+  test("500 rows: eigenvalues that are known, where each row meets one of another block", () => {
+    // [d c; c d] of rows i and n - 1 - i: d - c and d + c, with vectors of ±√½
+    const size = 500;
+    const other = (i: number): number => size - 1 - i;
+    const middle = (i: number): number => Math.min(i, other(i)) % 7;
+    const own = matrix(size, size, (i, j) => (i === j ? middle(i) : j === other(i) ? 1 + (Math.min(i, j) % 3) : 0));
+    const known = Array.from({ length: size / 2 }, (_, i) => [(i % 7) - 1 - (i % 3), (i % 7) + 1 + (i % 3)]).flat();
+    on("metal", true, () => {
+      const { eigenvalues, eigenvectors } = eigh(toTensor(own, "float32"));
+      const found = [...eigenvalues.dataSync()].map(Number);
+      for (const [k, value] of known.toSorted((a, b) => a - b).entries()) expect(found[k]).toBeCloseTo(value, 4);
+      const vectors = toMatrix(eigenvectors);
+      const residual = residualOf(own, { values: found, vectors }, "float32", "eigh, 500 rows");
+      expect(residual).toBeLessThan(THRESHOLD);
+    });
+  });
+
+  test("more than 512 rows go to cpu, and why", () => {
+    const error = errorOf(() => on("metal", true, () => eigh(zeros([513, 513]))));
+    expect(error?.message).toMatch(/at most 512 rows, got 513/);
   });
 
   const variants = [

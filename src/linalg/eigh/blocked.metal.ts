@@ -6,7 +6,7 @@ import { matricesOf } from "../matrices.ts";
 import { type EighAttributes, eighBlockedParameters } from "./primitive.ts";
 
 /** The most rows of a matrix: `MAX_ROWS` in kernels/linalg/eigh_blocked.metal. */
-export const MAX_BLOCKED_SIZE = 256;
+export const MAX_BLOCKED_SIZE = 512;
 
 /** Sweeps that are encoded, of which those return at once that find nothing to do: eight to ten are usual. */
 const SWEEPS = 16;
