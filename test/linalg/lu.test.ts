@@ -203,6 +203,55 @@ for (const { backend, dtype } of places) {
       expect(pivotOf(Number.NaN, ...Array.from({ length: 299 }, () => 1))).toBe(1);
     });
 
+    test("pivots are the first of equals where rows have been swapped before", () => {
+      // row i is ±1 in one column: in each column the first such row that is left is its pivot, or 0 where none is
+      for (const size of [3, 16, 17, 33, 50, 64, 100]) {
+        const draws = families["random"]!(size, 1, size).values;
+        const columnOf = Array.from(draws, (draw) => Math.abs(Math.trunc(draw * 1e6)) % size);
+        const order = columnOf.map((_, i) => i);
+        const expected = order.map((_, k) => {
+          const found = order.findIndex((row, position) => position >= k && columnOf[row] === k);
+          const pivot = found < 0 ? k : found;
+          [order[k], order[pivot]] = [order[pivot]!, order[k]!];
+          return pivot + 1;
+        });
+        const signed = matrix(size, size, (i, j) => (columnOf[i] !== j ? 0 : draws[i]! < 0 ? -1 : 1));
+        const { pivots, info } = on(backend, true, () => luFactorEx(batchOf([signed, signed, signed], dtype)));
+        expect(pivots.toArray()).toEqual([expected, expected, expected]);
+        const failed = expected.findIndex((_, k) => columnOf[order[k]!] !== k) + 1;
+        expect(info.toArray()).toEqual([failed, failed, failed]);
+      }
+    });
+
+    if (backend === "cpu")
+      test("a matrix has the same bits in a batch as alone, and infinity stays in its rows", () => {
+        for (const size of [33, 40, 64]) {
+          const matrices = [1, 2, 3, 4, 5].map((seed) => inDType(families["random"]!(size, size, seed), dtype));
+          matrices[3]!.values[size - 1] = Infinity; // the last of row 0
+          const factorsOf = (own: readonly Matrix[]): Matrix[] =>
+            on(backend, true, () => matricesIn(luFactorEx(batchOf(own, dtype)).lu));
+          const together = factorsOf(matrices);
+          for (const [at, own] of matrices.entries())
+            expect([at, Array.from(together[at]!.values)]).toEqual([at, Array.from(factorsOf([own])[0]!.values)]);
+          const { values } = together[3]!;
+          const position = values.findIndex((value) => value === Infinity);
+          expect(position % size).toBe(size - 1);
+          const columns = Array.from(values).filter((_, k) => k % size < size - 1 || k < position);
+          expect(columns.every(Number.isFinite)).toBe(true);
+        }
+      });
+
+    if (backend === "cpu")
+      test("factors of a pivot without a reciprocal are as exact as others", () => {
+        for (const size of [3, 40, 100])
+          for (const pivot of dtype === "float32" ? [2 ** -140, 1.5 * 2 ** 127] : [2 ** -1065, 1.5 * 2 ** 1023]) {
+            const factor = (i: number): number => (i === 0 ? 1 : 2 ** -(1 + (i % 3)));
+            const a = matrix(size, size, (i, j) => (j === 0 ? pivot * factor(i) : Number(i === j)));
+            const factors = on(backend, true, () => luFactorEx(toTensor(a, dtype)).lu.toArray() as number[][]);
+            expect(factors.map((row) => row[0]!)).toEqual(factors.map((_, i) => (i === 0 ? pivot : factor(i))));
+          }
+      });
+
     test("singular matrices", () => {
       const values = [
         [

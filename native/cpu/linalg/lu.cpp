@@ -44,12 +44,14 @@ template <class T> struct LuProblem {
 // Calls body(begin, end, scratch) for parts of a batch on all threads. Throws its first failure when all are done.
 template <class T, class Body> void for_parts(int64_t batch, int64_t grain, int64_t elements, Body &&body) {
   const int64_t blocks = (batch + grain - 1) / grain;
-  ScratchParts<T> scratch(std::max<int64_t>(1, std::min<int64_t>(thread_count(), blocks)), elements);
+  std::optional<ScratchParts<T>> scratch;
+  if (elements > 0) scratch.emplace(std::max<int64_t>(1, std::min<int64_t>(thread_count(), blocks)), elements);
   std::mutex mutex;
   std::optional<Failure> failure;
   parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
-    typename ScratchParts<T>::Part part(scratch);
     try {
+      if (!scratch) return body(begin, end, nullptr);
+      typename ScratchParts<T>::Part part(*scratch);
       body(begin, end, part.data());
     } catch (const Failure &problem) {
       std::lock_guard lock(mutex);
@@ -89,29 +91,37 @@ template <class T> void copy_right(const LuProblem<T> &own, T *to, int64_t strid
   }
 }
 
-// The matrix and its right sides, in rows of whole vectors.
+// Whether a matrix is eliminated where its factors are written: its rows are whole vectors, and it has no right sides.
+template <class T> bool is_in_place(const LuProblem<T> &own) {
+  return own.lu && own.right == 0 && own.rows == padded(own.rows) && own.columns == padded(own.columns);
+}
+
+// Else the matrix and its right sides, in rows of whole vectors.
 template <class T> int64_t small_elements(const LuProblem<T> &own) {
-  return padded(own.rows) * (padded(own.columns) + padded(own.right) + lu_unit);
+  return is_in_place(own) ? 0 : padded(own.rows) * (padded(own.columns) + padded(own.right));
+}
+
+template <class T> Elimination<T> small_elimination(const LuProblem<T> &own, int32_t *pivots, T *work) {
+  if (is_in_place(own))
+    return {own.a, own.columns, own.lu, own.rows, own.columns, own.columns, pivots, own.info, own.pivot, nullptr};
+  const int64_t first = padded(own.columns), width = first + padded(own.right);
+  std::fill_n(work, padded(own.rows) * width, T(0));
+  copy_rows(own.a, own.columns, work, width, own.rows, own.columns);
+  if (own.right > 0) copy_right(own, work + first, width);
+  return {work, width, work, own.rows, own.columns, width, pivots, own.info, own.pivot, nullptr};
 }
 
 // `count` matrices from `all`'s first one on.
 template <class T> void run_small(const LuProblem<T> &all, int64_t count, T *work) {
-  const int64_t first = padded(all.columns), width = first + padded(all.right), rows = padded(all.rows);
   int32_t pivots[lu_together][small_size];
   Elimination<T> eliminations[lu_together];
-  for (int64_t m = 0; m < count; m++, work += small_elements(all)) {
-    const LuProblem<T> own = all.from(m);
-    const bool is_whole = own.rows == rows && own.columns == width;
-    T *a = is_whole ? own.lu : work;
-    if (!is_whole) std::fill_n(a, rows * width, T(0));
-    copy_rows(own.a, own.columns, a, width, own.rows, own.columns);
-    if (own.right > 0) copy_right(own, a + first, width);
-    eliminations[m] = {a, own.rows, own.columns, width, pivots[m], own.info, own.pivot, work + rows * width};
-  }
+  for (int64_t m = 0; m < count; m++)
+    eliminations[m] = small_elimination(all.from(m), pivots[m], work + m * small_elements(all));
   const auto &kernels = lu_kernels().of<T>();
   kernels.eliminate(eliminations, count);
   for (int64_t m = 0; m < count; m++) {
     const LuProblem<T> own = all.from(m);
+    const int64_t width = eliminations[m].width, first = padded(own.columns);
     T *a = eliminations[m].a, *right = a + first;
     if (own.lu && own.lu != a) copy_rows(a, width, own.lu, own.columns, own.rows, own.columns);
     if (own.pivots)
@@ -120,6 +130,17 @@ template <class T> void run_small(const LuProblem<T> &all, int64_t count, T *wor
     kernels.substitute({a, width, 1, right, own.rows, width - first, width, true, false});
     copy_rows(right, width, own.x, own.right, own.rows, own.right);
   }
+}
+
+// Matrices in twos, unless that leaves threads without any.
+template <class T> void run_small(const LuProblem<T> &all, int64_t grain) {
+  const int64_t together = all.batch > thread_count() ? lu_together : 1;
+  const int64_t elements = small_elements(all) * together, groups = (all.batch + together - 1) / together;
+  auto run_groups = [&](int64_t begin, int64_t end, T *work) {
+    for (int64_t first = begin * together; first < std::min(all.batch, end * together); first += together)
+      run_small(all.from(first), std::min(together, all.batch - first), work);
+  };
+  for_parts<T>(groups, (grain + together - 1) / together, elements, run_groups);
 }
 
 template <class T> int64_t large_elements(const LuProblem<T> &own) {
@@ -151,13 +172,7 @@ template <class T> void run(const LuProblem<T> &all) {
   const int64_t size = std::max(all.rows, all.columns);
   if (size <= lanes_size && all.right <= lanes_size && all.batch >= lanes_batch) return run_lanes(all);
   const int64_t grain = matrices_of_task(all.operations());
-  if (size <= small_size && all.right <= small_size) {
-    const int64_t elements = small_elements(all) * lu_together;
-    return for_parts<T>(all.batch, grain, elements, [&](int64_t begin, int64_t end, T *work) {
-      for (int64_t matrix = begin; matrix < end; matrix += lu_together)
-        run_small(all.from(matrix), std::min(lu_together, end - matrix), work);
-    });
-  }
+  if (size <= small_size && all.right <= small_size) return run_small(all, grain);
   const int64_t elements = large_elements(all);
   if (is_shared(all.batch, size)) {
     Scratch<T> work(elements);

@@ -41,15 +41,18 @@ struct LuPermutationBlock {
 constexpr int64_t lu_unit = 16;
 constexpr int64_t padded(int64_t count) { return (count + lu_unit - 1) / lu_unit * lu_unit; }
 
-// Rows on which the first `columns` columns are eliminated and the others changed along. There are padded(rows) rows of
-// `width` elements, a multiple of lu_unit; what is added to the matrix is 0.
+// Rows on which the first `columns` columns are eliminated and the others changed along: those of right sides, where
+// the matrix is square. There are padded(rows) rows of `width` elements, a multiple of lu_unit; what is added to the
+// matrix is 0. Up to 64 rows may lie elsewhere before.
 template <class T> struct Elimination {
+  const T *from;
+  int64_t from_width;
   T *a;
   int64_t rows, columns, width;
   int32_t *pivots; // of min(rows, columns): with which row each is swapped, from 0
   int32_t *info;   // the first pivot that is 0, counted from 1; or 0
   bool pivot;
-  T *scratch; // padded(rows) * lu_unit
+  T *scratch; // padded(rows) * lu_unit, of more than 64 rows
 };
 
 // As many matrices at most are eliminated at a time.

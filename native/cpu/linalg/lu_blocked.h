@@ -84,7 +84,7 @@ private:
     std::fill(panel_ + rows * width, panel_ + padded(rows) * width, T(0));
     T *scratch = panel_ + padded(rows) * width;
     int32_t info;
-    const Elimination<T> own{panel_, rows, columns, width, pivots, &info, pivot, scratch};
+    const Elimination<T> own{panel_, width, panel_, rows, columns, width, pivots, &info, pivot, scratch};
     lu_kernels().of<T>().eliminate(&own, 1);
     for (int64_t i = 0; i < rows; i++) std::copy_n(panel_ + i * width, columns, a + i * stride);
     return info;

@@ -2,40 +2,13 @@
 // column while they are eliminated, and for each a product that changes what is right of and below it.
 #pragma once
 
-#include "../matmul/transpose.h"
-#include "lu.h"
+#include "lu_panel.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace orchard::ORCHARD_ISA {
 
-// Columns of a panel: whole vectors of both types on every instruction set.
-constexpr int64_t panel_columns = lu_unit;
-
-template <class T> using MaskOf = decltype(Vector<T>{} > Vector<T>{});
-
-template <class T> inline Vector<T> magnitude(Vector<T> v) { return v < 0 ? -v : v; }
-
-// The largest lane, of which none is NaN.
-template <class T> inline T largest_lane(Vector<T> v) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4) return _mm512_reduce_max_ps((__m512)v);
-  else return _mm512_reduce_max_pd((__m512d)v);
-#else
-  T largest = v[0];
-  for (int lane = 1; lane < lanes<T>; lane++) largest = v[lane] > largest ? v[lane] : largest;
-  return largest;
-#endif
-}
-
 template <class T> inline T smallest_lane(Vector<T> v) { return -largest_lane<T>(-v); }
-
-// y - factor x
-template <class T> inline Vector<T> minus_product(Vector<T> y, T factor, Vector<T> x) {
-  return multiply_add<T>(x, -factor, y);
-}
 
 // The columns of a panel one after the other, `stride` elements apart, of which `rows` are there and the others 0.
 template <class T> class Panel {
@@ -101,11 +74,17 @@ private:
   }
 
   void divide(int64_t k, T top) const {
+    if (!has_reciprocal(std::abs(top))) return divide_by(k, [=](Vector<T> x) { return x / top; });
+    const T inverse = 1 / top;
+    divide_by(k, [=](Vector<T> x) { return x * inverse; });
+  }
+  template <class Quotient> void divide_by(int64_t k, Quotient &&quotient) const {
     T *own = column(k);
     const int64_t first = vector_of(k);
     const Vector<T> head = load_vector(own + first);
-    store_vector<T>(after(k) ? head / top : head, own + first);
-    for (int64_t i = first + lanes<T>; i < stride_; i += lanes<T>) store_vector<T>(load_vector(own + i) / top, own + i);
+    store_vector<T>(after(k) ? quotient(head) : head, own + first);
+    for (int64_t i = first + lanes<T>; i < stride_; i += lanes<T>)
+      store_vector<T>(quotient(load_vector(own + i)), own + i);
   }
 
   // Takes column k, times the element of row k, from `count` columns from j on.
@@ -131,21 +110,22 @@ private:
   bool pivot_ = true;
 };
 
-// Vectors of sums in registers.
+// Rows of a tile of sums in registers, and at most so many vectors of each.
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int tile_sums = 16;
+constexpr int tile_rows = 8, tile_vectors = 3;
 #else
-constexpr int tile_sums = 8;
+constexpr int tile_rows = 4, tile_vectors = 2;
 #endif
 
-// C -= L U for `rows` rows of C and L and `vectors` vectors of C and U, all rows `width` elements apart.
-template <class T, int rows, int vectors>
-inline void subtract_tile(T *c, const T *l, const T *u, int64_t depth, int64_t width) {
+// C = B - L U for `rows` rows of B, C and L and `vectors` vectors of B, C and U. Row i of B begins at from(i); those of
+// the others are `width` elements apart.
+template <class T, int rows, int vectors, class Rows>
+inline void subtract_tile(const Rows &from, T *c, const T *l, const T *u, int64_t depth, int64_t width) {
   Vector<T> sums[rows][vectors];
 #pragma GCC unroll 8
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
-    for (int v = 0; v < vectors; v++) sums[r][v] = load_vector(c + r * width + v * lanes<T>);
+    for (int v = 0; v < vectors; v++) sums[r][v] = load_vector(from(r) + v * lanes<T>);
   for (int64_t k = 0; k < depth; k++) {
     Vector<T> row[vectors];
 #pragma GCC unroll 8
@@ -161,38 +141,51 @@ inline void subtract_tile(T *c, const T *l, const T *u, int64_t depth, int64_t w
     for (int v = 0; v < vectors; v++) store_vector<T>(sums[r][v], c + r * width + v * lanes<T>);
 }
 
-template <class T, int vectors>
-inline void subtract_columns(T *c, const T *l, const T *u, int64_t rows, int64_t depth, int64_t width) {
-  constexpr int tile_rows = std::min(8, tile_sums / vectors);
-  int64_t i = 0;
-  for (; i + tile_rows <= rows; i += tile_rows)
-    subtract_tile<T, tile_rows, vectors>(c + i * width, l + i * width, u, depth, width);
-  for (; i < rows; i++) subtract_tile<T, 1, vectors>(c + i * width, l + i * width, u, depth, width);
-}
-
-template <class T>
-inline void subtract_product(T *c, const T *l, const T *u, int64_t rows, int64_t columns, int64_t depth,
+template <class T, int vectors, class Rows>
+inline void subtract_columns(const Rows &from, T *c, const T *l, const T *u, int64_t rows, int64_t depth,
                              int64_t width) {
-  constexpr int most = tile_sums / 4;
-  int64_t j = 0;
-  for (; j + most * lanes<T> <= columns; j += most * lanes<T>)
-    subtract_columns<T, most>(c + j, l, u + j, rows, depth, width);
-  for (; j + 2 * lanes<T> <= columns; j += 2 * lanes<T>) subtract_columns<T, 2>(c + j, l, u + j, rows, depth, width);
-  for (; j < columns; j += lanes<T>) subtract_columns<T, 1>(c + j, l, u + j, rows, depth, width);
+  int64_t i = 0;
+  auto own = [&](int64_t r) { return from(i + r); };
+  for (; i + tile_rows <= rows; i += tile_rows)
+    subtract_tile<T, tile_rows, vectors>(own, c + i * width, l + i * width, u, depth, width);
+  for (; i < rows; i++) subtract_tile<T, 1, vectors>(own, c + i * width, l + i * width, u, depth, width);
 }
 
-// Replaces lu_unit rows of whole vectors by X of L X = B, L having a diagonal of 1: a vector of all of them at a time.
-template <class T> inline void substitute_top(T *b, const T *l, int64_t columns, int64_t width) {
+template <class T, class Rows>
+inline void subtract_product(const Rows &from, T *c, const T *l, const T *u, int64_t rows, int64_t columns,
+                             int64_t depth, int64_t width) {
+  int64_t j = 0;
+  auto own = [&](int64_t i) { return from(i) + j; };
+  while (j < columns) {
+    const int64_t vectors = (columns - j) / lanes<T>;
+    if (tile_vectors == 3 && vectors >= 3 && vectors != 4) {
+      subtract_columns<T, tile_vectors>(own, c + j, l, u + j, rows, depth, width);
+      j += tile_vectors * lanes<T>;
+    } else if (vectors >= 2) {
+      subtract_columns<T, 2>(own, c + j, l, u + j, rows, depth, width);
+      j += 2 * lanes<T>;
+    } else {
+      subtract_columns<T, 1>(own, c + j, l, u + j, rows, depth, width);
+      j += lanes<T>;
+    }
+  }
+}
+
+// X of L X = B for lu_unit rows, L having a diagonal of 1: a vector of all rows at a time. Row i of B begins at
+// from(i); once they are read, and before any of X is written, move(j) is called for vector j.
+template <class T, class Rows, class Move>
+inline void substitute_top(const Rows &from, T *x, const T *l, int64_t columns, int64_t width, Move &&move) {
   for (int64_t j = 0; j < columns; j += lanes<T>) {
     Vector<T> rows[lu_unit];
 #pragma GCC unroll 16
-    for (int i = 0; i < lu_unit; i++) rows[i] = load_vector(b + i * width + j);
+    for (int i = 0; i < lu_unit; i++) rows[i] = load_vector(from(i) + j);
+    move(j);
 #pragma GCC unroll 16
     for (int k = 0; k < lu_unit; k++)
 #pragma GCC unroll 16
       for (int i = k + 1; i < lu_unit; i++) rows[i] = minus_product<T>(rows[i], l[i * width + k], rows[k]);
 #pragma GCC unroll 16
-    for (int i = 1; i < lu_unit; i++) store_vector<T>(rows[i], b + i * width + j);
+    for (int i = 0; i < lu_unit; i++) store_vector<T>(rows[i], x + i * width + j);
   }
 }
 
@@ -219,40 +212,109 @@ template <class T, int64_t chunk> inline void substitute_chunk(const Substitutio
   }
 }
 
+// Swaps rows of `columns` elements, which are whole vectors, as a panel's columns from `first` on were.
+template <class T> inline void swap_rows(const Elimination<T> &own, int64_t first, int64_t steps, int64_t columns) {
+  for (int64_t k = first; k < first + steps; k++) {
+    if (own.pivots[k] == k) continue;
+    T *x = own.a + k * own.width, *y = own.a + own.pivots[k] * own.width;
+    for (int64_t j = 0; j < columns; j += lanes<T>) {
+      const Vector<T> row = load_vector(x + j);
+      store_vector<T>(load_vector(y + j), x + j);
+      store_vector<T>(row, y + j);
+    }
+  }
+}
+
 // What is right of a panel and below it, once the panel is eliminated: its rows are swapped, and changed.
 template <class T> inline void follow(const Elimination<T> &own, const Panel<T> &panel, int64_t first, int64_t steps) {
   const int64_t width = own.width, right = width - first - panel_columns;
-  T *corner = own.a + first * (width + 1), *top = corner + panel_columns;
-  for (int64_t k = first; k < first + steps; k++)
-    if (own.pivots[k] != k) std::swap_ranges(own.a + k * width, own.a + (k + 1) * width, own.a + own.pivots[k] * width);
+  T *corner = own.a + first * (width + 1), *top = corner + panel_columns, *below = top + steps * width;
+  swap_rows(own, first, steps, width);
   panel.store(corner, width);
   if (right <= 0) return;
-  if (steps == lu_unit) substitute_top(top, corner, right, width);
-  else
-    for (int64_t i = 1; i < steps; i++) subtract_product(top + i * width, corner + i * width, top, 1, right, i, width);
-  const int64_t below = steps * width;
-  subtract_product(top + below, corner + below, top, own.rows - first - steps, right, steps, width);
+  substitute_top<T>([=](int64_t i) { return top + i * width; }, top, corner, right, width, [](int64_t) {});
+  subtract_product<T>([=](int64_t i) { return below + i * width; }, below, corner + steps * width, top,
+                      own.rows - first - steps, right, steps, width);
 }
 
-// Matrices of the same sizes in turn, column by column: a column's steps wait for each other, and two matrices' do not.
-template <class T> void eliminate(const Elimination<T> *all, int64_t count) {
-  const int64_t rows = all->rows, columns = all->columns;
-  Panel<T> panels[lu_together];
-  for (int64_t m = 0; m < count; m++) *all[m].info = 0;
-  for (int64_t first = 0; first < std::min(rows, columns); first += panel_columns) {
-    const int64_t below = rows - first, steps = std::min({panel_columns, below, columns - first});
+// The same where rows are few. Those of the right side are swapped while they are read: of the first panel from where
+// the matrix lies, else where they are. What a pivot displaces goes to where that was.
+template <class T, int rows>
+inline void follow(const Elimination<T> &own, FewRows<T, rows> &panel, int64_t first, int64_t steps) {
+  const int64_t width = own.width, right = width - first - panel_columns;
+  T *corner = own.a + first * (width + 1), *top = corner + panel_columns;
+  panel.store(corner, width);
+  swap_rows(own, first, steps, first);
+  if (right <= 0) return;
+  const bool is_elsewhere = first == 0 && own.from != own.a;
+  const T *const source = is_elsewhere ? own.from + panel_columns : top;
+  const int64_t source_width = is_elsewhere ? own.from_width : width;
+  const T *displaced[lu_unit], *from[rows];
+  T *vacant[lu_unit];
+  int moves = 0;
+  for (int i = 0; i < rows; i++) {
+    const bool is_swapped = is_elsewhere || i < lu_unit;
+    from[i] = source + (is_swapped ? panel.row_at(i) : i) * source_width;
+  }
+  for (int i = 0; i < lu_unit && !is_elsewhere; i++)
+    if (const int to = panel.position_of(i); to >= lu_unit)
+      displaced[moves] = top + i * width, vacant[moves++] = top + to * width;
+  substitute_top<T>([&](int64_t i) { return from[i]; }, top, corner, right, width,
+                    [&](int64_t j) {
+                      for (int m = 0; m < moves; m++) store_vector<T>(load_vector(displaced[m] + j), vacant[m] + j);
+                    });
+  const int64_t below = steps * width;
+  subtract_product<T>([&](int64_t i) { return from[steps + i]; }, top + below, corner + below, top,
+                      own.rows - first - steps, right, steps, width);
+}
+
+template <class T> inline void note(const Elimination<T> &own, int64_t step, int64_t pivot, T value) {
+  own.pivots[step] = static_cast<int32_t>(pivot);
+  const bool fails = value == 0 && *own.info == 0;
+  *own.info = fails ? static_cast<int32_t>(step + 1) : *own.info;
+}
+
+template <class T> int64_t steps_of(const Elimination<T> &own, int64_t first) {
+  return std::min({panel_columns, own.rows - first, own.columns - first});
+}
+
+template <class T> void eliminate_panel(const Elimination<T> &own, int64_t first) {
+  const Panel<T> panel(own.scratch, own.rows - first, own.pivot);
+  panel.load(own.a + first * (own.width + 1), own.width);
+  for (int64_t k = 0; k < steps_of(own, first); k++) {
+    const int64_t pivot = first + panel.eliminate(k);
+    note(own, first + k, pivot, panel.column(k)[k]);
+  }
+  follow(own, panel, first, steps_of(own, first));
+}
+
+// Matrices in turn, column by column: a column's steps wait for each other, and two matrices' do not.
+template <class T, int rows> void eliminate_few(const Elimination<T> *all, int64_t count, int64_t first) {
+  FewRows<T, rows> panels[lu_together];
+  const int64_t steps = steps_of(*all, first);
+  for (int64_t m = 0; m < count; m++) {
+    const auto &own = all[m];
+    if (first == 0) panels[m].load(own.from, own.from_width, own.pivot);
+    else panels[m].load(own.a + first * (own.width + 1), own.width, own.pivot);
+  }
+  for (int64_t k = 0; k < steps; k++)
     for (int64_t m = 0; m < count; m++) {
-      panels[m] = Panel<T>(all[m].scratch, below, all[m].pivot);
-      panels[m].load(all[m].a + first * (all[m].width + 1), all[m].width);
+      const int64_t pivot = first + panels[m].eliminate(k);
+      note(all[m], first + k, pivot, panels[m].pivot(k));
     }
-    for (int64_t k = 0; k < steps; k++)
-      for (int64_t m = 0; m < count; m++) {
-        const int64_t pivot = first + panels[m].eliminate(k);
-        all[m].pivots[first + k] = static_cast<int32_t>(pivot);
-        const bool fails = panels[m].column(k)[k] == 0 && *all[m].info == 0;
-        *all[m].info = fails ? static_cast<int32_t>(first + k + 1) : *all[m].info;
-      }
-    for (int64_t m = 0; m < count; m++) follow(all[m], panels[m], first, steps);
+  for (int64_t m = 0; m < count; m++) follow(all[m], panels[m], first, steps);
+}
+
+template <class T> void eliminate(const Elimination<T> *all, int64_t count) {
+  for (int64_t m = 0; m < count; m++) *all[m].info = 0;
+  for (int64_t first = 0; first < std::min(all->rows, all->columns); first += panel_columns) {
+    const int64_t rows = padded(all->rows - first);
+    if (rows == 16) eliminate_few<T, 16>(all, count, first);
+    else if (rows == 32) eliminate_few<T, 32>(all, count, first);
+    else if (rows == 48) eliminate_few<T, 48>(all, count, first);
+    else if (rows == 64) eliminate_few<T, 64>(all, count, first);
+    else
+      for (int64_t m = 0; m < count; m++) eliminate_panel(all[m], first);
   }
 }
 
