@@ -18,6 +18,7 @@ import {
   zeros,
 } from "../../src/index.ts";
 import { formatName, scaleDTypes } from "../../src/quant/formats.ts";
+import { bytesIn } from "../io/bytes.ts";
 import { on, places } from "./fixtures.ts";
 import { formats, numbers, wave, weightsOf, worstRatio } from "./products.ts";
 
@@ -84,6 +85,29 @@ describe.each(isas)("with %s", (isa) => {
         ).toBeLessThanOrEqual(1);
       }
   });
+});
+
+test("many rows of x on cpu, for which weights are unpacked in two blocks of rows", () => {
+  const [x, cotangent] = [wave(16, 2048, 1.3), wave(16, 1100, 0.7)];
+  const w = quantizeGgml(wave(1100, 2048, 0.2), "q8_0");
+  x.requiresGrad = true;
+  const y = on("cpu", () => quantizedMatmul(x, w));
+  const [own] = on("cpu", () => grad([y], [x], { gradOutputs: [cotangent] }));
+  expect(worstRatio(y.detach(), x.detach(), w)).toBeLessThanOrEqual(1);
+  expect(worstRatio(own!, cotangent, w, true)).toBeLessThanOrEqual(1);
+});
+
+test("products have the same bits on any number of threads", () => {
+  const rows = [1, 4, 7, 16].map((count) => wave(count, 512, 0.9));
+  for (const format of ["q4_0", "q4_K", "f16", { bits: 3, groupSize: 32, symmetric: true }] as const) {
+    const w = weightsOf(format, 333, 512);
+    const bits = [1, 2, 5].map((count) => {
+      configure(native, "threads", String(count));
+      return on("cpu", () => rows.map((x) => Buffer.from(bytesIn(quantizedMatmul(x, w))).toString("hex")));
+    });
+    expect(new Set(bits.map((own) => own.join())).size).toBe(1);
+  }
+  configure(native, "threads", "auto");
 });
 
 test.each(places)("rows of f16 that end within a part, on %s", (backend) => {

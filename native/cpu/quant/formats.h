@@ -131,7 +131,6 @@ struct Q3K : SuperBlocks<110> {
     }
   }
 
-private:
   // Lower 4 bits in 8 bytes, upper 2 in the 4 bytes after them.
   static int six_bits(const uint8_t *scales, int sub) {
     const int low = scales[sub & 7] >> (sub >> 3) * 4 & 15, high = scales[8 + (sub & 3)] >> (sub >> 2) * 2 & 3;

@@ -1,5 +1,6 @@
 #include "multiply.h"
 
+#include "../matmul/product.h"
 #include "../memory.h"
 #include "../parallel.h"
 
@@ -12,11 +13,47 @@ namespace {
 // Products that a task is worth.
 constexpr int64_t task_products = 1 << 17;
 
+// From so many rows of x on, weights are unpacked to memory, some rows at a time, for the product of float32.
+constexpr int64_t many_rows = 16;
+constexpr int64_t unpacked_floats = 1 << 21;
+
 struct Product {
   const Weights &weights;
   const float *x;
   int64_t count;
   float *out;
+
+  // x Wᵀ, or x W, a block of rows of weights after the other: those of x W are added up.
+  void unpacked(bool is_transposed) const {
+    const int64_t columns = weights.columns, rows = weights.rows;
+    const int64_t block = std::min(rows, std::max<int64_t>(64, unpacked_floats / columns / 16 * 16));
+    Scratch<float> values(scratch_product({block, columns}));
+    for (int64_t first = 0; first < rows; first += block) {
+      const int64_t own = std::min(block, rows - first);
+      parallel_for(own, std::max<int64_t>(1, (1 << 15) / columns), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; row++)
+          quant_kernels().unpack(weights, first + row, 0, columns, values.data() + row * columns);
+      });
+      multiply(is_transposed ? part_of_transposed(first, own, values.data()) : part(first, own, values.data()));
+    }
+  }
+
+  // out[:, first …] = x valuesᵀ
+  MatrixProduct part(int64_t first, int64_t own, float *values) const {
+    const int64_t columns = weights.columns;
+    const Matrix left = {address(x), columns, 1}, right = {address(values), 1, columns};
+    return {DType::float32, count, own, columns, 1, 0, left, right, {address(out + first), weights.rows, 1}, {}};
+  }
+
+  // out += x[:, first …] values
+  MatrixProduct part_of_transposed(int64_t first, int64_t own, float *values) const {
+    const int64_t columns = weights.columns;
+    const Matrix left = {address(x + first), weights.rows, 1}, right = {address(values), columns, 1};
+    const Matrix sums = {address(out), columns, 1};
+    return {DType::float32, count, columns, own, 1, first > 0 ? 1.0 : 0.0, left, right, sums, sums};
+  }
+
+  static char *address(const float *values) { return reinterpret_cast<char *>(const_cast<float *>(values)); }
 
   // In tasks of whole tiles of rows.
   void forward() const {
@@ -58,7 +95,8 @@ void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   if (!is_wide) kernels.widen(x, dtype, wide_x.data(), x_extent.count());
   const Product product = {weights, is_wide ? reinterpret_cast<const float *>(x) : wide_x.data(), count,
                            is_wide ? reinterpret_cast<float *>(out) : wide_out.data()};
-  if (is_transposed) product.transposed();
+  if (count >= many_rows && width > 0) product.unpacked(is_transposed);
+  else if (is_transposed) product.transposed();
   else product.forward();
   if (!is_wide) kernels.narrow(wide_out.data(), dtype, out, out_extent.count());
 }

@@ -1,5 +1,6 @@
 #include "weights.h"
 
+#include "few_rows.h"
 #include "formats.h"
 
 #include <algorithm>
@@ -182,7 +183,19 @@ void multiply_many(const Weights &weights, const float *x, int64_t count, int64_
   }
 }
 
+// True where there are vectors for it.
+bool multiply_levels(const Weights &weights, const float *x, int64_t count, int64_t begin, int64_t end, float *out) {
+#if defined(__AVX2__)
+  return with_level_rows(
+      weights, [&](auto type) { multiply_few<typename decltype(type)::type>(weights, x, count, begin, end, out); });
+#else
+  (void)weights, (void)x, (void)count, (void)begin, (void)end, (void)out;
+  return false;
+#endif
+}
+
 void multiply(const Weights &weights, const float *x, int64_t count, int64_t begin, int64_t end, float *out) {
+  if (multiply_levels(weights, x, count, begin, end, out)) return;
   const int64_t columns = weights.columns;
   for (int64_t at = 0; at < count; at++) std::fill(out + at * weights.rows + begin, out + at * weights.rows + end, 0);
   with_rows(weights, [&](auto type) {

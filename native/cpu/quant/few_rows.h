@@ -1,0 +1,191 @@
+// Products of few rows of x, up to four at a time, with rows of weights, for instruction sets with AVX2: some rows of
+// weights at once, whose parts are unpacked in registers. A value is scale · level + low in float32, as `dequantize`
+// gives it; sums are in float32, in lanes, one for each element of the result, and merged as a tree.
+#pragma once
+
+#include "levels.h"
+#include "weights.h"
+
+#include <utility>
+
+#if defined(__AVX2__)
+
+namespace orchard::ORCHARD_ISA {
+
+#if defined(__AVX512F__)
+constexpr int float_lanes = 16;
+#else
+constexpr int float_lanes = 8;
+#endif
+constexpr int part_vectors = 32 / float_lanes;
+
+// At any address: compilers may keep arrays of it on the stack.
+typedef float Floats __attribute__((vector_size(float_lanes * 4), aligned(4)));
+
+inline Floats floats_at(const float *from) {
+  Floats own;
+  __builtin_memcpy(&own, from, sizeof own);
+  return own;
+}
+
+#if defined(__AVX512F__)
+inline Floats fused(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
+inline Floats all_of(float value) { return _mm512_set1_ps(value); }
+// Levels 16 · at to 16 · at + 15.
+template <bool is_unsigned> inline Floats floats_of(__m256i levels, int at) {
+  const __m128i own = at == 0 ? _mm256_castsi256_si128(levels) : _mm256_extracti128_si256(levels, 1);
+  return _mm512_cvtepi32_ps(is_unsigned ? _mm512_cvtepu8_epi32(own) : _mm512_cvtepi8_epi32(own));
+}
+#else
+inline Floats fused(Floats a, Floats b, Floats sum) { return _mm256_fmadd_ps(a, b, sum); }
+inline Floats all_of(float value) { return _mm256_set1_ps(value); }
+template <bool is_unsigned> inline Floats floats_of(__m256i levels, int at) {
+  const __m128i half = at < 2 ? _mm256_castsi256_si128(levels) : _mm256_extracti128_si256(levels, 1);
+  const __m128i own = at & 1 ? _mm_unpackhi_epi64(half, half) : half;
+  return _mm256_cvtepi32_ps(is_unsigned ? _mm256_cvtepu8_epi32(own) : _mm256_cvtepi8_epi32(own));
+}
+#endif
+
+inline float sum_of(Floats vector) {
+  float numbers[float_lanes];
+  __builtin_memcpy(numbers, &vector, sizeof vector);
+  for (int half = float_lanes / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) numbers[i] += numbers[i + half];
+  return numbers[0];
+}
+
+// Rows of a format's blocks: the head and the levels of a block. A row is `parts` blocks' parts.
+template <class Format> struct LevelRow : LevelsOf<Format> {
+  using typename LevelsOf<Format>::Head;
+  static constexpr int block_parts = Format::values / 32;
+  const uint8_t *row;
+
+  LevelRow(const Weights &weights, int64_t at) : row(weights.packed + at * weights.row_bytes) {}
+  Head head(int64_t block) const { return Head(row + block * Format::bytes); }
+  __m256i levels(int64_t block, int part) const { return LevelsOf<Format>::levels(row + block * Format::bytes, part); }
+};
+
+inline float group_number(const void *numbers, DType dtype, int64_t at) {
+  if (dtype == DType::float16) return converted_half(static_cast<const uint8_t *>(numbers) + 2 * at);
+  if (dtype == DType::bfloat16) return load(static_cast<const BFloat16 *>(numbers)[at]);
+  return static_cast<const float *>(numbers)[at];
+}
+
+// Rows of groups: a block is a part. Levels of symmetric ones are brought around 0.
+template <int bits, bool is_symmetric> struct GroupLevelRow {
+  static constexpr bool has_low = !is_symmetric, has_halves = false, is_unsigned = !is_symmetric;
+  static constexpr int block_parts = 1;
+  struct Head {
+    float own, lowest;
+    float scale(int, int) const { return own; }
+    float low(int, int) const { return lowest; }
+  };
+  const void *scales, *biases;
+  DType dtype;
+  const uint8_t *row;
+  int64_t first_group;
+  int shift; // 2^shift parts are a group
+
+  GroupLevelRow(const Weights &weights, int64_t at)
+      : scales(weights.scales), biases(weights.biases), dtype(weights.scale_dtype),
+        row(weights.packed + at * weights.row_bytes), first_group(at * (weights.columns / weights.group)),
+        shift(weights.group == 32   ? 0
+              : weights.group == 64 ? 1
+                                    : 2) {}
+  Head head(int64_t part) const {
+    const int64_t group = first_group + (part >> shift);
+    return {group_number(scales, dtype, group), is_symmetric ? 0 : group_number(biases, dtype, group)};
+  }
+  __m256i levels(int64_t part, int) const {
+    const __m256i own = group_levels<bits>(row + part * bits * 4);
+    return is_symmetric ? _mm256_sub_epi8(own, _mm256_set1_epi8(int8_t(1 << (bits - 1)))) : own;
+  }
+};
+
+// out[at · stride + r] = Σ x[at · pitch + k] W[first + r, k] for as many rows r of weights as there are indices, and
+// `count` rows of x.
+template <class Row, int count, size_t... r>
+void multiply_rows(std::index_sequence<r...>, const Weights &weights, int64_t first, const float *x, int64_t pitch,
+                   float *out, int64_t stride) {
+  constexpr int rows = sizeof...(r);
+  const Row all[rows] = {Row(weights, first + int64_t(r))...};
+  Floats sums[rows][count] = {};
+  const int64_t blocks = weights.columns / (32 * Row::block_parts);
+  for (int64_t block = 0; block < blocks; block++)
+    for (int row = 0; row < rows; row++) {
+      const auto head = all[row].head(block);
+      for (int part = 0; part < Row::block_parts; part++) {
+        const __m256i levels = all[row].levels(block, part);
+        const float *from = x + (block * Row::block_parts + part) * 32;
+        for (int v = 0; v < part_vectors; v++) {
+          const int half = Row::has_halves ? v * 2 / part_vectors : 0;
+          Floats value = floats_of<Row::is_unsigned>(levels, v) * all_of(head.scale(part, half));
+          if constexpr (Row::has_low) value += all_of(head.low(part, half));
+          for (int at = 0; at < count; at++)
+            sums[row][at] = fused(value, floats_at(from + at * pitch + v * float_lanes), sums[row][at]);
+        }
+      }
+    }
+  for (int row = 0; row < rows; row++)
+    for (int at = 0; at < count; at++) out[at * stride + row] = sum_of(sums[row][at]);
+}
+
+// Rows `begin` to `end` of weights, four at a time where x has one row, two for more.
+template <class Row, int count>
+void multiply_few(const Weights &weights, const float *x, int64_t begin, int64_t end, float *out) {
+  constexpr int together = count == 1 ? 4 : 2;
+  int64_t n = begin;
+  for (; n + together <= end; n += together)
+    multiply_rows<Row, count>(std::make_index_sequence<together>(), weights, n, x, weights.columns, out + n,
+                              weights.rows);
+  for (; n < end; n++)
+    multiply_rows<Row, count>(std::make_index_sequence<1>(), weights, n, x, weights.columns, out + n, weights.rows);
+}
+
+template <class Row>
+void multiply_few(const Weights &weights, const float *x, int64_t count, int64_t begin, int64_t end, float *out) {
+  const int64_t x_pitch = weights.columns, out_pitch = weights.rows;
+  for (; count >= 4; count -= 4, x += 4 * x_pitch, out += 4 * out_pitch)
+    multiply_few<Row, 4>(weights, x, begin, end, out);
+  if (count & 2) {
+    multiply_few<Row, 2>(weights, x, begin, end, out);
+    x += 2 * x_pitch, out += 2 * out_pitch;
+  }
+  if (count & 1) multiply_few<Row, 1>(weights, x, begin, end, out);
+}
+
+template <bool is_symmetric, class Use> void with_level_bits(int64_t bits, Use &&use) {
+  switch (bits) {
+  case 2: return use(Type<GroupLevelRow<2, is_symmetric>>{});
+  case 3: return use(Type<GroupLevelRow<3, is_symmetric>>{});
+  case 4: return use(Type<GroupLevelRow<4, is_symmetric>>{});
+  case 5: return use(Type<GroupLevelRow<5, is_symmetric>>{});
+  case 6: return use(Type<GroupLevelRow<6, is_symmetric>>{});
+  default: return use(Type<GroupLevelRow<8, is_symmetric>>{});
+  }
+}
+
+// Calls use(Type<Row>{}) with what reads the rows of these weights; false where they have no levels.
+template <class Use> bool with_level_rows(const Weights &weights, Use &&use) {
+  switch (weights.packing) {
+  case Packing::q4_0: use(Type<LevelRow<Q4_0>>{}); return true;
+  case Packing::q4_1: use(Type<LevelRow<Q4_1>>{}); return true;
+  case Packing::q5_0: use(Type<LevelRow<Q5_0>>{}); return true;
+  case Packing::q5_1: use(Type<LevelRow<Q5_1>>{}); return true;
+  case Packing::q8_0: use(Type<LevelRow<Q8_0>>{}); return true;
+  case Packing::q2_K: use(Type<LevelRow<Q2K>>{}); return true;
+  case Packing::q3_K: use(Type<LevelRow<Q3K>>{}); return true;
+  case Packing::q4_K: use(Type<LevelRow<Q4K>>{}); return true;
+  case Packing::q5_K: use(Type<LevelRow<Q5K>>{}); return true;
+  case Packing::q6_K: use(Type<LevelRow<Q6K>>{}); return true;
+  case Packing::iq4_nl: use(Type<LevelRow<Iq4Nl>>{}); return true;
+  case Packing::mxfp4: use(Type<LevelRow<Mxfp4>>{}); return true;
+  case Packing::affine: with_level_bits<false>(weights.bits, use); return true;
+  case Packing::symmetric: with_level_bits<true>(weights.bits, use); return true;
+  default: return false;
+  }
+}
+
+} // namespace orchard::ORCHARD_ISA
+
+#endif

@@ -1,0 +1,225 @@
+// The levels of 32 adjacent values as bytes, and their scales, for instruction sets with AVX2: what formats.h says,
+// many values at a time.
+//
+// A format's `Head` has the numbers of a block, value = scale · level + low with one scale and low for each half of a
+// part (16 values). `levels` gives a part's bytes, with a sign, or without one where `is_unsigned`.
+#pragma once
+
+#include "formats.h"
+
+#if defined(__AVX2__)
+
+#include <immintrin.h>
+
+namespace orchard::ORCHARD_ISA {
+
+inline float converted_half(const uint8_t *bytes) {
+  uint16_t bits;
+  std::memcpy(&bits, bytes, sizeof bits);
+  return _cvtsh_ss(bits);
+}
+
+inline __m128i bytes16(const uint8_t *from) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from)); }
+inline __m256i bytes32(const uint8_t *from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)); }
+
+// Of 16 bytes: the lower four bits of all, then the upper ones.
+inline __m256i nibbles16(const uint8_t *from) {
+  const __m128i own = bytes16(from);
+  return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(own, 4), own), _mm256_set1_epi8(15));
+}
+
+// Four bits of each of 32 bytes, from bit `shift` on.
+inline __m256i nibbles32(const uint8_t *from, int shift) {
+  return _mm256_and_si256(_mm256_srl_epi16(bytes32(from), _mm_cvtsi32_si128(shift)), _mm256_set1_epi8(15));
+}
+
+inline __m256i pairs32(const uint8_t *pairs, int part) {
+  const __m256i own = bytes32(pairs_of(pairs, part));
+  return _mm256_and_si256(_mm256_srl_epi16(own, _mm_cvtsi32_si128(pair_shift(part))), _mm256_set1_epi8(3));
+}
+
+// `value` in each byte whose bit in a word is set.
+inline __m256i where_set(uint32_t word, int8_t value) {
+  const __m256i spread = _mm256_shuffle_epi8(
+      _mm256_set1_epi32(int(word)), _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303));
+  const __m256i bits = _mm256_set1_epi64x(int64_t(0x8040201008040201));
+  return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(spread, bits), bits), _mm256_set1_epi8(value));
+}
+
+// `value` in each of 32 bytes whose bit `bit` is set.
+inline __m256i where_set(const uint8_t *bytes, int bit, int8_t value) {
+  const __m256i mask = _mm256_set1_epi8(int8_t(1 << bit));
+  return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes32(bytes), mask), mask), _mm256_set1_epi8(value));
+}
+
+// A scale for all of a block of 32.
+struct PlainHead {
+  float own;
+  explicit PlainHead(const uint8_t *block) : own(converted_half(block)) {}
+  float scale(int, int) const { return own; }
+  float low(int, int) const { return 0; }
+};
+
+struct RaisedHead {
+  float own, lowest;
+  explicit RaisedHead(const uint8_t *block) : own(converted_half(block)), lowest(converted_half(block + 2)) {}
+  float scale(int, int) const { return own; }
+  float low(int, int) const { return lowest; }
+};
+
+template <bool has, bool by_halves = false, bool without_sign = false> struct Levels {
+  static constexpr bool has_low = has, has_halves = by_halves, is_unsigned = without_sign;
+};
+
+template <class Format> struct LevelsOf;
+
+template <> struct LevelsOf<Q4_0> : Levels<false> {
+  using Head = PlainHead;
+  static __m256i levels(const uint8_t *block, int) {
+    return _mm256_sub_epi8(nibbles16(block + 2), _mm256_set1_epi8(8));
+  }
+};
+
+template <> struct LevelsOf<Q4_1> : Levels<true> {
+  using Head = RaisedHead;
+  static __m256i levels(const uint8_t *block, int) { return nibbles16(block + 4); }
+};
+
+template <> struct LevelsOf<Q5_0> : Levels<false> {
+  using Head = PlainHead;
+  static __m256i levels(const uint8_t *block, int) {
+    const __m256i high = where_set(word_at(block + 2), 16);
+    return _mm256_sub_epi8(_mm256_or_si256(nibbles16(block + 6), high), _mm256_set1_epi8(16));
+  }
+};
+
+template <> struct LevelsOf<Q5_1> : Levels<true> {
+  using Head = RaisedHead;
+  static __m256i levels(const uint8_t *block, int) {
+    return _mm256_or_si256(nibbles16(block + 8), where_set(word_at(block + 4), 16));
+  }
+};
+
+template <> struct LevelsOf<Q8_0> : Levels<false> {
+  using Head = PlainHead;
+  static __m256i levels(const uint8_t *block, int) { return bytes32(block + 2); }
+};
+
+template <> struct LevelsOf<Iq4Nl> : Levels<false> {
+  using Head = PlainHead;
+  static __m256i levels(const uint8_t *block, int) {
+    const __m128i table = _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), nibbles16(block + 2));
+  }
+};
+
+template <> struct LevelsOf<Mxfp4> : Levels<false> {
+  struct Head : PlainHead {
+    explicit Head(const uint8_t *block) : PlainHead(block) { own = half_power(block[0]); }
+  };
+  static __m256i levels(const uint8_t *block, int) {
+    const __m128i table = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), nibbles16(block + 1));
+  }
+};
+
+// Numbers for each part, or half of a part, of a block of 256.
+template <int count> struct ManyHead {
+  float scales[count], lows[count];
+  float scale(int part, int half) const { return scales[count == 8 ? part : part * 2 + half]; }
+  float low(int part, int half) const { return lows[count == 8 ? part : part * 2 + half]; }
+};
+
+template <> struct LevelsOf<Q2K> : Levels<true, true> {
+  struct Head : ManyHead<16> {
+    explicit Head(const uint8_t *block) {
+      const float scale = converted_half(block + 80), minimum = converted_half(block + 82);
+      for (int i = 0; i < 16; i++) scales[i] = scale * float(block[i] & 15);
+      for (int i = 0; i < 16; i++) lows[i] = -(minimum * float(block[i] >> 4));
+    }
+  };
+  static __m256i levels(const uint8_t *block, int part) { return pairs32(block + 16, part); }
+};
+
+template <> struct LevelsOf<Q3K> : Levels<false, true> {
+  struct Head : ManyHead<16> {
+    explicit Head(const uint8_t *block) {
+      const float scale = converted_half(block + 108);
+      for (int i = 0; i < 16; i++) scales[i] = scale * float(Q3K::six_bits(block + 96, i));
+    }
+  };
+  static __m256i levels(const uint8_t *block, int part) {
+    const __m256i raised = _mm256_add_epi8(pairs32(block + 32, part), where_set(block, part, 4));
+    return _mm256_sub_epi8(raised, _mm256_set1_epi8(4));
+  }
+};
+
+// The scales and minima of q4_K and q5_K, as ScaleAndMinimum has them, four at a time.
+struct SixBitHead : ManyHead<8> {
+  explicit SixBitHead(const uint8_t *block) {
+    const uint32_t first = word_at(block + 4), second = word_at(block + 8), rest = word_at(block + 12);
+    const uint64_t own = joined(first & 0x3f3f3f3f, (rest & 0x0f0f0f0f) | (first >> 2 & 0x30303030));
+    const uint64_t low = joined(second & 0x3f3f3f3f, (rest >> 4 & 0x0f0f0f0f) | (second >> 2 & 0x30303030));
+    _mm256_storeu_ps(scales, _mm256_mul_ps(floats(own), _mm256_set1_ps(converted_half(block))));
+    _mm256_storeu_ps(lows, _mm256_mul_ps(floats(low), _mm256_set1_ps(-converted_half(block + 2))));
+  }
+
+private:
+  static uint64_t joined(uint32_t low, uint32_t high) { return low | uint64_t(high) << 32; }
+  static __m256 floats(uint64_t bytes) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(int64_t(bytes))));
+  }
+};
+
+template <> struct LevelsOf<Q4K> : Levels<true> {
+  using Head = SixBitHead;
+  static __m256i levels(const uint8_t *block, int part) {
+    return nibbles32(block + 16 + (part >> 1) * 32, (part & 1) * 4);
+  }
+};
+
+template <> struct LevelsOf<Q5K> : Levels<true> {
+  using Head = SixBitHead;
+  static __m256i levels(const uint8_t *block, int part) {
+    const __m256i low = nibbles32(block + 48 + (part >> 1) * 32, (part & 1) * 4);
+    return _mm256_or_si256(low, where_set(block + 16, part, 16));
+  }
+};
+
+template <> struct LevelsOf<Q6K> : Levels<false, true> {
+  struct Head : ManyHead<16> {
+    explicit Head(const uint8_t *block) {
+      const float scale = converted_half(block + 208);
+      for (int i = 0; i < 16; i++) scales[i] = scale * float(int8_t(block[192 + i]));
+    }
+  };
+  static __m256i levels(const uint8_t *block, int part) {
+    const __m256i low = nibbles32(block + (part >> 2) * 64 + (part & 1) * 32, (part >> 1 & 1) * 4);
+    const __m256i high = _mm256_slli_epi16(pairs32(block + 128, part), 4);
+    return _mm256_sub_epi8(_mm256_or_si256(low, high), _mm256_set1_epi8(32));
+  }
+};
+
+// 32 levels of some bits, from the lowest bit on.
+template <int bits> inline __m256i group_levels(const uint8_t *packed) {
+  if constexpr (bits == 8) {
+    return bytes32(packed);
+  } else if constexpr (bits == 4) {
+    const __m128i own = bytes16(packed), mask = _mm_set1_epi8(15);
+    const __m128i even = _mm_and_si128(own, mask), odd = _mm_and_si128(_mm_srli_epi16(own, 4), mask);
+    return _mm256_set_m128i(_mm_unpackhi_epi8(even, odd), _mm_unpacklo_epi8(even, odd));
+  } else {
+    constexpr uint64_t mask = 0x0101010101010101u * ((1u << bits) - 1);
+    uint64_t eights[4];
+    for (int i = 0; i < 4; i++) {
+      uint64_t own = 0;
+      std::memcpy(&own, packed + i * bits, bits);
+      eights[i] = _pdep_u64(own, mask);
+    }
+    return _mm256_setr_epi64x(int64_t(eights[0]), int64_t(eights[1]), int64_t(eights[2]), int64_t(eights[3]));
+  }
+}
+
+} // namespace orchard::ORCHARD_ISA
+
+#endif
