@@ -4,6 +4,7 @@ import { metalContext } from "../../src/backend/metal/context.ts";
 import { LinAlgError } from "../../src/core/errors.ts";
 import { svd, svdvals } from "../../src/linalg/svd/svd.ts";
 import { stack } from "../../src/ops/join/cat.ts";
+import { select } from "../../src/ops/view/slice.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { families, matrix, rounded } from "./matrices.ts";
@@ -111,6 +112,23 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
     const values = on("metal", true, () => [...svdvals(toTensor(second, "float32")).dataSync()].map(Number));
     for (const [k, value] of values.entries())
       expect(Math.abs(value - 4 * Math.sin(((size - k) * Math.PI) / (2 * (size + 1))) ** 2)).toBeLessThan(4e-6);
+  });
+
+  test.each([
+    [66, 67],
+    [130, 12],
+    [12, 130],
+  ])("%d x %d in a batch: the same bits as alone", (rows, columns) => {
+    const list = ["companion", "diagonal", "rank-deficient"].map((family) => families[family]!(rows, columns, 3));
+    on("metal", true, () => {
+      const alone = list.slice(0, rows < columns ? 3 : 2).map((own) => toTensor(own, "float32"));
+      const together = svd(stack(alone), false);
+      for (const [at, own] of alone.entries()) {
+        const one = svd(own, false);
+        for (const name of ["u", "s", "vh"] as const)
+          expect([...select(together[name], 0, at).dataSync()]).toEqual([...one[name].dataSync()]);
+      }
+    });
   });
 
   test("as many dispatches for one as for many", () => {
