@@ -5,9 +5,11 @@
 //
 // Each number of b is read once and in order: a copy of it in the order of tiles would take longer than the product. A
 // dot product is summed in as many parts as a vector has lanes; blocks of k depend on nothing, so that a number of the
-// result is the same sum in the same order for any number of threads.
+// result is the same sum in the same order for any number of threads. Numbers of 16 bits are widened first: a's once, a
+// block of b's columns when it is multiplied.
 #pragma once
 
+#include "../memory.h"
 #include "../parallel.h"
 #include "finish.h"
 #include "tile.h"
@@ -24,14 +26,7 @@ constexpr int dot_rows = 2; // of 16 registers
 #endif
 constexpr int dot_columns = 4;
 constexpr int64_t dot_depth = 512;              // of rows and columns, in the first-level cache
-constexpr int64_t least_dot_depth = 128;        // of k: below, sums of lanes take as long as the products
-constexpr int64_t least_dot_numbers = 1 << 15;  // of b
 constexpr double dot_operations_per_task = 2e5; // 10 µs where b comes from memory
-
-template <class S> inline bool is_for_dots(const MatrixProduct &p) {
-  return p.m <= tile_rows && p.a.column_stride == 1 && p.b.row_stride == 1 && p.k >= least_dot_depth &&
-         p.k * p.n >= least_dot_numbers;
-}
 
 // In the order of a tree.
 template <class T> inline T sum_of_lanes(Vector<T> vector) {
@@ -80,27 +75,47 @@ void add_dots_of_rows(const T *a, int64_t a_stride, int64_t rows, const T *b, in
     add_dots<T, 1, columns>(a + row * a_stride, a_stride, b, b_stride, depth, sums + row * dot_columns);
 }
 
+// a's rows, widened.
+template <class T> struct WideRows {
+  const T *numbers;
+  int64_t stride;
+};
+
 // Columns from `column` on, as many as a group has or the result has left.
-template <class T> void multiply_group(const MatrixProduct &p, int64_t column) {
+template <class S> void multiply_group(const MatrixProduct &p, const WideRows<Accumulator<S>> &rows, int64_t column) {
+  using T = Accumulator<S>;
   const int64_t columns = std::min<int64_t>(dot_columns, p.n - column);
   T sums[tile_rows * dot_columns] = {};
+  alignas(line_bytes) T space[std::is_same_v<S, T> ? 1 : dot_columns * dot_depth]; // no vector on two lines
   for (int64_t depth = 0; depth < p.k; depth += dot_depth) {
-    const T *a = element_of<T>(p.a, 0, depth), *b = element_of<T>(p.b, depth, column);
-    const int64_t length = std::min(dot_depth, p.k - depth), a_stride = p.a.row_stride, b_stride = p.b.column_stride;
-    if (columns == dot_columns) add_dots_of_rows<T, dot_columns>(a, a_stride, p.m, b, b_stride, length, sums);
+    const int64_t length = std::min(dot_depth, p.k - depth);
+    const T *a = rows.numbers + depth, *b = space;
+    int64_t b_stride = dot_depth;
+    if constexpr (std::is_same_v<S, T>) b = element_of<T>(p.b, depth, column), b_stride = p.b.column_stride;
     else
       for (int64_t c = 0; c < columns; c++)
-        add_dots_of_rows<T, 1>(a, a_stride, p.m, b + c * b_stride, b_stride, length, sums + c);
+        load_row<T>(element_of<S>(p.b, depth, column + c), space + c * dot_depth, length);
+    if (columns == dot_columns) add_dots_of_rows<T, dot_columns>(a, rows.stride, p.m, b, b_stride, length, sums);
+    else
+      for (int64_t c = 0; c < columns; c++)
+        add_dots_of_rows<T, 1>(a, rows.stride, p.m, b + c * b_stride, b_stride, length, sums + c);
   }
-  for (int64_t row = 0; row < p.m; row++) finish_row<T>(p, row, column, columns, sums + row * dot_columns);
+  for (int64_t row = 0; row < p.m; row++) finish_row<S>(p, row, column, columns, sums + row * dot_columns);
 }
 
-template <class T> void multiply_dots(const MatrixProduct &p) {
+template <class S> void multiply_dots(const MatrixProduct &p) {
+  using T = Accumulator<S>;
+  constexpr bool is_wide = std::is_same_v<S, T>;
+  Scratch<T> widened(is_wide ? 0 : p.m * p.k);
+  WideRows<T> rows{widened.data(), p.k};
+  if constexpr (is_wide) rows = {element_of<T>(p.a, 0, 0), p.a.row_stride};
+  else
+    for (int64_t row = 0; row < p.m; row++) load_row<T>(element_of<S>(p.a, row, 0), widened.data() + row * p.k, p.k);
   const int64_t groups = (p.n + dot_columns - 1) / dot_columns;
   const double operations = p.operations() / double(groups);
   parallel_for(groups, static_cast<int64_t>(std::ceil(dot_operations_per_task / operations)),
                [&](int64_t begin, int64_t end) {
-                 for (int64_t group = begin; group < end; group++) multiply_group<T>(p, group * dot_columns);
+                 for (int64_t group = begin; group < end; group++) multiply_group<S>(p, rows, group * dot_columns);
                });
 }
 

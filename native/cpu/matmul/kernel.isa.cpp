@@ -266,8 +266,8 @@ private:
 };
 
 template <class S> void multiply(const MatrixProduct &product) {
-  if constexpr (std::is_floating_point_v<S>)
-    if (is_for_dots<S>(product)) return multiply_dots<S>(product);
+  if constexpr (!std::is_integral_v<S>)
+    if (product.m <= tile_rows && is_for_dots(product)) return multiply_dots<S>(product);
   Multiplication<S>(product).run();
 }
 

@@ -5,7 +5,7 @@
 // in float32, rounded once more for each pair. They take denormal numbers for zeros.
 #pragma once
 
-#include "product.h"
+#include "kernel.h"
 
 namespace orchard {
 
@@ -15,6 +15,8 @@ struct PairProducts {
   void (*amx)(const MatrixProduct &product);
 };
 
+// So many rows of floats that are multiplied where they lie take no longer than the packing of b.
+constexpr int64_t most_rows_of_dots = 8;
 // A smaller product is over before its operands are in the order that the instructions want.
 constexpr double least_pair_operations = 2.0 * 32 * 32 * 32;
 
@@ -27,7 +29,8 @@ namespace orchard {
 // The one for the present instruction set, or null.
 inline void (*pair_product(const MatrixProduct &product))(const MatrixProduct &) {
 #if defined(__x86_64__)
-  const bool is_for_pairs = product.dtype == DType::bfloat16 && product.operations() >= least_pair_operations;
+  const bool is_for_pairs = product.dtype == DType::bfloat16 && product.operations() >= least_pair_operations &&
+                            !(product.m <= most_rows_of_dots && is_for_dots(product));
   if (is_for_pairs && current_isa() == Isa::amx) return pair_products().amx;
   if (is_for_pairs && current_isa() == Isa::avx512_bf16) return pair_products().avx512_bf16;
 #endif

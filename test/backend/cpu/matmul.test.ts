@@ -349,7 +349,7 @@ test.each(["float64", "float32"] as const)(
   },
 );
 
-describe.each(["float64", "float32", "float16", "int32"] as const)("few rows, %s", (dtype) => {
+describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)("few rows, %s", (dtype) => {
   // Of b's columns, whole groups and what is left over; of k, whole vectors and blocks, and what is left over.
   test.each([
     { size: [4, 258, 131], lies: ["rows", "columns"] },
@@ -381,6 +381,7 @@ test.each([
   { dtype: "float32", size: [300, 600, 400], lies: ["columns", "columns"] },
   { dtype: "float32", size: [6, 900, 700], lies: ["rows", "rows"] },
   { dtype: "float32", size: [6, 900, 700], lies: ["rows", "columns"] },
+  { dtype: "bfloat16", size: [6, 900, 700], lies: ["rows", "columns"] },
   { dtype: "float16", size: [300, 500, 700], lies: ["rows", "rows"] },
   { dtype: "int32", size: [300, 500, 700], lies: ["rows", "rows"] },
 ] as const)("large products on one thread and on many are the same numbers: $dtype $size of $lies", (large) => {
