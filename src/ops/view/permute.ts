@@ -46,8 +46,7 @@ export function transpose(...values: unknown[]): Tensor {
   const { x, dim0, dim1 } = transposeParameters(values);
   const first = normalizeAxis("transpose", dim0, x.rank, "dim0");
   const second = normalizeAxis("transpose", dim1, x.rank, "dim1");
-  const order = plainList(x.shape).map((_, axis) => (axis === first ? second : axis === second ? first : axis));
-  return inOrder("transpose", x, order);
+  return swapped(x, first, second);
 }
 transpose.method = "same" as const;
 const transposeParameters = parameters("transpose", {
@@ -100,6 +99,26 @@ const movedimParameters = parameters("movedim", {
   source: required(axes),
   destination: required(axes),
 });
+
+/** With two axes swapped: the same once more undoes it. */
+function swapped(x: Tensor, first: number, second: number): Tensor {
+  return viewOf(
+    "transpose",
+    x,
+    swappedIn(plainList(x.shape), first, second),
+    swappedIn(plainList(x.strides), first, second),
+    x.offset,
+    ([gradient]) => [swapped(gradient!, first, second)],
+  );
+}
+
+function swappedIn(list: readonly number[], first: number, second: number): number[] {
+  const own = list.slice();
+  if (first === second) return own; // of a scalar, too, which has no axes
+  own[first] = list[second]!;
+  own[second] = list[first]!;
+  return own;
+}
 
 function checkedOrder(operation: string, dims: readonly number[], rank: number, name = "dims"): number[] {
   const order = dims.map((dim) => normalizeAxis(operation, dim, rank, name));

@@ -3,7 +3,15 @@ import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { freezeList, frozenRowMajor, plainList } from "../../tensor/frozen.ts";
 import { aShape, aTensor, type ShapeArguments } from "../../tensor/kinds.ts";
-import { checkShape, elementCount, formatShape, isRowMajor, type Shape, sameShape } from "../../tensor/shape.ts";
+import {
+  checkShape,
+  elementCount,
+  formatShape,
+  isRowMajor,
+  MAX_RANK,
+  type Shape,
+  sameShape,
+} from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { contiguous } from "../copy/copy.ts";
 import { viewOf } from "./view.ts";
@@ -33,6 +41,23 @@ reshape.method = "same" as const;
 const reshapeParameters = parameters("reshape", { x: operand(aTensor), shape: required(aShape) });
 
 function inferSize(x: Tensor, shape: Shape): Shape {
+  const sizes = plainList(shape);
+  return hasSizes(sizes, x.size) ? freezeList(sizes) : inferOpenSize(x, sizes);
+}
+
+/** Whether these are all the sizes of a shape, none left open, of so many elements. */
+function hasSizes(sizes: readonly number[], count: number): boolean {
+  if (sizes.length > MAX_RANK) return false;
+  let product = 1;
+  for (let axis = 0; axis < sizes.length; axis++) {
+    const size = sizes[axis]!;
+    if (!Number.isSafeInteger(size) || size < 0) return false;
+    product *= size;
+  }
+  return product === count;
+}
+
+function inferOpenSize(x: Tensor, shape: Shape): Shape {
   const open = shape.indexOf(-1);
   let known = 1;
   for (let axis = 0; axis < shape.length; axis++) if (shape[axis] !== -1) known *= shape[axis]!;
