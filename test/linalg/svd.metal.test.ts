@@ -75,23 +75,23 @@ if (hasMetal) testVariants(import.meta.path, NAME);
 describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's memory", () => {
   test(NAME, () => {
     check("wilkinson", 66, 66, false);
-    check("near overflow", 100, 12, true);
-    check("near underflow", 12, 200, true);
+    check("near overflow", 700, 12, false);
+    check("near underflow", 12, 700, false);
   });
 
   test("under the checker", () => {
     checked(() => check("random", 65, 66, true));
-    for (const full of [false, true]) {
-      checked(() => check("rank-deficient", 200, 20, full));
-      checked(() => check("rank-deficient", 20, 200, full));
-    }
+    checked(() => check("rank-deficient", 300, 26, true));
+    checked(() => check("rank-deficient", 26, 300, true));
   });
 
   test("of every family, oblong", () => {
     for (const family of Object.keys(families)) {
-      check(family, 130, 17, true);
-      check(family, 17, 130, false);
+      check(family, 450, 18, false);
+      check(family, 18, 450, false);
     }
+    check("random", 130, 50, true);
+    check("random", 50, 130, true);
   });
 
   // their rotations need many sweeps where columns are not in falling order first
@@ -116,8 +116,8 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
 
   test.each([
     [66, 67],
-    [130, 12],
-    [12, 130],
+    [700, 12],
+    [12, 700],
   ])("%d x %d in a batch: the same bits as alone", (rows, columns) => {
     const list = ["companion", "diagonal", "rank-deficient"].map((family) => families[family]!(rows, columns, 3));
     on("metal", true, () => {
@@ -146,13 +146,13 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
       return dispatches.reduce((sum, { count: own }) => sum + own, 0);
     };
     expect(dispatchesOf(1, 65, 65)).toBe(dispatchesOf(3, 65, 65));
-    expect(dispatchesOf(1, 200, 20)).toBe(dispatchesOf(3, 200, 20));
+    expect(dispatchesOf(1, 450, 18)).toBe(dispatchesOf(3, 450, 18));
   });
 
   test.each([
     [66, 66],
-    [130, 12],
-    [12, 130],
+    [700, 12],
+    [12, 700],
   ])("%d x %d with an element that is not finite: the matrix is named", (rows, columns) => {
     for (const bad of [Number.NaN, Number.POSITIVE_INFINITY]) {
       const good = families.diagonal!(rows, columns, 1);
