@@ -7,6 +7,12 @@ export {
 } from "./attention.ts";
 export { type BlockOptions, TransformerBlock } from "./block.ts";
 export { AttentionCache, type KeysAndValues, KeyValueCache } from "./cache.ts";
+export {
+  type CalibrateOptions,
+  type Calibration,
+  calibrate,
+  type LayerCalibration,
+} from "./calibration/calibrate.ts";
 export { Dropout } from "./dropout.ts";
 export {
   Embedding,

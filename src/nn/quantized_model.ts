@@ -10,6 +10,8 @@ import { quantize, quantizeGgml } from "../quant/quantize.ts";
 import { QuantizedTensor } from "../quant/quantized_tensor.ts";
 import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
+import { type Calibration, productsFor } from "./calibration/calibrate.ts";
+import { roundByErrors } from "./calibration/gptq.ts";
 import { Embedding } from "./embedding.ts";
 import { Linear } from "./linear.ts";
 import { Module } from "./module.ts";
@@ -30,6 +32,8 @@ export interface QuantizeModelOptions {
   include?: LayerNames | undefined;
   /** Layers to leave as they are. Default: none. */
   exclude?: LayerNames | undefined;
+  /** What `calibrate` recorded, with products: linear layers in affine formats are then rounded by GPTQ. */
+  calibration?: Calibration | undefined;
   /** Of affine formats. Default `"leastSquares"`. */
   rounding?: "nearest" | "leastSquares" | undefined;
 }
@@ -73,6 +77,10 @@ const quantizeModelParameters = parameters("quantizeModel", {
   format: required(aFormat),
   include: named(patterns),
   exclude: named(patterns, []),
+  calibration: named<Calibration | undefined>({
+    expected: "what calibrate() returned",
+    parse: (value) => (value instanceof Map ? (value as Calibration) : undefined),
+  }),
   rounding: named(choice("nearest", "leastSquares"), "leastSquares"),
 });
 
@@ -88,23 +96,34 @@ const quantizeModelParameters = parameters("quantizeModel", {
  * console.log(`${report}`); // a table: format, bytes before and after, and error of each layer
  * await io.saveGguf("model.gguf", model.quantizedState());
  *
- * @throws {ArgumentError} `unknownLayer`, for a path in `include` or `exclude` that no layer has; `notFinite`,
- * `scaleOverflow`, for weights that can't be quantised: then no layer was replaced.
+ * @throws {ArgumentError} `noProducts`, for a calibration with ranges alone; `unknownLayer`, for a path in `include` or
+ * `exclude` that no layer has; `notFinite`, `scaleOverflow`, for weights that can't be quantised. No layer was replaced
+ * then. @throws {ShapeError} `shapesDiffer`, for the calibration of another model.
  */
 export function quantizeModel(model: Module, options: QuantizeModelOptions): QuantizationReport;
 export function quantizeModel(...values: unknown[]): QuantizationReport {
-  const { model, format, include, exclude, rounding } = quantizeModelParameters(values);
+  const { model, format, include, exclude, calibration, rounding } = quantizeModelParameters(values);
   const slots = layersIn(model);
   const names = [...slots.keys()];
   const isIncluded = matcher(names, include ?? [/^(?!.*positionEmbedding$)/]);
   const isExcluded = matcher(names, exclude);
   const before = bytesOf(model);
   const weights = new Map<Tensor, QuantizedTensor>();
+  const made = (name: string, { weight }: Layer, own: QuantizedFormat): QuantizedTensor => {
+    if (typeof own === "string") return quantizeGgml(weight, own);
+    const recorded = calibration?.get(name);
+    if (recorded === undefined) return quantize(weight, { ...own, rounding });
+    return roundByErrors(weight, productsFor("quantizeModel", name, recorded, weight.shape[1]!), own);
+  };
   const layers = [...slots].map(([name, [{ value }]]) => {
     const chosen = isIncluded(name) && !isExcluded(name) ? substitute(format, value.weight) : undefined;
     return chosen === undefined
       ? leftAlone(name, value.weight)
-      : reportOf(name, value.weight, quantizedOnce(weights, value.weight, chosen, rounding));
+      : reportOf(
+          name,
+          value.weight,
+          quantizedOnce(weights, value.weight, () => made(name, value, chosen)),
+        );
   });
   for (const [name, own] of slots) {
     const weight = layers.some((layer) => layer.name === name && layer.format !== null)
@@ -249,14 +268,11 @@ function substitute(format: QuantizedFormat, weight: Tensor): QuantizedFormat | 
 function quantizedOnce(
   weights: Map<Tensor, QuantizedTensor>,
   weight: Tensor,
-  format: QuantizedFormat,
-  rounding: "nearest" | "leastSquares",
+  make: () => QuantizedTensor,
 ): QuantizedTensor {
-  const known = weights.get(weight);
-  if (known !== undefined) return known;
-  const made = typeof format === "string" ? quantizeGgml(weight, format) : quantize(weight, { ...format, rounding });
-  weights.set(weight, made);
-  return made;
+  const own = weights.get(weight) ?? make();
+  weights.set(weight, own);
+  return own;
 }
 
 function reportOf(name: string, weight: Tensor, quantized: QuantizedTensor): QuantizedLayer {

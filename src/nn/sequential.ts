@@ -13,7 +13,7 @@ import { Module } from "./module.ts";
  * new Sequential(new Linear(784, 128), new Dropout(0.1), new Linear(128, 10)).forward(x);
  */
 export class Sequential extends Module<[x: Tensor], Tensor> {
-  readonly #modules: readonly Module<[x: Tensor], Tensor>[];
+  readonly #count: number;
 
   constructor(...modules: readonly Module<[x: Tensor], Tensor>[]) {
     super();
@@ -24,11 +24,15 @@ export class Sequential extends Module<[x: Tensor], Tensor> {
           "notAModule",
           `expected modules, got ${describeValue(module)} as argument ${at + 1}`,
         );
-    this.#modules = modules;
+    this.#count = modules.length;
     Object.assign(this, modules);
   }
 
   override forward(x: Tensor): Tensor {
-    return this.#modules.reduce((result, module) => module.forward(result), x);
+    let result = x;
+    // read by name: a module may have been replaced, as by quantizeModel
+    for (let at = 0; at < this.#count; at++)
+      result = (Reflect.get(this, at) as Module<[x: Tensor], Tensor>).forward(result);
+    return result;
   }
 }

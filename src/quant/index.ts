@@ -23,3 +23,12 @@ export {
   quantizeInt4,
 } from "./quantize.ts";
 export { type QuantizedParts, QuantizedTensor } from "./quantized_tensor.ts";
+export {
+  matmulPerGroup,
+  matmulPerTensor,
+  matmulPremultiplied,
+  matmulSmooth,
+  quantizePerTensor,
+  smoothQuantize,
+} from "./schemes/schemes.ts";
+export { PerTensorWeights, SmoothWeights } from "./schemes/weights.ts";

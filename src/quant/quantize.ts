@@ -159,22 +159,36 @@ function inGroups(operation: string, options: GroupOptions): QuantizedTensor {
   const format: AffineFormat = { bits, groupSize, symmetric };
   checkWeights(operation, w, format);
   const floats = floatsOf(operation, w, true);
-  const columns = w.shape.at(-1)!;
-  const packed = hostTensor("uint32", shapeWith(w.shape, (columns / 32) * bits));
-  const groups = shapeWith(w.shape, columns / groupSize);
   const [scales, biases] = [new Float32Array(floats.length / groupSize), new Float32Array(floats.length / groupSize)];
-  const words = packed.storage.array("uint32") as Uint32Array;
-  const levels = new Uint8Array(groupSize);
+  const levels = new Uint8Array(floats.length);
   const rule = { bits, symmetric, encode: encodeTo[scaleDType] };
   const fit = rounding === "nearest" ? nearest : leastSquares;
-  const groupWords = (groupSize / 32) * bits;
   for (let group = 0; group < scales.length; group++) {
-    const { scale, bias } = fit(floats.subarray(group * groupSize, (group + 1) * groupSize), rule, levels);
-    if (!Number.isFinite(scale) || !Number.isFinite(bias))
-      throw scaleOverflow(operation, group * groupSize, w, scaleDType);
+    const [from, to] = [group * groupSize, (group + 1) * groupSize];
+    const { scale, bias } = fit(floats.subarray(from, to), rule, levels.subarray(from, to));
     [scales[group], biases[group]] = [scale, bias];
-    packLevels(levels, bits, words.subarray(group * groupWords, (group + 1) * groupWords));
   }
+  return affineOfLevels(operation, w, format, scaleDType, levels, scales, biases);
+}
+
+/** Affine weights of levels, and of scales and biases that a dtype has. @throws {ArgumentError} `scaleOverflow` */
+export function affineOfLevels(
+  operation: string,
+  w: Tensor,
+  format: AffineFormat,
+  scaleDType: ScaleDType,
+  levels: Uint8Array,
+  scales: Float32Array,
+  biases: Float32Array,
+): QuantizedTensor {
+  const { bits, groupSize, symmetric } = format;
+  const columns = w.shape.at(-1)!;
+  const at = scales.findIndex((scale, group) => !Number.isFinite(scale) || !Number.isFinite(biases[group]));
+  if (at >= 0) throw scaleOverflow(operation, at * groupSize, w, scaleDType);
+  const packed = hostTensor("uint32", shapeWith(w.shape, (columns / 32) * bits));
+  const words = packed.storage.array("uint32") as Uint32Array;
+  packLevels(levels, bits, words);
+  const groups = shapeWith(w.shape, columns / groupSize);
   return new QuantizedTensor(format, w.shape, resultDType(w), {
     packed,
     scales: inDType(scales, groups, scaleDType),
@@ -183,7 +197,7 @@ function inGroups(operation: string, options: GroupOptions): QuantizedTensor {
 }
 
 /** The dtype of a tensor, float32 for float64. */
-const resultDType = ({ dtype }: Tensor): ScaleDType => scaleDTypes.find((own) => own === dtype) ?? "float32";
+export const resultDType = ({ dtype }: Tensor): ScaleDType => scaleDTypes.find((own) => own === dtype) ?? "float32";
 
 const shapeWith = (shape: Shape, last: number): number[] => [...shape.slice(0, -1), last];
 
@@ -218,6 +232,9 @@ function floatsOf(operation: string, w: Tensor, mustBeFinite: boolean): Float32A
   }
   return floats;
 }
+
+/** The values of weights in float32, all finite. @throws {ArgumentError} `notFinite` */
+export const finiteFloats = (operation: string, w: Tensor): Float32Array => floatsOf(operation, w, true);
 
 const scaleOverflow = (operation: string, at: number, w: Tensor, dtype: string): ArgumentError =>
   new ArgumentError(

@@ -31,6 +31,7 @@ export const quantLayerCalls: Calls = {
     nn.quantizeModel as Call,
     () => [new nn.Sequential(new nn.Linear(64, 2)), { format: "q4_0", include: "0", exclude: [], rounding: "nearest" }],
   ],
+  calibrate: [nn.calibrate as Call, () => [new nn.Sequential(new nn.Linear(4, 2)), [ones([3, 4])], { products: true }]],
   loadQuantized: [nn.loadQuantized as Call, () => [new nn.Linear(64, 2, false), aState()]],
 };
 
@@ -40,6 +41,15 @@ export const quantCalls: Calls = {
   dequantizeInt4: [orchard.dequantizeInt4 as Call, () => [int4(), { dtype: "float16" }]],
   matmulGgml: [orchard.matmulGgml as Call, () => [ones([3, 64]), ggml()]],
   matmulInt4: [orchard.matmulInt4 as Call, () => [ones([3, 64]), int4()]],
+  matmulPerGroup: [orchard.matmulPerGroup as Call, () => [ones([3, 64]), int4()]],
+  matmulPerTensor: [orchard.matmulPerTensor as Call, () => [ones([3, 64]), orchard.quantizePerTensor(ones([2, 64]))]],
+  matmulPremultiplied: [orchard.matmulPremultiplied as Call, () => [ones([3, 64]), int4()]],
+  matmulSmooth: [
+    orchard.matmulSmooth as Call,
+    () => [ones([3, 64]), orchard.smoothQuantize(ones([2, 64]), ones([64]))],
+  ],
+  quantizePerTensor: [orchard.quantizePerTensor as Call, () => [ones([2, 64]), { bits: 4 }]],
+  smoothQuantize: [orchard.smoothQuantize as Call, () => [ones([2, 64]), ones([64]), { alpha: 0.4 }]],
   quantize: [orchard.quantize as Call, () => [ones([2, 64]), { bits: 3, ...rounded }]],
   quantizeGgml: [orchard.quantizeGgml as Call, () => [ones([2, 64]), "q4_0"]],
   quantizedMatmul: [orchard.quantizedMatmul as Call, () => [ones([3, 64]), ggml()]],

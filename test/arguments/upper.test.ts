@@ -52,7 +52,7 @@ const exempt = new Set([
   ...["memory", "resetPeakMemory", "optim.constant", "metalContext"],
   ...["Function", "FunctionContext", "nn.Module", "nn.LanguageModel", "optim.Optimizer"], // base classes
   ...["data.HeldOutWindows", "data.TrainingWindows", "data.TextStream"], // made by functions
-  ...["Tensor", "QuantizedTensor"],
+  ...["Tensor", "QuantizedTensor", "PerTensorWeights", "SmoothWeights"],
   ...["MetalKernel", "MetalContext", "DeviceBuffer", "metalKernel", "kernelOverride", "output"], // test/backend/metal
 ]);
 

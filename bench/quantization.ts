@@ -1,0 +1,155 @@
+// The held-out loss of a trained GPT in each format and scheme, beside float32: `bun bench/quantization.ts RUN`, where
+// RUN is a folder of `orchard train`. Windows are the held-out ones of the run; it is calibrated on windows of its
+// training.
+// Words after the folder choose rows.
+
+import { noGrad } from "../src/autograd/modes.ts";
+import {
+  matmulPerGroup,
+  matmulPerTensor,
+  matmulPremultiplied,
+  matmulSmooth,
+  nn,
+  quantize,
+  quantizePerTensor,
+  smoothQuantize,
+  type Tensor,
+} from "../src/index.ts";
+import { ggmlFormats } from "../src/quant/formats.ts";
+import { Generator } from "../src/random/generator.ts";
+import { checkpointsIn } from "../src/train/folder.ts";
+import { makeModel } from "../src/train/model.ts";
+import { loadRun } from "../src/train/session.ts";
+import { evaluate } from "../src/train/step.ts";
+import { openText, tokenizerOf } from "../src/train/text.ts";
+import { table } from "./support/measure.ts";
+
+const [run, ...chosen] = process.argv.slice(2);
+if (run === undefined) throw new Error("expected the folder of a run: bun bench/quantization.ts runs/a");
+const { model: weights, extra } = await loadRun(checkpointsIn(run));
+const settings = { ...extra.settings, dtype: "float32" as const };
+const tokenizer = tokenizerOf(settings);
+const text = await openText(settings, tokenizer);
+const [BATCH, WINDOWS, CALIBRATION] = [16, 128, 128];
+
+function newModel(): nn.LanguageModel {
+  const model = makeModel(settings, tokenizer.vocabularySize, new Generator(0)).eval();
+  model.loadStateDict(weights);
+  return model;
+}
+
+const lossOf = (model: nn.LanguageModel): Promise<number> => evaluate(model, text.heldOut.batches(BATCH, WINDOWS));
+
+/** Only the blocks' linear layers are of a scheme: the table and the norms are float32. */
+const isScheme = (name: string): boolean => name.startsWith("blocks.");
+let recorded: nn.Calibration | undefined;
+function calibration(): nn.Calibration {
+  if (recorded !== undefined) return recorded;
+  const batches = Array.from({ length: CALIBRATION / BATCH }, () => text.train.next(BATCH).x);
+  recorded = nn.calibrate(newModel(), batches, { products: true });
+  return recorded;
+}
+
+/** A model whose blocks' linear layers multiply in another way. @param make the product of a layer */
+function withScheme(make: (layer: nn.Linear, name: string) => (x: Tensor) => Tensor): nn.LanguageModel {
+  const model = newModel();
+  for (const [name, layer] of model.namedModules())
+    if (layer instanceof nn.Linear && isScheme(name)) {
+      const product = noGrad(() => make(layer, name));
+      const value = (x: Tensor): Tensor => (layer.bias ? (product(x).add(layer.bias) as Tensor) : product(x));
+      Object.defineProperty(layer, "forward", { value });
+    }
+  return model;
+}
+
+/** The same layers as those of the schemes, so that rows can be compared. */
+function withFormat(format: nn.QuantizeModelOptions["format"], options: Partial<nn.QuantizeModelOptions> = {}) {
+  const model = newModel();
+  const report = nn.quantizeModel(model, { format, include: "blocks", ...options });
+  return { model, formats: [...new Set(report.layers.flatMap((own) => own.format ?? []))].join(" and ") };
+}
+
+type Made = () => { readonly model: nn.LanguageModel; readonly formats?: string };
+const affine = [2, 3, 4, 8] as const;
+const rows: readonly (readonly [name: string, bits: string, make: Made])[] = [
+  ["float32", "32", () => ({ model: newModel() })],
+  ...ggmlFormats.map((format): [string, string, Made] => [format, "", () => withFormat(format)]),
+  ...affine.flatMap((bits): [string, string, Made][] => {
+    const format = { bits, groupSize: 64 } as const;
+    return [
+      [`affine ${bits}, nearest`, "", () => withFormat(format, { rounding: "nearest" })],
+      [`affine ${bits}, least squares`, "", () => withFormat(format)],
+      [`affine ${bits}, GPTQ`, "", () => withFormat(format, { calibration: calibration() })],
+    ];
+  }),
+  ...([4, 8] as const).map((bits): [string, string, Made] => [
+    `(1) per tensor, ${bits}`,
+    String(bits),
+    () => ({
+      model: withScheme(({ weight }) => {
+        const own = quantizePerTensor(weight, { bits });
+        return (x) => matmulPerTensor(x, own);
+      }),
+    }),
+  ]),
+  [
+    "(2) per group, affine 4",
+    "5",
+    () => ({
+      model: withScheme(({ weight }) => {
+        const own = quantize(weight, { bits: 4 });
+        return (x) => matmulPerGroup(x, own);
+      }),
+    }),
+  ],
+  [
+    "(3) scales beforehand, affine 4",
+    "5",
+    () => ({
+      model: withScheme(({ weight }) => {
+        const own = quantize(weight, { bits: 4 });
+        return (x) => matmulPremultiplied(x, own);
+      }),
+    }),
+  ],
+  ...[0, 0.5, 0.8].map((alpha): [string, string, Made] => [
+    `(4) SmoothQuant, α = ${alpha}`,
+    "8",
+    () => ({
+      model: withScheme(({ weight }, name) => {
+        const own = smoothQuantize(weight, calibration().get(name)!.ranges, { alpha });
+        return (x) => matmulSmooth(x, own);
+      }),
+    }),
+  ]),
+];
+
+/** Bits a value of the layers that are quantised. */
+function bitsOf(model: nn.LanguageModel, said: string): string {
+  if (said !== "") return said;
+  const own = model.modules().flatMap((layer) => (layer instanceof nn.QuantizedLinear ? [layer.weight] : []));
+  const [bytes, size] = [own.reduce((sum, w) => sum + w.byteLength, 0), own.reduce((sum, w) => sum + w.size, 0)];
+  return String(Number(((8 * bytes) / size).toFixed(3)));
+}
+
+const count = newModel()
+  .parameters()
+  .reduce((sum, { size }) => sum + size, 0);
+console.log(`${count.toLocaleString("en")} parameters, ${WINDOWS} held-out windows of ${settings.context} tokens`);
+const lines: (readonly string[])[] = [];
+let exact = Number.NaN;
+for (const [name, bits, make] of rows) {
+  if (chosen.length > 0 && name !== "float32" && !chosen.some((word) => name.includes(word))) continue;
+  const { model, formats } = make();
+  const loss = await lossOf(model);
+  if (name === "float32") exact = loss;
+  console.error(`${name}: ${loss.toFixed(4)}`); // rows take a while
+  const note = formats !== undefined && formats !== name && !name.startsWith("affine") ? ` (${formats})` : "";
+  lines.push([
+    `${name}${note}`,
+    bitsOf(model, bits),
+    loss.toFixed(4),
+    `${loss >= exact ? "+" : "−"}${Math.abs(loss - exact).toFixed(4)}`,
+  ]);
+}
+console.log(table(["format or scheme", "bits a value", "held-out loss", "beside float32"], lines));

@@ -1,0 +1,271 @@
+/**
+ * Products with quantised weights as integer products allow them: with one scale for all, with the groups as a batch,
+ * with scales multiplied into the levels beforehand, and SmoothQuant. They stand beside `quantizedMatmul`, which is
+ * exact and faster: docs/quantization.md has the figures. None has gradients.
+ */
+import { noGrad } from "../../autograd/modes.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { aNumber, instanceOf } from "../../core/kinds.ts";
+import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { contiguous } from "../../ops/copy/copy.ts";
+import { fromArray } from "../../ops/creation/tensor.ts";
+import { abs, add, mul, sub } from "../../ops/elementwise/arithmetic.ts";
+import { eq } from "../../ops/elementwise/comparison.ts";
+import { div } from "../../ops/elementwise/division.ts";
+import { round } from "../../ops/elementwise/rounding.ts";
+import { linear } from "../../ops/matmul/linear.ts";
+import { bmm, matmul } from "../../ops/matmul/matmul.ts";
+import { amax } from "../../ops/reduction/extrema.ts";
+import { sum } from "../../ops/reduction/sum.ts";
+import { transpose } from "../../ops/view/permute.ts";
+import { reshape } from "../../ops/view/reshape.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { elementCount } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { unpackLevels } from "../affine/pack.ts";
+import { dequantize } from "../dequantize/dequantize.ts";
+import { type AffineBits, affineBits, formatName } from "../formats.ts";
+import { oneOf } from "../quantize.ts";
+import { aQuantizedTensor, type QuantizedTensor } from "../quantized_tensor.ts";
+import { checkMatrix, checkRows, PerTensorWeights, SmoothWeights } from "./weights.ts";
+
+const perTensorParameters = parameters("quantizePerTensor", {
+  w: operand(aTensor),
+  bits: named(oneOf<AffineBits>(...affineBits), 8),
+});
+
+/** float32 values on the host. @throws {ArgumentError} `notFinite` */
+function finiteValues(operation: string, x: Tensor): Float32Array {
+  const values = tidy(() => noGrad(() => toDType(x, "float32").dataSync())) as Float32Array;
+  const at = values.findIndex((value) => !Number.isFinite(value));
+  if (at < 0) return values;
+  throw new ArgumentError(operation, "notFinite", `expected finite values, got ${values[at]} as value ${at}`);
+}
+
+/**
+ * Weights with one scale and one zero for the whole matrix: W ≈ scale · (level − zero).
+ *
+ * @param w [out, in] of a float dtype
+ *
+ * @example
+ * matmulPerTensor(x, quantizePerTensor(w, { bits: 8 }));
+ *
+ * @throws {ShapeError} `wrongRank`. @throws {DTypeError} `notAFloat`. @throws {ArgumentError} `notFinite`.
+ */
+export function quantizePerTensor(w: Tensor, options?: { bits?: AffineBits | undefined }): PerTensorWeights;
+export function quantizePerTensor(...values: unknown[]): PerTensorWeights {
+  const { w, bits } = perTensorParameters(values);
+  checkMatrix("quantizePerTensor", w);
+  const own = finiteValues("quantizePerTensor", w);
+  let [low, high] = [0, 0];
+  for (const value of own) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  const most = 2 ** bits - 1;
+  const scale = high > low ? (high - low) / most : 1;
+  const zero = Math.round(-low / scale);
+  const levels = Uint8Array.from(own, (value) => Math.min(Math.max(Math.round(value / scale) + zero, 0), most));
+  return new PerTensorWeights(fromArray(levels, w.shape), scale, zero, bits);
+}
+
+const matmulPerTensorParameters = parameters("matmulPerTensor", {
+  x: operand(aTensor),
+  w: operand(instanceOf(PerTensorWeights, "weights of quantizePerTensor")),
+});
+
+/**
+ * Y = scale · (X Lᵀ − zero · ΣX): one product with the levels L, and the sums of the rows of x.
+ *
+ * @param x […, in], float32
+ * @returns […, out]
+ *
+ * @example
+ * matmulPerTensor(randn([3, 256]), quantizePerTensor(randn([128, 256]))); // float32[3, 128]
+ *
+ * @throws {ShapeError} `shapesDiffer`. @throws {DTypeError} `unsupportedDType`. @throws {DisposedError}
+ */
+export function matmulPerTensor(x: Tensor, w: PerTensorWeights): Tensor;
+export function matmulPerTensor(...values: unknown[]): Tensor {
+  const { x, w } = matmulPerTensorParameters(values);
+  checkRows("matmulPerTensor", x, w.levels.shape[1]!);
+  const { levels, scale, zero } = w;
+  return tidy(() =>
+    noGrad(() => {
+      const product = linear(x, toDType(levels, "float32"));
+      return mul(sub(product, mul(sum(x, { dim: -1, keepdim: true }), zero)), scale);
+    }),
+  );
+}
+
+const grouped = { x: operand(aTensor), w: operand(aQuantizedTensor) } as const;
+const matmulPerGroupParameters = parameters("matmulPerGroup", grouped);
+const matmulPremultipliedParameters = parameters("matmulPremultiplied", grouped);
+
+/** @throws {ArgumentError} `wrongFormat` */
+function checkAffine(operation: string, { format, rank }: QuantizedTensor): void {
+  if (typeof format === "object" && rank === 2) return;
+  throw new ArgumentError(operation, "wrongFormat", `expected an affine matrix, got ${formatName(format)}`);
+}
+
+/** The levels of a matrix, less the middle one where it is symmetric: float32 [out, in]. */
+function levelsOf({ format, parts, shape }: QuantizedTensor): Tensor {
+  const { bits, symmetric } = format as { bits: number; symmetric: boolean };
+  const levels = new Uint8Array(elementCount(shape));
+  unpackLevels(contiguous(parts.packed).dataSync() as Uint32Array, bits, levels);
+  const centre = symmetric ? 2 ** (bits - 1) : 0;
+  return fromArray(
+    Float32Array.from(levels, (level) => level - centre),
+    shape,
+  );
+}
+
+/**
+ * Y = Σ_g (scale_g (X_g L_gᵀ) + bias_g ΣX_g): a batch of products, one for each group, and a sum over the groups. With
+ * bias = −zero · scale this is Σ_g scale_g (X_g L_gᵀ − zero_g ΣX_g).
+ *
+ * @param x […, in], float32
+ * @param w [out, in], affine
+ * @returns […, out]
+ *
+ * @example
+ * matmulPerGroup(randn([3, 256]), quantize(randn([128, 256]))); // float32[3, 128]
+ *
+ * @throws {ArgumentError} `wrongFormat`, for blocks. @throws {ShapeError} `shapesDiffer`. @throws {DTypeError}
+ * `unsupportedDType`. @throws {DisposedError}
+ */
+export function matmulPerGroup(x: Tensor, w: QuantizedTensor): Tensor;
+export function matmulPerGroup(...values: unknown[]): Tensor {
+  const { x, w } = matmulPerGroupParameters(values);
+  checkAffine("matmulPerGroup", w);
+  const [rows, columns] = w.shape as [number, number];
+  checkRows("matmulPerGroup", x, columns);
+  const { groupSize } = w.format as { groupSize: number };
+  const [count, groups] = [elementCount(x.shape.slice(0, -1)), columns / groupSize];
+  return tidy(() =>
+    noGrad(() => {
+      const xs = transpose(reshape(x, [count, groups, groupSize]), 0, 1); // [groups, count, groupSize]
+      const own = transpose(reshape(levelsOf(w), [rows, groups, groupSize]), 0, 1);
+      const products = bmm(xs, transpose(own, 1, 2)); // [groups, count, rows]
+      const perGroup = (part: Tensor) => reshape(transpose(toDType(part, "float32"), 0, 1), [groups, 1, rows]);
+      const scaled = sum(mul(products, perGroup(w.parts.scales!)), { dim: 0 });
+      const sums = reshape(sum(xs, { dim: 2 }), [groups, count]);
+      const { biases } = w.parts;
+      const shape = [...x.shape.slice(0, -1), rows];
+      if (biases === undefined) return reshape(scaled, shape);
+      const raised = matmul(transpose(sums, 0, 1), transpose(toDType(biases, "float32"), 0, 1));
+      return reshape(add(scaled, raised) as Tensor, shape);
+    }),
+  );
+}
+
+/**
+ * Y = X (scale · L + bias)ᵀ: scales and biases are multiplied into the levels beforehand, and there is one product. The
+ * weights are large meanwhile: it is `linear` with what they dequantise to.
+ *
+ * @param x […, in], float32
+ * @param w [out, in], affine
+ * @returns […, out]
+ *
+ * @example
+ * matmulPremultiplied(randn([3, 256]), quantize(randn([128, 256]))); // float32[3, 128]
+ *
+ * @throws as {@link matmulPerGroup}.
+ */
+export function matmulPremultiplied(x: Tensor, w: QuantizedTensor): Tensor;
+export function matmulPremultiplied(...values: unknown[]): Tensor {
+  const { x, w } = matmulPremultipliedParameters(values);
+  checkAffine("matmulPremultiplied", w);
+  checkRows("matmulPremultiplied", x, w.shape[1]!);
+  return tidy(() => noGrad(() => linear(x, dequantize(w, { dtype: "float32" }))));
+}
+
+const strength: Kind<number> = aNumber({
+  holds: (value) => value >= 0 && value <= 1,
+  expected: "a number from 0 to 1",
+});
+const smoothQuantizeParameters = parameters("smoothQuantize", {
+  w: operand(aTensor),
+  ranges: operand(aTensor),
+  alpha: named(strength, 0.5),
+});
+
+/**
+ * SmoothQuant's weights in 8 bits: columns are multiplied by s_j = max|x_j|^α / max|w_j|^(1 − α), by which x is
+ * divided, so that both are easy to round; then each row is rounded with a scale of its own.
+ *
+ * @param w [out, in] of a float dtype
+ * @param ranges [in]: the largest magnitude of each column of x, such as `calibrate` records
+ * @param options `alpha`: 0 smooths nothing of x, 1 all. Default 0.5
+ *
+ * @example
+ * const calibration = nn.calibrate(model, batches);
+ * const w = smoothQuantize(layer.weight, calibration.get("blocks.0.feedForward.up")!.ranges);
+ *
+ * @throws {ShapeError} `wrongRank`, `shapesDiffer`. @throws {DTypeError} `notAFloat`. @throws {ArgumentError}
+ * `notFinite`; `negativeRange`.
+ *
+ * Source: G. Xiao and others, "SmoothQuant", 2023, equation 4.
+ */
+export function smoothQuantize(w: Tensor, ranges: Tensor, options?: { alpha?: number | undefined }): SmoothWeights;
+export function smoothQuantize(...values: unknown[]): SmoothWeights {
+  const operation = "smoothQuantize";
+  const { w, ranges, alpha } = smoothQuantizeParameters(values);
+  checkMatrix(operation, w);
+  const [rows, columns] = w.shape as [number, number];
+  checkRows(operation, ranges, columns);
+  const own = finiteValues(operation, w);
+  const largest = finiteValues(operation, reshape(ranges, [ranges.size]));
+  if (largest.length !== columns || largest.some((value) => value < 0))
+    throw new ArgumentError(operation, "negativeRange", `expected ${columns} ranges of at least 0, one a column`);
+  const columnMost = new Float32Array(columns);
+  for (const [at, value] of own.entries())
+    columnMost[at % columns] = Math.max(columnMost[at % columns]!, Math.abs(value));
+  // a column of zeros, or one that x never uses, is as it is
+  const smoothing = largest.map((range, at) =>
+    range > 0 && columnMost[at]! > 0 ? range ** alpha / columnMost[at]! ** (1 - alpha) : 1,
+  );
+  const scales = new Float32Array(rows);
+  const levels = new Int8Array(rows * columns);
+  for (let row = 0; row < rows; row++) {
+    const smoothed = smoothing.map((factor, column) => own[row * columns + column]! * factor);
+    const most = smoothed.reduce((found, value) => Math.max(found, Math.abs(value)), 0);
+    scales[row] = most / 127;
+    if (most > 0)
+      for (const [at, value] of smoothed.entries()) levels[row * columns + at] = Math.round((value / most) * 127);
+  }
+  return new SmoothWeights(fromArray(levels, w.shape), fromArray(scales), fromArray(smoothing));
+}
+
+const matmulSmoothParameters = parameters("matmulSmooth", {
+  x: operand(aTensor),
+  w: operand(instanceOf(SmoothWeights, "weights of smoothQuantize")),
+});
+
+/**
+ * Y = scale_x · scale_w · (Lx Lwᵀ): x / s is rounded to 8 bits, each row with a scale of its own, and the product of
+ * the levels is summed in integers.
+ *
+ * @param x […, in], float32
+ * @returns […, out]
+ *
+ * @example
+ * matmulSmooth(randn([3, 256]), smoothQuantize(randn([128, 256]), ones([256]))); // float32[3, 128]
+ *
+ * @throws as {@link matmulPerTensor}.
+ */
+export function matmulSmooth(x: Tensor, w: SmoothWeights): Tensor;
+export function matmulSmooth(...values: unknown[]): Tensor {
+  const { x, w } = matmulSmoothParameters(values);
+  checkRows("matmulSmooth", x, w.levels.shape[1]!);
+  return tidy(() =>
+    noGrad(() => {
+      const smoothed = div(x, w.smoothing);
+      const most = amax(abs(smoothed), { dim: -1, keepdim: true });
+      const scale = mul(most, 1 / 127);
+      const safe = add(scale, toDType(eq(scale, 0), "float32")); // a row of zeros is divided by 1
+      const levels = toDType(round(div(smoothed, safe)), "int32");
+      const product = matmul(levels, transpose(toDType(w.levels, "int32"), 0, 1));
+      return mul(mul(toDType(product, "float32"), scale), w.scales) as Tensor;
+    }),
+  );
+}

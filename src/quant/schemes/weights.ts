@@ -1,0 +1,51 @@
+/** Weights of integer products: levels of one scale, or of one scale a row with smoothed columns. */
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+
+/** Weights with one scale and one zero for all: W ≈ scale · (level − zero). */
+export class PerTensorWeights {
+  /** @internal */
+  constructor(
+    /** uint8 [out, in] */
+    readonly levels: Tensor<"uint8">,
+    readonly scale: number,
+    readonly zero: number,
+    readonly bits: number,
+  ) {}
+}
+
+/** SmoothQuant's weights: W[i, j] · smoothing[j] ≈ scales[i] · levels[i, j]. */
+export class SmoothWeights {
+  /** @internal */
+  constructor(
+    /** int8 [out, in] */
+    readonly levels: Tensor<"int8">,
+    /** float32 [out] */
+    readonly scales: Tensor<"float32">,
+    /** float32 [in]: x is divided by it. */
+    readonly smoothing: Tensor<"float32">,
+  ) {}
+}
+
+/** @throws {ShapeError} `wrongRank` @throws {DTypeError} `notAFloat` */
+export function checkMatrix(operation: string, w: Tensor): void {
+  if (w.rank !== 2) throw new ShapeError(operation, "wrongRank", `expected w to be a matrix, got ${w.describe()}`);
+  if (w.dtype !== "float32" && w.dtype !== "float16" && w.dtype !== "bfloat16" && w.dtype !== "float64")
+    throw new DTypeError(operation, "notAFloat", `expected w of a float dtype, got ${w.dtype}`);
+}
+
+/** x in float32. @throws {ShapeError} `shapesDiffer` @throws {DTypeError} `unsupportedDType` */
+export function checkRows(operation: string, x: Tensor, columns: number): void {
+  if (x.dtype !== "float32")
+    throw new DTypeError(
+      operation,
+      "unsupportedDType",
+      `expected x to be float32, got ${x.dtype}; toDType(x, "float32") converts`,
+    );
+  if (x.rank === 0 || x.shape.at(-1) !== columns)
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected x to have ${columns} values along its last axis, as a row of w has, got ${x.describe()}`,
+    );
+}
