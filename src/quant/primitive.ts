@@ -68,7 +68,7 @@ export const dequantizeCall = cpuCall("dequantize", { ...weightFields, dtype }, 
 /** A product with weights: `count` rows of x; x Wᵀ, or x W where `isTransposed`. */
 export const quantizedMatmulCall = cpuCall(
   "quantizedMatmul",
-  { ...weightFields, dtype, count: whole, xOffset: whole, isTransposed: flag },
+  { ...weightFields, dtype, count: whole, xOffset: whole, xStrides: array(whole, 2), isTransposed: flag },
   ["packed", "scales", "biases", "x", "output"],
 );
 

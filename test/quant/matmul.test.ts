@@ -97,6 +97,18 @@ test("many rows of x on cpu, for which weights are unpacked in two blocks of row
   expect(worstRatio(own!, cotangent, w, true)).toBeLessThanOrEqual(1);
 });
 
+test.each(places)("x of two axes of any strides gives the bits of a copy, on %s", (backend) => {
+  const w = quantizeInt4(wave(6, 64, 0.2));
+  for (const dtype of scaleDTypes) {
+    const stored = on("reference", () => wave(130, 9, 0.6).to(dtype));
+    const turned = stored.slice(0, { start: 1, end: 129, step: 2 }).transpose(0, 1);
+    for (const x of [turned, turned.flip(1), turned.slice(0, { start: 2, end: 3 }).expand([5, 64])]) {
+      const [got, expected] = on(backend, () => [quantizedMatmul(x, w), quantizedMatmul(x.contiguous(), w)]);
+      expect(got!.toArray()).toEqual(expected!.toArray());
+    }
+  }
+});
+
 test("products have the same bits on any number of threads", () => {
   const rows = [1, 4, 7, 16].map((count) => wave(count, 512, 0.9));
   for (const format of ["q4_0", "q4_K", "f16", { bits: 3, groupSize: 32, symmetric: true }] as const) {

@@ -150,6 +150,24 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantised weights on met
       }
     });
 
+    test("x of any strides is read where it lies", () => {
+      const w = resident(weightsOf("q4_0", 40, 64));
+      for (const count of [3, 7]) {
+        const turned = onMetal(() => wave(64, count, 0.6).mul(1).transpose(0, 1));
+        const stepped = onMetal(() => wave(count, 130, 0.6).mul(1)).slice(1, { start: 1, end: 129, step: 2 });
+        for (const x of [turned, stepped]) {
+          expect(dispatchOf(() => quantizedMatmul(x, w)).kernel).toStartWith("quant_");
+          expect(
+            worstRatio(
+              onMetal(() => quantizedMatmul(x, w)),
+              x,
+              w,
+            ),
+          ).toBeLessThanOrEqual(1);
+        }
+      }
+    });
+
     test("a gradient reads the packed weights too", () => {
       const [count, rows, columns] = [32, 512, 512];
       const w = resident(quantizeInt4(wave(rows, columns, 0.3), { scaleDType: "float16" }));

@@ -75,6 +75,17 @@ struct Product {
   }
 };
 
+// x of any strides, in float32 and dense.
+void widen_strided(const char *x, DType dtype, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns,
+                   float *out) {
+  const QuantKernels &kernels = quant_kernels();
+  const int64_t stretch = column_stride == 1 ? columns : 1; // adjacent elements
+  for (int64_t row = 0; row < rows; row++)
+    for (int64_t column = 0; column < columns; column += stretch)
+      kernels.widen(element(x, dtype, row * row_stride + column * column_stride), dtype, out + row * columns + column,
+                    stretch);
+}
+
 // out [count, rows] = x Wᵀ of x [count, columns], or [count, columns] = x W of x [count, rows]. Sums are in float32, in
 // an order that depends on the sizes only.
 void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
@@ -85,15 +96,20 @@ void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   check_narrow_float(dtype);
   const int64_t width = is_transposed ? weights.rows : weights.columns;
   const int64_t out_width = is_transposed ? weights.columns : weights.rows;
-  const Extent x_extent = Extent(width).along(count, width), out_extent = Extent(out_width).along(count, out_width);
+  const int64_t row_stride = block.x_strides[0], column_stride = block.x_strides[1];
+  const Extent x_extent = Extent().along(count, row_stride).along(width, column_stride);
+  const Extent out_extent = Extent(out_width).along(count, out_width);
   const char *x = operands.input(3, dtype, block.x_offset, x_extent);
   char *out = operands.result(4, dtype, 0, out_extent);
   if (out_extent.is_empty()) return;
   const bool is_wide = dtype == DType::float32;
-  Scratch<float> wide_x(is_wide ? 0 : x_extent.count()), wide_out(is_wide ? 0 : out_extent.count());
+  const bool is_dense = (column_stride == 1 || width <= 1) && (row_stride == width || count <= 1);
+  const bool is_read_here = is_wide && is_dense;
+  Scratch<float> wide_x(is_read_here ? 0 : x_extent.count()), wide_out(is_wide ? 0 : out_extent.count());
   const QuantKernels &kernels = quant_kernels();
-  if (!is_wide) kernels.widen(x, dtype, wide_x.data(), x_extent.count());
-  const Product product = {weights, is_wide ? reinterpret_cast<const float *>(x) : wide_x.data(), count,
+  if (is_dense && !is_wide) kernels.widen(x, dtype, wide_x.data(), x_extent.count());
+  if (!is_dense) widen_strided(x, dtype, row_stride, column_stride, count, width, wide_x.data());
+  const Product product = {weights, is_read_here ? reinterpret_cast<const float *>(x) : wide_x.data(), count,
                            is_wide ? reinterpret_cast<float *>(out) : wide_out.data()};
   if (count >= many_rows && width > 0) product.unpacked(is_transposed);
   else if (is_transposed) product.transposed();

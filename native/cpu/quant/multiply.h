@@ -8,6 +8,7 @@ struct QuantizedMatmulBlock : WeightHead {
   DTypeField dtype; // of x and the result
   Whole count;      // rows of x
   Whole x_offset;
+  Whole x_strides[2]; // from row to row, from column to column
   Flag is_transposed; // x W, and not x Wᵀ
 };
 

@@ -3,7 +3,7 @@ import { launch, metalTypeOf, reads, startOf, writes } from "../../backend/metal
 import type { Tensor } from "../../tensor/tensor.ts";
 import { formatConstants, readBytes, weightBuffers, weightsStruct } from "../metal.ts";
 import { quantProduct } from "../primitive.ts";
-import type { ProductAttributes } from "./attributes.ts";
+import { type ProductAttributes, stridesOf } from "./attributes.ts";
 import { packedBytes, runParts, tileFor, transposedParts, vector, vectorRows } from "./tiles.ts";
 
 /** One kernel: for few rows of x, or in tiles. */
@@ -54,9 +54,8 @@ const constantsOf = (attributes: ProductAttributes, weights: readonly Tensor[], 
 ];
 
 function parametersOf(attributes: ProductAttributes, x: Tensor, ownRows: number): Uint8Array {
-  const xStrides = [x.shape.at(-1)!, 1];
   return quantProduct.bytes({
     weights: weightsStruct(attributes),
-    ...{ count: attributes.count, xStrides, xStart: startOf(x), ownRows },
+    ...{ count: attributes.count, xStrides: stridesOf(x), xStart: startOf(x), ownRows },
   });
 }

@@ -108,7 +108,7 @@ function product(operation: string, x: Tensor, w: QuantizedTensor, isTransposed:
   const lead = x.shape.slice(0, -1);
   const shape = [...lead, w.shape[isTransposed ? 1 : 0]!];
   const attributes = { ...attributesOf(w), rows: w.shape[0]!, count: elementCount(lead), isTransposed };
-  const own = noGrad(() => contiguous(x));
+  const own = x.rank <= 2 ? x : noGrad(() => contiguous(x));
   const output = execute(quantizedMatmulPrimitive, [own, ...weightInputs(w)], shape, x.dtype, attributes, operation);
   if (own !== x) own.dispose();
   if (x.requiresGrad)
