@@ -3,6 +3,7 @@ import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { type Counts, onePassed, sum } from "../counts.ts";
 import { buildCpu } from "../cpu/build.ts";
 import { swiftFormatGap } from "../format/swift.ts";
+import { checkPackages } from "../release/check.ts";
 import { build } from "../swift/command.ts";
 import { buildTests } from "../swift/package.ts";
 import { setUp } from "../toolchain/setup.ts";
@@ -36,15 +37,16 @@ export async function testEverything(words: readonly string[]): Promise<void> {
   const typescript = () => runPart("TypeScript tests", () => bunTests(words));
   if (words.length > 0) return report([await typescript()], await readGaps());
   const swift = await setUp(); // a machine that can have no Swift is told at once, in one line
-  const before = [...(await sourceChecks(swift)), ...(await metalParts(swift, [swiftSuite, kernels])), await cpuPart()];
-  const results = [...before, await typescript()];
+  const before = [...(await sourceChecks(swift)), ...(await metalParts(swift, [swiftSuite, kernels]))];
+  const results = [...before, ...(await builtParts()), await typescript()];
   report(results, await readGaps());
 }
 
 /** What needs no test to run. */
 export async function checkEverything(): Promise<void> {
   const swift = await setUp();
-  report([...(await sourceChecks(swift)), ...(await metalParts(swift, [swiftWarnings, kernels])), await cpuPart()]);
+  const before = [...(await sourceChecks(swift)), ...(await metalParts(swift, [swiftWarnings, kernels]))];
+  report([...before, ...(await builtParts())]);
 }
 
 const sourceChecks = async (swift: SwiftToolchain | undefined): Promise<PartResult[]> => [
@@ -69,6 +71,13 @@ const cpuPart = (): Promise<PartResult> =>
     await buildCpu();
     return onePassed;
   });
+
+/** The packages hold the dylib of the cpu backend. */
+async function builtParts(): Promise<PartResult[]> {
+  const built = await cpuPart();
+  const name = "Packages";
+  return [built, built.counts.failed > 0 ? leaveOut(name, "the build failed") : await runPart(name, checkPackages)];
+}
 
 /** Builds, and then runs the parts; where there is no Swift or the build fails, they are told as not run. */
 async function metalParts(swift: SwiftToolchain | undefined, parts: readonly MetalPart[]): Promise<PartResult[]> {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageFile from "../../package.json";
+import { platformPackages } from "../../src/backend/library.ts";
 import { environmentVariables } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 
@@ -76,7 +77,7 @@ describe("the package", () => {
   });
 
   test("the README, continuous integration and package.json name one version of Bun", () => {
-    const named = [read("README.md"), read(".ci/run"), read(".github/workflows/ci.yml")].flatMap((text) =>
+    const named = [read("README.md"), read(".ci/run"), ...files(".github/workflows/*.yml").map(read)].flatMap((text) =>
       [...text.matchAll(/bun@([\d.]+\d)/g)].map(([, version]) => version!),
     );
     expect(new Set(named)).toEqual(new Set([packageFile.engines.bun.replace(">=", "")]));
@@ -122,6 +123,24 @@ describe("set-up", () => {
     expect(sanitize).toMatch(/- run: npx --yes bun@[\d.]+ run check:sanitize\n/);
   });
 });
+
+test("a release packs each platform on a runner of its own, and publishes with provenance and checksums", () => {
+  const text = read(".github/workflows/release.yml");
+  const { jobs } = Bun.YAML.parse(text) as { jobs: Record<"pack" | "publish", Job> };
+  expect(jobs.pack.strategy.matrix.include.map(({ platform }) => platform).sort()).toEqual(
+    [...platformPackages].sort(),
+  );
+  expect(text).toMatch(/run release --local --platform \$\{\{ matrix\.platform \}\}/);
+  expect(jobs.publish.permissions).toEqual({ contents: "write", "id-token": "write" });
+  expect(text).toContain("--provenance");
+  expect(text).toContain("SHA256SUMS");
+  expect(text).not.toMatch(/NODE_AUTH_TOKEN|NPM_TOKEN/);
+});
+
+interface Job {
+  readonly strategy: { readonly matrix: { readonly include: readonly { readonly platform: string }[] } };
+  readonly permissions: unknown;
+}
 
 describe("documents", () => {
   const documents = [...files("*.md"), ...files("docs/**/*.md")];

@@ -1,0 +1,39 @@
+/** publint and "Are the types wrong?" on the packages as they are published. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import packageFile from "../../package.json";
+import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/core/paths.ts";
+import { type Counts, oneFailed, onePassed, sum } from "../counts.ts";
+import { run } from "../run.ts";
+import { packFolders } from "./pack.ts";
+import { stageMain, stagePlatform } from "./stage.ts";
+
+/** Stages the package and this machine's platform package, with the dylib that is built, and checks both tarballs. */
+export async function checkPackages(): Promise<Counts> {
+  const folder = await mkdtemp(join(tmpdir(), "orchard-packages-"));
+  try {
+    const [main, own] = [packageFile.name, `${packageFile.name}-${platform}`].map((name) => join(folder, name)) as [
+      string,
+      string,
+    ];
+    await stageMain(main);
+    await stagePlatform(own, platform, [join(buildFolder, cpuLibraryName)]);
+    const counts = (await packFolders([main, own], join(folder, "tarballs"))).map(checkTarball);
+    return sum(await Promise.all(counts));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Our modules are ECMAScript's alone, so what CommonJS and resolution without `exports` find is left out. */
+const checkTarball = async (path: string): Promise<Counts> =>
+  sum([await tool("publint", "run", path, "--strict"), await tool("attw", path, "--profile", "esm-only")]);
+
+async function tool(name: string, ...words: string[]): Promise<Counts> {
+  const program = join(packageRoot, "node_modules", ".bin", name);
+  const { status, output } = await run([process.execPath, program, ...words]);
+  if (status === 0) return onePassed;
+  console.log(output.trim());
+  return oneFailed(`${name}: ${basename(words.find((word) => word.endsWith(".tgz")) ?? "")}`);
+}
