@@ -39,12 +39,21 @@ worker.onmessage = ({ data }: MessageEvent<string>) => {
 };
 `,
   "compute.test.ts": `import { expect, test } from "bun:test";
+import { tensor } from "${name}";
+import "${name}/test";
 import { compute } from "./compute";
 
 test("computes", () => {
   const text = compute();
   expect(JSON.parse(text).product).toEqual([[7, 10], [15, 22]]);
   console.log(text);
+});
+
+test("matchers", () => {
+  expect(tensor([1])).toEqual(tensor([1]));
+  expect(tensor([1])).not.toEqual(tensor([2]));
+  expect(tensor([1])).toBeCloseToTensor(tensor([1]));
+  expect(tensor([1])).toHaveShape([1]);
 });
 `,
   "hot.ts": `import { compute } from "./compute";

@@ -115,6 +115,7 @@ export * from "./random/rand.ts";
 export * from "./random/randint.ts";
 export * from "./random/randn.ts";
 export { randperm } from "./random/randperm.ts";
+export { allClose, type CloseOptions, equal, isClose } from "./reduction/close.ts";
 export {
   type AlongAxis,
   amax,

@@ -59,12 +59,16 @@ type Converting<Names extends keyof Operations, Otherwise extends DType> = {
 };
 
 interface OwnMethods<D extends DType> {
+  /** Whether all pairs of elements are close. @see {@link operations.allClose} */
+  allClose(...rest: Rest<typeof operations.allClose>): boolean;
   /** min(max(x, least), most) for each element. @see {@link operations.clamp} */
   clamp(...bounds: operations.ClampArguments): Tensor;
   /** The correlation coefficients of variables, which are rows. @see {@link operations.corrcoef} */
   corrcoef(): Tensor<operations.FloatOf<D>>;
   /** The covariances of variables, which are rows. @see {@link operations.cov} */
   cov(options?: operations.CovarianceOptions): Tensor<operations.FloatOf<D>>;
+  /** Whether the other tensor has the same shape and equal elements. @see {@link operations.equal} */
+  equal(other: Tensor): boolean;
   /** The largest element; with `dim` along that axis, with its index. @see {@link operations.max} */
   max(options?: { dim?: undefined }): Tensor<D>;
   max(...options: operations.AlongAxis): operations.ValuesAndIndices<D>;

@@ -209,7 +209,8 @@ describe.each(tested)("on %s", (backend: BackendName) => {
     const found = names.map((name) => on(() => tidy(() => backwardOf(name as OperationName, own)), !isLeft(name)));
     expect(found.flatMap(({ problems }) => problems)).toEqual([]);
     expect(found.filter(({ codes }) => codes.includes("notAScalar")).length).toBeGreaterThan(70);
-    expect(found.filter(({ codes }) => codes.includes("noGraph")).length).toBe(names.length);
+    const giveTensors = names.filter((name) => !["allClose", "equal"].includes(name)); // those give a boolean
+    expect(found.filter(({ codes }) => codes.includes("noGraph")).length).toBe(giveTensors.length);
   });
 
   test("afterwards right calls are right, and disposing of the operands gives back their memory", () => {

@@ -229,6 +229,7 @@ const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
   ...each("gcd lcm", ({ x }) => [x, x], "got float32", "expected integers"),
   ...each("gcd lcm", ({ mask }) => [mask, mask], "got bool", "expected integers"),
   ["heaviside", ({ x, integers }) => [x, integers], "got float32 and int32", "expected two tensors of one dtype"],
+  ...each("isClose allClose equal", ({ x, integers }) => [x, integers], "got float32 and int32", "of one dtype"),
   ...each(kinds.binaryOfBits, ({ x }) => [x, x], "got float32", "expected integers or bools"),
   ...each(kinds.unaryOfBits, ({ x }) => [x], "got float32", "expected integers or bools"),
   ["where", ({ x }) => [x, x, x], "got float32[", "expected the condition to be bool"],

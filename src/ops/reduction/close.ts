@@ -1,0 +1,114 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { DTypeError } from "../../core/errors.ts";
+import { aNumber, flag } from "../../core/kinds.ts";
+import { type Given, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { abs, add, mul, sub } from "../elementwise/arithmetic.ts";
+import { bitwiseAnd, bitwiseOr } from "../elementwise/bitwise.ts";
+import { eq, le } from "../elementwise/comparison.ts";
+import { isfinite, isnan } from "../elementwise/predicates.ts";
+import { all } from "./logic.ts";
+
+/** Options of {@link isClose} and {@link allClose}. */
+export interface CloseOptions {
+  /** How far elements may be apart, in parts of the second one's magnitude. Default 1e-5. */
+  rtol?: number;
+  /** How far they may be apart in any case. Default 1e-8. */
+  atol?: number;
+  /** Whether NaN is close to NaN. Default false. */
+  equalNan?: boolean;
+}
+type CloseArguments = Given<CloseOptions, ["rtol", "atol", "equalNan"]>;
+
+/**
+ * Whether |a − b| ≤ atol + rtol · |b| for each pair of elements, broadcast. Equal infinities are close. Floats are
+ * computed in their own dtype, as in PyTorch, all else in float32.
+ *
+ * @param a of any dtype and shape
+ * @param b of the same dtype, and of a shape that broadcasts with it
+ * @returns bool, of the broadcast shape; without a gradient
+ *
+ * @example
+ * isClose(tensor([1, 2]), tensor([1.000001, 2.1])); // bool [true, false]
+ *
+ * @throws {DTypeError} where the dtypes differ.
+ * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ArgumentError} where rtol or atol is negative or NaN.
+ */
+export function isClose(a: Tensor, b: Tensor, ...options: CloseArguments): Tensor<"bool">;
+export function isClose(...values: unknown[]): Tensor<"bool"> {
+  return noGrad(() => closeness("isClose", isCloseParameters(values)));
+}
+isClose.method = "bool" as const;
+
+/**
+ * Whether all pairs of elements are close; true of nothing. It waits for the result. @see {@link isClose}
+ *
+ * @param a of any dtype and shape
+ * @param b of the same dtype, and of a shape that broadcasts with it
+ *
+ * @example
+ * allClose(tensor([1, 2]), tensor([1.000001, 2])); // true
+ *
+ * @throws {DTypeError} where the dtypes differ.
+ * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ArgumentError} where rtol or atol is negative or NaN.
+ */
+export function allClose(a: Tensor, b: Tensor, ...options: CloseArguments): boolean;
+export function allClose(...values: unknown[]): boolean {
+  return noGrad(() => all(closeness("allClose", allCloseParameters(values))).item());
+}
+allClose.method = "own" as const;
+
+/**
+ * Whether two tensors have the same shape and equal elements. NaN equals nothing, and −0 equals 0. It waits for the
+ * result.
+ *
+ * @param a of any dtype and shape
+ * @param b of the same dtype
+ *
+ * @example
+ * equal(tensor([1, 2]), tensor([1, 2])); // true
+ *
+ * @throws {DTypeError} where the dtypes differ.
+ */
+export function equal(a: Tensor, b: Tensor): boolean;
+export function equal(...values: unknown[]): boolean {
+  const { a, b } = equalParameters(values);
+  checkSameDType("equal", a, b);
+  const isSameShape = a.shape.length === b.shape.length && a.shape.every((size, axis) => size === b.shape[axis]);
+  return isSameShape && noGrad(() => all(eq(a, b)).item());
+}
+equal.method = "own" as const;
+
+const tolerance = aNumber({ holds: (value) => value >= 0, expected: "a number of at least 0" });
+const closeParameters = {
+  a: operand(aTensor),
+  b: operand(aTensor),
+  rtol: optional(tolerance, 1e-5),
+  atol: optional(tolerance, 1e-8),
+  equalNan: optional(flag, false),
+};
+const isCloseParameters = parameters("isClose", closeParameters);
+const allCloseParameters = parameters("allClose", closeParameters);
+const equalParameters = parameters("equal", { a: operand(aTensor), b: operand(aTensor) });
+
+function closeness(name: string, { a, b, rtol, atol, equalNan }: Parsed<typeof closeParameters>): Tensor<"bool"> {
+  checkSameDType(name, a, b);
+  let close = eq(a, b); // equal infinities, too
+  if (equalNan && isFloat(a.dtype)) close = bitwiseOr(close, bitwiseAnd(isnan(a), isnan(b)));
+  if (rtol === 0 && atol === 0) return close;
+  const [x, y] = isFloat(a.dtype) ? [a, b] : [toDType(a, "float32"), toDType(b, "float32")];
+  const difference = abs(sub(x, y));
+  const isWithin = le(difference, add(abs(mul(y, rtol)), atol));
+  return bitwiseOr(close, bitwiseAnd(isfinite(difference), isWithin));
+}
+
+function checkSameDType(name: string, a: Tensor, b: Tensor): void {
+  if (a.dtype === b.dtype) return;
+  const both = `${a.dtype} and ${b.dtype}`;
+  throw new DTypeError(name, "dtypesDiffer", `expected two tensors of one dtype, got ${both}; toDType() converts`);
+}
