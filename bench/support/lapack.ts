@@ -22,6 +22,17 @@ function routine(name: string, texts: number, count: number): ((values: readonly
   return (values) => call(...values.map(passed), ...lengths);
 }
 
+/**
+ * Has the library compute with so many threads from now on, where it lets itself be told. The cpu backend leaves it
+ * with one, and sets its own number for each of its calls: what is measured beside it gets as many, and is put back.
+ */
+export function useThreads(count: number): void {
+  const { blas } = cpuInfo(cpuLibrary().native);
+  if (blas?.name !== "OpenBLAS") return;
+  const set = { openblas_set_num_threads: { args: ["i32"], returns: "void" } } as const;
+  dlopen(blas.path, set).symbols.openblas_set_num_threads(count);
+}
+
 /** The size of the workspace that a routine asks for, and of its integers where it has some. */
 function workspace(query: (work: Float32Array, integers: Int32Array) => void): [Float32Array, Int32Array] {
   const [work, integers] = [new Float32Array(1), new Int32Array(1)];
