@@ -157,7 +157,14 @@ print({ note: `${threads} threads, ${isa}` });
 const others = await startPeers(threads);
 const folder = mkdtempSync(join(tmpdir(), "orchard-peers-"));
 try {
-  for (const each of cases) if (each.name.includes(words.join(" "))) await measure(each, others, folder, threads);
+  for (const each of cases.filter(({ name }) => name.includes(words.join(" ")))) {
+    try {
+      await measure(each, others, folder, threads);
+    } catch (cause) {
+      print({ note: cause instanceof Error ? cause.message : String(cause) });
+      process.exitCode = 1;
+    }
+  }
 } finally {
   for (const other of others.values()) await other.close();
   rmSync(folder, { recursive: true });
