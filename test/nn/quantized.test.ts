@@ -303,6 +303,20 @@ describe("quantizeModel", () => {
     expect([format("q4_K", 40), format("q4_0", 40), format("bf16", 40)]).toEqual([null, null, "bf16"]);
   });
 
+  test.each([
+    [2, "nearest", "leastSquares"],
+    [3, "nearest", "leastSquares"],
+    [4, "leastSquares", "nearest"],
+    [8, "leastSquares", "nearest"],
+  ] as const)("%d bits are rounded by %s where nothing is said", (bits, usual, other) => {
+    const errorOf = (rounding?: "nearest" | "leastSquares") => {
+      const model = new nn.Sequential(new nn.Linear(64, 16, { generator: new Generator(2) }));
+      return nn.quantizeModel(model, { format: { bits, groupSize: 32 }, rounding }).layers[0]!.relativeError;
+    };
+    expect(errorOf()).toBe(errorOf(usual));
+    expect(errorOf()).not.toBe(errorOf(other));
+  });
+
   test("replaces nothing where weights can't be quantised", () => {
     const model = gpt();
     const { weight } = model.blocks[1]!.feedForward.down as nn.Linear;
