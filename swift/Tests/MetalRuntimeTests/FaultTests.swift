@@ -60,6 +60,15 @@ final class FaultTests: XCTestCase {
           frame[y[0]] = i;
           y[i + 1] = frame[y[0]];
         }
+        kernel void endless_sum(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+          while (true) { y[i % 2] += 1; }
+        }
+        kernel void endless(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+          for (uint k = 0; k < 2 || y[0] != 5; k++) {}
+          y[1] = 1;
+        }
+        uint positive(uint x) { if (x < 5) return x; }
+        kernel void falls_off(device uint *y [[buffer(0)]]) { uint x = positive(y[0]); y[1] = 5; y[0] = x; }
         """
     private static let library = Result { try KernelLibrary(source) }
     private func function(_ name: String) throws -> KernelFunction { try Self.library.get().function(name) }
@@ -177,6 +186,15 @@ final class FaultTests: XCTestCase {
 
     func testAnInfiniteLoopEnds() throws { try assertTimesOut("forever") }
     func testAnInfiniteLoopEndsUnderTheChecker() throws { try assertTimesOut("forever", check: true) }
+    /// Loops that clang may take for finite, or for nothing: they run neither on nor away.
+    func testALoopThatNeverEndsIsATimeout() throws { try assertTimesOut("endless_sum") }
+    func testALoopThatNeverEndsIsATimeoutUnderTheChecker() throws { try assertTimesOut("endless_sum", check: true) }
+    func testALoopWithoutAnEffectIsATimeout() throws { try assertTimesOut("endless") }
+    func testAFunctionWithoutItsReturnGoesOn() throws {
+        let y = TestBuffer([UInt32(7), 0])
+        try function("falls_off").run([y], grid: 1, group: 1)
+        XCTAssertEqual(y.array(UInt32.self)[1], 5)
+    }
     func testAnInfiniteLoopOfBarriersEnds() throws { try assertTimesOut("forever_at_barriers") }
     func testAnInfiniteLoopOfSimdOperationsEnds() throws { try assertTimesOut("forever_in_sums") }
 

@@ -126,4 +126,42 @@ final class NumbersConversionTests: XCTestCase {
             XCTAssertNil(refusal(program(accepted)), accepted)
         }
     }
+
+    /// What a class can't do that converts to float alone: these need the compiler's own scalar.
+    func testBfloatConvertsAsAScalar() throws {
+        XCTAssertEqual(
+            try floats(
+                18,
+                """
+                bfloat4 v; v[0] = 0; v[1] = 1; v[2] = one; v.w = 3;
+                bfloat b = bfloat(2.5f); uint u = b; int n = -b; bool t = b;
+                out[0] = v[0]; out[1] = v[1] + v[2]; out[2] = v[3]; out[3] = u; out[4] = n; out[5] = t;
+                bfloat w = one; w = one; out[6] = w;
+                half h = convert<half>(b); out[7] = h; out[8] = convert<bfloat>(h) + h;
+                out[9] = t ? b : 0; out[10] = b > 1 ? 1 : b; out[11] = max(b, 1) + min(1, b) + abs(-b);
+                out[12] = b * 2 + 1; out[13] = b * 0.5f; b += 1; b++; out[14] = b; out[15] = exp(b - b);
+                out[16] = half2(bfloat2(1.5bf, b)).y; out[17] = as_type<ushort>(bfloat(1.00390625f));
+                """,
+                declarations: """
+                    struct One { operator bool() const { return true; } };
+                    #define one One()
+                    template <typename U, typename T> U convert(T x) { return static_cast<U>(x); }
+
+                    """),
+            [0, 2, 3, 2, -2, 1, 1, 2.5, 5, 2.5, 1, 6, 6, 1.25, 4.5, 1, 4.5, 0x3f80])
+    }
+
+    /// Each rounds to the nearest, ties to even, in both builds of bfloat.
+    func testTheScalarBfloatRoundsAsTheClass() throws {
+        let body = "bfloat b = bfloat(x), c = b * bfloat(1.0703125f) + bfloat(x * 0.3f);"
+        let operands = (0..<64).map { Float($0) * 0.337 - 9.1 } + [.infinity, .nan, Float(bitPattern: 0x1234), 3.4e38]
+        var results: [[Float]] = []
+        for scalar in ["", "uint u = b; (void)u;"] {
+            results.append(
+                try evaluate(
+                    "f(x)", of: operands, from: "float", to: "float",
+                    declarations: "float f(float x) { \(body) \(scalar) return c; }\n", as: Float.self))
+        }
+        XCTAssertEqual(results[0].map(\.bitPattern), results[1].map(\.bitPattern))
+    }
 }

@@ -141,6 +141,9 @@ std::vector<std::string> flat_flags(const Toolchain &tools, const CompileOptions
                  "-fdeclspec", "-w", "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none", "-Xclang",
                  "-fbfloat16-excess-precision=none", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
                  "-fno-math-errno"});
+  // What has no end or no result must not run on into whatever code lies behind: clang would take a loop without an end,
+  // and the end of a function that lacks its return, for what never happens.
+  append(flags, {"-fno-finite-loops", "-fno-strict-return"});
   // A large frame touches each of its pages, so that none is missed between a stack and its guard.
   append(flags, {"-fstack-clash-protection"});
   // Every conversion of a float to an integer saturates, with NaN to 0 (MSL 2.25); integers wrap.
@@ -338,17 +341,28 @@ ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &optio
   return with_header(tools, strict_flags(tools, options), "clcpp", {"-fsyntax-only"}, text);
 }
 
-ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, const std::string &text,
-                           const std::string &path) {
+ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
+                           const std::string &text, const std::string &path) {
   std::string object = cache_temporary(".o");
   std::vector<std::string> flags = flat_flags(tools, options, build);
-  ProcessResult result = with_header(tools, flags, "c++", {"-c", "-o", object}, text);
+  // Only in the C++ of SYCL clang has address spaces that convert as MSL's do (metal/mrt/types.h).
+  if (spaced) append(flags, {"-DMRT_SPACED=1", "-Xclang", "-fsycl-is-device"});
+  const auto compile = [&](std::initializer_list<const char *> more) {
+    std::vector<std::string> all = flags;
+    append(all, more);
+    return with_header(tools, all, "c++", {"-c", "-o", object}, text);
+  };
+  ProcessResult result = compile({});
+  const auto try_again = [&](std::initializer_list<const char *> more) {
+    ProcessResult again = compile(more);
+    if (again.status == 0) result = again; // else the first complaint is the one to read
+  };
+  const auto is_refused = [&] { return result.started && result.status != 0; };
   // The copies of vectors that the checker sees are not trivial, so a union can't hold a vector: such a program goes
   // without them.
-  if (build.checked && result.started && result.status != 0) {
-    flags.push_back("-DMRT_TRIVIAL_COPIES=1");
-    result = with_header(tools, flags, "c++", {"-c", "-o", object}, text);
-  }
+  if (build.checked && is_refused()) try_again({"-DMRT_TRIVIAL_COPIES=1"});
+  if (is_refused() && text.find("bfloat") != std::string::npos)
+    try_again({"-DMRT_SCALAR_BFLOAT=1", "-DMRT_TRIVIAL_COPIES=1"});
   if (result.status == 0) result = run_process({tools.linker, "-shared", "-o", path, object}, "");
   unlink(object.c_str());
   return result;

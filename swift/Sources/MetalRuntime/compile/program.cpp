@@ -165,7 +165,7 @@ CachedFile MetalProgram::compile_part(size_t part, Build build, const std::strin
   Printed flat = rewritten->flat_text(part * part_size(), std::min(known_entries.size(), (part + 1) * part_size()));
   for (;;) {
     std::string temporary = cache_temporary(".so");
-    ProcessResult result = compile_flat(*tools, options, build, flat.text, temporary);
+    ProcessResult result = compile_flat(*tools, options, build, rewritten->spaced, flat.text, temporary);
     auto diagnostics = parse_clang(result.output, rewritten->tokens, flat, lines);
     CachedFile stored = result.status == 0 ? cache_store(name, temporary) : CachedFile();
     if (stored.is_there()) {

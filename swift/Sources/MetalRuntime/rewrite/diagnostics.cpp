@@ -26,7 +26,7 @@ constexpr Wording messages[] = {
     {"C++ for OpenCL", "Metal"},
     {"OpenCL", "Metal"},
 };
-constexpr Wording names[] = {{"__global", "device"},     {"__local", "threadgroup"}, {"__private", "thread"},
+constexpr Wording names[] = {{"__global_device", "device"}, {"__global_host", "constant"}, {"__global", "device"},     {"__local", "threadgroup"}, {"__private", "thread"},
                              {"__constant", "constant"}, {"_Float16", "half"},       {"__bf16", "bfloat"}};
 
 void replace_all(std::string &text, std::string_view from, std::string_view to, bool whole_words) {
@@ -122,6 +122,13 @@ constexpr const char *opencl_terms[] = {"__generic",
                                         "invalid explicitly-specified argument for template parameter",
                                         "bfloat' to 'thread bool'"};
 
+bool is_integer_type(const std::string &type) {
+  constexpr std::string_view types[] = {"bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
+                                        "signed char", "unsigned char", "unsigned short", "unsigned int",
+                                        "unsigned long", "size_t", "ptrdiff_t"};
+  return std::find(std::begin(types), std::end(types), type) != std::end(types);
+}
+
 // What C++ for OpenCL refuses and Metal takes.
 bool is_false_alarm(const std::string &message) {
   auto starts = [&](std::string_view prefix) { return message.compare(0, prefix.size(), prefix) == 0; };
@@ -154,6 +161,9 @@ bool is_false_alarm(const std::string &message) {
   // Metal's bfloat converts to integers implicitly; the strict pass's class would be ambiguous in arithmetic if it did.
   if (starts("assigning to '") && quoted.size() >= 2)
     return quoted[0].find('*') == std::string::npos && without_qualifiers(quoted.back()) == "bfloat";
+  if (starts("no viable conversion from '") && quoted.size() >= 2) // the flat pass names no space here
+    return without_qualifiers(quoted[0]) == "bfloat" && is_integer_type(without_qualifiers(quoted[1])) &&
+           quoted[1] != without_qualifiers(quoted[1]);
   return false;
 }
 

@@ -1,6 +1,8 @@
-// Overloads and specializations that differ in address spaces only are one and the same in the flat text: the first
-// stays. So it is in the strict text with constructors that differ in the space of the object: there a constructor
-// without a space makes objects in all of them, temporaries included.
+// Overloads and specializations that differ in address spaces only. Where they are written alike, they are one and the
+// same in a flat text without spaces, and the first stays. Where they are not, the flat text keeps its spaces, and
+// clang chooses between them; only those that differ in the space of a method's object remain one. So it is in the
+// strict text with constructors that differ in the space of the object: there a constructor without a space makes
+// objects in all of them, temporaries included.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -15,6 +17,7 @@ bool is_constructor(const Rewriter &rewriter, const Declaration &declaration) {
 
 class Signature {
 public:
+  // `keep_spaces`: those of parameters and template arguments; never the object's of a method.
   Signature(const Rewriter &rewriter, const Declaration &declaration, bool keep_spaces)
       : rewriter(rewriter), tokens(rewriter.tokens), declaration(declaration), keep_spaces(keep_spaces) {}
 
@@ -136,10 +139,174 @@ bool has_space(const Rewriter &rewriter, const Declaration &declaration) {
   return false;
 }
 
+// Objects in other spaces are not constructed when a kernel runs.
+bool constructs_in_thread(const Rewriter &rewriter, const Declaration &declaration) {
+  if (!may_collide(rewriter, declaration) || !is_constructor(rewriter, declaration)) return false;
+  for (uint32_t index = declaration.parameters.last + 1;
+       index < declaration.tokens.last && !one_of(rewriter.tokens[index].text, {"{", ";", ":"}); index++)
+    if (one_of(rewriter.tokens[index].text, {"device", "threadgroup", "constant"})) return false;
+  return true;
+}
+
+// ---------------------------------------------------------------- overloads that differ in spaces
+
+// The tokens of a range without address spaces.
+std::string tokens_without_spaces(const TokenList &tokens, Range range) {
+  std::string out;
+  bool is_const = false;
+  for (uint32_t index = range.first; index < range.last; index++) {
+    std::string_view text = tokens[index].text == "constant" ? "const" : tokens[index].text;
+    if (is_space(text) || (text == "const" && is_const)) continue;
+    is_const = text == "const";
+    out += " " + std::string(text);
+  }
+  return out;
+}
+
+// What is left of a declaration without its spaces and the qualifiers of its object.
+std::string shape(const TokenList &tokens, const Declaration &declaration) {
+  if (declaration.kind != DeclarationKind::function) return tokens_without_spaces(tokens, declaration.tokens);
+  const uint32_t close = declaration.parameters.last;
+  uint32_t rest = close + 1;
+  while (rest < declaration.tokens.last && (is_space(tokens[rest].text) || tokens.is(rest, "const"))) rest++;
+  return tokens_without_spaces(tokens, {declaration.tokens.first, close}) +
+         tokens_without_spaces(tokens, {rest, declaration.tokens.last});
+}
+
+std::string_view space_in(const TokenList &tokens, Range range) {
+  for (uint32_t index = range.first; index < range.last; index++)
+    if (is_space(tokens[index].text)) return tokens[index].text;
+  return {};
+}
+
+// Whether a call could mean either of two functions that an address space tells apart: a parameter at the same place
+// points to the same, or to what a template deduces, in different spaces.
+class Rivals {
+public:
+  Rivals(const Rewriter &rewriter, const Declaration &a, const Declaration &b)
+      : tokens(rewriter.tokens), a(a), b(b), first(split_commas(tokens, a.parameters)),
+        second(split_commas(tokens, b.parameters)) {}
+
+  bool differ_in_spaces() const {
+    if (required(first) > second.size() || required(second) > first.size()) return false;
+    for (size_t index = 0; index < std::min(first.size(), second.size()); index++) {
+      const Range left = type_of(first[index]), right = type_of(second[index]);
+      if (!points(left) || !points(right) || space_in(tokens, left) == space_in(tokens, right)) continue;
+      if (is_deduced(a, left) || is_deduced(b, right) || pointee(left) == pointee(right)) return true;
+    }
+    return false;
+  }
+
+private:
+  size_t required(const std::vector<Range> &parameters) const {
+    return size_t(std::count_if(parameters.begin(), parameters.end(), [&](Range part) {
+      return type_of(part).last == part.last && !tokens.is(part.last - 1, "...");
+    }));
+  }
+  Range type_of(Range part) const { // up to the default argument
+    uint32_t end = part.first;
+    while (end < part.last && !tokens.is(end, "=")) end = uint32_t(tokens.after_group(end));
+    return {part.first, end};
+  }
+  bool points(Range part) const {
+    for (uint32_t index = part.first; index < part.last; index++)
+      if (one_of(tokens[index].text, {"*", "&", "["})) return true;
+    return false;
+  }
+  bool is_deduced(const Declaration &declaration, Range part) const {
+    for (Range header : declaration.templates)
+      for (uint32_t name = header.first; name < header.last; name++)
+        for (uint32_t index = part.first; index < part.last; index++)
+          if (tokens.is_identifier(name) && tokens[name].text == tokens[index].text) return true;
+    return false;
+  }
+  std::string pointee(Range part) const {
+    std::string out;
+    for (uint32_t index = part.first; index < part.last && !one_of(tokens[index].text, {"*", "&", "["}); index++)
+      if (!is_space(tokens[index].text) && !one_of(tokens[index].text, {"const", "volatile"}))
+        out += " " + std::string(tokens[index].text);
+    return out;
+  }
+
+  const TokenList &tokens;
+  const Declaration &a, &b;
+  const std::vector<Range> first, second;
+};
+
+// `is_same<T, device float *>`
+bool compares_spaces(const TokenList &tokens) {
+  for (uint32_t index = 0; index + 1 < tokens.size(); index++)
+    if (one_of(tokens[index].text, {"is_same", "is_same_v"}) && tokens.is(index + 1, "<") &&
+        !space_in(tokens, {index + 1, after_angles(tokens, index + 1, uint32_t(tokens.size()))}).empty())
+      return true;
+  return false;
+}
+
+class Overloads {
+public:
+  explicit Overloads(Rewriter &rewriter) : rewriter(rewriter), tokens(rewriter.tokens) {}
+
+  bool differ_in_spaces() {
+    bool found = compares_spaces(tokens);
+    for (const Declaration &declaration : rewriter.program.declarations) {
+      if (!may_collide(rewriter, declaration)) continue;
+      alike[Signature(rewriter, declaration, false).text()].push_back(&declaration);
+      const Scope &scope = rewriter.program.scopes[declaration.scope];
+      if (declaration.kind == DeclarationKind::function && declaration.body.exists())
+        named[(scope.is_class ? std::to_string(declaration.scope) : scope.path) + rewriter.text(declaration.name)]
+            .push_back(&declaration);
+    }
+    for (const auto &[signature, group] : alike) found |= group_differs(group);
+    for (const auto &[name, group] : named) found |= rivals_differ(group);
+    return found;
+  }
+
+private:
+  // Of declarations that are one without their spaces.
+  bool group_differs(const std::vector<const Declaration *> &group) {
+    const Declaration &first = *group[0];
+    // A lone specialization for a space would be one for all of them.
+    if (group.size() == 1)
+      return first.template_arguments.exists() && first.kind != DeclarationKind::function &&
+             !space_in(tokens, first.template_arguments).empty();
+    bool differs = false;
+    for (const Declaration *other : group) {
+      if (other == &first || shape(tokens, *other) == shape(tokens, first)) continue;
+      if (!has_space(rewriter, *other) && !has_space(rewriter, first)) continue; // clang reports the second
+      if (is_constructor(rewriter, first)) continue; // only those of a thread's objects run
+      if (Signature(rewriter, *other, true).text() != Signature(rewriter, first, true).text()) differs = true;
+      else if (other->kind == DeclarationKind::function && other->body.exists() == first.body.exists())
+        rewriter.error(other->name, "'" + rewriter.text(other->name) +
+                                        "' is overloaded by the address space of its object alone, with another body: "
+                                        "this device can't tell them apart");
+    }
+    return differs;
+  }
+
+  bool rivals_differ(const std::vector<const Declaration *> &group) const {
+    for (const Declaration *first : group)
+      for (const Declaration *second : group) {
+        if (first == second) break;
+        if (Signature(rewriter, *first, false).text() != Signature(rewriter, *second, false).text() &&
+            Rivals(rewriter, *first, *second).differ_in_spaces())
+          return true;
+      }
+    return false;
+  }
+
+  Rewriter &rewriter;
+  const TokenList &tokens;
+  std::map<std::string, std::vector<const Declaration *>> alike, named;
+};
+
 } // namespace
 
+void find_overloads(Rewriter &rewriter) { rewriter.result.spaced = Overloads(rewriter).differ_in_spaces(); }
+
 void drop_duplicates(Rewriter &rewriter) {
-  std::set<std::string> seen, constructors;
+  std::set<std::string> seen, constructors, of_thread;
+  for (const Declaration &declaration : rewriter.program.declarations)
+    if (constructs_in_thread(rewriter, declaration)) of_thread.insert(Signature(rewriter, declaration, false).text());
   for (const Declaration &declaration : rewriter.program.declarations) {
     if (!may_collide(rewriter, declaration)) continue;
     bool constructs = is_constructor(rewriter, declaration), spaced = has_space(rewriter, declaration);
@@ -148,7 +315,10 @@ void drop_duplicates(Rewriter &rewriter) {
     if (declaration.kind == DeclarationKind::function && is_method) strip_space(rewriter, declaration, constructs);
     if (constructs && !constructors.insert(Signature(rewriter, declaration, true).text()).second && spaced)
       rewriter.strict().erase(declaration.tokens.first, declaration.tokens.last);
-    if (!seen.insert(Signature(rewriter, declaration, false).text()).second && spaced)
+    const bool is_of_other_object = constructs && !constructs_in_thread(rewriter, declaration) &&
+                                    of_thread.count(Signature(rewriter, declaration, false).text());
+    if (is_of_other_object ||
+        (!seen.insert(Signature(rewriter, declaration, rewriter.result.spaced).text()).second && spaced))
       rewriter.flat().erase(declaration.tokens.first, declaration.tokens.last);
   }
 }

@@ -21,7 +21,7 @@ struct FunctionConstant {
 struct KernelParameter {
   Range tokens; // without attributes
   uint32_t name = none;
-  std::string spelled_type, pointee;
+  std::string spelled_type, flat_type, pointee; // flat_type: as the flat text has it
   std::string source;    // mrt::ArgumentSource
   std::string space;     // "device", "constant", "threadgroup" or empty
   std::string index;     // an expression, or empty
@@ -73,6 +73,7 @@ template <size_t count> bool one_of(std::string_view text, const std::string_vie
 }
 inline bool is_space(std::string_view text) { return one_of(text, {"device", "threadgroup", "constant", "thread"}); }
 std::string quote(std::string_view text); // a C string literal
+std::string flat_space(std::string_view space, bool is_const); // as a flat text that keeps its spaces spells it
 
 // The passes, in the order in which they run; each has a file of its name.
 void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version,
@@ -83,6 +84,7 @@ void rewrite_constants(Rewriter &rewriter);
 void rewrite_kernels(Rewriter &rewriter);
 void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel); // variables.cpp
 void rewrite_spaces(Rewriter &rewriter);
+void find_overloads(Rewriter &rewriter); // duplicates.cpp
 void drop_duplicates(Rewriter &rewriter);
 
 // All that a function mentions, directly and through the functions of the program that it mentions.

@@ -66,12 +66,14 @@ bool ends_in_name(const TokenList &tokens, const std::vector<uint32_t> &kept) {
          !one_of(before.text, {"const", "volatile", "unsigned", "signed", "typename", "struct"});
 }
 
-std::string flat_type(const TokenList &tokens, const std::vector<uint32_t> &kept) {
+std::string flat_type(const TokenList &tokens, const std::vector<uint32_t> &kept, bool spaced = false) {
   std::string type;
   bool is_const = std::any_of(kept.begin(), kept.end(), [&](uint32_t token) { return tokens.is(token, "const"); });
   for (uint32_t token : kept) {
     std::string_view text = tokens[token].text;
-    if (text == "constant" && !is_const) text = "const";
+    const std::string space = spaced && is_space(text) ? flat_space(text, is_const) : std::string();
+    if (!space.empty()) text = space;
+    else if (text == "constant" && !is_const) text = "const";
     if (!is_space(text)) type += std::string(type.empty() ? "" : " ") + std::string(text);
   }
   return type;
@@ -153,6 +155,7 @@ KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
     kept.pop_back();
   }
   parameter.spelled_type = flat_type(tokens, kept) + (is_array ? " *" : "");
+  parameter.flat_type = flat_type(tokens, kept, rewriter.result.spaced) + (is_array ? " *" : "");
   parameter.pointee = pointee_name(tokens, kept);
   set_source(rewriter, parameter, attributes);
   return parameter;
@@ -251,7 +254,7 @@ std::string identification(const Kernel &kernel) {
 
 std::string function_type(const std::vector<KernelParameter> &parameters) {
   std::string type = "void (*)(";
-  for (const KernelParameter &parameter : parameters) type += (type.back() == '(' ? "" : ", ") + parameter.spelled_type;
+  for (const KernelParameter &parameter : parameters) type += (type.back() == '(' ? "" : ", ") + parameter.flat_type;
   return type + ")";
 }
 
@@ -317,7 +320,7 @@ void rewrite_function(Rewriter &rewriter, uint32_t position) {
   hoist_threadgroup_variables(rewriter, declaration);
   if (declaration.templates.empty())
     add_entry(rewriter, kernel, declaration, host_name(rewriter, declaration, kernel.name),
-              "static_cast<" + function_type(kernel.parameters) + ">(&" + kernel.name + ")");
+              "(" + function_type(kernel.parameters) + ")(&" + kernel.name + ")");
   rewriter.kernels.push_back(std::move(kernel));
 }
 
@@ -356,9 +359,9 @@ void rewrite_instantiation(Rewriter &rewriter, const Declaration &declaration) {
     std::vector<uint32_t> arguments;
     for (uint32_t token = declaration.template_arguments.first; token < declaration.template_arguments.last; token++)
       arguments.push_back(token);
-    function += flat_type(rewriter.tokens, arguments);
+    function += flat_type(rewriter.tokens, arguments, rewriter.result.spaced);
   }
-  if (declaration.parameters.exists()) function = "static_cast<" + function_type(parameters) + ">(" + function + ")";
+  if (declaration.parameters.exists()) function = "(" + function_type(parameters) + ")(" + function + ")";
   add_entry(rewriter, *kernel, declaration, host_name(rewriter, declaration, kernel->name), function);
 }
 

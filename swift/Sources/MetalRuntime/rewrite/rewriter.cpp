@@ -73,6 +73,7 @@ Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) 
   take_coherence(result.tokens, lines, version, result.diagnostics);
   Rewriter rewriter{result.tokens, lines, parse_program(result.tokens), version, result, {}, {}, {}, {}};
   check_language(rewriter);
+  find_overloads(rewriter);
   rewrite_lambdas(rewriter);
   collect_mentions(rewriter);
   rewrite_constants(rewriter);

@@ -27,6 +27,7 @@ struct Rewritten {
   std::vector<Diagnostic> diagnostics;
   Edits flat, strict;
   std::string flat_epilogue;
+  bool spaced = false; // the flat text keeps its address spaces (MRT_SPACED)
 
   // The flat text with the entries [first, last) only: a large library is compiled in parts.
   Printed flat_text(size_t first, size_t last) const;

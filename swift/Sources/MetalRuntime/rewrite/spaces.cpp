@@ -90,7 +90,21 @@ bool is_const_beside(const Rewriter &rewriter, uint32_t index) {
   return (before > 0 && tokens.is(before - 1, "const")) || tokens.is(after, "const");
 }
 
-void rewrite_space(Rewriter &rewriter, uint32_t index) {
+// The spaces of the objects of methods: the flat text has methods that take objects in all of them.
+std::vector<bool> spaces_of_objects(const Rewriter &rewriter) {
+  const TokenList &tokens = rewriter.tokens;
+  std::vector<bool> found(tokens.size());
+  for (const Declaration &declaration : rewriter.program.declarations) {
+    if (declaration.kind != DeclarationKind::function || !declaration.parameters.exists()) continue;
+    for (uint32_t index = declaration.parameters.last + 1;
+         index < declaration.tokens.last && !one_of(tokens[index].text, {"{", ";", ":", "=", "->"});
+         index = uint32_t(tokens.after_group(index)))
+      found[index] = is_space(tokens[index].text);
+  }
+  return found;
+}
+
+void rewrite_space(Rewriter &rewriter, uint32_t index, bool of_object) {
   std::string_view text = rewriter.tokens[index].text;
   bool to_const = text == "constant" && !is_const_beside(rewriter, index);
   const char *strict = text == "device"        ? "__global"
@@ -100,7 +114,9 @@ void rewrite_space(Rewriter &rewriter, uint32_t index) {
                                                : "__constant";
   if (!rewriter.strict().is_erased(index)) rewriter.strict().replace(index, strict);
   if (rewriter.flat().is_erased(index)) return;
-  if (to_const) rewriter.flat().replace(index, "const");
+  const std::string flat = rewriter.result.spaced && !of_object ? flat_space(text, !to_const) : std::string();
+  if (!flat.empty()) rewriter.flat().replace(index, flat);
+  else if (to_const) rewriter.flat().replace(index, "const");
   else rewriter.flat().erase(index, index + 1);
 }
 
@@ -127,22 +143,43 @@ void drop_definitions(Rewriter &rewriter) {
   }
 }
 
-// `T values[4]` as a parameter points to the thread's memory. Clang adds that to a type it knows; one that is deduced
-// would take the space from the argument.
-void place_array_parameter(Rewriter &rewriter, Range parameter) {
-  const TokenList &tokens = rewriter.tokens;
+// The name of an array that is a parameter, `T values[4]`; none where it is no such.
+uint32_t array_parameter(const TokenList &tokens, Range parameter) {
   for (uint32_t index = parameter.first; index < parameter.last; index = uint32_t(tokens.after_group(index))) {
-    if (is_space(tokens[index].text)) return;
     if (!tokens.is(index, "[") || opens_attribute(tokens, index) || index < parameter.first + 2 ||
         !tokens.is_identifier(index - 1))
       continue;
-    if (tokens.is_identifier(index - 2) || tokens.is(index - 2, ">"))
-      rewriter.strict().insert_before(index - 1, "__private ");
-    return;
+    return tokens.is_identifier(index - 2) || tokens.is(index - 2, ">") ? index - 1 : none;
   }
+  return none;
+}
+
+// It points to the thread's memory where it names no other. Clang adds that to a type it knows; one that is deduced
+// would take the space from the argument. Of an array in another space clang makes no pointer in the flat text.
+void place_array_parameter(Rewriter &rewriter, Range parameter) {
+  const TokenList &tokens = rewriter.tokens;
+  const uint32_t name = array_parameter(tokens, parameter);
+  if (name == none) return;
+  std::string_view space;
+  for (uint32_t index = parameter.first; index < name; index++)
+    if (is_space(tokens[index].text)) space = tokens[index].text;
+  if (space.empty()) return rewriter.strict().insert_before(name, "__private ");
+  if (space == "thread" || !rewriter.result.spaced) return;
+  const uint32_t after = uint32_t(tokens.after_group(name + 1));
+  const bool of_arrays = tokens.is(after, "[") && !opens_attribute(tokens, after);
+  rewriter.flat().replace(name, (of_arrays ? "(*" : "*") + rewriter.text(name) + (of_arrays ? ")" : ""));
+  rewriter.flat().erase(name + 1, after);
 }
 
 } // namespace
+
+// That of the thread is none: there is nothing else that an object without a space could be in.
+std::string flat_space(std::string_view space, bool is_const) {
+  if (space == "device") return "__attribute__((opencl_global_device))";
+  if (space == "threadgroup") return "__attribute__((opencl_local))";
+  if (space == "constant") return std::string(is_const ? "" : "const ") + "__attribute__((opencl_global_host))";
+  return {};
+}
 
 void rewrite_spaces(Rewriter &rewriter) {
   drop_definitions(rewriter);
@@ -151,6 +188,7 @@ void rewrite_spaces(Rewriter &rewriter) {
       for (Range parameter : split_commas(rewriter.tokens, declaration.parameters))
         place_array_parameter(rewriter, parameter);
   const TokenList &tokens = rewriter.tokens;
+  const std::vector<bool> of_objects = spaces_of_objects(rewriter);
   for (uint32_t index = 0; index < tokens.size(); index++) {
     if (tokens[index].kind == TokenKind::number) {
       rewrite_literal(rewriter, index);
@@ -159,7 +197,7 @@ void rewrite_spaces(Rewriter &rewriter) {
       index = tokens[index].partner;
     } else if (tokens.is_identifier(index) && is_space(tokens[index].text) &&
                !(index > 0 && one_of(tokens[index - 1].text, {".", "->", "::"}))) {
-      rewrite_space(rewriter, index);
+      rewrite_space(rewriter, index, of_objects[index]);
     }
   }
 }

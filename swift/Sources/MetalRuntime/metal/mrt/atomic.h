@@ -172,8 +172,11 @@ MRT_FUNC bool atomic_compare(volatile metal::atomic<T> *object, T *expected, T d
 namespace metal {
 
 MRT_ATOMIC_FUNCTIONS(MRT_DEVICE, 0)
-#ifdef MRT_STRICT
+#if defined(MRT_STRICT) || defined(MRT_SPACED)
 MRT_ATOMIC_FUNCTIONS(MRT_THREADGROUP, mrt::atomic_in_threadgroup)
+#endif
+#ifdef MRT_SPACED // members of the object of a method, whose space is not known
+MRT_ATOMIC_FUNCTIONS(, 0)
 #endif
 MRT_ATOMIC_EXTREME(MRT_DEVICE, min, Minimum)
 MRT_ATOMIC_EXTREME(MRT_DEVICE, max, Maximum)

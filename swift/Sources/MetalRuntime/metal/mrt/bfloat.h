@@ -1,6 +1,9 @@
 // bfloat (MSL 2.1): the upper half of a float. An integer converts to it implicitly, and it to a float; a float or a
-// half becomes a bfloat only by a cast. A class and not clang's __bf16, which converts in every direction except to
-// half. Each operation computes in float and rounds.
+// half becomes a bfloat only by a cast. A class and not clang's __bf16, which converts in every direction except to and
+// from half, also by a cast. Each operation computes in float and rounds.
+//
+// What only a scalar of the compiler's does (`uint u = b`, an object that converts to bool as a bfloat) needs __bf16
+// all the same: a program that the flat compile refuses is tried once more with MRT_SCALAR_BFLOAT.
 #ifndef MRT_BFLOAT_H
 #define MRT_BFLOAT_H
 
@@ -21,6 +24,32 @@ constexpr MRT_FUNC ushort bfloat_bits(float value) {
 constexpr MRT_FUNC float bfloat_value(ushort bits) { return __builtin_bit_cast(float, uint(bits) << 16); }
 
 } // namespace mrt
+
+#ifdef MRT_SCALAR_BFLOAT
+
+typedef __bf16 bfloat;
+
+// The compiler's own rounding of a float, which it expects in a library.
+extern "C" __attribute__((__visibility__("hidden"), __used__, __noinline__, __nodebug__)) inline bfloat
+__truncsfbf2(float value) {
+  return __builtin_bit_cast(bfloat, mrt::bfloat_bits(value));
+}
+
+// Between half and bfloat by way of float, in the library and in the program's static_cast.
+namespace mrt {
+template <typename A, typename B>
+constexpr bool is_narrow_pair = (__is_same(A, _Float16) && __is_same(B, bfloat)) ||
+                                (__is_same(A, bfloat) && __is_same(B, _Float16));
+template <typename To, typename From> constexpr MRT_FUNC To cast(From &&value) {
+  if constexpr (is_narrow_pair<__remove_cv(To), __remove_cv(__remove_reference_t(From))>) return To(float(value));
+  else return static_cast<To>(static_cast<From &&>(value));
+}
+} // namespace mrt
+#define MRT_CAST(T, x) mrt::cast<T>(x)
+
+#else
+
+#define MRT_CAST(T, x) T(x)
 
 #define MRT_BFLOAT_CONSTRUCTORS(SPACE)                                                                                 \
   template <typename I, MRT_IF(__is_integral(I) || __is_enum(I))>                                                      \
@@ -105,4 +134,5 @@ constexpr MRT_FUNC bfloat operator--(bfloat &a, int) {
   return old;
 }
 
+#endif
 #endif

@@ -31,6 +31,9 @@ MRT_COMMON_FORM(precise)
 MRT_COMMON_FORM(fast)
 using MRT_DEFAULT::clamp, MRT_DEFAULT::saturate, MRT_DEFAULT::mix, MRT_DEFAULT::sign, MRT_DEFAULT::step,
     MRT_DEFAULT::smoothstep;
+#ifdef MRT_SCALAR_BFLOAT
+MRT_BFLOAT3(clamp)
+#endif
 
 } // namespace metal
 #endif

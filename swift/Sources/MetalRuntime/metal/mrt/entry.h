@@ -228,7 +228,7 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
   typedef typename __make_integer_seq<MakeIndices, unsigned, count>::type All;
 
   template <typename A> static constexpr MrtParameter describe(const ParameterSpec &spec) {
-    typedef TypeFacts<typename A::Pointee> Facts;
+    typedef TypeFacts<metal::remove_addrspace_t<typename A::Pointee>> Facts;
     bool is_threadgroup = spec.source == ArgumentSource::threadgroup;
     return {spec.name,
             spec.type_name,
@@ -303,7 +303,7 @@ MRT_UNINSTRUMENTED inline void *variable_memory(MrtVariable **record) {
 } // namespace mrt
 
 #define MRT_THREADGROUP_VARIABLE(type, name, alignment, line)                                                          \
-  (*(type *)({                                                                                                         \
+  (*(MRT_THREADGROUP type *)({                                                                                                         \
     static MrtVariable mrt_variable = {name, __PRETTY_FUNCTION__, sizeof(type), alignment, __FILE__, line};            \
     static MrtVariable *mrt_record __attribute__((__section__("mrt_variables"), __used__)) = &mrt_variable;            \
     mrt::variable_memory(&mrt_record);                                                                                 \

@@ -132,5 +132,25 @@ template <typename T, int N> MRT_FUNC vec<T, N> insert_bits(vec<T, N> base, vec<
   return base;
 }
 
+#ifdef MRT_SCALAR_BFLOAT
+// A scalar converts to integers as well as to float, of which these are meant.
+MRT_FUNC float abs(bfloat x) { return abs(float(x)); }
+#define MRT_BFLOAT2(NAME)                                                                                              \
+  MRT_FUNC float NAME(bfloat x, bfloat y) { return NAME(float(x), float(y)); }                                         \
+  template <typename I, MRT_IF(__is_integral(I))> MRT_FUNC float NAME(bfloat x, I y) {                                 \
+    return NAME(float(x), float(y));                                                                                   \
+  }                                                                                                                    \
+  template <typename I, MRT_IF(__is_integral(I))> MRT_FUNC float NAME(I x, bfloat y) {                                 \
+    return NAME(float(x), float(y));                                                                                   \
+  }
+#define MRT_BFLOAT3(NAME)                                                                                              \
+  MRT_FUNC float NAME(bfloat x, bfloat y, bfloat z) { return NAME(float(x), float(y), float(z)); }
+MRT_BFLOAT2(min)
+MRT_BFLOAT2(max)
+MRT_BFLOAT3(min3)
+MRT_BFLOAT3(max3)
+MRT_BFLOAT3(median3)
+#endif
+
 } // namespace metal
 #endif

@@ -12,4 +12,8 @@
 #endif
 #endif
 
+#ifdef MRT_SCALAR_BFLOAT // the program's casts (bfloat.h)
+#define static_cast mrt::cast
+#endif
+
 #endif

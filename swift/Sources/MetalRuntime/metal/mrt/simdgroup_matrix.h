@@ -204,8 +204,11 @@ MRT_COOPERATIVE simdgroup_matrix<T, Columns, Rows> make_filled_simdgroup_matrix(
                    destination[address.first + address.step] = a.elements.own[1];)
 
 MRT_MATRIX_MEMORY(MRT_DEVICE)
-#ifdef MRT_STRICT
+#if defined(MRT_STRICT) || defined(MRT_SPACED)
 MRT_MATRIX_MEMORY(MRT_THREADGROUP)
+#endif
+#ifdef MRT_SPACED // members of the object of a method, whose space is not known
+MRT_MATRIX_MEMORY()
 #endif
 
 } // namespace metal

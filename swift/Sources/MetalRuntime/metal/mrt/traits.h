@@ -154,6 +154,16 @@ template <typename T> struct remove_addrspace<__private T> {
 template <typename T> struct remove_addrspace<__generic T> {
   typedef T type;
 };
+#elif defined(MRT_SPACED)
+template <typename T> struct remove_addrspace<T MRT_DEVICE> {
+  typedef T type;
+};
+template <typename T> struct remove_addrspace<T MRT_THREADGROUP> {
+  typedef T type;
+};
+template <typename T> struct remove_addrspace<T __attribute__((opencl_global_host))> {
+  typedef T type;
+};
 #endif
 template <typename T> using remove_addrspace_t = typename remove_addrspace<T>::type;
 MRT_TRANSFORM(decay, __decay(remove_addrspace_t<__remove_reference_t(T)>))

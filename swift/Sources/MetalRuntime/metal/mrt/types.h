@@ -17,8 +17,17 @@
 #define MRT_CONSTANT __constant
 #define MRT_THREAD __private
 #else
+// With MRT_SPACED the flat text keeps its address spaces: SYCL's, which are all at address space 0 of the machine, and
+// to none of which a pointer or reference without one converts, while all of them convert to one without. So the
+// library's functions and every class's methods take objects in all spaces, and those of the program stay distinct.
+// The rewriter asks for it where a program's overloads differ in them (rewrite/duplicates.cpp).
+#ifdef MRT_SPACED
+#define MRT_DEVICE __attribute__((opencl_global_device))
+#define MRT_THREADGROUP __attribute__((opencl_local))
+#else
 #define MRT_DEVICE
 #define MRT_THREADGROUP
+#endif
 #define MRT_CONSTANT const
 #define MRT_THREAD
 typedef _Float16 half;
