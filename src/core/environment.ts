@@ -123,6 +123,10 @@ const softwareDevice = {
   ORCHARD_METAL_POISON: { fallback: "1", meaning: "0: fresh memory is not filled with NaN patterns" },
   ORCHARD_METAL_MAX_THREADS: { fallback: "1024", meaning: "Largest threadgroup that a pipeline reports" },
   ORCHARD_METAL_TIMEOUT_MS: { fallback: "60000", meaning: "Milliseconds after which a command buffer fails" },
+  ORCHARD_METAL_COMPILE_TIMEOUT_MS: {
+    fallback: "60000",
+    meaning: "Milliseconds after which compiling kernels is given up",
+  },
   ORCHARD_METAL_SPIN_LIMIT: {
     fallback: "1000000",
     meaning: "Polls of one atomic after which a thread counts as spinning",

@@ -182,4 +182,37 @@ final class CompilerConstantTests: XCTestCase {
             XCTAssertEqual("\($0)", "Function missing was not found in the library")
         }
     }
+
+    /// A kernel needs the constants of what it calls, and not those of another class's function of the same name.
+    func testConstantsBelongToQualifiedNames() throws {
+        let library = try KernelLibrary(
+            """
+            constant int a [[function_constant(0)]];
+            constant int b [[function_constant(1)]];
+            struct A { static int run() { return a; } int get() const { return a; } };
+            struct B { static int run() { return b; } int get() const { return b; } };
+            struct D : B {};
+            namespace n { constant int v [[function_constant(2)]]; int f() { return v; } }
+            namespace m { constant int v [[function_constant(3)]]; int f() { return v; } }
+            template <typename Op> kernel void of(device int *y) { y[0] = Op::run() + Op().get(); }
+            template [[host_name("of_a")]] kernel void of<A>(device int *y);
+            kernel void static_a(device int *y) { y[0] = A::run(); }
+            kernel void member_b(device int *y) { B x; y[0] = x.get(); }
+            kernel void inherited(device int *y) { y[0] = D::run(); }
+            kernel void in_n(device int *y) { y[0] = n::f(); }
+            kernel void in_m(device int *y) { y[0] = m::f() + m::v; }
+            kernel void of_neither(device int *y) { y[0] = 1; }
+            """)
+        let expected: [(String, [UInt32])] = [
+            ("of_a", [0]), ("static_a", [0]), ("member_b", [1]), ("in_n", [2]), ("in_m", [3]), ("of_neither", []),
+        ]
+        for (name, indices) in expected {
+            var count = 0
+            let constants = mrt_library_function_constants(library.handle, name, &count)
+            XCTAssertEqual((0..<count).map { constants![$0].index }, indices, name)
+        }
+        var count = 0
+        let inherited = mrt_library_function_constants(library.handle, "inherited", &count)
+        XCTAssertTrue((0..<count).contains { inherited![$0].index == 1 })
+    }
 }

@@ -1,10 +1,14 @@
 #include "compile/clang.h"
 
+#include "compile/child.h"
 #include "compile/content_hash.h"
 #include "compile/kernel_cache.h"
+#include "compile/symbols.h"
 #include "support/settings.h"
 
 #include <algorithm>
+#include <csignal>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,13 +17,10 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <glob.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 namespace mrt {
 namespace {
@@ -79,6 +80,14 @@ std::string own_object() {
   return dladdr((const void *)&own_object, &self) && self.dli_fname ? self.dli_fname : "";
 }
 
+// Absolute, without links and dots: only so the compiler's own view of the files knows it.
+std::string real_path(const std::string &path) {
+  char *real = realpath(path.c_str(), nullptr);
+  std::string text = real ? real : path;
+  free(real);
+  return text;
+}
+
 std::string parent_folder(const std::string &path) { return path.substr(0, path.rfind('/')); }
 
 // The folder that the setting names, else one beside the shared object that this code lies in, else the source tree's.
@@ -89,7 +98,7 @@ std::string find_headers() {
     candidates = {parent_folder(own_object()) + "/metal", sources + "/metal"};
   }
   for (const std::string &candidate : candidates)
-    if (is_file(candidate + "/mrt/prelude.h", R_OK)) return candidate;
+    if (is_file(candidate + "/mrt/prelude.h", R_OK)) return real_path(candidate);
   return {};
 }
 
@@ -141,8 +150,8 @@ std::vector<std::string> flat_flags(const Toolchain &tools, const CompileOptions
                  "-fdeclspec", "-w", "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none", "-Xclang",
                  "-fbfloat16-excess-precision=none", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
                  "-fno-math-errno"});
-  // What has no end or no result must not run on into whatever code lies behind: clang would take a loop without an end,
-  // and the end of a function that lacks its return, for what never happens.
+  // What has no end or no result must not run on into whatever code lies behind: clang would take a loop without an
+  // end, and the end of a function that lacks its return, for what never happens.
   append(flags, {"-fno-finite-loops", "-fno-strict-return"});
   // A large frame touches each of its pages, so that none is missed between a stack and its guard.
   append(flags, {"-fstack-clash-protection"});
@@ -168,6 +177,54 @@ std::string key_of(const Toolchain &tools, const std::vector<std::string> &flags
   for (const std::string &flag : flags) hash.add(flag);
   return hash.hexadecimal();
 }
+
+// ---------------------------------------------------------------- what a program may read
+
+std::string in_json(const std::string &text) {
+  std::string out = "\"";
+  for (char letter : text) {
+    if (letter == '"' || letter == '\\') out += '\\';
+    out += letter;
+  }
+  return out + '"';
+}
+
+// The compiler sees Metal's headers, this one file and nothing else, by whatever path a program asks.
+std::string overlay(const Toolchain &tools, const std::string &file) {
+  const auto entry = [](const std::string &type, const std::string &path) {
+    return "{\"type\": \"" + type + "\", \"name\": " + in_json(path) + ", \"external-contents\": " + in_json(path) +
+           "}";
+  };
+  return "{\"version\": 0, \"redirecting-with\": \"redirect-only\", \"roots\": [" +
+         entry("directory-remap", tools.headers) + (file.empty() ? "" : ", " + entry("file", file)) + "]}\n";
+}
+
+// A name, and for a macro with parameters those: what the command line hands on as it is could hold directives.
+bool is_macro_name(const std::string &text) {
+  const auto is_part = [](char letter) { return isalnum((unsigned char)letter) || letter == '_'; };
+  size_t end = 0;
+  while (end < text.size() && is_part(text[end])) end++;
+  if (end == 0 || isdigit((unsigned char)text[0])) return false;
+  if (end == text.size()) return true;
+  const bool parameters = text[end] == '(' && text.back() == ')';
+  return parameters && std::all_of(text.begin() + long(end) + 1, text.end() - 1,
+                                   [&](char letter) { return is_part(letter) || strchr(", .", letter); });
+}
+
+std::string macro_problem(const CompileOptions &options) {
+  for (const std::string &macro : options.macros) {
+    const std::string name = macro.substr(0, macro.find('='));
+    if (!is_macro_name(name)) return "a preprocessor macro's name must be an identifier, got \"" + name + "\"";
+    if (macro.find_first_of("\r\n") != std::string::npos || macro.find('\0') != std::string::npos)
+      return "the value of the preprocessor macro '" + name + "' must be one line";
+  }
+  return {};
+}
+
+const char *const fourth_stream = "/dev/fd/3";
+
+// Macros can name each other: the text must stay one that can be read.
+constexpr uint64_t longest_expansion = 64 << 20;
 
 // ---------------------------------------------------------------- precompiled headers
 
@@ -236,12 +293,13 @@ ProcessResult with_header(const Toolchain &tools, std::vector<std::string> flags
                           std::initializer_list<std::string> last_flags, const std::string &text) {
   std::string problem;
   CachedFile header = precompiled_header(tools, flags, language, problem);
-  if (!header.is_there()) return {true, 1, problem, {}};
-  flags.insert(flags.end(), {"-Xclang", "-fno-validate-pch", "-include-pch", header.path(), "-fno-caret-diagnostics",
-                             "-Xclang", "-fno-diagnostics-use-presumed-location"});
+  if (!header.is_there()) return {true, false, 1, problem, {}};
+  const std::string file = real_path(header.path());
+  flags.insert(flags.end(), {"-ivfsoverlay", fourth_stream, "-Xclang", "-fno-validate-pch", "-include-pch", file,
+                             "-fno-caret-diagnostics", "-Xclang", "-fno-diagnostics-use-presumed-location"});
   flags.insert(flags.end(), last_flags);
   flags.insert(flags.end(), {"-x", language, "-"});
-  return run_process(flags, text);
+  return run_process(flags, text, overlay(tools, file));
 }
 
 // ---------------------------------------------------------------- processes
@@ -266,32 +324,43 @@ std::string take_content(int file) {
   return content;
 }
 
+// Why a compiler came to no result; empty where it did, or says so itself.
+std::string reason_of_end(const ChildExit &exit, const ProcessResult &result, int64_t limit) {
+  const int signal = exit.started && WIFSIGNALED(exit.status) ? WTERMSIG(exit.status) : 0;
+  if (exit.timed_out)
+    return "compiling took longer than " + std::to_string(limit) +
+           " ms (setting 'compile_timeout_ms', ORCHARD_METAL_COMPILE_TIMEOUT_MS)";
+  if (signal == SIGXFSZ) return "the program expands to too much text or code";
+  const bool no_memory =
+      result.output.find("out of memory") != std::string::npos || result.output.find("bad_alloc") != std::string::npos;
+  if (no_memory && result.status != 0)
+    return "compiling took more than " + std::to_string(compiler_memory >> 30) + " GiB of memory";
+  return {};
+}
+
 } // namespace
 
 // Files in memory instead of pipes: nothing to poll, no deadlock, no SIGPIPE where the program ends early.
-ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input) {
+ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
+                          const std::string &second, uint64_t longest_file) {
   std::vector<char *> argv;
   for (const std::string &argument : arguments) argv.push_back(const_cast<char *>(argument.c_str()));
   argv.push_back(nullptr);
-  int files[3] = {memory_file(input), memory_file(""), memory_file("")};
+  int files[stream_count] = {memory_file(input), memory_file(""), memory_file(""), memory_file(second)};
   ProcessResult result;
-  if (*std::min_element(files, files + 3) < 0) {
+  if (*std::min_element(files, files + stream_count) < 0) {
     for (int file : files) close(file);
     return result.output = "no memory is left for what it reads and writes", result.status = 127, result;
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (int stream = 0; stream < 3; stream++) posix_spawn_file_actions_adddup2(&actions, files[stream], stream);
-  pid_t child = 0;
-  result.started = posix_spawn(&child, arguments[0].c_str(), &actions, nullptr, argv.data(), environ) == 0;
-  posix_spawn_file_actions_destroy(&actions);
-  int status = 0;
-  while (result.started && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  result.status = !result.started ? 127 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  close(files[0]);
+  const int64_t limit = setting_number(Setting::compile_timeout_ms);
+  const ChildExit exit = run_child(argv.data(), files, longest_file, limit);
+  result.started = exit.started;
+  result.status = !exit.started ? 127 : WIFEXITED(exit.status) ? WEXITSTATUS(exit.status) : 128 + WTERMSIG(exit.status);
+  close(files[0]), close(files[3]);
   result.standard_output = take_content(files[1]);
   result.output = take_content(files[2]);
+  const std::string ended = reason_of_end(exit, result, limit);
+  if (!ended.empty()) result.ended = true, result.output = "program_source: error: " + ended + "\n";
   return result;
 }
 
@@ -328,18 +397,52 @@ const Toolchain *toolchain(std::string &problem) {
 }
 
 ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, const std::string &source) {
+  if (std::string problem = macro_problem(options); !problem.empty())
+    return {true, true, 1, "program_source: error: " + problem + "\n", {}};
   std::vector<std::string> flags = language_flags(tools, options);
   // -undef: a program must not see what kind of machine this is.
   append(flags, {"-E", "-undef", "-DMRT_PREPROCESS=1", "-fno-caret-diagnostics", "-include"});
   flags.push_back(tools.headers + "/mrt/macros.h");
   for (const std::string &macro : options.macros) flags.push_back("-D" + macro);
-  append(flags, {"-std=c++17", "-x", "c++", "-"});
-  return run_process(flags, "# 1 \"program_source\"\n" + source);
+  flags.insert(flags.end(), {"-ivfsoverlay", fourth_stream, "-std=c++17", "-x", "c++", "-"});
+  return run_process(flags, "# 1 \"program_source\"\n" + source, overlay(tools, {}), longest_expansion);
 }
 
 ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &options, const std::string &text) {
   return with_header(tools, strict_flags(tools, options), "clcpp", {"-fsyntax-only"}, text);
 }
+
+namespace {
+
+// Whether a float or a half was to become a bfloat without a cast, which the compiler's own bfloat would allow.
+bool narrows_to_bfloat(const std::string &output) {
+  const std::string from = "from '", to = "to '";
+  for (size_t at = 0; (at = output.find(from, at)) != std::string::npos;) {
+    const size_t start = at + from.size(), end = std::min(output.find('\'', start), output.size());
+    const std::string source = output.substr(start, end - start);
+    const auto ends = [&](const std::string &type) {
+      return source.size() >= type.size() && !source.compare(source.size() - type.size(), type.size(), type);
+    };
+    const size_t target = output.find(to, end), line = std::min(output.find('\n', end), output.size());
+    if ((ends("half") || ends("_Float16") || source == "float" || ends(" float")) && target < line &&
+        output.substr(target, line - target).find("bfloat") != std::string::npos)
+      return true;
+    at = end;
+  }
+  return false;
+}
+
+// A kernel is linked against nothing. What is not its own would be looked for in the process that loads it.
+void refuse_symbols(const std::string &object, ProcessResult &result) {
+  std::string text;
+  for (const std::string &name : undefined_symbols(object)) text += (text.empty() ? "" : ", ") + name;
+  if (text.empty()) return;
+  result.status = 1;
+  result.output = "program_source: error: undefined symbols: " + text +
+                  ": a kernel calls functions of its own and of Metal's library only\n";
+}
+
+} // namespace
 
 ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
                            const std::string &text, const std::string &path) {
@@ -357,12 +460,13 @@ ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options
     ProcessResult again = compile(more);
     if (again.status == 0) result = again; // else the first complaint is the one to read
   };
-  const auto is_refused = [&] { return result.started && result.status != 0; };
+  const auto is_refused = [&] { return result.started && result.status != 0 && !result.ended; };
   // The copies of vectors that the checker sees are not trivial, so a union can't hold a vector: such a program goes
   // without them.
   if (build.checked && is_refused()) try_again({"-DMRT_TRIVIAL_COPIES=1"});
-  if (is_refused() && text.find("bfloat") != std::string::npos)
+  if (is_refused() && text.find("bfloat") != std::string::npos && !narrows_to_bfloat(result.output))
     try_again({"-DMRT_SCALAR_BFLOAT=1", "-DMRT_TRIVIAL_COPIES=1"});
+  if (result.status == 0) refuse_symbols(object, result);
   if (result.status == 0) result = run_process({tools.linker, "-shared", "-o", path, object}, "");
   unlink(object.c_str());
   return result;

@@ -19,12 +19,15 @@ const Toolchain *toolchain(std::string &problem);
 
 struct ProcessResult {
   bool started = false;
+  bool ended = false; // for its time or its memory, as `output` says
   int status = 0;
   std::string output; // of both streams, or of standard error only where standard output has its own
   std::string standard_output;
 };
-// `input` goes to its standard input.
-ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input);
+// `input` goes to its standard input, `second` is what it finds at /dev/fd/3. It may take the setting
+// compile_timeout_ms, 4 GiB of memory, and as many bytes in each file that it writes; it ends with this process.
+ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
+                          const std::string &second = {}, uint64_t longest_file = uint64_t(512) << 20);
 
 struct CompileOptions {
   uint32_t version = 320;          // __METAL_VERSION__

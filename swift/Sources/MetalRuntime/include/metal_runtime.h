@@ -33,6 +33,7 @@ void mrt_string_free(char *string);
 //   poison         0|1   fill fresh memory with NaN patterns (default 1)
 //   max_threads    n     cap on a pipeline's maxTotalThreadsPerThreadgroup (default 1024)
 //   timeout_ms     n     a dispatch that runs longer fails with a time-out (default 60000)
+//   compile_timeout_ms n the compiler is ended after as long, and the library or function fails (default 60000)
 //   spin_limit     n     atomic operations of one thread in a row, with no change seen, that count as a spin-wait
 //                        (default 1000000)
 //   strict         0|1   the strict typing pass at library creation (default 1)

@@ -32,7 +32,7 @@ void find_sources(const Rewriter &rewriter, Range range, FunctionConstant &const
     for (const FunctionConstant &other : rewriter.constants) {
       if (!rewriter.tokens.is(index, other.name)) continue;
       bool guarded = index >= 2 && rewriter.tokens.is(index - 2, "is_function_constant_defined");
-      if (!other.index.empty()) (guarded ? constant.optional : constant.required).insert(other.name);
+      if (!other.index.empty()) (guarded ? constant.optional : constant.required).insert(other.path + other.name);
       constant.required.insert(other.required.begin(), other.required.end());
       constant.optional.insert(other.optional.begin(), other.optional.end());
     }
@@ -140,34 +140,64 @@ void rewrite_constants(Rewriter &rewriter) {
   rewriter.result.flat_epilogue = epilogue(rewriter);
 }
 
+namespace {
+
+// Where several constants have one name, a mention means that of its qualifier, or the one that is declared nearest.
+bool mentions_constant(const Rewriter &rewriter, const FunctionMentions &function, const std::set<Mention> &names,
+                       const FunctionConstant &constant) {
+  std::vector<const FunctionConstant *> namesakes;
+  for (const FunctionConstant &other : rewriter.constants)
+    if (other.name == constant.name) namesakes.push_back(&other);
+  for (auto name = names.lower_bound({constant.name, {}, false}); name != names.end() && name->name == constant.name;
+       ++name) {
+    if (name->is_member) continue;
+    const FunctionConstant *nearest = nullptr;
+    for (const FunctionConstant *other : namesakes)
+      if (means(rewriter.mentions, function, *name, other->path) &&
+          (!nearest || other->path.size() > nearest->path.size()))
+        nearest = other;
+    if (nearest == &constant || !nearest) return true;
+  }
+  return false;
+}
+
+bool is_mentioned(const Rewriter &rewriter, const Reach &reached, std::set<Mention> FunctionMentions::*names,
+                  const FunctionConstant &constant) {
+  return std::any_of(reached.functions.begin(), reached.functions.end(), [&](const FunctionMentions *function) {
+    return mentions_constant(rewriter, *function, function->*names, constant);
+  });
+}
+
+} // namespace
+
 // Required where the value is needed, optional where the program tests for it first, or only a parameter depends on it.
 std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function,
                                         const std::vector<KernelParameter> &parameters) {
-  std::set<std::string_view> names = reachable_names(rewriter, function), guarded;
+  const Reach reached = reach(rewriter, function);
   std::set<std::string> required, optional, gating;
-  for (const auto &[name, guards] : rewriter.guards)
-    if (names.count(name) || rewriter.tokens.is(function.name, name)) guarded.insert(guards.begin(), guards.end());
   for (const KernelParameter &parameter : parameters)
     if (parameter.gate != none) gating.insert(rewriter.text(parameter.gate));
+  const auto known = [](const FunctionConstant &constant) { return constant.path + constant.name; };
   for (const FunctionConstant &constant : rewriter.constants) {
-    bool gates = gating.count(constant.name) != 0, read = names.count(constant.name) != 0;
+    const bool gates = gating.count(constant.name) != 0;
+    const bool read = is_mentioned(rewriter, reached, &FunctionMentions::names, constant);
     if (constant.index.empty()) {
       if (read || gates) required.insert(constant.required.begin(), constant.required.end());
       if (read || gates) optional.insert(constant.optional.begin(), constant.optional.end());
-    } else if (guarded.count(constant.name)) {
-      optional.insert(constant.name);
+    } else if (is_mentioned(rewriter, reached, &FunctionMentions::guards, constant)) {
+      optional.insert(known(constant));
     } else if (read) {
-      required.insert(constant.name);
+      required.insert(known(constant));
     } else if (gates) {
-      optional.insert(constant.name);
+      optional.insert(known(constant));
     }
   }
   std::vector<ConstantUse> uses;
   for (const FunctionConstant &constant : rewriter.constants)
     if (!constant.index.empty())
-      uses.push_back(optional.count(constant.name)   ? ConstantUse::optional
-                     : required.count(constant.name) ? ConstantUse::required
-                                                     : ConstantUse::none);
+      uses.push_back(optional.count(known(constant))   ? ConstantUse::optional
+                     : required.count(known(constant)) ? ConstantUse::required
+                                                       : ConstantUse::none);
   return uses;
 }
 

@@ -26,8 +26,9 @@ constexpr Wording messages[] = {
     {"C++ for OpenCL", "Metal"},
     {"OpenCL", "Metal"},
 };
-constexpr Wording names[] = {{"__global_device", "device"}, {"__global_host", "constant"}, {"__global", "device"},     {"__local", "threadgroup"}, {"__private", "thread"},
-                             {"__constant", "constant"}, {"_Float16", "half"},       {"__bf16", "bfloat"}};
+constexpr Wording names[] = {{"__global_device", "device"}, {"__global_host", "constant"}, {"__global", "device"},
+                             {"__local", "threadgroup"},    {"__private", "thread"},       {"__constant", "constant"},
+                             {"_Float16", "half"},          {"__bf16", "bfloat"}};
 
 void replace_all(std::string &text, std::string_view from, std::string_view to, bool whole_words) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;) {
@@ -123,9 +124,10 @@ constexpr const char *opencl_terms[] = {"__generic",
                                         "bfloat' to 'thread bool'"};
 
 bool is_integer_type(const std::string &type) {
-  constexpr std::string_view types[] = {"bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
-                                        "signed char", "unsigned char", "unsigned short", "unsigned int",
-                                        "unsigned long", "size_t", "ptrdiff_t"};
+  constexpr std::string_view types[] = {"bool",         "char",          "uchar",         "short",
+                                        "ushort",       "int",           "uint",          "long",
+                                        "ulong",        "signed char",   "unsigned char", "unsigned short",
+                                        "unsigned int", "unsigned long", "size_t",        "ptrdiff_t"};
   return std::find(std::begin(types), std::end(types), type) != std::end(types);
 }
 

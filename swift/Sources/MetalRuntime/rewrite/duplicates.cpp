@@ -273,7 +273,7 @@ private:
     for (const Declaration *other : group) {
       if (other == &first || shape(tokens, *other) == shape(tokens, first)) continue;
       if (!has_space(rewriter, *other) && !has_space(rewriter, first)) continue; // clang reports the second
-      if (is_constructor(rewriter, first)) continue; // only those of a thread's objects run
+      if (is_constructor(rewriter, first)) continue;                             // only those of a thread's objects run
       if (Signature(rewriter, *other, true).text() != Signature(rewriter, first, true).text()) differs = true;
       else if (other->kind == DeclarationKind::function && other->body.exists() == first.body.exists())
         rewriter.error(other->name, "'" + rewriter.text(other->name) +

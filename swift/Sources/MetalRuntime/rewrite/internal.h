@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace mrt {
 
@@ -22,11 +23,11 @@ struct KernelParameter {
   Range tokens; // without attributes
   uint32_t name = none;
   std::string spelled_type, flat_type, pointee; // flat_type: as the flat text has it
-  std::string source;    // mrt::ArgumentSource
-  std::string space;     // "device", "constant", "threadgroup" or empty
-  std::string index;     // an expression, or empty
-  bool coherent = false; // declared coherent(device)
-  uint32_t gate = none;  // the token that names a function constant
+  std::string source;                           // mrt::ArgumentSource
+  std::string space;                            // "device", "constant", "threadgroup" or empty
+  std::string index;                            // an expression, or empty
+  bool coherent = false;                        // declared coherent(device)
+  uint32_t gate = none;                         // the token that names a function constant
 };
 
 // How a kernel uses a function constant, as in MrtEntry::constants_used.
@@ -40,6 +41,32 @@ struct Kernel {
   std::string max_threads = "0";
 };
 
+// A name in a function's body: `name`, `qualifier::name`, or a member's.
+struct Mention {
+  std::string_view name, qualifier;
+  bool is_member;
+  bool operator<(const Mention &other) const {
+    return std::tie(name, qualifier, is_member) < std::tie(other.name, other.qualifier, other.is_member);
+  }
+};
+
+struct FunctionMentions {
+  uint32_t name;                   // the token
+  std::string path;                // "a::b::", with the class of a member
+  std::string_view owner;          // that class, or empty
+  std::set<Mention> names, guards; // guards: inside of is_function_constant_defined( )
+};
+
+// What each function of the program mentions (mentions.cpp).
+struct Mentions {
+  std::vector<FunctionMentions> functions;
+  std::map<std::string_view, std::vector<size_t>> by_name;
+  std::set<std::string_view> scopes; // names of classes and namespaces
+  // Names outside of functions, such as those of members and aliases: what is of these types has any name.
+  std::set<std::string_view> outside;
+  std::map<std::string_view, std::set<Mention>> instantiations; // in explicit instantiations, by the function's name
+};
+
 struct Rewriter {
   const TokenList &tokens;
   const SourceLines &lines;
@@ -48,9 +75,7 @@ struct Rewriter {
   Rewritten &result;
   std::vector<FunctionConstant> constants;
   std::vector<Kernel> kernels;
-  // Identifiers in the body of each function of the program, by the function's name; overloads together.
-  std::map<std::string_view, std::set<std::string_view>> mentions;
-  std::map<std::string_view, std::set<std::string_view>> guards; // the same inside of is_function_constant_defined( )
+  Mentions mentions;
 
   Edits &flat() { return result.flat; }
   Edits &strict() { return result.strict; }
@@ -72,7 +97,7 @@ template <size_t count> bool one_of(std::string_view text, const std::string_vie
   return std::find(list, list + count, text) != list + count;
 }
 inline bool is_space(std::string_view text) { return one_of(text, {"device", "threadgroup", "constant", "thread"}); }
-std::string quote(std::string_view text); // a C string literal
+std::string quote(std::string_view text);                      // a C string literal
 std::string flat_space(std::string_view space, bool is_const); // as a flat text that keeps its spaces spells it
 
 // The passes, in the order in which they run; each has a file of its name.
@@ -87,8 +112,15 @@ void rewrite_spaces(Rewriter &rewriter);
 void find_overloads(Rewriter &rewriter); // duplicates.cpp
 void drop_duplicates(Rewriter &rewriter);
 
-// All that a function mentions, directly and through the functions of the program that it mentions.
-std::set<std::string_view> reachable_names(const Rewriter &rewriter, const Declaration &function);
+void collect_mentions(Rewriter &rewriter); // mentions.cpp
+// The functions that a function can call, itself among them, and all names in them.
+struct Reach {
+  std::vector<const FunctionMentions *> functions;
+  std::set<std::string_view> names;
+};
+Reach reach(const Rewriter &rewriter, const Declaration &function);
+// Whether a name in a function means the one that is declared as `path` + `name`.
+bool means(const Mentions &mentions, const FunctionMentions &place, const Mention &mention, const std::string &path);
 std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function,
                                         const std::vector<KernelParameter> &parameters);
 std::vector<DeclaredConstant> declared_constants(const Rewriter &rewriter, const std::vector<ConstantUse> &uses);

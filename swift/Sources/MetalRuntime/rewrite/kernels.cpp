@@ -239,7 +239,7 @@ std::string spec(Rewriter &rewriter, const Kernel &kernel, const Declaration &de
   }
   return gates + "namespace { struct mrt_spec_" + number +
          " { static constexpr const char *source_name = " + quote(kernel.name) +
-         "; static constexpr mrt_u32 uses = " + std::to_string(uses(reachable_names(rewriter, declaration))) +
+         "; static constexpr mrt_u32 uses = " + std::to_string(uses(reach(rewriter, declaration).names)) +
          ", count = " + std::to_string(kernel.parameters.size()) +
          "; static constexpr mrt::ParameterSpec parameters[] = {" + parameters +
          "{}}; static constexpr mrt_u8 constants_used[] = {" + numbers(kernel.constants_used) + "0}; }; }";

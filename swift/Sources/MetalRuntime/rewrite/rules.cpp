@@ -2,6 +2,8 @@
 // references that do not name their address space (MSL 4).
 #include "rewrite/internal.h"
 
+#include <sstream>
+
 namespace mrt {
 namespace {
 
@@ -24,6 +26,12 @@ constexpr Refusal refusals[] = {
     {"__asm__", "'asm' is not supported in Metal"},
 };
 
+// Attributes by which code would run, or stand, where no kernel's does.
+constexpr std::string_view refused_attributes[] = {"constructor", "destructor", "init_priority", "ifunc",
+                                                   "alias",       "weakref",    "section",       "cleanup"};
+constexpr std::string_view refused_pragmas[] = {"clang attribute", "clang section", "weak", "redefine_extname",
+                                                "comment"};
+
 constexpr std::string_view scalar_types[] = {
     "void",     "bool",    "char",     "short",   "int",      "long",    "float",   "half",      "bfloat",
     "unsigned", "signed",  "uchar",    "ushort",  "uint",     "ulong",   "size_t",  "ptrdiff_t", "int8_t",
@@ -34,8 +42,15 @@ public:
   explicit Rules(Rewriter &rewriter) : rewriter(rewriter), tokens(rewriter.tokens) {}
 
   void run() {
-    for (uint32_t index = 0; index < tokens.size(); index++)
+    for (uint32_t index = 0; index < tokens.size(); index++) {
       if (tokens.is_identifier(index)) check_word(index);
+      if (tokens[index].kind == TokenKind::directive) check_directive(index);
+      if (one_of(tokens[index].text, {"__attribute__", "__attribute", "__declspec"}) && tokens.is(index + 1, "("))
+        check_attributes({index + 2, tokens[index + 1].partner});
+      if (opens_attribute(tokens, index) &&
+          one_of(tokens[index + 2].text, {"gnu", "clang", "using", "__gnu__", "_Clang"}))
+        check_attributes({index + 2, tokens[index].partner});
+    }
     collect_types();
     for (uint32_t index = 0; index < tokens.size(); index++)
       if (one_of(tokens[index].text, {"typedef", "using"})) check_alias(index);
@@ -53,6 +68,30 @@ private:
     if (deletes) rewriter.error(index, "'delete' is not supported in Metal");
     if (text == "long" && tokens.is(index + 1, "long")) rewriter.error(index, "'long long' is not supported in Metal");
     if (text == "bfloat" && rewriter.version < 310) rewriter.error(index, "unknown type name 'bfloat'");
+  }
+
+  void check_attributes(Range group) {
+    for (uint32_t index = group.first; index < group.last; index++) {
+      std::string_view name = tokens[index].text;
+      if (!tokens.is_identifier(index)) continue;
+      if (name.size() > 4 && name.substr(0, 2) == "__" && name.substr(name.size() - 2) == "__")
+        name = name.substr(2, name.size() - 4);
+      if (one_of(name, refused_attributes))
+        rewriter.error(index, "attribute '" + std::string(name) + "' is not supported in Metal");
+    }
+  }
+
+  // Preprocessing leaves pragmas and line markers; a `#` of a macro makes no other directive.
+  void check_directive(uint32_t index) {
+    std::istringstream words{std::string(tokens[index].text.substr(tokens[index].text.find('#') + 1))};
+    std::string word, second;
+    words >> word;
+    if (word == "line" || word.empty() || isdigit((unsigned char)word[0])) return;
+    if (word != "pragma") return rewriter.error(index, "a macro can't expand to the directive '#" + word + "'");
+    words >> word >> second;
+    if (one_of(word, refused_pragmas) || one_of(word + " " + second, refused_pragmas))
+      rewriter.error(index, "'#pragma " + (one_of(word, refused_pragmas) ? word : word + " " + second) +
+                                "' is not supported in Metal");
   }
 
   // The program's own classes, so that `Point *p` can be distinguished from a product.

@@ -96,8 +96,9 @@ private:
     rewriter.erase(array_end, end);
     uint32_t last = array_end - 1;
     rewriter.flat().insert_after(
-        last, "; " + (rewriter.result.spaced ? flat_space("threadgroup", true) + " " : std::string()) + alias + " &" + spelled + " = MRT_THREADGROUP_VARIABLE(" + alias + ", " + quote(spelled) + ", " +
-                  least + ", " + std::to_string(tokens[name].source_line) + ")" + (tokens.is(end, ",") ? ";" : ""));
+        last, "; " + (rewriter.result.spaced ? flat_space("threadgroup", true) + " " : std::string()) + alias + " &" +
+                  spelled + " = MRT_THREADGROUP_VARIABLE(" + alias + ", " + quote(spelled) + ", " + least + ", " +
+                  std::to_string(tokens[name].source_line) + ")" + (tokens.is(end, ",") ? ";" : ""));
     rewriter.strict().insert_after(last, "; __local " + alias + " &" + spelled + " = *(__local " + alias + " *)16" +
                                              (tokens.is(end, ",") ? ";" : ""));
   }

@@ -72,6 +72,7 @@ constexpr Row rows[] = {
     flag<1>(Setting::poison, "poison"),
     number<1024>(Setting::max_threads, "max_threads", 1, 1024),
     number<60000>(Setting::timeout_ms, "timeout_ms", 1, unlimited),
+    number<60000>(Setting::compile_timeout_ms, "compile_timeout_ms", 1, INT32_MAX),
     number<1000000>(Setting::spin_limit, "spin_limit", 1, unlimited),
     flag<1>(Setting::strict, "strict"),
     text(Setting::cache, "cache", default_cache),

@@ -17,6 +17,7 @@ enum class Setting {
   poison,
   max_threads,
   timeout_ms,
+  compile_timeout_ms,
   spin_limit,
   strict,
   cache,

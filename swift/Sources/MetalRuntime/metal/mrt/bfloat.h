@@ -38,8 +38,8 @@ __truncsfbf2(float value) {
 // Between half and bfloat by way of float, in the library and in the program's static_cast.
 namespace mrt {
 template <typename A, typename B>
-constexpr bool is_narrow_pair = (__is_same(A, _Float16) && __is_same(B, bfloat)) ||
-                                (__is_same(A, bfloat) && __is_same(B, _Float16));
+constexpr bool is_narrow_pair =
+    (__is_same(A, _Float16) && __is_same(B, bfloat)) || (__is_same(A, bfloat) && __is_same(B, _Float16));
 template <typename To, typename From> constexpr MRT_FUNC To cast(From &&value) {
   if constexpr (is_narrow_pair<__remove_cv(To), __remove_cv(__remove_reference_t(From))>) return To(float(value));
   else return static_cast<To>(static_cast<From &&>(value));

@@ -303,7 +303,7 @@ MRT_UNINSTRUMENTED inline void *variable_memory(MrtVariable **record) {
 } // namespace mrt
 
 #define MRT_THREADGROUP_VARIABLE(type, name, alignment, line)                                                          \
-  (*(MRT_THREADGROUP type *)({                                                                                                         \
+  (*(MRT_THREADGROUP type *)({                                                                                         \
     static MrtVariable mrt_variable = {name, __PRETTY_FUNCTION__, sizeof(type), alignment, __FILE__, line};            \
     static MrtVariable *mrt_record __attribute__((__section__("mrt_variables"), __used__)) = &mrt_variable;            \
     mrt::variable_memory(&mrt_record);                                                                                 \

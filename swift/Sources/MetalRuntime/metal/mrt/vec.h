@@ -106,14 +106,14 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
 
 #define MRT_VEC2_CONSTRUCTORS(SPACE)                                                                                   \
   MRT_VEC_COPY(2, SPACE, x(v.x), y(v.y))                                                                               \
-  MRT_VEC_CONVERSIONS(2, SPACE, x(MRT_CAST(T, v.x)), y(MRT_CAST(T, v.y)))                                             \
+  MRT_VEC_CONVERSIONS(2, SPACE, x(MRT_CAST(T, v.x)), y(MRT_CAST(T, v.y)))                                              \
   MRT_VEC_LIST2(SPACE)                                                                                                 \
   constexpr MRT_METHOD vec(T v) SPACE : x(v), y(v) {}                                                                  \
   constexpr MRT_METHOD vec(T x, T y) SPACE : x(x), y(y) {}
 
 #define MRT_VEC3_CONSTRUCTORS(SPACE)                                                                                   \
   MRT_VEC_COPY(3, SPACE, x(v.x), y(v.y), z(v.z))                                                                       \
-  MRT_VEC_CONVERSIONS(3, SPACE, x(MRT_CAST(T, v.x)), y(MRT_CAST(T, v.y)), z(MRT_CAST(T, v.z)))                        \
+  MRT_VEC_CONVERSIONS(3, SPACE, x(MRT_CAST(T, v.x)), y(MRT_CAST(T, v.y)), z(MRT_CAST(T, v.z)))                         \
   MRT_VEC_LIST3(SPACE)                                                                                                 \
   constexpr MRT_METHOD vec(T v) SPACE : x(v), y(v), z(v) {}                                                            \
   constexpr MRT_METHOD vec(T x, T y, T z) SPACE : x(x), y(y), z(z) {}                                                  \
@@ -122,7 +122,7 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
 
 #define MRT_VEC4_CONSTRUCTORS(SPACE)                                                                                   \
   MRT_VEC_COPY(4, SPACE, x(v.x), y(v.y), z(v.z), w(v.w))                                                               \
-  MRT_VEC_CONVERSIONS(4, SPACE, x(MRT_CAST(T, v.x)), y(MRT_CAST(T, v.y)), z(MRT_CAST(T, v.z)), w(MRT_CAST(T, v.w)))   \
+  MRT_VEC_CONVERSIONS(4, SPACE, x(MRT_CAST(T, v.x)), y(MRT_CAST(T, v.y)), z(MRT_CAST(T, v.z)), w(MRT_CAST(T, v.w)))    \
   MRT_VEC_LIST4(SPACE)                                                                                                 \
   constexpr MRT_METHOD vec(T v) SPACE : x(v), y(v), z(v), w(v) {}                                                      \
   constexpr MRT_METHOD vec(T x, T y, T z, T w) SPACE : x(x), y(y), z(z), w(w) {}                                       \
