@@ -139,7 +139,7 @@ final class NumbersConversionTests: XCTestCase {
                 bfloat w = one; w = one; out[6] = w;
                 half h = convert<half>(b); out[7] = h; out[8] = convert<bfloat>(h) + float(h);
                 out[9] = t ? b : 0; out[10] = b > 1 ? 1 : b; out[11] = max(b, 1) + min(1, b) + abs(-b);
-                out[12] = b * 2 + 1; out[13] = b * 0.5f; b += 1; b++; out[14] = b; out[15] = exp(b - b);
+                out[12] = b * 2 + 1; out[13] = b * 0.5f; b += 1; b += 1; out[14] = b; out[15] = exp(b - b);
                 out[16] = half2(bfloat2(1.5bf, b)).y; out[17] = as_type<ushort>(bfloat(1.00390625f));
                 """,
                 declarations: """
