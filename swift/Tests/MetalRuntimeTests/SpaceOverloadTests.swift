@@ -128,7 +128,8 @@ final class SpaceOverloadTests: CheckerTestCase {
                 };
                 """,
                 "Tile<float, 3> a, b; a.load(x, 5); b.load(t); b.store(&t[0]); b.store(y); "
-                    + "y[0] = a.values[2]; y[1] = t[1]; y[3] = Tile<float, 3>::place(x, 3) + Tile<float, 3>::place(t, 4);"
+                    + "y[0] = a.values[2]; y[1] = t[1]; "
+                    + "y[3] = Tile<float, 3>::place(x, 3) + Tile<float, 3>::place(t, 4);"
             ), [10, 101, 2, 11])
     }
 
