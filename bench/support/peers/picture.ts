@@ -19,6 +19,7 @@ export function drawRatios(rows: readonly Row[], peer = "pytorch"): string {
   const x = scaleLog([TICKS[0], TICKS.at(-1)!], [LEFT, LEFT + WIDTH]).clamp(true);
   const y = (name: string): number => TOP + names.indexOf(name) * LINE + LINE / 2;
   const color = (threads: number): string => COLORS[Math.min(counts.indexOf(threads), COLORS.length - 1)]!;
+  const title = `Time of ${peer} over ours (right of 1: ours is faster)`;
   const ticks = TICKS.map(
     (value) =>
       `<line x1="${x(value)}" y1="${TOP}" x2="${x(value)}" y2="${height - 24}" stroke="#0f172a" ` +
@@ -41,8 +42,9 @@ export function drawRatios(rows: readonly Row[], peer = "pytorch"): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${LEFT + WIDTH + 40} ${height}" ` +
       `font-family="sans-serif" font-size="12" fill="#0f172a">`,
+    `<title>${title}</title>`,
     `<rect width="100%" height="100%" fill="#fff"/>`,
-    `<text x="${LEFT}" y="22" font-size="15">Time of ${peer} over ours (right of 1: ours is faster)</text>`,
+    `<text x="${LEFT}" y="22" font-size="15">${title}</text>`,
     ...legend,
     ...ticks,
     ...labels,
