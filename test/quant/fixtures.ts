@@ -9,12 +9,26 @@ import type { GgmlFormat, QuantizedFormat, ScaleDType } from "../../src/quant/fo
 import { blockFormat } from "../../src/quant/formats.ts";
 import { QuantizedTensor } from "../../src/quant/quantized_tensor.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
-import { tensorOf } from "../io/bytes.ts";
+import { bytesIn, tensorOf } from "../io/bytes.ts";
 
 const folder = join(packageRoot, "test", "fixtures", "quant");
 
-export const blocks: Readonly<Record<string, Tensor>> = loadSafetensors(join(folder, "blocks.safetensors"));
-export const groups: Readonly<Record<string, Tensor>> = loadSafetensors(join(folder, "groups.safetensors"));
+/**
+ * The tensors of a file by name, each anew whenever it is asked for: one that a test brought into a Metal context is
+ * gone when another test closes that.
+ */
+function fresh(file: string): Readonly<Record<string, Tensor>> {
+  const all = {};
+  for (const [name, x] of Object.entries(loadSafetensors(join(folder, file)))) {
+    const { dtype, shape } = x;
+    const bytes = bytesIn(x);
+    Object.defineProperty(all, name, { enumerable: true, get: () => tensorOf(dtype, shape, bytes) });
+  }
+  return all;
+}
+
+export const blocks = fresh("blocks.safetensors");
+export const groups = fresh("groups.safetensors");
 
 /** The backends that have their own implementation. */
 export const places: readonly BackendName[] = environmentFlag("ORCHARD_SKIP_METAL")
