@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { Failure } from "../failure.ts";
 import { type RunResult, run } from "../run.ts";
 import type { Replayer } from "./build.ts";
-import type { Sanitizer } from "./sanitizers.ts";
+import { environmentOn, type Sanitizer } from "./sanitizers.ts";
 
 /** How calls are replayed: the words of `native/replay/replay.cpp`. */
 export interface Settings {
@@ -94,7 +94,7 @@ async function runOnce(job: Job, first: number, progress: (done: number, total: 
     progress(first + done, total);
   }, 500);
   try {
-    return await run(commandOf(job, first), { environment: job.sanitizer.environment });
+    return await run(commandOf(job, first), { environment: environmentOn(job.sanitizer, job.settings.isa) });
   } finally {
     clearInterval(timer);
   }

@@ -6,7 +6,13 @@ import { buildProgram, libraryFlags, type Replayer } from "../../scripts/sanitiz
 import { recordedFiles } from "../../scripts/sanitize/record.ts";
 import { type Job, type Replayed, replay } from "../../scripts/sanitize/replay.ts";
 import { settingsOf, summarize } from "../../scripts/sanitize/sanitize.ts";
-import { findInstrumented, type Instrumented, type Sanitizer, sanitizers } from "../../scripts/sanitize/sanitizers.ts";
+import {
+  environmentOn,
+  findInstrumented,
+  type Instrumented,
+  type Sanitizer,
+  sanitizers,
+} from "../../scripts/sanitize/sanitizers.ts";
 import { Status } from "../../src/backend/cpu/abi.ts";
 import type { Native } from "../../src/backend/cpu/loader.ts";
 import { recordCalls } from "../../src/backend/cpu/record.ts";
@@ -204,6 +210,19 @@ describe("the command", () => {
       ["avx2", 1],
       ["avx2", 4],
     ]);
+  });
+
+  test("uses after a return are looked for where vectors have at most 32 bytes", () => {
+    const found = (isa: string) => environmentOn(address, isa)["ASAN_OPTIONS"]!.match(/use_after_return=(\d)$/)?.[1];
+    expect(["baseline", "avx2", "avx512", "avx512_bf16", "amx"].map(found)).toEqual([
+      undefined,
+      undefined,
+      "0",
+      "0",
+      "0",
+    ]);
+    expect(environmentOn(address, "avx2")["ASAN_OPTIONS"]).toContain("detect_stack_use_after_return=1");
+    expect(environmentOn(thread, "avx512")).toEqual(thread.environment);
   });
 
   test("a finding fails, with its record and the command that repeats it; so does a function without a record", () => {
