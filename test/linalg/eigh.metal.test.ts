@@ -1,6 +1,5 @@
 /** The kernels of eigh: under the checker, by the device's numeric variants, and what they move. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { metalContext } from "../../src/backend/metal/context.ts";
+import { describe, expect, test } from "bun:test";
 import { eigh, eigvalsh } from "../../src/linalg/eigh/eigh.ts";
 import { contiguous } from "../../src/ops/copy/copy.ts";
 import { eye } from "../../src/ops/creation/eye.ts";
@@ -12,24 +11,12 @@ import { errorOf } from "../support/errors.ts";
 import { residualOf } from "./eigenvectors.ts";
 import { matrix, rounded, symmetricFamilies } from "./matrices.ts";
 import { on, places, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+import { watched } from "./traffic.ts";
 
-const watch = (isOn: boolean): void => {
-  for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
-};
-
-/** Runs the body, which must launch one kernel that the checker finds nothing in, and gives the bytes that it moved. */
-function watched(body: () => void): { read: number; written: number } {
-  const context = metalContext();
-  context.wait();
-  watch(true);
-  context.report({ clear: true });
-  on("metal", true, body);
-  context.wait();
-  const { dispatches, findings } = context.report({ clear: true });
-  watch(false);
-  expect(findings).toEqual([]);
-  expect(dispatches.map(({ count }) => count)).toEqual([1]);
-  const { device_bytes_read: read, device_bytes_written: written } = dispatches[0]!.counters;
+/** One dispatch, with the bytes it moved. */
+function moved(body: () => unknown): { read: number; written: number } {
+  const { dispatches, read, written } = watched(body);
+  expect(dispatches).toBe(1);
   return { read, written };
 }
 
@@ -40,36 +27,23 @@ const batchOf = (count: number, size: number): Tensor => {
 };
 
 describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on metal", () => {
-  afterAll(() => watch(false));
-
   test.each([1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64])("size %d: each element is moved once", (size) => {
     for (const count of size > 33 ? [2] : [1, size > 8 ? 3 : 40]) {
       const a = batchOf(count, size);
       const triangle = (count * size * (size + 1)) / 2;
       const [values, vectors] = [count * size, count * size * size];
       for (const UPLO of ["L", "U"] as const) {
-        expect(watched(() => eigh(a, { UPLO }))).toEqual({
+        expect(moved(() => eigh(a, { UPLO }))).toEqual({
           read: 4 * triangle,
           written: 4 * (values + vectors + count),
         });
-        expect(watched(() => eigvalsh(a, { UPLO }))).toEqual({ read: 4 * triangle, written: 4 * (values + count) });
+        expect(moved(() => eigvalsh(a, { UPLO }))).toEqual({ read: 4 * triangle, written: 4 * (values + count) });
       }
     }
   });
 
   test("larger ones: as many dispatches for one as for many", () => {
-    const dispatchesOf = (a: Tensor, run: (x: Tensor) => unknown): number => {
-      const context = metalContext();
-      context.wait();
-      watch(true);
-      context.report({ clear: true });
-      on("metal", true, () => run(a));
-      context.wait();
-      const { dispatches, findings } = context.report({ clear: true });
-      watch(false);
-      expect(findings).toEqual([]);
-      return dispatches.reduce((sum, { count: own }) => sum + own, 0);
-    };
+    const dispatchesOf = (a: Tensor, run: (x: Tensor) => unknown): number => watched(() => run(a)).dispatches;
     const plain = (count: number, size: number): Tensor =>
       on("metal", true, () => contiguous(expand(eye(size), [count, size, size])));
     expect(dispatchesOf(batchOf(1, 65), eigh)).toBe(dispatchesOf(plain(3, 65), eigh));

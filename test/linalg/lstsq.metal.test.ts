@@ -1,6 +1,5 @@
 /** The kernels of least squares: by the device's numeric variants, and what they move, in how many dispatches. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { metalContext } from "../../src/backend/metal/context.ts";
+import { describe, expect, test } from "bun:test";
 import { LinAlgError } from "../../src/core/errors.ts";
 import { type LstsqDriver, lstsq } from "../../src/linalg/qr/lstsq.ts";
 import { mul } from "../../src/ops/elementwise/arithmetic.ts";
@@ -10,33 +9,10 @@ import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { difference, families, type Matrix, norm1, product, rounded, transposed } from "./matrices.ts";
 import { on, places, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+import { watched } from "./traffic.ts";
 import { checked, testVariants } from "./variants.ts";
 
 const hasMetal = places.some(({ backend }) => backend === "metal");
-const watch = (isOn: boolean): void => {
-  for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
-};
-
-/** The numbers that the body moves, in how many dispatches, in which the checker must find nothing. */
-function watched(body: () => unknown): { read: number; written: number; dispatches: number } {
-  const context = metalContext();
-  context.wait();
-  watch(true);
-  context.report({ clear: true });
-  on("metal", true, body);
-  context.wait();
-  const { dispatches, findings } = context.report({ clear: true });
-  watch(false);
-  expect(findings).toEqual([]);
-  const sumOf = (own: (at: (typeof dispatches)[number]) => number): number =>
-    dispatches.reduce((sum, at) => sum + own(at), 0);
-  return {
-    read: sumOf(({ counters }) => counters.device_bytes_read) / 4,
-    written: sumOf(({ counters }) => counters.device_bytes_written) / 4,
-    dispatches: sumOf(({ count }) => count),
-  };
-}
-
 const onMetal = (own: Matrix): Tensor => on("metal", true, () => toTensor(own, "float32"));
 const repeated = (own: Matrix, count: number): Tensor => {
   const one = onMetal(own);
@@ -62,8 +38,6 @@ const NAME = "solutions of every rank";
 if (hasMetal) testVariants(import.meta.path, NAME);
 
 describe.skipIf(!hasMetal)("lstsq on metal", () => {
-  afterAll(() => watch(false));
-
   test(NAME, () => {
     for (const [family, make] of Object.entries(families)) {
       if (family.includes("graded rows")) continue; // where denormals are flushed, rows are lost
@@ -108,10 +82,11 @@ describe.skipIf(!hasMetal)("lstsq on metal", () => {
     for (const count of [1, 3]) {
       const a = repeated(rounded(families.random!(rows, columns, 5)), count);
       const b = repeated(rounded(families.random!(rows, width, 6)), count);
-      expect(watched(() => lstsq(a, b, { driver: "gels" }))).toEqual({
+      const { dispatches, read, written } = watched(() => lstsq(a, b, { driver: "gels" }));
+      expect({ dispatches, read, written }).toEqual({
         dispatches: 1,
-        read: count * rows * (columns + width),
-        written: count * (columns * width + 2),
+        read: 4 * count * rows * (columns + width),
+        written: 4 * count * (columns * width + 2),
       });
     }
   });

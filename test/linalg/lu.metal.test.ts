@@ -1,6 +1,5 @@
 /** The kernels of LU: under the checker, by the device's numeric variants, and what they move. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { metalContext } from "../../src/backend/metal/context.ts";
+import { describe, expect, test } from "bun:test";
 import { luFactorEx } from "../../src/linalg/lu/factor.ts";
 import { invEx } from "../../src/linalg/lu/inverse.ts";
 import { luSolve, solveEx } from "../../src/linalg/lu/solve.ts";
@@ -8,25 +7,13 @@ import { stack } from "../../src/ops/join/cat.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { difference, families, identity, type Matrix, norm1, product, rounded } from "./matrices.ts";
 import { on, places, ratio, THRESHOLD, toTensor } from "./run.ts";
+import { watched } from "./traffic.ts";
 import { checked, testVariants } from "./variants.ts";
 
-const watch = (isOn: boolean): void => {
-  for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
-};
-
-/** Runs the body, which must launch one kernel that the checker finds nothing in, and gives the numbers it moved. */
-function watched<Result>(body: () => Result): { read: number; written: number; result: Result } {
-  const context = metalContext();
-  context.wait();
-  watch(true);
-  context.report({ clear: true });
-  const result = on("metal", true, body);
-  context.wait();
-  const { dispatches, findings } = context.report({ clear: true });
-  watch(false);
-  expect(findings).toEqual([]);
-  expect(dispatches.map(({ count }) => count)).toEqual([1]);
-  const { device_bytes_read: read, device_bytes_written: written } = dispatches[0]!.counters;
+/** One dispatch, with the numbers it moved. */
+function moved<Result>(body: () => Result): { read: number; written: number; result: Result } {
+  const { dispatches, read, written, result } = watched(body);
+  expect(dispatches).toBe(1);
   return { read: read / 4, written: written / 4, result };
 }
 
@@ -40,8 +27,6 @@ const NAME = "well-conditioned systems";
 testVariants(import.meta.path, NAME);
 
 describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal", () => {
-  afterAll(() => watch(false));
-
   test.each([
     [1, 1],
     [2, 5],
@@ -55,7 +40,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal
     for (const count of [1, rows > 8 ? 3 : 40]) {
       const steps = Math.min(rows, columns);
       const a = batchOf(matrices(count, rows, columns));
-      const { read, written } = watched(() => luFactorEx(a));
+      const { read, written } = moved(() => luFactorEx(a));
       expect({ read, written }).toEqual({
         read: count * rows * columns,
         written: count * (rows * columns + steps + 1),
@@ -68,19 +53,19 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal
       const count = size > 8 ? 2 : 40;
       const [square, sides] = [count * size * size, count * size * columns];
       const [a, b] = [batchOf(matrices(count, size, size)), batchOf(matrices(count, size, columns))];
-      const solution = watched(() => solveEx(a, b));
+      const solution = moved(() => solveEx(a, b));
       expect([solution.read, solution.written]).toEqual([square + sides, sides + count]);
       if (columns === 1) {
-        const inverse = watched(() => invEx(a));
+        const inverse = moved(() => invEx(a));
         expect([inverse.read, inverse.written]).toEqual([square, square + count]);
         a.requiresGrad = true;
-        const kept = watched(() => solveEx(a, b));
+        const kept = moved(() => solveEx(a, b));
         expect([kept.read, kept.written]).toEqual([square + sides, sides + count + square + count * size]);
         a.requiresGrad = false;
       }
       const { lu, pivots } = on("metal", true, () => luFactorEx(a));
       for (const adjoint of [false, true]) {
-        const own = watched(() => luSolve(lu, pivots, b, { adjoint }));
+        const own = moved(() => luSolve(lu, pivots, b, { adjoint }));
         expect([own.read, own.written]).toEqual([square + count * size + sides, sides]);
       }
     }
@@ -89,18 +74,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal
   test("larger matrices take three dispatches for 32 columns, whatever the batch", () => {
     const counts = [1, 3].map((count) => {
       const [a, b] = [batchOf(matrices(count, 100, 100)), batchOf(matrices(count, 100, 3))];
-      const context = metalContext();
-      const launched = (body: () => unknown): number => {
-        context.wait();
-        watch(true);
-        context.report({ clear: true });
-        on("metal", true, body);
-        context.wait();
-        const { dispatches, findings } = context.report({ clear: true });
-        watch(false);
-        expect(findings).toEqual([]);
-        return dispatches.reduce((sum, own) => sum + own.count, 0);
-      };
+      const launched = (body: () => unknown): number => watched(body).dispatches;
       return [launched(() => luFactorEx(a)), launched(() => solveEx(a, b)), launched(() => invEx(a))];
     });
     const steps = 1 + 3 * 3 + 2; // a copy; nothing is below the last columns

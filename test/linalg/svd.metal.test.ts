@@ -1,5 +1,5 @@
 /** What the kernel of singular value decompositions moves, in how many dispatches; and those for larger matrices. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { LinAlgError } from "../../src/core/errors.ts";
 import { svd, svdvals } from "../../src/linalg/svd/svd.ts";
@@ -10,25 +10,8 @@ import { errorOf } from "../support/errors.ts";
 import { families, matrix, rounded } from "./matrices.ts";
 import { on, places, toTensor } from "./run.ts";
 import { checkSvd } from "./svd.ts";
+import { watched } from "./traffic.ts";
 import { checked, testVariants } from "./variants.ts";
-
-const watch = (isOn: boolean): void => {
-  for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
-};
-
-/** The bytes of each dispatch of the body, in which the checker must find nothing. */
-function bytesOf(body: () => unknown): number[] {
-  const context = metalContext();
-  context.wait();
-  watch(true);
-  context.report({ clear: true });
-  on("metal", true, body);
-  context.wait();
-  const { dispatches, findings } = context.report({ clear: true });
-  watch(false);
-  expect(findings).toEqual([]);
-  return dispatches.map(({ counters }) => counters.device_bytes_read + counters.device_bytes_written);
-}
 
 const batchOf = (count: number, rows: number, columns: number): Tensor =>
   on("metal", true, () =>
@@ -38,8 +21,6 @@ const batchOf = (count: number, rows: number, columns: number): Tensor =>
 describe.skipIf(!places.some(({ backend }) => backend === "metal") || !metalContext().isSoftware)(
   "svd on metal",
   () => {
-    afterAll(() => watch(false));
-
     test.each([
       [8, 8],
       [32, 32],
@@ -51,14 +32,14 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal") || !metalCont
       for (const count of small < 60 ? [1, 3] : [1]) {
         const a = batchOf(count, rows, columns);
         const values = rows * columns + small + 1;
-        expect(bytesOf(() => svdvals(a))).toEqual([4 * count * values]);
-        expect(bytesOf(() => svd(a, false))).toEqual([4 * count * (values + small * (rows + columns))]);
+        expect(watched(() => svdvals(a)).each).toEqual([4 * count * values]);
+        expect(watched(() => svd(a, false)).each).toEqual([4 * count * (values + small * (rows + columns))]);
       }
     });
 
     test("64 x 64, whose vectors leave no room for norms", () => {
       const a = batchOf(1, 64, 64);
-      const [bytes, ...others] = bytesOf(() => svd(a, false));
+      const [bytes, ...others] = watched(() => svd(a, false)).each;
       expect(others).toEqual([]);
       expect(bytes! / (4 * (3 * 64 * 64 + 64 + 1))).toBeLessThan(1.3);
     });
