@@ -100,7 +100,7 @@ describe("the tarballs", () => {
   test("the package holds JavaScript, declarations, kernels and documents, and nothing else", () => {
     const kinds = [
       /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
-      /^docs\/[\w/-]+\.md$/,
+      /^docs\/[\w/-]+\.(?:md|svg|png)$/,
       /^src\/[\w./]+(?<!\.d)\.(?:js|html|css)$/,
       /^src\/[\w./]+\.d\.ts$/,
       /^src\/kernels\.json$/,
