@@ -17,12 +17,23 @@ export {
 } from "./backend/metal/context.ts";
 export type { Size } from "./backend/metal/encode.ts";
 export {
+  type ApplyOptions,
   type KernelResult,
   MetalKernel,
   type MetalKernelOptions,
   metalKernel,
   type RunOptions,
 } from "./backend/metal/kernel.ts";
+export type {
+  GridShape,
+  KernelBackward,
+  KernelTensors,
+  KernelValue,
+  KernelValues,
+  ResultShape,
+  ShapesOf,
+  Sizes,
+} from "./backend/metal/kernel_options.ts";
 export { type KernelArguments, kernelOverride } from "./backend/metal/kernel_override.ts";
 export type { MetalStatistics } from "./backend/metal/layouts.ts";
 export type { LibrarySource, PipelineBinding, PipelineInfo } from "./backend/metal/pipeline.ts";

@@ -294,7 +294,7 @@ function copyResults(
   const launches = outputs.map((output, index) => {
     const result = results[index]!;
     checkResult(name, operation, result, output, index);
-    return copy(operation, result, output, backend);
+    return copyBetween(operation, result, output, backend);
   });
   return launches.reduce((before, own) => (before && own ? { first: before.first, last: own.last } : (own ?? before)));
 }
@@ -312,7 +312,8 @@ function checkResult(name: string, operation: string, result: Tensor, expected: 
     );
 }
 
-function copy(operation: string, from: Tensor, to: Tensor, backend: BackendName): Launched {
+/** @internal Copies what was computed into a result, on a backend. */
+export function copyBetween(operation: string, from: Tensor, to: Tensor, backend: BackendName): Launched {
   const { implementations } = primitives.get("copy")!;
   const implementation = implementations[backend] as Implementation<unknown>;
   backends[backend].makeResident(from);

@@ -100,7 +100,16 @@ const gradientsGroup: Group = {
 
 /** What `metal.test.ts` calls. */
 const metalCalls = [
-  ...["metalKernel", "MetalKernel.run", "MetalContext", "configure", "report", "kernelOverride", "output"],
+  ...[
+    "metalKernel",
+    "MetalKernel.run",
+    "MetalKernel.apply",
+    "MetalContext",
+    "configure",
+    "report",
+    "kernelOverride",
+    "output",
+  ],
   ...["", ".read", ".write", ".fill", ".copyTo", ".moveTo"].map((method) => `DeviceBuffer${method}`),
 ];
 

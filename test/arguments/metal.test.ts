@@ -6,6 +6,7 @@ import { metalContext } from "../../src/backend/metal/context.ts";
 import { MetalKernel, metalKernel } from "../../src/backend/metal/kernel.ts";
 import { kernelOverride } from "../../src/backend/metal/kernel_override.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";
+import { tensor, zeros } from "../../src/index.ts";
 import { failureOf, untypedErrors } from "./each_place.ts";
 import type { Call } from "./upper.ts";
 
@@ -20,11 +21,19 @@ type Row = readonly [name: string, call: Call, values: () => readonly unknown[]]
 
 function rows(): Row[] {
   const kernel = metalKernel({ name, source });
+  const tensors = metalKernel({ name, source, shapes: { y: "y" } });
+  const fallback = metalKernel({ name, source, shapes: { y: "y" }, fallback: () => zeros([2]) });
+  const operands = { x: tensor([1, 2]), y: tensor([3, 4]), a: 3 };
+  const ofTensors = {
+    ...{ shapes: { y: [2] }, dtypes: { y: "float32" }, strided: ["x"], saves: ["x"], grid: 2, threadgroups: [2, 1] },
+    ...{ threadgroup: 2, threadgroupMemory: {}, backward: () => ({}) },
+  };
   const buffer = new DeviceBuffer(new Float32Array(4));
   const bindings = () => ({ x: new Float32Array([1, 2]), y: new Float32Array([1, 2]), a: 3 });
   const options = { grid: 2, threadgroup: 2, counters: false, label: "own", threadgroupMemory: {} };
   return [
     ["metalKernel", metalKernel as Call, () => [{ name, source, constants: {}, context: metalContext() }]],
+    ["metalKernel of tensors", metalKernel as Call, () => [{ name, source, ...ofTensors, fallback: () => zeros([2]) }]],
     ["MetalKernel", (given) => new MetalKernel(given), () => [{ name, source, headers: {}, macros: {} }]],
     ["run", (own, given) => kernel.run(own, given), () => [bindings(), options]],
     [
@@ -33,6 +42,8 @@ function rows(): Row[] {
       () => [{ ...bindings(), y: output(Float32Array, 2) }, options],
     ],
     ["runAsync", (own, given) => kernel.runAsync(own, given), () => [bindings(), options]],
+    ["apply", (own, given) => tensors.apply(own, given), () => [operands, { grid: 2, threadgroup: 2, label: "own" }]],
+    ["apply, fallback", (own) => fallback.apply(own), () => [operands]],
     ["encode", (own, given) => kernel.encode(own, given), () => [{ ...bindings(), y: buffer }, options]],
     ["DeviceBuffer", (...given) => construct(given), () => [16, { storage: "shared", label: "own", zero: true }]],
     ["read", (type, from, length) => buffer.read(type, from, length), () => [Float32Array, 0, 2]],

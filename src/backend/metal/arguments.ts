@@ -2,11 +2,13 @@ import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { operand, parameters, reading } from "../../core/parameters.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
+import { reachOf } from "../../tensor/reach.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { Access, MAX_INLINE_BYTES } from "./abi.ts";
 import { asBytes, type Fields } from "./block.ts";
 import { DeviceBuffer, type NumericArray, type NumericArrayConstructor } from "./buffer.ts";
 import type { MetalContext } from "./context.ts";
+import { checkElements } from "./elements.ts";
 import { aNumericArray, anArrayType, wholeNumber } from "./kinds.ts";
 import { MetalMemory } from "./memory.ts";
 import type { PipelineBinding, PipelineInfo } from "./pipeline.ts";
@@ -26,6 +28,11 @@ export interface BufferSlice {
 
 /** What an argument may be bound to. */
 export type BindingValue = NumericArray | OutputRequest | DeviceBuffer | BufferSlice | Tensor | ScalarValue;
+
+/** A tensor of any strides, whose elements the kernel finds itself. It is bound from its lowest element on. */
+export class StridedTensor {
+  constructor(readonly tensor: Tensor) {}
+}
 
 /** The arrays that come back: one for each typed array or {@link output} among the bindings. */
 export type Outputs<Bindings> = {
@@ -59,10 +66,11 @@ export class BoundArguments<Bindings> {
     private readonly operation: string,
   ) {}
 
-  bind(argument: PipelineBinding, value: BindingValue): void {
+  bind(argument: PipelineBinding, value: BindingValue | StridedTensor): void {
     if (typeof value === "object" && value === null) throw this.refuse(argument.name, "expected a value, got null");
     if (value instanceof DeviceBuffer) this.bindBuffer(argument, value, 0);
-    else if (value instanceof Tensor) this.bindTensor(argument, value);
+    else if (value instanceof Tensor) this.bindDense(argument, value);
+    else if (value instanceof StridedTensor) this.bindTensor(argument, value.tensor);
     else if (isSlice(value)) this.bindBuffer(argument, value.buffer, value.byteOffset);
     else if (ArrayBuffer.isView(value)) this.bindArray(argument, value);
     else if (isOutput(value)) this.bindOutput(argument, value);
@@ -75,13 +83,21 @@ export class BoundArguments<Bindings> {
   }
 
   /** A tensor of a call that a kernel computes: see `kernelOverride`. */
-  private bindTensor({ index, access, name }: PipelineBinding, tensor: Tensor): void {
+  private bindDense(argument: PipelineBinding, tensor: Tensor): void {
+    if (!tensor.isContiguous)
+      throw this.refuse(argument.name, "expected a contiguous tensor; contiguous(x) makes one, and apply() does");
+    this.bindTensor(argument, tensor);
+  }
+
+  private bindTensor(argument: PipelineBinding, tensor: Tensor): void {
+    const { index, access, name } = argument;
     const { memory } = tensor.storage;
     if (!(memory instanceof MetalMemory) || memory.context !== this.context)
-      throw this.refuse(name, "the tensor is not on this device; kernelOverride() gives a kernel tensors that are");
-    if (!tensor.isContiguous) throw this.refuse(name, "expected a contiguous tensor; contiguous(x) makes one");
+      throw this.refuse(name, "the tensor is not on this device; apply() takes tensors from anywhere");
+    checkElements(this.operation, argument, tensor);
     const bytes = bytesOf(tensor.dtype);
-    const [offset, length] = [tensor.offset * bytes, tensor.size * bytes];
+    const { first, count } = reachOf(tensor);
+    const [offset, length] = [first * bytes, count * bytes];
     this.buffers.push({ buffer: memory.handle, offset, length, index, access: Access[access] });
   }
 
@@ -155,7 +171,7 @@ export class BoundArguments<Bindings> {
  *
  * @throws {ArgumentError} naming the argument that is missing, unknown or does not fit.
  */
-export function bindArguments<Bindings extends Record<string, BindingValue>>(
+export function bindArguments<Bindings extends Record<string, BindingValue | StridedTensor>>(
   context: MetalContext,
   operation: string,
   info: PipelineInfo,
@@ -165,7 +181,7 @@ export function bindArguments<Bindings extends Record<string, BindingValue>>(
   return reading(operation, () => bindAll(context, operation, info, bindings, threadgroupMemory));
 }
 
-function bindAll<Bindings extends Record<string, BindingValue>>(
+function bindAll<Bindings extends Record<string, BindingValue | StridedTensor>>(
   context: MetalContext,
   operation: string,
   info: PipelineInfo,
@@ -182,7 +198,7 @@ function bindAll<Bindings extends Record<string, BindingValue>>(
           index: argument.index,
           length: bytesOfArgument(operation, argument, threadgroupMemory),
         });
-      else if (argument.name in bindings) bound.bind(argument, bindings[argument.name] as BindingValue);
+      else if (argument.name in bindings) bound.bind(argument, bindings[argument.name] as BindingValue | StridedTensor);
     }
   } catch (error) {
     bound.dispose();

@@ -1,25 +1,79 @@
 import { ArgumentError, DisposedError, ShapeError } from "../../core/errors.ts";
-import { anObject, choice, flag, text } from "../../core/kinds.ts";
-import { named, operand, type Parsed, parameters, reading, required } from "../../core/parameters.ts";
+import { aFunction, anObject, choice, either, flag, text } from "../../core/kinds.ts";
+import { type Kind, named, operand, parameters, reading, required } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import type { TicketRange } from "../backend.ts";
 import type { GridKind } from "./abi.ts";
 import { type BindingValue, type BoundArguments, bindArguments, type Outputs } from "./arguments.ts";
 import { aContext, type MetalContext, metalContext } from "./context.ts";
 import { encode, extents, type Size, threadCount } from "./encode.ts";
+import { applyKernel, type KernelGrid, type KernelHost, kernelPrimitive } from "./kernel_apply.ts";
+import { type GradientsOf, recordKernel } from "./kernel_gradient.ts";
+import {
+  type Declared,
+  declaredOf,
+  type GridShape,
+  type KernelBackward,
+  type KernelTensors,
+  type KernelValues,
+  type ResultShape,
+  type TensorSettings,
+  tensorOptions,
+} from "./kernel_options.ts";
 import { aSize } from "./kinds.ts";
 import { createPipeline, type LibrarySource, type Pipeline, type PipelineInfo } from "./pipeline.ts";
 import type { Counters, Finding } from "./report.ts";
 import type { ScalarValue } from "./scalars.ts";
 
-/** What {@link metalKernel} compiles: a source, the kernel's name in it, and its function constants. */
-export interface MetalKernelOptions extends LibrarySource {
+/**
+ * What {@link metalKernel} compiles: a source, the kernel's name in it, and its function constants; and for tensors
+ * ({@link MetalKernel.apply}) what the results are, their gradients, and what computes them without Metal.
+ */
+export interface MetalKernelOptions<Values extends KernelValues = KernelValues, Results extends string = never>
+  extends LibrarySource {
   /** The kernel's name in the source (its host name). */
   name: string;
   /** Function constants, by name. */
   constants?: Record<string, ScalarValue>;
   /** Default: {@link metalContext}. */
   context?: MetalContext;
+  /** The shape of each result, by the name of the argument that the kernel writes. */
+  shapes?: { readonly [Name in Results]: ResultShape<Values> };
+  /** The dtypes of results. Default: that of the tensors which the call is given. */
+  dtypes?: { readonly [Name in NoInfer<Results>]?: DType };
+  /** Arguments that the kernel reads at any strides (true: all of them). Others are made contiguous first. */
+  strided?: boolean | readonly (keyof NoInfer<Values> & string)[];
+  /** Threads of `apply`'s grid. Default: one for each element of the first result. */
+  grid?: GridShape<Values, NoInfer<Results>>;
+  /** Threadgroups of `apply`'s grid, instead of `grid`. */
+  threadgroups?: GridShape<Values, NoInfer<Results>>;
+  /** Threads in a threadgroup of `apply`. Default: up to 256 along the first dimension. */
+  threadgroup?: Size;
+  /** Bytes of `[[threadgroup(n)]]` arguments in `apply`. */
+  threadgroupMemory?: Record<string, number>;
+  /**
+   * The gradient. A function of the results' gradients, the arguments and the results, each by name, which returns
+   * gradients of tensors by name, computed by differentiable operations where these should have gradients. Or another
+   * kernel: a result `z` has its gradient in the argument `grad_z`, and the kernel writes that of `x` into `grad_x`;
+   * arguments and results are what it has under their names.
+   */
+  backward?: BackwardOption<Values, NoInfer<Results>>;
+  /** What the gradient needs of arguments and results, by name. Default: all of them. */
+  saves?: readonly string[];
+  /**
+   * Computes the results on the backends cpu and reference. With it, the kernel is compiled when it first runs on
+   * metal; without it, it runs on metal whatever backend is preferred.
+   */
+  fallback?: (values: Values) => Tensor | KernelTensors<NoInfer<Results>>;
 }
+
+type BackwardOption<Values, Results extends string> =
+  | KernelBackward<Values, Results>
+  | MetalKernel<KernelValues, string>;
+
+/** The grid of a call of {@link MetalKernel.apply}, where it is another than the kernel's own. */
+export type ApplyOptions = Omit<RunOptions, "counters">;
 
 /** The grid of a run of a {@link MetalKernel}, and what is to be observed. */
 export interface RunOptions {
@@ -67,9 +121,16 @@ export interface KernelResult<Bindings> {
  * @throws {KernelCompileError} with the compiler's text, where the source does not compile, or has no such kernel or
  * constant.
  */
-export function metalKernel(options: MetalKernelOptions): MetalKernel {
+export function metalKernel<Values extends KernelValues = KernelValues, const Results extends string = never>(
+  options: MetalKernelOptions<Values, Results>,
+): MetalKernel<Values, Results> {
   return new MetalKernel(options);
 }
+
+const aKernel: Kind<MetalKernel<KernelValues, string>> = {
+  expected: "a MetalKernel",
+  parse: (value) => (value instanceof MetalKernel ? value : undefined),
+};
 
 const kernelParameters = parameters("metalKernel", {
   name: required(text),
@@ -82,6 +143,8 @@ const kernelParameters = parameters("metalKernel", {
   languageVersion: named(text),
   fileName: named(text),
   context: named(aContext),
+  ...tensorOptions,
+  backward: named(either(aKernel, aFunction<GradientsOf>())),
 });
 
 const runOptions = {
@@ -96,27 +159,118 @@ const runParameters = parameters("MetalKernel.run", {
   bindings: operand(anObject<Record<string, BindingValue>>("an object of values by the kernel's argument names")),
   ...runOptions,
 });
-type RunSettings = Parsed<typeof runOptions>;
+interface RunSettings extends KernelGrid {
+  readonly counters?: boolean;
+}
+const { counters: _, ...applyOptions } = runOptions;
+const applyParameters = parameters("MetalKernel.apply", {
+  values: operand(anObject<KernelValues>("an object of values by the kernel's argument names")),
+  ...applyOptions,
+});
 
 /** A kernel that is ready to run; {@link metalKernel} makes one. */
-export class MetalKernel implements Disposable {
-  readonly context: MetalContext;
+export class MetalKernel<Values extends KernelValues = KernelValues, Results extends string = never>
+  implements Disposable
+{
   readonly name: string;
-  private readonly pipeline: Pipeline;
+  private readonly declared: Declared;
+  private readonly backward: MetalKernel<KernelValues, string> | GradientsOf | undefined;
+  private readonly host: KernelHost;
+  private readonly primitive: ReturnType<typeof kernelPrimitive>;
+  private readonly compile: () => { context: MetalContext; pipeline: Pipeline };
+  private ready: { context: MetalContext; pipeline: Pipeline } | undefined;
   private disposed = false;
 
-  constructor(options: MetalKernelOptions) {
-    const { name, constants, context, ...source } = kernelParameters([options]);
-    this.context = context ?? metalContext();
+  constructor(options: MetalKernelOptions<Values, Results>);
+  constructor(...values: unknown[]) {
+    const { name, constants, context, backward, ...more } = kernelParameters(values);
     this.name = name;
-    const operation = `metalKernel ${name}`;
-    const create = () => createPipeline(this.context, operation, source as LibrarySource, name, constants);
-    this.pipeline = reading(operation, create);
+    const { operation } = this;
+    this.declared = reading(operation, () => declaredOf(operation, more as TensorSettings));
+    this.backward = backward;
+    this.host = this.asHost();
+    this.primitive = kernelPrimitive(this.host);
+    const copied = { headers: copyOf(operation, more.headers), macros: copyOf(operation, more.macros) };
+    const source = { ...more, ...copied } as LibrarySource;
+    const constantValues = copyOf(operation, constants);
+    this.compile = () => {
+      const own = context ?? metalContext();
+      return { context: own, pipeline: createPipeline(own, operation, source, name, constantValues) };
+    };
+    if (!this.declared.fallback) this.compiled();
+  }
+
+  /** What it was compiled for. */
+  get context(): MetalContext {
+    return this.compiled().context;
   }
 
   /** The kernel's arguments and limits. */
   get info(): PipelineInfo {
-    return this.pipeline.info;
+    return this.compiled().pipeline.info;
+  }
+
+  private compiled() {
+    if (this.ready === undefined) {
+      this.checkAlive();
+      this.ready = reading(this.operation, this.compile);
+    }
+    return this.ready;
+  }
+
+  private checkAlive(): void {
+    if (this.disposed) throw new DisposedError(this.operation, "disposed", "it was used after dispose()");
+  }
+
+  /**
+   * Computes tensors from tensors: `values` gives each argument by name, the results come by name. It is an operation
+   * like the library's own: it is only encoded on metal and takes part in gradients, strict mode and `codepaths()`; its
+   * arguments may be anywhere, of any strides, and are never changed. Where a result is given a tensor under its own
+   * name, it starts as a copy of that one; else it starts as zeros if the kernel reads it.
+   *
+   * A kernel may also have arguments `x_shape`, `x_strides`, `x_ndim`, `x_size` and `x_offset` (`int`, `uint`, `long`
+   * or `ulong`), which say how a tensor `x` lies in memory, in elements.
+   *
+   * @throws {ArgumentError} for an argument that is missing, unknown or unsuitable. @throws {DTypeError} for elements
+   * of another type than the kernel has. @throws {ShapeError} for a result's shape or a grid that is none.
+   * @throws {BackendError} where no backend can run it.
+   */
+  apply(values: Values, options?: ApplyOptions): { readonly [Name in Results]: Tensor };
+  apply(...given: unknown[]): Readonly<Record<string, Tensor>> {
+    const { values, ...grid } = applyParameters(given);
+    this.checkAlive();
+    const read = reading(this.operation, () => ({ ...values }));
+    const applied = applyKernel(this.host, this.primitive, read, grid);
+    recordKernel(this.host, this.gradients(), applied);
+    return Object.fromEntries(applied.results);
+  }
+
+  /** The backward as a function; a kernel gets what it has arguments for, and gradients under names of their own. */
+  private gradients(): GradientsOf | undefined {
+    const { backward } = this;
+    if (!(backward instanceof MetalKernel)) return backward;
+    return (gradients, values, results) => {
+      const incoming = Object.entries(gradients).map(([name, gradient]) => [`grad_${name}`, gradient]);
+      const all = { ...results, ...values, ...Object.fromEntries(incoming) } as KernelValues;
+      const given = Object.entries(backward.apply(backward.known(all)));
+      return Object.fromEntries(given.map(([name, gradient]) => [name.replace(/^grad_/, ""), gradient]));
+    };
+  }
+
+  /** The values that the kernel has arguments for; all of them as long as only its fallback has run. */
+  private known(values: KernelValues): KernelValues {
+    if (this.declared.fallback && !this.ready) return values;
+    const names = new Set(this.info.bindings.map(({ name }) => name));
+    return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name)));
+  }
+
+  private asHost(): KernelHost {
+    return {
+      operation: this.operation,
+      declared: this.declared,
+      compiled: () => ({ context: this.context, info: this.info }),
+      dispatch: (bound, grid) => this.dispatch(bound, grid, grid.label ?? this.name),
+    };
   }
 
   /**
@@ -184,7 +338,7 @@ export class MetalKernel implements Disposable {
   }
 
   private bind<Bindings extends Record<string, BindingValue>>(bindings: Bindings, options: RunSettings) {
-    if (this.disposed) throw new DisposedError(this.operation, "disposed", "it was used after dispose()");
+    this.checkAlive();
     return bindArguments(this.context, this.operation, this.info, bindings, options.threadgroupMemory);
   }
 
@@ -215,7 +369,7 @@ export class MetalKernel implements Disposable {
   private dispatch(bound: BoundArguments<unknown>, options: RunSettings, label: string): number {
     const { grid, kind } = this.grid(options);
     return encode(this.context, this.operation, {
-      pipeline: this.pipeline.handle,
+      pipeline: this.compiled().pipeline.handle,
       grid: grid,
       gridKind: kind,
       threadgroup: this.threadgroup(options.threadgroup, kind === "threads" ? grid : undefined),
@@ -276,13 +430,18 @@ export class MetalKernel implements Disposable {
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
-    if (!this.context.isClosed) this.context.native.orchard_release(this.pipeline.handle);
+    const { context, pipeline } = this.ready ?? {};
+    if (context && pipeline && !context.isClosed) context.native.orchard_release(pipeline.handle);
   }
 
   [Symbol.dispose](): void {
     this.dispose();
   }
 }
+
+/** The caller may change its own object later. */
+const copyOf = <T extends object>(operation: string, given: T | undefined): T | undefined =>
+  given && reading(operation, () => ({ ...given }));
 
 type Extents = [number, number, number];
 

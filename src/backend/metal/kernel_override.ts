@@ -1,15 +1,12 @@
 /** Kernels as bodies of overrides. */
 import { aFunction, instanceOf } from "../../core/kinds.ts";
 import { operand, parameters } from "../../core/parameters.ts";
-import { Storage } from "../../tensor/storage.ts";
-import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
-import type { Implementation, TicketRange } from "../backend.ts";
+import type { TicketRange } from "../backend.ts";
 import type { KernelOverride, OverrideCall } from "../overrides.ts";
-import { primitives } from "../primitive.ts";
 import type { BindingValue } from "./arguments.ts";
 import { MetalKernel, type RunOptions } from "./kernel.ts";
+import { denseCopy } from "./kernel_operands.ts";
 import { spanOf } from "./launch.ts";
-import { MetalMemory } from "./memory.ts";
 
 /** What a kernel is given for a call. */
 export interface KernelArguments {
@@ -52,7 +49,7 @@ function encodeOverride(
   call: OverrideCall,
 ): TicketRange {
   const copies: TicketRange[] = [];
-  const inputs = call.inputs.map((input) => (input.isContiguous ? input : denseCopy(kernel, input, copies)));
+  const inputs = call.inputs.map((input) => (input.isContiguous ? input : denseCopy(kernel.context, input, copies)));
   const { bindings, options } = argumentsOf({ ...call, inputs });
   try {
     const own = kernel.encode(bindings, options);
@@ -60,14 +57,4 @@ function encodeOverride(
   } finally {
     for (const [index, input] of inputs.entries()) if (input !== call.inputs[index]) input.dispose();
   }
-}
-
-/** A dense copy on the device. Its memory is given back once the kernel has read it. */
-function denseCopy({ context }: MetalKernel, x: Tensor, copies: TicketRange[]): Tensor {
-  const memory = new MetalMemory(context, byteLengthOf(x.shape, x.dtype));
-  const result = new Tensor(new Storage(memory), x.dtype, x.shape);
-  const copy = primitives.get("copy")!.implementations.metal as Implementation<unknown>;
-  const launched = copy.run({ operation: "copy", inputs: [x], outputs: [result], attributes: undefined });
-  if (launched) copies.push(launched);
-  return result;
 }
