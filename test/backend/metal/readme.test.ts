@@ -1,4 +1,5 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { metalContext } from "../../../src/backend/metal/context.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
 import { examplesOf } from "../../support/readme.ts";
@@ -10,4 +11,31 @@ test.each(documents)("the kernel in %s runs as written, by the package's own nam
   const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
   expect(promised[0]).toMatch(/^(Float32Array\(2\) )?\[ /);
   expect(withoutAnnouncement(`${stdout}${stderr}`).replace(/\s+/g, " ").trim()).toBe(promised.join(" "));
+});
+
+describe("docs/kernels.md", () => {
+  const examples = examplesOf("docs/kernels.md").map((example, index) => ({ ...example, index: index + 1 }));
+
+  test("goes from a first kernel to the checker's findings", () => {
+    const printed = examples.flatMap(({ promised }) => promised).join(" ");
+    for (const finding of [
+      "out-of-bounds",
+      "device-race",
+      "threadgroup-race",
+      "uninitialized-read",
+      "barrier-divergence",
+    ])
+      expect(printed).toContain(`${finding}`);
+    expect(examples.length).toBeGreaterThan(9);
+  });
+
+  // Apple's device has no checker.
+  const here = examples.filter(({ program }) => metalContext().isSoftware || !program.includes("findings"));
+
+  test.each(here)("$index: $title", ({ program, promised }) => {
+    const env = { ...process.env, ORCHARD_METAL_CHECK: "1" };
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot, env });
+    expect(promised).not.toEqual([]);
+    expect(withoutAnnouncement(`${stdout}${stderr}`).replace(/\s+/g, " ").trim()).toBe(promised.join(" "));
+  });
 });

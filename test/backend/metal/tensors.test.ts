@@ -1,12 +1,14 @@
 /** Kernels on tensors: `metalKernel` with `shapes`, and `apply`. */
 import { describe, expect, test } from "bun:test";
 import { AutogradError } from "../../../src/autograd/node.ts";
+import { forgetFinished } from "../../../src/backend/metal/journal.ts";
 import {
   add,
   BackendError,
   codepaths,
   grad,
   gradcheck,
+  metalContext,
   metalKernel,
   mul,
   noGrad,
@@ -129,6 +131,26 @@ kernel void gather(device const float* x, constant int* x_shape, constant long* 
       expect(rows(copied.z)).toEqual(rows(operand));
       expect((rows(copied.facts) as number[])[2]).toBe(0);
     }
+  });
+
+  test("copies negative strides where the kernel asks for no offset, and gives the copies back", () => {
+    const source = `${header}
+kernel void every(device const float* x, constant long* x_strides, device float* z,
+                  uint i [[thread_position_in_grid]]) {
+  z[i] = x[i * x_strides[0]];
+}`;
+    using every = metalKernel({ name: "every", source, shapes: { z: "x" }, strided: true });
+    const line = onMetal(() => tensor([1, 2, 3, 4]));
+    const backwards = new TensorClass(line.storage, "float32", [4], [-1], 3);
+    expect(rows(every.apply({ x: backwards }).z)).toEqual([4, 3, 2, 1]);
+    const live = () => {
+      metalContext().wait();
+      return metalContext().statistics().liveBuffers;
+    };
+    const before = live();
+    for (let round = 0; round < 50; round++) every.apply({ x: backwards }).z.dispose();
+    forgetFinished(metalContext(), { wait: true });
+    expect(live()).toBeLessThanOrEqual(before);
   });
 
   test("a result starts as the tensor that is given under its name, else as zeros where the kernel reads it", () => {
