@@ -15,8 +15,7 @@ import {
   tensor,
   uniform,
 } from "../src/index.ts";
-import { toPng } from "../src/train/curve.ts";
-import { draw, type Scale } from "./picture.ts";
+import { draw, type Scale, save } from "./picture.ts";
 
 const [path = "process.png"] = process.argv.slice(2);
 const count = 24;
@@ -115,5 +114,4 @@ const svg = draw({
   y: { title: "y", domain: [-3, 3] },
   marks,
 });
-await Bun.write(path, await toPng(svg));
-console.log(`wrote ${path}`);
+await save(path, svg);

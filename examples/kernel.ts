@@ -1,6 +1,11 @@
 // A kernel of your own, end to end: heat spreads over a plate. Then a kernel with a data race, which the checker
 // explains.
+//
+//   bun examples/kernel.ts [heat.svg]
 import { DeviceBuffer, metalContext, metalKernel } from "../src/index.ts";
+import { imageOf, save } from "./picture.ts";
+
+const [path] = process.argv.slice(2);
 
 const width = 96;
 const height = 40;
@@ -84,7 +89,16 @@ function draw(temperatures: Float32Array): string {
   return rows.map((row) => `  │${row}│`).join("\n");
 }
 
-function demonstrateHeat(): void {
+/** The plate in shades from white by orange to black, ten pixels a cell. */
+function picture(temperatures: Float32Array): string {
+  const shades = ["#fff", "#fef3c7", "#fde68a", "#fcd34d", "#fbbf24", "#f59e0b", "#ea580c", "#c2410c", "#7c2d12"];
+  const colors = Array.from(temperatures, (t) => shades[Math.min(shades.length - 1, Math.floor(t * 100))]!);
+  const size = `viewBox="0 0 ${10 * width} ${10 * height}" width="${10 * width}" height="${10 * height}"`;
+  const image = imageOf(colors, width, 10);
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${size}>\n<title>Heat on a plate</title>\n${image}\n</svg>\n`;
+}
+
+async function demonstrateHeat(): Promise<void> {
   const c = Math.fround(0.2);
   using heat = metalKernel({ name: "heat", source: heatSource });
   using a = new DeviceBuffer(plate(), { label: "plate a" });
@@ -116,6 +130,7 @@ function demonstrateHeat(): void {
         `${counters.cache_lines_read} cache lines of 128 bytes read`,
     );
   }
+  if (path) await save(path, picture(result));
   if (!(error < 1e-5)) throw new Error(`the result is off by ${error}`);
 }
 
@@ -143,5 +158,5 @@ function demonstrateChecker(): void {
 
 const { name, system } = metalContext().deviceInfo();
 console.log(`Orchard on ${name} (${system})`);
-demonstrateHeat();
+await demonstrateHeat();
 demonstrateChecker();

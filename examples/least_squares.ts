@@ -4,8 +4,7 @@
 //
 //   bun examples/least_squares.ts [fit.png]
 import { cat, linalg, manualSeed, oneHot, ones, randint, randn, type Tensor, tensor, uniform } from "../src/index.ts";
-import { toPng } from "../src/train/curve.ts";
-import { draw, type Scale } from "./picture.ts";
+import { draw, type Scale, save } from "./picture.ts";
 
 const [path = "fit.png"] = process.argv.slice(2);
 const [count, groups, noise] = [120, 3, 0.2];
@@ -71,5 +70,4 @@ const svg = draw({
   y: { title: "y", domain: [0, 7] },
   marks,
 });
-await Bun.write(path, await toPng(svg));
-console.log(`wrote ${path}`);
+await save(path, svg);

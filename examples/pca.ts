@@ -3,9 +3,8 @@
 //
 //   bun examples/pca.ts [digits.png] [count]
 import { cov, eye, linalg, type Tensor } from "../src/index.ts";
-import { toPng } from "../src/train/curve.ts";
 import { pixels, readDigits } from "./digits.ts";
-import { draw, type Scale } from "./picture.ts";
+import { dotsOf, draw, imageOf, numbersOf, type Scale, save } from "./picture.ts";
 
 const [path = "digits.png", count = "3000"] = process.argv.slice(2);
 
@@ -35,16 +34,19 @@ console.log(`variance along the first two: ${percent(first)} and ${percent(secon
 const left = centred.sub(scores.matmul(components)).square().sum().div(centred.square().sum()).item();
 console.log(`ten components leave ${percent(left)} of the variance`);
 
-const columnOf = (values: Tensor, column: number): number[] =>
-  Array.from(values.select(1, column).dataSync() as Float32Array);
+const columnOf = (values: Tensor, column: number): number[] => numbersOf(values.select(1, column));
 const [across, up] = [columnOf(scores, 0), columnOf(scores, 1)];
 const digits = Array.from(labels.dataSync(), Number);
 
 const dots = (x: Scale, y: Scale): string =>
-  digits
-    .map((digit, at) => {
-      const place = `cx="${x(across[at]!).toFixed(1)}" cy="${y(up[at]!).toFixed(1)}"`;
-      return `<circle ${place} r="2.2" fill="${colors[digit]}" fill-opacity="0.6"/>`;
+  colors
+    .map((color, digit) => {
+      const members = [...digits.keys()].filter((at) => digits[at] === digit);
+      return dotsOf(
+        members.map((at) => [x(across[at]!), y(up[at]!)] as const),
+        2.2,
+        color,
+      );
     })
     .join("\n");
 
@@ -56,25 +58,20 @@ const legend = colors
   .join("");
 
 /** A component as an image: white where it is 0, blue where it adds ink and red where it takes some away. */
-function imageOf(component: Tensor, left: number, top: number): string {
-  const values = Array.from(component.dataSync() as Float32Array);
+function pictureOf(component: Tensor, left: number, top: number): string {
+  const values = numbersOf(component);
   const most = Math.max(...values.map(Math.abs));
-  const side = 3.4;
-  return values
-    .map((value, at) => {
-      const [i, j] = [Math.floor(at / 28), at % 28];
-      const fade = Math.round(255 * (1 - Math.abs(value) / most));
-      const color = value > 0 ? `rgb(${fade},${fade},255)` : `rgb(255,${fade},${fade})`;
-      const place = `x="${(left + j * side).toFixed(1)}" y="${(top + i * side).toFixed(1)}"`;
-      return `<rect ${place} width="${side + 0.1}" height="${side + 0.1}" fill="${color}"/>`;
-    })
-    .join("");
+  const shades = values.map((value) => {
+    const fade = Math.round(25.5 * Math.round(10 * (1 - Math.abs(value) / most)));
+    return value > 0 ? `rgb(${fade},${fade},255)` : `rgb(255,${fade},${fade})`;
+  });
+  return `<g transform="translate(${left} ${top})">${imageOf(shades, 28, 3.4)}</g>`;
 }
 
 const pictures = Array.from({ length: 8 }, (_, at) => {
   const [left, top] = [692 + (at % 2) * 128, 48 + Math.floor(at / 2) * 118];
   const place = `x="${left + 48}" y="${top + 108}" text-anchor="middle" font-size="11"`;
-  return `${imageOf(components.select(0, at), left, top)}<text ${place}>${at + 1}: ${percent(shares[at]!)}</text>`;
+  return `${pictureOf(components.select(0, at), left, top)}<text ${place}>${at + 1}: ${percent(shares[at]!)}</text>`;
 }).join("\n");
 
 const domainOf = (values: readonly number[]): [number, number] => [
@@ -91,5 +88,4 @@ const svg = draw(
   },
   legend + pictures,
 );
-await Bun.write(path, await toPng(svg));
-console.log(`wrote ${path}`);
+await save(path, svg);

@@ -1,13 +1,16 @@
-// Learns to read handwritten digits: a perceptron with one hidden layer, cross entropy and Adam, in tensors and their
-// methods.
+// Learns to read handwritten digits: a perceptron with one hidden layer, cross entropy and Adam.
+//
+//   bun examples/perceptron.ts [digits to train on] [epochs] [digits to test on]
 import { setImmediate } from "node:timers/promises";
 import { SingleBar } from "cli-progress";
 import {
   codepaths,
+  crossEntropy,
   formatCodepaths,
   getBackend,
   manualSeed,
   noGrad,
+  optim,
   randn,
   randperm,
   resetCodepaths,
@@ -37,40 +40,15 @@ function scores(images: Tensor, [w1, b1, w2, b2]: Parameters): Tensor {
   return x.matmul(w1!).add(b1!).relu().matmul(w2!).add(b2!);
 }
 
-/** The mean of −log p(label). */
-const crossEntropy = (logits: Tensor, labels: Tensor<"int64">): Tensor =>
-  logits.logSoftmax({ dim: 1 }).gather(labels.unsqueeze(1), { dim: 1 }).mean().neg();
-
-/** The parameters, with the first and second moments of their gradients. */
-interface State {
-  readonly parameters: Parameters;
-  readonly firstMoments: readonly Tensor[];
-  readonly secondMoments: readonly Tensor[];
-}
-
-const learningRate = 6e-3;
-const [beta1, beta2, epsilon] = [0.9, 0.999, 1e-8];
-
-/** The state after one step, counted from 1: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015. */
-function adam({ parameters, firstMoments, secondMoments }: State, gradients: readonly Tensor[], step: number): State {
-  const rate = (learningRate * Math.sqrt(1 - beta2 ** step)) / (1 - beta1 ** step);
-  const m = firstMoments.map((moment, i) => moment.mul(beta1).add(gradients[i]!.mul(1 - beta1)));
-  const v = secondMoments.map((moment, i) => moment.mul(beta2).add(gradients[i]!.square().mul(1 - beta2)));
-  const updated = parameters.map((parameter, i) => parameter.sub(m[i]!.mul(rate).div(v[i]!.sqrt().add(epsilon))));
-  return { parameters: updated, firstMoments: m, secondMoments: v };
-}
-
-/** The state after a batch, and the loss before it. Intermediate tensors are freed at once. */
-function learn(state: State, { images, labels }: Digits, step: number): { state: State; loss: number } {
-  return tidy(() => {
-    const parameters = state.parameters.map((parameter) => parameter.detach());
-    for (const parameter of parameters) parameter.requiresGrad = true;
+/** One step, and the loss before it. Intermediate tensors are freed at once. */
+const learn = (parameters: Parameters, optimizer: optim.Adam, { images, labels }: Digits): number =>
+  tidy(() => {
     const loss = crossEntropy(scores(images, parameters), labels);
+    optimizer.zeroGrad();
     loss.backward();
-    const gradients = parameters.map(({ grad }) => grad!);
-    return { state: noGrad(() => adam({ ...state, parameters }, gradients, step)), loss: Number(loss.item()) };
+    optimizer.step();
+    return Number(loss.item());
   });
-}
 
 /** Shuffled batches. An incomplete batch at the end of an epoch is dropped. */
 function* shuffledBatches({ images, labels }: Digits, epochs: number): Generator<Digits> {
@@ -89,25 +67,26 @@ async function train(digits: Digits, epochs: number): Promise<Parameters> {
   const bar = new SingleBar({ format, noTTYOutput: true, notTTYSchedule: 5000 });
   bar.start(epochs * Math.floor(digits.labels.size / batchSize), 0, { loss: "…" });
   const parameters = [...layer(pixels, hidden), ...layer(hidden, classes)];
-  const zeroMoments = parameters.map(({ shape }) => zeros(shape));
-  let state: State = { parameters, firstMoments: zeroMoments, secondMoments: zeroMoments };
+  for (const parameter of parameters) parameter.requiresGrad = true;
+  const optimizer = new optim.Adam(parameters, { lr: 6e-3 });
   let step = 0;
   try {
     for (const batch of shuffledBatches(digits, epochs)) {
-      const next = tidy(() => learn(state, batch, ++step));
-      state = next.state;
-      bar.update(step, { loss: next.loss.toFixed(3) });
+      const loss = learn(parameters, optimizer, batch);
+      bar.update(++step, { loss: loss.toFixed(3) });
       await setImmediate(); // lets the bar's timer run
     }
   } finally {
     bar.stop(); // its timer would keep the process alive
   }
-  return state.parameters;
+  return parameters;
 }
 
 /** The fraction of digits that are classified correctly. */
 const accuracyOn = ({ images, labels }: Digits, parameters: Parameters): number =>
-  tidy(() => Number(scores(images, parameters).argmax({ dim: 1 }).eq(labels).to("float32").mean().item()));
+  noGrad(() =>
+    tidy(() => Number(scores(images, parameters).argmax({ dim: 1 }).eq(labels).to("float32").mean().item())),
+  );
 
 /**
  * How many digits to train on, for how many epochs, and how many to test on (default: all). Fewer on the software

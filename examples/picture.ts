@@ -1,5 +1,7 @@
-/** Plots as SVG: axes with ticks and titles, and whatever is drawn on them. */
+/** Plots as SVG: axes with ticks and titles, and whatever is drawn on them; and files with pictures. */
 import { scaleLinear } from "d3-scale";
+import type { Tensor } from "../src/index.ts";
+import { toPng } from "../src/train/curve.ts";
 
 export const [width, height] = [960, 540];
 const margin = { top: 56, right: 24, bottom: 56, left: 64 };
@@ -24,6 +26,7 @@ export function draw(plot: Plot, more = ""): string {
   const y = scaleLinear(plot.y.domain, [height - margin.bottom, margin.top]);
   const size = `viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"`;
   return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="Inter, sans-serif" font-size="13" fill="${ink}">
+<title>${plot.title}</title>
 <rect width="${width}" height="${height}" fill="white"/>
 <text x="${margin.left}" y="28" font-size="16">${plot.title}</text>
 ${axes(plot, x, y, right)}
@@ -51,4 +54,34 @@ function axes(plot: Plot, x: Scale, y: Scale, right: number): string {
     `<text x="${(margin.left + right) / 2}" y="${height - 12}" text-anchor="middle">${plot.x.title}</text>`,
     `<text ${sideways} text-anchor="middle">${plot.y.title}</text>`,
   ].join("\n");
+}
+
+/** Writes a picture as what its name ends with: `.svg`, or `.png` of twice its size. */
+export async function save(path: string, svg: string): Promise<void> {
+  await Bun.write(path, path.endsWith(".svg") ? svg : await toPng(svg));
+  console.log(`wrote ${path}`);
+}
+
+export const numbersOf = (tensor: Tensor): number[] => Array.from(tensor.dataSync() as Float32Array);
+
+/** An image of `columns` cells a row, row by row, each a color; a path for each color, since that is short. */
+export function imageOf(colors: readonly string[], columns: number, side: number): string {
+  const paths = new Map<string, string>();
+  for (let start = 0, end = 0; start < colors.length; start = end) {
+    const color = colors[start]!;
+    const rowEnd = start - (start % columns) + columns;
+    while (end < rowEnd && colors[end] === color) end++;
+    const [x, y, width] = [start % columns, Math.floor(start / columns), end - start].map(
+      (n) => +(n * side).toFixed(1),
+    );
+    paths.set(color, `${paths.get(color) ?? ""}M${x},${y}h${width}v${side}h-${width}z`);
+  }
+  const drawn = [...paths].map(([color, d]) => `<path d="${d}" fill="${color}"/>`).join("");
+  return `<g shape-rendering="crispEdges">${drawn}</g>`;
+}
+
+/** Points as one path of round strokes. */
+export function dotsOf(points: readonly (readonly [x: number, y: number])[], radius: number, color: string): string {
+  const d = points.map(([x, y]) => `M${x.toFixed(1)},${y.toFixed(1)}h0`).join("");
+  return `<path d="${d}" stroke="${color}" stroke-width="${2 * radius}" stroke-linecap="round"/>`;
 }

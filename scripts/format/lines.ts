@@ -10,7 +10,7 @@ export const lineFiles = (): string[] =>
     "{src,test,scripts,bench,examples}/**/*.{ts,tsx,js,py,css,html}",
     "docs/**/*.md",
     "test/**/*.md",
-    "{README,CHANGELOG,CONTRIBUTING}.md",
+    "{README,CHANGELOG,CONTRIBUTING,SECURITY}.md",
     "{native,kernels}/**/*.{h,cpp,metal}",
     "swift/Package.swift",
     "swift/{Sources,Tests}/**/*.{swift,h,c,cpp}",

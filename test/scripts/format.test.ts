@@ -75,7 +75,9 @@ test("the checks look at every folder of sources, and at nothing that is built",
   expect(folders(clangFiles())).toEqual(new Set(["kernels", "native", "swift"]));
   expect(folders(swiftFiles())).toEqual(new Set(["swift"]));
   const sources = ["bench", "docs", "examples", "kernels", "native", "scripts", "src", "swift", "test"];
-  expect(folders(lineFiles())).toEqual(new Set([...sources, "README.md", "CHANGELOG.md", "CONTRIBUTING.md"]));
+  expect(folders(lineFiles())).toEqual(
+    new Set([...sources, "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]),
+  );
   expect(clangFiles()).toContain("swift/Sources/MetalRuntime/metal/metal_stdlib");
   const all = [...clangFiles(), ...swiftFiles(), ...lineFiles()];
   expect(all.filter((path) => /(^|\/)(build|\.build|node_modules)\//.test(path))).toEqual([]);

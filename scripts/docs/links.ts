@@ -1,0 +1,71 @@
+/** Links of the repository's markdown: to files that are there, and to headings that they have. */
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { filesOf } from "../format/files.ts";
+
+/** The documents that people read on the repository's page and on the site. */
+export const documents = (): string[] =>
+  filesOf(["*.md", "docs/**/*.md", "test/**/*.md", "bench/**/*.md"]).filter((file) => !file.startsWith("docs/api/"));
+
+export interface Link {
+  readonly line: number;
+  readonly target: string;
+}
+
+/** What the text links to, pictures and definitions of references included. Code is left out. */
+export function linksOf(text: string): Link[] {
+  const prose = text.replace(/^```.*?^```$/gms, blank).replace(/`[^`\n]+`/g, blank);
+  const inline = [...prose.matchAll(/\]\(\s*([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\s*\)/g)];
+  const defined = [...prose.matchAll(/^\[[^\]]+\]:\s*(\S+)$/gm)];
+  return [...inline, ...defined].map(({ 1: target, index }) => ({
+    line: prose.slice(0, index).split("\n").length,
+    target: target!,
+  }));
+}
+
+/** As many lines as there were, so that numbers of lines stay. */
+const blank = (text: string): string => text.replace(/[^\n]/g, " ");
+
+/** The anchors of a document's headings, as GitHub and the site make them; repeated ones get a number. */
+export function anchorsOf(text: string): Set<string> {
+  const headings = [...text.replace(/^```.*?^```$/gms, "").matchAll(/^#{1,6} (.*?) *#*$/gm)];
+  const seen = new Map<string, number>();
+  return new Set(
+    headings.map(([, title]) => {
+      const anchor = anchorOf(title!);
+      const count = seen.get(anchor) ?? 0;
+      seen.set(anchor, count + 1);
+      return count === 0 ? anchor : `${anchor}-${count}`;
+    }),
+  );
+}
+
+/** GitHub's rule: lower case, without punctuation, spaces as hyphens. */
+export const anchorOf = (title: string): string =>
+  title
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\p{M}_\- ]/gu, "")
+    .trim()
+    .replaceAll(" ", "-");
+
+/** Each link within the repository that leads nowhere, as `file:line: …`. */
+export function linkProblems(files: readonly string[] = documents(), root: string = packageRoot): string[] {
+  return files.flatMap((file) =>
+    linksOf(readFileSync(join(root, file), "utf8")).flatMap(({ line, target }) => {
+      const problem = problemOf(root, file, target);
+      return problem ? [`${file}:${line}: ${problem}`] : [];
+    }),
+  );
+}
+
+function problemOf(root: string, file: string, target: string): string | undefined {
+  if (/^[a-z][a-z+.-]*:/i.test(target)) return undefined;
+  const [path = "", anchor] = decodeURI(target).split("#", 2) as [string, string?];
+  const linked = path === "" ? file : normalize(join(dirname(file), path));
+  const full = join(root, linked);
+  if (linked.startsWith("..") || !existsSync(full)) return `${linked} is not there`;
+  if (anchor === undefined || statSync(full).isDirectory() || !linked.endsWith(".md")) return undefined;
+  return anchorsOf(readFileSync(full, "utf8")).has(anchor) ? undefined : `${linked} has no heading "${anchor}"`;
+}
