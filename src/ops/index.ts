@@ -36,6 +36,9 @@ export * from "./creation/eye.ts";
 export * from "./creation/full.ts";
 export * from "./creation/linspace.ts";
 export * from "./creation/tensor.ts";
+export * from "./distance/cosine_similarity.ts";
+export * from "./distance/normalize.ts";
+export { type PairwiseDistanceOptions, pairwiseDistance } from "./distance/pairwise_distance.ts";
 export {
   type AlphaOptions,
   abs,
@@ -92,8 +95,15 @@ export * from "./join/repeat.ts";
 export * from "./join/roll.ts";
 export { type BinaryCrossEntropyOptions, binaryCrossEntropyWithLogits } from "./loss/binary_cross_entropy.ts";
 export { type CrossEntropyOptions, crossEntropy } from "./loss/cross_entropy.ts";
+export * from "./loss/embedding_losses.ts";
+export * from "./loss/huber_loss.ts";
+export { l1Loss } from "./loss/l1_loss.ts";
+export * from "./loss/likelihood_losses.ts";
+export * from "./loss/margin_losses.ts";
 export { mseLoss } from "./loss/mse_loss.ts";
+export * from "./loss/nll_loss.ts";
 export type { LossOptions, LossReduction } from "./loss/options.ts";
+export * from "./loss/probability_losses.ts";
 export * from "./matmul/addmm.ts";
 export { type CdistOptions, cdist } from "./matmul/cdist.ts";
 export { type CovarianceOptions, corrcoef, cov } from "./matmul/covariance.ts";

@@ -1,6 +1,5 @@
 import { needsGradient } from "../../autograd/record.ts";
 import { named as underName } from "../../backend/dispatch.ts";
-import { ShapeError } from "../../core/errors.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -14,7 +13,7 @@ import { exp } from "../elementwise/exponential.ts";
 import { log1p } from "../elementwise/logarithm.ts";
 import { expand } from "../view/expand.ts";
 import { fusedLoss } from "./loss_function.ts";
-import { checkFloats, checkTarget, type LossOptions, reductionParameter } from "./options.ts";
+import { checkFactor, checkTarget, type LossOptions, reductionParameter } from "./options.ts";
 import { reduced } from "./reduced.ts";
 
 /** Options of {@link binaryCrossEntropyWithLogits}. */
@@ -47,8 +46,8 @@ export function binaryCrossEntropyWithLogits<D extends DType>(
 export function binaryCrossEntropyWithLogits(...values: unknown[]): Tensor {
   const { x, target, weight, posWeight, reduction } = binaryCrossEntropyParameters(values);
   checkTarget("binaryCrossEntropyWithLogits", x, target);
-  checkFactor("weight", x, weight);
-  checkFactor("posWeight", x, posWeight);
+  checkFactor("binaryCrossEntropyWithLogits", "weight", x, weight);
+  checkFactor("binaryCrossEntropyWithLogits", "posWeight", x, posWeight);
   const given = [weight, posWeight].filter((factor) => factor !== undefined);
   const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, { weight, posWeight, reduction });
   return underName("binaryCrossEntropyWithLogits", () =>
@@ -80,16 +79,4 @@ function composedLoss(x: Tensor, target: Tensor, { weight, posWeight, reduction 
   const share = posWeight ? add(mul(sub(cast(posWeight), 1), t), 1) : 1;
   const losses = add(mul(sub(1, t), a), mul(softplus, share)) as Tensor;
   return toDType(reduced(weight ? mul(losses, cast(weight)) : losses, reduction), x.dtype);
-}
-
-function checkFactor(what: string, x: Tensor, factor: Tensor | undefined): void {
-  if (!factor) return;
-  checkFloats("binaryCrossEntropyWithLogits", what, factor);
-  const lead = x.rank - factor.rank;
-  if (lead >= 0 && factor.shape.every((size, axis) => size === 1 || size === x.shape[axis + lead])) return;
-  throw new ShapeError(
-    "binaryCrossEntropyWithLogits",
-    "shapesDiffer",
-    `expected ${what} to broadcast to x ${x.describe()}, sizes equal or 1, got ${factor.describe()}`,
-  );
 }

@@ -5,11 +5,12 @@ import { axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import { formatShape, normalizeAxis, sameShape } from "../../tensor/shape.ts";
+import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { wholeIndices } from "../embedding/rows.ts";
 import { checkSomethingToName } from "../indexing/indices.ts";
+import { checkClassWeight, checkTargetShape, classAxis } from "./classes.ts";
 import { fromClasses, fromProbabilities } from "./cross_entropy_composed.ts";
 import { fusedCrossEntropy } from "./cross_entropy_function.ts";
 import { type CrossEntropyCall, checkFloats, type LossOptions, reductionParameter } from "./options.ts";
@@ -61,9 +62,9 @@ export function crossEntropy(...values: unknown[]): Tensor {
   } = crossEntropyParameters(values);
   const ignoreIndex = ignored ?? -100;
   checkFloats("crossEntropy", "logits", logits);
-  const axis = classAxis(logits, dim);
+  const axis = classAxis("crossEntropy", "logits", logits, dim);
   checkNumbers(labelSmoothing, ignoreIndex);
-  checkClassWeight(logits.shape[axis]!, weight);
+  checkClassWeight("crossEntropy", logits.shape[axis]!, weight);
   checkElements("crossEntropy", [logits]);
   const call: CrossEntropyCall = { axis, ignoreIndex, labelSmoothing, weight, reduction };
   if (isFloat(targets.dtype)) {
@@ -71,7 +72,7 @@ export function crossEntropy(...values: unknown[]): Tensor {
     return underName("crossEntropy", () => tidy(() => fromProbabilities(logits, targets, call)));
   }
   const classes = wholeIndices("crossEntropy", "targets", targets);
-  checkTargetShape(logits, classes, axis);
+  checkTargetShape("crossEntropy", "logits", logits, classes, axis);
   checkSomethingToName("crossEntropy", classes, logits.shape[axis]!);
   const compute = weight && needsGradient(weight) ? fromClasses : fusedCrossEntropy;
   return underName("crossEntropy", () => tidy(() => compute(logits, classes, call)));
@@ -86,16 +87,6 @@ const crossEntropyParameters = parameters("crossEntropy", {
   reduction: reductionParameter,
 });
 
-function classAxis(logits: Tensor, dim: number | undefined): number {
-  if (logits.rank === 0)
-    throw new ShapeError(
-      "crossEntropy",
-      "wrongRank",
-      `expected logits to have an axis of classes, got ${logits.describe()}`,
-    );
-  return normalizeAxis("crossEntropy", dim ?? (logits.rank === 1 ? 0 : 1), logits.rank);
-}
-
 function checkNumbers(labelSmoothing: number, ignoreIndex: number): void {
   if (!(labelSmoothing >= 0 && labelSmoothing <= 1))
     throw new ArgumentError(
@@ -108,28 +99,6 @@ function checkNumbers(labelSmoothing: number, ignoreIndex: number): void {
       "crossEntropy",
       "invalidIndex",
       `expected ignoreIndex to be a whole number, got ${ignoreIndex}`,
-    );
-}
-
-function checkClassWeight(classes: number, weight: Tensor | undefined): void {
-  if (!weight) return;
-  checkFloats("crossEntropy", "weight", weight);
-  if (!sameShape(weight.shape, [classes]))
-    throw new ShapeError(
-      "crossEntropy",
-      "shapesDiffer",
-      `expected weight to be a vector with one factor for each of ${classes} classes, got ${weight.describe()}`,
-    );
-}
-
-function checkTargetShape(logits: Tensor, targets: Tensor, axis: number): void {
-  const expected = logits.shape.toSpliced(axis, 1);
-  if (!sameShape(targets.shape, expected))
-    throw new ShapeError(
-      "crossEntropy",
-      "shapesDiffer",
-      `expected targets of shape ${formatShape(expected)}, that of logits ${logits.describe()} without axis ${axis}, ` +
-        `got ${targets.describe()}`,
     );
 }
 

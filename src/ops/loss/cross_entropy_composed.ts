@@ -19,11 +19,17 @@ import { reduced } from "./reduced.ts";
 
 /** Of class indices. */
 export function fromClasses(logits: Tensor, targets: Tensor<IndexDType>, call: CrossEntropyCall): Tensor {
+  const logarithms = logSoftmax(toDType(logits, accumulationDType(logits.dtype)), { dim: call.axis });
+  return toDType(ofLogarithms(logarithms, targets, call), logits.dtype);
+}
+
+/** Of class indices, from the logarithms of the classes' probabilities. */
+export function ofLogarithms(given: Tensor, targets: Tensor<IndexDType>, call: CrossEntropyCall): Tensor {
   const { axis, ignoreIndex, labelSmoothing, reduction } = call;
-  const logarithms = logSoftmax(toDType(logits, accumulationDType(logits.dtype)), { dim: axis });
+  const logarithms = toDType(given, accumulationDType(given.dtype));
   const ignored = eq(targets, ignoreIndex);
   const safe = where(ignored, 0, targets) as Tensor<IndexDType>;
-  const factors = maskedFill(factorsOf(safe, logits, call), ignored, 0);
+  const factors = maskedFill(factorsOf(safe, given, call), ignored, 0);
   const picked = squeeze(gather(logarithms, unsqueeze(safe, axis), { dim: axis }), { dim: axis });
   const own = mul(maskedFill(picked, ignored, 0), factors);
   const losses = neg(
@@ -31,11 +37,11 @@ export function fromClasses(logits: Tensor, targets: Tensor<IndexDType>, call: C
       ? own
       : add(
           mul(own, 1 - labelSmoothing),
-          maskedFill(mul(weighted(logarithms, call), labelSmoothing / logits.shape[axis]!), ignored, 0),
+          maskedFill(mul(weighted(logarithms, call), labelSmoothing / given.shape[axis]!), ignored, 0),
         ),
   ) as Tensor;
   const result = reduction === "mean" ? div(sum(losses), sum(factors)) : reduced(losses, reduction);
-  return toDType(result, logits.dtype);
+  return toDType(result, given.dtype);
 }
 
 /** The factor of each target's class. */

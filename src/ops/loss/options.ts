@@ -61,3 +61,16 @@ export function checkTarget(operation: string, x: Tensor, target: Tensor): void 
         `convert it with toDType(target, "${x.dtype}")`,
     );
 }
+
+/** A factor of losses that broadcasts to x. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
+export function checkFactor(operation: string, what: string, x: Tensor, factor: Tensor | undefined): void {
+  if (!factor) return;
+  checkFloats(operation, what, factor);
+  const lead = x.rank - factor.rank;
+  if (lead >= 0 && factor.shape.every((size, axis) => size === 1 || size === x.shape[axis + lead])) return;
+  throw new ShapeError(
+    operation,
+    "shapesDiffer",
+    `expected ${what} to broadcast to x ${x.describe()}, sizes equal or 1, got ${factor.describe()}`,
+  );
+}

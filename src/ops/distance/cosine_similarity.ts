@@ -1,0 +1,69 @@
+import { named as underName } from "../../backend/dispatch.ts";
+import { aNumber, axis as axisKind } from "../../core/kinds.ts";
+import { notNegative } from "../../core/options.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul, sub } from "../elementwise/arithmetic.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { div } from "../elementwise/division.ts";
+import { detach } from "../gradient/backward.ts";
+import { norm } from "../reduction/norm.ts";
+import { sum } from "../reduction/sum.ts";
+import { expand } from "../view/expand.ts";
+import { checkVectors } from "./vectors.ts";
+
+/** Options of {@link cosineSimilarity}. */
+export interface CosineSimilarityOptions {
+  /** The axis along which vectors lie. Default 1. */
+  dim?: number | undefined;
+  /** What a norm is at least. Default 1e-8. */
+  eps?: number | undefined;
+}
+
+/**
+ * The cosine of the angle between vectors along an axis: x1 · x2 / (max(‖x1‖, eps) max(‖x2‖, eps)).
+ *
+ * @param x1 floats; shapes broadcast
+ * @param x2 of x1's dtype
+ * @returns the common shape without the axis, in x1's dtype
+ *
+ * @example
+ * cosineSimilarity(tensor([[1, 0], [1, 1]]), tensor([[2, 0], [1, -1]])); // float32 [1, 0]
+ *
+ * @throws {ShapeError} where shapes can't be broadcast, or the axis is not there. @throws {DTypeError} where dtypes
+ * differ, or are no floats. @throws {ArgumentError} for a negative eps.
+ */
+export function cosineSimilarity<D extends DType>(
+  x1: Tensor<D>,
+  x2: Tensor<D>,
+  ...options: Given<CosineSimilarityOptions, ["dim", "eps"]>
+): Tensor<D>;
+export function cosineSimilarity(...values: unknown[]): Tensor {
+  const { x1, x2, dim, eps } = cosineSimilarityParameters(values);
+  const shape = checkVectors("cosineSimilarity", x1, x2);
+  const axis = normalizeAxis("cosineSimilarity", dim, shape.length);
+  return underName("cosineSimilarity", () =>
+    tidy(() => {
+      const [a, b] = [x1, x2].map((own) => {
+        const wide = expand(toDType(own, accumulationDType(own.dtype)), shape);
+        return div(wide, atLeast(norm(wide, { dim: axis, keepdim: true }), eps));
+      });
+      return toDType(sum(mul(a!, b!) as Tensor, { dim: axis }), x1.dtype);
+    }),
+  );
+}
+const cosineSimilarityParameters = parameters("cosineSimilarity", {
+  x1: operand(aTensor),
+  x2: operand(aTensor),
+  dim: optional(axisKind, 1),
+  eps: optional(aNumber(notNegative), 1e-8),
+});
+
+/** max(x, least) with the gradient of x, as PyTorch has it here. */
+const atLeast = (x: Tensor, least: number): Tensor =>
+  add(x, detach(sub(clamp(x, { min: least }), x) as Tensor)) as Tensor;

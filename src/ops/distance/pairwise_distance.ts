@@ -1,0 +1,64 @@
+import { named as underName } from "../../backend/dispatch.ts";
+import { aNumber, flag } from "../../core/kinds.ts";
+import { finite } from "../../core/options.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, sub } from "../elementwise/arithmetic.ts";
+import { norm } from "../reduction/norm.ts";
+import { checkVectors } from "./vectors.ts";
+
+/** Options of {@link pairwiseDistance}. */
+export interface PairwiseDistanceOptions {
+  /** The order of the norm: any number, ±Infinity included. Default 2. */
+  p?: number | undefined;
+  /** What is added to each difference. Default 1e-6. */
+  eps?: number | undefined;
+  /** Whether the last axis stays, with size 1. Default false. */
+  keepdim?: boolean | undefined;
+}
+
+/**
+ * The distance of each vector of x1 from that of x2: ‖x1 − x2 + eps‖ₚ along the last axis. `cdist` has those of all
+ * pairs.
+ *
+ * @param x1 […, coordinates], floats; shapes broadcast
+ * @param x2 of x1's dtype
+ * @returns the common shape without its last axis, in x1's dtype
+ *
+ * @example
+ * pairwiseDistance(tensor([[0, 0], [1, 1]]), tensor([[3, 4], [1, 1]]), { eps: 0 }); // float32 [5, 0]
+ *
+ * @throws {ShapeError} where shapes can't be broadcast, or there is no axis. @throws {DTypeError} where dtypes differ,
+ * or are no floats. @throws {ArgumentError} where p is NaN.
+ */
+export function pairwiseDistance<D extends DType>(
+  x1: Tensor<D>,
+  x2: Tensor<D>,
+  ...options: Given<PairwiseDistanceOptions, ["p", "eps", "keepdim"]>
+): Tensor<D>;
+export function pairwiseDistance(...values: unknown[]): Tensor {
+  const { x1, x2, p, eps, keepdim } = pairwiseDistanceParameters(values);
+  checkVectors("pairwiseDistance", x1, x2);
+  return underName("pairwiseDistance", () => tidy(() => distanceOf(x1, x2, { p, eps, keepdim })));
+}
+const pairwiseDistanceParameters = parameters("pairwiseDistance", {
+  x1: operand(aTensor),
+  x2: operand(aTensor),
+  p: optional(aNumber({ holds: (p) => !Number.isNaN(p), expected: "a number, ±Infinity included" }), 2),
+  eps: optional(aNumber(finite), 1e-6),
+  keepdim: optional(flag, false),
+});
+
+/** @internal The same of operands that are checked. */
+export function distanceOf(
+  x1: Tensor,
+  x2: Tensor,
+  { p, eps, keepdim = false }: { readonly p: number; readonly eps: number; readonly keepdim?: boolean },
+): Tensor {
+  const [a, b] = [x1, x2].map((own) => toDType(own, accumulationDType(own.dtype)));
+  return toDType(norm(add(sub(a!, b!), eps) as Tensor, { p, dim: -1, keepdim }), x1.dtype);
+}

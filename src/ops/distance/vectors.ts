@@ -1,0 +1,17 @@
+/** Checks of operands that are vectors along an axis. */
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { broadcastShapes, type Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { checkSameDType } from "../matmul/checks.ts";
+
+/** Floats of one dtype, with axes, whose shapes broadcast. @returns the common shape */
+export function checkVectors(operation: string, x1: Tensor, x2: Tensor): Shape {
+  checkSameDType(operation, [x1, x2]);
+  const both = `${x1.describe()} and ${x2.describe()}`;
+  if (!isFloat(x1.dtype))
+    throw new DTypeError(operation, "notAFloat", `expected floats, got ${both}; toDType(x, "float32") converts`);
+  const shape = broadcastShapes(operation, x1.shape, x2.shape);
+  if (shape.length === 0) throw new ShapeError(operation, "wrongRank", `expected at least one axis, got ${both}`);
+  return shape;
+}

@@ -1,0 +1,58 @@
+/** Losses that are made of other operations. */
+import { named } from "../../backend/dispatch.ts";
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { accumulationDType } from "../../tensor/dtype.ts";
+import { broadcastShapes } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { checkFloats, type LossReduction } from "./options.ts";
+import { reduced } from "./reduced.ts";
+
+/** A loss of other operations: how it is called, and what becomes of its losses. */
+interface ComposedLoss {
+  readonly operation: string;
+  readonly reduction: LossReduction;
+}
+
+/**
+ * The losses that `formula` gives, computed in the dtype that sums have, reduced, and rounded once to the dtype of the
+ * first operand. Operands that are no floats stay as they are.
+ */
+export function composedLoss(
+  { operation, reduction }: ComposedLoss,
+  operands: readonly Tensor[],
+  formula: (...operands: Tensor[]) => Tensor,
+): Tensor {
+  const { dtype } = operands[0]!;
+  return named(operation, () =>
+    tidy(() => {
+      const wide = operands.map((own) => (own.dtype === dtype ? toDType(own, accumulationDType(dtype)) : own));
+      return toDType(reduced(formula(...wide), reduction), dtype);
+    }),
+  );
+}
+
+/** Floats of one dtype whose shapes broadcast. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
+export function checkBroadcast(operation: string, operands: Readonly<Record<string, Tensor>>): void {
+  const [[firstName, first], ...others] = Object.entries(operands) as [[string, Tensor], ...[string, Tensor][]];
+  checkFloats(operation, firstName, first);
+  for (const [name, own] of others) {
+    own.checkAlive(operation);
+    if (own.dtype !== first.dtype)
+      throw new DTypeError(
+        operation,
+        "dtypesDiffer",
+        `expected ${name} to have the dtype of ${firstName}, ${first.dtype}, got ${own.dtype}; ` +
+          `convert it with toDType(${name}, "${first.dtype}")`,
+      );
+  }
+  broadcastShapes(operation, ...Object.values(operands).map(({ shape }) => shape));
+}
+
+/** Logits or scores of classes with a target class each. @throws {ShapeError} @throws {DTypeError} */
+export function checkScores(operation: string, x: Tensor): void {
+  checkFloats(operation, "x", x);
+  if (x.rank < 1 || x.rank > 2)
+    throw new ShapeError(operation, "wrongRank", `expected x to be [classes] or [batch, classes], got ${x.describe()}`);
+}

@@ -1,0 +1,135 @@
+/** Losses of vectors that have to be near each other, or apart. */
+import { ShapeError } from "../../core/errors.ts";
+import { aNumber, flag, someNumber } from "../../core/kinds.ts";
+import { finite } from "../../core/options.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { broadcastShapes } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { relu } from "../activation/relu.ts";
+import { distanceOf } from "../distance/pairwise_distance.ts";
+import { checkVectors } from "../distance/vectors.ts";
+import { add, mul, square, sub } from "../elementwise/arithmetic.ts";
+import { eq } from "../elementwise/comparison.ts";
+import { div } from "../elementwise/division.ts";
+import { minimum } from "../elementwise/extrema.ts";
+import { sqrt } from "../elementwise/power.ts";
+import { where } from "../elementwise/where.ts";
+import { checkSameDType } from "../matmul/checks.ts";
+import { sum } from "../reduction/sum.ts";
+import { checkBroadcast, composedLoss } from "./composed_loss.ts";
+import type { MarginLossOptions } from "./margin_losses.ts";
+import { reductionParameter } from "./options.ts";
+
+/** What is added below the roots of the cosine's norms. */
+const COSINE_EPS = 1e-12;
+
+/**
+ * With c the cosine of the angle between two vectors: 1 − c where the target is 1, and max(c − margin, 0) where it is
+ * −1, averaged over the batch.
+ *
+ * @param x1 [width] or [batch, width], floats
+ * @param x2 of x1's shape and dtype
+ * @param target 1 or −1, of x1's dtype: without axes, or [batch]
+ * @param options the margin is 0 by default
+ * @returns a tensor without axes, or of the target's shape with `reduction: "none"`, in x1's dtype
+ *
+ * @example
+ * const [a, b] = [tensor([[1, 0], [1, 0]]), tensor([[0, 2], [3, 0]])];
+ * cosineEmbeddingLoss(a, b, tensor([1, -1]), { reduction: "none" }); // float32 [1, 1]
+ *
+ * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * {ArgumentError} for an unknown reduction.
+ */
+export function cosineEmbeddingLoss<D extends DType>(
+  x1: Tensor<D>,
+  x2: Tensor<D>,
+  target: Tensor<D>,
+  options?: MarginLossOptions,
+): Tensor<D>;
+export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
+  const { x1, x2, target, margin, reduction } = cosineParameters(values);
+  checkBroadcast("cosineEmbeddingLoss", { x1, x2 });
+  checkSameDType("cosineEmbeddingLoss", [x1, target]);
+  const shape = checkVectors("cosineEmbeddingLoss", x1, x2);
+  if (shape.length > 2 || target.rank !== shape.length - 1)
+    throw new ShapeError(
+      "cosineEmbeddingLoss",
+      "wrongRank",
+      `expected [width] with a target without axes, or [batch, width] with a target [batch], got ${x1.describe()}, ` +
+        `${x2.describe()} and ${target.describe()}`,
+    );
+  broadcastShapes("cosineEmbeddingLoss", shape.slice(0, -1), target.shape);
+  return composedLoss({ operation: "cosineEmbeddingLoss", reduction }, [x1, x2, target], (a, b, t) => {
+    const product = (left: Tensor, right: Tensor): Tensor => sum(mul(left, right) as Tensor, { dim: -1 }) as Tensor;
+    const [ofA, ofB] = [a!, b!].map((own) => add(sum(square(own) as Tensor, { dim: -1 }), COSINE_EPS) as Tensor);
+    const cosine = div(product(a!, b!), sqrt(mul(ofA!, ofB!) as Tensor));
+    const near = where(eq(t!, 1), sub(1, cosine), 0);
+    return add(near, where(eq(t!, -1), relu(sub(cosine, margin) as Tensor), 0)) as Tensor;
+  });
+}
+const cosineParameters = parameters("cosineEmbeddingLoss", {
+  x1: operand(aTensor),
+  x2: operand(aTensor),
+  target: operand(aTensor),
+  margin: named(someNumber, 0),
+  reduction: reductionParameter,
+});
+
+/** Options of {@link tripletMarginLoss}. */
+export interface TripletMarginLossOptions extends MarginLossOptions {
+  /** The order of the norm. Default 2. */
+  p?: number | undefined;
+  /** What is added to each difference. Default 1e-6. */
+  eps?: number | undefined;
+  /** Whether the negative counts by its distance from the positive where that is smaller. Default false. */
+  swap?: boolean | undefined;
+}
+
+/**
+ * max(‖a − p‖ − ‖a − n‖ + margin, 0), averaged over the batch: an anchor has to be nearer to a positive than to a
+ * negative, by a margin. Distances are those of `pairwiseDistance`.
+ *
+ * Source: V. Balntas et al., "Learning Local Feature Descriptors with Triplets and Shallow Convolutional Neural
+ * Networks", 2016, of the swap too.
+ *
+ * @param anchor […, width], floats; shapes broadcast
+ * @param positive of the anchor's dtype
+ * @param negative of the anchor's dtype
+ * @param options the margin is 1 by default
+ * @returns a tensor without axes, or of the common shape without its last axis with `reduction: "none"`
+ *
+ * @example
+ * tripletMarginLoss(tensor([[0, 0]]), tensor([[3, 4]]), tensor([[0, 2]])); // float32 4
+ *
+ * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ArgumentError} for an unknown reduction.
+ */
+export function tripletMarginLoss<D extends DType>(
+  anchor: Tensor<D>,
+  positive: Tensor<D>,
+  negative: Tensor<D>,
+  options?: TripletMarginLossOptions,
+): Tensor<D>;
+export function tripletMarginLoss(...values: unknown[]): Tensor {
+  const { anchor, positive, negative, margin, p, eps, swap, reduction } = tripletParameters(values);
+  checkBroadcast("tripletMarginLoss", { anchor, positive, negative });
+  checkVectors("tripletMarginLoss", anchor, positive);
+  return composedLoss({ operation: "tripletMarginLoss", reduction }, [anchor, positive, negative], (a, near, far) => {
+    const distance = (left: Tensor, right: Tensor): Tensor => distanceOf(left, right, { p, eps });
+    const toFar = distance(a!, far!);
+    const apart = swap ? (minimum(toFar, distance(near!, far!)) as Tensor) : toFar;
+    return relu(add(sub(distance(a!, near!), apart), margin) as Tensor);
+  });
+}
+const tripletParameters = parameters("tripletMarginLoss", {
+  anchor: operand(aTensor),
+  positive: operand(aTensor),
+  negative: operand(aTensor),
+  margin: named(someNumber, 1),
+  p: named(aNumber({ holds: (value) => !Number.isNaN(value), expected: "a number, ±Infinity included" }), 2),
+  eps: named(aNumber(finite), 1e-6),
+  swap: named(flag, false),
+  reduction: reductionParameter,
+});

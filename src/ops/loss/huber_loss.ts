@@ -1,0 +1,93 @@
+import { aNumber } from "../../core/kinds.ts";
+import { notNegative, positive } from "../../core/options.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { abs, add, mul, square, sub } from "../elementwise/arithmetic.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { composedLoss } from "./composed_loss.ts";
+import { checkTarget, type LossOptions, reductionParameter } from "./options.ts";
+
+/** Options of {@link huberLoss}. */
+export interface HuberLossOptions extends LossOptions {
+  /** The difference from which on the loss is linear, above 0. Default 1. */
+  delta?: number | undefined;
+}
+
+/**
+ * With d = |x − target|: d² / 2 up to δ, and δ (d − δ / 2) beyond, averaged over all elements. The gradient is at most
+ * δ.
+ *
+ * Source: P. Huber, "Robust Estimation of a Location Parameter", 1964.
+ *
+ * @param x floats of any shape
+ * @param target of x's shape and dtype; it has a gradient too
+ * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
+ *
+ * @example
+ * huberLoss(tensor([1, 2]), tensor([1.5, 5]), { reduction: "none" }); // float32 [0.125, 2.5]
+ *
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * {ArgumentError} for an unknown reduction, or a δ that is not above 0.
+ */
+export function huberLoss<D extends DType>(x: Tensor<D>, target: Tensor<D>, options?: HuberLossOptions): Tensor<D>;
+export function huberLoss(...values: unknown[]): Tensor {
+  const { x, target, delta, reduction } = huberLossParameters(values);
+  checkTarget("huberLoss", x, target);
+  return composedLoss({ operation: "huberLoss", reduction }, [x, target], (a, t) => linearFrom(delta, a!, t!));
+}
+const huberLossParameters = parameters("huberLoss", {
+  x: operand(aTensor),
+  target: operand(aTensor),
+  delta: named(aNumber(positive), 1),
+  reduction: reductionParameter,
+});
+
+/** Options of {@link smoothL1Loss}. */
+export interface SmoothL1LossOptions extends LossOptions {
+  /** The difference from which on the loss is linear, at least 0. Default 1. */
+  beta?: number | undefined;
+}
+
+/**
+ * With d = |x − target|: d² / 2β up to β, and d − β / 2 beyond, averaged over all elements: `huberLoss` over β, and
+ * `l1Loss` for β = 0.
+ *
+ * Source: R. Girshick, "Fast R-CNN", 2015.
+ *
+ * @param x floats of any shape
+ * @param target of x's shape and dtype; it has a gradient too
+ * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
+ *
+ * @example
+ * smoothL1Loss(tensor([1, 2]), tensor([1.5, 5]), { reduction: "none" }); // float32 [0.125, 2.5]
+ *
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * {ArgumentError} for an unknown reduction, or a negative β.
+ */
+export function smoothL1Loss<D extends DType>(
+  x: Tensor<D>,
+  target: Tensor<D>,
+  options?: SmoothL1LossOptions,
+): Tensor<D>;
+export function smoothL1Loss(...values: unknown[]): Tensor {
+  const { x, target, beta, reduction } = smoothL1LossParameters(values);
+  checkTarget("smoothL1Loss", x, target);
+  return composedLoss({ operation: "smoothL1Loss", reduction }, [x, target], (a, t) =>
+    beta === 0 ? (abs(sub(a!, t!)) as Tensor) : (mul(linearFrom(beta, a!, t!), 1 / beta) as Tensor),
+  );
+}
+const smoothL1LossParameters = parameters("smoothL1Loss", {
+  x: operand(aTensor),
+  target: operand(aTensor),
+  beta: named(aNumber(notNegative), 1),
+  reduction: reductionParameter,
+});
+
+/** z² / 2 + δ (d − z), with d = |x − t| and z = min(d, δ): no square of a difference that is infinite. */
+function linearFrom(delta: number, x: Tensor, target: Tensor): Tensor {
+  const difference = abs(sub(x, target)) as Tensor;
+  const near = clamp(difference, { max: delta });
+  return add(mul(square(near), 0.5), mul(sub(difference, near), delta)) as Tensor;
+}

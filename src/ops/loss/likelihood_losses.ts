@@ -1,0 +1,124 @@
+/** Negative logarithms of likelihoods. */
+import { aNumber, flag } from "../../core/kinds.ts";
+import { notNegative, positive } from "../../core/options.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { add, mul, square, sub } from "../elementwise/arithmetic.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { gt } from "../elementwise/comparison.ts";
+import { div } from "../elementwise/division.ts";
+import { exp } from "../elementwise/exponential.ts";
+import { log } from "../elementwise/logarithm.ts";
+import { where } from "../elementwise/where.ts";
+import { detach } from "../gradient/backward.ts";
+import { unsqueeze } from "../view/squeeze.ts";
+import { checkBroadcast, composedLoss } from "./composed_loss.ts";
+import { checkTarget, type LossOptions, reductionParameter } from "./options.ts";
+
+/** Options of {@link poissonNllLoss}. */
+export interface PoissonNllLossOptions extends LossOptions {
+  /** Whether x is the logarithm of the rate. Default true. */
+  logInput?: boolean | undefined;
+  /** Whether Stirling's approximation of log t! is added for targets above 1. Default false. */
+  full?: boolean | undefined;
+  /** What is added to a rate before its logarithm. Default 1e-8. */
+  eps?: number | undefined;
+}
+
+/**
+ * The negative log-likelihood of counts t under Poisson distributions: exp(x) − t x, or x − t log(x + eps) without
+ * `logInput`, averaged over all elements.
+ *
+ * @param x the logarithms of rates, or rates; floats of any shape
+ * @param target of x's shape and dtype; it has a gradient too
+ * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ *
+ * @example
+ * poissonNllLoss(tensor([0, 1]), tensor([1, 2]), { reduction: "none" }); // float32 [1, 0.71828183]
+ *
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * {ArgumentError} for an unknown reduction, or a negative eps.
+ */
+export function poissonNllLoss<D extends DType>(
+  x: Tensor<D>,
+  target: Tensor<D>,
+  options?: PoissonNllLossOptions,
+): Tensor<D>;
+export function poissonNllLoss(...values: unknown[]): Tensor {
+  const { x, target, logInput, full, eps, reduction } = poissonParameters(values);
+  checkTarget("poissonNllLoss", x, target);
+  return composedLoss({ operation: "poissonNllLoss", reduction }, [x, target], (a, t) => {
+    const losses = (logInput ? sub(exp(a!), mul(t!, a!)) : sub(a!, mul(t!, log(add(a!, eps) as Tensor)))) as Tensor;
+    return full ? (add(losses, stirling(t!)) as Tensor) : losses;
+  });
+}
+const poissonParameters = parameters("poissonNllLoss", {
+  x: operand(aTensor),
+  target: operand(aTensor),
+  logInput: named(flag, true),
+  full: named(flag, false),
+  eps: named(aNumber(notNegative), 1e-8),
+  reduction: reductionParameter,
+});
+
+/** t log t − t + log(2πt) / 2 above 1, and 0 up to 1. */
+function stirling(target: Tensor): Tensor {
+  const isLarge = gt(target, 1);
+  const t = where(isLarge, target, 1) as Tensor;
+  const approximation = add(sub(mul(t, log(t)), t), mul(log(mul(t, 2 * Math.PI) as Tensor), 0.5));
+  return where(isLarge, approximation, 0) as Tensor;
+}
+
+/** Options of {@link gaussianNllLoss}. */
+export interface GaussianNllLossOptions extends LossOptions {
+  /** Whether log(2π) / 2, which does not depend on the operands, is added. Default false. */
+  full?: boolean | undefined;
+  /** What a variance is at least. Default 1e-6. */
+  eps?: number | undefined;
+}
+
+/**
+ * The negative log-likelihood of targets under normal distributions: (log v + (x − target)² / v) / 2, averaged over all
+ * elements, with v the larger one of the variance and eps. The variance's gradient is that of v.
+ *
+ * Source: D. Nix and A. Weigend, "Estimating the Mean and Variance of the Target Probability Distribution", 1994.
+ *
+ * @param x means, floats of any shape
+ * @param target of x's shape and dtype; it has a gradient too
+ * @param variance of x's dtype; of x's shape, without its last axis, or with shapes that broadcast to it
+ * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ *
+ * @example
+ * gaussianNllLoss(tensor([0, 1]), tensor([1, 1]), tensor([1, 4]), { reduction: "none" }); // float32 [0.5, 0.69314718]
+ *
+ * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * {ArgumentError} for an unknown reduction, or an eps that is not above 0.
+ */
+export function gaussianNllLoss<D extends DType>(
+  x: Tensor<D>,
+  target: Tensor<D>,
+  variance: Tensor<D>,
+  options?: GaussianNllLossOptions,
+): Tensor<D>;
+export function gaussianNllLoss(...values: unknown[]): Tensor {
+  const { x, target, variance, full, eps, reduction } = gaussianParameters(values);
+  checkTarget("gaussianNllLoss", x, target);
+  const isOfRows = variance.rank === x.rank - 1 && variance.shape.every((size, axis) => size === x.shape[axis]);
+  const own = isOfRows && variance.rank > 0 ? unsqueeze(variance, -1) : variance;
+  checkBroadcast("gaussianNllLoss", { x, variance: own });
+  return composedLoss({ operation: "gaussianNllLoss", reduction }, [x, target, own], (a, t, v) => {
+    const least = add(v!, detach(sub(clamp(v!, { min: eps }), v!) as Tensor)) as Tensor;
+    const losses = mul(add(log(least), div(square(sub(a!, t!)), least)), 0.5) as Tensor;
+    return full ? (add(losses, 0.5 * Math.log(2 * Math.PI)) as Tensor) : losses;
+  });
+}
+const gaussianParameters = parameters("gaussianNllLoss", {
+  x: operand(aTensor),
+  target: operand(aTensor),
+  variance: operand(aTensor),
+  full: named(flag, false),
+  eps: named(aNumber(positive), 1e-6),
+  reduction: reductionParameter,
+});

@@ -1,0 +1,284 @@
+/** Losses of scores that have to be apart by a margin. Targets that name a side are 1 or −1. */
+import { ShapeError } from "../../core/errors.ts";
+import { aNumber, someNumber } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { sameShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { logSigmoid } from "../activation/log_sigmoid.ts";
+import { relu } from "../activation/relu.ts";
+import { toDType } from "../copy/cast.ts";
+import { zerosLike } from "../creation/full.ts";
+import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
+import { eq, ge, gt, ne } from "../elementwise/comparison.ts";
+import { logaddexp } from "../elementwise/logaddexp.ts";
+import { logicalAnd, logicalNot } from "../elementwise/logic.ts";
+import { where } from "../elementwise/where.ts";
+import { wholeIndices } from "../embedding/rows.ts";
+import { gather, indexSelect } from "../indexing/gather.ts";
+import { checkSomethingToName, type IndexDType } from "../indexing/indices.ts";
+import { maskedFill } from "../indexing/masked_fill.ts";
+import { scatterAdd } from "../indexing/scatter_add.ts";
+import { checkSameDType } from "../matmul/checks.ts";
+import { mean } from "../reduction/mean.ts";
+import { sum } from "../reduction/sum.ts";
+import { cumprod } from "../scan/cumsum.ts";
+import { flatten } from "../view/flatten.ts";
+import { reshape } from "../view/reshape.ts";
+import { unsqueeze } from "../view/squeeze.ts";
+import { checkClassWeight, checkTargetShape } from "./classes.ts";
+import { checkBroadcast, checkScores, composedLoss } from "./composed_loss.ts";
+import { checkFactor, checkTarget, type LossOptions, reductionParameter } from "./options.ts";
+import type { ProbabilityLossOptions } from "./probability_losses.ts";
+
+/** Options of losses with a margin. */
+export interface MarginLossOptions extends LossOptions {
+  /** How far scores have to be apart. */
+  margin?: number | undefined;
+}
+
+/**
+ * x where the target is 1, and max(margin − x, 0) where it is −1, averaged over all elements: for distances that have
+ * to be small or large.
+ *
+ * @param x floats of any shape
+ * @param target 1 or −1, of x's shape and dtype
+ * @param options the margin is 1 by default
+ * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ *
+ * @example
+ * hingeEmbeddingLoss(tensor([0.5, 0.25]), tensor([1, -1]), { reduction: "none" }); // float32 [0.5, 0.75]
+ *
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * {ArgumentError} for an unknown reduction.
+ */
+export function hingeEmbeddingLoss<D extends DType>(
+  x: Tensor<D>,
+  target: Tensor<D>,
+  options?: MarginLossOptions,
+): Tensor<D>;
+export function hingeEmbeddingLoss(...values: unknown[]): Tensor {
+  const { x, target, margin, reduction } = hingeParameters(values);
+  checkTarget("hingeEmbeddingLoss", x, target);
+  return composedLoss({ operation: "hingeEmbeddingLoss", reduction }, [x, target], (a, t) => {
+    const far = where(ne(t!, 1), relu(sub(margin, a!) as Tensor), 0);
+    return add(far, where(ne(t!, -1), a!, 0)) as Tensor;
+  });
+}
+const hingeParameters = parameters("hingeEmbeddingLoss", {
+  x: operand(aTensor),
+  target: operand(aTensor),
+  margin: named(someNumber, 1),
+  reduction: reductionParameter,
+});
+
+/**
+ * max(margin − target (x1 − x2), 0), averaged over all elements: x1 has to be larger where the target is 1, x2 where it
+ * is −1. Shapes broadcast.
+ *
+ * @param x1 floats
+ * @param x2 of x1's dtype
+ * @param target 1 or −1, of x1's dtype
+ * @param options the margin is 0 by default
+ * @returns a tensor without axes, or of the common shape with `reduction: "none"`, in x1's dtype
+ *
+ * @example
+ * marginRankingLoss(tensor([1, 2]), tensor([2, 1]), tensor([1, 1]), { reduction: "none" }); // float32 [1, 0]
+ *
+ * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ArgumentError} for an unknown reduction.
+ */
+export function marginRankingLoss<D extends DType>(
+  x1: Tensor<D>,
+  x2: Tensor<D>,
+  target: Tensor<D>,
+  options?: MarginLossOptions,
+): Tensor<D>;
+export function marginRankingLoss(...values: unknown[]): Tensor {
+  const { x1, x2, target, margin, reduction } = rankingParameters(values);
+  checkBroadcast("marginRankingLoss", { x1, x2, target });
+  return composedLoss({ operation: "marginRankingLoss", reduction }, [x1, x2, target], (a, b, t) =>
+    relu(sub(margin, mul(t!, sub(a!, b!))) as Tensor),
+  );
+}
+const rankingParameters = parameters("marginRankingLoss", {
+  x1: operand(aTensor),
+  x2: operand(aTensor),
+  target: operand(aTensor),
+  margin: named(someNumber, 0),
+  reduction: reductionParameter,
+});
+
+/**
+ * log(1 + exp(−target x)), averaged over all elements; no exponential overflows.
+ *
+ * @param x floats of any shape
+ * @param target 1 or −1, of x's shape and dtype
+ * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ *
+ * @example
+ * softMarginLoss(tensor([0, 100]), tensor([1, -1]), { reduction: "none" }); // float32 [0.69314718, 100]
+ *
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * {ArgumentError} for an unknown reduction.
+ */
+export function softMarginLoss<D extends DType>(x: Tensor<D>, target: Tensor<D>, options?: LossOptions): Tensor<D>;
+export function softMarginLoss(...values: unknown[]): Tensor {
+  const { x, target, reduction } = softMarginParameters(values);
+  checkTarget("softMarginLoss", x, target);
+  return composedLoss({ operation: "softMarginLoss", reduction }, [x, target], (a, t) => {
+    const exponent = neg(mul(t!, a!)) as Tensor;
+    return logaddexp(exponent, zerosLike(exponent)) as Tensor;
+  });
+}
+const softMarginParameters = parameters("softMarginLoss", {
+  x: operand(aTensor),
+  target: operand(aTensor),
+  reduction: reductionParameter,
+});
+
+/** Options of {@link multiMarginLoss}. */
+export interface MultiMarginLossOptions extends MarginLossOptions {
+  /** The power of what is short of the margin. Default 1. */
+  p?: 1 | 2 | undefined;
+  /** A factor for each class. */
+  weight?: Tensor | undefined;
+}
+
+/**
+ * Σ max(margin − x[y] + x[c], 0)ᵖ w[y] / classes over all classes c but the target y, averaged over the batch.
+ *
+ * @param x scores, [classes] or [batch, classes], floats
+ * @param targets classes, integers of x's shape without its last axis
+ * @param options p is 1 and the margin 1 by default
+ * @returns a tensor without axes, or one loss for each target with `reduction: "none"`, in x's dtype
+ *
+ * @example
+ * multiMarginLoss(tensor([[0.5, 1, 0.25, 0]]), tensor([1n])); // float32 0.1875
+ *
+ * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a
+ * result is read). @throws {DTypeError} where x has no floats, or targets are no integers. @throws {ArgumentError} for
+ * an unknown reduction, or another p.
+ */
+export function multiMarginLoss<D extends DType>(
+  x: Tensor<D>,
+  targets: Tensor,
+  ...options: Given<MultiMarginLossOptions, ["p", "margin", "weight"]>
+): Tensor<D>;
+export function multiMarginLoss(...values: unknown[]): Tensor {
+  const { x, targets, p, margin, weight, reduction } = multiMarginParameters(values);
+  checkScores("multiMarginLoss", x);
+  const count = x.shape.at(-1)!;
+  checkClassWeight("multiMarginLoss", count, weight);
+  const classes = wholeIndices("multiMarginLoss", "targets", targets);
+  checkTargetShape("multiMarginLoss", "x", x, classes, x.rank - 1);
+  checkSomethingToName("multiMarginLoss", classes, count);
+  return composedLoss({ operation: "multiMarginLoss", reduction }, [x], (scores) => {
+    const index = unsqueeze(classes, -1);
+    const short = relu(sub(margin, sub(gather(scores!, index, { dim: -1 }), scores!)) as Tensor);
+    const powers = p === 1 ? short : (square(short) as Tensor);
+    // the target's own term, which is marginᵖ, is left out
+    const isTarget = gt(scatterAdd(zerosLike(scores!), index, onesOf(index, scores!), { dim: -1 }), 0);
+    const total = mul(sum(maskedFill(powers, isTarget, 0), { dim: -1 }), 1 / count) as Tensor;
+    if (!weight) return total;
+    const factors = indexSelect(toDType(weight, total.dtype), flatten(classes) as Tensor<IndexDType>, { dim: 0 });
+    return mul(total, reshape(factors, classes.shape)) as Tensor;
+  });
+}
+const multiMarginParameters = parameters("multiMarginLoss", {
+  x: operand(aTensor),
+  targets: operand(aTensor),
+  p: optional(aNumber({ holds: (value) => value === 1 || value === 2, expected: "1 or 2" }), 1),
+  margin: optional(someNumber, 1),
+  weight: optional(aTensor),
+  reduction: reductionParameter,
+});
+
+const onesOf = (index: Tensor, { dtype }: Tensor): Tensor => toDType(eq(index, index), dtype);
+
+/**
+ * Σ max(1 − x[y] + x[c], 0) / classes over each target y and each class c that is no target, averaged over the batch.
+ *
+ * @param x scores, [classes] or [batch, classes], floats
+ * @param targets of x's shape: the classes of each row, up to the first negative number
+ * @returns a tensor without axes, or one loss for each row with `reduction: "none"`, in x's dtype
+ *
+ * @example
+ * multilabelMarginLoss(tensor([[0.5, 1, 0.25, 0]]), tensor([[3n, 0n, -1n, 1n]])); // float32 1.375
+ *
+ * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a
+ * result is read). @throws {DTypeError} where x has no floats, or targets are no integers. @throws {ArgumentError} for
+ * an unknown reduction.
+ */
+export function multilabelMarginLoss<D extends DType>(x: Tensor<D>, targets: Tensor, options?: LossOptions): Tensor<D>;
+export function multilabelMarginLoss(...values: unknown[]): Tensor {
+  const { x, targets, reduction } = multilabelMarginParameters(values);
+  checkScores("multilabelMarginLoss", x);
+  const classes = wholeIndices("multilabelMarginLoss", "targets", targets);
+  if (!sameShape(x.shape, targets.shape))
+    throw new ShapeError(
+      "multilabelMarginLoss",
+      "shapesDiffer",
+      `expected targets to have the shape of x ${x.describe()}, got ${targets.describe()}`,
+    );
+  return composedLoss({ operation: "multilabelMarginLoss", reduction }, [x], (scores) => {
+    const isNamed = gt(cumprod(toDType(ge(classes, 0), "int64"), { dim: -1 }), 0);
+    const index = where(isNamed, classes, 0) as Tensor<IndexDType>;
+    const counts = scatterAdd(zerosLike(scores!), index, toDType(isNamed, scores!.dtype), { dim: -1 });
+    const own = unsqueeze(gather(scores!, index, { dim: -1 }), -1);
+    const short = relu(add(sub(1, own), unsqueeze(scores!, -2)) as Tensor);
+    const counted = logicalAnd(unsqueeze(isNamed, -1), unsqueeze(logicalNot(gt(counts, 0)), -2));
+    const total = sum(where(counted, short, 0) as Tensor, { dim: [-2, -1] });
+    return mul(total, 1 / x.shape.at(-1)!) as Tensor;
+  });
+}
+const multilabelMarginParameters = parameters("multilabelMarginLoss", {
+  x: operand(aTensor),
+  targets: operand(aTensor),
+  reduction: reductionParameter,
+});
+
+/**
+ * The cross entropies of targets with σ(x), −weight · (t log σ(x) + (1 − t) log σ(−x)), averaged over the classes, then
+ * over the batch.
+ *
+ * @param x scores, […, classes], floats
+ * @param target of x's shape and dtype, from 0 to 1; it has a gradient too
+ * @returns a tensor without axes, or of x's shape without its last axis with `reduction: "none"`, in x's dtype
+ *
+ * @example
+ * multilabelSoftMarginLoss(tensor([[0, 0]]), tensor([[0, 1]])); // float32 0.69314718
+ *
+ * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes
+ * differ, or are no floats. @throws {ArgumentError} for an unknown reduction.
+ */
+export function multilabelSoftMarginLoss<D extends DType>(
+  x: Tensor<D>,
+  target: Tensor<D>,
+  ...options: Given<ProbabilityLossOptions, ["weight"]>
+): Tensor<D>;
+export function multilabelSoftMarginLoss(...values: unknown[]): Tensor {
+  const { x, target, weight, reduction } = multilabelSoftParameters(values);
+  checkTarget("multilabelSoftMarginLoss", x, target);
+  if (x.rank === 0)
+    throw new ShapeError(
+      "multilabelSoftMarginLoss",
+      "wrongRank",
+      `expected x to have an axis of classes, got ${x.describe()}`,
+    );
+  checkFactor("multilabelSoftMarginLoss", "weight", x, weight);
+  checkSameDType("multilabelSoftMarginLoss", weight ? [x, weight] : [x]);
+  const operands = weight ? [x, target, weight] : [x, target];
+  return composedLoss({ operation: "multilabelSoftMarginLoss", reduction }, operands, (a, t, w) => {
+    const likelihoods = add(mul(t!, logSigmoid(a!)), mul(sub(1, t!), logSigmoid(neg(a!) as Tensor)));
+    const losses = neg(w ? mul(likelihoods, w) : likelihoods) as Tensor;
+    return mean(losses, { dim: -1 });
+  });
+}
+const multilabelSoftParameters = parameters("multilabelSoftMarginLoss", {
+  x: operand(aTensor),
+  target: operand(aTensor),
+  weight: optional(aTensor),
+  reduction: reductionParameter,
+});

@@ -1,0 +1,131 @@
+/** Losses between probabilities. */
+import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { choice, flag } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { mul, neg, sub } from "../elementwise/arithmetic.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { div } from "../elementwise/division.ts";
+import { exp } from "../elementwise/exponential.ts";
+import { log, log1p } from "../elementwise/logarithm.ts";
+import { xlogy } from "../elementwise/xlogy.ts";
+import { checkSameDType } from "../matmul/checks.ts";
+import { sum } from "../reduction/sum.ts";
+import { composedLoss } from "./composed_loss.ts";
+import { checkFactor, checkTarget, type LossOptions, type LossReduction, reductionParameter } from "./options.ts";
+
+/** Options of {@link binaryCrossEntropy}. */
+export interface ProbabilityLossOptions extends LossOptions {
+  /** A factor of each loss, broadcast to x's shape. */
+  weight?: Tensor | undefined;
+}
+
+/**
+ * The cross entropy of a target t with a probability p: −weight · (t log p + (1 − t) log(1 − p)), averaged over all
+ * elements. Logarithms are at least −100, as in PyTorch. `binaryCrossEntropyWithLogits` takes what comes before the
+ * sigmoid, and is accurate where the probability is near 0 or 1.
+ *
+ * @param x probabilities, floats of any shape
+ * @param target of x's shape and dtype, from 0 to 1; it has a gradient too
+ * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ *
+ * @example
+ * binaryCrossEntropy(tensor([0.5, 0.5]), tensor([0, 1])); // float32 0.69314718
+ *
+ * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes
+ * differ, or are no floats. @throws {ArgumentError} for an unknown reduction.
+ */
+export function binaryCrossEntropy<D extends DType>(
+  x: Tensor<D>,
+  target: Tensor<D>,
+  ...options: Given<ProbabilityLossOptions, ["weight"]>
+): Tensor<D>;
+export function binaryCrossEntropy(...values: unknown[]): Tensor {
+  const { x, target, weight, reduction } = binaryCrossEntropyParameters(values);
+  checkTarget("binaryCrossEntropy", x, target);
+  checkFactor("binaryCrossEntropy", "weight", x, weight);
+  checkSameDType("binaryCrossEntropy", weight ? [x, weight] : [x]);
+  const operands = weight ? [x, target, weight] : [x, target];
+  return composedLoss({ operation: "binaryCrossEntropy", reduction }, operands, (p, t, w) => {
+    const losses = entropies(p!, t!);
+    return w ? (mul(losses, w) as Tensor) : losses;
+  });
+}
+const binaryCrossEntropyParameters = parameters("binaryCrossEntropy", {
+  x: operand(aTensor),
+  target: operand(aTensor),
+  weight: optional(aTensor),
+  reduction: reductionParameter,
+});
+
+const LEAST_LOGARITHM = -100;
+/** What p (1 − p) is at least, where the gradient is divided by it. */
+const LEAST_PRODUCT = 1e-12;
+
+/** −t log p − (1 − t) log(1 − p), with the gradient (p − t) / (p (1 − p)), which no clamped logarithm has. */
+function entropies(p: Tensor, t: Tensor): Tensor {
+  const losses = noGrad(() => {
+    const [ofOne, ofZero] = [log(p), log1p(neg(p) as Tensor)].map((own) => clamp(own, { min: LEAST_LOGARITHM }));
+    return sub(mul(sub(t, 1), ofZero!), mul(t, ofOne!)) as Tensor;
+  });
+  record("binaryCrossEntropy", [p, t], [losses], [p, t], ([g], [ownP, ownT], needs) => {
+    const product = clamp(mul(ownP!, sub(1, ownP!)) as Tensor, { min: LEAST_PRODUCT });
+    return [
+      needs[0] ? (mul(g!, div(sub(ownP!, ownT!), product)) as Tensor) : null,
+      needs[1] ? (mul(g!, sub(log1p(neg(ownP!) as Tensor), log(ownP!))) as Tensor) : null,
+    ];
+  });
+  return losses;
+}
+
+/** Options of {@link klDiv}. */
+export interface KlDivOptions {
+  /** Whether the target has logarithms of probabilities. Default false. */
+  logTarget?: boolean | undefined;
+  /** `"batchmean"`: the sum over the size of the first axis, which is the divergence. Default `"mean"`. */
+  reduction?: LossReduction | "batchmean" | undefined;
+}
+
+/**
+ * The Kullback–Leibler divergence of x from the target, element by element: t (log t − x), averaged over all elements.
+ * A target of 0 gives 0.
+ *
+ * Source: S. Kullback and R. Leibler, "On Information and Sufficiency", 1951.
+ *
+ * @param x logarithms of probabilities, as of `logSoftmax`
+ * @param target probabilities, or their logarithms with `logTarget`, of x's shape and dtype; it has a gradient too
+ * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ *
+ * @example
+ * klDiv(tensor([[-1, -2]]), tensor([[0.25, 0.75]]), { reduction: "batchmean" }); // float32 1.18766487
+ *
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * {ArgumentError} for an unknown reduction, or `"batchmean"` of no axes.
+ */
+export function klDiv<D extends DType>(x: Tensor<D>, target: Tensor<D>, options?: KlDivOptions): Tensor<D>;
+export function klDiv(...values: unknown[]): Tensor {
+  const { x, target, logTarget, reduction } = klDivParameters(values);
+  checkTarget("klDiv", x, target);
+  if (reduction === "batchmean" && x.rank === 0)
+    throw new ArgumentError("klDiv", "noBatch", `expected x to have a first axis for "batchmean", got ${x.describe()}`);
+  const divergences = (a: Tensor, t: Tensor): Tensor =>
+    (logTarget ? mul(exp(t), sub(t, a)) : sub(xlogy(t, t), mul(t, a))) as Tensor;
+  const own = reduction === "batchmean" ? "none" : reduction;
+  return composedLoss({ operation: "klDiv", reduction: own }, [x, target], (a, t) => {
+    const each = divergences(a!, t!);
+    return reduction === "batchmean" ? (mul(sum(each), 1 / x.shape[0]!) as Tensor) : each;
+  });
+}
+const klDivParameters = parameters("klDiv", {
+  x: operand(aTensor),
+  target: operand(aTensor),
+  logTarget: named(flag, false),
+  reduction: named<LossReduction | "batchmean">(
+    { ...choice("none", "sum", "mean", "batchmean"), error: [ArgumentError, "unknownReduction"] },
+    "mean",
+  ),
+});
