@@ -1,4 +1,5 @@
 /** Layers, models and generation. Exported as `nn`. */
+export * from "./activations.ts";
 export {
   type AttentionInputs,
   type AttentionOptions,
@@ -13,6 +14,7 @@ export {
   calibrate,
   type LayerCalibration,
 } from "./calibration/calibrate.ts";
+export { Flatten, type FlattenOptions, Identity, ModuleDict, ModuleList, Unflatten } from "./containers.ts";
 export { Dropout } from "./dropout.ts";
 export {
   Embedding,
@@ -42,6 +44,7 @@ export { LanguageModel, type LanguageModelInputs } from "./language_model.ts";
 export { Linear, type LinearOptions } from "./linear.ts";
 export type { LlamaConfig, RopeConfig } from "./llama.hugging_face.ts";
 export { Llama, type LlamaOptions } from "./llama.ts";
+export * from "./losses.ts";
 export { Module } from "./module.ts";
 export {
   LayerNorm,
@@ -60,5 +63,5 @@ export {
   type QuantizeModelOptions,
   quantizeModel,
 } from "./quantized_model.ts";
-export { Sequential } from "./sequential.ts";
+export { Sequential, type Step } from "./sequential.ts";
 export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";

@@ -1,0 +1,202 @@
+/** Activations, losses and containers as modules: each is its operation with the options it was given. */
+import { describe, expect, test } from "bun:test";
+import * as orchard from "../../src/index.ts";
+import { ArgumentError, nn, randn, relu, type Tensor, tensor } from "../../src/index.ts";
+import { Generator } from "../../src/random/generator.ts";
+
+const { Linear, ModuleDict, ModuleList, Sequential } = nn;
+const seeded = () => ({ generator: new Generator(5) });
+const x = () => randn([4, 3], seeded());
+const positive = () => orchard.exp(x());
+const sides = () => tensor([[1, -1, 1], [-1, -1, 1], [1, 1, 1], [-1, 1, -1]]); // biome-ignore format: rows
+const classes = () => tensor([2n, 0n, 1n, 2n]);
+const labels = () => tensor([[1n, -1n, 0n], [0n, 2n, -1n], [-1n, 0n, 0n], [0n, 1n, 2n]]); // biome-ignore format: rows
+const factors = () => tensor([0.5, 1, 2]);
+
+const bytesOf = (result: Tensor): string => Buffer.from(result.dataSync().buffer).toString("hex");
+
+/** A module, the operands of a call, and the same by the operation. */
+type Row = readonly [module: nn.Module<never[], Tensor>, operands: readonly Tensor[], expected: Tensor];
+const row = (module: unknown, operands: readonly Tensor[], expected: Tensor): Row => [
+  module as nn.Module<never[], Tensor>,
+  operands,
+  expected,
+];
+const same = (module: unknown, operation: (x: Tensor) => Tensor) => row(module, [x()], operation(x()));
+
+const rows: readonly Row[] = [
+  same(new nn.ReLU(), orchard.relu),
+  same(new nn.ReLU6(), orchard.relu6),
+  same(new nn.SiLU(), orchard.silu),
+  same(new nn.Sigmoid(), orchard.sigmoid),
+  same(new nn.LogSigmoid(), orchard.logSigmoid),
+  same(new nn.Hardsigmoid(), orchard.hardsigmoid),
+  same(new nn.Hardswish(), orchard.hardswish),
+  same(new nn.Mish(), orchard.mish),
+  same(new nn.SELU(), orchard.selu),
+  same(new nn.Softsign(), orchard.softsign),
+  same(new nn.Tanhshrink(), orchard.tanhshrink),
+  same(new nn.Tanh(), orchard.tanh),
+  same(new nn.LeakyReLU(0.3), (own) => orchard.leakyRelu(own, 0.3)),
+  same(new nn.ELU({ alpha: 2 }), (own) => orchard.elu(own, { alpha: 2 })),
+  same(new nn.CELU({ alpha: 2 }), (own) => orchard.celu(own, { alpha: 2 })),
+  same(new nn.GELU(), (own) => orchard.gelu(own)),
+  same(new nn.GELU("tanh"), (own) => orchard.gelu(own, { approximate: "tanh" })),
+  same(new nn.Hardtanh(-0.5, 0.25), (own) => orchard.hardtanh(own, -0.5, 0.25)),
+  same(new nn.Softplus({ beta: 2 }), (own) => orchard.softplus(own, { beta: 2 })),
+  same(new nn.Softmax(0), (own) => orchard.softmax(own, 0)),
+  same(new nn.LogSoftmax(), (own) => orchard.logSoftmax(own, -1)),
+  same(new nn.PReLU(3, 0.5), (own) => orchard.prelu(own, tensor([0.5, 0.5, 0.5]))),
+  same(new nn.Identity(), (own) => own),
+  same(new nn.Flatten(0), (own) => orchard.reshape(own, [12])),
+  same(new nn.Unflatten(1, [3, 1]), (own) => orchard.reshape(own, [4, 3, 1])),
+  row(new nn.L1Loss({ reduction: "sum" }), [x(), sides()], orchard.l1Loss(x(), sides(), { reduction: "sum" })),
+  row(new nn.MSELoss(), [x(), sides()], orchard.mseLoss(x(), sides())),
+  row(new nn.SmoothL1Loss({ beta: 0.5 }), [x(), sides()], orchard.smoothL1Loss(x(), sides(), { beta: 0.5 })),
+  row(new nn.HuberLoss({ delta: 0.5 }), [x(), sides()], orchard.huberLoss(x(), sides(), { delta: 0.5 })),
+  row(
+    new nn.PoissonNLLLoss({ full: true }),
+    [x(), positive()],
+    orchard.poissonNllLoss(x(), positive(), { full: true }),
+  ),
+  row(
+    new nn.GaussianNLLLoss({ full: true }),
+    [x(), sides(), positive()],
+    orchard.gaussianNllLoss(x(), sides(), positive(), { full: true }),
+  ),
+  row(
+    new nn.HingeEmbeddingLoss({ margin: 2 }),
+    [x(), sides()],
+    orchard.hingeEmbeddingLoss(x(), sides(), { margin: 2 }),
+  ),
+  row(
+    new nn.MarginRankingLoss({ margin: 2 }),
+    [x(), positive(), sides()],
+    orchard.marginRankingLoss(x(), positive(), sides(), { margin: 2 }),
+  ),
+  row(new nn.SoftMarginLoss(), [x(), sides()], orchard.softMarginLoss(x(), sides())),
+  row(
+    new nn.CosineEmbeddingLoss({ margin: 0.5 }),
+    [x(), positive(), tensor([1, -1, -1, 1])],
+    orchard.cosineEmbeddingLoss(x(), positive(), tensor([1, -1, -1, 1]), { margin: 0.5 }),
+  ),
+  row(
+    new nn.TripletMarginLoss({ swap: true }),
+    [x(), positive(), sides()],
+    orchard.tripletMarginLoss(x(), positive(), sides(), { swap: true }),
+  ),
+  row(
+    new nn.KLDivLoss({ reduction: "batchmean" }),
+    [x(), positive()],
+    orchard.klDiv(x(), positive(), { reduction: "batchmean" }),
+  ),
+  row(
+    new nn.CrossEntropyLoss(factors(), { labelSmoothing: 0.25, ignoreIndex: 1 }),
+    [x(), classes()],
+    orchard.crossEntropy(x(), classes(), { weight: factors(), labelSmoothing: 0.25, ignoreIndex: 1 }),
+  ),
+  row(new nn.NLLLoss(factors()), [x(), classes()], orchard.nllLoss(x(), classes(), { weight: factors() })),
+  row(
+    new nn.BCELoss(factors()),
+    [orchard.sigmoid(x()), orchard.sigmoid(positive())],
+    orchard.binaryCrossEntropy(orchard.sigmoid(x()), orchard.sigmoid(positive()), { weight: factors() }),
+  ),
+  row(
+    new nn.BCEWithLogitsLoss(factors(), { posWeight: factors() }),
+    [x(), orchard.sigmoid(positive())],
+    orchard.binaryCrossEntropyWithLogits(x(), orchard.sigmoid(positive()), { weight: factors(), posWeight: factors() }),
+  ),
+  row(
+    new nn.MultiMarginLoss(factors(), { p: 2, margin: 0.5 }),
+    [x(), classes()],
+    orchard.multiMarginLoss(x(), classes(), { p: 2, margin: 0.5, weight: factors() }),
+  ),
+  row(
+    new nn.MultiLabelSoftMarginLoss(factors()),
+    [x(), orchard.sigmoid(positive())],
+    orchard.multilabelSoftMarginLoss(x(), orchard.sigmoid(positive()), { weight: factors() }),
+  ),
+  row(new nn.MultiLabelMarginLoss(), [x(), labels()], orchard.multilabelMarginLoss(x(), labels())),
+  row(new nn.CosineSimilarity(-1), [x(), sides()], orchard.cosineSimilarity(x(), sides(), -1)),
+  row(new nn.PairwiseDistance(1), [x(), sides()], orchard.pairwiseDistance(x(), sides(), 1)),
+];
+
+test.each(rows.map((own) => [own[0].constructor.name, own] as const))("%s", (_name, [module, operands, expected]) => {
+  const result = module.forward(...(operands as never[]));
+  expect(result.describe()).toBe(expected.describe());
+  expect(bytesOf(orchard.contiguous(result))).toBe(bytesOf(orchard.contiguous(expected)));
+});
+
+test("every class of activations, losses and containers has a row", () => {
+  const others = new Set(["ModuleList", "ModuleDict"]); // they compute nothing
+  const there = new Set([...rows.map(([module]) => module.constructor.name), ...others]);
+  const wanted =
+    /(?:Loss|LU\d?|Sigmoid|sigmoid|Softmax|[Tt]anh|shrink|sign|swish|Mish|plus|Identity|latten|Module\w+)$/;
+  const missing = Object.keys(nn).filter((name) => wanted.test(name) && !there.has(name) && name !== "SwiGLU");
+  expect(missing).toEqual([]);
+});
+
+test("factors are buffers, under PyTorch's names", () => {
+  const loss = new nn.BCEWithLogitsLoss(factors(), { posWeight: factors() });
+  expect([...loss.namedBuffers().keys()]).toEqual(["weight", "posWeight"]);
+  expect(loss.parameters()).toEqual([]);
+  expect(loss.to("float16").weight?.dtype).toBe("float16");
+});
+
+test("what is printed", () => {
+  expect(String(new Sequential(new Linear(3, 2), relu, new nn.LeakyReLU(0.3), new nn.HuberLoss() as never))).toBe(
+    [
+      "Sequential(",
+      "  (0): Linear(3, 2)",
+      "  (2): LeakyReLU(negativeSlope: 0.3)",
+      "  (3): HuberLoss(delta: 1, reduction: mean)",
+      ")",
+    ].join("\n"),
+  );
+});
+
+describe("Sequential", () => {
+  test("takes functions", () => {
+    const layer = new Linear(3, 2, seeded());
+    const chain = new Sequential(layer, relu, (own) => orchard.mul(own, 2) as Tensor);
+    expect(bytesOf(chain.forward(x()))).toBe(bytesOf(orchard.mul(relu(layer.forward(x())), 2) as Tensor));
+    expect([...chain.namedParameters().keys()]).toEqual(["0.weight", "0.bias"]);
+  });
+
+  test("refuses a class", () => expect(() => new Sequential(Linear as never)).toThrow(ArgumentError));
+});
+
+describe("ModuleList", () => {
+  const list = () => new ModuleList([new Linear(3, 3), new Linear(3, 2)]);
+
+  test("names its modules by index, and grows", () => {
+    const own = list().append(new Linear(2, 1));
+    expect([...own.namedParameters().keys()].filter((name) => name.endsWith("weight"))).toEqual(
+      ["0", "1", "2"].map((at) => `${at}.weight`),
+    );
+    expect([own.length, own.at(-1)?.outputs, [...own].length]).toEqual([3, 1, 3]);
+  });
+
+  test("refuses what is no module, and a call", () => {
+    expect(() => new ModuleList([relu] as never)).toThrow("expected modules, got");
+    expect(() => list().append(3 as never)).toThrow("expected modules, got 3 to append");
+    expect(() => list().forward()).toThrow("a call of one of its modules");
+  });
+});
+
+describe("ModuleDict", () => {
+  const dictionary = () => new ModuleDict({ price: new Linear(3, 1), kind: new Linear(3, 2) });
+
+  test("names its modules, and replaces them", () => {
+    const own = dictionary();
+    expect([...own.namedParameters().keys()]).toEqual(["price.weight", "price.bias", "kind.weight", "kind.bias"]);
+    expect(own.set("kind", new Linear(3, 5)).get("kind").outputs).toBe(5);
+    expect([own.keys(), own.has("kind"), own.has("get")]).toEqual([["price", "kind"], true, false]);
+  });
+
+  test("refuses names that are a module's own, and names that are not there", () => {
+    for (const name of ["forward", "training", "a.b", ""])
+      expect(() => dictionary().set(name, new Linear(1, 1))).toThrow("is none of a module's own");
+    expect(() => dictionary().get("size")).toThrow('expected one of price, kind, got "size"');
+  });
+});
