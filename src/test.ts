@@ -1,13 +1,14 @@
 /**
  * Matchers for `bun test`: `import "orchard-metal/test";` in a test, or as `preload` in bunfig.toml. It adds
- * `toBeCloseToTensor` and `toHaveShape`, and has `toEqual` and `toStrictEqual` compare tensors by dtype, shape and
- * elements, also inside arrays and plain objects. Without it `toEqual` sees none of a tensor's elements: they are in
- * memory that is no property.
+ * `toBeCloseToTensor` and `toHaveShape`.
+ *
+ * `toEqual`, `toStrictEqual` and the like compare tensors by dtype, shape and elements without it too, wherever
+ * `NODE_ENV` is `"test"`, as it is in `bun test`; where it is something else, this has them do so.
  */
 import { expect } from "bun:test";
 import { allClose, type CloseOptions } from "./ops/reduction/close.ts";
 import "./index.ts";
-import { Tensor } from "./tensor/tensor.ts";
+import { showContents, Tensor } from "./tensor/tensor.ts";
 
 declare module "bun:test" {
   interface Matchers<T> {
@@ -33,47 +34,6 @@ interface Outcome {
   readonly message: () => string;
 }
 
-/** Bun's own matcher of the name, which the extended one calls. */
-type Matcher = (this: unknown, expected: unknown) => void;
-
-const builtIn = Object.getPrototypeOf(expect(0)) as Record<"toEqual" | "toStrictEqual", Matcher>;
-
-/** Bun has no `addEqualityTesters` yet: tensors become plain values, which Bun's own matcher compares and prints. */
-function comparing(matcher: Matcher) {
-  return (received: unknown, expected: unknown): Outcome => {
-    try {
-      matcher.call(expect(plain(received)), plain(expected));
-      return { pass: true, message: () => `expected other than ${Bun.inspect(received)}` };
-    } catch (error) {
-      return { pass: false, message: () => (error instanceof Error ? error.message : String(error)) };
-    }
-  };
-}
-
-/** The same value with every tensor as an object of dtype, shape and elements; itself where it has no tensor. */
-function plain(value: unknown, seen: ReadonlySet<unknown> = new Set()): unknown {
-  if (Tensor.isTensor(value)) return { tensor: value.dtype, shape: [...value.shape], elements: value.toArray() };
-  if (typeof value !== "object" || value === null || seen.has(value)) return value;
-  const inner = new Set([...seen, value]);
-  if (Array.isArray(value)) return replaced(value, (element) => plain(element, inner));
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return value;
-  const entries = Object.entries(value);
-  const values = replaced(
-    entries.map(([, own]) => own),
-    (own) => plain(own, inner),
-  );
-  return entries.every(([, own], index) => own === values[index])
-    ? value
-    : Object.fromEntries(entries.map(([key], index) => [key, values[index]]));
-}
-
-/** The list itself where nothing changes. */
-function replaced(list: readonly unknown[], change: (element: unknown) => unknown): readonly unknown[] {
-  const changed = list.map(change);
-  return changed.every((element, index) => Object.is(element, list[index])) ? list : changed;
-}
-
 const kindOf = (x: Tensor): string => `${x.dtype}[${x.shape.join(", ")}]`;
 const isSame = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((size, axis) => size === b[axis]);
@@ -96,9 +56,5 @@ function toHaveShape(received: unknown, shape: unknown): Outcome {
   return { pass, message: () => `expected ${pass ? "another than " : ""}${expected}, got ${kindOf(received)}` };
 }
 
-expect.extend({
-  toBeCloseToTensor,
-  toHaveShape,
-  toEqual: comparing(builtIn.toEqual),
-  toStrictEqual: comparing(builtIn.toStrictEqual),
-});
+showContents();
+expect.extend({ toBeCloseToTensor, toHaveShape });

@@ -42,14 +42,13 @@ export class Tensor<D extends DType = DType> implements Disposable {
   readonly #strides: readonly number[];
   readonly #offset: number;
   readonly #storage: Storage;
+  // Private at run time too: what compares or copies an object's properties is to see none of the bookkeeping.
   #grad: Tensor<D> | null = null;
-  /** @internal Where it comes from in the graph; null on a leaf and on what needs no gradient. */
-  edge: GradientEdge | null = null;
-  /** @internal */ hooks: GradientHook[] | null = null;
-  /** @internal Kept by every `tidy`: see {@link keep}. */
-  isKept = false;
-  private leafRequiresGrad = false;
-  private disposed = false;
+  #edge: GradientEdge | null = null;
+  #hooks: GradientHook[] | null = null;
+  #isKept = false;
+  #leafRequiresGrad = false;
+  #disposed = false;
 
   /** @internal */
   constructor(storage: Storage, dtype: D, shape: Shape, strides?: readonly number[], offset = 0) {
@@ -60,6 +59,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.#offset = offset;
     storage.retain();
     tidyScope.get()?.add(this);
+    if (isInTest) Object.defineProperties(this, propertiesInTests);
   }
 
   /** @internal Whether a value is a tensor: no look-alike, and no proxy. Runs no code of the value. */
@@ -118,9 +118,36 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return isRowMajor(this.shape, this.strides);
   }
 
+  /** @internal Where it comes from in the graph; null on a leaf and on what needs no gradient. */
+  get edge(): GradientEdge | null {
+    return this.#edge;
+  }
+
+  set edge(value: GradientEdge | null) {
+    this.#edge = value;
+  }
+
+  /** @internal */
+  get hooks(): GradientHook[] | null {
+    return this.#hooks;
+  }
+
+  set hooks(value: GradientHook[] | null) {
+    this.#hooks = value;
+  }
+
+  /** @internal Kept by every `tidy`: see {@link keep}. */
+  get isKept(): boolean {
+    return this.#isKept;
+  }
+
+  set isKept(value: boolean) {
+    this.#isKept = value;
+  }
+
   /** Whether `backward()` brings a gradient here, or through here. Assign true to make a leaf a parameter. */
   get requiresGrad(): boolean {
-    return this.edge !== null || this.leafRequiresGrad;
+    return this.edge !== null || this.#leafRequiresGrad;
   }
 
   set requiresGrad(value: boolean) {
@@ -138,7 +165,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
       );
     if (value && !isFloat(this.dtype))
       throw new ArgumentError("requiresGrad", "notAFloat", `expected a float dtype for a gradient, got ${this.dtype}`);
-    this.leafRequiresGrad = value;
+    this.#leafRequiresGrad = value;
   }
 
   /** The gradient that `backward()` summed up, on tensors that require one; null before. Of this shape. */
@@ -157,12 +184,12 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   get isDisposed(): boolean {
-    return this.disposed;
+    return this.#disposed;
   }
 
   /** @internal @throws {DisposedError} naming the operation. */
   checkAlive(operation: string): void {
-    if (this.disposed)
+    if (this.#disposed)
       throw new DisposedError(operation, "disposed", `a tensor ${this.describe()} was used after dispose()`);
     if (this.storage.isClosed) throw this.storage.closedError(operation, this.describe());
   }
@@ -279,8 +306,8 @@ export class Tensor<D extends DType = DType> implements Disposable {
    * no effect.
    */
   dispose(): void {
-    if (this.disposed) return;
-    this.disposed = true;
+    if (this.#disposed) return;
+    this.#disposed = true;
     this.storage.release();
   }
 
@@ -290,13 +317,38 @@ export class Tensor<D extends DType = DType> implements Disposable {
 
   /** Shape, dtype and a table of the elements, abbreviated where it is long. */
   toString(): string {
-    return this.disposed ? `Tensor ${this.describe()} (disposed)` : formatTensor(this);
+    return this.#disposed ? `Tensor ${this.describe()} (disposed)` : formatTensor(this);
   }
 
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return this.toString();
   }
 }
+
+/** Whether the process runs tests: `bun test` sets it so, and other runners do. */
+let isInTest = process.env["NODE_ENV"] === "test";
+
+/** @internal From now on tensors are as they are in tests. */
+export function showContents(): void {
+  isInTest = true;
+}
+
+/**
+ * What every tensor has in tests: matchers such as `toEqual` see an object's own properties alone, and without one any
+ * two tensors would be equal to them. They read `compared` first, which brings `contents` up to date; that one is no
+ * getter itself, since Bun prints none of those where a comparison fails.
+ */
+const propertiesInTests: PropertyDescriptorMap & ThisType<Tensor & { contents: unknown }> = {
+  compared: {
+    enumerable: true,
+    get() {
+      const { dtype, shape, isDisposed } = this;
+      this.contents = isDisposed ? this.toString() : { dtype, shape, elements: this.toArray() };
+      return "by contents";
+    },
+  },
+  contents: { enumerable: true, writable: true, value: undefined },
+};
 
 /** An array of arrays …, as deep as a tensor has axes; an element itself where it has none. */
 export type NestedArray<T> = T | NestedArray<T>[];

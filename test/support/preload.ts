@@ -40,3 +40,6 @@ for (const name of Object.keys(process.env)) {
 // No test may depend on crossovers that were measured on this machine.
 process.env["ORCHARD_ATTENTION_TABLE"] = "none";
 process.env["ORCHARD_LINALG_TABLE"] = "none";
+
+// The matchers of tensors, for every test. The environment is the suite's by now, and no dylib is loaded yet.
+await import("../../src/test.ts");
