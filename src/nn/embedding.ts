@@ -8,13 +8,14 @@ import { embeddingBag } from "../ops/embedding/embedding_bag.ts";
 import type { BagMode } from "../ops/embedding/primitive.ts";
 import { linear } from "../ops/matmul/linear.ts";
 import { narrow, select } from "../ops/view/slice.ts";
+import type { FloatDType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type LayerOptions, parameter, pytorchInitialization } from "./initialization.ts";
 import { layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
 
 /** Options of {@link Embedding}. */
-export interface EmbeddingOptions extends LayerOptions {
+export interface EmbeddingOptions<D extends FloatDType = FloatDType> extends LayerOptions<D> {
   /**
    * The row for padding, which starts as zeros and gets no gradient. A negative index counts from the end. Default:
    * none.
@@ -41,35 +42,35 @@ const embeddingParameters = parameters("Embedding", {
  *
  * @throws {ArgumentError} for sizes below 1, and a padding index out of range.
  */
-export class Embedding extends Module<[indices: Tensor], Tensor> {
+export class Embedding<out D extends FloatDType = FloatDType> extends Module<[indices: Tensor], Tensor<D>> {
   readonly rows: number;
   readonly width: number;
   readonly paddingIndex: number | undefined;
-  readonly weight: Tensor;
+  readonly weight: Tensor<D>;
 
-  constructor(rows: number, width: number, ...options: Given<EmbeddingOptions, ["paddingIndex"]>);
+  constructor(rows: number, width: number, ...options: Given<EmbeddingOptions<D>, ["paddingIndex"]>);
   constructor(...values: unknown[]) {
     super();
     const { rows, width, paddingIndex, ...options } = embeddingParameters(values);
     this.rows = rows;
     this.width = width;
     this.paddingIndex = paddingIndex;
-    this.weight = table("Embedding", rows, width, paddingIndex, options);
+    this.weight = table("Embedding", rows, width, paddingIndex, options as LayerOptions<D>);
   }
 
   /** @param indices integers, [...] @returns [..., width] @throws {ArgumentError} for an index out of range. */
-  override forward(indices: Tensor): Tensor {
+  override forward(indices: Tensor): Tensor<D> {
     return embedding(indices, this.weight, { paddingIndex: this.paddingIndex });
   }
 
   /** @internal Adjacent rows, [count, width]. No view for all rows: its gradient would be copied into zeros. */
-  rowsFrom(first: number, count: number): Tensor {
+  rowsFrom(first: number, count: number): Tensor<D> {
     return count === this.rows ? this.weight : narrow(this.weight, 0, first, count);
   }
 
   /** The product with the table: a head with tied weights. @param x [..., width] @returns [..., rows] */
-  asLinear(x: Tensor): Tensor {
-    return linear(x, this.weight);
+  asLinear(x: Tensor): Tensor<D> {
+    return linear(x as Tensor<D>, this.weight);
   }
 
   /** @internal */
@@ -79,7 +80,7 @@ export class Embedding extends Module<[indices: Tensor], Tensor> {
 }
 
 /** Options of {@link EmbeddingBag}. */
-export interface EmbeddingBagOptions extends EmbeddingOptions {
+export interface EmbeddingBagOptions<D extends FloatDType = FloatDType> extends EmbeddingOptions<D> {
   /** How the rows of a bag are reduced. Default `"mean"`. */
   mode?: BagMode | undefined;
   /** Whether the last offset is the number of indices, not the start of a bag. Default false. */
@@ -116,15 +117,18 @@ const embeddingBagParameters = parameters("EmbeddingBag", {
  *
  * @throws {ArgumentError} for sizes below 1, and a padding index out of range.
  */
-export class EmbeddingBag extends Module<[indices: Tensor, inputs?: EmbeddingBagInputs], Tensor> {
+export class EmbeddingBag<out D extends FloatDType = FloatDType> extends Module<
+  [indices: Tensor, inputs?: EmbeddingBagInputs],
+  Tensor<D>
+> {
   readonly rows: number;
   readonly width: number;
   readonly mode: BagMode;
   readonly includeLastOffset: boolean;
   readonly paddingIndex: number | undefined;
-  readonly weight: Tensor;
+  readonly weight: Tensor<D>;
 
-  constructor(rows: number, width: number, options?: EmbeddingBagOptions);
+  constructor(rows: number, width: number, options?: EmbeddingBagOptions<D>);
   constructor(...values: unknown[]) {
     super();
     const { rows, width, mode, includeLastOffset, paddingIndex, ...options } = embeddingBagParameters(values);
@@ -133,11 +137,11 @@ export class EmbeddingBag extends Module<[indices: Tensor, inputs?: EmbeddingBag
     this.mode = mode;
     this.includeLastOffset = includeLastOffset;
     this.paddingIndex = paddingIndex;
-    this.weight = table("EmbeddingBag", rows, width, paddingIndex, options);
+    this.weight = table("EmbeddingBag", rows, width, paddingIndex, options as LayerOptions<D>);
   }
 
   /** @param indices [bags, size], or [count] with `offsets` @returns [bags, width] */
-  override forward(indices: Tensor, inputs: EmbeddingBagInputs = {}): Tensor {
+  override forward(indices: Tensor, inputs: EmbeddingBagInputs = {}): Tensor<D> {
     const { mode, includeLastOffset, paddingIndex } = this;
     return embeddingBag(indices, this.weight, { ...inputs, mode, includeLastOffset, paddingIndex });
   }
@@ -148,13 +152,13 @@ export class EmbeddingBag extends Module<[indices: Tensor, inputs?: EmbeddingBag
   }
 }
 
-function table(
+function table<D extends FloatDType>(
   layer: string,
   rows: number,
   width: number,
   paddingIndex: number | undefined,
-  options: LayerOptions,
-): Tensor {
+  options: LayerOptions<D>,
+): Tensor<D> {
   if (paddingIndex !== undefined && !(Number.isInteger(paddingIndex) && paddingIndex >= -rows && paddingIndex < rows))
     throw new ArgumentError(
       layer,

@@ -11,9 +11,9 @@ import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /** Options that every layer takes. */
-export interface LayerOptions {
+export interface LayerOptions<D extends FloatDType = FloatDType> {
   /** The dtype of the parameters. Default float32. */
-  dtype?: FloatDType | undefined;
+  dtype?: D | undefined;
   /** The random number generator of the weights. Default: the global one, which `manualSeed` seeds. */
   generator?: Generator | undefined;
   /** How the weights are initialized. Default {@link pytorchInitialization}. */
@@ -120,13 +120,19 @@ export const noInitialization: Initialization = {
 };
 
 /** @internal A parameter with an initializer's values. */
-export function parameter(shape: Shape, initialize: Initializer, { dtype, generator }: LayerOptions): Tensor {
+export function parameter<D extends FloatDType>(
+  shape: Shape,
+  initialize: Initializer,
+  { dtype, generator }: LayerOptions<D>,
+): Tensor<D> {
   const values = initialize(shape, { dtype, generator });
   values.requiresGrad = true;
-  return values;
+  return values as Tensor<D>;
 }
 
 /** @internal A parameter of zeros. */
-export const zeroParameter = (shape: Shape, options: LayerOptions): Tensor => parameter(shape, zero, options);
+export const zeroParameter = <D extends FloatDType>(shape: Shape, options: LayerOptions<D>): Tensor<D> =>
+  parameter(shape, zero, options);
 /** @internal A parameter of ones. */
-export const oneParameter = (shape: Shape, options: LayerOptions): Tensor => parameter(shape, one, options);
+export const oneParameter = <D extends FloatDType>(shape: Shape, options: LayerOptions<D>): Tensor<D> =>
+  parameter(shape, one, options);

@@ -1,13 +1,14 @@
 import { flag } from "../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../core/parameters.ts";
 import { linear } from "../ops/matmul/linear.ts";
+import type { FloatDType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type Initializer, type LayerOptions, parameter, pytorchInitialization } from "./initialization.ts";
 import { layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
 
 /** Options of {@link Linear}. */
-export interface LinearOptions extends LayerOptions {
+export interface LinearOptions<D extends FloatDType = FloatDType> extends LayerOptions<D> {
   /** Whether there is a bias. Default true. */
   bias?: boolean | undefined;
   /** Whether its output is added to the residual stream: selects the initializer. Default false. */
@@ -36,13 +37,13 @@ const linearParameters = parameters("Linear", {
  *
  * @throws {ArgumentError} for sizes below 1.
  */
-export class Linear extends Module<[x: Tensor], Tensor> {
+export class Linear<out D extends FloatDType = FloatDType> extends Module<[x: Tensor], Tensor<D>> {
   readonly inputs: number;
   readonly outputs: number;
-  readonly weight: Tensor;
-  readonly bias: Tensor | null;
+  readonly weight: Tensor<D>;
+  readonly bias: Tensor<D> | null;
 
-  constructor(inputs: number, outputs: number, ...options: Given<LinearOptions, ["bias"]>);
+  constructor(inputs: number, outputs: number, ...options: Given<LinearOptions<D>, ["bias"]>);
   constructor(...values: unknown[]) {
     super();
     const { inputs, outputs, bias, residual, ...options } = linearParameters(values);
@@ -50,13 +51,13 @@ export class Linear extends Module<[x: Tensor], Tensor> {
     const weight: Initializer = residual ? start.residual : start.weight;
     this.inputs = inputs;
     this.outputs = outputs;
-    this.weight = parameter([outputs, inputs], weight, options);
-    this.bias = bias ? parameter([outputs], start.bias(inputs), options) : null;
+    this.weight = parameter([outputs, inputs], weight, options as LayerOptions<D>);
+    this.bias = bias ? parameter([outputs], start.bias(inputs), options as LayerOptions<D>) : null;
   }
 
   /** @param x [..., inputs] @returns [..., outputs] */
-  override forward(x: Tensor): Tensor {
-    return linear(x, this.weight, this.bias);
+  override forward(x: Tensor): Tensor<D> {
+    return linear(x as Tensor<D>, this.weight, this.bias);
   }
 
   /** @internal */

@@ -3,6 +3,7 @@ import { type Given, type Kind, named, operand, optional, parameters } from "../
 import { addLayerNorm, layerNorm } from "../ops/normalization/layer_norm.ts";
 import type { SumAndNorm } from "../ops/normalization/normalize.ts";
 import { addRmsNorm, rmsNorm } from "../ops/normalization/rms_norm.ts";
+import type { FloatDType } from "../tensor/dtype.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type LayerOptions, oneParameter, zeroParameter } from "./initialization.ts";
@@ -16,7 +17,7 @@ export interface Normalization extends Module<[x: Tensor], Tensor> {
 }
 
 /** Options of {@link LayerNorm}. */
-export interface LayerNormOptions extends LayerOptions {
+export interface LayerNormOptions<D extends FloatDType = FloatDType> extends LayerOptions<D> {
   /** Added to the variance. Default 1e-5. */
   eps?: number | undefined;
   /** Whether there is a bias. Default true. */
@@ -47,26 +48,29 @@ const layerNormParameters = parameters("LayerNorm", {
  *
  * @throws {ArgumentError} for sizes below 1.
  */
-export class LayerNorm extends Module<[x: Tensor], Tensor> implements Normalization {
+export class LayerNorm<out D extends FloatDType = FloatDType>
+  extends Module<[x: Tensor], Tensor<D>>
+  implements Normalization
+{
   readonly normalizedShape: Shape;
   readonly eps: number;
-  readonly weight: Tensor;
-  readonly bias: Tensor | null;
+  readonly weight: Tensor<D>;
+  readonly bias: Tensor<D> | null;
 
-  constructor(normalizedShape: number | Shape, ...options: Given<LayerNormOptions, ["eps"]>);
+  constructor(normalizedShape: number | Shape, ...options: Given<LayerNormOptions<D>, ["eps"]>);
   constructor(...values: unknown[]) {
     super();
     const { normalizedShape, eps, bias, ...options } = layerNormParameters(values);
     const shape = Object.freeze([normalizedShape].flat());
     this.normalizedShape = shape;
     this.eps = eps;
-    this.weight = oneParameter(shape, options);
-    this.bias = bias ? zeroParameter(shape, options) : null;
+    this.weight = oneParameter(shape, options as LayerOptions<D>);
+    this.bias = bias ? zeroParameter(shape, options as LayerOptions<D>) : null;
   }
 
   /** @param x [..., ...normalizedShape] @returns the same shape */
-  override forward(x: Tensor): Tensor {
-    return layerNorm(x, this.options());
+  override forward(x: Tensor): Tensor<D> {
+    return layerNorm(x as Tensor<D>, this.options());
   }
 
   addForward(x: Tensor, residual: Tensor): SumAndNorm {
@@ -85,7 +89,7 @@ export class LayerNorm extends Module<[x: Tensor], Tensor> implements Normalizat
 }
 
 /** Options of {@link RMSNorm}. */
-export interface RMSNormOptions extends LayerOptions {
+export interface RMSNormOptions<D extends FloatDType = FloatDType> extends LayerOptions<D> {
   /** Added to the mean of the squares. Default 1e-6. */
   eps?: number | undefined;
 }
@@ -108,23 +112,26 @@ const rmsNormParameters = parameters("RMSNorm", {
  *
  * @throws {ArgumentError} for a width below 1.
  */
-export class RMSNorm extends Module<[x: Tensor], Tensor> implements Normalization {
+export class RMSNorm<out D extends FloatDType = FloatDType>
+  extends Module<[x: Tensor], Tensor<D>>
+  implements Normalization
+{
   readonly width: number;
   readonly eps: number;
-  readonly weight: Tensor;
+  readonly weight: Tensor<D>;
 
-  constructor(width: number, ...options: Given<RMSNormOptions, ["eps"]>);
+  constructor(width: number, ...options: Given<RMSNormOptions<D>, ["eps"]>);
   constructor(...values: unknown[]) {
     super();
     const { width, eps, ...options } = rmsNormParameters(values);
     this.width = width;
     this.eps = eps;
-    this.weight = oneParameter([width], options);
+    this.weight = oneParameter([width], options as LayerOptions<D>);
   }
 
   /** @param x [..., width] @returns the same shape */
-  override forward(x: Tensor): Tensor {
-    return rmsNorm(x, { weight: this.weight, eps: this.eps });
+  override forward(x: Tensor): Tensor<D> {
+    return rmsNorm(x as Tensor<D>, { weight: this.weight, eps: this.eps });
   }
 
   addForward(x: Tensor, residual: Tensor): SumAndNorm {

@@ -1,0 +1,63 @@
+/** Types of layers and of what is read from tensors: the compiler is the test (`bun run check`). */
+import { type FloatDType, nn, randn, type Tensor, tensor, zeros } from "../../src/index.ts";
+import type { Equals, True } from "./expect.ts";
+
+const plain = new nn.Linear(2, 3);
+const half = new nn.Linear(2, 3, { dtype: "float16" });
+const stated = new nn.Linear<"float32">(2, 3, false);
+const norm = new nn.LayerNorm(3, { dtype: "bfloat16" });
+const rms = new nn.RMSNorm(3, 1e-6, { dtype: "float64" });
+const rows = new nn.Embedding(10, 3, { dtype: "float16" });
+const bag = new nn.EmbeddingBag(10, 3, { dtype: "float16", mode: "sum" });
+const indices = tensor([1, 2], { dtype: "int32" });
+
+export type Layers = [
+  // A layer that says nothing may be converted by to(): it has some float dtype.
+  True<Equals<typeof plain, nn.Linear<FloatDType>>>,
+  True<Equals<typeof plain.weight, Tensor<FloatDType>>>,
+  True<Equals<typeof half, nn.Linear<"float16">>>,
+  True<Equals<typeof half.weight, Tensor<"float16">>>,
+  True<Equals<typeof half.bias, Tensor<"float16"> | null>>,
+  True<Equals<typeof stated.weight, Tensor<"float32">>>,
+  True<Equals<typeof norm.weight, Tensor<"bfloat16">>>,
+  True<Equals<typeof rms.weight, Tensor<"float64">>>,
+  True<Equals<typeof rows.weight, Tensor<"float16">>>,
+];
+
+const x = randn([4, 2]);
+const out = half.forward(x.to("float16"));
+const plainOut = plain.forward(x);
+const normed = norm.forward(x);
+const looked = rows.forward(indices);
+const reduced = bag.forward(indices);
+export type Forward = [
+  True<Equals<typeof out, Tensor<"float16">>>,
+  True<Equals<typeof plainOut, Tensor<FloatDType>>>,
+  True<Equals<typeof normed, Tensor<"bfloat16">>>,
+  True<Equals<typeof looked, Tensor<"float16">>>,
+  True<Equals<typeof reduced, Tensor<"float16">>>,
+];
+
+// A layer of one dtype is a layer, and a module.
+export const layers: readonly nn.Linear[] = [plain, half, stated];
+export const others: readonly [nn.LayerNorm, nn.RMSNorm, nn.Embedding, nn.EmbeddingBag] = [norm, rms, rows, bag];
+export const chain = new nn.Sequential(half, norm);
+
+const loss = plainOut.sum().item();
+const lossOfHalf = out.mean().item();
+const whole = tensor([1n]).item();
+const truth = tensor([true]).item();
+const integer = zeros([1], { dtype: "int32" }).item();
+const some = (tensor([1]) as Tensor).item();
+const compared = x.gt(0).all().item();
+const index = x.argmax().item();
+export type Items = [
+  True<Equals<typeof loss, number>>,
+  True<Equals<typeof lossOfHalf, number>>,
+  True<Equals<typeof whole, bigint>>,
+  True<Equals<typeof truth, boolean>>,
+  True<Equals<typeof integer, number>>,
+  True<Equals<typeof some, number | bigint | boolean>>,
+  True<Equals<typeof compared, boolean>>,
+  True<Equals<typeof index, bigint>>,
+];
