@@ -28,7 +28,7 @@ const [run, ...chosen] = process.argv.slice(2);
 if (run === undefined) throw new Error("expected the folder of a run: bun bench/quantization.ts runs/a");
 const { model: weights, extra } = await loadRun(checkpointsIn(run));
 const settings = { ...extra.settings, dtype: "float32" as const };
-const tokenizer = tokenizerOf(settings);
+const tokenizer = tokenizerOf(settings, extra.tokenizer);
 const text = await openText(settings, tokenizer);
 const [BATCH, WINDOWS, CALIBRATION] = [16, 128, 128];
 

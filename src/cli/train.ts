@@ -14,6 +14,7 @@ const numbers = {
   width: ["<count>", "size of the hidden states, a multiple of the heads"],
   context: ["<tokens>", "context length"],
   dropout: ["<probability>", "dropout of activations and attention probabilities"],
+  vocabulary: ["<tokens>", "number of tokens of the tokenizer bpe, which is trained on the text"],
   heldOut: ["<fraction>", "fraction of the data for evaluation"],
   steps: ["<count>", "optimizer steps"],
   batch: ["<count>", "windows of text per pass"],
@@ -52,6 +53,7 @@ export function addTrainCommand(program: Command): void {
     .addOption(choice("--preset <name>", "default settings (default: those for the backend)", presetNames))
     .addOption(choice("--backend <name>", "the backend that computes", backendNames))
     .option("--strict", "fail instead of falling back to another backend")
+    .option("--verbose", "list at the end which backend ran each operation, and why")
     .option("--out <folder>", "the run's folder (default: a new one in runs/)")
     .option("--resume [folder]", "resume a run (default: the latest in runs/)")
     .addOption(new Option("--dashboard [port]", "serve a page with live curves").argParser(parseNumber))

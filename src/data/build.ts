@@ -124,7 +124,10 @@ function nothingReadable(operation: string, { skipped }: Scan): DataError {
  * content hashes, up to the fraction of bytes. The choice depends on contents alone; adding a document moves few
  * others.
  */
-function splitDocuments(documents: readonly Document[], fraction: number): { train: Document[]; heldOut: Document[] } {
+export function splitDocuments(
+  documents: readonly Document[],
+  fraction: number,
+): { train: Document[]; heldOut: Document[] } {
   let remaining = fraction * documents.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const chosen = new Set<Document>();
   for (const document of documents.toSorted((a, b) => (a.hash < b.hash ? -1 : 1))) {

@@ -95,7 +95,7 @@ const SMALL_BYTES = 1_000_000;
 export async function openTextDataset(options: TextDatasetOptions): Promise<TextDataset> {
   const settings = readOptions([options]);
   const { tokenizer, contextLength, seed } = settings;
-  const { source, files, isDefault } = locate(settings.paths);
+  const { source, files, isDefault } = locate(operation, settings.paths);
   const folder = settings.cacheFolder ?? join(cacheFolder(), "tokens");
   const { manifest, key, cached } = await tokensOf(settings, files, folder);
   checkFit(manifest, contextLength, settings.vocabularySize ?? tokenizer.vocabularySize);
@@ -132,7 +132,11 @@ const readOptions = parameters(operation, {
 });
 type Settings = ReturnType<typeof readOptions>;
 
-function locate(paths: TextDatasetOptions["paths"]): { source: string[]; files: FoundFile[]; isDefault: boolean } {
+/** The files that paths name. @throws {DataError} */
+export function locate(
+  operation: string,
+  paths: TextDatasetOptions["paths"],
+): { source: string[]; files: FoundFile[]; isDefault: boolean } {
   if (paths !== undefined) {
     const source = typeof paths === "string" ? [paths] : [...paths];
     return { source, files: findFiles(operation, source), isDefault: false };

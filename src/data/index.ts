@@ -1,4 +1,5 @@
 /** Tokenizers and text datasets. Exported as `data`. */
+export { BpeTokenizer } from "./bpe_tokenizer.ts";
 export type { DataProgress } from "./build.ts";
 export { ByteTokenizer } from "./byte_tokenizer.ts";
 export {
@@ -10,4 +11,5 @@ export {
 export { Gpt2Tokenizer } from "./gpt2_tokenizer.ts";
 export type { SkipReason } from "./scan.ts";
 export { TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
+export { type TrainBpeOptions, trainBpe } from "./train_bpe.ts";
 export { type Batch, type DataPosition, HeldOutWindows, TrainingWindows } from "./windows.ts";

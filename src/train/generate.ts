@@ -78,11 +78,11 @@ const bytesOf = (model: LanguageModel): number =>
 async function loadModel(named: string | undefined) {
   const isFile = named !== undefined && statSync(named, { throwIfNoEntry: false })?.isFile();
   const own = isFile ? loadQuantizedFile(named) : undefined;
-  if (own !== undefined) return { model: own.model, tokenizer: tokenizerOf(own.settings), isQuantized: true };
+  if (own !== undefined) return { model: own.model, tokenizer: own.tokenizer, isQuantized: true };
   const path = isFile ? named : checkpointsIn(findRun("generate", named));
   const { model: weights, extra } = await loadRun(path, "generate");
   const { settings } = extra;
-  const tokenizer = tokenizerOf(settings);
+  const tokenizer = tokenizerOf(settings, extra.tokenizer);
   const model = makeModel(settings, tokenizer.vocabularySize, new Generator(0)).eval();
   model.loadStateDict(weights);
   return { model, tokenizer, isQuantized: false };

@@ -2,6 +2,7 @@
 
 /** What the line shows besides the bar and the steps. */
 export interface Figures {
+  /** With its name or unit. */
   readonly loss: string;
   readonly heldOut: string;
   readonly speed: string;
@@ -17,7 +18,7 @@ const BAR_IMPORTANCE = 4;
 
 /** In the order in which they are shown. What matters least gives way first where the line is too long. */
 const fields: readonly { readonly importance: number; readonly of: (figures: Figures) => string }[] = [
-  { importance: 6, of: ({ loss }) => `loss ${loss}` },
+  { importance: 6, of: ({ loss }) => loss },
   { importance: 4, of: ({ heldOut }) => `held out ${heldOut}` },
   { importance: 3, of: ({ speed }) => `${speed} tokens/s` },
   { importance: 5, of: ({ left }) => `${left} left` },

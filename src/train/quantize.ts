@@ -10,7 +10,7 @@ import { Generator } from "../random/generator.ts";
 import { reportErrors } from "./errors.ts";
 import { checkpointsIn, findRun } from "./folder.ts";
 import { makeModel } from "./model.ts";
-import { settingsKey } from "./quantized_file.ts";
+import { settingsKey, tokenizerKey } from "./quantized_file.ts";
 import { loadRun } from "./session.ts";
 import { tokenizerOf } from "./text.ts";
 
@@ -34,12 +34,17 @@ export function runQuantize(named: string | undefined, flags: QuantizeFlags): Pr
     const out = outOf(flags, format, run);
     const { model: weights, extra } = await loadRun(run === undefined ? named! : checkpointsIn(run), "quantize");
     const settings = { ...extra.settings, dtype: "float32" as const };
-    const model = makeModel(extra.settings, tokenizerOf(settings).vocabularySize, new Generator(0)).eval();
+    const model = makeModel(
+      extra.settings,
+      tokenizerOf(settings, extra.tokenizer).vocabularySize,
+      new Generator(0),
+    ).eval();
     model.loadStateDict(weights);
     model.to("float32");
     const { include, exclude } = flags;
     console.log(String(quantizeModel(model, { format, include, exclude })));
-    const metadata = { [settingsKey]: JSON.stringify(settings) };
+    const trained = extra.tokenizer ? { [tokenizerKey]: JSON.stringify(extra.tokenizer) } : {};
+    const metadata = { [settingsKey]: JSON.stringify(settings), ...trained };
     if (out.endsWith(".gguf"))
       await saveGguf(out, model.quantizedState(), { metadata: { "general.architecture": "orchard", ...metadata } });
     else await saveSafetensors(out, model.quantizedState(), { metadata });

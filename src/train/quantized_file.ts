@@ -1,5 +1,6 @@
 /** The files of `orchard quantize`: weights, and the settings of their run in the metadata. */
 import { FileFormatError, OrchardError } from "../core/errors.ts";
+import type { Tokenizer } from "../data/tokenizer.ts";
 import { openGguf } from "../io/gguf/open.ts";
 import { isJsonObject, parseJson } from "../io/json.ts";
 import { openSafetensors } from "../io/safetensors/open.ts";
@@ -14,17 +15,26 @@ import { tokenizerOf } from "./text.ts";
 /** The key of the metadata. */
 export const settingsKey = "orchard.settings";
 
-/** The settings in a file, as text; undefined where it is no such file. */
-function settingsText(path: string): string | undefined {
+/** That of the `tokenizer.json` of a tokenizer that was trained on the text. */
+export const tokenizerKey = "orchard.tokenizer";
+
+/** The settings and the tokenizer in a file, as text; undefined where it is no such file. */
+function textsIn(path: string): { settings: string; tokenizer: string | undefined } | undefined {
   if (path.endsWith(".gguf")) {
     using file = openGguf(path);
-    const own = Object.hasOwn(file.metadata, settingsKey) ? file.metadata[settingsKey] : undefined;
-    if (own?.type === "string") return String(own.value);
+    const of = (key: string) => {
+      const own = Object.hasOwn(file.metadata, key) ? file.metadata[key] : undefined;
+      return own?.type === "string" ? String(own.value) : undefined;
+    };
+    const settings = of(settingsKey);
+    if (settings !== undefined) return { settings, tokenizer: of(tokenizerKey) };
     throw new FileFormatError("generate", "notOfARun", path, "expected a file of `orchard quantize`, got another one");
   }
   if (!path.endsWith(".safetensors")) return undefined;
   using file = openSafetensors(path);
-  return Object.hasOwn(file.metadata, settingsKey) ? file.metadata[settingsKey] : undefined;
+  const of = (key: string) => (Object.hasOwn(file.metadata, key) ? file.metadata[key] : undefined);
+  const settings = of(settingsKey);
+  return settings === undefined ? undefined : { settings, tokenizer: of(tokenizerKey) };
 }
 
 /**
@@ -32,14 +42,25 @@ function settingsText(path: string): string | undefined {
  *
  * @throws {FileFormatError} for settings that no run has. @throws {StateDictError} for weights of another model.
  */
-export function loadQuantizedFile(path: string): { model: LanguageModel; settings: Settings } | undefined {
-  const text = settingsText(path);
-  if (text === undefined) return undefined;
-  const settings = readSettings(path, text);
+export function loadQuantizedFile(path: string): { model: LanguageModel; tokenizer: Tokenizer } | undefined {
+  const texts = textsIn(path);
+  if (texts === undefined) return undefined;
+  const settings = readSettings(path, texts.settings);
+  const tokenizer = readTokenizer(path, settings, texts.tokenizer);
   const weights = loadWeights(path);
-  const model = makeModel(settings, tokenizerOf(settings).vocabularySize, new Generator(0)).eval();
+  const model = makeModel(settings, tokenizer.vocabularySize, new Generator(0)).eval();
   loadQuantized(model, weights);
-  return { model, settings };
+  return { model, tokenizer };
+}
+
+function readTokenizer(path: string, settings: Settings, text: string | undefined): Tokenizer {
+  const fail = (message: string) => new FileFormatError("generate", "notOfARun", path, `its tokenizer: ${message}`);
+  const json = text === undefined ? undefined : parseJson(text, (_, message) => fail(message));
+  try {
+    return tokenizerOf(settings, json);
+  } catch (cause) {
+    throw cause instanceof OrchardError ? fail(cause.message) : cause;
+  }
 }
 
 const choices = { architecture: architectures, tokenizer: tokenizers, dtype: trainingDTypes } as const;

@@ -18,6 +18,8 @@ export interface Outcome {
   readonly loss: number;
   /** The loss of the last evaluation; NaN if there was none. */
   readonly heldOutLoss: number;
+  /** The last evaluation's loss in bits per byte. */
+  readonly heldOutBits: number;
   /** The newest checkpoint that could be written. */
   readonly checkpoint: string | undefined;
   /** Why the last checkpoint could not be written. */
@@ -50,12 +52,16 @@ export async function runSession(
   }
 }
 
+/** A token's loss in nats is bits · ln 2, and is that of all its bytes. */
+const bitsPerByte = (loss: number, bytesPerToken: number): number => loss / (Math.LN2 * bytesPerToken);
+
 const isDue = (step: number, every: number): boolean => every > 0 && step % every === 0;
 
 class Run {
   private readonly pace = new Pace();
   private loss = Number.NaN;
-  private heldOut = { step: -1, loss: Number.NaN };
+  private heldOut = { step: -1, loss: Number.NaN, bitsPerByte: Number.NaN };
+  private bytesPerToken = { text: Number.NaN, heldOut: Number.NaN };
   private checkpoint: { step: number; file?: string; problem?: unknown } = { step: -1 };
 
   constructor(
@@ -67,6 +73,7 @@ class Run {
   async toTheEnd(signal: AbortSignal | undefined): Promise<Outcome> {
     const { settings } = this.session;
     this.emitStart();
+    this.bytesPerToken = await this.session.bytesPerToken();
     while (this.session.step < settings.steps && !signal?.aborted) {
       this.pace.start();
       await this.takeStep();
@@ -83,7 +90,15 @@ class Run {
   private outcome(reason: Outcome["reason"]): Outcome {
     const { loss, heldOut, checkpoint, session } = this;
     const { file, problem } = checkpoint;
-    return { reason, step: session.step, loss, heldOutLoss: heldOut.loss, checkpoint: file, unsaved: problem };
+    return {
+      reason,
+      step: session.step,
+      loss,
+      heldOutLoss: heldOut.loss,
+      heldOutBits: heldOut.bitsPerByte,
+      checkpoint: file,
+      unsaved: problem,
+    };
   }
 
   private emitStart(): void {
@@ -105,6 +120,7 @@ class Run {
       kind: "step",
       step,
       loss: this.loss,
+      bitsPerByte: bitsPerByte(this.loss, this.bytesPerToken.text),
       learningRate: optimizer.groups[0]!.lr,
       gradientNorm,
       tokens: step * tokensPerStep,
@@ -125,7 +141,8 @@ class Run {
   private async evaluate(): Promise<void> {
     const { step, model } = this.session;
     if (this.heldOut.step === step || this.session.text.heldOut.windowCount === 0) return;
-    this.heldOut = { step, loss: await evaluate(model, this.session.heldOutBatches()) };
+    const loss = await evaluate(model, this.session.heldOutBatches());
+    this.heldOut = { step, loss, bitsPerByte: bitsPerByte(loss, this.bytesPerToken.heldOut) };
     this.listener.on({ kind: "evaluation", ...this.heldOut });
   }
 

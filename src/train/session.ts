@@ -13,15 +13,17 @@ import type { Schedule } from "../optim/schedule.ts";
 import type { OptimizerStateDict } from "../optim/state_dict.ts";
 import { defaultGenerator, type Generator, type GeneratorState } from "../random/generator.ts";
 import { makeModel, makeOptimizer, makeScaler, makeSchedule } from "./model.ts";
-import { type Settings, shapeSettings } from "./settings.ts";
+import { presets, type Settings, shapeSettings } from "./settings.ts";
 import { takeStep } from "./step.ts";
-import { openText, tokenizerOf } from "./text.ts";
+import { makeTokenizer, openText, type SavedTokenizer, savedTokenizer, tokenizerOf } from "./text.ts";
 import type { StepResult, Trainee } from "./trainee.ts";
 
 /** What a checkpoint stores about its run. */
 export interface SavedRun {
   readonly settings: Settings;
   readonly scaler: ReturnType<GradScaler["stateDict"]> | null;
+  /** A tokenizer that was trained on the text; those of older versions have none. */
+  readonly tokenizer?: SavedTokenizer;
 }
 
 /** @internal */
@@ -38,7 +40,7 @@ export async function loadRun(
 ): Promise<RunCheckpoint & { readonly extra: SavedRun }> {
   const checkpoint: RunCheckpoint = await loadCheckpoint(path);
   const { extra } = checkpoint;
-  if (extra?.settings) return { ...checkpoint, extra };
+  if (extra?.settings) return { ...checkpoint, extra: { ...extra, settings: { ...presets.cpu, ...extra.settings } } };
   throw new CheckpointError(
     operation,
     "notOfARun",
@@ -59,12 +61,13 @@ export class Session implements Trainee {
   readonly schedule: Schedule;
   readonly clip: number;
   step = 0;
+  private heldOutBytes: number | undefined;
   /** The positions at the end of the last step, which a checkpoint stores. */
   private committed: { readonly generator: GeneratorState; readonly data: DataPosition };
 
   /** Starts a new run. @throws {DataError} */
   static async start(settings: Settings): Promise<Session> {
-    const tokenizer = tokenizerOf(settings);
+    const tokenizer = await makeTokenizer(settings);
     return new Session(settings, tokenizer, await openText(settings, tokenizer));
   }
 
@@ -76,7 +79,8 @@ export class Session implements Trainee {
    */
   static async resume(checkpoint: RunCheckpoint & { readonly extra: SavedRun }, settings: Settings): Promise<Session> {
     checkShape(checkpoint, settings);
-    const session = await Session.start(settings);
+    const tokenizer = tokenizerOf(settings, checkpoint.extra.tokenizer);
+    const session = new Session(settings, tokenizer, await openText(settings, tokenizer));
     session.restore(checkpoint);
     return session;
   }
@@ -112,6 +116,13 @@ export class Session implements Trainee {
     return this.text.heldOut.batches(batch, batch * evaluationBatches);
   }
 
+  /** The bytes of text in a token: of the whole text, and of the held-out tokens that are evaluated. */
+  async bytesPerToken(): Promise<{ readonly text: number; readonly heldOut: number }> {
+    const { bytes, tokens } = this.text.report;
+    this.heldOutBytes ??= await bytesPerTarget(this.tokenizer, this.heldOutBatches());
+    return { text: bytes / tokens, heldOut: this.heldOutBytes };
+  }
+
   /** Takes one optimizer step. @throws {NotFiniteError} */
   async takeStep(): Promise<StepResult> {
     const batches = Array.from({ length: this.settings.accumulate }, () => this.nextBatch());
@@ -124,7 +135,8 @@ export class Session implements Trainee {
   /** Saves a checkpoint of the state after the last step. Returns its path. @throws {FileError} */
   save(folder: string): Promise<string> {
     const { model, optimizer, step, settings, scaler, committed } = this;
-    const extra: SavedRun = { settings, scaler: scaler?.stateDict() ?? null };
+    const tokenizer = savedTokenizer(this.tokenizer);
+    const extra: SavedRun = { settings, scaler: scaler?.stateDict() ?? null, ...(tokenizer && { tokenizer }) };
     return saveCheckpoint(folder, { model, optimizer, step, ...committed, extra }, { keep: settings.keep });
   }
 
@@ -141,6 +153,18 @@ export class Session implements Trainee {
   private position() {
     return { generator: this.generator.getState(), data: this.text.train.getState() };
   }
+}
+
+/** The mean bytes of a target; what separates documents is no text. */
+async function bytesPerTarget(tokenizer: Tokenizer, batches: Iterable<Batch>): Promise<number> {
+  let [bytes, count] = [0, 0];
+  for (const { x, y } of batches) {
+    const targets = await y.data();
+    for (const token of targets) if (token !== tokenizer.endOfText) bytes += tokenizer.bytesOf(token).byteLength;
+    count += targets.length;
+    for (const each of [x, y]) each.dispose();
+  }
+  return bytes / count;
 }
 
 function checkShape({ path, extra }: { path: string; extra: SavedRun }, settings: Settings): void {

@@ -1,22 +1,39 @@
-/** Opens the text of a run as windows of tokens. */
+/** The text of a run as windows of tokens, and its tokenizer. */
+import { BpeTokenizer } from "../data/bpe_tokenizer.ts";
 import { ByteTokenizer } from "../data/byte_tokenizer.ts";
 import { openTextDataset, type TextDataset } from "../data/dataset.ts";
 import { Gpt2Tokenizer } from "../data/gpt2_tokenizer.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
+import { trainOnFiles } from "../data/train_files.ts";
 import type { Settings } from "./settings.ts";
 
-const makers: Readonly<Record<Settings["tokenizer"], () => Tokenizer>> = {
-  bytes: () => new ByteTokenizer(),
-  gpt2: () => new Gpt2Tokenizer(),
-};
+/** What a checkpoint stores of a tokenizer that was trained: the contents of its `tokenizer.json`. */
+export type SavedTokenizer = ReturnType<BpeTokenizer["toJSON"]> | null;
 
-export const tokenizerOf = ({ tokenizer }: Settings): Tokenizer => makers[tokenizer]();
+/** The tokenizer of a new run. @throws {DataError} for text that does not exist. */
+export async function makeTokenizer(settings: Settings): Promise<Tokenizer> {
+  const { tokenizer, vocabulary, heldOut } = settings;
+  return tokenizer === "bpe"
+    ? trainOnFiles("train", { paths: pathsOf(settings), heldOut, size: vocabulary })
+    : tokenizerOf(settings, null);
+}
+
+/** The tokenizer of a run that was saved. @throws {ArgumentError} where a trained one is damaged. */
+export function tokenizerOf({ tokenizer }: Pick<Settings, "tokenizer">, saved: unknown): Tokenizer {
+  if (tokenizer === "bpe") return BpeTokenizer.fromJSON(saved);
+  return tokenizer === "bytes" ? new ByteTokenizer() : new Gpt2Tokenizer();
+}
+
+export const savedTokenizer = (tokenizer: Tokenizer): SavedTokenizer =>
+  tokenizer instanceof BpeTokenizer ? tokenizer.toJSON() : null;
+
+const pathsOf = ({ data }: Settings): readonly string[] | undefined => (data.length > 0 ? data : undefined);
 
 /** @throws {DataError} for text that does not exist or is too short. */
 export const openText = (settings: Settings, tokenizer: Tokenizer): Promise<TextDataset> =>
   openTextDataset({
     tokenizer,
-    paths: settings.data.length > 0 ? settings.data : undefined,
+    paths: pathsOf(settings),
     contextLength: settings.context,
     heldOut: settings.heldOut,
     seed: settings.seed,

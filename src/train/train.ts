@@ -1,6 +1,6 @@
 /** `orchard train`: a run from the command line. */
 
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { codepaths } from "../backend/codepaths.ts";
 import { formatCodepaths } from "../backend/format_codepaths.ts";
 import type { BackendName } from "../backend/names.ts";
@@ -8,6 +8,8 @@ import { getBackend, setBackend, setStrict } from "../backend/policy.ts";
 import { orchardCommand } from "../core/commands.ts";
 import { counted } from "../core/plural.ts";
 import type { DataReport } from "../data/dataset.ts";
+import { writeAtomically } from "../io/atomic.ts";
+import { describeComputed } from "./computed.ts";
 import type { Curves, Point } from "./curve.ts";
 import { Dashboard } from "./dashboard/server.ts";
 import { reportErrors } from "./errors.ts";
@@ -22,6 +24,8 @@ import { indented, ProgressBar } from "./listeners/progress.ts";
 import { type Outcome, runSession } from "./run.ts";
 import { loadRun, Session } from "./session.ts";
 import { checkSettings, type PresetName, presetFor, presets, type Settings, settingsOf } from "./settings.ts";
+import { terminalCurve } from "./terminal_curve.ts";
+import { savedTokenizer } from "./text.ts";
 
 /** The flags of the command line: {@link Settings}, and those that do not change the results. */
 export interface RunFlags extends Partial<Settings> {
@@ -31,6 +35,8 @@ export interface RunFlags extends Partial<Settings> {
   readonly out?: string;
   readonly resume?: string | true;
   readonly dashboard?: number | true;
+  /** Lists which backend ran each operation. */
+  readonly verbose?: true;
 }
 
 /**
@@ -53,20 +59,20 @@ async function train(flags: RunFlags, page: Dashboard | undefined): Promise<numb
   const { session, folder: held } = await open(flags);
   using _ = held;
   const folder = held.path;
+  await writeTokenizer(session, folder);
   console.log(describe(session, folder));
   if (page) console.log(`dashboard   ${page.url}`);
   const samples: string[] = [];
   const shown = [new ProgressBar(), ...(page ? [page] : []), samplesInto(samples)];
-  const listeners = new Listeners([
-    new JsonLog(folder),
-    new CurveFiles(folder, curvesIn(folder, session.step)),
-    ...shown,
-  ]);
+  const curve = new CurveFiles(folder, curvesIn(folder, session.step));
+  const listeners = new Listeners([new JsonLog(folder), curve, ...shown]);
   using interrupt = onInterrupt();
   try {
     const outcome = await runSession(session, checkpointsIn(folder), listeners, interrupt.signal);
     await listeners.close();
-    console.log(summarize(outcome, folder, outcome.reason === "finished" ? samples.at(-1) : undefined));
+    const sample = outcome.reason === "finished" ? samples.at(-1) : undefined;
+    const picture = terminalCurve(curve.curves, pageWidth(), CURVE_ROWS);
+    console.log(summarize({ outcome, session, folder, picture, sample, isVerbose: flags.verbose === true }));
     if (outcome.unsaved) return 1;
     return outcome.reason === "finished" ? 0 : interrupt.exitCode;
   } finally {
@@ -114,7 +120,8 @@ const samplesInto = (texts: string[]): Listener => ({
   on: (event) => void (event.kind === "sample" && texts.push(event.prompt + event.text)),
 });
 
-function describe({ settings, model, text, step, backend }: Session, folder: string): string {
+function describe(session: Session, folder: string): string {
+  const { settings, model, text, step, backend } = session;
   const { architecture, layers, heads, width, context, dtype, batch, accumulate, steps } = settings;
   const parameters = formatCount(model.parameters().reduce((total, { size }) => total + size, 0));
   const passes = accumulate === 1 ? "" : `${accumulate} × `;
@@ -122,11 +129,20 @@ function describe({ settings, model, text, step, backend }: Session, folder: str
   return [
     `model       ${architecture}, ${shape}: ${parameters} parameters, ${dtype}`,
     `text        ${describeText(text.report)}`,
+    `tokens      ${describeTokens(session)}`,
     ...text.report.warnings.map((warning) => `            ${warning}`),
     `steps       ${step > 0 ? `from ${step} ` : ""}to ${steps}, of ${passes}${counted(batch, "window")}`,
     `backend     ${backend}`,
-    `run         ${folder}`,
+    `run         ${shownPath(folder)}`,
   ].join("\n");
+}
+
+/** How many different tokens there are, and how much text each is. */
+function describeTokens({ settings, tokenizer, text }: Session): string {
+  const { bytes, tokens } = text.report;
+  const kinds = { bytes: "bytes", gpt2: "GPT-2's", bpe: "trained on the text" } as const;
+  const count = tokenizer.vocabularySize.toLocaleString("en");
+  return `${count}, ${kinds[settings.tokenizer]}; ${(bytes / tokens).toFixed(2)} bytes each`;
 }
 
 function describeText({ documents, bytes, tokens, heldOutTokens, skipped, source }: DataReport): string {
@@ -135,29 +151,64 @@ function describeText({ documents, bytes, tokens, heldOutTokens, skipped, source
     .map(([reason, files]) => `${files.length} ${reason}`);
   const ending = reasons.length > 0 ? `; skipped: ${reasons.join(", ")}` : "";
   const counts = `${formatCount(tokens)} tokens (${formatCount(heldOutTokens)} held out)`;
-  return `${counted(documents, "file")}, ${formatBytes(bytes)}, ${counts} from ${source.join(", ")}${ending}`;
+  const places = source.map(shownPath).join(", ");
+  return `${counted(documents, "file")}, ${formatBytes(bytes)}, ${counts} from ${places}${ending}`;
 }
 
-function summarize({ reason, step, loss, heldOutLoss, checkpoint, unsaved }: Outcome, folder: string, sample?: string) {
+interface Summary {
+  readonly outcome: Outcome;
+  readonly session: Session;
+  readonly folder: string;
+  /** The curve for the terminal. */
+  readonly picture: string;
+  readonly sample: string | undefined;
+  readonly isVerbose: boolean;
+}
+
+function summarize({ outcome, session, folder, picture, sample, isVerbose }: Summary): string {
+  const { reason, step, loss, heldOutLoss, heldOutBits, checkpoint, unsaved } = outcome;
   const files = [CURVE_FILES.svg, CURVE_FILES.png, LOG_FILE].map((name) => join(folder, name)).join(", ");
-  const saved = unsaved ? `not saved; the last checkpoint: ${checkpoint ?? "none"}` : `saved: ${checkpoint}`;
   return [
-    `\n${[`${reason} at step ${step}`, ...describeLosses(loss, heldOutLoss)].join(": ")}`,
-    saved,
+    ...(picture === "" ? [] : [`\nloss, in nats a token (o: held out):\n${picture}`]),
+    ...(sample === undefined ? [] : [`\nsample:\n${indented(sample)}`]),
+    `\n${describeComputed(session.backend, codepaths())}`,
+    ...(isVerbose ? [`\nbackends:\n${formatCodepaths(codepaths())}`] : []),
+    `\n${[`${reason} at step ${step}`, ...describeLosses(loss, heldOutLoss, heldOutBits)].join(": ")}`,
+    unsaved ? `not saved; the last checkpoint: ${checkpoint ?? "none"}` : `saved: ${checkpoint}`,
     `curve and log: ${files}`,
     reason === "finished"
-      ? `generate text: ${orchardCommand(`generate ${folder}`)}`
-      : `resume: ${orchardCommand(`train --resume ${folder}`)}`,
-    ...(sample === undefined ? [] : [`\nsample:\n${indented(sample)}`]),
-    `\nbackends:\n${formatCodepaths(codepaths())}`,
+      ? `generate text: ${orchardCommand(`generate ${shownPath(folder)}`)}`
+      : `resume: ${orchardCommand(`train --resume ${shownPath(folder)}`)}`,
   ].join("\n");
 }
 
 /** The losses that there are: none where no step was taken, and no held-out loss before the first evaluation. */
-function describeLosses(loss: number, heldOutLoss: number): string[] {
+function describeLosses(loss: number, heldOutLoss: number, heldOutBits: number): string[] {
   const known = [
     ...(Number.isNaN(loss) ? [] : [`loss ${loss.toFixed(4)}`]),
     ...(Number.isNaN(heldOutLoss) ? [] : [`held out ${heldOutLoss.toFixed(4)}`]),
+    ...(Number.isNaN(heldOutBits) ? [] : [`${heldOutBits.toFixed(3)} bits a byte`]),
   ];
   return known.length > 0 ? [known.join(", ")] : [];
+}
+
+/** From the working folder, where the path lies in it. */
+const shownPath = (path: string): string => {
+  const own = relative(process.cwd(), path);
+  return own.startsWith("..") || own === "" ? path : own;
+};
+
+const CURVE_ROWS = 10;
+
+/** The columns of what is printed at the end. */
+const pageWidth = (): number => Math.min(80, process.stdout.columns || 80) - 1;
+
+/** The file name, in a run's folder, of a tokenizer that was trained on its text. */
+const TOKENIZER_FILE = "tokenizer.json";
+
+/** Other programs read it; a checkpoint has its own. */
+async function writeTokenizer({ tokenizer }: Session, folder: string): Promise<void> {
+  const saved = savedTokenizer(tokenizer);
+  const path = join(folder, TOKENIZER_FILE);
+  if (saved !== null) await writeAtomically("train", path, (file) => file.write(Buffer.from(JSON.stringify(saved))));
 }

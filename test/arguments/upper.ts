@@ -203,6 +203,12 @@ export const calls: Calls = {
   "ByteTokenizer.bytesOf": [(token) => tokenizer.bytesOf(token), () => [97]],
   Gpt2Tokenizer: [(text) => new data.Gpt2Tokenizer().encode(text), () => ["a"]],
   "Gpt2Tokenizer.decode": [(tokens) => new data.Gpt2Tokenizer().decode(tokens), () => [[97]]],
+  BpeTokenizer: [(text) => data.trainBpe("a b", { size: 257 }).encode(text as string), () => ["a"]],
+  "BpeTokenizer.decode": [
+    (tokens) => data.trainBpe("a b", { size: 257 }).decode(tokens as Iterable<number>),
+    () => [[97]],
+  ],
+  trainBpe: [data.trainBpe as Call, () => ["a text", { size: 260 }]],
   openTextDataset: [
     data.openTextDataset as Call,
     () => [{ paths: import.meta.path, tokenizer, contextLength: 4, heldOut: 0.1, seed: 1, cacheFolder: folder }],

@@ -53,7 +53,7 @@ test("the bar shows loss, held-out loss, speed, time left, memory and backend; s
 
 describe("the line of progress", () => {
   const figures = {
-    ...{ loss: "1.234", heldOut: "2.345", speed: "45.7K", left: "12 min 30 s" },
+    ...{ loss: "loss 1.234", heldOut: "2.345", speed: "45.7K", left: "12 min 30 s" },
     ...{ memory: "123.4 MB", backend: "reference" },
   };
   const at = (width: number) => progressLine(width, 1234, 2000, figures);

@@ -24,6 +24,11 @@ export class CurveFiles implements Listener {
     this.heldOut = [...earlier.heldOut];
   }
 
+  /** The points so far. */
+  get curves(): Curves {
+    return { training: this.training, heldOut: this.heldOut };
+  }
+
   on(event: RunEvent): void {
     if (event.kind === "step") this.training.push(event);
     if (event.kind === "evaluation") this.heldOut.push(event);
