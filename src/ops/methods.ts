@@ -15,7 +15,7 @@
  */
 
 import { ShapeError } from "../core/errors.ts";
-import type { AxisArguments } from "../core/kinds.ts";
+import type { Along, AxisArguments } from "../core/kinds.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { type BackwardArguments, backward, detach } from "./gradient/backward.ts";
@@ -59,6 +59,8 @@ type Converting<Names extends keyof Operations, Otherwise extends DType> = {
 };
 
 interface OwnMethods<D extends DType> {
+  /** The smallest and the largest element. @see {@link operations.aminmax} */
+  aminmax(options?: { dim?: number | undefined; keepdim?: boolean | undefined }): operations.Extrema<D>;
   /** Whether all pairs of elements are close. @see {@link operations.allClose} */
   allClose(...rest: Rest<typeof operations.allClose>): boolean;
   /** min(max(x, least), most) for each element. @see {@link operations.clamp} */
@@ -67,16 +69,30 @@ interface OwnMethods<D extends DType> {
   corrcoef(): Tensor<operations.FloatOf<D>>;
   /** The covariances of variables, which are rows. @see {@link operations.cov} */
   cov(options?: operations.CovarianceOptions): Tensor<operations.FloatOf<D>>;
+  /** The largest element up to each one, and its index. @see {@link operations.cummax} */
+  cummax(...options: Along<operations.RunningOptions>): operations.ValuesAndIndices<D>;
+  /** The smallest element up to each one, and its index. @see {@link operations.cummin} */
+  cummin(...options: Along<operations.RunningOptions>): operations.ValuesAndIndices<D>;
   /** Whether the other tensor has the same shape and equal elements. @see {@link operations.equal} */
   equal(other: Tensor): boolean;
+  /** The k-th smallest element along an axis, and its index. @see {@link operations.kthvalue} */
+  kthvalue(k: number, ...options: operations.MedianArguments): operations.ValuesAndIndices<D>;
   /** The largest element; with `dim` along that axis, with its index. @see {@link operations.max} */
   max(options?: { dim?: undefined }): Tensor<D>;
   max(...options: operations.AlongAxis): operations.ValuesAndIndices<D>;
+  /** The median; with `dim` along that axis, with its index. @see {@link operations.median} */
+  median(): Tensor<D>;
+  median(...options: AxisArguments<operations.OrderOptions>): operations.ValuesAndIndices<D>;
   /** The smallest element; with `dim` along that axis, with its index. @see {@link operations.min} */
   min(options?: { dim?: undefined }): Tensor<D>;
   min(...options: operations.AlongAxis): operations.ValuesAndIndices<D>;
+  /** The median of what is not NaN. @see {@link operations.nanmedian} */
+  nanmedian(): Tensor<D>;
+  nanmedian(...options: AxisArguments<operations.OrderOptions>): operations.ValuesAndIndices<D>;
   /** The elements along an axis in order, and their indices. @see {@link operations.sort} */
   sort(...options: operations.SortArguments): operations.Sorted<D>;
+  /** The standard deviation and the mean over the same axes. @see {@link operations.stdMean} */
+  stdMean(...options: AxisArguments<operations.VarianceOptions>): operations.DeviationAndMean<D>;
   /** The k largest elements along an axis, and their indices. @see {@link operations.topk} */
   topk(k: number, ...options: operations.TopkArguments): operations.Sorted<D>;
   /** The sum of the main diagonal of a matrix. @see {@link operations.trace} */

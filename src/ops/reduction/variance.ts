@@ -95,6 +95,29 @@ export function varMean(...values: unknown[]): VarianceAndMean<DType> {
 const varMeanParameters = parameters("varMean", variances);
 varMean.method = "own" as const;
 
+/** A standard deviation and a mean. */
+export interface DeviationAndMean<D extends DType> {
+  readonly std: Tensor<D>;
+  readonly mean: Tensor<D>;
+}
+
+/**
+ * The standard deviation and the mean over the same axes: see `std` and `mean`.
+ *
+ * @example
+ * stdMean(tensor([1, 2, 3])); // std 1, mean 2
+ *
+ * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice.
+ */
+export function stdMean<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): DeviationAndMean<D>;
+export function stdMean(...values: unknown[]): DeviationAndMean<DType> {
+  const { x, dim, correction, keepdim } = stdMeanParameters(values);
+  planReduction("stdMean", floatOperand("stdMean", x, undefined), { dim }); // its errors name this operation
+  return { std: std(x, { dim, keepdim, correction }), mean: mean(x, { dim, keepdim }) };
+}
+const stdMeanParameters = parameters("stdMean", variances);
+stdMean.method = "own" as const;
+
 const freedom = ({ count }: ReductionPlan, correction: number): number => Math.max(0, count - correction);
 
 const centred = (x: Tensor, { axes }: ReductionPlan): Tensor =>

@@ -1,0 +1,138 @@
+/** Activations that shrink, gate or replace. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { aNumber, axis as axisKind, someNumber } from "../../core/kinds.ts";
+import { notNegative } from "../../core/options.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { abs, mul, neg, sub } from "../elementwise/arithmetic.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { gt, le } from "../elementwise/comparison.ts";
+import { where } from "../elementwise/where.ts";
+import { floatOperand } from "../reduction/reduce.ts";
+import { softmax } from "../softmax/softmax.ts";
+import { axisOf, narrow } from "../view/slice.ts";
+import { sigmoid } from "./sigmoid.ts";
+
+/** Options of {@link glu}. */
+export interface GluOptions {
+  /** The axis that is halved. Default −1. */
+  dim?: number | undefined;
+}
+
+/**
+ * The gated linear unit: the first half of an axis times the sigmoid of the second.
+ *
+ * Source: Y. Dauphin et al., "Language Modeling with Gated Convolutional Networks", 2016.
+ *
+ * @example
+ * glu(tensor([2, 4, 0, 0])); // float32 [1, 2]
+ *
+ * @throws {ShapeError} for an axis out of range, or of odd size. @throws {DTypeError} for integers and bools.
+ */
+export function glu<D extends DType>(x: Tensor<D>, ...options: Given<GluOptions, ["dim"]>): Tensor<D>;
+export function glu(...values: unknown[]): Tensor {
+  const { x, dim } = gluParameters(values);
+  const input = floatOperand("glu", x, undefined);
+  const axis = axisOf("glu", x, dim);
+  const half = x.shape[axis]! / 2;
+  if (!Number.isInteger(half))
+    throw new ShapeError("glu", "oddSize", `expected an axis of even size, got axis ${axis} of ${x.describe()}`);
+  return underName("glu", () =>
+    tidy(() => mul(narrow(input, axis, 0, half), sigmoid(narrow(input, axis, half, half))) as Tensor),
+  );
+}
+glu.method = "same" as const;
+const gluParameters = parameters("glu", { x: operand(aTensor), dim: optional(axisKind, -1) });
+
+/** Options of {@link hardshrink} and {@link softshrink}. */
+export interface ShrinkOptions {
+  /** Up to where elements become 0. Default 0.5. */
+  lambda?: number | undefined;
+}
+
+/**
+ * x where |x| is above λ, and 0 elsewhere.
+ *
+ * @example
+ * hardshrink(tensor([-1, 0.25, 2])); // float32 [-1, 0, 2]
+ *
+ * @throws {DTypeError} for integers and bools. @throws {ArgumentError} for a λ that is negative.
+ */
+export function hardshrink<D extends DType>(x: Tensor<D>, ...options: Given<ShrinkOptions, ["lambda"]>): Tensor<D>;
+export function hardshrink(...values: unknown[]): Tensor {
+  const { x, lambda } = hardshrinkParameters(values);
+  const input = floatOperand("hardshrink", x, undefined);
+  return underName("hardshrink", () => tidy(() => where(le(abs(input), lambda), 0, input) as Tensor));
+}
+hardshrink.method = "same" as const;
+const shrinking = { x: operand(aTensor), lambda: optional(aNumber(notNegative), 0.5) } as const;
+const hardshrinkParameters = parameters("hardshrink", shrinking);
+
+/**
+ * x − λ above λ, x + λ below −λ, and 0 between.
+ *
+ * @example
+ * softshrink(tensor([-1, 0.25, 2])); // float32 [-0.5, 0, 1.5]
+ *
+ * @throws {DTypeError} for integers and bools. @throws {ArgumentError} for a λ that is negative.
+ */
+export function softshrink<D extends DType>(x: Tensor<D>, ...options: Given<ShrinkOptions, ["lambda"]>): Tensor<D>;
+export function softshrink(...values: unknown[]): Tensor {
+  const { x, lambda } = softshrinkParameters(values);
+  const input = floatOperand("softshrink", x, undefined);
+  return underName("softshrink", () =>
+    tidy(() => where(le(abs(input), lambda), 0, sub(input, clamp(input, { min: -lambda, max: lambda }))) as Tensor),
+  );
+}
+softshrink.method = "same" as const;
+const softshrinkParameters = parameters("softshrink", shrinking);
+
+/**
+ * x where it is above a threshold, and a value elsewhere, whose gradient is 0.
+ *
+ * @example
+ * threshold(tensor([0, 1, 2]), 1, 9); // float32 [9, 9, 2]
+ */
+export function threshold<D extends DType>(x: Tensor<D>, threshold: number, value: number): Tensor<D>;
+export function threshold(...values: unknown[]): Tensor {
+  const { x, threshold: above, value } = thresholdParameters(values);
+  const input = floatOperand("threshold", x, undefined);
+  return underName("threshold", () => tidy(() => where(gt(input, above), input, value) as Tensor));
+}
+threshold.method = "same" as const;
+const thresholdParameters = parameters("threshold", {
+  x: operand(aTensor),
+  threshold: required(someNumber),
+  value: required(someNumber),
+});
+
+/** Options of {@link softmin}. */
+export interface SoftminOptions {
+  /** The axis, a negative one counted from the back. */
+  dim: number;
+}
+
+/**
+ * exp(−x) / Σ exp(−x) along an axis.
+ *
+ * @example
+ * softmin(tensor([0, 0]), 0); // float32 [0.5, 0.5]
+ *
+ * @throws {ShapeError} for an axis out of range. @throws {DTypeError} for integers and bools.
+ */
+export function softmin<D extends DType>(
+  x: Tensor<D>,
+  ...options: [dim: number] | [options: SoftminOptions]
+): Tensor<D>;
+export function softmin(...values: unknown[]): Tensor {
+  const { x, dim } = softminParameters(values);
+  const input = floatOperand("softmin", x, undefined);
+  const axis = x.rank === 0 ? dim : axisOf("softmin", x, dim);
+  return underName("softmin", () => tidy(() => softmax(neg(input) as Tensor, { dim: axis })));
+}
+softmin.method = "same" as const;
+const softminParameters = parameters("softmin", { x: operand(aTensor), dim: required(axisKind) });

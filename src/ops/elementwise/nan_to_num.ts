@@ -1,0 +1,59 @@
+import { named as underName } from "../../backend/dispatch.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { clone } from "../copy/copy.ts";
+import { eq } from "./comparison.ts";
+import { isnan } from "./predicates.ts";
+import { where } from "./where.ts";
+
+/** Options of {@link nanToNum}. */
+export interface NanToNumOptions {
+  /** In place of NaN. Default 0. */
+  nan?: number | undefined;
+  /** In place of infinity. Default: the largest number of the dtype. */
+  posinf?: number | undefined;
+  /** In place of −infinity. Default: the least number of the dtype. */
+  neginf?: number | undefined;
+}
+
+/** The largest number of each dtype of floats. */
+const LARGEST: Readonly<Partial<Record<DType, number>>> = {
+  float64: Number.MAX_VALUE,
+  float32: (2 - 2 ** -23) * 2 ** 127,
+  float16: 65504,
+  bfloat16: (2 - 2 ** -7) * 2 ** 127,
+};
+
+/**
+ * Numbers in place of NaN and infinities. The gradient is 0 where an element was replaced.
+ *
+ * @example
+ * nanToNum(tensor([1, Number.NaN, Infinity]), { posinf: 9 }); // float32 [1, 0, 9]
+ */
+export function nanToNum<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<NanToNumOptions, ["nan", "posinf", "neginf"]>
+): Tensor<D>;
+export function nanToNum(...values: unknown[]): Tensor {
+  const { x, nan, posinf, neginf } = nanToNumParameters(values);
+  if (!isFloat(x.dtype)) return clone(x);
+  const largest = LARGEST[x.dtype]!;
+  return underName("nanToNum", () =>
+    tidy(() => {
+      const numbers = where(isnan(x), nan, x) as Tensor;
+      const above = where(eq(numbers, Number.POSITIVE_INFINITY), posinf ?? largest, numbers) as Tensor;
+      return where(eq(above, Number.NEGATIVE_INFINITY), neginf ?? -largest, above) as Tensor;
+    }),
+  );
+}
+nanToNum.method = "same" as const;
+const nanToNumParameters = parameters("nanToNum", {
+  x: operand(aTensor),
+  nan: optional(someNumber, 0),
+  posinf: optional(someNumber),
+  neginf: optional(someNumber),
+});

@@ -1,0 +1,132 @@
+/** Elements by their row-major places, and slices by their index. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { axis as axisKind } from "../../core/kinds.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aScalar, aTensor } from "../../tensor/kinds.ts";
+import type { Scalar } from "../../tensor/promotion.ts";
+import { sameShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { full } from "../creation/full.ts";
+import { expand } from "../view/expand.ts";
+import { flatten } from "../view/flatten.ts";
+import { reshape } from "../view/reshape.ts";
+import { axisOf } from "../view/slice.ts";
+import { gatherAlong } from "./adjoint.ts";
+import { anIndex, checkVector, type IndexDType } from "./indices.ts";
+import { scatter } from "./scatter.ts";
+
+/**
+ * The elements at row-major places: `result[i] = x.flatten()[index[i]]`.
+ *
+ * @returns the shape of the index
+ *
+ * @example
+ * take(tensor([[1, 2], [3, 4]]), tensor([3n, 0n])); // [4, 1]
+ *
+ * @throws {ShapeError} `indexOutOfRange` for an index that is negative or too large (on Metal when a result is read).
+ * @throws {DTypeError} for an index of floats or bools.
+ */
+export function take<D extends DType>(x: Tensor<D>, index: Tensor<IndexDType>): Tensor<D>;
+export function take(...values: unknown[]): Tensor {
+  const { x, index } = takeParameters(values);
+  return underName("take", () =>
+    tidy(() => reshape(gatherAlong("take", flatten(x), flatten(index) as Tensor<IndexDType>, 0), index.shape)),
+  );
+}
+take.method = "same" as const;
+const takeParameters = parameters("take", { x: operand(aTensor), index: operand(anIndex) });
+
+/**
+ * `x` with slices of an axis replaced: `result[…, index[i], …] = source[…, i, …]`. Where several indices name one
+ * slice, the last one wins. The gradient of `x` is 0 where it was replaced.
+ *
+ * @param index a vector
+ * @param source of x's shape, but with as many slices as there are indices
+ *
+ * @example
+ * indexCopy(tensor([1, 2, 3]), 0, tensor([2n, 0n]), tensor([8, 9])); // float32 [9, 2, 8]
+ *
+ * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` (on Metal when a result is read). @throws
+ * {DTypeError} for an index of floats or bools, and a source of another dtype.
+ */
+export function indexCopy<D extends DType>(
+  x: Tensor<D>,
+  dim: number,
+  index: Tensor<IndexDType>,
+  source: Tensor<D>,
+): Tensor<D>;
+export function indexCopy(...values: unknown[]): Tensor {
+  const { x, dim, index, source } = indexCopyParameters(values);
+  const axis = axisOf("indexCopy", x, dim);
+  const places = checkVector("indexCopy", index);
+  if (source.dtype !== x.dtype)
+    throw new DTypeError(
+      "indexCopy",
+      "dtypesDiffer",
+      `expected source to have the dtype of x, ${x.dtype}, got ${source.dtype}`,
+    );
+  if (!sameShape(source.shape, x.shape.with(axis, places.size)))
+    throw new ShapeError(
+      "indexCopy",
+      "shapesDiffer",
+      `expected source to have the shape of ${x.describe()} with ${places.size} slices along axis ${axis}, got ` +
+        source.describe(),
+    );
+  return underName("indexCopy", () => tidy(() => scatter(x, axis, alongAxis(places, axis, source), source)));
+}
+indexCopy.method = "same" as const;
+const indexCopyParameters = parameters("indexCopy", {
+  x: operand(aTensor),
+  dim: required(axisKind),
+  index: required(anIndex),
+  source: required(aTensor),
+});
+
+/**
+ * `x` with one value in slices of an axis. The gradient of `x` is 0 there.
+ *
+ * @param index a vector
+ *
+ * @example
+ * indexFill(tensor([1, 2, 3]), 0, tensor([2n, 0n]), 9); // float32 [9, 2, 9]
+ *
+ * @throws {ShapeError} where the index has more axes, and `indexOutOfRange` (on Metal when a result is read). @throws
+ * {DTypeError} for an index of floats or bools.
+ */
+export function indexFill<D extends DType>(
+  x: Tensor<D>,
+  dim: number,
+  index: Tensor<IndexDType>,
+  value: Scalar,
+): Tensor<D>;
+export function indexFill(...values: unknown[]): Tensor {
+  const { x, dim, index, value } = indexFillParameters(values);
+  const axis = axisOf("indexFill", x, dim);
+  const places = checkVector("indexFill", index);
+  return underName("indexFill", () =>
+    tidy(() => {
+      const source = expand(full([], value, { dtype: x.dtype }), x.shape.with(axis, places.size));
+      return scatter(x, axis, alongAxis(places, axis, source), source);
+    }),
+  );
+}
+indexFill.method = "same" as const;
+const indexFillParameters = parameters("indexFill", {
+  x: operand(aTensor),
+  dim: required(axisKind),
+  index: required(anIndex),
+  value: required(aScalar),
+});
+
+/** A vector of indices of slices, as one of elements: repeated along the other axes. */
+const alongAxis = (index: Tensor<IndexDType>, axis: number, { shape }: Tensor): Tensor<IndexDType> =>
+  expand(
+    reshape(
+      index,
+      shape.map((_, own) => (own === axis ? index.size : 1)),
+    ),
+    shape,
+  );

@@ -1,0 +1,174 @@
+/** Reductions by order: what stands at a place once the elements along an axis are sorted. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { type AxisArguments, axis as axisKind, flag, someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { normalizeAxis } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { sub } from "../elementwise/arithmetic.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { floorDivide } from "../elementwise/division.ts";
+import { logicalNot } from "../elementwise/logic.ts";
+import { isnan } from "../elementwise/predicates.ts";
+import { where } from "../elementwise/where.ts";
+import { detach } from "../gradient/backward.ts";
+import { gather } from "../indexing/gather.ts";
+import type { IndexDType } from "../indexing/indices.ts";
+import { sort } from "../sorting/sort.ts";
+import { flatten } from "../view/flatten.ts";
+import { reshape } from "../view/reshape.ts";
+import { narrow } from "../view/slice.ts";
+import { squeeze } from "../view/squeeze.ts";
+import type { ValuesAndIndices } from "./extrema.ts";
+import { any } from "./logic.ts";
+import { sum } from "./sum.ts";
+
+/** Options of {@link kthvalue}. */
+export interface OrderOptions {
+  /** The axis. Default −1. */
+  dim?: number | undefined;
+  /** Whether the axis stays, with size 1. Default false. */
+  keepdim?: boolean | undefined;
+}
+
+/**
+ * The k-th smallest element along an axis, and its index; NaN counts as larger than all numbers.
+ *
+ * @param k from 1 to the size of the axis
+ *
+ * @example
+ * kthvalue(tensor([3, 1, 2]), 2); // values 2, indices 2
+ *
+ * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a k that is not from 1 to its size.
+ */
+export function kthvalue<D extends DType>(
+  x: Tensor<D>,
+  k: number,
+  ...options: Given<OrderOptions, ["dim", "keepdim"]>
+): ValuesAndIndices<D>;
+export function kthvalue(...values: unknown[]): ValuesAndIndices<DType> {
+  const { x, k, dim, keepdim } = kthvalueParameters(values);
+  const axis = normalizeAxis("kthvalue", dim, x.rank);
+  const size = x.shape[axis] ?? 1;
+  if (!Number.isInteger(k) || k < 1 || k > size)
+    throw new ArgumentError(
+      "kthvalue",
+      "invalidCount",
+      `expected k to be a whole number from 1 to ${size}, the size of axis ${dim} of ${x.describe()}, got ${k}`,
+    );
+  return underName("kthvalue", () => placed(x, axis, keepdim, () => k - 1));
+}
+kthvalue.method = "own" as const;
+const kthvalueParameters = parameters("kthvalue", {
+  x: operand(aTensor),
+  k: required(someNumber),
+  dim: optional(axisKind, -1),
+  keepdim: optional(flag, false),
+});
+
+/** The ways to pass the axis of {@link median}: there is one, and the result has an index. */
+export type MedianArguments = Given<OrderOptions, ["dim", "keepdim"]>;
+
+/**
+ * The median: of all elements, or along an axis, with its index. Of an even number of elements it is the lower one of
+ * the two in the middle; where there is NaN it is NaN.
+ *
+ * @example
+ * median(tensor([4, 1, 3, 2])); // float32 2
+ * median(tensor([[4, 1, 3]]), { dim: 1 }); // values [3], indices [2]
+ *
+ * @throws {ShapeError} for an axis out of range, or one without elements. @throws {DTypeError} for bools.
+ */
+export function median<D extends DType>(x: Tensor<D>): Tensor<D>;
+export function median<D extends DType>(x: Tensor<D>, ...options: AxisArguments<OrderOptions>): ValuesAndIndices<D>;
+export function median(...values: unknown[]): Tensor | ValuesAndIndices<DType> {
+  return medianOf("median", medianParameters(values), (sorted, axis) => {
+    const lower = Math.floor((sorted.shape[axis]! - 1) / 2);
+    if (!isFloat(sorted.dtype)) return lower;
+    // where there is NaN, the first one: it follows all numbers
+    const numbers = countOfNumbers(sorted, axis);
+    const size = sorted.shape[axis]!;
+    return where(
+      any(isnan(sorted), { dim: axis, keepdim: true }),
+      clamp(numbers, { max: BigInt(size - 1) }),
+      BigInt(lower),
+    ) as Tensor;
+  });
+}
+median.method = "own" as const;
+const medianParameters = orderParameters("median");
+
+/**
+ * The median of what is not NaN: of all elements, or along an axis, with its index. Of nothing but NaN it is NaN.
+ *
+ * @example
+ * nanmedian(tensor([4, Number.NaN, 1])); // float32 1
+ *
+ * @throws {ShapeError} for an axis out of range, or one without elements. @throws {DTypeError} for bools.
+ */
+export function nanmedian<D extends DType>(x: Tensor<D>): Tensor<D>;
+export function nanmedian<D extends DType>(x: Tensor<D>, ...options: AxisArguments<OrderOptions>): ValuesAndIndices<D>;
+export function nanmedian(...values: unknown[]): Tensor | ValuesAndIndices<DType> {
+  return medianOf("nanmedian", nanmedianParameters(values), (sorted, axis) => {
+    if (!isFloat(sorted.dtype)) return Math.floor((sorted.shape[axis]! - 1) / 2);
+    return floorDivide(clamp(sub(countOfNumbers(sorted, axis), 1n) as Tensor, { min: 0n }), 2n) as Tensor;
+  });
+}
+nanmedian.method = "own" as const;
+const nanmedianParameters = orderParameters("nanmedian");
+
+function orderParameters(operation: string) {
+  return parameters(operation, { x: operand(aTensor), dim: optional(axisKind), keepdim: optional(flag, false) });
+}
+
+type Place = (sorted: Tensor, axis: number) => number | Tensor;
+
+function medianOf(
+  operation: string,
+  { x, dim, keepdim }: ReturnType<ReturnType<typeof orderParameters>>,
+  place: Place,
+): Tensor | ValuesAndIndices<DType> {
+  if (x.dtype === "bool")
+    throw new DTypeError(
+      operation,
+      "notNumbers",
+      `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`,
+    );
+  const axis = dim === undefined ? 0 : normalizeAxis(operation, dim, x.rank);
+  const own = dim === undefined ? flatten(x) : x;
+  if (own.rank > 0 && own.shape[axis] === 0)
+    throw new ShapeError(
+      operation,
+      "emptyReduction",
+      `${x.describe()} has no elements along the reduced axes, of which ${operation} has no value; expected some`,
+    );
+  return underName(operation, () => {
+    if (dim !== undefined) return placed(own, axis, keepdim, place);
+    return tidy(() => placed(own, 0, false, place).values);
+  });
+}
+
+/** How many elements along an axis of what is sorted are numbers: int64, the axis with size 1. */
+const countOfNumbers = (sorted: Tensor, axis: number): Tensor<"int64"> =>
+  sum(logicalNot(isnan(sorted)), { dim: axis, keepdim: true }) as Tensor<"int64">;
+
+/** What stands at a place of the order along an axis, and its index. */
+function placed(x: Tensor, axis: number, keepdim: boolean, place: Place): ValuesAndIndices<DType> {
+  return tidy(() => {
+    const lines = x.rank === 0 ? reshape(x, [1]) : x;
+    const { values, indices } = sort(lines, { dim: axis });
+    const at = place(detach(values), axis);
+    const taken = <D extends DType>(own: Tensor<D>): Tensor<D> => {
+      const one =
+        at instanceof Tensor
+          ? gather(own, toDType(at, "int64") as Tensor<IndexDType>, { dim: axis })
+          : narrow(own, axis, at, 1);
+      return keepdim && x.rank > 0 ? one : squeeze(one, { dim: axis });
+    };
+    return { values: taken(values), indices: taken(indices) };
+  });
+}

@@ -1,0 +1,140 @@
+/** Quantiles: what stands between the elements along an axis, once they are sorted. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { axis as axisKind, choice, either, flag, listOf, someNumber } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { tensor } from "../creation/tensor.ts";
+import { mul, sub } from "../elementwise/arithmetic.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { lerp } from "../elementwise/lerp.ts";
+import { logicalNot } from "../elementwise/logic.ts";
+import { isnan } from "../elementwise/predicates.ts";
+import { ceil, floor, round } from "../elementwise/rounding.ts";
+import { where } from "../elementwise/where.ts";
+import { detach } from "../gradient/backward.ts";
+import { gather } from "../indexing/gather.ts";
+import { sort } from "../sorting/sort.ts";
+import { flatten } from "../view/flatten.ts";
+import { movedim } from "../view/permute.ts";
+import { reshape } from "../view/reshape.ts";
+import { any } from "./logic.ts";
+import type { OrderOptions } from "./order.ts";
+import { floatOperand } from "./reduce.ts";
+import { sum } from "./sum.ts";
+
+/** How {@link quantile} goes between two elements. */
+export type QuantileInterpolation = "linear" | "lower" | "higher" | "midpoint" | "nearest";
+
+/** Options of {@link quantile}. */
+export interface QuantileOptions extends OrderOptions {
+  /** Between two elements: default `"linear"`. */
+  interpolation?: QuantileInterpolation | undefined;
+}
+
+/**
+ * The q-th quantiles, of all elements or along an axis: what stands at q (n − 1) of the n elements in order. Where
+ * there is NaN it is NaN.
+ *
+ * @param q a number from 0 to 1, or a list of them, whose axis is the first one of the result
+ *
+ * @example
+ * quantile(tensor([0, 1, 2, 3]), 0.5); // float32 1.5
+ * quantile(tensor([0, 1, 2, 3]), [0, 0.5, 1]); // float32 [0, 1.5, 3]
+ *
+ * @throws {DTypeError} for anything but floats. @throws {ShapeError} for an axis out of range, or one without elements.
+ * @throws {ArgumentError} for a q outside 0 to 1.
+ */
+export function quantile<D extends DType>(
+  x: Tensor<D>,
+  q: number | readonly number[],
+  ...options: Given<QuantileOptions, ["dim", "keepdim"]>
+): Tensor<D>;
+export function quantile(...values: unknown[]): Tensor {
+  return quantilesOf(
+    "quantile",
+    quantileParameters(values),
+    (sorted, found) => where(any(isnan(sorted), { dim: -1, keepdim: true }), Number.NaN, found) as Tensor,
+  );
+}
+quantile.method = "same" as const;
+const quantileParameters = parametersOfQuantile("quantile");
+
+/**
+ * The quantiles of what is not NaN: see {@link quantile}. Of nothing but NaN it is NaN.
+ *
+ * @example
+ * nanquantile(tensor([0, Number.NaN, 1]), 0.5); // float32 0.5
+ *
+ * @throws {DTypeError} for anything but floats. @throws {ShapeError} for an axis out of range, or one without elements.
+ * @throws {ArgumentError} for a q outside 0 to 1.
+ */
+export function nanquantile<D extends DType>(
+  x: Tensor<D>,
+  q: number | readonly number[],
+  ...options: Given<QuantileOptions, ["dim", "keepdim"]>
+): Tensor<D>;
+export function nanquantile(...values: unknown[]): Tensor {
+  return quantilesOf("nanquantile", nanquantileParameters(values), (_, found) => found);
+}
+nanquantile.method = "same" as const;
+const nanquantileParameters = parametersOfQuantile("nanquantile");
+
+function parametersOfQuantile(operation: string) {
+  return parameters(operation, {
+    x: operand(aTensor),
+    q: required(either(someNumber, listOf(someNumber, "a list of numbers"))),
+    dim: optional(axisKind),
+    keepdim: optional(flag, false),
+    interpolation: named<QuantileInterpolation>(choice("linear", "lower", "higher", "midpoint", "nearest"), "linear"),
+  });
+}
+
+function quantilesOf(
+  operation: string,
+  { x, q, dim, keepdim, interpolation }: ReturnType<ReturnType<typeof parametersOfQuantile>>,
+  finished: (sorted: Tensor, found: Tensor) => Tensor,
+): Tensor {
+  const input = floatOperand(operation, x, undefined);
+  const axis = dim === undefined ? undefined : normalizeAxis(operation, dim, x.rank);
+  const chances = [q].flat();
+  for (const own of chances)
+    if (!(own >= 0 && own <= 1))
+      throw new ArgumentError(operation, "invalidProbability", `expected q to be from 0 to 1, got ${own}`);
+  if (axis === undefined || x.rank === 0 ? x.size === 0 : x.shape[axis] === 0)
+    throw new ShapeError(
+      operation,
+      "emptyReduction",
+      `${x.describe()} has no elements along the reduced axes, of which ${operation} has no value; expected some`,
+    );
+  return underName(operation, () =>
+    tidy(() => {
+      const lines = axis === undefined || x.rank === 0 ? flatten(input) : movedim(input, axis, -1);
+      const { values: sorted } = sort(lines, { dim: -1 });
+      const wide = toDType(sorted, accumulationDType(sorted.dtype));
+      const found = finished(detach(wide), between(wide, chances, interpolation));
+      const kept = keepdim ? x.shape.map((size, own) => (axis === undefined || own === axis ? 1 : size)) : undefined;
+      const first = movedim(toDType(found, x.dtype), -1, 0);
+      const shape = kept ?? first.shape.slice(1);
+      return reshape(first, typeof q === "number" ? shape : [chances.length, ...shape]);
+    }),
+  );
+}
+
+/** […, quantiles], of lines in order: places are chances times the number of elements that are numbers, less one. */
+function between(sorted: Tensor, chances: readonly number[], interpolation: QuantileInterpolation): Tensor {
+  const numbers = sum(logicalNot(isnan(detach(sorted))), { dim: -1, keepdim: true });
+  const last = toDType(clamp(sub(numbers, 1n) as Tensor, { min: 0n }), sorted.dtype);
+  const places = mul(last, tensor([...chances], { dtype: sorted.dtype })) as Tensor;
+  const at = (own: Tensor): Tensor => gather(sorted, toDType(own, "int64"), { dim: -1 });
+  if (interpolation === "nearest") return at(round(places) as Tensor);
+  const [below, above] = [floor(places) as Tensor, ceil(places) as Tensor];
+  if (interpolation === "lower") return at(below);
+  if (interpolation === "higher") return at(above);
+  return lerp(at(below), at(above), interpolation === "midpoint" ? 0.5 : (sub(places, below) as Tensor)) as Tensor;
+}

@@ -1,0 +1,116 @@
+/** Reductions that leave NaN out, and counts. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { type AxisArguments, axes as axesKind } from "../../core/kinds.ts";
+import { operand, optional, parameters } from "../../core/parameters.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { normalizeAxes, normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { ne } from "../elementwise/comparison.ts";
+import { div } from "../elementwise/division.ts";
+import { logicalNot } from "../elementwise/logic.ts";
+import { isnan } from "../elementwise/predicates.ts";
+import { where } from "../elementwise/where.ts";
+import { amax, amin } from "./extrema.ts";
+import { floatOperand, type ReductionArguments, reductionParameters } from "./reduce.ts";
+import { foldParameters, type SumOf, type SumOptions, sum } from "./sum.ts";
+
+/**
+ * The sum over axes of what is not NaN; integers and bools add up in int64. The gradient of NaN is 0.
+ *
+ * @example
+ * nansum(tensor([1, Number.NaN, 2])); // float32 3
+ *
+ * @throws {ShapeError} for an axis out of range, or named twice.
+ */
+export function nansum<D extends DType, E extends DType = SumOf<D>>(
+  x: Tensor<D>,
+  ...options: ReductionArguments<SumOptions<E>>
+): Tensor<E>;
+export function nansum(...values: unknown[]): Tensor {
+  const { x, dim, keepdim, dtype } = nansumParameters(values);
+  normalizeAxes("nansum", dim, x.rank);
+  return underName("nansum", () => tidy(() => sum(numbersOf(x), { dim, keepdim, ...(dtype && { dtype }) })));
+}
+const nansumParameters = foldParameters("nansum");
+nansum.method = "summed" as const;
+
+/** Zeros in place of NaN. */
+const numbersOf = (x: Tensor): Tensor => (isFloat(x.dtype) ? (where(isnan(x), 0, x) as Tensor) : x);
+
+/**
+ * The mean over axes of what is not NaN; of nothing but NaN it is NaN. The gradient of NaN is 0.
+ *
+ * @example
+ * nanmean(tensor([1, Number.NaN, 2])); // float32 1.5
+ *
+ * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range,
+ * or named twice.
+ */
+export function nanmean<D extends DType, E extends DType = D>(
+  x: Tensor<D>,
+  ...options: ReductionArguments<SumOptions<E>>
+): Tensor<E>;
+export function nanmean(...values: unknown[]): Tensor {
+  const { x, dim, keepdim, dtype } = nanmeanParameters(values);
+  const input = floatOperand("nanmean", x, dtype);
+  normalizeAxes("nanmean", dim, x.rank);
+  return underName("nanmean", () =>
+    tidy(() => {
+      const wide = toDType(input, accumulationDType(input.dtype));
+      const count = toDType(sum(logicalNot(isnan(wide)), { dim, keepdim }), wide.dtype);
+      return toDType(div(sum(numbersOf(wide), { dim, keepdim }), count), input.dtype);
+    }),
+  );
+}
+const nanmeanParameters = foldParameters("nanmean");
+nanmean.method = "averaged" as const;
+
+/**
+ * How many elements along the axes are other than 0; NaN is.
+ *
+ * @example
+ * countNonzero(tensor([[1, 0], [2, 3]]), { dim: 0 }); // int64 [2, 1]
+ *
+ * @throws {ShapeError} for an axis out of range, or named twice.
+ */
+export function countNonzero(
+  x: Tensor,
+  ...options: AxisArguments<{ dim?: number | readonly number[] }>
+): Tensor<"int64">;
+export function countNonzero(...values: unknown[]): Tensor<"int64"> {
+  const { x, dim } = countNonzeroParameters(values);
+  normalizeAxes("countNonzero", dim, x.rank);
+  return underName("countNonzero", () => tidy(() => sum(ne(x, 0), { dim }) as Tensor<"int64">));
+}
+const countNonzeroParameters = parameters("countNonzero", { x: operand(aTensor), dim: optional(axesKind) });
+countNonzero.method = "int64" as const;
+
+/** The smallest and the largest element along an axis. */
+export interface Extrema<D extends DType> {
+  readonly min: Tensor<D>;
+  readonly max: Tensor<D>;
+}
+
+/**
+ * The smallest and the largest element, of all or along an axis; equal ones share the gradient.
+ *
+ * @example
+ * aminmax(tensor([3, 1, 2])); // min 1, max 3
+ *
+ * @throws {ShapeError} for an axis out of range, or one without elements.
+ */
+export function aminmax<D extends DType>(
+  x: Tensor<D>,
+  options?: { dim?: number | undefined; keepdim?: boolean | undefined },
+): Extrema<D>;
+export function aminmax(...values: unknown[]): Extrema<DType> {
+  const { x, dim, keepdim } = aminmaxParameters(values);
+  if (typeof dim === "object") for (const own of dim) normalizeAxis("aminmax", own, x.rank);
+  else if (dim !== undefined) normalizeAxis("aminmax", dim, x.rank);
+  return underName("aminmax", () => ({ min: amin(x, { dim, keepdim }), max: amax(x, { dim, keepdim }) }));
+}
+const aminmaxParameters = reductionParameters("aminmax");
+aminmax.method = "own" as const;

@@ -1,0 +1,188 @@
+/** Differences of neighbours along an axis, and areas between them. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { axis as axisKind, someNumber } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { broadcastShapes } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul, sub } from "../elementwise/arithmetic.ts";
+import { ne } from "../elementwise/comparison.ts";
+import { cat } from "../join/cat.ts";
+import { checkSameDType } from "../matmul/checks.ts";
+import { sum } from "../reduction/sum.ts";
+import { axisOf, narrow } from "../view/slice.ts";
+import { unsqueeze } from "../view/squeeze.ts";
+import { cumsum } from "./cumsum.ts";
+
+/** Options of {@link diff}. */
+export interface DiffOptions {
+  /** How many times. Default 1. */
+  n?: number | undefined;
+  /** The axis. Default −1. */
+  dim?: number | undefined;
+  /** What stands before x along the axis. */
+  prepend?: Tensor | undefined;
+  /** What stands after x along the axis. */
+  append?: Tensor | undefined;
+}
+
+/**
+ * The differences of neighbours along an axis: x[i + 1] − x[i], n times. Of bools it is whether they differ.
+ *
+ * @example
+ * diff(tensor([1, 4, 9])); // float32 [3, 5]
+ *
+ * @throws {ShapeError} for an axis out of range, and where `prepend` or `append` do not fit. @throws {ArgumentError}
+ * for an n that is negative or not whole.
+ */
+export function diff<D extends DType>(x: Tensor<D>, ...options: Given<DiffOptions, ["n", "dim"]>): Tensor<D>;
+export function diff(...values: unknown[]): Tensor {
+  const { x, n, dim, prepend, append } = diffParameters(values);
+  const axis = axisOf("diff", x, dim);
+  if (!Number.isInteger(n) || n < 0)
+    throw new ArgumentError("diff", "invalidCount", `expected n to be a whole number of at least 0, got ${n}`);
+  const parts = [prepend, x, append].filter((part) => part !== undefined);
+  for (const part of parts) checkNeighbour(x, part, axis);
+  return underName("diff", () =>
+    tidy(() => {
+      let result = cat(parts, axis) as Tensor;
+      for (let time = 0; time < n && result.shape[axis]! > 0; time++) result = differences(result, axis);
+      return result;
+    }),
+  );
+}
+diff.method = "same" as const;
+const diffParameters = parameters("diff", {
+  x: operand(aTensor),
+  n: optional(someNumber, 1),
+  dim: optional(axisKind, -1),
+  prepend: named(aTensor),
+  append: named(aTensor),
+});
+
+function checkNeighbour(x: Tensor, part: Tensor, axis: number): void {
+  if (part.dtype !== x.dtype)
+    throw new DTypeError("diff", "dtypesDiffer", `expected the dtype of ${x.describe()}, got ${part.describe()}`);
+  if (part.rank === x.rank && part.shape.every((size, own) => own === axis || size === x.shape[own])) return;
+  throw new ShapeError(
+    "diff",
+    "shapesDiffer",
+    `expected the shape of ${x.describe()} but along axis ${axis}, got ${part.describe()}`,
+  );
+}
+
+function differences(x: Tensor, axis: number): Tensor {
+  const length = x.shape[axis]! - 1;
+  const [before, after] = [narrow(x, axis, 0, length), narrow(x, axis, 1, length)];
+  return x.dtype === "bool" ? ne(after, before) : (sub(after, before) as Tensor);
+}
+
+/** Options of {@link trapezoid} and {@link cumulativeTrapezoid}. */
+export interface TrapezoidOptions {
+  /** The distance of neighbours, where no places are given. Default 1. */
+  dx?: number | undefined;
+  /** The axis. Default −1. */
+  dim?: number | undefined;
+  /** The places of y along the axis. */
+  x?: Tensor | undefined;
+}
+
+/**
+ * The integral along an axis by trapezoids: Σ (y[i] + y[i + 1]) / 2 · (x[i + 1] − x[i]).
+ *
+ * @param y floats
+ * @param x the places of y along the axis: a vector, or a shape that broadcasts to y's; by default `dx` apart
+ *
+ * @example
+ * trapezoid(tensor([1, 2, 3])); // float32 4
+ * trapezoid(tensor([1, 2, 3]), tensor([0, 2, 4])); // float32 8
+ *
+ * @throws {DTypeError} for anything but floats of one dtype. @throws {ShapeError} for an axis out of range, or where
+ * shapes do not fit.
+ */
+export function trapezoid<D extends DType>(y: Tensor<D>, options?: TrapezoidOptions): Tensor<D>;
+export function trapezoid<D extends DType>(
+  y: Tensor<D>,
+  x: Tensor<D>,
+  options?: Omit<TrapezoidOptions, "dx" | "x">,
+): Tensor<D>;
+export function trapezoid(...values: unknown[]): Tensor {
+  return areas("trapezoid", trapezoidParameters(values), (each, axis) => sum(each, { dim: axis }) as Tensor);
+}
+trapezoid.method = "same" as const;
+const trapezoidParameters = areaParameters("trapezoid");
+
+/**
+ * The integrals along an axis up to each element but the first, by trapezoids: see {@link trapezoid}.
+ *
+ * @example
+ * cumulativeTrapezoid(tensor([1, 2, 3])); // float32 [1.5, 4]
+ *
+ * @throws {DTypeError} for anything but floats of one dtype. @throws {ShapeError} for an axis out of range, or where
+ * shapes do not fit.
+ */
+export function cumulativeTrapezoid<D extends DType>(y: Tensor<D>, options?: TrapezoidOptions): Tensor<D>;
+export function cumulativeTrapezoid<D extends DType>(
+  y: Tensor<D>,
+  x: Tensor<D>,
+  options?: Omit<TrapezoidOptions, "dx" | "x">,
+): Tensor<D>;
+export function cumulativeTrapezoid(...values: unknown[]): Tensor {
+  return areas("cumulativeTrapezoid", cumulativeParameters(values), (each, axis) => cumsum(each, { dim: axis }));
+}
+cumulativeTrapezoid.method = "same" as const;
+const cumulativeParameters = areaParameters("cumulativeTrapezoid");
+
+function areaParameters(operation: string) {
+  return parameters(operation, {
+    y: operand(aTensor),
+    x: optional(aTensor),
+    dx: named(someNumber, 1),
+    dim: named(axisKind, -1),
+  });
+}
+
+/** The areas between neighbours, put together, in the dtype that sums have. */
+function areas(
+  operation: string,
+  { y, x, dx, dim }: ReturnType<ReturnType<typeof areaParameters>>,
+  together: (each: Tensor, axis: number) => Tensor,
+): Tensor {
+  if (!isFloat(y.dtype))
+    throw new DTypeError(
+      operation,
+      "notAFloat",
+      `expected floats, got ${y.describe()}; toDType(y, "float32") converts`,
+    );
+  if (x) checkSameDType(operation, [y, x]);
+  const axis = axisOf(operation, y, dim);
+  const places = x && (x.rank === 1 ? alongAxis(x, axis, y.rank) : x);
+  if (places) broadcastShapes(operation, y.shape, places.shape);
+  if (places && (places.rank !== y.rank || places.shape[axis] !== y.shape[axis]))
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected a place for each element of ${y.describe()} along axis ${axis}, got ${x?.describe()}`,
+    );
+  return underName(operation, () =>
+    tidy(() => {
+      const [own, at] = [y, places].map((each) => each && toDType(each, accumulationDType(each.dtype)));
+      const length = Math.max(y.shape[axis]! - 1, 0);
+      const heights = add(narrow(own!, axis, Math.min(1, y.shape[axis]!), length), narrow(own!, axis, 0, length));
+      const widths = at ? differences(at, axis) : dx;
+      return toDType(together(mul(mul(heights, widths), 0.5) as Tensor, axis), y.dtype);
+    }),
+  );
+}
+
+/** A vector along an axis of tensors of some rank. */
+function alongAxis(vector: Tensor, axis: number, rank: number): Tensor {
+  let result = vector;
+  for (let own = axis + 1; own < rank; own++) result = unsqueeze(result, -1);
+  for (let own = 0; own < axis; own++) result = unsqueeze(result, 0);
+  return result;
+}

@@ -1,0 +1,138 @@
+/** The largest, the smallest and the sum of exponentials of what came so far along an axis. */
+import { noGrad } from "../../autograd/modes.ts";
+import { named as underName } from "../../backend/dispatch.ts";
+import { DTypeError } from "../../core/errors.ts";
+import { type Along, axis as axisKind } from "../../core/kinds.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { arange } from "../creation/arange.ts";
+import { ge, le } from "../elementwise/comparison.ts";
+import { logaddexp } from "../elementwise/logaddexp.ts";
+import { logicalAnd, logicalNot, logicalOr } from "../elementwise/logic.ts";
+import { isnan } from "../elementwise/predicates.ts";
+import { where } from "../elementwise/where.ts";
+import { gather } from "../indexing/gather.ts";
+import { cat } from "../join/cat.ts";
+import type { ValuesAndIndices } from "../reduction/extrema.ts";
+import { floatOperand } from "../reduction/reduce.ts";
+import { expand } from "../view/expand.ts";
+import { reshape } from "../view/reshape.ts";
+import { narrow } from "../view/slice.ts";
+
+/** The axis of {@link cummax}, {@link cummin} and {@link logcumsumexp}. */
+export interface RunningOptions {
+  /** The axis, a negative one counted from the back. */
+  dim: number;
+}
+
+/**
+ * The largest element up to each one along an axis, and its index: of equal ones the last. After NaN it is NaN. The
+ * gradient goes to the element that is named.
+ *
+ * @example
+ * cummax(tensor([1, 3, 2, 3]), 0); // values [1, 3, 3, 3], indices [0, 1, 1, 3]
+ *
+ * @throws {ShapeError} for an axis out of range. @throws {DTypeError} for bools.
+ */
+export function cummax<D extends DType>(x: Tensor<D>, ...options: Along<RunningOptions>): ValuesAndIndices<D>;
+export function cummax(...values: unknown[]): ValuesAndIndices<DType> {
+  return runningExtremum("cummax", cummaxParameters(values), ge);
+}
+cummax.method = "own" as const;
+const cummaxParameters = runningParameters("cummax");
+
+/**
+ * The smallest element up to each one along an axis, and its index: see {@link cummax}.
+ *
+ * @example
+ * cummin(tensor([3, 1, 2, 1]), 0); // values [3, 1, 1, 1], indices [0, 1, 1, 3]
+ *
+ * @throws {ShapeError} for an axis out of range. @throws {DTypeError} for bools.
+ */
+export function cummin<D extends DType>(x: Tensor<D>, ...options: Along<RunningOptions>): ValuesAndIndices<D>;
+export function cummin(...values: unknown[]): ValuesAndIndices<DType> {
+  return runningExtremum("cummin", cumminParameters(values), le);
+}
+cummin.method = "own" as const;
+const cumminParameters = runningParameters("cummin");
+
+function runningParameters(operation: string) {
+  return parameters(operation, { x: operand(aTensor), dim: required(axisKind) });
+}
+
+/**
+ * By doubling: after step s each place has the extremum of the 2ˢ elements up to it (W. D. Hillis and G. L. Steele,
+ * "Data Parallel Algorithms", 1986).
+ */
+function runningExtremum(
+  operation: string,
+  { x, dim }: ReturnType<ReturnType<typeof runningParameters>>,
+  isBetter: (a: Tensor, b: Tensor) => Tensor,
+): ValuesAndIndices<DType> {
+  const axis = normalizeAxis(operation, dim, x.rank);
+  if (x.dtype === "bool")
+    throw new DTypeError(
+      operation,
+      "notNumbers",
+      `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`,
+    );
+  return underName(operation, () =>
+    tidy(() => {
+      const lines = x.rank === 0 ? reshape(x, [1]) : x;
+      const indices = noGrad(() => placesOfExtrema(lines, axis, isBetter));
+      const values = gather(lines, indices, { dim: axis });
+      return x.rank > 0 ? { values, indices } : { values: reshape(values, []), indices: reshape(indices, []) };
+    }),
+  );
+}
+
+function placesOfExtrema(x: Tensor, axis: number, isBetter: (a: Tensor, b: Tensor) => Tensor): Tensor<"int64"> {
+  const size = x.shape[axis]!;
+  const along = x.shape.map((_, own) => (own === axis ? size : 1));
+  let best = x;
+  let places = expand(reshape(arange(0, size, { dtype: "int64" }), along), x.shape);
+  for (let step = 1; step < size; step *= 2) {
+    const part = <D extends DType>(own: Tensor<D>, start: number) => narrow(own, axis, start, size - step);
+    const [later, earlier] = [part(best, step), part(best, 0)];
+    const stays = isFloat(x.dtype)
+      ? logicalOr(isnan(later), logicalAnd(isBetter(later, earlier), logicalNot(isnan(earlier))))
+      : isBetter(later, earlier);
+    const joined = <D extends DType>(own: Tensor<D>): Tensor<D> =>
+      cat([narrow(own, axis, 0, step), where(stays, part(own, step), part(own, 0)) as Tensor<D>], axis);
+    [best, places] = [joined(best), joined(places)];
+  }
+  return places;
+}
+
+/**
+ * log Σ exp(x) of the elements up to each one along an axis; no exponential overflows.
+ *
+ * @example
+ * logcumsumexp(tensor([0, 0, 0]), 0); // float32 [0, 0.69314718, 1.0986123]
+ *
+ * @throws {ShapeError} for an axis out of range. @throws {DTypeError} for integers and bools.
+ */
+export function logcumsumexp<D extends DType>(x: Tensor<D>, ...options: Along<RunningOptions>): Tensor<D>;
+export function logcumsumexp(...values: unknown[]): Tensor {
+  const { x, dim } = logcumsumexpParameters(values);
+  const input = floatOperand("logcumsumexp", x, undefined);
+  const axis = normalizeAxis("logcumsumexp", dim, x.rank);
+  return underName("logcumsumexp", () =>
+    tidy(() => {
+      const size = x.shape[axis] ?? 1;
+      let result: Tensor = toDType(input, accumulationDType(x.dtype));
+      for (let step = 1; step < size; step *= 2) {
+        const part = (start: number): Tensor => narrow(result, axis, start, size - step);
+        result = cat([narrow(result, axis, 0, step), logaddexp(part(step), part(0)) as Tensor], axis);
+      }
+      return toDType(result, x.dtype);
+    }),
+  );
+}
+logcumsumexp.method = "same" as const;
+const logcumsumexpParameters = runningParameters("logcumsumexp");

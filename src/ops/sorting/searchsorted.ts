@@ -1,0 +1,129 @@
+/** Places of values among elements that are in order. */
+import { noGrad } from "../../autograd/modes.ts";
+import { named as underName } from "../../backend/dispatch.ts";
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { flag } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
+import type { Scalar } from "../../tensor/promotion.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { full } from "../creation/full.ts";
+import { add } from "../elementwise/arithmetic.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { ge, gt, lt } from "../elementwise/comparison.ts";
+import { floorDivide } from "../elementwise/division.ts";
+import { logicalAnd, logicalNot } from "../elementwise/logic.ts";
+import { where } from "../elementwise/where.ts";
+import { gather } from "../indexing/gather.ts";
+import { expand } from "../view/expand.ts";
+import { reshape } from "../view/reshape.ts";
+
+/** Options of {@link searchsorted} and {@link bucketize}. */
+export interface SearchOptions {
+  /** Whether a value goes behind elements that equal it. Default false. */
+  right?: boolean | undefined;
+}
+
+/**
+ * Where values would be inserted to keep the last axis in order: how many elements are below each (or at most it, with
+ * `right`). NaN counts as larger than all numbers.
+ *
+ * @param sorted […, n], in ascending order along the last axis; or one vector for all values
+ * @param values […, m] with the same leading axes, of any shape for a vector, or a number
+ * @returns int64 of the values' shape, from 0 to n
+ *
+ * @example
+ * searchsorted(tensor([1, 3, 5]), tensor([0, 3, 6])); // int64 [0, 1, 3]
+ * searchsorted(tensor([1, 3, 5]), 3, { right: true }); // int64 2
+ *
+ * @throws {ShapeError} where leading axes differ. @throws {DTypeError} for bools, and where dtypes differ.
+ */
+export function searchsorted(
+  sorted: Tensor,
+  values: Tensor | Scalar,
+  ...options: Given<SearchOptions, ["right"]>
+): Tensor<"int64">;
+export function searchsorted(...given: unknown[]): Tensor<"int64"> {
+  const { sorted, values, right } = searchsortedParameters(given);
+  return places("searchsorted", sorted, values, right);
+}
+const searchsortedParameters = parameters("searchsorted", {
+  sorted: operand(aTensor),
+  values: operand(tensorOrScalar),
+  right: optional(flag, false),
+});
+
+/**
+ * The number of the bucket of each element, among boundaries in ascending order: see {@link searchsorted}.
+ *
+ * @param boundaries a vector
+ *
+ * @example
+ * bucketize(tensor([0.5, 2, 9]), tensor([1, 2, 3])); // int64 [0, 1, 3]
+ *
+ * @throws {ShapeError} for boundaries that are no vector. @throws {DTypeError} for bools, and where dtypes differ.
+ */
+export function bucketize(x: Tensor, boundaries: Tensor, ...options: Given<SearchOptions, ["right"]>): Tensor<"int64">;
+export function bucketize(...given: unknown[]): Tensor<"int64"> {
+  const { x, boundaries, right } = bucketizeParameters(given);
+  if (boundaries.rank !== 1)
+    throw new ShapeError("bucketize", "wrongRank", `expected a vector of boundaries, got ${boundaries.describe()}`);
+  return places("bucketize", boundaries, x, right);
+}
+bucketize.method = "int64" as const;
+const bucketizeParameters = parameters("bucketize", {
+  x: operand(aTensor),
+  boundaries: operand(aTensor),
+  right: optional(flag, false),
+});
+
+/** By halving, log₂(n + 1) times, all values at once. */
+function places(operation: string, sorted: Tensor, values: Tensor | Scalar, right: boolean): Tensor<"int64"> {
+  const wanted = checked(operation, sorted, values);
+  return underName(operation, () =>
+    tidy(() =>
+      noGrad(() => {
+        const size = sorted.shape.at(-1)!;
+        const lead = sorted.shape.slice(0, -1);
+        const own = sorted.rank === 1 ? reshape(wanted, [wanted.size]) : wanted;
+        let low = full(own.shape, 0n, { dtype: "int64" });
+        if (size === 0 || own.size === 0) return reshape(low, wanted.shape);
+        let high = full(own.shape, BigInt(size), { dtype: "int64" });
+        for (let left = size; left > 0; left = Math.floor(left / 2)) {
+          const middle = floorDivide(add(low, high), 2n) as Tensor<"int64">;
+          const at = clamp(middle, { max: BigInt(size - 1) }) as Tensor<"int64">;
+          const element = gather(expand(sorted, [...lead, size]), at, { dim: -1 });
+          const isBelow = logicalNot(right ? gt(element, own) : ge(element, own));
+          const goesOn = logicalAnd(isBelow, lt(middle, high));
+          [low, high] = [
+            where(goesOn, add(middle, 1n), low) as Tensor<"int64">,
+            where(goesOn, high, middle) as Tensor<"int64">,
+          ];
+        }
+        return reshape(low, wanted.shape);
+      }),
+    ),
+  );
+}
+
+function checked(operation: string, sorted: Tensor, values: Tensor | Scalar): Tensor {
+  if (sorted.rank === 0)
+    throw new ShapeError(operation, "wrongRank", `expected elements along an axis, got ${sorted.describe()}`);
+  const wanted = values instanceof Tensor ? values : full([], values, { dtype: sorted.dtype });
+  if (sorted.dtype === "bool" || wanted.dtype !== sorted.dtype)
+    throw new DTypeError(
+      operation,
+      "dtypesDiffer",
+      `expected numbers of one dtype, got ${sorted.describe()} and ${wanted.describe()}`,
+    );
+  const fits =
+    wanted.rank === sorted.rank && wanted.shape.slice(0, -1).every((size, axis) => size === sorted.shape[axis]);
+  if (sorted.rank > 1 && !fits)
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected values with the leading axes of ${sorted.describe()}, got ${wanted.describe()}`,
+    );
+  return wanted;
+}
