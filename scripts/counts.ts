@@ -72,6 +72,12 @@ const junitFailures = (report: string): string[] =>
     return [attribute(test!, "file"), names, message].filter(Boolean).join(": ");
   });
 
+/** The tests that a report of Bun's calls skipped: those that left themselves out, and those that a pattern did. */
+export const skippedTests = (report: string): string[] =>
+  [...report.matchAll(/<testcase\b([^>]*[^>/])>\s*<skipped\b/g)].map(([, test]) =>
+    [attribute(test!, "classname"), attribute(test!, "name")].filter(Boolean).join(" > "),
+  );
+
 function attribute(element: string, name: string): string | undefined {
   const value = new RegExp(`\\b${name}="([^"]*)"`).exec(element)?.[1];
   return value?.replace(/&(?:#(\d+)|(\w+));/g, (_, code, entity) =>

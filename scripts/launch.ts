@@ -33,6 +33,11 @@ const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./suite/suite.ts")).testEverything,
     meaning: "[files]: builds, and runs all tests, or those in the files",
   },
+  "test:arm64": {
+    load: async () => (await import("./arm64/arm64.ts")).testArm64,
+    meaning:
+      "[--processor name] [files]: tests the cpu backend's code for arm64, on emulated processors where this is none",
+  },
   bench: {
     load: async () => (await import("./built.ts")).runBenchmarks,
     meaning:

@@ -69,7 +69,8 @@ async function install(final: string, progress: (text: string) => void): Promise
   );
 }
 
-async function debianRelease(): Promise<string> {
+/** The codename of this machine's release. @throws {Failure} where packages can't be taken from Debian */
+export async function debianRelease(): Promise<string> {
   const release = Bun.file("/etc/os-release");
   const facts = (await release.exists()) ? parseRelease(await release.text()) : {};
   const codename = facts["VERSION_CODENAME"];

@@ -142,7 +142,8 @@ describe("where Swift can't be had", () => {
 
 test("an unknown command is an error that names those that there are", () => {
   const { err, exitCode } = script("nothing", {});
-  const known = "bench, build, check, check:sanitize, demo, fixtures, format, generate, release, setup, test, train";
+  const known =
+    "bench, build, check, check:sanitize, demo, fixtures, format, generate, release, setup, test, test:arm64, train";
   expect([err, exitCode]).toEqual([`There is no command "nothing"; there are: ${known}.\n`, 1]);
 });
 
@@ -150,7 +151,7 @@ test("every script of package.json that is launched is a command", () => {
   const launched = Object.values(packageFile.scripts).filter((line) => line.startsWith("bun scripts/"));
   const { err } = script("", {});
   for (const line of launched) expect(err).toContain(line.replace("bun scripts/launch.ts ", ""));
-  expect(launched).toHaveLength(12);
+  expect(launched).toHaveLength(13);
 });
 
 test("bench names the benchmarks that there are, where it is asked for another", () => {

@@ -1,0 +1,60 @@
+/**
+ * `bun run test:arm64`: the tests of operations on arm64, on this machine where it is one, and otherwise on processors
+ * that QEMU emulates, about twenty times slower.
+ */
+import { type Counts, sum } from "../counts.ts";
+import { Failure } from "../failure.ts";
+import { emulatedProcessors, findProcessors, type Processor } from "./machine.ts";
+import { chooseFiles, type Outcome, testOn } from "./tests.ts";
+
+/** `--processor NAME` chooses one of the emulated ones; other words are test files, or folders of them. */
+export async function testArm64(words: readonly string[]): Promise<void> {
+  const { processor, paths } = parseWords(words);
+  const files = chooseFiles(paths);
+  if (files.length === 0) throw new Failure(`There is no test of arm64's code in ${paths.join(", ")}.`);
+  const processors = (await findProcessors()).filter(({ name }) => processor === undefined || name === processor);
+  if (processors.length === 0) throw new Failure("expected an emulated processor only where arm64 is emulated");
+  const rows: Row[] = [];
+  for (const one of processors) {
+    console.log(`\n── ${one.name}`);
+    rows.push({ processor: one, outcomes: await testOn(one, files) });
+  }
+  console.log(summarize(rows));
+  const { passed, failed } = countsOf(rows);
+  console.log(`${passed} passed, ${failed} failed`);
+  if (failed > 0 || passed === 0) process.exitCode = 1;
+}
+
+/** The words of the command. @throws {Failure} if the processor is none of QEMU's that are tested */
+export function parseWords(words: readonly string[]): { processor?: string; paths: readonly string[] } {
+  const at = words.indexOf("--processor");
+  if (at < 0) return { paths: words };
+  const processor = words[at + 1];
+  const names: readonly string[] = emulatedProcessors;
+  if (processor === undefined || !names.includes(processor))
+    throw new Failure(`expected --processor to be ${names.join(" or ")}, got ${processor ?? "nothing"}`);
+  return { processor, paths: words.toSpliced(at, 2) };
+}
+
+/** What became of the files on a processor. */
+export interface Row {
+  readonly processor: Pick<Processor, "name">;
+  readonly outcomes: readonly Outcome[];
+}
+
+const countsOf = (rows: readonly Row[]): Counts =>
+  sum(rows.flatMap(({ outcomes }) => outcomes.map((own) => own.counts)));
+
+/** A line for each processor, what was left out and why, and what failed. */
+export function summarize(rows: readonly Row[]): string {
+  const processors = rows.map((row) => {
+    const { passed, failed } = countsOf([row]);
+    return `  ${row.processor.name.padEnd(14)} ${passed} passed, ${failed} failed`;
+  });
+  const reasons = rows.flatMap(({ outcomes }) => outcomes.flatMap(({ skipped }) => skipped));
+  const skipped = [...Map.groupBy(reasons, (reason) => reason)]
+    .sort(([left], [right]) => left.localeCompare(right))
+    .map(([reason, all]) => `  ${all.length} skipped: ${reason}`);
+  const failures = countsOf(rows).failures.map((failure) => `  ${failure}`);
+  return ["", ...processors, ...skipped, ...(failures.length > 0 ? ["\nWhat failed", ...failures] : [])].join("\n");
+}

@@ -1,0 +1,45 @@
+/** On what the tests of arm64's code run: this machine, where it is one, or emulated processors. */
+import { join } from "node:path";
+import { buildFolder, cpuLibraryName } from "../../src/core/paths.ts";
+import { buildCpu } from "../cpu/build.ts";
+import { Failure } from "../failure.ts";
+import { withSpinner } from "../progress.ts";
+import { buildPortable } from "../release/dylib.ts";
+import { setUpCpu } from "../toolchain/setup.ts";
+import { installEmulation } from "./emulation.ts";
+
+/** A processor, and Bun on it. */
+export interface Processor {
+  readonly name: string;
+  readonly bun: readonly string[];
+  /** The dylib of the cpu backend. */
+  readonly library: string;
+  readonly isEmulated: boolean;
+}
+
+/** QEMU's: the one with every extension that it knows, and one of plain Armv8.0. */
+export const emulatedProcessors = ["max", "cortex-a72"] as const;
+
+/** Builds the dylib, and installs what runs it. @throws {Failure} where neither way is open */
+export async function findProcessors(): Promise<readonly Processor[]> {
+  if (process.platform !== "linux")
+    throw new Failure(
+      "expected Linux: `bun run test` tests the cpu backend of a Mac, whose code for arm64 is the same.",
+    );
+  return process.arch === "arm64" ? own() : emulated();
+}
+
+async function own(): Promise<Processor[]> {
+  await setUpCpu();
+  await buildCpu();
+  const library = join(buildFolder, cpuLibraryName);
+  return [{ name: "this machine", bun: [process.execPath], library, isEmulated: false }];
+}
+
+async function emulated(): Promise<Processor[]> {
+  const { command } = await withSpinner("Preparing an arm64 machine", installEmulation);
+  const library = await withSpinner("Building the cpu backend for arm64", (progress) =>
+    buildPortable("arm64", progress),
+  );
+  return emulatedProcessors.map((name) => ({ name, bun: command(name), library, isEmulated: true }));
+}

@@ -1,0 +1,100 @@
+/** Runs test files of the cpu backend on a processor, and counts what passed and what was left out. */
+import { mkdir } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { type Counts, countJUnit, skippedTests } from "../counts.ts";
+import { inParallel } from "../parallel.ts";
+import { run, tail } from "../run.ts";
+import { reportFolder } from "../suite/report.ts";
+import type { Processor } from "./machine.ts";
+import { variable as bunVariable } from "./spawn.ts";
+
+/** Tests of operations, and of what else runs in the cpu backend's dylib. */
+const patterns = [
+  "test/ops/*/**/*.test.ts",
+  "test/linalg/*.test.ts",
+  "test/quant/*.test.ts",
+  "test/random/*.test.ts",
+  "test/optim/{clip,in_place,muon}.test.ts",
+  "test/fixtures/fixtures.test.ts",
+  "test/backend/cpu/{bounds,convert,copy,elementwise,matmul,memory,threads}.test.ts",
+];
+
+/** Tests that are left out in emulation, by words of their names, and why. */
+const notEmulated: readonly (readonly [string, string])[] = [
+  ["a forked child computes", "the compiler makes the test's program for this machine, not for the emulated one"],
+  ["threads that share a processor", "the test measures time, of which emulation takes many times as much"],
+];
+
+/** The tests of one backend have its name in theirs. */
+function namePattern({ isEmulated }: Processor): string {
+  const leftOut = isEmulated ? notEmulated.map(([words]) => `|${words}`).join("") : "";
+  return `^(?!.*(?:\\b(?:metal|reference)\\b${leftOut}))`;
+}
+
+const [noMetal, noReference] = [
+  "there is no Metal on Linux's arm64",
+  "the reference backend is TypeScript, the same on every processor",
+];
+
+/** Why a test of this name was left out. One that says nothing leaves itself out where Metal is not there. */
+export function reasonOf(name: string): string {
+  const inEmulation = notEmulated.find(([words]) => name.includes(words));
+  if (inEmulation) return inEmulation[1];
+  return /\breference\b/.test(name) && !/\bmetal\b/i.test(name) ? noReference : noMetal;
+}
+
+/** The files that words name, which may be folders; all where there are none. */
+export function chooseFiles(words: readonly string[], root: string = packageRoot): string[] {
+  const found = patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root })]);
+  const files = [...new Set(found)].sort();
+  if (words.length === 0) return files;
+  return files.filter((file) => words.some((word) => file === word || file.startsWith(`${word.replace(/\/$/, "")}/`)));
+}
+
+/** What became of the files on one processor. */
+export interface Outcome {
+  readonly counts: Counts;
+  /** The reason of each test that was left out. */
+  readonly skipped: readonly string[];
+}
+
+/** Each file runs in a process of its own, as many at once as there are processors. */
+export async function testOn(processor: Processor, files: readonly string[]): Promise<Outcome[]> {
+  await mkdir(join(reportFolder(), "arm64", processor.name.replaceAll(" ", "-")), { recursive: true });
+  const outcomes: Outcome[] = [];
+  const work = async (file: string) => {
+    outcomes.push(await testFile(processor, file));
+  };
+  await inParallel(files, work, availableParallelism());
+  return outcomes;
+}
+
+async function testFile(processor: Processor, file: string): Promise<Outcome> {
+  const { name, bun, library, isEmulated } = processor;
+  const report = Bun.file(join(reportFolder(), "arm64", name.replaceAll(" ", "-"), `${file.replaceAll("/", ".")}.xml`));
+  await report.delete().catch(() => undefined); // there is none on the first run
+  const options = [
+    "--reporter=junit",
+    `--reporter-outfile=${report.name}`,
+    "--test-name-pattern",
+    namePattern(processor),
+  ];
+  const preload = isEmulated ? ["--preload", "./scripts/arm64/spawn.ts"] : [];
+  const { status, output, seconds } = await run([...bun, "test", ...preload, `./${file}`, ...options], {
+    cwd: packageRoot,
+    environment: { ORCHARD_SKIP_METAL: "1", ORCHARD_CPU_LIBRARY: library, [bunVariable]: JSON.stringify(bun) },
+  });
+  const text = (await report.exists()) ? await report.text() : undefined;
+  const counts = countJUnit(text, hasNone(output) ? 0 : status);
+  console.log(`  ${file}: ${describeCounts(counts)} (${seconds.toFixed(1)} s)`);
+  if (counts.failed > 0) console.log(tail(output.replaceAll(/^\((?:pass|skip)\).*\n/gm, ""), 60));
+  return { counts, skipped: skippedTests(text ?? "").map(reasonOf) };
+}
+
+/** A file whose tests the pattern leaves out, one and all, ends with a failure. */
+const hasNone = (output: string): boolean => /^error: regex .* matched 0 tests\./m.test(output);
+
+const describeCounts = ({ passed, failed, skipped }: Counts): string =>
+  `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
