@@ -13,7 +13,13 @@ export type {
   QuantizedFormat,
   ScaleDType,
 } from "./formats.ts";
-export { matmulGgml, matmulInt4, quantizedMatmul } from "./matmul/matmul.ts";
+export {
+  matmulGgml,
+  matmulInt4,
+  type ProductPrecision,
+  type QuantizedMatmulOptions,
+  quantizedMatmul,
+} from "./matmul/matmul.ts";
 export { type AffineOptions, type FromPartsOptions, quantizedFromParts } from "./parts.ts";
 export {
   type QuantizeInt4Options,

@@ -65,10 +65,13 @@ export const dequantizeCall = cpuCall("dequantize", { ...weightFields, dtype }, 
   "output",
 ]);
 
-/** A product with weights: `count` rows of x; x Wᵀ, or x W where `isTransposed`. */
+/** A product with weights: `count` rows of x; x Wᵀ, or x W where `isTransposed`; x in 8 bits where `isFast`. */
 export const quantizedMatmulCall = cpuCall(
   "quantizedMatmul",
-  { ...weightFields, dtype, count: whole, xOffset: whole, xStrides: array(whole, 2), isTransposed: flag },
+  {
+    ...weightFields,
+    ...{ dtype, count: whole, xOffset: whole, xStrides: array(whole, 2), isTransposed: flag, isFast: flag },
+  },
   ["packed", "scales", "biases", "x", "output"],
 );
 

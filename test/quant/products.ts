@@ -23,8 +23,8 @@ export const weightsOf = (format: QuantizedFormat, rows: number, columns: number
     quantize(wave(rows, columns, 0.37, 0.1), { ...(format as object), scaleDType: "float16" }),
   );
 
-/** Each element of x Wᵀ, or of x W, in float64, with the sum of the magnitudes of its terms. */
-function oracle(x: Tensor, w: QuantizedTensor, isTransposed: boolean) {
+/** Each element of x Wᵀ, or of x W, in float64, with the sum of the magnitudes of its terms, lows apart. */
+function oracle(x: Tensor, w: QuantizedTensor, isTransposed: boolean, lows?: Float64Array) {
   const [rows, columns] = w.shape as [number, number];
   const [terms, outs] = isTransposed ? [rows, columns] : [columns, rows];
   const [values, weights] = [numbers(x), numbers(withBackend("reference", () => dequantize(w, { dtype: "float32" })))];
@@ -35,7 +35,7 @@ function oracle(x: Tensor, w: QuantizedTensor, isTransposed: boolean) {
     for (let term = 0; term < terms; term++) {
       const own = values[row * terms + term]! * weightAt(term, out);
       total += own;
-      magnitude += Math.abs(own);
+      magnitude += Math.abs(own) + 2 * Math.abs(values[row * terms + term]! * (lows?.[out * columns + term] ?? 0));
     }
     return { total, magnitude };
   });
@@ -43,12 +43,22 @@ function oracle(x: Tensor, w: QuantizedTensor, isTransposed: boolean) {
 
 const roundings = { float32: 2 ** -24, float16: 2 ** -11, bfloat16: 2 ** -8 } as const;
 
-/** The worst error over its bound: that of a sum in float32 (Higham and Mary, 2019), and one rounding of the result. */
-export function worstRatio(got: Tensor, x: Tensor, w: QuantizedTensor, isTransposed = false): number {
+/**
+ * The worst error over its bound: that of a sum in float32 (Higham and Mary, 2019), and one rounding of the result.
+ *
+ * @param lows of each weight, where scale · level and low are summed apart: |scale · level| ≤ |value| + |low|
+ */
+export function worstRatio(
+  got: Tensor,
+  x: Tensor,
+  w: QuantizedTensor,
+  isTransposed = false,
+  lows?: Float64Array,
+): number {
   const terms = w.shape[isTransposed ? 0 : 1]!;
   const rounding = roundings[got.dtype as "float32"];
   const smallest = got.dtype === "float16" ? 2 ** -25 : 2 ** -149; // half a step of subnormal numbers
-  const expected = oracle(x, w, isTransposed);
+  const expected = oracle(x, w, isTransposed, lows);
   const values = numbers(got);
   expect(values.length).toBe(expected.length);
   const ratios = expected.map(({ total, magnitude }, at) => {

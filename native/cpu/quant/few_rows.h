@@ -62,7 +62,7 @@ template <class Format> struct LevelRow : LevelsOf<Format> {
 
   LevelRow(const Weights &weights, int64_t at) : row(weights.packed + at * weights.row_bytes) {}
   Head head(int64_t block) const { return Head(row + block * Format::bytes); }
-  __m256i levels(int64_t block, int part) const { return LevelsOf<Format>::levels(row + block * Format::bytes, part); }
+  __m256i levels(int64_t block, int part) const { return signed_levels<Format>(row + block * Format::bytes, part); }
 };
 
 inline float group_number(const void *numbers, DType dtype, int64_t at) {
@@ -73,7 +73,8 @@ inline float group_number(const void *numbers, DType dtype, int64_t at) {
 
 // Rows of groups: a block is a part. Levels of symmetric ones are brought around 0.
 template <int bits, bool is_symmetric> struct GroupLevelRow {
-  static constexpr bool has_low = !is_symmetric, has_halves = false, is_unsigned = !is_symmetric;
+  static constexpr bool has_low = !is_symmetric, has_halves = false;
+  static constexpr int offset = is_symmetric ? 1 << (bits - 1) : 0;
   static constexpr int block_parts = 1;
   struct Head {
     float own, lowest;
@@ -98,7 +99,7 @@ template <int bits, bool is_symmetric> struct GroupLevelRow {
   }
   __m256i levels(int64_t part, int) const {
     const __m256i own = group_levels<bits>(row + part * bits * 4);
-    return is_symmetric ? _mm256_sub_epi8(own, _mm256_set1_epi8(int8_t(1 << (bits - 1)))) : own;
+    return is_symmetric ? _mm256_sub_epi8(own, _mm256_set1_epi8(int8_t(offset))) : own;
   }
 };
 
@@ -119,7 +120,7 @@ void multiply_rows(std::index_sequence<r...>, const Weights &weights, int64_t fi
         const float *from = x + (block * Row::block_parts + part) * 32;
         for (int v = 0; v < part_vectors; v++) {
           const int half = Row::has_halves ? v * 2 / part_vectors : 0;
-          Floats value = floats_of<Row::is_unsigned>(levels, v) * all_of(head.scale(part, half));
+          Floats value = floats_of<Row::offset == 0>(levels, v) * all_of(head.scale(part, half));
           if constexpr (Row::has_low) value += all_of(head.low(part, half));
           for (int at = 0; at < count; at++)
             sums[row][at] = fused(value, floats_at(from + at * pitch + v * float_lanes), sums[row][at]);

@@ -2,7 +2,8 @@
 // many values at a time.
 //
 // A format's `Head` has the numbers of a block, value = scale · level + low with one scale and low for each half of a
-// part (16 values). `levels` gives a part's bytes, with a sign, or without one where `is_unsigned`.
+// part (16 values). `raw` gives a part's bytes without a sign, and a level is raw − `offset`; `levels` gives levels, with
+// a sign where the offset is not 0.
 #pragma once
 
 #include "formats.h"
@@ -67,59 +68,74 @@ struct RaisedHead {
   float low(int, int) const { return lowest; }
 };
 
-template <bool has, bool by_halves = false, bool without_sign = false> struct Levels {
-  static constexpr bool has_low = has, has_halves = by_halves, is_unsigned = without_sign;
+template <bool has, bool by_halves, int own_offset> struct Levels {
+  static constexpr bool has_low = has, has_halves = by_halves;
+  static constexpr int offset = own_offset;
 };
 
 template <class Format> struct LevelsOf;
 
-template <> struct LevelsOf<Q4_0> : Levels<false> {
+// The level of each raw byte.
+template <class Format> inline __m256i signed_levels(const uint8_t *block, int part) {
+  using Own = LevelsOf<Format>;
+  const __m256i raw = Own::raw(block, part);
+  if constexpr (Own::offset == 0) return raw;
+  const __m256i offset = _mm256_set1_epi8(int8_t(Own::offset));
+  return Own::offset == 128 ? _mm256_xor_si256(raw, offset) : _mm256_sub_epi8(raw, offset);
+}
+
+// The table of a format, raised by its offset.
+template <int offset> inline __m256i looked_up(__m128i table, __m256i nibbles) {
+  const __m128i raised = _mm_add_epi8(table, _mm_set1_epi8(int8_t(offset)));
+  return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(raised), nibbles);
+}
+
+template <> struct LevelsOf<Q4_0> : Levels<false, false, 8> {
   using Head = PlainHead;
-  static __m256i levels(const uint8_t *block, int) {
-    return _mm256_sub_epi8(nibbles16(block + 2), _mm256_set1_epi8(8));
+  static __m256i raw(const uint8_t *block, int) { return nibbles16(block + 2); }
+};
+
+template <> struct LevelsOf<Q4_1> : Levels<true, false, 0> {
+  using Head = RaisedHead;
+  static __m256i raw(const uint8_t *block, int) { return nibbles16(block + 4); }
+};
+
+template <> struct LevelsOf<Q5_0> : Levels<false, false, 16> {
+  using Head = PlainHead;
+  static __m256i raw(const uint8_t *block, int) {
+    return _mm256_or_si256(nibbles16(block + 6), where_set(word_at(block + 2), 16));
   }
 };
 
-template <> struct LevelsOf<Q4_1> : Levels<true> {
+template <> struct LevelsOf<Q5_1> : Levels<true, false, 0> {
   using Head = RaisedHead;
-  static __m256i levels(const uint8_t *block, int) { return nibbles16(block + 4); }
-};
-
-template <> struct LevelsOf<Q5_0> : Levels<false> {
-  using Head = PlainHead;
-  static __m256i levels(const uint8_t *block, int) {
-    const __m256i high = where_set(word_at(block + 2), 16);
-    return _mm256_sub_epi8(_mm256_or_si256(nibbles16(block + 6), high), _mm256_set1_epi8(16));
-  }
-};
-
-template <> struct LevelsOf<Q5_1> : Levels<true> {
-  using Head = RaisedHead;
-  static __m256i levels(const uint8_t *block, int) {
+  static __m256i raw(const uint8_t *block, int) {
     return _mm256_or_si256(nibbles16(block + 8), where_set(word_at(block + 4), 16));
   }
 };
 
-template <> struct LevelsOf<Q8_0> : Levels<false> {
+template <> struct LevelsOf<Q8_0> : Levels<false, false, 128> {
   using Head = PlainHead;
-  static __m256i levels(const uint8_t *block, int) { return bytes32(block + 2); }
-};
-
-template <> struct LevelsOf<Iq4Nl> : Levels<false> {
-  using Head = PlainHead;
-  static __m256i levels(const uint8_t *block, int) {
-    const __m128i table = _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
-    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), nibbles16(block + 2));
+  static __m256i raw(const uint8_t *block, int) {
+    return _mm256_xor_si256(bytes32(block + 2), _mm256_set1_epi8(int8_t(0x80)));
   }
 };
 
-template <> struct LevelsOf<Mxfp4> : Levels<false> {
+template <> struct LevelsOf<Iq4Nl> : Levels<false, false, 127> {
+  using Head = PlainHead;
+  static __m256i raw(const uint8_t *block, int) {
+    const __m128i table = _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
+    return looked_up<offset>(table, nibbles16(block + 2));
+  }
+};
+
+template <> struct LevelsOf<Mxfp4> : Levels<false, false, 12> {
   struct Head : PlainHead {
     explicit Head(const uint8_t *block) : PlainHead(block) { own = half_power(block[0]); }
   };
-  static __m256i levels(const uint8_t *block, int) {
+  static __m256i raw(const uint8_t *block, int) {
     const __m128i table = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
-    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), nibbles16(block + 1));
+    return looked_up<offset>(table, nibbles16(block + 1));
   }
 };
 
@@ -130,7 +146,7 @@ template <int count> struct ManyHead {
   float low(int part, int half) const { return lows[count == 8 ? part : part * 2 + half]; }
 };
 
-template <> struct LevelsOf<Q2K> : Levels<true, true> {
+template <> struct LevelsOf<Q2K> : Levels<true, true, 0> {
   struct Head : ManyHead<16> {
     explicit Head(const uint8_t *block) {
       const float scale = converted_half(block + 80), minimum = converted_half(block + 82);
@@ -138,19 +154,18 @@ template <> struct LevelsOf<Q2K> : Levels<true, true> {
       for (int i = 0; i < 16; i++) lows[i] = -(minimum * float(block[i] >> 4));
     }
   };
-  static __m256i levels(const uint8_t *block, int part) { return pairs32(block + 16, part); }
+  static __m256i raw(const uint8_t *block, int part) { return pairs32(block + 16, part); }
 };
 
-template <> struct LevelsOf<Q3K> : Levels<false, true> {
+template <> struct LevelsOf<Q3K> : Levels<false, true, 4> {
   struct Head : ManyHead<16> {
     explicit Head(const uint8_t *block) {
       const float scale = converted_half(block + 108);
       for (int i = 0; i < 16; i++) scales[i] = scale * float(Q3K::six_bits(block + 96, i));
     }
   };
-  static __m256i levels(const uint8_t *block, int part) {
-    const __m256i raised = _mm256_add_epi8(pairs32(block + 32, part), where_set(block, part, 4));
-    return _mm256_sub_epi8(raised, _mm256_set1_epi8(4));
+  static __m256i raw(const uint8_t *block, int part) {
+    return _mm256_or_si256(pairs32(block + 32, part), where_set(block, part, 4));
   }
 };
 
@@ -171,32 +186,32 @@ private:
   }
 };
 
-template <> struct LevelsOf<Q4K> : Levels<true> {
+template <> struct LevelsOf<Q4K> : Levels<true, false, 0> {
   using Head = SixBitHead;
-  static __m256i levels(const uint8_t *block, int part) {
+  static __m256i raw(const uint8_t *block, int part) {
     return nibbles32(block + 16 + (part >> 1) * 32, (part & 1) * 4);
   }
 };
 
-template <> struct LevelsOf<Q5K> : Levels<true> {
+template <> struct LevelsOf<Q5K> : Levels<true, false, 0> {
   using Head = SixBitHead;
-  static __m256i levels(const uint8_t *block, int part) {
+  static __m256i raw(const uint8_t *block, int part) {
     const __m256i low = nibbles32(block + 48 + (part >> 1) * 32, (part & 1) * 4);
     return _mm256_or_si256(low, where_set(block + 16, part, 16));
   }
 };
 
-template <> struct LevelsOf<Q6K> : Levels<false, true> {
+template <> struct LevelsOf<Q6K> : Levels<false, true, 32> {
   struct Head : ManyHead<16> {
     explicit Head(const uint8_t *block) {
       const float scale = converted_half(block + 208);
       for (int i = 0; i < 16; i++) scales[i] = scale * float(int8_t(block[192 + i]));
     }
   };
-  static __m256i levels(const uint8_t *block, int part) {
+  static __m256i raw(const uint8_t *block, int part) {
     const __m256i low = nibbles32(block + (part >> 2) * 64 + (part & 1) * 32, (part >> 1 & 1) * 4);
     const __m256i high = _mm256_slli_epi16(pairs32(block + 128, part), 4);
-    return _mm256_sub_epi8(_mm256_or_si256(low, high), _mm256_set1_epi8(32));
+    return _mm256_or_si256(low, high);
   }
 };
 

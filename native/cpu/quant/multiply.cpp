@@ -3,6 +3,7 @@
 #include "../matmul/product.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "fast.h"
 
 #include <algorithm>
 
@@ -56,11 +57,40 @@ struct Product {
   static char *address(const float *values) { return reinterpret_cast<char *>(const_cast<float *>(values)); }
 
   // In tasks of whole tiles of rows.
-  void forward() const {
+  template <class Body> void for_rows(Body body) const {
     const int64_t cost = std::max<int64_t>(1, count * weights.columns);
-    const int64_t grain = std::max<int64_t>(8, task_products / cost / 8 * 8);
-    parallel_for(weights.rows, grain,
-                 [&](int64_t begin, int64_t end) { quant_kernels().multiply(weights, x, count, begin, end, out); });
+    parallel_for(weights.rows, std::max<int64_t>(8, task_products / cost / 8 * 8), body);
+  }
+
+  void forward() const {
+    for_rows([&](int64_t begin, int64_t end) { quant_kernels().multiply(weights, x, count, begin, end, out); });
+  }
+
+  // With x in 8 bits: as bytes, or as the floats that they stand for.
+  void fast() const {
+    const FastKernels &kernels = fast_kernels();
+    const int64_t columns = weights.columns, grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(columns, 1));
+    if (count >= many_rows || !kernels.multiply) {
+      Scratch<float> values(scratch_product({count, columns}));
+      parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; at++)
+          kernels.round(x + at * columns, columns, values.data() + at * columns);
+      });
+      return Product{weights, values.data(), count, out}.exact();
+    }
+    const int64_t pairs = pairs_of_parts(columns);
+    Scratch<int8_t> levels(scratch_product({count, pairs, 64}));
+    Scratch<float> scales(scratch_product({count, pairs, 2}));
+    const ByteRows rows = {pairs, levels.data(), scales.data()};
+    parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; at++) kernels.pack(x + at * columns, columns, rows.row(at));
+    });
+    for_rows([&](int64_t begin, int64_t end) { kernels.multiply(weights, rows, count, begin, end, out); });
+  }
+
+  void exact() const {
+    if (count >= many_rows && weights.columns > 0) unpacked(false);
+    else forward();
   }
 
   void transposed() const {
@@ -111,9 +141,10 @@ void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   if (!is_dense) widen_strided(x, dtype, row_stride, column_stride, count, width, wide_x.data());
   const Product product = {weights, is_read_here ? reinterpret_cast<const float *>(x) : wide_x.data(), count,
                            is_wide ? reinterpret_cast<float *>(out) : wide_out.data()};
-  if (count >= many_rows && width > 0) product.unpacked(is_transposed);
-  else if (is_transposed) product.transposed();
-  else product.forward();
+  if (block.is_fast && !is_transposed && has_levels(weights)) product.fast();
+  else if (!is_transposed) product.exact();
+  else if (count >= many_rows && width > 0) product.unpacked(true);
+  else product.transposed();
   if (!is_wide) kernels.narrow(wide_out.data(), dtype, out, out_extent.count());
 }
 

@@ -10,6 +10,7 @@ struct QuantizedMatmulBlock : WeightHead {
   Whole x_offset;
   Whole x_strides[2]; // from row to row, from column to column
   Flag is_transposed; // x W, and not x Wᵀ
+  Flag is_fast;       // x in 8 bits, where weights have levels
 };
 
 } // namespace orchard

@@ -5,6 +5,8 @@ import type { WeightAttributes } from "../primitive.ts";
 export interface ProductAttributes extends WeightAttributes {
   readonly count: number;
   readonly isTransposed: boolean;
+  /** Whether x is brought to 8 bits, in parts of 32 values. */
+  readonly isFast: boolean;
 }
 
 /** From row to row of x, and from column to column, in elements: x is contiguous, or has at most two axes. */

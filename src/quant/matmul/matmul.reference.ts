@@ -2,12 +2,14 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { rowsOf } from "../rows.ts";
 import type { ProductAttributes } from "./attributes.ts";
+import { roundParts } from "./bytes.ts";
 
 /** A row of weights is unpacked once, and multiplied with all rows of x; sums are in float64. */
 export const quantizedMatmulReference: Implementation<ProductAttributes> = {
   run({ inputs: [x, ...weights], outputs: [output], attributes }) {
-    const { rows, columns, count, isTransposed } = attributes;
+    const { rows, columns, count, isTransposed, isFast } = attributes;
     const factors = toNumbers(x!);
+    if (isFast) roundParts(factors, columns);
     const result = new Float64Array(output!.size);
     const unpack = rowsOf(attributes, weights);
     const values = new Float32Array(columns);

@@ -3,7 +3,8 @@ import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
-import { operand, parameters } from "../../core/parameters.ts";
+import { choice } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { elementCount } from "../../tensor/shape.ts";
@@ -17,17 +18,36 @@ import { quantizedMatmulCpu } from "./matmul.cpu.ts";
 import { quantizedMatmulMetal } from "./matmul.metal.ts";
 import { quantizedMatmulReference } from "./matmul.reference.ts";
 
-const quantizedMatmulPrimitive = definePrimitive<ProductAttributes>({
-  name: "quantizedMatmul",
-  family: "quant",
-  implementations: {
-    metal: quantizedMatmulMetal,
-    cpu: quantizedMatmulCpu,
-    reference: quantizedMatmulReference,
-  },
-});
+/** How x is multiplied: as it is, or in 8 bits a value with a scale for each 32. */
+export type ProductPrecision = "exact" | "fast";
 
-const declared = { x: operand(aTensor), w: operand(aQuantizedTensor) } as const;
+/** Options of {@link quantizedMatmul}. */
+export interface QuantizedMatmulOptions {
+  /** `"fast"`: x may be rounded to 8 bits. Default `"exact"`. */
+  precision?: ProductPrecision | undefined;
+}
+
+/** The precision of a product, of functions and layers. */
+export const aPrecision = choice("exact", "fast");
+
+/** A primitive for each precision, so that `codepaths()` tells which one ran. */
+const primitiveNamed = (name: string) =>
+  definePrimitive<ProductAttributes>({
+    name,
+    family: "quant",
+    implementations: { metal: quantizedMatmulMetal, cpu: quantizedMatmulCpu, reference: quantizedMatmulReference },
+  });
+
+const exactPrimitive = primitiveNamed("quantizedMatmul");
+const fastPrimitive = primitiveNamed("quantizedMatmulFast");
+
+/** Weights of floats have no levels to multiply with bytes. */
+const hasLevels = ({ format }: QuantizedTensor): boolean => format !== "f16" && format !== "bf16";
+
+const declared = {
+  ...{ x: operand(aTensor), w: operand(aQuantizedTensor) },
+  precision: named(aPrecision, "exact"),
+} as const;
 const quantizedMatmulParameters = parameters("quantizedMatmul", declared);
 const matmulInt4Parameters = parameters("matmulInt4", declared);
 const matmulGgmlParameters = parameters("matmulGgml", declared);
@@ -39,6 +59,10 @@ const matmulGgmlParameters = parameters("matmulGgml", declared);
  *
  * @param x […, in], of float32, float16 or bfloat16, with any number of rows
  * @param w [out, in], of any format
+ * @param options `precision`: `"fast"` lets x be rounded to 8 bits, so that bytes are multiplied with bytes: each 32
+ * adjacent values of a row get the scale max|x| / 127. A row with a value that is not finite has NaN as its result.
+ * cpu and reference do so with weights of every format but `f16` and `bf16`; metal computes as exactly as ever.
+ * `codepaths()` counts such products as `quantizedMatmulFast`. Gradients are those of the exact product
  * @returns […, out], of the dtype of `x`
  *
  * @example
@@ -48,10 +72,10 @@ const matmulGgmlParameters = parameters("matmulGgml", declared);
  * @throws {ShapeError} `wrongRank`, for weights that are no matrix; `shapesDiffer`, where x has another last axis than
  * W. @throws {DTypeError} for another dtype of x. @throws {DisposedError}
  */
-export function quantizedMatmul(x: Tensor, w: QuantizedTensor): Tensor;
+export function quantizedMatmul(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
 export function quantizedMatmul(...values: unknown[]): Tensor {
-  const { x, w } = quantizedMatmulParameters(values);
-  return checkedProduct("quantizedMatmul", x, w);
+  const { x, w, precision } = quantizedMatmulParameters(values);
+  return checkedProduct("quantizedMatmul", x, w, precision);
 }
 
 /**
@@ -62,11 +86,11 @@ export function quantizedMatmul(...values: unknown[]): Tensor {
  *
  * @throws {ArgumentError} `wrongFormat`, for another format. @throws what {@link quantizedMatmul} throws.
  */
-export function matmulInt4(x: Tensor, w: QuantizedTensor): Tensor;
+export function matmulInt4(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
 export function matmulInt4(...values: unknown[]): Tensor {
-  const { x, w } = matmulInt4Parameters(values);
+  const { x, w, precision } = matmulInt4Parameters(values);
   checkInt4("matmulInt4", w);
-  return checkedProduct("matmulInt4", x, w);
+  return checkedProduct("matmulInt4", x, w, precision);
 }
 
 /**
@@ -77,14 +101,14 @@ export function matmulInt4(...values: unknown[]): Tensor {
  *
  * @throws {ArgumentError} `wrongFormat`, for affine weights. @throws what {@link quantizedMatmul} throws.
  */
-export function matmulGgml(x: Tensor, w: QuantizedTensor): Tensor;
+export function matmulGgml(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
 export function matmulGgml(...values: unknown[]): Tensor {
-  const { x, w } = matmulGgmlParameters(values);
+  const { x, w, precision } = matmulGgmlParameters(values);
   checkGgml("matmulGgml", w);
-  return checkedProduct("matmulGgml", x, w);
+  return checkedProduct("matmulGgml", x, w, precision);
 }
 
-function checkedProduct(operation: string, x: Tensor, w: QuantizedTensor): Tensor {
+function checkedProduct(operation: string, x: Tensor, w: QuantizedTensor, precision: ProductPrecision): Tensor {
   if (!scaleDTypes.some((dtype) => dtype === x.dtype))
     throw new DTypeError(
       operation,
@@ -100,18 +124,24 @@ function checkedProduct(operation: string, x: Tensor, w: QuantizedTensor): Tenso
       "shapesDiffer",
       `expected x to have ${columns} values along its last axis, as a row of w has, got ${x.describe()}`,
     );
-  return product(operation, x, w, false);
+  return product(operation, x, w, { isTransposed: false, isFast: precision === "fast" && hasLevels(w) });
 }
 
+type ProductKind = Pick<ProductAttributes, "isTransposed" | "isFast">;
+
 /** x Wᵀ, or x W; each is the gradient of the other. */
-function product(operation: string, x: Tensor, w: QuantizedTensor, isTransposed: boolean): Tensor {
+function product(operation: string, x: Tensor, w: QuantizedTensor, kind: ProductKind): Tensor {
+  const { isTransposed, isFast } = kind;
   const lead = x.shape.slice(0, -1);
   const shape = [...lead, w.shape[isTransposed ? 1 : 0]!];
-  const attributes = { ...attributesOf(w), rows: w.shape[0]!, count: elementCount(lead), isTransposed };
+  const attributes = { ...attributesOf(w), rows: w.shape[0]!, count: elementCount(lead), ...kind };
   const own = x.rank <= 2 ? x : noGrad(() => contiguous(x));
-  const output = execute(quantizedMatmulPrimitive, [own, ...weightInputs(w)], shape, x.dtype, attributes, operation);
+  const primitive = isFast ? fastPrimitive : exactPrimitive;
+  const output = execute(primitive, [own, ...weightInputs(w)], shape, x.dtype, attributes, operation);
   if (own !== x) own.dispose();
   if (x.requiresGrad)
-    record(operation, [x], [output], [], ([gradient]) => [product(operation, gradient!, w, !isTransposed)]);
+    record(operation, [x], [output], [], ([gradient]) => [
+      product(operation, gradient!, w, { isTransposed: !isTransposed, isFast: false }),
+    ]);
   return output;
 }

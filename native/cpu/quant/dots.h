@@ -1,0 +1,33 @@
+// Sums of four products of bytes each, the left ones without a sign and at most 128 unless they may be wide.
+#pragma once
+
+#if defined(__AVX2__)
+
+#include <immintrin.h>
+
+namespace orchard::ORCHARD_ISA {
+
+// By pairs in 16 bits, which hold 2 · 128 · 127 at most: wider bytes would saturate, so they are brought around 0 and
+// their signs to the other side.
+struct PlainDots {
+  static constexpr bool takes_wide = false;
+  static __m256i add(__m256i sums, __m256i bytes, __m256i signs) {
+    const __m256i pairs = _mm256_maddubs_epi16(bytes, signs);
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  }
+};
+
+#if defined(__AVX512F__)
+// AVX512_VNNI, which the instruction set of this file does not have: whoever calls it knows that the processor does.
+struct VnniDots {
+  static constexpr bool takes_wide = true;
+  static __m256i add(__m256i sums, __m256i bytes, __m256i signs) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(bytes), "v"(signs));
+    return sums;
+  }
+};
+#endif
+
+} // namespace orchard::ORCHARD_ISA
+
+#endif

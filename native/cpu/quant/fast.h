@@ -1,0 +1,40 @@
+// Products of x in 8 bits: 32 adjacent values of a row have a scale of their own, and bytes are multiplied with bytes.
+//
+//   scale = max|x| / 127, level = round(x / scale), y = Σ over parts of scale · (scale_W · Σ level · level_W + …)
+//
+// Sums of a part are exact, in integers; those over the parts are in float32. The values of a part are 0 where its
+// scale would be a denormal number, and NaN where one of them is not finite.
+#pragma once
+
+#include "weights.h"
+
+namespace orchard {
+
+// Rows of x in the order in which bytes are multiplied: of two parts p and q of 32 values, p[0, 16), q[0, 16), p[16, 32)
+// and q[16, 32). Where a row has an odd number of parts, the last one's partner is zeros.
+struct ByteRows {
+  int64_t pairs; // of parts, of a row
+  int8_t *levels;
+  float *scales; // two of a pair
+
+  ByteRows row(int64_t at) const { return {pairs, levels + at * pairs * 64, scales + at * pairs * 2}; }
+};
+
+inline int64_t pairs_of_parts(int64_t columns) { return (columns + 63) / 64; }
+
+struct FastKernels {
+  // `out` is the row's own.
+  void (*pack)(const float *x, int64_t columns, const ByteRows &out);
+  // The values that levels stand for, as floats: for products of floats.
+  void (*round)(const float *x, int64_t columns, float *out);
+  // As `QuantKernels::multiply`; null where there are no vectors for it. Weights have levels: all but f16 and bf16.
+  void (*multiply)(const Weights &, const ByteRows &x, int64_t count, int64_t begin, int64_t end, float *out);
+};
+
+inline bool has_levels(const Weights &weights) {
+  return weights.packing != Packing::f16 && weights.packing != Packing::bf16;
+}
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(FastKernels, fast_kernels)

@@ -1,0 +1,101 @@
+#include "fast.h"
+
+#include "fast_rows.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+constexpr int64_t part_values = 32;
+constexpr uint32_t infinity_bits = 0x7f800000;
+
+struct PartScale {
+  float scale, inverse;
+};
+
+// Bits of magnitudes are in the order of magnitudes.
+PartScale scale_of(const float *x, int64_t count) {
+  uint32_t most = 0;
+  for (int64_t i = 0; i < count; i++) most = std::max(most, bits_of(x[i]) & 0x7fffffff);
+  if (most >= infinity_bits) return {std::numeric_limits<float>::quiet_NaN(), 0};
+  const float scale = float_of(most) / 127.0f;
+  if (scale < std::numeric_limits<float>::min()) return {0, 0};
+  return {scale, 1.0f / scale};
+}
+
+// The nearest whole number, the even one of two: what is added has no bits below 1.
+inline float rounded(float value) {
+  constexpr float shift = 12582912.0f; // 1.5 · 2^23
+  return (value + shift) - shift;
+}
+
+// −127 to 127; 0 for what is not finite, where the inverse is 0.
+inline int8_t level_of(float value, float inverse) {
+  return inverse == 0 ? int8_t(0) : int8_t(int32_t(rounded(value * inverse)));
+}
+
+void pack(const float *x, int64_t columns, const ByteRows &out) {
+  const int64_t parts = (columns + part_values - 1) / part_values;
+  for (int64_t part = 0; part < 2 * out.pairs; part++) {
+    int8_t *to = out.levels + part / 2 * 64 + part % 2 * 16;
+    if (part >= parts) {
+      std::fill_n(to, 16, int8_t(0));
+      std::fill_n(to + 32, 16, int8_t(0));
+      out.scales[part] = 0;
+      continue;
+    }
+    const float *from = x + part * part_values;
+    const PartScale own = scale_of(from, part_values);
+    out.scales[part] = own.scale;
+    for (int64_t i = 0; i < 16; i++) to[i] = level_of(from[i], own.inverse);
+    for (int64_t i = 0; i < 16; i++) to[32 + i] = level_of(from[16 + i], own.inverse);
+  }
+}
+
+void round(const float *x, int64_t columns, float *out) {
+  for (int64_t first = 0; first < columns; first += part_values) {
+    const int64_t count = std::min(part_values, columns - first);
+    const PartScale own = scale_of(x + first, count);
+    for (int64_t i = first; i < first + count; i++) out[i] = own.scale * float(level_of(x[i], own.inverse));
+  }
+}
+
+#if defined(__AVX2__)
+
+#if defined(__AVX512F__)
+bool find_vnni() {
+  unsigned eax, ebx, ecx = 0, edx;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (ecx & 1u << 11) != 0;
+}
+bool has_vnni() {
+  static const bool is_there = find_vnni();
+  return is_there;
+}
+#endif
+
+void multiply(const Weights &weights, const ByteRows &x, int64_t count, int64_t begin, int64_t end, float *out) {
+  with_level_rows(weights, [&](auto type) {
+    using Row = typename decltype(type)::type;
+#if defined(__AVX512F__)
+    if (has_vnni()) return multiply_bytes<VnniDots, Row>(weights, x, count, begin, end, out);
+#endif
+    multiply_bytes<PlainDots, Row>(weights, x, count, begin, end, out);
+  });
+}
+
+constexpr auto multiply_here = multiply;
+#else
+constexpr void (*multiply_here)(const Weights &, const ByteRows &, int64_t, int64_t, int64_t, float *) = nullptr;
+#endif
+
+} // namespace
+
+extern const FastKernels fast_kernels = {pack, round, multiply_here};
+
+} // namespace orchard::ORCHARD_ISA
