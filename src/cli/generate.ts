@@ -20,6 +20,11 @@ export function addGenerateCommand(program: Command): void {
     .addOption(numeric("--repetition-penalty <factor>", "above 1: previous tokens become less likely"))
     .addOption(numeric("--seed <number>", "the same seed generates the same text"))
     .option("--stats", "tell tokens a second and the bytes of the weights (always, of quantised weights)")
+    .addOption(
+      new Option("--precision <name>", "of products with quantised weights: fast rounds activations to 8 bits")
+        .choices(["exact", "fast"])
+        .default("exact"),
+    )
     .addOption(new Option("--backend <name>", "the backend that computes").choices(backendNames))
     .action(async (run: string | undefined, flags: GenerateFlags) => {
       const { runGenerate } = await import("../train/generate.ts");

@@ -54,9 +54,15 @@ export {
   type RMSNormOptions,
 } from "./normalization.ts";
 export { QuantizedEmbedding } from "./quantized_embedding.ts";
-export { Int4Linear, type Int4LinearOptions, QuantizedLinear } from "./quantized_linear.ts";
+export {
+  Int4Linear,
+  type Int4LinearOptions,
+  QuantizedLinear,
+  type QuantizedLinearOptions,
+} from "./quantized_linear.ts";
 export {
   type LayerNames,
+  type LoadQuantizedOptions,
   loadQuantized,
   type QuantizationReport,
   type QuantizedLayer,

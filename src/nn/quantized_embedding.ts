@@ -6,7 +6,7 @@ import { reshape } from "../ops/view/reshape.ts";
 import { narrow } from "../ops/view/slice.ts";
 import { dequantize } from "../quant/dequantize/dequantize.ts";
 import { formatName } from "../quant/formats.ts";
-import { quantizedMatmul } from "../quant/matmul/matmul.ts";
+import { type ProductPrecision, quantizedMatmul } from "../quant/matmul/matmul.ts";
 import { aQuantizedTensor, QuantizedTensor } from "../quant/quantized_tensor.ts";
 import { aTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -34,6 +34,8 @@ export class QuantizedEmbedding extends Module<[indices: Tensor], Tensor> {
   readonly rows: number;
   readonly width: number;
   readonly weight: QuantizedTensor;
+  /** How x is multiplied where the table is a head too. It is no part of the state. */
+  precision: ProductPrecision = "exact";
 
   constructor(weight: QuantizedTensor);
   constructor(...values: unknown[]) {
@@ -66,7 +68,7 @@ export class QuantizedEmbedding extends Module<[indices: Tensor], Tensor> {
 
   /** The product with the table: a head with tied weights. @param x [..., width] @returns [..., rows] */
   asLinear(x: Tensor): Tensor {
-    return quantizedMatmul(x, this.weight);
+    return quantizedMatmul(x, this.weight, { precision: this.precision });
   }
 
   private dequantized(select: (part: Tensor) => Tensor, count: number): Tensor {

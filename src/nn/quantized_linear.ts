@@ -7,7 +7,7 @@ import { add } from "../ops/elementwise/arithmetic.ts";
 import { linear } from "../ops/matmul/linear.ts";
 import { dequantize } from "../quant/dequantize/dequantize.ts";
 import { formatName, type GroupSize, groupSizes } from "../quant/formats.ts";
-import { quantizedMatmul } from "../quant/matmul/matmul.ts";
+import { aPrecision, type ProductPrecision, quantizedMatmul } from "../quant/matmul/matmul.ts";
 import { oneOf, type QuantizeInt4Options, quantizeInt4 } from "../quant/quantize.ts";
 import { aQuantizedTensor, type QuantizedTensor } from "../quant/quantized_tensor.ts";
 import { aTensor } from "../tensor/kinds.ts";
@@ -19,7 +19,14 @@ import { Module } from "./module.ts";
 const quantizedLinearParameters = parameters("QuantizedLinear", {
   weight: operand(aQuantizedTensor),
   bias: optional(either(aTensor, nothing), null),
+  precision: named(aPrecision, "exact"),
 });
+
+/** Options of {@link QuantizedLinear}. */
+export interface QuantizedLinearOptions {
+  /** `"fast"`: x may be rounded to 8 bits, as `quantizedMatmul` has it. Default `"exact"`. */
+  precision?: ProductPrecision | undefined;
+}
 
 /**
  * y = x weightᵀ + bias with quantised weights, which are frozen: gradients reach x and the bias. The state is that of
@@ -40,11 +47,13 @@ export class QuantizedLinear extends Module<[x: Tensor], Tensor> {
   readonly outputs: number;
   readonly weight: QuantizedTensor;
   readonly bias: Tensor | null;
+  /** How x is multiplied. It is no part of the state. */
+  precision: ProductPrecision;
 
-  constructor(weight: QuantizedTensor, bias?: Tensor | null);
+  constructor(weight: QuantizedTensor, bias?: Tensor | null, options?: QuantizedLinearOptions);
   constructor(...values: unknown[]) {
     super();
-    const { weight, bias } = quantizedLinearParameters(values);
+    const { weight, bias, precision } = quantizedLinearParameters(values);
     const [outputs, inputs] = matrixSizes("QuantizedLinear", weight);
     if (bias && (bias.rank !== 1 || bias.size !== outputs))
       throw new ShapeError(
@@ -56,16 +65,18 @@ export class QuantizedLinear extends Module<[x: Tensor], Tensor> {
     this.outputs = outputs;
     this.weight = weight;
     this.bias = bias;
+    this.precision = precision;
   }
 
   /** @param x [..., inputs] of float32, float16 or bfloat16 @returns [..., outputs] of its dtype */
   override forward(x: Tensor): Tensor {
-    return withBias(quantizedMatmul(x, this.weight), this.bias);
+    return withBias(quantizedMatmul(x, this.weight, { precision: this.precision }), this.bias);
   }
 
   /** @internal */
   override details(): string {
-    return `${this.inputs}, ${this.outputs}, ${formatName(this.weight.format)}${this.bias ? "" : ", bias: false"}`;
+    const own = `${this.inputs}, ${this.outputs}, ${formatName(this.weight.format)}`;
+    return `${own}${this.bias ? "" : ", bias: false"}${this.precision === "fast" ? ", fast" : ""}`;
   }
 }
 

@@ -5,6 +5,7 @@ import { type Kind, named, operand, parameters, reading, required } from "../cor
 import { toDType } from "../ops/copy/cast.ts";
 import { dequantize } from "../quant/dequantize/dequantize.ts";
 import { formatName, type GgmlFormat, type QuantizedFormat, valuesOfBlock } from "../quant/formats.ts";
+import { aPrecision, type ProductPrecision } from "../quant/matmul/matmul.ts";
 import { type AffineOptions, aFormat } from "../quant/parts.ts";
 import { quantize, quantizeGgml } from "../quant/quantize.ts";
 import { QuantizedTensor } from "../quant/quantized_tensor.ts";
@@ -36,6 +37,8 @@ export interface QuantizeModelOptions {
   calibration?: Calibration | undefined;
   /** Of affine formats. Default `"leastSquares"` from 4 bits on, `"nearest"` below: held-out losses are lower so. */
   rounding?: "nearest" | "leastSquares" | undefined;
+  /** Of products: `"fast"` lets x be rounded to 8 bits. Default `"exact"`. */
+  precision?: ProductPrecision | undefined;
 }
 
 /** A layer in the report of {@link quantizeModel}. */
@@ -82,6 +85,7 @@ const quantizeModelParameters = parameters("quantizeModel", {
     parse: (value) => (value instanceof Map ? (value as Calibration) : undefined),
   }),
   rounding: named(choice("nearest", "leastSquares")),
+  precision: named(aPrecision, "exact"),
 });
 
 /**
@@ -102,7 +106,7 @@ const quantizeModelParameters = parameters("quantizeModel", {
  */
 export function quantizeModel(model: Module, options: QuantizeModelOptions): QuantizationReport;
 export function quantizeModel(...values: unknown[]): QuantizationReport {
-  const { model, format, include, exclude, calibration, rounding } = quantizeModelParameters(values);
+  const { model, format, include, exclude, calibration, rounding, precision } = quantizeModelParameters(values);
   const slots = layersIn(model);
   const names = [...slots.keys()];
   const isIncluded = matcher(names, include ?? [/^(?!.*positionEmbedding$)/]);
@@ -130,10 +134,16 @@ export function quantizeModel(...values: unknown[]): QuantizationReport {
     const weight = layers.some((layer) => layer.name === name && layer.format !== null)
       ? weights.get(own[0].value.weight)
       : undefined;
-    if (weight !== undefined) replaceAll(own, weight);
+    if (weight !== undefined) replaceAll(own, weight, precision);
   }
   const report = { layers, bytesBefore: before, bytesAfter: bytesOf(model) };
   return Object.defineProperty(report, "toString", { value: () => formatReport(report), enumerable: false });
+}
+
+/** Options of {@link loadQuantized}. */
+export interface LoadQuantizedOptions {
+  /** Of products: `"fast"` lets x be rounded to 8 bits. Default `"exact"`. */
+  precision?: ProductPrecision | undefined;
 }
 
 const loadQuantizedParameters = parameters("loadQuantized", {
@@ -145,6 +155,7 @@ const loadQuantizedParameters = parameters("loadQuantized", {
         ? (value as Readonly<Record<string, Tensor | QuantizedTensor>>)
         : undefined,
   }),
+  precision: named(aPrecision, "exact"),
 });
 
 /**
@@ -159,9 +170,13 @@ const loadQuantizedParameters = parameters("loadQuantized", {
  *
  * @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape or dtype.
  */
-export function loadQuantized(model: Module, weights: Readonly<Record<string, Tensor | QuantizedTensor>>): LoadReport;
+export function loadQuantized(
+  model: Module,
+  weights: Readonly<Record<string, Tensor | QuantizedTensor>>,
+  options?: LoadQuantizedOptions,
+): LoadReport;
 export function loadQuantized(...values: unknown[]): LoadReport {
-  const { model, weights } = loadQuantizedParameters(values);
+  const { model, weights, precision } = loadQuantizedParameters(values);
   const slots = layersIn(model);
   const found = new Map<readonly LayerSlot[], QuantizedTensor>();
   const replaced = new Map<Tensor, QuantizedTensor>();
@@ -185,7 +200,7 @@ export function loadQuantized(...values: unknown[]): LoadReport {
   }
   const others = Object.fromEntries(entries.filter(([name]) => !taken.has(name)));
   const report = loadInto(model.constructor.name, targets, others, { convert: true });
-  for (const [own, weight] of found) replaceAll(own, weight);
+  for (const [own, weight] of found) replaceAll(own, weight, precision);
   return report;
 }
 
@@ -234,9 +249,10 @@ function* allNames(model: Module, prefix = "", above: readonly Module[] = []): G
 const sameSizes = ({ shape }: Tensor, own: QuantizedTensor): boolean =>
   own.rank === 2 && own.shape[0] === shape[0] && own.shape[1] === shape[1];
 
-function replaceAll(slots: readonly LayerSlot[], weight: QuantizedTensor): void {
+function replaceAll(slots: readonly LayerSlot[], weight: QuantizedTensor, precision: ProductPrecision): void {
   const [{ value }] = slots as readonly [LayerSlot];
   const layer = value instanceof Linear ? new QuantizedLinear(weight, value.bias) : new QuantizedEmbedding(weight);
+  layer.precision = precision;
   layer.training = value.training;
   for (const { replace } of slots as readonly Slot[]) replace(layer);
 }

@@ -6,6 +6,7 @@ import { counted } from "../core/plural.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
 import { generateText, type TextCodec } from "../nn/generation/text.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
+import type { ProductPrecision } from "../quant/matmul/matmul.ts";
 import { Generator } from "../random/generator.ts";
 import { byteLengthOf } from "../tensor/tensor.ts";
 import { reportErrors } from "./errors.ts";
@@ -26,6 +27,7 @@ export interface GenerateFlags {
   readonly repetitionPenalty?: number;
   readonly seed?: number;
   readonly stats?: boolean;
+  readonly precision?: ProductPrecision;
   readonly backend?: BackendName;
 }
 
@@ -33,8 +35,8 @@ export interface GenerateFlags {
 export function runGenerate(named: string | undefined, flags: GenerateFlags): Promise<number> {
   return reportErrors(async () => {
     if (flags.backend) setBackend(flags.backend);
-    const { model, tokenizer, isQuantized } = await loadModel(named);
-    const { prompt, tokens: maxTokens, backend: _, stats = isQuantized, ...options } = flags;
+    const { model, tokenizer, isQuantized } = await loadModel(named, flags.precision);
+    const { prompt, tokens: maxTokens, backend: _, precision: __, stats = isQuantized, ...options } = flags;
     const { codec, pace } = counting(tokenizer);
     let pending = prompt; // is written when the flags were found to be valid
     for await (const piece of generateText(model, codec, prompt, { ...options, maxTokens })) {
@@ -75,9 +77,9 @@ function counting(tokenizer: Tokenizer) {
 const bytesOf = (model: LanguageModel): number =>
   Object.values(model.stateDict()).reduce((sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype), 0);
 
-async function loadModel(named: string | undefined) {
+async function loadModel(named: string | undefined, precision: ProductPrecision | undefined) {
   const isFile = named !== undefined && statSync(named, { throwIfNoEntry: false })?.isFile();
-  const own = isFile ? loadQuantizedFile(named) : undefined;
+  const own = isFile ? loadQuantizedFile(named, precision) : undefined;
   if (own !== undefined) return { model: own.model, tokenizer: own.tokenizer, isQuantized: true };
   const path = isFile ? named : checkpointsIn(findRun("generate", named));
   const { model: weights, extra } = await loadRun(path, "generate");

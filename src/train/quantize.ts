@@ -9,6 +9,8 @@ import type { AffineBits, GgmlFormat, GroupSize, QuantizedFormat } from "../quan
 import { Generator } from "../random/generator.ts";
 import { reportErrors } from "./errors.ts";
 import { checkpointsIn, findRun } from "./folder.ts";
+import { ggufMetadata } from "./gguf_metadata.ts";
+import { toGgufWeights } from "./gguf_names.ts";
 import { makeModel } from "./model.ts";
 import { settingsKey, tokenizerKey } from "./quantized_file.ts";
 import { loadRun } from "./session.ts";
@@ -34,11 +36,8 @@ export function runQuantize(named: string | undefined, flags: QuantizeFlags): Pr
     const out = outOf(flags, format, run);
     const { model: weights, extra } = await loadRun(run === undefined ? named! : checkpointsIn(run), "quantize");
     const settings = { ...extra.settings, dtype: "float32" as const };
-    const model = makeModel(
-      extra.settings,
-      tokenizerOf(settings, extra.tokenizer).vocabularySize,
-      new Generator(0),
-    ).eval();
+    const tokenizer = tokenizerOf(settings, extra.tokenizer);
+    const model = makeModel(extra.settings, tokenizer.vocabularySize, new Generator(0)).eval();
     model.loadStateDict(weights);
     model.to("float32");
     const { include, exclude } = flags;
@@ -46,7 +45,9 @@ export function runQuantize(named: string | undefined, flags: QuantizeFlags): Pr
     const trained = extra.tokenizer ? { [tokenizerKey]: JSON.stringify(extra.tokenizer) } : {};
     const metadata = { [settingsKey]: JSON.stringify(settings), ...trained };
     if (out.endsWith(".gguf"))
-      await saveGguf(out, model.quantizedState(), { metadata: { "general.architecture": "orchard", ...metadata } });
+      await saveGguf(out, toGgufWeights(settings, model.quantizedState()), {
+        metadata: { ...ggufMetadata(settings, model, tokenizer), ...metadata },
+      });
     else await saveSafetensors(out, model.quantizedState(), { metadata });
     console.log(`${out}: ${statSync(out).size.toLocaleString("en")} bytes`);
     return 0;

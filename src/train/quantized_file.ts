@@ -7,7 +7,9 @@ import { openSafetensors } from "../io/safetensors/open.ts";
 import { loadWeights } from "../io/weights.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
 import { loadQuantized } from "../nn/quantized_model.ts";
+import type { ProductPrecision } from "../quant/matmul/matmul.ts";
 import { Generator } from "../random/generator.ts";
+import { fromGgufWeights } from "./gguf_names.ts";
 import { makeModel } from "./model.ts";
 import { architectures, checkSettings, presets, type Settings, tokenizers, trainingDTypes } from "./settings.ts";
 import { tokenizerOf } from "./text.ts";
@@ -42,14 +44,18 @@ function textsIn(path: string): { settings: string; tokenizer: string | undefine
  *
  * @throws {FileFormatError} for settings that no run has. @throws {StateDictError} for weights of another model.
  */
-export function loadQuantizedFile(path: string): { model: LanguageModel; tokenizer: Tokenizer } | undefined {
+export function loadQuantizedFile(
+  path: string,
+  precision?: ProductPrecision,
+): { model: LanguageModel; tokenizer: Tokenizer } | undefined {
   const texts = textsIn(path);
   if (texts === undefined) return undefined;
   const settings = readSettings(path, texts.settings);
   const tokenizer = readTokenizer(path, settings, texts.tokenizer);
-  const weights = loadWeights(path);
+  const stored = loadWeights(path);
+  const weights = path.endsWith(".gguf") ? fromGgufWeights(settings, stored) : stored;
   const model = makeModel(settings, tokenizer.vocabularySize, new Generator(0)).eval();
-  loadQuantized(model, weights);
+  loadQuantized(model, weights, { precision });
   return { model, tokenizer };
 }
 

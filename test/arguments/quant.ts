@@ -16,7 +16,7 @@ const aState = () => Object.assign(Object.create(null) as object, { weight: ones
 
 /** Layers and models with quantised weights. */
 export const quantLayerCalls: Calls = {
-  QuantizedLinear: [made(nn.QuantizedLinear), () => [ggml(), ones([2])]],
+  QuantizedLinear: [made(nn.QuantizedLinear), () => [ggml(), ones([2]), { precision: "fast" }]],
   QuantizedEmbedding: [made(nn.QuantizedEmbedding), () => [ggml()]],
   "QuantizedEmbedding.forward": [
     (x) => new nn.QuantizedEmbedding(ggml()).forward(x),
@@ -29,18 +29,21 @@ export const quantLayerCalls: Calls = {
   ],
   quantizeModel: [
     nn.quantizeModel as Call,
-    () => [new nn.Sequential(new nn.Linear(64, 2)), { format: "q4_0", include: "0", exclude: [], rounding: "nearest" }],
+    () => [
+      new nn.Sequential(new nn.Linear(64, 2)),
+      { format: "q4_0", include: "0", exclude: [], rounding: "nearest", precision: "fast" },
+    ],
   ],
   calibrate: [nn.calibrate as Call, () => [new nn.Sequential(new nn.Linear(4, 2)), [ones([3, 4])], { products: true }]],
-  loadQuantized: [nn.loadQuantized as Call, () => [new nn.Linear(64, 2, false), aState()]],
+  loadQuantized: [nn.loadQuantized as Call, () => [new nn.Linear(64, 2, false), aState(), { precision: "fast" }]],
 };
 
 export const quantCalls: Calls = {
   dequantize: [orchard.dequantize as Call, () => [int4(), { dtype: "float16" }]],
   dequantizeGgml: [orchard.dequantizeGgml as Call, () => [ggml(), { dtype: "float16" }]],
   dequantizeInt4: [orchard.dequantizeInt4 as Call, () => [int4(), { dtype: "float16" }]],
-  matmulGgml: [orchard.matmulGgml as Call, () => [ones([3, 64]), ggml()]],
-  matmulInt4: [orchard.matmulInt4 as Call, () => [ones([3, 64]), int4()]],
+  matmulGgml: [orchard.matmulGgml as Call, () => [ones([3, 64]), ggml(), { precision: "fast" }]],
+  matmulInt4: [orchard.matmulInt4 as Call, () => [ones([3, 64]), int4(), { precision: "fast" }]],
   matmulPerGroup: [orchard.matmulPerGroup as Call, () => [ones([3, 64]), int4()]],
   matmulPerTensor: [orchard.matmulPerTensor as Call, () => [ones([3, 64]), orchard.quantizePerTensor(ones([2, 64]))]],
   matmulPremultiplied: [orchard.matmulPremultiplied as Call, () => [ones([3, 64]), int4()]],
@@ -52,7 +55,7 @@ export const quantCalls: Calls = {
   smoothQuantize: [orchard.smoothQuantize as Call, () => [ones([2, 64]), ones([64]), { alpha: 0.4 }]],
   quantize: [orchard.quantize as Call, () => [ones([2, 64]), { bits: 3, ...rounded }]],
   quantizeGgml: [orchard.quantizeGgml as Call, () => [ones([2, 64]), "q4_0"]],
-  quantizedMatmul: [orchard.quantizedMatmul as Call, () => [ones([3, 64]), ggml()]],
+  quantizedMatmul: [orchard.quantizedMatmul as Call, () => [ones([3, 64]), ggml(), { precision: "fast" }]],
   quantizedFromParts: [
     orchard.quantizedFromParts as Call,
     () => [{ bits: 4, groupSize: 64, symmetric: false }, { ...int4().parts }, { dtype: "float16" }],

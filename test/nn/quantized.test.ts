@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { ArgumentError, OrchardError, ShapeError } from "../../src/core/errors.ts";
 import {
+  codepaths,
   dequantize,
   Generator,
   io,
@@ -415,5 +416,42 @@ describe("states that do not fit are refused", () => {
     expect(problem(() => nn.loadQuantized(target, wrong)).different).toEqual(["blocks.0.attention.output.weight"]);
     expect(problem(() => nn.loadQuantized(target, { ...state, more: left! })).unexpected).toEqual(["more"]);
     expect(target.tokenEmbedding.weight).toBe(before);
+  });
+});
+
+describe("a fast model", () => {
+  test("multiplies with x in 8 bits in its layers and its tied head, and no other does", () => {
+    const [exact, fast] = [gpt({ tied: true }), gpt({ tied: true })];
+    nn.quantizeModel(exact, { format: "q8_0" });
+    nn.quantizeModel(fast, { format: "q8_0", precision: "fast" });
+    const loaded = gpt({ tied: true });
+    nn.loadQuantized(loaded, exact.quantizedState(), { precision: "fast" });
+    const callsOf = (name: string) =>
+      codepaths().reduce((sum, own) => sum + (own.operation === name ? own.calls : 0), 0);
+    const outputs = [exact, fast, loaded].map((model) => {
+      const before = [callsOf("quantizedMatmul"), callsOf("quantizedMatmulFast")];
+      const values = numbers(noGrad(() => on("cpu", () => model.forward(tokens))));
+      return {
+        values,
+        exact: callsOf("quantizedMatmul") - before[0]!,
+        fast: callsOf("quantizedMatmulFast") - before[1]!,
+      };
+    });
+    const products = 2 * 4 + 1; // of each block, and the head
+    expect(outputs.map((own) => [own.exact, own.fast])).toEqual([
+      [products, 0],
+      [0, products],
+      [0, products],
+    ]);
+    expect(outputs[2]!.values).toEqual(outputs[1]!.values);
+    const error = Math.hypot(...outputs[1]!.values.map((value, at) => value - outputs[0]!.values[at]!));
+    const size = Math.hypot(...outputs[0]!.values);
+    expect(error).toBeGreaterThan(0);
+    expect(error / size).toBeLessThan(0.02); // a level of x is 1/127 of the largest of 32
+  });
+
+  test("its layers say so", () => {
+    expect(String(new nn.QuantizedLinear(formats.q4_0, null, { precision: "fast" }))).toContain("fast");
+    expect(String(new nn.QuantizedLinear(formats.q4_0))).not.toContain("fast");
   });
 });

@@ -34,13 +34,18 @@ describe("a run is quantised and generates", () => {
       expect(made.out).toMatch(new RegExp(`^blocks\\.0\\.attention\\.output +\\[64, 64\\] +${format}`, "m"));
       expect(made.out).toContain(`${path}: ${statSync(path).size.toLocaleString("en")} bytes`);
       const weights = io.loadWeights(path);
-      expect(String(weights["tokenEmbedding.weight"])).toContain(`QuantizedTensor ${format}`);
-      expect(weights["blocks.1.attention.output.weight"] instanceof Object).toBe(true);
+      const [table, output] = name.endsWith(".gguf")
+        ? ["token_embd.weight", "blk.1.attn_output.weight"]
+        : ["tokenEmbedding.weight", "blocks.1.attention.output.weight"];
+      expect(String(weights[table!])).toContain(`QuantizedTensor ${format}`);
+      expect(weights[output!] instanceof Object).toBe(true);
       const first = await orchard("generate", path, ...words);
       expect(first.exitCode).toBe(0);
       expect(first.out).toStartWith("export const");
       expect(first.err).toMatch(/^20 tokens, [\d.e+]+ tokens\/s, \d+\.\d KB of weights\n$/);
       expect((await orchard("generate", path, ...words)).out).toBe(first.out);
+      const fast = await orchard("generate", path, ...words, "--precision", "fast");
+      expect([fast.exitCode, fast.out.startsWith("export const")]).toEqual([0, true]);
     },
     30_000,
   );

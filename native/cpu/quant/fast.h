@@ -15,9 +15,13 @@ namespace orchard {
 struct ByteRows {
   int64_t pairs; // of parts, of a row
   int8_t *levels;
-  float *scales; // two of a pair
+  // Of each part. Sums are scale · Σ level, of its first 16 levels and of the others.
+  float *scales, *first_sums, *second_sums;
 
-  ByteRows row(int64_t at) const { return {pairs, levels + at * pairs * 64, scales + at * pairs * 2}; }
+  ByteRows row(int64_t at) const {
+    const int64_t part = at * pairs * 2;
+    return {pairs, levels + part * 32, scales + part, first_sums + part, second_sums + part};
+  }
 };
 
 inline int64_t pairs_of_parts(int64_t columns) { return (columns + 63) / 64; }

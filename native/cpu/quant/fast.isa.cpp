@@ -47,7 +47,7 @@ void pack(const float *x, int64_t columns, const ByteRows &out) {
     if (part >= parts) {
       std::fill_n(to, 16, int8_t(0));
       std::fill_n(to + 32, 16, int8_t(0));
-      out.scales[part] = 0;
+      out.scales[part] = out.first_sums[part] = out.second_sums[part] = 0;
       continue;
     }
     const float *from = x + part * part_values;
@@ -55,6 +55,10 @@ void pack(const float *x, int64_t columns, const ByteRows &out) {
     out.scales[part] = own.scale;
     for (int64_t i = 0; i < 16; i++) to[i] = level_of(from[i], own.inverse);
     for (int64_t i = 0; i < 16; i++) to[32 + i] = level_of(from[16 + i], own.inverse);
+    int32_t sums[2] = {};
+    for (int64_t i = 0; i < 16; i++) sums[0] += to[i], sums[1] += to[32 + i];
+    out.first_sums[part] = own.scale * float(sums[0]);
+    out.second_sums[part] = own.scale * float(sums[1]);
   }
 }
 
@@ -79,13 +83,18 @@ bool has_vnni() {
 }
 #endif
 
-void multiply(const Weights &weights, const ByteRows &x, int64_t count, int64_t begin, int64_t end, float *out) {
-  with_level_rows(weights, [&](auto type) {
-    using Row = typename decltype(type)::type;
 #if defined(__AVX512F__)
-    if (has_vnni()) return multiply_bytes<VnniDots, Row>(weights, x, count, begin, end, out);
+using Dots = VnniDots;
+#else
+using Dots = PlainDots;
 #endif
-    multiply_bytes<PlainDots, Row>(weights, x, count, begin, end, out);
+
+void multiply(const Weights &weights, const ByteRows &x, int64_t count, int64_t begin, int64_t end, float *out) {
+#if defined(__AVX512F__)
+  if (!has_vnni()) return avx2::fast_kernels.multiply(weights, x, count, begin, end, out);
+#endif
+  with_level_rows(weights, [&](auto type) {
+    multiply_bytes<Dots, typename decltype(type)::type>(weights, x, count, begin, end, out);
   });
 }
 

@@ -15,13 +15,8 @@
 namespace orchard::ORCHARD_ISA {
 
 // The levels of two parts: [0, 16) of both, and [16, 32) of both.
-struct BytePair {
-  __m256i first, second;
-};
-
-inline BytePair pair_of(__m256i left, __m256i right) {
-  return {_mm256_permute2x128_si256(left, right, 0x20), _mm256_permute2x128_si256(left, right, 0x31)};
-}
+// At any address: compilers may keep arrays of it on the stack.
+typedef float Eight __attribute__((vector_size(32), aligned(4)));
 
 // Lanes of one part's number, and of the other's.
 inline __m256 spread(const float &left, const float &right) {
@@ -38,87 +33,51 @@ inline __m256 spread_halves(const void *left, const void *right) {
 // ---------------------------------------------------------------- two parts of weights
 
 // Two blocks of 32, or twice the last one.
-template <class Format, bool = Format::values == 32> struct Step {
-  using Own = LevelsOf<Format>;
+template <class Format> struct BlockStep {
   static constexpr int pairs = 1;
   const uint8_t *left, *right;
 
-  Step(const LevelRow<Format> &row, int64_t step, bool is_whole)
-      : left(row.row + 2 * step * Format::bytes), right(left + (is_whole ? Format::bytes : 0)) {}
+  BlockStep(const LevelRow<Format> &row, int64_t step, int parts)
+      : left(row.row + 2 * step * Format::bytes), right(left + (parts > 1 ? Format::bytes : 0)) {}
 
-  BytePair raw(int) const { return pair_of(Own::raw(left, 0), Own::raw(right, 0)); }
-  __m256 scales(int, int) const {
-    if constexpr (std::is_same_v<Format, Mxfp4>) {
-      const float own[2] = {half_power(*left), half_power(*right)};
-      return spread(own[0], own[1]);
-    } else {
-      return spread_halves(left, right);
-    }
-  }
-  __m256 lows(int, int) const { return spread_halves(left + 2, right + 2); }
-};
-
-// A block of 256.
-template <class Format> struct Step<Format, false> {
-  using Own = LevelsOf<Format>;
-  static constexpr int pairs = 4;
-  const uint8_t *block;
-  typename Own::Head head;
-
-  Step(const LevelRow<Format> &row, int64_t step, bool) : block(row.row + step * Format::bytes), head(block) {}
-
-  BytePair raw(int pair) const { return pair_of(Own::raw(block, 2 * pair), Own::raw(block, 2 * pair + 1)); }
-  static int at(int part, int half) { return Own::has_halves ? part * 2 + half : part; }
-  __m256 scales(int pair, int half) const {
-    return spread(head.scales[at(2 * pair, half)], head.scales[at(2 * pair + 1, half)]);
-  }
-  __m256 lows(int pair, int half) const {
-    return spread(head.lows[at(2 * pair, half)], head.lows[at(2 * pair + 1, half)]);
-  }
-};
-
-template <int bits, bool is_symmetric> struct GroupStep {
-  using Row = GroupLevelRow<bits, is_symmetric>;
-  static constexpr int pairs = 1;
-  const Row &row;
-  int64_t left, right;
-
-  GroupStep(const Row &own, int64_t step, bool is_whole)
-      : row(own), left(2 * step), right(left + (is_whole ? 1 : 0)) {}
-
-  BytePair raw(int) const {
-    return pair_of(group_levels<bits>(row.row + left * bits * 4), group_levels<bits>(row.row + right * bits * 4));
-  }
-  __m256 scales(int, int) const { return numbers(row.scales); }
-  __m256 lows(int, int) const { return numbers(row.biases); }
-
-private:
-  __m256 numbers(const void *all) const {
-    const int64_t first = row.first_group + (left >> row.shift), second = row.first_group + (right >> row.shift);
-    if (row.dtype == DType::float16) {
-      const auto *halves = static_cast<const uint16_t *>(all);
-      return spread_halves(halves + first, halves + second);
-    }
-    const float own[2] = {group_number(all, row.dtype, first), group_number(all, row.dtype, second)};
+  BytePair raw(int) const { return pair_of_blocks<Format>(left, right); }
+  __m256 lows() const { return spread_halves(left + 2, right + 2); }
+  __m256 scales() const {
+    if constexpr (!std::is_same_v<Format, Mxfp4>) return spread_halves(left, right);
+    const float own[2] = {half_power(*left), half_power(*right)};
     return spread(own[0], own[1]);
   }
 };
 
-template <class Row> struct StepOf;
-template <class Format> struct StepOf<LevelRow<Format>> {
-  using type = Step<Format>;
-  static constexpr bool is_wide = LevelsOf<Format>::offset > 64; // q8_0 and iq4_nl
-};
-template <int bits, bool is_symmetric> struct StepOf<GroupLevelRow<bits, is_symmetric>> {
-  using type = GroupStep<bits, is_symmetric>;
-  static constexpr bool is_wide = bits == 8;
+// Eight parts with a head: a block of 256, or groups, of which there may be fewer parts at the end.
+template <class Row> struct HeadStep {
+  static constexpr int pairs = 4;
+  const Row &row;
+  const int64_t step;
+  const int parts;
+  const typename Row::Head head;
+
+  HeadStep(const Row &own, int64_t at, int count) : row(own), step(at), parts(count), head(own.head(at)) {}
+
+  BytePair raw(int pair) const {
+    const int right = 2 * pair + 1 < parts ? 2 * pair + 1 : 2 * pair;
+    return row.pair(step, 2 * pair, right);
+  }
+  // Of each part, or of a half of each.
+  static __m256 numbers(const float *all, int half) {
+    if constexpr (!Row::has_halves) return _mm256_loadu_ps(all);
+    const __m256 low = _mm256_loadu_ps(all), high = _mm256_loadu_ps(all + 8);
+    const __m256 own = half == 0 ? _mm256_shuffle_ps(low, high, 0x88) : _mm256_shuffle_ps(low, high, 0xdd);
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(own), 0xd8));
+  }
+  __m256 scales(int half) const { return numbers(head.scales, half); }
+  __m256 lows(int half) const { return numbers(head.lows, half); }
 };
 
 // ---------------------------------------------------------------- products
 
 template <class Dots, class Row> struct ByteProduct {
-  using Step = typename StepOf<Row>::type;
-  static constexpr bool is_turned = StepOf<Row>::is_wide && !Dots::takes_wide;
+  static constexpr bool is_turned = Row::is_wide && !Dots::takes_wide;
   static constexpr int offset = Row::offset - (is_turned ? 128 : 0);
 
   static __m256i add(__m256i sums, __m256i raw, __m256i x) {
@@ -127,63 +86,117 @@ template <class Dots, class Row> struct ByteProduct {
     return Dots::add(sums, _mm256_abs_epi8(own), _mm256_sign_epi8(x, own));
   }
 
-  // −offset · Σ x
-  static __m256i start(__m256i x) {
-    const __m256i zero = _mm256_setzero_si256();
-    if constexpr (offset == 0) return zero;
-    const __m256i own = Dots::add(zero, _mm256_set1_epi8(int8_t(offset < 0 ? -offset : offset)), x);
-    return offset < 0 ? own : _mm256_sub_epi32(zero, own);
-  }
-
-  static __m256 sums_of(__m256i x) {
-    return _mm256_cvtepi32_ps(Dots::add(_mm256_setzero_si256(), _mm256_set1_epi8(1), x));
-  }
-
-  // Two parts of a row of x.
+  // Two parts of a row of x, and −offset · Σ x: of the first halves and of the second ones, or of both together.
   struct Bytes {
-    __m256i first, second;
-    __m256 scales;
+    __m256i first, second, start[2];
+
+    Bytes(const ByteRows &x, int64_t pair) {
+      const auto *levels = reinterpret_cast<const __m256i *>(x.levels + pair * 64);
+      first = _mm256_loadu_si256(levels);
+      second = _mm256_loadu_si256(levels + 1);
+      start[0] = start[1] = _mm256_setzero_si256();
+      if constexpr (offset == 0) return;
+      const __m256i by = _mm256_set1_epi8(int8_t(offset < 0 ? -offset : offset));
+      start[0] = Dots::add(start[0], by, first);
+      __m256i &last = start[Row::has_halves ? 1 : 0];
+      last = Dots::add(last, by, second);
+      if constexpr (offset > 0)
+        for (auto &own : start) own = _mm256_sub_epi32(_mm256_setzero_si256(), own);
+    }
   };
 
-  static Bytes bytes_at(const ByteRows &x, int64_t pair) {
-    const auto *levels = reinterpret_cast<const __m256i *>(x.levels + pair * 64);
-    return {_mm256_loadu_si256(levels), _mm256_loadu_si256(levels + 1),
-            spread(x.scales[2 * pair], x.scales[2 * pair + 1])};
-  }
-
-  static void add_pair(const Step &step, int pair, const BytePair &raw, const Bytes &x, __m256 &sum) {
-    const auto scaled = [&](int half) { return _mm256_mul_ps(step.scales(pair, half), x.scales); };
-    if constexpr (Row::has_halves) {
-      const __m256i first = add(start(x.first), raw.first, x.first);
-      const __m256i second = add(start(x.second), raw.second, x.second);
-      sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(first), scaled(0), sum);
-      sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(second), scaled(1), sum);
-      if constexpr (Row::has_low) {
-        sum = _mm256_fmadd_ps(_mm256_mul_ps(sums_of(x.first), x.scales), step.lows(pair, 0), sum);
-        sum = _mm256_fmadd_ps(_mm256_mul_ps(sums_of(x.second), x.scales), step.lows(pair, 1), sum);
-      }
-    } else {
-      const __m256i begin = start2(x);
-      sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(add(add(begin, raw.first, x.first), raw.second, x.second)), scaled(0),
-                            sum);
-      if constexpr (Row::has_low) {
-        const __m256i ones = _mm256_set1_epi8(1);
-        const __m256i all = Dots::add(Dots::add(_mm256_setzero_si256(), ones, x.first), ones, x.second);
-        sum = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(all), x.scales), step.lows(pair, 0), sum);
-      }
-    }
-  }
-
-  static __m256i start2(const Bytes &x) {
-    const __m256i zero = _mm256_setzero_si256();
-    if constexpr (offset == 0) return zero;
-    const __m256i by = _mm256_set1_epi8(int8_t(offset < 0 ? -offset : offset));
-    const __m256i own = Dots::add(Dots::add(zero, by, x.first), by, x.second);
-    return offset < 0 ? own : _mm256_sub_epi32(zero, own);
+  static __m256 scaled(__m256i dots, __m256 scale, __m256 sum) {
+    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots), scale, sum);
   }
 };
 
-inline float merged(__m256 vector) {
+// Adds a step of some rows of weights to the sums with each row of x.
+template <class Dots, class Format, int rows, int count>
+void add_step(const BlockStep<Format> (&steps)[rows], const ByteRows (&xs)[count], int64_t step, int,
+              Eight (&sums)[rows][count]) {
+  using Product = ByteProduct<Dots, LevelRow<Format>>;
+  BytePair raw[rows];
+  Eight scales[rows], lows[rows];
+  for (int row = 0; row < rows; row++) {
+    raw[row] = steps[row].raw(0);
+    scales[row] = steps[row].scales();
+    if constexpr (LevelRow<Format>::has_low) lows[row] = steps[row].lows();
+  }
+  for (int at = 0; at < count; at++) {
+    const ByteRows &x = xs[at];
+    const typename Product::Bytes bytes(x, step);
+    const __m256 own = spread(x.scales[2 * step], x.scales[2 * step + 1]);
+    __m256 x_sums;
+    if constexpr (LevelRow<Format>::has_low) { // in a lane of each part
+      const __m256 both = _mm256_add_ps(spread(x.first_sums[2 * step], x.first_sums[2 * step + 1]),
+                                        spread(x.second_sums[2 * step], x.second_sums[2 * step + 1]));
+      x_sums = _mm256_blend_ps(both, _mm256_setzero_ps(), 0xee);
+    }
+    for (int row = 0; row < rows; row++) {
+      const __m256i dots =
+          Product::add(Product::add(bytes.start[0], raw[row].first, bytes.first), raw[row].second, bytes.second);
+      sums[row][at] = Product::scaled(dots, _mm256_mul_ps(scales[row], own), sums[row][at]);
+      if constexpr (LevelRow<Format>::has_low) sums[row][at] = _mm256_fmadd_ps(lows[row], x_sums, sums[row][at]);
+    }
+  }
+}
+
+// Numbers of the parts of a step; 0 for those that are not there.
+inline __m256 numbers_of_step(const float *numbers, int64_t step, int parts) {
+  if (parts == 8) return _mm256_loadu_ps(numbers + step * 8);
+  const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(parts), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  return _mm256_maskload_ps(numbers + step * 8, there);
+}
+
+template <class Dots, class Row, int rows, int count>
+void add_step(const HeadStep<Row> (&steps)[rows], const ByteRows (&xs)[count], int64_t step, int parts,
+              Eight (&sums)[rows][count]) {
+  using Product = ByteProduct<Dots, Row>;
+  constexpr int halves = Row::has_halves ? 2 : 1;
+  Eight scales[halves][rows][count];
+  for (int at = 0; at < count; at++) {
+    const ByteRows &x = xs[at];
+    const __m256 own = numbers_of_step(x.scales, step, parts);
+    for (int half = 0; half < halves; half++)
+      for (int row = 0; row < rows; row++) scales[half][row][at] = _mm256_mul_ps(steps[row].scales(half), own);
+    if constexpr (Row::has_low) {
+      __m256 own_sums[2] = {numbers_of_step(x.first_sums, step, parts), numbers_of_step(x.second_sums, step, parts)};
+      if constexpr (halves == 1) own_sums[0] = _mm256_add_ps(own_sums[0], own_sums[1]);
+      for (int half = 0; half < halves; half++)
+        for (int row = 0; row < rows; row++)
+          sums[row][at] = _mm256_fmadd_ps(steps[row].lows(half), own_sums[half], sums[row][at]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int pair = 0; pair < 4; pair++) {
+    if (2 * pair >= parts) break;
+    const __m256i two = _mm256_add_epi32(_mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1), _mm256_set1_epi32(2 * pair));
+    BytePair raw[rows];
+    for (int row = 0; row < rows; row++) raw[row] = steps[row].raw(pair);
+    for (int at = 0; at < count; at++) {
+      const typename Product::Bytes bytes(xs[at], step * 4 + pair);
+      for (int row = 0; row < rows; row++) {
+        const auto scale = [&](int half) { return _mm256_permutevar8x32_ps(scales[half][row][at], two); };
+        __m256i dots = Product::add(bytes.start[0], raw[row].first, bytes.first);
+        if constexpr (halves == 2) {
+          sums[row][at] = Product::scaled(dots, scale(0), sums[row][at]);
+          dots = bytes.start[1];
+        }
+        dots = Product::add(dots, raw[row].second, bytes.second);
+        sums[row][at] = Product::scaled(dots, scale(halves - 1), sums[row][at]);
+      }
+    }
+  }
+}
+
+template <class Row> struct StepOf {
+  using type = HeadStep<Row>;
+};
+template <class Format> struct StepOf<LevelRow<Format>> {
+  using type = std::conditional_t<Format::values == 32, BlockStep<Format>, HeadStep<LevelRow<Format>>>;
+};
+
+inline float merged(Eight vector) {
   float numbers[8];
   _mm256_storeu_ps(numbers, vector);
   for (int half = 4; half > 0; half /= 2)
@@ -195,26 +208,17 @@ inline float merged(__m256 vector) {
 template <class Dots, class Row, int count, size_t... r>
 void multiply_byte_rows(std::index_sequence<r...>, const Weights &weights, int64_t first, const ByteRows &x, float *out,
                         int64_t stride) {
-  using Product = ByteProduct<Dots, Row>;
-  using Step = typename Product::Step;
+  using Step = typename StepOf<Row>::type;
   constexpr int rows = sizeof...(r);
   const Row all[rows] = {Row(weights, first + int64_t(r))...};
-  __m256 sums[rows][count];
-  for (auto &row : sums)
-    for (auto &sum : row) sum = _mm256_setzero_ps();
-  const int64_t parts = weights.columns / 32, steps = (parts + 2 * Step::pairs - 1) / (2 * Step::pairs);
   ByteRows xs[count];
   for (int at = 0; at < count; at++) xs[at] = x.row(at);
-  for (int64_t step = 0; step < steps; step++) {
-    const bool is_whole = 2 * Step::pairs * (step + 1) <= parts;
-    for (int row = 0; row < rows; row++) {
-      const Step own(all[row], step, is_whole);
-      for (int pair = 0; pair < Step::pairs; pair++) {
-        const BytePair raw = own.raw(pair);
-        for (int at = 0; at < count; at++)
-          Product::add_pair(own, pair, raw, Product::bytes_at(xs[at], step * Step::pairs + pair), sums[row][at]);
-      }
-    }
+  Eight sums[rows][count] = {};
+  const int64_t parts = weights.columns / 32;
+  for (int64_t step = 0; step * 2 * Step::pairs < parts; step++) {
+    const int own = int(std::min<int64_t>(2 * Step::pairs, parts - step * 2 * Step::pairs));
+    const Step steps[rows] = {Step(all[r], step, own)...};
+    add_step<Dots>(steps, xs, step, own, sums);
   }
   for (int row = 0; row < rows; row++)
     for (int at = 0; at < count; at++) out[at * stride + row] = merged(sums[row][at]);

@@ -3,9 +3,10 @@
 // gives it; sums are in float32, in lanes, one for each element of the result, and merged as a tree.
 #pragma once
 
-#include "levels.h"
+#include "level_pairs.h"
 #include "weights.h"
 
+#include <algorithm>
 #include <utility>
 
 #if defined(__AVX2__)
@@ -57,12 +58,17 @@ inline float sum_of(Floats vector) {
 // Rows of a format's blocks: the head and the levels of a block. A row is `parts` blocks' parts.
 template <class Format> struct LevelRow : LevelsOf<Format> {
   using typename LevelsOf<Format>::Head;
+  static constexpr bool is_wide = LevelsOf<Format>::offset > 64; // whether raw bytes are more than 128
   static constexpr int block_parts = Format::values / 32;
   const uint8_t *row;
 
   LevelRow(const Weights &weights, int64_t at) : row(weights.packed + at * weights.row_bytes) {}
   Head head(int64_t block) const { return Head(row + block * Format::bytes); }
   __m256i levels(int64_t block, int part) const { return signed_levels<Format>(row + block * Format::bytes, part); }
+  BytePair pair(int64_t block, int left, int right) const {
+    const uint8_t *own = row + block * Format::bytes;
+    return pair_of(LevelsOf<Format>::raw(own, left), LevelsOf<Format>::raw(own, right));
+  }
 };
 
 inline float group_number(const void *numbers, DType dtype, int64_t at) {
@@ -71,35 +77,64 @@ inline float group_number(const void *numbers, DType dtype, int64_t at) {
   return static_cast<const float *>(numbers)[at];
 }
 
-// Rows of groups: a block is a part. Levels of symmetric ones are brought around 0.
+// Eight numbers of which as many as eight parts need are read: 8, 4 or 2.
+inline __m256 wide_numbers(const void *numbers, DType dtype, int64_t at, int shift) {
+  if (dtype == DType::float32) {
+    const auto *from = static_cast<const float *>(numbers) + at;
+    if (shift == 0) return _mm256_loadu_ps(from);
+    if (shift == 1) return _mm256_castps128_ps256(_mm_loadu_ps(from));
+    return _mm256_castps128_ps256(_mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(from))));
+  }
+  const auto *from = static_cast<const uint8_t *>(numbers) + 2 * at;
+  const __m128i bits = shift == 0   ? bytes16(from)
+                       : shift == 1 ? _mm_loadl_epi64(reinterpret_cast<const __m128i *>(from))
+                                    : _mm_cvtsi32_si128(int(word_at(from)));
+  if (dtype == DType::float16) return _mm256_cvtph_ps(bits);
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+
+// The numbers of up to eight parts' groups, one for each part; 2^shift parts are a group.
+inline __m256 numbers_of_parts(const void *numbers, DType dtype, int64_t first_group, int shift, int parts) {
+  const __m256i at = _mm256_srlv_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(shift));
+  if (parts == 8) return _mm256_permutevar8x32_ps(wide_numbers(numbers, dtype, first_group, shift), at);
+  float own[8] = {};
+  for (int part = 0; part < parts; part++) own[part] = group_number(numbers, dtype, first_group + (part >> shift));
+  return _mm256_loadu_ps(own);
+}
+
+// Rows of groups, eight parts at a time, fewer at the end. Levels of symmetric ones are brought around 0.
 template <int bits, bool is_symmetric> struct GroupLevelRow {
-  static constexpr bool has_low = !is_symmetric, has_halves = false;
+  static constexpr bool has_low = !is_symmetric, has_halves = false, is_wide = bits == 8;
   static constexpr int offset = is_symmetric ? 1 << (bits - 1) : 0;
-  static constexpr int block_parts = 1;
-  struct Head {
-    float own, lowest;
-    float scale(int, int) const { return own; }
-    float low(int, int) const { return lowest; }
-  };
+  static constexpr int block_parts = 8;
+  using Head = ManyHead<8>;
   const void *scales, *biases;
   DType dtype;
   const uint8_t *row;
-  int64_t first_group;
+  int64_t first_group, parts;
   int shift; // 2^shift parts are a group
 
   GroupLevelRow(const Weights &weights, int64_t at)
       : scales(weights.scales), biases(weights.biases), dtype(weights.scale_dtype),
         row(weights.packed + at * weights.row_bytes), first_group(at * (weights.columns / weights.group)),
-        shift(weights.group == 32   ? 0
-              : weights.group == 64 ? 1
-                                    : 2) {}
-  Head head(int64_t part) const {
-    const int64_t group = first_group + (part >> shift);
-    return {group_number(scales, dtype, group), is_symmetric ? 0 : group_number(biases, dtype, group)};
+        parts(weights.columns / 32), shift(weights.group == 32   ? 0
+                                           : weights.group == 64 ? 1
+                                                                 : 2) {}
+  Head head(int64_t block) const {
+    Head own;
+    const int64_t group = first_group + (block * 8 >> shift);
+    const int count = int(parts - block * 8 < 8 ? parts - block * 8 : 8);
+    _mm256_storeu_ps(own.scales, numbers_of_parts(scales, dtype, group, shift, count));
+    if constexpr (has_low) _mm256_storeu_ps(own.lows, numbers_of_parts(biases, dtype, group, shift, count));
+    return own;
   }
-  __m256i levels(int64_t part, int) const {
-    const __m256i own = group_levels<bits>(row + part * bits * 4);
+  __m256i levels(int64_t block, int part) const {
+    const __m256i own = group_levels<bits>(row + (block * 8 + part) * bits * 4);
     return is_symmetric ? _mm256_sub_epi8(own, _mm256_set1_epi8(int8_t(offset))) : own;
+  }
+  BytePair pair(int64_t block, int left, int right) const {
+    const uint8_t *own = row + block * 8 * bits * 4;
+    return pair_of_groups<bits>(own + left * bits * 4, own + right * bits * 4);
   }
 };
 
@@ -111,11 +146,12 @@ void multiply_rows(std::index_sequence<r...>, const Weights &weights, int64_t fi
   constexpr int rows = sizeof...(r);
   const Row all[rows] = {Row(weights, first + int64_t(r))...};
   Floats sums[rows][count] = {};
-  const int64_t blocks = weights.columns / (32 * Row::block_parts);
-  for (int64_t block = 0; block < blocks; block++)
+  const int64_t parts = weights.columns / 32;
+  for (int64_t block = 0; block * Row::block_parts < parts; block++)
     for (int row = 0; row < rows; row++) {
       const auto head = all[row].head(block);
-      for (int part = 0; part < Row::block_parts; part++) {
+      const int own_parts = int(std::min<int64_t>(Row::block_parts, parts - block * Row::block_parts));
+      for (int part = 0; part < own_parts; part++) {
         const __m256i levels = all[row].levels(block, part);
         const float *from = x + (block * Row::block_parts + part) * 32;
         for (int v = 0; v < part_vectors; v++) {

@@ -31,12 +31,12 @@ inline __m256i nibbles16(const uint8_t *from) {
 
 // Four bits of each of 32 bytes, from bit `shift` on.
 inline __m256i nibbles32(const uint8_t *from, int shift) {
-  return _mm256_and_si256(_mm256_srl_epi16(bytes32(from), _mm_cvtsi32_si128(shift)), _mm256_set1_epi8(15));
+  return _mm256_and_si256(_mm256_srli_epi16(bytes32(from), shift), _mm256_set1_epi8(15));
 }
 
 inline __m256i pairs32(const uint8_t *pairs, int part) {
   const __m256i own = bytes32(pairs_of(pairs, part));
-  return _mm256_and_si256(_mm256_srl_epi16(own, _mm_cvtsi32_si128(pair_shift(part))), _mm256_set1_epi8(3));
+  return _mm256_and_si256(_mm256_srli_epi16(own, pair_shift(part)), _mm256_set1_epi8(3));
 }
 
 // `value` in each byte whose bit in a word is set.

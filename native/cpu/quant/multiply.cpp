@@ -80,8 +80,10 @@ struct Product {
     }
     const int64_t pairs = pairs_of_parts(columns);
     Scratch<int8_t> levels(scratch_product({count, pairs, 64}));
-    Scratch<float> scales(scratch_product({count, pairs, 2}));
-    const ByteRows rows = {pairs, levels.data(), scales.data()};
+    Scratch<float> numbers(scratch_product({count, pairs, 6}));
+    const int64_t parts = count * pairs * 2;
+    float *scales = numbers.data();
+    const ByteRows rows = {pairs, levels.data(), scales, scales + parts, scales + 2 * parts};
     parallel_for(count, grain, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; at++) kernels.pack(x + at * columns, columns, rows.row(at));
     });

@@ -176,6 +176,11 @@ function weights(): void {
   gradientsOf(() => library.quantizedMatmul(leaf([2, 128]), int4));
   gradientsOf(() => library.quantizedMatmul(leaf([6, 128], "float16"), int4));
   gradientsOf(() => library.quantizedMatmul(leaf([5, 64]), library.quantizeGgml(library.rand([9, 64]), "q4_0")));
+  const fast = { precision: "fast" } as const;
+  for (const groups of [int4, library.quantize(library.rand([5, 96]), { bits: 8, groupSize: 32, symmetric: true })])
+    for (const rows of [1, 5, 17]) library.quantizedMatmul(library.rand([rows, groups.shape[1]!]), groups, fast);
+  for (const format of ["q4_1", "q8_0", "q6_K"] as const)
+    library.quantizedMatmul(library.rand([6, 256]), library.quantizeGgml(library.rand([3, 256]), format), fast);
   for (const format of ["q4_0", "q5_1", "q8_0", "mxfp4", "bf16"] as const)
     library.dequantize(library.quantizeGgml(library.rand([3, 64]), format)).dataSync();
   for (const bits of [2, 3, 8] as const)

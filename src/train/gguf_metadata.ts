@@ -1,0 +1,107 @@
+/** What llama.cpp reads of a file besides its tensors: the sizes of a model, and its tokens. */
+import { Gpt2Tokenizer } from "../data/gpt2_tokenizer.ts";
+import type { Tokenizer } from "../data/tokenizer.ts";
+import type { GgufInput } from "../io/gguf/encode.ts";
+import type { GPT } from "../nn/gpt.ts";
+import type { LanguageModel } from "../nn/language_model.ts";
+import type { Llama } from "../nn/llama.ts";
+import type { Settings } from "./settings.ts";
+
+type Metadata = Readonly<Record<string, GgufInput>>;
+
+const uint32 = (value: number): GgufInput => ({ type: "uint32", value });
+const float32 = (value: number): GgufInput => ({ type: "float32", value });
+
+/** The metadata of a run's model. */
+export function ggufMetadata(settings: Settings, model: LanguageModel, tokenizer: Tokenizer): Metadata {
+  const architecture = settings.architecture === "gpt" ? "gpt2" : "llama";
+  return {
+    "general.architecture": architecture,
+    "general.name": `orchard ${settings.architecture}`,
+    ...sizesOf(architecture, settings, model),
+    ...tokensOf(tokenizer),
+  };
+}
+
+function sizesOf(architecture: "gpt2" | "llama", settings: Settings, model: LanguageModel): Metadata {
+  const { layers, width, heads, context } = settings;
+  const [block] = model.blocks;
+  const { eps } = (model as GPT | Llama).finalNorm;
+  const all = {
+    context_length: uint32(context),
+    embedding_length: uint32(width),
+    feed_forward_length: uint32(block?.feedForward.up.outputs ?? 4 * width),
+    block_count: uint32(layers),
+    "attention.head_count": uint32(heads),
+    ...(architecture === "gpt2"
+      ? { "attention.layer_norm_epsilon": float32(eps) }
+      : {
+          "attention.head_count_kv": uint32(heads),
+          "attention.layer_norm_rms_epsilon": float32(eps),
+          "rope.dimension_count": uint32(width / heads),
+          "rope.freq_base": float32(10_000),
+          vocab_size: uint32(model.vocabularySize),
+        }),
+  };
+  return Object.fromEntries(Object.entries(all).map(([key, value]) => [`${architecture}.${key}`, value]));
+}
+
+const NORMAL = 1;
+const CONTROL = 3;
+
+/** Byte pair encoding as GPT-2 has it; of bytes alone there are no merges. */
+function tokensOf(tokenizer: Tokenizer): Metadata {
+  const { vocabularySize, endOfText } = tokenizer;
+  const bytes = Array.from({ length: vocabularySize }, (_, token) => tokenizer.bytesOf(token));
+  const tokens = bytes.map((own, token) => (token === endOfText ? "<|endoftext|>" : textOf(own)));
+  const types = bytes.map((_, token) => (token === endOfText ? CONTROL : NORMAL));
+  const merges = tokenizer instanceof Gpt2Tokenizer ? mergesOf(bytes.slice(0, endOfText ?? undefined)) : [];
+  const last = endOfText ?? tokenizer.separator;
+  return {
+    "tokenizer.ggml.model": "gpt2",
+    "tokenizer.ggml.pre": "gpt-2",
+    "tokenizer.ggml.tokens": { type: "array", of: "string", value: tokens },
+    "tokenizer.ggml.token_type": { type: "array", of: "int32", value: types },
+    "tokenizer.ggml.merges": { type: "array", of: "string", value: merges },
+    "tokenizer.ggml.bos_token_id": uint32(last),
+    "tokenizer.ggml.eos_token_id": uint32(last),
+    "tokenizer.ggml.add_bos_token": false,
+  };
+}
+
+/** GPT-2's characters for bytes: printable ones are themselves, the others follow from U+0100 on. */
+const characters: readonly string[] = (() => {
+  let next = 0x100;
+  const isPrintable = (byte: number) =>
+    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff);
+  return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(isPrintable(byte) ? byte : next++));
+})();
+
+const textOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => characters[byte]).join("");
+
+/** The two tokens that each longer one is merged of: what the merges before it leave of its bytes. */
+function mergesOf(tokens: readonly Uint8Array[]): string[] {
+  const ranks = new Map(tokens.map((bytes, rank) => [textOf(bytes), rank]));
+  return tokens.flatMap((bytes, rank) => {
+    if (bytes.length < 2) return [];
+    const parts = merged(
+      Array.from(bytes, (byte) => characters[byte]!),
+      ranks,
+      rank,
+    );
+    return parts.length === 2 ? [parts.join(" ")] : [];
+  });
+}
+
+/** The parts of a text after all merges of a lower rank, the lowest first. */
+function merged(parts: string[], ranks: ReadonlyMap<string, number>, below: number): string[] {
+  for (;;) {
+    let [best, at] = [below, -1];
+    for (let i = 0; i + 1 < parts.length; i++) {
+      const rank = ranks.get(parts[i]! + parts[i + 1]!) ?? below;
+      if (rank < best) [best, at] = [rank, i];
+    }
+    if (at < 0) return parts;
+    parts.splice(at, 2, parts[at]! + parts[at + 1]!);
+  }
+}

@@ -1,0 +1,123 @@
+/** The names and the rows that llama.cpp has for the tensors of its architectures `gpt2` and `llama`. */
+import { noGrad } from "../autograd/modes.ts";
+import { fromArray } from "../ops/creation/tensor.ts";
+import { indexSelect } from "../ops/indexing/gather.ts";
+import { cat } from "../ops/join/cat.ts";
+import { narrow } from "../ops/view/slice.ts";
+import { QuantizedTensor } from "../quant/quantized_tensor.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import type { Settings } from "./settings.ts";
+
+type Weight = Tensor | QuantizedTensor;
+/** Weights by name. */
+export type Weights = Readonly<Record<string, Weight>>;
+
+/** Of each layer of a model its name here, and llama.cpp's. */
+function layerNames({ layers }: Settings): (readonly [own: string, other: string])[] {
+  const blocks = Array.from({ length: layers }, (_, at) =>
+    [
+      ["attentionNorm", "attn_norm"],
+      ["attention.queryKeyValue", "attn_qkv"],
+      ["attention.output", "attn_output"],
+      ["feedForwardNorm", "ffn_norm"],
+      ["feedForward.gate", "ffn_gate"],
+      ["feedForward.up", "ffn_up"],
+      ["feedForward.down", "ffn_down"],
+    ].map(([own, other]) => [`blocks.${at}.${own}`, `blk.${at}.${other}`] as const),
+  );
+  return [
+    ["tokenEmbedding", "token_embd"],
+    ["positionEmbedding", "position_embd"],
+    ...blocks.flat(),
+    ["finalNorm", "output_norm"],
+    ["head", "output"],
+  ];
+}
+
+/** The tensors of a model's state as llama.cpp has them. Rows of queries, keys and values are apart in its `llama`. */
+export function toGgufWeights(settings: Settings, state: Weights): Weights {
+  const found: Record<string, Weight> = {};
+  for (const [own, other] of layerNames(settings))
+    for (const end of ["weight", "bias"]) {
+      const value = state[`${own}.${end}`];
+      if (value === undefined) continue;
+      if (settings.architecture === "llama" && other.endsWith("attn_qkv"))
+        for (const [letter, part] of Object.entries(splitRows(value, settings)))
+          found[`${other.replace("qkv", letter)}.${end}`] = part;
+      else found[`${other}.${end}`] = value;
+    }
+  return found;
+}
+
+/** The state of a model in llama.cpp's tensors, with those of other names as they are: they fit no model. */
+export function fromGgufWeights(settings: Settings, weights: Weights): Weights {
+  const rest = new Map(Object.entries(weights));
+  const take = (name: string): Weight | undefined => {
+    const value = rest.get(name);
+    rest.delete(name);
+    return value;
+  };
+  const found: Record<string, Weight> = {};
+  for (const [own, other] of layerNames(settings))
+    for (const end of ["weight", "bias"]) {
+      const value = take(`${other}.${end}`) ?? joinedRows(other, end, take, settings);
+      if (value !== undefined) found[`${own}.${end}`] = value;
+    }
+  return { ...found, ...Object.fromEntries(rest) };
+}
+
+const letters = ["q", "k", "v"] as const;
+
+/**
+ * Rotated pairs are adjacent in llama.cpp's `llama`, and come from the two halves of a head here: row 2i + h of a head
+ * there is row i + h · width / 2 here (`permute` of its `convert_hf_to_gguf.py`).
+ */
+function headRows(width: number, { heads }: Settings): Int32Array {
+  const half = width / heads / 2;
+  return Int32Array.from({ length: width }, (_, row) => {
+    const [head, at] = [Math.floor(row / (2 * half)), row % (2 * half)];
+    return head * 2 * half + (at >> 1) + (at & 1) * half;
+  });
+}
+
+function splitRows(value: Weight, settings: Settings): Record<(typeof letters)[number], Weight> {
+  const { width } = settings;
+  const index = fromArray(headRows(width, settings), [width]);
+  const rows = (at: number) => withRows(value, (part) => narrow(part, 0, at * width, width));
+  const turned = (at: number) => withRows(rows(at), (part) => indexSelect(part, 0, index));
+  return { q: turned(0), k: turned(1), v: rows(2) };
+}
+
+/** Undefined where one of the three is not there, or is of another shape or format: names then say what is missing. */
+function joinedRows(
+  other: string,
+  end: string,
+  take: (name: string) => Weight | undefined,
+  settings: Settings,
+): Weight | undefined {
+  if (!other.endsWith("attn_qkv")) return undefined;
+  const parts = letters.map((letter) => take(`${other.replace("qkv", letter)}.${end}`));
+  const [q, k, v] = parts;
+  const { width } = settings;
+  if (q === undefined || k === undefined || v === undefined) return undefined;
+  const isAlike = (own: Weight) =>
+    kindOf(own) === kindOf(q) && own.shape[0] === width && own.shape.slice(1).join() === q.shape.slice(1).join();
+  if (![q, k, v].every(isAlike)) return undefined;
+  const back = new Int32Array(width);
+  for (const [row, from] of headRows(width, settings).entries()) back[from] = row;
+  const index = fromArray(back, [width]);
+  const turned = (own: Weight) => withRows(own, (part) => indexSelect(part, 0, index));
+  const all = [turned(q), turned(k), v];
+  return withRows(turned(q), () => noGrad(() => cat(all.map(packedOf), { dim: 0 })));
+}
+
+const kindOf = (own: Weight): string =>
+  QuantizedTensor.isQuantized(own) ? `quantised ${String(own.format)}` : own.dtype;
+const packedOf = (own: Weight): Tensor => (QuantizedTensor.isQuantized(own) ? own.parts.packed : own);
+
+/** A weight whose rows were changed: rows of blocks are rows of bytes. */
+function withRows(own: Weight, change: (part: Tensor) => Tensor): Weight {
+  if (!QuantizedTensor.isQuantized(own)) return noGrad(() => change(own));
+  const packed = noGrad(() => change(own.parts.packed));
+  return new QuantizedTensor(own.format, [packed.shape[0]!, ...own.shape.slice(1)], own.dtype, { packed });
+}
