@@ -10,8 +10,8 @@
 
 namespace orchard {
 
-// Rows of x in the order in which bytes are multiplied: of two parts p and q of 32 values, p[0, 16), q[0, 16), p[16, 32)
-// and q[16, 32). Where a row has an odd number of parts, the last one's partner is zeros.
+// Rows of x in the order in which bytes are multiplied: of two parts p and q of 32 values, p[0, 16), q[0, 16),
+// p[16, 32) and q[16, 32). Where a row has an odd number of parts, the last one's partner is zeros.
 struct ByteRows {
   int64_t pairs; // of parts, of a row
   int8_t *levels;

@@ -2,8 +2,7 @@
 // many values at a time.
 //
 // A format's `Head` has the numbers of a block, value = scale · level + low with one scale and low for each half of a
-// part (16 values). `raw` gives a part's bytes without a sign, and a level is raw − `offset`; `levels` gives levels, with
-// a sign where the offset is not 0.
+// part (16 values). `raw` gives a part's bytes without a sign, and a level is raw − `offset`.
 #pragma once
 
 #include "formats.h"

@@ -73,8 +73,7 @@ struct Product {
     if (count >= many_rows || !kernels.multiply) {
       Scratch<float> values(scratch_product({count, columns}));
       parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t at = begin; at < end; at++)
-          kernels.round(x + at * columns, columns, values.data() + at * columns);
+        for (int64_t at = begin; at < end; at++) kernels.round(x + at * columns, columns, values.data() + at * columns);
       });
       return Product{weights, values.data(), count, out}.exact();
     }

@@ -7,8 +7,8 @@ const { fround } = Math;
 const SHIFT = 1.5 * 2 ** 23;
 
 /**
- * Rounds rows of x in place: each 32 adjacent values of a row to levels of −127 to 127 of a float32 scale, max|x| / 127.
- * They are 0 where the scale would be a denormal number, and NaN where one of them is not finite.
+ * Rounds rows of x in place: each 32 adjacent values of a row to levels of −127 to 127 of a scale, max|x| / 127 in
+ * float32. They are 0 where the scale would be a denormal number, and NaN where one of them is not finite.
  */
 export function roundParts(x: Float64Array, columns: number): void {
   for (let row = 0; row < x.length; row += columns)
