@@ -1,11 +1,40 @@
 import { join } from "node:path";
 import { presentPython } from "../../scripts/fixtures/environment.ts";
 
-/** PyTorch in a process of its own: a Python program of this folder, which answers each line with a line. */
-export class PyTorch {
+/** A program in a process of its own, which answers each line with a line. */
+export class LineProcess {
   readonly #process;
   readonly #lines: AsyncIterator<string>;
 
+  constructor(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    this.#process = Bun.spawn([...command], {
+      ...({ stdin: "pipe", stdout: "pipe", stderr: "inherit" } as const),
+      env: { ...process.env, ...env },
+    });
+    this.#lines = linesOf(this.#process.stdout);
+  }
+
+  /** What it says next. */
+  async hear(): Promise<string> {
+    const { value, done } = await this.#lines.next();
+    if (done) throw new Error("the other process ended before it answered; what it wrote is above");
+    return value;
+  }
+
+  async ask(line: string): Promise<string> {
+    this.#process.stdin.write(`${line}\n`);
+    await this.#process.stdin.flush();
+    return this.hear();
+  }
+
+  async close(): Promise<void> {
+    await this.#process.stdin.end();
+    await this.#process.exited;
+  }
+}
+
+/** PyTorch, or another library: a Python program of this folder. */
+export class PyTorch extends LineProcess {
   /**
    * Undefined where neither `bun run fixtures` has brought PyTorch nor `python3` on the path has it; or another
    * library, by the pins that bring it and the name it is imported by.
@@ -20,29 +49,10 @@ export class PyTorch {
   }
 
   private constructor(python: string, program: string, threads: number) {
-    this.#process = Bun.spawn([python, "-W", "ignore", join(import.meta.dir, program)], {
-      ...({ stdin: "pipe", stdout: "pipe", stderr: "inherit" } as const),
-      env: { ...process.env, OMP_NUM_THREADS: `${threads}`, PYTHONDONTWRITEBYTECODE: "1" },
+    super([python, "-W", "ignore", join(import.meta.dir, program)], {
+      OMP_NUM_THREADS: `${threads}`,
+      PYTHONDONTWRITEBYTECODE: "1",
     });
-    this.#lines = linesOf(this.#process.stdout);
-  }
-
-  /** What it says next. */
-  async hear(): Promise<string> {
-    const { value, done } = await this.#lines.next();
-    if (done) throw new Error("PyTorch's process ended before it answered; what it wrote is above");
-    return value;
-  }
-
-  async ask(line: string): Promise<string> {
-    this.#process.stdin.write(`${line}\n`);
-    await this.#process.stdin.flush();
-    return this.hear();
-  }
-
-  async close(): Promise<void> {
-    await this.#process.stdin.end();
-    await this.#process.exited;
   }
 }
 

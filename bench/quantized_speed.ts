@@ -1,0 +1,191 @@
+// The speed of quantised weights on the cpu: `bun bench/quantized_speed.ts [products] [tokens] [--llama FOLDER]`.
+//
+// products: one row of x, in GB/s of compressed bytes, beside a plain read of as many bytes in the same turn, and MLX's
+// `quantized_matmul`, where python3 has MLX.
+// tokens: a Llama with random weights, saved by io.saveGguf, as this library and llama.cpp generate with it, on as many
+// threads; llama.cpp is that of the npm package node-llama-cpp in FOLDER/node_modules.
+
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { quantAlone } from "../scripts/fixtures/environment.ts";
+import { cpuLibrary } from "../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../src/backend/cpu/report.ts";
+import { ByteTokenizer } from "../src/data/byte_tokenizer.ts";
+import {
+  Generator,
+  io,
+  matmul,
+  nn,
+  noGrad,
+  QuantizedTensor,
+  quantizedMatmul,
+  quantizeGgml,
+  quantizeInt4,
+  randn,
+  setBackend,
+  type Tensor,
+} from "../src/index.ts";
+import { ggufMetadata } from "../src/train/gguf_metadata.ts";
+import { toGgufWeights } from "../src/train/gguf_names.ts";
+import { presets, type Settings } from "../src/train/settings.ts";
+import { table } from "./support/measure.ts";
+import { LineProcess, PyTorch } from "./support/pytorch.ts";
+
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { llama: { type: "string", default: "." }, rounds: { type: "string", default: "12" } },
+});
+const chosen = (part: string) => positionals.length === 0 || positionals.includes(part);
+const rounds = Number(flags.rounds);
+setBackend("cpu");
+const { isa, threads } = cpuInfo(cpuLibrary().native);
+console.log(`${isa}, ${threads} threads, the least of ${rounds} turns`);
+
+/** Milliseconds. */
+function timed(body: () => Tensor): number {
+  const begun = performance.now();
+  body().dispose();
+  return performance.now() - begun;
+}
+
+/** A square matrix of one block of rows, again and again: quantising all of it takes long. */
+function weightsOf(format: "q4_0" | "q8_0" | "q4_K" | "affine 4", size: number): QuantizedTensor {
+  const some = randn([256, size]);
+  const own = format === "affine 4" ? quantizeInt4(some, { groupSize: 64 }) : quantizeGgml(some, format);
+  const { packed, scales, biases } = own.parts;
+  const all = (part: Tensor | undefined) => part?.expand([size / 256, ...part.shape]).reshape([size, part.shape[1]!]);
+  return new QuantizedTensor(own.format, [size, size], own.dtype, {
+    packed: all(packed)!,
+    scales: all(scales),
+    biases: all(biases),
+  });
+}
+
+async function measureProducts(): Promise<void> {
+  const mlx = PyTorch.start("quantized.py", threads, { requirements: quantAlone, module: "mlx.core" });
+  if (mlx === undefined) console.log("absent: MLX (python3 -m pip install 'mlx[cpu]')");
+  else await mlx.hear();
+  const rows: string[][] = [];
+  for (const size of [4096, 8192]) {
+    const x = randn([1, size]);
+    for (const format of ["q4_0", "q8_0", "q4_K", "affine 4"] as const) {
+      using w = weightsOf(format, size);
+      const plain = randn([Math.round(w.byteLength / 4 / size), size]).T; // as many bytes, in float32
+      const least = { read: Infinity, exact: Infinity, fast: Infinity, mlx: Infinity };
+      for (let round = 0; round < rounds; round++) {
+        least.read = Math.min(
+          least.read,
+          timed(() => matmul(x, plain)),
+        );
+        for (const precision of ["exact", "fast"] as const)
+          least[precision] = Math.min(
+            least[precision],
+            timed(() => quantizedMatmul(x, w, { precision })),
+          );
+        if (mlx && format === "affine 4") least.mlx = Math.min(least.mlx, Number(await mlx.ask(`${size}`)));
+      }
+      const speed = (ms: number) => (Number.isFinite(ms) ? (w.byteLength / ms / 1e6).toFixed(1) : "");
+      const share = (ms: number) => (least.read / ms).toFixed(2);
+      const { read, exact, fast } = least;
+      const beside = mlx && format === "affine 4" ? [exact, fast].map((ms) => (least.mlx / ms).toFixed(2)) : ["", ""];
+      rows.push([
+        ...[`${format}, ${size}²`, speed(read), speed(exact), share(exact), speed(fast), share(fast)],
+        ...[speed(least.mlx), beside.join(" "), ""].slice(0, 2),
+      ]);
+      plain.dispose();
+    }
+  }
+  const head = ["weights", "read GB/s", "exact", "of read", "fast", "of read", "MLX", "MLX's time over ours"];
+  console.log(table(head, rows));
+  await mlx?.close();
+}
+
+const sizes = { layers: 8, heads: 16, width: 1024, context: 1024 } as const;
+const PROMPT = 512;
+const TOKENS = 48;
+
+/** A Llama of 100 million weights, all of whose blocks have the same ones. */
+function makeLlama(format: "q4_0" | "q8_0" | "q4_K"): { model: nn.Llama; settings: Settings } {
+  const settings: Settings = { ...presets.tiny, ...sizes, architecture: "llama" };
+  const { layers, heads, width, context } = sizes;
+  const options = { vocabularySize: 256, contextLength: context, heads, width, hidden: 2816, tied: true } as const;
+  const generator = new Generator(3);
+  const model = new nn.Llama({ ...options, layers, generator });
+  const one = new nn.Llama({ ...options, layers: 1, generator });
+  noGrad(() => {
+    for (const own of one.parameters())
+      if (own.rank === 2) own.copy_(randn([...own.shape], { generator }).mul(1.5 / Math.sqrt(own.shape[1]!)));
+  });
+  nn.quantizeModel(one, { format });
+  const state = Object.entries(one.quantizedState());
+  const all = state.flatMap(([name, own]) =>
+    name.startsWith("blocks.0.")
+      ? Array.from({ length: layers }, (_, at) => [name.replace("blocks.0.", `blocks.${at}.`), own] as const)
+      : [[name, own] as const],
+  );
+  nn.loadQuantized(model, Object.fromEntries(all));
+  return { model: model.eval(), settings };
+}
+
+interface Run {
+  readonly prompt: number;
+  readonly rest: number;
+  readonly tokens: readonly number[];
+}
+
+async function generated(model: nn.Llama, prompt: readonly number[]): Promise<Run> {
+  const tokens: number[] = [];
+  const begun = performance.now();
+  let first = 0;
+  for await (const token of nn.generate(model, prompt, { temperature: 0, maxTokens: TOKENS + 1 })) {
+    tokens.push(token);
+    if (tokens.length === 1) first = performance.now();
+  }
+  return { prompt: first - begun, rest: performance.now() - first, tokens: tokens.slice(0, TOKENS) };
+}
+
+async function measureTokens(folder: string): Promise<void> {
+  const isThere = existsSync(join(folder, "node_modules", "node-llama-cpp"));
+  if (!isThere) console.log("absent: llama.cpp (npm install node-llama-cpp in a folder, and --llama FOLDER)");
+  const prompt = Array.from({ length: PROMPT }, (_, at) => (at * 7919 + (at >> 3)) % 256);
+  const made = mkdtempSync(join(tmpdir(), "orchard-llama-"));
+  const rows: string[][] = [];
+  for (const format of ["q4_0", "q8_0", "q4_K"] as const) {
+    const { model, settings } = makeLlama(format);
+    const path = join(made, `${format}.gguf`);
+    const state = model.quantizedState();
+    await io.saveGguf(path, toGgufWeights(settings, state), {
+      metadata: ggufMetadata(settings, model, new ByteTokenizer()),
+    });
+    const program = join(import.meta.dir, "support", "llama_cpp.mjs");
+    const peer = isThere ? new LineProcess(["node", program, folder, path, `${threads}`]) : undefined;
+    await peer?.hear();
+    const runs: Record<string, Run[]> = { exact: [], fast: [], "llama.cpp": [] };
+    for (let round = 0; round < Math.max(2, rounds / 4); round++) {
+      for (const precision of ["exact", "fast"] as const) {
+        for (const layer of model.modules())
+          if (layer instanceof nn.QuantizedLinear || layer instanceof nn.QuantizedEmbedding)
+            layer.precision = precision;
+        runs[precision]!.push(await generated(model, prompt));
+      }
+      if (peer) runs["llama.cpp"]!.push(JSON.parse(await peer.ask(JSON.stringify({ tokens: prompt, count: TOKENS }))));
+    }
+    await peer?.close();
+    const theirs = runs["llama.cpp"]![0]?.tokens;
+    for (const [name, own] of Object.entries(runs)) {
+      if (own.length === 0) continue;
+      const least = (part: "prompt" | "rest") => Math.min(...own.map((each) => each[part]));
+      const differs = own[0]!.tokens.findIndex((token, at) => token !== theirs?.[at]);
+      const same = theirs === undefined ? "" : `${differs < 0 ? TOKENS : differs} of ${TOKENS}`;
+      const perSecond = [(PROMPT / least("prompt")) * 1e3, (TOKENS / least("rest")) * 1e3].map((v) => v.toFixed(1));
+      rows.push([`${format}, ${name}`, ...perSecond, same]);
+    }
+  }
+  rmSync(made, { recursive: true });
+  console.log(table(["model", `prompt of ${PROMPT}, tokens/s`, "tokens/s", "first tokens as llama.cpp's"], rows));
+}
+
+if (chosen("products")) await measureProducts();
+if (chosen("tokens")) await measureTokens(flags.llama);
