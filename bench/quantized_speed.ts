@@ -106,7 +106,13 @@ const sizes = { layers: 8, heads: 16, width: 1024, context: 1024 } as const;
 const PROMPT = 512;
 const TOKENS = 48;
 
-/** A Llama of 100 million weights, all of whose blocks have the same ones. */
+/** In memory of its own, so that each layer's bytes are read from memory. */
+function copyOf(own: Tensor | QuantizedTensor): Tensor | QuantizedTensor {
+  if (!QuantizedTensor.isQuantized(own)) return own.clone();
+  return new QuantizedTensor(own.format, own.shape, own.dtype, { packed: own.parts.packed.clone() });
+}
+
+/** A Llama of 100 million weights, which are equal in all blocks. */
 function makeLlama(format: "q4_0" | "q8_0" | "q4_K"): { model: nn.Llama; settings: Settings } {
   const settings: Settings = { ...presets.tiny, ...sizes, architecture: "llama" };
   const { layers, heads, width, context } = sizes;
@@ -122,7 +128,7 @@ function makeLlama(format: "q4_0" | "q8_0" | "q4_K"): { model: nn.Llama; setting
   const state = Object.entries(one.quantizedState());
   const all = state.flatMap(([name, own]) =>
     name.startsWith("blocks.0.")
-      ? Array.from({ length: layers }, (_, at) => [name.replace("blocks.0.", `blocks.${at}.`), own] as const)
+      ? Array.from({ length: layers }, (_, at) => [name.replace("blocks.0.", `blocks.${at}.`), copyOf(own)] as const)
       : [[name, own] as const],
   );
   nn.loadQuantized(model, Object.fromEntries(all));
