@@ -1,4 +1,6 @@
 /** What llama.cpp reads of a file besides its tensors: the sizes of a model, and its tokens. */
+import { BpeTokenizer } from "../data/bpe_tokenizer.ts";
+import { byteCharacters, END_OF_TEXT } from "../data/bpe_words.ts";
 import { Gpt2Tokenizer } from "../data/gpt2_tokenizer.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
 import type { GgufInput } from "../io/gguf/encode.ts";
@@ -53,31 +55,28 @@ const CONTROL = 3;
 function tokensOf(tokenizer: Tokenizer): Metadata {
   const { vocabularySize, endOfText } = tokenizer;
   const bytes = Array.from({ length: vocabularySize }, (_, token) => tokenizer.bytesOf(token));
-  const tokens = bytes.map((own, token) => (token === endOfText ? "<|endoftext|>" : textOf(own)));
+  const tokens = bytes.map((own, token) => (token === endOfText ? END_OF_TEXT : textOf(own)));
   const types = bytes.map((_, token) => (token === endOfText ? CONTROL : NORMAL));
-  const merges = tokenizer instanceof Gpt2Tokenizer ? mergesOf(bytes.slice(0, endOfText ?? undefined)) : [];
   const last = endOfText ?? tokenizer.separator;
   return {
     "tokenizer.ggml.model": "gpt2",
     "tokenizer.ggml.pre": "gpt-2",
     "tokenizer.ggml.tokens": { type: "array", of: "string", value: tokens },
     "tokenizer.ggml.token_type": { type: "array", of: "int32", value: types },
-    "tokenizer.ggml.merges": { type: "array", of: "string", value: merges },
+    "tokenizer.ggml.merges": { type: "array", of: "string", value: mergesIn(tokenizer) },
     "tokenizer.ggml.bos_token_id": uint32(last),
     "tokenizer.ggml.eos_token_id": uint32(last),
     "tokenizer.ggml.add_bos_token": false,
   };
 }
 
-/** GPT-2's characters for bytes: printable ones are themselves, the others follow from U+0100 on. */
-const characters: readonly string[] = (() => {
-  let next = 0x100;
-  const isPrintable = (byte: number) =>
-    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff);
-  return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(isPrintable(byte) ? byte : next++));
-})();
+const textOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byteCharacters[byte]).join("");
 
-const textOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => characters[byte]).join("");
+function mergesIn(tokenizer: Tokenizer): string[] {
+  if (tokenizer instanceof BpeTokenizer) return tokenizer.toJSON().model.merges.map((merge) => merge.join(" "));
+  if (!(tokenizer instanceof Gpt2Tokenizer)) return [];
+  return mergesOf(Array.from({ length: tokenizer.endOfText }, (_, token) => tokenizer.bytesOf(token)));
+}
 
 /** The two tokens that each longer one is merged of: what the merges before it leave of its bytes. */
 function mergesOf(tokens: readonly Uint8Array[]): string[] {
@@ -85,7 +84,7 @@ function mergesOf(tokens: readonly Uint8Array[]): string[] {
   return tokens.flatMap((bytes, rank) => {
     if (bytes.length < 2) return [];
     const parts = merged(
-      Array.from(bytes, (byte) => characters[byte]!),
+      Array.from(bytes, (byte) => byteCharacters[byte]!),
       ranks,
       rank,
     );

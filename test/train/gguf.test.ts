@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { ByteTokenizer } from "../../src/data/byte_tokenizer.ts";
 import { Gpt2Tokenizer } from "../../src/data/gpt2_tokenizer.ts";
-import { Generator, nn, noGrad, type QuantizedTensor, type Tensor, tensor } from "../../src/index.ts";
+import { data, Generator, nn, noGrad, type QuantizedTensor, type Tensor, tensor } from "../../src/index.ts";
 import { ggufMetadata } from "../../src/train/gguf_metadata.ts";
 import { fromGgufWeights, toGgufWeights, type Weights } from "../../src/train/gguf_names.ts";
 import { makeModel } from "../../src/train/model.ts";
@@ -131,5 +131,14 @@ describe("tokens are", () => {
       ["Ġ t", "Ġ a", "h e", "i n", "r e", "o n", "Ġt he"],
     ]);
     expect([types![0], types![50_256]]).toEqual([1, 3]);
+  });
+
+  test("those of a trained encoding, with its merges in their order", () => {
+    const tokenizer = data.trainBpe(["the cat sat on the mat with the hat"], { size: 262 });
+    const metadata = ggufMetadata(settings, modelOf(settings), tokenizer);
+    const [tokens, merges, types] = ["tokens", "merges", "token_type"].map((key) => valuesOf(metadata, key));
+    expect([tokens!.length, tokens![0], types![0], types![1]]).toEqual([262, "<|endoftext|>", 3, 1]);
+    expect(merges).toEqual(tokenizer.toJSON().model.merges.map((merge) => merge.join(" ")));
+    for (const [at, merge] of merges!.entries()) expect(tokens![257 + at]).toBe(String(merge).replace(" ", ""));
   });
 });
