@@ -52,7 +52,7 @@ const dots = (x: Scale, y: Scale): string =>
 
 const legend = colors
   .map((color, digit) => {
-    const place = 420 + digit * 24;
+    const place = 478 + digit * 20;
     return `<circle cx="${place}" cy="24" r="5" fill="${color}"/><text x="${place + 7}" y="28">${digit}</text>`;
   })
   .join("");

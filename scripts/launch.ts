@@ -50,6 +50,10 @@ const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./format/format.ts")).formatEverything,
     meaning: "formats TypeScript, C++, MSL and Swift",
   },
+  docs: {
+    load: async () => (await import("./docs/site.ts")).buildDocs,
+    meaning: "[--check] [--serve] [--base /path/]: builds the site of the documentation; --check opens it in a browser",
+  },
   release: {
     load: async () => (await import("./release/release.ts")).release,
     meaning: "[--local] [--platform name]: builds and packs the packages; --local adds them to projects of every kind",

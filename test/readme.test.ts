@@ -1,5 +1,9 @@
 /** Examples of tensors in documents run as written, by the package's own name, and print what their comments say. */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import packageFile from "../package.json";
 import { packageRoot } from "../src/core/paths.ts";
 import { examplesOf } from "./support/readme.ts";
 
@@ -12,7 +16,14 @@ test("the README's first program is twelve lines that train", () => {
   expect(promised).toEqual(["true"]);
 });
 
-const documents = ["README.md", "docs/start.md", "docs/from-pytorch.md", "docs/from-mlx.md", "docs/overrides.md"];
+const documents = [
+  "README",
+  "docs/start",
+  "docs/from-pytorch",
+  "docs/from-mlx",
+  "docs/overrides",
+  "docs/attention",
+].map((name) => `${name}.md`);
 
 describe.each(documents)("%s", (document) => {
   test.each(examples(document))("$title", ({ program, promised }) => {
@@ -21,5 +32,27 @@ describe.each(documents)("%s", (document) => {
       env: { ...process.env, ORCHARD_BACKEND: "cpu" },
     });
     expect([stdout.toString().trimEnd().split("\n"), stderr.toString()]).toEqual([[...promised], ""]);
+  });
+});
+
+describe("docs/training.md", () => {
+  const folder = mkdtempSync(join(tmpdir(), "orchard-training-"));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(packageRoot, join(folder, "node_modules", packageFile.name));
+
+  // What continues the block above imports nothing.
+  const programs = examplesOf("docs/training.md").filter(({ program }) => program.includes("import "));
+
+  test("has a loop, data, a checkpoint and an optimizer", () => expect(programs).toHaveLength(4));
+
+  test.each(programs)("$title", async ({ program, promised }) => {
+    await Bun.write(join(folder, "books", "one.txt"), "It was the best of times. ".repeat(4000));
+    const short = program.replace(/step < \d{4};/, "step < 3;");
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", short], {
+      cwd: folder,
+      env: { ...process.env, ORCHARD_BACKEND: "cpu", XDG_CACHE_HOME: join(folder, "cache") },
+    });
+    expect([stdout.toString(), stderr.toString()]).toEqual([promised.map((line) => `${line}\n`).join(""), ""]);
   });
 });

@@ -3,28 +3,32 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { filesOf } from "../format/files.ts";
+import { anchorOf } from "./anchors.ts";
 
 /** The documents that people read on the repository's page and on the site. */
 export const documents = (): string[] =>
   filesOf(["*.md", "docs/**/*.md", "test/**/*.md", "bench/**/*.md"]).filter((file) => !file.startsWith("docs/api/"));
 
 export interface Link {
-  readonly line: number;
   readonly target: string;
+  readonly line: number;
+  /** Where the target begins in the text. */
+  readonly start: number;
 }
 
 /** What the text links to, pictures and definitions of references included. Code is left out. */
 export function linksOf(text: string): Link[] {
   const prose = text.replace(/^```.*?^```$/gms, blank).replace(/`[^`\n]+`/g, blank);
-  const inline = [...prose.matchAll(/\]\(\s*([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\s*\)/g)];
-  const defined = [...prose.matchAll(/^\[[^\]]+\]:\s*(\S+)$/gm)];
-  return [...inline, ...defined].map(({ 1: target, index }) => ({
-    line: prose.slice(0, index).split("\n").length,
+  const inline = [...prose.matchAll(/(\]\(\s*)([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\s*\)/g)];
+  const defined = [...prose.matchAll(/^(\[[^\]]+\]:\s*)(\S+)$/gm)];
+  return [...inline, ...defined].map(({ 1: before, 2: target, index }) => ({
     target: target!,
+    line: prose.slice(0, index).split("\n").length,
+    start: index + before!.length,
   }));
 }
 
-/** As many lines as there were, so that numbers of lines stay. */
+/** As long as it was, so that lines and places stay. */
 const blank = (text: string): string => text.replace(/[^\n]/g, " ");
 
 /** The anchors of a document's headings, as GitHub and the site make them; repeated ones get a number. */
@@ -40,15 +44,6 @@ export function anchorsOf(text: string): Set<string> {
     }),
   );
 }
-
-/** GitHub's rule: lower case, without punctuation, spaces as hyphens. */
-export const anchorOf = (title: string): string =>
-  title
-    .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\p{M}_\- ]/gu, "")
-    .trim()
-    .replaceAll(" ", "-");
 
 /** Each link within the repository that leads nowhere, as `file:line: …`. */
 export function linkProblems(files: readonly string[] = documents(), root: string = packageRoot): string[] {

@@ -104,7 +104,7 @@ describe("nothing is built for", () => {
     expect(out).toStartWith(`Usage: orchard ${name === "demo" ? "train" : name} `);
   });
 
-  test.each(["setup", "build", "check", "check:sanitize", "test", "bench", "format", "fixtures"])(
+  test.each(["setup", "build", "check", "check:sanitize", "test", "bench", "format", "docs", "fixtures"])(
     "%s --help, which is a line",
     (name) => {
       const { out, err, exitCode } = script(name, nothing, "--help");
@@ -143,7 +143,8 @@ describe("where Swift can't be had", () => {
 test("an unknown command is an error that names those that there are", () => {
   const { err, exitCode } = script("nothing", {});
   const known =
-    "bench, build, check, check:sanitize, demo, fixtures, format, generate, release, setup, test, test:arm64, train";
+    "bench, build, check, check:sanitize, demo, docs, fixtures, format, generate, release, setup, test, test:arm64, " +
+    "train";
   expect([err, exitCode]).toEqual([`There is no command "nothing"; there are: ${known}.\n`, 1]);
 });
 
@@ -151,7 +152,7 @@ test("every script of package.json that is launched is a command", () => {
   const launched = Object.values(packageFile.scripts).filter((line) => line.startsWith("bun scripts/"));
   const { err } = script("", {});
   for (const line of launched) expect(err).toContain(line.replace("bun scripts/launch.ts ", ""));
-  expect(launched).toHaveLength(13);
+  expect(launched).toHaveLength(14);
 });
 
 test("bench names the benchmarks that there are, where it is asked for another", () => {

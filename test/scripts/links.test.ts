@@ -3,7 +3,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { anchorOf, documents, linkProblems, linksOf } from "../../scripts/docs/links.ts";
+import { anchorOf } from "../../scripts/docs/anchors.ts";
+import { documents, linkProblems, linksOf } from "../../scripts/docs/links.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 
 describe("the repository's documents", () => {

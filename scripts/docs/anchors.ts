@@ -1,0 +1,8 @@
+/** GitHub's anchor of a heading: lower case, without punctuation, spaces as hyphens. The site uses the same. */
+export const anchorOf = (title: string): string =>
+  title
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\p{M}_\- ]/gu, "")
+    .trim()
+    .replaceAll(" ", "-");

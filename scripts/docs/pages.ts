@@ -1,0 +1,87 @@
+/** The site's pages: the repository's documents, with links between them as the site has them. */
+import { cp, mkdir, rm } from "node:fs/promises";
+import { dirname, join, normalize, posix } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { filesOf } from "../format/files.ts";
+import { linksOf } from "./links.ts";
+
+/** The documents, each with the path of its page. */
+export function pagePaths(): Map<string, string> {
+  const docs = filesOf(["docs/**/*.md"]).map((file) => [file, file.replace(/^docs\//, "")] as const);
+  const others = ["CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].map((file) => [file, file.toLowerCase()] as const);
+  return new Map([["README.md", "index.md"], ...others, ...docs]);
+}
+
+/**
+ * Writes all pages and their pictures.
+ *
+ * @param folder is made anew
+ * @param repository its address on the web, for links to files that are no pages; without it they are plain text
+ */
+export async function writePages(folder: string, repository: string | undefined): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  for (const file of filesOf(["docs/**/*.{svg,png}"])) {
+    const path = join(folder, file.replace(/^docs\//, ""));
+    await mkdir(dirname(path), { recursive: true });
+    await cp(join(packageRoot, file), path);
+  }
+  const pages = pagePaths();
+  for (const [file, page] of pages) {
+    const text = withSiteLinks(file, await Bun.file(join(packageRoot, file)).text(), pages, repository);
+    await Bun.write(join(folder, page), page === "index.md" ? home(text) : text);
+  }
+}
+
+/** The text of a document with each of its links as the site has it. */
+export function withSiteLinks(
+  file: string,
+  text: string,
+  pages: ReadonlyMap<string, string>,
+  repository: string | undefined,
+): string {
+  const page = pages.get(file)!;
+  let result = text;
+  for (const { target, start } of linksOf(text).sort((a, b) => b.start - a.start)) {
+    if (/^[a-z][a-z+.-]*:|^#/i.test(target)) continue;
+    const [path = "", anchor] = target.split("#", 2) as [string, string?];
+    const linked = normalize(join(dirname(file), path));
+    const shown = siteLink(page, linked, pages, repository);
+    const end = start + target.length;
+    if (shown) result = `${result.slice(0, start)}${shown}${anchor ? `#${anchor}` : ""}${result.slice(end)}`;
+    else result = unlinked(result, start, end);
+  }
+  return result;
+}
+
+function siteLink(page: string, linked: string, pages: ReadonlyMap<string, string>, repository: string | undefined) {
+  const picture = /^docs\/(.*\.(?:svg|png))$/.exec(linked)?.[1];
+  const to = pages.get(linked) ?? picture;
+  if (!to) return repository && `${repository}/blob/main/${linked}`;
+  const relative = posix.relative(dirname(page), to);
+  return relative.startsWith(".") ? relative : `./${relative}`;
+}
+
+/** `[words](target)` becomes `words`. */
+function unlinked(text: string, start: number, end: number): string {
+  const close = text.lastIndexOf("](", start);
+  const open = text.lastIndexOf("[", close);
+  return text.slice(0, open) + text.slice(open + 1, close) + text.slice(text.indexOf(")", end) + 1);
+}
+
+/** The README as the first page: its title and first paragraph are the banner. */
+function home(text: string): string {
+  const [, title, tagline, rest] = /^# (.*)\n\n([\s\S]*?)\n\n([\s\S]*)$/.exec(text)!;
+  const plain = tagline!.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/\n/g, " ");
+  const hero = {
+    name: title,
+    text: "Tensors and Metal kernels for Bun",
+    tagline: plain,
+    actions: [
+      { theme: "brand", text: "Start", link: "/start" },
+      { theme: "alt", text: "From PyTorch", link: "/from-pytorch" },
+      { theme: "alt", text: "From MLX", link: "/from-mlx" },
+    ],
+  };
+  return `---\n${JSON.stringify({ layout: "home", hero })}\n---\n\n${rest}`;
+}

@@ -1,0 +1,101 @@
+/** `bun run docs`: the documentation as a site, in build/docs. */
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { installDependencies } from "../dependencies.ts";
+import { Failure } from "../failure.ts";
+import { runOrFail } from "../run.ts";
+import { linkProblems } from "./links.ts";
+import { writePages } from "./pages.ts";
+import { serveFolder } from "./serve.ts";
+
+const site = join(packageRoot, "site");
+const pages = join(site, "build", "pages");
+
+/** Where the built site lies. */
+export const siteFolder = join(packageRoot, "build", "docs");
+
+/**
+ * Builds the site. `--check` opens its pages in a browser, `--serve` shows them, `--base /path/` is where they will be.
+ *
+ * @throws {Failure} for links that lead nowhere, and where a tool fails
+ */
+export async function buildDocs(words: readonly string[]): Promise<void> {
+  const options = readWords(words);
+  const problems = linkProblems();
+  if (problems.length > 0) throw new Failure(`Links of documents lead nowhere:\n${problems.join("\n")}`);
+  await installDependencies(site);
+  await writePages(pages, repositoryAddress());
+  const typedoc = [
+    process.execPath,
+    program("typedoc", "bin/typedoc"),
+    "--options",
+    join(site, "build", "typedoc.json"),
+  ];
+  await Bun.write(join(site, "build", "typedoc.json"), JSON.stringify(apiOptions));
+  await runOrFail("Documenting the API", typedoc, { cwd: site });
+  await runOrFail("Building the site", [process.execPath, program("vitepress", "bin/vitepress.js"), "build"], {
+    cwd: site,
+    environment: { DOCS_BASE: options.base },
+  });
+  console.log(`The site is in ${siteFolder}`);
+  if (options.check) await (await import("./browse.ts")).checkPages(siteFolder, options.base, options.pictures);
+  if (options.serve) await serveUntilInterrupted(options.base);
+}
+
+const program = (name: string, path: string): string => join(site, "node_modules", name, path);
+
+/** Where continuous integration runs, its repository. */
+const repositoryAddress = (): string | undefined =>
+  process.env["GITHUB_REPOSITORY"] && `${process.env["GITHUB_SERVER_URL"]}/${process.env["GITHUB_REPOSITORY"]}`;
+
+interface Options {
+  base: string;
+  check: boolean;
+  serve: boolean;
+  /** The folder for pictures of the pages that are checked. */
+  pictures: string | undefined;
+}
+
+function readWords(words: readonly string[]): Options {
+  const options: Options = { base: "/", check: false, serve: false, pictures: undefined };
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]!;
+    if (word === "--check") options.check = true;
+    else if (word === "--serve") options.serve = true;
+    else if (word === "--base") options.base = words[++at] ?? "";
+    else if (word === "--pictures") options.pictures = words[++at];
+    else throw new Failure(`There is no option ${word}; there are: --check, --serve, --base /path/, --pictures folder`);
+  }
+  if (!/^\/(?:.*\/)?$/.test(options.base))
+    throw new Failure(`expected --base to begin and end with "/", got "${options.base}"`);
+  return options;
+}
+
+/** TypeDoc's options: one page a function, class or type of the package. */
+const apiOptions = {
+  entryPoints: [join(packageRoot, "src", "index.ts")],
+  tsconfig: join(packageRoot, "tsconfig.json"),
+  plugin: ["typedoc-plugin-markdown"],
+  out: join(pages, "api"),
+  name: "orchard-metal",
+  entryFileName: "index",
+  pageTitleTemplates: { index: "API", member: "{name}", module: "{name}" },
+  readme: "none",
+  logLevel: "Error",
+  excludeInternal: true,
+  disableSources: true,
+  skipErrorChecking: true,
+  hidePageHeader: true,
+  useCodeBlocks: true,
+  sanitizeComments: true,
+  useHTMLEncodedBrackets: true,
+  expandParameters: true,
+  parametersFormat: "table",
+};
+
+async function serveUntilInterrupted(base: string): Promise<void> {
+  const server = serveFolder(siteFolder, base);
+  console.log(`${server.url} (Ctrl-C ends it)`);
+  await new Promise<void>((resolve) => process.once("SIGINT", resolve));
+  await server.stop(true);
+}

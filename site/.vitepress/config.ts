@@ -1,0 +1,104 @@
+/** The documentation's site. `bun run docs` puts its pages into `build/pages` first. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { defineConfig } from "vitepress";
+import { anchorOf } from "../../scripts/docs/anchors.ts";
+
+const repository = process.env["GITHUB_REPOSITORY"]
+  ? `${process.env["GITHUB_SERVER_URL"]}/${process.env["GITHUB_REPOSITORY"]}`
+  : undefined;
+
+const pages = join(import.meta.dirname, "..", "build", "pages");
+
+const guide = [
+  {
+    text: "Begin",
+    items: [
+      { text: "Start", link: "/start" },
+      { text: "From PyTorch", link: "/from-pytorch" },
+      { text: "From MLX", link: "/from-mlx" },
+      { text: "Gallery", link: "/gallery" },
+    ],
+  },
+  {
+    text: "Models",
+    items: [
+      { text: "Layers and generation", link: "/nn" },
+      { text: "Training and data", link: "/training" },
+      { text: "Attention", link: "/attention" },
+      { text: "Linear algebra", link: "/linalg" },
+      { text: "Weights in a few bits", link: "/quantization" },
+    ],
+  },
+  {
+    text: "Kernels and backends",
+    items: [
+      ...(existsSync(join(pages, "kernels.md")) ? [{ text: "Kernels of your own", link: "/kernels" }] : []),
+      { text: "The checker", link: "/checker" },
+      { text: "Overrides and routes", link: "/overrides" },
+      { text: "Performance", link: "/performance" },
+      { text: "Environment variables", link: "/environment" },
+    ],
+  },
+  {
+    text: "The project",
+    items: [
+      { text: "Contributing", link: "/contributing" },
+      { text: "Architecture", link: "/architecture" },
+      { text: "Add an operation", link: "/adding-an-operation" },
+      { text: "Apple's hardware", link: "/apple" },
+      { text: "Decisions", link: "/decisions/0001-software-metal-device" },
+      { text: "Security", link: "/security" },
+      { text: "Changelog", link: "/changelog" },
+    ],
+  },
+];
+
+/** Only the pages that list others: a list of all on each of 700 pages would be most of the site. */
+const api = [
+  {
+    text: "API",
+    items: [
+      { text: "Everything", link: "/api/" },
+      { text: "Tensor", link: "/api/classes/Tensor" },
+      ...["data", "io", "linalg", "nn", "optim"].map((name) => ({
+        text: name,
+        link: `/api/orchard-metal/namespaces/${name}/`,
+      })),
+    ],
+  },
+  ...guide.slice(0, 3).map((group) => ({ ...group, collapsed: true })),
+];
+
+export default defineConfig({
+  title: "Orchard",
+  description: "Tensors, gradients and Metal kernels for Bun",
+  lang: "en",
+  base: process.env["DOCS_BASE"] ?? "/",
+  srcDir: "build/pages",
+  outDir: "../build/docs",
+  cacheDir: "build/cache",
+  cleanUrls: true,
+  metaChunk: true,
+  markdown: {
+    anchor: { slugify: anchorOf },
+    toc: { slugify: anchorOf },
+    theme: { light: "github-light", dark: "github-dark" },
+    languageAlias: { metal: "cpp" },
+  },
+  themeConfig: {
+    nav: [
+      { text: "Guide", link: "/start" },
+      { text: "API", link: "/api/" },
+      { text: "Gallery", link: "/gallery" },
+    ],
+    sidebar: {
+      "/": guide,
+      "/api/": api,
+    },
+    outline: { level: [2, 3] },
+    search: { provider: "local", options: { miniSearch: { searchOptions: { boost: { title: 8, titles: 2 } } } } },
+    ...(repository ? { socialLinks: [{ icon: "github", link: repository }] } : {}),
+    footer: { message: "MIT license" },
+  },
+});

@@ -1,0 +1,87 @@
+/** What `bun run docs` makes of the documents, without the tools that build the site. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { linkProblems } from "../../scripts/docs/links.ts";
+import { pagePaths, withSiteLinks, writePages } from "../../scripts/docs/pages.ts";
+import { serveFolder } from "../../scripts/docs/serve.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "orchard-docs-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("links of a page", () => {
+  const pages = new Map([
+    ["README.md", "index.md"],
+    ["docs/nn.md", "nn.md"],
+    ["docs/decisions/0001.md", "decisions/0001.md"],
+  ]);
+  const text = (file: string, given: string, repository?: string) => withSiteLinks(file, given, pages, repository);
+
+  test.each([
+    ["README.md", "[a](docs/nn.md#layers)", "[a](./nn.md#layers)"],
+    ["README.md", "![a](docs/pictures/a.svg)", "![a](./pictures/a.svg)"],
+    ["docs/nn.md", "[a](../README.md) [b](decisions/0001.md)", "[a](./index.md) [b](./decisions/0001.md)"],
+    ["docs/decisions/0001.md", "[a](../nn.md)", "[a](../nn.md)"],
+    ["docs/nn.md", "[a](#layers) [b](https://x.y/z.md)", "[a](#layers) [b](https://x.y/z.md)"],
+    ["docs/nn.md", "`[a](../README.md)`", "`[a](../README.md)`"],
+  ])("in %s: %s", (file, given, expected) => {
+    expect(text(file, given)).toBe(expected);
+  });
+
+  test("to files that are no pages lead to the repository, and are words where there is none", () => {
+    const given = "see [`a.ts`](../src/a.ts), [b](nn.md) and [c](../src)";
+    expect(text("docs/nn.md", given, "https://x.y/z")).toBe(
+      "see [`a.ts`](https://x.y/z/blob/main/src/a.ts), [b](./nn.md) and [c](https://x.y/z/blob/main/src)",
+    );
+    expect(text("docs/nn.md", given)).toBe("see `a.ts`, [b](./nn.md) and c");
+  });
+});
+
+test("every document is a page, and every link between pages leads to one", async () => {
+  await writePages(folder, undefined);
+  for (const page of pagePaths().values()) expect([page, existsSync(join(folder, page))]).toEqual([page, true]);
+  expect(
+    linkProblems(
+      [...pagePaths().values()].filter((page) => page !== "index.md"),
+      folder,
+    ),
+  ).toEqual([]);
+  const index = readFileSync(join(folder, "index.md"), "utf8");
+  expect(index).toStartWith('---\n{"layout":"home","hero":{"name":"Orchard"');
+  expect(index).toContain("](./pictures/spirals.svg)");
+});
+
+test("every page of the guide is in the site's table of contents", () => {
+  const config = readFileSync(join(packageRoot, "site", ".vitepress", "config.ts"), "utf8");
+  const pages = [...pagePaths().values()].filter((page) => page !== "index.md" && !page.startsWith("decisions/"));
+  expect(pages.filter((page) => !config.includes(`link: "/${page.replace(/\.md$/, "")}"`))).toEqual([]);
+});
+
+test("the site's tools are pinned, and their lock file names no host", () => {
+  const { dependencies } = JSON.parse(readFileSync(join(packageRoot, "site", "package.json"), "utf8")) as {
+    dependencies: Record<string, string>;
+  };
+  expect(Object.values(dependencies).filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
+  expect(readFileSync(join(packageRoot, "site", "bun.lock"), "utf8")).not.toMatch(/https?:\/\//);
+});
+
+test("the server gives pages without their ending, below its base alone, nothing outside its folder", async () => {
+  const root = join(folder, "served");
+  mkdirSync(join(root, "api"), { recursive: true });
+  writeFileSync(join(root, "page.html"), "a page");
+  writeFileSync(join(root, "api", "index.html"), "the api");
+  const server = serveFolder(root, "/base/");
+  const get = async (path: string) => {
+    const response = await fetch(new URL(path, server.url));
+    return response.ok ? response.text() : response.status;
+  };
+  try {
+    expect(await get("/base/page")).toBe("a page");
+    expect(await get("/base/api/")).toBe("the api");
+    expect([await get("/page"), await get("/base/other"), await get("/base/..%2findex.md")]).toEqual([404, 404, 404]);
+  } finally {
+    await server.stop(true);
+  }
+});
