@@ -1,6 +1,6 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { checkText, decodeAll, TextStream, type Tokenizer } from "./tokenizer.ts";
+import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "./tokenizer.ts";
 
 const VALUES = 256;
 
@@ -37,5 +37,13 @@ export class ByteTokenizer implements Tokenizer {
 
   decoder(): TextStream {
     return new TextStream((token) => this.bytesOf(token));
+  }
+
+  toString(): string {
+    return printedTokenizer(this);
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
   }
 }

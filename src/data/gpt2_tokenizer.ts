@@ -2,7 +2,7 @@ import type ranksOfBytes from "gpt-tokenizer/bpeRanks/r50k_base";
 import type encoding from "gpt-tokenizer/encoding/r50k_base";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { checkText, decodeAll, TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
+import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
 
 interface Loaded {
   readonly encoding: typeof encoding;
@@ -72,6 +72,14 @@ export class Gpt2Tokenizer implements Tokenizer {
 
   decoder(): TextStream {
     return new TextStream((token) => this.bytesOf(token));
+  }
+
+  toString(): string {
+    return printedTokenizer(this);
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
   }
 
   private lookUp(token: number): Uint8Array {

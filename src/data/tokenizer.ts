@@ -1,6 +1,7 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { reading } from "../core/parameters.ts";
+import { printedCount } from "../core/printing.ts";
 
 /** Token ids in order. */
 export type Tokens = Iterable<number> & ArrayLike<number>;
@@ -47,6 +48,14 @@ export class TextStream {
   end(): string {
     return this.text.decode();
   }
+}
+
+/** @internal `Gpt2Tokenizer "gpt2": 50,257 tokens, end of text 50256, separator 50256`. */
+export function printedTokenizer(tokenizer: Tokenizer): string {
+  const { name, vocabularySize, endOfText, separator } = tokenizer;
+  const end = endOfText === null ? "no end of text" : `end of text ${endOfText}`;
+  const tokens = printedCount(vocabularySize, "token");
+  return `${tokenizer.constructor.name} "${name}": ${tokens}, ${end}, separator ${separator}`;
 }
 
 /** @internal Decodes a whole sequence of tokens. @throws {ArgumentError} for what is no sequence. */

@@ -48,6 +48,10 @@ export class TensorFile {
     closeSync(this.descriptor);
   }
 
+  get isClosed(): boolean {
+    return this.closed;
+  }
+
   /** @throws {DisposedError} once it is closed. */
   checkOpen(): void {
     if (this.closed) throw new DisposedError(this.operation, "closed", `${this.path} was used after close()`);

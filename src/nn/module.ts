@@ -12,7 +12,7 @@ import { keep } from "../tensor/tidy.ts";
 import { floatDType } from "./kinds.ts";
 import { joinPath, type Slot, slotsOf } from "./slots.ts";
 import { type LoadOptions, type LoadReport, loadInto, readLoadOptions, type StateDict } from "./state_dict.ts";
-import { formatSummary } from "./summary.ts";
+import { formatSummary, formatTree, type SummaryTree } from "./summary.ts";
 
 /**
  * The base class of layers and models. A module's own properties are its state: tensors that require gradients are
@@ -172,8 +172,9 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     return [`${this.constructor.name}(`, ...(details ? [details] : []), ...lines].join("\n  ").concat("\n)");
   }
 
+  /** The tree of modules with the shapes of their tensors, and how many parameters and bytes they are. */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return this.toString();
+    return formatTree(treeOf(this));
   }
 
   private namedState(): Map<string, Tensor> {
@@ -186,6 +187,16 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
       }
     return named;
   }
+}
+
+function treeOf(module: Module): SummaryTree {
+  const slots = [...slotsOf(module)];
+  return {
+    kind: module.constructor.name,
+    details: module.details(),
+    tensors: slots.filter(isStateSlot).map(({ name, value }) => [name, value]),
+    parts: slots.flatMap(({ name, value }) => (value instanceof Module ? [[name, treeOf(value)] as const] : [])),
+  };
 }
 
 const trainParameters = parameters("Module.train", { mode: operand(flag) });

@@ -1,3 +1,4 @@
+import { printedBytes } from "../core/printing.ts";
 import { formatName } from "../quant/formats.ts";
 import { QuantizedTensor } from "../quant/quantized_tensor.ts";
 import { bytesOf } from "../tensor/dtype.ts";
@@ -17,6 +18,57 @@ export interface SummaryLayer {
   /** The name of its class. */
   readonly kind: string;
   readonly tensors: readonly (readonly [name: string, tensor: State])[];
+}
+
+/** @internal A module as it prints: its own tensors, and the modules in it. */
+export interface SummaryTree {
+  readonly kind: string;
+  readonly details: string;
+  readonly tensors: readonly (readonly [name: string, tensor: State])[];
+  readonly parts: readonly (readonly [name: string, part: SummaryTree])[];
+}
+
+/**
+ * @internal The tree of modules with the shapes of their tensors, and the totals. Equal parts after each other are one
+ * line: `(blocks.0 to blocks.11): 12 × Block(…)`.
+ */
+export function formatTree(tree: SummaryTree): string {
+  const counted = new Set<State>();
+  return `${formatNode(tree, counted)}\n${totals([...counted])}`;
+}
+
+function formatNode({ kind, details, tensors, parts }: SummaryTree, counted: Set<State>): string {
+  const state = tensors.map(([name, tensor]) => {
+    const text = `${name} ${formatShape(tensor.shape)}${noteOf(tensor, counted)}`;
+    counted.add(tensor);
+    return text;
+  });
+  const own = state.join(", ");
+  if (parts.length === 0) return `${kind}(${details})${own ? `  ${own}` : ""}`;
+  const printed = parts.map(([name, part]) => ({ first: name, last: name, times: 1, text: formatNode(part, counted) }));
+  const lines = joined(printed).map(({ first, last, times, text }) =>
+    times === 1 ? `(${first}): ${text}` : `(${first} to ${last}): ${times} × ${text}`,
+  );
+  const inner = [...(details ? [details] : []), ...(own ? [own] : []), ...lines];
+  return [`${kind}(`, ...inner.map((line) => line.replaceAll("\n", "\n  "))].join("\n  ").concat("\n)");
+}
+
+interface Printed {
+  readonly first: string;
+  readonly last: string;
+  readonly times: number;
+  readonly text: string;
+}
+
+/** Runs of equal texts as one. */
+function joined(parts: readonly Printed[]): Printed[] {
+  const runs: Printed[] = [];
+  for (const part of parts) {
+    const before = runs.at(-1);
+    if (before?.text !== part.text) runs.push(part);
+    else runs[runs.length - 1] = { ...before, last: part.last, times: before.times + 1 };
+  }
+  return runs;
 }
 
 /** @internal The table of `Module.summary()`: one row for each module that has tensors of its own, and the totals. */
@@ -47,14 +99,14 @@ const bytesIn = (tensors: readonly State[]): number =>
 
 const figures = (tensors: readonly State[]): [string, string] => [
   sizeOf(tensors).toLocaleString("en"),
-  formatBytes(bytesIn(tensors)),
+  printedBytes(bytesIn(tensors)),
 ];
 
 function totals(tensors: readonly State[]): string {
   const parameters = tensors.filter(isTrained);
   const buffers = tensors.filter((own) => !isTrained(own));
   const of = (what: string, some: readonly State[]) =>
-    `${sizeOf(some).toLocaleString("en")} ${what}, ${formatBytes(bytesIn(some))}`;
+    `${sizeOf(some).toLocaleString("en")} ${what}, ${printedBytes(bytesIn(some))}`;
   return [of("parameters", parameters), ...(buffers.length > 0 ? [of("in buffers", buffers)] : [])].join("; ");
 }
 
@@ -68,13 +120,4 @@ function aligned(rows: readonly (readonly string[])[]): string[] {
   );
   const rule = widths.map((width) => "─".repeat(width)).join("  ");
   return [lines[0]!, rule, ...lines.slice(1), rule];
-}
-
-const units = ["B", "KB", "MB", "GB", "TB"];
-
-/** Three significant digits and a decimal unit. */
-function formatBytes(bytes: number): string {
-  const power = bytes < 1000 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1);
-  const value = bytes / 1000 ** power;
-  return `${power === 0 ? value : value.toPrecision(3)} ${units[power]}`;
 }

@@ -4,6 +4,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { aNumber } from "../core/kinds.ts";
 import { checkNames, checkNumber, count, positive } from "../core/options.ts";
 import { named, parameters, reading } from "../core/parameters.ts";
+import { printedOptions } from "../core/printing.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { mul } from "../ops/elementwise/arithmetic.ts";
 import { isfinite } from "../ops/elementwise/predicates.ts";
@@ -76,6 +77,15 @@ export class GradScaler {
   constructor(...values: unknown[]) {
     this.options = { ...scalerParameters(values) };
     this.factor = this.options.initialScale;
+  }
+
+  /** The scale and its options. */
+  toString(): string {
+    return `GradScaler: scale ${this.factor}\n  ${printedOptions(this.options)}`;
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
   }
 
   /** The current scale factor. */

@@ -5,6 +5,7 @@ import { checkNames, checkNumber, finite, notNegative } from "../core/options.ts
 import { reading } from "../core/parameters.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
+import { formatOptimizer } from "./format.ts";
 import { type LearningRate, type ParameterGroup, type Parameters, parseGroups } from "./groups.ts";
 import { prepareState, type Slot, type Update } from "./slot.ts";
 import { loadState, type OptimizerStateDict, saveState } from "./state_dict.ts";
@@ -127,5 +128,14 @@ export abstract class Optimizer<Options extends LearningRate> {
    */
   loadStateDict(dict: OptimizerStateDict): void {
     reading(this.name, () => loadState(this, dict));
+  }
+
+  /** Parameters, steps, bytes of state, and the options of each group. */
+  toString(): string {
+    return formatOptimizer(this);
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
   }
 }

@@ -6,12 +6,13 @@ import { ArgumentError } from "../core/errors.ts";
 import { aNumber, choice, someNumber } from "../core/kinds.ts";
 import { count, notNegative, positive } from "../core/options.ts";
 import { named, parameters, required } from "../core/parameters.ts";
+import { printedAs, printedOptions } from "../core/printing.ts";
 
 /** The factor in a step, counted from 0: `optimizer.scaleLearningRate(schedule(step))`. */
 export type Schedule = (step: number) => number;
 
 /** A factor of 1 in every step. */
-export const constant = (): Schedule => () => 1;
+export const constant = (): Schedule => printed("constant", {}, [0], () => 1);
 
 /** Options of {@link linear}. */
 export interface LinearOptions {
@@ -30,7 +31,8 @@ export interface LinearOptions {
  */
 export function linear(options: LinearOptions): Schedule {
   const { total, from, to } = linearParameters([options]);
-  return (step) => from + (to - from) * Math.min(1, step / total);
+  const schedule: Schedule = (step) => from + (to - from) * Math.min(1, step / total);
+  return printed("linear", { total, from, to }, [0, total], schedule);
 }
 
 const linearParameters = parameters("optim.linear", {
@@ -65,10 +67,11 @@ export function cosineWithWarmup(options: CosineOptions): Schedule {
       "invalidOption",
       `expected warmup to be a whole number from 0 to below total, which is ${total}, got ${warmup}`,
     );
-  return (step) => {
+  const schedule: Schedule = (step) => {
     if (step < warmup) return (step + 1) / (warmup + 1);
     return cosine(1, floor, Math.min(1, (step - warmup) / (total - warmup)));
   };
+  return printed("cosineWithWarmup", { warmup, total, floor }, [0, ...(warmup > 0 ? [warmup] : []), total], schedule);
 }
 
 const fraction = aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a number from 0 to 1" });
@@ -105,11 +108,13 @@ export function oneCycle(options: OneCycleOptions): Schedule {
   const first = 1 / divFactor;
   const top = warmupShare * total - 1;
   const interpolate = anneal === "cosine" ? cosine : line;
-  return (step) => {
+  const schedule: Schedule = (step) => {
     const current = Math.min(step, total - 1);
     if (current <= top && top > 0) return interpolate(first, 1, current / top);
     return interpolate(1, first / finalDivFactor, (current - top) / (total - 1 - top));
   };
+  const given = { total, warmupShare, divFactor, finalDivFactor, anneal };
+  return printed("oneCycle", given, [0, Math.max(0, Math.round(top)), total - 1], schedule);
 }
 
 const oneCycleParameters = parameters("oneCycle", {
@@ -119,6 +124,13 @@ const oneCycleParameters = parameters("oneCycle", {
   finalDivFactor: named(aNumber(positive), 1e4),
   anneal: named(choice("cosine", "linear"), "cosine"),
 });
+
+/** A schedule that prints as the call that made it, with its factors in some steps. */
+function printed(name: string, options: object, steps: readonly number[], schedule: Schedule): Schedule {
+  const call = Object.keys(options).length === 0 ? `${name}()` : `${name}({ ${printedOptions(options)} })`;
+  const factors = [...new Set(steps)].map((step) => `${Number(schedule(step).toPrecision(3))} in step ${step}`);
+  return printedAs(schedule, `Schedule ${call}: ${factors.join(", ")}`);
+}
 
 /** Half a cosine from one value to another, at t in [0, 1]. */
 const cosine = (from: number, to: number, t: number): number => to + ((from - to) / 2) * (1 + Math.cos(Math.PI * t));

@@ -60,6 +60,15 @@ export class Generator {
     return this;
   }
 
+  /** The seed, and how many calls have drawn from it. */
+  toString(): string {
+    return `Generator: seed ${this.seed_}, ${this.offset} ${this.offset === 1n ? "call" : "calls"} so far`;
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
+  }
+
   /** @internal The key of the next call. */
   nextKey(): PhiloxKey {
     const key = callKey(this.seed_, this.offset);

@@ -230,7 +230,7 @@ describe("printing", () => {
   }
 
   test("the tree of modules", () => {
-    expect(Bun.inspect(new Small())).toBe(`Small(
+    expect(String(new Small())).toBe(`Small(
   (layers.0): Linear(100, 50)
   (layers.1): Dropout(p: 0.1)
   (norm): LayerNorm(50, eps: 0.00001, bias: false)

@@ -6,6 +6,7 @@ import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { TensorFile } from "../tensor_file.ts";
+import { formatGguf } from "./format.ts";
 import { type GgufEntry, type GgufHeader, readHeader } from "./header.ts";
 import type { GgufValue } from "./types.ts";
 
@@ -70,6 +71,10 @@ export class GgufFile implements GgufReader {
     return this.header.version;
   }
 
+  get isClosed(): boolean {
+    return this.file.isClosed;
+  }
+
   get metadata(): Readonly<Record<string, GgufValue>> {
     return this.header.metadata;
   }
@@ -106,6 +111,14 @@ export class GgufFile implements GgufReader {
 
   close(): void {
     this.file.close();
+  }
+
+  toString(): string {
+    return formatGguf(this, this.isClosed);
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
   }
 
   [Symbol.dispose](): void {

@@ -4,6 +4,7 @@ import { FileFormatError } from "../../core/errors.ts";
 import type { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { GgufFile, type GgufReader, type GgufTensorInfo, missingTensor } from "./file.ts";
+import { formatGguf } from "./format.ts";
 import type { GgufValue } from "./types.ts";
 
 /** `name-00001-of-00003.gguf` */
@@ -72,6 +73,17 @@ export class SplitGguf implements GgufReader {
 
   close(): void {
     for (const file of this.files) file.close();
+  }
+
+  toString(): string {
+    return formatGguf(
+      this,
+      this.files.every(({ isClosed }) => isClosed),
+    );
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
   }
 
   [Symbol.dispose](): void {

@@ -4,6 +4,7 @@ import { nearestName } from "../../core/suggestion.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { formatFile, formatMetadata } from "../format.ts";
 import { TensorFile } from "../tensor_file.ts";
 import { fileDType, supportedNames } from "./dtypes.ts";
 import { type Header, readHeader, type TensorEntry } from "./header.ts";
@@ -106,6 +107,18 @@ export class SafetensorsFile implements SafetensorsReader {
 
   close(): void {
     this.file.close();
+  }
+
+  toString(): string {
+    const entries = this.names.map((name) => ({ name, ...this.info(name) }));
+    const metadata = Object.entries(this.metadata).map(([name, value]) => [name, formatMetadata(value)] as const);
+    const { isClosed } = this.file;
+    const typed = entries.map(({ dtype: type, ...entry }) => ({ ...entry, type }));
+    return formatFile("safetensors", this.path, typed, { metadata, isClosed });
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
   }
 
   [Symbol.dispose](): void {

@@ -3,9 +3,11 @@ import { basename, dirname, join } from "node:path";
 import { getOrMake } from "../../core/collections.ts";
 import { FileFormatError } from "../../core/errors.ts";
 import { counted } from "../../core/plural.ts";
+import { printedCount, printedLines } from "../../core/printing.ts";
 import { nearestName } from "../../core/suggestion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { withFileErrors } from "../file_errors.ts";
+import { formatMetadata } from "../format.ts";
 import { brief, isJsonObject, type Json, parseJson } from "../json.ts";
 import { SafetensorsFile, type SafetensorsReader, type TensorInfo } from "./file.ts";
 
@@ -48,6 +50,21 @@ export class ShardedSafetensors implements SafetensorsReader {
 
   close(): void {
     for (const file of this.files.values()) file.close();
+  }
+
+  /** The shards by name: none is opened for it. */
+  toString(): string {
+    const counts = new Map<string, number>();
+    for (const file of this.fileOf.values()) counts.set(file, (counts.get(file) ?? 0) + 1);
+    const metadata = Object.entries(this.metadata).map(([name, value]) => `${name}: ${formatMetadata(value)}`);
+    const shards = [...counts].map(([file, count]) => `${file}: ${printedCount(count, "tensor")}`);
+    const what = `${printedCount(this.names.length, "tensor")} in ${printedCount(counts.size, "file")}`;
+    const lines = [...printedLines(metadata, "entries"), ...printedLines(shards, "files")];
+    return [`safetensors ${this.path}: ${what}`, ...lines].join("\n  ");
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
   }
 
   [Symbol.dispose](): void {
