@@ -5,8 +5,11 @@ import { cpuInfo } from "../../src/backend/cpu/report.ts";
 
 type Argument = number | string | Int32Array | Float32Array;
 
+/** A routine that has been given its arguments, which are turned into memory once. */
+type Bind = (values: readonly Argument[]) => () => void;
+
 /** A routine by its name in Fortran, without the precision's letter; undefined where there is no LAPACK. */
-function routine(name: string, texts: number, count: number): ((values: readonly Argument[]) => void) | undefined {
+function routine(name: string, texts: number, count: number): Bind | undefined {
   const { blas, lapack } = cpuInfo(cpuLibrary().native);
   if (!blas || !lapack) return undefined;
   const isApple = process.platform === "darwin";
@@ -19,7 +22,10 @@ function routine(name: string, texts: number, count: number): ((values: readonly
     if (typeof value === "number") return new Int32Array([value]);
     return typeof value === "string" ? Buffer.from(value) : value;
   };
-  return (values) => call(...values.map(passed), ...lengths);
+  return (values) => {
+    const all = [...values.map(passed), ...lengths];
+    return () => call(...all);
+  };
 }
 
 /**
@@ -48,12 +54,12 @@ export function direct(name: string, n: number, a: Float32Array): (() => void) |
   const info = new Int32Array(1);
   if (name === "cholesky") {
     const potrf = routine("potrf", 1, 5);
-    return potrf && (() => potrf(["U", n, a, n, info]));
+    return potrf?.(["U", n, a, n, info]);
   }
   if (name === "luFactor") {
     const getrf = routine("getrf", 0, 6);
     const pivots = new Int32Array(n);
-    return getrf && (() => getrf([n, n, a, n, pivots, info]));
+    return getrf?.([n, n, a, n, pivots, info]);
   }
   if (name === "qr") return directQr(n, a, info);
   if (name === "eigh") return directEigh(n, a, info);
@@ -64,10 +70,12 @@ function directQr(n: number, a: Float32Array, info: Int32Array): (() => void) | 
   const [geqrf, orgqr] = [routine("geqrf", 0, 8), routine("orgqr", 0, 9)];
   const [tau, copy] = [new Float32Array(n), new Float32Array(n * n)];
   if (!geqrf || !orgqr) return undefined;
-  const [work] = workspace((asked) => geqrf([n, n, copy, n, tau, asked, -1, info]));
+  const [work] = workspace((asked) => geqrf([n, n, copy, n, tau, asked, -1, info])());
+  const factorise = geqrf([n, n, a, n, tau, work, work.length, info]);
+  const form = orgqr([n, n, n, a, n, tau, work, work.length, info]);
   return () => {
-    geqrf([n, n, a, n, tau, work, work.length, info]);
-    orgqr([n, n, n, a, n, tau, work, work.length, info]);
+    factorise();
+    form();
   };
 }
 
@@ -75,8 +83,10 @@ function directEigh(n: number, a: Float32Array, info: Int32Array): (() => void) 
   const syevd = routine("syevd", 2, 11);
   const values = new Float32Array(n);
   if (!syevd) return undefined;
-  const [work, integers] = workspace((asked, whole) => syevd(["V", "U", n, a, n, values, asked, -1, whole, -1, info]));
-  return () => syevd(["V", "U", n, a, n, values, work, work.length, integers, integers.length, info]);
+  const [work, integers] = workspace((asked, whole) =>
+    syevd(["V", "U", n, a, n, values, asked, -1, whole, -1, info])(),
+  );
+  return syevd(["V", "U", n, a, n, values, work, work.length, integers, integers.length, info]);
 }
 
 function directSvd(n: number, a: Float32Array, info: Int32Array): (() => void) | undefined {
@@ -84,6 +94,6 @@ function directSvd(n: number, a: Float32Array, info: Int32Array): (() => void) |
   const [values, u, vt] = [new Float32Array(n), new Float32Array(n * n), new Float32Array(n * n)];
   if (!gesdd) return undefined;
   const integers = new Int32Array(8 * n);
-  const [work] = workspace((asked) => gesdd(["S", n, n, a, n, values, u, n, vt, n, asked, -1, integers, info]));
-  return () => gesdd(["S", n, n, a, n, values, u, n, vt, n, work, work.length, integers, info]);
+  const [work] = workspace((asked) => gesdd(["S", n, n, a, n, values, u, n, vt, n, asked, -1, integers, info])());
+  return gesdd(["S", n, n, a, n, values, u, n, vt, n, work, work.length, integers, info]);
 }
