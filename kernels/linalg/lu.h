@@ -39,7 +39,7 @@ inline uint find_pivot(threadgroup const float *a, uint k, uint rows, uint lane)
     return is_first_nan || largest == 0 ? k : first;
 }
 
-// Replaces A by L and U of A = P L U; row i of Pᵀ A is row order[i] of A. `pivots` are written where they are wanted,
+// Replaces A by L and U of A = P L U; row i of Pᵀ A is row order[i] of A. `pivots` are written if asked for,
 // from 1. Returns the first pivot that is 0, counted from 1; or 0.
 inline uint eliminate(
     threadgroup float *a,

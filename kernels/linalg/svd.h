@@ -28,7 +28,7 @@ struct Place {
 template <typename Rows, typename Numbers> struct Matrix {
     uint small;
     uint large;
-    uint count;  // rows of Z that are wanted: as many as `small`, or as `large`
+    uint count;  // rows of Z to compute: as many as `small`, or as `large`
     bool is_tall;
     bool has_vectors;
     device float *u;

@@ -1,4 +1,4 @@
-// The BLAS of the machine, found when it is first wanted: for the LAPACK that it brings, and on macOS for products.
+// The BLAS of the machine, found when it is first needed: for the LAPACK that it brings, and on macOS for products.
 #pragma once
 
 #include "parallel.h"

@@ -17,7 +17,7 @@ constexpr int64_t lanes_size = 32, lanes_batch = 3;
 // From here on the threads share each matrix of a batch, where there are fewer matrices than threads.
 constexpr int64_t shared_size = 256;
 
-// What is factorised and solved. Null is what there is none of: B is the identity then, factors are not wanted.
+// What is factorised and solved. Null is what there is none of: B is the identity then, and factors are not kept.
 template <class T> struct LuProblem {
   int64_t batch, rows, columns, right;
   bool pivot;

@@ -71,7 +71,7 @@ template <class T> struct Substitution {
 // identity.
 template <class T> struct LuLanes {
   int64_t count;
-  int64_t rows, columns, right; // right: columns of B and X, 0 where only factors are wanted
+  int64_t rows, columns, right; // right: columns of B and X, 0 where there are none
   bool pivot;
   const T *a, *b;
   T *lu, *x;
