@@ -5,6 +5,7 @@
 #include "../parallel.h"
 #include "matrices.h"
 
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -72,6 +73,29 @@ void for_each_group(int64_t batch, int64_t lanes, int64_t operations, int64_t ve
   for_each_matrix<T>(
       (batch + lanes - 1) / lanes, operations, scratch_product({vectors, lanes}),
       [&](int64_t group, T *scratch) { body(group * lanes, std::min(lanes, batch - group * lanes), scratch); });
+}
+
+// Elements that one task copies or looks at: fewer are done sooner than a sleeping thread is awake.
+constexpr int64_t elements_of_pass = 1 << 17;
+
+// Calls body(begin, end) for parts of so many rows, in a pass over each one's `length` elements.
+template <class Body> void pass_over_rows(int64_t rows, int64_t length, Body &&body) {
+  parallel_for(rows, std::max<int64_t>(1, elements_of_pass / std::max<int64_t>(1, length)), body);
+}
+
+template <class T> void copy_elements(const T *from, T *to, int64_t count) {
+  parallel_for(count, elements_of_pass,
+               [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, to + begin); });
+}
+
+// The same. Returns whether all of them are finite.
+template <class T> bool copy_finite(const T *from, T *to, int64_t count) {
+  std::atomic<bool> is_finite{true};
+  parallel_for(count, elements_of_pass, [&](int64_t begin, int64_t end) {
+    if (!are_finite(from + begin, end - begin)) is_finite.store(false, std::memory_order_relaxed);
+    std::copy(from + begin, from + end, to + begin);
+  });
+  return is_finite.load(std::memory_order_relaxed);
 }
 
 } // namespace orchard

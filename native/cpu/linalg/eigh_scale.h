@@ -3,6 +3,7 @@
 
 #include "eigh.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace orchard::ORCHARD_ISA {
@@ -19,6 +20,28 @@ template <class T> struct Scaling {
   T scale, factor;
 };
 
+// The largest absolute values of numbers, side by side so that loops become those of vectors; and whether others than
+// finite ones were among them.
+template <class T> struct Sizes {
+  static constexpr int lanes = 32;
+  T largest[lanes] = {};
+  int others = 0;
+
+  void add(const T *x, int64_t count) {
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+      for (int lane = 0; lane < lanes; lane++) add(lane, x[i + lane]);
+    for (int lane = 0; i < count; i++, lane++) add(lane, x[i]);
+  }
+
+private:
+  void add(int lane, T value) {
+    const T size = std::abs(value);
+    others |= !(size <= std::numeric_limits<T>::max());
+    largest[lane] = size > largest[lane] ? size : largest[lane];
+  }
+};
+
 // An element of the lower triangle.
 template <class T> inline T element(const EighBatch<T> &matrix, int64_t i, int64_t j) {
   return matrix.upper ? matrix.a[j * matrix.n + i] : matrix.a[i * matrix.n + j];
@@ -26,17 +49,13 @@ template <class T> inline T element(const EighBatch<T> &matrix, int64_t i, int64
 
 template <class T> inline Scaling<T> scaling_of(const EighBatch<T> &matrix) {
   const int64_t n = matrix.n;
-  T largest = 0;
-  bool is_finite = true;
+  Sizes<T> sizes;
   for (int64_t i = 0; i < n; i++) {
-    const int64_t end = matrix.upper ? n : i + 1;
-    for (int64_t j = matrix.upper ? i : 0; j < end; j++) {
-      const T value = std::abs(matrix.a[i * n + j]);
-      is_finite &= value <= std::numeric_limits<T>::max();
-      largest = value > largest ? value : largest;
-    }
+    const int64_t first = matrix.upper ? i : 0, end = matrix.upper ? n : i + 1;
+    sizes.add(matrix.a + i * n + first, end - first);
   }
-  if (!is_finite)
+  const T largest = *std::max_element(sizes.largest, sizes.largest + sizes.lanes);
+  if (sizes.others)
     for (int64_t column = 0; column < n; column++)
       for (int64_t i = column; i < n; i++)
         if (!(std::abs(element(matrix, i, column)) <= std::numeric_limits<T>::max())) return {column + 1, 1, 0};

@@ -5,6 +5,8 @@
 #include "../functions.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 namespace orchard {
@@ -32,6 +34,13 @@ template <class Use> void with_real(DType dtype, Use &&use) {
   if (dtype == DType::float32) return use(float{});
   fail(ORCHARD_CPU_UNSUPPORTED,
        std::string("expected float32 or float64, got ") + dtype_names[static_cast<int>(dtype)]);
+}
+
+// Whether all of so many elements are numbers.
+template <class T> bool are_finite(const T *x, int64_t count) {
+  int others = 0; // no end before the last, which would keep the loop from becoming one of vectors
+  for (int64_t i = 0; i < count; i++) others |= !(std::abs(x[i]) <= std::numeric_limits<T>::max());
+  return others == 0;
 }
 
 // Matrices that one task takes, where each costs about `operations`: a task should be worth 10 µs.

@@ -1,6 +1,6 @@
 #include "svd_lapack.h"
 
-#include "svd_signs.h"
+#include "signs.h"
 
 namespace orchard {
 
@@ -9,6 +9,8 @@ namespace {
 // From this size on LAPACK is used, which is faster from about 16 on: smaller matrices have singular values with all
 // their digits, which its bidiagonal ones have not. The largest has workspaces that are ints.
 constexpr int64_t least_size = 33, most_size = 20000;
+// Up to this size one thread of OpenBLAS is faster than two, which wait for each other: 5.5 and 7.8 ms of 256 x 256.
+constexpr int64_t one_thread_size = 256;
 
 // A row-major matrix is its transpose to LAPACK, Aᵀ = V Σ Uᵀ: what it takes for U is our Vᵀ, and its Vᵀ our U.
 template <class T> class Gesdd {
@@ -25,22 +27,24 @@ public:
   // The matrix, memory to work in, and its integers.
   int64_t elements() const {
     const int64_t integers = 8 * int64_t(std::min(rows_, columns_));
-    return scratch_product({rows_, columns_}) + work_ + (integers * int64_t(sizeof(int)) / int64_t(sizeof(T))) + 1;
+    return scratch_product({rows_, columns_}) + between_arrays + work_ +
+           (integers * int64_t(sizeof(int)) / int64_t(sizeof(T))) + 1;
   }
 
+  // Copies the matrix to the scratch. False where an element is not finite.
+  bool load(const SvdProblem<T> &problem, T *scratch) const { return copy_finite(problem.a, scratch, count()); }
+
+  // Of a matrix in the scratch.
   SvdInfo factorise(const SvdProblem<T> &problem, T *scratch) const {
-    const int64_t count = int64_t(rows_) * columns_;
-    T *work = scratch + count;
+    T *work = scratch + count() + between_arrays;
     int *integers = reinterpret_cast<int *>(work + work_);
-    for (int64_t at = 0; at < count; at++)
-      if (!std::isfinite(problem.a[at])) return svd_not_finite;
-    std::copy_n(problem.a, count, scratch);
     if (gesdd(problem, scratch, work, work_, integers) == 0) return svd_done;
-    std::copy_n(problem.a, count, scratch);
+    std::copy_n(problem.a, count(), scratch);
     return gesvd(problem, scratch, work, work_) == 0 ? svd_done : svd_not_converged;
   }
 
 private:
+  int64_t count() const { return int64_t(rows_) * columns_; }
   int gesdd(const SvdProblem<T> &problem, T *a, T *work, int length, int *integers) const {
     return library_.gesdd(job_, rows_, columns_, a, u_stride_, problem.s, problem.vh, u_stride_, problem.u, vt_stride_,
                           work, length, integers);
@@ -67,12 +71,19 @@ template <class T> void factorise_all(const Lapack<T> &library, const SvdBatch<T
   const Gesdd<T> gesdd(library, batch);
   const int64_t small = batch.small(), operations = 8 * small * small * batch.large();
   const int64_t elements = std::max(gesdd.elements(), batch.u ? batch.left() : 0);
-  with_lapack(library, batch.count, operations, elements, [&](int64_t at, T *scratch) {
-    const SvdProblem<T> own = batch.problem(at, nullptr);
-    const SvdInfo found = gesdd.factorise(own, scratch);
-    if (found == svd_done && own.has_vectors()) orient_vectors(batch, own, scratch);
-    batch.finish(at, found);
-  });
+  with_lapack<T>(
+      library, {batch.count, operations, elements, batch.large() <= one_thread_size},
+      [&](int64_t at, T *scratch) {
+        if (gesdd.load(batch.problem(at, nullptr), scratch)) return true;
+        batch.finish(at, svd_not_finite);
+        return false;
+      },
+      [&](int64_t at, T *scratch) { batch.info[at] = gesdd.factorise(batch.problem(at, nullptr), scratch); },
+      [&](int64_t at, T *scratch) {
+        const SvdInfo found = SvdInfo(batch.info[at]);
+        if (found == svd_done && batch.u) orient_vectors(batch, batch.problem(at, nullptr), scratch);
+        batch.finish(at, found);
+      });
 }
 
 template bool is_for_lapack(const SvdBatch<float> &batch);

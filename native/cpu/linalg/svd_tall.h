@@ -2,7 +2,7 @@
 // their QR decomposition: with B = Q R and R = U Σ Vᵀ, B = (Q U) Σ Vᵀ.
 #pragma once
 
-#include "svd_signs.h"
+#include "signs.h"
 #include "tall_qr.h"
 
 #include <memory>
@@ -69,17 +69,13 @@ private:
   // B. Where an element is not finite, R is NaN, and false is returned.
   bool load(int64_t at) {
     const T *from = batch_.a + at * large_ * small_;
-    if (is_tall()) std::copy_n(from, large_ * small_, part(at).data);
-    else transpose_matrix(from, small_, large_, part(at).data);
-    if (is_finite(from, large_ * small_)) return true;
+    const int64_t count = large_ * small_;
+    if (is_tall() ? copy_finite(from, part(at).data, count) : are_finite(from, count)) {
+      if (!is_tall()) transpose_matrix(from, small_, large_, part(at).data);
+      return true;
+    }
     std::fill_n(r() + at * square(), square(), std::numeric_limits<T>::quiet_NaN());
     return false;
-  }
-
-  static bool is_finite(const T *x, int64_t count) {
-    T sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += x[i] - x[i]; // NaN for what is not finite
-    return sum == 0;
   }
 
   void multiply() {

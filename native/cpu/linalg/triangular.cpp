@@ -46,12 +46,16 @@ template <class T> void by_lapack(const Problem<T> &problem, const Lapack<T> &li
   const char trans = is_right == shape.transposed_a ? 'T' : 'N';
   const char diagonal = shape.unit_diagonal ? 'U' : 'N';
   const int64_t square = problem.square(), side = problem.side();
-  with_lapack(library, problem.batch, problem.operations(), 0, [&](int64_t system, T *) {
-    T *solution = problem.solutions + system * side;
-    std::copy_n(problem.sides + system * side, side, solution);
-    library.trsm(is_right ? 'R' : 'L', uplo, trans, diagonal, rows, others, T(1), problem.factors + system * square, n,
-                 solution, rows);
-  });
+  with_lapack<T>(
+      library, {problem.batch, problem.operations(), 0},
+      [&](int64_t system, T *) {
+        copy_elements(problem.sides + system * side, problem.solutions + system * side, side);
+        return true;
+      },
+      [&](int64_t system, T *) {
+        library.trsm(is_right ? 'R' : 'L', uplo, trans, diagonal, rows, others, T(1), problem.factors + system * square,
+                     n, problem.solutions + system * side, rows);
+      });
 }
 
 // A task takes some columns of one system. Where they do not lie side by side they are moved to where they do.
