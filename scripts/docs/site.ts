@@ -91,6 +91,8 @@ const apiOptions = {
   useHTMLEncodedBrackets: true,
   expandParameters: true,
   parametersFormat: "table",
+  indexFormat: "table",
+  groupOrder: ["Namespaces", "Functions", "Classes", "*"],
 };
 
 async function serveUntilInterrupted(base: string): Promise<void> {
