@@ -92,9 +92,9 @@ function tensorsIn(value: unknown, found: Set<Tensor> = new Set(), seen: Set<unk
 /** Never throws, whatever the value. */
 function isTensorValue(value: unknown): boolean {
   try {
-    return typeof value === "object" && value !== null && isTensorLike(value);
+    return typeof value === "object" && value !== null && isTensorLike(value) && typeof value.isKept === "boolean";
   } catch {
-    return false; // a proxy that was revoked
+    return false; // a proxy, or what has a tensor's prototype alone: the field is private
   }
 }
 
