@@ -71,7 +71,7 @@ export type { DataOf, DType, ElementOf, FloatDType, IntegerDType } from "./tenso
 export type { AllocationHint } from "./tensor/memory.ts";
 export type { Scalar } from "./tensor/promotion.ts";
 export type { Shape } from "./tensor/shape.ts";
-export { type GradientHook, type NestedArray, Tensor } from "./tensor/tensor.ts";
+export { type ArrayOfRank, type GradientHook, type NestedArray, Tensor } from "./tensor/tensor.ts";
 export { keep, tidy } from "./tensor/tidy.ts";
 export { type LiveMemory, type MemoryUsage, memory, resetPeakMemory } from "./tensor/usage.ts";
 

@@ -4,7 +4,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { readVocabulary, type TokenizerFile, tokenizerFile } from "./bpe_file.ts";
 import type { Vocabulary } from "./bpe_trainer.ts";
 import { byteCharacters, bytesOfText, wordsOf } from "./bpe_words.ts";
-import { checkText, decodeAll, TextStream, type Tokenizer } from "./tokenizer.ts";
+import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "./tokenizer.ts";
 
 /** How many words' tokens are remembered: programs and languages repeat far fewer. */
 const REMEMBERED_WORDS = 2 ** 16;
@@ -61,6 +61,14 @@ export class BpeTokenizer implements Tokenizer {
   /** The contents of a `tokenizer.json`, which Hugging Face's libraries read. */
   toJSON(): TokenizerFile {
     return tokenizerFile(this.vocabulary);
+  }
+
+  toString(): string {
+    return printedTokenizer(this);
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
   }
 
   encode(text: string): number[] {

@@ -1,11 +1,13 @@
 import { describeValue } from "../core/describe.ts";
-import { ArgumentError, DisposedError } from "../core/errors.ts";
+import { ArgumentError, DisposedError, ShapeError } from "../core/errors.ts";
+import { aNumber } from "../core/kinds.ts";
+import { named, unlisted } from "../core/parameters.ts";
 import { bytesOf, type DataOf, type DType, type ElementOf, isFloat } from "./dtype.ts";
 import { ElementCopy, elementAt, readElements } from "./elements.ts";
 import { formatTensor } from "./format.ts";
 import { freezeList, frozenRowMajor } from "./frozen.ts";
 import type { StorageMode } from "./memory.ts";
-import { elementCount, isRowMajor, type Shape, sameShape } from "./shape.ts";
+import { elementCount, isRowMajor, MAX_RANK, type Shape, sameShape } from "./shape.ts";
 import type { Storage } from "./storage.ts";
 import { tidyScope } from "./tidy.ts";
 
@@ -250,10 +252,22 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return (this.dtype === "bool" ? value !== 0 : value) as ElementOf<D>;
   }
 
-  /** The elements as nested arrays; the bare element where the rank is 0. Blocks. */
+  /**
+   * The elements as nested arrays; the bare element where the rank is 0. Blocks.
+   *
+   * @param options `rank`: the rank that the tensor has, which the type of the result then says
+   *
+   * @example
+   * const rows = tensor([[1, 2], [3, 4]]).toArray({ rank: 2 }); // number[][]
+   *
+   * @throws {ShapeError} where the rank is another one.
+   */
   toArray(): NestedArray<ElementOf<D>>;
-  toArray(...extra: unknown[]): NestedArray<ElementOf<D>> {
-    refuseArguments("toArray", extra);
+  toArray<R extends keyof ArrayOfRank<ElementOf<D>>>(options: { readonly rank: R }): ArrayOfRank<ElementOf<D>>[R];
+  toArray(...given: unknown[]): NestedArray<ElementOf<D>> {
+    const { rank } = given.length === 0 ? { rank: undefined } : toArrayParameters(given);
+    if (rank !== undefined && rank !== this.rank)
+      throw new ShapeError("toArray", "rankDiffers", `expected a tensor of rank ${rank}, got ${this.describe()}`);
     const data = this.read("toArray");
     let next = 0;
     const level = (axis: number): NestedArray<ElementOf<D>> =>
@@ -352,6 +366,25 @@ const propertiesInTests: PropertyDescriptorMap & ThisType<Tensor & { contents: u
 
 /** An array of arrays …, as deep as a tensor has axes; an element itself where it has none. */
 export type NestedArray<T> = T | NestedArray<T>[];
+
+/** The same by rank. */
+export interface ArrayOfRank<T> {
+  0: T;
+  1: T[];
+  2: T[][];
+  3: T[][][];
+  4: T[][][][];
+  5: T[][][][][];
+  6: T[][][][][][];
+  7: T[][][][][][][];
+  8: T[][][][][][][][];
+}
+
+const rankOfArray = aNumber({
+  holds: (value) => Number.isInteger(value) && value >= 0 && value <= MAX_RANK,
+  expected: `a rank from 0 to ${MAX_RANK}`,
+});
+const toArrayParameters = unlisted("toArray", { rank: named(rankOfArray) });
 
 function refuseArguments(operation: string, extra: readonly unknown[]): void {
   if (extra.length === 0) return;

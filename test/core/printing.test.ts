@@ -124,6 +124,10 @@ test("tokenizers", () => {
   expect(printed(new data.ByteTokenizer())).toBe(bytes);
   const gpt2 = 'Gpt2Tokenizer "gpt2": 50,257 tokens, end of text 50256, separator 50256';
   expect(printed(new data.Gpt2Tokenizer())).toBe(gpt2);
+  const trained = data.trainBpe("low lower lowest", 262);
+  expect(printed(trained)).toBe(
+    `BpeTokenizer "${trained.name}": ${trained.vocabularySize} tokens, end of text 0, separator 0`,
+  );
 });
 
 describe("readers of files", () => {

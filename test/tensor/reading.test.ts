@@ -5,7 +5,7 @@ import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { toDType } from "../../src/ops/copy/cast.ts";
 import { zeros } from "../../src/ops/creation/full.ts";
-import { fromArray } from "../../src/ops/creation/tensor.ts";
+import { fromArray, tensor } from "../../src/ops/creation/tensor.ts";
 import { exp } from "../../src/ops/elementwise/exponential.ts";
 import { matmul } from "../../src/ops/matmul/matmul.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
@@ -114,9 +114,24 @@ const arrays: Readonly<Record<DType, string>> = {
   bool: "Uint8Array",
 };
 
+test("toArray takes the rank that the tensor has", () => {
+  const x = tensor([[1, 2], [3, 4]]); // biome-ignore format: a matrix
+  const rows: number[][] = x.toArray({ rank: 2 });
+  expect(rows).toEqual(x.toArray() as number[][]);
+  expect(tensor(7n).toArray({ rank: 0 })).toBe(7n);
+  const wrong =
+    (...given: unknown[]) =>
+    () =>
+      (x.toArray as (...values: unknown[]) => unknown).call(x, ...given);
+  expect(wrong({ rank: 1 })).toThrow("[toArray] expected a tensor of rank 1, got float32[2, 2]");
+  expect(wrong({ rank: 9 })).toThrow("[toArray] expected rank to be a rank from 0 to 8, got 9");
+  expect(wrong({ rnk: 2 })).toThrow('there is no option "rnk"; the options are rank; did you mean "rank"?');
+  expect(wrong(2)).toThrow("[toArray] expected at most 0 arguments, got 1, with 2 as argument 1");
+});
+
 test("what reads a tensor takes no arguments", async () => {
   const x = zeros([1]);
-  for (const read of ["dataSync", "item", "toArray"] as const)
+  for (const read of ["dataSync", "item"] as const)
     expect(() => (x[read] as (...values: unknown[]) => unknown).call(x, 3)).toThrow(
       `[${read}] expected ${read}() without arguments, got 1, the first of them 3`,
     );

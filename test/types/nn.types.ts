@@ -1,5 +1,5 @@
 /** Types of layers and of what is read from tensors: the compiler is the test (`bun run check`). */
-import { type FloatDType, nn, randn, type Tensor, tensor, zeros } from "../../src/index.ts";
+import { type FloatDType, type NestedArray, nn, randn, type Tensor, tensor, zeros } from "../../src/index.ts";
 import type { Equals, True } from "./expect.ts";
 
 const plain = new nn.Linear(2, 3);
@@ -42,6 +42,17 @@ export type Forward = [
 export const layers: readonly nn.Linear[] = [plain, half, stated];
 export const others: readonly [nn.LayerNorm, nn.RMSNorm, nn.Embedding, nn.EmbeddingBag] = [norm, rms, rows, bag];
 export const chain = new nn.Sequential(half, norm);
+
+const matrix = tensor([[1, 2]]).toArray({ rank: 2 });
+const flags = x.gt(0).toArray({ rank: 1 });
+const single = tensor(1n).toArray({ rank: 0 });
+const unknownRank = x.toArray();
+export type Arrays = [
+  True<Equals<typeof matrix, number[][]>>,
+  True<Equals<typeof flags, boolean[]>>,
+  True<Equals<typeof single, bigint>>,
+  True<Equals<typeof unknownRank, NestedArray<number>>>,
+];
 
 const loss = plainOut.sum().item();
 const lossOfHalf = out.mean().item();
