@@ -52,8 +52,8 @@ const dots = (x: Scale, y: Scale): string =>
 
 const legend = colors
   .map((color, digit) => {
-    const place = 478 + digit * 20;
-    return `<circle cx="${place}" cy="24" r="5" fill="${color}"/><text x="${place + 7}" y="28">${digit}</text>`;
+    const place = 466 + digit * 22;
+    return `<circle cx="${place}" cy="24" r="4" fill="${color}"/><text x="${place + 7}" y="28">${digit}</text>`;
   })
   .join("");
 

@@ -92,7 +92,7 @@ const apiOptions = {
   expandParameters: true,
   parametersFormat: "table",
   indexFormat: "table",
-  groupOrder: ["Namespaces", "Functions", "Classes", "*"],
+  groupOrder: ["Namespaces", "Functions", "Variables", "Classes", "*"],
 };
 
 async function serveUntilInterrupted(base: string): Promise<void> {
