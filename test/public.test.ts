@@ -99,7 +99,12 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
     ...["softMarginLoss", "tripletMarginLoss"],
   ],
   "its operands are two sets of vectors": ["cosineSimilarity", "pairwiseDistance"],
-  "PyTorch has it among the functions of layers": ["normalize"],
+  "PyTorch has it among the functions of layers": [
+    ...["adaptiveAvgPool", "avgPool", "conv", "convTranspose", "maxPool"].flatMap((name) =>
+      [1, 2, 3].map((rank) => `${name}${rank}d`),
+    ),
+    ...["batchNorm", "groupNorm", "instanceNorm", "normalize"],
+  ],
   "it takes a list of tensors": ["cat", "columnStack", "dstack", "hstack", "meshgrid", "stack", "vstack"],
   "its first operand is in order, and the other one is searched": ["searchsorted"],
   "its operands are two sets of points": ["cdist"],

@@ -6,6 +6,7 @@ export {
   MultiHeadAttention,
   type RotaryOptions,
 } from "./attention.ts";
+export * from "./batch_norm.ts";
 export { type BlockOptions, TransformerBlock } from "./block.ts";
 export { AttentionCache, type KeysAndValues, KeyValueCache } from "./cache.ts";
 export {
@@ -15,6 +16,7 @@ export {
   type LayerCalibration,
 } from "./calibration/calibrate.ts";
 export { Flatten, type FlattenOptions, Identity, ModuleDict, ModuleList, Unflatten } from "./containers.ts";
+export * from "./convolution.ts";
 export { Dropout } from "./dropout.ts";
 export {
   Embedding,
@@ -53,6 +55,7 @@ export {
   RMSNorm,
   type RMSNormOptions,
 } from "./normalization.ts";
+export * from "./pooling.ts";
 export { QuantizedEmbedding } from "./quantized_embedding.ts";
 export {
   Int4Linear,

@@ -29,6 +29,16 @@ export type {
 } from "./attention/options.ts";
 export type { Alignment } from "./attention/problem.ts";
 export * from "./attention/scaled_dot_product_attention.ts";
+export {
+  type ConvolutionArguments,
+  type ConvolutionOptions,
+  conv1d,
+  conv2d,
+  conv3d,
+} from "./convolution/convolution.ts";
+export type { PerAxis } from "./convolution/geometry.ts";
+export * from "./convolution/pooling.ts";
+export * from "./convolution/transposed.ts";
 export * from "./copy/cast.ts";
 export { clone, contiguous } from "./copy/copy.ts";
 export { add_, copy_, div_, fill_, mul_, sub_, zero_ } from "./copy/inplace.ts";
@@ -120,6 +130,7 @@ export { kron } from "./matmul/kron.ts";
 export * from "./matmul/linear.ts";
 export * from "./matmul/matmul.ts";
 export * from "./matmul/outer.ts";
+export * from "./normalization/batch_norm.ts";
 export * from "./normalization/layer_norm.ts";
 export type { SumAndNorm } from "./normalization/normalize.ts";
 export type { LayerNormOptions, RmsNormOptions } from "./normalization/options.ts";

@@ -4,6 +4,7 @@ import * as orchard from "../../src/index.ts";
 import { ArgumentError, nn, randn, relu, type Tensor, tensor } from "../../src/index.ts";
 import { Generator } from "../../src/random/generator.ts";
 
+const operations = { ...orchard };
 const { Linear, ModuleDict, ModuleList, Sequential } = nn;
 const seeded = () => ({ generator: new Generator(5) });
 const x = () => randn([4, 3], seeded());
@@ -23,6 +24,50 @@ const row = (module: unknown, operands: readonly Tensor[], expected: Tensor): Ro
   expected,
 ];
 const same = (module: unknown, operation: (x: Tensor) => Tensor) => row(module, [x()], operation(x()));
+
+/** Convolutions and pooling along one, two and three axes. */
+function convolutions(): Row[] {
+  return ([1, 2, 3] as const).flatMap((rank) => {
+    const whole = randn([2, 4, ...new Array<number>(rank).fill(5)], seeded());
+    const conv = new nn[`Conv${rank}d`](4, 6, 3, { ...seeded(), stride: 2, padding: 1, dilation: 1, groups: 2 });
+    const back = new nn[`ConvTranspose${rank}d`](4, 6, 3, { ...seeded(), stride: 2, outputPadding: 1, groups: 2 });
+    const options = { stride: 2, padding: 1 };
+    const own = { weight: conv.weight, bias: conv.bias! };
+    return [
+      row(conv, [whole], operations[`conv${rank}d`](whole, own.weight, { bias: own.bias, ...options, groups: 2 })),
+      row(
+        back,
+        [whole],
+        operations[`convTranspose${rank}d`](whole, back.weight, {
+          ...{ bias: back.bias!, stride: 2, outputPadding: 1, groups: 2 },
+        }),
+      ),
+      row(new nn[`MaxPool${rank}d`](3, options), [whole], operations[`maxPool${rank}d`](whole, 3, options)),
+      row(
+        new nn[`AvgPool${rank}d`](3, { ...options, countIncludePad: false }),
+        [whole],
+        operations[`avgPool${rank}d`](whole, 3, { ...options, countIncludePad: false }),
+      ),
+      row(new nn[`AdaptiveAvgPool${rank}d`](2), [whole], operations[`adaptiveAvgPool${rank}d`](whole, 2)),
+    ];
+  });
+}
+
+/** Norms of channels, while training. */
+function norms(): Row[] {
+  const whole = ([1, 2, 3] as const).map((rank) => randn([2, 4, ...new Array<number>(rank).fill(3)], seeded()));
+  return [
+    ...([1, 2, 3] as const).flatMap((rank) => [
+      row(
+        new nn[`BatchNorm${rank}d`](4, { eps: 0.1 }),
+        [whole[rank - 1]!],
+        orchard.batchNorm(whole[rank - 1]!, { training: true, eps: 0.1 }),
+      ),
+      row(new nn[`InstanceNorm${rank}d`](4), [whole[rank - 1]!], orchard.instanceNorm(whole[rank - 1]!)),
+    ]),
+    row(new nn.GroupNorm(2, 4), [whole[1]!], orchard.groupNorm(whole[1]!, 2)),
+  ];
+}
 
 const rows: readonly Row[] = [
   same(new nn.ReLU(), orchard.relu),
@@ -117,6 +162,8 @@ const rows: readonly Row[] = [
     orchard.multilabelSoftMarginLoss(x(), orchard.sigmoid(positive()), { weight: factors() }),
   ),
   row(new nn.MultiLabelMarginLoss(), [x(), labels()], orchard.multilabelMarginLoss(x(), labels())),
+  ...convolutions(),
+  ...norms(),
   row(new nn.CosineSimilarity(-1), [x(), sides()], orchard.cosineSimilarity(x(), sides(), -1)),
   row(new nn.PairwiseDistance(1), [x(), sides()], orchard.pairwiseDistance(x(), sides(), 1)),
 ];
@@ -127,11 +174,10 @@ test.each(rows.map((own) => [own[0].constructor.name, own] as const))("%s", (_na
   expect(bytesOf(orchard.contiguous(result))).toBe(bytesOf(orchard.contiguous(expected)));
 });
 
-test("every class of activations, losses and containers has a row", () => {
-  const others = new Set(["ModuleList", "ModuleDict"]); // they compute nothing
-  const there = new Set([...rows.map(([module]) => module.constructor.name), ...others]);
+test("every class of activations, losses, convolutions, pooling and norms of channels has a row", () => {
+  const there = new Set(rows.map(([module]) => module.constructor.name));
   const wanted =
-    /(?:Loss|LU\d?|Sigmoid|sigmoid|Softmax|[Tt]anh|shrink|sign|swish|Mish|plus|Identity|latten|Module\w+)$/;
+    /(?:Loss|Pool\dd|Conv\w*\dd|(?:Batch|Instance|Group)Norm\w*|LU\d?|[Ss]igmoid|Softmax|[Tt]anh|shrink|sign|swish)$/;
   const missing = Object.keys(nn).filter((name) => wanted.test(name) && !there.has(name) && name !== "SwiGLU");
   expect(missing).toEqual([]);
 });
@@ -141,6 +187,44 @@ test("factors are buffers, under PyTorch's names", () => {
   expect([...loss.namedBuffers().keys()]).toEqual(["weight", "posWeight"]);
   expect(loss.parameters()).toEqual([]);
   expect(loss.to("float16").weight?.dtype).toBe("float16");
+});
+
+describe("BatchNorm", () => {
+  test("running means and variances follow the batches, and serve evaluation", () => {
+    const layer = new nn.BatchNorm1d(1, { momentum: 0.5, dtype: "float64" });
+    const batch = tensor([[1], [2], [6]], { dtype: "float64" }); // mean 3, variance of a sample 7
+    layer.forward(batch);
+    expect([layer.runningMean?.item(), layer.runningVar?.item()]).toEqual([1.5, 4]);
+    layer.forward(batch);
+    expect([layer.runningMean?.item(), layer.runningVar?.item()]).toEqual([2.25, 5.5]);
+    const result = layer
+      .eval()
+      .forward(tensor([[3.25]], { dtype: "float64" }))
+      .item();
+    expect(result).toBeCloseTo(1 / Math.sqrt(5.5 + 1e-5), 12);
+    expect(layer.runningMean?.item()).toBe(2.25);
+  });
+
+  test("they are buffers, and gradients flow through the batch", () => {
+    const layer = new nn.BatchNorm2d(3);
+    expect([...layer.namedParameters().keys()]).toEqual(["weight", "bias"]);
+    expect([...layer.namedBuffers().keys()]).toEqual(["runningMean", "runningVar"]);
+    const whole = randn([2, 3, 2, 2], { ...seeded(), requiresGrad: true });
+    layer.forward(whole).square().sum().backward();
+    expect(whole.grad?.shape).toEqual([2, 3, 2, 2]);
+  });
+
+  test("refuses another rank, and channels that groups do not divide", () => {
+    expect(() => new nn.BatchNorm2d(3).forward(x())).toThrow("expected x to have 4 axes");
+    expect(() => new nn.GroupNorm(2, 3)).toThrow("expected 2 groups to divide 3 channels");
+    expect(() => new nn.Conv2d(3, 4, 3, { groups: 2 })).toThrow("expected 2 groups to divide 3 channels");
+  });
+});
+
+test("a convolution prints what differs from the defaults", () => {
+  expect(String(new nn.Conv2d(3, 8, 3, { padding: "same", bias: false }))).toBe(
+    "Conv2d(3, 8, [3, 3], padding: same, bias: false)",
+  );
 });
 
 test("what is printed", () => {

@@ -49,6 +49,9 @@ export const makeOperands = (size: number) => ({
   other: ones([size]),
   batch: ones([1, size, size]),
   single: ones([1, size]),
+  signal: ones([1, 1, size]),
+  picture: ones([1, 1, size, 3]),
+  volume: ones([1, 1, size, 3, 3]),
   triples: ones([size, 3]),
   integers: ones([size, size], { dtype: "int32" }),
   bytes: ones([size, size], { dtype: "uint8" }),
@@ -85,6 +88,13 @@ export function disposeLeaves(): void {
   }
   made = [];
 }
+
+/** Calls of operations along one, two and three axes. */
+const ofAxes = (name: string, values: (x: Tensor) => readonly unknown[]): Readonly<Record<string, Arguments>> => ({
+  [`${name}1d`]: ({ signal }) => values(signal),
+  [`${name}2d`]: ({ picture }) => values(picture),
+  [`${name}3d`]: ({ volume }) => values(volume),
+});
 
 /** The arguments of those that are of no kind above. */
 const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
@@ -135,6 +145,14 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   tensorSplit: ({ x }) => [x, 2],
   threshold: ({ x }) => [x, 0, 1],
   vstack: ({ x, y }) => [[x, y]],
+  batchNorm: ({ x, vector, other }) => [x, { weight: vector, bias: other, training: true }],
+  groupNorm: ({ x, vector, other }) => [x, 2, { weight: vector, bias: other }],
+  instanceNorm: ({ batch, vector, other }) => [batch, { weight: vector, bias: other }],
+  ...ofAxes("conv", (x) => [x, x]),
+  ...ofAxes("convTranspose", (x) => [x, x]),
+  ...ofAxes("maxPool", (x) => [x, 2]),
+  ...ofAxes("avgPool", (x) => [x, 2]),
+  ...ofAxes("adaptiveAvgPool", (x) => [x, 2]),
   addLayerNorm: ({ x, y, vector }) => [x, y, { weight: vector, bias: vector }],
   addRmsNorm: ({ x, y, vector }) => [x, y, { weight: vector }],
   add_: binary,

@@ -131,7 +131,8 @@ function bind({ tensor, access }: Operand, index: number): Fields {
   if (!(memory instanceof MetalMemory)) throw new BackendError("metal", "internal", "an operand is not on the device");
   const { first, count } = reachOf(tensor);
   const bytes = bytesOf(tensor.dtype);
-  return { buffer: memory.handle, offset: first * bytes, length: count * bytes, index, access: Access[access] };
+  const offset = count === 0 ? 0 : first * bytes; // a view of nothing may begin behind the end
+  return { buffer: memory.handle, offset, length: count * bytes, index, access: Access[access] };
 }
 
 // One library a file and one pipeline a kernel with its constants, as long as the context lives.

@@ -1,0 +1,145 @@
+/**
+ * Convolution and its two adjoints: three functions, each linear in both of its operands, whose gradients are the other
+ * two. Each goes over the places of the kernel: the elements of x under one place are a view, and what they add to the
+ * result is a product of matrices. So nothing is expanded beyond one copy of x.
+ */
+import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
+import type { Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { contiguous } from "../copy/copy.ts";
+import { add_ } from "../copy/inplace.ts";
+import { zeros } from "../creation/full.ts";
+import { mul } from "../elementwise/arithmetic.ts";
+import { stack } from "../join/cat.ts";
+import { pad } from "../join/pad.ts";
+import { matmul } from "../matmul/matmul.ts";
+import { permute, transpose } from "../view/permute.ts";
+import { reshape } from "../view/reshape.ts";
+import { narrow, select, slice } from "../view/slice.ts";
+import { unsqueeze } from "../view/squeeze.ts";
+import type { Geometry } from "./geometry.ts";
+
+const countOf = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
+
+/** y[n, o, p] = Σ w[o, c, k] x[n, c, p · stride + k · dilation − padding]. */
+export function convolve(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
+  const result = tidy(() => noGrad(() => forward(x, weight, geometry)));
+  record("convolution", [x, weight], [result], [x, weight], ([g], [ownX, ownWeight], needs) => [
+    needs[0] ? convolveBack(g!, ownWeight!, geometry) : null,
+    needs[1] ? convolveWeight(ownX!, g!, geometry) : null,
+  ]);
+  return result;
+}
+
+/** The adjoint in x: from y's shape to x's. It is the transposed convolution. */
+export function convolveBack(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
+  const result = tidy(() => noGrad(() => backward(y, weight, geometry)));
+  record("convolutionTransposed", [y, weight], [result], [y, weight], ([g], [ownY, ownWeight], needs) => [
+    needs[0] ? convolve(g!, ownWeight!, geometry) : null,
+    needs[1] ? convolveWeight(g!, ownY!, geometry) : null,
+  ]);
+  return result;
+}
+
+/** The adjoint in the weight. */
+function convolveWeight(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
+  const result = tidy(() => noGrad(() => ofWeight(x, y, geometry)));
+  record("convolutionWeight", [x, y], [result], [x, y], ([g], [ownX, ownY], needs) => [
+    needs[0] ? convolveBack(ownY!, g!, geometry) : null,
+    needs[1] ? convolve(ownX!, g!, geometry) : null,
+  ]);
+  return result;
+}
+
+/** Zeros around x, along its last axes. */
+function padded(x: Tensor, { padding }: Geometry): Tensor {
+  if (padding.every(([before, after]) => before === 0 && after === 0)) return x;
+  return pad(x, padding.toReversed().flat());
+}
+
+/** For each place of the kernel, where it stands along each axis. */
+function placesOf(kernel: Shape): number[][] {
+  const places: number[][] = [[]];
+  return kernel.reduce(
+    (all, size) => all.flatMap((own) => Array.from({ length: size }, (_, at) => [...own, at])),
+    places,
+  );
+}
+
+/** The elements of a padded x under one place of the kernel: a view [batch, channels, …output]. */
+function under(x: Tensor, place: readonly number[], { stride, dilation, output }: Geometry): Tensor {
+  return place.reduce((view, at, axis) => {
+    const start = at * dilation[axis]!;
+    const end = start + (output[axis]! - 1) * stride[axis]! + 1;
+    return slice(view, { dim: axis + 2, start, end: output[axis] === 0 ? start : end, step: stride[axis]! });
+  }, x);
+}
+
+/** The weight [outputs, channels / groups, …kernel] as [places, groups, outputs / groups, channels / groups]. */
+function byPlace(weight: Tensor, { kernel, groups }: Geometry): Tensor {
+  const [outputs, channels] = weight.shape as [number, number];
+  const flat = reshape(weight, [groups, outputs / groups, channels, countOf(kernel)]);
+  return contiguous(permute(flat, [3, 0, 1, 2]));
+}
+
+function forward(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
+  const { groups, kernel, output } = geometry;
+  const [batch, channels] = [x.shape[0]!, x.shape[1]! / groups];
+  const outputs = weight.shape[0]!;
+  const weights = byPlace(weight, geometry);
+  const whole = padded(x, geometry);
+  const places = placesOf(kernel);
+  const columnsAt = (place: readonly number[]): Tensor =>
+    reshape(under(whole, place, geometry), [batch, groups, channels, countOf(output)]);
+  const product = (at: number, columns: Tensor): Tensor => {
+    const own = unsqueeze(select(weights, 0, at), 0);
+    return channels === 1 ? (mul(own, columns) as Tensor) : matmul(own, columns);
+  };
+  let result = zeros([batch, groups, outputs / groups, countOf(output)], { dtype: x.dtype });
+  for (const [at, place] of places.entries()) {
+    const term = tidy(() => product(at, columnsAt(place)));
+    if (at === 0) result = term;
+    else {
+      add_(result, term);
+      term.dispose();
+    }
+  }
+  return reshape(result, [batch, outputs, ...output]);
+}
+
+function backward(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
+  const { groups, kernel, input, output, padding } = geometry;
+  const batch = y.shape[0]!;
+  const channels = weight.shape[1]!;
+  const weights = transpose(byPlace(weight, geometry), -1, -2);
+  const columns = reshape(y, [batch, groups, weight.shape[0]! / groups, countOf(output)]);
+  const outer = input.map((size, axis) => size + padding[axis]![0] + padding[axis]![1]);
+  const whole = zeros([batch, channels * groups, ...outer], { dtype: y.dtype });
+  for (const [at, place] of placesOf(kernel).entries())
+    tidy(() => {
+      const own = unsqueeze(select(weights, 0, at), 0);
+      const term = weight.shape[0] === groups ? mul(own, columns) : matmul(own, columns);
+      add_(under(whole, place, geometry), reshape(term as Tensor, [batch, channels * groups, ...output]));
+    });
+  return contiguous(
+    input.reduce((view, size, axis) => narrow(view, axis + 2, padding[axis]![0], size), whole as Tensor),
+  );
+}
+
+function ofWeight(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
+  const { groups, kernel, output } = geometry;
+  const [batch, channels, outputs] = [x.shape[0]!, x.shape[1]! / groups, y.shape[1]! / groups];
+  /** [batch, groups · each, …output] as [groups, each, batch · …output]. */
+  const lines = (own: Tensor, each: number): Tensor =>
+    reshape(permute(reshape(own, [batch, groups, each, countOf(output)]), [1, 2, 0, 3]), [
+      ...[groups, each, batch * countOf(output)],
+    ]);
+  const gradient = contiguous(lines(y, outputs));
+  const whole = padded(x, geometry);
+  const products = placesOf(kernel).map((place) =>
+    tidy(() => matmul(gradient, transpose(lines(under(whole, place, geometry), channels), 1, 2))),
+  );
+  return contiguous(reshape(stack(products as [Tensor, ...Tensor[]], -1), [outputs * groups, channels, ...kernel]));
+}

@@ -1,0 +1,176 @@
+/** Convolutions of one, two and three axes. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { add } from "../elementwise/arithmetic.ts";
+import { reshape } from "../view/reshape.ts";
+import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import { convolve } from "./bilinear.ts";
+import {
+  alongAxes,
+  checkBias,
+  checkGroups,
+  checkOperands,
+  checkRanks,
+  type Geometry,
+  outputSize,
+  type PerAxis,
+  paddingKind,
+  perAxis,
+  spanOf,
+} from "./geometry.ts";
+
+/** Options of convolutions. */
+export interface ConvolutionOptions {
+  /** Added to each output: a vector with one element for each. */
+  bias?: Tensor | undefined;
+  /** By how many elements the kernel moves: for all axes, or each. Default 1. */
+  stride?: PerAxis | undefined;
+  /**
+   * How many zeros stand before and after, for all axes or each; `"valid"` is none, and `"same"` as many as keep the
+   * shape, with a stride of 1. Default 0.
+   */
+  padding?: PerAxis | "same" | "valid" | undefined;
+  /** How far elements of the kernel are apart: for all axes, or each. Default 1. */
+  dilation?: PerAxis | undefined;
+  /** Into how many groups channels and outputs are divided, each with a convolution of its own. Default 1. */
+  groups?: number | undefined;
+}
+
+/** The ways to pass them: by name or by position. */
+export type ConvolutionArguments = Given<ConvolutionOptions, ["bias", "stride", "padding", "dilation", "groups"]>;
+
+const convolutionParameters = (operation: string) =>
+  parameters(operation, {
+    x: operand(aTensor),
+    weight: operand(aTensor),
+    bias: optional(aTensor),
+    stride: optional(perAxis, 1),
+    padding: optional(paddingKind, 0),
+    dilation: optional(perAxis, 1),
+    groups: optional(someNumber, 1),
+  });
+type Call = ReturnType<ReturnType<typeof convolutionParameters>>;
+
+/**
+ * The convolution of channels with a kernel, which is not turned around, as in PyTorch:
+ * y[n, o, p] = bias[o] + Σ weight[o, c, k] x[n, c, p · stride + k · dilation − padding], over the channels c of the
+ * group of o and the places k of the kernel. Sums are in float32, or float64 of that.
+ *
+ * @param x [batch, channels, length], or without a batch
+ * @param weight [outputs, channels / groups, width], of x's dtype
+ * @returns [batch, outputs, length'] in x's dtype
+ *
+ * @example
+ * conv1d(tensor([[[1, 2, 3]]]), tensor([[[1, 1]]])); // float32 [[[3, 5]]]
+ *
+ * @throws {ShapeError} where shapes do not fit, or the kernel is larger than what is padded. @throws {DTypeError}
+ * where dtypes differ, or are no floats. @throws {ArgumentError} for a stride, dilation or number of groups below 1.
+ */
+export function conv1d<D extends DType>(x: Tensor<D>, weight: Tensor<D>, ...options: ConvolutionArguments): Tensor<D>;
+export function conv1d(...values: unknown[]): Tensor {
+  return convolution("conv1d", conv1dParameters(values), 1);
+}
+const conv1dParameters = convolutionParameters("conv1d");
+
+/**
+ * The convolution along two axes: see {@link conv1d}.
+ *
+ * @param x [batch, channels, height, width], or without a batch
+ * @param weight [outputs, channels / groups, rows, columns]
+ *
+ * @example
+ * conv2d(tensor([[[[1, 2], [3, 4]]]]), tensor([[[[1, 1], [1, 1]]]])); // float32 [[[[10]]]]
+ */
+export function conv2d<D extends DType>(x: Tensor<D>, weight: Tensor<D>, ...options: ConvolutionArguments): Tensor<D>;
+export function conv2d(...values: unknown[]): Tensor {
+  return convolution("conv2d", conv2dParameters(values), 2);
+}
+const conv2dParameters = convolutionParameters("conv2d");
+
+/**
+ * The convolution along three axes: see {@link conv1d}.
+ *
+ * @param x [batch, channels, depth, height, width], or without a batch
+ * @param weight [outputs, channels / groups, depth, rows, columns]
+ *
+ * @example
+ * conv3d(ones([1, 1, 2, 2, 2]), ones([1, 1, 2, 2, 2])); // float32 [[[[[8]]]]]
+ */
+export function conv3d<D extends DType>(x: Tensor<D>, weight: Tensor<D>, ...options: ConvolutionArguments): Tensor<D>;
+export function conv3d(...values: unknown[]): Tensor {
+  return convolution("conv3d", conv3dParameters(values), 3);
+}
+const conv3dParameters = convolutionParameters("conv3d");
+
+function convolution(operation: string, call: Call, rank: number): Tensor {
+  const { x, weight, bias } = call;
+  checkOperands(operation, bias ? [x, weight, bias] : [x, weight]);
+  checkRanks(operation, x, weight, rank);
+  const geometry = geometryOf(operation, call, rank);
+  checkBias(operation, bias, weight.shape[0]!);
+  return underName(operation, () =>
+    tidy(() => {
+      const wide = accumulationDType(x.dtype);
+      const batched = x.rank === rank + 1 ? unsqueeze(x, 0) : x;
+      const own = convolve(toDType(batched, wide), toDType(weight, wide), geometry);
+      const result = toDType(withBias(own, bias), x.dtype);
+      return x.rank === rank + 1 ? squeeze(result, { dim: 0 }) : result;
+    }),
+  );
+}
+
+/** @internal Adds a number to each output. */
+export function withBias(y: Tensor, bias: Tensor | undefined): Tensor {
+  if (!bias) return y;
+  return add(y, reshape(toDType(bias, y.dtype), [bias.size, ...new Array<number>(y.rank - 2).fill(1)])) as Tensor;
+}
+
+function geometryOf(operation: string, { x, weight, ...call }: Call, rank: number): Geometry {
+  const stride = alongAxes(operation, "stride", call.stride, rank, 1);
+  const dilation = alongAxes(operation, "dilation", call.dilation, rank, 1);
+  const kernel = weight.shape.slice(2);
+  const input = x.shape.slice(-rank);
+  const channels = x.shape.at(-rank - 1)!;
+  checkGroups(operation, call.groups, channels, weight.shape[0]!);
+  if (weight.shape[1]! * call.groups !== channels)
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected ${channels / call.groups} channels in the weight, those of x over ${call.groups} groups, got ` +
+        `${weight.describe()} for ${x.describe()}`,
+    );
+  const spans = kernel.map((size, axis) => spanOf(size, dilation[axis]!));
+  const padding = paddingOf(operation, call.padding, spans, stride);
+  const output = input.map((size, axis) =>
+    outputSize(operation, {
+      ...{ size, span: spans[axis]!, stride: stride[axis]! },
+      padding: padding[axis]![0] + padding[axis]![1],
+    }),
+  );
+  return { stride, dilation, padding, groups: call.groups, kernel, input, output };
+}
+
+function paddingOf(
+  operation: string,
+  padding: PerAxis | "same" | "valid",
+  spans: readonly number[],
+  stride: readonly number[],
+): [number, number][] {
+  if (padding === "valid") return spans.map(() => [0, 0]);
+  if (padding !== "same")
+    return alongAxes(operation, "padding", padding, spans.length, 0).map((own) => [own, own] as [number, number]);
+  if (stride.some((own) => own !== 1))
+    throw new ArgumentError(
+      operation,
+      "strideOfSame",
+      `expected a stride of 1 with padding "same", got ${stride.join(", ")}`,
+    );
+  return spans.map((span) => [Math.floor((span - 1) / 2), Math.ceil((span - 1) / 2)]);
+}

@@ -1,0 +1,171 @@
+/** Transposed convolutions: the adjoints of convolutions. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import { convolveBack } from "./bilinear.ts";
+import { withBias } from "./convolution.ts";
+import {
+  alongAxes,
+  checkBias,
+  checkGroups,
+  checkOperands,
+  checkRanks,
+  type Geometry,
+  type PerAxis,
+  perAxis,
+  spanOf,
+} from "./geometry.ts";
+
+/** Options of transposed convolutions. */
+export interface TransposedConvolutionOptions {
+  /** Added to each output: a vector with one element for each. */
+  bias?: Tensor | undefined;
+  /** By how many elements the kernel moves: for all axes, or each. Default 1. */
+  stride?: PerAxis | undefined;
+  /** How many elements are left out before and after: for all axes, or each. Default 0. */
+  padding?: PerAxis | undefined;
+  /** How many elements the result has more at its end, fewer than the stride or the dilation. Default 0. */
+  outputPadding?: PerAxis | undefined;
+  /** Into how many groups channels and outputs are divided. Default 1. */
+  groups?: number | undefined;
+  /** How far elements of the kernel are apart: for all axes, or each. Default 1. */
+  dilation?: PerAxis | undefined;
+}
+
+/** The ways to pass them: by name or by position. */
+export type TransposedConvolutionArguments = Given<
+  TransposedConvolutionOptions,
+  ["bias", "stride", "padding", "outputPadding", "groups", "dilation"]
+>;
+
+const transposedParameters = (operation: string) =>
+  parameters(operation, {
+    x: operand(aTensor),
+    weight: operand(aTensor),
+    bias: optional(aTensor),
+    stride: optional(perAxis, 1),
+    padding: optional(perAxis, 0),
+    outputPadding: optional(perAxis, 0),
+    groups: optional(someNumber, 1),
+    dilation: optional(perAxis, 1),
+  });
+type Call = ReturnType<ReturnType<typeof transposedParameters>>;
+
+/**
+ * The adjoint of `conv1d` with the same options: each element of x adds the kernel, times itself, to the result. It has
+ * (length − 1) · stride − 2 · padding + dilation · (width − 1) + outputPadding + 1 elements.
+ *
+ * @param x [batch, channels, length], or without a batch
+ * @param weight [channels, outputs / groups, width], of x's dtype
+ * @returns [batch, outputs, length'] in x's dtype
+ *
+ * @example
+ * convTranspose1d(tensor([[[1, 2]]]), tensor([[[1, 1]]])); // float32 [[[1, 3, 2]]]
+ *
+ * @throws {ShapeError} where shapes do not fit, or nothing is left. @throws {DTypeError} where dtypes differ, or are
+ * no floats. @throws {ArgumentError} for a stride, dilation or number of groups below 1, or too much `outputPadding`.
+ */
+export function convTranspose1d<D extends DType>(
+  x: Tensor<D>,
+  weight: Tensor<D>,
+  ...options: TransposedConvolutionArguments
+): Tensor<D>;
+export function convTranspose1d(...values: unknown[]): Tensor {
+  return transposed("convTranspose1d", transpose1dParameters(values), 1);
+}
+const transpose1dParameters = transposedParameters("convTranspose1d");
+
+/**
+ * The adjoint of `conv2d`: see {@link convTranspose1d}.
+ *
+ * @param x [batch, channels, height, width], or without a batch
+ * @param weight [channels, outputs / groups, rows, columns]
+ *
+ * @example
+ * convTranspose2d(ones([1, 1, 1, 1]), tensor([[[[1, 2], [3, 4]]]])); // float32 [[[[1, 2], [3, 4]]]]
+ */
+export function convTranspose2d<D extends DType>(
+  x: Tensor<D>,
+  weight: Tensor<D>,
+  ...options: TransposedConvolutionArguments
+): Tensor<D>;
+export function convTranspose2d(...values: unknown[]): Tensor {
+  return transposed("convTranspose2d", transpose2dParameters(values), 2);
+}
+const transpose2dParameters = transposedParameters("convTranspose2d");
+
+/**
+ * The adjoint of `conv3d`: see {@link convTranspose1d}.
+ *
+ * @param x [batch, channels, depth, height, width], or without a batch
+ * @param weight [channels, outputs / groups, depth, rows, columns]
+ *
+ * @example
+ * convTranspose3d(ones([1, 1, 1, 1, 1]), ones([1, 1, 1, 1, 2])); // float32 [[[[[1, 1]]]]]
+ */
+export function convTranspose3d<D extends DType>(
+  x: Tensor<D>,
+  weight: Tensor<D>,
+  ...options: TransposedConvolutionArguments
+): Tensor<D>;
+export function convTranspose3d(...values: unknown[]): Tensor {
+  return transposed("convTranspose3d", transpose3dParameters(values), 3);
+}
+const transpose3dParameters = transposedParameters("convTranspose3d");
+
+function transposed(operation: string, call: Call, rank: number): Tensor {
+  const { x, weight, bias } = call;
+  checkOperands(operation, bias ? [x, weight, bias] : [x, weight]);
+  checkRanks(operation, x, weight, rank);
+  const geometry = geometryOf(operation, call, rank);
+  checkBias(operation, bias, weight.shape[1]! * call.groups);
+  return underName(operation, () =>
+    tidy(() => {
+      const wide = accumulationDType(x.dtype);
+      const batched = x.rank === rank + 1 ? unsqueeze(x, 0) : x;
+      const own = convolveBack(toDType(batched, wide), toDType(weight, wide), geometry);
+      const result = toDType(withBias(own, bias), x.dtype);
+      return x.rank === rank + 1 ? squeeze(result, { dim: 0 }) : result;
+    }),
+  );
+}
+
+/** That of the convolution whose adjoint it is: its result has x's shape. */
+function geometryOf(operation: string, { x, weight, ...call }: Call, rank: number): Geometry {
+  const stride = alongAxes(operation, "stride", call.stride, rank, 1);
+  const dilation = alongAxes(operation, "dilation", call.dilation, rank, 1);
+  const padding = alongAxes(operation, "padding", call.padding, rank, 0);
+  const more = alongAxes(operation, "outputPadding", call.outputPadding, rank, 0);
+  const channels = x.shape.at(-rank - 1)!;
+  checkGroups(operation, call.groups, channels, channels);
+  if (weight.shape[0] !== channels)
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected a weight for ${channels} channels, those of x ${x.describe()}, got ${weight.describe()}`,
+    );
+  for (const [axis, own] of more.entries())
+    if (own >= Math.max(stride[axis]!, dilation[axis]!))
+      throw new ArgumentError(
+        operation,
+        "invalidPadding",
+        `expected outputPadding to be below the stride or the dilation, got ${own}`,
+      );
+  const kernel = weight.shape.slice(2);
+  const output = x.shape.slice(-rank);
+  const input = output.map((size, axis) => {
+    const span = spanOf(kernel[axis]!, dilation[axis]!);
+    const own = (size - 1) * stride[axis]! + span + more[axis]! - 2 * padding[axis]!;
+    if (own >= 0) return own;
+    throw new ShapeError(operation, "nothingLeft", `expected less padding than ${padding[axis]}: ${own} would be left`);
+  });
+  const both = padding.map((own) => [own, own] as const);
+  return { stride, dilation, padding: both, groups: call.groups, kernel, input, output };
+}

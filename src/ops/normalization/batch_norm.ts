@@ -1,0 +1,250 @@
+/** Norms over batches, groups of channels, and single channels. */
+import { noGrad } from "../../autograd/modes.ts";
+import { named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { aNumber, flag, someNumber } from "../../core/kinds.ts";
+import { notNegative } from "../../core/options.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { copy_ } from "../copy/inplace.ts";
+import { add, mul, sub } from "../elementwise/arithmetic.ts";
+import { rsqrt } from "../elementwise/power.ts";
+import { varMean } from "../reduction/variance.ts";
+import { reshape } from "../view/reshape.ts";
+
+/** Options of {@link batchNorm}. */
+export interface BatchNormOptions {
+  /** The mean of each channel that is used without `training`, and updated in place with it. */
+  runningMean?: Tensor | undefined;
+  /** The variance of each channel, likewise. */
+  runningVar?: Tensor | undefined;
+  /** A factor for each channel. */
+  weight?: Tensor | undefined;
+  /** Added to each channel. */
+  bias?: Tensor | undefined;
+  /** Whether the means and variances are those of the batch. Default false. */
+  training?: boolean | undefined;
+  /** How much of a running mean is replaced by that of the batch. Default 0.1. */
+  momentum?: number | undefined;
+  /** Added to variances. Default 1e-5. */
+  eps?: number | undefined;
+}
+
+/**
+ * (x − mean) / √(variance + eps) · weight + bias, with one mean and variance for each channel: of the batch while
+ * training, else those that run along. Running variances are of samples, those that divide of the population.
+ *
+ * Source: S. Ioffe and C. Szegedy, "Batch Normalization", 2015.
+ *
+ * @param x [batch, channels, …], floats; 16-bit ones are computed in float32
+ * @returns of x's shape and dtype
+ *
+ * @example
+ * batchNorm(tensor([[1], [3]]), { training: true, eps: 0 }); // float32 [[-1], [1]]
+ *
+ * @throws {ShapeError} where x has no channels, or another operand is no vector of them. @throws {DTypeError} for
+ * anything but floats. @throws {ArgumentError} without running means and variances, where they are needed.
+ */
+export function batchNorm<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<BatchNormOptions, ["runningMean", "runningVar", "weight", "bias", "training", "momentum", "eps"]>
+): Tensor<D>;
+export function batchNorm(...values: unknown[]): Tensor {
+  const { x, runningMean, runningVar, weight, bias, training, momentum, eps } = batchNormParameters(values);
+  checkChannels("batchNorm", x, { runningMean, runningVar, weight, bias });
+  if (!training && !(runningMean && runningVar))
+    throw new ArgumentError(
+      "batchNorm",
+      "noStatistics",
+      "expected runningMean and runningVar without training, got none; { training: true } takes those of the batch",
+    );
+  return underName("batchNorm", () =>
+    tidy(() => {
+      const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
+      const axes = x.shape.map((_, axis) => axis).filter((axis) => axis !== 1);
+      const own = training
+        ? statisticsOf(wide, axes)
+        : { mean: alongChannels(runningMean!, wide), variance: alongChannels(runningVar!, wide) };
+      if (training) runAlong(own, x.size / x.shape[1]!, momentum, runningMean, runningVar);
+      return toDType(scaled(standardized(wide, own, eps), weight, bias), x.dtype);
+    }),
+  );
+}
+const batchNormParameters = parameters("batchNorm", {
+  x: operand(aTensor),
+  runningMean: optional(aTensor),
+  runningVar: optional(aTensor),
+  weight: optional(aTensor),
+  bias: optional(aTensor),
+  training: optional(flag, false),
+  momentum: optional(someNumber, 0.1),
+  eps: optional(aNumber(notNegative), 1e-5),
+});
+
+/** Options of {@link groupNorm} and {@link instanceNorm}. */
+export interface ChannelNormOptions {
+  /** A factor for each channel. */
+  weight?: Tensor | undefined;
+  /** Added to each channel. */
+  bias?: Tensor | undefined;
+  /** Added to variances. Default 1e-5. */
+  eps?: number | undefined;
+}
+
+/**
+ * (x − mean) / √(variance + eps) · weight + bias, with one mean and variance for each group of channels of each element
+ * of the batch.
+ *
+ * Source: Y. Wu and K. He, "Group Normalization", 2018.
+ *
+ * @param x [batch, channels, …], floats; 16-bit ones are computed in float32
+ * @param numGroups into how many groups channels are divided
+ * @returns of x's shape and dtype
+ *
+ * @example
+ * groupNorm(tensor([[1, 3, 5, 5]]), 2, { eps: 1 }); // float32 [[-0.70710678, 0.70710678, 0, 0]]
+ *
+ * @throws {ShapeError} where groups do not divide channels, or another operand is no vector of them. @throws
+ * {DTypeError} for anything but floats. @throws {ArgumentError} for a number of groups below 1.
+ */
+export function groupNorm<D extends DType>(
+  x: Tensor<D>,
+  numGroups: number,
+  ...options: Given<ChannelNormOptions, ["weight", "bias", "eps"]>
+): Tensor<D>;
+export function groupNorm(...values: unknown[]): Tensor {
+  const { x, numGroups, weight, bias, eps } = groupNormParameters(values);
+  checkChannels("groupNorm", x, { weight, bias });
+  if (!Number.isSafeInteger(numGroups) || numGroups < 1)
+    throw new ArgumentError(
+      "groupNorm",
+      "invalidGroups",
+      `expected numGroups to be a whole number of at least 1, got ${numGroups}`,
+    );
+  if (x.shape[1]! % numGroups !== 0)
+    throw new ShapeError(
+      "groupNorm",
+      "unevenGroups",
+      `expected ${numGroups} groups to divide ${x.shape[1]} channels of ${x.describe()}`,
+    );
+  return underName("groupNorm", () => tidy(() => ofGroups(x, numGroups, { weight, bias, eps })));
+}
+const groupNormParameters = parameters("groupNorm", {
+  x: operand(aTensor),
+  numGroups: required(someNumber),
+  weight: optional(aTensor),
+  bias: optional(aTensor),
+  eps: optional(aNumber(notNegative), 1e-5),
+});
+
+/**
+ * (x − mean) / √(variance + eps) · weight + bias, with one mean and variance for each channel of each element of the
+ * batch.
+ *
+ * Source: D. Ulyanov et al., "Instance Normalization: The Missing Ingredient for Fast Stylization", 2016.
+ *
+ * @param x [batch, channels, …], floats; 16-bit ones are computed in float32
+ * @returns of x's shape and dtype
+ *
+ * @example
+ * instanceNorm(tensor([[[1, 3]]]), { eps: 0 }); // float32 [[[-1, 1]]]
+ *
+ * @throws {ShapeError} where there is no axis behind the channels, or another operand is no vector of them. @throws
+ * {DTypeError} for anything but floats.
+ */
+export function instanceNorm<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<ChannelNormOptions, ["weight", "bias", "eps"]>
+): Tensor<D>;
+export function instanceNorm(...values: unknown[]): Tensor {
+  const { x, weight, bias, eps } = instanceNormParameters(values);
+  checkChannels("instanceNorm", x, { weight, bias });
+  if (x.rank < 3)
+    throw new ShapeError(
+      "instanceNorm",
+      "wrongRank",
+      `expected x to be [batch, channels, …], with an axis behind the channels, got ${x.describe()}`,
+    );
+  return underName("instanceNorm", () => tidy(() => ofGroups(x, x.shape[1]!, { weight, bias, eps })));
+}
+const instanceNormParameters = parameters("instanceNorm", {
+  x: operand(aTensor),
+  weight: optional(aTensor),
+  bias: optional(aTensor),
+  eps: optional(aNumber(notNegative), 1e-5),
+});
+
+interface Statistics {
+  readonly mean: Tensor;
+  /** Of the population. */
+  readonly variance: Tensor;
+}
+
+function checkChannels(operation: string, x: Tensor, vectors: Readonly<Record<string, Tensor | undefined>>): void {
+  if (!isFloat(x.dtype))
+    throw new DTypeError(
+      operation,
+      "notAFloat",
+      `expected floats, got ${x.describe()}; toDType(x, "float32") converts`,
+    );
+  if (x.rank < 2)
+    throw new ShapeError(operation, "wrongRank", `expected x to be [batch, channels, …], got ${x.describe()}`);
+  for (const [name, own] of Object.entries(vectors)) {
+    if (!own) continue;
+    if (!isFloat(own.dtype))
+      throw new DTypeError(operation, "notAFloat", `expected ${name} to be floats, got ${own.describe()}`);
+    if (own.rank !== 1 || own.size !== x.shape[1])
+      throw new ShapeError(
+        operation,
+        "shapesDiffer",
+        `expected ${name} to be a vector of ${x.shape[1]} elements, one for each channel, got ${own.describe()}`,
+      );
+  }
+}
+
+function statisticsOf(x: Tensor, axes: readonly number[]): Statistics {
+  const { variance, mean } = varMean(x, { dim: axes, keepdim: true, correction: 0 });
+  return { mean, variance };
+}
+
+const standardized = (x: Tensor, { mean, variance }: Statistics, eps: number): Tensor =>
+  mul(sub(x, mean), rsqrt(add(variance, eps) as Tensor)) as Tensor;
+
+/** A number for each channel, as it broadcasts to x. */
+const alongChannels = (vector: Tensor, { rank, dtype }: Tensor): Tensor =>
+  reshape(toDType(vector, dtype), [1, vector.size, ...new Array<number>(rank - 2).fill(1)]);
+
+function scaled(x: Tensor, weight: Tensor | undefined, bias: Tensor | undefined): Tensor {
+  const product = weight ? (mul(x, alongChannels(weight, x)) as Tensor) : x;
+  return bias ? (add(product, alongChannels(bias, x)) as Tensor) : product;
+}
+
+/** Replaces a part of the running means and variances, in place. @param count the elements of a channel */
+function runAlong(
+  { mean, variance }: Statistics,
+  count: number,
+  momentum: number,
+  runningMean: Tensor | undefined,
+  runningVar: Tensor | undefined,
+): void {
+  noGrad(() => {
+    const replace = (running: Tensor | undefined, own: Tensor): void => {
+      if (!running) return;
+      const before = mul(toDType(running, own.dtype), 1 - momentum);
+      copy_(running, toDType(add(before, mul(reshape(own, running.shape), momentum)) as Tensor, running.dtype));
+    };
+    replace(runningMean, mean);
+    replace(runningVar, mul(variance, count / Math.max(count - 1, 1)) as Tensor);
+  });
+}
+
+function ofGroups(x: Tensor, groups: number, { weight, bias, eps = 1e-5 }: ChannelNormOptions): Tensor {
+  const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
+  const lines = reshape(wide, [x.shape[0]!, groups, x.size / Math.max(x.shape[0]! * groups, 1)]);
+  const own = reshape(standardized(lines, statisticsOf(lines, [2]), eps), x.shape);
+  return toDType(scaled(own, weight, bias), x.dtype);
+}
