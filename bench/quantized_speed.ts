@@ -3,7 +3,7 @@
 // products: one row of x, in GB/s of compressed bytes, beside a plain read of as many bytes in the same turn, and MLX's
 // `quantized_matmul`, where python3 has MLX.
 // tokens: a Llama with random weights, saved by io.saveGguf, as this library and llama.cpp generate with it, on as many
-// threads; llama.cpp is that of the npm package node-llama-cpp in FOLDER/node_modules.
+// threads; llama.cpp is that of the npm package node-llama-cpp in FOLDER/node_modules. Formats may be named too.
 
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -35,9 +35,14 @@ import { LineProcess, PyTorch } from "./support/pytorch.ts";
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
-  options: { llama: { type: "string", default: "." }, rounds: { type: "string", default: "12" } },
+  options: {
+    llama: { type: "string", default: "." },
+    rounds: { type: "string", default: "12" },
+    width: { type: "string", default: "1024" },
+  },
 });
-const chosen = (part: string) => positionals.length === 0 || positionals.includes(part);
+const chosen = (part: string) =>
+  !positionals.some((own) => own === "products" || own === "tokens") || positionals.includes(part);
 const rounds = Number(flags.rounds);
 setBackend("cpu");
 const { isa, threads } = cpuInfo(cpuLibrary().native);
@@ -102,7 +107,7 @@ async function measureProducts(): Promise<void> {
   await mlx?.close();
 }
 
-const sizes = { layers: 8, heads: 16, width: 1024, context: 1024 } as const;
+const sizes = { layers: 8, heads: 16, width: Number(flags.width), context: 1024 } as const;
 const PROMPT = 512;
 const TOKENS = 48;
 
@@ -112,11 +117,11 @@ function copyOf(own: Tensor | QuantizedTensor): Tensor | QuantizedTensor {
   return new QuantizedTensor(own.format, own.shape, own.dtype, { packed: own.parts.packed.clone() });
 }
 
-/** A Llama of 100 million weights, which are equal in all blocks. */
+/** A Llama, of 100 million weights at a width of 1,024, which are equal in all blocks. */
 function makeLlama(format: "q4_0" | "q8_0" | "q4_K"): { model: nn.Llama; settings: Settings } {
   const settings: Settings = { ...presets.tiny, ...sizes, architecture: "llama" };
   const { layers, heads, width, context } = sizes;
-  const options = { vocabularySize: 256, contextLength: context, heads, width, hidden: 2816, tied: true } as const;
+  const options = { vocabularySize: 256, contextLength: context, heads, width, hidden: 3 * width, tied: true } as const;
   const generator = new Generator(3);
   const model = new nn.Llama({ ...options, layers, generator });
   const one = new nn.Llama({ ...options, layers: 1, generator });
@@ -158,7 +163,9 @@ async function measureTokens(folder: string): Promise<void> {
   const prompt = Array.from({ length: PROMPT }, (_, at) => (at * 7919 + (at >> 3)) % 256);
   const made = mkdtempSync(join(tmpdir(), "orchard-llama-"));
   const rows: string[][] = [];
-  for (const format of ["q4_0", "q8_0", "q4_K"] as const) {
+  const all = ["q4_0", "q8_0", "q4_K"] as const;
+  const named = all.filter((format) => positionals.includes(format));
+  for (const format of named.length > 0 ? named : all) {
     const { model, settings } = makeLlama(format);
     const path = join(made, `${format}.gguf`);
     const state = model.quantizedState();

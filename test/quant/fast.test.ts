@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import { ArgumentError } from "../../src/core/errors.ts";
 import {
   codepaths,
@@ -272,6 +273,15 @@ test("products have the same bits on any number of threads", () => {
     expect(new Set(bits.map((own) => own.join())).size).toBe(1);
   }
   configure(native, "threads", "auto");
+});
+
+test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("metal computes as exactly as ever", () => {
+  const w = quantizeGgml(wave(5, 64, 0.2), "q4_0");
+  for (const count of [2, 7]) {
+    const x = wave(count, 64, 0.5);
+    const [exact, own] = on("metal", () => [quantizedMatmul(x, w), quantizedMatmul(x, w, fast)]);
+    expect(own!.toArray()).toEqual(exact!.toArray());
+  }
 });
 
 test("exact is the default, and gradients are those of the exact product", () => {

@@ -65,6 +65,18 @@ describe.each(isas)("with %s", (isa) => {
     }
   });
 
+  test("every format is unpacked to the reference's bits", () => {
+    configure(native, "isa", isa);
+    for (const format of formats)
+      for (const columns of [256, 768]) {
+        const w = weightsOf(format, 3, columns);
+        const [expected, got] = (["reference", "cpu"] as const).map((backend) =>
+          on(backend, () => bytesIn(dequantize(w))),
+        );
+        expect([formatName(format), Buffer.compare(got!, expected!)]).toEqual([formatName(format), 0]);
+      }
+  });
+
   test("sizes around those of tiles", () => {
     configure(native, "isa", isa);
     for (const [rows, columns] of [

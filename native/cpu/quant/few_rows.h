@@ -138,6 +138,27 @@ template <int bits, bool is_symmetric> struct GroupLevelRow {
   }
 };
 
+// The values of `parts` parts of a row from part `first` on.
+template <class Row>
+void unpack_levels_of(const Weights &weights, int64_t at, int64_t first, int64_t parts, float *out) {
+  const Row row(weights, at);
+  for (int64_t part = first; part < first + parts;) {
+    const int64_t block = part / Row::block_parts;
+    const auto head = row.head(block);
+    const int64_t end = std::min(first + parts, (block + 1) * Row::block_parts);
+    for (; part < end; part++, out += 32) {
+      const int own = int(part - block * Row::block_parts);
+      const __m256i levels = row.levels(block, own);
+      for (int v = 0; v < part_vectors; v++) {
+        const int half = Row::has_halves ? v * 2 / part_vectors : 0;
+        Floats value = floats_of<Row::offset == 0>(levels, v) * all_of(head.scale(own, half));
+        if constexpr (Row::has_low) value += all_of(head.low(own, half));
+        __builtin_memcpy(out + v * float_lanes, &value, sizeof value);
+      }
+    }
+  }
+}
+
 // out[at · stride + r] = Σ x[at · pitch + k] W[first + r, k] for as many rows r of weights as there are indices, and
 // `count` rows of x.
 template <class Row, int count, size_t... r>

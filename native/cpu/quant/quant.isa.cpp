@@ -111,6 +111,12 @@ template <class Row> void unpack_row(const Row &row, int64_t first, int64_t coun
 }
 
 void unpack(const Weights &weights, int64_t row, int64_t first, int64_t count, float *out) {
+#if defined(__AVX2__)
+  const bool is_unpacked = with_level_rows(weights, [&](auto type) {
+    unpack_levels_of<typename decltype(type)::type>(weights, row, first / part_values, count / part_values, out);
+  });
+  if (is_unpacked) return;
+#endif
   with_rows(weights, [&](auto type) { unpack_row(typename decltype(type)::type(weights, row), first, count, out); });
 }
 
