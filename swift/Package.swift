@@ -1,5 +1,9 @@
 // swift-tools-version:5.9
+import Foundation
 import PackageDescription
+
+// The npm package holds the sources alone.
+let hasTests = FileManager.default.fileExists(atPath: Context.packageDirectory + "/Tests")
 
 // On Linux a target named `Metal` stands in for Apple's framework. It must never exist on Apple systems, where
 // it would hide the real one.
@@ -13,6 +17,8 @@ let softwareDevice: [Target] = [
     ),
     .target(name: "CGlibcCompat"),
     .target(name: "Metal", dependencies: ["MetalRuntime", "CGlibcCompat"]),
+]
+let softwareTests: [Target] = [
     .target(name: "CTestSupport", path: "Tests/CTestSupport"),
     .testTarget(name: "MetalRuntimeTests", dependencies: ["MetalRuntime", "CGlibcCompat", "CTestSupport"]),
     .testTarget(name: "MetalTests", dependencies: ["Metal", "MetalRuntime"]),
@@ -21,9 +27,13 @@ let metalDependency: [Target.Dependency] = ["Metal", "MetalRuntime"]
 let metalProducts: [Product] = [.library(name: "Metal", type: .static, targets: ["Metal"])]
 #else
 let softwareDevice: [Target] = []
+let softwareTests: [Target] = []
 let metalDependency: [Target.Dependency] = []
 let metalProducts: [Product] = []
 #endif
+
+let tests: [Target] =
+    [.testTarget(name: "OrchardMetalTests", dependencies: ["OrchardMetal"] + metalDependency)] + softwareTests
 
 let package = Package(
     name: "Orchard",
@@ -37,7 +47,6 @@ let package = Package(
             // Without it, MTLCreateSystemDefaultDevice gives a command-line program such as Bun no device.
             linkerSettings: [.linkedFramework("CoreGraphics", .when(platforms: [.macOS]))]
         ),
-        .testTarget(name: "OrchardMetalTests", dependencies: ["OrchardMetal"] + metalDependency),
-    ] + softwareDevice,
+    ] + softwareDevice + (hasTests ? tests : []),
     cxxLanguageStandard: .cxx17
 )

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { releaseFlags } from "../../src/cli/swift.ts";
+import { releaseFlags } from "../../src/cli/swift_module.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";

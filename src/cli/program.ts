@@ -68,13 +68,23 @@ function addMetalCommand(program: Command): void {
 function addSwiftCommand(program: Command): void {
   program
     .command("swift")
-    .description("compile and run a Swift program that imports Metal; the arguments are the program's")
-    .argument("<program.swift>")
-    .argument("[arguments...]")
+    .description("run Swift programs that import Metal, or build, test and run a Swift package")
+    .usage("program.swift [other.swift...] [arguments...] | build | test | run [-- arguments...]")
+    .argument("<program.swift>", "the program's files, then its arguments; or build, test or run, in a package's folder")
+    .argument("[words...]")
     .passThroughOptions()
-    .action(async (source: string, programArguments: readonly string[]) => {
-      const { runSwift } = await import("./swift.ts");
-      process.exitCode = await runSwift(source, programArguments);
+    .action(async (first: string, words: readonly string[]) => {
+      const { packageCommands, runPackage } = await import("./swift_package.ts");
+      if (packageCommands.includes(first)) {
+        process.exitCode = await runPackage(first, words);
+        return;
+      }
+      const { runProgram } = await import("./swift_program.ts");
+      const others = words.findIndex((word) => !word.endsWith(".swift"));
+      const sources = others < 0 ? words : words.slice(0, others);
+      const programArguments = words.slice(sources.length);
+      if (programArguments[0] === "--") programArguments.shift();
+      process.exitCode = await runProgram([first, ...sources], programArguments);
     });
 }
 

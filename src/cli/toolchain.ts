@@ -1,8 +1,8 @@
 /**
  * Where Swift is on this machine, and the flags with which it builds. The scripts and the `orchard` command share this.
  */
-import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { cacheFolder } from "../core/paths.ts";
 
 /**
@@ -53,11 +53,16 @@ export function isAtLeast(version: string, least: string): boolean {
 
 const threeNumbers = (version: string) => [...version.split("."), "0", "0"].slice(0, 3).join(".");
 
-/** The Swift on PATH, whatever its age; undefined where there is none, or where it does not start. */
+/**
+ * The Swift on PATH, whatever its age; undefined where there is none, or where it does not start. One that `setup`
+ * brought needs its flags there too.
+ */
 export function swiftOnPath(): SwiftToolchain | undefined {
   const swift = Bun.which("swift");
   const swiftc = Bun.which("swiftc");
   if (!swift || !swiftc) return undefined;
+  const brought = broughtFolder(swiftc);
+  if (brought !== undefined) return cachedToolchain(brought);
   const version = versionOf(swiftc, {});
   return version === undefined
     ? undefined
@@ -72,6 +77,14 @@ export function swiftOnPath(): SwiftToolchain | undefined {
         compilerFlags: [],
         programFlags: [],
       };
+}
+
+/** The folder into which `setup` brought this compiler; undefined where it is another. */
+function broughtFolder(swiftc: string): string | undefined {
+  const parts = "/usr/libexec/swift/bin/";
+  const path = join(realpathSync(dirname(swiftc)), basename(swiftc));
+  const folder = path.slice(0, Math.max(0, path.lastIndexOf(parts)));
+  return folder !== "" && existsSync(join(folder, "stamp.json")) ? folder : undefined;
 }
 
 /** A toolchain which `setup` brought into `folder`. */

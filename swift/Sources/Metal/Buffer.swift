@@ -5,4 +5,5 @@ public protocol MTLBuffer: MTLResource {
     func didModifyRange(_ range: Range<Int>)
     func addDebugMarker(_ marker: String, range: Range<Int>)
     func removeAllDebugMarkers()
+    func makeTexture(descriptor: MTLTextureDescriptor, offset: Int, bytesPerRow: Int) -> (any MTLTexture)?
 }

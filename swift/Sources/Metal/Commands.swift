@@ -63,6 +63,16 @@ struct SignalCommand: Command {
     }
 }
 
+/// Stands for a dispatch that was misuse.
+struct RefusedCommand: Command {
+    let encoder: EncoderRecord?
+    let selector: String
+
+    func run() -> CommandFailure? {
+        CommandFailure(.invalidResource, "\(selector) was refused: the sentence of its misuse says why")
+    }
+}
+
 struct CopyCommand: Command {
     let encoder: EncoderRecord?
     let source: BufferReference

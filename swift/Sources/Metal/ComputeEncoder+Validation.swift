@@ -116,18 +116,22 @@ extension SoftwareComputeEncoder {
                     call setThreadgroupMemoryLength before the dispatch.
                     """)
         }
+        if argument.type == .texture { return hasTextures(argument, pipeline, selector) }
+        if argument.type == .sampler { return hasSamplers(argument, pipeline, selector) }
         switch bindings[argument.index] {
         case .none:
             return refuse(
                 debugName, selector,
                 "\(function): missing Buffer binding at index \(argument.index) for \(argument.name)[0].")
         case .bytes where argument.access != .readOnly:
-            return refuse(
+            // Without validation a Mac runs the kernel: it writes to a copy that nobody reads.
+            misuse(
                 debugName, selector,
                 """
                 \(function): Bytes are being bound at index \(argument.index) to a shader argument (\(argument.name)) \
                 with write access enabled.
                 """)
+            return isLongEnough(argument, function, selector)
         case .buffer(_, let offset):
             guard isAligned(offset, for: argument, function, selector) else { return false }
             fallthrough

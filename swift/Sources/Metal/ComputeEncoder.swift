@@ -9,6 +9,11 @@ public protocol MTLComputeCommandEncoder: MTLCommandEncoder {
     func setBuffers(_ buffers: [(any MTLBuffer)?], offsets: [Int], attributeStrides: [Int], range: Range<Int>)
     func setBufferOffset(_ offset: Int, index: Int)
     func setBufferOffset(offset: Int, attributeStride stride: Int, index: Int)
+    func setTexture(_ texture: (any MTLTexture)?, index: Int)
+    func setTextures(_ textures: [(any MTLTexture)?], range: Range<Int>)
+    func setSamplerState(_ sampler: (any MTLSamplerState)?, index: Int)
+    func setSamplerState(_ sampler: (any MTLSamplerState)?, lodMinClamp: Float, lodMaxClamp: Float, index: Int)
+    func setSamplerStates(_ samplers: [(any MTLSamplerState)?], range: Range<Int>)
     func setThreadgroupMemoryLength(_ length: Int, index: Int)
     func dispatchThreadgroups(_ threadgroupsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize)
     func dispatchThreadgroups(

@@ -33,6 +33,12 @@ public enum MTLArgumentBuffersTier: UInt, Sendable {
     case tier2 = 1
 }
 
+public enum MTLReadWriteTextureTier: UInt, Sendable {
+    case tierNone = 0
+    case tier1 = 1
+    case tier2 = 2
+}
+
 public enum MTLDeviceLocation: UInt, Sendable {
     case builtIn = 0
     case slot = 1
@@ -119,6 +125,13 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
     func heapBufferSizeAndAlign(length: Int, options: MTLResourceOptions) -> MTLSizeAndAlign
     func makeHeap(descriptor: MTLHeapDescriptor) -> (any MTLHeap)?
     func makeResidencySet(descriptor desc: MTLResidencySetDescriptor) throws -> any MTLResidencySet
+
+    func makeTexture(descriptor: MTLTextureDescriptor) -> (any MTLTexture)?
+    func makeSamplerState(descriptor: MTLSamplerDescriptor) -> (any MTLSamplerState)?
+    func heapTextureSizeAndAlign(descriptor desc: MTLTextureDescriptor) -> MTLSizeAndAlign
+    func minimumLinearTextureAlignment(for format: MTLPixelFormat) -> Int
+    func minimumTextureBufferAlignment(for format: MTLPixelFormat) -> Int
+    var readWriteTextureSupport: MTLReadWriteTextureTier { get }
 
     func makeCommandQueue() -> (any MTLCommandQueue)?
     func makeCommandQueue(maxCommandBufferCount: Int) -> (any MTLCommandQueue)?

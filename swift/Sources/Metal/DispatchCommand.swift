@@ -44,6 +44,9 @@ struct DispatchCommand: Command {
     let order: HazardScope.Order
     let used: [UnsafeRawPointer]
     let usedHolders: [AnyObject]
+    /// By index, where the kernel has any.
+    let textures: [SoftwareTexture?]
+    let samplers: [SoftwareSampler?]
 
     var buffers: [SoftwareBuffer] {
         let indirect: SoftwareBuffer?
@@ -113,6 +116,14 @@ struct DispatchCommand: Command {
             dispatch.label = UnsafePointer(text)
         }
         let ordered = order.ordered.map { UnsafeRawPointer?($0) }, reachable = used.map { UnsafeRawPointer?($0) }
+        let textureStates = states(textures.map { $0?.state }, Int(MRT_MAX_TEXTURES))
+        let samplerStates = states(samplers.map { $0?.state }, Int(MRT_MAX_SAMPLERS))
+        defer {
+            textureStates.deallocate()
+            samplerStates.deallocate()
+        }
+        dispatch.textures = UnsafePointer(textureStates)
+        dispatch.samplers = UnsafePointer(samplerStates)
         return ordered.withUnsafeBufferPointer { ordered in
             reachable.withUnsafeBufferPointer { reachable in
                 dispatch.ordered_resources = ordered.baseAddress
@@ -126,6 +137,16 @@ struct DispatchCommand: Command {
             }
         }
     }
+}
+
+/// What kernels read of textures or samplers, by index: null where there is none.
+private func states<State>(_ list: [UnsafeMutablePointer<State>?], _ count: Int)
+    -> UnsafeMutablePointer<UnsafePointer<State>?>
+{
+    let all = UnsafeMutablePointer<UnsafePointer<State>?>.allocate(capacity: count)
+    all.initialize(repeating: nil, count: count)
+    for (index, state) in list.enumerated() { all[index] = state.map { UnsafePointer($0) } }
+    return all
 }
 
 extension mrt_size {

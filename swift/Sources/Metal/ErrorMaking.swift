@@ -30,3 +30,23 @@ func takeFault(_ kind: String) -> Bool {
 func setting(_ name: String) -> Int? {
     takeMessage(mrt_setting_get(name)).flatMap { Int($0) }
 }
+
+/// Says on the standard error, once, what this device does otherwise than Apple's.
+func note(_ sentence: String) {
+    guard notes.withLock({ $0.insert(sentence).inserted }) else { return }
+    FileHandle.standardError.write(Data("orchard: \(sentence)\n".utf8))
+}
+
+private let notes = Guarded<Set<String>>([])
+
+/// A value behind a lock.
+final class Guarded<Value>: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value: Value
+
+    init(_ value: Value) { self.value = value }
+
+    func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
+        try lock.withLock { try body(&value) }
+    }
+}

@@ -44,6 +44,8 @@ public protocol MTLHeap: MTLAllocation {
     func maxAvailableSize(alignment: Int) -> Int
     func makeBuffer(length: Int, options: MTLResourceOptions) -> (any MTLBuffer)?
     func makeBuffer(length: Int, options: MTLResourceOptions, offset: Int) -> (any MTLBuffer)?
+    func makeTexture(descriptor: MTLTextureDescriptor) -> (any MTLTexture)?
+    func makeTexture(descriptor: MTLTextureDescriptor, offset: Int) -> (any MTLTexture)?
     @discardableResult
     func setPurgeableState(_ state: MTLPurgeableState) -> MTLPurgeableState
 }

@@ -51,6 +51,13 @@ public protocol MTLBufferBinding: MTLBinding {
     var bufferPointerType: MTLPointerType? { get }
 }
 
+public protocol MTLTextureBinding: MTLBinding {
+    var textureType: MTLTextureType { get }
+    var textureDataType: MTLDataType { get }
+    var isDepthTexture: Bool { get }
+    var arrayLength: Int { get }
+}
+
 public protocol MTLThreadgroupBinding: MTLBinding {
     var threadgroupMemoryAlignment: Int { get }
     var threadgroupMemoryDataSize: Int { get }

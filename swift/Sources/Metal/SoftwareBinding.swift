@@ -1,7 +1,7 @@
 import MetalRuntime
 
-/// One argument of a kernel, as reflection shows it: a buffer, or threadgroup memory.
-final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, @unchecked Sendable {
+/// One argument of a kernel, as reflection shows it: a buffer, threadgroup memory, a texture or a sampler.
+final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, MTLTextureBinding, @unchecked Sendable {
     let name: String
     let type: MTLBindingType
     let access: MTLBindingAccess
@@ -13,13 +13,20 @@ final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, 
     private let space: mrt_argument_space
     let elementSize: Int
     let elementAlignment: Int
+    let textureType: MTLTextureType
+    let textureDataType: MTLDataType
+    let arrayLength: Int
     let bufferDataType: MTLDataType
     let bufferPointerType: MTLPointerType?
 
     init(_ argument: mrt_argument) {
         name = String(cString: argument.name)
-        type = argument.kind == MRT_ARGUMENT_BUFFER.rawValue ? .buffer : .threadgroupMemory
-        access = argument.is_const ? .readOnly : .readWrite
+        type = Self.types[argument.kind] ?? .buffer
+        let isTexture = type == .texture
+        textureType = isTexture ? MTLTextureType(rawValue: UInt(argument.element_size)) ?? .type2D : .type2D
+        textureDataType = isTexture ? MTLDataType(rawValue: UInt(argument.data_type)) ?? .none : .none
+        arrayLength = Int(argument.count)
+        access = isTexture && argument.element_alignment == 2 ? .writeOnly : argument.is_const ? .readOnly : .readWrite
         index = Int(argument.index)
         isUsed = argument.is_active
         isReference = argument.is_reference
@@ -33,6 +40,13 @@ final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, 
                 elementType: bufferDataType, access: access, alignment: elementAlignment, dataSize: elementSize)
             : nil
     }
+
+    private static let types: [UInt32: MTLBindingType] = [
+        MRT_ARGUMENT_BUFFER.rawValue: .buffer, MRT_ARGUMENT_THREADGROUP.rawValue: .threadgroupMemory,
+        MRT_ARGUMENT_TEXTURE.rawValue: .texture, MRT_ARGUMENT_SAMPLER.rawValue: .sampler,
+    ]
+
+    var isDepthTexture: Bool { false }
 
     /// What a buffer's offset must be a multiple of: 32 bytes in constant memory on a Mac (Metal Feature Set Tables),
     /// elsewhere the element's alignment.

@@ -283,6 +283,9 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
                 command.encoder?.state = failure == nil ? .completed : .faulted
             }
         }
+        for command in commands {
+            for buffer in command.buffers { mrt_memory_settle(buffer.memory.address, buffer.length) }
+        }
         return failure?.error(errorOptions.contains(.encoderExecutionStatus) ? encoders : nil)
     }
 }

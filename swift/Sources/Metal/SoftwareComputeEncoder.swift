@@ -5,6 +5,8 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     let dispatchType: MTLDispatchType
     private(set) var pipeline: SoftwarePipeline?
     private(set) var bindings = [Binding](repeating: .none, count: SoftwareDevice.maxBuffers)
+    var textures = [SoftwareTexture?](repeating: nil, count: Int(MRT_MAX_TEXTURES))
+    var samplers = [SoftwareSampler?](repeating: nil, count: Int(MRT_MAX_SAMPLERS))
     private(set) var threadgroupLengths = [Int](repeating: 0, count: SoftwareDevice.maxBuffers)
     private var hazards: HazardScope
     private var used: [UnsafeRawPointer] = []
@@ -111,9 +113,13 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     }
 
     private func use(_ resource: any MTLResource, _ usage: MTLResourceUsage, _ selector: String) {
-        guard encodes(selector), let target = known(resource, selector) else { return }
+        guard encodes(selector), let target = memory(of: resource, selector) else { return }
         guard !usage.isEmpty || refuse(debugName, selector, "usage must name read or write.") else { return }
-        keep(target, target.memory)
+        keep(resource, target)
+    }
+
+    private func memory(of resource: any MTLResource, _ selector: String) -> DeviceMemory? {
+        (resource as? SoftwareTexture)?.memory ?? known(resource, selector)?.memory
     }
 
     private func keep(_ holder: AnyObject, _ memory: DeviceMemory) {
@@ -130,15 +136,15 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
             !scope.contains(.renderTargets)
                 || refuse(debugName, selector, "MTLBarrierScopeRenderTargets is for render encoders.")
         else { return }
-        if scope.contains(.buffers) { hazards.orderAll() }
+        if scope.contains(.buffers) || scope.contains(.textures) { hazards.orderAll() }
     }
 
     func memoryBarrier(resources: [any MTLResource]) {
         let selector = "memoryBarrierWithResources:count:"
         guard encodes(selector) else { return }
-        let targets = resources.compactMap { known($0, selector) }
+        let targets = resources.compactMap { memory(of: $0, selector) }
         guard targets.count == resources.count else { return }
-        hazards.order(targets.map { UnsafeRawPointer($0.memory.address) })
+        hazards.order(targets.map { UnsafeRawPointer($0.address) })
     }
 
     // MARK: Dispatching
@@ -146,14 +152,16 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     func dispatchThreadgroups(_ threadgroupsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize) {
         let selector = "dispatchThreadgroups:threadsPerThreadgroup:"
         guard isGrid(threadgroupsPerGrid, of: threadsPerThreadgroup, named: "threadgroupsPerGrid", selector) else {
-            return
+            return refuseDispatch(selector)
         }
         dispatch(.threads(threadgroupsPerGrid * threadsPerThreadgroup), threadsPerThreadgroup, selector)
     }
 
     func dispatchThreads(_ threadsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize) {
         let selector = "dispatchThreads:threadsPerThreadgroup:"
-        guard isGrid(threadsPerGrid, of: MTLSizeMake(1, 1, 1), named: "threadsPerGrid", selector) else { return }
+        guard isGrid(threadsPerGrid, of: MTLSizeMake(1, 1, 1), named: "threadsPerGrid", selector) else {
+            return refuseDispatch(selector)
+        }
         dispatch(.threads(threadsPerGrid), threadsPerThreadgroup, selector)
     }
 
@@ -168,19 +176,28 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
         dispatch(.indirect(reference, offset: indirectBufferOffset), threadsPerThreadgroup, selector)
     }
 
+    /// Misuse need not end the process: then the command buffer fails, for what it was to compute is not there.
+    private func refuseDispatch(_ selector: String) {
+        guard isOpen else { return }
+        buffer.record(RefusedCommand(encoder: record, selector: selector))
+    }
+
     private func dispatch(_ grid: DispatchCommand.Grid, _ threadsPerThreadgroup: MTLSize, _ selector: String) {
-        guard let pipeline = canDispatch(threadsPerThreadgroup, selector) else { return }
+        guard let pipeline = canDispatch(threadsPerThreadgroup, selector) else { return refuseDispatch(selector) }
         let bound = pipeline.bindings.filter { $0.isUsed && $0.type == .buffer }.map { binding in
             DispatchCommand.Bound(
                 index: binding.index, content: bindings[binding.index], retained: buffer.retainedReferences)
         }
+        let textures = pipeline.bindings.contains { $0.type == .texture } ? self.textures : []
+        let pixels = textures.compactMap { $0.map { UnsafeRawPointer($0.memory.address) } }
         let order = hazards.next(
-            touching: bound.compactMap(\.address) + used, isConcurrent: dispatchType == .concurrent)
+            touching: bound.compactMap(\.address) + pixels + used, isConcurrent: dispatchType == .concurrent)
         buffer.record(
             DispatchCommand(
                 encoder: record, pipeline: pipeline, path: path, bound: bound, threadgroupLengths: threadgroupLengths,
-                grid: grid, threadsPerThreadgroup: threadsPerThreadgroup, order: order, used: used,
-                usedHolders: usedHolders))
+                grid: grid, threadsPerThreadgroup: threadsPerThreadgroup, order: order, used: used + pixels,
+                usedHolders: usedHolders, textures: textures,
+                samplers: pipeline.bindings.contains { $0.type == .sampler } ? samplers : []))
     }
 }
 

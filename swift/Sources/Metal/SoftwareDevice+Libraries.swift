@@ -17,29 +17,52 @@ extension SoftwareDevice {
         }
     }
 
-    func makeDefaultLibrary() -> (any MTLLibrary)? { try? makeDefaultLibrary(bundle: .main) }
+    /// Where the program's own folder has no .metal file, those of the resources of its package's targets count: Xcode
+    /// compiles them into the program.
+    func makeDefaultLibrary() -> (any MTLLibrary)? {
+        if let library = try? makeDefaultLibrary(bundle: .main) { return library }
+        let folder = Bundle.main.bundleURL
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        let bundles = names.filter { $0.hasSuffix(".resources") }.sorted()
+        let files = bundles.flatMap { metalFiles(in: folder.appendingPathComponent($0)) }
+        return files.isEmpty ? nil : try? makeLibrary(files: files)
+    }
 
     /// Linux has no compiler that makes a `default.metallib` of a program's .metal files; the package manager puts the
-    /// files themselves into the bundle, and they are compiled here.
+    /// files themselves into the bundle, and they are compiled here, each by itself.
     func makeDefaultLibrary(bundle: Bundle) throws -> any MTLLibrary {
-        let files = (bundle.urls(forResourcesWithExtension: "metal", subdirectory: nil) ?? [])
-            .map { $0 as URL }.sorted { $0.path < $1.path }
+        let files = metalFiles(in: bundle.resourceURL ?? bundle.bundleURL)
         guard !files.isEmpty else {
             throw MTLLibraryError(.fileNotFound, "No .metal file lies in the bundle at \(bundle.bundlePath).")
         }
-        let parts = try files.map {
-            "#line 1 \"\($0.lastPathComponent)\"\n" + (try String(contentsOf: $0, encoding: .utf8))
-        }
-        return try makeLibrary(source: parts.joined(separator: "\n"), options: nil)
+        return try makeLibrary(files: files)
     }
 
     func makeLibrary(URL url: URL) throws -> any MTLLibrary { try makeLibrary(filepath: url.path) }
 
+    /// A .metallib is made of .metal files: the one of its name beside it, or all beside a `default.metallib`.
     func makeLibrary(filepath: String) throws -> any MTLLibrary {
+        let url = URL(fileURLWithPath: filepath), folder = url.deletingLastPathComponent()
+        let sameName = url.deletingPathExtension().appendingPathExtension("metal")
+        var files = FileManager.default.fileExists(atPath: sameName.path) ? [sameName] : []
+        if files.isEmpty && url.lastPathComponent == "default.metallib" { files = metalFiles(in: folder) }
+        if url.pathExtension == "metallib" && !files.isEmpty {
+            note("\(filepath): compiled \(files.map(\.lastPathComponent).joined(separator: ", ")) beside it instead")
+            return try makeLibrary(files: files)
+        }
         guard FileManager.default.fileExists(atPath: filepath) else {
             throw MTLLibraryError(.fileNotFound, "library not found: no file at \(filepath).")
         }
         throw compiledLibraryRefused
+    }
+
+    private func makeLibrary(files: [URL]) throws -> any MTLLibrary {
+        try SoftwareLibrary(sources: files.map(MetalFile.text), options: MTLCompileOptions())
+    }
+
+    private func metalFiles(in folder: URL) -> [URL] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.filter { $0.hasSuffix(".metal") }.sorted().map { folder.appendingPathComponent($0) }
     }
 
     func makeLibrary(data: DispatchData) throws -> any MTLLibrary { throw compiledLibraryRefused }
@@ -55,7 +78,8 @@ extension SoftwareDevice {
     private var compiledLibraryRefused: MTLLibraryError {
         MTLLibraryError(
             .unsupported,
-            "A .metallib holds code for Apple's GPUs, which \(name) cannot run; use makeLibrary(source:options:).")
+            "A .metallib holds code for Apple's GPUs, which \(name) cannot run; use makeLibrary(source:options:), or put "
+                + "the .metal file of the same name beside it.")
     }
 
     private var dynamicLibraryRefused: MTLDynamicLibraryError {

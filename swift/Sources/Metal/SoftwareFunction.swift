@@ -1,7 +1,7 @@
 import MetalRuntime
 
 final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
-    let library: SoftwareLibrary
+    let library: LibraryPart
     let name: String
     let functionConstantsDictionary: [String: MTLFunctionConstant]
     let fingerprint: Fingerprint
@@ -15,7 +15,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     var label: String?
 
     /// As the library has it, without constants.
-    init(unspecialized name: String, library: SoftwareLibrary) {
+    init(unspecialized name: String, library: LibraryPart) {
         self.library = library
         self.name = name
         functionConstantsDictionary = library.constants(of: name)
@@ -23,7 +23,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     }
 
     init(
-        _ name: String, library: SoftwareLibrary, constants: MTLFunctionConstantValues, specializedName: String? = nil
+        _ name: String, library: LibraryPart, constants: MTLFunctionConstantValues, specializedName: String? = nil
     ) throws {
         let values = constants.sortedValues
         handle = try makeRuntimeFunction(name, library, values)
@@ -59,7 +59,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
 }
 
 private func makeRuntimeFunction(
-    _ name: String, _ library: SoftwareLibrary, _ values: [MTLFunctionConstantValues.Entry]
+    _ name: String, _ library: LibraryPart, _ values: [MTLFunctionConstantValues.Entry]
 ) throws -> OpaquePointer {
     var message: UnsafeMutablePointer<CChar>?
     let function = withRuntimeValues(values) {
@@ -72,7 +72,7 @@ private func makeRuntimeFunction(
     return function
 }
 
-extension SoftwareLibrary {
+extension LibraryPart {
     fileprivate func constants(of function: String) -> [String: MTLFunctionConstant] {
         var count = 0
         let first = mrt_library_function_constants(handle, function, &count)

@@ -93,6 +93,50 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
             offset: offset)
     }
 
+    func makeTexture(descriptor: MTLTextureDescriptor) -> (any MTLTexture)? {
+        let selector = "newTextureWithDescriptor:"
+        guard
+            type == .automatic
+                || refuse(
+                    "MTLDebugHeap", selector, "a placement heap needs an offset: use newTextureWithDescriptor:offset:")
+        else { return nil }
+        guard let layout = SoftwareDevice.shared.accepted(descriptor, selector), !takeFault("allocate") else {
+            return nil
+        }
+        let rounded = roundUp(TextureShape(descriptor, layout).size, Self.alignment)
+        guard let offset = take(rounded) else { return nil }
+        let part = DeviceMemory(inside: memory, offset: offset, length: rounded) { [weak self] in
+            self?.release(offset: offset)
+        }
+        return texture(descriptor, layout, part, offset)
+    }
+
+    func makeTexture(descriptor: MTLTextureDescriptor, offset: Int) -> (any MTLTexture)? {
+        let selector = "newTextureWithDescriptor:offset:"
+        guard let layout = SoftwareDevice.shared.accepted(descriptor, selector), !takeFault("allocate") else {
+            return nil
+        }
+        let rounded = roundUp(TextureShape(descriptor, layout).size, Self.alignment)
+        guard
+            type == .placement && offset >= 0 && offset % Self.alignment == 0 && offset + rounded <= size
+                || refuse(
+                    "MTLDebugHeap", selector,
+                    "offset(\(offset)), a multiple of \(Self.alignment), and the texture's \(rounded) bytes must lie "
+                        + "inside a placement heap of \(size) bytes.")
+        else { return nil }
+        return texture(
+            descriptor, layout, DeviceMemory(inside: memory, offset: offset, length: rounded) {}, offset)
+    }
+
+    private func texture(
+        _ descriptor: MTLTextureDescriptor, _ layout: PixelLayout, _ part: DeviceMemory, _ offset: Int
+    ) -> SoftwareTexture {
+        let inherited = descriptor.copy() as! MTLTextureDescriptor
+        inherited.storageMode = storageMode
+        inherited.cpuCacheMode = cpuCacheMode
+        return SoftwareTexture(inherited, layout: layout, memory: part, heap: self, heapOffset: offset)
+    }
+
     func setPurgeableState(_ state: MTLPurgeableState) -> MTLPurgeableState {
         let old = purgeableState
         if state != .keepCurrent { purgeableState = state }

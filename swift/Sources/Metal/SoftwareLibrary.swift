@@ -1,17 +1,18 @@
 import MetalRuntime
 
 final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
-    let handle: OpaquePointer
-    /// What was compiled, with what options: the key of its functions in a binary archive.
-    let fingerprint: Fingerprint
-    /// The compiler's warnings, which only the completion handler of `makeLibrary` is given.
-    let warnings: String?
+    private let parts: [LibraryPart]
     let functionNames: [String]
     let type = MTLLibraryType.executable
     let installName: String? = nil
     var label: String?
 
-    init(source: String, options: MTLCompileOptions) throws {
+    convenience init(source: String, options: MTLCompileOptions) throws {
+        try self.init(sources: [source], options: options)
+    }
+
+    /// Each source is compiled by itself, as each file of a default library is.
+    init(sources: [String], options: MTLCompileOptions) throws {
         guard !takeFault("library") else {
             throw MTLLibraryError(.internal, "Injected failure: the library was not made.")
         }
@@ -22,45 +23,32 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
                     + ".executable."
             )
         }
-        let macros = options.macroTexts
-        var message: UnsafeMutablePointer<CChar>?
-        let library = withMacros(macros) { list in
-            var settings = mrt_compile_options(
-                language_version: UInt32(options.languageVersion.rawValue),
-                math_mode: UInt32(options.mathMode.rawValue),
-                math_functions: UInt32(options.mathFloatingPointFunctions.rawValue), macros: list.baseAddress,
-                macro_count: list.count, max_threads: UInt32(clamping: options.maxTotalThreadsPerThreadgroup))
-            return mrt_library_create(source, &settings, &message)
+        parts = try sources.map { try LibraryPart(source: $0, options: options) }
+        functionNames = parts.flatMap(\.functionNames)
+        let repeated = Dictionary(grouping: functionNames) { $0 }.filter { $0.value.count > 1 }.keys.sorted()
+        guard repeated.isEmpty else {
+            throw MTLLibraryError(.compileFailure, "More than one file has a function named \(repeated).")
         }
-        let text = takeMessage(message)
-        guard let library else { throw MTLLibraryError(.compileFailure, text ?? "The compiler gave no message.") }
-        handle = library
-        warnings = text
-        functionNames = (0..<mrt_library_function_count(library)).map {
-            String(cString: mrt_library_function_name(library, $0))
-        }
-        fingerprint = Fingerprint(
-            [
-                source,
-                "\(options.languageVersion.rawValue) \(options.mathMode.rawValue) "
-                    + "\(options.mathFloatingPointFunctions.rawValue)",
-                "\(options.maxTotalThreadsPerThreadgroup)",
-            ] + macros.flatMap { [$0.name, $0.value] })
     }
 
-    deinit { mrt_library_release(handle) }
+    /// The compiler's warnings, which only the completion handler of `makeLibrary` is given.
+    var warnings: String? {
+        let texts = parts.compactMap(\.warnings)
+        return texts.isEmpty ? nil : texts.joined(separator: "\n")
+    }
+
+    private func part(of function: String) -> LibraryPart? { parts.first { $0.functionNames.contains(function) } }
 
     var device: any MTLDevice { SoftwareDevice.shared }
     override var description: String { "<SoftwareLibrary> label = \(label ?? "<none>"), functions = \(functionNames)" }
 
     func makeFunction(name functionName: String) -> (any MTLFunction)? {
-        guard functionNames.contains(functionName) else { return nil }
-        return SoftwareFunction(unspecialized: functionName, library: self)
+        part(of: functionName).map { SoftwareFunction(unspecialized: functionName, library: $0) }
     }
 
     func makeFunction(name: String, constantValues: MTLFunctionConstantValues) throws -> any MTLFunction {
-        guard functionNames.contains(name) else { throw notFound(name) }
-        return try SoftwareFunction(name, library: self, constants: constantValues)
+        guard let part = part(of: name) else { throw notFound(name) }
+        return try SoftwareFunction(name, library: part, constants: constantValues)
     }
 
     func makeFunction(
@@ -79,9 +67,9 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
             guard let function = makeFunction(name: name) else { throw notFound(name) }
             return function
         }
-        guard functionNames.contains(name) else { throw notFound(name) }
+        guard let part = part(of: name) else { throw notFound(name) }
         return try SoftwareFunction(
-            name, library: self, constants: constants, specializedName: descriptor.specializedName)
+            name, library: part, constants: constants, specializedName: descriptor.specializedName)
     }
 
     func makeFunction(
@@ -112,24 +100,3 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
 
 /// Where the forms with a completion handler do their work, away from the caller's thread.
 let compilations = DispatchQueue(label: "MTLCompiler", attributes: .concurrent)
-
-extension MTLCompileOptions {
-    /// Macros as text in the order of their names, so that equal options have equal fingerprints.
-    fileprivate var macroTexts: [(name: String, value: String)] {
-        (preprocessorMacros ?? [:]).sorted { $0.key < $1.key }.map { name, value in
-            (name, (value as? NSNumber)?.stringValue ?? value.description)
-        }
-    }
-}
-
-private func withMacros<Result>(
-    _ macros: [(name: String, value: String)], _ body: (UnsafeBufferPointer<mrt_macro>) -> Result
-) -> Result {
-    let texts = macros.map { (strdup($0.name), strdup($0.value)) }
-    defer {
-        texts.forEach {
-            free($0.0); free($0.1)
-        }
-    }
-    return texts.map { mrt_macro(name: $0.0, value: $0.1) }.withUnsafeBufferPointer(body)
-}

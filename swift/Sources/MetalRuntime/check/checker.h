@@ -54,6 +54,7 @@ void copy(const void *destination, const void *source, mrt_u64 size, const void 
 void misaligned(const void *address, mrt_u32 alignment, const char *type, const void *program_counter);
 void subscript(mrt_u64 index, const char *type, const void *program_counter);
 void layout_dependence(const char *file, mrt_u32 line);
+void texture_bounds(const MrtTexture *texture, const mrt_u32 *position, mrt_u32 write, const char *file, mrt_u32 line);
 // Called by the executor for the same, when a checked dispatch runs. `write`: 0 load, 1 store, 2 read-modify-write.
 void atomic_access(const MrtThread *thread, const void *address, mrt_u32 size, mrt_u32 write, const char *file,
                    mrt_u32 line);
@@ -65,6 +66,8 @@ void memory_freed(const void *address, size_t length);
 void memory_written(const void *address, size_t length);
 void memory_copied(const void *destination, const void *source, size_t length);
 void memory_fresh(const void *address, size_t length);
+// What nobody wrote, by its pattern, becomes zeros.
+void memory_settled(void *address, size_t length);
 
 } // namespace checker
 } // namespace mrt

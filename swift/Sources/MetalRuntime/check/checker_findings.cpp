@@ -2,6 +2,7 @@
 #include "check/checker_state.h"
 
 #include "support/memory.h"
+#include "support/settings.h"
 
 #include <algorithm>
 #include <cstring>
@@ -72,6 +73,8 @@ void Checker::check_initialized(Tracked &memory, const Step &step) {
   // Where some of the bytes have been written, the others may be padding of a struct, whose state goes with a copy.
   if (memory.shadow.any_written(step.address, step.size)) return;
   const Object object = objects_.describe(step.address, memory.space);
+  if (memory.space == Space::device && poison_reads_as_zero())
+    clear_unwritten(memory.shadow, step.address, step.size);
   Finding &finding = found("uninitialized-read", object.identity, step.site, step.now);
   if (!finding.message.empty()) return;
   finding.object = object;
@@ -89,6 +92,19 @@ void Checker::find_host_writes(Tracked &memory, const Step &step) {
       memory.shadow.set_written(at, stop - at, true);
     at = stop;
   }
+}
+
+// The kernel is about to read them, or the host: a new buffer holds zeros (the setting poison).
+void Checker::clear_unwritten(ShadowRange &shadow, uintptr_t address, size_t length) {
+  constexpr uintptr_t unit = 4;
+  for (uintptr_t at = address / unit * unit; at < address + length; at += unit)
+    if (!shadow.any_written(at, unit) && is_poison(reinterpret_cast<const void *>(at), unit))
+      memset(reinterpret_cast<void *>(at), 0, unit);
+}
+
+void memory_settled(void *address, size_t length) {
+  ShadowRange &arena = the_checker().arena();
+  if (arena.contains(uintptr_t(address))) the_checker().clear_unwritten(arena, uintptr_t(address), length);
 }
 
 // ---------------------------------------------------------------- races

@@ -74,9 +74,11 @@ public:
   void subscript(mrt_u64 index, const char *type, Site site, Moment now);
   void absent_argument(Site site, Moment now);
   void layout_dependence(const char *file, mrt_u32 line, Moment now);
+  void texture_bounds(const MrtTexture &texture, const mrt_u32 *position, Action action, Site site, Moment now);
 
   // Of device memory. Any thread may use the state of initialisation of an allocation that no other thread uses.
   ShadowRange &arena();
+  void clear_unwritten(ShadowRange &shadow, uintptr_t address, size_t length);
   void forget(uintptr_t address, size_t length); // any thread
 
   Order order;

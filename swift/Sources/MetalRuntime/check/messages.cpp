@@ -97,6 +97,13 @@ std::string absent_argument_message(const Finding &finding) {
          "condition on the constant, unless nothing uses it";
 }
 
+std::string texture_bounds_message(const Finding &finding, Action action, const std::string &where) {
+  const std::string name = finding.object.label.empty() ? "" : " '" + finding.object.label + "'";
+  return opening(finding) + " " + verb(action) + " outside of a texture" + name + ": " + where +
+         (action == Action::write ? "; the write has no effect" : "; the value is 0") +
+         ": compare the position with get_width() and its like";
+}
+
 std::string layout_message(const Finding &finding) {
   return opening(finding) +
          " uses thread_elements() of a simdgroup_matrix, whose layout over the lanes MSL leaves unspecified; use "

@@ -18,6 +18,7 @@ std::string constant_write_message(const Finding &finding, const char *parameter
 std::string misaligned_message(const Finding &finding, const char *type, uint32_t alignment);
 std::string subscript_message(const Finding &finding, uint64_t index, const char *type);
 std::string absent_argument_message(const Finding &finding);
+std::string texture_bounds_message(const Finding &finding, Action action, const std::string &where);
 std::string layout_message(const Finding &finding);
 
 } // namespace mrt::checker

@@ -107,10 +107,10 @@ void describe_arguments(mrt_function &function, const MrtEntry &entry) {
     if (parameter.kind == MRT_PARAMETER_BUILTIN) continue;
     function.arguments.push_back(
         {parameter.name, parameter.type_name,
-         uint32_t(parameter.kind == MRT_PARAMETER_BUFFER ? MRT_ARGUMENT_BUFFER : MRT_ARGUMENT_THREADGROUP),
+         parameter.kind, // numbered alike
          parameter.space, parameter.index, parameter.element_size, parameter.element_alignment, parameter.data_type,
          parameter.is_const || parameter.space == MRT_SPACE_CONSTANT, bool(parameter.is_reference),
-         is_active(function, parameter)});
+         is_active(function, parameter), parameter.count});
   }
 }
 
@@ -140,13 +140,24 @@ void describe_function(mrt_function &function, const LoadedModule &loaded, const
                    bool(entry.uses & 2)};
 }
 
+const char *argument_kind(uint32_t kind) {
+  return kind == MRT_ARGUMENT_BUFFER    ? "buffer"
+         : kind == MRT_ARGUMENT_TEXTURE ? "texture"
+         : kind == MRT_ARGUMENT_SAMPLER ? "sampler"
+                                        : "threadgroup";
+}
+
 // Two bindings at one index, or one past the end, where the indices were not plain numbers.
 bool check_indices(const mrt_function &function, std::string &problem) {
   for (const mrt_argument &argument : function.arguments) {
-    if (argument.index >= MRT_MAX_BUFFERS) problem = "attribute parameter is out of bounds: must be between 0 and 30";
+    const uint32_t limit = argument.kind == MRT_ARGUMENT_TEXTURE   ? MRT_MAX_TEXTURES
+                           : argument.kind == MRT_ARGUMENT_SAMPLER ? MRT_MAX_SAMPLERS
+                                                                   : MRT_MAX_BUFFERS;
+    if (argument.index > limit - argument.count)
+      problem = "attribute parameter is out of bounds: must be between 0 and " + std::to_string(limit - 1);
     for (const mrt_argument *other = function.arguments.data(); other != &argument; other++)
       if (other->kind == argument.kind && other->index == argument.index && other->is_active && argument.is_active)
-        problem = std::string("cannot reserve '") + (argument.kind ? "threadgroup" : "buffer") +
+        problem = std::string("cannot reserve '") + argument_kind(argument.kind) +
                   "' resource location at index " + std::to_string(argument.index);
     if (!problem.empty())
       return problem = "function '" + function.name + "', parameter '" + argument.name + "': " + problem, false;

@@ -35,7 +35,7 @@ std::string problem_with(const mrt_dispatch &request, const mrt_function_info &i
   return {};
 }
 
-void bind_buffers(Launch &launch, const mrt_dispatch &request) {
+void bind_resources(Launch &launch, const mrt_dispatch &request) {
   for (int index = 0; index < MRT_MAX_BUFFERS; index++) launch.addresses[index] = request.buffers[index].address;
   const mrt_function_info &info = *mrt_function_info_get(request.function);
   for (const mrt_argument *argument = info.arguments; argument != info.arguments + info.argument_count; argument++) {
@@ -43,6 +43,8 @@ void bind_buffers(Launch &launch, const mrt_dispatch &request) {
     if (!launch.addresses[argument->index]) launch.addresses[argument->index] = absent_argument();
   }
   launch.buffers = launch.addresses.data();
+  launch.textures = request.textures;
+  launch.samplers = request.samplers;
 }
 
 void describe_grid(Launch &launch, const mrt_dispatch &request) {
@@ -81,7 +83,7 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
   if (!message.empty()) return MRT_RESULT_INVALID;
   launch.code = kernel_code(request.function, current_build(request.function, launch.checked), message);
   if (!launch.code) return MRT_RESULT_INVALID;
-  bind_buffers(launch, request);
+  bind_resources(launch, request);
   launch.constants = launch.code->constants;
   describe_grid(launch, request);
   if (launch.group_order.count == 0 || !setting_flag(Setting::execute)) return MRT_RESULT_OK;
@@ -101,6 +103,13 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
 
 } // namespace
 } // namespace mrt
+
+// Here because a kernel that runs may be about to write what is to become zero.
+void mrt_memory_settle(void *pointer, size_t length) {
+  if (!mrt::poison_reads_as_zero()) return;
+  std::lock_guard lock(mrt::checked_mutex());
+  mrt::checker::memory_settled(pointer, length);
+}
 
 void mrt_string_free(char *string) { free(string); }
 

@@ -60,7 +60,7 @@ bool ThreadgroupMemory::lay_out(const Launch &launch) {
 }
 
 void ThreadgroupMemory::poison() {
-  if (!regions_.empty() && setting_flag(Setting::poison)) mrt::poison(mapping_, used_);
+  if (!regions_.empty() && poisons_threadgroup_memory()) mrt::poison(mapping_, used_);
 }
 
 bool ThreadgroupMemory::reserve(size_t bytes) {

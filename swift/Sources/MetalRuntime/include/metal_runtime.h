@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../metal/texture_abi.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -30,7 +32,9 @@ void mrt_string_free(char *string);
 //   denormals      keep|flush   float32 denormals (default keep; half denormals always survive)
 //   contract       0|1   fuse multiply-add (default 0)
 //   fast           auto|0|1     fast formulas: as the library's math mode says (auto), never, always
-//   poison         0|1   fill fresh memory with NaN patterns (default 1)
+//   poison         auto|0|1  fresh device memory: zeros, as Apple documents (0), or NaN patterns (1). auto, the default:
+//                  zeros; under the checker NaN patterns by which it knows what nobody wrote, and which read as zeros.
+//                  Threadgroup memory, which no device clears, holds NaN patterns but with 0.
 //   max_threads    n     cap on a pipeline's maxTotalThreadsPerThreadgroup (default 1024)
 //   timeout_ms     n     a dispatch that runs longer fails with a time-out (default 60000)
 //   compile_timeout_ms n the compiler is ended after as long, and the library or function fails (default 60000)
@@ -53,7 +57,7 @@ char *mrt_settings_json(void);
 
 // ---------------------------------------------------------------- memory (support/memory.cpp)
 // Device memory. Every allocation lies in its own range of one reserved region, between unmapped guard ranges, so that
-// an address identifies its allocation, and an access past the end faults or is found. Fresh memory is poisoned.
+// an address identifies its allocation, and an access past the end faults or is found.
 // `length` is exact (bytes past it, up to the page, count as out of bounds for the checker).
 void *mrt_memory_allocate(size_t length, const char *label);            // NULL: out of memory
 void *mrt_memory_wrap(void *pointer, size_t length, const char *label); // memory of the caller's; returns pointer
@@ -65,6 +69,8 @@ void mrt_memory_mark_written(void *pointer, size_t length);
 void mrt_memory_mark_copied(void *destination, const void *source, size_t length);
 // Poisons again and forgets (heap memory that is made aliasable, a purgeable buffer that was emptied).
 void mrt_memory_mark_fresh(void *pointer, size_t length);
+// The host may look at these bytes now: of those that nobody wrote, NaN patterns of `auto` become the zeros they stand for.
+void mrt_memory_settle(void *pointer, size_t length);
 size_t mrt_memory_live_bytes(void);
 
 // ---------------------------------------------------------------- libraries (compile/library.cpp)
@@ -108,7 +114,12 @@ mrt_function *mrt_function_create(mrt_library *library, const char *name, const 
 void mrt_function_retain(mrt_function *function);
 void mrt_function_release(mrt_function *function);
 
-typedef enum mrt_argument_kind { MRT_ARGUMENT_BUFFER = 0, MRT_ARGUMENT_THREADGROUP = 1 } mrt_argument_kind;
+typedef enum mrt_argument_kind {
+  MRT_ARGUMENT_BUFFER = 0,
+  MRT_ARGUMENT_THREADGROUP = 1,
+  MRT_ARGUMENT_TEXTURE = 3,
+  MRT_ARGUMENT_SAMPLER = 4
+} mrt_argument_kind;
 typedef enum mrt_argument_space {
   MRT_SPACE_DEVICE = 0,
   MRT_SPACE_CONSTANT = 1,
@@ -127,6 +138,8 @@ typedef struct mrt_argument {
   bool is_const;      // a pointer or reference to const, or `constant`
   bool is_reference;  // T&: the buffer must hold at least one element
   bool is_active;     // false: gated by a function constant that is false or undefined
+  uint32_t count;     // textures or samplers of an array, else 1; of a texture, element_size is its MTLTextureType's raw
+                      // value and element_alignment its access: 0 sample, 1 read, 2 write, 3 read and write
 } mrt_argument;
 
 typedef struct mrt_function_constant {
@@ -212,6 +225,10 @@ typedef struct mrt_dispatch {
   const void *const *used_resources;
   size_t used_resource_count;
   bool count; // fill in the counters (runs the counting build)
+  // By index, null where nothing is bound: MRT_MAX_TEXTURES and MRT_MAX_SAMPLERS of them. The memory of a texture must
+  // be among used_resources.
+  const MrtTexture *const *textures;
+  const MrtSampler *const *samplers;
 } mrt_dispatch;
 
 typedef enum mrt_result {

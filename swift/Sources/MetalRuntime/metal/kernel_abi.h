@@ -7,11 +7,13 @@
 #ifndef MRT_KERNEL_ABI_H
 #define MRT_KERNEL_ABI_H
 
+#include "texture_abi.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define MRT_ABI_VERSION 2u
+#define MRT_ABI_VERSION 3u
 
 typedef __UINT8_TYPE__ mrt_u8;
 typedef __UINT32_TYPE__ mrt_u32;
@@ -28,6 +30,8 @@ typedef struct MrtLaunch {
   mrt_u32 threads_per_grid[3];
   mrt_u32 threadgroups_per_grid[3];
   mrt_u32 dispatch_threads_per_threadgroup[3]; // as dispatched
+  const MrtTexture *const *textures;           // [128], by texture index; null: not bound
+  const MrtSampler *const *samplers;           // [16]
 } MrtLaunch;
 
 typedef struct MrtGroup {
@@ -151,21 +155,32 @@ typedef struct MrtRuntime {
   // A subscript past the end of an array of known size. `type` is the array's, quoted: "'float[8]'".
   void (*subscript)(mrt_u64 index, const char *type, const void *program_counter);
   const MrtMath *math; // mrt_math_table
+  // A pixel outside of its texture: x, y, z, the array's index, the level. It reads as 0, and is not written.
+  void (*texture_bounds)(const MrtTexture *texture, const mrt_u32 *position, mrt_u32 write, const char *file,
+                         mrt_u32 line);
 } MrtRuntime;
 
 // ---- what a library exports
-enum MrtParameterKind { MRT_PARAMETER_BUFFER = 0, MRT_PARAMETER_THREADGROUP = 1, MRT_PARAMETER_BUILTIN = 2 };
+enum MrtParameterKind {
+  MRT_PARAMETER_BUFFER = 0,
+  MRT_PARAMETER_THREADGROUP = 1,
+  MRT_PARAMETER_BUILTIN = 2,
+  MRT_PARAMETER_TEXTURE = 3,
+  MRT_PARAMETER_SAMPLER = 4
+};
 
 typedef struct MrtParameter {
   const char *name, *type_name;
   mrt_u32 kind, space; // space: 0 device, 1 constant, 2 threadgroup
-  mrt_u32 index;       // buffer or threadgroup index
+  mrt_u32 index;       // of its kind
+  // of a texture: its type, in MTLTextureType's numbers, its access (MSL's numbers), the type of its components
   mrt_u32 element_size, element_alignment, data_type;
   mrt_u8 is_const, is_reference;
   mrt_u8 is_coherent; // declared coherent(device)
   // position in constants of [[function_constant(name)]], -1: none, -2: a derived constant (see gate_value)
   int gate;
   bool (*gate_value)(const MrtLaunch *launch); // where gate is -2
+  mrt_u32 count;                               // textures or samplers of an array, else 1
 } MrtParameter;
 
 typedef struct MrtEntry {

@@ -30,7 +30,7 @@ constexpr std::string_view builtins[] = {"thread_position_in_grid",
                                          "grid_origin",
                                          "grid_size"};
 constexpr std::string_view unsupported_inputs[] = {
-    "stage_in", "texture", "sampler", "imageblock_data", "payload", "vertex_id", "instance_id", "position", "color"};
+    "stage_in", "imageblock_data", "payload", "vertex_id", "instance_id", "position", "color"};
 
 bool has_attribute(const Rewriter &rewriter, const Declaration &declaration, std::string_view name) {
   for (const Attribute &attribute : declaration.attributes)
@@ -99,7 +99,7 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
       rewriter.error(attribute.name, "attribute '" + std::string(name) +
                                          "' is not supported: this device runs compute kernels on buffers");
     if (one_of(name, builtins)) parameter.source = std::string(name);
-    if (one_of(name, {"buffer", "threadgroup"})) {
+    if (one_of(name, {"buffer", "threadgroup", "texture", "sampler"})) {
       parameter.source = std::string(name);
       if (attribute.arguments.exists()) parameter.index = rewriter.text(attribute.arguments);
     }
@@ -107,11 +107,20 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
   }
 }
 
+// Of a parameter without an attribute, by the name of its type: `metal::texture2d < float >`
+std::string resource_source(std::string_view type) {
+  if (type.substr(0, 5) == "metal") type.remove_prefix(5);
+  while (!type.empty() && (type[0] == ':' || type[0] == ' ')) type.remove_prefix(1);
+  if (type.substr(0, 7) == "texture") return "texture";
+  return type == "sampler" ? "sampler" : std::string();
+}
+
 void check_parameter(Rewriter &rewriter, KernelParameter &parameter, uint32_t location) {
   bool is_pointer = !parameter.spelled_type.empty() &&
                     one_of(parameter.spelled_type.substr(parameter.spelled_type.size() - 1), {"*", "&"});
   if (parameter.source.empty() && is_pointer)
     parameter.source = parameter.space == "threadgroup" ? "threadgroup" : "buffer";
+  if (parameter.source.empty()) parameter.source = resource_source(parameter.pointee);
   if (parameter.source.empty()) {
     parameter.source = "grid_origin";
     return rewriter.error(location,
@@ -178,9 +187,12 @@ void check_indices(Rewriter &rewriter, const std::vector<KernelParameter> &param
     unsigned long index = strtoul(parameter.index.c_str(), &end, 0);
     if (end == parameter.index.c_str() || *end) continue;
     uint32_t location = parameter.name != none ? parameter.name : parameter.tokens.first;
-    if (index >= MRT_MAX_BUFFERS)
-      rewriter.error(location,
-                     "'" + parameter.source + "' attribute parameter is out of bounds: must be between 0 and 30");
+    const unsigned limit = parameter.source == "texture"   ? unsigned(MRT_MAX_TEXTURES)
+                           : parameter.source == "sampler" ? unsigned(MRT_MAX_SAMPLERS)
+                                                           : unsigned(MRT_MAX_BUFFERS);
+    if (index >= limit)
+      rewriter.error(location, "'" + parameter.source + "' attribute parameter is out of bounds: must be between 0 and " +
+                                   std::to_string(limit - 1));
     else if (parameter.gate == none && !taken.insert(parameter.source + std::to_string(index)).second)
       rewriter.error(location,
                      "cannot reserve '" + parameter.source + "' resource location at index " + std::to_string(index));

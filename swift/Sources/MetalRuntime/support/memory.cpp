@@ -83,7 +83,7 @@ public:
     for (size_t slot = first; slot < first + slots; slot++) table_[slot].store(allocation, std::memory_order_release);
     live_ += length;
     lock.unlock();
-    if (setting_flag(Setting::poison)) poison(address, round_up(length, page_bytes()));
+    if (poisons_device_memory()) poison(address, round_up(length, page_bytes()));
     checker::memory_allocated(address, length);
     return address;
   }
@@ -312,7 +312,7 @@ void mrt_memory_mark_copied(void *destination, const void *source, size_t length
 }
 
 void mrt_memory_mark_fresh(void *pointer, size_t length) {
-  if (mrt::setting_flag(mrt::Setting::poison)) mrt::poison(pointer, length);
+  if (mrt::poisons_device_memory()) mrt::poison(pointer, length);
   mrt::checker::memory_fresh(pointer, length);
 }
 

@@ -69,7 +69,7 @@ constexpr Row rows[] = {
     choice(Setting::denormals, "denormals", {"keep", "flush"}),
     flag<0>(Setting::contract, "contract"),
     choice(Setting::fast, "fast", {"auto", "0", "1"}),
-    flag<1>(Setting::poison, "poison"),
+    choice(Setting::poison, "poison", {"auto", "0", "1"}),
     number<1024>(Setting::max_threads, "max_threads", 1, 1024),
     number<60000>(Setting::timeout_ms, "timeout_ms", 1, unlimited),
     number<60000>(Setting::compile_timeout_ms, "compile_timeout_ms", 1, INT32_MAX),

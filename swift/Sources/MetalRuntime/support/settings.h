@@ -32,11 +32,21 @@ enum class Setting {
 
 // The position of each value that a choice may have.
 enum Denormals : int64_t { denormals_keep = 0, denormals_flush = 1 };
+enum Poison : int64_t { poison_auto = 0, poison_never = 1, poison_always = 2 };
 enum Fast : int64_t { fast_auto = 0, fast_never = 1, fast_always = 2 };
 
 // The value of a flag, a number, or the position of a choice. An atomic load: fit for hot paths.
 int64_t setting_number(Setting setting);
 inline bool setting_flag(Setting setting) { return setting_number(setting) != 0; }
+
+// What fresh memory holds: see include/metal_runtime.h.
+inline bool poison_reads_as_zero() {
+  return setting_number(Setting::poison) == poison_auto && setting_flag(Setting::check);
+}
+inline bool poisons_device_memory() {
+  return setting_number(Setting::poison) == poison_always || poison_reads_as_zero();
+}
+inline bool poisons_threadgroup_memory() { return setting_number(Setting::poison) != poison_never; }
 
 // The value of a path.
 std::string setting_text(Setting setting);

@@ -11,6 +11,7 @@
 #define MRT_ENTRY_H
 
 #include "current.h"
+#include "texture.h"
 #include "types.h"
 #include "vec.h"
 
@@ -39,7 +40,9 @@ enum class ArgumentSource : mrt_u32 {
   quadgroups_per_threadgroup,
   dispatch_quadgroups_per_threadgroup,
   grid_origin,
-  grid_size
+  grid_size,
+  texture,
+  sampler
 };
 
 struct ParameterSpec {
@@ -169,6 +172,63 @@ template <typename T> struct Argument<T &> {
   }
 };
 
+// Textures and samplers, and arrays of them: of the element at index i, `bound` gives what the host bound there.
+template <typename P> struct ResourceArgument {
+  typedef P Pointee;
+  static constexpr bool is_binding = true, is_reference = false;
+  template <ArgumentSource source> static MRT_UNINSTRUMENTED P get(const MrtThread *thread, mrt_u32 index) {
+    return Argument<P>::bound(thread->group->launch, index);
+  }
+  static P nothing() { return P(); }
+};
+template <template <typename, access> class Texture, typename T, access a, mrt_u32 type>
+struct TextureArgument : ResourceArgument<Texture<T, a>> {
+  static Texture<T, a> MRT_UNINSTRUMENTED bound(const MrtLaunch *launch, mrt_u32 index) {
+    Texture<T, a> texture;
+    texture.texture = launch->textures[index];
+    return texture;
+  }
+  struct Facts {
+    static constexpr mrt_u32 size = type, alignment = mrt_u32(a), data_type = scalar_data_type<T>, count = 1;
+    static constexpr bool is_const = a == access::sample || a == access::read;
+  };
+};
+#define MRT_TEXTURE_ARGUMENT(NAME, TYPE)                                                                               \
+  template <typename T, access a>                                                                                      \
+  struct Argument<metal::NAME<T, a>> : TextureArgument<metal::NAME, T, a, TYPE> {};
+MRT_TEXTURE_ARGUMENT(texture1d, 0)
+MRT_TEXTURE_ARGUMENT(texture1d_array, 1)
+MRT_TEXTURE_ARGUMENT(texture2d, 2)
+MRT_TEXTURE_ARGUMENT(texture2d_array, 3)
+MRT_TEXTURE_ARGUMENT(texture3d, 7)
+MRT_TEXTURE_ARGUMENT(texture_buffer, 9)
+#undef MRT_TEXTURE_ARGUMENT
+template <> struct Argument<metal::sampler> : ResourceArgument<metal::sampler> {
+  static metal::sampler MRT_UNINSTRUMENTED bound(const MrtLaunch *launch, mrt_u32 index) {
+    metal::sampler sampler;
+    if (const MrtSampler *settings = launch->samplers[index]) {
+      sampler.settings = settings->settings;
+      sampler.lod_min = settings->lod_min;
+      sampler.lod_max = settings->lod_max;
+    }
+    return sampler;
+  }
+  struct Facts {
+    static constexpr mrt_u32 size = 0, alignment = 0, data_type = 59, count = 1;
+    static constexpr bool is_const = true;
+  };
+};
+template <typename T, size_t N> struct Argument<metal::array<T, N>> : ResourceArgument<metal::array<T, N>> {
+  static metal::array<T, N> MRT_UNINSTRUMENTED bound(const MrtLaunch *launch, mrt_u32 index) {
+    metal::array<T, N> all;
+    for (mrt_u32 i = 0; i < N; i++) all[i] = Argument<T>::bound(launch, index + i);
+    return all;
+  }
+  struct Facts : Argument<T>::Facts {
+    static constexpr mrt_u32 count = N;
+  };
+};
+
 // ---------------------------------------------------------------- facts that only the kernel's own scope knows
 // Attributes may name template parameters and constants of the kernel's scope. So they are evaluated there: once,
 // before the kernel runs, it is called to identify itself, and returns at its first statement.
@@ -215,6 +275,18 @@ template <typename T> MRT_UNINSTRUMENTED void load_constant(T &constant, bool &d
   else __builtin_memset((void *)&constant, 0, sizeof(T));
 }
 
+// What is known of a parameter: the facts of its type, or its own.
+template <typename> using void_of = void;
+template <typename A, typename = void> struct HasFacts {
+  static constexpr bool value = false;
+  typedef TypeFacts<metal::remove_addrspace_t<typename A::Pointee>> type;
+};
+template <typename A> struct HasFacts<A, void_of<typename A::Facts>> {
+  static constexpr bool value = true;
+  typedef typename A::Facts type;
+};
+template <typename A> using FactsOf = typename HasFacts<A>::type;
+
 // ---------------------------------------------------------------- the entry
 template <unsigned... I> struct Indices {};
 template <typename T, T... I> struct MakeIndices {
@@ -228,13 +300,10 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
   typedef typename __make_integer_seq<MakeIndices, unsigned, count>::type All;
 
   template <typename A> static constexpr MrtParameter describe(const ParameterSpec &spec) {
-    typedef TypeFacts<metal::remove_addrspace_t<typename A::Pointee>> Facts;
-    bool is_threadgroup = spec.source == ArgumentSource::threadgroup;
+    typedef FactsOf<A> Facts;
     return {spec.name,
             spec.type_name,
-            mrt_u32(!A::is_binding   ? MRT_PARAMETER_BUILTIN
-                    : is_threadgroup ? MRT_PARAMETER_THREADGROUP
-                                     : MRT_PARAMETER_BUFFER),
+            kind(spec.source),
             spec.space,
             automatic,
             Facts::size,
@@ -244,7 +313,21 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
             A::is_reference,
             spec.coherent,
             spec.gate,
-            spec.gate_value};
+            spec.gate_value,
+            count_of<A>()};
+  }
+  static constexpr mrt_u32 kind(ArgumentSource source) {
+    switch (source) {
+    case ArgumentSource::buffer: return MRT_PARAMETER_BUFFER;
+    case ArgumentSource::threadgroup: return MRT_PARAMETER_THREADGROUP;
+    case ArgumentSource::texture: return MRT_PARAMETER_TEXTURE;
+    case ArgumentSource::sampler: return MRT_PARAMETER_SAMPLER;
+    default: return MRT_PARAMETER_BUILTIN;
+    }
+  }
+  template <typename A> static constexpr mrt_u32 count_of() {
+    if constexpr (HasFacts<A>::value) return A::Facts::count;
+    else return 1;
   }
   template <typename> struct Parameters;
   template <unsigned... I> struct Parameters<Indices<I...>> {
@@ -267,18 +350,20 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
     kernel(Argument<P>::nothing()...);
     identifying = nullptr;
     entry->max_total_threads = result.max_total_threads;
-    mrt_u64 taken[2] = {0, 0};
+    mrt_u64 taken[5] = {}; // by kind
     for (mrt_u32 i = 0; i < count; i++) {
       MrtParameter &parameter = parameters()[i];
       parameter.index = result.indices[i];
-      if (parameter.index < 64) taken[parameter.kind == MRT_PARAMETER_THREADGROUP] |= mrt_u64(1) << parameter.index;
+      for (mrt_u32 at = parameter.index; at < 64 && at - parameter.index < parameter.count; at++)
+        taken[parameter.kind] |= mrt_u64(1) << at;
     }
     for (mrt_u32 i = 0; i < count; i++) {
       MrtParameter &parameter = parameters()[i];
       if (parameter.kind == MRT_PARAMETER_BUILTIN || parameter.index != automatic) continue;
-      mrt_u64 &used = taken[parameter.kind == MRT_PARAMETER_THREADGROUP];
+      mrt_u64 &used = taken[parameter.kind];
       parameter.index = mrt_u32(__builtin_ctzll(~used));
-      used |= mrt_u64(1) << parameter.index;
+      for (mrt_u32 at = parameter.index; at < 64 && at - parameter.index < parameter.count; at++)
+        used |= mrt_u64(1) << at;
     }
     return result.name;
   }

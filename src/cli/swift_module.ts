@@ -1,0 +1,118 @@
+/**
+ * The modules that Swift programs import on Linux in the place of Apple's: `Metal`, which is the software device, and
+ * those beside it. They are compiled once into a static library, from the sources that come with the package.
+ */
+import { createHash } from "node:crypto";
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
+import { join } from "node:path";
+import { isClone } from "../core/commands.ts";
+import { cacheFolder, packageRoot } from "../core/paths.ts";
+import type { SwiftToolchain } from "./toolchain.ts";
+
+const swiftFolder = join(packageRoot, "swift");
+const headers = join(swiftFolder, "Sources", "MetalRuntime");
+
+/** The flags of release builds on Linux: Swift's own library goes into the product, and symbols are left out. */
+export const releaseFlags: readonly string[] =
+  process.platform === "linux" ? ["-Xswiftc", "-static-stdlib", "-Xlinker", "-s"] : [];
+
+/** Where the compiled modules lie: `libMetal.a`, and a `.swiftmodule` for each name that a program imports. */
+export type ModuleFolder = { readonly folder: string } | { readonly problem: string };
+
+/**
+ * Compiles the modules, unless these sources were compiled by this compiler before. The result has a folder of its own,
+ * which appears at once: programs that compile at the same time see all of it or none.
+ */
+export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder> {
+  const folder = join(scratchFolder(), "modules", fingerprint(swift));
+  if (existsSync(folder)) return touched(folder);
+  const products = join(scratchFolder(), "release");
+  // The archiver only adds and replaces: an archive made anew holds nothing of source files that are gone.
+  rmSync(join(products, "libMetal.a"), { force: true });
+  const command = [
+    ...[swift.swift, "build", "-c", "release", "--scratch-path", scratchFolder(), "--product", "Metal"],
+    ...[...releaseFlags, ...swift.buildFlags],
+  ];
+  const { status, output } = await collect(swift, command, swiftFolder);
+  if (status !== 0) return { problem: output };
+  const draft = `${folder}.${process.pid}`;
+  mkdirSync(draft, { recursive: true });
+  cpSync(join(products, "Modules"), draft, { recursive: true });
+  copyFileSync(join(products, "libMetal.a"), join(draft, "libMetal.a"));
+  if (existsSync(folder)) rmSync(draft, { recursive: true });
+  else renameSync(draft, folder);
+  removeOld(join(scratchFolder(), "modules"));
+  return { folder };
+}
+
+/** SwiftPM's folder: in a clone the usual one; the installed package's sources are not to be written to. */
+export const scratchFolder = (): string =>
+  isClone ? join(swiftFolder, ".build") : join(cacheFolder(), "swift", shortHash(packageRoot));
+
+/** For `swiftc`: where the modules are. */
+export const importFlags = (folder: string): string[] => [
+  ...["-I", folder, "-Xcc", `-fmodule-map-file=${join(headers, "include", "module.modulemap")}`],
+];
+
+/** For the linker: the library of the modules. It is an archive, of which a program takes only what it uses. */
+export const linkFlags = (folder: string): string[] => ["-L", folder, "-lMetal", "-lstdc++"];
+
+/** What a program of these modules finds in its environment: the headers of Metal's standard library. */
+export const moduleEnvironment = (): Record<string, string> =>
+  process.platform === "linux" && !process.env["ORCHARD_METAL_HEADERS"]
+    ? { ORCHARD_METAL_HEADERS: join(headers, "metal") }
+    : {};
+
+/** Runs a command of the toolchain and collects what it prints. */
+export async function collect(swift: SwiftToolchain, command: string[], cwd: string) {
+  const child = Bun.spawn(command, {
+    cwd,
+    env: { ...process.env, ...swift.environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const output = (await Promise.all([child.stdout.text(), child.stderr.text()])).join("");
+  return { status: await child.exited, output };
+}
+
+const shortHash = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
+
+/** Of the sources as they are, by name, size and time, and of the compiler. */
+function fingerprint(swift: SwiftToolchain): string {
+  const hash = createHash("sha256").update(`${swift.swiftc} ${swift.version}\n`);
+  const files = [
+    join(swiftFolder, "Package.swift"),
+    ...[...new Bun.Glob("**/*.{swift,h,cpp,c,modulemap}").scanSync(join(swiftFolder, "Sources"))].map((name) =>
+      join(swiftFolder, "Sources", name),
+    ),
+  ];
+  for (const file of files.sort()) {
+    const { size, mtimeMs } = statSync(file);
+    hash.update(`${file} ${size} ${mtimeMs}\n`);
+  }
+  return hash.digest("hex").slice(0, 16);
+}
+
+function touched(folder: string): ModuleFolder {
+  const now = new Date();
+  utimesSync(folder, now, now);
+  return { folder };
+}
+
+/** Folders of former sources that nothing has used for an hour. */
+function removeOld(parent: string): void {
+  const limit = Date.now() - 3_600_000;
+  for (const name of readdirSync(parent)) {
+    const folder = join(parent, name);
+    if (statSync(folder).mtimeMs < limit) rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,69 @@
+/** Compiles Swift programs that `import Metal`: on Linux against the software device, on macOS against Apple's. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { swiftCommand } from "../core/commands.ts";
+import { cacheFolder } from "../core/paths.ts";
+import { buildModules, collect, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
+import { findSwift, oldestSwift, type SwiftToolchain } from "./toolchain.ts";
+
+/** What there is to say where no Swift is found. */
+export const noSwift = (): string => `There is no Swift ${oldestSwift} or newer on this machine: ${swiftCommand()}`;
+
+/** Compiles a program and returns its path, or the compiler's text where it does not compile. */
+export async function compileProgram(sources: readonly string[]): Promise<{ program: string } | { problem: string }> {
+  const missing = sources.find((source) => !existsSync(source));
+  if (missing !== undefined) return { problem: `There is no file ${missing}.` };
+  const swift = findSwift();
+  if (!swift) return { problem: noSwift() };
+  const modules = process.platform === "linux" ? await buildModules(swift) : undefined;
+  if (modules && "problem" in modules) return modules;
+  const parent = join(cacheFolder(), "programs");
+  mkdirSync(parent, { recursive: true });
+  const folder = mkdtempSync(join(parent, `${basename(sources[0] ?? "program", ".swift")}-`));
+  const program = join(folder, basename(sources[0] ?? "program", ".swift"));
+  const words = [...programFlags(swift, modules?.folder), ...arranged(sources, folder), "-o", program];
+  const { status, output } = await collect(swift, [swift.swiftc, ...words], process.cwd());
+  if (status === 0) return { program };
+  rmSync(folder, { recursive: true });
+  return { problem: output.replaceAll(join(folder, "main.swift"), sources[0] ?? "") };
+}
+
+function programFlags(swift: SwiftToolchain, modules: string | undefined): string[] {
+  if (modules === undefined) return ["-O"];
+  const own = ["-O", "-static-stdlib", "-Xlinker", "--wrap=_CFProcessPath"]; // program_path.c says why
+  return [...own, ...importFlags(modules), ...linkFlags(modules), ...swift.compilerFlags];
+}
+
+/**
+ * Several files have their statements in `main.swift`, or a type that is `@main`. Where there is neither, the first
+ * file is the one that runs: it is compiled under that name.
+ */
+function arranged(sources: readonly string[], folder: string): string[] {
+  if (sources.some((source) => /^\s*@main\b/m.test(readFileSync(source, "utf8"))))
+    return ["-parse-as-library", ...sources];
+  const [first, ...others] = sources;
+  if (first === undefined || others.length === 0 || sources.some((source) => basename(source) === "main.swift"))
+    return [...sources];
+  symlinkSync(resolve(first), join(folder, "main.swift"));
+  return [join(folder, "main.swift"), ...others];
+}
+
+/**
+ * `orchard swift`: compiles a program of one or more files and runs it with these arguments. Its `Bundle.main` is the
+ * folder of the first file. Returns its exit code, or 1 with the compiler's output on stderr.
+ */
+export async function runProgram(sources: readonly string[], programArguments: readonly string[]): Promise<number> {
+  const result = await compileProgram(sources);
+  if ("problem" in result) {
+    console.error(result.problem);
+    return 1;
+  }
+  const home = join(dirname(realpathSync(sources[0] ?? ".")), basename(result.program));
+  const child = Bun.spawn([result.program, ...programArguments], {
+    env: { ...process.env, ...moduleEnvironment(), ORCHARD_PROGRAM_PATH: home },
+    stdio: ["inherit", "inherit", "inherit"],
+  });
+  const status = await child.exited;
+  rmSync(dirname(result.program), { recursive: true });
+  return status;
+}

@@ -1,0 +1,61 @@
+import MetalRuntime
+
+/// One source text, compiled: the whole of a library made of a source, or one file of a default library.
+final class LibraryPart: @unchecked Sendable {
+    let handle: OpaquePointer
+    /// What was compiled, with what options: the key of its functions in a binary archive.
+    let fingerprint: Fingerprint
+    /// The compiler's warnings, which only the completion handler of `makeLibrary` is given.
+    let warnings: String?
+    let functionNames: [String]
+
+    init(source: String, options: MTLCompileOptions) throws {
+        let macros = options.macroTexts
+        var message: UnsafeMutablePointer<CChar>?
+        let library = withMacros(macros) { list in
+            var settings = mrt_compile_options(
+                language_version: UInt32(options.languageVersion.rawValue),
+                math_mode: UInt32(options.mathMode.rawValue),
+                math_functions: UInt32(options.mathFloatingPointFunctions.rawValue), macros: list.baseAddress,
+                macro_count: list.count, max_threads: UInt32(clamping: options.maxTotalThreadsPerThreadgroup))
+            return mrt_library_create(source, &settings, &message)
+        }
+        let text = takeMessage(message)
+        guard let library else { throw MTLLibraryError(.compileFailure, text ?? "The compiler gave no message.") }
+        handle = library
+        warnings = text
+        functionNames = (0..<mrt_library_function_count(library)).map {
+            String(cString: mrt_library_function_name(library, $0))
+        }
+        fingerprint = Fingerprint(
+            [
+                source,
+                "\(options.languageVersion.rawValue) \(options.mathMode.rawValue) "
+                    + "\(options.mathFloatingPointFunctions.rawValue)",
+                "\(options.maxTotalThreadsPerThreadgroup)",
+            ] + macros.flatMap { [$0.name, $0.value] })
+    }
+
+    deinit { mrt_library_release(handle) }
+}
+
+extension MTLCompileOptions {
+    /// Macros as text in the order of their names, so that equal options have equal fingerprints.
+    fileprivate var macroTexts: [(name: String, value: String)] {
+        (preprocessorMacros ?? [:]).sorted { $0.key < $1.key }.map { name, value in
+            (name, (value as? NSNumber)?.stringValue ?? value.description)
+        }
+    }
+}
+
+private func withMacros<Result>(
+    _ macros: [(name: String, value: String)], _ body: (UnsafeBufferPointer<mrt_macro>) -> Result
+) -> Result {
+    let texts = macros.map { (strdup($0.name), strdup($0.value)) }
+    defer {
+        texts.forEach {
+            free($0.0); free($0.1)
+        }
+    }
+    return texts.map { mrt_macro(name: $0.0, value: $0.1) }.withUnsafeBufferPointer(body)
+}

@@ -1,0 +1,24 @@
+import MetalRuntime
+
+final class SoftwareSampler: NSObject, MTLSamplerState, @unchecked Sendable {
+    let label: String?
+    /// What a kernel reads of it; it lies still, for dispatches point to it.
+    let state: UnsafeMutablePointer<MrtSampler>
+
+    init(_ descriptor: MTLSamplerDescriptor) {
+        label = descriptor.label
+        state = .allocate(capacity: 1)
+        let modes = [descriptor.sAddressMode, descriptor.tAddressMode, descriptor.rAddressMode]
+        var settings: UInt32 = descriptor.normalizedCoordinates ? 0 : 1
+        for (axis, mode) in modes.enumerated() { settings |= UInt32(mode.rawValue) << UInt32(1 + 3 * axis) }
+        settings |= UInt32(descriptor.magFilter.rawValue) << 10 | UInt32(descriptor.minFilter.rawValue) << 11
+        settings |= UInt32(descriptor.mipFilter.rawValue) << 12 | UInt32(descriptor.borderColor.rawValue) << 14
+        state.initialize(
+            to: MrtSampler(settings: settings, lod_min: descriptor.lodMinClamp, lod_max: descriptor.lodMaxClamp))
+    }
+
+    deinit { state.deallocate() }
+
+    var device: any MTLDevice { SoftwareDevice.shared }
+    var gpuResourceID: MTLResourceID { MTLResourceID(implementation: UInt64(UInt(bitPattern: state))) }
+}

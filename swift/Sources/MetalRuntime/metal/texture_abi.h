@@ -1,0 +1,48 @@
+// What a kernel reads of a texture or a sampler that is bound: included by the kernel's side (mrt/texture.h) and by
+// the runtime's interface (include/metal_runtime.h), hence without any system header.
+#ifndef MRT_TEXTURE_ABI_H
+#define MRT_TEXTURE_ABI_H
+
+enum { MRT_MAX_TEXTURES = 128, MRT_MAX_SAMPLERS = 16, MRT_MAX_LEVELS = 15 };
+
+// How a component is stored.
+enum MrtComponentKind { MRT_UNORM = 0, MRT_SNORM = 1, MRT_UINT = 2, MRT_SINT = 3, MRT_FLOAT = 4 };
+
+// Where the components of a pixel are not red, green, blue, alpha in this order.
+enum MrtFormatFlags { MRT_FORMAT_BGRA = 1, MRT_FORMAT_SRGB = 2, MRT_FORMAT_ALPHA = 4 };
+
+// One level of a texture: its pixels' distances in bytes.
+typedef struct MrtLevel {
+  __UINT64_TYPE__ offset; // from the address of the texture
+  __UINT64_TYPE__ row_bytes, image_bytes;
+  __UINT32_TYPE__ width, height, depth;
+} MrtLevel;
+
+typedef struct MrtTexture {
+  void *address;
+  const char *label;           // may be null
+  __UINT64_TYPE__ slice_bytes; // from one element of an array to the next
+  __UINT32_TYPE__ array_length, level_count, sample_count;
+  __UINT32_TYPE__ kind, component_bytes, channels, flags; // MrtComponentKind, 1 2 or 4, 1 2 or 4, MrtFormatFlags
+  MrtLevel levels[MRT_MAX_LEVELS];
+} MrtTexture;
+
+// Settings of a sampler in one word, as mrt/texture.h packs them: bit 0 pixel coordinates, bits 1–3, 4–6, 7–9 address
+// modes of s, t, r, bit 10 linear magnification, bit 11 linear minification, bits 12–13 mip filter (0 none, 1 nearest,
+// 2 linear), bits 14–15 border colour.
+typedef struct MrtSampler {
+  __UINT32_TYPE__ settings;
+  float lod_min, lod_max;
+} MrtSampler;
+
+// Address modes, in MTLSamplerAddressMode's numbers.
+enum MrtAddressMode {
+  MRT_CLAMP_TO_EDGE = 0,
+  MRT_MIRROR_CLAMP_TO_EDGE = 1,
+  MRT_REPEAT = 2,
+  MRT_MIRRORED_REPEAT = 3,
+  MRT_CLAMP_TO_ZERO = 4,
+  MRT_CLAMP_TO_BORDER = 5
+};
+
+#endif
