@@ -17,14 +17,21 @@ let softwareDevice: [Target] = [
     ),
     .target(name: "CGlibcCompat"),
     .target(name: "Metal", dependencies: ["MetalRuntime", "CGlibcCompat"]),
+    .target(name: "simd"), .target(name: "QuartzCore"), .target(name: "os"),
+    .target(name: "MetalKit", dependencies: ["Metal", "simd"]), .target(name: "Accelerate", dependencies: ["simd"]),
 ]
+// Apple's modules that programs import beside Metal, as far as those that compute need them.
+let besideMetal: [Target.Dependency] = ["simd", "QuartzCore", "os", "MetalKit", "Accelerate"]
 let softwareTests: [Target] = [
     .target(name: "CTestSupport", path: "Tests/CTestSupport"),
     .testTarget(name: "MetalRuntimeTests", dependencies: ["MetalRuntime", "CGlibcCompat", "CTestSupport"]),
-    .testTarget(name: "MetalTests", dependencies: ["Metal", "MetalRuntime"]),
+    .testTarget(name: "MetalTests", dependencies: ["Metal", "MetalRuntime", "CTestSupport"] + besideMetal),
 ]
 let metalDependency: [Target.Dependency] = ["Metal", "MetalRuntime"]
-let metalProducts: [Product] = [.library(name: "Metal", type: .static, targets: ["Metal"])]
+let metalProducts: [Product] = [
+    .library(
+        name: "Metal", type: .static, targets: ["Metal", "simd", "QuartzCore", "os", "MetalKit", "Accelerate"])
+]
 #else
 let softwareDevice: [Target] = []
 let softwareTests: [Target] = []

@@ -70,7 +70,10 @@ function addSwiftCommand(program: Command): void {
     .command("swift")
     .description("run Swift programs that import Metal, or build, test and run a Swift package")
     .usage("program.swift [other.swift...] [arguments...] | build | test | run [-- arguments...]")
-    .argument("<program.swift>", "the program's files, then its arguments; or build, test or run, in a package's folder")
+    .argument(
+      "<program.swift>",
+      "the program's files, then its arguments; or build, test or run, in a package's folder",
+    )
     .argument("[words...]")
     .passThroughOptions()
     .action(async (first: string, words: readonly string[]) => {

@@ -120,7 +120,12 @@ const softwareDevice = {
     fallback: "auto",
     meaning: "`auto`, `0` or `1`: Metal's fast formulas as the library asks, never, or always",
   },
-  ORCHARD_METAL_POISON: { fallback: "1", meaning: "0: fresh memory is not filled with NaN patterns" },
+  ORCHARD_METAL_POISON: {
+    fallback: "auto",
+    meaning:
+      "Fresh device memory holds zeros (`0`) or NaN patterns (`1`); `auto`: zeros, which the checker knows from what " +
+      "was written",
+  },
   ORCHARD_METAL_MAX_THREADS: { fallback: "1024", meaning: "Largest threadgroup that a pipeline reports" },
   ORCHARD_METAL_TIMEOUT_MS: { fallback: "60000", meaning: "Milliseconds after which a command buffer fails" },
   ORCHARD_METAL_COMPILE_TIMEOUT_MS: {

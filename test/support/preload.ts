@@ -37,6 +37,8 @@ for (const name of Object.keys(process.env)) {
   if (name.startsWith("ORCHARD_") && !allowed.has(name)) delete process.env[name];
 }
 
+// What nobody wrote must not pass for zeros in a test.
+process.env["ORCHARD_METAL_POISON"] = "1";
 // No test may depend on crossovers that were measured on this machine.
 process.env["ORCHARD_ATTENTION_TABLE"] = "none";
 process.env["ORCHARD_LINALG_TABLE"] = "none";

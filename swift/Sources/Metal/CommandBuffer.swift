@@ -79,6 +79,8 @@ public protocol MTLCommandBuffer: NSObjectProtocol {
     func makeComputeCommandEncoder(descriptor computePassDescriptor: MTLComputePassDescriptor)
         -> (any MTLComputeCommandEncoder)?
     func makeComputeCommandEncoder(dispatchType: MTLDispatchType) -> (any MTLComputeCommandEncoder)?
+    func makeRenderCommandEncoder(descriptor renderPassDescriptor: MTLRenderPassDescriptor)
+        -> (any MTLRenderCommandEncoder)?
     func encodeWaitForEvent(_ event: any MTLEvent, value: UInt64)
     func encodeSignalEvent(_ event: any MTLEvent, value: UInt64)
     func pushDebugGroup(_ string: String)

@@ -63,7 +63,7 @@ struct SignalCommand: Command {
     }
 }
 
-/// Stands for a dispatch that was misuse.
+/// Stands for a dispatch that was misuse. What else was encoded runs; the command buffer ends with an error.
 struct RefusedCommand: Command {
     let encoder: EncoderRecord?
     let selector: String

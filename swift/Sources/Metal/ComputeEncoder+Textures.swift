@@ -30,6 +30,10 @@ extension SoftwareComputeEncoder {
         for (sampler, index) in zip(samplers, range) { setSamplerState(sampler, index: index) }
     }
 
+    func setStageInRegion(_ region: MTLRegion) {
+        refuseStride("setStageInRegion:")
+    }
+
     private func isIndex(_ index: Int, below limit: Int, _ kind: String, _ selector: String) -> Bool {
         (0..<limit).contains(index)
             || refuse(debugName, selector, "index(\(index)) must be < \(limit), the number of \(kind) arguments.")

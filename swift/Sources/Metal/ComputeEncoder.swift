@@ -19,6 +19,10 @@ public protocol MTLComputeCommandEncoder: MTLCommandEncoder {
     func dispatchThreadgroups(
         indirectBuffer: any MTLBuffer, indirectBufferOffset: Int, threadsPerThreadgroup: MTLSize)
     func dispatchThreads(_ threadsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize)
+    func executeCommandsInBuffer(
+        _ indirectCommandBuffer: any MTLIndirectCommandBuffer, range executionRange: Range<Int>)
+    func sampleCounters(sampleBuffer: any MTLCounterSampleBuffer, sampleIndex: Int, barrier: Bool)
+    func setStageInRegion(_ region: MTLRegion)
     func updateFence(_ fence: any MTLFence)
     func waitForFence(_ fence: any MTLFence)
     func useResource(_ resource: any MTLResource, usage: MTLResourceUsage)

@@ -126,6 +126,14 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
     func makeHeap(descriptor: MTLHeapDescriptor) -> (any MTLHeap)?
     func makeResidencySet(descriptor desc: MTLResidencySetDescriptor) throws -> any MTLResidencySet
 
+    func makeArgumentEncoder(arguments: [MTLArgumentDescriptor]) -> (any MTLArgumentEncoder)?
+    func makeIndirectCommandBuffer(
+        descriptor: MTLIndirectCommandBufferDescriptor, maxCommandCount maxCount: Int, options: MTLResourceOptions
+    ) -> (any MTLIndirectCommandBuffer)?
+    var counterSets: [any MTLCounterSet]? { get }
+    func supportsCounterSampling(_ samplingPoint: MTLCounterSamplingPoint) -> Bool
+    func makeCounterSampleBuffer(descriptor: MTLCounterSampleBufferDescriptor) throws -> any MTLCounterSampleBuffer
+    func makeRenderPipelineState(descriptor: MTLRenderPipelineDescriptor) throws -> any MTLRenderPipelineState
     func makeTexture(descriptor: MTLTextureDescriptor) -> (any MTLTexture)?
     func makeSamplerState(descriptor: MTLSamplerDescriptor) -> (any MTLSamplerState)?
     func heapTextureSizeAndAlign(descriptor desc: MTLTextureDescriptor) -> MTLSizeAndAlign

@@ -63,4 +63,5 @@ public protocol MTLFunction: NSObjectProtocol, Sendable {
     var name: String { get }
     var functionConstantsDictionary: [String: MTLFunctionConstant] { get }
     var options: MTLFunctionOptions { get }
+    func makeArgumentEncoder(bufferIndex: Int) -> any MTLArgumentEncoder
 }

@@ -273,8 +273,11 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
             failure = CommandFailure(
                 MTLCommandBufferError.Code(rawValue: UInt(max(injected, 0))) ?? .internal, "Injected failure.")
         }
+        var refused: CommandFailure?
         for command in commands {
-            if let failed = failure {
+            if let refusal = command as? RefusedCommand {
+                refused = refused ?? refusal.run()
+            } else if let failed = failure {
                 (command as? SignalCommand)?.signal()
                 command.encoder?.state = failed.encoder === command.encoder ? .faulted : .affected
             } else {
@@ -286,7 +289,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
         for command in commands {
             for buffer in command.buffers { mrt_memory_settle(buffer.memory.address, buffer.length) }
         }
-        return failure?.error(errorOptions.contains(.encoderExecutionStatus) ? encoders : nil)
+        return (failure ?? refused)?.error(errorOptions.contains(.encoderExecutionStatus) ? encoders : nil)
     }
 }
 

@@ -57,6 +57,20 @@ final class ApiConformanceTests: XCTestCase {
         XCTAssertEqual(missing.sorted(), [])
     }
 
+    /// Every type of Apple's is here, or the list says why it is not.
+    func testEveryTypeIsHereOrHasAReason() throws {
+        let mine = Set(try publicSymbols().filter { $0.path.count == 1 }.map { $0.path[0] })
+        let rows = try Facts.rows("metal-types.tsv")
+        XCTAssertGreaterThan(rows.count, 200)
+        XCTAssertEqual(rows.filter { $0[1].isEmpty && !mine.contains($0[0]) }.map { $0[0] }, [], "missing")
+        XCTAssertEqual(rows.filter { !$0[1].isEmpty && mine.contains($0[0]) }.map { $0[0] }, [], "no longer left out")
+        let listed = Set(rows.map { $0[0] })
+        XCTAssertEqual(mine.filter { $0.range(of: "^MTL[A-Z]\\w+$", options: .regularExpression) != nil }
+            .filter { name in !listed.contains(name) && !name.hasSuffix("Domain") && !name.hasSuffix("Key") }
+            .filter { name in !["Make", "CreateSystemDefaultDevice", "CopyAllDevices"].contains { name.contains($0) } }
+            .sorted(), [], "not listed")
+    }
+
     func testEveryReasonToLeaveOutIsStillOne() throws {
         let known = try appleDeclarations()
         let mine = try publicSymbols().map { normalized($0.declaration) }

@@ -101,6 +101,21 @@ struct EnumFacts {
         "MTLLogStateError": describe(MTLLogStateError.self), "MTLDeviceLocation": describe(MTLDeviceLocation.self),
         "MTLDynamicLibraryError.Code": describe(MTLDynamicLibraryError.Code.self),
         "MTLFeatureSet": describe(MTLFeatureSet.self),
+        "MTLPixelFormat": describe(MTLPixelFormat.self),
+        "MTLTextureType": describe(MTLTextureType.self),
+        "MTLTextureCompressionType": describe(MTLTextureCompressionType.self),
+        "MTLTextureSwizzle": describe(MTLTextureSwizzle.self),
+        "MTLSamplerMinMagFilter": describe(MTLSamplerMinMagFilter.self),
+        "MTLSamplerMipFilter": describe(MTLSamplerMipFilter.self),
+        "MTLSamplerAddressMode": describe(MTLSamplerAddressMode.self),
+        "MTLSamplerBorderColor": describe(MTLSamplerBorderColor.self),
+        "MTLCompareFunction": describe(MTLCompareFunction.self),
+        "MTLCounterSamplingPoint": describe(MTLCounterSamplingPoint.self),
+        "MTLLoadAction": describe(MTLLoadAction.self),
+        "MTLStoreAction": describe(MTLStoreAction.self),
+        "MTLPrimitiveType": describe(MTLPrimitiveType.self),
+        "MTLReadWriteTextureTier": describe(MTLReadWriteTextureTier.self),
+        "MTLCounterSampleBufferError.Code": describe(MTLCounterSampleBufferError.Code.self),
     ]
 
     private static let options: [String: [String: UInt64]] = [

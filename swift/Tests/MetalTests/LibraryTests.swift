@@ -169,4 +169,50 @@ final class LibraryTests: MetalTestCase {
         let library = try device.makeDefaultLibrary(bundle: bundle)
         XCTAssertTrue(library.functionNames.contains("twice"))
     }
+
+    /// Files with functions of one name, a header that counts once, and a path to what a Mac would have compiled.
+    func testFilesOfABundleAreCompiledByThemselves() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).bundle")
+        let inner = folder.appendingPathComponent("inner")
+        try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func write(_ text: String, _ name: String) throws {
+            try text.write(to: folder.appendingPathComponent(name), atomically: true, encoding: .utf8)
+        }
+        try write("#pragma once\n#include \"inner/b.h\"\nstruct S { float value; };", "a.h")
+        try write("/* #include \"none.h\" */\n#import \"../a.h\"\nconstant float base = 40;", "inner/b.h")
+        for (name, value) in [("one", 1), ("two", 2)] {
+            try write(
+                """
+                #include "a.h"
+                #include "a.h"
+                #if 0
+                #include "none.h"
+                #endif
+                static float value() { return S{\(value)}.value + base; }
+                kernel void \(name)(device float* x [[buffer(0)]]) { x[0] = value(); }
+                """, "\(name).metal")
+        }
+        let library = try device.makeDefaultLibrary(bundle: try XCTUnwrap(Bundle(path: folder.path)))
+        XCTAssertEqual(library.functionNames.sorted(), ["one", "two"])
+        for (name, expected) in [("one", Float(41)), ("two", 42)] {
+            let state = try device.makeComputePipelineState(function: XCTUnwrap(library.makeFunction(name: name)))
+            let x = device.makeBuffer(length: 4)!
+            run { encoder in
+                encoder.setComputePipelineState(state)
+                encoder.setBuffer(x, offset: 0, index: 0)
+                encoder.dispatchThreads(one, threadsPerThreadgroup: one)
+            }
+            XCTAssertEqual(floats(x), [expected])
+        }
+        let compiled = folder.appendingPathComponent("two.metallib")
+        XCTAssertEqual(try device.makeLibrary(URL: compiled).functionNames, ["two"])
+        XCTAssertEqual(
+            try device.makeLibrary(filepath: folder.appendingPathComponent("default.metallib").path).functionNames.sorted(),
+            ["one", "two"])
+        try write("#line 1\nkernel void two(device float* x [[buffer(0)]]) { x[0] = undeclared; }", "three.metal")
+        XCTAssertThrowsError(try device.makeDefaultLibrary(bundle: try XCTUnwrap(Bundle(path: folder.path)))) {
+            XCTAssertTrue($0.localizedDescription.contains("three.metal:1:"), $0.localizedDescription)
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import Metal
+import MetalRuntime
 import XCTest
 
 final class MemoryTests: MetalTestCase {
@@ -17,9 +18,35 @@ final class MemoryTests: MetalTestCase {
         XCTAssertEqual(copied.gpuAddress, UInt64(UInt(bitPattern: copied.contents())))
     }
 
-    func testFreshMemoryIsNotZero() {
+    func testFreshMemoryIsPoisonInTestsAndZeroElsewhere() {
         let fresh = device.makeBuffer(length: 64)!
         XCTAssertTrue(floats(fresh).allSatisfy(\.isNaN), "fresh memory must be poison")
+        mrt_setting_set("poison", "auto", nil)
+        defer { mrt_setting_set("poison", "1", nil) }
+        XCTAssertEqual(floats(device.makeBuffer(length: 64)!), [Float](repeating: 0, count: 16))
+    }
+
+    /// Under the checker what nobody wrote is a finding, and zero all the same: for the kernel and for the host.
+    func testUnwrittenMemoryReadsAsZeroUnderTheChecker() throws {
+        mrt_setting_set("poison", "auto", nil)
+        mrt_setting_set("check", "1", nil)
+        defer {
+            mrt_setting_set("poison", "1", nil)
+            mrt_setting_set("check", "0", nil)
+        }
+        let x = device.makeBuffer(length: 16)!, y = device.makeBuffer(length: 32)!
+        x.contents().storeBytes(of: 3, as: Float.self)
+        let state = try pipeline("twice")
+        run { encoder in
+            encoder.setComputePipelineState(state)
+            encoder.setBuffers([x, y], offsets: [0, 0], range: 0..<2)
+            encoder.dispatchThreads(MTLSizeMake(2, 1, 1), threadsPerThreadgroup: one)
+        }
+        XCTAssertEqual(floats(y), [6, 0, 0, 0, 0, 0, 0, 0])
+        XCTAssertEqual(floats(x), [3, 0, 0, 0])
+        let json = mrt_findings_json(true)!
+        defer { mrt_string_free(json) }
+        XCTAssertTrue(String(cString: json).contains("uninitialized-read"), String(cString: json))
     }
 
     func testBytesNoCopyIsHandedBack() {

@@ -43,13 +43,31 @@ final class MisuseDispatchTests: MetalTestCase {
 
     func testBytesForAnArgumentThatIsWritten() throws {
         var values: [Float] = [1, 2, 3, 4]
-        try run { encoder in
+        let x = buffer([1, 2, 3, 4])
+        let commands = try run { encoder in
             encoder.setComputePipelineState(try pipeline("increment"))
             encoder.setBytes(&values, length: 16, index: 0)
             assertMisuse("Bytes are being bound at index 0 to a shader argument (x) with write access enabled") {
                 dispatch(encoder)
             }
+            // what it writes to is a copy; what it reads is there
+            encoder.setComputePipelineState(try pipeline("twice"))
+            encoder.setBytes(&values, length: 16, index: 0)
+            encoder.setBuffer(x, offset: 0, index: 1)
+            dispatch(encoder)
         }
+        XCTAssertEqual(commands.status, .completed)
+        XCTAssertEqual(values, [1, 2, 3, 4])
+        XCTAssertEqual(floats(x), [2, 4, 6, 8])
+    }
+
+    func testARefusedDispatchFailsItsCommandBuffer() throws {
+        let commands = try run { encoder in
+            encoder.setComputePipelineState(try pipeline("increment"))
+            assertMisuse("missing Buffer binding at index 0") { dispatch(encoder) }
+        }
+        XCTAssertEqual(commands.status, .error)
+        XCTAssertTrue(commands.error?.localizedDescription.contains("was refused") ?? false)
     }
 
     func testBytesLengths() {

@@ -1,0 +1,5 @@
+#pragma once
+struct Parameters {
+  float factor;
+  uint count;
+};

@@ -1,0 +1,2 @@
+/// How many elements the program computes.
+public let length = 100

@@ -1,0 +1,14 @@
+// Adds two arrays, in the manner of Apple's "Performing Calculations on a GPU". Its kernel lies beside it.
+import Metal
+import QuartzCore
+import os
+import simd
+
+let device = MTLCreateSystemDefaultDevice()!
+let adder = Adder(device: device)
+let start = CACurrentMediaTime()
+let wrong = adder.run()
+precondition(CACurrentMediaTime() >= start)
+Logger(subsystem: "add", category: "results").notice("compared \(length, privacy: .public) results")
+let turn = simd_float2x2(SIMD2(0, 1), SIMD2(-1, 0))
+print("wrong \(wrong), turned \(turn * SIMD2<Float>(3, 4)), arguments \(CommandLine.arguments.dropFirst())")

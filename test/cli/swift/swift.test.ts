@@ -1,0 +1,87 @@
+/**
+ * Swift programs and packages as others have them, on the modules that stand in for Apple's. The package is one that a
+ * Mac takes as it is: several targets, resources, `.metal` files with a header, XCTest.
+ */
+import { afterAll, expect, test } from "bun:test";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { namesProgram } from "../../../src/cli/swift_package.ts";
+import { cachedToolchain, cachedToolchains, findSwift } from "../../../src/cli/toolchain.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
+
+const command = join(packageRoot, "src", "cli", "orchard.ts");
+const folder = mkdtempSync(join(tmpdir(), "orchard-swift-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const hasSwift = process.env["ORCHARD_SKIP_METAL"] !== "1" && findSwift() !== undefined;
+
+/** `orchard swift …` in a folder. */
+function swift(cwd: string, ...words: string[]) {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, command, "swift", ...words], { cwd });
+  return { out: stdout.toString(), err: stderr.toString(), exitCode };
+}
+
+test.skipIf(!hasSwift)("a package is built, tested and run, with its manifest as it is", () => {
+  const copy = join(folder, "package");
+  cpSync(join(import.meta.dir, "package"), copy, { recursive: true });
+  const tested = swift(copy, "test");
+  expect(tested.out + tested.err).toMatch(/Executed 2 tests, with 0 failures/);
+  expect(tested.exitCode).toBe(0);
+  // 2.5, the factor that lies in a resource, times 99
+  const ran = swift(copy, "run", "--", "one", "two");
+  expect([ran.out, ran.exitCode]).toEqual(["last 247.5, arguments one two\n", 0]);
+  expect(swift(copy, "run", "saxpy", "three").out).toBe("last 247.5, arguments three\n");
+  const built = swift(copy, "build", "--product", "saxpy");
+  expect([built.exitCode, existsSync(join(copy, ".build", "debug", "saxpy"))]).toEqual([0, true]);
+});
+
+test.skipIf(!hasSwift)("a program of two files finds the kernel beside it, in any folder", () => {
+  const programs = join(folder, "programs");
+  cpSync(join(import.meta.dir, "programs"), programs, { recursive: true });
+  mkdirSync(join(folder, "elsewhere"));
+  const { out, err, exitCode } = swift(
+    join(folder, "elsewhere"),
+    "../programs/add.swift",
+    "../programs/adder.swift",
+    "a",
+    "-b",
+  );
+  expect(err).toBe("[add:results] compared 1000 results\n");
+  expect([out, exitCode]).toEqual(['wrong 0, turned SIMD2<Float>(-4.0, 3.0), arguments ["a", "-b"]\n', 0]);
+});
+
+test.skipIf(!hasSwift)("a file that is not there is named", () => {
+  expect(swift(folder, "missing.swift")).toEqual({ out: "", err: "There is no file missing.swift.\n", exitCode: 1 });
+});
+
+test.each([
+  [[], false],
+  [["-c", "release"], false],
+  [["tool"], true],
+  [["-c", "release", "tool"], true],
+  [["--quiet"], false],
+] as const)("whether %p name a program to run", (words, expected) => {
+  expect(namesProgram(words)).toBe(expected);
+});
+
+test("the toolchain that set-up brought keeps its flags on PATH, through a link too", () => {
+  const [cached] = cachedToolchains();
+  if (cached === undefined) return; // this machine has a Swift of its own
+  const links = join(folder, "bin");
+  mkdirSync(links);
+  const own = process.env["PATH"];
+  try {
+    for (const bin of [join(cached, "usr/libexec/swift/bin"), links]) {
+      if (bin === links) symlinkSync(join(cached, "usr/libexec/swift/bin"), join(links, "swift-bin"));
+      process.env["PATH"] = `${bin === links ? join(links, "swift-bin") : bin}:${own}`;
+      expect(findSwift()).toMatchObject({
+        origin: "cache",
+        compilerFlags: cachedToolchain(cached)!.compilerFlags,
+        programFlags: cachedToolchain(cached)!.programFlags,
+      });
+    }
+  } finally {
+    process.env["PATH"] = own;
+  }
+});
