@@ -57,7 +57,8 @@ extension SoftwareComputeEncoder {
     ) -> Bool {
         let shown = "\(function): the texture at index \(argument.index) for \(argument.name)"
         let wants: MTLTextureUsage =
-            argument.access == .readOnly ? .shaderRead : argument.access == .writeOnly ? .shaderWrite : [.shaderRead, .shaderWrite]
+            argument.access == .readOnly
+            ? .shaderRead : argument.access == .writeOnly ? .shaderWrite : [.shaderRead, .shaderWrite]
         let isInteger = ![.float, .half].contains(argument.textureDataType)
         let isSigned = [.int, .short].contains(argument.textureDataType)
         let rules: [(holds: Bool, otherwise: String)] = [
@@ -66,7 +67,10 @@ extension SoftwareComputeEncoder {
                 texture.layout.isInteger == isInteger && (!isInteger || texture.layout.isSigned == isSigned),
                 "has the format \(texture.pixelFormat), whose components are not \(argument.textureDataType)."
             ),
-            (texture.usage.isSuperset(of: wants), "was not made with the usage that the kernel has of it: \(wants.names)."),
+            (
+                texture.usage.isSuperset(of: wants),
+                "was not made with the usage that the kernel has of it: \(wants.names)."
+            ),
         ]
         for rule in rules where !rule.holds { return refuse(debugName, selector, "\(shown) \(rule.otherwise)") }
         return true

@@ -94,7 +94,8 @@ extension SoftwareDevice {
 
     func makeCounterSampleBuffer(descriptor: MTLCounterSampleBufferDescriptor) throws -> any MTLCounterSampleBuffer {
         throw MTLCounterSampleBufferError(
-            .invalid, "\(name) has no counters: counterSets is nil. Time command buffers by gpuStartTime and gpuEndTime.")
+            .invalid,
+            "\(name) has no counters: counterSets is nil. Time command buffers by gpuStartTime and gpuEndTime.")
     }
 }
 

@@ -76,7 +76,9 @@ extension SoftwareDevice {
 }
 
 extension SoftwareComputeEncoder {
-    func executeCommandsInBuffer(_ indirectCommandBuffer: any MTLIndirectCommandBuffer, range executionRange: Range<Int>) {
+    func executeCommandsInBuffer(
+        _ indirectCommandBuffer: any MTLIndirectCommandBuffer, range executionRange: Range<Int>
+    ) {
         misuse(debugName, "executeCommandsInBuffer:withRange:", "this device has no indirect command buffers.")
     }
 }

@@ -1,5 +1,5 @@
-/// A .metal file as it is compiled here: with the text of the files beside it that it includes, as Apple's compiler finds
-/// them when a program is built. `makeLibrary(source:)` has no include path, here as there.
+/// A .metal file as it is compiled here: with the text of the files beside it that it includes, as Apple's compiler
+/// finds them when a program is built. `makeLibrary(source:)` has no include path, here as there.
 struct MetalFile {
     private var text = ""
     private var stack: [URL] = []

@@ -66,7 +66,9 @@ public class MTLRenderPipelineColorAttachmentDescriptorArray: NSObject {
         set { kept[index] = newValue }
     }
 
-    func take(_ other: MTLRenderPipelineColorAttachmentDescriptorArray) { kept = other.kept.mapValues { $0.copy() as! MTLRenderPipelineColorAttachmentDescriptor } }
+    func take(_ other: MTLRenderPipelineColorAttachmentDescriptorArray) {
+        kept = other.kept.mapValues { $0.copy() as! MTLRenderPipelineColorAttachmentDescriptor }
+    }
 }
 
 public class MTLRenderPipelineDescriptor: NSObject, NSCopying {
@@ -124,7 +126,9 @@ public class MTLRenderPassColorAttachmentDescriptorArray: NSObject {
         set { kept[index] = newValue }
     }
 
-    func take(_ other: MTLRenderPassColorAttachmentDescriptorArray) { kept = other.kept.mapValues { $0.copy() as! MTLRenderPassColorAttachmentDescriptor } }
+    func take(_ other: MTLRenderPassColorAttachmentDescriptorArray) {
+        kept = other.kept.mapValues { $0.copy() as! MTLRenderPassColorAttachmentDescriptor }
+    }
 }
 
 public class MTLRenderPassDescriptor: NSObject, NSCopying {

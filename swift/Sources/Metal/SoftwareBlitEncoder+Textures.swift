@@ -120,7 +120,9 @@ extension SoftwareBlitEncoder {
         part.texture.contains(part.region, part.level, part.slice)
             || refuse(
                 debugName, selector,
-                "the region, level(\(part.level)) and slice(\(part.slice)) must lie inside the texture (\(part.texture)).")
+                "the region, level(\(part.level)) and slice(\(part.slice)) must lie inside the texture "
+                    + "(\(part.texture))."
+            )
     }
 
     private func haveOneSize(_ from: TexturePart, _ to: TexturePart, _ selector: String) -> Bool {

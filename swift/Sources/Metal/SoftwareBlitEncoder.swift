@@ -44,7 +44,8 @@ final class SoftwareBlitEncoder: SoftwareEncoder, MTLBlitCommandEncoder, @unchec
 
     func synchronize(resource: any MTLResource) {
         let selector = "synchronizeResource:"
-        guard encodes(selector), let target: any MTLResource = resource as? SoftwareTexture ?? known(resource, selector) else { return }
+        guard encodes(selector), let target: any MTLResource = resource as? SoftwareTexture ?? known(resource, selector)
+        else { return }
         guard target.storageMode != .managed else { return }
         misuse(
             debugName, selector,

@@ -9,6 +9,7 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     var samplers = [SoftwareSampler?](repeating: nil, count: Int(MRT_MAX_SAMPLERS))
     private(set) var threadgroupLengths = [Int](repeating: 0, count: SoftwareDevice.maxBuffers)
     private var hazards: HazardScope
+    private var touchedPixels: Set<UnsafeRawPointer> = []
     private var used: [UnsafeRawPointer] = []
     private var usedHolders: [AnyObject] = []
 
@@ -136,7 +137,11 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
             !scope.contains(.renderTargets)
                 || refuse(debugName, selector, "MTLBarrierScopeRenderTargets is for render encoders.")
         else { return }
-        if scope.contains(.buffers) || scope.contains(.textures) { hazards.orderAll() }
+        if scope.contains(.buffers) {
+            hazards.orderAll()
+        } else if scope.contains(.textures) {
+            hazards.order(Array(touchedPixels))
+        }
     }
 
     func memoryBarrier(resources: [any MTLResource]) {
@@ -190,6 +195,7 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
         }
         let textures = pipeline.bindings.contains { $0.type == .texture } ? self.textures : []
         let pixels = textures.compactMap { $0.map { UnsafeRawPointer($0.memory.address) } }
+        touchedPixels.formUnion(pixels)
         let order = hazards.next(
             touching: bound.compactMap(\.address) + pixels + used, isConcurrent: dispatchType == .concurrent)
         buffer.record(

@@ -78,8 +78,8 @@ extension SoftwareDevice {
     private var compiledLibraryRefused: MTLLibraryError {
         MTLLibraryError(
             .unsupported,
-            "A .metallib holds code for Apple's GPUs, which \(name) cannot run; use makeLibrary(source:options:), or put "
-                + "the .metal file of the same name beside it.")
+            "A .metallib holds code for Apple's GPUs, which \(name) cannot run; use "
+                + "makeLibrary(source:options:), or put the .metal file of the same name beside it.")
     }
 
     private var dynamicLibraryRefused: MTLDynamicLibraryError {

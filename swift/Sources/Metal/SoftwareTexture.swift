@@ -50,7 +50,8 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
     }
 
     /// The pixels of a buffer.
-    init(_ descriptor: MTLTextureDescriptor, layout: PixelLayout, of buffer: SoftwareBuffer, offset: Int, rowBytes: Int) {
+    init(_ descriptor: MTLTextureDescriptor, layout: PixelLayout, of buffer: SoftwareBuffer, offset: Int, rowBytes: Int)
+    {
         memory = buffer.memory
         self.layout = layout
         textureType = descriptor.textureType
@@ -174,7 +175,9 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
     }
 
     /// The address of the first pixel of each row of a region, with the row's position in the region.
-    func forEachRow(_ region: MTLRegion, _ level: Int, _ slice: Int, _ body: (UnsafeMutableRawPointer, Int, Int) -> Void) {
+    func forEachRow(
+        _ region: MTLRegion, _ level: Int, _ slice: Int, _ body: (UnsafeMutableRawPointer, Int, Int) -> Void
+    ) {
         let image = self.level(level)
         let start =
             state.pointee.address + slice * Int(state.pointee.slice_bytes) + Int(image.offset)
@@ -182,7 +185,8 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
         for z in 0..<region.size.depth {
             for y in 0..<region.size.height {
                 body(
-                    start + (region.origin.z + z) * Int(image.image_bytes) + (region.origin.y + y) * Int(image.row_bytes),
+                    start + (region.origin.z + z) * Int(image.image_bytes) + (region.origin.y + y)
+                        * Int(image.row_bytes),
                     y, z)
             }
         }

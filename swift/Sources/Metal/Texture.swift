@@ -169,5 +169,6 @@ public protocol MTLTexture: MTLResource, Sendable {
     func makeTextureView(pixelFormat: MTLPixelFormat) -> (any MTLTexture)?
     func makeTextureView(
         pixelFormat: MTLPixelFormat, textureType: MTLTextureType, levels levelRange: Range<Int>,
-        slices sliceRange: Range<Int>) -> (any MTLTexture)?
+        slices sliceRange: Range<Int>
+    ) -> (any MTLTexture)?
 }

@@ -73,7 +73,9 @@ public class OSLog: @unchecked Sendable {
 }
 
 /// The older form: `%d`, `%{public}@` and the like are filled in by Foundation's format.
-public func os_log(_ message: StaticString, log: OSLog = .default, type: OSLogType = .default, _ arguments: any CVarArg...) {
+public func os_log(
+    _ message: StaticString, log: OSLog = .default, type: OSLogType = .default, _ arguments: any CVarArg...
+) {
     guard log !== OSLog.disabled else { return }
     let format = "\(message)".replacingOccurrences(of: "%\\{[a-z, ]*\\}", with: "%", options: .regularExpression)
     write(type, String(format: format, arguments: arguments), log.name)

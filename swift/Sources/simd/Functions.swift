@@ -26,7 +26,9 @@ public func refract<V: SIMD>(_ x: V, n: V, eta: V.Scalar) -> V where V.Scalar: F
 
 public func min<V: SIMD>(_ x: V, _ y: V) -> V where V.Scalar: Comparable { pointwiseMin(x, y) }
 public func max<V: SIMD>(_ x: V, _ y: V) -> V where V.Scalar: Comparable { pointwiseMax(x, y) }
-public func clamp<V: SIMD>(_ x: V, min: V, max: V) -> V where V.Scalar: Comparable { x.clamped(lowerBound: min, upperBound: max) }
+public func clamp<V: SIMD>(_ x: V, min: V, max: V) -> V where V.Scalar: Comparable {
+    x.clamped(lowerBound: min, upperBound: max)
+}
 public func abs<V: SIMD>(_ x: V) -> V where V.Scalar: FloatingPoint { x.replacing(with: -x, where: x .< V()) }
 public func floor<V: SIMD>(_ x: V) -> V where V.Scalar: FloatingPoint { x.rounded(.down) }
 public func ceil<V: SIMD>(_ x: V) -> V where V.Scalar: FloatingPoint { x.rounded(.up) }

@@ -48,7 +48,9 @@ public struct simd_float4x4: SquareMatrix {
 
     public init(columns: (SIMD4<Float>, SIMD4<Float>, SIMD4<Float>, SIMD4<Float>)) { self.columns = columns }
 
-    public init(_ c0: SIMD4<Float>, _ c1: SIMD4<Float>, _ c2: SIMD4<Float>, _ c3: SIMD4<Float>) { columns = (c0, c1, c2, c3) }
+    public init(_ c0: SIMD4<Float>, _ c1: SIMD4<Float>, _ c2: SIMD4<Float>, _ c3: SIMD4<Float>) {
+        columns = (c0, c1, c2, c3)
+    }
 
     public subscript(column: Int) -> SIMD4<Float> {
         get { element(column, of: columns) }
@@ -108,7 +110,9 @@ public struct simd_double4x4: SquareMatrix {
 
     public init(columns: (SIMD4<Double>, SIMD4<Double>, SIMD4<Double>, SIMD4<Double>)) { self.columns = columns }
 
-    public init(_ c0: SIMD4<Double>, _ c1: SIMD4<Double>, _ c2: SIMD4<Double>, _ c3: SIMD4<Double>) { columns = (c0, c1, c2, c3) }
+    public init(_ c0: SIMD4<Double>, _ c1: SIMD4<Double>, _ c2: SIMD4<Double>, _ c3: SIMD4<Double>) {
+        columns = (c0, c1, c2, c3)
+    }
 
     public subscript(column: Int) -> SIMD4<Double> {
         get { element(column, of: columns) }

@@ -65,10 +65,13 @@ final class ApiConformanceTests: XCTestCase {
         XCTAssertEqual(rows.filter { $0[1].isEmpty && !mine.contains($0[0]) }.map { $0[0] }, [], "missing")
         XCTAssertEqual(rows.filter { !$0[1].isEmpty && mine.contains($0[0]) }.map { $0[0] }, [], "no longer left out")
         let listed = Set(rows.map { $0[0] })
-        XCTAssertEqual(mine.filter { $0.range(of: "^MTL[A-Z]\\w+$", options: .regularExpression) != nil }
-            .filter { name in !listed.contains(name) && !name.hasSuffix("Domain") && !name.hasSuffix("Key") }
-            .filter { name in !["Make", "CreateSystemDefaultDevice", "CopyAllDevices"].contains { name.contains($0) } }
-            .sorted(), [], "not listed")
+        XCTAssertEqual(
+            mine.filter { $0.range(of: "^MTL[A-Z]\\w+$", options: .regularExpression) != nil }
+                .filter { name in !listed.contains(name) && !name.hasSuffix("Domain") && !name.hasSuffix("Key") }
+                .filter { name in
+                    !["Make", "CreateSystemDefaultDevice", "CopyAllDevices"].contains { name.contains($0) }
+                }
+                .sorted(), [], "not listed")
     }
 
     func testEveryReasonToLeaveOutIsStillOne() throws {

@@ -54,7 +54,10 @@ final class CompanionTests: XCTestCase {
         vDSP_mmul([1, 2, 3, 4], 1, [5, 6, 7, 8], 1, &product, 1, 2, 2, 2)
         XCTAssertEqual(product, [19, 22, 43, 50])
         let counter = OSAllocatedUnfairLock(initialState: 1)
-        XCTAssertEqual(counter.withLock { $0 += 1; return $0 }, 2)
+        XCTAssertEqual(
+            counter.withLock {
+                $0 += 1; return $0
+            }, 2)
         let message: OSLogMessage = "value \(3, privacy: .public)"
         Logger(subsystem: "tests", category: "modules").debug(message)
         let loader = MTKTextureLoader(device: MTLCreateSystemDefaultDevice()!)

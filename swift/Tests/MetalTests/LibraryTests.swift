@@ -208,7 +208,8 @@ final class LibraryTests: MetalTestCase {
         let compiled = folder.appendingPathComponent("two.metallib")
         XCTAssertEqual(try device.makeLibrary(URL: compiled).functionNames, ["two"])
         XCTAssertEqual(
-            try device.makeLibrary(filepath: folder.appendingPathComponent("default.metallib").path).functionNames.sorted(),
+            try device.makeLibrary(filepath: folder.appendingPathComponent("default.metallib").path).functionNames
+                .sorted(),
             ["one", "two"])
         try write("#line 1\nkernel void two(device float* x [[buffer(0)]]) { x[0] = undeclared; }", "three.metal")
         XCTAssertThrowsError(try device.makeDefaultLibrary(bundle: try XCTUnwrap(Bundle(path: folder.path)))) {

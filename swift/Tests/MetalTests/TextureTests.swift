@@ -50,8 +50,8 @@ final class TextureTests: MetalTestCase {
           layers.write(layers.read(id.xy, id.z) - 1, id.xy, id.z);
         }
 
-        kernel void pick(array<texture2d<float>, 2> in [[texture(1)]], texture2d<float, access::write> out [[texture(0)]],
-                         uint2 id [[thread_position_in_grid]]) {
+        kernel void pick(array<texture2d<float>, 2> in [[texture(1)]],
+                         texture2d<float, access::write> out [[texture(0)]], uint2 id [[thread_position_in_grid]]) {
           constexpr sampler s(coord::pixel);
           out.write(in[id.x % 2].sample(s, float2(id) + 0.5f), id);
         }
@@ -231,12 +231,15 @@ final class TextureTests: MetalTestCase {
             for linear in [false, true] {
                 let out = device.makeBuffer(length: 4 * 48)!
                 let state = sampler(mode, linear: linear)
-                try dispatch("sample1", MTLSizeMake(48, 1, 1), textures: [line], buffers: [buffer(places), out], sampler: state)
+                try dispatch(
+                    "sample1", MTLSizeMake(48, 1, 1), textures: [line], buffers: [buffer(places), out], sampler: state)
                 for (i, value) in floats(out).enumerated() {
                     let expected = sampled(row.map(Double.init), [6], at: [Double(places[i])], mode, linear: linear)
-                    XCTAssertEqual(Double(value), expected, accuracy: 2e-6, "\(mode), linear \(linear), at \(places[i])")
+                    XCTAssertEqual(
+                        Double(value), expected, accuracy: 2e-6, "\(mode), linear \(linear), at \(places[i])")
                 }
-                try dispatch("sample2", MTLSizeMake(24, 1, 1), textures: [plane], buffers: [buffer(places), out], sampler: state)
+                try dispatch(
+                    "sample2", MTLSizeMake(24, 1, 1), textures: [plane], buffers: [buffer(places), out], sampler: state)
                 for (i, value) in floats(out).prefix(24).enumerated() {
                     let at = [Double(places[2 * i]), Double(places[2 * i + 1])]
                     let expected = sampled(image.map(Double.init), [6, 5], at: at, mode, linear: linear)
@@ -262,7 +265,8 @@ final class TextureTests: MetalTestCase {
         for level in 0..<3 {
             let size = 4 >> level, constant = [Float](repeating: Float(level * level), count: size * size)
             pyramid.replace(
-                region: MTLRegionMake2D(0, 0, size, size), mipmapLevel: level, withBytes: constant, bytesPerRow: 4 * size)
+                region: MTLRegionMake2D(0, 0, size, size), mipmapLevel: level, withBytes: constant,
+                bytesPerRow: 4 * size)
         }
         let lods: [Float] = [-1, 0, 0.5, 1, 1.25, 2, 9]
         try dispatch("levels", MTLSizeMake(7, 1, 1), textures: [pyramid], buffers: [buffer(lods), out])
@@ -282,7 +286,8 @@ final class TextureTests: MetalTestCase {
         try dispatch("number", MTLSizeMake(3, 2, 2), textures: [volume, layers])
         var numbers = [UInt16](repeating: 0, count: 12)
         volume.getBytes(
-            &numbers, bytesPerRow: 6, bytesPerImage: 12, from: MTLRegionMake3D(0, 0, 0, 3, 2, 2), mipmapLevel: 0, slice: 0)
+            &numbers, bytesPerRow: 6, bytesPerImage: 12, from: MTLRegionMake3D(0, 0, 0, 3, 2, 2), mipmapLevel: 0,
+            slice: 0)
         XCTAssertEqual(numbers, [0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112])
         var bytes = [Int8](repeating: 0, count: 24)
         layers.getBytes(

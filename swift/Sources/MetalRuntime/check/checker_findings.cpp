@@ -73,8 +73,7 @@ void Checker::check_initialized(Tracked &memory, const Step &step) {
   // Where some of the bytes have been written, the others may be padding of a struct, whose state goes with a copy.
   if (memory.shadow.any_written(step.address, step.size)) return;
   const Object object = objects_.describe(step.address, memory.space);
-  if (memory.space == Space::device && poison_reads_as_zero())
-    clear_unwritten(memory.shadow, step.address, step.size);
+  if (memory.space == Space::device && poison_reads_as_zero()) clear_unwritten(memory.shadow, step.address, step.size);
   Finding &finding = found("uninitialized-read", object.identity, step.site, step.now);
   if (!finding.message.empty()) return;
   finding.object = object;

@@ -105,12 +105,11 @@ void describe_arguments(mrt_function &function, const MrtEntry &entry) {
   for (mrt_u32 index = 0; index < entry.parameter_count; index++) {
     const MrtParameter &parameter = entry.parameters[index];
     if (parameter.kind == MRT_PARAMETER_BUILTIN) continue;
-    function.arguments.push_back(
-        {parameter.name, parameter.type_name,
-         parameter.kind, // numbered alike
-         parameter.space, parameter.index, parameter.element_size, parameter.element_alignment, parameter.data_type,
-         parameter.is_const || parameter.space == MRT_SPACE_CONSTANT, bool(parameter.is_reference),
-         is_active(function, parameter), parameter.count});
+    function.arguments.push_back({parameter.name, parameter.type_name,
+                                  parameter.kind, // numbered alike
+                                  parameter.space, parameter.index, parameter.element_size, parameter.element_alignment,
+                                  parameter.data_type, parameter.is_const || parameter.space == MRT_SPACE_CONSTANT,
+                                  bool(parameter.is_reference), is_active(function, parameter), parameter.count});
   }
 }
 
@@ -157,8 +156,8 @@ bool check_indices(const mrt_function &function, std::string &problem) {
       problem = "attribute parameter is out of bounds: must be between 0 and " + std::to_string(limit - 1);
     for (const mrt_argument *other = function.arguments.data(); other != &argument; other++)
       if (other->kind == argument.kind && other->index == argument.index && other->is_active && argument.is_active)
-        problem = std::string("cannot reserve '") + argument_kind(argument.kind) +
-                  "' resource location at index " + std::to_string(argument.index);
+        problem = std::string("cannot reserve '") + argument_kind(argument.kind) + "' resource location at index " +
+                  std::to_string(argument.index);
     if (!problem.empty())
       return problem = "function '" + function.name + "', parameter '" + argument.name + "': " + problem, false;
   }

@@ -55,10 +55,20 @@ void count_matrix(mrt_u32 multiply_accumulates) {
 }
 
 constexpr MrtRuntime table = {
-    MRT_ABI_VERSION, threadgroup_barrier, collective,          atomic,
-    fence,           fails_weakly,        count_matrix,        checker::layout_dependence,
-    checker::access, checker::copy,       checker::misaligned, checker::subscript,
-    &mrt_math_table, checker::texture_bounds,
+    MRT_ABI_VERSION,
+    threadgroup_barrier,
+    collective,
+    atomic,
+    fence,
+    fails_weakly,
+    count_matrix,
+    checker::layout_dependence,
+    checker::access,
+    checker::copy,
+    checker::misaligned,
+    checker::subscript,
+    &mrt_math_table,
+    checker::texture_bounds,
 };
 
 } // namespace

@@ -32,7 +32,8 @@ void mrt_string_free(char *string);
 //   denormals      keep|flush   float32 denormals (default keep; half denormals always survive)
 //   contract       0|1   fuse multiply-add (default 0)
 //   fast           auto|0|1     fast formulas: as the library's math mode says (auto), never, always
-//   poison         auto|0|1  fresh device memory: zeros, as Apple documents (0), or NaN patterns (1). auto, the default:
+//   poison         auto|0|1  fresh device memory: zeros, as Apple documents (0), or NaN patterns (1). auto, the
+//   default:
 //                  zeros; under the checker NaN patterns by which it knows what nobody wrote, and which read as zeros.
 //                  Threadgroup memory, which no device clears, holds NaN patterns but with 0.
 //   max_threads    n     cap on a pipeline's maxTotalThreadsPerThreadgroup (default 1024)
@@ -69,7 +70,8 @@ void mrt_memory_mark_written(void *pointer, size_t length);
 void mrt_memory_mark_copied(void *destination, const void *source, size_t length);
 // Poisons again and forgets (heap memory that is made aliasable, a purgeable buffer that was emptied).
 void mrt_memory_mark_fresh(void *pointer, size_t length);
-// The host may look at these bytes now: of those that nobody wrote, NaN patterns of `auto` become the zeros they stand for.
+// The host may look at these bytes now: of those that nobody wrote, NaN patterns of `auto` become the zeros they stand
+// for.
 void mrt_memory_settle(void *pointer, size_t length);
 size_t mrt_memory_live_bytes(void);
 
@@ -138,8 +140,8 @@ typedef struct mrt_argument {
   bool is_const;      // a pointer or reference to const, or `constant`
   bool is_reference;  // T&: the buffer must hold at least one element
   bool is_active;     // false: gated by a function constant that is false or undefined
-  uint32_t count;     // textures or samplers of an array, else 1; of a texture, element_size is its MTLTextureType's raw
-                      // value and element_alignment its access: 0 sample, 1 read, 2 write, 3 read and write
+  uint32_t count; // textures or samplers of an array, else 1; of a texture, element_size is its MTLTextureType's raw
+                  // value and element_alignment its access: 0 sample, 1 read, 2 write, 3 read and write
 } mrt_argument;
 
 typedef struct mrt_function_constant {

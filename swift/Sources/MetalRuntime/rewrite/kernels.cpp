@@ -29,8 +29,8 @@ constexpr std::string_view builtins[] = {"thread_position_in_grid",
                                          "dispatch_quadgroups_per_threadgroup",
                                          "grid_origin",
                                          "grid_size"};
-constexpr std::string_view unsupported_inputs[] = {
-    "stage_in", "imageblock_data", "payload", "vertex_id", "instance_id", "position", "color"};
+constexpr std::string_view unsupported_inputs[] = {"stage_in",    "imageblock_data", "payload", "vertex_id",
+                                                   "instance_id", "position",        "color"};
 
 bool has_attribute(const Rewriter &rewriter, const Declaration &declaration, std::string_view name) {
   for (const Attribute &attribute : declaration.attributes)
@@ -191,7 +191,8 @@ void check_indices(Rewriter &rewriter, const std::vector<KernelParameter> &param
                            : parameter.source == "sampler" ? unsigned(MRT_MAX_SAMPLERS)
                                                            : unsigned(MRT_MAX_BUFFERS);
     if (index >= limit)
-      rewriter.error(location, "'" + parameter.source + "' attribute parameter is out of bounds: must be between 0 and " +
+      rewriter.error(location, "'" + parameter.source +
+                                   "' attribute parameter is out of bounds: must be between 0 and " +
                                    std::to_string(limit - 1));
     else if (parameter.gate == none && !taken.insert(parameter.source + std::to_string(index)).second)
       rewriter.error(location,

@@ -194,8 +194,7 @@ struct TextureArgument : ResourceArgument<Texture<T, a>> {
   };
 };
 #define MRT_TEXTURE_ARGUMENT(NAME, TYPE)                                                                               \
-  template <typename T, access a>                                                                                      \
-  struct Argument<metal::NAME<T, a>> : TextureArgument<metal::NAME, T, a, TYPE> {};
+  template <typename T, access a> struct Argument<metal::NAME<T, a>> : TextureArgument<metal::NAME, T, a, TYPE> {};
 MRT_TEXTURE_ARGUMENT(texture1d, 0)
 MRT_TEXTURE_ARGUMENT(texture1d_array, 1)
 MRT_TEXTURE_ARGUMENT(texture2d, 2)
@@ -301,20 +300,9 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
 
   template <typename A> static constexpr MrtParameter describe(const ParameterSpec &spec) {
     typedef FactsOf<A> Facts;
-    return {spec.name,
-            spec.type_name,
-            kind(spec.source),
-            spec.space,
-            automatic,
-            Facts::size,
-            Facts::alignment,
-            Facts::data_type,
-            Facts::is_const,
-            A::is_reference,
-            spec.coherent,
-            spec.gate,
-            spec.gate_value,
-            count_of<A>()};
+    return {spec.name,     spec.type_name,   kind(spec.source), spec.space,      automatic,
+            Facts::size,   Facts::alignment, Facts::data_type,  Facts::is_const, A::is_reference,
+            spec.coherent, spec.gate,        spec.gate_value,   count_of<A>()};
   }
   static constexpr mrt_u32 kind(ArgumentSource source) {
     switch (source) {

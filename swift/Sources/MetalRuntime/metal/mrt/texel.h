@@ -140,9 +140,7 @@ MRT_TEXEL_PART int addressed(int i, int size, uint mode) {
   const int period = 2 * size;
   switch (mode) {
   case MRT_REPEAT: return ((i % size) + size) % size;
-  case MRT_MIRRORED_REPEAT:
-    i = ((i % period) + period) % period;
-    return i < size ? i : period - 1 - i;
+  case MRT_MIRRORED_REPEAT: i = ((i % period) + period) % period; return i < size ? i : period - 1 - i;
   case MRT_MIRROR_CLAMP_TO_EDGE: i = i < 0 ? -1 - i : i; [[fallthrough]];
   case MRT_CLAMP_TO_EDGE: return i < 0 ? 0 : i < size ? i : size - 1;
   default: return i < 0 || i >= size ? -1 : i;
@@ -200,10 +198,10 @@ MRT_TEXEL_PART Texel sample_level(const MrtTexture *texture, uint settings, cons
     }
     if (weight == 0) continue;
     const bool inside = at[0] >= 0 && at[1] >= 0 && at[2] >= 0;
-    const Texel texel = inside ? load(texture,
-                                      pixel_at(texture, {uint(at[0]), uint(at[1]), uint(at[2]), position.slice, level}),
-                                      caller)
-                               : border(texture, settings);
+    const Texel texel =
+        inside
+            ? load(texture, pixel_at(texture, {uint(at[0]), uint(at[1]), uint(at[2]), position.slice, level}), caller)
+            : border(texture, settings);
     if (!linear) return texel;
     for (uint i = 0; i < 4; i++) sum.f[i] += weight * texel.f[i];
   }
@@ -237,17 +235,17 @@ MRT_TEXEL Texel gather_texels(const MrtTexture *texture, metal::sampler sampler,
   if (!texture) return result;
   const MrtLevel &image = texture->levels[0];
   const uint settings = sampler.settings;
-  const Neighbours x = neighbours(position.at[0], position.offset[0], int(image.width), settings >> 1 & 7, settings & 1,
-                                  true);
-  const Neighbours y = neighbours(position.at[1], position.offset[1], int(image.height), settings >> 4 & 7,
-                                  settings & 1, true);
+  const Neighbours x =
+      neighbours(position.at[0], position.offset[0], int(image.width), settings >> 1 & 7, settings & 1, true);
+  const Neighbours y =
+      neighbours(position.at[1], position.offset[1], int(image.height), settings >> 4 & 7, settings & 1, true);
   const int at[4][2] = {{x.first, y.second}, {x.second, y.second}, {x.second, y.first}, {x.first, y.first}};
   for (uint i = 0; i < 4; i++) {
     const bool inside = at[i][0] >= 0 && at[i][1] >= 0;
-    const Texel texel =
-        inside ? load(texture, pixel_at(texture, {uint(at[i][0]), uint(at[i][1]), 0, position.slice, 0}),
-                      __builtin_return_address(0))
-               : border(texture, settings);
+    const Texel texel = inside
+                            ? load(texture, pixel_at(texture, {uint(at[i][0]), uint(at[i][1]), 0, position.slice, 0}),
+                                   __builtin_return_address(0))
+                            : border(texture, settings);
     result.u[i] = texel.u[component];
   }
   return result;
