@@ -1,4 +1,4 @@
-/** `orchard swift build`, `test` and `run`: SwiftPM in a package of any kind, with the toolchain and the modules set. */
+/** `orchard swift build`, `test` and `run`: SwiftPM in any package, with the toolchain and the modules set. */
 import { buildModules, collect, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
 import { noSwift } from "./swift_program.ts";
 import { findSwift, type SwiftToolchain } from "./toolchain.ts";
@@ -8,7 +8,8 @@ export const packageCommands: readonly string[] = ["build", "test", "run"];
 
 /**
  * Runs SwiftPM in the current folder, whose manifest stays as it is. On Linux every target may import the modules that
- * stand in for Apple's. Words before `--` are SwiftPM's; those after it are the program's for `run`, else SwiftPM's too.
+ * stand in for Apple's. Words before `--` are SwiftPM's; those after it are the program's for `run`, else SwiftPM's
+ * too.
  *
  * @returns SwiftPM's exit code, or 1 with a sentence on stderr
  */
