@@ -83,8 +83,7 @@ async function passingSignals(child: Bun.Subprocess): Promise<number> {
 async function prepare(files: readonly string[]): Promise<void> {
   const usesMetal = getBackend() === "metal" || files.some((file) => metalPrograms.includes(file));
   if (!usesMetal) {
-    await setUpCpu();
-    return buildCpu();
+    return setUpCpu(() => buildCpu("machine"));
   }
   return buildAll();
 }

@@ -25,6 +25,13 @@ const instructionSets: Partial<Record<string, readonly InstructionSet[]>> = {
   "darwin-arm64": [{ name: "neon", flags: ["-mcpu=apple-m1"] }],
 };
 
+/** The sets that the dylib may have kernels for, the plainest first. */
+export function setsOf({ instructionSets: ofCompiler }: Pick<CppCompiler, "instructionSets">): InstructionSet[] {
+  const sets = ofCompiler ?? instructionSets[platform] ?? [];
+  if (sets.length === 0) throw new Failure(`The cpu backend has no instruction set for ${platform}.`);
+  return [...sets];
+}
+
 /** The same for a compiler that spells the processor in its own way. */
 export function intelSets(processor: (level: "v2" | "v3" | "v4") => string): InstructionSet[] {
   return [
@@ -55,28 +62,38 @@ const clangFlags = ["-Wno-bitwise-instead-of-logical", "-Wno-bitwise-conditional
  * first. Of a weak copy that several hold, the linker keeps the first one, so none is ever richer than its users.
  *
  * @param more flags that come last, and so win
+ * @param built the names of the sets that are compiled; by default all
  */
 export function objectFiles(
   sourceFolder: string,
   objectFolder: string,
-  { isClang, instructionSets: ofCompiler }: Pick<CppCompiler, "isClang" | "instructionSets">,
+  compiler: Pick<CppCompiler, "isClang" | "instructionSets">,
   more: readonly string[] = [],
+  built?: readonly string[],
 ): ObjectFile[] {
-  const sets = ofCompiler ?? instructionSets[platform];
-  const plainest = sets?.[0];
-  if (!sets || !plainest) throw new Failure(`The cpu backend has no instruction set for ${platform}.`);
+  const sets = setsOf(compiler);
   const sources = [...new Bun.Glob("**/*.cpp").scanSync({ cwd: sourceFolder })].sort();
-  const object = (source: string, { name, flags }: InstructionSet): ObjectFile => ({
+  const object = (source: string, set: InstructionSet): ObjectFile => ({
     source: join(sourceFolder, source),
-    path: join(objectFolder, `${source.replaceAll("/", ".").slice(0, -".cpp".length)}.${name}.o`),
-    flags: [...commonFlags, ...(isClang ? clangFlags : gccFlags), ...flags, `-DORCHARD_ISA=${name}`, ...more],
+    path: join(objectFolder, `${source.replaceAll("/", ".").slice(0, -".cpp".length)}.${set.name}.o`),
+    flags: flagsOf(compiler, set, more),
   });
-  const common = sources.filter((source) => !source.endsWith(".isa.cpp")).map((source) => object(source, plainest));
-  const perSet = sets.flatMap((set) =>
-    sources.filter((source) => source.endsWith(".isa.cpp")).map((source) => object(source, set)),
-  );
+  const common = sources.filter((source) => !isPerSet(source)).map((source) => object(source, sets[0]!));
+  const perSet = sets
+    .filter(({ name }) => built === undefined || built.includes(name))
+    .flatMap((set) => sources.filter(isPerSet).map((source) => object(source, set)));
   return [...common, ...perSet];
 }
+
+/** Whether a source is compiled once for each instruction set. */
+export const isPerSet = (source: string): boolean => source.endsWith(".isa.cpp");
+
+/** The flags that a file is compiled with for an instruction set. */
+export const flagsOf = (
+  { isClang }: Pick<CppCompiler, "isClang">,
+  { name, flags }: InstructionSet,
+  more: readonly string[] = [],
+): string[] => [...commonFlags, ...(isClang ? clangFlags : gccFlags), ...flags, `-DORCHARD_ISA=${name}`, ...more];
 
 /** True where the object is older than what it was made of, or was made in another way than the stamp says. */
 export function isOutOfDate({ path }: ObjectFile, stamp: string): boolean {

@@ -21,8 +21,7 @@ import { findInstrumented, type Sanitizer, sanitizers } from "./sanitizers.ts";
 /** Records and replays; a word names a folder of calls that are replayed instead. */
 export async function checkSanitized([folder]: readonly string[]): Promise<void> {
   if (folder !== undefined && !existsSync(folder)) throw new Failure(`There is no folder ${folder}.`);
-  await setUpCpu();
-  await buildCpu();
+  await setUpCpu(buildCpu);
   const files = folder ? recordedFiles(folder) : await record();
   const isas = await instructionSets();
   const results: Result[] = [];

@@ -23,12 +23,14 @@ const libraries = ["libopenblas.so.0", "libgfortran.so.5", ...(process.arch === 
 /**
  * Does nothing on macOS, if the system has a BLAS, if `ORCHARD_BLAS` names one, or if one was installed before. If none
  * can be installed, it prints a warning: the cpu backend has its own linear algebra.
+ *
+ * @param show how its progress is shown
  */
-export async function ensureBlas(): Promise<void> {
+export async function ensureBlas(show: typeof withSpinner = withSpinner): Promise<void> {
   const target = broughtBlas();
   if (process.platform !== "linux" || environment("ORCHARD_BLAS") || existsSync(target) || systemHasBlas()) return;
   try {
-    await withSpinner("Installing OpenBLAS", (progress) => install(dirname(target), progress));
+    await show("Installing OpenBLAS", (progress) => install(dirname(target), progress));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     console.log(

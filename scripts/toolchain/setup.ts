@@ -39,12 +39,21 @@ async function setUpSwift(): Promise<SwiftToolchain | undefined> {
 }
 
 /**
- * Installs only what the cpu backend needs: OpenBLAS, and a C++ compiler, which is part of the Swift toolchain.
+ * Installs only what the cpu backend needs: a C++ compiler, which is part of the Swift toolchain, and OpenBLAS, while
+ * it is built if that is asked for.
  */
-export async function setUpCpu(): Promise<void> {
+export async function setUpCpu(build?: () => Promise<void>): Promise<void> {
   if (!hasCompiler()) await setUpSwift();
-  await ensureBlas();
+  if (build === undefined) return ensureBlas();
+  await Promise.all([ensureBlas(inBackground), build()]);
 }
+
+/** A line when it is done: the spinner is the build's. */
+const inBackground: typeof withSpinner = async (what, body) => {
+  const result = await body(() => undefined);
+  console.log(`${what}: done`);
+  return result;
+};
 
 /** The Swift on PATH, if it is new enough and builds a package. Otherwise prints why it is not used. */
 async function usableSwiftOnPath(): Promise<SwiftToolchain | undefined> {

@@ -1,4 +1,5 @@
-/** Human-readable numbers. */
+/** Human-readable numbers and paths. */
+import { relative } from "node:path";
 
 export const BYTE_UNITS = ["B", "KB", "MB", "GB", "TB"] as const;
 
@@ -21,3 +22,9 @@ const counts = new Intl.NumberFormat("en", { notation: "compact", maximumSignifi
 
 /** @example formatCount(12_345); // "12.3K" */
 export const formatCount = (count: number): string => counts.format(count);
+
+/** A path from the working folder, where it lies in it. */
+export function shownPath(path: string): string {
+  const own = relative(process.cwd(), path);
+  return own === "" || own.startsWith("..") ? path : own;
+}

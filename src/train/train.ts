@@ -1,6 +1,6 @@
 /** `orchard train`: a run from the command line. */
 
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { codepaths } from "../backend/codepaths.ts";
 import { formatCodepaths } from "../backend/format_codepaths.ts";
 import type { BackendName } from "../backend/names.ts";
@@ -15,7 +15,7 @@ import { Dashboard } from "./dashboard/server.ts";
 import { reportErrors } from "./errors.ts";
 import type { EvaluationEvent, Listener, StepEvent } from "./events.ts";
 import { checkpointsIn, findRun, lockRun, makeRunFolder, type RunFolder } from "./folder.ts";
-import { formatBytes, formatCount } from "./format.ts";
+import { formatBytes, formatCount, shownPath } from "./format.ts";
 import { onInterrupt } from "./interrupt.ts";
 import { Listeners } from "./listeners/all.ts";
 import { CURVE_FILES, CurveFiles } from "./listeners/curve.ts";
@@ -149,7 +149,7 @@ function describeText({ documents, bytes, tokens, heldOutTokens, skipped, source
   const reasons = Object.entries(skipped)
     .filter(([, files]) => files.length > 0)
     .map(([reason, files]) => `${files.length} ${reason}`);
-  const ending = reasons.length > 0 ? `; skipped: ${reasons.join(", ")}` : "";
+  const ending = reasons.length > 0 ? `\n            skipped: ${reasons.join(", ")}` : "";
   const counts = `${formatCount(tokens)} tokens (${formatCount(heldOutTokens)} held out)`;
   const places = source.map(shownPath).join(", ");
   return `${counted(documents, "file")}, ${formatBytes(bytes)}, ${counts} from ${places}${ending}`;
@@ -167,15 +167,14 @@ interface Summary {
 
 function summarize({ outcome, session, folder, picture, sample, isVerbose }: Summary): string {
   const { reason, step, loss, heldOutLoss, heldOutBits, checkpoint, unsaved } = outcome;
-  const files = [CURVE_FILES.svg, CURVE_FILES.png, LOG_FILE].map((name) => join(folder, name)).join(", ");
   return [
     ...(picture === "" ? [] : [`\nloss, in nats a token (o: held out):\n${picture}`]),
     ...(sample === undefined ? [] : [`\nsample:\n${indented(sample)}`]),
     `\n${describeComputed(session.backend, codepaths())}`,
     ...(isVerbose ? [`\nbackends:\n${formatCodepaths(codepaths())}`] : []),
     `\n${[`${reason} at step ${step}`, ...describeLosses(loss, heldOutLoss, heldOutBits)].join(": ")}`,
-    unsaved ? `not saved; the last checkpoint: ${checkpoint ?? "none"}` : `saved: ${checkpoint}`,
-    `curve and log: ${files}`,
+    unsaved ? `not saved; the last checkpoint: ${checkpoint ?? "none"}` : `saved: ${shownPath(checkpoint ?? "")}`,
+    `curve and log: ${shownPath(folder)}/{${CURVE_FILES.svg},${CURVE_FILES.png},${LOG_FILE}}`,
     reason === "finished"
       ? `generate text: ${orchardCommand(`generate ${shownPath(folder)}`)}`
       : `resume: ${orchardCommand(`train --resume ${shownPath(folder)}`)}`,
@@ -191,12 +190,6 @@ function describeLosses(loss: number, heldOutLoss: number, heldOutBits: number):
   ];
   return known.length > 0 ? [known.join(", ")] : [];
 }
-
-/** From the working folder, where the path lies in it. */
-const shownPath = (path: string): string => {
-  const own = relative(process.cwd(), path);
-  return own.startsWith("..") || own === "" ? path : own;
-};
 
 const CURVE_ROWS = 10;
 

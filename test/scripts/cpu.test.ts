@@ -1,10 +1,14 @@
 /** How the cpu backend's dylib is built: which objects there are, in which order, and when one is made anew. */
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCompiler } from "../../scripts/cpu/compiler.ts";
-import { dependencies, isOutOfDate, objectFiles, objectName } from "../../scripts/cpu/objects.ts";
+import { dependencies, isOutOfDate, objectFiles, objectName, setsOf } from "../../scripts/cpu/objects.ts";
+import { precompile } from "../../scripts/cpu/precompile.ts";
+import { setsOfMachine, setsSource, tableNames } from "../../scripts/cpu/sets.ts";
+import { slowestFirst } from "../../scripts/cpu/slow.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-objects-"));
 const compiler = { command: ["c++"], linkFlags: [], version: "1", isClang: false };
@@ -47,6 +51,99 @@ describe("objects", () => {
     expect(isOutOfDate(object, "c++")).toBe(true);
     rmSync(header);
     expect(isOutOfDate(object, "c++")).toBe(true);
+  });
+});
+
+describe("instruction sets", () => {
+  const all = ["baseline", "avx2", "avx512"].map((name) => ({ name, flags: [] }));
+  const v3 = "avx avx2 fma f16c movbe bmi1 bmi2 abm";
+  const v4 = `${v3} avx512f avx512bw avx512cd avx512dq avx512vl`;
+  const processors = (flags: string) => `processor\t: 0\nflags\t\t: fpu sse2 ${flags} rdrand\nbugs\t\t:\n`;
+
+  test("a machine needs the best that its processor has, and the one that is named", () => {
+    expect(setsOfMachine(all, processors(v4), undefined)).toEqual(["avx512"]);
+    expect(setsOfMachine(all, processors(v3), undefined)).toEqual(["avx2"]);
+    expect(setsOfMachine(all, processors(v4.replace("avx512dq", "")), undefined)).toEqual(["avx2"]);
+    expect(setsOfMachine(all, processors(v4.replace(" fma", "")), undefined)).toEqual(["baseline"]);
+    expect(setsOfMachine(all, processors(""), "avx2")).toEqual(["baseline", "avx2"]);
+    expect(setsOfMachine(all, processors(v4), "avx512_bf16")).toEqual(["avx512"]);
+  });
+
+  test("all are needed where the system does not say what the processor has", () => {
+    expect(setsOfMachine(all, "processor : 0\n", undefined)).toEqual(["baseline", "avx2", "avx512"]);
+    expect(setsOfMachine([all[0]!], processors(v4), undefined)).toEqual(["baseline"]);
+  });
+
+  test("files that take long are compiled first, the others in their order", () => {
+    const objects = ["a.baseline", "scan.scan.isa.avx2", "attention.backward.isa.avx2", "b.baseline"];
+    const named = objects.map((name) => ({ source: "", path: `/o/${name}.o`, flags: [] }));
+    const order = slowestFirst(named).map(objectName);
+    expect(order).toEqual(["attention.backward.isa.avx2", "scan.scan.isa.avx2", "a.baseline", "b.baseline"]);
+  });
+
+  test("headers are precompiled for flags that many objects have, and removed with what reads them", async () => {
+    const own = await findCompiler();
+    const compiling = { ...own, command: [process.platform === "linux" ? "/usr/bin/c++" : own.command[0]!] };
+    const of = (flags: string[]) => ({ source: "", path: "", flags });
+    const many = Array.from({ length: 6 }, () => of(["-std=c++17", "-O1"]));
+    const few = of(["-std=c++17", "-O2"]);
+    const made = existsSync(compiling.command[0]!)
+      ? await precompile(compiling, folder, [...many, few], () => undefined)
+      : undefined;
+    if (made === undefined) return expect(await precompile(own, folder, [few], () => undefined)).toBeUndefined();
+    const [flag, header] = made.flagsFor(many[0]!);
+    expect([flag, made.flagsFor(few)]).toEqual([own.isClang ? "-include-pch" : "-include", []]);
+    expect(existsSync(own.isClang ? header! : `${header}.gch`)).toBe(true);
+    await made.remove();
+    expect(existsSync(join(folder, "precompiled"))).toBe(false);
+  }, 60_000);
+});
+
+const sources = join(packageRoot, "native", "cpu");
+const built = join(packageRoot, "native", ".build", "cpu");
+
+describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of some instruction sets", () => {
+  /** Links the objects of the last whole build with the tables of these sets alone, and runs a program with it. */
+  async function runWith(sets: readonly string[], program: string, environment: Record<string, string> = {}) {
+    const compiler = await findCompiler();
+    const [source, library] = [join(folder, "sets.cpp"), join(folder, `lib-${sets.join("-")}.so`)];
+    writeFileSync(source, setsSource(sources, setsOf(compiler), sets));
+    const objects = objectFiles(sources, built, compiler, [], sets).map(({ path }) => path);
+    const command = [...compiler.command, "-std=c++17", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread", source];
+    const rest = ["-Wl,-z,defs", "-ldl", ...compiler.linkFlags, "-o", library];
+    const link = Bun.spawnSync([...command, ...objects, ...rest]);
+    expect(link.stderr.toString()).toBe("");
+    const env = { ...process.env, ORCHARD_CPU_LIBRARY: library, ORCHARD_BACKEND: "cpu", ...environment };
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot, env });
+    return `${stdout}${stderr}`;
+  }
+  const compute = `
+    import { codepaths, ones, setStrict } from "./src/index.ts";
+    import { cpuLibrary } from "./src/backend/cpu/loader.ts";
+    import { cpuInfo } from "./src/backend/cpu/report.ts";
+    setStrict(true);
+    const x = ones([64, 64]).matmul(ones([64, 64])).softmax(-1).sum();
+    const backends = new Set(codepaths().map(({ backend }) => backend));
+    console.log(x.item().toFixed(3), cpuInfo(cpuLibrary().native).isas.join(), [...backends].join());`;
+
+  test("computes with those that it has, and never with another", async () => {
+    expect(await runWith(["baseline"], compute)).toBe("64.000 baseline cpu\n");
+  }, 60_000);
+
+  test("refuses one that it was not built with, and says what builds it", async () => {
+    const refused = await runWith(["baseline"], compute, { ORCHARD_CPU_ISA: "avx2" });
+    expect(refused).toContain("this build of the dylib has no kernels for avx2: in a clone, `bun run build` compiles");
+  }, 60_000);
+
+  test("of another processor is refused as a whole", async () => {
+    const refused = await runWith([], compute);
+    expect(refused).toContain("the dylib was built for another processor");
+  }, 60_000);
+
+  test("has every table that the headers declare", () => {
+    const names = tableNames(sources);
+    expect(names.length).toBeGreaterThan(30);
+    expect(names).toEqual(expect.arrayContaining(["matmul_kernels", "unary_operations", "quant_kernels"]));
   });
 });
 

@@ -5,6 +5,7 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "../status.h"
+#include "sets.h"
 #include "text.h"
 
 #include <algorithm>
@@ -37,10 +38,18 @@ struct BlockContext {
 };
 
 void configure_isa(std::string_view value) {
-  if (value == "auto") return set_isa(best_isa());
+  if (value == "auto") {
+    if (!supports(best_isa()))
+      fail(ORCHARD_CPU_UNSUPPORTED, "the dylib was built for another processor: this one has no instruction set that "
+                                    "it has kernels for. In a clone, `bun run build` compiles them for all");
+    return set_isa(best_isa());
+  }
   for (size_t index = 0; index < isa_count; index++) {
     if (value != isa_names[index]) continue;
     Isa isa = static_cast<Isa>(index);
+    if (!is_built(isa))
+      fail(ORCHARD_CPU_UNSUPPORTED, "this build of the dylib has no kernels for " + std::string(value) +
+                                        ": in a clone, `bun run build` compiles them for all instruction sets");
     if (!supports(isa)) fail(ORCHARD_CPU_UNSUPPORTED, "this processor has no " + std::string(value));
     return set_isa(isa);
   }

@@ -1,4 +1,5 @@
 #include "../isa.h"
+#include "sets.h"
 
 #include <atomic>
 #if defined(__x86_64__)
@@ -78,9 +79,16 @@ std::atomic<Isa> &current() {
 } // namespace
 
 #if defined(__aarch64__)
-bool supports(Isa) { return true; }
+bool is_built(Isa) { return has_neon; }
+bool supports(Isa isa) { return is_built(isa); }
 #else
+bool is_built(Isa isa) {
+  if (isa == Isa::baseline) return has_baseline;
+  return isa == Isa::avx2 ? has_avx2 : has_avx512;
+}
+
 bool supports(Isa isa) {
+  if (!is_built(isa)) return false;
   switch (isa) {
   case Isa::avx2: return has_v3();
   case Isa::avx512: return has_v4();

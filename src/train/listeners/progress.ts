@@ -1,6 +1,6 @@
 import { MultiBar, type SingleBar } from "cli-progress";
 import type { Listener, RunEvent, StartEvent, StepEvent } from "../events.ts";
-import { formatBytes, formatCount, formatDuration } from "../format.ts";
+import { formatBytes, formatCount, formatDuration, shownPath } from "../format.ts";
 import { type Figures, progressLine } from "../progress_line.ts";
 
 /** Without a terminal, a line of progress is printed at this interval, in milliseconds. */
@@ -66,7 +66,7 @@ const ofStep = ({ loss, bitsPerByte, tokensPerSecond, secondsLeft, liveBytes }: 
 
 function lineOf(event: Extract<RunEvent, { kind: "sample" | "checkpoint" | "note" }>): string {
   if (event.kind === "sample") return `step ${event.step}, sample:\n${indented(event.prompt + event.text)}`;
-  if (event.kind === "checkpoint") return `step ${event.step}, saved: ${event.file}`;
+  if (event.kind === "checkpoint") return `step ${event.step}, saved: ${shownPath(event.file)}`;
   return `step ${event.step}: ${event.text}`;
 }
 

@@ -1,0 +1,18 @@
+// Which instruction sets this build of the dylib has kernels for. Their `*.isa.cpp` were compiled; for the others each
+// table is a placeholder. The build writes the definitions (scripts/cpu/sets.ts).
+#pragma once
+
+#include "../isa.h"
+
+namespace orchard {
+
+#if defined(__aarch64__)
+extern const bool has_neon;
+#else
+extern const bool has_baseline, has_avx2, has_avx512;
+#endif
+
+// Whether it has kernels for a set; the richest ones have avx512's.
+bool is_built(Isa isa);
+
+} // namespace orchard

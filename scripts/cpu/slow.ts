@@ -1,0 +1,26 @@
+/** The order in which files are compiled. */
+import { type ObjectFile, objectName } from "./objects.ts";
+
+/** The files that take longest, as GCC 12 does with AVX-512; the others take a tenth of the first one's time. */
+const slow = [
+  "attention.backward.isa",
+  "attention.forward.isa",
+  "reduction.reduction.isa",
+  "quant.quant.isa",
+  "matmul.kernel.isa",
+  "scan.scan.isa",
+  "elementwise.binary.isa",
+  "elementwise.unary.isa",
+  "random.random.isa",
+  "sorting.sort",
+];
+
+/** The slow ones first, so that at the end no processor waits for another's; the others in their order. */
+export function slowestFirst(objects: readonly ObjectFile[]): ObjectFile[] {
+  const rank = (object: ObjectFile): number => {
+    const name = objectName(object).replace(/\.[^.]+$/, "");
+    const at = slow.indexOf(name);
+    return at < 0 ? slow.length : at;
+  };
+  return objects.toSorted((a, b) => rank(a) - rank(b));
+}
