@@ -35,6 +35,7 @@ const guide = [
     items: [
       ...(existsSync(join(pages, "kernels.md")) ? [{ text: "Kernels of your own", link: "/kernels" }] : []),
       { text: "The checker", link: "/checker" },
+      { text: "Swift programs on Linux", link: "/swift" },
       { text: "Overrides and routes", link: "/overrides" },
       { text: "Performance", link: "/performance" },
       { text: "Environment variables", link: "/environment" },
