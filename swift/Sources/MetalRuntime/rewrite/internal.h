@@ -105,6 +105,9 @@ void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t versio
                     std::vector<Diagnostic> &diagnostics);
 void check_language(Rewriter &rewriter); // rules.cpp
 void rewrite_lambdas(Rewriter &rewriter);
+void rewrite_spellings(Rewriter &rewriter);
+void rewrite_scalars(Rewriter &rewriter);
+bool names_builtin(const TokenList &tokens, uint32_t index); // the `__asm` of a declaration, with Apple's own name
 void rewrite_constants(Rewriter &rewriter);
 void rewrite_kernels(Rewriter &rewriter);
 void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel); // variables.cpp

@@ -62,6 +62,7 @@ bool ends_in_name(const TokenList &tokens, const std::vector<uint32_t> &kept) {
   if (kept.size() < 2 || !tokens.is_identifier(kept.back())) return false;
   const Token &before = tokens[kept[kept.size() - 2]];
   if (before.kind != TokenKind::identifier) return before.text != "::";
+  if (kept.size() > 2 && one_of(tokens[kept[kept.size() - 3]].text, {"*", "&"})) return true; // `*const x`
   return !is_space(before.text) &&
          !one_of(before.text, {"const", "volatile", "unsigned", "signed", "typename", "struct"});
 }
@@ -163,6 +164,10 @@ KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
     parameter.name = kept.back();
     kept.pop_back();
   }
+  // `device float *const x`: that the parameter itself is constant says nothing to the caller.
+  while (kept.size() > 2 && one_of(tokens[kept.back()].text, {"const", "volatile"}) &&
+         one_of(tokens[kept[kept.size() - 2]].text, {"*", "const", "volatile"}))
+    kept.pop_back();
   parameter.spelled_type = flat_type(tokens, kept) + (is_array ? " *" : "");
   parameter.flat_type = flat_type(tokens, kept, rewriter.result.spaced) + (is_array ? " *" : "");
   parameter.pointee = pointee_name(tokens, kept);

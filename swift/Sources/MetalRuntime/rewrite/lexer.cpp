@@ -88,7 +88,10 @@ private:
     } else if (starts_identifier(letter)) {
       size_t length = 1;
       while (length < remaining.size() && continues_identifier(remaining[length])) length++;
-      add(length, TokenKind::identifier);
+      // A promise to the compiler that nothing here relies on.
+      const std::string_view word = remaining.substr(0, length);
+      if (word == "__restrict" || word == "__restrict__") position += length, spaced = true;
+      else add(length, TokenKind::identifier);
     } else if (isdigit((unsigned char)letter) ||
                (letter == '.' && remaining.size() > 1 && isdigit((unsigned char)remaining[1]))) {
       add(number_length(remaining), TokenKind::number);

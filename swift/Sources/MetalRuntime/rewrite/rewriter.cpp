@@ -28,6 +28,8 @@ Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) 
   check_language(rewriter);
   find_overloads(rewriter);
   rewrite_lambdas(rewriter);
+  rewrite_spellings(rewriter);
+  rewrite_scalars(rewriter);
   collect_mentions(rewriter);
   rewrite_constants(rewriter);
   rewrite_kernels(rewriter);

@@ -62,6 +62,7 @@ private:
     std::string_view text = tokens[index].text;
     bool is_member = index > 0 && one_of(tokens[index - 1].text, {".", "->", "::"});
     if (is_member) return;
+    if (one_of(text, {"asm", "__asm", "__asm__"}) && names_builtin(tokens, index)) return;
     for (const Refusal &refusal : refusals)
       if (text == refusal.keyword) return rewriter.error(index, std::string(refusal.message));
     bool deletes = text == "delete" && !tokens.is(index - 1, "=") && !tokens.is(index - 1, "operator");

@@ -28,6 +28,7 @@ private:
       parse_scope(index + 3, tokens[index + 2].partner, scope);
       return tokens[index + 2].partner + 1;
     }
+    if (tokens.is(index, "typedef") && defines_type(index + 1, end)) return parse_declaration(index, end, scope);
     if (one_of(token.text, {"using", "typedef", "static_assert", "_Static_assert", "friend"}))
       return after_semicolon(index, end);
     return parse_declaration(index, end, scope);
@@ -69,7 +70,8 @@ private:
     }
     declaration.start = index;
     // A friend or an alias template declares nothing that is rewritten.
-    if (one_of(tokens[index].text, {"using", "friend", "typedef"})) return after_semicolon(index, end);
+    if (tokens.is(index, "typedef") && defines_type(index + 1, end)) index++;
+    else if (one_of(tokens[index].text, {"using", "friend", "typedef"})) return after_semicolon(index, end);
     uint32_t position = uint32_t(program.declarations.size());
     program.declarations.push_back(declaration); // before the members of a class
     index = scan(declaration, index, end);
@@ -130,6 +132,11 @@ private:
   uint32_t finish(Declaration &declaration, uint32_t index) {
     if (declaration.kind == DeclarationKind::other) declaration.kind = DeclarationKind::variable;
     return index;
+  }
+
+  // `struct X { … } X;` after a `typedef`
+  bool defines_type(uint32_t index, uint32_t end) {
+    return one_of(tokens[index].text, {"struct", "class", "union"}) && opens_type(index + 1, end);
   }
 
   // After `struct`: does `{` come before anything that a variable or function of that type would have?

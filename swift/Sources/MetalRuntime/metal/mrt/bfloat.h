@@ -42,8 +42,23 @@ constexpr bool is_narrow_pair =
     (__is_same(A, _Float16) && __is_same(B, bfloat)) || (__is_same(A, bfloat) && __is_same(B, _Float16));
 template <typename To, typename From> constexpr MRT_FUNC To cast(From &&value) {
   if constexpr (is_narrow_pair<__remove_cv(To), __remove_cv(__remove_reference_t(From))>) return To(float(value));
-  else return static_cast<To>(static_cast<From &&>(value));
+  else return (To)(static_cast<From &&>(value));
 }
+// `T()` and `T(a, b)`, which a parameter of a template may mean as well.
+template <typename To> constexpr MRT_FUNC To cast() { return To(); }
+template <typename To, typename A, typename B, typename... C> constexpr MRT_FUNC To cast(A &&a, B &&b, C &&...c) {
+  return To(static_cast<A &&>(a), static_cast<B &&>(b), static_cast<C &&>(c)...);
+}
+// `(T)x` is CastTo<T>()->*x, and `(T)(U)x` CastTo<T>()->*CastTo<U>()->*x: what binds tighter than a cast does so here.
+template <typename To, typename... First> struct CastTo {
+  template <typename From> constexpr MRT_METHOD To operator->*(From &&value) const {
+    if constexpr (sizeof...(First)) return cast<To>(CastTo<First...>()->*static_cast<From &&>(value));
+    else return cast<To>(static_cast<From &&>(value));
+  }
+  template <typename From> constexpr MRT_METHOD auto operator->*(CastTo<From>) const {
+    return CastTo<To, First..., From>();
+  }
+};
 } // namespace mrt
 #define MRT_CAST(T, x) mrt::cast<T>(x)
 

@@ -6,14 +6,32 @@
 #include "../metal_stdlib"
 
 #ifndef MRT_STRICT
+#include "async_copy.h"
 #include "entry.h"
 #ifdef MRT_CHECKED
 #include "hooks.h"
 #endif
 #endif
 
-#ifdef MRT_SCALAR_BFLOAT // the program's casts (bfloat.h)
+#ifdef MRT_SCALAR_BFLOAT // the program's casts (bfloat.h), and those that the rewriter marks (rewrite/scalars.cpp)
 #define static_cast mrt::cast
+#define MRT_CALL_CAST(T) mrt::cast<T>
+#define MRT_C_CAST(T) mrt::CastTo<T>()->*
+#define MRT_STEP_UP += 1
+#define MRT_STEP_DOWN -= 1
+#define MRT_BEFORE_UP
+#define MRT_BEFORE_DOWN
+#define MRT_AFTER_UP += 1
+#define MRT_AFTER_DOWN -= 1
+#else
+#define MRT_CALL_CAST(T) T
+#define MRT_C_CAST(T) (T)
+#define MRT_STEP_UP ++
+#define MRT_STEP_DOWN --
+#define MRT_BEFORE_UP ++
+#define MRT_BEFORE_DOWN --
+#define MRT_AFTER_UP
+#define MRT_AFTER_DOWN
 #endif
 
 #endif

@@ -203,6 +203,18 @@ MRT_VEC_BINARY(|, T, MRT_OR)
 MRT_VEC_BINARY(^, T, MRT_XOR)
 MRT_VEC_BINARY(<<, T, MRT_LEFT)
 MRT_VEC_BINARY(>>, T, MRT_RIGHT)
+// The amount may be of another integer type (`int4 << uint4`).
+#define MRT_LEFT_OF(c) T(a.c << (b.c & U(8 * sizeof(T) - 1)))
+#define MRT_RIGHT_OF(c) T(a.c >> (b.c & U(8 * sizeof(T) - 1)))
+#define MRT_VEC_SHIFT(OP, E)                                                                                           \
+  template <typename T, typename U, int N,                                                                             \
+            enable_if_t<!__is_same(T, U) && __is_integral(T) && __is_integral(U), int> = 0>                            \
+  constexpr MRT_FUNC vec<T, N> operator OP(vec<T, N> a, vec<U, N> b) {                                                 \
+    typedef vec<T, N> result;                                                                                          \
+    MRT_COMPONENTS(result, E)                                                                                          \
+  }
+MRT_VEC_SHIFT(<<, MRT_LEFT_OF)
+MRT_VEC_SHIFT(>>, MRT_RIGHT_OF)
 MRT_VEC_BINARY(<, bool, MRT_LESS)
 MRT_VEC_BINARY(>, bool, MRT_GREATER)
 MRT_VEC_BINARY(<=, bool, MRT_AT_MOST)
@@ -226,6 +238,14 @@ MRT_VEC_BINARY(||, bool, MRT_EITHER)
   }
 // clang-format on
 MRT_FOR_VEC_BINARY(MRT_VEC_ASSIGN)
+template <typename T, typename U, int N, enable_if_t<!__is_same(T, U) && __is_integral(U), int> = 0>
+constexpr MRT_FUNC vec<T, N> &operator<<=(vec<T, N> &a, vec<U, N> b) {
+  return a = a << b;
+}
+template <typename T, typename U, int N, enable_if_t<!__is_same(T, U) && __is_integral(U), int> = 0>
+constexpr MRT_FUNC vec<T, N> &operator>>=(vec<T, N> &a, vec<U, N> b) {
+  return a = a >> b;
+}
 
 #define MRT_VEC_UNARY(OP, R, E)                                                                                        \
   template <typename T, int N> constexpr MRT_FUNC vec<R, N> operator OP(vec<T, N> a) {                                 \
