@@ -104,7 +104,12 @@ const own = {
 
 /** Settings of the software device (Linux only). The dylib reads them; the names follow its table of settings. */
 const softwareDevice = {
-  ORCHARD_METAL_CHECK: { fallback: "0", meaning: "1: every dispatch runs under the checker" },
+  ORCHARD_METAL_CHECK: {
+    fallback: "0",
+    meaning:
+      "1: every dispatch runs under the checker, each finding is printed on standard error, and a process with " +
+      "errors ends with status 1; `report`: the same, and the status stays",
+  },
   ORCHARD_METAL_COUNT: {
     fallback: "0",
     meaning: "1: every dispatch is counted (bytes, operations, barriers), checked or not",
@@ -155,6 +160,10 @@ const softwareDevice = {
     meaning:
       "0: dispatches complete without running a thread, so that what is allocated and encoded for large work shows " +
       "in no time",
+  },
+  ORCHARD_METAL_WHOLE: {
+    fallback: "0",
+    meaning: "1: a library is refused for any kernel that the executing pass refuses, not when that is first used",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 

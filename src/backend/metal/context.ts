@@ -1,6 +1,6 @@
 import { type Pointer, read } from "bun:ffi";
-import { environment, environmentFlag } from "../../core/environment.ts";
-import { DisposedError } from "../../core/errors.ts";
+import { environment } from "../../core/environment.ts";
+import { ArgumentError, DisposedError } from "../../core/errors.ts";
 import { aPath, either, flag, nothing, text } from "../../core/kinds.ts";
 import { processorLimit } from "../../core/limits.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
@@ -117,7 +117,7 @@ export class MetalContext implements Disposable {
     this.defaultStorage = options.storage;
     const block = writeBlock(layouts.openOptions, {
       defaultStorage: Storage[this.defaultStorage],
-      flags: (options.exact ?? environmentFlag("ORCHARD_METAL_CHECK")) ? OPEN_EXACT : 0,
+      flags: (options.exact ?? checkerAsked()) ? OPEN_EXACT : 0,
       batchOperations: options.batchOperations,
       batchBytes: options.batchBytes,
       timeoutMs: options.timeoutMs,
@@ -232,7 +232,7 @@ export class MetalContext implements Disposable {
     const text = encoder.encode(typeof value === "boolean" ? (value ? "1" : "0") : String(value));
     this.call(`configure ${name}`, this.native.orchard_configure(this.handle, key, key.length, text, text.length));
     if (name === "storage") this.defaultStorage = value as StorageMode;
-    if (name === "check") checkerIsOn = String(value) === "1" || value === true;
+    if (name === "check") checkerIsOn = value === true || ["1", "report"].includes(String(value));
   }
 
   /** Notes, settings, and what the checker found and counted since the last call that cleared. */
@@ -312,8 +312,24 @@ function limitWorkers(context: MetalContext): void {
   context.configure("workers", Math.min(processorLimit().count, 1024));
 }
 
+/** Whether the variable asks for the checker; the dylib reads it too. */
+function checkerAsked(): boolean {
+  const value = environment("ORCHARD_METAL_CHECK") ?? "0";
+  if (["0", "1", "report"].includes(value)) return value !== "0";
+  const sentence = `expected ORCHARD_METAL_CHECK to be 0, 1 or report, got "${value}"`;
+  throw new ArgumentError("environment", "invalidSetting", sentence);
+}
+
 // The checker is the device's, and so all contexts'.
-let checkerIsOn = environmentFlag("ORCHARD_METAL_CHECK");
+let checkerIsOn = checkerAsked();
+
+// What nobody waited for is checked as well, before the process ends.
+if (checkerIsOn)
+  process.on("exit", () => {
+    try {
+      if (shared && !shared.isClosed) shared.wait();
+    } catch {} // a command buffer that failed has its finding
+  });
 
 let shared: MetalContext | undefined;
 

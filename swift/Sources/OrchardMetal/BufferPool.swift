@@ -95,6 +95,7 @@ final class BufferPool {
         let bytes = exact ? Int(length) : min(SizeClass.bytes(for: Int(length)), device.maxBufferLength)
         if faults.take(.allocate) != nil { throw outOfMemory(bytes, "the device has no more (injected)") }
         let allocation = try reuse(Key(bytes: bytes, storage: storage)) ?? make(bytes, storage)
+        if !exact { SoftwareDevice.reuse(allocation.buffer, length: length) }
         allocation.buffer.label = label
         allocation.lastWrite = 0
         statistics.values.live_bytes += UInt64(bytes)

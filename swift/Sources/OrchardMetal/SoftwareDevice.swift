@@ -1,5 +1,6 @@
 import COrchard
 import Foundation
+import Metal
 
 /// What only the software device has: settings, findings and counters. The one file that knows of its runtime.
 #if canImport(MetalRuntime)
@@ -18,6 +19,12 @@ enum SoftwareDevice {
     /// A misuse that the device reports is a bug of this library: it is recorded as a finding, and the process
     /// continues.
     static func survive() { mrt_misuse_set_handler({ _, _ in }, nil) }
+
+    /// The buffer is in use again, for something of `length` bytes: the checker sees where that ends, and takes what
+    /// the pool's buffer held before for unwritten.
+    static func reuse(_ buffer: any MTLBuffer, length: UInt64) {
+        mrt_memory_reuse(UnsafeMutableRawPointer(bitPattern: UInt(buffer.gpuAddress)), Int(length))
+    }
 
     static func settings() -> Any { json(mrt_settings_json()) }
     static func findings(clear: Bool) -> Any { json(mrt_findings_json(clear)) }
@@ -39,6 +46,7 @@ enum SoftwareDevice {
 
     static func configure(_ name: String, _ value: String) throws {}
     static func survive() {}
+    static func reuse(_ buffer: any MTLBuffer, length: UInt64) {}
     static func settings() -> Any { NSNull() }
     static func findings(clear: Bool) -> Any { NSNull() }
     static func dispatches(clear: Bool) -> Any { NSNull() }

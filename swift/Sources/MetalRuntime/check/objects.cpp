@@ -47,7 +47,9 @@ void Objects::add(const void *address, size_t length, const char *label, const M
   target.coherent = parameter && parameter->is_coherent;
   if (const Allocation *allocation = find_allocation(address)) {
     target.begin = allocation->address;
-    target.end = std::max(target.end, allocation->address + allocation->length);
+    const uintptr_t end = allocation->address + allocation->length;
+    // A pool's buffer may be longer than what is in use of it.
+    target.end = allocation->wrapped ? std::max(target.end, end) : end;
     target.label = allocation_label(allocation);
   }
   if (label) target.label = label;
@@ -97,9 +99,14 @@ bool Objects::is_coherent(uintptr_t address) const {
   return target && target->coherent;
 }
 
+// A label that says no more than that it is a buffer is no name where the parameter has one.
+static bool is_telling(const std::string &label) {
+  return !label.empty() && label != "buffer" && label.compare(0, 17, "setBytes at index") != 0;
+}
+
 Object Objects::object_of(const Target &target, uintptr_t address) const {
   Object object;
-  object.label = !target.label.empty() ? target.label : target.parameter ? target.parameter->name : "";
+  object.label = !is_telling(target.label) && target.parameter ? target.parameter->name : target.label;
   object.name = object.label.empty() ? "a buffer without a label" : "buffer '" + object.label + "'";
   object.offset = int64_t(address - target.begin);
   object.length = target.end - target.begin;

@@ -25,7 +25,9 @@ void mrt_string_free(char *string);
 // ---------------------------------------------------------------- settings (support/settings.cpp)
 // One table of settings, by name; each has an environment variable ORCHARD_METAL_<NAME IN CAPITALS> that gives its
 // initial value. They may be changed at any time between dispatches.
-//   check          0|1   the checker on (default 0)
+//   check          0|1|report   the checker on (default 0). Where the environment says 1 or report, each finding is
+//                  printed on stderr as it is made, once; where it says 1, a process that would end with status 0 ends
+//                  with 1 if one was an error.
 //   count          0|1   count what every dispatch moves, for mrt_dispatch_counts_json (default 0)
 //   workers        n     threads that run threadgroups (default: those of the affinity mask; the checker uses one)
 //   seed           n     seed of the order of threads, SIMD-groups and threadgroups (default 1; 0: ascending order)
@@ -52,6 +54,8 @@ void mrt_string_free(char *string);
 //   abort_on_misuse 0|1  print and abort, as Apple's validation does, when no handler is set (default 1)
 //   memory_limit   n     bytes of device memory in all (default 0: three quarters of the machine's)
 //   execute        0|1   0: dispatches are validated, compiled and completed, and run no thread (default 1)
+//   whole          0|1   a library is refused for what the executing pass refuses in any of its kernels, however many
+//                  (default 0: those of more than 16 are compiled when they are first used)
 bool mrt_setting_set(const char *name, const char *value, char **message);
 char *mrt_setting_get(const char *name); // NULL: no such setting
 char *mrt_settings_json(void);
@@ -73,6 +77,9 @@ void mrt_memory_mark_fresh(void *pointer, size_t length);
 // The host may look at these bytes now: of those that nobody wrote, NaN patterns of `auto` become the zeros they stand
 // for.
 void mrt_memory_settle(void *pointer, size_t length);
+// The allocation is in use for something else, of which only the first `length` bytes are anybody's (what lies behind
+// is out of bounds for the checker): at most what was allocated. With the checker on, nothing of it counts as written.
+void mrt_memory_reuse(void *pointer, size_t length);
 size_t mrt_memory_live_bytes(void);
 
 // ---------------------------------------------------------------- libraries (compile/library.cpp)

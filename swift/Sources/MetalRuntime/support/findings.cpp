@@ -1,6 +1,7 @@
 // The findings: an ordered list in which equal ones (same kind, severity, kernel, lines and buffer) are counted, and
 // misuse of the host interface, which is a finding that also stops the caller.
 #include "include/metal_runtime.h"
+#include "support/announce.h"
 #include "support/json.h"
 #include "support/settings.h"
 
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -56,7 +58,8 @@ std::string to_json(const Kept &kept) {
 
 class Findings {
 public:
-  void add(const mrt_finding &finding) {
+  // True where it was printed, now or before.
+  bool add(const mrt_finding &finding) {
     std::lock_guard lock(mutex_);
     // What has no location in a source, such as a misuse, is identified by its message.
     const char *what = finding.line == 0 && !finding.buffer ? finding.message : finding.buffer;
@@ -68,15 +71,19 @@ public:
             finding.other_line,
             text_of(what)};
     auto [known, fresh] = index_.emplace(std::move(key), kept_.size());
-    if (!fresh && known->second < kept_.size()) {
-      kept_[known->second].finding.count += finding.count ? finding.count : 1;
-      return;
+    if (!fresh) {
+      if (known->second < kept_.size()) kept_[known->second].finding.count += finding.count ? finding.count : 1;
+      return announced_.count(known->first); // beyond the limit it is counted already
     }
-    if (!fresh) return; // beyond the limit, and already counted
+    // Once, however often the list is cleared.
+    if (announced_.size() < size_t(setting_number(Setting::max_findings)) && !announced_.count(known->first) &&
+        announce(finding))
+      announced_.insert(known->first);
     bool error = !finding.severity || strcmp(finding.severity, "error") == 0;
     errors_ += error;
     if (kept_.size() < size_t(setting_number(Setting::max_findings))) kept_.emplace_back(finding);
     else known->second = SIZE_MAX;
+    return announced_.count(known->first);
   }
 
   size_t errors() {
@@ -101,6 +108,7 @@ private:
   std::mutex mutex_;
   std::vector<Kept> kept_;
   std::map<Key, size_t> index_; // position in kept_, or SIZE_MAX beyond the limit
+  std::set<Key> announced_;
   size_t errors_ = 0;
 };
 
@@ -131,7 +139,7 @@ void mrt_misuse(const char *sentence) {
   mrt_finding finding = {};
   finding.kind = "misuse";
   finding.message = sentence;
-  mrt_finding_add(&finding);
+  const bool announced = mrt::findings().add(finding);
   mrt::Misuse &misuse = mrt::misuse();
   std::unique_lock lock(misuse.mutex);
   auto handler = misuse.handler;
@@ -139,7 +147,7 @@ void mrt_misuse(const char *sentence) {
   lock.unlock();
   if (handler) return handler(sentence, context);
   if (!mrt::setting_flag(mrt::Setting::abort_on_misuse)) return;
-  fprintf(stderr, "%s\n", sentence);
+  if (!announced) fprintf(stderr, "%s\n", sentence);
   abort();
 }
 

@@ -99,15 +99,15 @@ public:
 
   void free(void *pointer) {
     // without the lock: it may look addresses up
-    if (size_t length = length_at(pointer)) checker::memory_freed(pointer, length);
+    if (size_t capacity = capacity_at(pointer)) checker::memory_freed(pointer, capacity);
     std::unique_lock lock(mutex_);
     Allocation *allocation = record_at(pointer);
     if (!allocation) return;
     if (allocation->wrapped) return drop_record(allocation);
-    live_ -= allocation->length;
+    live_ -= allocation->capacity;
     allocation->freed = true;
     // A new mapping over the old one drops the pages and the access in one step.
-    mmap(pointer, round_up(allocation->length, page_bytes()), PROT_NONE,
+    mmap(pointer, round_up(allocation->capacity, page_bytes()), PROT_NONE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     quarantine_.push_back(allocation);
     if (quarantine_.size() > quarantine_limit) release_oldest();
@@ -116,6 +116,18 @@ public:
   void set_label(void *pointer, const char *label) {
     std::unique_lock lock(mutex_);
     if (Allocation *allocation = record_at(pointer)) allocation->label = label ? label : "";
+  }
+
+  void reuse(void *pointer, size_t length) {
+    std::unique_lock lock(mutex_);
+    Allocation *allocation = record_at(pointer);
+    if (!allocation) return;
+    allocation->length = std::min(length, allocation->capacity);
+    const size_t capacity = allocation->capacity;
+    lock.unlock();
+    if (!setting_flag(Setting::check)) return;
+    poison(pointer, capacity);
+    checker::memory_fresh(pointer, capacity);
   }
 
   std::string label(const Allocation *allocation) {
@@ -188,7 +200,7 @@ private:
     Allocation *allocation = quarantine_.front();
     quarantine_.pop_front();
     size_t first = (allocation->address - base_) / slot_bytes;
-    size_t slots = round_up(allocation->length, slot_bytes) / slot_bytes + 1;
+    size_t slots = round_up(allocation->capacity, slot_bytes) / slot_bytes + 1;
     for (size_t slot = first; slot < first + slots; slot++) table_[slot].store(nullptr, std::memory_order_release);
     give_slots(first, slots);
     drop_record(allocation);
@@ -198,7 +210,7 @@ private:
     if (spare_.empty()) spare_.push_back(&storage_.emplace_back());
     Allocation *allocation = spare_.back();
     spare_.pop_back();
-    *allocation = {address, length, ++serial_, false, false, label ? label : ""};
+    *allocation = {address, length, length, ++serial_, false, false, label ? label : ""};
     records_.emplace(address, allocation);
     return allocation;
   }
@@ -209,10 +221,10 @@ private:
     spare_.push_back(allocation);
   }
 
-  size_t length_at(void *pointer) {
+  size_t capacity_at(void *pointer) {
     std::shared_lock lock(mutex_);
     Allocation *allocation = record_at(pointer);
-    return allocation ? allocation->length : 0;
+    return allocation ? allocation->capacity : 0;
   }
 
   Allocation *record_at(void *pointer) {
@@ -315,5 +327,7 @@ void mrt_memory_mark_fresh(void *pointer, size_t length) {
   if (mrt::poisons_device_memory()) mrt::poison(pointer, length);
   mrt::checker::memory_fresh(pointer, length);
 }
+
+void mrt_memory_reuse(void *pointer, size_t length) { mrt::memory().reuse(pointer, length); }
 
 size_t mrt_memory_live_bytes(void) { return mrt::memory().live_bytes(); }

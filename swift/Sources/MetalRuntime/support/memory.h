@@ -18,6 +18,7 @@ bool is_poison(const void *memory, size_t size);
 struct Allocation {
   uintptr_t address = 0;
   size_t length = 0;   // exact
+  size_t capacity = 0; // what was allocated: the length may be less, where a pool gave it to something smaller
   uint64_t serial = 0; // unique for the life of the process
   bool freed = false;
   bool wrapped = false; // the caller's own memory, outside the arena

@@ -62,7 +62,7 @@ constexpr Row choice(Setting setting, const char *name, std::array<const char *,
 
 // In the order of the enumeration; include/metal_runtime.h says what each means.
 constexpr Row rows[] = {
-    flag<0>(Setting::check, "check"),
+    choice(Setting::check, "check", {"0", "1", "report"}),
     flag<0>(Setting::count, "count"),
     {Setting::workers, "workers", Kind::number, 1, 1024, {}, processors, nullptr},
     number<1>(Setting::seed, "seed", 0, unlimited),
@@ -83,13 +83,14 @@ constexpr Row rows[] = {
     flag<1>(Setting::abort_on_misuse, "abort_on_misuse"),
     number<0>(Setting::memory_limit, "memory_limit", 0, unlimited),
     flag<1>(Setting::execute, "execute"),
+    flag<0>(Setting::whole, "whole"),
 };
 constexpr size_t row_count = sizeof rows / sizeof *rows;
 
 constexpr bool rows_follow_the_enumeration() {
   for (size_t index = 0; index < row_count; index++)
     if (size_t(rows[index].setting) != index) return false;
-  return row_count == size_t(Setting::execute) + 1;
+  return row_count == size_t(Setting::whole) + 1;
 }
 static_assert(rows_follow_the_enumeration(), "a setting is looked up by its position");
 

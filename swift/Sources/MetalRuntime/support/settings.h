@@ -27,7 +27,8 @@ enum class Setting {
   max_findings,
   abort_on_misuse,
   memory_limit,
-  execute
+  execute,
+  whole
 };
 
 // The position of each value that a choice may have.

@@ -1,0 +1,66 @@
+#include "support/announce.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <unistd.h>
+
+namespace mrt {
+namespace {
+
+enum class Announce { nothing, findings, failure };
+
+std::atomic<size_t> errors{0}, notes{0};
+
+bool sum_up(bool fails) {
+  const size_t found = errors, noted = notes;
+  if (!found && !noted) return false;
+  fails &= found > 0;
+  fprintf(stderr, "orchard: the Metal checker found %zu error%s and %zu note%s%s\n", found, found == 1 ? "" : "s",
+          noted, noted == 1 ? "" : "s", fails ? ": exit status 1 (ORCHARD_METAL_CHECK=report prints only)" : "");
+  fflush(nullptr);
+  return fails;
+}
+
+// Any status but 0 is the program's own, and says more.
+void at_end(int status, void *fails) {
+  if (sum_up(fails && !status)) _exit(1);
+}
+
+// Bun ends so. The status is not to be known here.
+template <bool fails> void at_quick_end() {
+  if (sum_up(fails)) _exit(1);
+}
+
+// Asked once, as this code is loaded: what is registered first runs last at exit, when all other work is done.
+Announce wish() {
+  const char *value = getenv("ORCHARD_METAL_CHECK");
+  const bool fails = value && !strcmp(value, "1");
+  if (!fails && !(value && !strcmp(value, "report"))) return Announce::nothing;
+  on_exit(at_end, fails ? &errors : nullptr);
+  at_quick_exit(fails ? at_quick_end<true> : at_quick_end<false>);
+  return fails ? Announce::failure : Announce::findings;
+}
+
+const Announce wished = wish();
+
+} // namespace
+
+// As compilers write: editors and continuous integration find the line.
+bool announce(const mrt_finding &finding) {
+  if (wished == Announce::nothing) return false;
+  const bool is_error = !finding.severity || !strcmp(finding.severity, "error");
+  (is_error ? errors : notes)++;
+  std::string place = finding.file ? finding.file : "";
+  if (finding.line) place += ":" + std::to_string(finding.line);
+  if (finding.line && finding.column) place += ":" + std::to_string(finding.column);
+  const std::string text = (place.empty() ? "orchard" : place) + ": " + (is_error ? "error" : "note") + ": " +
+                           (finding.message ? finding.message : "") + " [" + finding.kind + "]\n";
+  fputs(text.c_str(), stderr);
+  return true;
+}
+
+} // namespace mrt
