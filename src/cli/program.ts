@@ -1,8 +1,11 @@
 /** The `orchard` command and its words. What a command does is loaded when it is called. */
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import packageFile from "../../package.json" with { type: "json" };
 import { orchardCommand } from "../core/commands.ts";
+import { formats } from "./diagnostics.ts";
 import { addGenerateCommand } from "./generate.ts";
+import type { CheckOptions } from "./metal_check.ts";
+import { parseNumber } from "./number.ts";
 import { addQuantizeCommand } from "./quantize.ts";
 import { addTrainCommand } from "./train.ts";
 
@@ -52,16 +55,23 @@ function addTuneCommand(program: Command): void {
     });
 }
 
+const several = (text: string, before: readonly string[] = []): string[] => [...before, text];
+
 function addMetalCommand(program: Command): void {
   program
     .command("metal")
     .description("work with kernels")
     .command("check")
-    .description("compile .metal files and print the compiler's diagnostics")
+    .description("compile every kernel of .metal files, and of those in folders, and print the compiler's diagnostics")
     .argument("<file.metal...>")
-    .action(async (files: readonly string[]) => {
-      const { checkKernels } = await import("./kernels.ts");
-      process.exitCode = await checkKernels(files);
+    .option("-I, --include <folder>", "a folder of files that are included (may be repeated)", several)
+    .option("-D, --define <name=value>", "a macro (may be repeated)", several)
+    .option("--std <version>", "the language, such as metal3.1")
+    .addOption(new Option("--format <format>", "how to report").choices(formats).default("text"))
+    .option("--jobs <n>", "files that are compiled at a time", parseNumber)
+    .action(async (files: readonly string[], options: CheckOptions) => {
+      const { checkKernels } = await import("./metal_check.ts");
+      process.exitCode = await checkKernels(files, options);
     });
 }
 

@@ -18,7 +18,7 @@ export interface LibrarySource {
   /** What `exp`, `sin`, … mean without a namespace. Default `"precise"`. */
   mathFunctions?: "precise" | "fast";
   /** Language version, at least `"3.1"` for bfloat. Default `"3.1"`. */
-  languageVersion?: `${number}.${number}`;
+  languageVersion?: `${number}.${number}` | undefined;
   /** File name for messages. Default `program_source`. */
   fileName?: string;
 }

@@ -35,7 +35,7 @@ bool is_ours(std::string_view name) {
   if (starts_with(name, "prelude-")) return suffix == ".pch";
   if (starts_with(name, "new-")) return true;
   return stem.size() == hash_length && stem.find_first_not_of("0123456789abcdef") == std::string_view::npos &&
-         (suffix == ".so" || suffix == ".library");
+         (suffix == ".so" || suffix == ".library" || suffix == ".whole");
 }
 
 std::vector<Candidate> candidates(const std::string &folder) {

@@ -139,8 +139,9 @@ void append(std::vector<std::string> &list, std::initializer_list<const char *> 
 
 std::vector<std::string> strict_flags(const Toolchain &tools, const CompileOptions &options) {
   std::vector<std::string> flags = language_flags(tools, options);
-  append(flags, {"-cl-std=clc++2021", "-cl-no-stdinc", "-target", "x86_64-linux-gnu", "-Xclang",
-                 "-cl-ext=+cl_khr_fp16,+__cl_clang_function_pointers", "-fdeclspec", "-DMRT_STRICT=1"});
+  append(flags,
+         {"-cl-std=clc++2021", "-cl-no-stdinc", "-target", "x86_64-linux-gnu", "-Xclang",
+          "-cl-ext=+cl_khr_fp16,+__cl_clang_function_pointers", "-fdeclspec", "-Wuninitialized", "-DMRT_STRICT=1"});
   return flags;
 }
 
@@ -162,10 +163,25 @@ std::vector<std::string> flat_flags(const Toolchain &tools, const CompileOptions
   if (build.fast) append(flags, {"-DMRT_FAST=1"});
   // metal/mrt/hooks.h says why.
   if (build.checked)
-    append(flags, {"-DMRT_CHECKED=1", "-O2", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops",
-                   "-gline-tables-only", "-gdwarf-4", "-fsanitize=thread", "-mllvm", "-tsan-instrument-atomics=0",
-                   "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-compound-read-before-write=1",
-                   "-fsanitize=alignment,array-bounds", "-fsanitize-recover=alignment,array-bounds", "-mllvm",
+    append(flags, {"-DMRT_CHECKED=1",
+                   "-O2",
+                   "-fno-vectorize",
+                   "-fno-slp-vectorize",
+                   "-fno-unroll-loops",
+                   "-gline-tables-only",
+                   "-gdwarf-4",
+                   "-fsanitize=thread",
+                   "-mllvm",
+                   "-tsan-instrument-atomics=0",
+                   "-mllvm",
+                   "-tsan-instrument-func-entry-exit=0",
+                   "-mllvm",
+                   "-tsan-compound-read-before-write=1",
+                   "-fsanitize=alignment,array-bounds",
+                   "-fsanitize-recover=alignment,array-bounds",
+                   "-fsanitize=local-bounds",
+                   "-fsanitize-trap=local-bounds",
+                   "-mllvm",
                    "-force-attribute=__ubsan_handle_type_mismatch_v1:memory"});
   else append(flags, {"-O1"});
   return flags;
@@ -453,6 +469,7 @@ ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options
   const auto compile = [&](std::initializer_list<const char *> more) {
     std::vector<std::string> all = flags;
     append(all, more);
+    if (path.empty()) return with_header(tools, all, "c++", {"-fsyntax-only"}, text);
     return with_header(tools, all, "c++", {"-c", "-o", object}, text);
   };
   ProcessResult result = compile({});
@@ -466,6 +483,7 @@ ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options
   if (build.checked && is_refused()) try_again({"-DMRT_TRIVIAL_COPIES=1"});
   if (is_refused() && text.find("bfloat") != std::string::npos && !narrows_to_bfloat(result.output))
     try_again({"-DMRT_SCALAR_BFLOAT=1", "-DMRT_TRIVIAL_COPIES=1"});
+  if (path.empty()) return result;
   if (result.status == 0) refuse_symbols(object, result);
   if (result.status == 0) result = run_process({tools.linker, "-shared", "-o", path, object}, "");
   unlink(object.c_str());

@@ -36,7 +36,7 @@ struct CompileOptions {
 
 ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, const std::string &source);
 ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &options, const std::string &text);
-// Compiles and links to `path`.
+// Compiles and links to `path`; where that is empty, only says what is wrong.
 ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
                            const std::string &text, const std::string &path);
 // Everything that the result of compile_flat depends on but the text.

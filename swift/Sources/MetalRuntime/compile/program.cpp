@@ -101,11 +101,24 @@ bool MetalProgram::compile(Build build, std::string &message) {
   }
   if (first.joinable()) first.join();
   message = render(diagnostics, lines);
+  if (!has_errors(diagnostics) && setting_flag(Setting::whole) && !is_whole()) problem = problem_of_all(build);
   if (!has_errors(diagnostics) && problem.empty()) return write_record(message), true;
   // What only the executing compile refuses still has its line.
   if (!has_errors(diagnostics)) message += problem;
   return false;
 }
+
+std::string MetalProgram::problem_of_all(Build build) {
+  if (known_entries.empty()) return {};
+  build.checked = false;
+  const Printed flat = rewritten->flat_text(0, known_entries.size());
+  const ProcessResult result = compile_flat(*tools, options, build, rewritten->spaced, flat.text, "");
+  if (result.status == 0) return {};
+  const std::string text = render(parse_clang(result.output, rewritten->tokens, flat, lines), lines);
+  return text.empty() ? "program_source: error: the compiler failed: " + result.output + "\n" : text;
+}
+
+std::string MetalProgram::record_name() const { return key + (setting_flag(Setting::whole) ? ".whole" : ".library"); }
 
 bool MetalProgram::run_front(std::string &message) {
   ProcessResult expanded = preprocess(*tools, options, source);
@@ -126,7 +139,7 @@ bool MetalProgram::run_front(std::string &message) {
 // A record says that the program was found right, which kernels it has with which function constants, and the warnings.
 bool MetalProgram::read_record(std::string &message) {
   std::string record;
-  if (!cache_read(key + ".library", record)) return false;
+  if (!cache_read(record_name(), record)) return false;
   size_t start = 0;
   for (size_t end; (end = record.find('\n', start)) != start && end != std::string::npos; start = end + 1) {
     std::istringstream line(record.substr(start, end - start));
@@ -145,7 +158,7 @@ void MetalProgram::write_record(const std::string &message) {
     record << '\n';
   }
   // A library that the strict pass has not seen is not known to be right.
-  if (setting_flag(Setting::strict)) cache_write(key + ".library", record.str() + "\n" + message);
+  if (setting_flag(Setting::strict)) cache_write(record_name(), record.str() + "\n" + message);
 }
 
 bool MetalProgram::ensure_rewritten(std::string &problem) { return rewritten || run_front(problem); }
@@ -200,7 +213,7 @@ std::vector<std::string> MetalProgram::files() {
   std::lock_guard<std::mutex> lock(mutex);
   std::vector<std::string> files;
   for (const auto &[id, path] : paths) files.push_back(path);
-  CachedFile record = cache_find(key + ".library");
+  CachedFile record = cache_find(record_name());
   if (record.is_there()) files.push_back(record.path());
   return files;
 }

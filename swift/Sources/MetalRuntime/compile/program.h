@@ -34,6 +34,9 @@ private:
   bool run_front(std::string &message);
   bool read_record(std::string &message);
   void write_record(const std::string &message);
+  std::string record_name() const;
+  // What the executing pass says against the kernels of a large program.
+  std::string problem_of_all(Build build);
   bool ensure_rewritten(std::string &problem);
   CachedFile part_file(size_t part, Build build, std::string &problem);
   CachedFile compile_part(size_t part, Build build, const std::string &name, std::string &problem);

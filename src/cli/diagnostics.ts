@@ -1,0 +1,106 @@
+/** A compiler's diagnostics, read from its text, and written as tools and continuous integration want them. */
+import packageFile from "../../package.json" with { type: "json" };
+
+/** One diagnostic; `line` and `column` count from 1, 0 where there is none. */
+export interface Diagnostic {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly severity: "error" | "warning" | "note";
+  readonly message: string;
+}
+
+/** What a compiler says of one file; `text` is empty where there is nothing to say. */
+export interface FileResult {
+  readonly file: string;
+  readonly text: string;
+  readonly seconds: number;
+}
+
+export const formats = ["text", "json", "sarif", "junit", "github"] as const;
+export type Format = (typeof formats)[number];
+
+const isError = ({ severity }: Diagnostic) => severity === "error";
+const head = /^(.+?):(?:(\d+):(\d+):)? (error|warning|note): (.*)$/;
+
+/** The diagnostics in a text such as clang's; lines of source and carets between them are left out. */
+export function parseDiagnostics(text: string): Diagnostic[] {
+  return text.split("\n").flatMap((row) => {
+    const [, file, line, column, severity, message] = head.exec(row) ?? [];
+    if (!file || !severity) return [];
+    return [
+      {
+        file,
+        line: Number(line ?? 0),
+        column: Number(column ?? 0),
+        severity: severity as Diagnostic["severity"],
+        message: message ?? "",
+      },
+    ];
+  });
+}
+
+/** The results of some files, in one of the formats, without a line break at the end. */
+export function formatResults(results: readonly FileResult[], format: Format): string {
+  return writers[format](results);
+}
+
+const writers: Record<Format, (results: readonly FileResult[]) => string> = {
+  text: (results) => results.map(({ file, text }) => text || `${file}: no problems`).join("\n"),
+  json: (results) =>
+    JSON.stringify({
+      files: results.map(({ text, ...result }) => ({ ...result, text, diagnostics: parseDiagnostics(text) })),
+    }),
+  sarif: (results) =>
+    JSON.stringify({
+      $schema: "https://json.schemastore.org/sarif-2.1.0.json",
+      version: "2.1.0",
+      runs: [
+        {
+          tool: { driver: { name: "orchard metal check", version: packageFile.version } },
+          results: all(results).map(sarifResult),
+        },
+      ],
+    }),
+  junit: (results) => {
+    const failed = results.filter(({ text }) => parseDiagnostics(text).some(isError)).length;
+    return [
+      '<?xml version="1.0" encoding="UTF-8"?>',
+      `<testsuites><testsuite name="orchard metal check" tests="${results.length}" failures="${failed}">`,
+      ...results.map(junitCase),
+      "</testsuite></testsuites>",
+    ].join("\n");
+  },
+  github: (results) => all(results).map(githubLine).join("\n"),
+};
+
+const all = (results: readonly FileResult[]) => results.flatMap(({ text }) => parseDiagnostics(text));
+
+function sarifResult({ file, line, column, severity, message }: Diagnostic) {
+  const region = line > 0 ? { region: { startLine: line, ...(column > 0 ? { startColumn: column } : {}) } } : {};
+  return {
+    level: severity,
+    message: { text: message },
+    locations: [{ physicalLocation: { artifactLocation: { uri: encodeURI(file) }, ...region } }],
+  };
+}
+
+function junitCase({ file, text, seconds }: FileResult): string {
+  const open = `<testcase classname="metal" name="${inXml(file)}" time="${seconds.toFixed(3)}"`;
+  const first = parseDiagnostics(text).find(isError);
+  if (!first) return `${open}/>`;
+  return `${open}><failure message="${inXml(first.message)}">${inXml(text)}</failure></testcase>`;
+}
+
+const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const inXml = (text: string) => text.replace(/[&<>"]/g, (letter) => entities[letter] ?? letter);
+
+/** A workflow command of GitHub Actions, which becomes an annotation at the line. */
+function githubLine({ file, line, column, severity, message }: Diagnostic): string {
+  const kind = severity === "note" ? "notice" : severity;
+  const place = [`file=${inProperty(file)}`, ...(line > 0 ? [`line=${line}`, `col=${column}`] : [])];
+  return `::${kind} ${place.join(",")},title=Metal::${inCommand(message)}`;
+}
+
+const inCommand = (text: string) => text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+const inProperty = (text: string) => inCommand(text).replaceAll(":", "%3A").replaceAll(",", "%2C");

@@ -1,0 +1,88 @@
+/** `orchard metal check`: compiles files of kernels, several at once, and reports in the format that is asked for. */
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { MultiBar } from "cli-progress";
+import { processorLimit } from "../core/limits.ts";
+import { packageRoot } from "../core/paths.ts";
+import { withFileErrors } from "../io/file_errors.ts";
+import { reportErrors } from "../train/errors.ts";
+import { type FileResult, type Format, formatResults, parseDiagnostics } from "./diagnostics.ts";
+import { checkKernel, type KernelOptions } from "./kernels.ts";
+
+export interface CheckOptions extends KernelOptions {
+  readonly format: Format;
+  /** Files that are compiled at a time. Default: one for each processor. */
+  readonly jobs?: number | undefined;
+}
+
+/** Prints what is wrong with each file, and with each `.metal` file in each folder. Returns the exit code. */
+export function checkKernels(paths: readonly string[], options: CheckOptions): Promise<number> {
+  return reportErrors(async () => {
+    const files = paths.flatMap(filesOf);
+    if (files.length === 0) {
+      console.error(`There is no .metal file in ${paths.join(", ")}.`);
+      return 1;
+    }
+    const jobs = Math.min(options.jobs ?? processorLimit().count, files.length);
+    const results = jobs > 1 ? await checkInChildren(files, options, jobs) : files.map((file) => check(file, options));
+    const text = formatResults(results, options.format);
+    if (text) console.log(text);
+    return results.some(fails) ? 1 : 0;
+  });
+}
+
+/** Text that says of no line what is wrong is a failure too. */
+const fails = ({ text }: FileResult): boolean =>
+  text !== "" && !parseDiagnostics(text).every(({ severity }) => severity !== "error");
+
+function filesOf(path: string): string[] {
+  const isFolder = withFileErrors("metal check", path, () => statSync(path).isDirectory());
+  if (!isFolder) return [path];
+  const names = readdirSync(path, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".metal"));
+  return names.sort().map((name) => join(path, name));
+}
+
+function check(file: string, options: CheckOptions): FileResult {
+  const start = performance.now();
+  const text = checkKernel(file, options) ?? "";
+  return { file, text: text.trimEnd(), seconds: (performance.now() - start) / 1000 };
+}
+
+/** A compilation blocks its process, so each file gets one of its own. */
+async function checkInChildren(files: readonly string[], options: CheckOptions, jobs: number): Promise<FileResult[]> {
+  const results: FileResult[] = [];
+  const bars = new MultiBar({ format: "{bar} {value}/{total} {file}", hideCursor: true, clearOnComplete: true });
+  const bar = bars.create(files.length, 0, { file: "" });
+  let next = 0;
+  const work = async () => {
+    for (let at = next++; at < files.length; at = next++) {
+      results[at] = await checkInChild(files[at]!, options);
+      bar.increment(1, { file: files[at] });
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: jobs }, work));
+  } finally {
+    bars.stop();
+  }
+  return results;
+}
+
+async function checkInChild(file: string, { include = [], define = [], std }: CheckOptions): Promise<FileResult> {
+  const words = [
+    ...include.flatMap((folder) => ["-I", folder]),
+    ...define.flatMap((macro) => ["-D", macro]),
+    ...(std ? [`--std=${std}`] : []),
+  ];
+  const command = [process.execPath, join(packageRoot, "src", "cli", "orchard.ts"), "metal", "check"];
+  const child = Bun.spawn([...command, "--format", "json", ...words, "--", file], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [out, problem] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  try {
+    const { files } = JSON.parse(out) as { files: FileResult[] };
+    return files[0]!;
+  } catch {
+    return { file, text: `${file}: error: ${problem.trim() || "the process that compiled it ended"}`, seconds: 0 };
+  }
+}

@@ -1,0 +1,102 @@
+/** `orchard metal check`: files and folders, includes and macros, formats, and the exit status. */
+import { afterAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { formatResults, parseDiagnostics } from "../../../src/cli/diagnostics.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
+import { metalContext } from "../../../src/index.ts";
+
+const software = metalContext().isSoftware;
+const folder = mkdtempSync(join(tmpdir(), "orchard-check-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  mkdirSync(join(path, ".."), { recursive: true });
+  writeFileSync(path, `#include <metal_stdlib>\nusing namespace metal;\n${text}`);
+  return path;
+}
+
+function check(...words: string[]) {
+  const { stdout, stderr, exitCode } = Bun.spawnSync(
+    [process.execPath, "src/cli/orchard.ts", "metal", "check", ...words],
+    { cwd: packageRoot },
+  );
+  return { out: stdout.toString(), err: stderr.toString(), exitCode };
+}
+
+const good = file("all/good.metal", "kernel void k(device float* x) { x[0] = 1; }\n");
+const bad = file(
+  "all/deep/bad.metal",
+  "kernel void k(device float* x) {\n  threadgroup float* y = x;\n  y[0] = 1;\n}\n",
+);
+file("all/notes.txt", "no kernel");
+
+test("a folder is searched, and all its files are reported in their order", () => {
+  const { out, exitCode } = check("--jobs", "2", join(folder, "all"));
+  expect(out).toMatch(/^.*bad\.metal:4:\d+: error: cannot initialize.*good\.metal: no problems\n$/s);
+  expect(exitCode).toBe(1);
+  expect(check(join(folder, "all", "good.metal")).exitCode).toBe(0);
+});
+
+test("a folder without kernels, and a file that is not there, are failures", () => {
+  mkdirSync(join(folder, "empty"), { recursive: true });
+  expect(check(join(folder, "empty"))).toMatchObject({ exitCode: 1, err: expect.stringContaining("no .metal file") });
+  expect(check(join(folder, "nothing.metal")).exitCode).toBe(1);
+});
+
+test("includes come from -I, macros from -D, and the language from --std", () => {
+  file("headers/scale.h", "inline float scale(float x) { return x * FACTOR; }\n");
+  const user = file(
+    "user.metal",
+    '#include "scale.h"\n#if __METAL_VERSION__ != 240\n#error version\n#endif\n' +
+      "kernel void k(device float* x) { x[0] = scale(x[1]) + TWO; }\n",
+  );
+  const words = ["-I", join(folder, "headers"), "-D", "FACTOR=3.0f", "-DTWO=2", "--std=macos-metal2.4"];
+  expect(check(...words, user)).toEqual({ out: `${user}: no problems\n`, err: "", exitCode: 0 });
+  expect(check(user).exitCode).toBe(1);
+  expect(check("--std=c++17", good)).toMatchObject({ exitCode: 1, err: expect.stringContaining("such as metal3.1") });
+});
+
+/** What only the executing pass refuses, in the last of many kernels. */
+const many = Array.from({ length: 20 }, (_, i) => `kernel void k${i}(device float* x) { x[0] = ${i}; }`);
+test.if(software)("a library of many kernels goes through the executing pass, whole", () => {
+  const sound = file("many.metal", `${many.join("\n")}\n`);
+  expect(check(sound)).toMatchObject({ out: `${sound}: no problems\n`, exitCode: 0 });
+  const last = "kernel void last(device float* x) { float4 v = float4(1.0f, 2.0f); x[0] = v.x; }";
+  const { out, exitCode } = check(file("broken.metal", `${many.join("\n")}\n${last}\n`));
+  expect(out).toMatch(/broken\.metal:23:\d+: error: /);
+  expect(exitCode).toBe(1);
+});
+
+test("formats", () => {
+  const { files } = JSON.parse(check("--format", "json", bad).out);
+  expect(files[0].diagnostics[0]).toMatchObject({ file: bad, line: 4, severity: "error" });
+  const [run] = JSON.parse(check("--format", "sarif", bad).out).runs;
+  expect(run.results[0].locations[0].physicalLocation).toMatchObject({
+    artifactLocation: { uri: bad },
+    region: { startLine: 4 },
+  });
+  const junit = check("--format", "junit", bad).out;
+  expect(junit).toMatch(/<testsuite name="orchard metal check" tests="1" failures="1">/);
+  expect(check("--format", "github", bad).out).toMatch(/^::error file=.*bad\.metal,line=4,col=\d+,title=Metal::cannot/);
+  expect(check("--format", "html", bad).exitCode).toBe(1);
+});
+
+test("what is special in a format is escaped", () => {
+  const text = "a,b:1.metal:2:3: error: 100% of <T>\n  x\n  ^\nnote.metal:4:1: note: seen\nprogram: warning: no line";
+  expect(parseDiagnostics(text).map(({ line, severity }) => [line, severity])).toEqual([
+    [2, "error"],
+    [4, "note"],
+    [0, "warning"],
+  ]);
+  const results = [{ file: "a,b:1.metal", text, seconds: 0.5 }];
+  expect(formatResults(results, "github").split("\n")).toEqual([
+    "::error file=a%2Cb%3A1.metal,line=2,col=3,title=Metal::100%25 of <T>",
+    "::notice file=note.metal,line=4,col=1,title=Metal::seen",
+    "::warning file=program,title=Metal::no line",
+  ]);
+  expect(formatResults(results, "junit")).toContain('<failure message="100% of &lt;T&gt;">');
+  expect(formatResults([{ ...results[0]!, text: "" }], "text")).toBe("a,b:1.metal: no problems");
+});
