@@ -202,4 +202,23 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
         XCTAssertEqual(found.count, 1)
         XCTAssertEqual(found.first?.count, 64)  // 32 reads before the write, and as many after it
     }
+
+    /// A barrier mends an exchange, and no sum that several threads add to.
+    func testTheAdviceFitsTheRace() throws {
+        let x = TestBuffer([Float](repeating: 1, count: 64), label: "x"), y = TestBuffer([Float(0)], label: "y")
+        let head =
+            "kernel void k(device const float *x [[buffer(0)]], device float *y [[buffer(1)]], "
+            + "uint i [[thread_position_in_grid]]) "
+        for group in [64, 32] {
+            for statement in ["y[0] += x[i];", "y[0] = y[0] + x[i];"] {
+                let source = head + "{\n  \(statement)  // HERE\n}"
+                assertFound(
+                    try findings(source, [x, y], grid: 64, group: group), "device-race", in: source,
+                    says: "use an atomic, or a reduction")
+            }
+        }
+        let exchange = head + "{\n  y[0] = x[i] + i;  // HERE\n}"
+        let found = try findings(exchange, [x, y], grid: 64, group: 64)
+        XCTAssertTrue(found.allSatisfy { !$0.message.contains("reduction") }, "\(found)")
+    }
 }

@@ -145,4 +145,29 @@ final class CheckerInitializationTests: CheckerTestCase {
                 }
                 """, [TestBuffer(length: 768, label: "points"), out], grid: 64, group: 33))
     }
+
+    func testAVariableOfAThread() throws {
+        func source(_ declaration: String) -> String {
+            """
+            template <typename T> T add(device const T *x, uint n) {
+              \(declaration)
+              for (uint j = 0; j < n; j++) sum += x[j];  // HERE
+              return sum;
+            }
+            kernel void k(device const float *x [[buffer(0)]], device float *y [[buffer(1)]]) {
+              y[0] = add<float>(x, 4);
+            }
+            """
+        }
+        func found(_ source: String) throws -> [Finding] {
+            try checked { _ = try KernelLibrary(source).function("k") }
+        }
+        for _ in 0..<2 {  // the second from the record of the first
+            let findings = try found(source("T sum;"))
+            XCTAssertEqual(findings.map(\.kind), ["uninitialized-read"])
+            XCTAssertEqual(findings.first?.line, sourceLine("HERE", source("T sum;")))
+            XCTAssertTrue(findings.first?.message.contains("variable 'sum' is read before") ?? false)
+        }
+        assertSilent(try found(source("T sum = 0;")))
+    }
 }

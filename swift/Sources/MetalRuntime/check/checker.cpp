@@ -116,9 +116,13 @@ void Checker::begin_dispatch(const Dispatch &dispatch) {
   report.begin_dispatch(dispatch.entry->name);
 }
 
-void Checker::end_dispatch() {
+void Checker::hand_over() {
   resolve_values();
   report.end_dispatch();
+}
+
+void Checker::end_dispatch() {
+  hand_over();
   Traffic device, threadgroup;
   add(device, arena_);
   for (auto &memory : wrapped_) {
@@ -172,6 +176,8 @@ void begin_dispatch(const Dispatch &dispatch) {
   the_checker().begin_dispatch(dispatch);
   running = dispatch.module->current();
 }
+
+void hand_over() { the_checker().hand_over(); }
 
 void end_dispatch(bool) {
   running = nullptr;

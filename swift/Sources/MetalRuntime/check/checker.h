@@ -36,6 +36,8 @@ struct Dispatch {
 };
 
 void begin_dispatch(const Dispatch &dispatch);
+// Hands over what has been found so far: a dispatch fails, and its failure is told after what led to it.
+void hand_over();
 void end_dispatch(bool completed); // false: it failed, and its last threadgroup was abandoned without end_group
 
 void begin_group(const MrtGroup *group, const Region *regions, size_t count); // regions in ascending order of address

@@ -60,6 +60,7 @@ public:
   static Checker &get() { return instance_ ? *instance_ : create(); }
 
   void begin_dispatch(const Dispatch &dispatch);
+  void hand_over();
   void end_dispatch();
   void begin_group(const MrtGroup *group, const Region *regions, size_t count);
   // After a change of the order.

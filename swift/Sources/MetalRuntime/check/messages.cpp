@@ -15,6 +15,11 @@ std::string opening(const Finding &finding) {
 
 const char *space_name(Space space) { return space == Space::device ? "device" : "threadgroup"; }
 
+// `x[0] += y` by several threads: a barrier orders no two of them.
+constexpr const char *accumulation =
+    "; several threads add to it at once, which no barrier mends: use an atomic, or a reduction (simd_sum, or partial "
+    "sums in threadgroup memory)";
+
 std::string between(Gap gap, Space space) {
   const std::string flag = std::string("mem_flags::mem_") + space_name(space);
   switch (gap) {
@@ -59,8 +64,14 @@ const char *verb(Action action) {
 
 std::string race_message(const Finding &finding, Gap gap, Space space, Action action, Action other, uint64_t size) {
   const std::string line = finding.other_line ? " at line " + std::to_string(finding.other_line) : "";
+  // One statement that reads and writes: `y[0] += x`, or `y[0] = y[0] + x`, which `y[i] = y[i + 1]` looks like.
+  const bool is_statement =
+      finding.position.line && finding.position.line == finding.other_line && (gap == Gap::group || gap == Gap::groups);
+  const bool adds = is_statement && action == Action::read_write;
+  const bool may_add = is_statement && (action == Action::read) == (other == Action::write);
   return opening(finding) + " " + verb(action) + " " + bytes_of(finding.object, size) + ", which " +
-         thread_name(finding.other) + " " + verb(other) + line + between(gap, space);
+         thread_name(finding.other) + " " + verb(other) + line + (adds ? accumulation : between(gap, space)) +
+         (may_add && !adds ? "; where several threads add to it, use an atomic, or a reduction" : "");
 }
 
 std::string bounds_message(const Finding &finding, Action action, uint64_t size, const std::string &why) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 
 #include "compile/kernel_cache.h"
@@ -185,6 +186,30 @@ mrt_function *make_function(mrt_library *library, const char *name, const mrt_co
   return check_indices(*function, problem) ? function.release() : nullptr;
 }
 
+// The checker doesn't see variables of a thread, the compiler does: each that is read though nothing writes to it
+// first.
+void find_uninitialized(const std::string &warnings) {
+  const std::string sign = " is uninitialized when used here", start = ": warning: ";
+  for (size_t at = 0; (at = warnings.find(sign, at)) != std::string::npos; at += sign.size()) {
+    const size_t line_start = warnings.rfind('\n', at) + 1, colon = warnings.find(start, line_start);
+    if (colon > at) continue;
+    const std::string place = warnings.substr(line_start, colon - line_start);
+    const size_t column = place.rfind(':'), line = column ? place.rfind(':', column - 1) : column;
+    if (line == std::string::npos || column == std::string::npos || line == column) continue;
+    const std::string file = place.substr(0, line),
+                      message = warnings.substr(colon + start.size(), at - colon - start.size()) +
+                                " is read before anything is written to it; initialise it where it is declared";
+    mrt_finding finding = {};
+    finding.kind = "uninitialized-read";
+    finding.severity = "error";
+    finding.message = message.c_str();
+    finding.file = file.c_str();
+    finding.line = uint32_t(strtoul(place.c_str() + line + 1, nullptr, 10));
+    finding.column = uint32_t(strtoul(place.c_str() + column + 1, nullptr, 10));
+    mrt_finding_add(&finding);
+  }
+}
+
 // As the source declares them; what only the compiler knows (an index that is a name, a type of the program's own)
 // comes from it.
 std::vector<mrt_function_constant> function_constants(mrt_library *library, size_t entry) {
@@ -232,6 +257,7 @@ mrt_library *mrt_library_create(const char *source, const mrt_compile_options *o
   auto library = std::make_unique<mrt_library>(source, std::move(compile), fast, options ? options->max_threads : 0);
   std::string text;
   bool compiled = library->program.compile(build_of(library.get(), setting_flag(Setting::check)), text);
+  if (compiled && setting_flag(Setting::check)) find_uninitialized(text);
   set_message(message, text);
   return compiled ? library.release() : nullptr;
 }

@@ -1,5 +1,6 @@
 #include "execute/faults.h"
 
+#include "check/checker.h"
 #include "support/memory.h"
 #include "execute/report.h"
 #include "execute/scheduler.h"
@@ -237,6 +238,11 @@ void report_fault(GroupRunner &runner, const Fault &fault) {
     launch.fail(fault.result,
                 add_report(report, "the dispatch ran longer than " + std::to_string(launch.timeout_ms) +
                                        " ms (setting 'timeout_ms'); it was ended while " + thread_name + " ran"));
+  } else if (fault.result == MRT_RESULT_INVALID && launch.checked && fault.signal == SIGILL) {
+    report.kind = "out-of-bounds"; // -fsanitize=local-bounds, mostly after -fsanitize=array-bounds has named the index
+    if (launch.detect) checker::hand_over();
+    launch.fail(fault.result,
+                add_report(report, thread_name + " left the bounds of a variable of its own; the dispatch was ended"));
   } else if (fault.result == MRT_RESULT_INVALID) {
     launch.fail(fault.result, std::string("kernel '") + launch.kernel() + "': " + thread_name + " trapped (signal " +
                                   std::to_string(fault.signal) + ")");

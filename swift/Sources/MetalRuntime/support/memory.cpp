@@ -126,7 +126,7 @@ public:
     const size_t capacity = allocation->capacity;
     lock.unlock();
     if (!setting_flag(Setting::check)) return;
-    poison(pointer, capacity);
+    if (poisons_device_memory()) poison(pointer, capacity);
     checker::memory_fresh(pointer, capacity);
   }
 

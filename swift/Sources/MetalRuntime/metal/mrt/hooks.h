@@ -11,6 +11,9 @@
 //     -mllvm -tsan-compound-read-before-write=1                 `a[i] += x` is one __tsan_read_write4, not a lone write
 //   -fsanitize=alignment,array-bounds -fsanitize-recover=alignment,array-bounds
 //                                      (array-bounds, not bounds: the other half of `bounds` traps)
+//   -fsanitize=local-bounds -fsanitize-trap=local-bounds
+//                                      then such an access to a thread's own array ends the dispatch: it would hit what
+//                                      else lies on the stack
 //     -mllvm -force-attribute=__ubsan_handle_type_mismatch_v1:memory
 //                                      it touches no memory of the kernel: loads on both sides of a check can still be
 //                                      one
@@ -94,8 +97,12 @@ MRT_HOOK __attribute__((__optnone__)) void __ubsan_handle_type_mismatch_v1(const
   MRT_REPORT(misaligned((const void *)address, 1u << data->log_alignment, data->type->name, MRT_HOOK_CALLER));
 }
 
-// The handler stays quiet where the index is an integer wider than a register: there is none in MSL.
+// The handler stays quiet where the index is an integer wider than a register: there is none in MSL. A narrower one
+// comes with zeros above; its type says whether it has a sign (bit 0), and how many bits (the others, as a power of
+// two).
 MRT_HOOK void __ubsan_handle_out_of_bounds(const MrtOutOfBounds *data, __UINTPTR_TYPE__ index) {
+  const unsigned info = data->index_type->info, unused = 64 - (1u << (info >> 1));
+  if (info & 1) index = (__UINTPTR_TYPE__)(long(index << unused) >> unused);
   MRT_REPORT(subscript(index, data->array_type->name, MRT_HOOK_CALLER));
 }
 
