@@ -225,7 +225,7 @@ const shapes = rowsOf("shapes that do not fit", ShapeError, [
   ...each(
     "maxPool2d avgPool2d",
     ({ picture }) => [picture, [1, 4]],
-    "expected at most 3 elements",
+    "expected up to 3 elements",
     "got a window of 4",
   ),
   ["batchNorm", ({ vector }) => [vector, { training: true }], "expected x to be [batch, channels, …]", "got float32["],
