@@ -24,6 +24,9 @@ function virtualOperands(vector: number): Operands {
     single: [1, side],
     triples: [side ** 2 / 4, 3], // a shape has fewer than 2^53 elements
     batch: [1, side, side],
+    signal: [1, 1, side ** 2],
+    picture: [1, 1, side, side],
+    volume: [1, 1, side, side, 1],
   };
   const expanded = (name: string, one: Tensor): Tensor => {
     const shape = shapes[name] ?? [side, side];

@@ -1,4 +1,5 @@
 /** Shapes of convolutions: what the arguments of a call mean along each axis. */
+import { checkElements } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, either, listOf, someNumber } from "../../core/kinds.ts";
 import { isFloat } from "../../tensor/dtype.ts";
@@ -50,7 +51,7 @@ const MOST = 2 ** 31;
 /** The span of a kernel's elements along an axis. */
 export const spanOf = (kernel: number, dilation: number): number => dilation * (kernel - 1) + 1;
 
-/** @throws {DTypeError} where operands are no floats of one dtype. */
+/** @throws {DTypeError} where operands are no floats of one dtype. @throws {ShapeError} for too many elements */
 export function checkOperands(operation: string, operands: readonly Tensor[]): void {
   const [first] = operands;
   for (const own of operands) {
@@ -62,6 +63,7 @@ export function checkOperands(operation: string, operands: readonly Tensor[]): v
         `expected floats of one dtype, got ${operands.map((each) => each.describe()).join(" and ")}`,
       );
   }
+  checkElements(operation, operands);
 }
 
 /** @throws {ShapeError} for a bias that is no vector of the outputs */

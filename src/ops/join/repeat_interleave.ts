@@ -1,4 +1,4 @@
-import { named as underName } from "../../backend/dispatch.ts";
+import { checkElements, named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind, either, someNumber } from "../../core/kinds.ts";
 import { operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -6,11 +6,15 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { clone } from "../copy/copy.ts";
 import { tensor } from "../creation/tensor.ts";
 import { indexSelect } from "../indexing/gather.ts";
 import { anIndex, checkVector, type IndexDType } from "../indexing/indices.ts";
+import { expand } from "../view/expand.ts";
 import { flatten } from "../view/flatten.ts";
+import { reshape } from "../view/reshape.ts";
 import { axisOf } from "../view/slice.ts";
+import { unsqueeze } from "../view/squeeze.ts";
 
 /** Options of {@link repeatInterleave}. */
 export interface RepeatInterleaveOptions {
@@ -39,12 +43,13 @@ export function repeatInterleave(...values: unknown[]): Tensor {
   const { x, repeats, dim } = repeatInterleaveParameters(values);
   const axis = dim === undefined ? 0 : axisOf("repeatInterleave", x, dim);
   const size = dim === undefined ? x.size : x.shape[axis]!;
-  const counts = countsOf(repeats, size);
+  checkElements("repeatInterleave", [x]);
   return underName("repeatInterleave", () =>
     tidy(() => {
-      const places = counts.flatMap((count, at) => new Array<bigint>(count).fill(BigInt(at)));
-      const index = tensor(BigInt64Array.from(places));
-      return indexSelect(dim === undefined ? flatten(x) : x, index, { dim: axis });
+      const own = dim === undefined ? flatten(x) : x;
+      if (typeof repeats === "number") return repeated(own, axis, checkedCount(repeats));
+      const places = countsOf(repeats, size).flatMap((count, at) => new Array<bigint>(count).fill(BigInt(at)));
+      return indexSelect(own, tensor(BigInt64Array.from(places)), { dim: axis });
     }),
   );
 }
@@ -55,8 +60,15 @@ const repeatInterleaveParameters = parameters("repeatInterleave", {
   dim: optional(axisKind),
 });
 
-function countsOf(repeats: number | Tensor<IndexDType>, size: number): number[] {
-  if (typeof repeats === "number") return new Array<number>(size).fill(checkedCount(repeats));
+/** Each slice as often: an axis behind the one that is repeated, without copies, then one copy of all. */
+function repeated(x: Tensor, axis: number, count: number): Tensor {
+  if (x.rank === 0) return repeated(flatten(x), axis, count);
+  const [before, size, after] = [x.shape.slice(0, axis), x.shape[axis]!, x.shape.slice(axis + 1)];
+  const each = expand(unsqueeze(x, axis + 1), [...before, size, count, ...after]);
+  return reshape(clone(each), [...before, size * count, ...after]);
+}
+
+function countsOf(repeats: Tensor<IndexDType>, size: number): number[] {
   const counts = Array.from(checkVector("repeatInterleave", repeats).dataSync(), Number).map(checkedCount);
   if (counts.length === 1) return new Array<number>(size).fill(counts[0]!);
   if (counts.length === size) return counts;

@@ -1,5 +1,5 @@
 /** Losses that are made of other operations. */
-import { named } from "../../backend/dispatch.ts";
+import { checkElements, named } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
@@ -25,6 +25,7 @@ export function composedLoss(
   formula: (...operands: Tensor[]) => Tensor,
 ): Tensor {
   const { dtype } = operands[0]!;
+  checkElements(operation, operands);
   return named(operation, () =>
     tidy(() => {
       const wide = operands.map((own) => (own.dtype === dtype ? toDType(own, accumulationDType(dtype)) : own));

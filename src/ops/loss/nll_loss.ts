@@ -1,4 +1,4 @@
-import { named as underName } from "../../backend/dispatch.ts";
+import { checkElements, named as underName } from "../../backend/dispatch.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -44,6 +44,7 @@ export function nllLoss(...values: unknown[]): Tensor {
   checkFloats("nllLoss", "x", x);
   const axis = classAxis("nllLoss", "x", x);
   checkClassWeight("nllLoss", x.shape[axis]!, weight);
+  checkElements("nllLoss", [x, targets]);
   const classes = wholeIndices("nllLoss", "targets", targets);
   checkTargetShape("nllLoss", "x", x, classes, axis);
   checkSomethingToName("nllLoss", classes, x.shape[axis]!);

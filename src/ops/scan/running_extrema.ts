@@ -1,6 +1,6 @@
 /** The largest, the smallest and the sum of exponentials of what came so far along an axis. */
 import { noGrad } from "../../autograd/modes.ts";
-import { named as underName } from "../../backend/dispatch.ts";
+import { checkElements, named as underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { type Along, axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
@@ -81,6 +81,7 @@ function runningExtremum(
       "notNumbers",
       `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`,
     );
+  checkElements(operation, [x]);
   return underName(operation, () =>
     tidy(() => {
       const lines = x.rank === 0 ? reshape(x, [1]) : x;
