@@ -117,7 +117,7 @@ final class SpellingTests: CheckerTestCase {
         ).function("f")
         let y = TestBuffer([Float](repeating: 0, count: 4))
         try function.run([y, TestBuffer([Float]([1, 2, 3, 4])), TestBuffer([Float(3)])], grid: 4, group: 4)
-        XCTAssertEqual(y.array(), [3, 6, 9, 12])
+        XCTAssertEqual(y.array() as [Float], [3, 6, 9, 12])
     }
 
     func testPointersToPointers() throws {
