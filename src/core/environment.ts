@@ -23,7 +23,8 @@ const own = {
     fallback: "the best that the processor has",
     meaning:
       "`baseline`, `avx2`, `avx512`, `avx512_bf16` or `amx` (x86-64), `neon` (arm64): the instruction set of the cpu " +
-      "backend's kernels",
+      "backend's kernels. A dylib that `bun run demo` or `train` built on a fresh clone has that of the machine " +
+      "alone; `bun run build` makes one with all",
   },
   ORCHARD_CPU_THREADS: { fallback: "the processors that this process may use", meaning: "Threads of the cpu backend" },
   ORCHARD_BLAS: {

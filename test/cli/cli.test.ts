@@ -74,10 +74,10 @@ describe("is refused in a few lines, the last of which names the help", () => {
   });
 });
 
-test.each(["/nowhere/x.metal", packageRoot])("metal check of %s, which is no file, is one sentence", (path) => {
-  const { out, err, exitCode } = orchard("metal", "check", path);
+test("metal check of a file that is not there is one sentence", () => {
+  const { out, err, exitCode } = orchard("metal", "check", "/nowhere/x.metal");
   expect([out, exitCode]).toEqual(["", 1]);
-  expect(err).toMatch(/^\[metal check\] .* \((ENOENT|EISDIR)\)\n$/);
+  expect(err).toMatch(/^\[metal check\] .* \(ENOENT\)\n$/);
 });
 
 test("help and mistakes load no library, and compute nothing", () => {

@@ -1,6 +1,8 @@
 /** `bun run check:sanitize`: calls that are recorded, replayed with faults that one sanitizer each must find. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { setsOf } from "../../scripts/cpu/objects.ts";
+import { setsSource } from "../../scripts/cpu/sets.ts";
 import { runOrFail } from "../../scripts/run.ts";
 import { buildProgram, libraryFlags, type Replayer } from "../../scripts/sanitize/build.ts";
 import { recordedFiles } from "../../scripts/sanitize/record.ts";
@@ -78,7 +80,19 @@ beforeAll(async () => {
     const instrumented = await findInstrumented(sanitizer);
     const library = folder.file(`faults-${sanitizer.name}.so`);
     const { command, linkFlags } = instrumented.compiler;
+    const sets = folder.file("sets.cpp"); // which instruction sets it has: all, as a whole build says
+    const all = setsOf(instrumented.compiler);
+    const native = join(packageRoot, "native", "cpu");
+    await Bun.write(
+      sets,
+      setsSource(
+        native,
+        all,
+        all.map(({ name }) => name),
+      ),
+    );
     const sources = [
+      sets,
       join(packageRoot, "test/support/faults.cpp"),
       ...new Bun.Glob("native/cpu/runtime/*.cpp").scanSync({ cwd: packageRoot, absolute: true }),
     ];
