@@ -93,6 +93,7 @@ export * from "./elementwise/xlogy.ts";
 export * from "./embedding/embedding.ts";
 export * from "./embedding/embedding_bag.ts";
 export type { BagMode } from "./embedding/primitive.ts";
+export { at, type Index, type SliceBounds } from "./indexing/at.ts";
 export { gather, type IndexOptions, indexSelect, type TakeAlongDimOptions, takeAlongDim } from "./indexing/gather.ts";
 export * from "./indexing/masked_fill.ts";
 export { maskedSelect, nonzero } from "./indexing/nonzero.ts";

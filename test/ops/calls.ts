@@ -153,6 +153,7 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   ...ofAxes("maxPool", (x) => [x, 2]),
   ...ofAxes("avgPool", (x) => [x, 2]),
   ...ofAxes("adaptiveAvgPool", (x) => [x, 2]),
+  at: ({ x, places }) => [x, places],
   addLayerNorm: ({ x, y, vector }) => [x, y, { weight: vector, bias: vector }],
   addRmsNorm: ({ x, y, vector }) => [x, y, { weight: vector }],
   add_: binary,

@@ -229,6 +229,7 @@ const shapes = rowsOf("shapes that do not fit", ShapeError, [
   ["groupNorm", ({ picture }) => [picture, 1, { weight: three() }], "a vector of 1 elements", "got float32[3]"],
   ["batchNorm", ({ picture }) => [picture, { bias: three() }], "a vector of 1 elements", "got float32[3]"],
   ["instanceNorm", ({ x }) => [x], "with an axis behind the channels", "got float32["],
+  ["at", ({ x }) => [x, 0, 0, 0], "expected at most 2 indices", "got 3"],
   ["meshgrid", ({ x }) => [[x]], "expected vectors, got float32["],
   ["searchsorted", ({ x }) => [x, ones([3, 3])], "the leading axes of", "got float32[3, 3]"],
   ["bucketize", ({ x }) => [x, x], "expected a vector of boundaries", "got float32["],
