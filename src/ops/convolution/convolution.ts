@@ -1,16 +1,11 @@
 /** Convolutions of one, two and three axes. */
-import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
-import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { tidy } from "../../tensor/tidy.ts";
-import { toDType } from "../copy/cast.ts";
-import { add } from "../elementwise/arithmetic.ts";
-import { reshape } from "../view/reshape.ts";
-import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import { ofBatch } from "./batch.ts";
 import { convolve } from "./bilinear.ts";
 import {
   alongAxes,
@@ -115,21 +110,7 @@ function convolution(operation: string, call: Call, rank: number): Tensor {
   checkRanks(operation, x, weight, rank);
   const geometry = geometryOf(operation, call, rank);
   checkBias(operation, bias, weight.shape[0]!);
-  return underName(operation, () =>
-    tidy(() => {
-      const wide = accumulationDType(x.dtype);
-      const batched = x.rank === rank + 1 ? unsqueeze(x, 0) : x;
-      const own = convolve(toDType(batched, wide), toDType(weight, wide), geometry);
-      const result = toDType(withBias(own, bias), x.dtype);
-      return x.rank === rank + 1 ? squeeze(result, { dim: 0 }) : result;
-    }),
-  );
-}
-
-/** @internal Adds a number to each output. */
-export function withBias(y: Tensor, bias: Tensor | undefined): Tensor {
-  if (!bias) return y;
-  return add(y, reshape(toDType(bias, y.dtype), [bias.size, ...new Array<number>(y.rank - 2).fill(1)])) as Tensor;
+  return ofBatch(operation, call, rank, (own, kernel) => convolve(own, kernel, geometry));
 }
 
 function geometryOf(operation: string, { x, weight, ...call }: Call, rank: number): Geometry {

@@ -11,7 +11,7 @@ export type PerAxis = number | readonly number[];
 
 /** A number for every axis, or one for each. */
 export const perAxis = either(someNumber, listOf(someNumber, "a list of numbers"));
-/** The same, or how much is wanted: as much as keeps the shape, or nothing. */
+/** The same, or a word for it: as much as keeps the shape, or nothing. */
 export const paddingKind = either(choice("same", "valid"), perAxis);
 
 /** A convolution: x [batch, channels, …] with a weight [outputs, channels / groups, …]. */

@@ -1,16 +1,12 @@
 /** Transposed convolutions: the adjoints of convolutions. */
-import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
-import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { tidy } from "../../tensor/tidy.ts";
-import { toDType } from "../copy/cast.ts";
-import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import { ofBatch } from "./batch.ts";
 import { convolveBack } from "./bilinear.ts";
-import { withBias } from "./convolution.ts";
 import {
   alongAxes,
   checkBias,
@@ -126,15 +122,7 @@ function transposed(operation: string, call: Call, rank: number): Tensor {
   checkRanks(operation, x, weight, rank);
   const geometry = geometryOf(operation, call, rank);
   checkBias(operation, bias, weight.shape[1]! * call.groups);
-  return underName(operation, () =>
-    tidy(() => {
-      const wide = accumulationDType(x.dtype);
-      const batched = x.rank === rank + 1 ? unsqueeze(x, 0) : x;
-      const own = convolveBack(toDType(batched, wide), toDType(weight, wide), geometry);
-      const result = toDType(withBias(own, bias), x.dtype);
-      return x.rank === rank + 1 ? squeeze(result, { dim: 0 }) : result;
-    }),
-  );
+  return ofBatch(operation, call, rank, (own, kernel) => convolveBack(own, kernel, geometry));
 }
 
 /** That of the convolution whose adjoint it is: its result has x's shape. */

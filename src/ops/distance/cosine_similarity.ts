@@ -8,13 +8,12 @@ import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
-import { add, mul, sub } from "../elementwise/arithmetic.ts";
-import { clamp } from "../elementwise/clamp.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { div } from "../elementwise/division.ts";
-import { detach } from "../gradient/backward.ts";
 import { norm } from "../reduction/norm.ts";
 import { sum } from "../reduction/sum.ts";
 import { expand } from "../view/expand.ts";
+import { atLeast } from "./at_least.ts";
 import { checkVectors } from "./vectors.ts";
 
 /** Options of {@link cosineSimilarity}. */
@@ -63,7 +62,3 @@ const cosineSimilarityParameters = parameters("cosineSimilarity", {
   dim: optional(axisKind, 1),
   eps: optional(aNumber(notNegative), 1e-8),
 });
-
-/** max(x, least) with the gradient of x, as PyTorch has it here. */
-const atLeast = (x: Tensor, least: number): Tensor =>
-  add(x, detach(sub(clamp(x, { min: least }), x) as Tensor)) as Tensor;

@@ -5,14 +5,13 @@ import { named, operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { atLeast } from "../distance/at_least.ts";
 import { add, mul, square, sub } from "../elementwise/arithmetic.ts";
-import { clamp } from "../elementwise/clamp.ts";
 import { gt } from "../elementwise/comparison.ts";
 import { div } from "../elementwise/division.ts";
 import { exp } from "../elementwise/exponential.ts";
 import { log } from "../elementwise/logarithm.ts";
 import { where } from "../elementwise/where.ts";
-import { detach } from "../gradient/backward.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { checkBroadcast, composedLoss } from "./composed_loss.ts";
 import { checkTarget, type LossOptions, reductionParameter } from "./options.ts";
@@ -109,7 +108,7 @@ export function gaussianNllLoss(...values: unknown[]): Tensor {
   const own = isOfRows && variance.rank > 0 ? unsqueeze(variance, -1) : variance;
   checkBroadcast("gaussianNllLoss", { x, variance: own });
   return composedLoss({ operation: "gaussianNllLoss", reduction }, [x, target, own], (a, t, v) => {
-    const least = add(v!, detach(sub(clamp(v!, { min: eps }), v!) as Tensor)) as Tensor;
+    const least = atLeast(v!, eps);
     const losses = mul(add(log(least), div(square(sub(a!, t!)), least)), 0.5) as Tensor;
     return full ? (add(losses, 0.5 * Math.log(2 * Math.PI)) as Tensor) : losses;
   });

@@ -14,8 +14,8 @@ import { ne } from "../elementwise/comparison.ts";
 import { cat } from "../join/cat.ts";
 import { checkSameDType } from "../matmul/checks.ts";
 import { sum } from "../reduction/sum.ts";
+import { reshape } from "../view/reshape.ts";
 import { axisOf, narrow } from "../view/slice.ts";
-import { unsqueeze } from "../view/squeeze.ts";
 import { cumsum } from "./cumsum.ts";
 
 /** Options of {@link diff}. */
@@ -180,9 +180,8 @@ function areas(
 }
 
 /** A vector along an axis of tensors of some rank. */
-function alongAxis(vector: Tensor, axis: number, rank: number): Tensor {
-  let result = vector;
-  for (let own = axis + 1; own < rank; own++) result = unsqueeze(result, -1);
-  for (let own = 0; own < axis; own++) result = unsqueeze(result, 0);
-  return result;
-}
+const alongAxis = (vector: Tensor, axis: number, rank: number): Tensor =>
+  reshape(
+    vector,
+    Array.from({ length: rank }, (_, own) => (own === axis ? vector.size : 1)),
+  );
