@@ -14,6 +14,7 @@ import {
   tensor,
 } from "../../src/index.ts";
 import { candidatesOf, chooseToken, penalizeRepetition } from "../../src/nn/generation/sampling.ts";
+import { collectGarbage } from "../support/garbage.ts";
 
 const sizes = { vocabularySize: 31, contextLength: 16, layers: 2, heads: 4, width: 16 } as const;
 /** Larger weights than models start with, so that logits differ. */
@@ -256,7 +257,7 @@ describe("generate", () => {
     const big = { ...sizes, width: 128, contextLength: 256 }; // blocks of 64 KB and more are counted
     const own = kind === "GPT" ? new nn.GPT(big) : new nn.Llama(big);
     await collect(nn.generate(own, [1], { maxTokens: 2 }));
-    Bun.gc(true); // what other tests have forgotten
+    await collectGarbage(); // what other tests have forgotten
     const live = () => memory().host.liveBytes;
     const before = live();
     let [most, count] = [0, 0];
