@@ -72,5 +72,7 @@ export {
   type QuantizeModelOptions,
   quantizeModel,
 } from "./quantized_model.ts";
+export * from "./recurrent/cells.ts";
+export * from "./recurrent/layers.ts";
 export { Sequential, type Step } from "./sequential.ts";
 export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";
