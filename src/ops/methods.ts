@@ -16,6 +16,7 @@
 
 import { ShapeError } from "../core/errors.ts";
 import type { Along, AxisArguments } from "../core/kinds.ts";
+import type { Given } from "../core/parameters.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { type BackwardArguments, backward, detach } from "./gradient/backward.ts";
@@ -63,6 +64,12 @@ interface OwnMethods<D extends DType> {
   aminmax(options?: { dim?: number | undefined; keepdim?: boolean | undefined }): operations.Extrema<D>;
   /** Whether all pairs of elements are close. @see {@link operations.allClose} */
   allClose(...rest: Rest<typeof operations.allClose>): boolean;
+  /** How often each whole number is there. @see {@link operations.bincount} */
+  bincount(options?: operations.BincountOptions): Tensor<"int64">;
+  bincount<W extends DType>(
+    weights: Tensor<W>,
+    ...options: Given<operations.BincountOptions, ["minlength"]>
+  ): Tensor<W>;
   /** min(max(x, least), most) for each element. @see {@link operations.clamp} */
   clamp(...bounds: operations.ClampArguments): Tensor;
   /** The correlation coefficients of variables, which are rows. @see {@link operations.corrcoef} */
@@ -75,6 +82,8 @@ interface OwnMethods<D extends DType> {
   cummin(...options: Along<operations.RunningOptions>): operations.ValuesAndIndices<D>;
   /** Whether the other tensor has the same shape and equal elements. @see {@link operations.equal} */
   equal(other: Tensor): boolean;
+  /** How many elements there are in each interval. @see {@link operations.histogram} */
+  histogram(bins: number | Tensor<D>, options?: operations.HistogramOptions): operations.Histogram<D>;
   /** The k-th smallest element along an axis, and its index. @see {@link operations.kthvalue} */
   kthvalue(k: number, ...options: operations.MedianArguments): operations.ValuesAndIndices<D>;
   /** The largest element; with `dim` along that axis, with its index. @see {@link operations.max} */
@@ -86,6 +95,8 @@ interface OwnMethods<D extends DType> {
   /** The smallest element; with `dim` along that axis, with its index. @see {@link operations.min} */
   min(options?: { dim?: undefined }): Tensor<D>;
   min(...options: operations.AlongAxis): operations.ValuesAndIndices<D>;
+  /** The element that is there most often along an axis. @see {@link operations.mode} */
+  mode(...options: operations.MedianArguments): operations.ValuesAndIndices<D>;
   /** The median of what is not NaN. @see {@link operations.nanmedian} */
   nanmedian(): Tensor<D>;
   nanmedian(...options: AxisArguments<operations.OrderOptions>): operations.ValuesAndIndices<D>;
@@ -97,6 +108,16 @@ interface OwnMethods<D extends DType> {
   topk(k: number, ...options: operations.TopkArguments): operations.Sorted<D>;
   /** The sum of the main diagonal of a matrix. @see {@link operations.trace} */
   trace(): Tensor<operations.SumOf<D>>;
+  /** The distinct elements in ascending order. @see {@link operations.unique} */
+  unique(
+    options: operations.UniqueOptions & ({ returnInverse: true } | { returnCounts: true }),
+  ): operations.UniqueElements<D>;
+  unique(options?: operations.UniqueOptions): Tensor<D>;
+  /** Runs of equal elements as one. @see {@link operations.uniqueConsecutive} */
+  uniqueConsecutive(
+    options: operations.UniqueOptions & ({ returnInverse: true } | { returnCounts: true }),
+  ): operations.UniqueElements<D>;
+  uniqueConsecutive(options?: operations.UniqueOptions): Tensor<D>;
   /** The variance and the mean over the same axes. @see {@link operations.varMean} */
   varMean(...options: AxisArguments<operations.VarianceOptions>): operations.VarianceAndMean<D>;
 }

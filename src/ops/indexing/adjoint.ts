@@ -85,10 +85,15 @@ const padded = (gradient: Tensor, shape: Shape): Tensor =>
   sameShape(gradient.shape, shape) ? gradient : embed(gradient, shape, (whole) => leading(whole, gradient.shape));
 
 /** `indexSelect`. */
-export function indexSelectAlong<D extends DType>(x: Tensor<D>, vector: Tensor<IndexDType>, axis: number): Tensor<D> {
-  if (x.rank === 0) return reshape(indexSelectAlong(reshape(x, [1]), vector, 0), []);
-  checkSomethingToName("indexSelect", vector, x.shape[axis]!);
-  const attributes = { operation: "indexSelect", dim: axis, axes: [axis] };
+export function indexSelectAlong<D extends DType>(
+  x: Tensor<D>,
+  vector: Tensor<IndexDType>,
+  axis: number,
+  operation = "indexSelect",
+): Tensor<D> {
+  if (x.rank === 0) return reshape(indexSelectAlong(reshape(x, [1]), vector, 0, operation), []);
+  checkSomethingToName(operation, vector, x.shape[axis]!);
+  const attributes = { operation, dim: axis, axes: [axis] };
   const shape = x.shape.with(axis, vector.size);
   using along = alongAxis(vector, x, axis);
   const output = execute(gatherPrimitive, [x, along], shape, x.dtype, attributes, "indexSelect");
@@ -106,9 +111,11 @@ export function indexAddAlong<D extends DType>(
   source: Tensor<D>,
   axis: number,
   alpha: number,
+  operation = "indexAdd",
 ): Tensor<D> {
-  if (x.rank === 0) return reshape(indexAddAlong(reshape(x, [1]), vector, reshape(source, [1]), 0, alpha), []);
-  const attributes = { operation: "indexAdd", dim: axis, axes: [axis] };
+  if (x.rank === 0)
+    return reshape(indexAddAlong(reshape(x, [1]), vector, reshape(source, [1]), 0, alpha, operation), []);
+  const attributes = { operation, dim: axis, axes: [axis] };
   using along = alongAxis(vector, source, axis);
   const output = tidy(() => scattered(x, along, times(source, alpha), attributes));
   record("indexAdd", [x, source], [output], [vector], ([gradient], [saved], needs) => {

@@ -50,7 +50,7 @@ export function scatter(...values: unknown[]): Tensor {
   const axis = normalizeAxis("scatter", dim, x.rank);
   checkIndexShape("scatter", x, index, axis);
   checkSourceShape("scatter", index, from);
-  return named("scatter", () => tidy(() => replaced(x, index, from, axis)));
+  return named("scatter", () => tidy(() => scatterAlong("scatter", x, index, from, axis)));
 }
 scatter.method = "same" as const;
 const scatterParameters = parameters("scatter", {
@@ -65,26 +65,29 @@ type ReplacementArguments<D extends DType> =
   | [dim: number, index: Tensor<IndexDType>, source: Tensor<D> | Scalar]
   | [index: Tensor<IndexDType>, source: Tensor<D> | Scalar, options: IndexOptions];
 
-function replaced<D extends DType>(
+/** `scatter`, of operands that were checked: recorded, where the last of several indices wins. */
+export function scatterAlong<D extends DType>(
+  operation: string,
   x: Tensor<D>,
   index: Tensor<IndexDType>,
   source: Tensor<D>,
   axis: number,
 ): Tensor<D> {
-  if (x.rank === 0) return reshape(replaced(reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0), []);
-  checkSomethingToName("scatter", index, x.shape[axis]!);
-  if (index.size === 0) return scatterAddAlong("scatter", x, index, source, axis); // x, connected to both
+  if (x.rank === 0)
+    return reshape(scatterAlong(operation, reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0), []);
+  checkSomethingToName(operation, index, x.shape[axis]!);
+  if (index.size === 0) return scatterAddAlong(operation, x, index, source, axis); // x, connected to both
   const reached = index.shape.with(axis, x.shape[axis]!);
-  const winners = noGrad(() => winnersOf(index, x, axis));
+  const winners = noGrad(() => winnersOf(operation, index, x, axis));
   const own = noGrad(() => maximum(sub(leading(winners, reached), 1n), 0n) as Tensor<"int64">);
-  const values = gatherAlong("scatter", source, own, axis);
+  const values = gatherAlong(operation, source, own, axis);
   const beyond = x.shape.flatMap((size, at) => [size - reached[at]!, 0]).reverse();
   const padded = sameShape(reached, x.shape) ? values : pad(values, beyond);
   return where(gt(winners, 0n), padded, x) as Tensor<D>;
 }
 
 /** For each element of x one more than the last place along the axis whose index names it, or 0. */
-function winnersOf(index: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<"int64"> {
+function winnersOf(operation: string, index: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<"int64"> {
   const length = index.shape[axis]!;
   const { values, indices } = sort(index, { dim: axis });
   const differs = ne(narrow(values, axis, 1, length - 1), narrow(values, axis, 0, length - 1));
@@ -92,10 +95,10 @@ function winnersOf(index: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<"
   const places = where(isLast, add(indices, 1n), 0n) as Tensor<"int64">;
   const none = filled(index.shape, "int64", 0);
   return scatterAddAlong(
-    "scatter",
+    operation,
     filled(x.shape, "int64", 0),
     index,
-    scatterAddAlong("scatter", none, indices, places, axis),
+    scatterAddAlong(operation, none, indices, places, axis),
     axis,
   );
 }

@@ -76,7 +76,7 @@ export function indexAdd(...values: unknown[]): Tensor {
   checkSourceDType("indexAdd", x, source);
   const axis = normalizeAxis("indexAdd", dim, x.rank);
   const vector = checkVector("indexAdd", index);
-  checkSlices(x, vector, source, axis);
+  checkSlices("indexAdd", x, vector, source, axis);
   if (!isFloat(x.dtype) && !Number.isInteger(alpha))
     throw new ArgumentError(
       "indexAdd",
@@ -110,7 +110,8 @@ export function checkSourceShape(operation: string, index: Tensor, source: Tenso
     );
 }
 
-function checkSlices(x: Tensor, vector: Tensor, source: Tensor, axis: number): void {
+/** @internal */
+export function checkSlices(operation: string, x: Tensor, vector: Tensor, source: Tensor, axis: number): void {
   const length = source.rank === 0 ? 1 : source.shape[axis];
   const fits =
     length === vector.size &&
@@ -118,7 +119,7 @@ function checkSlices(x: Tensor, vector: Tensor, source: Tensor, axis: number): v
     source.shape.every((size, own) => own === axis || size === x.shape[own]);
   if (!fits)
     throw new ShapeError(
-      "indexAdd",
+      operation,
       "shapesDiffer",
       `expected source to have ${vector.size} slices along axis ${axis}, one for each index, and otherwise the sizes ` +
         `of ${x.describe()}, got ${source.describe()}`,

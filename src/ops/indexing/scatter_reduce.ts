@@ -1,0 +1,249 @@
+/** Elements put together by indices: products, means, largest and smallest ones beside sums. */
+import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
+import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { DTypeError } from "../../core/errors.ts";
+import { axis as axisKind, choice, flag } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { normalizeAxis } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { mul, neg } from "../elementwise/arithmetic.ts";
+import { eq, gt } from "../elementwise/comparison.ts";
+import { div, floorDivide } from "../elementwise/division.ts";
+import { maximum, minimum } from "../elementwise/extrema.ts";
+import { logicalAnd, logicalNot } from "../elementwise/logic.ts";
+import { where } from "../elementwise/where.ts";
+import { cat } from "../join/cat.ts";
+import { argsort } from "../sorting/sort.ts";
+import { filled } from "../view/embed.ts";
+import { expand } from "../view/expand.ts";
+import { leading } from "../view/leading.ts";
+import { reshape } from "../view/reshape.ts";
+import { narrow } from "../view/slice.ts";
+import { gatherAlong, scatterAddAlong } from "./adjoint.ts";
+import { anIndex, checkIndexShape, checkSomethingToName, checkVector, type IndexDType } from "./indices.ts";
+import { scatterAlong } from "./scatter.ts";
+import { checkSlices, checkSourceDType, checkSourceShape } from "./scatter_add.ts";
+
+/** How {@link scatterReduce} puts elements together. */
+export type ScatterReduction = "sum" | "prod" | "mean" | "amax" | "amin";
+
+/** Options of {@link scatterReduce} and {@link indexReduce}. */
+export interface ScatterReduceOptions {
+  /** Whether the elements of `x` are put together with those that come to them. Default true. */
+  includeSelf?: boolean | undefined;
+}
+
+/**
+ * `x` with the elements of `source` put together with those that `index` names: sums, products, means, or the largest
+ * or smallest. Every run gives the same bits. Largest and smallest elements share the gradient where they are equal. A
+ * mean of integers is rounded down.
+ *
+ * @param index integers of `x`'s rank, at most `source`'s sizes and, on other axes than `dim`, at most `x`'s
+ * @param source of `x`'s dtype; what lies beyond the index is not used
+ * @param reduce `"sum"`, `"prod"`, `"mean"`, `"amax"` or `"amin"`
+ *
+ * @example
+ * scatterReduce(tensor([1, 2]), 0, tensor([0n, 0n, 1n]), tensor([5, 3, 1]), "amax"); // float32 [5, 2]
+ *
+ * @throws {ShapeError} where ranks or sizes do not fit, and `indexOutOfRange` for an index that is negative or too
+ * large (on Metal when a result is read). @throws {DTypeError} for an index of floats or bools, a source of another
+ * dtype, and bools.
+ */
+export function scatterReduce<D extends DType>(
+  x: Tensor<D>,
+  dim: number,
+  index: Tensor<IndexDType>,
+  source: Tensor<D>,
+  reduce: ScatterReduction,
+  ...options: Given<ScatterReduceOptions, ["includeSelf"]>
+): Tensor<D>;
+export function scatterReduce(...values: unknown[]): Tensor {
+  const { dim, ...given } = scatterReduceParameters(values);
+  const axis = normalizeAxis("scatterReduce", dim, given.x.rank);
+  checkIndexShape("scatterReduce", given.x, given.index, axis);
+  checkSourceDType("scatterReduce", given.x, given.source);
+  checkSourceShape("scatterReduce", given.index, given.source);
+  return reduced("scatterReduce", { ...given, axis });
+}
+scatterReduce.method = "same" as const;
+const reducing = {
+  x: operand(aTensor),
+  dim: required(axisKind),
+  index: required(anIndex),
+  source: required(aTensor),
+} as const;
+const scatterReduceParameters = parameters("scatterReduce", {
+  ...reducing,
+  reduce: required(choice("sum", "prod", "mean", "amax", "amin")),
+  includeSelf: optional(flag, true),
+});
+
+/**
+ * `x` with slices of `source` along an axis put together with those that `index` names: see {@link scatterReduce}.
+ *
+ * @param index a vector with one index for each slice of `source`
+ * @param source of `x`'s dtype and, on other axes than `dim`, its sizes
+ * @param reduce `"prod"`, `"mean"`, `"amax"` or `"amin"`
+ *
+ * @example
+ * indexReduce(tensor([1, 2]), 0, tensor([0n, 0n]), tensor([5, 3]), "prod"); // float32 [15, 2]
+ *
+ * @throws {ShapeError} where sizes do not fit, and `indexOutOfRange` (on Metal when a result is read). @throws
+ * {DTypeError} for an index of floats or bools, a source of another dtype, and bools.
+ */
+export function indexReduce<D extends DType>(
+  x: Tensor<D>,
+  dim: number,
+  index: Tensor<IndexDType>,
+  source: Tensor<D>,
+  reduce: Exclude<ScatterReduction, "sum">,
+  ...options: Given<ScatterReduceOptions, ["includeSelf"]>
+): Tensor<D>;
+export function indexReduce(...values: unknown[]): Tensor {
+  const { dim, index, ...given } = indexReduceParameters(values);
+  const { x, source } = given;
+  const axis = normalizeAxis("indexReduce", dim, x.rank);
+  const vector = checkVector("indexReduce", index);
+  checkSourceDType("indexReduce", x, source);
+  checkSlices("indexReduce", x, vector, source, axis);
+  const lined = reshape(
+    vector,
+    source.shape.map((_, own) => (own === axis ? vector.size : 1)),
+  );
+  return reduced("indexReduce", { ...given, axis, index: expand(lined, source.shape) });
+}
+indexReduce.method = "same" as const;
+const indexReduceParameters = parameters("indexReduce", {
+  ...reducing,
+  reduce: required(choice("prod", "mean", "amax", "amin")),
+  includeSelf: optional(flag, true),
+});
+
+interface Call {
+  readonly x: Tensor;
+  readonly axis: number;
+  readonly index: Tensor<IndexDType>;
+  readonly source: Tensor;
+  readonly reduce: ScatterReduction;
+  readonly includeSelf: boolean;
+}
+
+function reduced(operation: string, call: Call): Tensor {
+  const { x, index, source, axis } = call;
+  if (x.dtype === "bool")
+    throw new DTypeError(
+      operation,
+      "notNumbers",
+      `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`,
+    );
+  checkElements(operation, [x, index, source]);
+  return underName(operation, () =>
+    tidy(() => {
+      if (x.rank === 0) return reshape(computed(operation, withAnAxis(call)), []);
+      checkSomethingToName(operation, index, x.shape[axis]!);
+      if (index.size === 0) return scatterAddAlong(operation, x, index, source, axis); // x, connected to both
+      return computed(operation, { ...call, source: leading(source, index.shape) });
+    }),
+  );
+}
+
+const withAnAxis = ({ x, index, source, ...call }: Call): Call => ({
+  ...call,
+  x: reshape(x, [1]),
+  index: reshape(index, [1]),
+  source: reshape(source, [1]),
+});
+
+function computed(operation: string, call: Call): Tensor {
+  if (call.reduce === "amax" || call.reduce === "amin") return extremes(operation, call, call.reduce);
+  const { dtype } = call.x;
+  const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
+  const own = { ...call, x: toDType(call.x, wide) as Tensor, source: toDType(call.source, wide) as Tensor };
+  const result = call.reduce === "prod" ? products(operation, own) : sums(operation, own);
+  return toDType(result, dtype);
+}
+
+/** One value wherever an index says so, of another elsewhere. */
+const marked = <D extends DType>(operation: string, x: Tensor<D>, { index, axis }: Call, value: number): Tensor<D> => {
+  const one = filled([], x.dtype, x.dtype === "int64" ? BigInt(value) : value);
+  return scatterAlong(operation, x, index, expand(one, index.shape), axis);
+};
+
+function sums(operation: string, call: Call): Tensor {
+  const { x, index, source, axis, reduce, includeSelf } = call;
+  const base = includeSelf ? x : marked(operation, x, call, 0);
+  const total = scatterAddAlong(operation, base, index, source, axis);
+  if (reduce === "sum") return total;
+  const ones = expand(filled([], "int64", 1n), index.shape);
+  const counts = scatterAddAlong(operation, filled(x.shape, "int64", includeSelf ? 1n : 0n), index, ones, axis);
+  const divisors = toDType(maximum(counts, 1n) as Tensor, x.dtype);
+  return (isFloat(x.dtype) ? div(total, divisors) : floorDivide(total, divisors)) as Tensor;
+}
+
+/**
+ * By doubling: with indices in order, after step s each element is the product of the 2ˢ ones up to it that have its
+ * index. So the last of each index is the product of all, and `scatter` lets the last one win.
+ */
+function products(operation: string, call: Call): Tensor {
+  const { x, index, source, axis, includeSelf } = call;
+  const order = argsort(index, { dim: axis });
+  const sorted = gatherAlong(operation, index, order, axis);
+  let running = gatherAlong(operation, source, order, axis);
+  const size = index.shape[axis]!;
+  for (let step = 1; step < size; step *= 2) {
+    const part = <D extends DType>(own: Tensor<D>, start: number): Tensor<D> => narrow(own, axis, start, size - step);
+    const isSame = eq(part(sorted, step), part(sorted, 0));
+    const factor = where(isSame, part(running, 0), 1) as Tensor;
+    running = cat([narrow(running, axis, 0, step), mul(part(running, step), toDType(factor, x.dtype)) as Tensor], axis);
+  }
+  if (!includeSelf) return scatterAlong(operation, x, sorted, running, axis);
+  const ones = filled(x.shape, x.dtype, x.dtype === "int64" ? 1n : 1);
+  return mul(x, scatterAlong(operation, ones, sorted, running, axis)) as Tensor;
+}
+
+/** With elements in order, the last one of each index is the extremum, or NaN. */
+function extremes(operation: string, call: Call, reduce: "amax" | "amin"): Tensor {
+  const { x, index, source, axis, includeSelf } = call;
+  const result = noGrad(() => {
+    const isFalling = reduce === "amin";
+    const key = isFalling && isFloat(x.dtype) ? (neg(source) as Tensor) : source; // NaN comes last either way
+    const order = argsort(key, { dim: axis, descending: isFalling && !isFloat(x.dtype) });
+    const sorted = gatherAlong(operation, index, order, axis);
+    const taken = scatterAlong(operation, x, sorted, gatherAlong(operation, source, order, axis), axis);
+    if (!includeSelf) return taken;
+    return toDType((isFalling ? minimum : maximum)(x, taken) as Tensor, x.dtype);
+  });
+  record(operation, [x, source], [result], [x, source, index, result], ([g], [ownX, ownSource, at, best], needs) =>
+    sharesOf(operation, g!, { ...call, x: ownX!, source: ownSource!, index: at as Tensor<IndexDType> }, best!, needs),
+  );
+  return result;
+}
+
+/** The gradient in equal parts for all elements that are the extremum. */
+function sharesOf(
+  operation: string,
+  gradient: Tensor,
+  call: Call,
+  best: Tensor,
+  needs: readonly boolean[],
+): [Tensor | null, Tensor | null] {
+  const { x, index, source, axis, includeSelf } = call;
+  const { isX, isSource, counts } = noGrad(() => {
+    const reached = marked(operation, filled(x.shape, "uint8", 0), call, 1);
+    const isOwn = eq(x, best);
+    const isBest = eq(source, gatherAlong(operation, best, index, axis));
+    const isKept = includeSelf ? isOwn : logicalAnd(isOwn, logicalNot(gt(reached, 0)));
+    const total = scatterAddAlong(operation, toDType(isKept, "int64"), index, toDType(isBest, "int64"), axis);
+    return { isX: isKept, isSource: isBest, counts: toDType(maximum(total, 1n) as Tensor, gradient.dtype) };
+  });
+  const share = div(gradient, counts) as Tensor;
+  return [
+    needs[0] ? (where(isX, share, 0) as Tensor) : null,
+    needs[1] ? (where(isSource, gatherAlong(operation, share, index, axis), 0) as Tensor) : null,
+  ];
+}

@@ -1,0 +1,181 @@
+/** Elements replaced by an index for each axis: `at` as the target of an assignment. */
+import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
+import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { flag, listOf } from "../../core/kinds.ts";
+import { type Given, type Kind, operand, optional, parameters, required } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
+import type { Scalar } from "../../tensor/promotion.ts";
+import { broadcastShapes, type Shape, sameShape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { clone, copyInto } from "../copy/copy.ts";
+import { arange } from "../creation/arange.ts";
+import { add } from "../elementwise/arithmetic.ts";
+import { ge } from "../elementwise/comparison.ts";
+import { maximum } from "../elementwise/extrema.ts";
+import { scalarTensor } from "../elementwise/operands.ts";
+import { where } from "../elementwise/where.ts";
+import { filled } from "../view/embed.ts";
+import { expand } from "../view/expand.ts";
+import { reshape } from "../view/reshape.ts";
+import { indexAddAlong, indexSelectAlong } from "./adjoint.ts";
+import { checkSomethingToName, type IndexDType } from "./indices.ts";
+import { scatterAlong } from "./scatter.ts";
+import { basicView, completed, type Index, indexList, type Rows, rowsOf } from "./steps.ts";
+
+/** Options of {@link setAt} and {@link indexPut}. */
+export interface SetAtOptions {
+  /** Whether values are added to the elements instead of replacing them. Default false. */
+  accumulate?: boolean | undefined;
+}
+
+/**
+ * A copy of `x` with other elements at an index for each axis, as `x[…] = value` of NumPy and PyTorch would leave it.
+ * Where an index names an element several times, the last value wins; with `accumulate` all of them are added. The
+ * gradient of `x` is 0 where an element was replaced, that of a value where it did not win.
+ *
+ * @param indices what {@link at} takes, in a list
+ * @param value a number, or a tensor of x's dtype that can be broadcast to `x.at(…indices)`
+ *
+ * @example
+ * setAt(tensor([[1, 2], [3, 4]]), [":", 0], 9); // float32 [[9, 2], [9, 4]]
+ * setAt(tensor([1, 2, 3]), [tensor([2n, 2n])], 1, { accumulate: true }); // float32 [1, 2, 5]
+ *
+ * @throws {ShapeError} for more indices than axes, an index out of range, and a value that can't be broadcast. @throws
+ * {DTypeError} for indices of floats, a value of another dtype, and a number that the dtype can't hold. @throws
+ * {ArgumentError} for a text that is no bounds, and more than one `"..."`.
+ */
+export function setAt<D extends DType>(
+  x: Tensor<D>,
+  indices: readonly Index[],
+  value: Tensor<D> | Scalar,
+  ...options: Given<SetAtOptions, ["accumulate"]>
+): Tensor<D>;
+export function setAt(...values: unknown[]): Tensor {
+  return assigned("setAt", setAtParameters(values));
+}
+setAt.method = "same" as const;
+const setAtParameters = parameters("setAt", {
+  x: operand(aTensor),
+  indices: required(indexList),
+  value: required(tensorOrScalar),
+  accumulate: optional(flag, false),
+});
+
+/**
+ * As {@link setAt}, by tensors alone: integers, which are broadcast to each other, and masks.
+ *
+ * @param indices one tensor for each of the first axes; a mask stands for as many axes as it has
+ * @param value a number, or a tensor of x's dtype that can be broadcast to what the indices name
+ *
+ * @example
+ * indexPut(tensor([[1, 2], [3, 4]]), [tensor([0n, 1n]), tensor([1n, 1n])], 9); // float32 [[1, 9], [3, 9]]
+ *
+ * @throws as {@link setAt}
+ */
+export function indexPut<D extends DType>(
+  x: Tensor<D>,
+  indices: readonly Tensor<IndexDType | "bool">[],
+  value: Tensor<D> | Scalar,
+  ...options: Given<SetAtOptions, ["accumulate"]>
+): Tensor<D>;
+export function indexPut(...values: unknown[]): Tensor {
+  const given = indexPutParameters(values);
+  if (given.indices.length === 0)
+    throw new ArgumentError("indexPut", "noIndices", "expected indices to be at least one tensor, got none");
+  return assigned("indexPut", given);
+}
+indexPut.method = "same" as const;
+const tensorsOfIndices: Kind<Tensor[]> = listOf(aTensor, "a list of tensors");
+const indexPutParameters = parameters("indexPut", {
+  x: operand(aTensor),
+  indices: required(tensorsOfIndices),
+  value: required(tensorOrScalar),
+  accumulate: optional(flag, false),
+});
+
+interface Assignment {
+  readonly x: Tensor;
+  readonly indices: readonly Index[];
+  readonly value: Tensor | Scalar;
+  readonly accumulate: boolean;
+}
+
+function assigned(operation: string, { x, indices, value, accumulate }: Assignment): Tensor {
+  const steps = completed(operation, x, indices);
+  if (value instanceof Tensor && value.dtype !== x.dtype)
+    throw new DTypeError(
+      operation,
+      "dtypesDiffer",
+      `expected value to have the dtype of x, ${x.dtype}, got ${value.dtype}; toDType(value, "${x.dtype}") converts`,
+    );
+  const own = value instanceof Tensor ? value : scalarTensor(value, x.dtype, operation);
+  checkElements(operation, [x]);
+  return underName(operation, () =>
+    tidy(() => {
+      const take = (whole: Tensor): Tensor => basicView(operation, whole, steps).view;
+      const { view, lists } = basicView(operation, x, steps);
+      const part = (given: Shape): Tensor => broadcastTo(operation, own, given);
+      if (lists.length === 0) return withView(x, take, accumulate ? add(view, part(view.shape)) : part(view.shape));
+      const index = rowsOf(operation, view, lists);
+      const source = reshape(index.first(part(shapeOf(index))), [index.places.size, ...index.others]);
+      const rows = accumulate
+        ? indexAddAlong(index.rows, index.places, source, 0, 1, operation)
+        : replacedRows(operation, index, source);
+      return withView(x, take, index.asView(rows));
+    }),
+  );
+}
+
+/** The shape of what an index takes. */
+function shapeOf({ placed, shape, others }: Rows): Shape {
+  return tidy(() => placed(expand(filled([], "bool", false), [...shape, ...others])).shape);
+}
+
+function broadcastTo(operation: string, value: Tensor, shape: Shape): Tensor {
+  let lead = value;
+  while (lead.rank > shape.length && lead.shape[0] === 1) lead = reshape(lead, lead.shape.slice(1)); // as PyTorch does
+  if (!sameShape(broadcastShapes(operation, lead.shape, shape), shape))
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected a value that can be broadcast to [${shape.join(", ")}], got ${value.describe()}`,
+    );
+  return expand(lead, shape);
+}
+
+/** A copy of x with other elements in a view of it. */
+function withView(x: Tensor, take: (whole: Tensor) => Tensor, value: Tensor): Tensor {
+  const output = noGrad(() => clone(x));
+  noGrad(() => {
+    const view = take(output);
+    if (view.size > 0) copyInto(view, value);
+  });
+  const { shape, dtype } = value;
+  record("setAt", [x, value], [output], [], ([gradient], _saved, needs) => [
+    needs[0] ? withView(gradient!, take, expand(filled([], dtype, 0), shape)) : null,
+    needs[1] ? take(gradient!) : null,
+  ]);
+  return output;
+}
+
+/** Rows of which the last value that is meant for each has taken the place. */
+function replacedRows(operation: string, { rows, places }: Rows, source: Tensor): Tensor {
+  checkSomethingToName(operation, places, rows.shape[0]!);
+  if (places.size === 0 || rows.size === 0) return rows;
+  const winners = noGrad(() =>
+    scatterAlong(
+      operation,
+      filled([rows.shape[0]!], "int64", -1n),
+      places,
+      arange(0, places.size, { dtype: "int64" }),
+      0,
+    ),
+  );
+  const values = indexSelectAlong(source, maximum(winners, 0n) as Tensor<"int64">, 0, operation);
+  const isReplaced = reshape(ge(winners, 0n), [winners.size, ...rows.shape.slice(1).map(() => 1)]);
+  return where(isReplaced, values, rows) as Tensor;
+}

@@ -1,0 +1,233 @@
+/** Indices of every kind, as NumPy has them: what each does to the axes of a tensor. */
+import { describeValue } from "../../core/describe.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { isArray, listOf, someNumber } from "../../core/kinds.ts";
+import type { Kind } from "../../core/parameters.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { broadcastShapes, elementCount, type Shape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { tensor } from "../creation/tensor.ts";
+import { add, mul } from "../elementwise/arithmetic.ts";
+import { ge, lt } from "../elementwise/comparison.ts";
+import { logicalAnd } from "../elementwise/logic.ts";
+import { where } from "../elementwise/where.ts";
+import { expand } from "../view/expand.ts";
+import { movedim } from "../view/permute.ts";
+import { reshape } from "../view/reshape.ts";
+import { select, slice } from "../view/slice.ts";
+import { unsqueeze } from "../view/squeeze.ts";
+import type { IndexDType } from "./indices.ts";
+import { placesOf } from "./nonzero.ts";
+
+/** From where to where along an axis, and every how many elements. */
+export interface SliceBounds {
+  readonly start?: number | null | undefined;
+  readonly end?: number | null | undefined;
+  readonly step?: number | undefined;
+}
+
+/**
+ * One index of `at`: a number, which takes away an axis; bounds, or a text such as `"1:"`, `":-1"` or `"::2"`;
+ * `null`, a new axis; `"..."`, all axes that are not named; integers, in a tensor or a list; or a mask of bools, which
+ * stands for as many axes as it has.
+ */
+export type Index = number | string | null | SliceBounds | Tensor | readonly number[];
+
+const isBounds = (value: unknown): value is SliceBounds =>
+  typeof value === "object" &&
+  value !== null &&
+  Object.entries(value).every(
+    ([name, own]) =>
+      ["start", "end", "step"].includes(name) && (own === undefined || own === null || typeof own === "number"),
+  );
+
+const numbers = listOf(someNumber, "a list of numbers");
+
+const oneIndex = (value: unknown, operation: string): Index | undefined => {
+  if (value === null || typeof value === "number" || typeof value === "string") return value;
+  if (Tensor.isTensor(value)) return aTensor.parse(value, operation, "indices");
+  if (isArray(value)) return numbers.parse(value, operation, "indices");
+  return isBounds(value) ? { ...value } : undefined;
+};
+
+const KINDS = 'numbers, bounds, texts such as "1:", null, tensors or lists of numbers';
+
+export const indexList: Kind<Index[]> = listOf<Index>({ expected: KINDS, parse: oneIndex }, KINDS);
+
+/** What an index does to the axes that it stands for. */
+export type Step =
+  | { readonly at: number }
+  | { readonly bounds: SliceBounds }
+  | { readonly add: true }
+  | { readonly list: Tensor };
+
+/** The indices, with `"..."` written out. */
+export function completed(operation: string, x: Tensor, indices: readonly Index[]): Step[] {
+  const steps = indices.map((index) => (index === "..." ? index : stepOf(operation, index)));
+  if (steps.filter((step) => step === "...").length > 1)
+    throw new ArgumentError(operation, "twoEllipses", 'expected "..." once at most, got it twice');
+  const used = steps.reduce((sum, step) => sum + (step === "..." ? 0 : axesOf(step)), 0);
+  if (used > x.rank)
+    throw new ShapeError(
+      operation,
+      "tooManyIndices",
+      `expected at most ${x.rank} indices for ${x.describe()}, got ${used}`,
+    );
+  const whole = new Array<Step>(x.rank - used).fill({ bounds: {} });
+  return steps.flatMap((step) => (step === "..." ? whole : [step]));
+}
+
+const axesOf = (step: Step): number =>
+  "add" in step ? 0 : "list" in step && step.list.dtype === "bool" ? step.list.rank : 1;
+
+function stepOf(operation: string, index: Exclude<Index, "...">): Step {
+  if (index === null) return { add: true };
+  if (typeof index === "number") return { at: index };
+  if (typeof index === "string") return { bounds: boundsOf(operation, index) };
+  if (index instanceof Tensor) {
+    if (isFloat(index.dtype))
+      throw new DTypeError(
+        operation,
+        "notAnIndex",
+        `expected indices to be integers or a mask, got ${index.describe()}`,
+      );
+    return { list: index };
+  }
+  if (isArray(index))
+    return { list: tensor(BigInt64Array.from(index as number[], (own) => wholeIndex(operation, own))) };
+  return { bounds: index as SliceBounds };
+}
+
+function wholeIndex(operation: string, value: number): bigint {
+  if (Number.isSafeInteger(value)) return BigInt(value);
+  throw new ArgumentError(operation, "invalidIndex", `expected an index to be a whole number, got ${value}`);
+}
+
+/** Such as `"1:-1:2"`. */
+function boundsOf(operation: string, text: string): SliceBounds {
+  const parts = /^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(?::\s*(-?\d+)?\s*)?$/.exec(text);
+  if (!parts)
+    throw new ArgumentError(
+      operation,
+      "invalidBounds",
+      `expected indices to be bounds such as "1:", ":-1" or "::2", got ${describeValue(text)}`,
+    );
+  const [start, end, step] = parts.slice(1).map((part) => (part === undefined ? undefined : Number(part)));
+  return { start, end, ...(step !== undefined && { step }) };
+}
+
+/** A tensor of integers, and the axis of the view that it indexes. */
+export interface ListedAxis {
+  readonly axis: number;
+  readonly index: Tensor<IndexDType>;
+}
+
+/** What numbers, bounds and new axes make of x, and where tensors remain to be applied. */
+export function basicView(operation: string, x: Tensor, steps: readonly Step[]): { view: Tensor; lists: ListedAxis[] } {
+  let view = x;
+  let axis = 0;
+  const lists: ListedAxis[] = [];
+  for (const step of steps) {
+    if ("at" in step) view = selected(operation, x, view, axis, step.at);
+    else if ("add" in step) view = unsqueeze(view, axis++);
+    else if ("bounds" in step) {
+      const { start = null, end = null, step: every = 1 } = step.bounds;
+      if (!Number.isSafeInteger(every) || every < 1)
+        throw new ArgumentError(
+          operation,
+          "invalidStep",
+          `expected a step of at least 1, got ${every}; flip reverses an axis`,
+        );
+      for (const own of [start, end])
+        if (own !== null && !Number.isInteger(own) && Number.isFinite(own))
+          throw new ArgumentError(operation, "invalidBounds", `expected bounds to be whole numbers, got ${own}`);
+      view = slice(view, { dim: axis++, start, end, step: every });
+    } else
+      for (const index of step.list.dtype === "bool" ? coordinatesOf(operation, view, axis, step.list) : [step.list])
+        lists.push({ axis: axis++, index: index as Tensor<IndexDType> });
+  }
+  return { view, lists };
+}
+
+function selected(operation: string, x: Tensor, view: Tensor, axis: number, index: number): Tensor {
+  const size = view.shape[axis]!;
+  if (Number.isInteger(index) && index >= -size && index < size) return select(view, axis, index);
+  throw new ShapeError(
+    operation,
+    "indexOutOfRange",
+    `expected indices of ${-size} to ${size - 1} for an axis of ${x.describe()}, got ${index}`,
+  );
+}
+
+/** For each axis of a mask, the coordinates of the elements that are true. */
+function coordinatesOf(operation: string, view: Tensor, axis: number, mask: Tensor): Tensor[] {
+  const own = view.shape.slice(axis, axis + mask.rank);
+  if (own.length !== mask.rank || own.some((size, at) => size !== mask.shape[at]))
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected indices to have a mask of the axes that it stands for, [${own.join(", ")}], got ${mask.describe()}`,
+    );
+  const places = placesOf(mask);
+  return mask.shape.map((size, at) => {
+    const after = BigInt(elementCount(mask.shape.slice(at + 1)));
+    return tensor(places.map((place) => (place / after) % BigInt(size)));
+  });
+}
+
+/** Lists of integers as one index: of the rows that their axes make, which stand first. */
+export interface Rows {
+  /** [rows, …others]. */
+  readonly rows: Tensor;
+  /** For each element of the index the row, row-major. */
+  readonly places: Tensor<"int64">;
+  /** Of the index. */
+  readonly shape: Shape;
+  /** The axes of the view that are not indexed. */
+  readonly others: Shape;
+  /** The axes of the index, once they stand first, to where they belong. */
+  readonly placed: (taken: Tensor) => Tensor;
+  /** The opposite. */
+  readonly first: (given: Tensor) => Tensor;
+  /** From `rows` to the view. */
+  readonly asView: (rows: Tensor) => Tensor;
+}
+
+/** What lists of integers mean for a view. */
+export function rowsOf(operation: string, view: Tensor, lists: readonly ListedAxis[]): Rows {
+  const shape = broadcastShapes(operation, ...lists.map(({ index }) => index.shape));
+  const axes = lists.map(({ axis }) => axis);
+  const leading = axes.map((_, at) => at);
+  const sizes = axes.map((axis) => view.shape[axis]!);
+  const together = movedim(view, axes, leading);
+  const others = together.shape.slice(axes.length);
+  const isAdjacent = axes.every((axis, at) => axis === axes[0]! + at);
+  const start = isAdjacent ? axes[0]! : 0;
+  const own = shape.map((_, at) => at);
+  const moved = own.map((at) => at + start);
+  return {
+    rows: reshape(together, [elementCount(sizes), ...others]),
+    places: reshape(expand(placesAmong(lists, sizes), shape), [elementCount(shape)]),
+    ...{ shape, others },
+    placed: (taken) => (start === 0 ? taken : movedim(taken, own, moved)),
+    first: (given) => (start === 0 ? given : movedim(given, moved, own)),
+    asView: (rows) => movedim(reshape(rows, together.shape), leading, axes),
+  };
+}
+
+/** Row-major among the axes; −1, which is refused, where one index is out of range. */
+function placesAmong(lists: readonly ListedAxis[], sizes: Shape): Tensor<"int64"> {
+  let places: Tensor | undefined;
+  let isRight: Tensor | undefined;
+  for (const [at, { index }] of lists.entries()) {
+    const size = BigInt(sizes[at]!);
+    const given = toDType(index, "int64");
+    const own = where(lt(given, 0n), add(given, size), given) as Tensor;
+    const inRange = logicalAnd(ge(own, 0n), lt(own, size));
+    places = places ? (add(mul(places, size), own) as Tensor) : own;
+    isRight = isRight ? logicalAnd(isRight, inRange) : inRange;
+  }
+  return where(isRight!, places!, -1n) as Tensor<"int64">;
+}

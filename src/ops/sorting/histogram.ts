@@ -1,0 +1,284 @@
+/** How many elements there are of each value, or between each two bounds. */
+import { noGrad } from "../../autograd/modes.ts";
+import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { aNumber, either, flag, listOf, someNumber } from "../../core/kinds.ts";
+import { count as wholeFromOne } from "../../core/options.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { sameShape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { tensor } from "../creation/tensor.ts";
+import { sub } from "../elementwise/arithmetic.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { eq, ge, le } from "../elementwise/comparison.ts";
+import { div } from "../elementwise/division.ts";
+import { logicalAnd } from "../elementwise/logic.ts";
+import { where } from "../elementwise/where.ts";
+import { scatterAddAlong } from "../indexing/adjoint.ts";
+import { anIndex, type IndexDType } from "../indexing/indices.ts";
+import { max } from "../reduction/extrema.ts";
+import { sum } from "../reduction/sum.ts";
+import { aminmax } from "../reduction/without_nan.ts";
+import { diff } from "../scan/diff.ts";
+import { filled } from "../view/embed.ts";
+import { flatten } from "../view/flatten.ts";
+import { select } from "../view/slice.ts";
+import { bucketize } from "./searchsorted.ts";
+
+/** Options of {@link bincount}. */
+export interface BincountOptions {
+  /** How many counts there are at least. Default 0. */
+  minlength?: number | undefined;
+}
+
+const atLeastNone = aNumber({
+  holds: (value) => Number.isSafeInteger(value) && value >= 0,
+  expected: "a whole number of at least 0",
+});
+
+/**
+ * How often each whole number from 0 to the largest is there, or the sum of the weights of those that are it. The
+ * largest element is read, which waits for the device.
+ *
+ * @param x a vector of integers of at least 0
+ * @param weights one for each; sums of floats are of their dtype, others int64
+ * @returns int64 [largest + 1], or of the weights' dtype
+ *
+ * @example
+ * bincount(tensor([0n, 2n, 2n])); // int64 [1, 0, 2]
+ * bincount(tensor([0n, 2n, 2n]), tensor([0.5, 1, 2])); // float32 [0.5, 0, 3]
+ *
+ * @throws {ShapeError} for anything but vectors of one length, and a number below 0. @throws {DTypeError} for an x of
+ * floats or bools.
+ */
+export function bincount(x: Tensor<IndexDType>, options?: BincountOptions & { weights?: undefined }): Tensor<"int64">;
+export function bincount<D extends DType>(
+  x: Tensor<IndexDType>,
+  weights: Tensor<D>,
+  ...options: Given<BincountOptions, ["minlength"]>
+): Tensor<D>;
+export function bincount(...values: unknown[]): Tensor {
+  const { x, weights, minlength } = bincountParameters(values);
+  if (x.rank !== 1 || (weights && !sameShape(weights.shape, x.shape)))
+    throw new ShapeError(
+      "bincount",
+      "shapesDiffer",
+      `expected x, and weights where there are any, to be vectors of one length, got ${x.describe()}` +
+        (weights ? ` and ${weights.describe()}` : ""),
+    );
+  checkElements("bincount", [x]);
+  return underName("bincount", () =>
+    tidy(() => {
+      const largest = x.size === 0 ? -1 : Number(noGrad(() => max(x)).item());
+      const length = Math.max(largest + 1, minlength, x.size > 0 ? 1 : 0);
+      const own = weights ? toDType(weights, isFloat(weights.dtype) ? weights.dtype : "int64") : undefined;
+      const total = filled([length], own?.dtype ?? "int64", own && isFloat(own.dtype) ? 0 : 0n, "bincount");
+      return scatterAddAlong("bincount", total, x, own ?? filled(x.shape, "int64", 1n), 0);
+    }),
+  );
+}
+bincount.method = "own" as const;
+const bincountParameters = parameters("bincount", {
+  x: operand(anIndex),
+  weights: optional(aTensor),
+  minlength: optional(atLeastNone, 0),
+});
+
+/** Options of {@link histc}. */
+export interface HistcOptions {
+  /** How many intervals there are. Default 100. */
+  bins?: number | undefined;
+  /** Where the first one begins. Where both are equal, the smallest element, and the largest. Default 0. */
+  min?: number | undefined;
+  /** Where the last one ends. Default 0. */
+  max?: number | undefined;
+}
+
+/**
+ * How many elements there are in each of so many intervals of one size. The last one has its end, too; what lies
+ * outside, and NaN, is not counted.
+ *
+ * @returns [bins] in x's dtype
+ *
+ * @example
+ * histc(tensor([1, 2, 2, 4]), { bins: 4, min: 0, max: 4 }); // float32 [0, 1, 2, 1]
+ *
+ * @throws {DTypeError} for anything but floats. @throws {ArgumentError} for bounds in the wrong order, or elements that
+ * have none.
+ */
+export function histc<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<HistcOptions, ["bins", "min", "max"]>
+): Tensor<D>;
+export function histc(...values: unknown[]): Tensor {
+  const { x, bins, min, max: end } = histcParameters(values);
+  checkFloats("histc", x);
+  return underName("histc", () =>
+    tidy(() =>
+      noGrad(() => {
+        const edges = edgesOf("histc", x, bins, min === end ? undefined : [min, end]);
+        const one = filled(x.shape, "int64", 1n, "histc");
+        return toDType(countsOf(x, edges, one), x.dtype);
+      }),
+    ),
+  );
+}
+histc.method = "same" as const;
+const aCount = aNumber({
+  holds: (value) => wholeFromOne.holds(value) && value <= 2 ** 28,
+  expected: wholeFromOne.expected,
+});
+const histcParameters = parameters("histc", {
+  x: operand(aTensor),
+  bins: optional(aCount, 100),
+  min: optional(someNumber, 0),
+  max: optional(someNumber, 0),
+});
+
+/** Options of {@link histogram}. */
+export interface HistogramOptions {
+  /** Where the first interval begins and the last one ends. Default: the smallest element and the largest. */
+  range?: readonly [number, number] | undefined;
+  /** What each element counts: of x's shape and dtype. Default 1. */
+  weight?: Tensor | undefined;
+  /** Whether the result is divided so that its integral is 1. Default false. */
+  density?: boolean | undefined;
+}
+
+/** What {@link histogram} gives. */
+export interface Histogram<D extends DType> {
+  /** How many elements there are in each interval. */
+  readonly hist: Tensor<D>;
+  /** The bounds of the intervals, one more than there are intervals. */
+  readonly binEdges: Tensor<D>;
+}
+
+/**
+ * How many elements there are in each interval, and the bounds of the intervals. The last one has its end, too; what
+ * lies outside, and NaN, is not counted.
+ *
+ * @param bins how many intervals of one size there are, or their bounds in ascending order
+ *
+ * @example
+ * histogram(tensor([1, 2, 2, 4]), 3).hist; // float32 [1, 2, 1]
+ * histogram(tensor([1, 2, 2, 4]), tensor([0, 2, 8])).hist; // float32 [1, 3]
+ *
+ * @throws {DTypeError} for anything but floats of one dtype. @throws {ShapeError} for a weight of another shape, and
+ * bounds that are no vector. @throws {ArgumentError} for a range in the wrong order, or elements that have none.
+ */
+export function histogram<D extends DType>(
+  x: Tensor<D>,
+  bins: number | Tensor<D>,
+  ...options: Given<HistogramOptions, []>
+): Histogram<D>;
+export function histogram(...values: unknown[]): Histogram<DType> {
+  const { x, bins, range, weight, density } = histogramParameters(values);
+  checkFloats("histogram", x);
+  checkWeight(x, weight);
+  checkBounds(x, bins, range);
+  return underName("histogram", () =>
+    tidy(() =>
+      noGrad(() => {
+        const edges = bins instanceof Tensor ? bins : edgesOf("histogram", x, bins, range as [number, number]);
+        const wide = accumulationDType(x.dtype);
+        const counts = toDType(countsOf(x, edges, toDType(weight ?? filled(x.shape, wide, 1), wide)), wide) as Tensor;
+        const widths = diff(toDType(edges, wide));
+        const hist = density ? (div(div(counts, widths), sum(counts)) as Tensor) : counts;
+        return { hist: toDType(hist, x.dtype), binEdges: toDType(edges, x.dtype) };
+      }),
+    ),
+  );
+}
+histogram.method = "own" as const;
+const histogramParameters = parameters("histogram", {
+  x: operand(aTensor),
+  bins: optional(either(aCount, aTensor), 100),
+  range: named(listOf(someNumber, "a list of two numbers")),
+  weight: named(aTensor),
+  density: named(flag, false),
+});
+
+function checkFloats(operation: string, x: Tensor): void {
+  if (!isFloat(x.dtype))
+    throw new DTypeError(
+      operation,
+      "notAFloat",
+      `expected floats, got ${x.describe()}; toDType(x, "float32") converts`,
+    );
+  checkElements(operation, [x]);
+}
+
+function checkWeight(x: Tensor, weight: Tensor | undefined): void {
+  if (weight && !sameShape(weight.shape, x.shape))
+    throw new ShapeError(
+      "histogram",
+      "shapesDiffer",
+      `expected weight to have the shape of x, got ${weight.describe()} and ${x.describe()}`,
+    );
+  if (weight && weight.dtype !== x.dtype)
+    throw new DTypeError(
+      "histogram",
+      "dtypesDiffer",
+      `expected weight to have the dtype of x, got ${weight.describe()} and ${x.describe()}`,
+    );
+}
+
+function checkBounds(x: Tensor, bins: number | Tensor, range: readonly number[] | undefined): void {
+  if (range && range.length !== 2)
+    throw new ArgumentError("histogram", "invalidRange", `expected range to be two numbers, got ${range.length}`);
+  if (!(bins instanceof Tensor)) return;
+  if (bins.dtype !== x.dtype)
+    throw new DTypeError(
+      "histogram",
+      "dtypesDiffer",
+      `expected bins to have the dtype of x, got ${bins.describe()} and ${x.describe()}`,
+    );
+  if (bins.rank !== 1 || bins.size < 2)
+    throw new ShapeError(
+      "histogram",
+      "wrongRank",
+      `expected bins to be a vector of at least two bounds, got ${bins.describe()}`,
+    );
+}
+
+/** The bounds of intervals of one size, in x's dtype. */
+function edgesOf(operation: string, x: Tensor, bins: number, range: readonly [number, number] | undefined): Tensor {
+  const [first, last] = range ?? extentOf(x);
+  if (!Number.isFinite(first) || !Number.isFinite(last) || first > last)
+    throw new ArgumentError(
+      operation,
+      "invalidRange",
+      `expected ${operation === "histc" ? "min and max" : "range"} to be finite and in order, got ${first} and ${last}`,
+    );
+  const margin = first < last ? 0 : operation === "histc" ? 1 : 0.5;
+  const [from, to] = [first - margin, last + margin];
+  const edges = Float64Array.from({ length: bins + 1 }, (_, at) =>
+    at === bins ? to : from + ((to - from) * at) / bins,
+  );
+  return tensor(edges, { dtype: x.dtype });
+}
+
+function extentOf(x: Tensor): [number, number] {
+  if (x.size === 0) return [0, 0];
+  const { min: least, max: most } = aminmax(x);
+  return [Number(least.item()), Number(most.item())];
+}
+
+/** The sum of what the elements between each two bounds count. */
+function countsOf(x: Tensor, edges: Tensor, each: Tensor): Tensor {
+  const bins = edges.size - 1;
+  const own = flatten(x);
+  const [first, last] = [at(edges, 0), at(edges, bins)];
+  const isInside = logicalAnd(ge(own, first), le(own, last));
+  const after = sub(bucketize(own, edges, { right: true }), 1n) as Tensor<"int64">;
+  const place = where(eq(own, last), BigInt(bins - 1), after) as Tensor<"int64">;
+  const inRange = clamp(place, { min: 0n, max: BigInt(bins - 1) }) as Tensor<"int64">;
+  const counted = toDType(where(isInside, flatten(each), each.dtype === "int64" ? 0n : 0) as Tensor, each.dtype);
+  return scatterAddAlong("histogram", filled([bins], each.dtype, each.dtype === "int64" ? 0n : 0), inRange, counted, 0);
+}
+
+const at = (x: Tensor, index: number): Tensor => select(x, 0, index);

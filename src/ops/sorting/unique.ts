@@ -1,0 +1,169 @@
+/** Elements, or slices along an axis, without repetition. How many there are is read, which waits for the device. */
+import { noGrad } from "../../autograd/modes.ts";
+import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { axis as axisKind, flag } from "../../core/kinds.ts";
+import { named, operand, optional, parameters } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { contiguous } from "../copy/copy.ts";
+import { tensor } from "../creation/tensor.ts";
+import { sub } from "../elementwise/arithmetic.ts";
+import { ne } from "../elementwise/comparison.ts";
+import { indexSelectAlong } from "../indexing/adjoint.ts";
+import { placesOf } from "../indexing/nonzero.ts";
+import { scatterAlong } from "../indexing/scatter.ts";
+import { cat } from "../join/cat.ts";
+import { any } from "../reduction/logic.ts";
+import { cumsum } from "../scan/cumsum.ts";
+import { diff } from "../scan/diff.ts";
+import { filled } from "../view/embed.ts";
+import { flatten } from "../view/flatten.ts";
+import { movedim } from "../view/permute.ts";
+import { reshape } from "../view/reshape.ts";
+import { axisOf, narrow } from "../view/slice.ts";
+import { sort } from "./sort.ts";
+
+/** Options of {@link unique} and {@link uniqueConsecutive}. */
+export interface UniqueOptions {
+  /** Whether the result has, for each element of x, its place among the distinct ones. Default false. */
+  returnInverse?: boolean | undefined;
+  /** Whether the result has how often each distinct element is there. Default false. */
+  returnCounts?: boolean | undefined;
+  /** The axis of which slices are compared; where it is left out, elements are. */
+  dim?: number | undefined;
+}
+
+/** What {@link unique} gives where more than the elements is asked for. */
+export interface UniqueElements<D extends DType> {
+  readonly values: Tensor<D>;
+  /** For each element its place among the values: of x's shape, or a vector along `dim`. */
+  readonly inverse?: Tensor<"int64">;
+  /** How often each value is there. */
+  readonly counts?: Tensor<"int64">;
+}
+
+const uniqueParametersOf = {
+  x: operand(aTensor),
+  returnInverse: named(flag, false),
+  returnCounts: named(flag, false),
+  dim: optional(axisKind),
+} as const;
+
+/**
+ * The distinct elements in ascending order, or with `dim` the distinct slices along an axis, in the order of their
+ * elements. NaN is equal to nothing, and comes last.
+ *
+ * @param options `sorted` is accepted as PyTorch has it; the result is always in order
+ *
+ * @example
+ * unique(tensor([3, 1, 3, 2])); // float32 [1, 2, 3]
+ * unique(tensor([3, 1, 3]), { returnCounts: true }).counts; // int64 [1, 2]
+ *
+ * @throws {ShapeError} for an axis out of range.
+ */
+export function unique<D extends DType>(
+  x: Tensor<D>,
+  options: UniqueOptions & { sorted?: boolean } & ({ returnInverse: true } | { returnCounts: true }),
+): UniqueElements<D>;
+export function unique<D extends DType>(x: Tensor<D>, options?: UniqueOptions & { sorted?: boolean }): Tensor<D>;
+export function unique(...values: unknown[]): Tensor | UniqueElements<DType> {
+  return distinct("unique", uniqueParameters(values), true);
+}
+unique.method = "own" as const;
+const uniqueParameters = parameters("unique", { ...uniqueParametersOf, sorted: named(flag, true) });
+
+/**
+ * The elements, or with `dim` the slices along an axis, of which the one before is another: runs of equal ones are one.
+ *
+ * @example
+ * uniqueConsecutive(tensor([1, 1, 2, 2, 1])); // float32 [1, 2, 1]
+ *
+ * @throws {ShapeError} for an axis out of range.
+ */
+export function uniqueConsecutive<D extends DType>(
+  x: Tensor<D>,
+  options: UniqueOptions & ({ returnInverse: true } | { returnCounts: true }),
+): UniqueElements<D>;
+export function uniqueConsecutive<D extends DType>(x: Tensor<D>, options?: UniqueOptions): Tensor<D>;
+export function uniqueConsecutive(...values: unknown[]): Tensor | UniqueElements<DType> {
+  return distinct("uniqueConsecutive", uniqueConsecutiveParameters(values), false);
+}
+uniqueConsecutive.method = "own" as const;
+const uniqueConsecutiveParameters = parameters("uniqueConsecutive", uniqueParametersOf);
+
+interface Call {
+  readonly x: Tensor;
+  readonly returnInverse: boolean;
+  readonly returnCounts: boolean;
+  readonly dim: number | undefined;
+}
+
+function distinct(operation: string, call: Call, isSorted: boolean): Tensor | UniqueElements<DType> {
+  const { x, dim, returnInverse, returnCounts } = call;
+  const axis = dim === undefined ? 0 : axisOf(operation, x, dim);
+  checkElements(operation, [x]);
+  const parts = underName(operation, () =>
+    tidy(() => noGrad(() => partsOf(operation, dim === undefined ? flatten(x) : x, axis, isSorted))),
+  );
+  const { values, inverse, counts } = parts;
+  const shaped = dim === undefined ? reshape(inverse, x.shape) : inverse;
+  if (!returnInverse && !returnCounts) return values;
+  return { values, ...(returnInverse && { inverse: shaped }), ...(returnCounts && { counts }) };
+}
+
+/** All that can be asked for, of slices along an axis. */
+function partsOf(operation: string, x: Tensor, axis: number, isSorted: boolean): Required<UniqueElements<DType>> {
+  const size = x.shape[axis]!;
+  const { values, order } = isSorted ? inOrder(operation, x, axis) : { values: x, order: undefined };
+  const begins = beginningsOf(values, axis);
+  const places = placesOf(begins);
+  const own = sub(cumsum(begins, 0) as Tensor<"int64">, 1n) as Tensor<"int64">;
+  return {
+    values: indexSelectAlong(values, tensor(places), axis, operation),
+    inverse: order && size > 0 ? scatterAlong(operation, filled([size], "int64", 0n), order, own, 0) : own,
+    counts: diff(tensor(BigInt64Array.from([...places, BigInt(size)]))) as Tensor<"int64">,
+  };
+}
+
+/** For each slice whether another one comes before it; the first one begins, too. */
+function beginningsOf(x: Tensor, axis: number): Tensor<"bool"> {
+  const size = x.shape[axis]!;
+  if (size === 0) return filled([0], "bool", false);
+  const rows = movedim(x, axis, 0);
+  const differs = ne(narrow(rows, 0, 1, size - 1), narrow(rows, 0, 0, size - 1));
+  const flat = reshape(differs, [size - 1, size === 1 ? 1 : differs.size / (size - 1)]);
+  return cat([filled([1], "bool", true), any(size === 1 ? reshape(flat, [0, 1]) : flat, { dim: 1 })], 0);
+}
+
+/** Slices in the order of their elements, and which each was. */
+function inOrder(operation: string, x: Tensor, axis: number): { values: Tensor; order: Tensor<"int64"> } {
+  if (x.rank === 1) {
+    const { values, indices } = sort(x, 0);
+    return { values, order: indices };
+  }
+  const order = tensor(orderOfRows(contiguous(movedim(x, axis, 0))));
+  return { values: indexSelectAlong(x, order, axis, operation), order };
+}
+
+/** Rows are compared element by element, here: a device would sort once for each of their elements. */
+function orderOfRows(rows: Tensor): BigInt64Array {
+  const size = rows.shape[0]!;
+  const width = size === 0 ? 0 : rows.size / size;
+  const elements = rows.dataSync() as ArrayLike<number | bigint>;
+  const compare = (a: number, b: number): number => {
+    for (let at = 0; at < width; at++) {
+      const order = orderOf(elements[a * width + at]!, elements[b * width + at]!);
+      if (order !== 0) return order;
+    }
+    return a - b;
+  };
+  return BigInt64Array.from(Array.from({ length: size }, (_, row) => row).sort(compare), BigInt);
+}
+
+function orderOf(a: number | bigint, b: number | bigint): number {
+  if (a < b) return -1;
+  if (a > b) return 1;
+  return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+}

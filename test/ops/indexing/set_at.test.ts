@@ -1,0 +1,132 @@
+/**
+ * `setAt` beside a plain array that is written place by place: `at` of the row-major places, which PyTorch's results
+ * hold, says which.
+ */
+import { describe, expect, test } from "bun:test";
+import { enableGrad, isGradEnabled } from "../../../src/autograd/modes.ts";
+import { metalContext } from "../../../src/backend/metal/context.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
+import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
+import {
+  arange,
+  at,
+  full,
+  gt,
+  type Index,
+  indexPut,
+  maskedScatter,
+  mul,
+  permute,
+  put,
+  reshape,
+  scatterReduce,
+  setAt,
+  tensor,
+} from "../../../src/ops/index.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { checkFindings, tested } from "../run.ts";
+
+const shape = [2, 3, 4];
+const whole = <D extends DType>(dtype: D): Tensor<D> => reshape(arange(24, { dtype }), shape) as Tensor<D>;
+const mask = (): Tensor<"bool"> => gt(whole("int64"), 15n);
+
+const rows: Readonly<Record<string, () => Index[]>> = {
+  "a number": () => [1],
+  bounds: () => [":", "1:", "::2"],
+  dots: () => ["...", -1],
+  "a new axis": () => [null, 0],
+  nothing: () => [":", "1:1"],
+  "a list": () => [[1, 0]],
+  "a list of nothing": () => [tensor(new BigInt64Array(0))],
+  "a list behind": () => [":", [2, 0]],
+  "the same twice": () => [":", [2, 0, 2]],
+  "two lists": () => [":", [0, 2, 0], [1, 3, 1]],
+  "two lists apart": () => [[0, 1], ":", [1, 3]],
+  "lists that are broadcast": () => [":", tensor([[0n], [2n]]), tensor([1n, 3n])],
+  "a mask": () => [mask()],
+  "a mask of rows": () => [tensor([false, true])],
+  "a list and bounds": () => [0, [1, 1], "1:3"],
+};
+
+/** Each place in turn, by the definition. */
+function expected(index: readonly Index[], value: readonly number[], accumulate: boolean): number[] {
+  const result = Array.from({ length: 24 }, (_, own) => own / 2);
+  const places = Array.from(reshape(at(whole("int64"), ...index), [-1]).dataSync(), Number);
+  for (const [own, place] of places.entries()) result[place] = accumulate ? result[place]! + value[own]! : value[own]!;
+  return result;
+}
+
+describe.each(tested)("on %s", (backend) => {
+  const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
+
+  test.each(Object.entries(rows))("%s", (_title, index) => {
+    if (backend === "metal") metalContext().configure("check", true);
+    for (const accumulate of [false, true])
+      on(() => {
+        const x = mul(whole("float32"), 0.5) as Tensor;
+        const wanted = at(x, ...index());
+        const value = reshape(arange(wanted.size, { dtype: "float32" }), wanted.shape).add(100.25) as Tensor;
+        const numbers = Array.from(reshape(value, [-1]).dataSync(), Number);
+        const result = setAt(x, index(), value, { accumulate });
+        expect(Array.from(reshape(result, [-1]).dataSync(), Number)).toEqual(expected(index(), numbers, accumulate));
+        expect(x.at(0, 0, 1).item()).toBe(0.5); // x is as it was
+      });
+    if (backend === "metal") checkFindings({ name: "setAt" });
+  });
+
+  test("a number, a value that is broadcast, and x of other strides", () => {
+    on(() => {
+      const x = permute(whole("int32"), [2, 1, 0]);
+      expect(setAt(x, [0, 0], 7).at(0, 0).toArray()).toEqual([7, 7]);
+      const result = setAt(x, [[3, 0]], tensor([[5], [6], [7]], { dtype: "int32" }));
+      expect(result.at(3).toArray()).toEqual([[5, 5], [6, 6], [7, 7]]); // biome-ignore format: rows
+      expect(result.at(1).toArray()).toEqual(x.at(1).toArray());
+      expect(
+        indexPut(x, [tensor([1n]), tensor([-1n])], 9)
+          .at(1, 2)
+          .toArray(),
+      ).toEqual([9, 9]);
+    });
+  });
+});
+
+const wave = (own: readonly number[], step: number): Tensor => {
+  const size = own.reduce((product, each) => product * each, 1);
+  const values = Float64Array.from({ length: size }, (_, place) => Math.sin((place + 1) * step));
+  return tensor(values, { shape: own, requiresGrad: true });
+};
+
+/** Functions of x and other values, cubed so that second gradients depend on both. */
+const cubed = (x: Tensor): Tensor => mul(x, mul(x, x)) as Tensor;
+const places = () => tensor([[0n, 1n, 0n], [1n, 1n, 0n]]); // biome-ignore format: rows
+const functions: Readonly<Record<string, readonly [(x: Tensor, y: Tensor) => Tensor, readonly number[]]>> = {
+  setAt: [(x, y) => cubed(setAt(x, [":", [0, 2, 0]], y)), [2, 3]],
+  "setAt of a view": [(x, y) => cubed(setAt(x, [":", "1:"], y)), [2, 2]],
+  "setAt, accumulated": [(x, y) => cubed(setAt(x, [":", [0, 2, 0]], y, { accumulate: true })), [2, 3]],
+  put: [(x, y) => cubed(put(x, tensor([[5n, 0n, 5n]]), y)), [1, 3]],
+  maskedScatter: [(x, y) => cubed(maskedScatter(x, gt(x, 0.5), y)), [7]],
+  ...Object.fromEntries(
+    (["sum", "prod", "mean", "amax", "amin"] as const).map((reduce) => [
+      `scatterReduce ${reduce}`,
+      [(x: Tensor, y: Tensor) => cubed(scatterReduce(x, 0, places(), y, reduce)), [2, 3]] as const,
+    ]),
+  ),
+};
+
+test.each(Object.entries(functions))("gradients and second gradients of %s", (_name, [compute, sizes]) => {
+  for (const backend of ["cpu", "reference"] as const)
+    withBackend(backend, () => {
+      const [x, y] = [wave([2, 3], 0.7), wave(sizes, 1.3)];
+      gradcheck((a, b) => compute(a!, b!), [x, y]);
+      const first = (which: 0 | 1) => (a: Tensor, b: Tensor) => {
+        const createGraph = isGradEnabled(); // finite differences need none
+        const output = enableGrad(() => compute(a, b));
+        return grad([output], [a, b], { gradOutputs: [full(output.shape, 0.75, { dtype: "float64" })], createGraph })[
+          which
+        ]!;
+      };
+      for (const which of [0, 1] as const) gradcheck((a, b) => first(which)(a!, b!), [x, y]);
+    });
+});
