@@ -74,6 +74,7 @@ export type { Shape } from "./tensor/shape.ts";
 export { type ArrayOfRank, type GradientHook, type NestedArray, Tensor } from "./tensor/tensor.ts";
 export { keep, tidy } from "./tensor/tidy.ts";
 export { type LiveMemory, type MemoryUsage, memory, resetPeakMemory } from "./tensor/usage.ts";
+export * as text from "./text/index.ts";
 
 import "./backend/presence.ts";
 import "./ops/methods.ts";

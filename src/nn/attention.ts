@@ -8,7 +8,7 @@ import { transpose } from "../ops/view/permute.ts";
 import { reshape } from "../ops/view/reshape.ts";
 import { split } from "../ops/view/split.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import type { AttentionCache } from "./cache.ts";
+import type { Attend, AttentionCache, Positions } from "./cache.ts";
 import { type LayerOptions, layerOptions } from "./initialization.ts";
 import { layerParameters, optionsNamed, probability, size } from "./kinds.ts";
 import { Linear } from "./linear.ts";
@@ -125,12 +125,13 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
     const { keyValueHeads, heads } = this;
     const sizes = [heads, keyValueHeads, keyValueHeads].map((count) => count * this.headWidth);
     const [q, k, v] = split(this.queryKeyValue.forward(x), sizes, { dim: -1 }).map((part) => this.splitHeads(part));
-    const offset = cache?.position ?? 0;
-    const queries = this.rotate(q!, offset);
-    const appended = { keys: this.rotate(k!, offset), values: v! };
-    const { keys, values } = cache?.append(appended) ?? appended;
+    const positions = cache?.positionsOf(x.shape[1]!) ?? 0;
+    const queries = this.rotate(q!, positions);
+    const appended = { keys: this.rotate(k!, positions), values: v! };
     const dropout = this.training ? this.dropout : 0;
-    const attended = flashAttention(queries, keys, values, { causal: this.causal, dropout, mask });
+    const attend: Attend = (queries, { keys, values }) =>
+      flashAttention(queries, keys, values, { causal: this.causal, dropout, mask });
+    const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * this.headWidth]));
   }
 
@@ -139,8 +140,10 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
     return transpose(unflatten(x, 2, [x.shape[2]! / this.headWidth, this.headWidth]), 1, 2);
   }
 
-  private rotate(x: Tensor, offset: number): Tensor {
-    return this.rotary ? rope(x, { ...this.rotary, offset }) : x;
+  private rotate(x: Tensor, positions: Positions): Tensor {
+    if (!this.rotary) return x;
+    const where = typeof positions === "number" ? { offset: positions } : { positions };
+    return rope(x, { ...this.rotary, ...where });
   }
 
   /** @internal */

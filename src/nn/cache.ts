@@ -1,12 +1,12 @@
 import { noGrad } from "../autograd/modes.ts";
-import { ShapeError } from "../core/errors.ts";
+import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { operand, parameters } from "../core/parameters.ts";
 import { copy_ } from "../ops/copy/inplace.ts";
 import { empty } from "../ops/creation/full.ts";
 import { narrow } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep, tidy } from "../tensor/tidy.ts";
-import { layerCount, size } from "./kinds.ts";
+import { layerCount, position, size } from "./kinds.ts";
 
 /** Keys and values of one attention layer: [batch, heads, tokens, dim]. */
 export interface KeysAndValues {
@@ -19,6 +19,13 @@ const INITIAL_CAPACITY = 64;
 /** The axis of tokens. */
 const TOKENS = 2;
 
+/** @internal Attention of queries to keys and values, as a layer computes it. */
+export type Attend = (queries: Tensor, appended: KeysAndValues) => Tensor;
+
+/** @internal Where new tokens stand: the position of the first, or the position of each, int32 [batch, tokens]. */
+export type Positions = number | Tensor<"int32">;
+
+const truncateParameters = parameters("KeyValueCache.truncate", { length: operand(position) });
 const attentionCacheParameters = parameters("AttentionCache", { limit: operand(size) });
 const keyValueCacheParameters = parameters("KeyValueCache", { layers: operand(layerCount), limit: operand(size) });
 
@@ -67,6 +74,32 @@ export class AttentionCache implements Disposable {
     });
     this.seen += count;
     return first(buffers, this.length);
+  }
+
+  /** @internal Where the next tokens stand. */
+  positionsOf(_tokens: number): Positions {
+    return this.seen;
+  }
+
+  /** @internal Appends keys and values, and attends to all that the cache then holds. */
+  attend(queries: Tensor, appended: KeysAndValues, attend: Attend): Tensor {
+    return attend(queries, this.append(appended));
+  }
+
+  /**
+   * Forgets all tokens but the first `length`, for a text that goes on differently. The memory is kept.
+   *
+   * @throws {ArgumentError} for more tokens than it holds, and after it overwrote its oldest token.
+   */
+  truncate(length: number): void;
+  truncate(...values: unknown[]): void {
+    const { length } = truncateParameters(values);
+    if (this.seen > this.limit || length > this.seen) {
+      const got = this.seen > this.limit ? `${length}, but the first tokens are overwritten` : length;
+      const expected = `expected length to be at most ${this.length}`;
+      throw new ArgumentError("KeyValueCache.truncate", "tooLong", `${expected}, got ${got}`);
+    }
+    this.seen = length;
   }
 
   private checkFit(count: number): void {
@@ -151,9 +184,23 @@ export class KeyValueCache implements Disposable {
     return this.layers[0]!.position;
   }
 
+  /** @internal Where the next tokens stand. */
+  positionsOf(tokens: number): Positions {
+    return this.layers[0]!.positionsOf(tokens);
+  }
+
   /** How many tokens it holds. */
   get length(): number {
     return this.layers[0]!.length;
+  }
+
+  /**
+   * Forgets all tokens but the first `length`, so that a text which begins alike needs no computation of these.
+   *
+   * @throws {ArgumentError} for more tokens than it holds, and after it overwrote its oldest token.
+   */
+  truncate(length: number): void {
+    for (const layer of this.layers) layer.truncate(length);
   }
 
   /** How many tokens it can hold. */

@@ -4,6 +4,7 @@ import { openSafetensors } from "../io/safetensors/open.ts";
 import { add } from "../ops/elementwise/arithmetic.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { TransformerBlock } from "./block.ts";
+import type { Positions } from "./cache.ts";
 import { Dropout } from "./dropout.ts";
 import { Embedding } from "./embedding.ts";
 import { type Gpt2Config, gpt2Mappings, optionsOfGpt2 } from "./gpt.hugging_face.ts";
@@ -168,9 +169,12 @@ export class GPT extends LanguageModel {
   }
 
   /** @internal */
-  protected override embed(tokens: Tensor, position: number): Tensor {
-    const positions = this.positionEmbedding.rowsFrom(position, tokens.shape[1]!);
-    return this.dropout.forward(add(this.tokenEmbedding.forward(tokens), positions));
+  protected override embed(tokens: Tensor, positions: Positions): Tensor {
+    const embedded =
+      typeof positions === "number"
+        ? this.positionEmbedding.rowsFrom(positions, tokens.shape[1]!)
+        : this.positionEmbedding.forward(positions);
+    return this.dropout.forward(add(this.tokenEmbedding.forward(tokens), embedded));
   }
 
   /** @internal */

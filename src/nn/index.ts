@@ -9,6 +9,7 @@ export {
 export * from "./batch_norm.ts";
 export { type BlockOptions, TransformerBlock } from "./block.ts";
 export { AttentionCache, type KeysAndValues, KeyValueCache } from "./cache.ts";
+export { KeyValueCacheBatch } from "./cache_batch.ts";
 export {
   type CalibrateOptions,
   type Calibration,
@@ -26,9 +27,13 @@ export {
   type EmbeddingOptions,
 } from "./embedding.ts";
 export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./feed_forward.ts";
-export { generate, type Tokens } from "./generation/generate.ts";
-export type { GenerateOptions, SamplingOptions } from "./generation/options.ts";
+export { Batcher, type BatcherOptions } from "./generation/batcher.ts";
+export { generate } from "./generation/generate.ts";
+export type { BatchOptions, GenerateOptions, SamplingOptions } from "./generation/options.ts";
+export type { Tokens } from "./generation/prompt.ts";
+export type { FinishReason, GeneratedToken, TokenChance } from "./generation/sequence.ts";
 export { generateText, type TextCodec } from "./generation/text.ts";
+export { TokenStream } from "./generation/token_stream.ts";
 export type { Gpt2Config } from "./gpt.hugging_face.ts";
 export { GPT, type GPTDropout, type GPTOptions } from "./gpt.ts";
 export type { TensorSource } from "./hugging_face/mappings.ts";

@@ -14,6 +14,12 @@ export const size: Kind<number> = {
   error: [ArgumentError, "invalidSize"],
 };
 
+/** How many tokens stand before one. */
+export const position: Kind<number> = aNumber({
+  holds: (value) => Number.isSafeInteger(value) && value >= 0,
+  expected: "a whole number of at least 0",
+});
+
 /** Far more than any model has; a mistake beyond it would make modules until memory ends. */
 const MOST_LAYERS = 65_536;
 

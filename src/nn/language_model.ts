@@ -6,7 +6,7 @@ import { narrow } from "../ops/view/slice.ts";
 import { isInteger } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { normalize, type ResidualStream, type TransformerBlock } from "./block.ts";
-import { KeyValueCache } from "./cache.ts";
+import { KeyValueCache, type Positions } from "./cache.ts";
 import type { Embedding } from "./embedding.ts";
 import { huggingFaceState, loadMapped, type TensorMapping, type TensorSource } from "./hugging_face/mappings.ts";
 import type { Linear } from "./linear.ts";
@@ -60,14 +60,15 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     const { cache, lastOnly } = readInputs([inputs]);
     const position = cache?.position ?? 0;
     this.checkTokens(tokens, position);
-    let stream: ResidualStream = { residual: this.embed(tokens, position) };
+    const positions = cache?.positionsOf(tokens.shape[1]!) ?? 0;
+    let stream: ResidualStream = { residual: this.embed(tokens, positions) };
     for (const [index, block] of this.blocks.entries()) stream = block.advance(stream, { cache: cache?.layers[index] });
     const { out } = normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream);
     return this.head ? this.head.forward(out) : this.tokenEmbedding.asLinear(out);
   }
 
   /** @internal The input of the first block. */
-  protected abstract embed(tokens: Tensor, position: number): Tensor;
+  protected abstract embed(tokens: Tensor, positions: Positions): Tensor;
 
   /** A cache for the keys and values of `contextLength` tokens. Its memory grows as tokens are appended. */
   newCache(): KeyValueCache {

@@ -6,7 +6,7 @@ import * as orchard from "../../src/index.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 
-const { data, io, nn, optim, tensor, zeros, sum } = orchard;
+const { data, io, nn, optim, tensor, text, zeros, sum } = orchard;
 
 /** Where functions of files write. */
 let folder = "";
@@ -163,6 +163,8 @@ export const calls: Calls = {
   Llama: [make(nn.Llama), () => [{ ...sizes, ropeBase: 10, hidden: 32 }]],
   AttentionCache: [make(nn.AttentionCache), () => [3]],
   KeyValueCache: [make(nn.KeyValueCache), () => [1, 3]],
+  KeyValueCacheBatch: [make(nn.KeyValueCacheBatch), () => [[new nn.KeyValueCache(1, 3)]]],
+  "KeyValueCache.truncate": [(length) => new nn.KeyValueCache(1, 3).truncate(length), () => [0]],
   Sequential: [make(nn.Sequential), () => [new nn.Linear(2, 2), new nn.Dropout()]],
   "Module.to": [(dtype) => new nn.Linear(2, 2).to(dtype), () => ["float64"]],
   "Module.train": [(mode) => new nn.Linear(2, 2).train(mode), () => [true]],
@@ -180,6 +182,20 @@ export const calls: Calls = {
   normalOf: [nn.normalOf as Call, () => [0.1]],
   generate: [nn.generate as Call, () => [model, [1], { maxTokens: 1, temperature: 0, stopTokens: [2] }]],
   generateText: [nn.generateText as Call, () => [model, tokenizer, "a", { maxTokens: 1 }]],
+  Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4 }]],
+  "Batcher.submit": [
+    (...values: never[]) => {
+      using batcher = new nn.Batcher(model);
+      const { submit } = batcher as unknown as { submit: (...values: unknown[]) => orchard.nn.TokenStream };
+      submit.apply(batcher, values).cancel();
+    },
+    () => [[1], { maxTokens: 1, topK: 2, logitBias: { 2: 1 }, stopTokens: [2], logProbabilities: 1 }],
+  ],
+  ChatTemplate: [make(text.ChatTemplate), () => ["{{ messages[0].content }}", { bosToken: "<s>" }]],
+  "ChatTemplate.render": [
+    (messages, options) => new text.ChatTemplate("{{ messages[0].content }}", {}).render(messages, options),
+    () => [[{ role: "user", content: "a" }], { addGenerationPrompt: false, variables: { a: 1 } }],
+  ],
   AdamW: [make(optim.AdamW), () => [[leaf()], { lr: 1, betas: [0.9, 0.9], eps: 1, weightDecay: 0, amsgrad: true }]],
   Adam: [make(optim.Adam), () => [[leaf()], { lr: 1 }]],
   SGD: [make(optim.SGD), () => [[leaf()], { lr: 1, momentum: 0.9, nesterov: true, dampening: 0 }]],

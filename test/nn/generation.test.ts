@@ -13,6 +13,7 @@ import {
   type Tensor,
   tensor,
 } from "../../src/index.ts";
+import type { Sampling } from "../../src/nn/generation/options.ts";
 import { candidatesOf, chooseToken, penalizeRepetition } from "../../src/nn/generation/sampling.ts";
 import { collectGarbage } from "../support/garbage.ts";
 
@@ -26,8 +27,11 @@ const models = {
 } as const;
 const kinds = ["GPT", "Llama"] as const;
 
-const noLimits = { temperature: 1, topK: Number.POSITIVE_INFINITY, topP: 1, repetitionPenalty: 1 };
-const samplingOf = (options: nn.SamplingOptions) => ({ ...noLimits, ...options }) as typeof noLimits;
+const noLimits: Sampling = {
+  ...{ temperature: 1, topK: Number.POSITIVE_INFINITY, topP: 1, minP: 0 },
+  ...{ repetitionPenalty: 1, presencePenalty: 0, frequencyPenalty: 0, logitBias: new Map() },
+};
+const samplingOf = (options: nn.SamplingOptions) => ({ ...noLimits, ...options }) as Sampling;
 
 const row = (tokens: readonly number[]) => tensor([tokens as number[]], { dtype: "int32" });
 
@@ -94,7 +98,7 @@ describe("the choice of a token", () => {
     const [come, draws, source] = [[1, 4], 4000, new Generator(11)];
     const counts = new Map<number, number>();
     for (let draw = 0; draw < draws; draw++) {
-      const token = chooseToken(logits, come, samplingOf(options), source);
+      const token = chooseToken(logits, { seen: come }, samplingOf(options), source);
       counts.set(token, (counts.get(token) ?? 0) + 1);
     }
     const wanted = chances(options, come);
@@ -109,22 +113,24 @@ describe("the choice of a token", () => {
   test("temperature 0 takes the argmax, the first of ties, and no random number", () => {
     const source = new Generator(1);
     const greedy = samplingOf({ temperature: 0 });
-    expect(chooseToken(logits, [], greedy, source)).toBe(1);
-    expect(chooseToken(logits, [1], samplingOf({ temperature: 0, repetitionPenalty: 2 }), source)).toBe(3);
+    expect(chooseToken(logits, { seen: [] }, greedy, source)).toBe(1);
+    expect(chooseToken(logits, { seen: [1] }, samplingOf({ temperature: 0, repetitionPenalty: 2 }), source)).toBe(3);
     expect(source.getState().offset).toBe(0n);
   });
 
   test("a logit of −∞ is never drawn, NaN is an error", () => {
     const sampling = samplingOf({});
     const source = new Generator(2);
-    const drawn = Array.from({ length: 50 }, () => chooseToken([0, -Infinity, 0], [], sampling, source));
+    const drawn = Array.from({ length: 50 }, () => chooseToken([0, -Infinity, 0], { seen: [] }, sampling, source));
     expect(new Set(drawn)).toEqual(new Set([0, 2]));
     for (const wrong of [
       [1, Number.NaN],
       [-Infinity, -Infinity],
       [1, Infinity],
     ])
-      expect(() => chooseToken(wrong, [], sampling, source)).toThrow(expect.objectContaining({ code: "notFinite" }));
+      expect(() => chooseToken(wrong, { seen: [] }, sampling, source)).toThrow(
+        expect.objectContaining({ code: "notFinite" }),
+      );
   });
 });
 

@@ -1,19 +1,15 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
-import { ArgumentError } from "../../core/errors.ts";
-import { listOf } from "../../core/kinds.ts";
-import { type Kind, operand, parameters } from "../../core/parameters.ts";
+import { operand, parameters } from "../../core/parameters.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
-import { Tensor } from "../../tensor/tensor.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import type { KeyValueCache } from "../cache.ts";
-import { LanguageModel } from "../language_model.ts";
+import type { LanguageModel } from "../language_model.ts";
 import { inEvaluation } from "../module.ts";
 import { type GenerateOptions, type GenerateSettings, generateParameters, settingsOf } from "./options.ts";
-import { chooseToken } from "./sampling.ts";
-
-/** Token ids: a list, or an integer tensor [tokens] or [1, tokens]. */
-export type Tokens = ArrayLike<number> | Tensor;
+import { aModel, checkTokens, prompt, type Tokens } from "./prompt.ts";
+import { Sequence } from "./sequence.ts";
 
 /**
  * Generates the tokens that follow a prompt, and yields each as it is computed. The model runs in evaluation mode
@@ -41,44 +37,26 @@ export function generate(
 ): AsyncGenerator<number, void, undefined>;
 export function generate(...values: unknown[]): AsyncGenerator<number, void, undefined> {
   const { model, tokens, ...options } = readCall(values);
-  return run(model, checkTokens(tokens, model.vocabularySize), settingsOf("generate", options));
+  return run(model, checkTokens("generate", tokens, model.vocabularySize), settingsOf("generate", options));
 }
-
-/** @internal */
-export const aModel: Kind<LanguageModel> = {
-  expected: "a language model",
-  parse: (value) => (value instanceof LanguageModel ? value : undefined),
-};
-
-const tokenList = listOf<unknown>({ expected: "a token", parse: (value) => value }, "a list of tokens");
-const prompt: Kind<ArrayLike<unknown> | Tensor> = {
-  expected: "a list of tokens or a tensor",
-  parse(value, operation, name) {
-    if (!Tensor.isTensor(value)) return tokenList.parse(value, operation, name);
-    value.checkAlive(operation);
-    return value;
-  },
-};
 
 const readCall = parameters("generate", { model: operand(aModel), tokens: operand(prompt), ...generateParameters });
 
 async function* run(
   model: LanguageModel,
   prompt: readonly number[],
-  { sampling, maxTokens, stopTokens, generator, signal, useCache }: GenerateSettings,
+  { signal, useCache, ...settings }: GenerateSettings,
 ): AsyncGenerator<number, void, undefined> {
-  const seen = new Set(prompt);
+  const sequence = new Sequence(prompt, settings);
   using decoder = new Decoder(model, useCache);
   let next = prompt;
-  for (let count = 0; count < maxTokens; count++) {
+  while (!sequence.isFull) {
     await yieldToEventLoop();
     signal?.throwIfAborted();
-    const logits = await decoder.logitsAfter(next);
-    const token = chooseToken(logits, seen, sampling, generator);
-    if (stopTokens.has(token)) return;
-    seen.add(token);
-    next = [token];
-    yield token;
+    const chosen = sequence.next(await decoder.logitsAfter(next));
+    if (!chosen) return;
+    next = [chosen.token];
+    yield chosen.token;
   }
 }
 
@@ -117,28 +95,3 @@ class Decoder implements Disposable {
 }
 
 const rowOf = (tokens: readonly number[]): Tensor => tensor([tokens as number[]], { dtype: "int32" });
-
-function checkTokens(tokens: ArrayLike<unknown> | Tensor, vocabularySize: number): number[] {
-  const list = Array.from<unknown, number>(tokens instanceof Tensor ? numbersOf(tokens) : tokens, toToken);
-  if (list.length === 0)
-    throw new ArgumentError("generate", "noTokens", "expected at least one token in the prompt, got none");
-  const wrong = list.find((token) => !(Number.isInteger(token) && token >= 0 && token < vocabularySize));
-  if (wrong === undefined) return list;
-  throw new ArgumentError(
-    "generate",
-    "notInVocabulary",
-    `expected tokens from 0 to ${vocabularySize - 1}, got ${wrong}; is this the model's tokenizer?`,
-  );
-}
-
-const toToken = (value: unknown): number =>
-  typeof value === "number" || typeof value === "bigint" ? Number(value) : Number.NaN;
-
-function numbersOf(tokens: Tensor): ArrayLike<number | bigint> {
-  if (tokens.rank === 1 || (tokens.rank === 2 && tokens.shape[0] === 1)) return tokens.dataSync();
-  throw new ArgumentError(
-    "generate",
-    "notOneText",
-    `expected tokens to have shape [tokens] or [1, tokens], got ${tokens.describe()}`,
-  );
-}

@@ -1,7 +1,7 @@
 /** The options of `generate` and their checks. */
 import { ArgumentError } from "../../core/errors.ts";
-import { aNumber, flag, instanceOf } from "../../core/kinds.ts";
-import type { NumberRule } from "../../core/options.ts";
+import { aNumber, flag, instanceOf, isListed } from "../../core/kinds.ts";
+import { finite, type NumberRule } from "../../core/options.ts";
 import { type Kind, named, type Parsed } from "../../core/parameters.ts";
 import { Generator } from "../../random/generator.ts";
 import { seed as aSeed } from "../../random/kinds.ts";
@@ -15,8 +15,16 @@ export interface SamplingOptions {
   readonly topK?: number | undefined;
   /** Samples from the fewest most likely tokens whose probabilities sum to at least this; in (0, 1]. Default 1. */
   readonly topP?: number | undefined;
+  /** Samples from the tokens that are at least this many times as likely as the likeliest; in [0, 1]. Default 0. */
+  readonly minP?: number | undefined;
   /** Positive logits of previous tokens are divided by it, negative ones multiplied; above 0. Default 1. */
   readonly repetitionPenalty?: number | undefined;
+  /** Subtracted from the logit of each token that was generated before, not of the prompt's. Default 0. */
+  readonly presencePenalty?: number | undefined;
+  /** Subtracted from the logit of each token as often as it was generated before. Default 0. */
+  readonly frequencyPenalty?: number | undefined;
+  /** Added to the logits of these tokens, by token: −Infinity forbids one. Default: none. */
+  readonly logitBias?: Readonly<Record<number, number>> | ReadonlyMap<number, number> | undefined;
 }
 
 /** Options of {@link generate}. */
@@ -36,7 +44,15 @@ export interface GenerateOptions extends SamplingOptions {
 }
 
 /** @internal Sampling options with defaults filled in. */
-export interface Sampling extends Required<{ [Name in keyof SamplingOptions]: number }> {}
+export interface Sampling extends Required<{ [Name in Exclude<keyof SamplingOptions, "logitBias">]: number }> {
+  readonly logitBias: ReadonlyMap<number, number>;
+}
+
+/** Options of {@link Batcher.submit}. */
+export interface BatchOptions extends Omit<GenerateOptions, "useCache"> {
+  /** Also give the logarithms of probabilities: of each token, and of this many likeliest ones. Default: neither. */
+  readonly logProbabilities?: number | undefined;
+}
 
 /** @internal Checked options with defaults filled in. */
 export interface GenerateSettings {
@@ -46,6 +62,7 @@ export interface GenerateSettings {
   readonly generator: Generator;
   readonly signal: AbortSignal | undefined;
   readonly useCache: boolean;
+  readonly logProbabilities: number | undefined;
 }
 
 const isCount = (value: number): boolean => value === Infinity || (Number.isSafeInteger(value) && value >= 1);
@@ -54,7 +71,10 @@ const ranges = {
   temperature: { holds: (value) => value >= 0 && value < Infinity, expected: "a finite number of at least 0" },
   topK: { holds: isCount, expected: "a whole number of at least 1" },
   topP: { holds: (value) => value > 0 && value <= 1, expected: "a probability above 0" },
+  minP: { holds: (value) => value >= 0 && value <= 1, expected: "a number from 0 to 1" },
   repetitionPenalty: { holds: (value) => value > 0 && value < Infinity, expected: "a finite number above 0" },
+  penalty: finite,
+  logProbabilities: { holds: (value) => value === 0 || isCount(value), expected: "a whole number of at least 0" },
   maxTokens: { holds: (value) => value === 0 || isCount(value), expected: "a whole number of at least 0, or Infinity" },
 } as const satisfies Readonly<Record<string, NumberRule>>;
 
@@ -68,35 +88,57 @@ const tokens: Kind<ReadonlySet<number>> = {
   },
 };
 
+/** Numbers by token. */
+const bias: Kind<ReadonlyMap<number, number>> = {
+  expected: "an object or a Map from tokens to numbers below Infinity",
+  parse(value) {
+    if (typeof value !== "object" || value === null || isListed(value)) return undefined;
+    const entries = value instanceof Map ? [...value] : Object.entries(value).map(([key, own]) => [Number(key), own]);
+    const holds = ([token, own]: unknown[]) => Number.isSafeInteger(token) && typeof own === "number" && own < Infinity;
+    return entries.every(holds) ? new Map(entries as [number, number][]) : undefined;
+  },
+};
+
 const samplingParameters = {
   temperature: named(aNumber(ranges.temperature), 1),
   topK: named(aNumber(ranges.topK), Infinity),
   topP: named(aNumber(ranges.topP), 1),
+  minP: named(aNumber(ranges.minP), 0),
   repetitionPenalty: named(aNumber(ranges.repetitionPenalty), 1),
+  presencePenalty: named(aNumber(ranges.penalty), 0),
+  frequencyPenalty: named(aNumber(ranges.penalty), 0),
+  logitBias: named(bias, new Map()),
 } as const;
 
-/** @internal What `generate` and `generateText` take by name. */
-export const generateParameters = {
+/** @internal What `Batcher.submit` takes by name. */
+export const batchParameters = {
   ...samplingParameters,
   maxTokens: named(aNumber(ranges.maxTokens), 256),
   stopTokens: named(tokens),
   seed: named(aSeed),
   generator: named(aGenerator),
   signal: named(instanceOf(AbortSignal, "an AbortSignal")),
-  useCache: named(flag, true),
+  logProbabilities: named(aNumber(ranges.logProbabilities)),
 } as const;
+
+const { logProbabilities: _, ...ownParameters } = batchParameters;
+
+/** @internal What `generate` and `generateText` take by name. */
+export const generateParameters = { ...ownParameters, useCache: named(flag, true) } as const;
+
+type Others = Sampling & { readonly useCache?: boolean; readonly logProbabilities?: number };
 
 /** @internal @throws {ArgumentError} for a seed beside a generator. */
 export function settingsOf(
   operation: string,
-  { maxTokens, stopTokens, seed, generator, signal, useCache, ...options }: Parsed<typeof generateParameters>,
+  options: Parsed<typeof generateParameters> | Parsed<typeof batchParameters>,
 ): GenerateSettings {
+  const { maxTokens, stopTokens, seed, generator, signal, ...others } = options;
+  const { useCache = true, logProbabilities, ...sampling } = { logProbabilities: undefined, ...others } as Others;
   if (seed !== undefined && generator !== undefined)
     throw new ArgumentError(operation, "twoSources", "expected a seed or a generator, got both; pass one of them");
-  const { temperature, topK, topP, repetitionPenalty } = options;
   return {
-    sampling: { temperature, topK, topP, repetitionPenalty },
-    ...{ maxTokens, signal, useCache },
+    ...{ sampling, maxTokens, signal, useCache, logProbabilities },
     stopTokens: stopTokens ?? new Set(),
     generator: generator ?? new Generator(seed),
   };

@@ -2,13 +2,18 @@
  * Samples a token from logits l, in float64 and in this order:
  *
  *     l[t] = l[t] > 0 ? l[t] / penalty : l[t] · penalty     for each distinct previous token t
+ *     l[t] = l[t] − presence − frequency · count[t]         for each token t that was generated count[t] times
+ *     l[t] = l[t] + bias[t]
+ *     l[t] = −∞                                             for each token that a constraint forbids
  *     l = l / temperature                                   at 0 the argmax is taken; of ties the first
  *     keep the topK largest                                 of ties the lowest token ids
  *     keep the fewest largest with Σ p ≥ topP               p = softmax of the logits kept by topK
+ *     keep those with p ≥ minP · max p
  *     sample t with probability softmax(l)[t]               of the logits kept
  *
  * Sources: N. S. Keskar et al., "CTRL: a conditional transformer language model for controllable generation", 2019, for
- * the penalty; A. Holtzman et al., "The curious case of neural text degeneration", 2020, for topP.
+ * the first penalty; A. Holtzman et al., "The curious case of neural text degeneration", 2020, for topP; N. N. Minh et
+ * al., "Turning up the heat: min-p sampling for creative and coherent LLM outputs", 2024, for minP.
  */
 import { ArgumentError } from "../../core/errors.ts";
 import type { Generator } from "../../random/generator.ts";
@@ -21,16 +26,42 @@ export interface Candidates {
   readonly weights: ArrayLike<number>;
 }
 
-/** @internal The next token. @throws {ArgumentError} for logits without a finite maximum. */
+/** @internal What was said: what penalties are for. */
+export interface History {
+  /** The tokens of the prompt and those that were generated. */
+  readonly seen: Iterable<number>;
+  /** How often each token was generated. */
+  readonly counts?: ReadonlyMap<number, number>;
+}
+
+/**
+ * @internal The next token.
+ *
+ * @param forbid sets the logits of the tokens that must not follow to −∞
+ *
+ * @throws {ArgumentError} for logits without a finite maximum.
+ */
 export function chooseToken(
   logits: ArrayLike<number>,
-  seen: Iterable<number>,
+  history: History,
   sampling: Sampling,
   generator: Generator,
+  forbid?: (scores: Float64Array) => void,
 ): number {
-  const scores = penalizeRepetition(logits, seen, sampling.repetitionPenalty);
+  const scores = scoresOf(logits, history, sampling);
+  forbid?.(scores);
   if (sampling.temperature === 0) return largestOf(scores);
   return drawFrom(candidatesOf(scores, sampling), uniformOf(generator));
+}
+
+/** @internal The logits in float64, with penalties and biases. */
+export function scoresOf(logits: ArrayLike<number>, { seen, counts }: History, sampling: Sampling): Float64Array {
+  const scores = penalizeRepetition(logits, seen, sampling.repetitionPenalty);
+  const { presencePenalty, frequencyPenalty, logitBias } = sampling;
+  if (presencePenalty !== 0 || frequencyPenalty !== 0)
+    for (const [token, count] of counts ?? []) scores[token]! -= presencePenalty + frequencyPenalty * count;
+  for (const [token, bias] of logitBias) if (token in scores) scores[token]! += bias;
+  return scores;
 }
 
 /** @internal The logits in float64, with the repetition penalty on previous tokens. */
@@ -40,16 +71,17 @@ export function penalizeRepetition(logits: ArrayLike<number>, seen: Iterable<num
   return scores;
 }
 
-/** @internal The tokens that temperature, topK and topP leave. In descending order if topK or topP removed any. */
-export function candidatesOf(scores: Float64Array, { temperature, topK, topP }: Sampling): Candidates {
+/** @internal The tokens that remain after temperature, topK, topP and minP, in descending order if any was removed. */
+export function candidatesOf(scores: Float64Array, { temperature, topK, topP, minP }: Sampling): Candidates {
   const max = scores[largestOf(scores)]!;
   const weights = scores.map((score) => Math.exp((score - max) / temperature));
-  if (topK >= weights.length && topP === 1) return { tokens: Uint32Array.from(weights.keys()), weights };
+  if (topK >= weights.length && topP === 1 && minP === 0) return { tokens: Uint32Array.from(weights.keys()), weights };
   const tokens = largestFirst(weights, Math.min(topK, weights.length));
   const kept = tokens.map((token) => weights[token]!);
   const threshold = topP === 1 ? Infinity : topP * sumOf(kept);
   let [count, sum] = [0, 0];
-  while (count < kept.length && (count === 0 || sum < threshold)) sum += kept[count++]!;
+  const least = minP * kept[0]!;
+  while (count < kept.length && (count === 0 || (sum < threshold && kept[count]! >= least))) sum += kept[count++]!;
   return { tokens: tokens.slice(0, count), weights: kept.slice(0, count) };
 }
 
@@ -91,8 +123,8 @@ function largestOf(scores: Float64Array): number {
   );
 }
 
-/** The indices of the `count` largest values in descending order, taken from a binary heap. */
-function largestFirst(values: Float64Array, count: number): number[] {
+/** @internal The indices of the `count` largest values in descending order, taken from a binary heap. */
+export function largestFirst(values: Float64Array, count: number): number[] {
   const heap = Uint32Array.from(values.keys());
   const isBefore = (a: number, b: number) => values[a]! > values[b]! || (values[a] === values[b] && a < b);
   const siftDown = (root: number, size: number) => {

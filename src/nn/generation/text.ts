@@ -1,8 +1,9 @@
 import { text } from "../../core/kinds.ts";
 import { type Kind, operand, parameters } from "../../core/parameters.ts";
 import type { LanguageModel } from "../language_model.ts";
-import { aModel, generate } from "./generate.ts";
+import { generate } from "./generate.ts";
 import { type GenerateOptions, generateParameters } from "./options.ts";
+import { aModel } from "./prompt.ts";
 
 /** What {@link generateText} needs of a tokenizer. The tokenizers of `data` implement it. */
 export interface TextCodec {

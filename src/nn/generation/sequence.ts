@@ -1,0 +1,70 @@
+/** One text that is being generated: what was said so far, and how the next token is chosen. */
+import type { GenerateSettings } from "./options.ts";
+import { chooseToken, largestFirst } from "./sampling.ts";
+
+/** Why a text ended: at a token or text that ends it, or because it may not be longer. */
+export type FinishReason = "stop" | "length";
+
+/** How likely the model held a token, before penalties, biases, temperature and limits. */
+export interface TokenChance {
+  readonly token: number;
+  /** ln of the softmax of the model's logits. */
+  readonly logProbability: number;
+}
+
+/** A token that was generated. */
+export interface GeneratedToken {
+  readonly token: number;
+  /** ln of its probability, if `logProbabilities` asks for it. */
+  readonly logProbability?: number;
+  /** The likeliest tokens, the likeliest first, as many as `logProbabilities` asks for. */
+  readonly likeliest?: readonly TokenChance[];
+}
+
+/** @internal */
+export type SequenceSettings = Pick<
+  GenerateSettings,
+  "sampling" | "maxTokens" | "stopTokens" | "generator" | "logProbabilities"
+>;
+
+/** @internal */
+export class Sequence {
+  readonly prompt: readonly number[];
+  readonly seen: Set<number>;
+  readonly counts = new Map<number, number>();
+  private readonly settings: SequenceSettings;
+  private count = 0;
+
+  constructor(prompt: readonly number[], settings: SequenceSettings) {
+    this.prompt = prompt;
+    this.seen = new Set(prompt);
+    this.settings = settings;
+  }
+
+  /** Whether no further token may come. */
+  get isFull(): boolean {
+    return this.count >= this.settings.maxTokens;
+  }
+
+  /** The next token; undefined if it ends the text. @throws {ArgumentError} for logits without a finite maximum. */
+  next(logits: ArrayLike<number>): GeneratedToken | undefined {
+    const { sampling, generator, stopTokens, logProbabilities } = this.settings;
+    const token = chooseToken(logits, this, sampling, generator);
+    if (stopTokens.has(token)) return undefined;
+    this.seen.add(token);
+    this.counts.set(token, (this.counts.get(token) ?? 0) + 1);
+    this.count++;
+    return logProbabilities === undefined ? { token } : { token, ...chancesOf(logits, token, logProbabilities) };
+  }
+}
+
+function chancesOf(logits: ArrayLike<number>, token: number, count: number): Omit<GeneratedToken, "token"> {
+  let max = -Infinity;
+  for (let at = 0; at < logits.length; at++) max = Math.max(max, logits[at]!);
+  let sum = 0;
+  for (let at = 0; at < logits.length; at++) sum += Math.exp(logits[at]! - max);
+  const logSum = max + Math.log(sum);
+  const chance = (of: number): TokenChance => ({ token: of, logProbability: logits[of]! - logSum });
+  const likeliest = largestFirst(Float64Array.from(logits), Math.min(count, logits.length)).map(chance);
+  return { logProbability: chance(token).logProbability, likeliest };
+}

@@ -1,0 +1,45 @@
+/** The body of a request: JSON of a limited size, in the form that an endpoint takes. */
+import type { core, ZodType } from "zod";
+import { ApiError } from "./api_error.ts";
+
+/** @throws {ApiError} 400, 408, 413, 415 */
+export async function readBody<T>(request: Request, schema: ZodType<T>, limit: number): Promise<T> {
+  const type = request.headers.get("content-type") ?? "";
+  if (!/^application\/json\s*(;|$)/i.test(type))
+    throw new ApiError(415, `expected Content-Type: application/json, got ${type ? JSON.stringify(type) : "none"}`);
+  const parsed = schema.safeParse(parse(await readText(request, limit)));
+  if (parsed.success) return parsed.data;
+  throw problemOf(parsed.error.issues[0]!);
+}
+
+const tooLarge = (limit: number): ApiError =>
+  new ApiError(413, `expected a body of at most ${limit} bytes`, "body_too_large");
+
+async function readText(request: Request, limit: number): Promise<string> {
+  if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of request.body ?? []) {
+    size += part.byteLength;
+    if (size > limit) throw tooLarge(limit);
+    parts.push(part);
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts));
+  } catch {
+    throw new ApiError(400, "expected a body in UTF-8", "invalid_json");
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ApiError(400, `expected a body of JSON: ${(error as Error).message}`, "invalid_json");
+  }
+}
+
+function problemOf({ path, message }: core.$ZodIssue): ApiError {
+  const param = path.map(String).join(".") || null;
+  return new ApiError(400, param === null ? message : `${param}: ${message}`, "invalid_value", param);
+}

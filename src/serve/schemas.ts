@@ -1,0 +1,99 @@
+/**
+ * The requests of OpenAI's API, as far as a local model can answer them. Fields that change nothing here (`user`,
+ * `store`, `metadata`, …) are left out; what can't be done is refused, not ignored.
+ */
+import { z } from "zod";
+
+const optional = <T extends z.ZodType>(type: T) => type.nullish().transform((value) => value ?? undefined);
+
+/** Text of a message: a string, or parts of which each is text. */
+const textPart = z.object({ type: z.enum(["text", "refusal"]), text: z.string().optional() });
+const content = z.union([
+  z.string(),
+  z.array(textPart).transform((parts) => parts.map(({ text }) => text ?? "").join("")),
+]);
+
+const toolCall = z.object({
+  id: z.string(),
+  type: z.literal("function"),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+});
+
+const message = z.object({
+  role: z.enum(["system", "developer", "user", "assistant", "tool"]),
+  content: optional(content),
+  name: optional(z.string()),
+  tool_calls: optional(z.array(toolCall)),
+  tool_call_id: optional(z.string()),
+});
+
+const bias = z.record(z.string().regex(/^\d{1,9}$/, "expected a token"), z.number().min(-100).max(100));
+
+/** What both kinds of completions take. */
+const shared = {
+  model: z.string(),
+  stream: optional(z.boolean()),
+  stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
+  temperature: optional(z.number().min(0).max(2)),
+  top_p: optional(z.number().gt(0).max(1)),
+  top_k: optional(z.int().min(1)),
+  min_p: optional(z.number().min(0).max(1)),
+  repetition_penalty: optional(z.number().gt(0).max(100)),
+  presence_penalty: optional(z.number().min(-2).max(2)),
+  frequency_penalty: optional(z.number().min(-2).max(2)),
+  logit_bias: optional(bias),
+  n: optional(z.int().min(1)),
+  seed: optional(z.int()),
+  stop: optional(z.union([z.string().min(1), z.array(z.string().min(1)).max(16)])),
+};
+
+const responseFormat = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text") }),
+  z.object({ type: z.literal("json_object") }),
+  z.object({
+    type: z.literal("json_schema"),
+    json_schema: z.object({ name: z.string().optional(), schema: z.record(z.string(), z.unknown()) }),
+  }),
+]);
+
+const tool = z.object({
+  type: z.literal("function"),
+  function: z.looseObject({ name: z.string().min(1).max(64), description: optional(z.string()) }),
+});
+
+export const chatRequest = z.object({
+  ...shared,
+  messages: z.array(message).min(1),
+  max_tokens: optional(z.int().min(1)),
+  max_completion_tokens: optional(z.int().min(1)),
+  logprobs: optional(z.boolean()),
+  top_logprobs: optional(z.int().min(0).max(20)),
+  response_format: optional(responseFormat),
+  tools: optional(z.array(tool)),
+  tool_choice: optional(z.enum(["none", "auto"], "expected none or auto: a call can't be forced")),
+});
+
+const tokens = z.array(z.int().min(0)).min(1);
+
+export const completionRequest = z.object({
+  ...shared,
+  prompt: z.union([z.string(), tokens, z.array(z.string()).min(1), z.array(tokens).min(1)]),
+  max_tokens: optional(z.int().min(0)),
+  logprobs: optional(z.int().min(0).max(20)),
+  echo: optional(z.boolean()),
+  suffix: optional(z.literal("", "expected no suffix: the model only continues a text")),
+  best_of: optional(z.literal(1, "expected best_of to be 1")),
+});
+
+export const embeddingRequest = z.object({
+  model: z.string(),
+  input: z.union([z.string(), tokens, z.array(z.string()).min(1), z.array(tokens).min(1)]),
+  encoding_format: optional(z.enum(["float", "base64"])),
+  dimensions: optional(z.int().min(1)),
+});
+
+export type ChatRequest = z.infer<typeof chatRequest>;
+export type CompletionRequest = z.infer<typeof completionRequest>;
+export type EmbeddingRequest = z.infer<typeof embeddingRequest>;
+/** What both kinds of completions share. */
+export type Shared = Pick<ChatRequest & CompletionRequest, keyof typeof shared>;

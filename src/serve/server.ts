@@ -1,0 +1,220 @@
+/** A server of one model over HTTP, in the form of OpenAI's API. */
+import { ArgumentError } from "../core/errors.ts";
+import { Batcher, type BatcherOptions } from "../nn/generation/batcher.ts";
+import { Access } from "./access.ts";
+import { type Session, streamedAnswer, wholeAnswer } from "./answer.ts";
+import { ApiError, apiErrorOf, busy } from "./api_error.ts";
+import { readBody } from "./body.ts";
+import { chatFormat, chatOrder } from "./chat.ts";
+import { completionFormat, completionOrder } from "./completions.ts";
+import { defaultLimits, type Limits } from "./limits.ts";
+import { Metrics } from "./metrics.ts";
+import { chatRequest, completionRequest } from "./schemas.ts";
+import type { ServedModel } from "./served_model.ts";
+import { type Engine, type Order, Work } from "./work.ts";
+
+export interface ServerOptions {
+  /** The address to listen on. Default 127.0.0.1; another one needs a key. */
+  readonly host?: string | undefined;
+  /** Default 8080; 0 for any free port. */
+  readonly port?: number | undefined;
+  readonly key?: string | undefined;
+  /** The origins of web pages that may ask. Default: none. */
+  readonly origins?: readonly string[] | undefined;
+  readonly batcher?: BatcherOptions | undefined;
+  readonly limits?: Partial<Limits> | undefined;
+}
+
+type Handler = (request: Request) => Promise<Response> | Response;
+interface Route {
+  readonly method: "GET" | "POST";
+  readonly needsKey: boolean;
+  readonly handle: Handler;
+}
+
+export class ModelServer {
+  private readonly engine: Engine;
+  private readonly server: Bun.Server<undefined>;
+  private readonly access: Access;
+  private readonly metrics: Metrics;
+  private readonly routes: ReadonlyMap<string, Route>;
+  private readonly created = Math.floor(Date.now() / 1000);
+  private inFlight = 0;
+  private closing = false;
+  private idle: (() => void) | undefined;
+
+  /** @throws {ArgumentError} for an address that needs a key, or can't be had. */
+  constructor(served: ServedModel, options: ServerOptions = {}) {
+    const { host = "127.0.0.1", port = 8080, key, origins = [] } = options;
+    const isLoopback = ["127.0.0.1", "localhost", "::1"].includes(host);
+    if (!isLoopback && !key)
+      throw new ArgumentError("serve", "noKey", `expected a key for the address ${host}, which other machines reach`);
+    const limits = { ...defaultLimits, ...options.limits };
+    this.access = new Access({ key, origins, isLoopback });
+    this.engine = { served, limits, batcher: new Batcher(served.model, options.batcher) };
+    this.metrics = new Metrics(this.engine.batcher, () => this.inFlight);
+    this.routes = this.makeRoutes();
+    this.server = this.listen(host, port);
+  }
+
+  /** Such as `http://127.0.0.1:8080`. */
+  get url(): string {
+    return this.server.url.origin;
+  }
+
+  private listen(hostname: string, port: number): Bun.Server<undefined> {
+    try {
+      const maxRequestBodySize = 2 * this.engine.limits.bodyBytes;
+      const fetch = (request: Request, server: Bun.Server<undefined>) => {
+        server.timeout(request, 0); // a text may wait for its turn; its own time limit ends it
+        return this.answer(request);
+      };
+      return Bun.serve({ hostname, port, development: false, reusePort: false, maxRequestBodySize, fetch });
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new ArgumentError("serve", "portTaken", `expected a free address, got ${hostname}:${port}: ${reason}`, {
+        cause,
+      });
+    }
+  }
+
+  private makeRoutes(): ReadonlyMap<string, Route> {
+    const open = { method: "GET", needsKey: false } as const;
+    const get = { method: "GET", needsKey: true } as const;
+    const post = { method: "POST", needsKey: true } as const;
+    return new Map<string, Route>([
+      ["/health", { ...open, handle: () => this.health() }],
+      ["/metrics", { ...get, handle: () => this.metrics.answer() }],
+      ["/v1/models", { ...get, handle: () => Response.json({ object: "list", data: [this.card] }) }],
+      [`/v1/models/${this.engine.served.name}`, { ...get, handle: () => Response.json(this.card) }],
+      ["/v1/chat/completions", { ...post, handle: (request) => this.chat(request) }],
+      ["/v1/completions", { ...post, handle: (request) => this.complete(request) }],
+    ]);
+  }
+
+  private health(): Response {
+    return Response.json({ status: this.closing ? "closing" : "ok" }, { status: this.closing ? 503 : 200 });
+  }
+
+  private get card(): object {
+    const { name, model } = this.engine.served;
+    return {
+      id: name,
+      object: "model",
+      created: this.created,
+      owned_by: "orchard",
+      context_length: model.contextLength,
+    };
+  }
+
+  /** Every request ends here, in an answer. */
+  private async answer(request: Request): Promise<Response> {
+    let path = "unknown";
+    this.inFlight++;
+    try {
+      const { pathname } = new URL(request.url);
+      const decoded = decodeURIComponent(pathname);
+      if (this.routes.has(decoded)) path = decoded;
+      const response = await this.route(request, decoded);
+      this.metrics.answered(path, response.status);
+      for (const [name, value] of Object.entries(this.access.corsHeaders(request))) response.headers.set(name, value);
+      return response;
+    } catch (error) {
+      const { status, body, headers } = this.errorOf(error);
+      this.metrics.answered(path, status);
+      return Response.json(body, { status, headers: { ...headers, ...this.access.corsHeaders(request) } });
+    } finally {
+      this.leave();
+    }
+  }
+
+  private leave(): void {
+    this.inFlight--;
+    if (this.inFlight === 0) this.idle?.();
+  }
+
+  private errorOf(error: unknown): ApiError {
+    const own = error instanceof URIError ? new ApiError(400, "expected a valid path") : apiErrorOf(error);
+    if (own.status === 500) console.error("serve:", error);
+    return own;
+  }
+
+  private route(request: Request, path: string): Promise<Response> | Response {
+    this.access.checkOrigin(request);
+    if (request.method === "OPTIONS") return new Response(null, { status: 204 });
+    const route = this.routes.get(path);
+    if (!route) throw new ApiError(404, `expected a path of the API, got ${JSON.stringify(path.slice(0, 200))}`);
+    if (request.method !== route.method)
+      throw new ApiError(405, `expected ${route.method}, got ${request.method}`, null, null, { Allow: route.method });
+    if (route.needsKey) this.access.checkKey(request);
+    if (route.method === "POST" && this.closing)
+      throw new ApiError(503, "the server is shutting down", "shutting_down");
+    if (route.method === "POST" && this.inFlight > this.engine.limits.connections)
+      throw busy(`expected at most ${this.engine.limits.connections} requests at a time; try again later`);
+    return route.handle(request);
+  }
+
+  private async chat(request: Request): Promise<Response> {
+    const { served, limits } = this.engine;
+    const body = await readBody(request, chatRequest, limits.bodyBytes);
+    this.checkModel(body.model);
+    return this.run(request, body, chatOrder(served, body), () => chatFormat(served, body.logprobs === true));
+  }
+
+  private async complete(request: Request): Promise<Response> {
+    const { served, limits } = this.engine;
+    const body = await readBody(request, completionRequest, limits.bodyBytes);
+    this.checkModel(body.model);
+    const order = completionOrder(served, body);
+    return this.run(request, body, order, () => completionFormat(served, body, order));
+  }
+
+  private checkModel(name: string): void {
+    const own = this.engine.served.name;
+    if (name !== own)
+      throw new ApiError(
+        404,
+        `expected the model ${own}, got ${JSON.stringify(name.slice(0, 200))}`,
+        "model_not_found",
+        "model",
+      );
+  }
+
+  private run(request: Request, body: Order["shared"], order: Order, format: () => Session["format"]) {
+    const start = performance.now();
+    const controller = new AbortController();
+    const work = new Work(this.engine, order, controller.signal);
+    const seconds = this.engine.limits.seconds;
+    const late = () => controller.abort(new ApiError(503, `expected an answer within ${seconds} seconds`, "timeout"));
+    const timer = setTimeout(late, seconds * 1000);
+    const left = () => work.cancel();
+    request.signal.addEventListener("abort", left);
+    this.inFlight++;
+    const done: Session["done"] = (outcome) => {
+      clearTimeout(timer);
+      request.signal.removeEventListener("abort", left);
+      this.metrics.ended(request.signal.aborted ? "left" : outcome, work.usage, (performance.now() - start) / 1000);
+      this.leave();
+    };
+    const session = { work, format: format(), done };
+    return body.stream ? streamedAnswer(session, body.stream_options?.include_usage === true) : wholeAnswer(session);
+  }
+
+  /**
+   * Takes no further requests, and waits until those that came are answered, at most so many seconds. Those that are
+   * not are broken off.
+   */
+  async close(seconds = 30): Promise<void> {
+    this.closing = true;
+    if (this.inFlight > 0)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, seconds * 1000);
+        this.idle = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    this.engine.batcher.dispose();
+    await this.server.stop(true);
+  }
+}

@@ -1,0 +1,100 @@
+/** A request that is being answered: its texts, and when it is over. */
+import type { Batcher } from "../nn/generation/batcher.ts";
+import type { BatchOptions } from "../nn/generation/options.ts";
+import { ApiError } from "./api_error.ts";
+import { Choice } from "./choice.ts";
+import type { Limits } from "./limits.ts";
+import type { Shared } from "./schemas.ts";
+import { type ServedModel, stopTokensOf } from "./served_model.ts";
+
+/** What a server answers with. */
+export interface Engine {
+  readonly served: ServedModel;
+  readonly batcher: Batcher;
+  readonly limits: Limits;
+}
+
+/** How many tokens a request had and got. */
+export interface Usage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+  readonly prompt_tokens_details: { readonly cached_tokens: number };
+}
+
+/** What an endpoint asks of the model. */
+export interface Order {
+  readonly shared: Shared;
+  readonly prompts: readonly (readonly number[])[];
+  readonly maxTokens: number | undefined;
+  readonly logProbabilities?: number | undefined;
+}
+
+export class Work {
+  readonly choices: readonly Choice[];
+  private readonly promptTokens: number;
+
+  /** Starts all texts, or none. @throws {ApiError} 400, 429 */
+  constructor({ served, batcher, limits }: Engine, order: Order, signal: AbortSignal) {
+    const { shared, prompts } = order;
+    const count = shared.n ?? 1;
+    if (count * prompts.length > limits.choices)
+      throw new ApiError(400, `expected at most ${limits.choices} choices, got ${count * prompts.length}`, null, "n");
+    this.promptTokens = prompts.reduce((sum, { length }) => sum + length, 0);
+    const most = Math.floor(limits.tokens / (count * prompts.length));
+    const maxTokens = Math.min(order.maxTokens ?? most, most);
+    const options = { ...optionsOf(served, order), maxTokens, signal };
+    const stops = [shared.stop ?? []].flat();
+    const choices: Choice[] = [];
+    this.choices = choices;
+    try {
+      for (const prompt of prompts)
+        for (let copy = 0; copy < count; copy++) {
+          const stream = batcher.submit(prompt, { ...options, ...seedOf(shared.seed, copy) });
+          choices.push(new Choice(choices.length, stream, served.tokenizer, stops));
+        }
+    } catch (error) {
+      this.cancel();
+      throw error;
+    }
+  }
+
+  cancel(): void {
+    for (const { stream } of this.choices) stream.cancel();
+  }
+
+  get usage(): Usage {
+    const completion_tokens = this.choices.reduce((sum, { tokens }) => sum + tokens, 0);
+    const cached_tokens = Math.min(
+      this.promptTokens,
+      this.choices.reduce((sum, { stream }) => sum + stream.reusedTokens, 0),
+    );
+    return {
+      prompt_tokens: this.promptTokens,
+      completion_tokens,
+      total_tokens: this.promptTokens + completion_tokens,
+      prompt_tokens_details: { cached_tokens },
+    };
+  }
+}
+
+const SEEDS = 2n ** 64n;
+/** The choices of one request differ. */
+const seedOf = (seed: number | undefined, copy: number): { seed?: bigint } =>
+  seed === undefined ? {} : { seed: BigInt.asUintN(64, (BigInt(seed) + BigInt(copy)) % SEEDS) };
+
+function optionsOf(served: ServedModel, { shared, logProbabilities }: Order): BatchOptions {
+  const { defaults = {} } = served;
+  return {
+    temperature: shared.temperature ?? defaults.temperature,
+    topK: shared.top_k ?? defaults.topK,
+    topP: shared.top_p ?? defaults.topP,
+    minP: shared.min_p ?? defaults.minP,
+    repetitionPenalty: shared.repetition_penalty ?? defaults.repetitionPenalty,
+    presencePenalty: shared.presence_penalty,
+    frequencyPenalty: shared.frequency_penalty,
+    logitBias: shared.logit_bias,
+    stopTokens: stopTokensOf(served),
+    logProbabilities,
+  };
+}

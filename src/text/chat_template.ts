@@ -1,0 +1,118 @@
+import { Template } from "@huggingface/jinja";
+import { ArgumentError } from "../core/errors.ts";
+import { flag, isListed, text } from "../core/kinds.ts";
+import { type Kind, named, operand, parameters } from "../core/parameters.ts";
+
+/** One message of a chat. Templates read further fields: `tool_calls`, `tool_call_id`, `name`. */
+export interface ChatMessage {
+  /** Who says it: `system`, `user`, `assistant`, `tool`. */
+  readonly role: string;
+  readonly content?: unknown;
+  readonly [field: string]: unknown;
+}
+
+/** Options of {@link ChatTemplate.render}. */
+export interface RenderOptions {
+  /** Whether the text ends with the beginning of an answer. Default true. */
+  readonly addGenerationPrompt?: boolean | undefined;
+  /** Functions that the model may call, as OpenAI describes them. Default: none. */
+  readonly tools?: readonly object[] | undefined;
+  /** What else the template reads, such as `enable_thinking`. */
+  readonly variables?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The special tokens that a {@link ChatTemplate} may put into a text. */
+export interface TemplateTokens {
+  /** `bos_token`: what begins a text. Default: nothing. */
+  readonly bosToken?: string | undefined;
+  /** `eos_token`: what ends a text. Default: nothing. */
+  readonly eosToken?: string | undefined;
+}
+
+/** An array of objects, copied. */
+const objects = <T>(expected: string): Kind<readonly T[]> => ({
+  expected,
+  parse(value) {
+    if (!Array.isArray(value) || value.length > MOST_OBJECTS) return undefined;
+    const own = Array.from<unknown>(value);
+    return own.every((each) => typeof each === "object" && each !== null) ? (own as T[]) : undefined;
+  },
+});
+/** More than any chat has. */
+const MOST_OBJECTS = 2 ** 20;
+
+const variables: Kind<Readonly<Record<string, unknown>>> = {
+  expected: "an object of variables",
+  parse: (value) =>
+    typeof value === "object" && value !== null && !isListed(value)
+      ? ({ ...value } as Record<string, unknown>)
+      : undefined,
+};
+
+const readTemplate = parameters("ChatTemplate", {
+  source: operand(text),
+  bosToken: named(text, ""),
+  eosToken: named(text, ""),
+});
+const readRender = parameters("ChatTemplate.render", {
+  messages: operand(objects<ChatMessage>("a list of messages, objects with a role")),
+  addGenerationPrompt: named(flag, true),
+  tools: named(objects<object>("a list of tools")),
+  variables: named(variables),
+});
+
+/**
+ * How a model's chats are written as text: a template in Jinja, as in `tokenizer_config.json`, `chat_template.jinja`
+ * and the metadata of GGUF files.
+ *
+ * @param source the template
+ * @param tokens the special tokens that it may name: see {@link TemplateTokens}
+ *
+ * @example
+ * const template = new ChatTemplate("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}");
+ * template.render([{ role: "user", content: "Hello" }]); // "<|user|>Hello\n"
+ *
+ * @throws {ArgumentError} for a template that is no valid Jinja.
+ */
+export class ChatTemplate {
+  /** The template's text. */
+  readonly source: string;
+  private readonly template: Template;
+  private readonly tokens: Readonly<Record<string, string>>;
+
+  constructor(source: string, tokens?: TemplateTokens);
+  constructor(...values: unknown[]) {
+    const { source, bosToken, eosToken } = readTemplate(values);
+    this.source = source;
+    this.tokens = { bos_token: bosToken, eos_token: eosToken };
+    this.template = attempt("ChatTemplate", "invalidTemplate", () => new Template(source));
+  }
+
+  /** Whether the template reads what tools a model may call. */
+  get takesTools(): boolean {
+    return /\btools\b/.test(this.source);
+  }
+
+  /**
+   * A chat as the text that the model reads.
+   *
+   * @throws {ArgumentError} for what the template refuses, such as two messages of one role in a row.
+   */
+  render(messages: readonly ChatMessage[], options?: RenderOptions): string;
+  render(...values: unknown[]): string {
+    const { messages, addGenerationPrompt, tools, variables } = readRender(values);
+    const known = { messages, tools, add_generation_prompt: addGenerationPrompt };
+    return attempt("ChatTemplate.render", "refused", () =>
+      this.template.render({ ...this.tokens, ...known, ...variables }),
+    );
+  }
+}
+
+function attempt<T>(operation: string, code: string, body: () => T): T {
+  try {
+    return body();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ArgumentError(operation, code, `expected a chat that the template can write, got: ${reason}`, { cause });
+  }
+}

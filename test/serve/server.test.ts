@@ -1,0 +1,265 @@
+/** The server as the client of OpenAI sees it. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import OpenAI from "openai";
+import { setBackend } from "../../src/index.ts";
+import type { ModelServer } from "../../src/serve/server.ts";
+import { randomLlama, start, textAlone } from "./served.ts";
+
+const name = "tiny/llama";
+const model = randomLlama();
+let server: ModelServer;
+let client: OpenAI;
+
+const clientOf = (of: ModelServer, apiKey = "none") => new OpenAI({ baseURL: `${of.url}/v1`, apiKey, maxRetries: 0 });
+const said = (content: string) => [{ role: "user", content } as const];
+const promptOf = (content: string) => `<user>${content}\n<assistant>`;
+
+beforeAll(() => {
+  setBackend("cpu");
+  server = start({}, model);
+  client = clientOf(server);
+});
+afterAll(() => server.close(0));
+
+describe("chats", () => {
+  test("an answer is what the model says, with usage", async () => {
+    const answer = await client.chat.completions.create({
+      ...{ model: name, messages: said("Hi"), max_tokens: 12, temperature: 0 },
+    });
+    expect(answer.object).toBe("chat.completion");
+    expect(answer.choices).toHaveLength(1);
+    expect(answer.choices[0]!.message).toEqual({
+      ...{ role: "assistant", refusal: null },
+      content: await textAlone(model, promptOf("Hi"), 12),
+    });
+    expect(answer.choices[0]!.finish_reason).toBe("length");
+    const prompt = promptOf("Hi").length;
+    expect(answer.usage).toMatchObject({
+      ...{ prompt_tokens: prompt, completion_tokens: 12, total_tokens: prompt + 12 },
+    });
+  });
+
+  test("a stream has the same text in parts, a reason at the end, then usage", async () => {
+    const stream = await client.chat.completions.create({
+      ...{ model: name, messages: said("Hi"), max_tokens: 12, temperature: 0 },
+      ...{ stream: true, stream_options: { include_usage: true } },
+    });
+    const chunks = await Array.fromAsync(stream);
+    expect(chunks[0]!.choices[0]!.delta.role).toBe("assistant");
+    const texts = chunks.map(({ choices }) => choices[0]?.delta.content ?? "");
+    expect(texts.join("")).toBe(await textAlone(model, promptOf("Hi"), 12));
+    expect(texts.filter(Boolean).length).toBeGreaterThan(3);
+    expect(chunks.map(({ choices }) => choices[0]?.finish_reason).filter(Boolean)).toEqual(["length"]);
+    expect(chunks.at(-1)!.usage?.completion_tokens).toBe(12);
+    expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
+  });
+
+  test("stops at a text, which is not part of the answer", async () => {
+    const whole = await textAlone(model, promptOf("Hi"), 12);
+    const stop = whole.slice(4, 6);
+    const wanted = whole.slice(0, whole.indexOf(stop));
+    for (const stream of [true, false]) {
+      const options = { model: name, messages: said("Hi"), max_tokens: 12, temperature: 0, stop: ["never", stop] };
+      if (stream) {
+        const chunks = await Array.fromAsync(await client.chat.completions.create({ ...options, stream: true }));
+        expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("")).toBe(wanted);
+        expect(chunks.at(-1)!.choices[0]!.finish_reason).toBe("stop");
+      } else {
+        const { choices } = await client.chat.completions.create(options);
+        expect([choices[0]!.message.content, choices[0]!.finish_reason]).toEqual([wanted, "stop"]);
+      }
+    }
+  });
+
+  test("several choices differ, and a seed repeats them", async () => {
+    const ask = async () => {
+      const options = { model: name, messages: said("Hi"), max_tokens: 12, temperature: 1.5, n: 3, seed: -7 };
+      return (await client.chat.completions.create(options)).choices.map(({ message }) => message.content);
+    };
+    const first = await ask();
+    expect(new Set(first).size).toBe(3);
+    expect(await ask()).toEqual(first);
+  });
+
+  test("log-probabilities come with each token", async () => {
+    const { choices } = await client.chat.completions.create({
+      ...{ model: name, messages: said("Hi"), max_tokens: 5, temperature: 0, logprobs: true, top_logprobs: 3 },
+    });
+    const { content } = choices[0]!.logprobs!;
+    expect(content).toHaveLength(5);
+    for (const { logprob, top_logprobs } of content!) {
+      expect(top_logprobs).toHaveLength(3);
+      expect(logprob).toBe(top_logprobs[0]!.logprob); // greedy: the likeliest
+      expect(logprob).toBeLessThan(0);
+    }
+  });
+});
+
+test("a completion continues a text, or several", async () => {
+  const { choices, usage } = await client.completions.create({
+    ...{ model: name, prompt: ["abc", "abcdef"], max_tokens: 6, temperature: 0, echo: true },
+  });
+  const wanted = ["abc", "abcdef"].map(async (text) => text + (await textAlone(model, text, 6)));
+  expect(choices.map(({ text }) => text)).toEqual(await Promise.all(wanted));
+  expect(usage).toMatchObject({ prompt_tokens: 9, completion_tokens: 12 });
+  const tokens = [...new TextEncoder().encode("abc")];
+  const stream = await client.completions.create({
+    ...{ model: name, prompt: tokens, max_tokens: 6, temperature: 0, stream: true },
+  });
+  const parts = await Array.fromAsync(stream);
+  expect(parts.map(({ choices: [choice] }) => choice!.text).join("")).toBe(await textAlone(model, "abc", 6));
+});
+
+test("models are listed", async () => {
+  expect((await client.models.list()).data.map(({ id }) => id)).toEqual([name]);
+  expect((await client.models.retrieve(name)).id).toBe(name);
+});
+
+describe("mistakes come back in OpenAI's form", () => {
+  const create = (options: object) =>
+    client.chat.completions.create({ model: name, messages: said("Hi"), ...options } as never);
+
+  test.each([
+    [{ model: "other" }, 404, "model_not_found", "model"],
+    [{ messages: [] }, 400, "invalid_value", "messages"],
+    [
+      { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "x" } }] }] },
+      400,
+      "invalid_value",
+      "messages.0.content",
+    ],
+    [{ temperature: -1 }, 400, "invalid_value", "temperature"],
+    [{ temperature: "hot" }, 400, "invalid_value", "temperature"],
+    [{ max_tokens: 0 }, 400, "invalid_value", "max_tokens"],
+    [{ n: 100 }, 400, null, "n"],
+    [{ top_logprobs: 2 }, 400, null, "top_logprobs"],
+    [{ tools: [{ type: "function", function: { name: "f" } }] }, 400, "no_tools", "tools"],
+    [{ messages: [{ role: "tool", content: "4", tool_call_id: "a" }] }, 400, "refused", null],
+    [{ messages: said("x".repeat(300)) }, 400, "context_length_exceeded", "messages"],
+  ] as const)("%j", async (options, status, code, param) => {
+    const error = await create(options).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(OpenAI.APIError);
+    expect(error).toMatchObject({ status, code, param });
+  });
+
+  test.each([
+    ["no path", "/v1/nothing", {}, 404],
+    ["a wrong method", "/v1/chat/completions", {}, 405],
+    ["another host", "/v1/models", { headers: { Host: "evil.example" } }, 403],
+    ["a foreign page", "/v1/models", { headers: { Origin: "http://evil.example" } }, 403],
+    ["no JSON", "/v1/completions", { method: "POST", body: "{", headers: { "Content-Type": "application/json" } }, 400],
+    ["a form", "/v1/completions", { method: "POST", body: "a=b" }, 415],
+    ["a damaged path", "/%ff", {}, 400],
+  ] as const)("%s", async (_, path, init, status) => {
+    const response = await fetch(server.url + path, init);
+    expect(response.status).toBe(status);
+    expect(await response.json()).toMatchObject({ error: { message: expect.any(String), type: expect.any(String) } });
+    expect(response.headers.get("access-control-allow-origin")).toBeNull();
+  });
+});
+
+test("a key is asked for, and needed where other machines reach the server", async () => {
+  const guarded = start({ key: "secret", origins: ["http://app.example"] }, model);
+  try {
+    const wrong = await clientOf(guarded, "other")
+      .models.list()
+      .catch((error: unknown) => error);
+    expect(wrong).toBeInstanceOf(OpenAI.AuthenticationError);
+    expect((await clientOf(guarded, "secret").models.list()).data).toHaveLength(1);
+    expect((await fetch(`${guarded.url}/metrics`)).status).toBe(401);
+    expect(await (await fetch(`${guarded.url}/health`)).json()).toEqual({ status: "ok" });
+    const page = await fetch(`${guarded.url}/health`, { headers: { Origin: "http://app.example" } });
+    expect(page.headers.get("access-control-allow-origin")).toBe("http://app.example");
+  } finally {
+    await guarded.close(0);
+  }
+  expect(() => start({ host: "0.0.0.0" }, model)).toThrow(/expected a key for the address 0.0.0.0/);
+  expect(() => start({ port: Number(new URL(server.url).port) }, model)).toThrow(
+    expect.objectContaining({ code: "portTaken" }),
+  );
+});
+
+test("limits of bodies and of waiting requests", async () => {
+  const small = start({ limits: { bodyBytes: 1000 }, batcher: { slots: 1, queue: 1 } }, model);
+  const own = clientOf(small);
+  try {
+    const ask = (content: string) =>
+      own.chat.completions.create({ model: name, messages: said(content), max_tokens: 60 }).catch((error) => error);
+    expect(await ask("x".repeat(1000))).toMatchObject({ status: 413, code: "body_too_large" });
+    const answers = await Promise.all(Array.from({ length: 6 }, (_, at) => ask(`${at}`)));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(answers.filter(({ choices }) => choices).length).toBe(6 - refused.length);
+    expect(refused[0]!.headers.get("retry-after")).toBe("1");
+  } finally {
+    await small.close(0);
+  }
+});
+
+test("a text that takes too long is broken off", async () => {
+  const hasty = start({ limits: { seconds: 0.05 } }, model);
+  const forward = model.forward.bind(model);
+  try {
+    model.forward = (tokens, inputs) => {
+      Bun.sleepSync(20);
+      return forward(tokens, inputs);
+    };
+    const options = { model: name, messages: said("Hi"), max_tokens: 100 };
+    const error = await clientOf(hasty)
+      .chat.completions.create(options)
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ status: 503, code: "timeout" });
+  } finally {
+    model.forward = forward;
+    await hasty.close(0);
+  }
+});
+
+test("64 clients at once, of whom half leave: each of the others gets its own answer", async () => {
+  const busyServer = start({ batcher: { slots: 8, queue: 64 } }, model);
+  const own = clientOf(busyServer);
+  try {
+    const clients = Array.from({ length: 64 }, async (_, at) => {
+      const content = `question ${at}`;
+      const options = { model: name, messages: said(content), max_tokens: 6 + (at % 7), temperature: 0 };
+      if (at % 2 === 1) {
+        const stream = await own.chat.completions.create({ ...options, max_tokens: 100, stream: true });
+        let parts = 0;
+        for await (const _part of stream) if (++parts > at % 5) break;
+        return undefined;
+      }
+      if (at % 4 === 0) return (await own.chat.completions.create(options)).choices[0]!.message.content!;
+      const stream = await own.chat.completions.create({ ...options, stream: true });
+      return (await Array.fromAsync(stream)).map(({ choices }) => choices[0]?.delta.content ?? "").join("");
+    });
+    const answers = await Promise.all(clients);
+    for (let at = 0; at < 64; at += 2)
+      expect(answers[at]).toBe(await textAlone(model, promptOf(`question ${at}`), 6 + (at % 7)));
+    const deadline = performance.now() + 20_000;
+    const figures = async () => (await fetch(`${busyServer.url}/metrics`)).text();
+    while (!/texts_active 0\n/.test(await figures()) && performance.now() < deadline) await Bun.sleep(10);
+    const metrics = await figures();
+    expect(metrics).toMatch(/orchard_texts_active 0\n/);
+    expect(metrics).toMatch(/orchard_texts_waiting 0\n/);
+    expect(metrics).toMatch(/orchard_texts_total\{outcome="finished"\} (3[2-9]|[4-6]\d)\n/);
+  } finally {
+    await busyServer.close(0);
+  }
+}, 60_000);
+
+test("closing lets requests end, and takes no more", async () => {
+  const closing = start({}, model);
+  const options = { model: name, messages: said("Hi"), max_tokens: 40, temperature: 0 };
+  const stream = await clientOf(closing).chat.completions.create({ ...options, stream: true });
+  const text = Array.fromAsync(stream);
+  const closed = closing.close(20);
+  const refused = await clientOf(closing)
+    .chat.completions.create(options)
+    .catch((error: unknown) => error);
+  expect(refused).toMatchObject({ status: 503, code: "shutting_down" });
+  expect((await text).map(({ choices }) => choices[0]?.delta.content ?? "").join("")).toBe(
+    await textAlone(model, promptOf("Hi"), 40),
+  );
+  await closed;
+  expect(fetch(`${closing.url}/health`)).rejects.toThrow();
+});
