@@ -6,6 +6,13 @@
 //     adam   m = m + oneMinusBeta1 (g − m),  v = v + oneMinusBeta2 (g² − v),  d = m / (√v biasCorrection + eps)
 //            with amsgrad w = max(w, v) in v's place
 //     lion   d = sign(m + oneMinusBeta1 (g − m)),  m = m + oneMinusBeta2 (g − m)
+//     rmsprop  v = v + oneMinusBeta2 (g² − v),  d = g / (√v + eps)
+//              centered m = m + oneMinusBeta2 (g − m),  v − m² for v;  with momentum b = momentum b + d, d = b
+//     adagrad  v = v + g²,  d = g / (√v + eps)
+//     adadelta v as rmsprop's,  d = √(u + eps) / √(v + eps) g,  u = u + oneMinusBeta2 (d² − u)
+//     adamax   m as adam's,  u = max(momentum u, |g| + eps),  d = m / u
+//     nadam    m, v as adam's,  d = (m + momentum g) / (√v biasCorrection + eps)
+//     radam    m, v as adam's,  d = m / (√v + eps), without biasCorrection d = m
 //     p = p − (decoupledDecay p + stepSize d)
 //
 // in float32, p rounded once. Master weights, the state's last plane, are p where there are any.
@@ -70,12 +77,36 @@ inline Coefficients coefficients_of(constant Update &update, uint number) {
 }
 
 inline uint planes() {
-    return RULE == UPDATE_RULE_SGD ? 0 : RULE == UPDATE_RULE_ADAM ? 2 : RULE == UPDATE_RULE_ADAM_AMSGRAD ? 3 : 1;
+    switch (RULE) {
+    case UPDATE_RULE_SGD: return 0;
+    case UPDATE_RULE_SGD_MOMENTUM:
+    case UPDATE_RULE_SGD_NESTEROV:
+    case UPDATE_RULE_LION:
+    case UPDATE_RULE_RMSPROP:
+    case UPDATE_RULE_ADAGRAD: return 1;
+    case UPDATE_RULE_ADAM_AMSGRAD:
+    case UPDATE_RULE_RMSPROP_CENTERED_MOMENTUM: return 3;
+    default: return 2;
+    }
 }
 
 // A moving average with the weight 1 − β of the new value.
 inline float averaged(float x, float one_minus_beta, float g) { return x + one_minus_beta * (g - x); }
 inline float larger(float a, float b) { return a >= b || a != a ? a : b; }
+
+// g divided by the root of the average of its squares, or of its variance, which rounding may make negative.
+inline float root_mean_square(float g, thread float (&state)[3], Coefficients k) {
+    bool is_centered = RULE == UPDATE_RULE_RMSPROP_CENTERED || RULE == UPDATE_RULE_RMSPROP_CENTERED_MOMENTUM;
+    state[0] = averaged(state[0], k.one_minus_beta2, g * g);
+    if (!is_centered) return g / (precise::sqrt(state[0]) + k.eps);
+    state[1] = averaged(state[1], k.one_minus_beta2, g);
+    return g / (precise::sqrt(larger(state[0] - state[1] * state[1], 0.0f)) + k.eps);
+}
+
+inline void update_moments(float g, thread float (&state)[3], Coefficients k) {
+    state[0] = averaged(state[0], k.one_minus_beta1, g);
+    state[1] = averaged(state[1], k.one_minus_beta2, g * g);
+}
 
 // Changes the state of an element, and returns its step d.
 inline float step_of(float g, thread float (&state)[3], Coefficients k) {
@@ -90,9 +121,33 @@ inline float step_of(float g, thread float (&state)[3], Coefficients k) {
         state[0] = averaged(state[0], k.one_minus_beta2, g);
         return isnan(average) ? average : sign(average);
     }
-    default: {
+    case UPDATE_RULE_RMSPROP:
+    case UPDATE_RULE_RMSPROP_CENTERED: return root_mean_square(g, state, k);
+    case UPDATE_RULE_RMSPROP_MOMENTUM:
+        state[1] = k.momentum * state[1] + root_mean_square(g, state, k);
+        return state[1];
+    case UPDATE_RULE_RMSPROP_CENTERED_MOMENTUM:
+        state[2] = k.momentum * state[2] + root_mean_square(g, state, k);
+        return state[2];
+    case UPDATE_RULE_ADAGRAD: state[0] += g * g; return g / (precise::sqrt(state[0]) + k.eps);
+    case UPDATE_RULE_ADADELTA: {
+        state[0] = averaged(state[0], k.one_minus_beta2, g * g);
+        float d = precise::sqrt(state[1] + k.eps) / precise::sqrt(state[0] + k.eps) * g;
+        state[1] = averaged(state[1], k.one_minus_beta2, d * d);
+        return d;
+    }
+    case UPDATE_RULE_ADAMAX:
         state[0] = averaged(state[0], k.one_minus_beta1, g);
-        state[1] = averaged(state[1], k.one_minus_beta2, g * g);
+        state[1] = larger(k.momentum * state[1], abs(g) + k.eps);
+        return state[0] / state[1];
+    case UPDATE_RULE_NADAM:
+        update_moments(g, state, k);
+        return (state[0] + k.momentum * g) / (precise::sqrt(state[1]) * k.bias_correction + k.eps);
+    case UPDATE_RULE_RADAM:
+        update_moments(g, state, k);
+        return state[0] / (k.bias_correction == 0.0f ? 1.0f : precise::sqrt(state[1]) + k.eps);
+    default: {
+        update_moments(g, state, k);
         if (RULE == UPDATE_RULE_ADAM_AMSGRAD) state[2] = larger(state[2], state[1]);
         float second = RULE == UPDATE_RULE_ADAM_AMSGRAD ? state[2] : state[1];
         return state[0] / (precise::sqrt(second) * k.bias_correction + k.eps);

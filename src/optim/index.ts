@@ -1,6 +1,16 @@
 /** Optimizers, gradient clipping, loss scaling and learning rate schedules. Exported as `optim`. */
 export type { Json } from "../io/json.ts";
+export { Adadelta, type AdadeltaOptions } from "./adadelta.ts";
+export { Adagrad, type AdagradOptions } from "./adagrad.ts";
 export { Adam, type AdamOptions, AdamW } from "./adam.ts";
+export {
+  Adamax,
+  type AdamaxOptions,
+  NAdam,
+  type NAdamOptions,
+  RAdam,
+  type RAdamOptions,
+} from "./adam_variants.ts";
 export { type ClipGradNormOptions, clipGradNorm, clipGradValue } from "./clip.ts";
 export type { FusedOptions } from "./fused.ts";
 export { GradScaler, type GradScalerOptions, type GradScalerState } from "./grad_scaler.ts";
@@ -8,6 +18,7 @@ export type { GroupOptions, LearningRate, ParameterGroup, ParameterList, Paramet
 export { Lion, type LionOptions } from "./lion.ts";
 export { Muon, type MuonOptions } from "./muon.ts";
 export { Optimizer } from "./optimizer.ts";
+export { RMSprop, type RMSpropOptions } from "./rmsprop.ts";
 export {
   type CosineOptions,
   constant,

@@ -50,6 +50,11 @@ export abstract class Optimizer<Options extends LearningRate> {
   /** The names of the state tensors of a parameter in this group. */
   abstract stateNames(group: ParameterGroup<Options>, parameter: Tensor): readonly string[];
 
+  /** What the elements of a state tensor start with. */
+  protected initialValue(_name: string, _group: ParameterGroup<Options>): number {
+    return 0;
+  }
+
   /** Updates the parameters of these slots and their state. Runs in `noGrad` and `tidy`. */
   protected abstract update(updates: readonly Update<Options>[]): void;
 
@@ -70,7 +75,8 @@ export abstract class Optimizer<Options extends LearningRate> {
     for (const { slot } of updates) {
       slot.steps++;
       // An option that changed between steps may change which state tensors there are.
-      prepareState(slot, this.stateNames(slot.group, slot.parameter));
+      const names = this.stateNames(slot.group, slot.parameter);
+      prepareState(slot, names, (name) => this.initialValue(name, slot.group));
     }
     noGrad(() => tidy(() => this.update(updates)));
   }

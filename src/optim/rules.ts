@@ -9,6 +9,15 @@
  *             v ← v + oneMinusBeta2 (g² - v)            d = m / (√v biasCorrection + eps)
  *             with amsgrad w ← max(w, v)                d = m / (√w biasCorrection + eps)
  *     lion    d = sign(m + oneMinusBeta1 (g - m)),  m ← m + oneMinusBeta2 (g - m)
+ *     rmsprop v ← v + oneMinusBeta2 (g² - v)            d = g / (√v + eps)
+ *             centered m ← m + oneMinusBeta2 (g - m)    d = g / (√max(v - m², 0) + eps)
+ *             with momentum b ← momentum b + d          d = b
+ *     adagrad v ← v + g²                                d = g / (√v + eps)
+ *     adadelta  v ← v + oneMinusBeta2 (g² - v)          d = √(u + eps) / √(v + eps) g
+ *             u ← u + oneMinusBeta2 (d² - u)
+ *     adamax  m as adam's,  u ← max(momentum u, |g| + eps)   d = m / u
+ *     nadam   m, v as adam's                            d = (m + momentum g) / (√v biasCorrection + eps)
+ *     radam   m, v as adam's                            d = m / (√v + eps), without biasCorrection d = m
  *
  *     p ← p - (decoupledDecay p + stepSize d)
  *
@@ -25,6 +34,15 @@ export const updateRules = enumeration("UpdateRule", [
   "adam",
   "adamAmsgrad",
   "lion",
+  "rmsprop",
+  "rmspropMomentum",
+  "rmspropCentered",
+  "rmspropCenteredMomentum",
+  "adagrad",
+  "adadelta",
+  "adamax",
+  "nadam",
+  "radam",
 ]);
 export type RuleName = NameOf<typeof updateRules>;
 
@@ -36,11 +54,21 @@ export const ruleState = {
   adam: ["firstMoment", "secondMoment"],
   adamAmsgrad: ["firstMoment", "secondMoment", "maxSecondMoment"],
   lion: ["momentum"],
+  rmsprop: ["squareAverage"],
+  rmspropMomentum: ["squareAverage", "momentum"],
+  rmspropCentered: ["squareAverage", "gradientAverage"],
+  rmspropCenteredMomentum: ["squareAverage", "gradientAverage", "momentum"],
+  adagrad: ["squareSum"],
+  adadelta: ["squareAverage", "stepAverage"],
+  adamax: ["firstMoment", "infinityNorm"],
+  nadam: ["firstMoment", "secondMoment"],
+  radam: ["firstMoment", "secondMoment"],
 } as const satisfies Readonly<Record<RuleName, readonly string[]>>;
 
 /**
  * The numbers of a rule, computed in float64 and rounded once. `oneMinusBeta1` is 1 - dampening in SGD,
- * `decoupledDecay` the learning rate times the weight decay, `biasCorrection` 1 / √(1 - β₂ᵗ).
+ * `decoupledDecay` the learning rate times the weight decay, `biasCorrection` 1 / √(1 - β₂ᵗ). `momentum` is β₂ in
+ * Adamax, and the share of g beside m in NAdam.
  */
 export const coefficientNames = [
   "sign",

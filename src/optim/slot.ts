@@ -1,7 +1,7 @@
 /** A parameter in an optimizer: its group, its step count and its state tensors. */
 import { noGrad } from "../autograd/modes.ts";
 import { toDType } from "../ops/copy/cast.ts";
-import { zeros } from "../ops/creation/full.ts";
+import { full } from "../ops/creation/full.ts";
 import { accumulationDType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
@@ -30,15 +30,21 @@ export const stateDType = ({ dtype }: Tensor) => accumulationDType(dtype);
 /**
  * Gives a slot the state tensors of these names: existing ones stay, new ones are initialized, others are disposed of.
  */
-export function prepareState<Options>(slot: Slot<Options>, names: readonly string[]): void {
+export function prepareState<Options>(
+  slot: Slot<Options>,
+  names: readonly string[],
+  initialValue: (name: string) => number = () => 0,
+): void {
   const { parameter, state: old } = slot;
   if (Object.keys(old).join() === names.join()) return;
-  slot.state = Object.fromEntries(names.map((name) => [name, old[name] ?? keep(initialState(name, parameter))]));
+  slot.state = Object.fromEntries(
+    names.map((name) => [name, old[name] ?? keep(initialState(name, parameter, initialValue(name)))]),
+  );
   for (const [name, tensor] of Object.entries(old)) if (!(name in slot.state)) tensor.dispose();
 }
 
-/** Master weights start as the parameter, everything else as zeros. */
-const initialState = (name: string, parameter: Tensor): Tensor =>
+/** Master weights start as the parameter, everything else as a number: mostly 0. */
+const initialState = (name: string, parameter: Tensor, value: number): Tensor =>
   name === "master"
     ? noGrad(() => toDType(parameter, stateDType(parameter)))
-    : zeros(parameter.shape, { dtype: stateDType(parameter) });
+    : full(parameter.shape, value, { dtype: stateDType(parameter) });

@@ -15,6 +15,21 @@ const updateMomentum: Rule = (g, state, { momentum, oneMinusBeta1 }) => {
   return state[0];
 };
 
+const larger = (a: number, b: number): number => (a >= b || Number.isNaN(a) ? a : b);
+
+/** g divided by the root of the average of its squares, or of its variance. */
+function rootMeanSquare(g: number, state: Float64Array, k: Coefficients, isCentered: boolean): number {
+  state[0] = averaged(state[0]!, k.oneMinusBeta2, g * g);
+  if (!isCentered) return g / (Math.sqrt(state[0]) + k.eps);
+  state[1] = averaged(state[1]!, k.oneMinusBeta2, g);
+  return g / (Math.sqrt(larger(state[0] - state[1] * state[1], 0)) + k.eps);
+}
+
+function withMomentum(step: number, state: Float64Array, at: number, { momentum }: Coefficients): number {
+  state[at] = momentum * state[at]! + step;
+  return state[at];
+}
+
 const updateMoments = (g: number, state: Float64Array, k: Coefficients): void => {
   state[0] = averaged(state[0]!, k.oneMinusBeta1, g);
   state[1] = averaged(state[1]!, k.oneMinusBeta2, g * g);
@@ -37,6 +52,33 @@ const rules: Readonly<Record<RuleName, Rule>> = {
     const step = Math.sign(averaged(state[0]!, oneMinusBeta1, g));
     state[0] = averaged(state[0]!, oneMinusBeta2, g);
     return step;
+  },
+  rmsprop: (g, state, k) => rootMeanSquare(g, state, k, false),
+  rmspropMomentum: (g, state, k) => withMomentum(rootMeanSquare(g, state, k, false), state, 1, k),
+  rmspropCentered: (g, state, k) => rootMeanSquare(g, state, k, true),
+  rmspropCenteredMomentum: (g, state, k) => withMomentum(rootMeanSquare(g, state, k, true), state, 2, k),
+  adagrad: (g, state, { eps }) => {
+    state[0] = state[0]! + g * g;
+    return g / (Math.sqrt(state[0]) + eps);
+  },
+  adadelta: (g, state, { oneMinusBeta2, eps }) => {
+    state[0] = averaged(state[0]!, oneMinusBeta2, g * g);
+    const step = (Math.sqrt(state[1]! + eps) / Math.sqrt(state[0] + eps)) * g;
+    state[1] = averaged(state[1]!, oneMinusBeta2, step * step);
+    return step;
+  },
+  adamax: (g, state, { oneMinusBeta1, momentum, eps }) => {
+    state[0] = averaged(state[0]!, oneMinusBeta1, g);
+    state[1] = larger(momentum * state[1]!, Math.abs(g) + eps);
+    return state[0] / state[1];
+  },
+  nadam: (g, state, k) => {
+    updateMoments(g, state, k);
+    return (state[0]! + k.momentum * g) / (Math.sqrt(state[1]!) * k.biasCorrection + k.eps);
+  },
+  radam: (g, state, k) => {
+    updateMoments(g, state, k);
+    return state[0]! / (k.biasCorrection === 0 ? 1 : Math.sqrt(state[1]!) + k.eps);
   },
 };
 

@@ -54,6 +54,8 @@ describe.if(isWatched)("a step on metal", () => {
     ["SGD", {}, 0],
     ["SGD", { momentum: 0.9 }, 1],
     ["Lion", {}, 1],
+    ["Adagrad", {}, 1],
+    ["RMSprop", { momentum: 0.9, centered: true }, 3],
   ];
   const cases = rules.flatMap(([name, options, planes]) =>
     (["float32", "float16", "bfloat16"] as const).flatMap((dtype) =>

@@ -41,6 +41,12 @@ const cases: readonly (readonly [OptimizerName, object])[] = [
   ["SGD", { lr: 0.1, momentum: 0.9, dampening: 0.5, masterWeights: true }],
   ["SGD", { lr: 0.1 }],
   ["Lion", { lr: 0.01, masterWeights: true }],
+  ["RMSprop", { lr: 0.01, momentum: 0.9, centered: true, masterWeights: true }],
+  ["Adagrad", { lr: 0.1, lrDecay: 0.5, initialAccumulatorValue: 0.25 }],
+  ["Adadelta", { weightDecay: 0.1 }],
+  ["Adamax", { lr: 0.01, masterWeights: true }],
+  ["NAdam", { lr: 0.01, momentumDecay: 0.1 }],
+  ["RAdam", { lr: 0.01, betas: [0.8, 0.9], masterWeights: true }],
 ];
 
 /** A record as a file of JSON and one of tensors bring it back. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { optim, tensor } from "../../src/index.ts";
+import { testVariants } from "../linalg/variants.ts";
 import { compare } from "../ops/tolerance.ts";
 import { make, type OptimizerName, on, parameterOf, tested, valuesOf } from "./run.ts";
 
@@ -35,6 +36,8 @@ const exactOf = (own: Trajectory) =>
 
 /** Roundings of a step in which PyTorch and we may differ, of values up to 4. */
 const ROUNDINGS = 4 * 4;
+
+testVariants(import.meta.path, "PyTorch's trajectories on metal");
 
 describe.each(tested)("PyTorch's trajectories on %s", (backend) => {
   const possible = cases.filter(({ dtype }) => backend !== "metal" || dtype === "float32");

@@ -5,14 +5,22 @@
 
 namespace orchard {
 
-ORCHARD_NAMES(UpdateRule, sgd, sgdMomentum, sgdNesterov, adam, adamAmsgrad, lion)
+ORCHARD_NAMES(UpdateRule, sgd, sgdMomentum, sgdNesterov, adam, adamAmsgrad, lion, rmsprop, rmspropMomentum,
+              rmspropCentered, rmspropCenteredMomentum, adagrad, adadelta, adamax, nadam, radam)
 
 // How many planes of the state a rule has; the master weights follow.
 constexpr int update_planes(UpdateRule rule) {
   switch (rule) {
   case UpdateRule::sgd: return 0;
-  case UpdateRule::adam: return 2;
-  case UpdateRule::adamAmsgrad: return 3;
+  case UpdateRule::adam:
+  case UpdateRule::rmspropMomentum:
+  case UpdateRule::rmspropCentered:
+  case UpdateRule::adadelta:
+  case UpdateRule::adamax:
+  case UpdateRule::nadam:
+  case UpdateRule::radam: return 2;
+  case UpdateRule::adamAmsgrad:
+  case UpdateRule::rmspropCenteredMomentum: return 3;
   default: return 1;
   }
 }

@@ -24,6 +24,18 @@ template <class C> inline C averaged(C x, C one_minus_beta, C g) { return x + on
 
 template <class C> inline C sign_of(C x) { return C(x > C(0)) - C(x < C(0)) + (x - x); } // NaN stays
 
+// g divided by the root of the average of its squares, or of its variance, with momentum where there is a place for it.
+template <bool centered, class C> inline C root_mean_square(C g, C &v, C &m, C *momentum, const Rounded<C> &k) {
+  v = averaged(v, k.one_minus_beta2, C(g * g));
+  C square = v;
+  if constexpr (centered) {
+    m = averaged(m, k.one_minus_beta2, g);
+    square = larger(C(v - m * m), C(0)); // rounding may make it negative
+  }
+  const C d = g / (std::sqrt(square) + k.eps);
+  return momentum ? (*momentum = k.momentum * *momentum + d) : d;
+}
+
 // The step d that an element takes, of the gradient g; the state as it is afterwards.
 template <UpdateRule rule, class C> inline C step_of(C g, C (&state)[3], const Rounded<C> &k) {
   C &m = state[0], &v = state[1], &largest = state[2];
@@ -35,6 +47,34 @@ template <UpdateRule rule, class C> inline C step_of(C g, C (&state)[3], const R
     C d = sign_of(averaged(m, k.one_minus_beta1, g));
     m = averaged(m, k.one_minus_beta2, g);
     return d;
+  } else if constexpr (rule == UpdateRule::rmsprop) {
+    return root_mean_square<false>(g, m, v, static_cast<C *>(nullptr), k);
+  } else if constexpr (rule == UpdateRule::rmspropMomentum) {
+    return root_mean_square<false>(g, m, largest, &v, k);
+  } else if constexpr (rule == UpdateRule::rmspropCentered) {
+    return root_mean_square<true>(g, m, v, static_cast<C *>(nullptr), k);
+  } else if constexpr (rule == UpdateRule::rmspropCenteredMomentum) {
+    return root_mean_square<true>(g, m, v, &largest, k);
+  } else if constexpr (rule == UpdateRule::adagrad) {
+    m = m + g * g;
+    return g / (std::sqrt(m) + k.eps);
+  } else if constexpr (rule == UpdateRule::adadelta) {
+    m = averaged(m, k.one_minus_beta2, C(g * g));
+    const C d = std::sqrt(v + k.eps) / std::sqrt(m + k.eps) * g;
+    v = averaged(v, k.one_minus_beta2, C(d * d));
+    return d;
+  } else if constexpr (rule == UpdateRule::adamax) {
+    m = averaged(m, k.one_minus_beta1, g);
+    v = larger(C(k.momentum * v), C(std::abs(g) + k.eps));
+    return m / v;
+  } else if constexpr (rule == UpdateRule::nadam) {
+    m = averaged(m, k.one_minus_beta1, g);
+    v = averaged(v, k.one_minus_beta2, C(g * g));
+    return (m + k.momentum * g) / (std::sqrt(v) * k.bias_correction + k.eps);
+  } else if constexpr (rule == UpdateRule::radam) {
+    m = averaged(m, k.one_minus_beta1, g);
+    v = averaged(v, k.one_minus_beta2, C(g * g));
+    return m / (k.bias_correction == C(0) ? C(1) : std::sqrt(v) + k.eps);
   } else {
     m = averaged(m, k.one_minus_beta1, g);
     v = averaged(v, k.one_minus_beta2, C(g * g));
@@ -81,6 +121,15 @@ template <class C> Step<C> step_by(UpdateRule rule) {
   case UpdateRule::sgdNesterov: return step<UpdateRule::sgdNesterov, C>;
   case UpdateRule::adam: return step<UpdateRule::adam, C>;
   case UpdateRule::adamAmsgrad: return step<UpdateRule::adamAmsgrad, C>;
+  case UpdateRule::rmsprop: return step<UpdateRule::rmsprop, C>;
+  case UpdateRule::rmspropMomentum: return step<UpdateRule::rmspropMomentum, C>;
+  case UpdateRule::rmspropCentered: return step<UpdateRule::rmspropCentered, C>;
+  case UpdateRule::rmspropCenteredMomentum: return step<UpdateRule::rmspropCenteredMomentum, C>;
+  case UpdateRule::adagrad: return step<UpdateRule::adagrad, C>;
+  case UpdateRule::adadelta: return step<UpdateRule::adadelta, C>;
+  case UpdateRule::adamax: return step<UpdateRule::adamax, C>;
+  case UpdateRule::nadam: return step<UpdateRule::nadam, C>;
+  case UpdateRule::radam: return step<UpdateRule::radam, C>;
   default: return step<UpdateRule::lion, C>;
   }
 }
