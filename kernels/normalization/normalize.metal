@@ -4,12 +4,14 @@
 //
 // mean is 0 where rows are not centred. A team of threads takes a chunk of rows (rows.h). A row that its threads hold
 // is read once; of a longer one x (or the sum, where it was written) is read a second time for the result. Computed in
-// float32.
+// float32; a row whose squares float32 can't hold is computed again, scaled by a power of two.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "normalization/moments.h"
+
+constant uint CHUNKED [[function_constant(5)]];  // whether teams take several rows, and hold weight and bias
 
 // A row in each operand, from its first element.
 template <typename T> struct Row {
@@ -19,33 +21,134 @@ template <typename T> struct Row {
     device T *sum;
 };
 
-// Elements of a row from `begin` on, as many as a thread holds; where they are a sum, it is written. Returns how many.
+// What a thread holds: elements of a row, and where teams take several rows those of weight and bias.
+struct Elements {
+    float row[HELD];
+    float weight[HELD];
+    float bias[HELD];
+};
+
+// Elements of the block that begins there, 0 behind its end. Where they are a sum, it is written.
 template <typename T>
-inline uint load_elements(thread float (&held)[HELD], Row<T> row, constant Normalization &p, uint lane, long begin) {
-    uint count = 0;
-    for (uint i = 0; i < HELD; i += 1) {
-        const long k = begin + long(lane) + i * LANES;
-        held[i] = 0.0f;
-        if (k >= p.rows.length) continue;
-        T element = row.x[k * p.rows.along[0]];
+inline void load_block(thread Elements &own, Row<T> row, constant Normalization &p, uint lane, long begin) {
+    const uint length = block_length(p, begin);
+    device const T *x = row.x + begin * p.rows.along[0];
+    device const T *residual = row.residual + begin * p.rows.along[1];
+    for (uint i = 0; i < COUNT; i += 1) {
+        const uint at = lane + i * LANES;
+        own.row[i] = 0.0f;
+        if (at >= length) continue;
+        T element = x[distance(at, p.rows.along[0])];
         if (has(NORMALIZATION_OPTION_RESIDUAL)) {
-            element = T(float(element) + float(row.residual[k * p.rows.along[1]]));
-            row.sum[k] = element;
+            element = T(float(element) + float(residual[distance(at, p.rows.along[1])]));
+            row.sum[begin + at] = element;
         }
-        held[i] = float(element);
-        count += 1;
+        own.row[i] = float(element);
     }
-    return count;
 }
 
-// The same a second time: a thread reads of the sum what it wrote.
+// The same of a row that is read again, times `unit`: a thread reads of the sum what it wrote.
 template <typename T>
-inline void load_again(thread float (&held)[HELD], Row<T> row, constant Normalization &p, uint lane, long begin) {
-    for (uint i = 0; i < HELD; i += 1) {
-        const long k = begin + long(lane) + i * LANES;
-        if (k >= p.rows.length) break;
-        held[i] = float(has(NORMALIZATION_OPTION_RESIDUAL) ? row.sum[k] : row.x[k * p.rows.along[0]]);
+inline void load_again(thread Elements &own, Row<T> row, constant Normalization &p, uint lane, long begin, float unit) {
+    const uint length = block_length(p, begin);
+    device const T *x = row.x + begin * p.rows.along[0];
+    for (uint i = 0; i < COUNT; i += 1) {
+        const uint at = lane + i * LANES;
+        own.row[i] = 0.0f;
+        if (at >= length) continue;
+        const T element = has(NORMALIZATION_OPTION_RESIDUAL) ? row.sum[begin + at] : x[distance(at, p.rows.along[0])];
+        own.row[i] = float(element) * unit;
     }
+}
+
+// Weight and bias as bound, for a block.
+template <typename W> struct Vectors {
+    device const W *weight;
+    device const W *bias;
+};
+
+template <typename W> inline Vectors<W> from_block(Vectors<W> all, constant Normalization &p, long begin) {
+    return {all.weight + begin * p.weight_stride, all.bias + begin * p.bias_stride};
+}
+
+template <typename W>
+inline void load_vectors(thread Elements &own, Vectors<W> from, constant Normalization &p, uint i, uint at) {
+    if (has(NORMALIZATION_OPTION_WEIGHT)) own.weight[i] = float(from.weight[distance(at, p.weight_stride)]);
+    if (has(NORMALIZATION_OPTION_BIAS)) own.bias[i] = float(from.bias[distance(at, p.bias_stride)]);
+}
+
+// Of a row that is longer than a block, read for the first time or again.
+template <typename T>
+inline Moments long_row_moments(
+    thread Elements &own,
+    Row<T> row,
+    constant Normalization &p,
+    uint lane,
+    bool is_first,
+    float unit,
+    thread Exchanges &exchanges) {
+    Moments all = {0.0f, 0.0f, 0.0f, 0.0f};
+    for (long begin = 0; begin < p.rows.length; begin += LANES * COUNT) {
+        if (is_first) {
+            load_block(own, row, p, lane, begin);
+        } else {
+            load_again(own, row, p, lane, begin, unit);
+        }
+        const Moments block = team_moments(own.row, lane, block_length(p, begin), exchanges);
+        all = begin == 0 ? block : merged(all, block);
+    }
+    return all;
+}
+
+// The largest absolute value of a row, unless it is NaN.
+template <typename T>
+inline float row_largest(
+    thread Elements &own, Row<T> row, constant Normalization &p, uint lane, thread Exchange<float> &exchange) {
+    float largest = 0.0f;
+    for (long begin = 0; begin < (FITS ? 1 : p.rows.length); begin += LANES * COUNT) {
+        if (!FITS) load_again(own, row, p, lane, begin, 1.0f);
+        for (uint i = 0; i < COUNT; i += 1) {
+            largest = max(largest, abs(own.row[i]));
+        }
+    }
+    return team_combined<Largest>(largest, exchange);
+}
+
+// Moments of a row times `unit`, with 1 / sqrt(squares / length + eps) for it. What is held is of the row times unit.
+struct Statistics {
+    Moments moments;
+    float unit;
+    float factor;
+};
+
+template <typename T>
+inline Statistics statistics_of(
+    thread Elements &own, Row<T> row, constant Normalization &p, uint lane, thread Exchanges &exchanges) {
+    const float length = float(p.rows.length);
+    Statistics found;
+    found.unit = 1.0f;
+    if (FITS) {
+        load_block(own, row, p, lane, 0);
+        found.moments = team_moments(own.row, lane, uint(p.rows.length), exchanges);
+    } else {
+        found.moments = long_row_moments(own, row, p, lane, true, 1.0f, exchanges);
+    }
+    float mean_square = found.moments.squares / length + p.eps;
+    if (!is_in_range(mean_square)) {  // for all threads of a team or none
+        const float root = precise::sqrt(p.eps);
+        found.unit = unit_of(max(root, row_largest(own, row, p, lane, exchanges.one)));
+        if (FITS) {
+            for (uint i = 0; i < COUNT; i += 1) {
+                own.row[i] *= found.unit;
+            }
+            found.moments = team_moments(own.row, lane, uint(p.rows.length), exchanges);
+        } else {
+            found.moments = long_row_moments(own, row, p, lane, false, found.unit, exchanges);
+        }
+        mean_square = found.moments.squares / length + (root * found.unit) * (root * found.unit);
+    }
+    found.factor = precise::rsqrt(mean_square);
+    return found;
 }
 
 // x, residual     [[buffer(0, 1)]]  [..., N] of any strides
@@ -53,7 +156,7 @@ inline void load_again(thread float (&held)[HELD], Row<T> row, constant Normaliz
 // out, sum        [[buffer(4, 5)]]  [rows, N]
 // means, scales   [[buffer(6, 7)]]  [rows]
 // What a call lacks (OPTIONS) is bound to something else and not touched.
-// grid: threadgroups (chunks of rows / teams) of THREADS threads
+// grid: threadgroups (chunks of rows / teams) of LANES threads, of TEAMS SIMD-groups where LANES is 32
 template <typename T, typename W>
 kernel void normalize(
     device const T *x [[buffer(0)]],
@@ -67,36 +170,42 @@ kernel void normalize(
     constant Normalization &p [[buffer(8)]],
     uint group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
-    threadgroup Moments parts[SIMDGROUPS];
+    threadgroup float parts[2 * SIMDGROUPS];
+    threadgroup float2 pairs[2 * SIMDGROUPS];
+    Exchanges exchanges = {{parts, thread_index, 0}, {pairs, thread_index, 0}};
     const long length = p.rows.length;
-    const long step = LANES * HELD;
     const Team team = team_of(p, thread_index, group);
+    if (team.first_row >= team.end_row) return;  // teams of SIMD-groups meet no barrier, others have a row
+    Elements own;
+    const Vectors<W> vectors = {weight + p.weight_start, bias + p.bias_start};
+    const bool is_held = CHUNKED && FITS;
+    for (uint i = 0; is_held && i < COUNT; i += 1) {
+        const uint at = team.lane + i * LANES;
+        if (at < uint(length)) load_vectors(own, vectors, p, i, at);
+    }
     for (long number = team.first_row; number < team.end_row; number += 1) {
         long offsets[3];
         slice_offsets(p.rows, ulong(number), offsets);
         const Row<T> row = {x + offsets[0], residual + offsets[1], out + number * length, sum + number * length};
-        float held[HELD];
-        Moments own = no_moments();
-        for (long begin = 0; begin < length; begin += step) {
-            const uint count = load_elements(held, row, p, team.lane, begin);
-            own = merged(own, moments_of(held, count));
-        }
-        const Moments all = team_moments(own, parts, thread_index);
-        const Scale scale = scale_of(all.squares, float(length), p.eps);
+        const Statistics found = statistics_of(own, row, p, team.lane, exchanges);
         if (team.lane == 0) {
-            scales[number] = scale.factor * scale.unit;
-            if (is_centred()) means[number] = all.mean;
+            scales[number] = found.factor * found.unit;
+            if (is_centred()) means[number] = (found.moments.mean + found.moments.lost) / found.unit;
         }
-        for (long begin = 0; begin < length; begin += step) {
-            if (!FITS) load_again(held, row, p, team.lane, begin);
-            for (uint i = 0; i < HELD; i += 1) {
-                const long k = begin + long(team.lane) + i * LANES;
-                if (k >= length) break;
-                float value = is_centred() ? (held[i] - all.mean) - all.lost : held[i];
-                value = value * scale.unit * scale.factor;
-                if (has(NORMALIZATION_OPTION_WEIGHT)) value *= float(weight[p.weight_start + k * p.weight_stride]);
-                if (has(NORMALIZATION_OPTION_BIAS)) value += float(bias[p.bias_start + k * p.bias_stride]);
-                row.out[k] = T(value);
+        for (long begin = 0; begin < length; begin += LANES * COUNT) {
+            if (!FITS) load_again(own, row, p, team.lane, begin, found.unit);
+            const Vectors<W> of_block = from_block(vectors, p, begin);
+            const uint count = block_length(p, begin);
+            for (uint i = 0; i < COUNT; i += 1) {
+                const uint at = team.lane + i * LANES;
+                if (at >= count) break;
+                if (!is_held) load_vectors(own, of_block, p, i, at);
+                float value = own.row[i];
+                if (is_centred()) value = (value - found.moments.mean) - found.moments.lost;
+                value *= found.factor;
+                if (has(NORMALIZATION_OPTION_WEIGHT)) value *= own.weight[i];
+                if (has(NORMALIZATION_OPTION_BIAS)) value += own.bias[i];
+                row.out[begin + at] = T(value);
             }
         }
     }

@@ -43,40 +43,54 @@ template <typename T, typename W> inline Row<T> row_at(Operands<T, W> all, const
     return {all.x + offsets[0], all.grad_out + offsets[1], all.grad_sum + offsets[2], grad_x, mean, all.scales[number]};
 }
 
-// What a thread holds of a row: its elements from `begin` on, one in LANES.
+// What a thread holds of a block of a row.
 struct Elements {
-    long begin;
     float normalized[HELD];
     float gradient[HELD];
     float weight[HELD];
 };
 
-inline long index_of(thread const Elements &own, uint i) { return own.begin + long(i) * LANES; }
+// A thread's lane, and the block of rows that it works on.
+struct Block {
+    uint lane;
+    uint length;
+    long begin;
+};
+
+inline Block block_at(constant Normalization &p, uint lane, long begin) {
+    return {lane, block_length(p, begin), begin};
+}
 
 template <typename T, typename W>
-inline void load_weight(thread Elements &own, Operands<T, W> all, constant Normalization &p) {
-    for (uint i = 0; i < HELD; i += 1) {
-        const long k = index_of(own, i);
-        if (k >= p.rows.length) break;
-        const bool is_weighted = has(NORMALIZATION_OPTION_WEIGHT);
-        own.weight[i] = is_weighted ? float(all.weight[p.weight_start + k * p.weight_stride]) : 1.0f;
+inline void load_weight(thread Elements &own, Operands<T, W> all, constant Normalization &p, Block block) {
+    device const W *weight = all.weight + p.weight_start + block.begin * p.weight_stride;
+    for (uint i = 0; i < COUNT; i += 1) {
+        const uint at = block.lane + i * LANES;
+        own.weight[i] = 1.0f;
+        if (has(NORMALIZATION_OPTION_WEIGHT) && at < block.length) {
+            own.weight[i] = float(weight[distance(at, p.weight_stride)]);
+        }
     }
 }
 
-template <typename T> inline void load_row(thread Elements &own, Row<T> row, constant Normalization &p) {
-    for (uint i = 0; i < HELD; i += 1) {
-        const long k = index_of(own, i);
-        if (k >= p.rows.length) break;
-        own.normalized[i] = (float(row.x[k * p.rows.along[0]]) - row.mean) * row.scale;
-        own.gradient[i] = float(row.grad_out[k * p.rows.along[1]]);
+// 0 behind the end of the block.
+template <typename T> inline void load_row(thread Elements &own, Row<T> row, constant Normalization &p, Block block) {
+    device const T *x = row.x + block.begin * p.rows.along[0];
+    device const T *grad_out = row.grad_out + block.begin * p.rows.along[1];
+    for (uint i = 0; i < COUNT; i += 1) {
+        const uint at = block.lane + i * LANES;
+        own.normalized[i] = 0.0f;
+        own.gradient[i] = 0.0f;
+        if (at >= block.length) continue;
+        own.normalized[i] = (float(x[distance(at, p.rows.along[0])]) - row.mean) * row.scale;
+        own.gradient[i] = float(grad_out[distance(at, p.rows.along[1])]);
     }
 }
 
 // A thread's share of Σ v and Σ v · n.
-inline float2 sums_of(thread const Elements &own, constant Normalization &p) {
+inline float2 sums_of(thread const Elements &own) {
     float2 sums = 0.0f;
-    for (uint i = 0; i < HELD; i += 1) {
-        if (index_of(own, i) >= p.rows.length) break;
+    for (uint i = 0; i < COUNT; i += 1) {
         const float v = own.gradient[i] * own.weight[i];
         sums += float2(is_centred() ? v : 0.0f, v * own.normalized[i]);
     }
@@ -85,14 +99,16 @@ inline float2 sums_of(thread const Elements &own, constant Normalization &p) {
 
 // `sums`: of the whole row.
 template <typename T>
-inline void store_gradients(thread const Elements &own, float2 sums, Row<T> row, constant Normalization &p) {
+inline void store_gradients(
+    thread const Elements &own, float2 sums, Row<T> row, constant Normalization &p, Block block) {
     const float2 averages = sums / float(p.rows.length);
-    for (uint i = 0; i < HELD; i += 1) {
-        const long k = index_of(own, i);
-        if (k >= p.rows.length) break;
+    device const T *grad_sum = row.grad_sum + block.begin * p.rows.along[2];
+    for (uint i = 0; i < COUNT; i += 1) {
+        const uint at = block.lane + i * LANES;
+        if (at >= block.length) break;
         float result = row.scale * ((own.gradient[i] * own.weight[i] - averages.x) - own.normalized[i] * averages.y);
-        if (has(NORMALIZATION_OPTION_GRAD_SUM)) result += float(row.grad_sum[k * p.rows.along[2]]);
-        row.grad_x[k] = T(result);
+        if (has(NORMALIZATION_OPTION_GRAD_SUM)) result += float(grad_sum[distance(at, p.rows.along[2])]);
+        row.grad_x[block.begin + at] = T(result);
     }
 }
 
@@ -103,15 +119,14 @@ struct ChunkSums {
 };
 
 inline void clear(thread ChunkSums &sums) {
-    for (uint i = 0; i < HELD; i += 1) {
+    for (uint i = 0; i < COUNT; i += 1) {
         sums.weight[i] = 0.0f;
         sums.bias[i] = 0.0f;
     }
 }
 
-inline void add_row(thread ChunkSums &sums, thread const Elements &own, constant Normalization &p) {
-    for (uint i = 0; i < HELD; i += 1) {
-        if (index_of(own, i) >= p.rows.length) break;
+inline void add_row(thread ChunkSums &sums, thread const Elements &own) {
+    for (uint i = 0; i < COUNT; i += 1) {
         if (has(NORMALIZATION_OPTION_GRAD_WEIGHT)) sums.weight[i] += own.gradient[i] * own.normalized[i];
         if (has(NORMALIZATION_OPTION_GRAD_BIAS)) sums.bias[i] += own.gradient[i];
     }
@@ -119,17 +134,13 @@ inline void add_row(thread ChunkSums &sums, thread const Elements &own, constant
 
 // parts: [chunks, N] of the weight where its gradient is needed, then of the bias.
 inline void store_chunk(
-    thread const ChunkSums &sums,
-    thread const Elements &own,
-    device float *parts,
-    constant Normalization &p,
-    long chunk) {
-    device float *bias_parts = parts + (has(NORMALIZATION_OPTION_GRAD_WEIGHT) ? p.chunks * p.rows.length : 0);
-    for (uint i = 0; i < HELD; i += 1) {
-        const long k = index_of(own, i);
-        if (k >= p.rows.length) break;
-        const long at = chunk * p.rows.length + k;
-        if (has(NORMALIZATION_OPTION_GRAD_WEIGHT)) parts[at] = sums.weight[i];
+    thread const ChunkSums &sums, device float *parts, constant Normalization &p, Block block, long chunk) {
+    device float *weight_parts = parts + chunk * p.rows.length + block.begin;
+    device float *bias_parts = weight_parts + (has(NORMALIZATION_OPTION_GRAD_WEIGHT) ? p.chunks * p.rows.length : 0);
+    for (uint i = 0; i < COUNT; i += 1) {
+        const uint at = block.lane + i * LANES;
+        if (at >= block.length) break;
+        if (has(NORMALIZATION_OPTION_GRAD_WEIGHT)) weight_parts[at] = sums.weight[i];
         if (has(NORMALIZATION_OPTION_GRAD_BIAS)) bias_parts[at] = sums.bias[i];
     }
 }
@@ -137,46 +148,21 @@ inline void store_chunk(
 // Rows that a team holds.
 template <typename T, typename W>
 inline void held_rows(
-    Operands<T, W> all,
-    device float *parts,
-    constant Normalization &p,
-    threadgroup float2 *scratch,
-    Team team,
-    uint thread_index) {
+    Operands<T, W> all, device float *parts, constant Normalization &p, Team team, thread Exchange<float2> &exchange) {
+    const Block block = block_at(p, team.lane, 0);
     Elements own;
     ChunkSums chunk;
-    own.begin = team.lane;
-    load_weight(own, all, p);
+    load_weight(own, all, p, block);
     clear(chunk);
     for (long number = team.first_row; number < team.end_row; number += 1) {
         const Row<T> row = row_at(all, p, number);
-        load_row(own, row, p);
+        load_row(own, row, p, block);
         if (has(NORMALIZATION_OPTION_GRAD_X)) {
-            const float2 sums = team_sum(sums_of(own, p), scratch, thread_index);
-            store_gradients(own, sums, row, p);
+            store_gradients(own, team_combined<Sum>(sums_of(own), exchange), row, p, block);
         }
-        add_row(chunk, own, p);
+        add_row(chunk, own);
     }
-    store_chunk(chunk, own, parts, p, team.chunk);
-}
-
-// The sums of a row that is longer than what a team holds.
-template <typename T, typename W>
-inline float2 long_row_sums(
-    Operands<T, W> all,
-    Row<T> row,
-    constant Normalization &p,
-    threadgroup float2 *scratch,
-    Team team,
-    uint thread_index) {
-    Elements own;
-    float2 sums = 0.0f;
-    for (own.begin = team.lane; own.begin < p.rows.length; own.begin += LANES * HELD) {
-        load_weight(own, all, p);
-        load_row(own, row, p);
-        sums += sums_of(own, p);
-    }
-    return team_sum(sums, scratch, thread_index);
+    store_chunk(chunk, parts, p, block, team.chunk);
 }
 
 // Longer rows: the sums of each first, then all rows again, a block of elements after the other.
@@ -185,29 +171,39 @@ inline void long_rows(
     Operands<T, W> all,
     device float *parts,
     constant Normalization &p,
-    threadgroup float2 *scratch,
+    threadgroup float2 *row_sums,
     Team team,
-    uint thread_index) {
-    threadgroup float2 *row_sums = scratch + SIMDGROUPS;
+    thread Exchange<float2> &exchange) {
+    const long step = LANES * COUNT;
+    Elements own;
+    ChunkSums chunk;
     for (long number = team.first_row; has(NORMALIZATION_OPTION_GRAD_X) && number < team.end_row; number += 1) {
-        const float2 sums = long_row_sums(all, row_at(all, p, number), p, scratch, team, thread_index);
+        float2 sums = 0.0f;
+        for (long begin = 0; begin < p.rows.length; begin += step) {
+            const Block block = block_at(p, team.lane, begin);
+            load_weight(own, all, p, block);
+            load_row(own, row_at(all, p, number), p, block);
+            sums += sums_of(own);
+        }
+        sums = team_combined<Sum>(sums, exchange);
         if (team.lane == 0) {
             row_sums[number - team.first_row] = sums;
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    Elements own;
-    ChunkSums chunk;
-    for (own.begin = team.lane; own.begin < p.rows.length; own.begin += LANES * HELD) {
-        load_weight(own, all, p);
+    for (long begin = 0; begin < p.rows.length; begin += step) {
+        const Block block = block_at(p, team.lane, begin);
+        load_weight(own, all, p, block);
         clear(chunk);
         for (long number = team.first_row; number < team.end_row; number += 1) {
             const Row<T> row = row_at(all, p, number);
-            load_row(own, row, p);
-            if (has(NORMALIZATION_OPTION_GRAD_X)) store_gradients(own, row_sums[number - team.first_row], row, p);
-            add_row(chunk, own, p);
+            load_row(own, row, p, block);
+            if (has(NORMALIZATION_OPTION_GRAD_X)) {
+                store_gradients(own, row_sums[number - team.first_row], row, p, block);
+            }
+            add_row(chunk, own);
         }
-        store_chunk(chunk, own, parts, p, team.chunk);
+        store_chunk(chunk, parts, p, block, team.chunk);
     }
 }
 
@@ -217,9 +213,8 @@ inline void long_rows(
 // grad_x                 [[buffer(6)]]        [rows, N]
 // parts                  [[buffer(7)]]        [1 or 2, chunks, N]
 // What a call lacks (OPTIONS) is bound to something else and not touched.
-// scratch                [[threadgroup(0)]]   SIMDGROUPS pairs, and one for each row of a chunk where rows are longer
-//                                             than what threads hold
-// grid: threadgroups (chunks / teams) of THREADS threads
+// row_sums               [[threadgroup(0)]]   a pair for each row of a chunk where rows are longer than what threads
+// hold grid: threadgroups (chunks / teams) of LANES threads, of TEAMS SIMD-groups where LANES is 32
 template <typename T, typename W>
 kernel void normalize_gradient(
     device const T *x [[buffer(0)]],
@@ -231,22 +226,25 @@ kernel void normalize_gradient(
     device T *grad_x [[buffer(6)]],
     device float *parts [[buffer(7)]],
     constant Normalization &p [[buffer(8)]],
-    threadgroup float2 *scratch [[threadgroup(0)]],
+    threadgroup float2 *row_sums [[threadgroup(0)]],
     uint group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
+    threadgroup float2 pairs[2 * SIMDGROUPS];
+    Exchange<float2> exchange = {pairs, thread_index, 0};
     const Team team = team_of(p, thread_index, group);
     // There may be fewer chunks than teams; those of SIMD-groups meet no barrier.
     if (team.first_row >= team.end_row) return;
     const Operands<T, W> all = {x, grad_out, grad_sum, weight, means, scales, grad_x};
     if (FITS) {
-        held_rows(all, parts, p, scratch, team, thread_index);
+        held_rows(all, parts, p, team, exchange);
     } else {
-        long_rows(all, parts, p, scratch, team, thread_index);
+        long_rows(all, parts, p, row_sums, team, exchange);
     }
 }
 
 #define COLUMNS 32
-#define PARTS (THREADS / COLUMNS)
+#define PARTS 8
+#define THREADS (COLUMNS * PARTS)
 
 // parts                   [[buffer(0)]]     [1 or 2, chunks, N]
 // grad_weight, grad_bias  [[buffer(1, 2)]]  [N]

@@ -4,12 +4,14 @@ import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { NormalizationAttributes } from "./primitive.ts";
 import { type NormalizationProblem, problemOf } from "./problem.ts";
-import { constantsOf, type Division, divide, parametersOf, THREADS, typesOf } from "./rows.metal.ts";
+import { constantsOf, type Division, divideBackward, parametersOf, typesOf } from "./rows.metal.ts";
 
 /** Of a pair of sums. */
 const PAIR_BYTES = 8;
 /** `COLUMNS` of the kernel that adds up. */
 const COLUMNS = 32;
+/** Of a threadgroup that adds up. */
+const THREADS = 256;
 
 /** One kernel over the rows, and one that adds up what chunks of rows leave to the gradients of weight and bias. */
 export const backwardMetal: MetalImplementation<NormalizationAttributes> = {
@@ -17,7 +19,7 @@ export const backwardMetal: MetalImplementation<NormalizationAttributes> = {
   run(call) {
     const problem = problemOf(call);
     const { gradWeight, gradBias } = problem.outputs;
-    const division = divide(problem);
+    const division = divideBackward(problem);
     const sums = [gradWeight, gradBias].filter((gradient) => gradient);
     using parts = scratchTensor([Math.max(sums.length * division.chunks * problem.length, 1)], "float32");
     const rows = problem.rows > 0 ? launchRows(problem, division, parts) : undefined;
@@ -28,20 +30,19 @@ export const backwardMetal: MetalImplementation<NormalizationAttributes> = {
 
 function launchRows(problem: NormalizationProblem, division: Division, parts: Tensor): TicketRange {
   const { x, gradOut, gradSum = x, scale, mean = scale, weight = scale } = problem.inputs;
-  const rowSums = division.fits ? 0 : division.chunk;
-  const pairs = THREADS / 32 + rowSums;
+  const rowSums = division.fits ? 2 : division.chunk;
   return launch({
     file: "normalization/normalize_gradient.metal",
     name: `normalize_gradient_${typesOf(problem)}`,
-    constants: constantsOf(problem, division),
+    constants: constantsOf(problem, division, [x, gradOut!, gradSum]),
     operands: [
       ...[x, gradOut!, gradSum, weight!, mean!, scale!].map(reads),
       ...[problem.outputs.gradX ?? parts, parts].map(writes),
     ],
     parameters: parametersOf(problem, division, [x, gradOut!, gradSum]),
     threadgroups: division.threadgroups,
-    threadgroup: THREADS,
-    threadgroupMemory: [Math.ceil((pairs * PAIR_BYTES) / 16) * 16],
+    threadgroup: division.threads,
+    threadgroupMemory: [Math.ceil((rowSums * PAIR_BYTES) / 16) * 16],
   });
 }
 
@@ -52,7 +53,7 @@ function launchSums(problem: NormalizationProblem, division: Division, parts: Te
   return launch({
     file: "normalization/normalize_gradient.metal",
     name: `add_chunks_${metalTypeOf(one.dtype)}`,
-    constants: constantsOf(problem, division),
+    constants: constantsOf(problem, division, [x, gradOut!]),
     operands: [reads(parts), writes(gradWeight ?? one), writes(gradBias ?? one)],
     parameters: parametersOf(problem, division, [x, gradOut!]),
     threadgroups: [Math.ceil(problem.length / COLUMNS), count],

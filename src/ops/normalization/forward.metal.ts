@@ -2,7 +2,7 @@ import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import type { NormalizationAttributes } from "./primitive.ts";
 import { problemOf } from "./problem.ts";
-import { constantsOf, divide, parametersOf, THREADS, typesOf } from "./rows.metal.ts";
+import { constantsOf, divideForward, parametersOf, typesOf } from "./rows.metal.ts";
 
 /** One kernel. It does not touch what a call lacks: another operand of the same dtype is bound there. */
 export const forwardMetal: MetalImplementation<NormalizationAttributes> = {
@@ -11,18 +11,18 @@ export const forwardMetal: MetalImplementation<NormalizationAttributes> = {
     const problem = problemOf(call);
     const { x, residual = x, weight, bias } = problem.inputs;
     const { out, sum = out, scale, mean = scale } = problem.outputs;
-    const division = divide(problem);
+    const division = divideForward(problem);
     return launch({
       file: "normalization/normalize.metal",
       name: `normalize_${typesOf(problem)}`,
-      constants: constantsOf(problem, division),
+      constants: [...constantsOf(problem, division, [x, residual]), Number(division.isChunked)],
       operands: [
         ...[x, residual, weight ?? bias ?? x, bias ?? weight ?? x].map(reads),
         ...[out!, sum!, mean!, scale!].map(writes),
       ],
       parameters: parametersOf(problem, division, [x, residual]),
       threadgroups: division.threadgroups,
-      threadgroup: THREADS,
+      threadgroup: division.threads,
     });
   },
 };

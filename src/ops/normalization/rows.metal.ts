@@ -5,41 +5,88 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { normalizationOptions, normalizationParameters } from "./primitive.ts";
 import { type NormalizationProblem, rowsOf } from "./problem.ts";
 
-export const THREADS = 256;
-/** Elements of a row that a thread holds. */
-const HELD = 16;
-/** Chunks of rows that are enough for every GPU. Each leaves a row of sums: more of them cost more memory. */
-const CHUNKS = 512;
-const LEAST_ROWS = 4;
+/** Of a SIMD-group, and SIMD-groups of a threadgroup that take a row each: `TEAMS` of the kernel. */
+const LANES = 32;
+const TEAMS = 4;
+
+/** A team that holds rows of up to so many elements: its threads, and what each of them holds. */
+interface Team {
+  readonly lanes: number;
+  readonly count: number;
+}
+
+/** The forward holds one row, and may hold weight and bias beside it. */
+const forwardTeams: readonly Team[] = [
+  ...[4, 8, 16, 32].map((count) => ({ lanes: LANES, count })),
+  ...[8, 16].map((count) => ({ lanes: 256, count })),
+  { lanes: 512, count: 16 },
+];
+/** The backward holds five: x, the gradient, the weight, and the sums of the weight's and the bias' gradients. */
+const backwardTeams: readonly Team[] = [
+  ...[4, 8, 16].map((count) => ({ lanes: LANES, count })),
+  ...[4, 8, 16].map((count) => ({ lanes: 256, count })),
+  { lanes: 512, count: 16 },
+];
+
+/** Chunks of rows that are enough for every GPU. In the backward each leaves a row of sums: more cost more memory. */
+const FORWARD_CHUNKS = 4096;
+const BACKWARD_CHUNKS = 512;
+/** Rows of a chunk in the backward, where that leaves so many chunks. */
+const LEAST_ROWS = [2, 4] as const;
+const FEW_CHUNKS = 64;
 /** Threads of long rows keep two sums for each row of their chunk in threadgroup memory. */
 const MOST_ROWS = 1024;
+/** Elements of weight and bias that a thread holds beside those of a row. */
+const MOST_HELD = 16;
 
 /** How a call's rows are divided. */
-export interface Division {
-  /** Threads of a team. */
-  readonly lanes: number;
+export interface Division extends Team {
   /** Whether a team holds a row, and so reads it once. */
   readonly fits: boolean;
   /** Rows that a team takes. */
   readonly chunk: number;
   readonly chunks: number;
+  /** Whether a team takes several rows, and holds weight and bias meanwhile. */
+  readonly isChunked: boolean;
+  readonly threads: number;
   readonly threadgroups: number;
 }
 
-export function divide({ rows, length }: NormalizationProblem): Division {
-  const lanes = length <= 32 * HELD ? 32 : THREADS;
-  const chunk = Math.min(Math.max(Math.ceil(rows / CHUNKS), LEAST_ROWS), MOST_ROWS);
+export const divideForward = (problem: NormalizationProblem): Division =>
+  divide(problem, forwardTeams, Math.ceil(problem.rows / FORWARD_CHUNKS));
+
+export function divideBackward(problem: NormalizationProblem): Division {
+  const [fewest, least] = LEAST_ROWS;
+  const rows = Math.min(Math.max(Math.floor(problem.rows / FEW_CHUNKS), fewest), least);
+  return divide(problem, backwardTeams, Math.max(Math.ceil(problem.rows / BACKWARD_CHUNKS), rows));
+}
+
+function divide({ rows, length }: NormalizationProblem, teams: readonly Team[], wanted: number): Division {
+  const found = teams.find(({ lanes, count }) => length <= lanes * count);
+  const { lanes, count } = found ?? teams.at(-1)!;
+  const chunk = Math.min(wanted, MOST_ROWS);
   const chunks = Math.ceil(rows / chunk);
-  const threadgroups = Math.ceil((chunks * lanes) / THREADS);
-  return { lanes, fits: length <= lanes * HELD, chunk, chunks, threadgroups };
+  const teamsOfGroup = lanes === LANES ? TEAMS : 1;
+  return {
+    ...{ lanes, count, fits: found !== undefined, chunk, chunks },
+    isChunked: chunk > 1 && count <= MOST_HELD,
+    threads: lanes * teamsOfGroup,
+    threadgroups: Math.ceil(chunks / teamsOfGroup),
+  };
 }
 
 /** The function constants: a bit for each operand that there is, and how threads share rows. */
-export function constantsOf({ inputs, outputs }: NormalizationProblem, { lanes, fits }: Division): number[] {
-  const operands = { ...inputs, ...outputs };
+export function constantsOf(
+  { inputs, outputs }: NormalizationProblem,
+  { lanes, count, fits }: Division,
+  operands: readonly Tensor[],
+): number[] {
+  const named = { ...inputs, ...outputs };
   const { names, ordinal } = normalizationOptions;
-  const bits = names.reduce((sum, name) => sum + (operands[name] ? 2 ** ordinal(name) : 0), 0);
-  return [bits, lanes, fits ? 1 : 0];
+  const bits = names.reduce((sum, name) => sum + (named[name] ? 2 ** ordinal(name) : 0), 0);
+  const vectors = [inputs.weight, inputs.bias].filter((vector) => vector !== undefined);
+  const isAdjacent = [...operands, ...vectors].every(({ strides }) => strides.at(-1) === 1);
+  return [bits, lanes, count, Number(fits), Number(isAdjacent)];
 }
 
 /** Host names end with the dtypes of rows and of weight and bias. */

@@ -15,6 +15,7 @@ import { grad } from "../../../src/ops/gradient/backward.ts";
 import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { testVariants } from "../../linalg/variants.ts";
 import { tested } from "../run.ts";
 import { hash, makeBlock, place, Random } from "../samples.ts";
 import { epsilon } from "../tolerance.ts";
@@ -143,6 +144,8 @@ describe("gradients of gradients", () => {
     });
 });
 
+testVariants(import.meta.path, "loses nothing to the mean on metal|read twice, on metal");
+
 describe("rows far from zero", () => {
   const columns = 768;
   const random = new Random(3);
@@ -164,7 +167,7 @@ describe("rows far from zero", () => {
   });
 
   test.each(tested)("and of longer rows, read twice, on %s", (backend) => {
-    const long = Float32Array.from({ length: 4100 }, (_, at) => source[at % columns]!);
+    const long = Float32Array.from({ length: 8200 }, (_, at) => source[at % columns]!);
     const mean = long.reduce((total, value) => total + value, 0) / long.length;
     const variance = long.reduce((total, value) => total + (value - mean) ** 2, 0) / long.length;
     const out = on(backend, () => layerNorm(tensor(long))).dataSync();
@@ -271,6 +274,7 @@ describe("the same bits", () => {
       [41, 40],
       [9, 600],
       [6, 4100],
+      [3, 8200],
     ] as const;
     metalContext().configure("check", false);
     const first = allBytes("metal", shapes);
@@ -284,6 +288,15 @@ describe("the same bits", () => {
       expect(allBytes("metal", shapes)).toEqual(first);
     }
   });
+});
+
+test.skipIf(!tested.includes("metal"))("threadgroups that take several rows give what the cpu does", () => {
+  const shape = [4099, 1026] as const; // two rows a threadgroup, and one for the last
+  const [metal, cpu] = (["metal", "cpu"] as const).map((backend) =>
+    on(backend, () => computations["rmsNorm"]!.compute(...leavesOf("rmsNorm", backend, "float16", shape))[0]!),
+  );
+  const [got, wanted] = [metal!, cpu!].map((own) => own.detach().dataSync() as Float32Array);
+  expect(got!.every((value, at) => Math.abs(value - wanted![at]!) <= 2 ** -9 * Math.abs(wanted![at]!))).toBe(true);
 });
 
 test.each(tested)("rows of any strides are read where they lie on %s", (backend) => {

@@ -104,22 +104,28 @@ function passesOf({ compute }: Kind, shape: readonly number[], dtype: DType) {
 const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
 
 /**
- * Elements that all threads together read. Weight and bias are read for each row in the forward, and once a chunk in
- * the backward, where a row is longer for the sums of each row too: from a cache, as the lines show.
+ * Elements that all threads together read. Weight and bias are read once a chunk, in the backward where a row is longer
+ * for the sums of each row too: from a cache, as the lines show.
  */
 const elementsRead = ({ reads, vectors }: Kind, rows: number, columns: number, isLong: boolean) => ({
-  forward: rows * columns * (reads[0] + vectors + (isLong ? 1 : 0)),
-  backward: rows * columns * (reads[1] + (isLong ? 2 + 1 : 0)) + chunksOf(rows) * columns,
+  forward: columns * (rows * (reads[0] + (isLong ? 1 : 0)) + vectors * chunksOf(rows).forward),
+  backward: columns * (rows * (reads[1] + (isLong ? 2 + 1 : 0)) + chunksOf(rows).backward),
 });
 
-const CHUNK = 4;
-const chunksOf = (rows: number): number => Math.ceil(rows / CHUNK);
+/** Rows of a chunk: one in the forward where there are no more than this many, 2 to 4 in the backward. */
+const CHUNKS = 4096;
+const chunksOf = (rows: number) => ({
+  forward: Math.ceil(rows / Math.ceil(rows / CHUNKS)),
+  backward: Math.ceil(rows / Math.max(Math.min(Math.max(Math.floor(rows / 64), 2), 4), Math.ceil(rows / 512))),
+});
 
-/** Rows of a SIMD-group, of a threadgroup, and longer ones, of which x and the gradient are read twice. */
+/** Rows of a SIMD-group, many of them, of a threadgroup, and longer ones, which are read twice. */
 const cases: readonly (readonly [string, readonly [number, number], boolean])[] = [
   ["rows of a SIMD-group", [37, 512], false],
+  ["rows of a SIMD-group each of which takes several", [4098, 17], false],
   ["rows of a threadgroup", [5, 4096], false],
-  ["longer rows", [5, 4097], true],
+  ["rows of a large threadgroup", [9, 4097], false],
+  ["longer rows", [5, 8193], true],
 ];
 
 describe.skipIf(!isWatched)("normalizations", () => {
@@ -127,7 +133,7 @@ describe.skipIf(!isWatched)("normalizations", () => {
     test.each(cases)(`${kind.name} of %s moves each element once`, (_, shape, isLong) => {
       const { reads, writes, statistics, vectors } = kind;
       const [rows, columns] = shape;
-      const [elements, chunks] = [rows * columns, chunksOf(rows)];
+      const [elements, chunks] = [rows * columns, chunksOf(rows).backward];
       const wide = passesOf(kind, shape, "float32");
       const narrow = passesOf(kind, shape, "float16");
       const [forward, backward, sums] = wide;

@@ -15,7 +15,7 @@ const on = <Result>(backend: BackendName, body: () => Result): Result =>
 
 const short = [1, -2, 3, 0.5, -0.25, 1.5, 2.5, -1.25];
 /** Longer than what threads of a Metal kernel hold. */
-const long = Array.from({ length: 5000 }, (_, index) => short[index % 8]! * (1 + (index % 7) / 16));
+const long = Array.from({ length: 8500 }, (_, index) => short[index % 8]! * (1 + (index % 7) / 16));
 const factors = (count: number) => Float32Array.from({ length: count }, (_, index) => 1 + (index % 5) / 4);
 
 const average = (x: readonly number[]): number => x.reduce((sum, value) => sum + value, 0) / x.length;
