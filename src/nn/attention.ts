@@ -44,6 +44,8 @@ export interface AttentionInputs {
   readonly cache?: AttentionCache | undefined;
   /** bool, true = attends; broadcast to [batch, heads, tokens, keys]. */
   readonly mask?: Tensor<"bool"> | undefined;
+  /** The position of each token of x, for `rotary`: [batch, tokens]. Default: those that follow the cache's. */
+  readonly positions?: Tensor<"int32"> | undefined;
 }
 
 /** @internal What {@link MultiHeadAttention} and the blocks around it take. */
@@ -115,7 +117,7 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
   }
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] @throws {ShapeError} for another rank or width. */
-  override forward(x: Tensor, { cache, mask }: AttentionInputs = {}): Tensor {
+  override forward(x: Tensor, { cache, mask, positions: given }: AttentionInputs = {}): Tensor {
     if (x.rank !== 3 || x.shape[2] !== this.width)
       throw new ShapeError(
         "MultiHeadAttention",
@@ -125,7 +127,7 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
     const { keyValueHeads, heads } = this;
     const sizes = [heads, keyValueHeads, keyValueHeads].map((count) => count * this.headWidth);
     const [q, k, v] = split(this.queryKeyValue.forward(x), sizes, { dim: -1 }).map((part) => this.splitHeads(part));
-    const positions = cache?.positionsOf(x.shape[1]!) ?? 0;
+    const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
     const queries = this.rotate(q!, positions);
     const appended = { keys: this.rotate(k!, positions), values: v! };
     const dropout = this.training ? this.dropout : 0;

@@ -18,6 +18,18 @@ export {
 } from "./calibration/calibrate.ts";
 export { Flatten, type FlattenOptions, Identity, ModuleDict, ModuleList, Unflatten } from "./containers.ts";
 export * from "./convolution.ts";
+export type { Decoder } from "./decoder/decoder.ts";
+export type {
+  AttentionDescription,
+  DecoderDescription,
+  DynamicScaling,
+  ExpertsDescription,
+  FeedForwardDescription,
+  LayerDescription,
+  LongScaling,
+  NormDescription,
+  RopeDescription,
+} from "./decoder/description.ts";
 export { Dropout } from "./dropout.ts";
 export {
   Embedding,
@@ -47,10 +59,13 @@ export {
   normalOf,
   pytorchInitialization,
 } from "./initialization.ts";
-export { LanguageModel, type LanguageModelInputs } from "./language_model.ts";
+export { type DecodingBlock, LanguageModel, type LanguageModelInputs } from "./language_model.ts";
 export { Linear, type LinearOptions } from "./linear.ts";
 export type { LlamaConfig, RopeConfig } from "./llama.hugging_face.ts";
 export { Llama, type LlamaOptions } from "./llama.ts";
+export type { GenerationSettings } from "./loading/generation.ts";
+export { type LoadedModel, type LoadModelOptions, loadModel } from "./loading/load_model.ts";
+export type { MemoryReport } from "./loading/plan.ts";
 export * from "./losses.ts";
 export { Module } from "./module.ts";
 export {

@@ -1,11 +1,14 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
-import { flag, instanceOf } from "../core/kinds.ts";
+import { aNumber, flag, instanceOf, listOf } from "../core/kinds.ts";
+import type { NumberRule } from "../core/options.ts";
 import { named, parameters } from "../core/parameters.ts";
+import { tensor } from "../ops/creation/tensor.ts";
 import { narrow } from "../ops/view/slice.ts";
 import { isInteger } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
-import { normalize, type ResidualStream, type TransformerBlock } from "./block.ts";
+import type { AttentionInputs } from "./attention.ts";
+import { normalize, type ResidualStream } from "./block.ts";
 import { KeyValueCache, type Positions } from "./cache.ts";
 import type { Embedding } from "./embedding.ts";
 import { huggingFaceState, loadMapped, type TensorMapping, type TensorSource } from "./hugging_face/mappings.ts";
@@ -22,12 +25,30 @@ export interface LanguageModelInputs {
   readonly cache?: KeyValueCache | undefined;
   /** Whether to compute only the logits of the last token. Default false. */
   readonly lastOnly?: boolean | undefined;
+  /**
+   * How many tokens at the start of each row are padding, so that texts of different lengths end together. Nothing
+   * attends to them, positions count from the first token behind them, and their own logits mean nothing. With a cache
+   * it is the same at each call. Default: none.
+   */
+  readonly padding?: readonly number[] | undefined;
 }
+
+const wholeFromZero: NumberRule = {
+  holds: (value) => Number.isSafeInteger(value) && value >= 0,
+  expected: "a whole number of at least 0",
+};
 
 const readInputs = parameters("LanguageModel.forward", {
   cache: named(instanceOf(KeyValueCache, "a KeyValueCache")),
   lastOnly: named(flag, false),
+  padding: named(listOf(aNumber(wholeFromZero), "a list of whole numbers")),
 });
+
+/** A layer of a {@link LanguageModel}: attention and a feed-forward. */
+export interface DecodingBlock extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
+  /** @internal */
+  advance(stream: ResidualStream, inputs?: AttentionInputs): Required<ResidualStream>;
+}
 
 /** The base class of {@link GPT} and {@link Llama}: what `generate` needs of a model. */
 export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: LanguageModelInputs], Tensor> {
@@ -41,7 +62,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
    */
   abstract readonly hasRelativePositions: boolean;
   abstract readonly tokenEmbedding: Embedding | QuantizedEmbedding;
-  abstract readonly blocks: readonly TransformerBlock[];
+  abstract readonly blocks: readonly DecodingBlock[];
   abstract readonly finalNorm: Normalization;
   /** The output projection to logits; null if it is the token embedding's weight (tied weights). */
   abstract readonly head: Linear | QuantizedLinear | null;
@@ -57,13 +78,20 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
    * not integers.
    */
   override forward(tokens: Tensor, inputs?: LanguageModelInputs): Tensor {
-    const { cache, lastOnly } = readInputs([inputs]);
+    const { cache, lastOnly, padding } = readInputs([inputs]);
     const position = cache?.position ?? 0;
     this.checkTokens(tokens, position);
     const positions = cache?.positionsOf(tokens.shape[1]!) ?? 0;
-    let stream: ResidualStream = { residual: this.embed(tokens, positions) };
-    for (const [index, block] of this.blocks.entries()) stream = block.advance(stream, { cache: cache?.layers[index] });
+    const padded = padding && paddedInputs(this.constructor.name, tokens, positions, padding, this.contextLength);
+    let stream: ResidualStream = { residual: this.embed(tokens, padded?.positions ?? positions) };
+    for (const [index, block] of this.blocks.entries())
+      stream = block.advance(stream, { cache: cache?.layers[index], ...padded });
     const { out } = normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream);
+    return this.logitsOf(out);
+  }
+
+  /** @internal The logits of normalized hidden states. */
+  protected logitsOf(out: Tensor): Tensor {
     return this.head ? this.head.forward(out) : this.tokenEmbedding.asLinear(out);
   }
 
@@ -116,6 +144,46 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
         `expected at most ${this.contextLength} tokens, got ${got}; pass only the last ones`,
       );
   }
+}
+
+/** The positions of tokens in rows that begin with padding, and which keys are tokens. @throws {ArgumentError} */
+function paddedInputs(
+  operation: string,
+  tokens: Tensor,
+  position: Positions,
+  padding: readonly number[],
+  contextLength: number,
+): Required<Pick<AttentionInputs, "positions" | "mask">> {
+  if (typeof position !== "number")
+    throw new ArgumentError(
+      operation,
+      "invalidPadding",
+      "expected no padding with a batch of caches, of which each has its own positions",
+    );
+  const [batch, count] = tokens.shape as readonly [number, number];
+  const length = position + count;
+  if (padding.length !== batch || padding.some((own) => own >= length))
+    throw new ArgumentError(
+      operation,
+      "invalidPadding",
+      `expected padding to be one number below ${length} for each of ${batch} rows, got [${padding.join(", ")}]`,
+    );
+  if (length > contextLength)
+    throw new ShapeError(
+      operation,
+      "sequenceTooLong",
+      `expected at most ${contextLength} tokens in a row, padding included, got ${length}`,
+    );
+  const positions = new Int32Array(batch * count);
+  const isToken = new Uint8Array(batch * length);
+  for (const [row, own] of padding.entries()) {
+    for (let at = 0; at < count; at++) positions[row * count + at] = Math.max(0, position + at - own);
+    isToken.fill(1, row * length + own, (row + 1) * length);
+  }
+  return {
+    positions: tensor(positions, { shape: [batch, count] }),
+    mask: tensor(isToken, { shape: [batch, 1, 1, length], dtype: "bool" }),
+  };
 }
 
 /** The stream of the last token. */

@@ -121,7 +121,7 @@ export function quantizeModel(...values: unknown[]): QuantizationReport {
     return roundByErrors(weight, productsFor("quantizeModel", name, recorded, weight.shape[1]!), own);
   };
   const layers = [...slots].map(([name, [{ value }]]) => {
-    const chosen = isIncluded(name) && !isExcluded(name) ? substitute(format, value.weight) : undefined;
+    const chosen = isIncluded(name) && !isExcluded(name) ? formatFor(format, value.weight.shape[1]!) : undefined;
     return chosen === undefined
       ? leftAlone(name, value.weight)
       : reportOf(
@@ -276,10 +276,10 @@ const substitutes: Partial<Record<GgmlFormat, GgmlFormat>> = {
   ...{ q2_K: "iq4_nl", q3_K: "iq4_nl", q4_K: "q5_0", q5_K: "q5_1", q6_K: "q8_0" },
 };
 
-/** The format, or the one in its place that rows of a weight are whole blocks of. */
-function substitute(format: QuantizedFormat, weight: Tensor): QuantizedFormat | undefined {
+/** @internal The format, or the one in its place that rows of so many values are whole blocks of. */
+export function formatFor(format: QuantizedFormat, columns: number): QuantizedFormat | undefined {
   const other = typeof format === "string" ? substitutes[format] : undefined;
-  return [format, other].find((own) => own !== undefined && weight.shape[1]! % valuesOfBlock(own) === 0);
+  return [format, other].find((own) => own !== undefined && columns % valuesOfBlock(own) === 0);
 }
 
 function quantizedOnce(

@@ -50,14 +50,20 @@ export class StateDictError extends OrchardError {
   }
 }
 
-interface Differences extends LoadReport {
+/** @internal */
+export interface Differences extends LoadReport {
   readonly different: readonly Different[];
 }
 
 interface Different {
   readonly name: string;
-  readonly got: Tensor | QuantizedTensor;
-  readonly expected: Tensor | QuantizedTensor;
+  readonly got: Described;
+  readonly expected: Described;
+}
+
+/** What says its own dtype and shape. */
+interface Described {
+  describe(): string;
 }
 
 const headings = {

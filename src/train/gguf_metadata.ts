@@ -27,7 +27,7 @@ export function ggufMetadata(settings: Settings, model: LanguageModel, tokenizer
 
 function sizesOf(architecture: "gpt2" | "llama", settings: Settings, model: LanguageModel): Metadata {
   const { layers, width, heads, context } = settings;
-  const [block] = model.blocks;
+  const [block] = (model as GPT | Llama).blocks;
   const { eps } = (model as GPT | Llama).finalNorm;
   const all = {
     context_length: uint32(context),

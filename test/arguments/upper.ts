@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
 import * as orchard from "../../src/index.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
@@ -176,10 +177,20 @@ export const calls: Calls = {
   "LayerNorm.forward": [(x) => new nn.LayerNorm(2).forward(x), () => [zeros([1, 2])]],
   "Dropout.forward": [(x) => new nn.Dropout().forward(x), () => [zeros([1, 2])]],
   "Embedding.forward": [(x) => new nn.Embedding(3, 2).forward(x), () => [tensor([1], { dtype: "int64" })]],
-  "GPT.forward": [(tokens, inputs) => model.forward(tokens, inputs), () => [tensor([[1]], { dtype: "int32" }), {}]],
+  "GPT.forward": [
+    (tokens, inputs) => model.forward(tokens, inputs),
+    () => [tensor([[1]], { dtype: "int32" }), { padding: [0] }],
+  ],
   gpt2Initialization: [nn.gpt2Initialization as Call, () => [2, 0.1]],
   llamaInitialization: [nn.llamaInitialization as Call, () => [0.1]],
   normalOf: [nn.normalOf as Call, () => [0.1]],
+  loadModel: [
+    nn.loadModel as Call,
+    () => [
+      join(packageRoot, "test", "fixtures", "decoders", "gpt2"),
+      { dtype: "float32", quantize: "q8_0", onReport: () => undefined },
+    ],
+  ],
   generate: [nn.generate as Call, () => [model, [1], { maxTokens: 1, temperature: 0, stopTokens: [2] }]],
   generateText: [nn.generateText as Call, () => [model, tokenizer, "a", { maxTokens: 1 }]],
   Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4 }]],

@@ -1,7 +1,8 @@
 /** The angles by which rotary embeddings rotate pairs of elements, a position: in float64, from a model's settings. */
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { flag, someNumber, text } from "../../core/kinds.ts";
+import { aNumber, flag, listOf, someNumber, text } from "../../core/kinds.ts";
+import { positive } from "../../core/options.ts";
 import { type Kind, named, required, structure } from "../../core/parameters.ts";
 
 /**
@@ -45,8 +46,21 @@ export interface YarnScaling {
   readonly truncate?: boolean | undefined;
 }
 
+/**
+ * Each pair rotates by 1/factor, with a factor of its own.
+ *
+ * Source: Y. Ding et al., "LongRoPE: extending LLM context window beyond 2 million tokens", 2024.
+ */
+export interface FactorsScaling {
+  readonly type: "factors";
+  /** One for each pair. */
+  readonly factors: readonly number[];
+  /** What results are multiplied with. Default 1. */
+  readonly attentionFactor?: number | undefined;
+}
+
 /** How `rope` is stretched to contexts longer than those that a model was trained on. */
-export type RopeScaling = LinearScaling | Llama3Scaling | YarnScaling;
+export type RopeScaling = LinearScaling | Llama3Scaling | YarnScaling | FactorsScaling;
 
 /** How pairs rotate. */
 export interface Rotation {
@@ -70,7 +84,23 @@ export function rotationOf(dim: number, base: number, scaling: RopeScaling | und
       return { frequencies: frequencies.map((frequency) => llama3(frequency, scaling)), magnitude: 1 };
     case "yarn":
       return yarn(frequencies, dim, base, scaling);
+    case "factors":
+      return byFactors(frequencies, scaling);
   }
+}
+
+/** @throws {ArgumentError} for another number of factors than pairs. */
+function byFactors(frequencies: readonly number[], { factors, attentionFactor = 1 }: FactorsScaling): Rotation {
+  if (factors.length === frequencies.length)
+    return {
+      frequencies: frequencies.map((frequency, pair) => frequency / factors[pair]!),
+      magnitude: attentionFactor,
+    };
+  throw new ArgumentError(
+    "rope",
+    "invalidScaling",
+    `expected factors of scaling "factors" for ${frequencies.length} pairs, got ${factors.length}`,
+  );
 }
 
 /** Hugging Face's `_compute_llama3_parameters`: by the cycles of a pair in the original context. */
@@ -106,6 +136,7 @@ const requiredFigures: Readonly<Record<RopeScaling["type"], readonly string[]>> 
   linear: ["factor"],
   llama3: ["factor", "lowFrequencyFactor", "highFrequencyFactor", "originalContextLength"],
   yarn: ["factor", "originalContextLength"],
+  factors: [],
 };
 
 const type = required(text);
@@ -120,6 +151,10 @@ const partsOf = {
     ...{ type, factor: figure, originalContextLength: figure, betaFast: figure, betaSlow: figure },
     ...{ attentionFactor: figure, truncate: named(flag) },
   }),
+  factors: structure({
+    ...{ type, factors: required(listOf(aNumber(positive), "a list of numbers above 0")) },
+    attentionFactor: figure,
+  }),
 } as const;
 
 /** A scaling, copied; its figures are checked. */
@@ -128,7 +163,8 @@ export const aScaling: Kind<RopeScaling> = {
   parse(value, operation, name) {
     if (typeof value !== "object" || value === null) return undefined;
     const { type: own } = value as { type?: unknown };
-    const parts = own === "linear" || own === "llama3" || own === "yarn" ? partsOf[own] : undefined;
+    const parts =
+      typeof own === "string" && Object.hasOwn(partsOf, own) ? partsOf[own as RopeScaling["type"]] : undefined;
     if (parts === undefined)
       throw new ArgumentError(
         operation,

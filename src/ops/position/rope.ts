@@ -15,7 +15,7 @@ import { ropeReference } from "./rope.reference.ts";
 import { outputStrides } from "./rows.ts";
 import { rotatedByTables } from "./tables.ts";
 
-export type { LinearScaling, Llama3Scaling, RopeScaling, YarnScaling } from "./frequencies.ts";
+export type { FactorsScaling, LinearScaling, Llama3Scaling, RopeScaling, YarnScaling } from "./frequencies.ts";
 export type { RopeOptions } from "./options.ts";
 
 const ropePrimitive = definePrimitive<RopeAttributes>({

@@ -1,0 +1,87 @@
+import { add, mul } from "../../ops/elementwise/arithmetic.ts";
+import { div } from "../../ops/elementwise/division.ts";
+import { tanh } from "../../ops/elementwise/hyperbolic.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { Positions } from "../cache.ts";
+import { Embedding } from "../embedding.ts";
+import type { TensorMapping } from "../hugging_face/mappings.ts";
+import { type LayerOptions, layerOptions, llamaInitialization } from "../initialization.ts";
+import { LanguageModel } from "../language_model.ts";
+import { Linear } from "../linear.ts";
+import type { Normalization } from "../normalization.ts";
+import type { QuantizedEmbedding } from "../quantized_embedding.ts";
+import type { QuantizedLinear } from "../quantized_linear.ts";
+import { DecoderBlock, newNorm } from "./block.ts";
+import type { DecoderDescription } from "./description.ts";
+import { isRelative } from "./rotation.ts";
+
+/**
+ * A language model that is built of a description: what `loadModel` returns. Every weight is one tensor of a
+ * checkpoint, or a part of one, so that it can be mapped from a file.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `tokenEmbedding.weight` | [vocabularySize, width] |
+ * | `positionEmbedding.weight` | [contextLength, width], if positions are learned |
+ * | `blocks.0. …` | norms, `attention` and `feedForward` of each layer |
+ * | `finalNorm.weight` | [width] |
+ * | `head.weight` | [vocabularySize, width], if not tied |
+ */
+export class Decoder extends LanguageModel {
+  override readonly vocabularySize: number;
+  override readonly contextLength: number;
+  override readonly tokenEmbedding: Embedding | QuantizedEmbedding;
+  readonly positionEmbedding: Embedding | QuantizedEmbedding | null;
+  override readonly blocks: readonly DecoderBlock[];
+  override readonly finalNorm: Normalization;
+  override readonly head: Linear | QuantizedLinear | null;
+  readonly #description: DecoderDescription;
+
+  constructor(description: DecoderDescription, options: LayerOptions = {}) {
+    super();
+    const { vocabularySize, contextLength, width, norm, learnedPositions, tied, layers } = description;
+    const own = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
+    this.#description = description;
+    this.vocabularySize = vocabularySize;
+    this.contextLength = contextLength;
+    this.tokenEmbedding = new Embedding(vocabularySize, width, own);
+    this.positionEmbedding = learnedPositions ? new Embedding(contextLength, width, own) : null;
+    this.blocks = layers.map((layer) => new DecoderBlock({ ...own, width, norm, layer }));
+    this.finalNorm = newNorm(width, norm, own);
+    this.head = tied ? null : new Linear(width, vocabularySize, { ...own, bias: false });
+  }
+
+  /** What it is built of. */
+  get description(): DecoderDescription {
+    return this.#description;
+  }
+
+  /** Whether a full cache can drop its oldest token: windows and the scaling of positions must not depend on it. */
+  override get hasRelativePositions(): boolean {
+    const { layers } = this.#description;
+    return layers.every(({ attention: { rope, window } }) => rope && isRelative(rope) && window === undefined);
+  }
+
+  /** @internal */
+  protected override embed(tokens: Tensor, positions: Positions): Tensor {
+    const { embeddingScale = 1 } = this.#description;
+    const embedded = this.tokenEmbedding.forward(tokens);
+    const scaled = embeddingScale === 1 ? embedded : mul(embedded, embeddingScale);
+    const table = this.positionEmbedding;
+    if (!table) return scaled;
+    const own = typeof positions === "number" ? table.rowsFrom(positions, tokens.shape[1]!) : table.forward(positions);
+    return add(scaled, own);
+  }
+
+  /** @internal */
+  protected override logitsOf(out: Tensor): Tensor {
+    const logits = super.logitsOf(out);
+    const { logitSoftcap: cap } = this.#description;
+    return cap === undefined ? logits : mul(tanh(div(logits, cap)), cap);
+  }
+
+  /** @internal Its weights are placed by `loadModel`. */
+  override huggingFaceMappings(): TensorMapping[] {
+    return [];
+  }
+}

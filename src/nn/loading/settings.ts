@@ -1,0 +1,78 @@
+/** Typed reading of settings that somebody else wrote: a `config.json`, or the metadata of a GGUF file. */
+import { describeValue } from "../../core/describe.ts";
+import { FileFormatError } from "../../core/errors.ts";
+
+/** Fields by name. A missing field is undefined; null counts as missing. */
+export class Settings {
+  constructor(
+    /** The file, for errors. */
+    readonly path: string,
+    private readonly fields: ReadonlyMap<string, unknown>,
+    /** What stands before each name, for errors. */
+    private readonly prefix = "",
+  ) {}
+
+  get(name: string): unknown {
+    return this.fields.get(name) ?? undefined;
+  }
+
+  /** An object in these settings, or undefined. */
+  inner(name: string): Settings | undefined {
+    const value = this.get(name);
+    if (value === undefined) return undefined;
+    if (typeof value !== "object" || Array.isArray(value)) throw this.wrong(name, "an object", value);
+    return new Settings(this.path, new Map(Object.entries(value as object)), `${this.prefix}${name}.`);
+  }
+
+  /** A whole number of at least `least` and at most 2³¹. @throws {FileFormatError} for anything else. */
+  whole(name: string, least = 1): number {
+    const value = this.get(name);
+    if (Number.isInteger(value) && (value as number) >= least && (value as number) <= 2 ** 31) return value as number;
+    throw this.wrong(name, `a whole number of at least ${least}`, value);
+  }
+
+  /** The same, or undefined where it is missing. */
+  wholeIfAny(name: string, least = 1): number | undefined {
+    return this.get(name) === undefined ? undefined : this.whole(name, least);
+  }
+
+  /** A finite number above 0. */
+  positive(name: string): number {
+    const value = this.get(name);
+    if (typeof value === "number" && value > 0 && Number.isFinite(value)) return value;
+    throw this.wrong(name, "a number above 0", value);
+  }
+
+  positiveIfAny(name: string): number | undefined {
+    return this.get(name) === undefined ? undefined : this.positive(name);
+  }
+
+  flag(name: string, fallback: boolean): boolean {
+    const value = this.get(name) ?? fallback;
+    if (typeof value === "boolean") return value;
+    throw this.wrong(name, "true or false", value);
+  }
+
+  textIfAny(name: string): string | undefined {
+    const value = this.get(name);
+    if (value === undefined || typeof value === "string") return value;
+    throw this.wrong(name, "a text", value);
+  }
+
+  /** A list of numbers above 0. */
+  numbers(name: string): number[] {
+    const value = this.get(name);
+    const isList = Array.isArray(value) && value.every((own) => typeof own === "number" && own > 0);
+    if (isList) return [...value];
+    throw this.wrong(name, "a list of numbers above 0", value);
+  }
+
+  /** The error of a field. */
+  wrong(name: string, expected: string, got: unknown): FileFormatError {
+    return this.fail(`expected ${this.prefix}${name} to be ${expected}, got ${describeValue(got)}`);
+  }
+
+  fail(message: string): FileFormatError {
+    return new FileFormatError("loadModel", "invalidConfig", this.path, message);
+  }
+}
