@@ -11,13 +11,16 @@ export {
   RAdam,
   type RAdamOptions,
 } from "./adam_variants.ts";
+export { type AveragedState, AveragedWeights, type AveragedWeightsOptions } from "./averaged.ts";
 export { type ClipGradNormOptions, clipGradNorm, clipGradValue } from "./clip.ts";
 export type { FusedOptions } from "./fused.ts";
 export { GradScaler, type GradScalerOptions, type GradScalerState } from "./grad_scaler.ts";
 export type { GroupOptions, LearningRate, ParameterGroup, ParameterList, Parameters } from "./groups.ts";
 export { Lion, type LionOptions } from "./lion.ts";
+export * from "./more_schedules.ts";
 export { Muon, type MuonOptions } from "./muon.ts";
 export { Optimizer } from "./optimizer.ts";
+export { type PlateauState, ReduceOnPlateau, type ReduceOnPlateauOptions } from "./plateau.ts";
 export { RMSprop, type RMSpropOptions } from "./rmsprop.ts";
 export {
   type CosineOptions,

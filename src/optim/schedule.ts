@@ -125,8 +125,8 @@ const oneCycleParameters = parameters("oneCycle", {
   anneal: named(choice("cosine", "linear"), "cosine"),
 });
 
-/** A schedule that prints as the call that made it, with its factors in some steps. */
-function printed(name: string, options: object, steps: readonly number[], schedule: Schedule): Schedule {
+/** @internal A schedule that prints as the call that made it, with its factors in some steps. */
+export function printed(name: string, options: object, steps: readonly number[], schedule: Schedule): Schedule {
   const call = Object.keys(options).length === 0 ? `${name}()` : `${name}({ ${printedOptions(options)} })`;
   const factors = [...new Set(steps)].map((step) => `${Number(schedule(step).toPrecision(3))} in step ${step}`);
   return printedAs(schedule, `Schedule ${call}: ${factors.join(", ")}`);

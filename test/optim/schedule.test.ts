@@ -1,6 +1,6 @@
 /** Schedules by their formulas (PyTorch's are in trajectories.test.ts), and how they set learning rates. */
 import { describe, expect, test } from "bun:test";
-import { optim } from "../../src/index.ts";
+import { noGrad, optim, type Tensor, tensor, zeros } from "../../src/index.ts";
 import { parameterOf } from "./run.ts";
 
 const { cosineWithWarmup, constant, linear, AdamW } = optim;
@@ -22,6 +22,67 @@ describe("schedules", () => {
     const schedule = linear({ total: 4, to: 0.5 });
     expect([0, 1, 4, 9].map(schedule)).toEqual([1, 0.875, 0.5, 0.5]);
     expect([0, 7].map(constant())).toEqual([1, 1]);
+  });
+});
+
+test("chained multiplies, sequential begins each at its milestone", () => {
+  const [rise, fall] = [linear({ total: 4, from: 0.5, to: 1 }), optim.exponential({ gamma: 0.5 })];
+  expect([0, 2, 4].map(optim.chained([rise, fall]))).toEqual([0.5, 0.75 / 4, 1 / 16]);
+  expect([0, 2, 3, 4, 6].map(optim.sequential([rise, fall], [4]))).toEqual([0.5, 0.75, 0.875, 1, 0.25]);
+  const refused = () => optim.sequential([rise, fall], [4, 5]);
+  expect(refused).toThrow("expected rising milestones, one less than the 2 schedules, got [4, 5]");
+  expect(() => optim.sequential([rise, fall, rise], [4, 4])).toThrow("expected rising milestones");
+});
+
+describe("averaged weights", () => {
+  const make = () => {
+    const parameter = parameterOf([1, 2]);
+    return { parameter, averages: new optim.AveragedWeights(new Map([["w", parameter]])) };
+  };
+  const shift = (parameter: Tensor, by: number) => noGrad(() => parameter.add_(by));
+
+  test("the parameters come back where the body throws, and after a promise", async () => {
+    const { parameter, averages } = make();
+    averages.update();
+    shift(parameter, 2);
+    const failing = () => averages.withAverages(() => expect(parameter.toArray()).toEqual([0]));
+    expect(failing).toThrow();
+    expect(parameter.toArray()).toEqual([3, 4]);
+    const within = averages.withAverages(async () => {
+      await Bun.sleep(0);
+      return parameter.toArray();
+    });
+    expect(parameter.toArray()).toEqual([1, 2]);
+    expect(await within).toEqual([1, 2]);
+    expect(parameter.toArray()).toEqual([3, 4]);
+  });
+
+  test("a state goes on where it was, and another one is refused", () => {
+    const [one, other] = [make(), make()];
+    for (const by of [1, 4]) {
+      shift(one.parameter, by);
+      one.averages.update();
+    }
+    other.averages.loadStateDict(one.averages.stateDict());
+    for (const { parameter, averages } of [one, other]) {
+      noGrad(() => parameter.copy_(tensor([9, 3])));
+      averages.update();
+      averages.copyToParameters();
+    }
+    expect(other.averages.updates).toBe(3);
+    expect(other.parameter.toArray()).toEqual(one.parameter.toArray());
+    const wrong = { updates: 1, tensors: { w: zeros([3]) } };
+    expect(() => one.averages.loadStateDict(wrong)).toThrow("expected w to be float32[2]");
+  });
+
+  test("those of bfloat16 are float32: small changes add up", () => {
+    const parameter = parameterOf([256], "bfloat16");
+    const averages = new optim.AveragedWeights([parameter]);
+    averages.update();
+    shift(parameter, 2);
+    averages.update();
+    const average = averages.stateDict().tensors["0"]!;
+    expect([average.dtype, average.toArray()]).toEqual(["float32", [257]]);
   });
 });
 

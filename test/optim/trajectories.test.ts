@@ -16,8 +16,8 @@ interface Trajectory {
 }
 
 interface Factors {
-  readonly schedule: "oneCycle" | "linear";
-  readonly options: { readonly total: number };
+  readonly schedule: "oneCycle" | "linear" | "step" | "multiStep" | "exponential" | "polynomial" | "cosineAnnealing";
+  readonly options: never;
   readonly factors: readonly number[];
 }
 
@@ -26,10 +26,16 @@ interface Fixtures {
   readonly gradients: readonly (readonly number[])[];
   readonly cases: readonly Trajectory[];
   readonly schedules: readonly Factors[];
+  readonly plateaus: readonly {
+    readonly options: optim.ReduceOnPlateauOptions;
+    readonly measures: readonly number[];
+    readonly rates: readonly number[];
+  }[];
+  readonly averages: readonly { readonly decay: number | null; readonly average: readonly number[] }[];
 }
 
 const path = join(import.meta.dir, "..", "fixtures", "optim", "trajectories.json");
-const { start, gradients, cases, schedules } = JSON.parse(readFileSync(path, "utf8")) as Fixtures;
+const { start, gradients, cases, schedules, plateaus, averages } = JSON.parse(readFileSync(path, "utf8")) as Fixtures;
 const nameOf = ({ optimizer, options, dtype }: Trajectory) => `${optimizer} ${JSON.stringify(options)} ${dtype}`;
 const exactOf = (own: Trajectory) =>
   cases.find((other) => nameOf({ ...own, dtype: "float64" }) === nameOf(other))!.parameters;
@@ -67,4 +73,34 @@ describe("PyTorch's schedules", () => {
       for (const [step, factor] of own.factors.entries()) expect(schedule(step)).toBeCloseTo(factor, 13);
     },
   );
+});
+
+const named = plateaus.map((own) => [JSON.stringify(own.options), own] as const);
+test.each(named)("PyTorch's ReduceLROnPlateau: %s", (_, { options, measures, rates }) => {
+  const optimizer = new optim.SGD([parameterOf([1])], { lr: 1 });
+  let plateau = new optim.ReduceOnPlateau(optimizer, options);
+  for (const [at, measure] of measures.entries()) {
+    const before = optimizer.groups[0]!.lr;
+    expect(plateau.step(measure)).toBe(optimizer.groups[0]!.lr < before);
+    expect(optimizer.groups[0]!.lr).toBeCloseTo(rates[at]!, 14);
+    const state: unknown = JSON.parse(JSON.stringify(plateau.stateDict()));
+    plateau = new optim.ReduceOnPlateau(optimizer, options);
+    plateau.loadStateDict(state as optim.PlateauState);
+  }
+});
+
+test.each(averages)("PyTorch's AveragedModel with a decay of $decay", ({ decay, average }) => {
+  const parameter = parameterOf(start, "float64");
+  const averages = new optim.AveragedWeights([parameter], decay === null ? {} : { decay });
+  const optimizer = new optim.SGD([parameter], { lr: 1 });
+  for (const gradient of gradients) {
+    parameter.grad = tensor(Float64Array.from(gradient));
+    optimizer.step();
+    averages.update();
+  }
+  const trained = valuesOf(parameter);
+  averages.withAverages(() => {
+    for (const [at, value] of valuesOf(parameter).entries()) expect(value).toBeCloseTo(average[at]!, 13);
+  });
+  expect(valuesOf(parameter)).toEqual(trained);
 });

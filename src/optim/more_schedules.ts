@@ -1,0 +1,245 @@
+/**
+ * PyTorch's other learning rate schedules, as factors of the learning rate by the step, in closed form: they have no
+ * state, and any step can be asked for.
+ */
+import { ArgumentError } from "../core/errors.ts";
+import { aFunction, aNumber, choice, listOf } from "../core/kinds.ts";
+import { count, finite, notNegative, positive } from "../core/options.ts";
+import { named, operand, parameters, required } from "../core/parameters.ts";
+import { printed, type Schedule } from "./schedule.ts";
+
+const steps = aNumber(count);
+const factor = aNumber(notNegative);
+const share = aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a number from 0 to 1" });
+
+/** Options of {@link step}. */
+export interface StepOptions {
+  /** After so many steps the factor is multiplied once more. */
+  stepSize: number;
+  /** By what. Default 0.1. */
+  gamma?: number;
+}
+
+/**
+ * gamma to the power of ⌊step / stepSize⌋: PyTorch's StepLR.
+ *
+ * @throws {ArgumentError}
+ */
+export function step(options: StepOptions): Schedule {
+  const { stepSize, gamma } = stepParameters([options]);
+  return printed("step", { stepSize, gamma }, [0, stepSize], (at) => gamma ** Math.floor(at / stepSize));
+}
+const stepParameters = parameters("optim.step", { stepSize: required(steps), gamma: named(factor, 0.1) });
+
+/** Options of {@link multiStep}. */
+export interface MultiStepOptions {
+  /** The steps from which on the factor is multiplied once more; one that is there twice counts twice. */
+  milestones: readonly number[];
+  /** By what. Default 0.1. */
+  gamma?: number;
+}
+
+/**
+ * gamma to the power of how many milestones there are up to the step: PyTorch's MultiStepLR.
+ *
+ * @throws {ArgumentError}
+ */
+export function multiStep(options: MultiStepOptions): Schedule {
+  const { milestones, gamma } = multiStepParameters([options]);
+  const schedule: Schedule = (at) => gamma ** milestones.filter((milestone) => milestone <= at).length;
+  return printed("multiStep", { milestones, gamma }, [0, ...milestones], schedule);
+}
+const multiStepParameters = parameters("optim.multiStep", {
+  milestones: required(listOf(steps, "a list of steps above 0")),
+  gamma: named(factor, 0.1),
+});
+
+/** Options of {@link exponential}. */
+export interface ExponentialOptions {
+  /** The factor of each step. */
+  gamma: number;
+}
+
+/**
+ * gamma to the power of the step: PyTorch's ExponentialLR.
+ *
+ * @throws {ArgumentError}
+ */
+export function exponential(options: ExponentialOptions): Schedule {
+  const { gamma } = exponentialParameters([options]);
+  return printed("exponential", { gamma }, [0, 1, 10], (at) => gamma ** at);
+}
+const exponentialParameters = parameters("optim.exponential", { gamma: required(factor) });
+
+/** Options of {@link polynomial}. */
+export interface PolynomialOptions {
+  /** The number of steps to 0. */
+  total: number;
+  /** The power. Default 1. */
+  power?: number;
+}
+
+/**
+ * (1 - step / total) to a power, and 0 from `total` on: PyTorch's PolynomialLR.
+ *
+ * @throws {ArgumentError}
+ */
+export function polynomial(options: PolynomialOptions): Schedule {
+  const { total, power } = polynomialParameters([options]);
+  const schedule: Schedule = (at) => (1 - Math.min(at, total) / total) ** power;
+  return printed("polynomial", { total, power }, [0, total], schedule);
+}
+const polynomialParameters = parameters("optim.polynomial", {
+  total: required(steps),
+  power: named(aNumber(positive), 1),
+});
+
+/** Options of {@link cosineAnnealing}. */
+export interface CosineAnnealingOptions {
+  /** The number of steps from 1 to the floor. */
+  total: number;
+  /** The smallest factor. Default 0. */
+  floor?: number;
+}
+
+/**
+ * Half a cosine from 1 to the floor in `total` steps, and up again in the next ones: PyTorch's CosineAnnealingLR, in
+ * its closed form.
+ *
+ * @throws {ArgumentError}
+ */
+export function cosineAnnealing(options: CosineAnnealingOptions): Schedule {
+  const { total, floor } = cosineAnnealingParameters([options]);
+  return printed("cosineAnnealing", { total, floor }, [0, total], (at) => annealed(floor, at / total));
+}
+const cosineAnnealingParameters = parameters("optim.cosineAnnealing", {
+  total: required(steps),
+  floor: named(share, 0),
+});
+
+/** Options of {@link cosineWarmRestarts}. */
+export interface WarmRestartsOptions {
+  /** The number of steps of the first period. */
+  period: number;
+  /** How many times as long each next period is. Default 1. */
+  multiple?: number;
+  /** The smallest factor. Default 0. */
+  floor?: number;
+}
+
+/**
+ * Half a cosine from 1 to the floor in each period (Loshchilov and Hutter, "SGDR", 2017): PyTorch's
+ * CosineAnnealingWarmRestarts.
+ *
+ * @throws {ArgumentError}
+ */
+export function cosineWarmRestarts(options: WarmRestartsOptions): Schedule {
+  const { period, multiple, floor } = warmRestartsParameters([options]);
+  const schedule: Schedule = (at) => {
+    let [start, length] = [0, period];
+    if (multiple === 1) start = period * Math.floor(at / period);
+    else while (start + length <= at) [start, length] = [start + length, length * multiple];
+    return annealed(floor, (at - start) / length);
+  };
+  return printed("cosineWarmRestarts", { period, multiple, floor }, [0, period - 1, period], schedule);
+}
+const warmRestartsParameters = parameters("optim.cosineWarmRestarts", {
+  period: required(steps),
+  multiple: named(steps, 1),
+  floor: named(share, 0),
+});
+
+/** Options of {@link cyclic}. */
+export interface CyclicOptions {
+  /** The factor at the bottom of a cycle; 1 is the top. */
+  base: number;
+  /** The number of steps up. Default 2000. */
+  stepsUp?: number;
+  /** The number of steps down. Default `stepsUp`. */
+  stepsDown?: number;
+  /** Whether cycles stay as high, halve each time, or shrink by `gamma` each step. Default `"triangular"`. */
+  mode?: "triangular" | "triangular2" | "exponential";
+  /** The factor of each step with `"exponential"`. Default 1. */
+  gamma?: number;
+}
+
+/**
+ * Up and down in straight lines (Smith, "Cyclical Learning Rates", 2017): PyTorch's CyclicLR with the optimizer's
+ * learning rate as `max_lr`, and `base` times it as `base_lr`; momentum is not changed.
+ *
+ * @throws {ArgumentError}
+ */
+export function cyclic(options: CyclicOptions): Schedule {
+  const { base, stepsUp, stepsDown = stepsUp, mode, gamma } = cyclicParameters([options]);
+  const total = stepsUp + stepsDown;
+  const rising = stepsUp / total;
+  const schedule: Schedule = (at) => {
+    const cycle = Math.floor(at / total);
+    const x = at / total - cycle;
+    const height = x <= rising ? x / rising : (x - 1) / (rising - 1);
+    const scale = mode === "triangular" ? 1 : mode === "triangular2" ? 2 ** -cycle : gamma ** at;
+    return base + (1 - base) * height * scale;
+  };
+  return printed("cyclic", { base, stepsUp, stepsDown, mode, gamma }, [0, stepsUp, total], schedule);
+}
+const cyclicParameters = parameters("optim.cyclic", {
+  base: required(share),
+  stepsUp: named(steps, 2000),
+  stepsDown: named(steps),
+  mode: named(choice("triangular", "triangular2", "exponential"), "triangular"),
+  gamma: named(aNumber(finite), 1),
+});
+
+const aSchedule = aFunction<Schedule>();
+const schedules = listOf(aSchedule, "a list of schedules");
+
+/**
+ * The product of schedules: PyTorch's ChainedScheduler.
+ *
+ * @example
+ * optim.chained([optim.linear({ total: 10, from: 0.1, to: 1 }), optim.exponential({ gamma: 0.99 })]);
+ *
+ * @throws {ArgumentError}
+ */
+export function chained(schedules: readonly Schedule[]): Schedule;
+export function chained(...values: unknown[]): Schedule {
+  const own = chainedParameters(values).schedules;
+  return printed("chained", { schedules: own.length }, [0], (at) =>
+    own.reduce((product, each) => product * each(at), 1),
+  );
+}
+const chainedParameters = parameters("optim.chained", { schedules: operand(schedules) });
+
+/**
+ * One schedule after the other: each from its milestone on, which is its own step 0. PyTorch's SequentialLR.
+ *
+ * @param milestones one less than there are schedules, each above the one before
+ *
+ * @example
+ * optim.sequential([optim.linear({ total: 10, from: 0.1, to: 1 }), optim.exponential({ gamma: 0.99 })], [10]);
+ *
+ * @throws {ArgumentError}
+ */
+export function sequential(schedules: readonly Schedule[], milestones: readonly number[]): Schedule;
+export function sequential(...values: unknown[]): Schedule {
+  const { schedules: own, milestones } = sequentialParameters(values);
+  const isRising = milestones.every((milestone, at) => at === 0 || milestone > milestones[at - 1]!);
+  if (own.length !== milestones.length + 1 || !isRising)
+    throw new ArgumentError(
+      "optim.sequential",
+      "invalidOption",
+      `expected rising milestones, one less than the ${own.length} schedules, got [${milestones.join(", ")}]`,
+    );
+  const schedule: Schedule = (at) => {
+    const which = milestones.filter((milestone) => milestone <= at).length;
+    return own[which]!(which === 0 ? at : at - milestones[which - 1]!);
+  };
+  return printed("sequential", { milestones }, [0, ...milestones], schedule);
+}
+const sequentialParameters = parameters("optim.sequential", {
+  schedules: operand(schedules),
+  milestones: operand(listOf(steps, "a list of steps above 0")),
+});
+
+/** Half a cosine from 1 to a floor, at t in [0, 1]. */
+const annealed = (floor: number, t: number): number => floor + ((1 - floor) / 2) * (1 + Math.cos(Math.PI * t));

@@ -1,0 +1,133 @@
+/** A learning rate that falls where a measure no longer gets better. */
+import { ArgumentError } from "../core/errors.ts";
+import { aNumber, anObject, choice, someNumber } from "../core/kinds.ts";
+import { notNegative } from "../core/options.ts";
+import { named, operand, parameters, reading } from "../core/parameters.ts";
+import type { LearningRate } from "./groups.ts";
+import { Optimizer } from "./optimizer.ts";
+
+/** Options of {@link ReduceOnPlateau}. */
+export interface ReduceOnPlateauOptions {
+  /** Whether less is better, or more. Default `"min"`. */
+  mode?: "min" | "max";
+  /** What the learning rate is multiplied by. Default 0.1. */
+  factor?: number;
+  /** How many measures in a row may be no better. Default 10. */
+  patience?: number;
+  /** By how much better a measure has to be. Default 1e-4. */
+  threshold?: number;
+  /** Whether that is a share of the best one, or a difference. Default `"rel"`. */
+  thresholdMode?: "rel" | "abs";
+  /** After a fall, how many measures do not count. Default 0. */
+  cooldown?: number;
+  /** The least learning rate. Default 0. */
+  minLr?: number;
+  /** A smaller change is not made. Default 1e-8. */
+  eps?: number;
+}
+
+/** What {@link ReduceOnPlateau.stateDict} gives: JSON, where `best` is null as long as there is none. */
+export interface PlateauState {
+  readonly best: number | null;
+  readonly badSteps: number;
+  readonly cooldown: number;
+}
+
+const whole = aNumber({
+  holds: (value) => Number.isSafeInteger(value) && value >= 0,
+  expected: "a whole number of at least 0",
+});
+
+const plateauParameters = parameters("ReduceOnPlateau", {
+  optimizer: operand(anObject<Optimizer<LearningRate>>("an optimizer")),
+  mode: named(choice("min", "max"), "min"),
+  factor: named(aNumber({ holds: (value) => value >= 0 && value < 1, expected: "a number from 0 to below 1" }), 0.1),
+  patience: named(whole, 10),
+  threshold: named(aNumber(notNegative), 1e-4),
+  thresholdMode: named(choice("rel", "abs"), "rel"),
+  cooldown: named(whole, 0),
+  minLr: named(aNumber(notNegative), 0),
+  eps: named(aNumber(notNegative), 1e-8),
+});
+
+const stepParameters = parameters("ReduceOnPlateau.step", { measure: operand(someNumber) });
+
+/**
+ * Multiplies the learning rates of an optimizer's groups by a factor where a measure, such as the held-out loss, has
+ * not got better for more than `patience` steps: PyTorch's ReduceLROnPlateau.
+ *
+ * @example
+ * const plateau = new optim.ReduceOnPlateau(optimizer, { patience: 2 });
+ * for (let epoch = 0; epoch < 100; epoch++) plateau.step(trainAndEvaluate());
+ *
+ * @throws {ArgumentError}
+ */
+export class ReduceOnPlateau {
+  readonly #optimizer: Optimizer<LearningRate>;
+  readonly #options: ReturnType<typeof plateauParameters>;
+  #best: number;
+  #badSteps = 0;
+  #cooldown = 0;
+
+  // biome-ignore lint/suspicious/noExplicitAny: options of every optimizer have a learning rate
+  constructor(optimizer: Optimizer<any>, options?: ReduceOnPlateauOptions);
+  constructor(...values: unknown[]) {
+    this.#options = plateauParameters(values);
+    this.#optimizer = this.#options.optimizer;
+    if (!reading("ReduceOnPlateau", () => this.#optimizer instanceof Optimizer))
+      throw new ArgumentError("ReduceOnPlateau", "invalidOperand", "expected optimizer to be an optimizer");
+    this.#best = this.#options.mode === "min" ? Infinity : -Infinity;
+  }
+
+  /** Notes a measure; returns whether the learning rate fell. @throws {ArgumentError} for what is no number. */
+  step(measure: number): boolean {
+    const { measure: own } = stepParameters([measure]);
+    const { patience, cooldown } = this.#options;
+    this.#badSteps = this.#isBetter(own) ? 0 : this.#badSteps + 1;
+    if (this.#badSteps === 0) this.#best = own;
+    if (this.#cooldown > 0) {
+      this.#cooldown--;
+      this.#badSteps = 0;
+    }
+    if (this.#badSteps <= patience) return false;
+    this.#cooldown = cooldown;
+    this.#badSteps = 0;
+    return this.#reduce();
+  }
+
+  #isBetter(measure: number): boolean {
+    const { mode, threshold, thresholdMode } = this.#options;
+    const sign = mode === "min" ? -1 : 1;
+    const bound = thresholdMode === "rel" ? this.#best * (1 + sign * threshold) : this.#best + sign * threshold;
+    return mode === "min" ? measure < bound : measure > bound;
+  }
+
+  #reduce(): boolean {
+    const { factor, minLr, eps } = this.#options;
+    let fell = false;
+    for (const group of this.#optimizer.groups) {
+      const next = Math.max(group.lr * factor, minLr);
+      if (group.lr - next <= eps) continue;
+      group.lr = next;
+      fell = true;
+    }
+    return fell;
+  }
+
+  /** What the next step depends on, beside the learning rates themselves: JSON. */
+  stateDict(): PlateauState {
+    const best = Number.isFinite(this.#best) ? this.#best : null;
+    return { best, badSteps: this.#badSteps, cooldown: this.#cooldown };
+  }
+
+  /** Goes on from a state of {@link stateDict}. @throws {ArgumentError} `invalidState` */
+  loadStateDict(state: PlateauState): void {
+    const { best, badSteps, cooldown } = reading("ReduceOnPlateau", () => ({ ...state }));
+    const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
+    if (!(best === null || typeof best === "number") || !isCount(badSteps) || !isCount(cooldown))
+      throw new ArgumentError("ReduceOnPlateau", "invalidState", "expected a state of stateDict()");
+    this.#best = best ?? (this.#options.mode === "min" ? Infinity : -Infinity);
+    this.#badSteps = badSteps;
+    this.#cooldown = cooldown;
+  }
+}
