@@ -57,6 +57,7 @@ export {
 export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "./backend/policy.ts";
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
+export * as distributed from "./distributed/index.ts";
 export * as io from "./io/index.ts";
 export * as linalg from "./linalg/index.ts";
 export * as nn from "./nn/index.ts";

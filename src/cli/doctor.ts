@@ -14,6 +14,8 @@ import { OrchardError } from "../core/errors.ts";
 import { processorLimit } from "../core/limits.ts";
 import { platform } from "../core/paths.ts";
 import { counted } from "../core/plural.ts";
+import { installAdvice, locate } from "../distributed/locate.ts";
+import { Mpi } from "../distributed/mpi.ts";
 import { linalgTablePath, readLinalgTable } from "../linalg/crossover_file.ts";
 import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
 import { convertCall } from "../ops/copy/primitive.ts";
@@ -39,6 +41,7 @@ export function diagnose(cacheFolder: string): Diagnosis[] {
     ...metal(),
     ...cpu(),
     ...crossovers(),
+    mpi(),
     cache("compiled kernels", environment("ORCHARD_METAL_CACHE") ?? join(cacheFolder, "kernels")),
     cache("toolchains", join(cacheFolder, "toolchain")),
   ];
@@ -146,6 +149,15 @@ function noLapack(problems: readonly string[]): Diagnosis {
   const named = environment("ORCHARD_BLAS");
   if (named === "none") return diagnosis;
   return { ...diagnosis, fix: named ? "unset ORCHARD_BLAS" : blasCommand() };
+}
+
+/** The library that `distributed` would load; nothing needs it on one machine. */
+function mpi(): Diagnosis {
+  const subject = "mpi";
+  const located = locate();
+  if (!located) return { subject, state: "note", detail: "none, for more than one process", fix: installAdvice() };
+  const library = new Mpi(located);
+  return { subject, state: "ok", detail: `${library.version()}, ${library.family}'s interface, ${located.path}` };
 }
 
 /** The tables by which attention and linear algebra are routed. */

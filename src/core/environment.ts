@@ -34,6 +34,10 @@ const own = {
       "for every matrix product of float32 and float64 (unset: for those of a table by size). `none`: the cpu " +
       "backend's own code",
   },
+  ORCHARD_MPI: {
+    fallback: "the launcher's: Open MPI, the standard ABI of MPI 5, or MPICH",
+    meaning: "Path of the library of MPI that `distributed.init()` loads",
+  },
   ORCHARD_CPU_RECORD: {
     fallback: "no record",
     meaning: "The folder for a record of the cpu dylib's calls, which `bun run check:sanitize` replays",

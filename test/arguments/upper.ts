@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import * as orchard from "../../src/index.ts";
+import { distributedCalls } from "./distributed.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 
@@ -258,6 +259,7 @@ export const calls: Calls = {
   ],
   cosineWithWarmup: [optim.cosineWithWarmup as Call, () => [{ warmup: 1, total: 3, floor: 0 }]],
   oneCycle: [optim.oneCycle as Call, () => [{ total: 3, anneal: "linear" }]],
+  ...distributedCalls,
   ...linalgCalls,
   ...quantCalls,
   ...quantLayerCalls,

@@ -1,0 +1,234 @@
+/** Calls that every rank makes, on tensors: PyTorch's names. */
+import { aNumber, choice, flag } from "../core/kinds.ts";
+import { type Given, named, operand, optional, parameters } from "../core/parameters.ts";
+import { mul } from "../ops/elementwise/arithmetic.ts";
+import { div } from "../ops/elementwise/division.ts";
+import { reshape } from "../ops/view/reshape.ts";
+import { aTensor } from "../tensor/kinds.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { type Call, callAsync, callSync } from "./call.ts";
+import { allGatherCall, allToAllCall, broadcastCall } from "./gather.ts";
+import { allReduceCall, type ReduceOp, reduceScatterCall } from "./reduce.ts";
+import { type Connection, rank, wholeNumber, worldOf, worldSize } from "./world.ts";
+
+/** Options of {@link reduceScatter}. */
+export interface ReduceOptions {
+  /** Default `"sum"`. `"mean"` takes floats, `"max"` and `"min"` have no gradient. */
+  op?: ReduceOp | undefined;
+}
+
+/** Options of {@link allReduce}. */
+export interface AllReduceOptions extends ReduceOptions {
+  /** Put the result into x's memory, and return x. Default false. */
+  inPlace?: boolean | undefined;
+}
+
+const anOp = choice("sum", "mean", "max", "min");
+
+/**
+ * The sum, mean, maximum or minimum of x over all ranks, on every rank, in x's dtype. 16-bit floats are summed in
+ * float32 and rounded once. NaN of any rank is the maximum and the minimum.
+ *
+ * Its gradient is that of the sum of all ranks' losses: the same reduction of the gradients, for `sum` and `mean`.
+ *
+ * @param x of the same shape and dtype on every rank
+ *
+ * @example
+ * const total = distributed.allReduce(loss.detach(), { op: "mean" });
+ *
+ * @throws {DTypeError} for the mean of integers, and the sum or mean of bool.
+ * @throws {DistributedError} `mismatch` on every rank where shapes, dtypes or calls differ; `notInitialized`,
+ * `rankLost`, `timeout`. @throws {AutogradError} where x is changed in place and takes part in a graph.
+ */
+export function allReduce<T extends Tensor>(x: T, options?: AllReduceOptions): T;
+export function allReduce(...values: unknown[]): Tensor {
+  const { x, op, inPlace } = allReduceParameters(values);
+  return callSync(() => reducing(allReduceCall("allReduce", x, op, inPlace), op), "allReduce");
+}
+const allReduceOperands = {
+  x: operand(aTensor),
+  op: optional(anOp, "sum" as ReduceOp),
+  inPlace: named(flag, false),
+} as const;
+const allReduceParameters = parameters("allReduce", allReduceOperands);
+
+/** {@link allReduce} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+export function allReduceAsync<T extends Tensor>(x: T, options?: AllReduceOptions): Promise<T>;
+export async function allReduceAsync(...values: unknown[]): Promise<Tensor> {
+  const { x, op, inPlace } = allReduceAsyncParameters(values);
+  return callAsync(() => reducing(allReduceCall("allReduceAsync", x, op, inPlace), op), "allReduceAsync");
+}
+const allReduceAsyncParameters = parameters("allReduceAsync", allReduceOperands);
+
+/** The gradient of a sum of all ranks is the sum of all ranks' gradients. */
+const reducing = (call: Call, op: ReduceOp): Call => ({
+  ...call,
+  backward: (gradient) => allReduce(gradient, { op }),
+});
+
+/**
+ * The reduction of x over all ranks, of which each rank gets its part: the rows from rank · n to (rank + 1) · n. Its
+ * gradient is the {@link allGather} of the parts' gradients.
+ *
+ * @param x [worldSize · n, …], of the same shape and dtype on every rank
+ * @returns [n, …] of x's dtype
+ *
+ * @example
+ * distributed.reduceScatter(tensor([1, 2, 3, 4])); // of two ranks: [2, 4] on rank 0, [6, 8] on rank 1
+ *
+ * @throws {ShapeError} unless the first axis is a multiple of the world's size. @throws as {@link allReduce}
+ */
+export function reduceScatter<T extends Tensor>(x: T, options?: ReduceOptions): T;
+export function reduceScatter(...values: unknown[]): Tensor {
+  const { x, op } = reduceScatterParameters(values);
+  return callSync(() => scattering(reduceScatterCall("reduceScatter", x, op), op), "reduceScatter");
+}
+const scatterOperands = { x: operand(aTensor), op: optional(anOp, "sum" as ReduceOp) } as const;
+const reduceScatterParameters = parameters("reduceScatter", scatterOperands);
+
+/** {@link reduceScatter} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+export function reduceScatterAsync<T extends Tensor>(x: T, options?: ReduceOptions): Promise<T>;
+export async function reduceScatterAsync(...values: unknown[]): Promise<Tensor> {
+  const { x, op } = reduceScatterAsyncParameters(values);
+  return callAsync(() => scattering(reduceScatterCall("reduceScatterAsync", x, op), op), "reduceScatterAsync");
+}
+const reduceScatterAsyncParameters = parameters("reduceScatterAsync", scatterOperands);
+
+const scattering = (call: Call, op: ReduceOp): Call => ({
+  ...call,
+  backward: (gradient) => {
+    const whole = allGather(gradient);
+    return op === "mean" ? (div(whole, worldSize()) as Tensor) : whole;
+  },
+});
+
+/**
+ * The tensors of all ranks one after the other along the first axis, on every rank; of scalars a vector. Its gradient
+ * is the {@link reduceScatter} of the gradients.
+ *
+ * @param x [n, …], of the same shape and dtype on every rank
+ * @returns [worldSize · n, …] of x's dtype
+ *
+ * @example
+ * distributed.allGather(tensor([distributed.rank()])); // [0, 1, 2, 3] of four ranks
+ *
+ * @throws {DistributedError} as {@link allReduce}
+ */
+export function allGather<T extends Tensor>(x: T): T;
+export function allGather(...values: unknown[]): Tensor {
+  const { x } = allGatherParameters(values);
+  return callSync(() => gathering(allGatherCall("allGather", x)), "allGather");
+}
+const allGatherParameters = parameters("allGather", { x: operand(aTensor) });
+
+/** {@link allGather} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+export function allGatherAsync<T extends Tensor>(x: T): Promise<T>;
+export async function allGatherAsync(...values: unknown[]): Promise<Tensor> {
+  const { x } = allGatherAsyncParameters(values);
+  return callAsync(() => gathering(allGatherCall("allGatherAsync", x)), "allGatherAsync");
+}
+const allGatherAsyncParameters = parameters("allGatherAsync", { x: operand(aTensor) });
+
+const gathering = (call: Call): Call => ({
+  ...call,
+  backward: (gradient) => {
+    const part = reduceScatter(gradient);
+    return call.x.rank === 0 ? reshape(part, []) : part;
+  },
+});
+
+/** Options of {@link broadcast}. */
+export interface BroadcastOptions {
+  /** The rank whose elements all get. Default 0. */
+  src?: number | undefined;
+  /** Put the result into x's memory, and return x. Default false. */
+  inPlace?: boolean | undefined;
+}
+
+/**
+ * The elements of one rank, on every rank. Its gradient is, on that rank, the sum of all ranks' gradients, and 0 on the
+ * others.
+ *
+ * @param x of the same shape and dtype on every rank; only `src`'s elements are read
+ *
+ * @example
+ * distributed.broadcast(weights, { src: 0, inPlace: true });
+ *
+ * @throws {ArgumentError} for a rank that there is not. @throws {DistributedError} as {@link allReduce}
+ */
+export function broadcast<T extends Tensor>(x: T, ...options: BroadcastArguments): T;
+export function broadcast(...values: unknown[]): Tensor {
+  const { x, src, inPlace } = broadcastParameters(values);
+  return callSync(() => broadcasting(broadcastCall("broadcast", x, src, inPlace), src), "broadcast");
+}
+const broadcastOperands = {
+  x: operand(aTensor),
+  src: optional(aNumber(wholeNumber), 0),
+  inPlace: named(flag, false),
+} as const;
+const broadcastParameters = parameters("broadcast", broadcastOperands);
+
+/** The ways to pass options of {@link broadcast}: all by name, or the rank by position. */
+export type BroadcastArguments = Given<BroadcastOptions, ["src"]>;
+
+/** {@link broadcast} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+export function broadcastAsync<T extends Tensor>(x: T, ...options: BroadcastArguments): Promise<T>;
+export async function broadcastAsync(...values: unknown[]): Promise<Tensor> {
+  const { x, src, inPlace } = broadcastAsyncParameters(values);
+  return callAsync(() => broadcasting(broadcastCall("broadcastAsync", x, src, inPlace), src), "broadcastAsync");
+}
+const broadcastAsyncParameters = parameters("broadcastAsync", broadcastOperands);
+
+const broadcasting = (call: Call, src: number): Call => ({
+  ...call,
+  backward: (gradient) => {
+    const sum = allReduce(gradient);
+    return rank() === src ? sum : (mul(sum, 0) as Tensor);
+  },
+});
+
+/**
+ * Each rank's part of every rank: of x in `worldSize` parts along the first axis, part j goes to rank j, and the result
+ * has the parts that came, in the order of ranks. Its gradient is the same exchange of the gradients.
+ *
+ * @param x [worldSize · n, …], of the same shape and dtype on every rank
+ *
+ * @example
+ * distributed.allToAll(tensor([1, 2])); // of two ranks with [1, 2] and [3, 4]: [1, 3] and [2, 4]
+ *
+ * @throws {ShapeError} unless the first axis is a multiple of the world's size.
+ * @throws {DistributedError} as {@link allReduce}
+ */
+export function allToAll<T extends Tensor>(x: T): T;
+export function allToAll(...values: unknown[]): Tensor {
+  const { x } = allToAllParameters(values);
+  return callSync(() => exchanging(allToAllCall("allToAll", x)), "allToAll");
+}
+const allToAllParameters = parameters("allToAll", { x: operand(aTensor) });
+
+/** {@link allToAll} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+export function allToAllAsync<T extends Tensor>(x: T): Promise<T>;
+export async function allToAllAsync(...values: unknown[]): Promise<Tensor> {
+  const { x } = allToAllAsyncParameters(values);
+  return callAsync(() => exchanging(allToAllCall("allToAllAsync", x)), "allToAllAsync");
+}
+const allToAllAsyncParameters = parameters("allToAllAsync", { x: operand(aTensor) });
+
+const exchanging = (call: Call): Call => ({ ...call, backward: (gradient) => allToAll(gradient) });
+
+/** Waits until every rank is here. @throws {DistributedError} as {@link allReduce} */
+export function barrier(): void {
+  const { connection } = worldOf("barrier");
+  if (connection !== undefined) connection.queue.wait(barrierOn(connection, "barrier"));
+}
+
+/** {@link barrier} as a promise: the event loop goes on meanwhile. */
+export async function barrierAsync(): Promise<void> {
+  const { connection } = worldOf("barrierAsync");
+  if (connection !== undefined) await connection.queue.finish(barrierOn(connection, "barrierAsync"));
+}
+
+const barrierOn = ({ mpi, queue, everyone }: Connection, operation: string) =>
+  queue.begin(operation, "barrier", function* () {
+    yield mpi.barrier(operation, everyone);
+  });

@@ -1,0 +1,97 @@
+/** Whether this process was started as one of several, and which library of MPI it uses. */
+import { dlopen } from "bun:ffi";
+import { environment } from "../core/environment.ts";
+import type { Family } from "./abi.ts";
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** What a launcher says of this process. */
+export interface Launch {
+  /** The launcher's family, as far as its variables tell. */
+  readonly family: Exclude<Family, "MPI 5 ABI"> | undefined;
+  /** How many processes it started; undefined where it does not say. */
+  readonly size: number | undefined;
+}
+
+/** What started this process as a rank of MPI; undefined where nothing did. */
+export function launchOf(variables: Variables = process.env): Launch | undefined {
+  const number = (name: string) => (variables[name] === undefined ? undefined : Number(variables[name]));
+  if (variables["OMPI_COMM_WORLD_SIZE"] !== undefined)
+    return { family: "Open MPI", size: number("OMPI_COMM_WORLD_SIZE") };
+  if (variables["PMI_RANK"] !== undefined || variables["PMI_FD"] !== undefined)
+    return { family: "MPICH", size: number("PMI_SIZE") };
+  if (variables["PMIX_RANK"] !== undefined) return { family: undefined, size: number("SLURM_NTASKS") };
+  return undefined;
+}
+
+const macFolders = ["/opt/homebrew/lib", "/usr/local/lib", "/opt/local/lib"] as const;
+
+/** The names of the libraries on Linux: Open MPI's, then MPICH's by Debian and by itself. */
+const names: Readonly<Record<Exclude<Family, "MPI 5 ABI">, readonly string[]>> = {
+  "Open MPI": ["libmpi.so.40"],
+  MPICH: ["libmpich.so.12", "libmpi.so.12"],
+};
+const standardNames = ["libmpi_abi.so.0", "libmpi_abi.so.1"] as const;
+
+/** The libraries to try, in order. */
+export function candidates(launch: Launch | undefined = launchOf()): readonly string[] {
+  const named = environment("ORCHARD_MPI");
+  if (named !== undefined) return [named];
+  if (process.platform === "darwin")
+    return macFolders.flatMap((folder) => ["libmpi.dylib", "libmpi_abi.0.dylib"].map((name) => `${folder}/${name}`));
+  const { family } = launch ?? {};
+  const [first, second] = family === "MPICH" ? (["MPICH", "Open MPI"] as const) : (["Open MPI", "MPICH"] as const);
+  return [...names[first], ...standardNames, ...names[second], "libmpi.so"];
+}
+
+/** The functions of the dynamic loader itself, with which symbols that are no functions are found. */
+const loaderFunctions = {
+  dlopen: { args: ["buffer", "i32"], returns: "ptr" },
+  dlsym: { args: ["i64", "buffer"], returns: "ptr" },
+} as const;
+
+const RTLD_NOW = 2;
+/** Open MPI's plugins look for its symbols among all that are loaded. */
+const RTLD_GLOBAL = process.platform === "darwin" ? 8 : 0x100;
+
+/** A library that is loaded. */
+export interface Located {
+  readonly path: string;
+  readonly addressOf: (symbol: string) => number | null;
+}
+
+/** Loads the first library that there is; undefined where there is none. */
+export function locate(paths: readonly string[] = candidates()): Located | undefined {
+  const { symbols: loader } = dlopen(loaderPath(), loaderFunctions);
+  for (const path of paths) {
+    const handle = loader.dlopen(text(path), RTLD_NOW | RTLD_GLOBAL);
+    if (handle === null) continue;
+    if (loader.dlsym(handle, text("MPI_Init_thread")) === null) continue;
+    return { path, addressOf: (symbol) => addressIn(loader.dlsym(handle, text(symbol))) };
+  }
+  return undefined;
+}
+
+/** Null where there is no such symbol. */
+const addressIn = (address: number | bigint | null): number | null => (address === null ? null : Number(address));
+
+/** glibc before 2.34 has the loader's functions in a library of their own. */
+function loaderPath(): string {
+  if (process.platform === "darwin") return "/usr/lib/libSystem.B.dylib";
+  for (const path of ["libc.so.6", "libdl.so.2"])
+    try {
+      dlopen(path, loaderFunctions).close();
+      return path;
+    } catch {
+      // the next one has them
+    }
+  return "libc.so";
+}
+
+const text = (value: string): Buffer => Buffer.from(`${value}\0`);
+
+/** What to install, in a sentence. */
+export const installAdvice = (): string =>
+  process.platform === "darwin"
+    ? "install it with `brew install open-mpi`, or name libmpi in ORCHARD_MPI"
+    : "install it (Debian and Ubuntu: `apt install openmpi-bin`, or `mpich`), or name libmpi in ORCHARD_MPI";

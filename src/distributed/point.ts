@@ -1,0 +1,166 @@
+/** Messages between two ranks. */
+import { DTypeError, ShapeError } from "../core/errors.ts";
+import { aNumber } from "../core/kinds.ts";
+import type { NumberRule } from "../core/options.ts";
+import { named, operand, parameters, required } from "../core/parameters.ts";
+import { checkCreation } from "../ops/creation/create.ts";
+import type { DType } from "../tensor/dtype.ts";
+import { aDType, aTensor, shapeList } from "../tensor/kinds.ts";
+import type { Shape } from "../tensor/shape.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { RECORD_BYTES, recordOf, textOf } from "./digest.ts";
+import { DistributedError } from "./errors.ts";
+import type { Job } from "./job.ts";
+import { elementsOf, held, isReady, ownEmpty, published } from "./memory.ts";
+import { type Connection, checkRank, wholeNumber, worldOf } from "./world.ts";
+
+/** Options of {@link send}. */
+export interface SendOptions {
+  /** The rank that receives it. */
+  dst: number;
+  /** Tells messages apart: from 0 to 16383. Default 0. */
+  tag?: number | undefined;
+}
+
+/** Options of {@link receive}. */
+export interface ReceiveOptions<D extends DType = DType> {
+  /** The rank that sends it. */
+  src: number;
+  /** Default float32. */
+  dtype?: D | undefined;
+  /** That of {@link send}. Default 0. */
+  tag?: number | undefined;
+}
+
+/** MPI has at least 32,767 tags; a message takes two, one for its header. */
+const aTag: NumberRule = {
+  holds: (value) => Number.isInteger(value) && value >= 0 && value < 2 ** 14,
+  expected: "a whole number from 0 to 16383",
+};
+
+const sending = {
+  x: operand(aTensor),
+  dst: required(aNumber(wholeNumber)),
+  tag: named(aNumber(aTag), 0),
+} as const;
+
+/**
+ * Sends a tensor to another rank, which {@link receive}s it. Returns once x may be changed. Messages between two ranks
+ * with one tag arrive in their order. No gradient goes back.
+ *
+ * @example
+ * if (distributed.rank() === 0) distributed.send(tensor([1, 2]), { dst: 1 });
+ * else distributed.receive([2], { src: 0 }); // [1, 2]
+ *
+ * @throws {ArgumentError} for a rank that there is not, and this rank itself. @throws {DistributedError} `rankLost`,
+ * `timeout`, `notInitialized`.
+ */
+export function send(x: Tensor, options: SendOptions): void;
+export function send(...values: unknown[]): void {
+  const { x, dst, tag } = sendParameters(values);
+  const { connection } = worldOf("send");
+  const { job } = beginSend("send", connection, x, dst, tag);
+  connection!.queue.wait(job);
+}
+const sendParameters = parameters("send", sending);
+
+/** {@link send} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+export function sendAsync(x: Tensor, options: SendOptions): Promise<void>;
+export async function sendAsync(...values: unknown[]): Promise<void> {
+  const { x, dst, tag } = sendAsyncParameters(values);
+  const { connection } = worldOf("sendAsync");
+  const { job } = beginSend("sendAsync", connection, x, dst, tag);
+  await connection!.queue.finish(job);
+}
+const sendAsyncParameters = parameters("sendAsync", sending);
+
+function beginSend(operation: string, connection: Connection | undefined, x: Tensor, dst: number, tag: number) {
+  checkRank(operation, "dst", dst, "another");
+  const from = held(x);
+  const { mpi, queue, pairs } = connection!;
+  const steps = function* () {
+    const header = bytesOf(recordOf(x.describe()));
+    const requests = [
+      mpi.send(operation, pairs, header, dst, 2 * tag),
+      mpi.send(operation, pairs, elementsOf(operation, from), dst, 2 * tag + 1),
+    ];
+    for (const request of requests) yield request;
+    from.dispose();
+  };
+  return { job: queue.beginAtOnce(operation, steps, () => isReady(from)) };
+}
+
+const receiving = {
+  shape: operand(shapeList),
+  src: required(aNumber(wholeNumber)),
+  dtype: named(aDType, "float32" as DType),
+  tag: named(aNumber(aTag), 0),
+} as const;
+
+/**
+ * A tensor that another rank {@link send}s.
+ *
+ * @param shape of the tensor that is sent
+ *
+ * @throws {ShapeError} and @throws {DTypeError} where it has another shape or dtype; the message is gone then.
+ * @throws {ArgumentError} for a rank that there is not, and this rank itself. @throws {DistributedError} `rankLost`,
+ * `timeout`, `notInitialized`.
+ */
+export function receive<D extends DType = "float32">(shape: Shape, options: ReceiveOptions<D>): Tensor<D>;
+export function receive(...values: unknown[]): Tensor {
+  const { shape, src, dtype, tag } = receiveParameters(values);
+  const { connection } = worldOf("receive");
+  const job = beginReceive("receive", connection, shape, src, dtype, tag);
+  return published(connection!.queue.wait(job));
+}
+const receiveParameters = parameters("receive", receiving);
+
+/** {@link receive} as a promise: the event loop goes on meanwhile. */
+export function receiveAsync<D extends DType = "float32">(shape: Shape, options: ReceiveOptions<D>): Promise<Tensor<D>>;
+export async function receiveAsync(...values: unknown[]): Promise<Tensor> {
+  const { shape, src, dtype, tag } = receiveAsyncParameters(values);
+  const { connection } = worldOf("receiveAsync");
+  const job = beginReceive("receiveAsync", connection, shape, src, dtype, tag);
+  return published(await connection!.queue.finish(job));
+}
+const receiveAsyncParameters = parameters("receiveAsync", receiving);
+
+function beginReceive(
+  operation: string,
+  connection: Connection | undefined,
+  shape: Shape,
+  src: number,
+  dtype: DType,
+  tag: number,
+): Job<Tensor> {
+  checkCreation(operation, shape, dtype);
+  checkRank(operation, "src", src, "another");
+  const { mpi, queue, pairs } = connection!;
+  return queue.beginAtOnce(operation, function* () {
+    const header = bytesOf(new Uint8Array(new ArrayBuffer(RECORD_BYTES)));
+    yield mpi.receive(operation, pairs, header, src, 2 * tag);
+    const sent = parseDescription(textOf(header.bytes));
+    const result = ownEmpty(sent.shape, sent.dtype, operation);
+    yield mpi.receive(operation, pairs, elementsOf(operation, result), src, 2 * tag + 1);
+    const problem = differenceOf(operation, src, result, shape, dtype);
+    if (problem === undefined) return result;
+    result.dispose();
+    throw problem;
+  });
+}
+
+const bytesOf = (bytes: Uint8Array) => ({ bytes, type: "uint8", count: bytes.length }) as const;
+
+/** Reads `float32[2, 3]`. */
+function parseDescription(text: string): { readonly dtype: DType; readonly shape: Shape } {
+  const [, dtype, sizes] = /^(\w+)\[(.*)\]$/.exec(text) ?? [];
+  if (dtype === undefined) throw new DistributedError("receive", "mpiFailed", `a message has no header: ${text}`);
+  return { dtype: dtype as DType, shape: sizes === "" ? [] : sizes!.split(", ").map(Number) };
+}
+
+function differenceOf(operation: string, src: number, got: Tensor, shape: Shape, dtype: DType): Error | undefined {
+  const text = `expected ${dtype}[${shape.join(", ")}] from rank ${src}, got ${got.describe()}`;
+  if (got.dtype !== dtype) return new DTypeError(operation, "dtypesDiffer", text);
+  if (got.shape.join() !== shape.join()) return new ShapeError(operation, "shapesDiffer", text);
+  return undefined;
+}

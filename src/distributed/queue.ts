@@ -1,0 +1,183 @@
+/**
+ * Calls under way. MPI matches the calls of a communicator by their order, which must be the same on every rank. Checks
+ * have a communicator of their own, and go out when a call is made. The calls themselves start in the order in which
+ * they were made, each when its check has passed: an asynchronous call never overtakes another one.
+ *
+ * MPI works while it is called: in `progress`, which a blocking caller runs in a loop, and a timer for the others.
+ */
+import { setImmediate, setTimeout } from "node:timers/promises";
+import { checkRecords, RECORD_BYTES, recordOf } from "./digest.ts";
+import { DistributedError } from "./errors.ts";
+import { Job, type Steps } from "./job.ts";
+import type { Communicator, Elements, Mpi } from "./mpi.ts";
+
+/** What a queue needs of its world. */
+export interface QueueWorld {
+  readonly mpi: Mpi;
+  readonly size: number;
+  /** Whether calls are checked before they are made. */
+  readonly isChecked: boolean;
+  /** Seconds after which a call that is waited for is an error. */
+  readonly timeout: number;
+  /** Whether ranks share processors: then waiting leaves them to others at once. */
+  readonly isCrowded: boolean;
+  /** Ranks that are known to be gone. */
+  readonly lostRanks: () => readonly number[];
+}
+
+/** Milliseconds for which a wait asks again and again before it sleeps. */
+const SPINNING = 0.2;
+/** The shortest and the longest sleep between two looks, in milliseconds. */
+const [SHORTEST, LONGEST] = [0.02, 1];
+/** Milliseconds for which the event loop looks in every turn, before it sets timers. */
+const TURNING = 50;
+/** Milliseconds between two looks at whether all ranks are alive. */
+const LOOK_AFTER = 500;
+
+export class Queue {
+  private jobs: Job[] = [];
+  private messages: Job[] = [];
+  private isPumping = false;
+  private readonly clock = new Int32Array(new SharedArrayBuffer(4));
+  private readonly checks: Communicator;
+  private broken: unknown;
+
+  constructor(private readonly world: QueueWorld) {
+    this.checks = world.mpi.duplicate(world.mpi.world);
+  }
+
+  /** How many calls are under way. */
+  get pending(): number {
+    return this.jobs.length + this.messages.length;
+  }
+
+  /**
+   * Begins a call that every rank makes.
+   *
+   * @param description what every rank must say of it; undefined where it is not checked
+   */
+  begin<Result>(
+    operation: string,
+    description: string | undefined,
+    body: () => Steps<Result>,
+    isReady?: () => boolean,
+  ): Job<Result> {
+    this.checkWhole();
+    const check = this.world.isChecked ? this.checkOf(operation, description) : undefined;
+    const job = new Job(operation, body, isReady, check);
+    this.jobs.push(job as Job);
+    this.progress();
+    return job;
+  }
+
+  /** Begins a call between two ranks, whose order is that of its tag alone. */
+  beginAtOnce<Result>(operation: string, body: () => Steps<Result>, isReady?: () => boolean): Job<Result> {
+    this.checkWhole();
+    const job = new Job(operation, body, isReady);
+    this.messages.push(job as Job);
+    this.progress();
+    return job;
+  }
+
+  private checkWhole(): void {
+    if (this.broken !== undefined) throw this.broken;
+  }
+
+  private checkOf(operation: string, description: string | undefined) {
+    if (description === undefined) return undefined;
+    const from = elementsOf(recordOf(description));
+    const to = elementsOf(new Uint8Array(new ArrayBuffer(RECORD_BYTES * this.world.size)));
+    const request = this.world.mpi.allGather(operation, this.checks, from, to);
+    return { request, verify: () => checkRecords(operation, to.bytes) };
+  }
+
+  /** Lets every call go as far as it can without waiting. */
+  progress(): void {
+    let mayStart = true;
+    for (const job of this.jobs) {
+      if (job.state === "checking") job.checkOn();
+      else if (job.state === "running") job.workOn();
+      if (job.state === "waiting" && mayStart && job.isReady()) job.start();
+      mayStart &&= job.state === "running" || job.state === "done";
+    }
+    for (const job of this.messages)
+      if (job.state === "running") job.workOn();
+      else if (job.state === "waiting" && job.isReady()) job.start();
+    this.jobs = unfinished(this.jobs);
+    this.messages = unfinished(this.messages);
+  }
+
+  /** Blocks until a call is complete. @throws {DistributedError} */
+  wait<Result>(job: Job<Result>): Result {
+    const started = performance.now();
+    let [sleep, looked] = [SHORTEST, started];
+    for (;;) {
+      this.progress();
+      if (job.state === "done") return job.result;
+      const now = performance.now();
+      if (!this.world.isCrowded && now - started < SPINNING) continue;
+      if (now - looked > LOOK_AFTER) {
+        this.lookAfter(job, started);
+        looked = now;
+      }
+      Atomics.wait(this.clock, 0, 0, sleep);
+      sleep = Math.min(sleep * 1.5, LONGEST);
+    }
+  }
+
+  /** Waits until a call is complete, without holding the event loop. @throws {DistributedError} */
+  async finish<Result>(job: Job<Result>): Promise<Result> {
+    if (job.state !== "done") void this.pump();
+    await job.whenDone;
+    return job.result;
+  }
+
+  /** Lets calls go on in turns of the event loop, until none is left. */
+  private async pump(): Promise<void> {
+    if (this.isPumping) return;
+    this.isPumping = true;
+    const started = performance.now();
+    for (let looked = started; this.pending > 0; ) {
+      this.progress();
+      const now = performance.now();
+      if (now - looked > LOOK_AFTER) {
+        for (const job of [...this.jobs, ...this.messages]) this.lookAfter(job, started);
+        looked = now;
+      }
+      await (now - started < TURNING ? setImmediate() : setTimeout(LONGEST));
+    }
+    this.isPumping = false;
+  }
+
+  /** Ends a wait for what will not come. */
+  private lookAfter(job: Job, since: number): void {
+    const lost = this.world.lostRanks();
+    if (lost.length > 0) this.break(lostError(job.operation, lost));
+    else if (performance.now() - since > this.world.timeout * 1000)
+      this.break(timeoutError(job.operation, this.world.timeout));
+  }
+
+  /** Nothing can be exchanged any more: what is under way fails, and what comes later. */
+  private break(error: DistributedError): void {
+    this.broken = error;
+    for (const job of [...this.jobs, ...this.messages]) job.fail(error);
+    [this.jobs, this.messages] = [[], []];
+  }
+}
+
+const isUnfinished = ({ state }: Job): boolean => state !== "done";
+const unfinished = (jobs: Job[]): Job[] => (jobs.every(isUnfinished) ? jobs : jobs.filter(isUnfinished));
+
+const elementsOf = (bytes: Uint8Array): Elements => ({ bytes, type: "uint8", count: bytes.length });
+
+function lostError(operation: string, lost: readonly number[]): DistributedError {
+  const whose = lost.map((rank) => `rank ${rank}`).join(", ");
+  return new DistributedError(operation, "rankLost", `${whose} ended while this rank waited for it`, lost);
+}
+
+const timeoutError = (operation: string, seconds: number): DistributedError =>
+  new DistributedError(
+    operation,
+    "timeout",
+    `the other ranks did not join within ${seconds} s; init({ timeout }) allows more`,
+  );

@@ -1,0 +1,134 @@
+/** The calls of `allReduce` and `reduceScatter`: elements of all ranks combined. */
+import { noGrad } from "../autograd/modes.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
+import { toDType } from "../ops/copy/cast.ts";
+import { copyInto } from "../ops/copy/copy.ts";
+import { checkTarget } from "../ops/copy/inplace.ts";
+import { div } from "../ops/elementwise/division.ts";
+import { detach } from "../ops/gradient/backward.ts";
+import { type DType, isFloat } from "../tensor/dtype.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { keep } from "../tensor/tidy.ts";
+import { type Reduction, wireTypes } from "./abi.ts";
+import type { Call } from "./call.ts";
+import { fromKeys, toKeys } from "./extremes.ts";
+import { elementsOf, ownCopy, ownEmpty } from "./memory.ts";
+import type { Elements } from "./mpi.ts";
+import { worldOf } from "./world.ts";
+
+/** How the elements of all ranks become one. */
+export type ReduceOp = "sum" | "mean" | "max" | "min";
+
+/** MPI's reduction: a mean is a sum that is divided afterwards. */
+const reductionOf = (op: ReduceOp): Reduction => (op === "mean" ? "sum" : op);
+
+/** 16-bit floats are reduced in float32. */
+const reducedDType = (dtype: DType): DType => (dtype === "float16" || dtype === "bfloat16" ? "float32" : dtype);
+
+/** The call of `allReduce`. @throws {DTypeError} @throws {ArgumentError} @throws {AutogradError} */
+export function allReduceCall(operation: string, x: Tensor, op: ReduceOp, inPlace: boolean): Call {
+  checkOp(operation, x, op);
+  if (inPlace) checkTarget(operation, x, []);
+  const reduction = reductionOf(op);
+  const isDirect = inPlace && x.isContiguous && x.storage.memory.device === "host" && x.dtype === reducedDType(x.dtype);
+  const own = isDirect ? keep(noGrad(() => detach(x))) : ownCopy(x, reducedDType(x.dtype));
+  return {
+    ...{ operation, x, from: own },
+    description: `allReduce ${x.describe()} ${op}`,
+    *steps({ mpi, everyone }) {
+      toWire(own, reduction);
+      yield mpi.allReduce(operation, everyone, reducible(operation, own, reduction), reduction);
+      fromWire(own, reduction);
+      return finished(own, op, x.dtype);
+    },
+    alone: () => finished(own, op, x.dtype),
+    target: inPlace ? (result) => into(x, result, isDirect) : undefined,
+  };
+}
+
+/** Puts a result into the caller's tensor, where it is not there already. */
+function into(x: Tensor, result: Tensor, isThere: boolean): Tensor {
+  if (!isThere || result.storage !== x.storage) copyInto(x, result);
+  else x.storage.version++;
+  result.dispose();
+  return x;
+}
+
+/** Floats are compared by their keys. */
+const hasKeys = (x: Tensor, reduction: Reduction): boolean => reduction !== "sum" && isFloat(x.dtype);
+
+const toWire = (x: Tensor, reduction: Reduction): void => {
+  if (hasKeys(x, reduction)) toKeys(x, reduction);
+};
+
+const fromWire = (x: Tensor, reduction: Reduction): void => {
+  if (hasKeys(x, reduction)) fromKeys(x, reduction);
+};
+
+function reducible(operation: string, x: Tensor, reduction: Reduction): Elements {
+  const keys = x.dtype === "float64" ? "int64" : "int32";
+  return elementsOf(operation, x, hasKeys(x, reduction) ? keys : wireTypes[x.dtype]);
+}
+
+/** The result in the caller's dtype, divided where it is a mean. Takes over what it is given. */
+function finished(own: Tensor, op: ReduceOp, dtype: DType): Tensor {
+  const { worldSize } = worldOf("allReduce");
+  let result = own;
+  if (op === "mean" && worldSize > 1) result = replaced(result, (sum) => div(sum, worldSize) as Tensor);
+  if (result.dtype !== dtype) result = replaced(result, (wide) => toDType(wide, dtype));
+  return result;
+}
+
+function replaced(own: Tensor, by: (own: Tensor) => Tensor): Tensor {
+  const result = noGrad(() => keep(by(own)));
+  own.dispose();
+  return result;
+}
+
+/** @throws {DTypeError} @throws {ArgumentError} */
+function checkOp(operation: string, x: Tensor, op: ReduceOp): void {
+  if (op === "mean" && !isFloat(x.dtype))
+    throw new DTypeError(operation, "notAFloat", `expected x to be a float for op "mean", got ${x.describe()}`);
+  if (op === "sum" && x.dtype === "bool")
+    throw new DTypeError(
+      operation,
+      "isBool",
+      `expected x to be a number for op "sum", got ${x.describe()}; "max" is any, "min" is all`,
+    );
+  if ((op === "max" || op === "min") && x.requiresGrad)
+    throw new ArgumentError(operation, "noGradient", `op "${op}" has no gradient; pass x.detach()`);
+}
+
+/** The call of `reduceScatter`. @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} */
+export function reduceScatterCall(operation: string, x: Tensor, op: ReduceOp): Call {
+  checkOp(operation, x, op);
+  const { worldSize } = worldOf(operation);
+  const shape = partShape(operation, x, worldSize);
+  const reduction = reductionOf(op);
+  const own = ownCopy(x, reducedDType(x.dtype));
+  return {
+    ...{ operation, x, from: own },
+    description: `reduceScatter ${x.describe()} ${op}`,
+    *steps({ mpi, everyone }) {
+      toWire(own, reduction);
+      const part = ownEmpty(shape, own.dtype, operation);
+      const [from, to] = [own, part].map((each) => reducible(operation, each, reduction));
+      yield mpi.reduceScatter(operation, everyone, from!, to!, reduction);
+      own.dispose();
+      fromWire(part, reduction);
+      return finished(part, op, x.dtype);
+    },
+    alone: () => finished(own, op, x.dtype),
+  };
+}
+
+/** @internal The shape of one of `parts` equal parts along the first axis. @throws {ShapeError} */
+export function partShape(operation: string, x: Tensor, parts: number): number[] {
+  const [rows, ...others] = x.shape;
+  if (rows !== undefined && rows % parts === 0) return [rows / parts, ...others];
+  throw new ShapeError(
+    operation,
+    "notDivisible",
+    `expected the first axis of x to be a multiple of the ${parts} ranks, got ${x.describe()}`,
+  );
+}

@@ -1,0 +1,33 @@
+/** Several processes: each function with arguments that it takes, in a world of one. */
+import { distributed as d, ones } from "../../src/index.ts";
+import type { Call, Calls } from "./upper.ts";
+
+const call = (own: unknown): Call => own as Call;
+const reducing = () => [ones([2]), { op: "sum", inPlace: true }] as const;
+const other = { dst: 1, tag: 0 } as const;
+const from = { src: 1, dtype: "float32", tag: 0 } as const;
+
+export const distributedCalls: Calls = {
+  "distributed.init": [call(d.init), () => [{ check: true, timeout: 10 }]],
+  "distributed.rank": [call(d.rank), () => []],
+  "distributed.worldSize": [call(d.worldSize), () => []],
+  "distributed.localRank": [call(d.localRank), () => []],
+  "distributed.isInitialized": [call(d.isInitialized), () => []],
+  allReduce: [call(d.allReduce), reducing],
+  allReduceAsync: [call(d.allReduceAsync), reducing],
+  reduceScatter: [call(d.reduceScatter), () => [ones([2]), { op: "sum" }]],
+  reduceScatterAsync: [call(d.reduceScatterAsync), () => [ones([2]), { op: "sum" }]],
+  allGather: [call(d.allGather), () => [ones([2])]],
+  allGatherAsync: [call(d.allGatherAsync), () => [ones([2])]],
+  allToAll: [call(d.allToAll), () => [ones([2])]],
+  allToAllAsync: [call(d.allToAllAsync), () => [ones([2])]],
+  broadcast: [call(d.broadcast), () => [ones([2]), { src: 0, inPlace: true }]],
+  broadcastAsync: [call(d.broadcastAsync), () => [ones([2]), { src: 0, inPlace: true }]],
+  barrier: [call(d.barrier), () => []],
+  barrierAsync: [call(d.barrierAsync), () => []],
+  send: [call(d.send), () => [ones([2]), other]],
+  sendAsync: [call(d.sendAsync), () => [ones([2]), other]],
+  receive: [call(d.receive), () => [[2], from]],
+  receiveAsync: [call(d.receiveAsync), () => [[2], from]],
+  "distributed.finalize": [call(d.finalize), () => []],
+};

@@ -1,0 +1,155 @@
+/** The world: alone, with and without MPI, and with ranks that do not agree. */
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { handlesOf } from "../../src/distributed/abi.ts";
+import { candidates, launchOf } from "../../src/distributed/locate.ts";
+import { testFolder } from "../support/folder.ts";
+import { mpich, openMpi, runProgram } from "./launch.ts";
+
+const { path: folder, file } = testFolder("world");
+
+/** What a program prints as a process of its own, without a launcher unless the environment is one's. */
+function run(lines: string, environment: Readonly<Record<string, string>> = {}) {
+  const program = file("program.ts");
+  const source = join(packageRoot, "src/index.ts");
+  writeFileSync(program, `import * as o from ${JSON.stringify(source)};\nconst d = o.distributed;\n${lines}`);
+  const env = { PATH: process.env["PATH"], HOME: folder, ORCHARD_BACKEND: "reference", ...environment };
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, program], { cwd: folder, env });
+  return { out: stdout.toString(), err: stderr.toString(), exitCode };
+}
+
+test("alone it is a world of one: every call works, and no library is needed", () => {
+  const { out, err } = run(
+    `
+    const { rank, worldSize, localRank, localSize, library } = await d.init();
+    const x = o.tensor([1, 2], { requiresGrad: true });
+    const shown = (y) => y.toArray();
+    o.backward(o.sum(d.allReduce(x, { op: "mean" })));
+    d.barrier();
+    await d.barrierAsync();
+    console.log(JSON.stringify([
+      [rank, worldSize, localRank, localSize, library ?? null, d.rank(), d.worldSize(), d.localRank()],
+      [d.allReduce(x), d.reduceScatter(x), d.allGather(x), d.allToAll(x), d.broadcast(x), x.grad].map(shown),
+      shown(d.allGather(o.tensor(3))),
+      shown(d.allReduce(o.tensor([1, 2]), { inPlace: true })),
+      shown(await d.allReduceAsync(o.tensor([5], { dtype: "bfloat16" }))),
+    ]));
+    await d.finalize();
+    console.log(d.isInitialized());`,
+    { ORCHARD_MPI: "/none/libmpi.so" },
+  );
+  expect(err).toBe("");
+  const [info, ...results] = JSON.parse(out.split("\n")[0]!);
+  expect(info).toEqual([0, 1, 0, 1, null, 0, 1, 0]);
+  const own = [1, 2];
+  expect(results).toEqual([[own, own, own, own, own, [1, 1]], [3], own, [5]]);
+  expect(out).toEndWith("false\n");
+});
+
+test("under a launcher, without a library: the error names the package that brings one", () => {
+  const launched = { OMPI_COMM_WORLD_SIZE: "2", ORCHARD_MPI: "/none/libmpi.so" };
+  const { out } = run("await d.init().catch(({ name, code, message }) => console.log(name, code, message));", launched);
+  expect(out).toStartWith("DistributedError mpiMissing [distributed.init] a launcher of Open MPI started this process");
+  expect(out).toContain(process.platform === "darwin" ? "brew install open-mpi" : "apt install openmpi-bin");
+});
+
+test("a library that is none of MPI is an error", () => {
+  const launched = { PMI_RANK: "0", PMI_SIZE: "2", ORCHARD_MPI: "libm.so.6" };
+  const { out } = run("await d.init().catch(({ code }) => console.log(code));", launched);
+  expect(out).toBe("mpiMissing\n");
+});
+
+test("before init, and with a rank that there is not, calls say so", () => {
+  const { out } = run(`
+    const said = (call) => { try { call(); } catch ({ name, code, message }) { console.log(name, code, message); } };
+    said(() => d.rank());
+    said(() => d.allReduce(o.ones([2])));
+    await d.init();
+    said(() => d.broadcast(o.ones([2]), { src: 1 }));
+    said(() => d.send(o.ones([2]), { dst: 0 }));
+    said(() => d.allReduce(o.ones([2], { dtype: "int32" }), { op: "mean" }));
+    said(() => d.allReduce(o.ones([2], { dtype: "bool" })));
+    said(() => d.allReduce(o.ones([2], { requiresGrad: true }), { op: "max" }));
+    said(() => d.allReduce(o.ones([2], { requiresGrad: true }), { inPlace: true }));
+    said(() => d.allReduce(o.ones([2]), { op: "product" }));
+    said(() => d.reduceScatter(o.tensor(1)));`);
+  expect(out.split("\n")).toEqual([
+    "DistributedError notInitialized [distributed.rank] call `await distributed.init()` first",
+    "DistributedError notInitialized [allReduce] call `await distributed.init()` first",
+    "ArgumentError noSuchRank [broadcast] expected src to be a rank below 1, got 1",
+    "ArgumentError noSuchRank [send] expected dst to be a rank below 1 other than this one, 0, got 0",
+    'DTypeError notAFloat [allReduce] expected x to be a float for op "mean", got int32[2]',
+    'DTypeError isBool [allReduce] expected x to be a number for op "sum", got bool[2]; "max" is any, "min" is all',
+    'ArgumentError noGradient [allReduce] op "max" has no gradient; pass x.detach()',
+    "AutogradError inPlace [allReduce] a leaf float32[2] that takes part in a graph can't be changed in place; do it " +
+      "in noGrad(() => …), or make a new tensor",
+    'ArgumentError unknownChoice [allReduce] expected op to be "sum", "mean", "max" or "min", got "product"',
+    "ShapeError notDivisible [reduceScatter] expected the first axis of x to be a multiple of the 1 ranks, got " +
+      "float32[]",
+    "",
+  ]);
+});
+
+describe("what is found", () => {
+  test("the launcher, by its variables", () => {
+    expect(launchOf({})).toBeUndefined();
+    expect(launchOf({ OMPI_COMM_WORLD_SIZE: "4", PMIX_RANK: "1" })).toEqual({ family: "Open MPI", size: 4 });
+    expect(launchOf({ PMI_RANK: "1", PMI_SIZE: "3" })).toEqual({ family: "MPICH", size: 3 });
+    expect(launchOf({ PMIX_RANK: "1", SLURM_NTASKS: "8" })).toEqual({ family: undefined, size: 8 });
+  });
+
+  test.skipIf(process.platform === "darwin")("the launcher's library is tried first", () => {
+    const first = (variables: Record<string, string>) => candidates(launchOf(variables))[0]!;
+    expect(first({ OMPI_COMM_WORLD_SIZE: "4" })).toBe("libmpi.so.40");
+    expect(first({ PMI_RANK: "1" })).toBe("libmpich.so.12");
+  });
+
+  test("an interface, by the library's name and symbols", () => {
+    const none = () => null;
+    expect(handlesOf(none, "/usr/lib/libmpi_abi.so.0")[0]).toBe("MPI 5 ABI");
+    expect(handlesOf(none, "/usr/lib/libmpi.so.12")[0]).toBe("MPICH");
+    const [family, { world, reductions }] = handlesOf((symbol) => symbol.length, "libmpi.so.40");
+    expect([family, world, reductions.sum]).toEqual(["Open MPI", 19, 15]);
+  });
+});
+
+for (const [installation, ranks] of [
+  [openMpi, 2],
+  [mpich, 3],
+] as const)
+  describe.skipIf(installation.missing !== undefined)(`${ranks} ranks of ${installation.name}`, () => {
+    test("that do not agree get the same error each, and the next call works", async () => {
+      type Outcome = { readonly code: string; readonly message: string };
+      const program = runProgram<Record<string, Outcome>>(installation, ranks, "mistakes.ts", folder);
+      const { ranks: got, text, status } = await program;
+      expect({ text, status }).toEqual({ text: "", status: 0 });
+      const expected = "expected the same call on every rank";
+      const others = ranks === 2 ? "rank 0" : "ranks 0, 2";
+      const differing: Record<string, readonly [string, string, string]> = {
+        shapes: ["allReduce", "allReduce float32[2, 3] sum", "allReduce float32[3, 2] sum"],
+        dtypes: ["allGather", "allGather int8[2]", "allGather float16[2]"],
+        options: ["allReduce", "allReduce float32[2] sum", "allReduce float32[2] max"],
+        roots: ["broadcastAsync", "broadcast float32[2] from rank 0", "broadcast float32[2] from rank 1"],
+        "late sizes": [
+          "allToAllAsync",
+          "allToAll float32[12, 1, 1, 1, 1, 1, 1, 1]",
+          "allToAll float32[12, 1, 1, 1, 1, 1, 1, 2]",
+        ],
+      };
+      for (const results of got) {
+        for (const [name, [operation, most, odd]] of Object.entries(differing))
+          expect(results[name]).toEqual({
+            isTyped: true,
+            code: "mismatch",
+            message: `[${operation}] ${expected}, got ${most} on ${others}, and ${odd} on rank 1`,
+            ranks: [1],
+          } as unknown as Outcome);
+        expect(results["calls"]!.code).toBe("mismatch");
+        expect(results["calls"]!.message).toContain("and barrier on rank 1");
+        for (const name of [...Object.keys(differing), "calls"]) expect<unknown>(results[`after ${name}`]).toBe(ranks);
+        expect(results["turns"]).toBeGreaterThan(3);
+      }
+    }, 60_000);
+  });
