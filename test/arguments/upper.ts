@@ -38,6 +38,10 @@ const leaf = () => zeros([2, 2], { requiresGrad: true });
 const sizes = { vocabularySize: 5, contextLength: 4, layers: 1, heads: 2, width: 4 };
 const model = new nn.GPT(sizes);
 const tokenizer = new data.ByteTokenizer();
+const smallTokenizer = {
+  model: { type: "BPE", vocab: { a: 0, b: 1 }, merges: [] },
+  ...{ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: "ByteLevel" }, added_tokens: [] },
+};
 
 function restoringBackend(call: Call): Call {
   return (...values) => {
@@ -202,6 +206,20 @@ export const calls: Calls = {
       submit.apply(batcher, values).cancel();
     },
     () => [[1], { maxTokens: 1, topK: 2, logitBias: { 2: 1 }, stopTokens: [2], logProbabilities: 1 }],
+  ],
+  loadTokenizer: [text.loadTokenizer as Call, () => ["missing"]],
+  PretrainedTokenizer: [make(text.PretrainedTokenizer), () => [smallTokenizer, { name: "a" }]],
+  "PretrainedTokenizer.encode": [
+    (own, options) => new text.PretrainedTokenizer(smallTokenizer).encode(own, options),
+    () => ["ab", { addSpecialTokens: false }],
+  ],
+  "PretrainedTokenizer.decode": [
+    (tokens, options) => new text.PretrainedTokenizer(smallTokenizer).decode(tokens, options),
+    () => [[0, 1], { skipSpecialTokens: false }],
+  ],
+  "PretrainedTokenizer.decoder": [
+    (options) => new text.PretrainedTokenizer(smallTokenizer).decoder(options),
+    () => [{ isStart: true }],
   ],
   ChatTemplate: [make(text.ChatTemplate), () => ["{{ messages[0].content }}", { bosToken: "<s>" }]],
   "ChatTemplate.render": [

@@ -1,0 +1,57 @@
+/**
+ * How byte-level BPE cuts text into words, by the names that llama.cpp's converter gives (`tokenizer.ggml.pre`). The
+ * patterns are those of the models' own `tokenizer.json`.
+ */
+import { ArgumentError } from "../core/errors.ts";
+
+const GPT2 = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
+/** With so many digits to a word. */
+const llama3 = (digits: string): string =>
+  String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}${digits}| ?[^\s\p{L}\p{N}]+[\r\n]*` +
+  String.raw`|\s*[\r\n]+|\s+(?!\S)|\s+`;
+
+const split = (pattern: string): object => ({
+  type: "Split",
+  pattern: { Regex: pattern },
+  behavior: "Isolated",
+  invert: false,
+});
+const digits = { type: "Digits", individual_digits: true };
+
+const gpt2 = [split(GPT2)];
+const digitsAlone = [digits, split(GPT2)];
+const three = [split(llama3("{1,3}"))];
+const one = [split(llama3(""))];
+
+const patterns: Readonly<Record<string, readonly object[]>> = {
+  "gpt-2": gpt2,
+  gpt2: gpt2,
+  olmo: gpt2,
+  "phi-2": gpt2,
+  mpt: gpt2,
+  "llama-bpe": three,
+  llama3: three,
+  "llama-v3": three,
+  "smaug-bpe": three,
+  dbrx: three,
+  qwen2: one,
+  "deepseek-r1-qwen": one,
+  stablelm2: one,
+  smollm: digitsAlone,
+  starcoder: digitsAlone,
+  refact: digitsAlone,
+  "command-r": digitsAlone,
+  codeshell: digitsAlone,
+};
+
+/** @throws {ArgumentError} for a name that is not known. */
+export function patternsOf(name: string): readonly object[] {
+  const own = Object.hasOwn(patterns, name) ? patterns[name] : undefined;
+  if (own) return own;
+  throw new ArgumentError(
+    "loadTokenizer",
+    "unsupportedTokenizer",
+    `expected tokenizer.ggml.pre to be one of ${Object.keys(patterns).join(", ")}, got ${name}; a tokenizer.json ` +
+      "beside the file would do",
+  );
+}

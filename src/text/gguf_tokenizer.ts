@@ -1,0 +1,203 @@
+/**
+ * The tokenizers of GGUF files, written as a `tokenizer.json` says the same. The keys are those of llama.cpp's
+ * converter.
+ */
+import { ArgumentError } from "../core/errors.ts";
+import { patternsOf } from "./gguf_patterns.ts";
+import type { AddedToken, TokenizerConfig, TokenizerJson } from "./tokenizer_file.ts";
+
+/** The metadata of a GGUF file. */
+export type Metadata = Readonly<Record<string, { readonly value: unknown } | undefined>>;
+
+/** What a GGUF file says of its tokenizer. */
+interface Vocabulary {
+  readonly tokens: readonly string[];
+  readonly scores: ArrayLike<number>;
+  readonly types: ArrayLike<number>;
+  readonly merges: readonly string[];
+  readonly read: (key: string) => unknown;
+}
+
+/** Types of tokens. Those that are unknown, control or of the user are found in a text before it is cut. */
+const UNKNOWN = 2;
+const CONTROL = 3;
+const OF_USER = 4;
+const isAdded = (type: number | undefined): boolean => type === UNKNOWN || type === CONTROL || type === OF_USER;
+
+/** @throws {ArgumentError} for a file without a tokenizer, and for a kind that is not supported. */
+export function tokenizerOfGguf(metadata: Metadata): {
+  readonly json: TokenizerJson;
+  readonly config: TokenizerConfig;
+} {
+  const read = (key: string) => metadata[`tokenizer.ggml.${key}`]?.value;
+  const model = read("model");
+  if (typeof model !== "string" || !Array.isArray(read("tokens"))) throw unsupported("tokenizer.ggml.model", "none");
+  const vocabulary: Vocabulary = {
+    tokens: read("tokens") as string[],
+    scores: listOf(read("scores")),
+    types: listOf(read("token_type")),
+    merges: (read("merges") ?? []) as string[],
+    read,
+  };
+  const make = makers[model];
+  if (!make) throw unsupported("tokenizer.ggml.model", model);
+  const nameOf = (key: string) => vocabulary.tokens[Number(read(`${key}_token_id`) ?? -1)];
+  const [bos_token, eos_token] = [nameOf("bos") ?? null, nameOf("eos") ?? null];
+  return {
+    json: make(vocabulary),
+    config: { bos_token, eos_token, chat_template: metadata["tokenizer.chat_template"]?.value },
+  };
+}
+
+const listOf = (value: unknown): ArrayLike<number> => (value ?? []) as ArrayLike<number>;
+
+const unsupported = (what: string, got: string): ArgumentError =>
+  new ArgumentError(
+    "loadTokenizer",
+    "unsupportedTokenizer",
+    `expected ${what} to be one of ${Object.keys(makers).join(", ")}, got ${got}; a tokenizer.json beside it would do`,
+  );
+
+const makers: Readonly<Record<string, (vocabulary: Vocabulary) => TokenizerJson>> = {
+  gpt2: byteLevel,
+  llama: sentencePieceBpe,
+  t5: unigram,
+};
+
+/** Byte-level BPE, with the words of `tokenizer.ggml.pre`. */
+function byteLevel(own: Vocabulary): TokenizerJson {
+  const patterns = patternsOf(String(own.read("pre") ?? "default"));
+  const toBytes = { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false };
+  const isNfc = own.read("pre") === "qwen2";
+  return {
+    normalizer: isNfc ? { type: "NFC" } : null,
+    pre_tokenizer: { type: "Sequence", pretokenizers: [...patterns, toBytes] },
+    decoder: { type: "ByteLevel" },
+    post_processor: beginning(own, false),
+    added_tokens: addedTokens(own),
+    model: { type: "BPE", vocab: idsOf(own.tokens), merges: own.merges.map(pairOf), ignore_merges: ignoresMerges(own) },
+  };
+}
+
+/** Llama 3's vocabulary has words that no merges lead to. */
+const ignoresMerges = ({ read }: Vocabulary): boolean => /^llama-bpe$|^llama3$|^tekken$/.test(String(read("pre")));
+
+/** A merge is two tokens with a space between, and tokens have none. */
+const pairOf = (merge: string): [string, string] => {
+  const at = merge.indexOf(" ", 1);
+  return [merge.slice(0, at), merge.slice(at + 1)];
+};
+
+/** A text of SentencePiece has a space before it, unless the file says otherwise, and spaces are `▁`. */
+const spaces = (own: Vocabulary) => ({
+  normalizer: {
+    type: "Sequence",
+    normalizers: [
+      ...(addsSpace(own) ? [{ type: "Prepend", prepend: "▁" }] : []),
+      { type: "Replace", pattern: { String: " " }, content: "▁" },
+    ],
+  },
+  decoder: {
+    type: "Sequence",
+    decoders: [
+      { type: "Replace", pattern: { String: "▁" }, content: " " },
+      { type: "ByteFallback" },
+      { type: "Fuse" },
+      ...(addsSpace(own) ? [{ type: "Strip", content: " ", start: 1, stop: 0 }] : []),
+    ],
+  },
+});
+
+const addsSpace = ({ read }: Vocabulary): boolean => read("add_space_prefix") !== false;
+
+/**
+ * SentencePiece's BPE merges the neighbours whose result has the largest score, so that the merges are the vocabulary
+ * itself in the order of scores; of equal results the pair that comes first in the vocabulary.
+ */
+function sentencePieceBpe(own: Vocabulary): TokenizerJson {
+  const ids = new Map(own.tokens.map((token, id) => [token, id]));
+  const merges: { readonly pair: [string, string]; readonly score: number }[] = [];
+  for (const [id, token] of own.tokens.entries()) {
+    if (isAdded(own.types[id])) continue;
+    const characters = [...token];
+    const found: [string, string][] = [];
+    for (let at = 1; at < characters.length; at++) {
+      const pair: [string, string] = [characters.slice(0, at).join(""), characters.slice(at).join("")];
+      if (pair.every((part) => ids.has(part))) found.push(pair);
+    }
+    found.sort(([a, b], [c, d]) => ids.get(a)! - ids.get(c)! || ids.get(b)! - ids.get(d)!);
+    for (const pair of found) merges.push({ pair, score: own.scores[id]! });
+  }
+  merges.sort((a, b) => b.score - a.score); // stable: equal scores stay in the vocabulary's order
+  const unknown = own.tokens[Number(own.read("unknown_token_id") ?? 0)];
+  return {
+    ...spaces(own),
+    pre_tokenizer: null,
+    post_processor: beginning(own, true),
+    added_tokens: addedTokens(own),
+    model: {
+      ...{ type: "BPE", vocab: Object.fromEntries(ids), merges: merges.map(({ pair }) => pair) },
+      ...{ unk_token: unknown, fuse_unk: true, byte_fallback: true },
+    },
+  };
+}
+
+/** SentencePiece's unigram model. */
+function unigram(own: Vocabulary): TokenizerJson {
+  const charsmap = own.read("precompiled_charsmap") as ArrayLike<number> | undefined;
+  const { normalizer, decoder } = spaces(own);
+  const precompiled = {
+    type: "Precompiled",
+    precompiled_charsmap: Buffer.from(Uint8Array.from(charsmap ?? [])).toString("base64"),
+  };
+  const normalizers = charsmap ? [precompiled, ...normalizer.normalizers] : normalizer.normalizers;
+  return {
+    normalizer: { type: "Sequence", normalizers },
+    pre_tokenizer: null,
+    decoder,
+    post_processor: beginning(own, false),
+    added_tokens: addedTokens(own),
+    model: {
+      type: "Unigram",
+      unk_id: Number(own.read("unknown_token_id") ?? 0),
+      vocab: own.tokens.map((token, id) => [token, own.scores[id]!]),
+      byte_fallback: own.tokens.includes("<0x00>"),
+    },
+  };
+}
+
+const idsOf = (tokens: readonly string[]): Record<string, number> =>
+  Object.fromEntries(tokens.map((token, id) => [token, id]));
+
+function addedTokens({ tokens, types }: Vocabulary): AddedToken[] {
+  const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false };
+  return tokens.flatMap((content, id) =>
+    isAdded(types[id]) ? [{ id, content, special: types[id] !== OF_USER, ...flags }] : [],
+  );
+}
+
+/** Adds the tokens that begin and end a text, where the file asks for them. */
+function beginning({ tokens, read }: Vocabulary, byDefault: boolean): object | null {
+  const begins = (read("add_bos_token") ?? byDefault) ? specialOf(tokens, read("bos_token_id")) : undefined;
+  const ends = read("add_eos_token") === true ? specialOf(tokens, read("eos_token_id")) : undefined;
+  if (!begins && !ends) return null;
+  const text = { Sequence: { id: "A", type_id: 0 } };
+  const place = (own: { id: string } | undefined) => (own ? [{ SpecialToken: { id: own.id, type_id: 0 } }] : []);
+  const used = [begins, ends].filter((own) => own !== undefined);
+  const single = [...place(begins), text, ...place(ends)];
+  return {
+    type: "TemplateProcessing",
+    single,
+    pair: [...single, { Sequence: { id: "B", type_id: 1 } }],
+    special_tokens: Object.fromEntries(used.map(({ id, token }) => [id, { id, ids: [token], tokens: [id] }])),
+  };
+}
+
+function specialOf(
+  tokens: readonly string[],
+  id: unknown,
+): { readonly id: string; readonly token: number } | undefined {
+  const token = Number(id ?? -1);
+  const content = tokens[token];
+  return content === undefined ? undefined : { id: content, token };
+}

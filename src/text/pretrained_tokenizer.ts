@@ -1,0 +1,174 @@
+import { Tokenizer as Encoder } from "@huggingface/tokenizers";
+import { describeValue } from "../core/describe.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { anObject, flag, text } from "../core/kinds.ts";
+import { named, operand, parameters } from "../core/parameters.ts";
+import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
+import { type Spelling, spellingOf } from "./token_bytes.ts";
+import { contentOf, type TokenizerConfig, type TokenizerJson } from "./tokenizer_file.ts";
+
+/** Options of {@link PretrainedTokenizer.encode}. */
+export interface EncodeOptions {
+  /** Whether tokens that begin or end a text are added, as the model's file says. Default true. */
+  readonly addSpecialTokens?: boolean | undefined;
+}
+
+/** Options of {@link PretrainedTokenizer.decode} and {@link PretrainedTokenizer.decoder}. */
+export interface DecodeOptions {
+  /** Whether special tokens, such as those that end a text, are left out. Default true. */
+  readonly skipSpecialTokens?: boolean | undefined;
+  /**
+   * Whether the tokens are a text from its beginning. Some encodings put a space there, which is no part of it. Default
+   * true for `decode`, false for `decoder`, whose tokens continue a text.
+   */
+  readonly isStart?: boolean | undefined;
+}
+
+const readTokenizer = parameters("PretrainedTokenizer", {
+  json: operand(anObject<TokenizerJson>("the contents of a tokenizer.json")),
+  config: named(anObject<TokenizerConfig>("the contents of a tokenizer_config.json"), {}),
+  name: named(text, "pretrained"),
+});
+const readEncode = parameters("PretrainedTokenizer.encode", {
+  text: operand(text),
+  addSpecialTokens: named(flag, true),
+});
+const decodeParameters = { skipSpecialTokens: named(flag, true), isStart: named(flag) } as const;
+const readDecoder = parameters("PretrainedTokenizer.decoder", decodeParameters);
+const readDecode = parameters("PretrainedTokenizer.decode", {
+  tokens: operand({ expected: "a list of tokens", parse: (value: unknown) => value as Iterable<number> }),
+  ...decodeParameters,
+});
+
+const SPACE = 0x20;
+
+/**
+ * The tokenizer of a model, made of its `tokenizer.json`: byte-level BPE, SentencePiece's BPE and unigram, WordPiece.
+ * Encoding is that of the npm package `@huggingface/tokenizers`. Special tokens in a text are encoded as such: take
+ * care with text of others.
+ *
+ * @example
+ * const tokenizer = text.loadTokenizer("llama-3.2-1b");
+ * const tokens = tokenizer.encode("Hello"); // [128000, 9906]
+ * tokenizer.decode(tokens); // "Hello"
+ */
+export class PretrainedTokenizer implements Tokenizer {
+  readonly name: string;
+  /** The number of tokens, the added ones included. A model may have more. */
+  readonly vocabularySize: number;
+  readonly endOfText: number | null;
+  /** The token that begins a text; null if there is none. */
+  readonly beginOfText: number | null;
+  readonly separator: number;
+  private readonly encoder: Encoder;
+  private readonly spelling: Spelling;
+  private readonly added = new Map<number, Uint8Array>();
+  private readonly special = new Set<number>();
+  private readonly known: (Uint8Array | undefined)[] = [];
+
+  /** @internal See `loadTokenizer`. @throws {ArgumentError} for a file that is not supported. */
+  constructor(json: TokenizerJson, options?: { readonly config?: TokenizerConfig; readonly name?: string });
+  constructor(...values: unknown[]) {
+    const { json, config, name } = readTokenizer(values);
+    this.name = name;
+    const { encoder, spelling, added } = attempt(() => partsOf(json, config));
+    this.encoder = encoder;
+    this.spelling = spelling;
+    for (const { id, content, special } of added) {
+      this.added.set(id, spelling.bytesOfAdded(content));
+      if (special) this.special.add(id);
+    }
+    let size = 0;
+    for (const id of this.encoder.get_vocab(true).values()) size = Math.max(size, id + 1);
+    this.vocabularySize = size;
+    this.endOfText = this.idOf(contentOf(config.eos_token));
+    this.beginOfText = this.idOf(contentOf(config.bos_token));
+    this.separator = this.endOfText ?? this.idOf(contentOf(config.sep_token)) ?? 0;
+  }
+
+  /** The token with this text, as `<|im_end|>`; null if there is none. */
+  idOf(content: string | undefined): number | null {
+    return content === undefined ? null : (this.encoder.token_to_id(content) ?? null);
+  }
+
+  encode(text: string, options?: EncodeOptions): number[];
+  encode(...values: unknown[]): number[] {
+    const { text, addSpecialTokens } = readEncode(values);
+    const wellFormed = checkText("PretrainedTokenizer", text).toWellFormed();
+    return this.encoder.encode(wellFormed, { add_special_tokens: addSpecialTokens }).ids;
+  }
+
+  /** The text of tokens. Invalid UTF-8 becomes U+FFFD. @throws {ArgumentError} for an unknown token. */
+  decode(tokens: Iterable<number>, options?: DecodeOptions): string;
+  decode(...values: unknown[]): string {
+    const { tokens, skipSpecialTokens, isStart = true } = readDecode(values);
+    return decodeAll("PretrainedTokenizer", this.decoder({ skipSpecialTokens, isStart }), tokens);
+  }
+
+  bytesOf(token: number): Uint8Array {
+    if (!Number.isInteger(token)) return this.lookUp(token);
+    this.known[token] ??= this.lookUp(token);
+    return this.known[token];
+  }
+
+  /** Whether it is a special token: one that is no text. */
+  isSpecial(token: number): boolean {
+    return this.special.has(token);
+  }
+
+  decoder(options?: DecodeOptions): TextStream;
+  decoder(...values: unknown[]): TextStream {
+    const { skipSpecialTokens, isStart = false } = readDecoder(values);
+    let dropsSpace = isStart && this.spelling.dropsFirstSpace;
+    return new TextStream((token) => {
+      const bytes = this.bytesOf(token);
+      if (skipSpecialTokens && this.special.has(token)) return EMPTY;
+      const drops = dropsSpace && bytes[0] === SPACE;
+      if (bytes.length > 0) dropsSpace = false;
+      return drops ? bytes.subarray(1) : bytes;
+    });
+  }
+
+  toString(): string {
+    return printedTokenizer(this);
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
+  }
+
+  private lookUp(token: number): Uint8Array {
+    const added = this.added.get(token);
+    if (added) return added;
+    const content = Number.isInteger(token) ? this.encoder.id_to_token(token) : undefined;
+    if (content !== undefined) return this.spelling.bytesOf(content);
+    const expected = `a token from 0 to ${this.vocabularySize - 1}`;
+    throw new ArgumentError("PretrainedTokenizer", "unknownToken", `expected ${expected}, got ${describeValue(token)}`);
+  }
+}
+
+const EMPTY = new Uint8Array();
+
+function partsOf(json: TokenizerJson, config: TokenizerConfig) {
+  if (json.model?.type === "Unigram" && json.model["byte_fallback"]) throw noByteFallback();
+  // Clean-up is for people who read, and changes the text.
+  const encoder = new Encoder(json, { ...config, clean_up_tokenization_spaces: false });
+  const added = Array.from(json.added_tokens ?? [], ({ id, content, special }) => ({ id, content, special }));
+  return { encoder, spelling: spellingOf(json.decoder), added };
+}
+
+/** The package would make unknown tokens of what is bytes. */
+const noByteFallback = (): ArgumentError =>
+  new ArgumentError("loadTokenizer", "unsupported", "expected a unigram model without byte_fallback, got one with it");
+
+function attempt<T>(body: () => T): T {
+  try {
+    return body();
+  } catch (cause) {
+    if (cause instanceof ArgumentError) throw cause;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ArgumentError("loadTokenizer", "unsupported", `expected a tokenizer.json that is supported: ${reason}`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,74 @@
+/** The bytes of tokens, as a tokenizer's decoder means them. */
+import { ArgumentError } from "../core/errors.ts";
+import { bytesOfText } from "../data/bpe_words.ts";
+import type { DecoderConfig } from "./tokenizer_file.ts";
+
+/** How tokens are bytes. */
+export interface Spelling {
+  /** The bytes of a token that was not added to the vocabulary. */
+  readonly bytesOf: (token: string) => Uint8Array;
+  /** The bytes of one that was added. */
+  readonly bytesOfAdded: (content: string) => Uint8Array;
+  /** Whether a space that begins a text is no part of it: it was put there by the encoding. */
+  readonly dropsFirstSpace: boolean;
+}
+
+const encoder = new TextEncoder();
+const utf8 = (content: string): Uint8Array => encoder.encode(content);
+const BYTE = /^<0x([0-9A-Fa-f]{2})>$/;
+
+/** GPT-2's: each character of a token stands for a byte. */
+const byteLevel: Spelling = {
+  bytesOf: (token) => bytesOfText(token) ?? encoder.encode(token),
+  bytesOfAdded: utf8,
+  dropsFirstSpace: false,
+};
+
+const replaced = (token: string, from: string, to: string) => encoder.encode(token.replaceAll(from, to));
+
+/** SentencePiece's: `▁` is a space, and `<0x0A>` a byte. */
+const pieces = (space: string, hasBytes: boolean, dropsFirstSpace: boolean): Spelling => ({
+  bytesOf(token) {
+    const byte = hasBytes ? BYTE.exec(token)?.[1] : undefined;
+    return byte === undefined ? replaced(token, space, " ") : Uint8Array.of(Number.parseInt(byte, 16));
+  },
+  bytesOfAdded: utf8,
+  dropsFirstSpace,
+});
+
+/** BERT's: what does not begin with `##` is a word. */
+const words = (prefix: string): Spelling => ({
+  bytesOf: (token) => encoder.encode(token.startsWith(prefix) ? token.slice(prefix.length) : ` ${token}`),
+  bytesOfAdded: (content) => encoder.encode(` ${content}`),
+  dropsFirstSpace: true,
+});
+
+/** @throws {ArgumentError} for a decoder that is not known. */
+export function spellingOf(decoder: DecoderConfig | null | undefined): Spelling {
+  const steps = stepsOf(decoder);
+  const find = (type: string) => steps.find((step) => step.type === type);
+  const unknown = steps.find(({ type }) => !KNOWN.has(type));
+  if (unknown)
+    throw new ArgumentError(
+      "loadTokenizer",
+      "unknownDecoder",
+      `expected a decoder of ${[...KNOWN].join(", ")}, got ${unknown.type}`,
+    );
+  if (find("ByteLevel")) return byteLevel;
+  const wordPiece = find("WordPiece");
+  if (wordPiece) return words(wordPiece.prefix ?? "##");
+  const metaspace = find("Metaspace");
+  if (metaspace)
+    return pieces(
+      metaspace.replacement ?? "▁",
+      find("ByteFallback") !== undefined,
+      metaspace.prepend_scheme !== "never",
+    );
+  const space = find("Replace")?.pattern?.String ?? "▁";
+  return pieces(space, find("ByteFallback") !== undefined, (find("Strip")?.start ?? 0) > 0);
+}
+
+const KNOWN = new Set(["ByteLevel", "WordPiece", "Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"]);
+
+const stepsOf = (decoder: DecoderConfig | null | undefined): readonly DecoderConfig[] =>
+  decoder?.type === "Sequence" ? (decoder.decoders ?? []) : decoder ? [decoder] : [];

@@ -1,0 +1,189 @@
+/** Tokenizers of models against Hugging Face's own, and SentencePiece; streams against whole texts. */
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { io, text, zeros } from "../../src/index.ts";
+import { tokenizerOfGguf } from "../../src/text/gguf_tokenizer.ts";
+
+interface Row {
+  readonly text: string;
+  readonly ids: readonly number[];
+  readonly special: readonly number[];
+  readonly decoded: string;
+  readonly whole: string;
+}
+interface Fixture {
+  readonly tokenizer: ConstructorParameters<typeof text.PretrainedTokenizer>[0];
+  readonly config: Record<string, unknown>;
+  readonly rows: readonly Row[];
+}
+interface Pieces {
+  readonly tokens: string[];
+  readonly scores: number[];
+  readonly types: number[];
+  readonly adds_space: boolean;
+  readonly bos: number;
+  readonly eos: number;
+  readonly unk: number;
+}
+
+const read = (name: string) => Bun.file(join(packageRoot, "test", "fixtures", "text", `${name}.json`)).json();
+const names = ["gpt2", "qwen2", "llama3", "llama2", "gemma", "t5", "bert"] as const;
+const fixtures = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await read(name)]))) as Record<
+  (typeof names)[number],
+  Fixture
+>;
+const make = (name: (typeof names)[number]) =>
+  new text.PretrainedTokenizer(fixtures[name].tokenizer, { config: fixtures[name].config, name });
+const plain = { addSpecialTokens: false };
+
+describe.each(names)("%s", (name) => {
+  const tokenizer = make(name);
+  const { rows } = fixtures[name];
+
+  test("encodes code, ten scripts, emoji and random bytes as Hugging Face does", () => {
+    expect(rows.length).toBeGreaterThan(30);
+    for (const row of rows) {
+      expect(tokenizer.encode(row.text, plain)).toEqual([...row.ids]);
+      expect(tokenizer.encode(row.text)).toEqual([...row.special]);
+    }
+  });
+
+  test("decodes as Hugging Face does, with and without special tokens", () => {
+    for (const { ids, decoded, whole } of rows) {
+      expect(tokenizer.decode(ids)).toBe(decoded);
+      expect(tokenizer.decode(ids, { skipSpecialTokens: false })).toBe(whole);
+    }
+  });
+
+  test("a stream never splits a character, and its pieces are the text", () => {
+    for (const { ids, whole } of rows) {
+      const stream = tokenizer.decoder({ skipSpecialTokens: false, isStart: true });
+      const pieces = [...ids.map((id) => stream.push(id)), stream.end()];
+      expect(pieces.join("")).toBe(whole);
+      for (const piece of pieces.slice(0, -1)) expect(piece.isWellFormed()).toBe(true);
+      if (!whole.includes("\ufffd")) expect(pieces.join("|")).not.toContain("\ufffd");
+    }
+  });
+});
+
+test("special tokens: known by name, skipped where asked, and where a text continues its space stays", () => {
+  const tokenizer = make("llama2");
+  const [begin, end] = [tokenizer.idOf("<s>")!, tokenizer.idOf("</s>")!];
+  expect([tokenizer.beginOfText, tokenizer.endOfText]).toEqual([begin, end]);
+  expect([begin, end].map((token) => tokenizer.isSpecial(token))).toEqual([true, true]);
+  const ids = [...tokenizer.encode("the in", plain), end];
+  const stream = tokenizer.decoder();
+  expect(ids.map((id) => stream.push(id)).join("") + stream.end()).toBe(" the in");
+  expect(tokenizer.decode(ids)).toBe("the in");
+  expect(() => tokenizer.bytesOf(10_000)).toThrow(/expected a token from 0 to 599, got 10000/);
+});
+
+const metadataOf = (model: string, own: Pieces, more: object = {}) =>
+  Object.entries({
+    ...{ model, tokens: own.tokens, scores: own.scores, token_type: own.types, add_space_prefix: own.adds_space },
+    ...{ bos_token_id: own.bos, eos_token_id: own.eos, unknown_token_id: own.unk, ...more },
+  });
+const entries = (pairs: readonly (readonly [string, unknown])[]) =>
+  Object.fromEntries(pairs.map(([key, value]) => [`tokenizer.ggml.${key}`, { value }]));
+const ofMetadata = (pairs: readonly (readonly [string, unknown])[]) => {
+  const { json, config } = tokenizerOfGguf(entries(pairs));
+  return new text.PretrainedTokenizer(json, { config });
+};
+
+describe("the tokenizers of GGUF files", () => {
+  test("SentencePiece's BPE", async () => {
+    const { bpe } = (await read("sentencepiece")) as { bpe: Pieces };
+    const tokenizer = ofMetadata(metadataOf("llama", bpe));
+    for (const { text: own, ids, special, decoded } of fixtures.llama2.rows) {
+      expect(tokenizer.encode(own, plain)).toEqual([...ids]);
+      expect(tokenizer.encode(own)).toEqual([...special]);
+      expect(tokenizer.decode(ids)).toBe(decoded);
+    }
+  });
+
+  test("SentencePiece's unigram, against SentencePiece", async () => {
+    const { unigram, rows } = (await read("sentencepiece")) as { unigram: Pieces; rows: readonly Row[] };
+    const tokenizer = ofMetadata(metadataOf("t5", unigram));
+    for (const { text: own, ids } of rows)
+      if (!/<\||<unk>|<0x/.test(own)) expect(tokenizer.encode(own)).toEqual([...ids]);
+  });
+
+  test.each([
+    ["gpt2", "gpt-2"],
+    ["qwen2", "qwen2"],
+    ["llama3", "llama-bpe"],
+  ] as const)("byte-level BPE of %s", (name, pre) => {
+    const { tokenizer: json, config, rows } = fixtures[name];
+    const model = json.model as unknown as { vocab: Record<string, number>; merges: readonly [string, string][] };
+    const added = new Map((json.added_tokens ?? []).map(({ id, content }) => [id, content]));
+    const own = [...Object.entries(model.vocab), ...[...added].map(([id, content]) => [content, id] as const)];
+    const tokens = own.toSorted(([, a], [, b]) => a - b).map(([token]) => token);
+    const idOf = (key: "bos_token" | "eos_token") => {
+      const found = (config as Record<string, string | { content: string }>)[key];
+      return found === undefined
+        ? []
+        : [[`${key}_id`, tokens.indexOf(typeof found === "string" ? found : found.content)]];
+    };
+    const tokenizer = ofMetadata([
+      ["model", "gpt2"],
+      ["pre", pre],
+      ["tokens", tokens],
+      ["token_type", tokens.map((_, id) => (added.has(id) ? 3 : 1))],
+      ["merges", model.merges.map((pair) => pair.join(" "))],
+      ["add_bos_token", name === "llama3"],
+      ...(idOf("bos_token") as [string, number][]),
+      ...(idOf("eos_token") as [string, number][]),
+    ]);
+    expect(tokenizer.endOfText).toBe(tokens.indexOf("<|end|>"));
+    for (const row of rows) {
+      expect(tokenizer.encode(row.text, plain)).toEqual([...row.ids]);
+      expect(tokenizer.encode(row.text)).toEqual([...row.special]);
+    }
+  });
+
+  test("what is not known is refused by its name", () => {
+    expect(() => tokenizerOfGguf({})).toThrow(/tokenizer.ggml.model.*got none/);
+    expect(() =>
+      ofMetadata([
+        ["model", "rwkv"],
+        ["tokens", ["a"]],
+      ]),
+    ).toThrow(/gpt2, llama, t5, got rwkv/);
+    const pairs = [
+      ["model", "gpt2"],
+      ["tokens", ["a"]],
+      ["pre", "newest"],
+    ] as const;
+    expect(() => ofMetadata(pairs)).toThrow(/tokenizer.ggml.pre .*got newest/);
+  });
+});
+
+test("files: a folder, a GGUF file, and what is wrong with them", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "orchard-text-"));
+  try {
+    const { tokenizer: json, config, rows } = fixtures.llama3;
+    await Bun.write(join(folder, "tokenizer.json"), JSON.stringify(json));
+    await Bun.write(join(folder, "tokenizer_config.json"), JSON.stringify(config));
+    const loaded = text.loadTokenizer(folder);
+    expect(loaded.encode(rows[8]!.text)).toEqual([...rows[8]!.special]);
+    expect(loaded.endOfText).toBe(loaded.idOf("<|end|>"));
+
+    const { bpe } = (await read("sentencepiece")) as { bpe: Pieces };
+    const file = join(folder, "model.gguf");
+    const metadata = metadataOf("llama", bpe).map(([key, value]) => [`tokenizer.ggml.${key}`, value]);
+    await io.saveGguf(file, { a: zeros([1]) }, { metadata: Object.fromEntries(metadata) });
+    const row = fixtures.llama2.rows[8]!;
+    expect(text.loadTokenizer(file).encode(row.text)).toEqual([...row.special]);
+
+    await Bun.write(join(folder, "tokenizer.json"), "{");
+    expect(() => text.loadTokenizer(folder)).toThrow(expect.objectContaining({ name: "FileFormatError" }));
+    await Bun.write(join(folder, "tokenizer.json"), "{}");
+    expect(() => text.loadTokenizer(folder)).toThrow(/expected a model/);
+    expect(() => text.loadTokenizer(join(folder, "none"))).toThrow(expect.objectContaining({ name: "FileError" }));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
