@@ -47,7 +47,7 @@ export async function fill(
   for (const [index, step] of steps.entries()) {
     if (index % 16 === 0) await yieldToEventLoop();
     const value = noGrad(() => parameterOf(step, read(step), storing));
-    if (QuantizedTensor.isQuantized(value)) replaceLayer(modules, step, value);
+    if (QuantizedTensor.isQuantized(value)) replaceLayer(modules, step, value, storing);
     else {
       value.requiresGrad = true;
       Reflect.set(modules.get(step.path)!, step.end, value);
@@ -56,10 +56,17 @@ export async function fill(
 }
 
 /** A quantised weight makes another layer. A bias that comes later finds that layer under the same path. */
-function replaceLayer(modules: Map<string, Module>, { path }: Step, weight: QuantizedTensor): void {
+function replaceLayer(
+  modules: Map<string, Module>,
+  { path }: Step,
+  weight: QuantizedTensor,
+  { precision }: Storing,
+): void {
   const [, above = "", name] = /^(?:(.*)\.)?([^.]+)$/.exec(path)!;
   const layer = modules.get(path)!;
   const replaced = layer instanceof Linear ? new QuantizedLinear(weight, layer.bias) : new QuantizedEmbedding(weight);
+  replaced.precision = precision;
+  replaced.training = false;
   Reflect.set(modules.get(above)!, name!, replaced);
   modules.set(path, replaced);
 }

@@ -6,6 +6,7 @@ import { withFileErrors } from "../../io/file_errors.ts";
 import { openGgufFor } from "../../io/gguf/open.ts";
 import { openFor } from "../../io/safetensors/open.ts";
 import type { GgmlFormat, QuantizedFormat } from "../../quant/formats.ts";
+import { aPrecision, type ProductPrecision } from "../../quant/matmul/matmul.ts";
 import { type AffineOptions, aFormat } from "../../quant/parts.ts";
 import { type FloatDType, isFloat } from "../../tensor/dtype.ts";
 import { limitOfMemory, whatIsAllowed } from "../../tensor/reserve.ts";
@@ -36,6 +37,8 @@ export interface LoadModelOptions {
   readonly dtype?: FloatDType | undefined;
   /** Quantises linear layers and the token embedding, a weight at a time. What a file has quantised stays so. */
   readonly quantize?: GgmlFormat | QuantizedFormat | AffineOptions | undefined;
+  /** Of products with quantised weights: `"fast"` lets x be rounded to 8 bits, as llama.cpp does. Default `"exact"`. */
+  readonly precision?: ProductPrecision | undefined;
   /** Called with the bytes that the model will take, before any weight is read. */
   readonly onReport?: ((report: MemoryReport) => void) | undefined;
 }
@@ -62,6 +65,7 @@ const loadModelParameters = parameters("loadModel", {
   path: operand(aPath),
   dtype: named(floatDType),
   quantize: named(aFormat),
+  precision: named(aPrecision, "exact"),
   onReport: named(aFunction<(report: MemoryReport) => void>()),
 });
 
@@ -82,10 +86,10 @@ const loadModelParameters = parameters("loadModel", {
  */
 export function loadModel(path: string, options?: LoadModelOptions): Promise<LoadedModel>;
 export async function loadModel(...values: unknown[]): Promise<LoadedModel> {
-  const { path, dtype, quantize, onReport } = loadModelParameters(values);
+  const { path, dtype, quantize, precision, onReport } = loadModelParameters(values);
   using opened = open(path);
   const { described, source, style, ...about } = opened;
-  const storing: Storing = { dtype: dtype ?? defaultDType(opened, quantize), quantize };
+  const storing: Storing = { dtype: dtype ?? defaultDType(opened, quantize), quantize, precision };
   const model = new Decoder(described.description, { dtype: storing.dtype, initialization: noMemory }).eval();
   const steps = planOf(model, placesOf(described.name, described.description, style), source, storing);
   const report = reportOf(model, steps, storing.dtype, availableBytes());

@@ -1,5 +1,6 @@
 /** What loading will do, before it does it: which tensor of a file becomes which parameter, and the bytes of that. */
 import { blockFormat, formatName, type QuantizedFormat } from "../../quant/formats.ts";
+import type { ProductPrecision } from "../../quant/matmul/matmul.ts";
 import { bytesOf, type DType, type FloatDType, isDType, isFloat } from "../../tensor/dtype.ts";
 import { elementCount, formatShape, type Shape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -17,6 +18,8 @@ export interface Storing {
   /** Of activations, and of weights that are not quantised. */
   readonly dtype: FloatDType;
   readonly quantize: QuantizedFormat | undefined;
+  /** Of products with quantised weights. */
+  readonly precision: ProductPrecision;
 }
 
 /** One parameter, and where it comes from. */
