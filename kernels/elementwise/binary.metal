@@ -11,11 +11,11 @@ using namespace metal;
 #include "common/gamma.h"
 #include "common/gated.h"
 #include "common/math.h"
-#include "common/loop.h"
+#include "common/quads.h"
 #include "common/special.h"
 #include "generated/binary.h"
 
-constant uint operation [[function_constant(0)]];
+constant uint operation [[function_constant(1)]];
 
 inline float apply(float a, float b) {
     switch (operation) {
@@ -157,13 +157,17 @@ kernel void binary(
     constant LoopNest &loop [[buffer(3)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(loop.count)) {
-        return;
-    }
+    const Quad quad = quad_of(loop, position, grid);
+    if (quad.count == 0) return;
     long places[3];
-    loop_places(loop, element, places);
-    output[places[2]] = Compute<T>::run(a[places[0]], b[places[1]]);
+    quad_places(loop, quad, places);
+    const vec<T, 4> left = load_quad(a, places[0], 0, quad.count);
+    const vec<T, 4> right = load_quad(b, places[1], 1, quad.count);
+    vec<T, 4> results;
+    for (uint i = 0; i < 4; i += 1) {
+        if (i < quad.count) results[i] = Compute<T>::run(left[i], right[i]);
+    }
+    store_quad(output, places[2], results, quad.count);
 }
 
 // As above, for operations whose result is a bool.
@@ -175,14 +179,18 @@ kernel void binary_predicate(
     constant LoopNest &loop [[buffer(3)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(loop.count)) {
-        return;
-    }
+    const Quad quad = quad_of(loop, position, grid);
+    if (quad.count == 0) return;
     using Number = typename Compute<T>::Number;
     long places[3];
-    loop_places(loop, element, places);
-    output[places[2]] = test(Number(a[places[0]]), Number(b[places[1]]));
+    quad_places(loop, quad, places);
+    const vec<T, 4> left = load_quad(a, places[0], 0, quad.count);
+    const vec<T, 4> right = load_quad(b, places[1], 1, quad.count);
+    vec<bool, 4> results;
+    for (uint i = 0; i < 4; i += 1) {
+        if (i < quad.count) results[i] = test(Number(left[i]), Number(right[i]));
+    }
+    store_quad(output, places[2], results, quad.count);
 }
 
 #define BINARY(T)                                                                           \

@@ -6,7 +6,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "common/loop.h"
+#include "common/quads.h"
 
 // input   [[buffer(0)]]  the elements that its strides reach
 // output  [[buffer(1)]]  the elements that its strides reach
@@ -18,13 +18,16 @@ kernel void copy(
     constant LoopNest &loop [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(loop.count)) {
-        return;
-    }
+    const Quad quad = quad_of(loop, position, grid);
+    if (quad.count == 0) return;
     long places[2];
-    loop_places(loop, element, places);
-    output[places[1]] = Out(input[places[0]]);
+    quad_places(loop, quad, places);
+    const vec<In, 4> elements = load_quad(input, places[0], 0, quad.count);
+    vec<Out, 4> results;
+    for (uint i = 0; i < 4; i += 1) {
+        if (i < quad.count) results[i] = Out(elements[i]);
+    }
+    store_quad(output, places[1], results, quad.count);
 }
 
 #define COPY(In, Out)                                                       \

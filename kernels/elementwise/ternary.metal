@@ -7,10 +7,10 @@
 using namespace metal;
 
 #include "common/math.h"
-#include "common/loop.h"
+#include "common/quads.h"
 #include "generated/ternary.h"
 
-constant uint operation [[function_constant(0)]];
+constant uint operation [[function_constant(1)]];
 
 // min(max(x, least), most): the latter where the two cross, NaN where any is, and x where it equals a bound.
 template <typename Number> inline Number clamp_between(Number x, Number least, Number most) {
@@ -65,13 +65,18 @@ kernel void ternary(
     constant LoopNest &loop [[buffer(4)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(loop.count)) {
-        return;
-    }
+    const Quad quad = quad_of(loop, position, grid);
+    if (quad.count == 0) return;
     long places[4];
-    loop_places(loop, element, places);
-    output[places[3]] = Compute<T>::run(a[places[0]], b[places[1]], c[places[2]]);
+    quad_places(loop, quad, places);
+    const vec<T, 4> own_a = load_quad(a, places[0], 0, quad.count);
+    const vec<T, 4> own_b = load_quad(b, places[1], 1, quad.count);
+    const vec<T, 4> own_c = load_quad(c, places[2], 2, quad.count);
+    vec<T, 4> results;
+    for (uint i = 0; i < 4; i += 1) {
+        if (i < quad.count) results[i] = Compute<T>::run(own_a[i], own_b[i], own_c[i]);
+    }
+    store_quad(output, places[3], results, quad.count);
 }
 
 // output[i] = condition[i] ? b[i] : c[i]; only the one that is chosen is read.
@@ -84,17 +89,21 @@ kernel void where(
     constant LoopNest &loop [[buffer(4)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(loop.count)) {
-        return;
-    }
+    const Quad quad = quad_of(loop, position, grid);
+    if (quad.count == 0) return;
     long places[4];
-    loop_places(loop, element, places);
-    if (condition[places[0]]) {
-        output[places[3]] = b[places[1]];
-    } else {
-        output[places[3]] = c[places[2]];
+    quad_places(loop, quad, places);
+    const vec<bool, 4> choices = load_quad(condition, places[0], 0, quad.count);
+    vec<T, 4> results;
+    for (uint i = 0; i < 4; i += 1) {
+        if (i >= quad.count) continue;
+        if (choices[i]) {
+            results[i] = b[places[1] + quad_step(1, i)];
+        } else {
+            results[i] = c[places[2] + quad_step(2, i)];
+        }
     }
+    store_quad(output, places[3], results, quad.count);
 }
 
 #define WHERE(T)                                              \

@@ -8,11 +8,11 @@ using namespace metal;
 #include "common/gamma.h"
 #include "common/gated.h"
 #include "common/math.h"
-#include "common/loop.h"
+#include "common/quads.h"
 #include "common/special.h"
 #include "generated/unary.h"
 
-constant uint operation [[function_constant(0)]];
+constant uint operation [[function_constant(1)]];
 
 inline float apply(float x) {
     switch (operation) {
@@ -130,13 +130,16 @@ kernel void unary(
     constant LoopNest &loop [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(loop.count)) {
-        return;
-    }
+    const Quad quad = quad_of(loop, position, grid);
+    if (quad.count == 0) return;
     long places[2];
-    loop_places(loop, element, places);
-    output[places[1]] = Compute<T>::run(input[places[0]]);
+    quad_places(loop, quad, places);
+    const vec<T, 4> x = load_quad(input, places[0], 0, quad.count);
+    vec<T, 4> results;
+    for (uint i = 0; i < 4; i += 1) {
+        if (i < quad.count) results[i] = Compute<T>::run(x[i]);
+    }
+    store_quad(output, places[1], results, quad.count);
 }
 
 // As above, for operations whose result is a bool.
@@ -147,13 +150,16 @@ kernel void unary_predicate(
     constant LoopNest &loop [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(loop.count)) {
-        return;
-    }
+    const Quad quad = quad_of(loop, position, grid);
+    if (quad.count == 0) return;
     long places[2];
-    loop_places(loop, element, places);
-    output[places[1]] = Compute<T>::predicate(input[places[0]]);
+    quad_places(loop, quad, places);
+    const vec<T, 4> x = load_quad(input, places[0], 0, quad.count);
+    vec<bool, 4> results;
+    for (uint i = 0; i < 4; i += 1) {
+        if (i < quad.count) results[i] = Compute<T>::predicate(x[i]);
+    }
+    store_quad(output, places[1], results, quad.count);
 }
 
 #define UNARY(T)                                                                  \

@@ -1,5 +1,6 @@
 /** Loop nests for kernels (`kernels/common/loop.h`), and the grid of kernels with one thread an element. */
 import { getOrMake } from "../../core/collections.ts";
+import { reachOf } from "../../tensor/reach.ts";
 import { broadcastStrides, collapse, elementCount, type LoopNest, MAX_RANK, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { array, whole } from "../fields.ts";
@@ -75,6 +76,34 @@ export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
       strides: broadcastStrides(tensor.shape, tensor.strides, output.shape),
     })),
   );
+
+/** Elements of a thread, where each operand's are one access: `kernels/common/quads.h`. */
+const QUAD = 4;
+
+/**
+ * As {@link broadcastLoop}, for kernels whose threads take four adjacent elements where the operands' layouts allow it.
+ * `quads` is their function constant.
+ */
+export function quadLoop(output: Tensor, inputs: readonly Tensor[]) {
+  const { loop } = broadcastLoop(output, inputs);
+  const quads = quadsOf(loop, [...inputs, output]);
+  return { loop, quads, ...elementGrid(quads === 0 ? loop.count : Math.ceil(loop.count / QUAD)) };
+}
+
+/** The bits of `QUADS`; 0 where a thread takes one element. */
+function quadsOf({ shape, strides }: NestValues, operands: readonly Tensor[]): number {
+  const isFlat = shape.length === 1;
+  if (shape.length === 0 || !(isFlat || shape.at(-1)! % QUAD === 0)) return 0;
+  const isRepeated = strides.map((steps) => steps.at(-1) === 0);
+  const isAligned = operands.every((tensor, operand) => {
+    if (isRepeated[operand]) return operand < operands.length - 1;
+    const { first } = reachOf(tensor);
+    const outer = strides[operand]!.slice(0, -1);
+    return strides[operand]!.at(-1) === 1 && [first, ...outer].every((distance) => distance % QUAD === 0);
+  });
+  if (!isAligned) return 0;
+  return isRepeated.reduce((bits, own, operand) => bits + (own ? 4 * 2 ** operand : 0), isFlat ? 3 : 1);
+}
 
 /** Of a loop over a shape. Axes are merged where all operands allow it. */
 export const mergedLoop = (shape: Shape, operands: readonly LoopOperand[]) =>

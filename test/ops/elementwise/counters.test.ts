@@ -14,6 +14,7 @@ import { binaryOperations, ternaryOperations, unaryOperations } from "../../../s
 import * as operations from "../../../src/ops/index.ts";
 import { bytesOf, type DType, dtypes } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { testVariants } from "../../linalg/variants.ts";
 import { place, Random } from "../samples.ts";
 
 const LINE = 128; // bytes of a cache line
@@ -41,38 +42,53 @@ function countersOf(body: () => Tensor): Counters {
 }
 
 /**
- * Every thread also reads the loop nest, which is constant: rank and count, and of each operand its start and its
- * strides.
+ * Every thread also reads the loop nest, which is constant: its count; and where the loop has several axes, or threads
+ * take one element, the rank, and of each operand its start and its strides.
  */
-const parametersOf = (operands: number, rank: number): number => 8 * (2 + operands + rank * (1 + operands));
+const parametersOf = (operands: number, rank: number, isQuad: boolean): number =>
+  isQuad && rank === 1 ? 8 : 8 * (2 + operands + rank * (1 + operands));
 
 const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
 const sizeOf = ({ size, dtype }: Tensor): number => size * bytesOf(dtype);
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
+/** Elements of a thread, where each operand's are adjacent or one. */
+const QUAD = 4;
+
+interface Layout {
+  /** Of the merged loop. */
+  readonly rank: number;
+  /** Whether threads take {@link QUAD} elements. Default true. */
+  readonly isQuad?: boolean;
+  /** Operands of which all elements are read. Default all. */
+  readonly read?: readonly Tensor[];
+}
+
 /**
- * The result is written once. Each of its elements reads one element of each operand; what is repeated comes from
- * memory once: there are no more cache lines than those of the operands. `rank` is that of the merged loop.
+ * The result is written once. Each of its elements reads one element of each operand, each thread one of what is
+ * repeated along the last axis; it comes from memory once: there are no more cache lines than those of the operands.
  */
 function checkTraffic(
   compute: (...inputs: Tensor[]) => Tensor,
   inputs: readonly Tensor[],
-  rank: number,
-  read = inputs,
+  { rank, isQuad = true, read = inputs }: Layout,
 ) {
   let output: Tensor | undefined;
   const counters = countersOf(() => {
     output = compute(...inputs);
     return output;
   });
-  const { size } = output!;
+  const { size, shape } = output!;
+  const threads = isQuad ? Math.ceil(size / QUAD) : size;
+  const readOf = (input: Tensor) => (input.shape.at(-1) === shape.at(-1) ? size : threads) * bytesOf(input.dtype);
+  const parameterLines = isQuad && rank === 1 ? 1 : PARAMETER_LINES;
   expect(counters).toMatchObject({
-    threads: size,
+    threads,
     device_bytes_written: sizeOf(output!),
-    device_bytes_read: size * sum(read.map(({ dtype }) => bytesOf(dtype))),
-    constant_bytes_read: size * parametersOf(inputs.length + 1, rank),
+    device_bytes_read: sum(read.map(readOf)),
+    constant_bytes_read: threads * parametersOf(inputs.length + 1, rank, isQuad),
     cache_lines_written: linesOf(sizeOf(output!)),
-    cache_lines_read: PARAMETER_LINES + sum(read.map((input) => linesOf(sizeOf(input)))),
+    cache_lines_read: parameterLines + sum(read.map((input) => linesOf(sizeOf(input)))),
     threadgroup_bytes_read: 0,
     threadgroup_bytes_written: 0,
   });
@@ -95,11 +111,13 @@ const dtypeOf = (name: string): DType => {
   return takes === "bits" || takes === "integers" ? "int32" : "float32";
 };
 
+testVariants(import.meta.path, "unary exp$|binary add$|a dense one");
+
 describe("unary", () => {
   test.each([...unaryOperations.names])("%s", (name) => {
     const compute = computeOf(name);
-    checkTraffic(compute, [ones([37, 33], dtypeOf(name))], 1);
-    checkTraffic(compute, [transposed(ones([64, 32], dtypeOf(name)))], 2);
+    checkTraffic(compute, [ones([37, 33], dtypeOf(name))], { rank: 1 });
+    checkTraffic(compute, [transposed(ones([64, 32], dtypeOf(name)))], { rank: 2, isQuad: false });
   });
 });
 
@@ -107,23 +125,23 @@ describe("binary", () => {
   test.each([...binaryOperations.names])("%s", (name) => {
     const compute = computeOf(name);
     const [square, row, column, scalar] = [[32, 32], [32], [32, 1], []].map((shape) => ones(shape, dtypeOf(name)));
-    checkTraffic(compute, [square!, ones([32, 32], dtypeOf(name))], 1);
-    checkTraffic(compute, [square!, row!], 2);
-    checkTraffic(compute, [column!, row!], 2);
-    checkTraffic(compute, [square!, scalar!], 1);
+    checkTraffic(compute, [square!, ones([32, 32], dtypeOf(name))], { rank: 1 });
+    checkTraffic(compute, [square!, row!], { rank: 2 });
+    checkTraffic(compute, [column!, row!], { rank: 2 });
+    checkTraffic(compute, [square!, scalar!], { rank: 1 });
   });
 });
 
 describe("ternary", () => {
   test.each(ternaryOperations.names.filter((name) => name !== "where" && name !== "softplus"))("%s", (name) => {
     const compute = computeOf(name);
-    checkTraffic(compute, [ones([32, 32]), ones([32, 32]), ones([32, 32])], 1);
-    checkTraffic(compute, [ones([32, 32]), ones([32]), ones([])], 2);
+    checkTraffic(compute, [ones([32, 32]), ones([32, 32]), ones([32, 32])], { rank: 1 });
+    checkTraffic(compute, [ones([32, 32]), ones([32]), ones([])], { rank: 2 });
   });
 
   test("where reads the operand that is chosen", () => {
     const [condition, a, b] = [ones([32, 32], "bool"), ones([32, 32]), ones([32, 32])];
-    checkTraffic(computeOf("where"), [condition, a, b], 1, [condition, a]);
+    checkTraffic(computeOf("where"), [condition, a, b], { rank: 1, read: [condition, a] });
   });
 
   test("softplus", () => {
@@ -132,7 +150,7 @@ describe("ternary", () => {
     onMetal(() => withParameters(x)); // its parameters are tensors, which are made at the first call
     const counters = countersOf(() => withParameters(x));
     expect(counters.device_bytes_written).toBe(sizeOf(x));
-    expect(counters.cache_lines_read).toBe(PARAMETER_LINES + linesOf(sizeOf(x)) + 2);
+    expect(counters.cache_lines_read).toBe(1 + linesOf(sizeOf(x)) + 2);
   });
 });
 
@@ -140,13 +158,14 @@ describe("copies", () => {
   const onDevice = dtypes.filter((dtype) => dtype !== "float64");
 
   test.each(onDevice)("casts from %s", (from) => {
-    for (const to of onDevice) if (to !== from) checkTraffic((x) => toDType(x!, to), [ones([37, 33], from)], 1);
+    for (const to of onDevice)
+      if (to !== from) checkTraffic((x) => toDType(x!, to), [ones([37, 33], from)], { rank: 1 });
   });
 
   test("a dense one, a transposed one and one of a view", () => {
     const x = ones([64, 32]);
-    checkTraffic((input) => clone(input!), [x], 1);
-    checkTraffic((input) => clone(input!), [transposed(x)], 2);
+    checkTraffic((input) => clone(input!), [x], { rank: 1 });
+    checkTraffic((input) => clone(input!), [transposed(x)], { rank: 2, isQuad: false });
     const offset = place(
       { shape: [64, 32], dtype: "float32", values: new Array(2048).fill(1) },
       "strided",
@@ -155,7 +174,7 @@ describe("copies", () => {
     );
     const counters = countersOf(() => clone(offset));
     expect(counters.device_bytes_read).toBe(offset.size * bytesOf("float32"));
-    expect(counters.constant_bytes_read).toBe(offset.size * parametersOf(2, 2));
+    expect(counters.constant_bytes_read).toBe(offset.size * parametersOf(2, 2, false));
     expect(counters.device_bytes_written).toBe(sizeOf(offset));
   });
 });
