@@ -20,6 +20,8 @@ constant uint COUNT [[function_constant(2)]];     // elements that a thread hold
 constant uint FITS [[function_constant(3)]];      // whether rows have no more than LANES · COUNT elements
 constant uint ADJACENT [[function_constant(4)]];  // whether a row's elements are adjacent in all operands
 
+#include "common/teams.h"
+
 // Whether a call has an operand: a constant of generated/normalization_option.h.
 inline bool has(uint operand) { return (OPTIONS >> operand & 1) != 0; }
 
@@ -61,42 +63,5 @@ inline uint block_length(constant Normalization &p, long begin) {
 
 // From the first element of a block to its element `index`.
 inline long distance(uint index, long stride) { return ADJACENT ? long(index) : long(index) * stride; }
-
-// What SIMD-groups of a team tell each other. A part's place is used every second time, so that one barrier is enough:
-// who writes it again has met the barrier behind which all read it.
-template <typename Number> struct Exchange {
-    threadgroup Number *parts;  // 2 · SIMDGROUPS
-    uint thread_index;
-    uint turn;
-};
-
-struct Sum {
-    template <typename Number> static Number of(Number a, Number b) { return a + b; }
-};
-struct Largest {
-    static float of(float a, float b) { return max(a, b); }
-};
-
-// Of a team's numbers, in all of its threads the same bits: both sides of an exchange compute the same. Teams of a
-// SIMD-group meet no barrier.
-template <typename Combine, typename Number>
-inline Number team_combined(Number own, thread Exchange<Number> &exchange) {
-    for (ushort mask = 16; mask > 0; mask /= 2) {
-        own = Combine::of(own, simd_shuffle_xor(own, mask));
-    }
-    if (LANES == 32) return own;
-    const uint groups = LANES / 32;
-    threadgroup Number *parts = exchange.parts + exchange.turn * SIMDGROUPS;
-    exchange.turn = 1 - exchange.turn;
-    if (exchange.thread_index % 32 == 0) {
-        parts[exchange.thread_index / 32] = own;
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    own = parts[exchange.thread_index % groups];
-    for (ushort mask = ushort(groups / 2); mask > 0; mask /= 2) {
-        own = Combine::of(own, simd_shuffle_xor(own, mask));
-    }
-    return own;
-}
 
 #endif

@@ -3,10 +3,12 @@
 // and their gradients from g = ∂L/∂y:
 //                    y[k] (g[k] - Σ g y)     and     g[k] - exp(y[k]) Σ g
 //
-// `LANES` threads share a slice and hold up to HELD elements each, so that memory is read once; longer slices (`FITS` =
-// 0) are read a second time for the result. The largest element and the sum come in one pass (Milakov and Gimelshein,
-// "Online normalizer calculation for softmax", 2018). Computed in float32. A slice without a finite largest element is
-// NaN.
+// `LANES` threads share a slice: a SIMD-group or a threadgroup where its elements are adjacent (rows), few threads
+// where those of adjacent slices are (columns). They hold up to COUNT elements each, so that memory is read once;
+// longer slices (`FITS` = 0) are read a second time for the result. Of rows that are held the largest element comes
+// first, and an element's exponential is taken once; else the largest element and the sum come in one pass (Milakov and
+// Gimelshein, "Online normalizer calculation for softmax", 2018), a block of elements after the other. Computed in
+// float32. A slice without a finite largest element is NaN.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -15,9 +17,12 @@ using namespace metal;
 #include "generated/softmax.h"
 #include "reduction/groups.h"
 #include "reduction/online.h"
+#include "common/teams.h"
 
-#define HELD 16
+#define HELD 32
 constant uint FITS [[function_constant(3)]];
+constant uint COUNT [[function_constant(4)]];     // elements that a thread holds
+constant uint ADJACENT [[function_constant(5)]];  // whether a slice's elements are adjacent in all operands
 
 // largest: of the elements; sum: Σ exp(x - largest). Gradients use the sum only.
 struct SliceState {
@@ -40,34 +45,103 @@ struct SliceMerge {
     }
 };
 
-inline SliceState identity() { return {-INFINITY, 0.0f}; }
+struct Larger {
+    static float of(float a, float b) { return larger(a, b); }
+};
 
-// The state of one element. x: the element, or the gradient; y: the result of the forward pass, for gradients.
-inline SliceState state_of(float x, float y) {
-    switch (operation) {
-    case SOFTMAX_SOFTMAX_GRADIENT: return {0.0f, x * y};
-    case SOFTMAX_LOG_SOFTMAX_GRADIENT: return {0.0f, x};
-    default: return {x, precise::exp(x - shift_of(x))};
+// A slice in each operand, and the thread's place in it. y is x but for gradients, where x is g.
+template <typename T> struct Slice {
+    device const T *x;
+    device const T *y;
+    device T *out;
+    long length;
+    uint lane;
+};
+
+// What a thread holds of a block of a slice. Behind the end: nothing that adds to a sum.
+struct Elements {
+    float x[HELD];
+    float y[HELD];
+};
+
+template <typename T>
+inline void load_block(thread Elements &own, Slice<T> slice, constant Slices<3> &slices, long begin) {
+    for (uint i = 0; i < COUNT; i += 1) {
+        const long k = begin + slice.lane + i * LANES;
+        own.x[i] = is_gradient() ? 0.0f : -INFINITY;
+        own.y[i] = 0.0f;
+        if (k >= slice.length) continue;
+        own.x[i] = float(slice.x[ADJACENT ? k : k * slices.along[0]]);
+        if (is_gradient()) own.y[i] = float(slice.y[ADJACENT ? k : k * slices.along[1]]);
     }
 }
 
-inline float result_of(float x, float y, SliceState state) {
-    switch (operation) {
-    case SOFTMAX_SOFTMAX: return isinf(state.largest) ? NAN : precise::exp(x - state.largest) / state.sum;
-    case SOFTMAX_LOG_SOFTMAX: return isinf(state.largest) ? NAN : (x - state.largest) - precise::log(state.sum);
-    case SOFTMAX_SOFTMAX_GRADIENT: return y * (x - state.sum);
-    default: return x - precise::exp(y) * state.sum;
+inline float largest_of(thread const Elements &own) {
+    float largest = -INFINITY;
+    for (uint i = 0; i < COUNT; i += 1) {
+        largest = larger(largest, own.x[i]);
     }
+    return largest;
 }
 
-// All lanes of a slice get its state.
-inline SliceState shared_state(SliceState own, threadgroup SliceState *scratch, uint thread_index) {
+// Σ exp(x - largest), or a gradient's sum, of what a thread holds. `keeps`: x becomes exp(x - largest).
+inline float sum_of(thread Elements &own, float largest, bool keeps) {
+    const float shift = shift_of(largest);
+    float sum = 0.0f;
+    for (uint i = 0; i < COUNT; i += 1) {
+        float term = own.x[i];
+        if (operation == SOFTMAX_SOFTMAX_GRADIENT) term *= own.y[i];
+        if (!is_gradient()) term = precise::exp(term - shift);
+        if (keeps) own.x[i] = term;
+        sum += term;
+    }
+    return sum;
+}
+
+// The state of what a thread sees of a slice, block by block. Those of its last block stay held.
+template <typename T> inline SliceState thread_state(thread Elements &own, Slice<T> slice, constant Slices<3> &slices) {
+    SliceState state = {-INFINITY, 0.0f};
+    for (long begin = 0; begin < (FITS ? 1 : slice.length); begin += LANES * COUNT) {
+        load_block(own, slice, slices, begin);
+        const float largest = is_gradient() ? 0.0f : largest_of(own);
+        state = SliceMerge::merge(state, {largest, sum_of(own, largest, false)});
+    }
+    return state;
+}
+
+// Of a slice that a team shares, in all of its threads.
+template <typename T>
+inline SliceState team_state(
+    thread Elements &own, Slice<T> slice, constant Slices<3> &slices, bool keeps, thread Exchange<float> &exchange) {
+    if (!FITS) {
+        const SliceState state = thread_state(own, slice, slices);
+        if (is_gradient()) return {0.0f, team_combined<Sum>(state.sum, exchange)};
+        const float largest = team_combined<Larger>(state.largest, exchange);
+        return {largest, team_combined<Sum>(rescaled(state.sum, state.largest, largest), exchange)};
+    }
+    load_block(own, slice, slices, 0);
+    const float largest = is_gradient() ? 0.0f : team_combined<Larger>(largest_of(own), exchange);
+    return {largest, team_combined<Sum>(sum_of(own, largest, keeps), exchange)};
+}
+
+// Of a column, in all threads that share it.
+inline SliceState column_state(SliceState own, threadgroup SliceState *scratch, uint thread_index) {
     SliceState state = combined<SliceMerge>(own, scratch, thread_index);
-    if (LANES < 32 && LANES > 1) {
+    if (LANES > 1) {
         threadgroup_barrier(mem_flags::mem_threadgroup);
         state = scratch[thread_index % COLUMNS];
     }
     return state;
+}
+
+// factor: 1 / Σ, or log Σ; is_kept: x is exp(x - largest).
+inline float result_of(float x, float y, SliceState state, float factor, bool is_kept) {
+    switch (operation) {
+    case SOFTMAX_SOFTMAX: return (is_kept ? x : precise::exp(x - state.largest)) * factor;
+    case SOFTMAX_LOG_SOFTMAX: return (x - state.largest) - factor;
+    case SOFTMAX_SOFTMAX_GRADIENT: return y * (x - state.sum);
+    default: return x - precise::exp(y) * state.sum;
+    }
 }
 
 template <typename T>
@@ -77,50 +151,42 @@ inline void softmax_slice(
     device T *out,
     constant Slices<3> &slices,
     threadgroup SliceState *scratch,
+    threadgroup float *parts,
     uint thread_index,
     uint group) {
-    bool rows = LANES >= 32;
-    uint lane = rows ? thread_index % LANES : thread_index / COLUMNS;
-    ulong slice = ulong(group) * COLUMNS + (rows ? thread_index / LANES : thread_index % COLUMNS);
-    long length = slice < ulong(slices.nest.count) ? slices.length : 0;
+    const bool is_row = LANES >= 32;
+    const ulong number = ulong(group) * COLUMNS + (is_row ? thread_index / LANES : thread_index % COLUMNS);
+    const bool is_there = number < ulong(slices.nest.count);
     long offsets[3];
-    slice_offsets(slices, slice, offsets);
-    float held_x[HELD];
-    float held_y[HELD];
-    SliceState own = identity();
-    if (FITS) {
-        for (uint i = 0; i < HELD; i += 1) {
-            long k = long(lane) + i * LANES;
-            if (k >= length) break;
-            held_x[i] = float(x[offsets[0] + k * slices.along[0]]);
-            held_y[i] = is_gradient() ? float(y[offsets[1] + k * slices.along[1]]) : 0.0f;
-            own = SliceMerge::merge(own, state_of(held_x[i], held_y[i]));
-        }
+    slice_offsets(slices, number, offsets);
+    const Slice<T> slice = {
+        x + offsets[0], y + offsets[1], out + offsets[2], is_there ? slices.length : 0,
+        is_row ? thread_index % LANES : thread_index / COLUMNS};
+    const bool keeps = is_row && FITS && operation == SOFTMAX_SOFTMAX;
+    Elements own;
+    SliceState state;
+    if (is_row) {
+        Exchange<float> exchange = {parts, thread_index, 0};
+        state = team_state(own, slice, slices, keeps, exchange);
     } else {
-        for (long k = lane; k < length; k += LANES) {
-            float element_y = is_gradient() ? float(y[offsets[1] + k * slices.along[1]]) : 0.0f;
-            own = SliceMerge::merge(own, state_of(float(x[offsets[0] + k * slices.along[0]]), element_y));
-        }
+        state = column_state(thread_state(own, slice, slices), scratch, thread_index);
     }
-    SliceState state = shared_state(own, scratch, thread_index);
-    if (FITS) {
-        for (uint i = 0; i < HELD; i += 1) {
-            long k = long(lane) + i * LANES;
-            if (k >= length) break;
-            out[offsets[2] + k * slices.along[2]] = T(result_of(held_x[i], held_y[i], state));
-        }
-    } else {
-        for (long k = lane; k < length; k += LANES) {
-            float element_y = is_gradient() ? float(y[offsets[1] + k * slices.along[1]]) : 0.0f;
-            out[offsets[2] + k * slices.along[2]] =
-                T(result_of(float(x[offsets[0] + k * slices.along[0]]), element_y, state));
+    const bool is_nothing = !is_gradient() && isinf(state.largest);
+    const float factor = operation == SOFTMAX_SOFTMAX ? 1.0f / state.sum : precise::log(state.sum);
+    for (long begin = 0; begin < slice.length; begin += LANES * COUNT) {
+        if (!FITS) load_block(own, slice, slices, begin);
+        for (uint i = 0; i < COUNT; i += 1) {
+            const long k = begin + slice.lane + i * LANES;
+            if (k >= slice.length) break;
+            const float result = is_nothing ? NAN : result_of(own.x[i], own.y[i], state, factor, keeps);
+            slice.out[ADJACENT ? k : k * slices.along[2]] = T(result);
         }
     }
 }
 
 // x, y    [[buffer(0, 1)]]  y is x but for gradients
 // out     [[buffer(2)]]
-// scratch [[threadgroup(0)]]  a state for each thread
+// scratch [[threadgroup(0)]]  a state for each thread of columns
 // grid: threadgroups [slices / COLUMNS] of COLUMNS · LANES threads
 
 #define SOFTMAX_KERNEL(T)                                                                                 \
@@ -128,7 +194,8 @@ inline void softmax_slice(
         device const T *x [[buffer(0)]], device const T *y [[buffer(1)]], device T *out [[buffer(2)]],    \
         constant Slices<3> &slices [[buffer(3)]], threadgroup SliceState *scratch [[threadgroup(0)]],     \
         uint thread_index [[thread_index_in_threadgroup]], uint group [[threadgroup_position_in_grid]]) { \
-        softmax_slice(x, y, out, slices, scratch, thread_index, group);                                   \
+        threadgroup float parts[2 * SIMDGROUPS];                                                          \
+        softmax_slice(x, y, out, slices, scratch, parts, thread_index, group);                            \
     }
 
 SOFTMAX_KERNEL(float)

@@ -4,38 +4,53 @@ import { sliceValues } from "../../backend/metal/slices.ts";
 import { type Slices, sliceCount, slicesOf } from "../../tensor/slices.ts";
 import { type SoftmaxAttributes, type SoftmaxName, softmaxes, softmaxParameters } from "./primitive.ts";
 
-const THREADS = 256;
-/** Elements that a thread holds: `HELD` of the kernel. */
-const HELD = 16;
 /** Of a state: the largest element and the sum. */
 const STATE_BYTES = 8;
+/** What the kernel declares, where it needs no states. */
+const LEAST_BYTES = 16;
 
 export const softmaxMetal = (name: SoftmaxName): MetalImplementation<SoftmaxAttributes> => ({
   unsupported: noFloat64,
   run({ inputs: [x, y = x], outputs: [output], attributes: { axis } }) {
     const operands = [x!, y!, output!];
     const slices = slicesOf(operands, axis);
-    const lanes = lanesFor(slices);
-    const columns = THREADS / lanes;
+    const { lanes, count, threads } = teamFor(slices);
+    const columns = threads / lanes;
+    const fits = slices.length <= lanes * count;
+    const isAdjacent = slices.along.every((stride) => stride === 1);
     return launch({
       file: "softmax/softmax.metal",
       name: `softmax_${metalTypeOf(x!.dtype)}`,
-      constants: [softmaxes.ordinal(name), columns, lanes, slices.length <= lanes * HELD ? 1 : 0],
+      constants: [softmaxes.ordinal(name), columns, lanes, Number(fits), count, Number(isAdjacent)],
       operands: [reads(x!), reads(y!), writes(output!)],
       parameters: softmaxParameters.bytes(sliceValues(slices, operands)),
       threadgroups: Math.ceil(sliceCount(slices) / columns),
-      threadgroup: THREADS,
-      threadgroupMemory: [THREADS * STATE_BYTES],
+      threadgroup: threads,
+      threadgroupMemory: [lanes < 32 ? threads * STATE_BYTES : LEAST_BYTES],
     });
   },
 });
 
-/**
- * Threads that share a slice: a SIMD-group or more where its elements are adjacent, few where those of adjacent slices
- * are.
- */
-function lanesFor({ length, along, nest }: Slices): number {
+/** Threads that share a slice, elements that each holds, and threads of a threadgroup. */
+interface Team {
+  readonly lanes: number;
+  readonly count: number;
+  readonly threads: number;
+}
+
+/** Of slices of up to lanes · count elements; longer ones have the last. */
+const rowTeams: readonly Team[] = [
+  ...[4, 8, 16, 32].map((count) => ({ lanes: 32, count, threads: 128 })),
+  ...[8, 16, 32].map((count) => ({ lanes: 256, count, threads: 256 })),
+];
+const columnTeams: readonly Team[] = [
+  { lanes: 1, count: 16, threads: 256 },
+  { lanes: 8, count: 16, threads: 256 },
+];
+
+/** A SIMD-group or more where a slice's elements are adjacent, few threads where those of adjacent slices are. */
+function teamFor({ length, along, nest }: Slices): Team {
   const isSideBySide = Math.abs(along[0]!) !== 1 && Math.abs(nest.strides[0]!.at(-1)!) === 1;
-  if (isSideBySide) return length <= HELD ? 1 : 8;
-  return length <= 32 * HELD ? 32 : THREADS;
+  const teams = isSideBySide ? columnTeams : rowTeams;
+  return teams.find(({ lanes, count }) => length <= lanes * count) ?? teams.at(-1)!;
 }

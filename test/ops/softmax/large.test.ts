@@ -7,6 +7,7 @@ import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import { crossEntropy, logSoftmax, logsumexp, mul, reshape, softmax, sum, tensor } from "../../../src/ops/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { testVariants } from "../../linalg/variants.ts";
 import { tested } from "../run.ts";
 
 const count = 37;
@@ -59,6 +60,8 @@ function expectClose(got: readonly number[], want: readonly number[]): void {
   expect(got.every(Number.isFinite)).toBe(true);
   expect(largest(got.map((value, at) => value - want[at]!))).toBeLessThanOrEqual(8 * 2 ** -24 * largest(want));
 }
+
+testVariants(import.meta.path, "on metal (softmax|logSoftmax) and");
 
 describe.each([...tested])("on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
