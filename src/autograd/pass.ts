@@ -5,6 +5,7 @@ import { runWith } from "../core/context.ts";
 import { within } from "../observe/within.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../tensor/tidy.ts";
+import { arrivalHookOf, withPassEnds } from "./arrival.ts";
 import { gradEnabled } from "./modes.ts";
 import { edgeOf, type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
 import { GradientReferences } from "./references.ts";
@@ -41,7 +42,7 @@ const withRecording = <Result>({ createGraph = false }: BackwardOptions, body: (
 
 /** Sends the roots' gradients through the graph. @throws {AutogradError} */
 export function passBackward(roots: readonly Root[], options: BackwardOptions, callbacks: PassCallbacks): void {
-  withRecording(options, () => new BackwardPass(options, callbacks).run(roots));
+  withPassEnds(() => withRecording(options, () => new BackwardPass(options, callbacks).run(roots)));
 }
 
 class BackwardPass {
@@ -62,8 +63,27 @@ class BackwardPass {
 
   run(roots: readonly Root[]): void {
     for (const { root, seed } of roots) this.send(edgeOf(root) ?? root, seed);
-    for (const node of inOrder(this.pending.keys())) this.visit(node);
+    const nodes = inOrder(this.pending.keys());
+    const awaited = this.callbacks.accumulate ? usesOfAwaited(nodes) : new Map<Tensor, number>();
+    for (const node of nodes) {
+      this.visit(node);
+      if (awaited.size > 0) this.countDown(node, awaited);
+    }
     for (const [leaf, sum] of this.leaves) this.arriveAtLeaf(leaf, sum);
+  }
+
+  /** Sends on the gradients of leaves that somebody awaits, once the last node that uses them was visited. */
+  private countDown({ targets }: GraphNode, awaited: Map<Tensor, number>): void {
+    for (const target of targets) {
+      if (!(target instanceof Tensor)) continue;
+      const left = awaited.get(target);
+      if (left === undefined) continue;
+      awaited.set(target, left - 1);
+      const sum = this.leaves.get(target);
+      if (left > 1 || sum === undefined) continue;
+      this.leaves.delete(target);
+      this.arriveAtLeaf(target, sum);
+    }
   }
 
   private send(target: GradientTarget, gradient: Tensor): void {
@@ -124,6 +144,7 @@ class BackwardPass {
     if (this.callbacks.observe?.(leaf, gradient)) this.references.disown(gradient);
     if (this.callbacks.accumulate?.(leaf, gradient)) this.references.disown(gradient);
     this.references.release(gradient);
+    if (this.callbacks.accumulate) arrivalHookOf(leaf)?.();
   }
 
   /** Runs a node's rule; what it makes and does not return goes back at once, unless it is part of a graph. */
@@ -150,4 +171,13 @@ function inOrder(roots: Iterable<GraphNode>): GraphNode[] {
     for (const target of node.targets) if (target !== null && !(target instanceof Tensor)) found.add(target.node);
   }
   return [...found].sort((a, b) => b.id - a.id);
+}
+
+/** How often nodes use each leaf whose gradient somebody awaits. */
+function usesOfAwaited(nodes: readonly GraphNode[]): Map<Tensor, number> {
+  const uses = new Map<Tensor, number>();
+  for (const { targets } of nodes)
+    for (const target of targets)
+      if (target instanceof Tensor && arrivalHookOf(target)) uses.set(target, (uses.get(target) ?? 0) + 1);
+  return uses;
 }

@@ -17,6 +17,7 @@ export {
   reduceScatter,
   reduceScatterAsync,
 } from "./collectives.ts";
+export { DataParallel, type DataParallelOptions, dataParallel, type ParallelModel } from "./data_parallel.ts";
 export { DistributedError } from "./errors.ts";
 export {
   type ReceiveOptions,

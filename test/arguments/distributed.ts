@@ -1,9 +1,11 @@
 /** Several processes: each function with arguments that it takes, in a world of one. */
-import { distributed as d, ones } from "../../src/index.ts";
+import { distributed as d, nn, ones } from "../../src/index.ts";
 import type { Call, Calls } from "./upper.ts";
 
 const call = (own: unknown): Call => own as Call;
 const reducing = () => [ones([2]), { op: "sum", inPlace: true }] as const;
+await d.init();
+const parallel = d.dataParallel(new nn.ReLU());
 const other = { dst: 1, tag: 0 } as const;
 const from = { src: 1, dtype: "float32", tag: 0 } as const;
 
@@ -29,5 +31,7 @@ export const distributedCalls: Calls = {
   sendAsync: [call(d.sendAsync), () => [ones([2]), other]],
   receive: [call(d.receive), () => [[2], from]],
   receiveAsync: [call(d.receiveAsync), () => [[2], from]],
+  dataParallel: [call(d.dataParallel), () => [new nn.ReLU(), { bucketBytes: 100 }]],
+  "DataParallel.noSync": [call((body: () => unknown) => parallel.noSync(body)), () => [() => 1]],
   "distributed.finalize": [call(d.finalize), () => []],
 };

@@ -49,6 +49,7 @@ const exempt = new Set([
     "overrides",
     "routes",
   ],
+  ...["distributed.DataParallel"], // made by a function
   ...["memory", "resetPeakMemory", "optim.constant", "metalContext"],
   ...["Function", "FunctionContext", "nn.Module", "nn.LanguageModel", "optim.Optimizer"], // base classes
   ...["data.HeldOutWindows", "data.TrainingWindows", "data.TextStream", "nn.TokenStream"], // made by functions

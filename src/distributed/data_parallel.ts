@@ -1,0 +1,188 @@
+/** Data-parallel training: each rank computes gradients of its own batch, and all take the same step. */
+import { atEndOfPass, onArrival } from "../autograd/arrival.ts";
+import { noGrad } from "../autograd/modes.ts";
+import { isPromise } from "../core/context.ts";
+import { aFunction, aNumber, anObject } from "../core/kinds.ts";
+import { positive } from "../core/options.ts";
+import { named, operand, parameters } from "../core/parameters.ts";
+import { fromArray } from "../ops/creation/tensor.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { Bucket, type Layout, layoutOf } from "./buckets.ts";
+import { callSync } from "./call.ts";
+import { broadcastCall } from "./gather.ts";
+import { type Connection, worldOf } from "./world.ts";
+
+/** A model as data-parallel training sees it: `nn.Module` is one. */
+export interface ParallelModel {
+  namedParameters(): Map<string, Tensor>;
+  namedBuffers(): Map<string, Tensor>;
+}
+
+/** Options of {@link dataParallel}. */
+export interface DataParallelOptions {
+  /** Bytes of gradients that are exchanged in one call. Default 25 MB. */
+  bucketBytes?: number | undefined;
+}
+
+/**
+ * Trains a model on all ranks: gives each rank 0's weights and buffers, and from now on makes every `backward()` leave
+ * the mean of all ranks' gradients in the parameters' `grad`. Then every rank takes the same step.
+ *
+ * Gradients are exchanged in buckets, in the order in which backward makes them, while it goes on. The first pass finds
+ * that order, on rank 0, and exchanges at its end. A parameter that no rank used keeps its `grad`; one that some ranks
+ * used counts as 0 on the others. Gradients of 16-bit parameters are summed in float32.
+ *
+ * @param model the same on every rank: names, shapes and dtypes; parameters frozen later are left out
+ *
+ * @example
+ * const parallel = distributed.dataParallel(model);
+ * const loss = crossEntropy(model.forward(x), y); // each rank has its own x and y
+ * backward(loss);
+ * clipGradNorm(model.parameters(), 1);
+ * optimizer.step();
+ *
+ * @throws {DistributedError} `mismatch` on every rank where the models differ; `notInitialized`
+ */
+export function dataParallel<M extends ParallelModel>(model: M, options?: DataParallelOptions): DataParallel<M>;
+export function dataParallel(...values: unknown[]): DataParallel<ParallelModel> {
+  const { model, bucketBytes } = dataParallelParameters(values);
+  return new DataParallel(model, bucketBytes, worldOf("dataParallel"));
+}
+
+const dataParallelParameters = parameters("dataParallel", {
+  model: operand({
+    ...anObject<ParallelModel>("a module"),
+    parse: (value) => (isModel(value) ? value : undefined),
+  }),
+  bucketBytes: named(aNumber(positive), 25e6),
+});
+
+const isModel = (value: unknown): value is ParallelModel =>
+  typeof value === "object" &&
+  value !== null &&
+  typeof (value as ParallelModel).namedParameters === "function" &&
+  typeof (value as ParallelModel).namedBuffers === "function";
+
+/** A model in training on all ranks. Made by {@link dataParallel}. */
+export class DataParallel<M extends ParallelModel = ParallelModel> {
+  readonly model: M;
+  private readonly connection: Connection | undefined;
+  private readonly worldSize: number;
+  private readonly parameters: readonly Tensor[];
+  private readonly removers: (() => void)[] = [];
+  private readonly bucketBytes: number;
+  private layout: Layout | undefined;
+  /** Which parameters' gradients are complete in this pass, in the order in which they came. */
+  private readonly arrived = new Set<number>();
+  private launched: Bucket[] = [];
+  private pausing = 0;
+  private readonly end = (isComplete: boolean): void => this.endPass(isComplete);
+
+  /** @internal */
+  constructor(
+    model: M,
+    bucketBytes: number,
+    { connection, worldSize }: { readonly connection: Connection | undefined; readonly worldSize: number },
+  ) {
+    this.model = model;
+    this.bucketBytes = bucketBytes;
+    this.worldSize = worldSize;
+    this.connection = worldSize > 1 ? connection : undefined;
+    const [named, buffers] = [model.namedParameters(), model.namedBuffers()];
+    this.parameters = [...named.values()];
+    if (this.connection === undefined) return;
+    checkModel(this.connection, [...named, ...buffers]);
+    for (const tensor of [...named.values(), ...buffers.values()])
+      noGrad(() => callSync(() => broadcastCall("dataParallel", tensor, 0, true), "dataParallel"));
+    for (const [index, parameter] of this.parameters.entries())
+      this.removers.push(onArrival(parameter, () => this.arrive(index)));
+  }
+
+  /**
+   * Runs `body` without an exchange: backward passes in it add to this rank's own gradients. The next pass outside
+   * exchanges the sums. What it returns is returned; a promise is waited for.
+   *
+   * @example
+   * parallel.noSync(() => backward(first));
+   * backward(second); // the mean over ranks of first's and second's gradients together
+   */
+  noSync<Result>(body: () => Result): Result;
+  noSync(...values: unknown[]): unknown {
+    const { body } = noSyncParameters(values);
+    this.pausing++;
+    let result: unknown;
+    try {
+      result = body();
+    } finally {
+      if (!isPromise(result)) this.pausing--;
+    }
+    return isPromise(result) ? result.finally(() => void this.pausing--) : result;
+  }
+
+  /**
+   * Exchanges the gradients that are there now. `backward()` does it by itself, but on a rank whose pass reached no
+   * parameter at all: there this takes its place.
+   */
+  sync(): void {
+    if (this.connection === undefined) return;
+    this.layout ??= this.agreeOnLayout();
+    for (let next = this.launched.length; next < this.layout.length; next++) this.launch(this.layout[next]!);
+    for (const bucket of this.launched) bucket.finish(this.connection, this.worldSize);
+    this.reset();
+  }
+
+  /** Lets the model go: backward passes are this rank's own again. */
+  detach(): void {
+    for (const remove of this.removers.splice(0)) remove();
+  }
+
+  private arrive(index: number): void {
+    if (this.pausing > 0) return;
+    if (this.arrived.size === 0) atEndOfPass(this.end);
+    this.arrived.add(index);
+    if (this.layout !== undefined) this.launchComplete(this.layout);
+    this.connection?.queue.progress();
+  }
+
+  /** Buckets go in one order on all ranks: a complete one waits for those before it. */
+  private launchComplete(layout: Layout): void {
+    for (let next = this.launched.length; next < layout.length; next++) {
+      const bucket = layout[next]!;
+      if (!bucket.every((index) => this.arrived.has(index))) return;
+      this.launch(bucket);
+    }
+  }
+
+  private launch(bucket: readonly number[]): void {
+    const members = bucket.map((index) => this.parameters[index]!);
+    this.launched.push(new Bucket(this.connection!, members));
+  }
+
+  private endPass(isComplete: boolean): void {
+    if (isComplete) this.sync();
+    else this.reset();
+  }
+
+  private reset(): void {
+    this.arrived.clear();
+    this.launched = [];
+  }
+
+  /** Rank 0's order; parameters without a gradient in the first pass come last. */
+  private agreeOnLayout(): Layout {
+    const others = [...this.parameters.keys()].reverse().filter((index) => !this.arrived.has(index));
+    const own = fromArray(Int32Array.from([...this.arrived, ...others]));
+    const order = callSync(() => broadcastCall("dataParallel", own, 0, false), "dataParallel");
+    return layoutOf(this.parameters, Array.from(order.dataSync(), Number), this.bucketBytes);
+  }
+}
+
+const noSyncParameters = parameters("DataParallel.noSync", { body: operand(aFunction<() => unknown>()) });
+
+/** @throws {DistributedError} `mismatch` */
+function checkModel({ queue }: Connection, state: readonly (readonly [string, Tensor])[]): void {
+  const described = state.map(([name, tensor]) => `${name} ${tensor.describe()} ${tensor.requiresGrad}`);
+  const hash = Bun.hash.xxHash3(described.join("\n")).toString(16);
+  const description = `dataParallel of a model of ${state.length} tensors (their names and shapes: ${hash})`;
+  queue.wait(queue.begin("dataParallel", description, function* () {}));
+}

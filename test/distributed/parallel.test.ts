@@ -1,0 +1,97 @@
+/** Data-parallel training: the steps of all ranks are those of one process with all their batches. */
+import { beforeAll, describe, expect, test } from "bun:test";
+import { testFolder } from "../support/folder.ts";
+import { mpich, openMpi, runProgram } from "./launch.ts";
+
+type Values = readonly number[];
+type Gradients = Readonly<Record<string, Values | null>>;
+interface Results extends Readonly<Record<string, unknown>> {
+  readonly weights: { readonly equal: boolean; readonly buffer: Values };
+  readonly events: readonly string[];
+  readonly after: readonly [readonly Values[], readonly Values[]];
+  readonly everywhere: Values;
+  readonly skipped: { readonly same: boolean; readonly scale: number };
+  readonly sync: Values;
+  readonly detached: Values;
+  readonly "one rank had none": Gradients;
+}
+
+const { path: folder } = testFolder("parallel");
+
+/** Sums of n terms in two orders differ by n roundings of the largest value at most. */
+const closeTo = (got: Values, want: Values, terms: number): boolean => {
+  const bound = terms * 2 ** -24 * Math.max(...want.map(Math.abs));
+  return got.length === want.length && got.every((value, at) => Math.abs(value - want[at]!) <= bound);
+};
+
+for (const [installation, ranks] of [
+  [openMpi, 2],
+  [openMpi, 4],
+  [mpich, 2],
+] as const)
+  describe.skipIf(installation.missing !== undefined)(`${ranks} ranks of ${installation.name}`, () => {
+    let all: readonly Results[] = [];
+
+    beforeAll(async () => {
+      if (installation.missing !== undefined) return;
+      const { ranks: results, text, status } = await runProgram<Results>(installation, ranks, "parallel.ts", folder);
+      expect({ text, status }).toEqual({ text: "", status: 0 });
+      all = results;
+    }, 60_000);
+
+    test("start with rank 0's weights and buffers, and end with the same weights bit by bit", () => {
+      expect(all).toHaveLength(ranks);
+      for (const { weights, after, everywhere } of all) {
+        expect(weights).toEqual({ equal: true, buffer: [1] });
+        expect(after[0].flat()).toEqual([...everywhere]);
+      }
+    });
+
+    test("have the gradients of one process with all batches: accumulated, clipped, scaled", () => {
+      for (const results of all)
+        for (const step of [0, 1, 2, 3, 4]) {
+          const [got, want] = results[`gradients ${step}`] as [Gradients, Gradients];
+          for (const [name, expected] of Object.entries(want))
+            if (expected === null) expect({ step, name, got: got[name] }).toEqual({ step, name, got: null });
+            else
+              expect({ step, name, isClose: closeTo(got[name]!, expected, 64) }).toEqual({ step, name, isClose: true });
+          const [norm, plainNorm] = results[`norms ${step}`] as [number, number];
+          expect(Math.abs(norm / plainNorm - 1)).toBeLessThan(64 * 2 ** -24);
+        }
+      const [got, want] = all[0]!.after;
+      expect(closeTo(got.flat(), want.flat(), 64 * 5)).toBe(true);
+    });
+
+    test("keep no gradient of what nobody used, and count 0 for a rank that did not use what another did", () => {
+      for (const results of all) {
+        const [used] = results["gradients 3"] as [Gradients];
+        const [unused] = results["gradients 2"] as [Gradients];
+        expect([unused["sometimes.bias"], used["unused.weight"], used["frozen.weight"]]).toEqual([
+          null,
+          null,
+          undefined!,
+        ]);
+        expect(Math.max(...used["sometimes.bias"]!.map(Math.abs))).toBeGreaterThan(0);
+      }
+    });
+
+    test("exchange gradients while backward goes on, from the second step on", () => {
+      for (const { events } of all) {
+        const of = (step: number) => events.slice(events.indexOf(`step ${step}`) + 1);
+        expect(of(0).slice(0, 2)).toEqual(["first layer", "exchange"]);
+        for (const step of [1, 2, 3, 4]) expect(of(step).slice(0, 2)).toEqual(["exchange", "first layer"]);
+        expect(events[0]).toBe("first layer"); // of the pass without an exchange
+      }
+    });
+
+    test("skip a step all together where one rank's gradients overflow", () => {
+      for (const { skipped } of all) expect(skipped).toEqual({ same: true, scale: 32 });
+    });
+
+    test("exchange by sync() where a rank's pass reaches nothing, and no more after detach()", () => {
+      for (const [rank, results] of all.entries()) {
+        expect(results["one rank had none"]).toEqual(all[0]!["one rank had none"]);
+        expect(results.detached).not.toEqual(all[(rank + 1) % ranks]!.detached);
+      }
+    });
+  });
