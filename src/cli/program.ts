@@ -2,11 +2,13 @@
 import { Command, CommanderError, Option } from "commander";
 import packageFile from "../../package.json" with { type: "json" };
 import { orchardCommand } from "../core/commands.ts";
+import { addChatCommand } from "./chat.ts";
 import { formats } from "./diagnostics.ts";
 import { addGenerateCommand } from "./generate.ts";
 import type { CheckOptions } from "./metal_check.ts";
 import { parseNumber } from "./number.ts";
 import { addQuantizeCommand } from "./quantize.ts";
+import { addServeCommand } from "./serve.ts";
 import { addTrainCommand } from "./train.ts";
 
 function makeProgram(): Command {
@@ -22,6 +24,8 @@ function makeProgram(): Command {
   addTrainCommand(program);
   addGenerateCommand(program);
   addQuantizeCommand(program);
+  addChatCommand(program);
+  addServeCommand(program);
   addTuneCommand(program);
   addMetalCommand(program);
   addSwiftCommand(program);

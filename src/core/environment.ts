@@ -54,6 +54,11 @@ const own = {
     fallback: "0",
     meaning: "1: an operation that its first backend can't run is an error, and does not fall back",
   },
+  ORCHARD_SERVE_KEY: {
+    fallback: "no key",
+    meaning:
+      "What clients of `orchard serve` have to send; `--key` is the same, and can be read by who lists processes",
+  },
   ORCHARD_DEBUG: {
     fallback: "0",
     meaning: "1: every operation prints the backend that ran it, and why",

@@ -43,17 +43,20 @@ export function streamedAnswer({ work, format, done }: Session, includeUsage: bo
       const send = (data: object | string | undefined) => {
         if (data !== undefined && !left) controller.enqueue(eventOf(data));
       };
+      const end = (outcome: "finished" | "failed") => {
+        if (!left) controller.close();
+        done(left ? "left" : outcome);
+      };
       try {
         for (const index of work.choices.keys()) send(format.head?.(index));
         for await (const part of partsOf(work.choices)) send(format.part(part));
         if (includeUsage) send(format.usage(work.usage));
         send("[DONE]");
-        done(left ? "left" : "finished");
+        end("finished");
       } catch (error) {
         send(apiErrorOf(error).body);
-        done(left ? "left" : "failed");
+        end("failed");
       }
-      if (!left) controller.close();
     },
     cancel() {
       left = true;

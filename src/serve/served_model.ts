@@ -6,7 +6,7 @@ import type { ChatTemplate } from "../text/chat_template.ts";
 export interface ServedTokenizer {
   readonly endOfText?: number | null;
   encode(text: string, options?: { readonly addSpecialTokens?: boolean }): Iterable<number>;
-  decoder(): { push(token: number): string; end(): string };
+  decoder(options?: { readonly isStart?: boolean }): { push(token: number): string; end(): string };
   bytesOf(token: number): Uint8Array;
 }
 

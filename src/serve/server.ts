@@ -32,6 +32,8 @@ interface Route {
   readonly handle: Handler;
 }
 
+const FLUSH_MILLISECONDS = 500;
+
 export class ModelServer {
   private readonly engine: Engine;
   private readonly server: Bun.Server<undefined>;
@@ -215,6 +217,8 @@ export class ModelServer {
         };
       });
     this.engine.batcher.dispose();
+    // What was written last may still be on its way; connections that are kept alive do not end by themselves.
+    await Promise.race([this.server.stop(), Bun.sleep(FLUSH_MILLISECONDS)]);
     await this.server.stop(true);
   }
 }

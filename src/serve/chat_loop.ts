@@ -1,0 +1,91 @@
+/** `orchard chat`: lines of a person or of a pipe, and answers as they come. */
+import { createInterface } from "node:readline";
+import { OrchardError } from "../core/errors.ts";
+import { counted } from "../core/plural.ts";
+import type { ChatSession } from "./chat_session.ts";
+import { WordWrap } from "./word_wrap.ts";
+
+/** Where a chat takes place. */
+export interface Place {
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+  /** For what is not part of the answer. */
+  readonly notes: NodeJS.WritableStream;
+  /** The width of the terminal; undefined for a pipe, where each line is a message, and nothing else is written. */
+  readonly columns: number | undefined;
+}
+
+const HELP = `/reset       forget what was said
+/save FILE   append the chat to a file, a line of JSON
+/help        this
+/exit        leave, as Ctrl-D does
+Ctrl-C ends an answer, and leaves where none comes.
+`;
+
+/** Until the input ends. Returns the exit code. */
+export async function runChatLoop(session: ChatSession, place: Place): Promise<number> {
+  const { input, output, columns } = place;
+  const isTerminal = columns !== undefined;
+  const lines = createInterface({ input, ...(isTerminal && { output, terminal: true, prompt: "> " }) });
+  let answering: AbortController | undefined;
+  const interrupt = () => (answering ? answering.abort() : lines.close());
+  lines.on("SIGINT", interrupt);
+  process.on("SIGINT", interrupt);
+  let code = 0;
+  try {
+    if (isTerminal) lines.prompt();
+    for await (const line of lines) {
+      if (line.trim() === "/exit") break;
+      answering = new AbortController();
+      if (!(await takeLine(session, place, line, answering.signal))) code = 1;
+      answering = undefined;
+      if (isTerminal) lines.prompt();
+    }
+  } finally {
+    lines.close();
+    process.off("SIGINT", interrupt);
+  }
+  return isTerminal ? 0 : code;
+}
+
+/** False for a line that could not be carried out. */
+async function takeLine(session: ChatSession, place: Place, line: string, signal: AbortSignal): Promise<boolean> {
+  const [word, ...others] = line.trim().split(/\s+/);
+  try {
+    if (word === "") return true;
+    if (word === "/reset") session.reset();
+    else if (word === "/help") place.notes.write(HELP);
+    else if (word === "/save") await save(session, place, others.join(" "));
+    else if (/^\/[a-z]+$/.test(word!) && others.length === 0) {
+      place.notes.write(`no command ${word}; /help lists them\n`);
+      return false;
+    } else await answer(session, place, line, signal);
+    return true;
+  } catch (error) {
+    if (!(error instanceof OrchardError || (error as NodeJS.ErrnoException).code)) throw error;
+    place.notes.write(`${(error as Error).message}\n`);
+    return false;
+  }
+}
+
+async function answer(session: ChatSession, place: Place, line: string, signal: AbortSignal): Promise<void> {
+  const { output, columns, notes } = place;
+  const wrap = new WordWrap(columns ?? Number.POSITIVE_INFINITY);
+  for await (const piece of session.say(line, signal)) output.write(wrap.push(piece));
+  output.write(`${wrap.end()}\n`);
+  const { tokens, tokensPerSecond } = session.pace;
+  const broken = signal.aborted ? "interrupted; " : "";
+  if (columns !== undefined)
+    notes.write(`[${broken}${counted(tokens, "token")}, ${tokensPerSecond.toPrecision(3)} tokens/s]\n`);
+}
+
+/** A line of the form that chats are fine-tuned on. */
+async function save(session: ChatSession, { notes }: Place, path: string): Promise<void> {
+  if (path === "") {
+    notes.write("expected a file: /save FILE\n");
+    return;
+  }
+  const { appendFile } = await import("node:fs/promises");
+  await appendFile(path, `${JSON.stringify({ messages: session.messages })}\n`);
+  notes.write(`saved ${counted(session.messages.length, "message")} to ${path}\n`);
+}

@@ -1,0 +1,97 @@
+/** A chat with a model: what was said, and the next answer. */
+import { Batcher } from "../nn/generation/batcher.ts";
+import type { BatchOptions } from "../nn/generation/options.ts";
+import { StopFinder } from "../nn/generation/stop.ts";
+import type { ChatMessage } from "../text/chat_template.ts";
+import { type ServedModel, stopTokensOf } from "./served_model.ts";
+
+export type ChatOptions = Omit<BatchOptions, "stopTokens" | "signal" | "logProbabilities"> & {
+  /** What the model is told first. */
+  readonly system?: string | undefined;
+};
+
+/** How fast an answer came. */
+export interface Pace {
+  readonly tokens: number;
+  /** From the first token, before which the prompt is read. */
+  readonly tokensPerSecond: number;
+}
+
+export class ChatSession implements Disposable {
+  private readonly batcher: Batcher;
+  private said: ChatMessage[] = [];
+  pace: Pace = { tokens: 0, tokensPerSecond: 0 };
+
+  constructor(
+    private readonly served: ServedModel,
+    private readonly options: ChatOptions = {},
+  ) {
+    this.batcher = new Batcher(served.model, { slots: 1 });
+    this.reset();
+  }
+
+  get messages(): readonly ChatMessage[] {
+    return this.said;
+  }
+
+  /** Forgets what was said, but for what the model is told first. */
+  reset(): void {
+    const { system } = this.options;
+    this.said = system === undefined ? [] : [{ role: "system", content: system }];
+  }
+
+  /**
+   * The answer to a message, as it comes. Who stops reading keeps what came as the answer.
+   *
+   * @throws {ArgumentError} for a chat that is longer than the model's context: then the message was not said.
+   */
+  async *say(content: string, signal?: AbortSignal): AsyncGenerator<string, void, undefined> {
+    const { tokenizer } = this.served;
+    const messages = [...this.said, { role: "user", content }];
+    const { system: _, ...options } = this.options;
+    const stream = this.batcher.submit([...tokenizer.encode(this.textOf(messages), { addSpecialTokens: false })], {
+      ...defined(this.served.defaults ?? {}),
+      ...defined(options),
+      stopTokens: stopTokensOf(this.served),
+    });
+    const stop = () => stream.cancel();
+    signal?.addEventListener("abort", stop);
+    const [decoder, finder] = [tokenizer.decoder({ isStart: true }), new StopFinder(this.stops)];
+    let [answer, count, first, last] = ["", 0, 0, 0];
+    try {
+      for await (const { token } of stream) {
+        last = performance.now();
+        if (count++ === 0) first = last;
+        const { text, found } = finder.push(decoder.push(token));
+        answer += text;
+        if (text !== "") yield text;
+        if (found) break;
+      }
+      const tail = finder.push(decoder.end()).text + finder.end();
+      answer += tail;
+      if (tail !== "") yield tail;
+    } finally {
+      stream.cancel();
+      signal?.removeEventListener("abort", stop);
+      this.said = [...messages, { role: "assistant", content: answer }];
+      this.pace = { tokens: count, tokensPerSecond: count > 1 ? ((count - 1) * 1000) / (last - first) : 0 };
+    }
+  }
+
+  /** Without a template a chat is a play, and the answer ends where the next person speaks. */
+  private textOf(messages: readonly ChatMessage[]): string {
+    if (this.served.template) return this.served.template.render(messages);
+    return `${messages.map(({ role, content }) => `${role}: ${content}\n`).join("")}assistant:`;
+  }
+
+  private get stops(): readonly string[] {
+    return this.served.template ? [] : ["\nuser:"];
+  }
+
+  [Symbol.dispose](): void {
+    this.batcher.dispose();
+  }
+}
+
+const defined = <T extends object>(options: T): Partial<T> =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;

@@ -1,0 +1,94 @@
+/** What `orchard chat` and `orchard serve` do. */
+import type { BackendName } from "../backend/names.ts";
+import { setBackend } from "../backend/policy.ts";
+import { environment } from "../core/environment.ts";
+import { OrchardError } from "../core/errors.ts";
+import type { LoadModelOptions } from "../nn/loading/load_model.ts";
+import { runChatLoop } from "./chat_loop.ts";
+import { type ChatOptions, ChatSession } from "./chat_session.ts";
+import { defaultLimits } from "./limits.ts";
+import { loadServed } from "./load.ts";
+import { ModelServer } from "./server.ts";
+
+/** How a model is loaded. */
+export interface ModelFlags {
+  readonly dtype?: LoadModelOptions["dtype"];
+  readonly quantize?: LoadModelOptions["quantize"];
+  readonly backend?: BackendName;
+}
+
+export interface ChatFlags extends ModelFlags {
+  readonly system?: string;
+  readonly tokens: number;
+  readonly temperature?: number;
+  readonly topK?: number;
+  readonly topP?: number;
+  readonly minP?: number;
+  readonly repetitionPenalty?: number;
+  readonly seed?: number;
+}
+
+export interface ServeFlags extends ModelFlags {
+  readonly name?: string;
+  readonly host: string;
+  readonly port: number;
+  readonly key?: string;
+  readonly cors?: readonly string[];
+  readonly slots: number;
+  readonly queue: number;
+  readonly maxBody?: number;
+  readonly maxTokens?: number;
+  readonly maxSeconds?: number;
+  readonly maxConnections?: number;
+}
+
+/** Errors that the user can mend are printed. */
+async function reporting(body: () => Promise<number>): Promise<number> {
+  try {
+    return await body();
+  } catch (error) {
+    if (!(error instanceof OrchardError)) throw error;
+    console.error(error.message);
+    return 1;
+  }
+}
+
+const load = (path: string, { backend, dtype, quantize }: ModelFlags, name?: string) => {
+  if (backend) setBackend(backend);
+  return loadServed(path, { dtype, quantize }, name);
+};
+
+/** Returns the exit code. */
+export const runChat = (path: string, flags: ChatFlags): Promise<number> =>
+  reporting(async () => {
+    const { dtype: _, quantize: __, backend: ___, tokens: maxTokens, ...options } = flags;
+    const chat: ChatOptions = { ...options, maxTokens };
+    using session = new ChatSession(await load(path, flags), chat);
+    const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
+    const columns = isTerminal ? (process.stdout.columns ?? 80) : undefined;
+    return await runChatLoop(session, { input: process.stdin, output: process.stdout, notes: process.stderr, columns });
+  });
+
+/** Returns the exit code, when a signal ends it. */
+export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
+  reporting(async () => {
+    const ended = Promise.withResolvers<number>();
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => ended.resolve(0));
+    const served = await load(path, flags, flags.name);
+    const server = new ModelServer(served, {
+      ...{ host: flags.host, port: flags.port, origins: flags.cors },
+      key: flags.key ?? environment("ORCHARD_SERVE_KEY"),
+      batcher: { slots: flags.slots, queue: flags.queue },
+      limits: {
+        bodyBytes: flags.maxBody ?? defaultLimits.bodyBytes,
+        tokens: flags.maxTokens ?? defaultLimits.tokens,
+        seconds: flags.maxSeconds ?? defaultLimits.seconds,
+        connections: flags.maxConnections ?? defaultLimits.connections,
+      },
+    });
+    console.log(`serving ${served.name} at ${server.url}`);
+    const code = await ended.promise;
+    console.error("closing: answers that began are finished");
+    await server.close();
+    return code;
+  });

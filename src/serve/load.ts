@@ -1,0 +1,29 @@
+/** Loads what is served or chatted with: a model, its tokenizer, and how chats are written. */
+import { basename, resolve } from "node:path";
+import { ArgumentError } from "../core/errors.ts";
+import { type LoadModelOptions, loadModel } from "../nn/loading/load_model.ts";
+import { ChatTemplate } from "../text/chat_template.ts";
+import { loadTokenizer } from "../text/load_tokenizer.ts";
+import type { ServedModel } from "./served_model.ts";
+
+/** @param name what clients call it; by default the name of the folder or file */
+export async function loadServed(path: string, options: LoadModelOptions = {}, name?: string): Promise<ServedModel> {
+  const tokenizer = loadTokenizer(path); // before the weights: a mistake is found at once
+  const { model, generation, chatTemplate } = await loadModel(path, options);
+  if (tokenizer.vocabularySize > model.vocabularySize) {
+    const message = `expected a tokenizer of at most ${model.vocabularySize} tokens, the model's vocabulary, got`;
+    throw new ArgumentError("loadModel", "otherTokenizer", `${message} ${tokenizer.vocabularySize} in ${path}`);
+  }
+  const textOf = (token: number | null) =>
+    token === null ? undefined : new TextDecoder().decode(tokenizer.bytesOf(token));
+  const tokens = { bosToken: textOf(tokenizer.beginOfText), eosToken: textOf(tokenizer.endOfText) };
+  const { temperature, topK, topP, repetitionPenalty, stopTokens } = generation;
+  return {
+    name: name ?? basename(resolve(path)).replace(/\.gguf$/, ""),
+    model,
+    tokenizer,
+    template: chatTemplate === undefined ? undefined : new ChatTemplate(chatTemplate, tokens),
+    defaults: { temperature, topK, topP, repetitionPenalty },
+    stopTokens,
+  };
+}
