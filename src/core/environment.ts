@@ -90,6 +90,10 @@ const own = {
     fallback: "`report`",
     meaning: "The folder in which `bun run test` leaves its reports",
   },
+  ORCHARD_FINDINGS: {
+    fallback: "no record",
+    meaning: "The file to which each new finding of the checker is appended, as a line of JSON",
+  },
   ORCHARD_TOKEN_CACHE_LIMIT: {
     fallback: "4294967296",
     meaning: "Bytes of the cache of texts' tokens, over which the least recently used files are removed; 0: no limit",

@@ -9,7 +9,7 @@ final class CheckerInitializationTests: CheckerTestCase {
     private let copy = """
         kernel void k(device const float *fresh [[buffer(0)]], device float *out [[buffer(1)]], \
         uint i [[thread_position_in_grid]]) {
-          out[i] = fresh[i];  // HERE
+          out[i] = fresh[i] + 1;  // HERE
         }
         """
 
@@ -78,7 +78,7 @@ final class CheckerInitializationTests: CheckerTestCase {
               threadgroup float tile[32];
               if (i < \(limit)) tile[i] = fresh[i];
               threadgroup_barrier(mem_flags::mem_threadgroup);
-              out[i] = tile[31 - i];  // HERE
+              out[i] = 2 * tile[31 - i] + 1;  // HERE
             }
             """
         }
@@ -98,7 +98,7 @@ final class CheckerInitializationTests: CheckerTestCase {
             uint g [[threadgroup_position_in_grid]]) {
               threadgroup float tile[1];
               if (g == 0) tile[0] = 1;
-              out[g] = tile[0];  // HERE
+              out[g] = 2 * tile[0] + 1;  // HERE
             }
             """
         assertFound(
@@ -144,6 +144,91 @@ final class CheckerInitializationTests: CheckerTestCase {
                   out[i] = float(bits.u) + p.z;
                 }
                 """, [TestBuffer(length: 768, label: "points"), out], grid: 64, group: 33))
+    }
+
+    /// What a value does decides the severity: in these, every result is the same whatever it was, or is the value.
+    private let harmless = [
+        "y[i] = x[i];", "as_char(y)[31 - i] = as_char(x)[i];", "as_half(y)[i + 7] = as_half(x)[i];",
+        "as_vector(y)[i] = as_vector(x)[i].yxwz;", "float v = x[i]; y[i] = i < 16 ? float(i) : v;",
+        "y[i] = select(x[i], 1.0f, i < 32);", "y[i] = (as_type<uint>(x[i]) & set.y) + i;",
+        "y[i] = simd_shuffle(x[i], 31 - i);", "if (x[i] > 1.0f) y[i] = 2; else y[i] = 2;",
+        "tile[i] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup); y[i] = tile[31 - i];",
+    ]
+
+    /// In these, some result is another.
+    private let harmful = [
+        "y[i] = x[i] + 1;", "y[i] = -x[i];", "y[i] = as_type<uint>(x[i]) >> 1;", "if (x[i] > 1.0f) y[i] = 2;",
+        "y[as_type<uint>(x[i]) & 31] = 1;", "y[as_type<uint>(x[i])] = 1;", "y[i] = simd_sum(x[i]);",
+        "y[i] = x[i] * float(set.y);", "uint n = as_type<uint>(x[i]) >> 24; while (n-- > 0) y[i] += 1;",
+    ]
+
+    func testAValueThatIsMovedOnOrLeftOut() throws {
+        let cases = (harmless + harmful).enumerated().map { "case \($0): { \($1) break; }  // CASE\($0)" }
+        let source = """
+            device uchar *as_char(device float *x) { return (device uchar *)x; }
+            device const uchar *as_char(device const float *x) { return (device const uchar *)x; }
+            device half *as_half(device float *x) { return (device half *)x; }
+            device const half *as_half(device const float *x) { return (device const half *)x; }
+            device float4 *as_vector(device float *x) { return (device float4 *)x; }
+            device const float4 *as_vector(device const float *x) { return (device const float4 *)x; }
+            kernel void k(device const float *x [[buffer(0)]], device float *y [[buffer(1)]], \
+            constant uint2 &set [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+              threadgroup float tile[32];
+              switch (set.x) {
+              \(cases.joined(separator: "\n"))
+              }
+            }
+            """
+        let function = try KernelLibrary(source).function("k")
+        for index in cases.indices {
+            let fresh = TestBuffer(length: 512, label: "fresh"), set = TestBuffer([UInt32(index), 0])
+            let out = TestBuffer([Float](repeating: 3, count: 128), label: "out")
+            let found = try withSetting("poison", "auto") {
+                try checked { try function.run([fresh, out, set], grid: 32, group: 32) }
+            }
+            let isNote = index < harmless.count
+            assertFound(
+                found, "uninitialized-read", in: source, at: "CASE\(index)", buffer: "fresh",
+                severity: isNote ? "note" : "error",
+                says: isNote ? "moved on as it is, or left out" : "nothing has written")
+        }
+    }
+
+    /// Threadgroup memory holds anything: its values may be left out, and not moved on.
+    func testAValueOfThreadgroupMemory() throws {
+        for (statement, severity) in [("y[i] = v;", "error"), ("y[i] = i < 32 ? float(i) : v;", "note")] {
+            let source = """
+                kernel void k(device float *y [[buffer(0)]], uint i [[thread_position_in_threadgroup]]) {
+                  threadgroup float tile[32];
+                  threadgroup float *p = tile;
+                  volatile float v = p[i];  // HERE
+                  \(statement)
+                }
+                """
+            assertFound(
+                try findings(source, [out], grid: 32, group: 32), "uninitialized-read", in: source,
+                buffer: "threadgroup variable 'tile'", severity: severity,
+                says: severity == "note" ? "here the value is left out" : "threadgroup memory is not zeroed")
+        }
+    }
+
+    /// Each place is judged by itself, and nothing of what was tried is left in memory.
+    func testSeveralValuesInOneDispatch() throws {
+        let source = """
+            kernel void k(device const float *fresh [[buffer(0)]], device float *out [[buffer(1)]], \
+            uint i [[thread_position_in_grid]]) {
+              float v = fresh[i];  // MOVED
+              float w = fresh[i + 32];  // HERE
+              out[i] = v;
+              out[i + 32] = w * w + 2;
+            }
+            """
+        let fresh = TestBuffer(length: 256, label: "fresh")
+        let found = try withSetting("poison", "auto") { try findings(source, [fresh, out], grid: 32, group: 32) }
+        XCTAssertEqual(found.map(\.severity), ["note", "error"])
+        assertFound(found, "uninitialized-read", in: source, at: "MOVED", severity: "note")
+        assertFound(found, "uninitialized-read", in: source)
+        XCTAssertEqual(out.array(Float.self), (0..<64).map { $0 < 32 ? 0 : 2 })
     }
 
     func testAVariableOfAThread() throws {

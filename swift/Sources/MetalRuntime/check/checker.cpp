@@ -118,10 +118,16 @@ void Checker::begin_dispatch(const Dispatch &dispatch) {
 
 void Checker::hand_over() {
   resolve_values();
+  trials.cancel();
   report.end_dispatch();
 }
 
-void Checker::end_dispatch() {
+void Checker::end_of_groups() {
+  if (trials.is_here()) trials.finish();
+}
+
+void Checker::end_dispatch(bool completed) {
+  if (completed) trials.judge(dispatch_.timeout_ms);
   hand_over();
   Traffic device, threadgroup;
   add(device, arena_);
@@ -179,9 +185,16 @@ void begin_dispatch(const Dispatch &dispatch) {
 
 void hand_over() { the_checker().hand_over(); }
 
-void end_dispatch(bool) {
+void end_of_groups() { the_checker().end_of_groups(); }
+bool is_trial() { return the_checker().trials.is_here(); }
+
+void give_up_trial() {
+  if (is_trial()) Trials::give_up();
+}
+
+void end_dispatch(bool completed) {
   running = nullptr;
-  the_checker().end_dispatch();
+  the_checker().end_dispatch(completed);
 }
 
 void begin_group(const MrtGroup *group, const Region *regions, size_t count) {

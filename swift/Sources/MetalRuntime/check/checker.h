@@ -33,11 +33,17 @@ struct Dispatch {
   const MrtEntry *entry;
   mrt_counters *counters; // the checker adds bytes and cache lines; the executor counts everything else
   bool detect;            // false: count only
+  uint64_t timeout_ms;
 };
 
 void begin_dispatch(const Dispatch &dispatch);
 // Hands over what has been found so far: a dispatch fails, and its failure is told after what led to it.
 void hand_over();
+// All threadgroups have run, on their thread.
+void end_of_groups();
+// In a process that tries what a value does (trials.h): whether it is one, and an end where it fails.
+bool is_trial();
+void give_up_trial();
 void end_dispatch(bool completed); // false: it failed, and its last threadgroup was abandoned without end_group
 
 void begin_group(const MrtGroup *group, const Region *regions, size_t count); // regions in ascending order of address

@@ -72,12 +72,25 @@ void Checker::check_initialized(Tracked &memory, const Step &step) {
   if (memory.space == Space::device) find_host_writes(memory, step);
   // Where some of the bytes have been written, the others may be padding of a struct, whose state goes with a copy.
   if (memory.shadow.any_written(step.address, step.size)) return;
+  report_uninitialized(memory, step);
+}
+
+void Checker::report_uninitialized(Tracked &memory, const Step &step) {
+  const bool device = memory.space == Space::device;
+  // As clear_unwritten: whole words, of which nothing is written.
+  const uintptr_t begin = device ? step.address / 4 * 4 : step.address;
+  const size_t size = device ? (step.address + step.size + 3) / 4 * 4 - begin : step.size;
   const Object object = objects_.describe(step.address, memory.space);
-  if (memory.space == Space::device && poison_reads_as_zero()) clear_unwritten(memory.shadow, step.address, step.size);
-  Finding &finding = found("uninitialized-read", object.identity, step.site, step.now);
-  if (!finding.message.empty()) return;
-  finding.object = object;
-  finding.message = uninitialized_message(finding, memory.space, step.size);
+  if (!trials.is_here()) {
+    Finding &finding = found("uninitialized-read", object.identity, step.site, step.now);
+    if (finding.message.empty()) {
+      finding.object = object;
+      finding.message = uninitialized_message(finding, memory.space, step.size);
+      trials.begin(finding, object.identity, step.site, objects_.buffers(), device);
+    }
+  }
+  if (trials.is_here() && trials.is_about(object.identity, step.site)) trials.fill(memory.shadow, begin, size);
+  else if (device && poison_reads_as_zero()) clear_unwritten(memory.shadow, step.address, step.size);
 }
 
 // The CPU writes shared memory without a notification: what is not poison any more has been written. Judged in units of

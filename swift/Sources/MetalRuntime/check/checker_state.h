@@ -7,6 +7,7 @@
 #include "check/messages.h"
 #include "check/objects.h"
 #include "check/shadow.h"
+#include "check/trials.h"
 
 #include <memory>
 #include <mutex>
@@ -61,7 +62,8 @@ public:
 
   void begin_dispatch(const Dispatch &dispatch);
   void hand_over();
-  void end_dispatch();
+  void end_of_groups();
+  void end_dispatch(bool completed);
   void begin_group(const MrtGroup *group, const Region *regions, size_t count);
   // After a change of the order.
   void copy_fences();
@@ -84,6 +86,7 @@ public:
 
   Order order;
   Report report;
+  Trials trials;
 
 private:
   Checker();
@@ -109,6 +112,7 @@ private:
   bool in_bounds(const Tracked &memory, const Step &step);
   void out_of_bounds(const Step &step, Space space);
   void check_initialized(Tracked &memory, const Step &step);
+  void report_uninitialized(Tracked &memory, const Step &step);
   void find_host_writes(Tracked &memory, const Step &step);
   void race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site, bool other_writes,
             Gap gap);

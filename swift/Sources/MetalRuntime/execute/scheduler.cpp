@@ -237,6 +237,7 @@ bool GroupRunner::fails_weakly() { return launch_->seed != 0 && mix(phase_seed_ 
 // ---------------------------------------------------------------- giving up
 
 void GroupRunner::abandon(const Fault &fault) {
+  if (launch_->checked) checker::give_up_trial();
   fault_ = fault;
   abandoned_ = true;
   StackPointer forgotten;
@@ -245,6 +246,7 @@ void GroupRunner::abandon(const Fault &fault) {
 }
 
 void GroupRunner::fail(mrt_result result, std::string &&sentence) {
+  if (launch_->checked) checker::give_up_trial();
   launch_->fail(result, std::move(sentence));
   abandon({});
 }

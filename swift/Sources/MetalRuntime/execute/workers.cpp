@@ -1,3 +1,4 @@
+#include "check/checker.h"
 #include "execute/dispatch_counts.h"
 #include "execute/workers.h"
 
@@ -90,6 +91,7 @@ template <typename AfterFirst> void run_groups(Launch &launch, AfterFirst after_
         if (first) after_first();
         first = false;
       }
+      if (launch.checked) checker::end_of_groups();
       runner.end();
     }
   }

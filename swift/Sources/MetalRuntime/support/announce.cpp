@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace mrt {
@@ -48,6 +49,17 @@ Announce wish() {
 const Announce wished = wish();
 
 } // namespace
+
+// One write a line: several processes may append to one file.
+void record(const std::string &line) {
+  static const int file = [] {
+    const char *path = getenv("ORCHARD_FINDINGS");
+    return path && *path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644) : -1;
+  }();
+  const std::string whole = line + "\n";
+  if (file >= 0 && write(file, whole.data(), whole.size()) < 0)
+    fprintf(stderr, "orchard: ORCHARD_FINDINGS cannot be written\n");
+}
 
 // As compilers write: editors and continuous integration find the line.
 bool announce(const mrt_finding &finding) {

@@ -76,6 +76,8 @@ public:
       return announced_.count(known->first); // beyond the limit it is counted already
     }
     // Once, however often the list is cleared.
+    if (recorded_.size() < size_t(setting_number(Setting::max_findings)) && recorded_.insert(known->first).second)
+      record(to_json(Kept(finding)));
     if (announced_.size() < size_t(setting_number(Setting::max_findings)) && !announced_.count(known->first) &&
         announce(finding))
       announced_.insert(known->first);
@@ -108,7 +110,7 @@ private:
   std::mutex mutex_;
   std::vector<Kept> kept_;
   std::map<Key, size_t> index_; // position in kept_, or SIZE_MAX beyond the limit
-  std::set<Key> announced_;
+  std::set<Key> announced_, recorded_;
   size_t errors_ = 0;
 };
 
