@@ -177,6 +177,29 @@ final class SpellingTests: CheckerTestCase {
             """, [316, 318, 320, 322])
     }
 
+    func testObjectsWithoutANameByReference() throws {
+        try assertBoth(
+            """
+            template <typename T, uint N> T total(const thread vec<T, N> &v) {
+              T s = 0;
+              for (uint k = 0; k < N; k++) s += v[k];
+              return s;
+            }
+            template <typename T> T sum(thread const T &a, const thread T &b) { return a + b; }
+            template <typename T, int R, int C> T corner(const thread matrix<T, R, C> &m) { return m[0][0]; }
+            template <int K, typename T> inline T scaled(const thread T &v, float s) { return v * (K * s); }
+            template <typename T> void put(thread T &to, const thread T &v) { to = v; }
+            struct Sums { template <typename T> T of(const thread vec<T, 2> &v) const { return v.x + v.y; } };
+            template <typename T> float one(const thread T &v) { return v; }
+            template <typename T> float one(const device T &v) { return v * 10; }
+            """,
+            """
+            float4 v(x[i]); float2x2 m(2.0f); float p; put(p, x[i] * 1); const Sums s;
+            y[i] = total(v + 1) + total(v) + total(float2(1, 2)) + total(v.xyz) + sum(v, v * 2).x + sum(1.0f, p)
+                 + corner(m * m) + scaled<2>(x[i] + 0, 1.0f) + s.of(float2(p, 1)) + one(p + 0) + one(p) + one(x[i]);
+            """, [43, 73, 103, 133])
+    }
+
     func testShiftsByAnotherType() throws {
         try assertBoth(
             "",

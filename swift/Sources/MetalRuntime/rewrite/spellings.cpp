@@ -1,6 +1,6 @@
 // What MSL spells otherwise than clang's two modes: pointers to pointers whose spaces stand together, numbers of
-// elements that are unsigned, functions that are passed by reference, and the asynchronous copies, which are declared
-// by the names that Apple's compiler gives them.
+// elements that are unsigned, functions and objects without a name that are passed by reference, and the asynchronous
+// copies, which are declared by the names that Apple's compiler gives them.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -61,15 +61,18 @@ bool counts_elements(const TokenList &tokens, Range parameters, std::string_view
   return false;
 }
 
+bool is_counted_in_int(const TokenList &tokens, Range parameters, const TemplateParameter &parameter) {
+  return one_of(tokens[parameter.tokens.first].text,
+                {"unsigned", "uint", "size_t", "ushort", "short", "long", "ulong", "uchar", "uint32_t", "int64_t",
+                 "uint64_t", "uint16_t", "uint8_t"}) &&
+         counts_elements(tokens, parameters, tokens[parameter.name].text);
+}
+
 void count_in_int(Rewriter &rewriter, Range header, Range parameters) {
   for (const TemplateParameter &parameter : template_parameters(rewriter.tokens, header)) {
-    const uint32_t first = parameter.tokens.first;
-    const bool is_integer =
-        one_of(rewriter.tokens[first].text, {"unsigned", "uint", "size_t", "ushort", "short", "long", "ulong", "uchar",
-                                             "uint32_t", "int64_t", "uint64_t", "uint16_t", "uint8_t"});
-    if (!is_integer || !counts_elements(rewriter.tokens, parameters, rewriter.tokens[parameter.name].text)) continue;
-    rewriter.replace(first, "int");
-    rewriter.erase(first + 1, parameter.name);
+    if (!is_counted_in_int(rewriter.tokens, parameters, parameter)) continue;
+    rewriter.replace(parameter.tokens.first, "int");
+    rewriter.erase(parameter.tokens.first + 1, parameter.name);
   }
 }
 
@@ -95,6 +98,111 @@ void free_callable(Rewriter &rewriter, const Declaration &declaration) {
     for (Range header : declaration.templates)
       for (const TemplateParameter &parameter : template_parameters(tokens, header))
         if (tokens.is(type, tokens[parameter.name].text)) rewriter.strict().erase(space, space + 1);
+  }
+}
+
+// ---------------------------------------------------------------- objects without a name
+
+std::string_view strict_space(std::string_view text) {
+  return text == "device"        ? "__global"
+         : text == "threadgroup" ? "__local"
+         : text == "thread"      ? "__private"
+                                 : "__constant";
+}
+
+// As the strict text has it, without what says how a function is linked.
+std::string strict_text(const Rewriter &rewriter, Range range) {
+  const TokenList &tokens = rewriter.tokens;
+  std::string text;
+  for (uint32_t index = range.first; index < range.last; index++) {
+    if (opens_attribute(tokens, index)) index = tokens[index].partner;
+    else if (!one_of(tokens[index].text, {"inline", "static", "constexpr", "METAL_FUNC"}))
+      text +=
+          (is_space(tokens[index].text) ? std::string(strict_space(tokens[index].text)) : rewriter.text(index)) + " ";
+  }
+  return text;
+}
+
+struct Argument {
+  Range tokens;
+  uint32_t name;
+  std::string type; // of `const thread T &name` with a type that is deduced; else empty
+};
+
+// Its parameters, where all of them have names and none a default, a pack or brackets; else none.
+std::vector<Argument> arguments_of(const Rewriter &rewriter, const Declaration &declaration,
+                                   const std::vector<TemplateParameter> &deduced) {
+  const TokenList &tokens = rewriter.tokens;
+  std::vector<Argument> found;
+  for (Range part : split_commas(tokens, declaration.parameters)) {
+    if (part.size() < 2 || !tokens.is_identifier(part.last - 1)) return {};
+    Argument argument = {part, part.last - 1, {}};
+    bool is_const = false, is_thread = false, is_deduced = false;
+    for (uint32_t index = part.first; index < part.last; index++) {
+      if (one_of(tokens[index].text, {"=", "...", "(", "[", "&&"})) return {};
+      is_const |= tokens.is(index, "const");
+      is_thread |= tokens.is(index, "thread");
+      for (const TemplateParameter &parameter : deduced)
+        is_deduced |= index < argument.name && tokens.is(index, tokens[parameter.name].text);
+      const bool of_type = index + 2 < part.last && !one_of(tokens[index].text, {"const", "thread"});
+      if (of_type) argument.type += rewriter.text(index) + " ";
+    }
+    if (!is_const || !is_thread || !is_deduced || !tokens.is(part.last - 2, "&")) argument.type.clear();
+    found.push_back(argument);
+  }
+  return found;
+}
+
+// The parameters of its templates, where each has a name and no default; else none.
+std::vector<TemplateParameter> deduced_parameters(const TokenList &tokens, Range header) {
+  for (uint32_t index = header.first; index < header.last; index++)
+    if (one_of(tokens[index].text, {"=", "..."})) return {};
+  std::vector<TemplateParameter> found = template_parameters(tokens, header);
+  return found.size() == split_commas(tokens, {header.first + 2, header.last - 1}).size() ? found : decltype(found)();
+}
+
+// Clang deduces no T of `const thread T &x` from an object without a name, which is in no space. The strict text gets
+// another function for these, which gives it one.
+void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
+  constexpr size_t most = 3;
+  const TokenList &tokens = rewriter.tokens;
+  const Range before = {declaration.start, declaration.name},
+              after = {declaration.parameters.last + 1, declaration.body.first - 1};
+  const bool returns = before.first < before.last && !tokens.is(before.last - 1, "::") &&
+                       !one_of(tokens[before.last - 1].text, {"explicit", "constexpr", "inline"});
+  if (declaration.templates.size() != 1 || declaration.template_arguments.exists() || !returns ||
+      !tokens.is_identifier(declaration.name) || tokens.is(declaration.name, "operator"))
+    return;
+  for (uint32_t index = before.first; index < before.last; index++)
+    if (one_of(tokens[index].text, {"auto", "friend", "operator", "kernel"})) return;
+  const std::vector<TemplateParameter> deduced = deduced_parameters(tokens, declaration.templates[0]);
+  const std::vector<Argument> arguments = arguments_of(rewriter, declaration, deduced);
+  const size_t count = std::count_if(arguments.begin(), arguments.end(), [](auto &each) { return !each.type.empty(); });
+  if (deduced.empty() || count == 0 || count > most) return;
+  std::string header, names;
+  for (const TemplateParameter &parameter : deduced) {
+    const std::string_view name = tokens[parameter.name].text;
+    const bool counts = is_counted_in_int(tokens, declaration.parameters, parameter);
+    header +=
+        (header.empty() ? "" : ", ") + (counts ? "int " + std::string(name) : strict_text(rewriter, parameter.tokens));
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  for (size_t mask = 1; mask < size_t(1) << count; mask++) {
+    std::string parameters, copies, passed;
+    size_t bit = 0;
+    for (const Argument &argument : arguments) {
+      const std::string name = rewriter.text(argument.name);
+      const bool is_temporary = !argument.type.empty() && mask >> bit++ & 1;
+      parameters += (parameters.empty() ? "" : ", ") +
+                    (is_temporary ? "const " + argument.type + "&&" + name : strict_text(rewriter, argument.tokens));
+      if (is_temporary) copies += "const __private " + argument.type + "mrt_" + name + " = " + name + "; ";
+      passed += (passed.empty() ? "" : ", ") + (is_temporary ? "mrt_" + name : name);
+    }
+    const std::string name = rewriter.text(declaration.name);
+    rewriter.strict().insert_after(declaration.tokens.last - 1,
+                                   " template <" + header + "> " + strict_text(rewriter, before) + name + "(" +
+                                       parameters + ") " + strict_text(rewriter, after) + "{ " + copies + "return " +
+                                       name + "<" + names + ">(" + passed + "); }");
   }
 }
 
@@ -175,7 +283,10 @@ void rewrite_spellings(Rewriter &rewriter) {
   for (const Declaration &declaration : rewriter.program.declarations) {
     if (declaration.kind != DeclarationKind::function || !declaration.parameters.exists()) continue;
     for (Range header : declaration.templates) count_in_int(rewriter, header, declaration.parameters);
-    if (declaration.body.exists()) free_callable(rewriter, declaration);
+    if (declaration.body.exists()) {
+      free_callable(rewriter, declaration);
+      take_temporaries(rewriter, declaration);
+    }
     for (uint32_t index = declaration.parameters.last; index < declaration.tokens.last && !declaration.body.exists();
          index++)
       if (one_of(tokens[index].text, {"asm", "__asm", "__asm__"}) && names_builtin(tokens, index))
