@@ -1,7 +1,6 @@
-/** A failure that is shown in one line: what happened, and what to do. Anything else is a bug and shows its stack. */
-export class Failure extends Error {
-  override readonly name = "Failure";
-}
+import { Failure } from "../src/cli/failure.ts";
+
+export { Failure };
 
 /** Runs a script's main function; a `Failure` becomes one line on stderr and exit code 1. */
 export async function main(body: () => Promise<void>): Promise<void> {

@@ -4,12 +4,13 @@
  * `bun run release --local` does the same with the portable one, from a real registry, in projects of every kind.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import packageFile from "../package.json";
 import { packFolders } from "../scripts/release/pack.ts";
-import { stageMain, stagePlatform } from "../scripts/release/stage.ts";
+import { deviceTarget, stageDevice, stageMain, stagePlatform } from "../scripts/release/stage.ts";
+import { toolchainsFolder } from "../src/cli/toolchain.ts";
 import { buildFolder, cpuLibraryName, libraryName, packageRoot, platform } from "../src/core/paths.ts";
 import { localRegistry } from "./support/registry.ts";
 
@@ -242,6 +243,87 @@ describe("in an empty project", () => {
     expect(result.err.trimEnd().split("\n")).toHaveLength(hasMetal ? 2 : 1);
   });
 });
+
+/** Where this run built the device. Its package is not packed here, which takes long: it is put where Bun puts it. */
+const hasDevice = process.platform === "linux" && process.arch === "x64" && existsSync(join(buildFolder, libraryName));
+
+describe.if(hasDevice)("the software device's package", () => {
+  const name = `${packageFile.name}-${deviceTarget}`;
+  const device = join(folder, "packages", name);
+  const place = join(project, "node_modules", name);
+
+  /** Runs Bun in the project with the cache folder that has a toolchain, or with an empty one. */
+  function checked(words: readonly string[], more: Record<string, string> = {}) {
+    const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], {
+      cwd: project,
+      env: { ...environment, ...more },
+    });
+    return { out: stdout.toString(), err: stderr.toString(), exitCode };
+  }
+
+  beforeAll(async () => {
+    const platformPackage = join(project, "node_modules", platformName);
+    renameSync(`${platformPackage}.away`, platformPackage); // where the test before put it
+    await stageDevice(device, join(buildFolder, libraryName), join(buildFolder, "metal"));
+    await Bun.write(join(project, "kernel.ts"), kernelProgram);
+  });
+
+  test("holds the dylib, Metal's headers and what describes them", async () => {
+    const names = [...new Bun.Glob("**").scanSync({ cwd: device })];
+    const own = names.filter((path) => !path.startsWith("metal/"));
+    expect(own.sort()).toEqual(["LICENSE", "README.md", "index.d.ts", "index.js", libraryName, "package.json"].sort());
+    expect(names).toContain("metal/mrt/prelude.h");
+    const manifest = (await Bun.file(join(device, "package.json")).json()) as Record<string, unknown>;
+    expect(manifest).toMatchObject({ name, version: packageFile.version, os: ["linux"], cpu: ["x64"] });
+    expect(await Bun.file(join(device, "README.md")).text()).toMatch(/needs glibc 2\.\d\d or newer/);
+  });
+
+  test("without it, what needs it says how to add it", () => {
+    const command = `bun add --dev ${name}@${packageFile.version}`;
+    expect(bun("x", "orchard", "doctor").out).toContain(`the software device is not installed\n`);
+    expect(bun("x", "orchard", "doctor").out).toContain(`fix: ${command}\n`);
+    expect(bun("kernel.ts").err).toContain(`\`${command}\` adds the software device`);
+    expect(checked(["-e", `import "${packageFile.name}";`], { ORCHARD_BACKEND: "metal" }).err).toContain(
+      `its dylib is in ${name}, which is not installed: \`bun add ${name}@`,
+    );
+  });
+
+  test("with it, but no compiler, a kernel says what brings one", () => {
+    symlinkSync(device, place);
+    const { err, exitCode } = bun("kernel.ts");
+    expect(err).toContain("`orchard toolchain install` brings one");
+    expect(exitCode).toBe(1);
+  });
+
+  test("with both, kernels run, the checker speaks up, and several files are checked", async () => {
+    const cache = mkdtempSync(join(folder, "cache-"));
+    mkdirSync(join(cache, "orchard"));
+    if (existsSync(toolchainsFolder())) symlinkSync(toolchainsFolder(), join(cache, "orchard", "toolchain"));
+    const more = { XDG_CACHE_HOME: cache, PATH: process.env["PATH"]! };
+    expect(checked(["kernel.ts"], more)).toEqual({ out: "3,5,7 metal\n", err: "", exitCode: 0 });
+    const { err, exitCode } = checked(["kernel.ts", "past"], { ...more, ORCHARD_METAL_CHECK: "1" });
+    expect(err).toContain("reads 4 bytes at byte 12 of buffer 'x', which is 12 bytes long");
+    expect(exitCode).toBe(1);
+    const source = "#include <metal_stdlib>\nkernel void NAME(device float *x) { x[0] = 1; }\n";
+    for (const file of ["one", "two"]) await Bun.write(join(project, `${file}.metal`), source.replace("NAME", file));
+    const both = checked(["x", "orchard", "metal", "check", "one.metal", "two.metal", "--jobs", "2"], more);
+    expect(both.out).toBe("one.metal: no problems\ntwo.metal: no problems\n");
+    rmSync(place);
+  });
+});
+
+const kernelProgram = `
+import { metalKernel } from "${packageFile.name}";
+
+const ahead = process.argv[2] === "past" ? 1 : 0;
+const kernel = metalKernel({
+  name: "odd",
+  source: "#include <metal_stdlib>\\nkernel void odd(const device float *x, device float *y, " +
+    "uint i [[thread_position_in_grid]]) { y[i] = 2 * x[i + " + ahead + "] + 1; }",
+});
+const { y } = kernel.run({ x: new Float32Array([1, 2, 3]), y: new Float32Array(3) }, { grid: 3 }).outputs;
+console.log(y.join(), "metal");
+`;
 
 /** Stricter than what `bun init` writes: declarations are checked, and no import may name a TypeScript file. */
 const tsconfig = {

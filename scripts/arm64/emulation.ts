@@ -5,12 +5,12 @@
 import { existsSync } from "node:fs";
 import { cp, mkdir, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { runOrFail } from "../../src/cli/run.ts";
+import { Apt } from "../../src/cli/toolchain/apt.ts";
+import { withLock } from "../../src/cli/toolchain/lock.ts";
 import { cacheFolder } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
-import { runOrFail } from "../run.ts";
-import { Apt } from "../toolchain/apt.ts";
 import { debianRelease } from "../toolchain/blas.ts";
-import { withLock } from "../toolchain/lock.ts";
 
 type Progress = (text: string) => void;
 

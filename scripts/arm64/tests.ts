@@ -2,10 +2,10 @@
 import { mkdir } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { run, tail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, countJUnit, skippedTests } from "../counts.ts";
 import { inParallel } from "../parallel.ts";
-import { run, tail } from "../run.ts";
 import { reportFolder } from "../suite/report.ts";
 import type { Processor } from "./machine.ts";
 import { variable as bunVariable } from "./spawn.ts";

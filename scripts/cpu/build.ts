@@ -2,12 +2,12 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
+import { run } from "../../src/cli/run.ts";
+import { withLock } from "../../src/cli/toolchain/lock.ts";
 import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
 import { inParallel } from "../parallel.ts";
 import { withSpinner } from "../progress.ts";
-import { run } from "../run.ts";
-import { withLock } from "../toolchain/lock.ts";
 import { type CppCompiler, findCompiler } from "./compiler.ts";
 import { flagsOf, isOutOfDate, isPerSet, type ObjectFile, objectFiles, objectName, setsOf } from "./objects.ts";
 import { type Precompiled, precompile } from "./precompile.ts";
@@ -29,10 +29,17 @@ export interface CpuBuild {
   readonly libraryFlags: readonly string[];
   /**
    * A build for now: these instruction sets, and others only where they were compiled before; and what has to be
-   * compiled is optimised less, which changes no result, and is compiled anew by the next whole build.
+   * compiled is optimised less, which changes no result, and is compiled anew by the next whole build. Without
+   * {@link laterFamilies}, unless one was compiled before: what calls them falls back, and says what builds them.
    */
   readonly sets?: readonly string[];
 }
+
+/**
+ * Families that training and generation never call, and that no other family uses: three tenths of the time that a
+ * first build takes.
+ */
+export const laterFamilies: readonly string[] = ["linalg", "quant"];
 
 /**
  * Builds the dylib and says where it is.
@@ -68,7 +75,7 @@ async function buildLocked(build: CpuBuild, progress: (text: string) => void): P
   const sets = chosenSets(build);
   const whole = await objectsOf(build, sets);
   const isStale = (object: ObjectFile) => isOutOfDate(object, stamp(compiler, object));
-  const objects = build.sets ? whole.map((object) => (isStale(object) ? quick(compiler, object) : object)) : whole;
+  const objects = build.sets ? forNow(compiler, whole, isStale) : whole;
   const stale = objects.filter(isStale);
   await compileAll(build, stale, progress);
   const command = linkCommand(build, objects);
@@ -76,14 +83,33 @@ async function buildLocked(build: CpuBuild, progress: (text: string) => void): P
   return target;
 }
 
+/** Of all objects, those of a build for now, and how it compiles those that are out of date. */
+export function forNow(
+  compiler: Pick<CppCompiler, "isClang">,
+  objects: readonly ObjectFile[],
+  isStale: (object: ObjectFile) => boolean,
+): ObjectFile[] {
+  const isLater = (object: ObjectFile) => laterFamilies.includes(objectName(object).split(".")[0]!);
+  const wasBuilt = objects.some((object) => isLater(object) && existsSync(object.path));
+  return objects
+    .filter((object) => wasBuilt || !isLater(object))
+    .map((object) => (isStale(object) ? quick(compiler, object) : object));
+}
+
 /**
- * GCC 12 takes half the time for a file, and what it makes is up to a quarter slower. Values are the same: nothing
- * here lets a compiler change one. Warnings are for whole builds: at -O2 GCC 12 takes more of what its intrinsics leave
+ * GCC 12 takes half the time for a file, and what it makes is up to a quarter slower; most loops are in the files of
+ * instruction sets, and the others are optimised still less. Values are the same: nothing here lets a compiler change
+ * one. Warnings are for whole builds: at -O2 GCC 12 takes more of what its intrinsics leave
  * undefined for mistakes (GCC bug 105593).
  */
-const quick = ({ isClang }: CppCompiler, object: ObjectFile): ObjectFile => ({
+const quick = ({ isClang }: Pick<CppCompiler, "isClang">, object: ObjectFile): ObjectFile => ({
   ...object,
-  flags: [...object.flags, "-O2", ...(isClang ? [] : ["-fvect-cost-model=dynamic"]), "-w"],
+  flags: [
+    ...object.flags,
+    isPerSet(object.source) ? "-O2" : "-O1",
+    ...(isClang ? [] : ["-fvect-cost-model=dynamic"]),
+    "-w",
+  ],
 });
 
 /** Those that the build names, and those that were compiled before and are still up to date. */

@@ -1,9 +1,9 @@
 /** The C++ compiler of the cpu backend: the machine's own, or the clang that came with a Swift toolchain. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { runOrFail } from "../../src/cli/run.ts";
 import { cachedToolchains } from "../../src/cli/toolchain.ts";
 import { Failure } from "../failure.ts";
-import { runOrFail } from "../run.ts";
 import type { InstructionSet } from "./objects.ts";
 
 export interface CppCompiler {

@@ -1,6 +1,6 @@
 /** Which object files the cpu backend's dylib is made of, and which of them are out of date. */
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { platform } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
 import type { CppCompiler } from "./compiler.ts";
@@ -95,13 +95,18 @@ export const flagsOf = (
   more: readonly string[] = [],
 ): string[] => [...commonFlags, ...(isClang ? clangFlags : gccFlags), ...flags, `-DORCHARD_ISA=${name}`, ...more];
 
+/** The folder beside the objects that has precompiled headers while they are compiled. */
+export const precompiledFolder = "precompiled";
+
 /** True where the object is older than what it was made of, or was made in another way than the stamp says. */
 export function isOutOfDate({ path }: ObjectFile, stamp: string): boolean {
   if (!existsSync(path) || !existsSync(`${path}.d`) || readStamp(path) !== stamp) return true;
   const made = statSync(path).mtimeMs;
-  return dependencies(readFileSync(`${path}.d`, "utf8")).some(
-    (file) => !existsSync(file) || statSync(file).mtimeMs > made,
-  );
+  // Clang lists the precompiled header too, which is gone once it has served.
+  const precompiled = join(dirname(path), precompiledFolder, "/");
+  return dependencies(readFileSync(`${path}.d`, "utf8"))
+    .filter((file) => !file.startsWith(precompiled))
+    .some((file) => !existsSync(file) || statSync(file).mtimeMs > made);
 }
 
 const readStamp = (path: string) =>

@@ -5,10 +5,10 @@
 import { existsSync, realpathSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { run } from "../../src/cli/run.ts";
 import { inParallel } from "../parallel.ts";
-import { run } from "../run.ts";
 import type { CppCompiler } from "./compiler.ts";
-import type { ObjectFile } from "./objects.ts";
+import { type ObjectFile, precompiledFolder } from "./objects.ts";
 
 /** What most of the sources include, and what that includes. */
 const headers = [
@@ -44,7 +44,7 @@ export async function precompile(
 ): Promise<Precompiled | undefined> {
   const kinds = [...Map.groupBy(objects, keyOf)].filter(([, { length }]) => length >= WORTH);
   if (kinds.length === 0 || isCached(compiler)) return undefined;
-  const folder = join(objectFolder, "precompiled");
+  const folder = join(objectFolder, precompiledFolder);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   progress("Precompiling the standard library's headers");
@@ -69,7 +69,9 @@ async function make(
 ): Promise<string[] | undefined> {
   await Bun.write(header, text);
   const path = `${header}.${isClang ? "pch" : "gch"}`;
-  const { status } = await run([...command, ...flags, "-x", "c++-header", header, "-o", path]);
+  // Without its time: Zig may take the result from a cache, for the header as it was written before.
+  const timeless = isClang ? ["-Xclang", "-fno-pch-timestamp"] : [];
+  const { status } = await run([...command, ...flags, ...timeless, "-x", "c++-header", header, "-o", path]);
   if (status !== 0 || !existsSync(path)) return undefined;
   return isClang ? ["-include-pch", path] : ["-include", header];
 }

@@ -1,9 +1,9 @@
 /** `bun run docs`: the documentation as a site, in build/docs. */
 import { join } from "node:path";
+import { runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { installDependencies } from "../dependencies.ts";
 import { Failure } from "../failure.ts";
-import { runOrFail } from "../run.ts";
 import { linkProblems } from "./links.ts";
 import { writePages } from "./pages.ts";
 import { serveFolder } from "./serve.ts";

@@ -1,7 +1,7 @@
 /** `clang-format` over C++ and MSL, in the build for WebAssembly that npm has: one version on every machine. */
 import { join } from "node:path";
+import { run } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
-import { run } from "../run.ts";
 import { filesOf } from "./files.ts";
 
 const program = join(packageRoot, "node_modules", ".bin", "clang-format");

@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
-import { runOrFail } from "../run.ts";
 import { setUp } from "../toolchain/setup.ts";
 import { clangFiles, clangFormat } from "./clang.ts";
 import { lineProblems } from "./lines.ts";

@@ -1,8 +1,8 @@
 /** `swift-format`, which comes with Swift: its version is that of the compiler. */
 import { join } from "node:path";
+import { run } from "../../src/cli/run.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
-import { run } from "../run.ts";
 import { filesOf } from "./files.ts";
 
 /** Another release breaks some lines elsewhere, so only this one formats and checks; set-up brings it to Linux. */

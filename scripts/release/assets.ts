@@ -6,7 +6,8 @@ import { packageRoot } from "../../src/core/paths.ts";
 
 /**
  * The JavaScript of `src/core/packaged.ts`. Each `require` stands in a `try` of its own, with its name in full: so a
- * bundler takes the packages that are installed, and leaves out the others without an error.
+ * bundler takes the packages that are installed, and leaves out the others without an error. The software device's name
+ * is put together, so that no bundler takes it: it is for development, and reads its headers from its folder.
  */
 export function packagedModule(name: string): string {
   const finders = platformPackages.map(
@@ -15,10 +16,16 @@ export function packagedModule(name: string): string {
   );
   return `const finders = {\n${finders.join("")}};
 const found = new Map();
+const device = (platform) => {
+  try { return require(["${name}", "device", platform].join("-")).dylibs; } catch { return undefined; }
+};
 export const packaged = {
   dylibs() {
     const platform = \`\${process.platform}-\${process.arch}\`;
-    if (!found.has(platform)) found.set(platform, finders[platform]?.());
+    if (!found.has(platform)) {
+      const [own, more] = [finders[platform]?.(), device(platform)];
+      found.set(platform, own || more ? { ...more, ...own } : undefined);
+    }
     return found.get(platform);
   },
   kernels: () => require("../kernels.json"),

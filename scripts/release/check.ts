@@ -3,9 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import packageFile from "../../package.json";
+import { run } from "../../src/cli/run.ts";
 import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/core/paths.ts";
 import { type Counts, oneFailed, onePassed, sum } from "../counts.ts";
-import { run } from "../run.ts";
 import { packFolders } from "./pack.ts";
 import { stageMain, stagePlatform } from "./stage.ts";
 

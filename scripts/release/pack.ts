@@ -4,48 +4,65 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import packageFile from "../../package.json";
-import { buildFolder, cpuLibraryName, libraryName } from "../../src/core/paths.ts";
+import { devicePlatforms } from "../../src/backend/library.ts";
+import { runOrFail } from "../../src/cli/run.ts";
+import { buildFolder, cpuLibraryName, libraryName, platform } from "../../src/core/paths.ts";
 import { buildCpuLibrary } from "../cpu/build.ts";
 import { Failure } from "../failure.ts";
 import { withSpinner } from "../progress.ts";
-import { runOrFail } from "../run.ts";
 import { buildPortable, releaseFolder } from "./dylib.ts";
-import { stageMain, stagePlatform } from "./stage.ts";
+import { deviceTarget, stageDevice, stageMain, stagePlatform } from "./stage.ts";
 import { linuxArchitectures } from "./zig.ts";
 
-/** The platforms whose packages this machine can make: Linux's by Zig on every system, macOS's on a Mac. */
+/**
+ * The platforms whose packages this machine can make: Linux's by Zig on every system, macOS's on a Mac, and the
+ * software device where it is built.
+ */
 export const possiblePlatforms = (): string[] => [
   ...linuxArchitectures.map((architecture) => `linux-${architecture}`),
+  ...(devicePlatforms.includes(platform) && existsSync(metalDylib) ? [deviceTarget] : []),
   ...(process.platform === "darwin" && process.arch === "arm64" ? ["darwin-arm64"] : []),
 ];
+
+/** The metal backend's dylib, as this machine builds it. */
+const metalDylib = join(buildFolder, libraryName);
 
 export const tarballFolder: string = join(releaseFolder, "tarballs");
 
 /** Builds and packs. Returns the tarballs' paths; packages of platforms come before the one that depends on them. */
 export async function pack(platforms: readonly string[] = possiblePlatforms()): Promise<string[]> {
   const staged: string[] = [];
-  for (const platform of platforms) {
-    const dylibs = await withSpinner(`Building the dylibs for ${platform}`, (progress) => dylibsOf(platform, progress));
-    const folder = join(releaseFolder, "packages", `${packageFile.name}-${platform}`);
-    await stagePlatform(folder, platform, dylibs);
+  for (const target of platforms) {
+    const folder = join(releaseFolder, "packages", `${packageFile.name}-${target}`);
     staged.push(folder);
+    if (target === deviceTarget) {
+      await stageBuiltDevice(folder);
+      continue;
+    }
+    const dylibs = await withSpinner(`Building the dylibs for ${target}`, (progress) => dylibsOf(target, progress));
+    await stagePlatform(folder, target, dylibs);
   }
   const main = join(releaseFolder, "packages", packageFile.name);
   await stageMain(main);
   return packFolders([...staged, main], tarballFolder);
 }
 
-async function dylibsOf(platform: string, progress: (text: string) => void): Promise<string[]> {
-  const architecture = linuxArchitectures.find((name) => platform === `linux-${name}`);
+/** The software device as `bun run build` made it: for the glibc of this machine and newer ones. */
+async function stageBuiltDevice(folder: string): Promise<void> {
+  if (!devicePlatforms.includes(platform))
+    throw new Failure(`The software device's package is made on ${devicePlatforms.join(", ")}, not on ${platform}.`);
+  if (!existsSync(metalDylib)) throw new Failure(`There is no ${metalDylib}; \`bun run build\` makes it.`);
+  await stageDevice(folder, metalDylib, join(buildFolder, "metal"));
+}
+
+async function dylibsOf(target: string, progress: (text: string) => void): Promise<string[]> {
+  const architecture = linuxArchitectures.find((name) => target === `linux-${name}`);
   if (architecture) return [await buildPortable(architecture, progress)];
-  const metal = join(buildFolder, libraryName);
-  if (platform !== "darwin-arm64" || !possiblePlatforms().includes(platform))
-    throw new Failure(
-      `This machine can't make the package for ${platform}; it can: ${possiblePlatforms().join(", ")}.`,
-    );
-  if (!existsSync(metal)) throw new Failure(`There is no ${metal}; \`bun run build\` makes it.`);
+  if (target !== "darwin-arm64" || !possiblePlatforms().includes(target))
+    throw new Failure(`This machine can't make the package for ${target}; it can: ${possiblePlatforms().join(", ")}.`);
+  if (!existsSync(metalDylib)) throw new Failure(`There is no ${metalDylib}; \`bun run build\` makes it.`);
   await buildCpuLibrary(progress);
-  return [join(buildFolder, cpuLibraryName), metal];
+  return [join(buildFolder, cpuLibraryName), metalDylib];
 }
 
 /** Packs each folder into another, which is emptied first, with the checksums of all. */

@@ -1,12 +1,13 @@
 /** Empty projects of every kind, to which the packages are added from a registry: in each the dylib computes. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import packageFile from "../../package.json";
+import { type RunOptions, run, tail } from "../../src/cli/run.ts";
 import { Failure } from "../failure.ts";
-import { type RunOptions, run, tail } from "../run.ts";
 import { releaseFolder } from "./dylib.ts";
 import { type Registry, startRegistry } from "./registry.ts";
+import { deviceTarget } from "./stage.ts";
 
 const { name } = packageFile;
 
@@ -77,7 +78,10 @@ const strictest = {
   },
 };
 
-/** Publishes the packages to a registry of this process's, and tries each kind of project. @throws {Failure} */
+/**
+ * Publishes the packages to a registry of this process's, and tries each kind of project; with the software device
+ * among them, a kernel too. @throws {Failure}
+ */
 export async function tryPackages(tarballs: readonly string[]): Promise<void> {
   await using registry = await startRegistry(join(releaseFolder, "registry"));
   for (const tarball of tarballs) await registry.publish(tarball);
@@ -88,13 +92,49 @@ export async function tryPackages(tarballs: readonly string[]): Promise<void> {
       await body(folder);
       console.log(`  ${kind}: passed`);
     }
+    if (tarballs.some((path) => basename(path).startsWith(`${name}-${deviceTarget}`))) {
+      await tryDevice(folder, registry);
+      console.log("  a kernel on the software device, checked: passed");
+    }
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
+const kernel = `import { metalKernel } from "${name}";
+
+const kernel = metalKernel({
+  name: "odd",
+  source: "#include <metal_stdlib>\\nkernel void odd(const device float *x, device float *y, " +
+    "uint i [[thread_position_in_grid]]) { y[i] = 2 * x[i] + 1; }",
+});
+const { y } = kernel.run({ x: new Float32Array([1, 2]), y: new Float32Array(2) }, { grid: 2 }).outputs;
+console.log(y.join());
+`;
+
+/** A kernel, and one that reads past its buffer, with which a checked run fails. */
+async function tryDevice(folder: string, registry: Registry): Promise<void> {
+  await bun(folder, ["add", "--dev", `${name}-${deviceTarget}`], { environment: settings(folder, registry) });
+  await bun(folder, ["x", "orchard", "toolchain", "install"]);
+  const environment = { ORCHARD_METAL_CHECK: "1" };
+  for (const [text, expected] of [
+    [kernel, 0],
+    [kernel.replace("x[i]", "x[i + 1]"), 1],
+  ] as const) {
+    await Bun.write(join(folder, "kernel.ts"), text);
+    const { status, output } = await run([process.execPath, "kernel.ts"], { cwd: folder, environment });
+    if (status === expected && (expected === 1 ? output.includes("[out-of-bounds]") : output === "3,5\n")) continue;
+    throw new Failure(`kernel.ts ended with ${status}, expected ${expected}:\n${tail(output)}`);
+  }
+}
+
+const settings = (folder: string, registry: Registry) => ({
+  BUN_CONFIG_REGISTRY: registry.url,
+  BUN_INSTALL_CACHE_DIR: join(folder, ".cache"),
+});
+
 async function makeProject(folder: string, registry: Registry): Promise<void> {
-  const environment = { BUN_CONFIG_REGISTRY: registry.url, BUN_INSTALL_CACHE_DIR: join(folder, ".cache") };
+  const environment = settings(folder, registry);
   await bun(folder, ["init", "--yes"], { environment });
   await bun(folder, ["add", name], { environment });
   for (const [file, text] of Object.entries(files)) await Bun.write(join(folder, file), text);

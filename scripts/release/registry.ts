@@ -1,9 +1,9 @@
 /** A package registry on the loopback address: Verdaccio, which passes on what it does not have to the usual one. */
 import { cp, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { runOrFail } from "../../src/cli/run.ts";
 import { cacheFolder } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
-import { runOrFail } from "../run.ts";
 
 /** A registry that runs until it is disposed of. */
 export interface Registry extends AsyncDisposable {

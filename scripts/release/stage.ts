@@ -2,10 +2,11 @@
 import { cp, mkdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import packageFile from "../../package.json";
-import { platformPackages } from "../../src/backend/library.ts";
+import { devicePlatforms, platformPackages } from "../../src/backend/library.ts";
+import { runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
-import { runOrFail } from "../run.ts";
 import { kernelTexts, packagedModule, platformDeclarations, platformModule } from "./assets.ts";
+import { glibcNeeded } from "./glibc.ts";
 
 const { name, version } = packageFile;
 
@@ -124,6 +125,47 @@ export async function stagePlatform(folder: string, platform: string, dylibs: re
   await Bun.write(join(folder, "README.md"), `# ${name}-${platform}\n\nThe dylibs of \`${name}\` for ${platform}.\n`);
   await Bun.write(join(folder, "package.json"), json(platformManifest(platform)));
 }
+
+/** The platform of the software device's package. */
+export const deviceTarget: string = `device-${devicePlatforms[0]}`;
+
+/**
+ * The package of the software device: the metal backend's dylib for Linux, with the headers of Metal's standard library
+ * beside it, where the device looks for them.
+ *
+ * @param folder is made anew
+ * @param dylib path of the file
+ * @param headers the folder with the headers
+ */
+export async function stageDevice(folder: string, dylib: string, headers: string): Promise<void> {
+  await stagePlatform(folder, devicePlatforms[0]!, [dylib]);
+  await cp(headers, join(folder, "metal"), { recursive: true });
+  const glibc = glibcNeeded(new Uint8Array(await Bun.file(dylib).arrayBuffer()));
+  await Bun.write(join(folder, "README.md"), deviceReadme(glibc));
+  await Bun.write(
+    join(folder, "package.json"),
+    json({
+      ...platformManifest(devicePlatforms[0]!),
+      name: `${name}-${deviceTarget}`,
+      description: `The software Metal device of ${name} for ${devicePlatforms[0]}`,
+    }),
+  );
+}
+
+const deviceReadme = (glibc: string): string => `# ${name}-${deviceTarget}
+
+The software Metal device of \`${name}\`, which runs Metal kernels on a CPU under a checker, for development and tests.
+Add it beside \`${name}\`:
+
+\`\`\`sh
+bun add --dev ${name}-${deviceTarget}
+bunx orchard toolchain install   # clang 17 or newer and ld.lld, where they are not on PATH
+bunx orchard doctor
+\`\`\`
+
+It needs glibc ${glibc} or newer and libstdc++. Programs select it with \`ORCHARD_BACKEND=metal\`,
+\`setBackend("metal")\` or \`metalKernel\`. Bundles and executables do not take it.
+`;
 
 function platformManifest(platform: string) {
   const [os, cpu] = platform.split("-");

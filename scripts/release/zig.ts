@@ -3,10 +3,10 @@
  * with that version or a newer one, and it compiles for both processors from either.
  */
 import { join } from "node:path";
+import { runOrFail } from "../../src/cli/run.ts";
 import type { CppCompiler } from "../cpu/compiler.ts";
 import { type InstructionSet, intelSets } from "../cpu/objects.ts";
 import { fixturesPython } from "../fixtures/environment.ts";
-import { runOrFail } from "../run.ts";
 
 /** The oldest version of glibc that the packed dylibs load on: that of RHEL 8, Debian 10 and Amazon Linux 2023. */
 export const oldestGlibc = "2.28";

@@ -1,9 +1,9 @@
 /** Builds the cpu backend's dylib, and the program that replays calls, with a sanitizer. */
 import { join, relative } from "node:path";
+import { run } from "../../src/cli/run.ts";
 import { cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
 import { buildCpuLibrary, buildPath } from "../cpu/build.ts";
 import { Failure } from "../failure.ts";
-import { run } from "../run.ts";
 import type { Instrumented, Sanitizer } from "./sanitizers.ts";
 
 const replaySource = join(packageRoot, "native", "replay", "replay.cpp");

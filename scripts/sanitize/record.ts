@@ -1,10 +1,10 @@
 /** Records the calls of the cpu dylib that the test suite makes. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { run, tail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
 import { inParallel } from "../parallel.ts";
-import { run, tail } from "../run.ts";
 
 /**
  * Tests that together call every function of the dylib on its paths; whether they do is checked after the recording.

@@ -1,7 +1,7 @@
 /** Runs recorded calls under a sanitizer: one process after the other, as each report ends one. */
 import { readFileSync } from "node:fs";
+import { type RunResult, run } from "../../src/cli/run.ts";
 import { Failure } from "../failure.ts";
-import { type RunResult, run } from "../run.ts";
 import type { Replayer } from "./build.ts";
 import { environmentOn, type Sanitizer } from "./sanitizers.ts";
 

@@ -2,9 +2,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { run, tail } from "../../src/cli/run.ts";
 import { type CppCompiler, findCompilers } from "../cpu/compiler.ts";
 import { Failure } from "../failure.ts";
-import { run, tail } from "../run.ts";
 
 export interface Sanitizer {
   /** Of its folders and in output. */

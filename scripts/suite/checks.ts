@@ -1,12 +1,12 @@
 /** The checks that run no program of ours: types, formats, the typing of kernels. A file or a tool is one check. */
 import { join } from "node:path";
+import { run } from "../../src/cli/run.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, noTests, oneFailed, onePassed, sum } from "../counts.ts";
 import { clangFiles, clangProblems } from "../format/clang.ts";
 import { lineProblems } from "../format/lines.ts";
 import { swiftFiles, swiftProblems } from "../format/swift.ts";
-import { run } from "../run.ts";
 
 /** What runs in Bun, and what runs in a browser. */
 const projects = [".", "src/train/dashboard/page"];

@@ -1,9 +1,9 @@
 import { join } from "node:path";
+import { run } from "../../src/cli/run.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, countJUnit, countXCTest } from "../counts.ts";
-import { run } from "../run.ts";
 import { buildTests, productsFolder, swiftFolder } from "../swift/package.ts";
 import { reportFolder } from "./report.ts";
 

@@ -1,8 +1,8 @@
 import { copyFile, cp, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { runOrFail } from "../../src/cli/run.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { buildFolder, libraryName } from "../../src/core/paths.ts";
-import { runOrFail } from "../run.ts";
 import { buildRelease, productsFolder, swiftFolder } from "./package.ts";
 
 /** Builds the dylib and puts it, without debug information, where the loader looks. Returns its path. */

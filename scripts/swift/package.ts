@@ -1,9 +1,9 @@
 import { join } from "node:path";
+import { type RunResult, run } from "../../src/cli/run.ts";
 import { releaseFlags } from "../../src/cli/swift_module.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
-import { type RunResult, run } from "../run.ts";
 
 export const swiftFolder: string = join(packageRoot, "swift");
 

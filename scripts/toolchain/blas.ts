@@ -7,14 +7,14 @@ import { existsSync } from "node:fs";
 import { copyFile, mkdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { broughtBlas, systemBlas } from "../../src/backend/cpu/loader.ts";
+import { runOrFail } from "../../src/cli/run.ts";
+import { Apt } from "../../src/cli/toolchain/apt.ts";
+import { parseRelease } from "../../src/cli/toolchain/install.ts";
+import { withLock } from "../../src/cli/toolchain/lock.ts";
 import { architecture } from "../../src/cli/toolchain.ts";
 import { environment } from "../../src/core/environment.ts";
 import { Failure } from "../failure.ts";
 import { withSpinner } from "../progress.ts";
-import { runOrFail } from "../run.ts";
-import { Apt } from "./apt.ts";
-import { parseRelease } from "./install.ts";
-import { withLock } from "./lock.ts";
 
 /** The packages of the library and its dependencies, and the file names that the loader searches. */
 const packages = ["libopenblas0-pthread", "libgfortran5", ...(process.arch === "x64" ? ["libquadmath0"] : [])];

@@ -2,6 +2,8 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { run, tail } from "../../src/cli/run.ts";
+import { describeMachine, installedToolchain, installToolchain } from "../../src/cli/toolchain/install.ts";
 import {
   cachedToolchain,
   isAtLeast,
@@ -15,9 +17,7 @@ import { cacheFolder } from "../../src/core/paths.ts";
 import { hasCompiler } from "../cpu/compiler.ts";
 import { Failure } from "../failure.ts";
 import { withSpinner } from "../progress.ts";
-import { run, tail } from "../run.ts";
 import { ensureBlas } from "./blas.ts";
-import { describeMachine, installedToolchain, installToolchain } from "./install.ts";
 
 /**
  * Finds or installs Swift, and installs OpenBLAS if it is missing. Undefined if `ORCHARD_SKIP_METAL=1` skips Metal.

@@ -57,14 +57,37 @@ export function whyMissing(variable: LibraryDescription<Declarations>["variable"
   if (origin === variable) return `${variable} names ${path}, which is not there`;
   if (isClone) return "its dylib is not built (`bun run build` makes it)";
   const built = `${variable} can name one that a clone built`;
-  if (!platformPackages.includes(platform) || isMusl())
-    return `there is no package of its dylib for ${systemName()} (${built})`;
-  const name = `${packageFile.name}-${platform}`;
+  const { isKnown, name } = packageOf(variable);
+  if (!isKnown || isMusl()) return `there is no package of its dylib for ${systemName()} (${built})`;
   return `its dylib is in ${name}, which is not installed: \`bun add ${name}@${packageFile.version}\` (${built})`;
+}
+
+/** The package that holds a dylib for this platform: on Linux the metal backend's is the software device. */
+function packageOf(variable: LibraryDescription<Declarations>["variable"]): { name: string; isKnown: boolean } {
+  const isDevice = process.platform === "linux" && variable === "ORCHARD_LIBRARY";
+  return {
+    name: `${packageFile.name}-${isDevice ? "device-" : ""}${platform}`,
+    isKnown: (isDevice ? devicePlatforms : platformPackages).includes(platform),
+  };
+}
+
+/** The command that adds the software device to a project; undefined where there is no package of it. */
+export const deviceCommand = (): string | undefined => {
+  const { name, isKnown } = packageOf("ORCHARD_LIBRARY");
+  return isKnown && process.platform === "linux" ? `bun add --dev ${name}@${packageFile.version}` : undefined;
+};
+
+/** What to do where a dylib is not there, as a sentence without its period. */
+function missingAdvice(variable: LibraryDescription<Declarations>["variable"]): string {
+  const command = isClone || variable !== "ORCHARD_LIBRARY" ? undefined : deviceCommand();
+  return command ? `\`${command}\` adds the software device` : dylibAdvice();
 }
 
 /** The platforms whose packages hold dylibs. */
 export const platformPackages: readonly string[] = ["darwin-arm64", "linux-arm64", "linux-x64"];
+
+/** Those for which a further package, which nobody gets without asking for it, holds the software Metal device. */
+export const devicePlatforms: readonly string[] = ["linux-x64"];
 
 /** The packages' dylibs need glibc. */
 const isMusl = (): boolean =>
@@ -85,7 +108,8 @@ export function loadFrom<Functions extends Declarations>(
   const found = candidates.find((candidate) => existsSync(candidate.path));
   if (!found) {
     const paths = candidates.map(({ origin, path }) => `${path} (${origin})`).join(", ");
-    throw new BackendError(backend, "libraryMissing", `there is no ${fileName} at ${paths}; ${dylibAdvice()}`);
+    const advice = missingAdvice(description.variable);
+    throw new BackendError(backend, "libraryMissing", `there is no ${fileName} at ${paths}; ${advice}`);
   }
   checkVersion(description, found);
   return { ...found, native: openLibrary(backend, found.path, declarations) };

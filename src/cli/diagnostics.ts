@@ -21,7 +21,7 @@ export const formats = ["text", "json", "sarif", "junit", "github"] as const;
 export type Format = (typeof formats)[number];
 
 const isError = ({ severity }: Diagnostic) => severity === "error";
-const head = /^(.+?):(?:(\d+):(\d+):)? (error|warning|note): (.*)$/;
+const head = /^(.+?):(?:(\d+):(?:(\d+):)?)? (error|warning|note): (.*)$/;
 
 /** The diagnostics in a text such as clang's; lines of source and carets between them are left out. */
 export function parseDiagnostics(text: string): Diagnostic[] {
@@ -40,33 +40,41 @@ export function parseDiagnostics(text: string): Diagnostic[] {
   });
 }
 
-/** The results of some files, in one of the formats, without a line break at the end. */
-export function formatResults(results: readonly FileResult[], format: Format): string {
-  return writers[format](results);
+/**
+ * The results of some files, in one of the formats, without a line break at the end.
+ *
+ * @param tool what found them
+ */
+export function formatResults(
+  results: readonly FileResult[],
+  format: Format,
+  tool: string = "orchard metal check",
+): string {
+  return writers[format](results, tool);
 }
 
-const writers: Record<Format, (results: readonly FileResult[]) => string> = {
+const writers: Record<Format, (results: readonly FileResult[], tool: string) => string> = {
   text: (results) => results.map(({ file, text }) => text || `${file}: no problems`).join("\n"),
   json: (results) =>
     JSON.stringify({
       files: results.map(({ text, ...result }) => ({ ...result, text, diagnostics: parseDiagnostics(text) })),
     }),
-  sarif: (results) =>
+  sarif: (results, tool) =>
     JSON.stringify({
       $schema: "https://json.schemastore.org/sarif-2.1.0.json",
       version: "2.1.0",
       runs: [
         {
-          tool: { driver: { name: "orchard metal check", version: packageFile.version } },
+          tool: { driver: { name: tool, version: packageFile.version } },
           results: all(results).map(sarifResult),
         },
       ],
     }),
-  junit: (results) => {
+  junit: (results, tool) => {
     const failed = results.filter(({ text }) => parseDiagnostics(text).some(isError)).length;
     return [
       '<?xml version="1.0" encoding="UTF-8"?>',
-      `<testsuites><testsuite name="orchard metal check" tests="${results.length}" failures="${failed}">`,
+      `<testsuites><testsuite name="${tool}" tests="${results.length}" failures="${failed}">`,
       ...results.map(junitCase),
       "</testsuite></testsuites>",
     ].join("\n");
@@ -76,7 +84,12 @@ const writers: Record<Format, (results: readonly FileResult[]) => string> = {
 
 const all = (results: readonly FileResult[]) => results.flatMap(({ text }) => parseDiagnostics(text));
 
-function sarifResult({ file, line, column, severity, message }: Diagnostic) {
+/** What has no place in a source, such as a misuse of the API, has none in a report. */
+const isPlaced = ({ file, line }: Diagnostic): boolean => line > 0 || file !== "orchard";
+
+function sarifResult(diagnostic: Diagnostic) {
+  const { file, line, column, severity, message } = diagnostic;
+  if (!isPlaced(diagnostic)) return { level: severity, message: { text: message } };
   const region = line > 0 ? { region: { startLine: line, ...(column > 0 ? { startColumn: column } : {}) } } : {};
   return {
     level: severity,
@@ -96,10 +109,16 @@ const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;
 const inXml = (text: string) => text.replace(/[&<>"]/g, (letter) => entities[letter] ?? letter);
 
 /** A workflow command of GitHub Actions, which becomes an annotation at the line. */
-function githubLine({ file, line, column, severity, message }: Diagnostic): string {
+function githubLine(diagnostic: Diagnostic): string {
+  const { file, line, column, severity, message } = diagnostic;
   const kind = severity === "note" ? "notice" : severity;
-  const place = [`file=${inProperty(file)}`, ...(line > 0 ? [`line=${line}`, `col=${column}`] : [])];
-  return `::${kind} ${place.join(",")},title=Metal::${inCommand(message)}`;
+  const place = [
+    ...(isPlaced(diagnostic) ? [`file=${inProperty(file)}`] : []),
+    ...(line > 0 ? [`line=${line}`] : []),
+    ...(column > 0 ? [`col=${column}`] : []),
+    "title=Metal",
+  ];
+  return `::${kind} ${place.join(",")}::${inCommand(message)}`;
 }
 
 const inCommand = (text: string) => text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");

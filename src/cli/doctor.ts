@@ -4,6 +4,7 @@ import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { cpuLibrary, cpuLibraryCandidates } from "../backend/cpu/loader.ts";
 import { cpuInfo } from "../backend/cpu/report.ts";
+import { deviceCommand } from "../backend/library.ts";
 import { metalContext } from "../backend/metal/context.ts";
 import { metalKernel } from "../backend/metal/kernel.ts";
 import { ABI_VERSION } from "../backend/metal/layouts.ts";
@@ -89,8 +90,7 @@ function metal(): Diagnosis[] {
   // A build brings Swift first where there is none.
   const fix = named ? "unset ORCHARD_LIBRARY" : dylibCommand();
   const place = candidates.find(({ path }) => existsSync(path));
-  if (!place && !named && !isClone && process.platform !== "darwin")
-    return [{ subject: "metal", state: "note", detail: `the package holds no dylib of it for ${platform}` }];
+  if (!place && !named && !isClone && process.platform !== "darwin") return [noDevice()];
   if (!place) return [{ subject: "metal", state: "missing", detail: `there is no ${candidates.at(-1)?.path}`, fix }];
   try {
     const { name, system, families, capabilities } = metalContext().deviceInfo({ probe: true });
@@ -111,6 +111,13 @@ function metal(): Diagnosis[] {
     if (!(error instanceof OrchardError)) throw error;
     return [{ subject: "metal", state: "missing", detail: error.message, fix }];
   }
+}
+
+/** On Linux the metal backend is the software device, for development, in a package of its own. */
+function noDevice(): Diagnosis {
+  const fix = deviceCommand();
+  const detail = `the software device is not installed${fix ? "" : `: it has no package for ${platform}`}`;
+  return { subject: "metal", state: "note", detail, ...(fix ? { fix } : {}) };
 }
 
 /** The cpu backend's dylib, and a conversion that really runs. */

@@ -1,9 +1,8 @@
 /** `orchard metal check`: compiles files of kernels, several at once, and reports in the format that is asked for. */
 import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { MultiBar } from "cli-progress";
 import { processorLimit } from "../core/limits.ts";
-import { packageRoot } from "../core/paths.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import { reportErrors } from "../train/errors.ts";
 import { type FileResult, type Format, formatResults, parseDiagnostics } from "./diagnostics.ts";
@@ -74,7 +73,8 @@ async function checkInChild(file: string, { include = [], define = [], std }: Ch
     ...define.flatMap((macro) => ["-D", macro]),
     ...(std ? [`--std=${std}`] : []),
   ];
-  const command = [process.execPath, join(packageRoot, "src", "cli", "orchard.ts"), "metal", "check"];
+  // In the installed package it is JavaScript.
+  const command = [process.execPath, join(import.meta.dir, `orchard${extname(import.meta.path)}`), "metal", "check"];
   const child = Bun.spawn([...command, "--format", "json", ...words, "--", file], {
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -6,6 +6,7 @@ import { addChatCommand } from "./chat.ts";
 import { formats } from "./diagnostics.ts";
 import { addGenerateCommand } from "./generate.ts";
 import type { CheckOptions } from "./metal_check.ts";
+import type { RunOptions } from "./metal_run.ts";
 import { parseNumber } from "./number.ts";
 import { addQuantizeCommand } from "./quantize.ts";
 import { addServeCommand } from "./serve.ts";
@@ -29,6 +30,7 @@ function makeProgram(): Command {
   addTuneCommand(program);
   addMetalCommand(program);
   addSwiftCommand(program);
+  addToolchainCommand(program);
   adviseHelp(program, []);
   return program;
 }
@@ -62,9 +64,20 @@ function addTuneCommand(program: Command): void {
 const several = (text: string, before: readonly string[] = []): string[] => [...before, text];
 
 function addMetalCommand(program: Command): void {
-  program
-    .command("metal")
-    .description("work with kernels")
+  const metal = program.command("metal").description("work with kernels").enablePositionalOptions();
+  metal
+    .command("run")
+    .description("run a command under the checker, and report what the kernels of its programs did wrong")
+    .usage("[options] command [words...]")
+    .argument("<command...>", "a program and its words, such as bun test kernels")
+    .addOption(new Option("--format <format>", "how to report").choices(formats).default("text"))
+    .option("--output <file>", "where to write the report, instead of standard output")
+    .passThroughOptions()
+    .action(async (command: readonly string[], options: RunOptions) => {
+      const { runChecked } = await import("./metal_run.ts");
+      process.exitCode = await runChecked(command, options);
+    });
+  metal
     .command("check")
     .description("compile every kernel of .metal files, and of those in folders, and print the compiler's diagnostics")
     .argument("<file.metal...>")
@@ -102,6 +115,18 @@ function addSwiftCommand(program: Command): void {
       const programArguments = words.slice(sources.length);
       if (programArguments[0] === "--") programArguments.shift();
       process.exitCode = await runProgram([first, ...sources], programArguments);
+    });
+}
+
+function addToolchainCommand(program: Command): void {
+  program
+    .command("toolchain")
+    .description("what compiles kernels and Swift programs on Linux")
+    .command("install")
+    .description("install Swift, with clang and lld, from Debian's packages into the cache folder, without root")
+    .action(async () => {
+      const { runInstall } = await import("./toolchain/command.ts");
+      process.exitCode = await runInstall();
     });
 }
 

@@ -32,7 +32,7 @@ export const dylibAdvice = (clone: boolean = isClone): string =>
 /** What brings Swift. */
 export function swiftCommand(clone: boolean = isClone): string {
   if (process.platform === "darwin") return "xcode-select --install";
-  return clone ? "bun run setup" : "install Swift from swift.org";
+  return clone ? "bun run setup" : orchardCommand("toolchain install", clone);
 }
 
 /** What brings the BLAS in which LAPACK comes, on Linux. */

@@ -4,7 +4,10 @@
  * (scripts/release/assets.ts); in a clone there is nothing, and both are read from folders.
  */
 export interface Packaged {
-  /** Paths of the dylibs in the platform's package, by file name; undefined where that package is not installed. */
+  /**
+   * Paths of the dylibs in the platform's package, and in that of the software device, by file name; undefined where
+   * neither is installed.
+   */
   dylibs(): Readonly<Record<string, string>> | undefined;
   /** The text of every file in `kernels/`, by its path there. */
   kernels(): Readonly<Record<string, string>>;

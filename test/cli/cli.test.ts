@@ -10,7 +10,9 @@ function orchard(...words: string[]) {
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
 
-const commands = ["doctor", "train", "generate", "quantize", "chat", "serve", "tune", "metal", "swift"];
+const commands = [
+  ...["doctor", "train", "generate", "quantize", "chat", "serve", "tune", "metal", "swift", "toolchain"],
+];
 
 test("--help shows every command on stdout", () => {
   const { out, err, exitCode } = orchard("--help");

@@ -23,4 +23,5 @@ test("an installed package is told of no script", () => {
   const advice = [dylibCommand, dylibAdvice, swiftCommand, blasCommand];
   for (const each of advice) expect(each(false)).not.toContain("bun run");
   for (const each of [dylibCommand, dylibAdvice, blasCommand]) expect(each(true)).toContain("bun run");
+  if (process.platform === "linux") expect(swiftCommand(false)).toBe("bunx orchard toolchain install");
 });

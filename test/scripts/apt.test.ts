@@ -7,7 +7,7 @@ import {
   parseTargets,
   reason,
   sourcesList,
-} from "../../scripts/toolchain/apt.ts";
+} from "../../src/cli/toolchain/apt.ts";
 
 const targets = parseTargets(`https://third.example/apt cloud main
 http://mirror.example/debian/ bookworm main

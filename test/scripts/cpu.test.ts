@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findCompiler } from "../../scripts/cpu/compiler.ts";
+import { forNow, laterFamilies } from "../../scripts/cpu/build.ts";
+import { findCompiler, findCompilers } from "../../scripts/cpu/compiler.ts";
 import { dependencies, isOutOfDate, objectFiles, objectName, setsOf } from "../../scripts/cpu/objects.ts";
 import { precompile } from "../../scripts/cpu/precompile.ts";
 import { setsOfMachine, setsSource, tableNames } from "../../scripts/cpu/sets.ts";
@@ -54,6 +55,46 @@ describe("objects", () => {
   });
 });
 
+describe("a build for now", () => {
+  const names = ["matmul.matmul.baseline", "linalg.qr.baseline", "linalg.lu.isa.avx512", "quant.quant.isa.avx512"];
+  const objects = (folder: string) =>
+    names.map((name) => ({
+      source: `${name.replace(/\.[^.]+$/, "")}.cpp`,
+      path: join(folder, `${name}.o`),
+      flags: ["-O3", "-Wall", "-Werror"],
+    }));
+  const built = (isClang: boolean, given: ReturnType<typeof objects>, stale = true) =>
+    forNow({ isClang }, given, () => stale).map((object) => ({ name: objectName(object), flags: object.flags }));
+
+  test("compiles quickly what is out of date, without warnings, and leaves the others as they are", () => {
+    const own = { ...objects("/objects")[0]!, source: "matmul/matmul.cpp" };
+    const perSet = { ...own, source: "matmul/kernel.isa.cpp" };
+    const flags = ["-O3", "-Wall", "-Werror", "-O2", "-fvect-cost-model=dynamic", "-w"];
+    expect(built(false, [perSet])).toEqual([{ name: names[0]!, flags }]);
+    expect(built(true, [own])[0]!.flags).toEqual(["-O3", "-Wall", "-Werror", "-O1", "-w"]);
+    expect(built(false, [own], false)[0]!.flags).toEqual(own.flags);
+  });
+
+  test("warnings are errors in whole builds alone: code that warns compiles in a first one", async () => {
+    const { command } = await findCompiler();
+    const source = join(folder, "warns.cpp");
+    writeFileSync(source, "static int unused() { return 1; }\nint used() { int x; return x; }\n");
+    const whole = { source, path: join(folder, "warns.baseline.o"), flags: ["-Wall", "-Wextra", "-Werror"] };
+    const [now] = forNow({ isClang: (await findCompiler()).isClang }, [whole], () => true);
+    const compile = ({ flags, path }: typeof whole) => Bun.spawnSync([...command, ...flags, "-c", source, "-o", path]);
+    expect(compile(whole).exitCode).not.toBe(0);
+    const quick = compile({ ...whole, flags: [...now!.flags] });
+    expect([quick.exitCode, quick.stderr.toString()]).toEqual([0, ""]);
+  });
+
+  test("leaves out the families that training never calls, unless one was compiled before", () => {
+    const place = mkdtempSync(join(folder, "families-"));
+    expect(built(false, objects(place)).map(({ name }) => name)).toEqual([names[0]!]);
+    writeFileSync(join(place, `${names[1]}.o`), "");
+    expect(built(false, objects(place)).map(({ name }) => name)).toEqual(names);
+  });
+});
+
 describe("instruction sets", () => {
   const all = ["baseline", "avx2", "avx512"].map((name) => ({ name, flags: [] }));
   const v3 = "avx avx2 fma f16c movbe bmi1 bmi2 abm";
@@ -99,16 +140,41 @@ describe("instruction sets", () => {
   }, 60_000);
 });
 
+test("what precompiled headers served is up to date when these are gone, and compiles so again", async () => {
+  for (const own of await findCompilers()) {
+    const place = mkdtempSync(join(folder, "precompiled-"));
+    const source = join(place, "source.cpp");
+    writeFileSync(source, "#include <vector>\nint size() { return int(std::vector<int>(3).size()); }\n");
+    const object = { source, path: join(place, "source.baseline.o"), flags: ["-std=c++17"] };
+    for (let times = 0; times < 2; times++) {
+      const headers = await precompile(own, place, Array(6).fill(object), () => undefined);
+      const more = ["-MMD", "-MF", `${object.path}.d`, "-c", source, "-o", object.path];
+      const flags = [...object.flags, ...(headers?.flagsFor(object) ?? [])];
+      expect(Bun.spawnSync([...own.command, ...flags, ...more]).stderr.toString()).toBe("");
+      writeFileSync(`${object.path}.command`, "");
+      await headers?.remove();
+      expect(isOutOfDate(object, "")).toBe(false);
+    }
+  }
+}, 60_000);
+
 const sources = join(packageRoot, "native", "cpu");
 const built = join(packageRoot, "native", ".build", "cpu");
 
 describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of some instruction sets", () => {
   /** Links the objects of the last whole build with the tables of these sets alone, and runs a program with it. */
-  async function runWith(sets: readonly string[], program: string, environment: Record<string, string> = {}) {
+  async function runWith(
+    sets: readonly string[],
+    program: string,
+    environment: Record<string, string> = {},
+    without: readonly string[] = [],
+  ) {
     const compiler = await findCompiler();
-    const [source, library] = [join(folder, "sets.cpp"), join(folder, `lib-${sets.join("-")}.so`)];
+    const [source, library] = [join(folder, "sets.cpp"), join(folder, `lib-${[...sets, ...without].join("-")}.so`)];
     writeFileSync(source, setsSource(sources, setsOf(compiler), sets));
-    const objects = objectFiles(sources, built, compiler, [], sets).map(({ path }) => path);
+    const objects = objectFiles(sources, built, compiler, [], sets)
+      .filter((object) => !without.includes(objectName(object).split(".")[0]!))
+      .map(({ path }) => path);
     const command = [...compiler.command, "-std=c++17", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread", source];
     const rest = ["-Wl,-z,defs", "-ldl", ...compiler.linkFlags, "-o", library];
     const link = Bun.spawnSync([...command, ...objects, ...rest]);
@@ -138,6 +204,20 @@ describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of 
   test("of another processor is refused as a whole", async () => {
     const refused = await runWith([], compute);
     expect(refused).toContain("the dylib was built for another processor");
+  }, 60_000);
+
+  test("without the families of later builds it links, trains, and says of the others what builds them", async () => {
+    const program = `
+      import { codepaths, linalg, mseLoss, nn, optim, tensor } from "./src/index.ts";
+      const model = new nn.Linear(2, 1);
+      const optimizer = new optim.AdamW(model.parameters(), { lr: 0.1 });
+      mseLoss(model.forward(tensor([[1, 2]])), tensor([[1]])).backward();
+      optimizer.step();
+      console.log([...new Set(codepaths().map(({ backend }) => backend))].join());
+      console.log(linalg.cholesky(tensor([[4]])).item(), codepaths().at(-1).backend);`;
+    const printed = await runWith(["baseline"], program, {}, laterFamilies);
+    expect(printed).toContain("cpu\n2 reference\n");
+    expect(printed).toContain("has no function cholesky; `bun run build` makes it anew");
   }, 60_000);
 
   test("has every table that the headers declare", () => {

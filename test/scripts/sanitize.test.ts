@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { setsOf } from "../../scripts/cpu/objects.ts";
 import { setsSource } from "../../scripts/cpu/sets.ts";
-import { runOrFail } from "../../scripts/run.ts";
 import { buildProgram, libraryFlags, type Replayer } from "../../scripts/sanitize/build.ts";
 import { recordedFiles } from "../../scripts/sanitize/record.ts";
 import { type Job, type Replayed, replay } from "../../scripts/sanitize/replay.ts";
@@ -18,6 +17,7 @@ import {
 import { Status } from "../../src/backend/cpu/abi.ts";
 import type { Native } from "../../src/backend/cpu/loader.ts";
 import { recordCalls } from "../../src/backend/cpu/record.ts";
+import { runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describeMachine, parseRelease } from "../../scripts/toolchain/install.ts";
-import { withLock } from "../../scripts/toolchain/lock.ts";
-import { developmentPackages, isKnownRelease, swiftPackages } from "../../scripts/toolchain/packages.ts";
+import { describeMachine, parseRelease } from "../../src/cli/toolchain/install.ts";
+import { withLock } from "../../src/cli/toolchain/lock.ts";
+import { developmentPackages, isKnownRelease, swiftPackages } from "../../src/cli/toolchain/packages.ts";
 import { cachedToolchains, isAtLeast, parseSwiftVersion } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 
@@ -68,7 +68,7 @@ describe("the lock", () => {
   const path = join(folder, "lock");
   const done = join(folder, "done");
   const program = (milliseconds: number) => `
-    const { withLock } = await import(${JSON.stringify(join(packageRoot, "scripts/toolchain/lock.ts"))});
+    const { withLock } = await import(${JSON.stringify(join(packageRoot, "src/cli/toolchain/lock.ts"))});
     await withLock(${JSON.stringify(path)}, () => {}, async () => {
       console.log("held");
       await Bun.sleep(${milliseconds});

@@ -3,11 +3,11 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findCompiler } from "../../../scripts/cpu/compiler.ts";
-import { run } from "../../../scripts/run.ts";
 import { type CpuCallDescription, cpuCalls } from "../../../src/backend/cpu/call.ts";
 import { nativeTables } from "../../../src/backend/cpu/tables.ts";
 import { enumerations } from "../../../src/backend/enumeration.ts";
 import type { CpuField } from "../../../src/backend/fields.ts";
+import { run } from "../../../src/cli/run.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import "../../../src/index.ts"; // describes every call
 import { testFolder } from "../../support/folder.ts";

@@ -389,10 +389,11 @@ const Toolchain *toolchain(std::string &problem) {
   auto found = std::make_unique<Toolchain>();
   found->clang = find_clang();
   if (found->clang.empty()) {
-    problem = setting_text(Setting::clang).empty()
-                  ? "no clang++ was found in the toolchain cache or on PATH; run the project's set-up or set "
-                    "ORCHARD_METAL_CLANG"
-                  : "the setting clang names \"" + setting_text(Setting::clang) + "\", which is not a program";
+    problem =
+        setting_text(Setting::clang).empty()
+            ? "no clang++ was found in the toolchain cache or on PATH; `orchard toolchain install` brings one, and "
+              "ORCHARD_METAL_CLANG can name one"
+            : "the setting clang names \"" + setting_text(Setting::clang) + "\", which is not a program";
     return nullptr;
   }
   found->linker = find_linker(found->clang);

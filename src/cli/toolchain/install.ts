@@ -2,9 +2,9 @@
 import { existsSync } from "node:fs";
 import { access, chmod, constants, lstat, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { type Architecture, architecture, compilerFlags, programFlags } from "../../src/cli/toolchain.ts";
 import { Failure } from "../failure.ts";
 import { run, runOrFail } from "../run.ts";
+import { type Architecture, architecture, compilerFlags, programFlags } from "../toolchain.ts";
 import { Apt } from "./apt.ts";
 import { withLock } from "./lock.ts";
 import { developmentPackages, isKnownRelease, swiftPackages, swiftSuite, toolchainName } from "./packages.ts";
