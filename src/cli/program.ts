@@ -8,6 +8,7 @@ import { addGenerateCommand } from "./generate.ts";
 import type { CheckOptions } from "./metal_check.ts";
 import type { RunOptions } from "./metal_run.ts";
 import { parseNumber } from "./number.ts";
+import { addPullCommand } from "./pull.ts";
 import { addQuantizeCommand } from "./quantize.ts";
 import { addServeCommand } from "./serve.ts";
 import { addTrainCommand } from "./train.ts";
@@ -27,6 +28,7 @@ function makeProgram(): Command {
   addQuantizeCommand(program);
   addChatCommand(program);
   addServeCommand(program);
+  addPullCommand(program);
   addTuneCommand(program);
   addMetalCommand(program);
   addSwiftCommand(program);

@@ -110,6 +110,15 @@ const own = {
     fallback: "`150000:1`",
     meaning: "How many hostile calls the tests make of the cpu dylib, and behind a colon the seed that chooses them",
   },
+  HF_ENDPOINT: {
+    fallback: "none: the command says that it needs it",
+    meaning: "`orchard pull`: the address of the hub that models come from",
+  },
+  HF_HOME: {
+    fallback: "`~/.cache/huggingface`",
+    meaning: "`orchard pull`: the folder with the cache of models, `hub`, which Hugging Face's tools share",
+  },
+  HF_TOKEN: { fallback: "the file `token` in HF_HOME", meaning: "`orchard pull`: what proves who asks" },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
     meaning: "The folder under which `orchard/` holds the toolchain, OpenBLAS, compiled kernels and tokens of texts",

@@ -11,7 +11,7 @@ function orchard(...words: string[]) {
 }
 
 const commands = [
-  ...["doctor", "train", "generate", "quantize", "chat", "serve", "tune", "metal", "swift", "toolchain"],
+  ...["doctor", "train", "generate", "quantize", "chat", "serve", "pull", "tune", "metal", "swift", "toolchain"],
 ];
 
 test("--help shows every command on stdout", () => {
