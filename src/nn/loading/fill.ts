@@ -9,7 +9,7 @@ import { expand } from "../../ops/view/expand.ts";
 import { transpose } from "../../ops/view/permute.ts";
 import { reshape } from "../../ops/view/reshape.ts";
 import { narrow } from "../../ops/view/slice.ts";
-import { type ScaleDType, scaleDTypes } from "../../quant/formats.ts";
+import { scaleDTypes } from "../../quant/formats.ts";
 import { quantize, quantizeGgml } from "../../quant/quantize.ts";
 import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import { isDType } from "../../tensor/dtype.ts";
@@ -93,7 +93,7 @@ function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Stor
   }
   const quantized = typeof becomes === "string" ? quantizeGgml(changed, becomes) : quantize(changed, becomes);
   if (step.change?.kind !== "part") read.dispose();
-  return quantized;
+  return retyped(quantized, dtype);
 }
 
 /** A view of what was read. */
@@ -108,11 +108,13 @@ const part = (x: Tensor, index: number): Tensor => reshape(narrow(x, 0, index, 1
 
 /** Rows of blocks are rows of bytes: a part of a tensor is a view of these. */
 function quantizedPart(read: QuantizedTensor, change: Change | undefined, dtype: string): QuantizedTensor {
-  const own = (scaleDTypes as readonly string[]).includes(dtype) ? (dtype as ScaleDType) : "float32";
-  if (change?.kind !== "part") {
-    if (own === read.dtype) return read;
-    return new QuantizedTensor(read.format, read.shape, own, read.parts);
-  }
+  if (change?.kind !== "part") return retyped(read, dtype);
   const packed = part(read.parts.packed, change.index);
-  return new QuantizedTensor(read.format, read.shape.slice(1), own, { packed });
+  return retyped(new QuantizedTensor(read.format, read.shape.slice(1), read.dtype, { packed }), dtype);
+}
+
+/** The same parts, that dequantise to the dtype of activations. */
+function retyped(own: QuantizedTensor, dtype: string): QuantizedTensor {
+  const wanted = scaleDTypes.find((each) => each === dtype) ?? "float32";
+  return wanted === own.dtype ? own : new QuantizedTensor(own.format, own.shape, wanted, own.parts);
 }

@@ -40,7 +40,8 @@ export function describeGguf(file: GgufReader): Described {
   const own = Object.hasOwn(file.metadata, "general.architecture") ? file.metadata["general.architecture"] : undefined;
   const architecture = typeof own?.value === "string" ? own.value : undefined;
   const name = architecture !== undefined && Object.hasOwn(names, architecture) ? names[architecture] : undefined;
-  if (name === undefined) throw unknownArchitecture(file.path, "general.architecture", architecture);
+  if (name === undefined)
+    throw unknownArchitecture(file.path, "general.architecture", architecture, Object.keys(names));
   const prefix = `${architecture}.`;
   const fields = Object.entries(file.metadata)
     .filter(([key]) => key.startsWith(prefix))
@@ -79,6 +80,8 @@ function layerOf(context: Context, index: number): LayerDescription {
   const row = rowOf(name);
   const has = (end: string) => file.has(`blk.${index}.${end}`);
   const experts = settings.wholeIfAny("expert_count", 0) ?? 0;
+  const perToken = experts > 0 ? settings.whole("expert_used_count") : 0;
+  if (perToken > experts) throw settings.wrong("expert_used_count", `at most ${experts}`, perToken);
   const hidden = settings.whole("feed_forward_length", 0);
   return {
     norms: row.norms ?? "before",
@@ -87,10 +90,7 @@ function layerOf(context: Context, index: number): LayerDescription {
       hidden: experts > 0 ? (settings.wholeIfAny("expert_feed_forward_length") ?? hidden) : hidden,
       ...{ gated: !row.plain, activation: row.activation ?? "silu", fused: row.fused && !row.plain },
       bias: has("ffn_down.bias"),
-      experts:
-        experts > 0 && has("ffn_gate_inp.weight")
-          ? { count: experts, perToken: settings.whole("expert_used_count"), normalized: true }
-          : undefined,
+      experts: experts > 0 && has("ffn_gate_inp.weight") ? { count: experts, perToken, normalized: true } : undefined,
     },
   };
 }
@@ -103,11 +103,13 @@ function attentionOf(context: Context, index: number): AttentionDescription {
   const width = settings.whole("embedding_length");
   const headWidth = settings.wholeIfAny("attention.key_length") ?? Math.floor(width / heads);
   const window = windowOf(context, index);
+  const keyValueHeads = settings.get("attention.head_count_kv")
+    ? ofLayer(settings, "attention.head_count_kv", index)
+    : heads;
+  if (heads % keyValueHeads !== 0)
+    throw settings.wrong("attention.head_count", `a multiple of ${keyValueHeads}`, heads);
   return {
-    ...{ heads, headWidth, window, fused: row.fused, queryKeyNorm: row.queryKeyNorm },
-    keyValueHeads: settings.get("attention.head_count_kv")
-      ? ofLayer(settings, "attention.head_count_kv", index)
-      : heads,
+    ...{ heads, keyValueHeads, headWidth, window, fused: row.fused, queryKeyNorm: row.queryKeyNorm },
     queryKeyValueBias: has("attn_q.bias") || has("attn_qkv.bias"),
     outputBias: has("attn_output.bias"),
     scale: scaleOf(context, heads, headWidth),

@@ -30,11 +30,16 @@ function nameOf(settings: Settings): ArchitectureName {
 }
 
 /** @internal What isn't known is refused by name, with what it would need. */
-export const unknownArchitecture = (path: string, field: string, got: string | undefined): ArgumentError =>
+export const unknownArchitecture = (
+  path: string,
+  field: string,
+  got: string | undefined,
+  known: readonly string[] = [...Object.keys(architectures), ...Object.keys(aliases)],
+): ArgumentError =>
   new ArgumentError(
     "loadModel",
     "unknownArchitecture",
-    `${path}: expected ${field} to be one of ${Object.keys(architectures).join(", ")}, got ` +
+    `${path}: expected ${field} to be one of ${known.join(", ")}, got ` +
       `${got === undefined ? "none" : JSON.stringify(got)}; another one needs a row in src/nn/loading/architectures.ts`,
   );
 
@@ -67,6 +72,7 @@ function activationOf(config: Settings, row: Architecture, ...names: readonly st
 
 function gpt2(row: Architecture, config: Settings, count: number): DecoderDescription {
   const [width, heads, contextLength] = [config.whole("n_embd"), config.whole("n_head"), config.whole("n_positions")];
+  if (width % heads !== 0) throw config.wrong("n_embd", "a multiple of n_head", width);
   for (const [name, only] of [
     ["scale_attn_weights", true],
     ["scale_attn_by_inverse_layer_idx", false],
@@ -111,13 +117,16 @@ function llamaLike(
 function layerOf(row: Architecture, config: Settings, index: number): LayerDescription {
   const heads = config.whole("num_attention_heads");
   const headWidth = config.wholeIfAny("head_dim") ?? row.headWidth ?? Math.floor(config.whole("hidden_size") / heads);
+  const keyValueHeads = config.wholeIfAny("num_key_value_heads") ?? heads;
+  if (heads % keyValueHeads !== 0)
+    throw config.wrong("num_attention_heads", "a multiple of num_key_value_heads", heads);
   const window = windowOf(row, config, index);
   const allBiases = (row.biases ?? "attention") === "attention" && config.flag("attention_bias", false);
   const scalar = row.queryScalar ? (config.positiveIfAny("query_pre_attn_scalar") ?? 256) : undefined;
   return {
     norms: row.norms ?? "before",
     attention: {
-      ...{ heads, keyValueHeads: config.wholeIfAny("num_key_value_heads") ?? heads, headWidth, window },
+      ...{ heads, keyValueHeads, headWidth, window },
       ...{ queryKeyValueBias: allBiases || row.biases === "queryKeyValue", outputBias: allBiases },
       ...{ fused: row.fused, queryKeyNorm: row.queryKeyNorm, scale: scalar && 1 / Math.sqrt(scalar) },
       softcap: row.softcaps ? config.positiveIfAny("attn_logit_softcapping") : undefined,
@@ -161,12 +170,14 @@ function feedForwardOf(row: Architecture, config: Settings, index: number): Feed
   const base = { gated: true, activation, bias: config.flag("mlp_bias", false), fused: row.fused } as const;
   const dense = { ...base, hidden: config.whole("intermediate_size") };
   if (row.experts === undefined || !isSparse(config, index)) return dense;
+  const count = config.wholeIfAny("num_local_experts") ?? config.whole("num_experts");
+  const perToken = config.whole("num_experts_per_tok");
+  if (perToken > count) throw config.wrong("num_experts_per_tok", `at most ${count}`, perToken);
   return {
     ...base,
     hidden: config.wholeIfAny("moe_intermediate_size") ?? dense.hidden,
     experts: {
-      count: config.wholeIfAny("num_local_experts") ?? config.whole("num_experts"),
-      perToken: config.whole("num_experts_per_tok"),
+      ...{ count, perToken },
       normalized: row.experts === "normalized" || config.flag("norm_topk_prob", false),
     },
   };

@@ -88,7 +88,7 @@ export function loadModel(path: string, options?: LoadModelOptions): Promise<Loa
 export async function loadModel(...values: unknown[]): Promise<LoadedModel> {
   const { path, dtype, quantize, precision, onReport } = loadModelParameters(values);
   using opened = open(path);
-  const { described, source, style, ...about } = opened;
+  const { described, source, style, config, generation, chatTemplate } = opened;
   const storing: Storing = { dtype: dtype ?? defaultDType(opened, quantize), quantize, precision };
   const model = new Decoder(described.description, { dtype: storing.dtype, initialization: noMemory }).eval();
   const steps = planOf(model, placesOf(described.name, described.description, style), source, storing);
@@ -96,7 +96,7 @@ export async function loadModel(...values: unknown[]): Promise<LoadedModel> {
   onReport?.(report);
   checkRoom(path, report);
   await fill(model, steps, source, storing);
-  return { model, path, source: style, ...about, report };
+  return { model, path, source: style, config, generation, chatTemplate, report };
 }
 
 interface Opened extends Disposable, Pick<LoadedModel, "config" | "generation" | "chatTemplate"> {
