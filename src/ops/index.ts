@@ -29,6 +29,7 @@ export type {
 } from "./attention/options.ts";
 export type { Alignment } from "./attention/problem.ts";
 export * from "./attention/scaled_dot_product_attention.ts";
+export * from "./convolution/adaptive_max_pool.ts";
 export {
   type ConvolutionArguments,
   type ConvolutionOptions,
@@ -37,8 +38,25 @@ export {
   conv3d,
 } from "./convolution/convolution.ts";
 export type { PerAxis } from "./convolution/geometry.ts";
-export * from "./convolution/pooling.ts";
+export * from "./convolution/lp_pool.ts";
+export {
+  type AvgPoolArguments,
+  type AvgPoolOptions,
+  adaptiveAvgPool1d,
+  adaptiveAvgPool2d,
+  adaptiveAvgPool3d,
+  avgPool1d,
+  avgPool2d,
+  avgPool3d,
+  type MaxPoolArguments,
+  type MaxPoolOptions,
+  maxPool1d,
+  maxPool2d,
+  maxPool3d,
+  type PooledWithIndices,
+} from "./convolution/pooling.ts";
 export * from "./convolution/transposed.ts";
+export { fold, type UnfoldOptions, unfold } from "./convolution/unfold.ts";
 export * from "./copy/cast.ts";
 export { clone, contiguous } from "./copy/copy.ts";
 export { add_, copy_, div_, fill_, mul_, sub_, zero_ } from "./copy/inplace.ts";
@@ -108,14 +126,17 @@ export * from "./indexing/take.ts";
 export * from "./indexing/triangle.ts";
 export * from "./join/cat.ts";
 export * from "./join/diag.ts";
+export * from "./join/diag_embed.ts";
 export * from "./join/flip.ts";
 export * from "./join/pad.ts";
 export * from "./join/repeat.ts";
 export * from "./join/repeat_interleave.ts";
 export * from "./join/roll.ts";
+export * from "./join/rot90.ts";
 export * from "./join/stacks.ts";
 export { type BinaryCrossEntropyOptions, binaryCrossEntropyWithLogits } from "./loss/binary_cross_entropy.ts";
 export { type CrossEntropyOptions, crossEntropy } from "./loss/cross_entropy.ts";
+export { type CtcLossOptions, ctcLoss, type Lengths } from "./loss/ctc_loss.ts";
 export * from "./loss/embedding_losses.ts";
 export * from "./loss/huber_loss.ts";
 export { l1Loss } from "./loss/l1_loss.ts";
@@ -140,6 +161,9 @@ export * from "./normalization/layer_norm.ts";
 export type { SumAndNorm } from "./normalization/normalize.ts";
 export type { LayerNormOptions, RmsNormOptions } from "./normalization/options.ts";
 export * from "./normalization/rms_norm.ts";
+export * from "./picture/grid_sample.ts";
+export * from "./picture/interpolate.ts";
+export * from "./picture/pixel_shuffle.ts";
 export * from "./position/rope.ts";
 export * from "./random/bernoulli.ts";
 export { type MultinomialOptions, multinomial } from "./random/multinomial.ts";
@@ -181,6 +205,8 @@ export * from "./sorting/histogram.ts";
 export * from "./sorting/searchsorted.ts";
 export * from "./sorting/sort.ts";
 export * from "./sorting/unique.ts";
+export * from "./view/as_strided.ts";
+export * from "./view/broadcast_tensors.ts";
 export { type DiagonalOptions, diagonal } from "./view/diagonal.ts";
 export { expand } from "./view/expand.ts";
 export * from "./view/flatten.ts";
@@ -190,3 +216,4 @@ export { narrow, type SliceOptions, select, slice } from "./view/slice.ts";
 export * from "./view/split.ts";
 export * from "./view/squeeze.ts";
 export { tensorSplit } from "./view/tensor_split.ts";
+export * from "./view/windows.ts";

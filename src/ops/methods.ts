@@ -23,7 +23,7 @@ import { type BackwardArguments, backward, detach } from "./gradient/backward.ts
 import * as operations from "./index.ts";
 
 /** Methods that are no operations, or have another name there. */
-const core = { backward, detach, to: operations.toDType } as const;
+const core = { backward, detach, to: operations.toDType, unfold: operations.slidingWindows } as const;
 
 type Operations = typeof operations;
 
@@ -136,6 +136,8 @@ interface CoreMethods<D extends DType> {
    * The elements in another dtype; the tensor itself where it has that dtype already. @see {@link operations.toDType}
    */
   to<E extends DType>(dtype: E): Tensor<E>;
+  /** The windows of so many elements along an axis: a view. @see {@link operations.slidingWindows} */
+  unfold(dim: number, size: number, step: number): Tensor<D>;
 }
 
 interface Transposes<D extends DType> {

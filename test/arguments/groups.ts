@@ -66,7 +66,7 @@ const operationsGroup: Group = {
 /** The same functions as methods: the tensor is `this`, the others are fuzzed. */
 const asMethods: Functions = Object.fromEntries(
   Object.keys(methods)
-    .filter((name) => name !== "to" && name !== "detach" && name !== "backward")
+    .filter((name) => name !== "to" && name !== "unfold" && name !== "detach" && name !== "backward")
     .map((name) => [name, (x: unknown, ...values: readonly unknown[]) => callMethod(x, name, values)]),
 );
 

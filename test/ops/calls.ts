@@ -39,7 +39,7 @@ function named(applies: (definition: Definition) => boolean): readonly Operation
   return operationNames.filter((name) => definitions.has(name) && applies(definitions.get(name)!));
 }
 
-const { ones, tensor } = operations;
+const { expand, ones, tensor, zeros } = operations;
 
 /** Operands of the calls: matrices of size × size, and what goes with them. */
 export const makeOperands = (size: number) => ({
@@ -153,6 +153,21 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   ...ofAxes("maxPool", (x) => [x, 2]),
   ...ofAxes("avgPool", (x) => [x, 2]),
   ...ofAxes("adaptiveAvgPool", (x) => [x, 2]),
+  ...ofAxes("adaptiveMaxPool", (x) => [x, 2]),
+  ...ofAxes("lpPool", (x) => [x, 2, 2]),
+  ...ofAxes("maxUnpool", (x) => [x, expand(zeros([], { dtype: "int64" }), x.shape), 2]),
+  unfold: ({ picture }) => [picture, 2],
+  fold: ({ x }) => [x, [1, x.shape[1]!], 1],
+  pixelShuffle: ({ picture }) => [picture, 1],
+  pixelUnshuffle: ({ picture }) => [picture, 1],
+  channelShuffle: ({ picture }) => [picture, 1],
+  interpolate: ({ picture }) => [picture, { scaleFactor: 2 }],
+  gridSample: ({ picture }) => [picture, expand(zeros([]), [1, 2, 2, 2])],
+  affineGrid: ({ x }) => [ones([1, 2, 3]), [1, 1, ...x.shape]],
+  ctcLoss: ({ x, places }) => [x, places, [x.shape[0]], [1]],
+  asStrided: ({ x }) => [x, x.shape, x.strides, { storageOffset: x.offset }],
+  slidingWindows: ({ x }) => [x, 1, 2, 1],
+  broadcastTensors: ({ x, y }) => [[x, y]],
   at: ({ x, places }) => [x, places],
   setAt: ({ x, places, y }) => [x, [places], y],
   indexPut: ({ x, places, y }) => [x, [places], y],

@@ -17,7 +17,8 @@ interface Ended {
 /** They make views, of which the right call of some is small. */
 const views = (
   "expand reshape flatten unflatten permute transpose movedim swapaxes squeeze unsqueeze slice narrow select " +
-  "diagonal diag chunk atleast1d atleast2d atleast3d tensorSplit"
+  "diagonal diag asStrided slidingWindows broadcastTensors pixelShuffle pixelUnshuffle channelShuffle " +
+  "chunk atleast1d atleast2d atleast3d tensorSplit"
 ).split(" ");
 
 const refusals = [

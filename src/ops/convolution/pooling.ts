@@ -266,7 +266,8 @@ interface WindowOptions {
   readonly ceilMode: boolean;
 }
 
-function checkAxes(operation: string, x: Tensor, rank: number): void {
+/** @internal */
+export function checkAxes(operation: string, x: Tensor, rank: number): void {
   checkOperands(operation, [x]);
   if (x.rank !== rank + 1 && x.rank !== rank + 2)
     throw new ShapeError(

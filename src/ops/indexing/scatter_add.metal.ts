@@ -3,7 +3,7 @@ import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../bac
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import { elementCount } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { launchSort, tooLongToSort } from "../sorting/sort.metal.ts";
 import { distinct } from "./indices.ts";
 import { type IndexAttributes, scatterAddParameters } from "./primitive.ts";
@@ -14,13 +14,19 @@ export const scatterAddMetal: MetalImplementation<IndexAttributes> = {
 
   run({ inputs: [x, index, source], outputs: [output], attributes: { operation, dim, axes } }) {
     const check = checkRangeLater({ operation, index: index!, size: x!.shape[dim]!, axes });
-    using indices = distinct(index!);
+    using indices = distinctBut(index!, dim);
     using keys = scratchTensor(indices.shape, indices.dtype);
     using order = scratchTensor(indices.shape, "int64");
     if (indices.size > 0) launchSort(indices, keys, order, { dim, descending: false });
     // The sort lies between the two.
     return spanOf([check, launchSums(x!, source!, keys, order, output!, dim)]);
   },
+};
+
+/** {@link distinct}, but along an axis: every element of the source there is added. */
+const distinctBut = (index: Tensor, dim: number): Tensor => {
+  using once = distinct(index);
+  return new Tensor(index.storage, index.dtype, once.shape.with(dim, index.shape[dim]!), index.strides, index.offset);
 };
 
 function launchSums(x: Tensor, source: Tensor, keys: Tensor, order: Tensor, output: Tensor, dim: number): TicketRange {

@@ -1,6 +1,6 @@
 import { record } from "../../autograd/record.ts";
-import { empty } from "../../backend/dispatch.ts";
-import { ShapeError } from "../../core/errors.ts";
+import { checkElements, empty, named } from "../../backend/dispatch.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { choice, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -11,15 +11,24 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { copyInto, copyOf } from "../copy/copy.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
+import { expand } from "../view/expand.ts";
 import { narrow } from "../view/slice.ts";
+import { cat } from "./cat.ts";
+import { flip } from "./flip.ts";
 
 /** Options of {@link pad}. */
 export interface PadOptions {
-  /** What the new elements are. Default 0. */
-  value?: Scalar;
-  /** Only `"constant"`. */
-  mode?: "constant";
+  /** What the new elements are, where the mode is `"constant"`. Default 0. */
+  value?: Scalar | undefined;
+  /**
+   * What they come from: `"constant"` is the value; `"reflect"` what is behind the border, `"replicate"` the border
+   * itself, `"circular"` the other end. Default `"constant"`.
+   */
+  mode?: PadMode;
 }
+
+/** Where the elements that {@link pad} adds come from. */
+export type PadMode = "constant" | "reflect" | "replicate" | "circular";
 
 /**
  * A copy with elements added at both ends of the last axes. Each element of the result is written once.
@@ -30,7 +39,8 @@ export interface PadOptions {
  * pad(tensor([[1, 2]]), [1, 0, 0, 1], { value: 9 }); // [[9, 1, 2], [9, 9, 9]]
  *
  * @throws {ShapeError} for an odd count, more pairs than axes, or more cropped than there is. @throws {DTypeError} for
- * a value that `x`'s dtype can't hold. @throws {ArgumentError} for another mode.
+ * a value that `x`'s dtype can't hold. @throws {ArgumentError} for another mode, a value in another mode, and more
+ * elements than there are to reflect or repeat.
  */
 export function pad<D extends DType>(
   x: Tensor<D>,
@@ -38,8 +48,12 @@ export function pad<D extends DType>(
   ...options: Given<PadOptions, ["mode", "value"]>
 ): Tensor<D>;
 export function pad(...values: unknown[]): Tensor {
-  const { x, padding, value } = padParameters(values);
+  const { x, padding, mode, ...given } = padParameters(values);
+  const value = given.value ?? 0;
   const { before, after } = paddingOf(x, padding);
+  if (mode !== "constant" && given.value !== undefined)
+    throw new ArgumentError("pad", "unusedValue", `expected no value in mode "${mode}", got ${given.value}`);
+  if (mode !== "constant") return repeatedBorder(x, before, after, mode);
   const filling = scalarTensor(value, x.dtype, "pad");
   const cropped = crop(x, before, after);
   const added = (sizes: readonly number[]) => sizes.map((size) => Math.max(size, 0));
@@ -49,9 +63,49 @@ pad.method = "same" as const;
 const padParameters = parameters("pad", {
   x: operand(aTensor),
   padding: required(listOf(someNumber, "a list of numbers")),
-  mode: optional({ ...choice("constant"), expected: '"constant" (make the other modes of slice, flip and cat)' }),
-  value: optional(aScalar, 0),
+  mode: optional(choice("constant", "reflect", "replicate", "circular"), "constant"),
+  value: optional(aScalar),
 });
+
+type Border = Exclude<PadMode, "constant">;
+
+/** Elements of x itself along each axis. */
+function repeatedBorder(x: Tensor, before: readonly number[], after: readonly number[], mode: Border): Tensor {
+  checkElements("pad", [x]);
+  return named("pad", () =>
+    tidy(() => {
+      const cropped = crop(x, before, after);
+      const result = cropped.shape.reduce(
+        (own, _size, axis) => borderAlong(own, axis, Math.max(before[axis]!, 0), Math.max(after[axis]!, 0), mode),
+        cropped,
+      );
+      return result === cropped ? copyOf("pad", result) : result;
+    }),
+  );
+}
+
+function borderAlong(x: Tensor, axis: number, lead: number, tail: number, mode: Border): Tensor {
+  if (lead === 0 && tail === 0) return x;
+  const size = x.shape[axis]!;
+  const most = { reflect: Math.max(size - 1, 0), circular: size, replicate: size === 0 ? 0 : Infinity }[mode];
+  if (Math.max(lead, tail) > most)
+    throw new ArgumentError(
+      "pad",
+      "invalidPadding",
+      `expected padding of at most ${most} for mode "${mode}" of an axis of ${size} elements, got ` +
+        Math.max(lead, tail),
+    );
+  const part = (start: number, count: number): Tensor => narrow(x, axis, start, count);
+  const sides = {
+    reflect: () => [flip(part(1, lead), axis), flip(part(size - 1 - tail, tail), axis)],
+    circular: () => [part(size - lead, lead), part(0, tail)],
+    replicate: () => [
+      expand(part(0, 1), checkShape("pad", x.shape.with(axis, lead))),
+      expand(part(size - 1, 1), checkShape("pad", x.shape.with(axis, tail))),
+    ],
+  }[mode]();
+  return cat([sides[0]!, x, sides[1]!], axis);
+}
 
 /** The padding of every axis. */
 function paddingOf(x: Tensor, padding: readonly number[]): { before: number[]; after: number[] } {

@@ -13,6 +13,7 @@ import { scatter } from "../../../src/ops/indexing/scatter.ts";
 import { indexAdd, scatterAdd } from "../../../src/ops/indexing/scatter_add.ts";
 import { crossEntropy } from "../../../src/ops/loss/cross_entropy.ts";
 import { sum } from "../../../src/ops/reduction/sum.ts";
+import { expand } from "../../../src/ops/view/expand.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { tested } from "../run.ts";
 
@@ -79,6 +80,16 @@ describe.each(tested)("on %s", (backend) => {
       expect(numbers(scatter(tensor([0, 0, 0]), tensor(index), tensor(source), { dim: 0 }))).toEqual(
         [0n, 1n, 2n].map(last),
       );
+    }));
+
+  test("one index that is expanded along the axis names all elements of the source", () =>
+    on(backend, () => {
+      const index = expand(tensor([1n]), [4]);
+      expect(numbers(scatterAdd(tensor([1, 2, 3]), index, tensor([10, 20, 30, 40]), { dim: 0 }))).toEqual([1, 102, 3]);
+      expect(numbers(indexAdd(tensor([1, 2, 3]), index, tensor([10, 20, 30, 40]), { dim: 0 }))).toEqual([1, 102, 3]);
+      expect(numbers(scatter(tensor([1, 2, 3]), index, tensor([10, 20, 30, 40]), { dim: 0 }))).toEqual([1, 40, 3]);
+      const far = () => scatterAdd(tensor([1, 2, 3]), expand(tensor([3n]), [4]), tensor([1, 1, 1, 1]), { dim: 0 });
+      expect(() => numbers(far())).toThrow("expected indices of 0 to 2, got 3 at [0]");
     }));
 
   test("a number for all elements, NaN and -0, and integers", () =>

@@ -1,0 +1,298 @@
+/** Largest elements of windows of which a given number comes out, and the places of largest elements filled again. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { flag } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor, shapeList } from "../../tensor/kinds.ts";
+import { checkShape, elementCount, sameShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { tensor } from "../creation/tensor.ts";
+import { add, mul } from "../elementwise/arithmetic.ts";
+import { gatherAlong, indexSelectAlong } from "../indexing/adjoint.ts";
+import { anIndex, type IndexDType } from "../indexing/indices.ts";
+import { scatterAlong } from "../indexing/scatter.ts";
+import { max } from "../reduction/extrema.ts";
+import { filled } from "../view/embed.ts";
+import { reshape } from "../view/reshape.ts";
+import { alongAxes, type PerAxis, perAxis } from "./geometry.ts";
+import { checkAxes, type PooledWithIndices } from "./pooling.ts";
+
+/** Options of {@link adaptiveMaxPool1d} and its like. */
+export interface AdaptiveMaxPoolOptions {
+  /** Whether the result has the places of the largest elements. Default false. */
+  returnIndices?: boolean | undefined;
+}
+
+const adaptiveParameters = (operation: string) =>
+  parameters(operation, {
+    x: operand(aTensor),
+    outputSize: required(perAxis),
+    returnIndices: optional(flag, false),
+  });
+
+/**
+ * The largest elements of windows that are chosen so that a given number of results comes out: the i-th of n from
+ * ⌊i · size / n⌋ to ⌈(i + 1) · size / n⌉. Of equal ones the first takes the gradient.
+ *
+ * @param x [batch, channels, length], or without a batch
+ * @param outputSize the size of the result: along all axes, or each
+ *
+ * @example
+ * adaptiveMaxPool1d(tensor([[[1, 3, 2, 6]]]), 2); // float32 [[[3, 6]]]
+ *
+ * @throws {ShapeError} where x has other axes, or none along one. @throws {DTypeError} for anything but floats. @throws
+ * {ArgumentError} for sizes below 1.
+ */
+export function adaptiveMaxPool1d<D extends DType>(
+  x: Tensor<D>,
+  outputSize: PerAxis,
+  options: { returnIndices: true },
+): PooledWithIndices<D>;
+export function adaptiveMaxPool1d<D extends DType>(
+  x: Tensor<D>,
+  outputSize: PerAxis,
+  options?: AdaptiveMaxPoolOptions,
+): Tensor<D>;
+export function adaptiveMaxPool1d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
+  return adaptiveMaxPool("adaptiveMaxPool1d", adaptiveMaxPool1dParameters(values), 1);
+}
+const adaptiveMaxPool1dParameters = adaptiveParameters("adaptiveMaxPool1d");
+
+/**
+ * The same along two axes: see {@link adaptiveMaxPool1d}.
+ *
+ * @param x [batch, channels, height, width], or without a batch
+ *
+ * @example
+ * adaptiveMaxPool2d(tensor([[[[1, 3], [2, 6]]]]), 1); // float32 [[[[6]]]]
+ */
+export function adaptiveMaxPool2d<D extends DType>(
+  x: Tensor<D>,
+  outputSize: PerAxis,
+  options: { returnIndices: true },
+): PooledWithIndices<D>;
+export function adaptiveMaxPool2d<D extends DType>(
+  x: Tensor<D>,
+  outputSize: PerAxis,
+  options?: AdaptiveMaxPoolOptions,
+): Tensor<D>;
+export function adaptiveMaxPool2d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
+  return adaptiveMaxPool("adaptiveMaxPool2d", adaptiveMaxPool2dParameters(values), 2);
+}
+const adaptiveMaxPool2dParameters = adaptiveParameters("adaptiveMaxPool2d");
+
+/**
+ * The same along three axes: see {@link adaptiveMaxPool1d}.
+ *
+ * @param x [batch, channels, depth, height, width], or without a batch
+ *
+ * @example
+ * adaptiveMaxPool3d(tensor([[[[[1, 3], [2, 6]]]]]), 1); // float32 [[[[[6]]]]]
+ */
+export function adaptiveMaxPool3d<D extends DType>(
+  x: Tensor<D>,
+  outputSize: PerAxis,
+  options: { returnIndices: true },
+): PooledWithIndices<D>;
+export function adaptiveMaxPool3d<D extends DType>(
+  x: Tensor<D>,
+  outputSize: PerAxis,
+  options?: AdaptiveMaxPoolOptions,
+): Tensor<D>;
+export function adaptiveMaxPool3d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
+  return adaptiveMaxPool("adaptiveMaxPool3d", adaptiveMaxPool3dParameters(values), 3);
+}
+const adaptiveMaxPool3dParameters = adaptiveParameters("adaptiveMaxPool3d");
+
+function adaptiveMaxPool(
+  operation: string,
+  { x, outputSize, returnIndices }: ReturnType<ReturnType<typeof adaptiveParameters>>,
+  rank: number,
+): Tensor | PooledWithIndices<DType> {
+  checkAxes(operation, x, rank);
+  const sizes = alongAxes(operation, "outputSize", outputSize, rank, 1);
+  if (x.shape.slice(-rank).includes(0))
+    throw new ShapeError(operation, "noElements", `expected elements along the last axes, got ${x.describe()}`);
+  checkShape(operation, [...x.shape.slice(0, -rank), ...sizes]);
+  return underName(operation, () =>
+    tidy(() => {
+      // the last axis first: of equal elements the first one stays, in row-major order
+      let values = x;
+      let places: Tensor<"int64"> | undefined;
+      for (let at = rank - 1; at >= 0; at--) {
+        const axis = x.rank - rank + at;
+        const best = largestAlong(operation, values, axis, sizes[at]!);
+        const inner = BigInt(elementCount(x.shape.slice(axis + 1)));
+        const own = mul(best.places, inner) as Tensor<"int64">;
+        places = places ? (add(gatherAlong(operation, places, best.places, axis), own) as Tensor<"int64">) : own;
+        values = best.values;
+      }
+      return returnIndices ? { values, indices: places! } : values;
+    }),
+  );
+}
+
+/** The largest element of each window along an axis, and where it is. */
+function largestAlong(
+  operation: string,
+  x: Tensor,
+  axis: number,
+  count: number,
+): { values: Tensor; places: Tensor<"int64"> } {
+  const size = x.shape[axis]!;
+  const starts = Array.from({ length: count }, (_, at) => Math.floor((at * size) / count));
+  const ends = starts.map((_, at) => Math.ceil(((at + 1) * size) / count));
+  const width = Math.max(...ends.map((end, at) => end - starts[at]!));
+  // shorter windows have their last element twice, which changes neither the largest nor the first of the largest
+  const elements = starts.flatMap((start, at) =>
+    Array.from({ length: width }, (_, own) => BigInt(Math.min(start + own, ends[at]! - 1))),
+  );
+  const taken = indexSelectAlong(x, tensor(BigInt64Array.from(elements)), axis, operation);
+  const windows = reshape(taken, [...x.shape.slice(0, axis), count, width, ...x.shape.slice(axis + 1)]);
+  const { values, indices } = max(windows, { dim: axis + 1 });
+  const first = tensor(BigInt64Array.from(starts, BigInt), {
+    shape: x.shape.map((_, own) => (own === axis ? count : 1)),
+  });
+  return { values, places: add(indices, first) as Tensor<"int64"> };
+}
+
+/** Options of {@link maxUnpool1d} and its like. */
+export interface MaxUnpoolOptions {
+  /** By how many elements the windows moved. Default: the size of windows. */
+  stride?: PerAxis | undefined;
+  /** How many elements stood before and after. Default 0. */
+  padding?: PerAxis | undefined;
+  /** The size of the result, with or without its first axes. Default: the smallest that has these windows. */
+  outputSize?: readonly number[] | undefined;
+}
+
+/** The ways to pass them: by name or by position. */
+export type MaxUnpoolArguments = Given<MaxUnpoolOptions, ["stride", "padding", "outputSize"]>;
+
+const unpoolParameters = (operation: string) =>
+  parameters(operation, {
+    x: operand(aTensor),
+    indices: operand(anIndex),
+    kernelSize: required(perAxis),
+    stride: optional(perAxis),
+    padding: optional(perAxis, 0),
+    outputSize: optional(shapeList),
+  });
+
+/**
+ * The elements of a max pooling where they came from, and zeros elsewhere. Where several come from one place, the last
+ * one stays.
+ *
+ * @param x what `maxPool1d` gave: [batch, channels, length], or without a batch
+ * @param indices the places that it gave with `returnIndices`
+ * @param kernelSize the size of windows: along all axes, or each
+ *
+ * @example
+ * maxUnpool1d(tensor([[[3, 5]]]), tensor([[[1n, 3n]]]), 2); // float32 [[[0, 3, 0, 5]]]
+ *
+ * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` (on Metal when a result is read). @throws
+ * {DTypeError} for anything but floats, and indices of floats. @throws {ArgumentError} for sizes below 1.
+ */
+export function maxUnpool1d<D extends DType>(
+  x: Tensor<D>,
+  indices: Tensor<IndexDType>,
+  kernelSize: PerAxis,
+  ...options: MaxUnpoolArguments
+): Tensor<D>;
+export function maxUnpool1d(...values: unknown[]): Tensor {
+  return maxUnpool("maxUnpool1d", maxUnpool1dParameters(values), 1);
+}
+const maxUnpool1dParameters = unpoolParameters("maxUnpool1d");
+
+/**
+ * The same along two axes: see {@link maxUnpool1d}.
+ *
+ * @param x [batch, channels, height, width], or without a batch
+ *
+ * @example
+ * maxUnpool2d(tensor([[[[5]]]]), tensor([[[[3n]]]]), 2); // float32 [[[[0, 0], [0, 5]]]]
+ */
+export function maxUnpool2d<D extends DType>(
+  x: Tensor<D>,
+  indices: Tensor<IndexDType>,
+  kernelSize: PerAxis,
+  ...options: MaxUnpoolArguments
+): Tensor<D>;
+export function maxUnpool2d(...values: unknown[]): Tensor {
+  return maxUnpool("maxUnpool2d", maxUnpool2dParameters(values), 2);
+}
+const maxUnpool2dParameters = unpoolParameters("maxUnpool2d");
+
+/**
+ * The same along three axes: see {@link maxUnpool1d}.
+ *
+ * @param x [batch, channels, depth, height, width], or without a batch
+ *
+ * @example
+ * maxUnpool3d(tensor([[[[[5]]]]]), tensor([[[[[1n]]]]]), [1, 1, 2]); // float32 [[[[[0, 5]]]]]
+ */
+export function maxUnpool3d<D extends DType>(
+  x: Tensor<D>,
+  indices: Tensor<IndexDType>,
+  kernelSize: PerAxis,
+  ...options: MaxUnpoolArguments
+): Tensor<D>;
+export function maxUnpool3d(...values: unknown[]): Tensor {
+  return maxUnpool("maxUnpool3d", maxUnpool3dParameters(values), 3);
+}
+const maxUnpool3dParameters = unpoolParameters("maxUnpool3d");
+
+function maxUnpool(
+  operation: string,
+  { x, indices, ...given }: ReturnType<ReturnType<typeof unpoolParameters>>,
+  rank: number,
+): Tensor {
+  checkAxes(operation, x, rank);
+  if (!sameShape(x.shape, indices.shape))
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected indices to have the shape of x ${x.describe()}, got ${indices.describe()}`,
+    );
+  const lead = x.shape.slice(0, -rank);
+  const sizes = unpooledSizes(operation, x, given, rank);
+  const shape = checkShape(operation, [...lead, ...sizes]);
+  return underName(operation, () =>
+    tidy(() => {
+      const flat = <D extends DType>(own: Tensor<D>): Tensor<D> =>
+        reshape(own, [elementCount(lead), elementCount(own.shape.slice(-rank))]);
+      const whole = filled([elementCount(lead), elementCount(sizes)], x.dtype, 0, operation);
+      return reshape(scatterAlong(operation, whole, flat(indices), flat(x), 1), shape);
+    }),
+  );
+}
+
+function unpooledSizes(
+  operation: string,
+  x: Tensor,
+  given: {
+    kernelSize: PerAxis;
+    stride: PerAxis | undefined;
+    padding: PerAxis;
+    outputSize: readonly number[] | undefined;
+  },
+  rank: number,
+): number[] {
+  const kernel = alongAxes(operation, "kernelSize", given.kernelSize, rank, 1);
+  const stride = given.stride === undefined ? kernel : alongAxes(operation, "stride", given.stride, rank, 1);
+  const padding = alongAxes(operation, "padding", given.padding, rank, 0);
+  const input = x.shape.slice(-rank);
+  const least = input.map((size, axis) => (size - 1) * stride[axis]! - 2 * padding[axis]! + kernel[axis]!);
+  if (given.outputSize === undefined) return least;
+  const sizes = given.outputSize.length === x.rank ? given.outputSize.slice(-rank) : given.outputSize;
+  const own = alongAxes(operation, "outputSize", sizes, rank, 1);
+  if (own.some((size, axis) => size <= least[axis]! - stride[axis]! || size >= least[axis]! + stride[axis]!))
+    throw new ShapeError(
+      operation,
+      "invalidSize",
+      `expected outputSize to be less than a stride away from [${least.join(", ")}], got [${own.join(", ")}]`,
+    );
+  return own;
+}

@@ -1,0 +1,206 @@
+/** The windows of pictures as columns, and their adjoint: what a convolution multiplies its kernel with. */
+import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
+import { named as underName } from "../../backend/dispatch.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { add_ } from "../copy/inplace.ts";
+import { pad } from "../join/pad.ts";
+import { filled } from "../view/embed.ts";
+import { reshape } from "../view/reshape.ts";
+import { narrow, select, slice } from "../view/slice.ts";
+import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import { viewOf } from "../view/view.ts";
+import { alongAxes, checkOperands, outputSize, type PerAxis, perAxis, spanOf } from "./geometry.ts";
+
+/** Options of {@link unfold} and {@link fold}. */
+export interface UnfoldOptions {
+  /** How far elements of a window are apart: along both axes, or each. Default 1. */
+  dilation?: PerAxis | undefined;
+  /** How many zeros stand before and after. Default 0. */
+  padding?: PerAxis | undefined;
+  /** By how many elements windows move. Default 1. */
+  stride?: PerAxis | undefined;
+}
+
+type UnfoldArguments = Given<UnfoldOptions, ["dilation", "padding", "stride"]>;
+const windowOptions = {
+  dilation: optional(perAxis, 1),
+  padding: optional(perAxis, 0),
+  stride: optional(perAxis, 1),
+} as const;
+
+/**
+ * The windows of a picture as columns, in the order of the rows and columns where they stand. {@link fold} is the
+ * adjoint.
+ *
+ * @param x [batch, channels, height, width], or without a batch
+ * @param kernelSize the size of windows: along both axes, or each
+ * @returns [batch, channels · rows · columns, windows]
+ *
+ * @example
+ * unfold(tensor([[[1, 2, 3], [4, 5, 6]]]), [2, 2]); // float32 [[1, 2], [2, 3], [4, 5], [5, 6]]
+ *
+ * @throws {ShapeError} where x has other axes, or a window is larger than what is padded. @throws {DTypeError} for
+ * anything but floats. @throws {ArgumentError} for sizes below 1.
+ */
+export function unfold<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: UnfoldArguments): Tensor<D>;
+export function unfold(...values: unknown[]): Tensor {
+  const { x, ...given } = unfoldParameters(values);
+  checkOperands("unfold", [x]);
+  if (x.rank !== 3 && x.rank !== 4)
+    throw new ShapeError(
+      "unfold",
+      "wrongRank",
+      `expected x to be [batch, channels, height, width] or [channels, height, width], got ${x.describe()}`,
+    );
+  const windows = windowsOf("unfold", x.shape.slice(-2), given);
+  return underName("unfold", () =>
+    tidy(() => {
+      const batch = x.rank === 4 ? x : unsqueeze(x, 0);
+      const [rows, columns] = windows.padding as [number, number];
+      const whole = rows + columns > 0 ? pad(batch, [columns, columns, rows, rows]) : batch;
+      const result = reshape(windowsIn(whole, windows), [
+        ...[batch.shape[0]!, batch.shape[1]! * windows.kernel[0]! * windows.kernel[1]!],
+        windows.output[0]! * windows.output[1]!,
+      ]);
+      return x.rank === 4 ? result : squeeze(result, { dim: 0 });
+    }),
+  );
+}
+const unfoldParameters = parameters("unfold", {
+  x: operand(aTensor),
+  kernelSize: required(perAxis),
+  ...windowOptions,
+});
+
+/**
+ * Pictures from the columns of their windows: what overlaps is added up. It is the adjoint of {@link unfold}.
+ *
+ * @param x [batch, channels · rows · columns, windows], or without a batch
+ * @param outputSize the size of the pictures: along both axes, or each
+ * @param kernelSize the size of windows: along both axes, or each
+ * @returns [batch, channels, height, width]
+ *
+ * @example
+ * fold(ones([4, 2]), [2, 3], [2, 2]); // float32 [[[1, 2, 1], [1, 2, 1]]]
+ *
+ * @throws {ShapeError} where x has other axes, or not as many columns as there are windows. @throws {DTypeError} for
+ * anything but floats. @throws {ArgumentError} for sizes below 1.
+ */
+export function fold<D extends DType>(
+  x: Tensor<D>,
+  outputSize: PerAxis,
+  kernelSize: PerAxis,
+  ...options: UnfoldArguments
+): Tensor<D>;
+export function fold(...values: unknown[]): Tensor {
+  const { x, outputSize: size, ...given } = foldParameters(values);
+  checkOperands("fold", [x]);
+  const sizes = alongAxes("fold", "outputSize", size, 2, 1) as [number, number];
+  const windows = windowsOf("fold", sizes, given);
+  const [[rows, columns], [height, width]] = [windows.kernel, windows.output] as [[number, number], [number, number]];
+  if (x.rank !== 2 && x.rank !== 3)
+    throw new ShapeError(
+      "fold",
+      "wrongRank",
+      `expected x to be [batch, channels · ${rows * columns}, windows], or without a batch, got ${x.describe()}`,
+    );
+  const [elements, count] = x.shape.slice(-2) as [number, number];
+  if (elements % (rows * columns) !== 0 || count !== height * width)
+    throw new ShapeError(
+      "fold",
+      "shapesDiffer",
+      `expected x to have a multiple of ${rows * columns} rows and ${height * width} columns, one for each window, ` +
+        `got ${x.describe()}`,
+    );
+  return underName("fold", () =>
+    tidy(() => {
+      const batch = x.rank === 3 ? x.shape[0]! : 1;
+      const channels = elements / (rows * columns);
+      const [above, before] = windows.padding as [number, number];
+      const outer = [batch, channels, sizes[0] + 2 * above, sizes[1] + 2 * before];
+      const placed = reshape(x, [batch, channels, rows, columns, height, width]);
+      const whole = addedWindows(placed, outer, windows);
+      const own = narrow(narrow(whole, 2, above, sizes[0]), 3, before, sizes[1]);
+      return x.rank === 3 ? own : squeeze(own, { dim: 0 });
+    }),
+  );
+}
+const foldParameters = parameters("fold", {
+  x: operand(aTensor),
+  outputSize: required(perAxis),
+  kernelSize: required(perAxis),
+  ...windowOptions,
+});
+
+/** Windows of two axes. */
+interface Windows {
+  readonly kernel: readonly number[];
+  readonly dilation: readonly number[];
+  readonly padding: readonly number[];
+  readonly stride: readonly number[];
+  readonly output: readonly number[];
+}
+
+function windowsOf(
+  operation: string,
+  sizes: Shape,
+  given: { kernelSize: PerAxis; dilation: PerAxis; padding: PerAxis; stride: PerAxis },
+): Windows {
+  const kernel = alongAxes(operation, "kernelSize", given.kernelSize, 2, 1);
+  const dilation = alongAxes(operation, "dilation", given.dilation, 2, 1);
+  const padding = alongAxes(operation, "padding", given.padding, 2, 0);
+  const stride = alongAxes(operation, "stride", given.stride, 2, 1);
+  const output = sizes.map((size, axis) =>
+    outputSize(operation, {
+      ...{ size, span: spanOf(kernel[axis]!, dilation[axis]!), stride: stride[axis]! },
+      padding: 2 * padding[axis]!,
+    }),
+  );
+  return { kernel, dilation, padding, stride, output };
+}
+
+/** The windows of what is padded: a view [batch, channels, …kernel, …output]. */
+function windowsIn(x: Tensor, windows: Windows): Tensor {
+  const [batch, channel, row, column] = x.strides as [number, number, number, number];
+  const { kernel, dilation, stride, output } = windows;
+  const { shape } = x;
+  return viewOf(
+    "unfold",
+    x,
+    [shape[0]!, shape[1]!, ...kernel, ...output],
+    [batch, channel, row * dilation[0]!, column * dilation[1]!, row * stride[0]!, column * stride[1]!],
+    x.offset,
+    ([gradient]) => [addedWindows(gradient!, shape, windows)],
+  );
+}
+
+/** The adjoint: the elements of all windows at each of their places are added to a view. */
+function addedWindows(x: Tensor, shape: Shape, windows: Windows): Tensor {
+  const { kernel, dilation, stride, output } = windows;
+  const result = tidy(() =>
+    noGrad(() => {
+      const wide = accumulationDType(x.dtype);
+      const total = filled(shape, wide, 0, "fold");
+      for (let row = 0; row < kernel[0]!; row++)
+        for (let column = 0; column < kernel[1]!; column++) {
+          const under = [row, column].reduce((view, at, axis) => {
+            const start = at * dilation[axis]!;
+            const end = start + (output[axis]! - 1) * stride[axis]! + 1;
+            return slice(view, { dim: axis + 2, start, end, step: stride[axis]! });
+          }, total as Tensor);
+          add_(under, toDType(select(select(x, 2, row), 2, column), wide));
+        }
+      return toDType(total, x.dtype);
+    }),
+  );
+  record("fold", [x], [result], [], ([gradient]) => [windowsIn(gradient!, windows)]);
+  return result;
+}

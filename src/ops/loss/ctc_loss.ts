@@ -1,0 +1,230 @@
+/** The loss of labels without times: connectionist temporal classification. */
+import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { either, flag, listOf, someNumber } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { tensor } from "../creation/tensor.ts";
+import { add, neg } from "../elementwise/arithmetic.ts";
+import { gt } from "../elementwise/comparison.ts";
+import { div } from "../elementwise/division.ts";
+import { maximum } from "../elementwise/extrema.ts";
+import { logaddexp } from "../elementwise/logaddexp.ts";
+import { where } from "../elementwise/where.ts";
+import { gatherAlong } from "../indexing/adjoint.ts";
+import { anIndex, type IndexDType } from "../indexing/indices.ts";
+import { cat } from "../join/cat.ts";
+import { mean } from "../reduction/mean.ts";
+import { sum } from "../reduction/sum.ts";
+import { filled } from "../view/embed.ts";
+import { expand } from "../view/expand.ts";
+import { reshape } from "../view/reshape.ts";
+import { narrow, select } from "../view/slice.ts";
+import { unsqueeze } from "../view/squeeze.ts";
+import { checkFloats, type LossOptions, reductionParameter } from "./options.ts";
+
+/** Options of {@link ctcLoss}. */
+export interface CtcLossOptions extends LossOptions {
+  /** The class that stands between labels. Default 0. */
+  blank?: number | undefined;
+  /** Whether a loss that is infinite counts 0, and has no gradient. Default false. */
+  zeroInfinity?: boolean | undefined;
+}
+
+/** How long each element of a batch is. */
+export type Lengths = Tensor<IndexDType> | readonly number[] | number;
+
+/**
+ * The negative logarithm of the probability of labels, over all ways to stretch them over the times: a label may stay
+ * for several times, and blanks may stand between labels, and have to between equal ones. `"mean"` divides each loss by
+ * the number of its labels before. Labels and lengths are read, which waits for the device.
+ *
+ * Source: A. Graves et al., "Connectionist Temporal Classification", 2006. The logarithms are added up in order of
+ * time, so that the loss has gradients of every order.
+ *
+ * @param logProbs the logarithms of the probabilities of classes: [times, batch, classes], or [times, classes]
+ * @param targets the labels: [batch, labels], or one after the other in one row
+ * @param inputLengths how many times of each element count
+ * @param targetLengths how many labels each has
+ * @returns a tensor without axes, or [batch] with `reduction: "none"`, in the dtype of logProbs
+ *
+ * @example
+ * const x = log(tensor([[[0.5, 0.5]], [[0.5, 0.5]]]));
+ * ctcLoss(x, tensor([[1n]]), [2], [1]); // float32 0.28768207
+ *
+ * @throws {ShapeError} where shapes or lengths do not fit. @throws {DTypeError} for anything but floats, and labels
+ * that are no integers. @throws {ArgumentError} for a label or blank that is no class.
+ */
+export function ctcLoss<D extends DType>(
+  logProbs: Tensor<D>,
+  targets: Tensor<IndexDType>,
+  inputLengths: Lengths,
+  targetLengths: Lengths,
+  ...options: Given<CtcLossOptions, ["blank"]>
+): Tensor<D>;
+export function ctcLoss(...values: unknown[]): Tensor {
+  const { logProbs, targets, blank, reduction, zeroInfinity, ...given } = ctcLossParameters(values);
+  checkFloats("ctcLoss", "logProbs", logProbs);
+  if (logProbs.rank !== 2 && logProbs.rank !== 3)
+    throw new ShapeError(
+      "ctcLoss",
+      "wrongRank",
+      `expected logProbs to be [times, batch, classes] or [times, classes], got ${logProbs.describe()}`,
+    );
+  checkElements("ctcLoss", [logProbs, targets]);
+  const batched = logProbs.rank === 3 ? logProbs : unsqueeze(logProbs, 1);
+  const labels = labelsOf(batched, targets, { ...given, blank });
+  return underName("ctcLoss", () =>
+    tidy(() => {
+      const losses = zeroed(lossesOf(batched, labels), zeroInfinity);
+      const own = toDType(reduced(losses, labels, reduction), logProbs.dtype);
+      return reduction === "none" && logProbs.rank === 2 ? reshape(own, []) : own;
+    }),
+  );
+}
+const lengths = either(someNumber, listOf(someNumber, "a list of numbers"), anIndex);
+const ctcLossParameters = parameters("ctcLoss", {
+  logProbs: operand(aTensor),
+  targets: operand(anIndex),
+  inputLengths: required(lengths),
+  targetLengths: required(lengths),
+  blank: optional(someNumber, 0),
+  reduction: reductionParameter,
+  zeroInfinity: named(flag, false),
+});
+
+/** Labels with blanks around, of one length. */
+interface Labels {
+  /** [batch, 2 · longest + 1]: blank, label, blank, …, blank. */
+  readonly classes: BigInt64Array;
+  readonly width: number;
+  /** Of each element. */
+  readonly times: readonly number[];
+  readonly counts: readonly number[];
+}
+
+const numbersOf = (given: Lengths): number[] => {
+  if (typeof given === "number") return [given];
+  return given instanceof Tensor ? Array.from(given.dataSync() as ArrayLike<number | bigint>, Number) : [...given];
+};
+
+function labelsOf(
+  { shape }: Tensor,
+  targets: Tensor,
+  given: { inputLengths: Lengths; targetLengths: Lengths; blank: number },
+): Labels {
+  const [length, batch, classes] = shape as [number, number, number];
+  const times = checkedLengths("inputLengths", numbersOf(given.inputLengths), batch, length);
+  const isMatrix = targets.rank === 2;
+  const counts = checkedLengths(
+    "targetLengths",
+    numbersOf(given.targetLengths),
+    batch,
+    isMatrix ? targets.shape[1]! : targets.size,
+  );
+  const total = counts.reduce((most, count) => most + count, 0);
+  const isRow = targets.rank === 1 && (batch === 1 ? targets.size >= total : targets.size === total);
+  if (!(isMatrix ? targets.shape[0] === batch : isRow))
+    throw new ShapeError(
+      "ctcLoss",
+      "shapesDiffer",
+      `expected targets to be [${batch}, labels] or one row of ${total} labels, got ${targets.describe()}`,
+    );
+  const { blank } = given;
+  if (!Number.isInteger(blank) || blank < 0 || blank >= classes)
+    throw new ArgumentError("ctcLoss", "invalidClass", `expected blank to be from 0 to ${classes - 1}, got ${blank}`);
+  const own = Array.from(targets.dataSync() as ArrayLike<number | bigint>, Number);
+  const width = 2 * Math.max(...counts, 0) + 1;
+  const stretched = new BigInt64Array(batch * width).fill(BigInt(blank));
+  let start = 0;
+  for (const [at, count] of counts.entries()) {
+    const from = isMatrix ? at * targets.shape[1]! : start;
+    for (let label = 0; label < count; label++)
+      stretched[at * width + 2 * label + 1] = BigInt(checkedLabel(own[from + label]!, classes));
+    start += count;
+  }
+  return { classes: stretched, width, times, counts };
+}
+
+function checkedLabel(label: number, classes: number): number {
+  if (label >= 0 && label < classes) return label;
+  throw new ArgumentError("ctcLoss", "invalidClass", `expected targets from 0 to ${classes - 1}, got ${label}`);
+}
+
+function checkedLengths(name: string, given: readonly number[], batch: number, most: number): readonly number[] {
+  if (given.length !== batch)
+    throw new ShapeError(
+      "ctcLoss",
+      "lengthsDiffer",
+      `expected ${name} to have ${batch} numbers, one for each element of the batch, got ${given.length}`,
+    );
+  for (const own of given)
+    if (!Number.isInteger(own) || own < 0 || own > most)
+      throw new ShapeError("ctcLoss", "invalidLength", `expected ${name} from 0 to ${most}, got ${own}`);
+  return given;
+}
+
+/** Stands for the logarithm of 0: sums of it stay finite, so that no gradient is NaN. */
+const NEVER = -1e30;
+/** No probability is so small that its negative logarithm is larger. */
+const INFINITE = 1e29;
+
+/** −log p of each element of the batch, by the forward variables α. */
+function lossesOf(logProbs: Tensor, { classes, width, times, counts }: Labels): Tensor {
+  const [length, batch] = logProbs.shape as [number, number];
+  const dtype = accumulationDType(logProbs.dtype);
+  const index = expand(unsqueeze(tensor(classes, { shape: [batch, width] }), 0), [length, batch, width]);
+  const taken = gatherAlong("ctcLoss", maximum(toDType(logProbs, dtype), NEVER) as Tensor, index, 2);
+  const maySkip = skipsOf(classes, batch, width);
+  const never = (columns: number): Tensor => expand(filled([], dtype, NEVER), [batch, columns]);
+  const shifted = (own: Tensor, by: number): Tensor =>
+    cat([never(Math.min(by, width)), narrow(own, 1, 0, Math.max(width - by, 0))], 1);
+  // before all times the first blank is certain: from it the first time reaches the first blank or label
+  let alpha: Tensor = cat([filled([batch, 1], dtype, 0) as Tensor, never(width - 1)], 1);
+  for (let time = 0; time < length; time++) {
+    const near = logaddexp(alpha, shifted(alpha, 1)) as Tensor;
+    const skipped = where(maySkip, shifted(alpha, 2), NEVER) as Tensor;
+    const next = add(logaddexp(near, skipped), select(taken, 0, time)) as Tensor;
+    const isRunning = times.map((own) => time < own);
+    alpha = isRunning.every(Boolean) ? next : (where(unsqueeze(tensor(isRunning), 1), next, alpha) as Tensor);
+  }
+  const last = tensor(
+    BigInt64Array.from(counts, (count) => BigInt(2 * count)),
+    { shape: [batch, 1] },
+  );
+  const before = tensor(
+    BigInt64Array.from(counts, (count) => BigInt(Math.max(2 * count - 1, 0))),
+    {
+      shape: [batch, 1],
+    },
+  );
+  const ends = [last, before].map((place) => reshape(gatherAlong("ctcLoss", alpha, place, 1), [batch]));
+  const hasLabels = tensor(counts.map((count) => count > 0));
+  return neg(logaddexp(ends[0]!, where(hasLabels, ends[1]!, NEVER) as Tensor)) as Tensor;
+}
+
+/** Where a blank may be left out: before a label that is another one than the label before. */
+function skipsOf(classes: BigInt64Array, batch: number, width: number): Tensor<"bool"> {
+  const skips = Array.from(classes, (own, place) => {
+    const column = place % width;
+    return column % 2 === 1 && column > 2 && own !== classes[place - 2];
+  });
+  return reshape(tensor(skips) as Tensor<"bool">, [batch, width]);
+}
+
+const zeroed = (losses: Tensor, zeroInfinity: boolean): Tensor =>
+  where(gt(losses, INFINITE), zeroInfinity ? 0 : Infinity, losses) as Tensor;
+
+function reduced(losses: Tensor, { counts }: Labels, reduction: "none" | "sum" | "mean"): Tensor {
+  if (reduction === "none") return losses;
+  if (reduction === "sum") return sum(losses) as Tensor;
+  const labels = tensor(
+    Float64Array.from(counts, (count) => Math.max(count, 1)),
+    { dtype: losses.dtype },
+  );
+  return mean(div(losses, labels) as Tensor);
+}

@@ -1,0 +1,190 @@
+/** Pictures, signals and volumes in another size. */
+import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { choice, flag } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { checkShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { alongAxes, type PerAxis, perAxis } from "../convolution/geometry.ts";
+import { adaptiveAvgPool1d, adaptiveAvgPool2d, adaptiveAvgPool3d } from "../convolution/pooling.ts";
+import { toDType } from "../copy/cast.ts";
+import { clone } from "../copy/copy.ts";
+import { tensor } from "../creation/tensor.ts";
+import { add, mul } from "../elementwise/arithmetic.ts";
+import { indexSelectAlong } from "../indexing/adjoint.ts";
+import { type Axis, type Taps, tapsOf } from "./taps.ts";
+
+/** How {@link interpolate} finds elements between others. */
+export type InterpolationMode = "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | "bicubic" | "area";
+
+/** Options of {@link interpolate}: a size or a factor. */
+export interface InterpolateOptions {
+  /** The size of the result: along all axes, or each. */
+  size?: PerAxis | undefined;
+  /** How many times as large the result is, rounded down: along all axes, or each. */
+  scaleFactor?: PerAxis | undefined;
+  /** Default `"nearest"`. */
+  mode?: InterpolationMode | undefined;
+  /** Whether the first and the last elements stay where they are; the middles of the borders do otherwise. */
+  alignCorners?: boolean | undefined;
+  /** Whether places come from the sizes instead of the factor. Default false. */
+  recomputeScaleFactor?: boolean | undefined;
+  /** Whether `"bilinear"` and `"bicubic"` are filtered where the result is smaller. Default false. */
+  antialias?: boolean | undefined;
+}
+
+/**
+ * A signal, picture or volume in another size, by the nearest element, linearly or cubically between elements, or by
+ * means of areas. Coordinates and rounding are PyTorch's. Sums are in float32, or float64 of that.
+ *
+ * @param x [batch, channels, length], […, height, width] or […, depth, height, width]
+ * @param options `mode` is `"nearest"`, `"nearest-exact"` or `"area"`, or what the number of axes calls for:
+ * `"linear"`, `"bilinear"` or `"bicubic"`, `"trilinear"`
+ *
+ * @example
+ * interpolate(tensor([[[1, 2]]]), { scaleFactor: 2 }); // float32 [[[1, 1, 2, 2]]]
+ * interpolate(tensor([[[1, 3]]]), { size: 3, mode: "linear" }); // float32 [[[1, 2, 3]]]
+ *
+ * @throws {ShapeError} where x has other axes, or none along one. @throws {DTypeError} for integers, but with the
+ * nearest element. @throws {ArgumentError} for a mode of other axes, both or none of size and factor, and options that
+ * the mode does not have.
+ */
+export function interpolate<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<
+    InterpolateOptions,
+    ["size", "scaleFactor", "mode", "alignCorners", "recomputeScaleFactor", "antialias"]
+  >
+): Tensor<D>;
+export function interpolate(...values: unknown[]): Tensor {
+  const call = interpolateParameters(values);
+  const { x, mode } = call;
+  checkMode(call);
+  const axes = axesOf(call);
+  checkShape("interpolate", [...x.shape.slice(0, 2), ...axes.map(({ output }) => output)]);
+  checkElements("interpolate", [x]);
+  return underName("interpolate", () =>
+    tidy(() => {
+      if (mode === "area")
+        return areas(
+          x,
+          axes.map(({ output }) => output),
+        );
+      const wide = isFloat(x.dtype) ? accumulationDType(x.dtype) : x.dtype;
+      const resampling = mode === "bicubic" ? "cubic" : mode.startsWith("nearest") ? mode : "linear";
+      const result = axes.reduce(
+        (own, axis, at) => {
+          const taps = tapsOf(resampling as "linear", axis, call.antialias);
+          return taps ? resampled(own, at + 2, taps) : own;
+        },
+        (mode.startsWith("nearest") ? x : toDType(x, wide)) as Tensor,
+      );
+      return result === x ? clone(x) : toDType(result, x.dtype);
+    }),
+  );
+}
+const interpolateParameters = parameters("interpolate", {
+  x: operand(aTensor),
+  size: optional(perAxis),
+  scaleFactor: optional(perAxis),
+  mode: optional(choice("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area"), "nearest"),
+  alignCorners: optional(flag),
+  recomputeScaleFactor: optional(flag, false),
+  antialias: optional(flag, false),
+});
+type Call = ReturnType<typeof interpolateParameters>;
+
+/** How many axes a mode is for. */
+const axesByMode: Readonly<Partial<Record<InterpolationMode, number>>> = {
+  linear: 1,
+  bilinear: 2,
+  bicubic: 2,
+  trilinear: 3,
+};
+
+function checkMode({ x, mode, alignCorners, antialias }: Call): void {
+  const rank = x.rank - 2;
+  if (rank < 1 || rank > 3)
+    throw new ShapeError(
+      "interpolate",
+      "wrongRank",
+      `expected [batch, channels, …] with one to three axes more, got ${x.describe()}`,
+    );
+  const needed = axesByMode[mode];
+  if (needed !== undefined && needed !== rank)
+    throw new ArgumentError(
+      "interpolate",
+      "invalidMode",
+      `expected mode "${mode}" with x of ${needed + 2} axes, got ${x.describe()}`,
+    );
+  if (needed === undefined && alignCorners !== undefined)
+    throw new ArgumentError(
+      "interpolate",
+      "invalidMode",
+      `expected alignCorners with a linear or cubic mode, got "${mode}"`,
+    );
+  if (antialias && mode !== "bilinear" && mode !== "bicubic")
+    throw new ArgumentError(
+      "interpolate",
+      "invalidMode",
+      `expected antialias with mode "bilinear" or "bicubic", got "${mode}"`,
+    );
+  if (!isFloat(x.dtype) && !mode.startsWith("nearest"))
+    throw new DTypeError("interpolate", "notAFloat", `expected floats for mode "${mode}", got ${x.describe()}`);
+}
+
+function axesOf({ x, size, scaleFactor, alignCorners, recomputeScaleFactor }: Call): Axis[] {
+  const own = x.shape.slice(2);
+  if ((size === undefined) === (scaleFactor === undefined))
+    throw new ArgumentError(
+      "interpolate",
+      "invalidSize",
+      `expected either size or scaleFactor, got ${size === undefined ? "none" : "both"}`,
+    );
+  if (own.includes(0))
+    throw new ShapeError("interpolate", "noElements", `expected elements along all axes, got ${x.describe()}`);
+  const factors = scaleFactor === undefined ? undefined : factorsOf(scaleFactor, own.length);
+  const outputs = factors
+    ? alongAxes(
+        "interpolate",
+        "scaleFactor times the size",
+        own.map((each, at) => Math.floor(each * factors[at]!)),
+        own.length,
+        1,
+      )
+    : alongAxes("interpolate", "size", size!, own.length, 1);
+  return own.map((each, at) => ({
+    size: each,
+    output: outputs[at]!,
+    factor: recomputeScaleFactor ? undefined : factors?.[at],
+    alignCorners: alignCorners ?? false,
+  }));
+}
+
+function factorsOf(factor: PerAxis, rank: number): number[] {
+  const list = typeof factor === "number" ? new Array<number>(rank).fill(factor) : [...factor];
+  if (list.length !== rank || !list.every((own) => own > 0 && own < Infinity))
+    throw new ArgumentError(
+      "interpolate",
+      "invalidSize",
+      `expected scaleFactor to be a number above 0, or one for each of ${rank} axes, got ${list.join(", ")}`,
+    );
+  return list;
+}
+
+function resampled(x: Tensor, axis: number, { places, weights }: Taps): Tensor {
+  const taken = (tap: number): Tensor => indexSelectAlong(x, tensor(places[tap]!), axis, "interpolate");
+  if (!weights) return taken(0);
+  const along = x.shape.map((_, own) => (own === axis ? places[0]!.length : 1));
+  return weights
+    .map((own, tap) => mul(taken(tap), tensor(own, { shape: along, dtype: x.dtype })) as Tensor)
+    .reduce((sum, term) => add(sum, term) as Tensor);
+}
+
+function areas(x: Tensor, outputs: readonly number[]): Tensor {
+  if (outputs.length === 1) return adaptiveAvgPool1d(x, outputs);
+  return outputs.length === 2 ? adaptiveAvgPool2d(x, outputs) : adaptiveAvgPool3d(x, outputs);
+}

@@ -1,0 +1,103 @@
+/**
+ * Which elements of an axis a resized one is made of, and how much of each: with the coordinates, clamps and filters of
+ * PyTorch's `interpolate`.
+ */
+
+/** How `interpolate` finds elements between others along one axis. */
+export type Resampling = "nearest" | "nearest-exact" | "linear" | "cubic";
+
+/** Of one element of the result: elements of the axis and their weights. */
+export interface Taps {
+  /** Of each tap, for all elements of the result. */
+  readonly places: readonly BigInt64Array[];
+  /** The same; without weights there is one tap. */
+  readonly weights: readonly Float64Array[] | undefined;
+}
+
+/** An axis that is resized. */
+export interface Axis {
+  readonly size: number;
+  readonly output: number;
+  /** How many elements of the result one of the axis makes, where the caller said so. */
+  readonly factor: number | undefined;
+  readonly alignCorners: boolean;
+}
+
+/** Undefined where the axis stays as it is. */
+export function tapsOf(resampling: Resampling, axis: Axis, antialias: boolean): Taps | undefined {
+  if (resampling === "nearest" || resampling === "nearest-exact")
+    return nearest(axis, resampling === "nearest" ? 0 : 0.5);
+  const step = stepOf(axis);
+  if (antialias) return filtered(axis, step, resampling);
+  const start = axis.alignCorners ? 0 : 0.5;
+  const at = (own: number): number => step * (own + start) - start;
+  if (resampling === "cubic") return cubic(axis, at);
+  if (axis.size === axis.output && step === 1) return undefined;
+  return linear(axis, (own) => Math.max(at(own), 0));
+}
+
+/** How far apart the elements of the result are in the axis. */
+function stepOf({ size, output, factor, alignCorners }: Axis): number {
+  if (alignCorners) return output > 1 ? (size - 1) / (output - 1) : 0;
+  return factor ? 1 / factor : size / output;
+}
+
+/** PyTorch finds them in float32, whatever the dtype. */
+function nearest({ size, output, factor }: Axis, shift: number): Taps | undefined {
+  if (size === output && (factor === undefined || factor === 1)) return undefined;
+  const step = Math.fround(factor ? 1 / factor : Math.fround(size) / output);
+  const place = (own: number): number => Math.min(Math.floor(Math.fround(Math.fround(own + shift) * step)), size - 1);
+  return { places: [BigInt64Array.from({ length: output }, (_, own) => BigInt(place(own)))], weights: undefined };
+}
+
+function linear({ size, output }: Axis, at: (own: number) => number): Taps {
+  const first = Array.from({ length: output }, (_, own) => Math.min(Math.floor(at(own)), size - 1));
+  const after = first.map((place) => Math.min(place + 1, size - 1));
+  const part = Float64Array.from(first, (place, own) => at(own) - place);
+  return {
+    places: [first, after].map((list) => BigInt64Array.from(list, BigInt)),
+    weights: [part.map((own) => 1 - own), part],
+  };
+}
+
+/** R. Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with a = −3/4. */
+export function cubicWeights(t: number): [number, number, number, number] {
+  return [keys(t + 1, -0.75), keys(t, -0.75), keys(1 - t, -0.75), keys(2 - t, -0.75)];
+}
+
+function keys(distance: number, a: number): number {
+  const x = Math.abs(distance);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+function cubic({ size, output }: Axis, at: (own: number) => number): Taps {
+  const first = Array.from({ length: output }, (_, own) => Math.floor(at(own)));
+  const weights = first.map((place, own) => cubicWeights(at(own) - place));
+  const clamped = (place: number): bigint => BigInt(Math.min(Math.max(place, 0), size - 1));
+  return {
+    places: [-1, 0, 1, 2].map((shift) => BigInt64Array.from(first, (place) => clamped(place + shift))),
+    weights: [0, 1, 2, 3].map((tap) => Float64Array.from(weights, (own) => own[tap]!)),
+  };
+}
+
+/** A filter as wide as elements of the result are apart, of a mean of weights: as Pillow resizes. */
+function filtered({ size, output }: Axis, step: number, resampling: Resampling): Taps {
+  const wide = Math.max(step, 1);
+  const reach = (resampling === "cubic" ? 2 : 1) * wide;
+  const filter = (x: number): number => (resampling === "cubic" ? keys(x, -0.5) : Math.max(1 - Math.abs(x), 0));
+  const windows = Array.from({ length: output }, (_, own) => {
+    const center = step * (own + 0.5);
+    const start = Math.max(Math.trunc(center - reach + 0.5), 0);
+    const end = Math.min(Math.trunc(center + reach + 0.5), size);
+    const raw = Array.from({ length: Math.max(end - start, 0) }, (_, at) => filter((at + start - center + 0.5) / wide));
+    const total = raw.reduce((sum, weight) => sum + weight, 0);
+    return { start, weights: raw.map((weight) => (total === 0 ? 0 : weight / total)) };
+  });
+  const count = Math.max(...windows.map(({ weights }) => weights.length), 1);
+  const taps = Array.from({ length: count }, (_, tap) => tap);
+  return {
+    places: taps.map((tap) => BigInt64Array.from(windows, ({ start }) => BigInt(Math.min(start + tap, size - 1)))),
+    weights: taps.map((tap) => Float64Array.from(windows, ({ weights }) => weights[tap] ?? 0)),
+  };
+}

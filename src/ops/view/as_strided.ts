@@ -1,0 +1,132 @@
+/** A view of any shape and strides, which stays in the memory that x has. */
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { aNumber, listOf, someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor, shapeList } from "../../tensor/kinds.ts";
+import { checkShape, elementCount, type Shape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { clone } from "../copy/copy.ts";
+import { arange } from "../creation/arange.ts";
+import { div } from "../elementwise/division.ts";
+import { maximum } from "../elementwise/extrema.ts";
+import { scatterAddAlong } from "../indexing/adjoint.ts";
+import { take } from "../indexing/take.ts";
+import { filled } from "./embed.ts";
+import { flatten } from "./flatten.ts";
+import { viewOf } from "./view.ts";
+
+/** Options of {@link asStrided}. */
+export interface AsStridedOptions {
+  /** Where the first element is in x's memory. Default: where x's first one is. */
+  storageOffset?: number | undefined;
+}
+
+/**
+ * A view of the memory that x lies in, of any shape and strides: the element at i is `offset + Σ i · stride` elements
+ * behind the memory's start. Nothing before the first and behind the last element of x is reached. Where the view has
+ * an element several times, its gradient is their sum.
+ *
+ * @param size the shape of the view
+ * @param stride for each axis, how many elements neighbours are apart
+ *
+ * @example
+ * asStrided(tensor([1, 2, 3, 4]), [2, 2], [1, 2]); // float32 [[1, 3], [2, 4]]
+ *
+ * @throws {ShapeError} where the view would leave what x reaches, or there are not as many strides as sizes. @throws
+ * {ArgumentError} for strides and offsets that are no whole numbers of at least 0.
+ */
+export function asStrided<D extends DType>(
+  x: Tensor<D>,
+  size: Shape,
+  stride: readonly number[],
+  ...options: Given<AsStridedOptions, ["storageOffset"]>
+): Tensor<D>;
+export function asStrided(...values: unknown[]): Tensor {
+  const { x, size, stride, storageOffset } = asStridedParameters(values);
+  const offset = storageOffset ?? x.offset;
+  const shape = checkShape("asStrided", size);
+  checkReach(x, shape, stride, offset);
+  return strided(x, shape, stride, offset);
+}
+asStrided.method = "same" as const;
+const wholeNumber = aNumber({
+  holds: (value) => Number.isSafeInteger(value) && value >= 0,
+  expected: "a whole number of at least 0",
+});
+const asStridedParameters = parameters("asStrided", {
+  x: operand(aTensor),
+  size: required(shapeList),
+  stride: required(listOf(someNumber, "a list of numbers")),
+  storageOffset: optional(wholeNumber),
+});
+
+function checkReach(x: Tensor, shape: Shape, stride: readonly number[], offset: number): void {
+  if (stride.length !== shape.length)
+    throw new ShapeError(
+      "asStrided",
+      "lengthsDiffer",
+      `expected stride to have ${shape.length} numbers, one for each size, got ${stride.length}`,
+    );
+  const wrong = stride.find((own) => !Number.isSafeInteger(own) || own < 0);
+  if (wrong !== undefined)
+    throw new ArgumentError(
+      "asStrided",
+      "invalidStride",
+      `expected stride to be whole numbers of at least 0, got ${wrong}`,
+    );
+  const [reached, own] = [{ shape, strides: stride, offset }, x];
+  if (elementCount(shape) > 0 && (lowest(reached) < lowest(own) || highest(reached) > highest(own)))
+    throw new ShapeError(
+      "asStrided",
+      "outOfMemory",
+      `expected a view of what ${x.describe()} reaches, elements ${lowest(own)} to ${highest(own)} of its memory, ` +
+        `got one of elements ${lowest(reached)} to ${highest(reached)}`,
+    );
+}
+
+function strided(x: Tensor, shape: Shape, strides: readonly number[], offset: number): Tensor {
+  const own = { shape: x.shape, strides: x.strides, offset: x.offset };
+  return viewOf("asStrided", x, shape, strides, offset, ([gradient]) => [
+    gradientOf(gradient!, own, { shape, strides, offset }),
+  ]);
+}
+
+interface Layout {
+  readonly shape: Shape;
+  readonly strides: readonly number[];
+  readonly offset: number;
+}
+
+/** The places in memory of what a layout has, from where a window of it starts, row-major. */
+function placesOf({ shape, strides, offset }: Layout, start: number, all: Tensor<"int64">): Tensor<"int64"> {
+  using view = new Tensor(all.storage, "int64", shape, strides, offset - start);
+  return flatten(clone(view));
+}
+
+/** From what the view's elements get to what x's do: through the memory, where both may name a place several times. */
+function gradientOf(gradient: Tensor, own: Layout, view: Layout): Tensor {
+  const [first, last] = [own, view].reduce(
+    ([least, most], layout) => [Math.min(least, lowest(layout)), Math.max(most, highest(layout))],
+    [Infinity, -1] as [number, number],
+  );
+  if (last < 0 || elementCount(own.shape) === 0) return filled(own.shape, gradient.dtype, 0);
+  const all = arange(0, last - first + 1, { dtype: "int64" });
+  const [to, from] = [placesOf(own, first, all), placesOf(view, first, all)];
+  const none = filled([all.size], gradient.dtype, 0);
+  const memory = scatterAddAlong("asStrided", none, from, flatten(gradient), 0);
+  const counts = scatterAddAlong("asStrided", filled([all.size], "int64", 0n), to, filled([to.size], "int64", 1n), 0);
+  // what x itself repeats shares what its place gets, as in PyTorch
+  const shared = div(memory, toDType(maximum(counts, 1n) as Tensor, gradient.dtype)) as Tensor;
+  return take(shared, to).reshape(own.shape);
+}
+
+const lowest = ({ shape, strides, offset }: Layout): number =>
+  elementCount(shape) === 0
+    ? Infinity
+    : shape.reduce((sum, size, axis) => sum + (size - 1) * Math.min(strides[axis]!, 0), offset);
+const highest = ({ shape, strides, offset }: Layout): number =>
+  elementCount(shape) === 0
+    ? -1
+    : shape.reduce((sum, size, axis) => sum + (size - 1) * Math.max(strides[axis]!, 0), offset);

@@ -1,0 +1,29 @@
+import { operand, parameters } from "../../core/parameters.ts";
+import { tensorsInline } from "../../tensor/kinds.ts";
+import { broadcastShapes } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { expand } from "./expand.ts";
+import { viewOf } from "./view.ts";
+
+/**
+ * Views of tensors that all have the shape to which they broadcast.
+ *
+ * @param tensors in a list or one by one
+ *
+ * @example
+ * broadcastTensors([tensor([1, 2]), tensor([[3], [4]])])[0].shape; // [2, 2]
+ *
+ * @throws {ShapeError} where shapes can't be broadcast together.
+ */
+export function broadcastTensors(...tensors: [tensors: readonly Tensor[]] | Tensor[]): Tensor[];
+export function broadcastTensors(...values: unknown[]): Tensor[] {
+  const { tensors } = broadcastTensorsParameters(values);
+  const shape = broadcastShapes("broadcastTensors", ...tensors.map((own) => own.shape));
+  return tensors.map((own) => {
+    const view = expand(own, shape);
+    return view === own
+      ? viewOf("broadcastTensors", own, shape, own.strides, own.offset, ([gradient]) => [gradient!])
+      : view;
+  });
+}
+const broadcastTensorsParameters = parameters("broadcastTensors", { tensors: operand(tensorsInline) });
