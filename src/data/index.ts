@@ -1,4 +1,5 @@
 /** Tokenizers and text datasets. Exported as `data`. */
+
 export { BpeTokenizer } from "./bpe_tokenizer.ts";
 export type { DataProgress } from "./build.ts";
 export { ByteTokenizer } from "./byte_tokenizer.ts";
@@ -9,6 +10,18 @@ export {
   type TextDatasetOptions,
 } from "./dataset.ts";
 export { Gpt2Tokenizer } from "./gpt2_tokenizer.ts";
+export { type Collated, collate } from "./loader/collate.ts";
+export {
+  type Dataset,
+  type ItemContext,
+  MappedDataset,
+  type RandomSplitOptions,
+  randomSplit,
+  Subset,
+  TensorDataset,
+} from "./loader/items.ts";
+export { DataLoader, type DataLoaderOptions, type LoaderState } from "./loader/loader.ts";
+export { openWorkerDataset, WorkerDataset, type WorkerDatasetOptions } from "./loader/workers.ts";
 export type { SkipReason } from "./scan.ts";
 export { TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
 export { type TrainBpeOptions, trainBpe } from "./train_bpe.ts";

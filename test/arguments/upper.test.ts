@@ -52,7 +52,8 @@ const exempt = new Set([
   ...["distributed.DataParallel"], // made by a function
   ...["memory", "resetPeakMemory", "optim.constant", "metalContext"],
   ...["Function", "FunctionContext", "nn.Module", "nn.LanguageModel", "optim.Optimizer"], // base classes
-  ...["data.HeldOutWindows", "data.TrainingWindows", "data.TextStream", "nn.TokenStream"], // made by functions
+  // made by functions
+  ...["data.HeldOutWindows", "data.TrainingWindows", "data.TextStream", "data.WorkerDataset", "nn.TokenStream"],
   ...["Tensor", "QuantizedTensor", "PerTensorWeights", "SmoothWeights"],
   ...["MetalKernel", "MetalContext", "DeviceBuffer", "metalKernel", "kernelOverride", "output"], // test/backend/metal
 ]);

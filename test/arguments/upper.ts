@@ -324,6 +324,20 @@ export const calls: Calls = {
     () => [[97]],
   ],
   trainBpe: [data.trainBpe as Call, () => ["a text", { size: 260 }]],
+  TensorDataset: [make(data.TensorDataset), () => [zeros([2, 2]), zeros([2])]],
+  Subset: [make(data.Subset), () => [new data.TensorDataset(zeros([2])), [1, 0]]],
+  MappedDataset: [make(data.MappedDataset), () => [new data.TensorDataset(zeros([2])), () => 1]],
+  randomSplit: [data.randomSplit as Call, () => [new data.TensorDataset(zeros([4])), [3, 1], { seed: 1 }]],
+  collate: [data.collate as Call, () => [[1, 2]]],
+  DataLoader: [
+    make(data.DataLoader),
+    () => [new data.TensorDataset(zeros([4])), 2, true, { seed: 1, dropLast: true, prefetch: 1 }],
+  ],
+  "DataLoader.setState": [
+    (state) => new data.DataLoader(new data.TensorDataset(zeros([4]))).setState(state),
+    () => [{ epoch: 0, batch: 1, seed: 0n }],
+  ],
+  openWorkerDataset: [data.openWorkerDataset as Call, () => [join(folder, "none.ts"), { workers: 1 }]],
   openTextDataset: [
     data.openTextDataset as Call,
     () => [{ paths: import.meta.path, tokenizer, contextLength: 4, heldOut: 0.1, seed: 1, cacheFolder: folder }],

@@ -1,0 +1,123 @@
+/** Makes one batch of several items. */
+import { describeValue } from "../../core/describe.ts";
+import { DataError } from "../../core/errors.ts";
+import { listOf } from "../../core/kinds.ts";
+import { reading } from "../../core/parameters.ts";
+import { tensor } from "../../ops/creation/tensor.ts";
+import { stack } from "../../ops/join/cat.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+
+/** What becomes of items of a type in a batch. */
+export type Collated<Item> = Item extends Tensor
+  ? Tensor
+  : Item extends number | bigint | boolean | NodeJS.TypedArray
+    ? Tensor
+    : Item extends string
+      ? string[]
+      : Item extends readonly unknown[]
+        ? { -readonly [At in keyof Item]: Collated<Item[At]> }
+        : Item extends object
+          ? { [Name in keyof Item]: Collated<Item[Name]> }
+          : unknown;
+
+/**
+ * A batch of items that are alike: tensors are stacked, numbers (float32), bigints (int64), booleans and typed arrays
+ * become tensors with an axis of items first, strings a list; lists and objects are made of the batches of their parts.
+ *
+ * @example
+ * data.collate([{ x: tensor([1, 2]), y: 0n }, { x: tensor([3, 4]), y: 1n }]); // { x: [2, 2], y: int64 [2] }
+ *
+ * @throws {DataError} `itemsDiffer`, `notCollatable`, naming the part; `noItems`.
+ */
+export function collate<Item>(items: readonly Item[]): Collated<Item>;
+export function collate(items: readonly unknown[]): unknown {
+  return reading("collate", () => {
+    const own = anyItems.parse(items, "collate", "items");
+    if (own !== undefined && own.length > 0) return collated(own, "item");
+    throw new DataError("collate", "noItems", `expected a list of items, got ${describeValue(items)}`);
+  });
+}
+
+/** An array with every element, copied. */
+const anyItems = listOf<unknown>({ expected: "an item", parse: (value) => value }, "a list of items");
+
+function collated(items: readonly unknown[], path: string): unknown {
+  const kinds = new Set(items.map(kindOf));
+  const [kind] = kinds;
+  if (kinds.size > 1)
+    throw new DataError(
+      "collate",
+      "itemsDiffer",
+      `expected ${path} to be alike in a batch, got ${[...kinds].join(", ")}`,
+    );
+  if (kind === "tensor") return ofTensors(items as readonly Tensor[], path);
+  if (kind === "number" || kind === "bigint" || kind === "boolean") return tensor(items as number[]);
+  if (kind === "string") return [...items];
+  if (kind === "list") return ofLists(items as readonly (readonly unknown[])[], path);
+  if (kind === "object") return ofObjects(items as readonly object[], path);
+  if (kind !== "other")
+    return ofTensors(
+      (items as readonly Float32Array[]).map((item) => tensor(item)),
+      path,
+    );
+  throw new DataError(
+    "collate",
+    "notCollatable",
+    `expected ${path} to be a tensor, a number, a string, or a list or an object of them, got ` +
+      `${describeValue(items[0])}; pass a collate function of your own`,
+  );
+}
+
+/** What an item is; of typed arrays, which. */
+function kindOf(item: unknown): string {
+  if (Tensor.isTensor(item)) return "tensor";
+  if (ArrayBuffer.isView(item) && !(item instanceof DataView)) return item.constructor.name;
+  if (Array.isArray(item)) return "list";
+  if (typeof item !== "object")
+    return ["number", "bigint", "boolean", "string"].includes(typeof item) ? typeof item : "other";
+  const isPlain = item !== null && [Object.prototype, null].includes(Object.getPrototypeOf(item));
+  return isPlain ? "object" : "other";
+}
+
+function ofTensors(items: readonly Tensor[], path: string): Tensor {
+  const [first] = items as readonly [Tensor];
+  const other = items.find(({ shape, dtype }) => shape.join() !== first.shape.join() || dtype !== first.dtype);
+  if (other === undefined) return stack(items);
+  const got = `${first.describe()} and ${other.describe()}`;
+  throw new DataError("collate", "itemsDiffer", `expected ${path} to have one shape and dtype in a batch, got ${got}`);
+}
+
+function ofLists(items: readonly (readonly unknown[])[], path: string): unknown[] {
+  const [{ length }] = items as readonly [readonly unknown[]];
+  const other = items.find((item) => item.length !== length);
+  if (other === undefined)
+    return Array.from({ length }, (_, at) =>
+      collated(
+        items.map((item) => item[at]),
+        `${path}[${at}]`,
+      ),
+    );
+  const got = `${length} and ${other.length}`;
+  throw new DataError("collate", "itemsDiffer", `expected ${path} to have one length in a batch, got ${got}`);
+}
+
+function ofObjects(items: readonly object[], path: string): Record<string, unknown> {
+  const names = Object.keys(items[0]!);
+  const other = items.find((item) => Object.keys(item).toSorted().join("\0") !== names.toSorted().join("\0"));
+  if (other !== undefined)
+    throw new DataError(
+      "collate",
+      "itemsDiffer",
+      `expected ${path} to have the same names in a batch, got ${names.join(", ")} and ` +
+        Object.keys(other).join(", "),
+    );
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      collated(
+        items.map((item) => Reflect.get(item, name) as unknown),
+        `${path}.${name}`,
+      ),
+    ]),
+  );
+}

@@ -1,0 +1,19 @@
+/** The programs of docs/data.md run as written, and print what their comments say. */
+import { expect, test } from "bun:test";
+import { packageRoot } from "../../src/core/paths.ts";
+import { examplesOf } from "../support/readme.ts";
+
+const examples = examplesOf("docs/data.md").filter(({ program }) => program.includes("import "));
+
+test("those with imports are programs, and print something", () => {
+  expect(examples.length).toBe(2);
+  expect(examples.filter(({ promised }) => promised.length === 0)).toEqual([]);
+});
+
+test.each(examples)("$title", ({ program, promised }) => {
+  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], {
+    cwd: packageRoot,
+    env: { ...process.env, ORCHARD_BACKEND: "cpu" },
+  });
+  expect([stdout.toString().trimEnd().split("\n"), stderr.toString()]).toEqual([[...promised], ""]);
+});
