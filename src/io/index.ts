@@ -1,4 +1,4 @@
-/** Safetensors and GGUF files, and training checkpoints. Exported as `io`. */
+/** Safetensors, GGUF and NumPy files, and training checkpoints. Exported as `io`. */
 export {
   type Checkpoint,
   type CheckpointTypes,
@@ -17,6 +17,7 @@ export type { GgufReader, GgufTensorInfo } from "./gguf/file.ts";
 export { openGguf } from "./gguf/open.ts";
 export { type SaveGgufOptions, saveGguf } from "./gguf/save.ts";
 export type { GgufScalar, GgufType, GgufValue } from "./gguf/types.ts";
+export { loadNpy, saveNpy } from "./numpy/npy.ts";
 export type { SafetensorsReader, TensorInfo } from "./safetensors/file.ts";
 export { loadSafetensors, openSafetensors } from "./safetensors/open.ts";
 export { type SaveOptions, saveSafetensors } from "./safetensors/save.ts";

@@ -352,6 +352,8 @@ export const calls: Calls = {
     io.saveSafetensors as Call,
     () => [join(folder, "a.safetensors"), { x: zeros([2]) }, { metadata: { a: "b" } }],
   ],
+  loadNpy: [io.loadNpy as Call, () => [join(folder, "none.npy")]],
+  saveNpy: [io.saveNpy as Call, () => [join(folder, "a.npy"), zeros([2])]],
   openGguf: [io.openGguf as Call, () => [join(folder, "none.gguf")]],
   saveGguf: [
     io.saveGguf as Call,
