@@ -17,6 +17,7 @@ const guide = [
       { text: "Start", link: "/start" },
       { text: "From PyTorch", link: "/from-pytorch" },
       { text: "From MLX", link: "/from-mlx" },
+      { text: "Coverage", link: "/coverage" },
       { text: "Gallery", link: "/gallery" },
     ],
   },
