@@ -78,6 +78,18 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
    * not integers.
    */
   override forward(tokens: Tensor, inputs?: LanguageModelInputs): Tensor {
+    return this.logitsOf(this.hiddenStates(tokens, inputs));
+  }
+
+  /**
+   * What the logits are a projection of: the residual stream after the last norm.
+   *
+   * @param tokens integers below `vocabularySize`, [batch, tokens]
+   * @returns [batch, tokens, width]; with `lastOnly` [batch, 1, width]
+   *
+   * @throws {ShapeError} @throws {ArgumentError} @throws {DTypeError} as {@link forward}.
+   */
+  hiddenStates(tokens: Tensor, inputs?: LanguageModelInputs): Tensor {
     const { cache, lastOnly, padding } = readInputs([inputs]);
     const position = cache?.position ?? 0;
     this.checkTokens(tokens, position);
@@ -86,8 +98,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     let stream: ResidualStream = { residual: this.embed(tokens, padded?.positions ?? positions) };
     for (const [index, block] of this.blocks.entries())
       stream = block.advance(stream, { cache: cache?.layers[index], ...padded });
-    const { out } = normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream);
-    return this.logitsOf(out);
+    return normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream).out;
   }
 
   /** @internal The logits of normalized hidden states. */

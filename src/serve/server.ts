@@ -7,9 +7,10 @@ import { ApiError, apiErrorOf, busy } from "./api_error.ts";
 import { readBody } from "./body.ts";
 import { chatFormat, chatOrder } from "./chat.ts";
 import { completionFormat, completionOrder } from "./completions.ts";
+import { embeddings } from "./embeddings.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
-import { chatRequest, completionRequest } from "./schemas.ts";
+import { chatRequest, completionRequest, embeddingRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 import { type Engine, type Order, Work } from "./work.ts";
 
@@ -91,6 +92,7 @@ export class ModelServer {
       [`/v1/models/${this.engine.served.name}`, { ...get, handle: () => Response.json(this.card) }],
       ["/v1/chat/completions", { ...post, handle: (request) => this.chat(request) }],
       ["/v1/completions", { ...post, handle: (request) => this.complete(request) }],
+      ["/v1/embeddings", { ...post, handle: (request) => this.embed(request) }],
     ]);
   }
 
@@ -169,6 +171,13 @@ export class ModelServer {
     this.checkModel(body.model);
     const order = completionOrder(served, body);
     return this.run(request, body, order, () => completionFormat(served, body, order));
+  }
+
+  private async embed(request: Request): Promise<Response> {
+    const { served, limits } = this.engine;
+    const body = await readBody(request, embeddingRequest, limits.bodyBytes);
+    this.checkModel(body.model);
+    return embeddings(served, limits, body, request.signal);
   }
 
   private checkModel(name: string): void {

@@ -198,6 +198,7 @@ export const calls: Calls = {
   ],
   generate: [nn.generate as Call, () => [model, [1], { maxTokens: 1, temperature: 0, stopTokens: [2] }]],
   generateText: [nn.generateText as Call, () => [model, tokenizer, "a", { maxTokens: 1 }]],
+  embed: [nn.embed as Call, () => [model, [[1, 2], [3]], { pooling: "last", normalize: false }]],
   Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4 }]],
   "Batcher.submit": [
     (...values: never[]) => {

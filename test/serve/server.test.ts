@@ -110,6 +110,20 @@ test("a completion continues a text, or several", async () => {
   expect(parts.map(({ choices: [choice] }) => choice!.text).join("")).toBe(await textAlone(model, "abc", 6));
 });
 
+test("embeddings are vectors of length 1, as numbers and in base64", async () => {
+  const { data, usage } = await client.embeddings.create({ model: name, input: ["abc", "abd", "abc"] });
+  const rows = data.map(({ embedding }) => embedding); // the client asks for base64
+  expect(rows.map(({ length }) => length)).toEqual([32, 32, 32]);
+  expect(rows[0]!.reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 5);
+  expect(rows[2]).toEqual(rows[0]!);
+  expect(rows[1]).not.toEqual(rows[0]!);
+  expect(usage).toEqual({ prompt_tokens: 9, total_tokens: 9 });
+  const short = { model: name, input: "abc", encoding_format: "float", dimensions: 5 } as const;
+  const [first] = (await client.embeddings.create(short)).data;
+  expect(first!.embedding).toHaveLength(5);
+  expect(first!.embedding.reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 5);
+});
+
 test("models are listed", async () => {
   expect((await client.models.list()).data.map(({ id }) => id)).toEqual([name]);
   expect((await client.models.retrieve(name)).id).toBe(name);

@@ -1,0 +1,85 @@
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { noGrad } from "../../autograd/modes.ts";
+import { choice, flag } from "../../core/kinds.ts";
+import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { tensor } from "../../ops/creation/tensor.ts";
+import { normalize } from "../../ops/distance/normalize.ts";
+import { cat } from "../../ops/join/cat.ts";
+import { mean } from "../../ops/reduction/mean.ts";
+import { reshape } from "../../ops/view/reshape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import type { LanguageModel } from "../language_model.ts";
+import { inEvaluation } from "../module.ts";
+import { aModel, checkTokens, prompt, type Tokens } from "./prompt.ts";
+
+/** Options of {@link embed}. */
+export interface EmbedOptions {
+  /** Which states a text is: the mean of those of its tokens, or that of the last one. Default `"mean"`. */
+  readonly pooling?: "mean" | "last" | undefined;
+  /** Whether each result has length 1, so that products are cosines. Default true. */
+  readonly normalize?: boolean | undefined;
+}
+
+const texts: Kind<readonly (ArrayLike<unknown> | Tensor)[]> = {
+  expected: "a list of texts, of which each is a list of tokens",
+  parse(value, operation, name) {
+    if (!Array.isArray(value) || value.length === 0 || value.length > MOST_TEXTS) return undefined;
+    const own: (ArrayLike<unknown> | Tensor)[] = [];
+    for (let at = 0; at < value.length; at++) {
+      const tokens = prompt.parse(value[at], operation, name);
+      if (tokens === undefined) return undefined;
+      own.push(tokens);
+    }
+    return own;
+  },
+};
+const MOST_TEXTS = 2 ** 20;
+
+const readCall = parameters("embed", {
+  model: operand(aModel),
+  texts: operand(texts),
+  pooling: named(choice("mean", "last"), "mean"),
+  normalize: named(flag, true),
+});
+
+/**
+ * Texts as vectors: similar texts are near each other, as far as the model was trained for it. The model runs in
+ * evaluation mode without gradients, a text at a time; the event loop has a turn between two.
+ *
+ * @param texts the tokens of each, at least one and at most the model's context
+ * @returns float32 [texts, width]
+ *
+ * @example
+ * const vectors = await embed(model, ["a cat", "a dog"].map((own) => tokenizer.encode(own)));
+ * matmul(vectors, vectors.T); // cosines, float32[2, 2]
+ *
+ * @throws {ArgumentError} for no text, an empty one, and a token that is not in the vocabulary. @throws {ShapeError} for
+ * more tokens than the context.
+ */
+export function embed(
+  model: LanguageModel,
+  texts: readonly Tokens[],
+  options?: EmbedOptions,
+): Promise<Tensor<"float32">>;
+export async function embed(...values: unknown[]): Promise<Tensor> {
+  const { model, texts, pooling, normalize: isUnit } = readCall(values);
+  const lists = texts.map((tokens) => checkTokens("embed", tokens, model.vocabularySize));
+  const rows: Tensor[] = [];
+  for (const tokens of lists) {
+    await yieldToEventLoop();
+    rows.push(tidy(() => noGrad(() => inEvaluation(model, () => rowOf(model, tokens, pooling, isUnit)))));
+  }
+  const result = noGrad(() => cat(rows, 0));
+  for (const row of rows) row.dispose();
+  return result;
+}
+
+/** [1, width] */
+function rowOf(model: LanguageModel, tokens: number[], pooling: "mean" | "last", isUnit: boolean): Tensor {
+  const states = model.hiddenStates(tensor([tokens], { dtype: "int32" }), { lastOnly: pooling === "last" });
+  const wide = toDType(states, "float32");
+  const row = pooling === "mean" ? mean(wide, { dim: 1 }) : reshape(wide, [1, wide.shape[2]!]);
+  return isUnit ? normalize(row, { dim: 1 }) : row;
+}

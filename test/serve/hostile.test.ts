@@ -1,0 +1,170 @@
+/** Whatever a client sends, the answer is an error of its own (4xx), and the server goes on; nothing piles up. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect } from "node:net";
+import * as fc from "fast-check";
+import { memory, setBackend } from "../../src/index.ts";
+import type { ModelServer } from "../../src/serve/server.ts";
+import { randomLlama, start } from "./served.ts";
+
+let server: ModelServer;
+beforeAll(() => {
+  setBackend("cpu");
+  server = start({ limits: { bodyBytes: 20_000, tokens: 8 }, batcher: { slots: 2, queue: 8 } }, randomLlama());
+});
+afterAll(() => server.close(0));
+
+const paths = ["/v1/chat/completions", "/v1/completions", "/v1/embeddings"] as const;
+const post = (path: string, body: string | Uint8Array<ArrayBuffer>, type = "application/json") =>
+  fetch(server.url + path, { method: "POST", body, headers: { "Content-Type": type } });
+
+const isWellFormed = async (response: Response): Promise<boolean> => {
+  const { error } = (await response.json()) as { error?: { message?: unknown; type?: unknown } };
+  return typeof error?.message === "string" && typeof error.type === "string";
+};
+
+const chat = { model: "tiny/llama", messages: [{ role: "user", content: "a" }], max_tokens: 2 };
+const requests = {
+  "/v1/chat/completions": chat,
+  "/v1/completions": { model: "tiny/llama", prompt: "a", max_tokens: 2 },
+  "/v1/embeddings": { model: "tiny/llama", input: "a" },
+} as const;
+
+test("bodies that are no request", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...paths),
+      fc.oneof(fc.json(), fc.string(), fc.uint8Array()),
+      async (path, body) => {
+        const response = await post(path, body as string);
+        expect(response.status).toBeGreaterThanOrEqual(400);
+        expect(response.status).toBeLessThan(500);
+        expect(await isWellFormed(response)).toBe(true);
+      },
+    ),
+    { numRuns: 150, seed: 3 },
+  );
+}, 30_000);
+
+const hostile = fc.oneof(
+  fc.jsonValue(),
+  fc.constantFrom(
+    -1,
+    1e308,
+    -0,
+    2 ** 53,
+    0.5,
+    "",
+    "\u0000",
+    "\ud800",
+    [],
+    {},
+    [[]],
+    [null],
+    true,
+    "__proto__",
+    300,
+    1e9,
+  ),
+  fc.array(fc.integer()),
+  fc.dictionary(fc.string(), fc.double()),
+);
+const fields = [
+  ...["model", "messages", "prompt", "input", "max_tokens", "temperature", "top_p", "top_k", "min_p", "n", "seed"],
+  ...[
+    "stop",
+    "logit_bias",
+    "logprobs",
+    "top_logprobs",
+    "stream",
+    "stream_options",
+    "presence_penalty",
+    "echo",
+    "tools",
+  ],
+  ...["response_format", "repetition_penalty", "tool_choice", "encoding_format", "dimensions", "best_of", "suffix"],
+];
+
+test("requests of which some fields are anything", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...paths),
+      fc.dictionary(fc.constantFrom(...fields), hostile, { minKeys: 1, maxKeys: 3 }),
+      async (path, changes) => {
+        const response = await post(path, JSON.stringify({ ...requests[path], ...changes }));
+        expect(response.status === 200 || (response.status >= 400 && response.status < 500)).toBe(true);
+        if (response.status !== 200) expect(await isWellFormed(response)).toBe(true);
+        else await response.text();
+      },
+    ),
+    { numRuns: 250, seed: 5 },
+  );
+}, 60_000);
+
+test("messages of which some fields are anything", async () => {
+  const message = fc.dictionary(fc.constantFrom("role", "content", "name", "tool_calls", "tool_call_id"), hostile);
+  await fc.assert(
+    fc.asyncProperty(fc.array(message, { minLength: 1, maxLength: 3 }), async (changes) => {
+      const messages = changes.map((change) => ({ role: "user", content: "a", ...change }));
+      const response = await post(paths[0], JSON.stringify({ ...chat, messages }));
+      expect(response.status === 200 || (response.status >= 400 && response.status < 500)).toBe(true);
+      await response.text();
+    }),
+    { numRuns: 150, seed: 7 },
+  );
+}, 60_000);
+
+test("large, deep and endless bodies", async () => {
+  expect((await post(paths[0], "x".repeat(20_001))).status).toBe(413);
+  expect((await post(paths[0], "[".repeat(20_000))).status).toBe(400);
+  expect((await post(paths[0], `{"a":${"[".repeat(9000)}${"]".repeat(9000)}}`)).status).toBe(400);
+  const endless = new ReadableStream({
+    pull: (controller) => controller.enqueue(new Uint8Array(5000).fill(32)),
+  });
+  const headers = { "Content-Type": "application/json" };
+  const answer = await fetch(server.url + paths[0], { method: "POST", body: endless, headers }).catch(() => undefined);
+  expect(answer === undefined || answer.status === 413).toBe(true);
+});
+
+/** Sends bytes, and waits until the server has closed or answered. */
+const raw = (bytes: string) =>
+  new Promise<string>((resolve) => {
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1", () => socket.end(bytes));
+    let text = "";
+    socket.on("data", (part) => {
+      text += part;
+    });
+    socket.on("close", () => resolve(text));
+    socket.on("error", () => resolve(text));
+  });
+
+test("what is no HTTP, and a server that goes on after all of it", async () => {
+  for (const bytes of [
+    "\0\0\0",
+    "GET",
+    "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{",
+  ])
+    expect(await raw(bytes)).not.toContain("200 OK");
+  const response = await post(paths[1], JSON.stringify(requests[paths[1]]));
+  expect(response.status).toBe(200);
+  const answer = (await response.json()) as { usage: { completion_tokens: number } };
+  expect(answer.usage.completion_tokens).toBe(2);
+  const deadline = performance.now() + 20_000;
+  const inFlight = async () =>
+    /requests_in_flight (\d+)/.exec(await (await fetch(`${server.url}/metrics`)).text())?.[1];
+  while ((await inFlight()) !== "1" && performance.now() < deadline) await Bun.sleep(10);
+  expect(await inFlight()).toBe("1"); // this one
+}, 30_000);
+
+test("no tensor outlives its request", async () => {
+  const some = () =>
+    Promise.all(
+      Array.from({ length: 8 }, async (_, at) => {
+        const own = { ...chat, messages: [{ role: "user", content: `question ${at}` }], stream: at % 2 === 0 };
+        await (await post(paths[0], JSON.stringify(own))).text();
+      }),
+    );
+  for (let round = 0; round < 3; round++) await some();
+  const before = memory().host.liveBytes;
+  for (let round = 0; round < 25; round++) await some();
+  expect(memory().host.liveBytes).toBeLessThanOrEqual(before + 65_536);
+}, 60_000);
