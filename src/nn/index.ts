@@ -40,6 +40,7 @@ export {
 } from "./embedding.ts";
 export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./feed_forward.ts";
 export { Batcher, type BatcherOptions } from "./generation/batcher.ts";
+export type { TokenConstraint } from "./generation/constraint.ts";
 export { type EmbedOptions, embed } from "./generation/embed.ts";
 export { generate } from "./generation/generate.ts";
 export type { BatchOptions, GenerateOptions, SamplingOptions } from "./generation/options.ts";

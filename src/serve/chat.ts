@@ -4,12 +4,14 @@ import type { Format } from "./answer.ts";
 import { ApiError } from "./api_error.ts";
 import type { Part } from "./choice.ts";
 import { chatChances } from "./log_probabilities.ts";
+import { constraintOf } from "./response_format.ts";
 import type { ChatRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
+import { ToolCallFilter } from "./tool_calls.ts";
 import type { Order } from "./work.ts";
 
 /** @throws {ApiError} 400 for a model without a template, and a chat that it refuses. */
-export function chatOrder(served: ServedModel, request: ChatRequest): Order {
+export async function chatOrder(served: ServedModel, request: ChatRequest): Promise<Order> {
   const { max_completion_tokens, max_tokens, logprobs, top_logprobs } = request;
   if (top_logprobs !== undefined && !logprobs)
     throw new ApiError(400, "expected logprobs: true beside top_logprobs", null, "top_logprobs");
@@ -18,23 +20,47 @@ export function chatOrder(served: ServedModel, request: ChatRequest): Order {
     prompts: [[...served.tokenizer.encode(chatText(served, request), { addSpecialTokens: false })]],
     maxTokens: max_completion_tokens ?? max_tokens,
     logProbabilities: logprobs ? (top_logprobs ?? 0) : undefined,
+    constraint: await constraintOf(served, request.response_format),
   };
 }
 
-function chatText({ template, name }: ServedModel, { messages, tools, tool_choice }: ChatRequest): string {
+/** The tools that the model is told of. */
+const toolsOf = ({ tools = [], tool_choice }: ChatRequest) => (tool_choice === "none" ? [] : tools);
+
+function chatText({ template, name }: ServedModel, request: ChatRequest): string {
+  const { messages } = request;
+  const tools = toolsOf(request);
   if (!template)
     throw new ApiError(400, `${name} has no chat template; use /v1/completions`, "no_chat_template", "messages");
-  if (tools?.length && !template.takesTools)
+  if (tools.length > 0 && !template.takesTools)
     throw new ApiError(400, `the chat template of ${name} has no place for tools`, "no_tools", "tools");
-  const used = tool_choice === "none" ? undefined : tools;
-  return template.render(
-    messages.map((message) => ({ ...message, role: message.role === "developer" ? "system" : message.role })),
-    used?.length ? { tools: used } : {},
-  );
+  return template.render(messages.map(messageOf), tools.length > 0 ? { tools } : {});
+}
+
+/** As templates read it: arguments of calls are objects. */
+function messageOf({ role, content, tool_calls, ...message }: ChatRequest["messages"][number]) {
+  const calls = tool_calls?.map((call) => ({
+    ...call,
+    function: { ...call.function, arguments: argumentsOf(call.function.arguments) },
+  }));
+  return {
+    ...message,
+    role: role === "developer" ? "system" : role,
+    content: content ?? "",
+    ...(calls && { tool_calls: calls }),
+  };
+}
+
+function argumentsOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ApiError(400, "expected arguments of tool calls in JSON", "invalid_value", "messages");
+  }
 }
 
 /** How answers are written. */
-export function chatFormat({ name, tokenizer }: ServedModel, withChances: boolean): Format {
+export function chatFormat({ name, tokenizer }: ServedModel, request: ChatRequest): Format {
   const common = { id: `chatcmpl-${crypto.randomUUID()}`, created: Math.floor(Date.now() / 1000), model: name };
   const chunk = (choices: readonly object[], more: object = {}) => ({
     ...common,
@@ -42,31 +68,54 @@ export function chatFormat({ name, tokenizer }: ServedModel, withChances: boolea
     choices,
     ...more,
   });
-  const chances = (parts: readonly Part[]) =>
-    withChances
-      ? {
-          logprobs: chatChances(
-            tokenizer,
-            parts.flatMap(({ tokens }) => tokens),
-          ),
-        }
-      : { logprobs: null };
+  const chances = (parts: readonly Part[]) => ({
+    logprobs: request.logprobs
+      ? chatChances(
+          tokenizer,
+          parts.flatMap(({ tokens }) => tokens),
+        )
+      : null,
+  });
+  const names = new Set(toolsOf(request).map((tool) => tool.function.name));
+  const filters = new Map<number, ToolCallFilter>();
+  const filterOf = (choice: number): ToolCallFilter => {
+    const filter = filters.get(choice) ?? new ToolCallFilter(names);
+    filters.set(choice, filter);
+    return filter;
+  };
+  /** What a part says and calls. */
+  const split = ({ choice, text, finishReason }: Part) => {
+    if (names.size === 0) return { text, calls: [], reason: finishReason };
+    const said = filterOf(choice).push(text);
+    if (!finishReason) return { text: said, calls: [], reason: finishReason };
+    const end = filterOf(choice).end();
+    const reason = end.calls.length > 0 && finishReason === "stop" ? ("tool_calls" as const) : finishReason;
+    return { text: said + end.text, calls: end.calls, reason };
+  };
   return {
     head: (index) => chunk([{ index, delta: { role: "assistant", content: "" }, logprobs: null, finish_reason: null }]),
-    part: (part) => {
-      const delta = part.text === "" ? {} : { content: part.text };
-      return chunk([{ index: part.choice, delta, ...chances([part]), finish_reason: part.finishReason ?? null }]);
+    part(part) {
+      const { text, calls, reason = null } = split(part);
+      const tool_calls = calls.map((call, index) => ({ index, ...call }));
+      const delta = { ...(text !== "" && { content: text }), ...(calls.length > 0 && { tool_calls }) };
+      return chunk([{ index: part.choice, delta, ...chances([part]), finish_reason: reason }]);
     },
     usage: (usage) => chunk([], { usage }),
     whole: (choices, usage) => ({
       ...common,
       object: "chat.completion",
-      choices: choices.map((parts, index) => ({
-        index,
-        message: { role: "assistant", content: parts.map(({ text }) => text).join(""), refusal: null },
-        ...chances(parts),
-        finish_reason: parts.at(-1)?.finishReason ?? "stop",
-      })),
+      choices: choices.map((parts, index) => {
+        const found = parts.map(split);
+        const [content, calls] = [found.map(({ text }) => text).join(""), found.flatMap((own) => own.calls)];
+        const called = calls.length > 0;
+        const message = { role: "assistant", content: called && content === "" ? null : content, refusal: null };
+        return {
+          index,
+          message: { ...message, ...(called && { tool_calls: calls }) },
+          ...chances(parts),
+          finish_reason: found.at(-1)?.reason ?? "stop",
+        };
+      }),
       usage,
     }),
   };

@@ -4,10 +4,12 @@ import type { ChatTemplate } from "../text/chat_template.ts";
 
 /** What a server needs of a tokenizer. Those of `data` and `text` have it. */
 export interface ServedTokenizer {
-  readonly endOfText?: number | null;
+  readonly endOfText: number | null;
   encode(text: string, options?: { readonly addSpecialTokens?: boolean }): Iterable<number>;
   decoder(options?: { readonly isStart?: boolean }): { push(token: number): string; end(): string };
   bytesOf(token: number): Uint8Array;
+  readonly vocabularySize: number;
+  isSpecial?(token: number): boolean;
 }
 
 export interface ServedModel {

@@ -162,7 +162,8 @@ export class ModelServer {
     const { served, limits } = this.engine;
     const body = await readBody(request, chatRequest, limits.bodyBytes);
     this.checkModel(body.model);
-    return this.run(request, body, chatOrder(served, body), () => chatFormat(served, body.logprobs === true));
+    const order = await chatOrder(served, body);
+    return this.run(request, body, order, () => chatFormat(served, body));
   }
 
   private async complete(request: Request): Promise<Response> {
@@ -226,8 +227,10 @@ export class ModelServer {
         };
       });
     this.engine.batcher.dispose();
-    // What was written last may still be on its way; connections that are kept alive do not end by themselves.
-    await Promise.race([this.server.stop(), Bun.sleep(FLUSH_MILLISECONDS)]);
+    // What was written last may still be on its way.
+    const deadline = performance.now() + FLUSH_MILLISECONDS;
+    while (this.server.pendingRequests > 0 && performance.now() < deadline) await Bun.sleep(10);
+    await Promise.race([this.server.stop(), Bun.sleep(FLUSH_MILLISECONDS / 5)]);
     await this.server.stop(true);
   }
 }

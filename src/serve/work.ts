@@ -1,5 +1,6 @@
 /** A request that is being answered: its texts, and when it is over. */
 import type { Batcher } from "../nn/generation/batcher.ts";
+import type { TokenConstraint } from "../nn/generation/constraint.ts";
 import type { BatchOptions } from "../nn/generation/options.ts";
 import { ApiError } from "./api_error.ts";
 import { Choice } from "./choice.ts";
@@ -28,6 +29,8 @@ export interface Order {
   readonly prompts: readonly (readonly number[])[];
   readonly maxTokens: number | undefined;
   readonly logProbabilities?: number | undefined;
+  /** The form that texts are held to. */
+  readonly constraint?: TokenConstraint | undefined;
 }
 
 export class Work {
@@ -83,7 +86,7 @@ const SEEDS = 2n ** 64n;
 const seedOf = (seed: number | undefined, copy: number): { seed?: bigint } =>
   seed === undefined ? {} : { seed: BigInt.asUintN(64, (BigInt(seed) + BigInt(copy)) % SEEDS) };
 
-function optionsOf(served: ServedModel, { shared, logProbabilities }: Order): BatchOptions {
+function optionsOf(served: ServedModel, { shared, logProbabilities, constraint }: Order): BatchOptions {
   const { defaults = {} } = served;
   return {
     temperature: shared.temperature ?? defaults.temperature,
@@ -96,5 +99,6 @@ function optionsOf(served: ServedModel, { shared, logProbabilities }: Order): Ba
     logitBias: shared.logit_bias,
     stopTokens: stopTokensOf(served),
     logProbabilities,
+    constraint,
   };
 }

@@ -222,6 +222,7 @@ export const calls: Calls = {
     (options) => new text.PretrainedTokenizer(smallTokenizer).decoder(options),
     () => [{ isStart: true }],
   ],
+  compileConstraint: [text.compileConstraint as Call, () => [tokenizer, { schema: { type: "integer" } }]],
   ChatTemplate: [make(text.ChatTemplate), () => ["{{ messages[0].content }}", { bosToken: "<s>" }]],
   "ChatTemplate.render": [
     (messages, options) => new text.ChatTemplate("{{ messages[0].content }}", {}).render(messages, options),

@@ -166,7 +166,8 @@ export class Batcher implements Disposable {
       using logits = tidy(() => noGrad(() => inEvaluation(this.model, () => this.compute(slots, tokens))));
       const values = (await logits.data()) as unknown as Rows;
       const width = this.model.vocabularySize;
-      for (const [row, slot] of slots.entries()) slot.accept(values.subarray(row * width, (row + 1) * width), tokens);
+      for (const [row, slot] of slots.entries())
+        await slot.accept(values.subarray(row * width, (row + 1) * width), tokens);
     } catch (error) {
       for (const slot of slots) slot.fail(error);
     }

@@ -55,8 +55,8 @@ const readCall = parameters("embed", {
  * const vectors = await embed(model, ["a cat", "a dog"].map((own) => tokenizer.encode(own)));
  * matmul(vectors, vectors.T); // cosines, float32[2, 2]
  *
- * @throws {ArgumentError} for no text, an empty one, and a token that is not in the vocabulary. @throws {ShapeError} for
- * more tokens than the context.
+ * @throws {ArgumentError} for no text, an empty one, and a token that is not in the vocabulary. @throws {ShapeError}
+ * for more tokens than the context.
  */
 export function embed(
   model: LanguageModel,

@@ -47,13 +47,13 @@ async function* run(
   prompt: readonly number[],
   { signal, useCache, ...settings }: GenerateSettings,
 ): AsyncGenerator<number, void, undefined> {
-  const sequence = new Sequence(prompt, settings);
+  using sequence = new Sequence(prompt, settings);
   using decoder = new Decoder(model, useCache);
   let next = prompt;
   while (!sequence.isFull) {
     await yieldToEventLoop();
     signal?.throwIfAborted();
-    const chosen = sequence.next(await decoder.logitsAfter(next));
+    const chosen = await sequence.next(await decoder.logitsAfter(next));
     if (!chosen) return;
     next = [chosen.token];
     yield chosen.token;

@@ -6,6 +6,7 @@ import { type Kind, named, type Parsed } from "../../core/parameters.ts";
 import { Generator } from "../../random/generator.ts";
 import { seed as aSeed } from "../../random/kinds.ts";
 import { aGenerator } from "../kinds.ts";
+import type { TokenConstraint } from "./constraint.ts";
 
 /** How the next token is sampled from logits. */
 export interface SamplingOptions {
@@ -37,6 +38,8 @@ export interface GenerateOptions extends SamplingOptions {
   readonly seed?: number | bigint | undefined;
   /** A generator of random numbers, instead of a seed. */
   readonly generator?: Generator | undefined;
+  /** The form that the text is held to, of `text.compileConstraint`. Default: any. */
+  readonly constraint?: TokenConstraint | undefined;
   /** Aborts the generation between two tokens, with the signal's reason as the error. */
   readonly signal?: AbortSignal | undefined;
   /** Whether keys and values of earlier tokens are cached. Default true. */
@@ -63,6 +66,7 @@ export interface GenerateSettings {
   readonly signal: AbortSignal | undefined;
   readonly useCache: boolean;
   readonly logProbabilities: number | undefined;
+  readonly constraint: TokenConstraint | undefined;
 }
 
 const isCount = (value: number): boolean => value === Infinity || (Number.isSafeInteger(value) && value >= 1);
@@ -99,6 +103,14 @@ const bias: Kind<ReadonlyMap<number, number>> = {
   },
 };
 
+const aConstraint: Kind<TokenConstraint> = {
+  expected: "a constraint of compileConstraint()",
+  parse: (value) =>
+    typeof (value as Partial<TokenConstraint> | null | undefined)?.start === "function"
+      ? (value as TokenConstraint)
+      : undefined,
+};
+
 const samplingParameters = {
   temperature: named(aNumber(ranges.temperature), 1),
   topK: named(aNumber(ranges.topK), Infinity),
@@ -117,6 +129,7 @@ export const batchParameters = {
   stopTokens: named(tokens),
   seed: named(aSeed),
   generator: named(aGenerator),
+  constraint: named(aConstraint),
   signal: named(instanceOf(AbortSignal, "an AbortSignal")),
   logProbabilities: named(aNumber(ranges.logProbabilities)),
 } as const;
@@ -133,12 +146,12 @@ export function settingsOf(
   operation: string,
   options: Parsed<typeof generateParameters> | Parsed<typeof batchParameters>,
 ): GenerateSettings {
-  const { maxTokens, stopTokens, seed, generator, signal, ...others } = options;
+  const { maxTokens, stopTokens, seed, generator, signal, constraint, ...others } = options;
   const { useCache = true, logProbabilities, ...sampling } = { logProbabilities: undefined, ...others } as Others;
   if (seed !== undefined && generator !== undefined)
     throw new ArgumentError(operation, "twoSources", "expected a seed or a generator, got both; pass one of them");
   return {
-    ...{ sampling, maxTokens, signal, useCache, logProbabilities },
+    ...{ sampling, maxTokens, signal, useCache, logProbabilities, constraint },
     stopTokens: stopTokens ?? new Set(),
     generator: generator ?? new Generator(seed),
   };

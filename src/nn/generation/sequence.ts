@@ -1,4 +1,5 @@
 /** One text that is being generated: what was said so far, and how the next token is chosen. */
+import type { TokenMatcher } from "./constraint.ts";
 import type { GenerateSettings } from "./options.ts";
 import { chooseToken, largestFirst } from "./sampling.ts";
 
@@ -24,16 +25,17 @@ export interface GeneratedToken {
 /** @internal */
 export type SequenceSettings = Pick<
   GenerateSettings,
-  "sampling" | "maxTokens" | "stopTokens" | "generator" | "logProbabilities"
+  "sampling" | "maxTokens" | "stopTokens" | "generator" | "logProbabilities" | "constraint"
 >;
 
 /** @internal */
-export class Sequence {
+export class Sequence implements Disposable {
   readonly prompt: readonly number[];
   readonly seen: Set<number>;
   readonly counts = new Map<number, number>();
   private readonly settings: SequenceSettings;
   private count = 0;
+  private matcher: TokenMatcher | undefined;
 
   constructor(prompt: readonly number[], settings: SequenceSettings) {
     this.prompt = prompt;
@@ -46,15 +48,23 @@ export class Sequence {
     return this.count >= this.settings.maxTokens;
   }
 
-  /** The next token; undefined if it ends the text. @throws {ArgumentError} for logits without a finite maximum. */
-  next(logits: ArrayLike<number>): GeneratedToken | undefined {
-    const { sampling, generator, stopTokens, logProbabilities } = this.settings;
-    const token = chooseToken(logits, this, sampling, generator);
+  /** The next token; undefined if the text ends. @throws {ArgumentError} for logits without a finite maximum. */
+  async next(logits: ArrayLike<number>): Promise<GeneratedToken | undefined> {
+    const { sampling, generator, stopTokens, logProbabilities, constraint } = this.settings;
+    if (constraint) this.matcher ??= await constraint.start(stopTokens);
+    if (this.matcher?.isDone) return undefined;
+    const token = chooseToken(logits, this, sampling, generator, this.matcher && ((own) => this.matcher!.forbid(own)));
     if (stopTokens.has(token)) return undefined;
+    await this.matcher?.accept(token);
     this.seen.add(token);
     this.counts.set(token, (this.counts.get(token) ?? 0) + 1);
     this.count++;
     return logProbabilities === undefined ? { token } : { token, ...chancesOf(logits, token, logProbabilities) };
+  }
+
+  [Symbol.dispose](): void {
+    this.matcher?.[Symbol.dispose]();
+    this.matcher = undefined;
   }
 }
 

@@ -54,13 +54,14 @@ export class Slot {
   }
 
   /** Takes the logits after so many of the pending tokens. */
-  accept(logits: ArrayLike<number>, tokens: number): void {
+  async accept(logits: ArrayLike<number>, tokens: number): Promise<void> {
     this.tokens.push(...this.pending.slice(0, tokens));
     this.pending = this.pending.slice(tokens);
     const { job } = this;
     if (!job || this.pending.length > 0) return;
     try {
-      const chosen = job.sequence.next(logits);
+      const chosen = await job.sequence.next(logits);
+      if (this.job !== job) return; // it ended meanwhile
       if (chosen) {
         job.stream.push(chosen);
         this.pending = [chosen.token];
@@ -86,6 +87,7 @@ export class Slot {
 
   /** Makes room for another text. */
   release(): void {
+    this.job?.sequence[Symbol.dispose]();
     this.job = undefined;
     this.pending = [];
     this.lastUse = performance.now();

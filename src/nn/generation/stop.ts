@@ -6,6 +6,8 @@
  */
 export class StopFinder {
   private held = "";
+  /** The text from the one that was found on. */
+  rest = "";
 
   constructor(private readonly stops: readonly string[]) {}
 
@@ -14,8 +16,10 @@ export class StopFinder {
     const text = this.held + piece;
     const starts = this.stops.map((stop) => text.indexOf(stop)).filter((at) => at >= 0);
     if (starts.length > 0) {
+      const start = Math.min(...starts);
       this.held = "";
-      return { text: text.slice(0, Math.min(...starts)), found: true };
+      this.rest = text.slice(start);
+      return { text: text.slice(0, start), found: true };
     }
     const keep = Math.max(0, ...this.stops.map((stop) => overlap(text, stop)));
     this.held = text.slice(text.length - keep);

@@ -1,0 +1,69 @@
+/**
+ * Calls of functions in the text of a model, in the forms that chat templates teach:
+ *
+ *     <tool_call>{"name": "add", "arguments": {"x": 1}}</tool_call>      Hermes, Qwen; any number of them
+ *     {"name": "add", "parameters": {"x": 1}}                            Llama 3; the whole text
+ */
+import { StopFinder } from "../nn/generation/stop.ts";
+
+/** A call as OpenAI writes it. */
+export interface ToolCall {
+  readonly id: string;
+  readonly type: "function";
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
+const OPEN = "<tool_call>";
+const CALL = /<tool_call>\s*(.*?)\s*(?:<\/tool_call>|$)/gs;
+
+/** Splits the text of one answer into what is said and what is called. Text that may be a call is held back. */
+export class ToolCallFilter {
+  private readonly finder = new StopFinder([OPEN]);
+  /** The text from what may be a call on; undefined before. */
+  private held: string | undefined;
+  private hasText = false;
+
+  /** @param names the functions that may be called */
+  constructor(private readonly names: ReadonlySet<string>) {}
+
+  /** Text that is certainly said. */
+  push(piece: string): string {
+    if (this.held !== undefined) {
+      this.held += piece;
+      return "";
+    }
+    const isFirst = !this.hasText && piece.trim() !== "";
+    if (isFirst && piece.trimStart().startsWith("{")) {
+      this.held = piece;
+      return "";
+    }
+    this.hasText ||= isFirst;
+    const { text, found } = this.finder.push(piece);
+    if (found) this.held = this.finder.rest;
+    return text;
+  }
+
+  /** What was held back: calls, or text that is none. */
+  end(): { readonly text: string; readonly calls: readonly ToolCall[] } {
+    const text = this.held ?? this.finder.end();
+    if (this.held === undefined) return { text, calls: [] };
+    const found = text.startsWith(OPEN) ? [...text.matchAll(CALL)].map(([, own]) => own!) : [text];
+    const calls = found.map((own) => this.callOf(own));
+    return calls.every((call) => call !== undefined) ? { text: "", calls } : { text, calls: [] };
+  }
+
+  private callOf(text: string): ToolCall | undefined {
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      return undefined;
+    }
+    if (typeof value !== "object" || value === null) return undefined;
+    const { name, arguments: given, parameters } = value as Record<string, unknown>;
+    if (typeof name !== "string" || !this.names.has(name)) return undefined;
+    const passed = given ?? parameters ?? {};
+    const written = typeof passed === "string" ? passed : JSON.stringify(passed);
+    return { id: `call_${crypto.randomUUID()}`, type: "function", function: { name, arguments: written } };
+  }
+}
