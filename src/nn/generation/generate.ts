@@ -1,5 +1,6 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -10,6 +11,7 @@ import { inEvaluation } from "../module.ts";
 import { type GenerateOptions, type GenerateSettings, generateParameters, settingsOf } from "./options.ts";
 import { aModel, checkTokens, prompt, type Tokens } from "./prompt.ts";
 import { Sequence } from "./sequence.ts";
+import { generateDrafted } from "./speculative.ts";
 
 /**
  * Generates the tokens that follow a prompt, and yields each as it is computed. The model runs in evaluation mode
@@ -37,7 +39,25 @@ export function generate(
 ): AsyncGenerator<number, void, undefined>;
 export function generate(...values: unknown[]): AsyncGenerator<number, void, undefined> {
   const { model, tokens, ...options } = readCall(values);
-  return run(model, checkTokens("generate", tokens, model.vocabularySize), settingsOf("generate", options));
+  const own = checkTokens("generate", tokens, model.vocabularySize);
+  const settings = settingsOf("generate", options);
+  if (!settings.draft) return run(model, own, settings);
+  checkDraft(model, settings.draft, own.length, settings);
+  return generateDrafted(model, settings.draft, own, settings);
+}
+
+function checkDraft(
+  { vocabularySize, contextLength }: LanguageModel,
+  draft: LanguageModel,
+  length: number,
+  { constraint, useCache }: GenerateSettings,
+): void {
+  const fail = (message: string) => new ArgumentError("generate", "unfitDraft", message);
+  if (draft.vocabularySize !== vocabularySize)
+    throw fail(`expected a draft of ${vocabularySize} tokens, the model's vocabulary, got ${draft.vocabularySize}`);
+  if (constraint || !useCache) throw fail("expected no constraint, and useCache, beside a draft");
+  const most = Math.min(contextLength, draft.contextLength);
+  if (length > most) throw fail(`expected a prompt of at most ${most} tokens, the smaller context, got ${length}`);
 }
 
 const readCall = parameters("generate", { model: operand(aModel), tokens: operand(prompt), ...generateParameters });

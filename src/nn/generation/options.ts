@@ -6,7 +6,9 @@ import { type Kind, named, type Parsed } from "../../core/parameters.ts";
 import { Generator } from "../../random/generator.ts";
 import { seed as aSeed } from "../../random/kinds.ts";
 import { aGenerator } from "../kinds.ts";
+import type { LanguageModel } from "../language_model.ts";
 import type { TokenConstraint } from "./constraint.ts";
+import { aModel } from "./prompt.ts";
 
 /** How the next token is sampled from logits. */
 export interface SamplingOptions {
@@ -44,6 +46,13 @@ export interface GenerateOptions extends SamplingOptions {
   readonly signal?: AbortSignal | undefined;
   /** Whether keys and values of earlier tokens are cached. Default true. */
   readonly useCache?: boolean | undefined;
+  /**
+   * A smaller model of the same vocabulary, which drafts tokens that the model checks several at a time (speculative
+   * decoding). The tokens have the same distribution as without it, and end with the context. Default: none.
+   */
+  readonly draft?: LanguageModel | undefined;
+  /** How many tokens are drafted at a time. Default 4. */
+  readonly draftTokens?: number | undefined;
 }
 
 /** @internal Sampling options with defaults filled in. */
@@ -52,7 +61,7 @@ export interface Sampling extends Required<{ [Name in Exclude<keyof SamplingOpti
 }
 
 /** Options of {@link Batcher.submit}. */
-export interface BatchOptions extends Omit<GenerateOptions, "useCache"> {
+export interface BatchOptions extends Omit<GenerateOptions, "useCache" | "draft" | "draftTokens"> {
   /** Also give the logarithms of probabilities: of each token, and of this many likeliest ones. Default: neither. */
   readonly logProbabilities?: number | undefined;
 }
@@ -67,6 +76,8 @@ export interface GenerateSettings {
   readonly useCache: boolean;
   readonly logProbabilities: number | undefined;
   readonly constraint: TokenConstraint | undefined;
+  readonly draft: LanguageModel | undefined;
+  readonly draftTokens: number;
 }
 
 const isCount = (value: number): boolean => value === Infinity || (Number.isSafeInteger(value) && value >= 1);
@@ -78,6 +89,7 @@ const ranges = {
   minP: { holds: (value) => value >= 0 && value <= 1, expected: "a number from 0 to 1" },
   repetitionPenalty: { holds: (value) => value > 0 && value < Infinity, expected: "a finite number above 0" },
   penalty: finite,
+  draftTokens: { holds: (value) => isCount(value) && value <= 64, expected: "a whole number from 1 to 64" },
   logProbabilities: { holds: (value) => value === 0 || isCount(value), expected: "a whole number of at least 0" },
   maxTokens: { holds: (value) => value === 0 || isCount(value), expected: "a whole number of at least 0, or Infinity" },
 } as const satisfies Readonly<Record<string, NumberRule>>;
@@ -137,9 +149,14 @@ export const batchParameters = {
 const { logProbabilities: _, ...ownParameters } = batchParameters;
 
 /** @internal What `generate` and `generateText` take by name. */
-export const generateParameters = { ...ownParameters, useCache: named(flag, true) } as const;
+export const generateParameters = {
+  ...ownParameters,
+  useCache: named(flag, true),
+  draft: named(aModel),
+  draftTokens: named(aNumber(ranges.draftTokens), 4),
+} as const;
 
-type Others = Sampling & { readonly useCache?: boolean; readonly logProbabilities?: number };
+type Others = Sampling & Partial<Pick<GenerateSettings, "useCache" | "logProbabilities" | "draft" | "draftTokens">>;
 
 /** @internal @throws {ArgumentError} for a seed beside a generator. */
 export function settingsOf(
@@ -147,11 +164,17 @@ export function settingsOf(
   options: Parsed<typeof generateParameters> | Parsed<typeof batchParameters>,
 ): GenerateSettings {
   const { maxTokens, stopTokens, seed, generator, signal, constraint, ...others } = options;
-  const { useCache = true, logProbabilities, ...sampling } = { logProbabilities: undefined, ...others } as Others;
+  const {
+    useCache = true,
+    logProbabilities,
+    draft,
+    draftTokens = 4,
+    ...sampling
+  } = { logProbabilities: undefined, ...others } as Others;
   if (seed !== undefined && generator !== undefined)
     throw new ArgumentError(operation, "twoSources", "expected a seed or a generator, got both; pass one of them");
   return {
-    ...{ sampling, maxTokens, signal, useCache, logProbabilities, constraint },
+    ...{ sampling, maxTokens, signal, useCache, logProbabilities, constraint, draft, draftTokens },
     stopTokens: stopTokens ?? new Set(),
     generator: generator ?? new Generator(seed),
   };

@@ -95,8 +95,8 @@ export function drawFrom({ tokens, weights }: Candidates, u: number): number {
   return tokens[weights.length - 1]!; // rounding may leave a remainder of 0
 }
 
-/** A uniform float64 in [0, 1) of 53 random bits, from one call of the generator. */
-function uniformOf(generator: Generator): number {
+/** @internal A uniform float64 in [0, 1) of 53 random bits, from one call of the generator. */
+export function uniformOf(generator: Generator): number {
   const [high, low] = philox([0, 0, 0, 0], generator.nextKey());
   return (high * 2 ** 21 + (low >>> 11)) * 2 ** -53;
 }
@@ -107,8 +107,8 @@ function sumOf(weights: ArrayLike<number>): number {
   return sum;
 }
 
-/** The index of the largest score, the first of ties. */
-function largestOf(scores: Float64Array): number {
+/** @internal The index of the largest score, the first of ties. */
+export function largestOf(scores: Float64Array): number {
   let best = 0;
   let hasNaN = false;
   for (let index = 0; index < scores.length; index++) {

@@ -1,0 +1,142 @@
+/**
+ * Speculative decoding: a small model drafts tokens x₁ … x_γ, of which the large one computes the logits in one pass.
+ *
+ *     accept xᵢ with probability min(1, p(xᵢ) / q(xᵢ))        p: the large model's distribution, q: the small one's
+ *     at the first that is not accepted: sample from max(0, p − q) / Σ max(0, p − q)
+ *     after γ accepted ones: sample one more from p
+ *
+ * The tokens have the large model's distribution, whatever the small one says.
+ *
+ * Source: Y. Leviathan, M. Kalman and Y. Matias, "Fast inference from transformers via speculative decoding", 2023.
+ */
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { noGrad } from "../../autograd/modes.ts";
+import { tensor } from "../../ops/creation/tensor.ts";
+import type { Generator } from "../../random/generator.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import type { KeyValueCache } from "../cache.ts";
+import type { LanguageModel } from "../language_model.ts";
+import { inEvaluation } from "../module.ts";
+import type { GenerateSettings, Sampling } from "./options.ts";
+import { candidatesOf, drawFrom, type History, largestOf, scoresOf, uniformOf } from "./sampling.ts";
+
+/** Probabilities by token. */
+type Distribution = Float64Array;
+
+/** @internal The tokens after a prompt, at most as many as both models' contexts hold. */
+export async function* generateDrafted(
+  model: LanguageModel,
+  draft: LanguageModel,
+  prompt: readonly number[],
+  settings: GenerateSettings,
+): AsyncGenerator<number, void, undefined> {
+  const { sampling, maxTokens, stopTokens, generator, signal, draftTokens } = settings;
+  using large = new Reader(model, prompt.length, sampling);
+  using small = new Reader(draft, prompt.length, sampling);
+  const tokens = [...prompt];
+  const most = Math.min(prompt.length + maxTokens, model.contextLength, draft.contextLength);
+  while (tokens.length < most) {
+    await yieldToEventLoop();
+    signal?.throwIfAborted();
+    const drafted = await proposals(small, tokens, Math.min(draftTokens, most - tokens.length - 1), generator);
+    const guess = drafted.map(({ token }) => token);
+    const wanted = await large.distributions([...tokens, ...guess], guess.length + 1);
+    for (const token of verified(drafted, wanted, generator)) {
+      if (stopTokens.has(token)) return;
+      tokens.push(token);
+      yield token;
+    }
+    for (const reader of [large, small]) reader.keep(tokens.length - 1);
+  }
+}
+
+interface Proposal {
+  readonly token: number;
+  readonly chances: Distribution;
+}
+
+async function proposals(reader: Reader, tokens: readonly number[], count: number, generator: Generator) {
+  const found: Proposal[] = [];
+  const text = [...tokens];
+  for (let at = 0; at < count; at++) {
+    const [chances] = await reader.distributions(text, 1);
+    const token = draw(chances!, generator);
+    found.push({ token, chances: chances! });
+    text.push(token);
+  }
+  return found;
+}
+
+/** The drafted tokens that are accepted, and one of the large model. */
+function verified(drafted: readonly Proposal[], wanted: readonly Distribution[], generator: Generator): number[] {
+  const accepted: number[] = [];
+  for (const [at, { token, chances }] of drafted.entries()) {
+    const own = wanted[at]!;
+    if (uniformOf(generator) * chances[token]! >= own[token]!) {
+      const remainder = own.map((chance, other) => Math.max(0, chance - chances[other]!));
+      return [...accepted, draw(remainder, generator)];
+    }
+    accepted.push(token);
+  }
+  return [...accepted, draw(wanted.at(-1)!, generator)];
+}
+
+const draw = (weights: Distribution, generator: Generator): number =>
+  drawFrom({ tokens: Uint32Array.from(weights.keys()), weights }, uniformOf(generator));
+
+/** A model, and the text that is in its cache. */
+class Reader implements Disposable {
+  private readonly cache: KeyValueCache;
+
+  constructor(
+    private readonly model: LanguageModel,
+    private readonly promptLength: number,
+    private readonly sampling: Sampling,
+  ) {
+    this.cache = model.newCache();
+  }
+
+  /** Those of the tokens that follow the last `count` beginnings of a text. */
+  async distributions(text: readonly number[], count: number): Promise<Distribution[]> {
+    const start = this.cache.position;
+    const added = [text.slice(start)];
+    const compute = () => this.model.forward(tensor(added, { dtype: "int32" }), { cache: this.cache });
+    using logits = tidy(() => noGrad(() => inEvaluation(this.model, compute)));
+    const values = (await logits.data()) as Float32Array;
+    const width = this.model.vocabularySize;
+    return Array.from({ length: count }, (_, at) => {
+      const length = text.length - count + at + 1;
+      const row = length - start - 1;
+      return this.distributionOf(values.subarray(row * width, (row + 1) * width), text.slice(0, length));
+    });
+  }
+
+  private distributionOf(logits: ArrayLike<number>, text: readonly number[]): Distribution {
+    const scores = scoresOf(logits, historyOf(text, this.promptLength), this.sampling);
+    const chances = new Float64Array(scores.length);
+    if (this.sampling.temperature === 0) {
+      chances[largestOf(scores)] = 1;
+      return chances;
+    }
+    const { tokens, weights } = candidatesOf(scores, this.sampling);
+    let sum = 0;
+    for (let at = 0; at < weights.length; at++) sum += weights[at]!;
+    for (let at = 0; at < weights.length; at++) chances[tokens[at]!] = weights[at]! / sum;
+    return chances;
+  }
+
+  /** Forgets what comes after the first tokens. */
+  keep(length: number): void {
+    this.cache.truncate(Math.min(length, this.cache.position));
+  }
+
+  [Symbol.dispose](): void {
+    this.cache.dispose();
+  }
+}
+
+function historyOf(text: readonly number[], promptLength: number): History {
+  const counts = new Map<number, number>();
+  for (const token of text.slice(promptLength)) counts.set(token, (counts.get(token) ?? 0) + 1);
+  return { seen: new Set(text), counts };
+}
