@@ -50,6 +50,15 @@ final class CompilerRefusalTests: XCTestCase {
             ])
     }
 
+    func testTexturesThatTheDeviceHasNot() {
+        for type in ["texturecube<float>", "metal::depth2d<float>", "texture2d_ms<half>", "depthcube_array<float>"] {
+            let name = type.replacingOccurrences(of: "metal::", with: "").prefix { $0 != "<" }
+            assertRefused(
+                "kernel void f(device float *y, \(type) t [[texture(0)]]) { y[0] = 1; }",
+                "error: '\(name)' is not available: this device has texture1d, texture2d, texture3d")
+        }
+    }
+
     func testALineDirectiveNamesFileAndLine() {
         assertRefused(
             "#line 40 \"softmax.metal\"\nkernel void f(device float *y) {\n  y[0] = missing;\n}",
