@@ -25,10 +25,12 @@ const guide = [
     text: "Models",
     items: [
       { text: "Layers and generation", link: "/nn" },
+      { text: "Models that exist", link: "/models" },
       { text: "Training and data", link: "/training" },
       { text: "Attention", link: "/attention" },
       { text: "Linear algebra", link: "/linalg" },
       { text: "Weights in a few bits", link: "/quantization" },
+      { text: "Several processes", link: "/distributed" },
     ],
   },
   {

@@ -63,14 +63,13 @@ const stepParameters = parameters("ReduceOnPlateau.step", { measure: operand(som
  * @throws {ArgumentError}
  */
 export class ReduceOnPlateau {
-  readonly #optimizer: Optimizer<LearningRate>;
+  readonly #optimizer: Pick<Optimizer<LearningRate>, "groups">;
   readonly #options: ReturnType<typeof plateauParameters>;
   #best: number;
   #badSteps = 0;
   #cooldown = 0;
 
-  // biome-ignore lint/suspicious/noExplicitAny: options of every optimizer have a learning rate
-  constructor(optimizer: Optimizer<any>, options?: ReduceOnPlateauOptions);
+  constructor(optimizer: Pick<Optimizer<LearningRate>, "groups">, options?: ReduceOnPlateauOptions);
   constructor(...values: unknown[]) {
     this.#options = plateauParameters(values);
     this.#optimizer = this.#options.optimizer;
