@@ -5,8 +5,10 @@
 import { afterAll, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { moduleEnvironment } from "../../../src/cli/swift_module.ts";
 import { namesProgram } from "../../../src/cli/swift_package.ts";
+import { compileProgram } from "../../../src/cli/swift_program.ts";
 import { cachedToolchain, cachedToolchains, findSwift } from "../../../src/cli/toolchain.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 
@@ -49,6 +51,21 @@ test.skipIf(!hasSwift)("a program of two files finds the kernel beside it, in an
   );
   expect(err).toBe("[add:results] compared 1000 results\n");
   expect([out, exitCode]).toEqual(['wrong 0, turned SIMD2<Float>(-4.0, 3.0), arguments ["a", "-b"]\n', 0]);
+});
+
+test.skipIf(!hasSwift || process.platform !== "linux")("a program that races fails under the checker", async () => {
+  const compiled = await compileProgram([join(import.meta.dir, "programs", "racy.swift")]);
+  if ("problem" in compiled) throw new Error(compiled.problem);
+  const run = (check: string | undefined, ...words: string[]) => {
+    const env = { ...process.env, ...moduleEnvironment(), ORCHARD_METAL_CHECK: check };
+    const { stdout, stderr, exitCode } = Bun.spawnSync([compiled.program, ...words], { env });
+    return [stdout.toString(), /\[device-race\]/.test(stderr.toString()), exitCode] as const;
+  };
+  expect(run(undefined)).toEqual(["done\n", false, 0]);
+  expect(run("report")).toEqual(["done\n", true, 0]);
+  expect(run("1")).toEqual(["done\n", true, 1]);
+  expect(run("1", "3")).toEqual(["done\n", true, 3]); // the program's own says more
+  rmSync(dirname(compiled.program), { recursive: true });
 });
 
 test.skipIf(!hasSwift)("a file that is not there is named", () => {
