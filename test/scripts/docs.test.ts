@@ -6,10 +6,20 @@ import { join } from "node:path";
 import { linkProblems } from "../../scripts/docs/links.ts";
 import { pagePaths, withSiteLinks, writePages } from "../../scripts/docs/pages.ts";
 import { serveFolder } from "../../scripts/docs/serve.ts";
+import { terminalPicture } from "../../scripts/docs/terminal.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-docs-"));
 afterAll(() => rmSync(folder, { recursive: true }));
+
+test("a terminal's picture has words where they stand, curves as dots, and what is left of a bar", () => {
+  const svg = terminalPicture("█░ 1\r██ 2 \u001b[1m<of> 2\u001b[0m\n  ⠁⢀ a  b\n", "A run");
+  expect(svg).toContain("<title>A run</title>");
+  expect(svg).toContain('<rect x="20" y="22.5" width="16" height="13"');
+  expect(svg).toMatch(/<text x="44" [^>]*>2 &lt;of&gt; 2<\/text>/);
+  expect(svg).toMatch(/<text x="60" [^>]*>a<\/text>\n<text x="84" [^>]*>b<\/text>/);
+  expect(svg.match(/M[\d.]+ [\d.]+h0/g)).toEqual(["M38 40.25h0", "M50 53.75h0"]);
+});
 
 describe("links of a page", () => {
   const pages = new Map([
