@@ -30,8 +30,8 @@
 namespace orchard {
 
 #if defined(__aarch64__)
-enum class Isa : int { neon };
-inline constexpr const char *isa_names[] = {"neon"};
+enum class Isa : int { neon, dotprod, fhm, bf16 }; // for matmul/pairs.h and quant/byte_dots.h; neon in all else
+inline constexpr const char *isa_names[] = {"neon", "dotprod", "fhm", "bf16"};
 #else
 // The last two have kernels of their own for products of bfloat16 alone, and are avx512 in all else.
 enum class Isa : int { baseline, avx2, avx512, avx512_bf16, amx };

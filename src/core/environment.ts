@@ -22,9 +22,9 @@ const own = {
   ORCHARD_CPU_ISA: {
     fallback: "the best that the processor has",
     meaning:
-      "`baseline`, `avx2`, `avx512`, `avx512_bf16` or `amx` (x86-64), `neon` (arm64): the instruction set of the cpu " +
-      "backend's kernels. A dylib that `bun run demo` or `train` built on a fresh clone has that of the machine " +
-      "alone; `bun run build` makes one with all",
+      "`baseline`, `avx2`, `avx512`, `avx512_bf16` or `amx` (x86-64), `neon`, `dotprod`, `fhm` or `bf16` (arm64): " +
+      "the instruction set of the cpu backend's kernels. A dylib that `bun run demo` or `train` built on a fresh " +
+      "clone has that of the machine alone; `bun run build` makes one with all",
   },
   ORCHARD_CPU_THREADS: { fallback: "the processors that this process may use", meaning: "Threads of the cpu backend" },
   ORCHARD_BLAS: {

@@ -250,6 +250,37 @@ test("levels at their ends saturate nothing", () => {
   configure(native, "isa", initial);
 });
 
+// What sums bytes in the same order, in integers that are exact.
+const kinds = [
+  ["avx2", "avx512", "avx512_bf16", "amx"],
+  ["neon", "dotprod", "fhm", "bf16"],
+].map((names) => isas.filter((isa) => names.includes(isa)));
+
+test("products of bytes have the same bits by every instruction for them, on 1, 2 and 4 threads", () => {
+  for (const kind of kinds)
+    for (const format of withLevels)
+      for (const [count, columns] of [
+        [1, 768],
+        [5, 512],
+      ] as const) {
+        const [x, w] = [wave(count, columns, 1.1), weightsOf(format, 70, columns)];
+        const results = kind.flatMap((isa) =>
+          ["1", "2", "4"].map((threads) => {
+            configure(native, "isa", isa);
+            configure(native, "threads", threads);
+            return Bun.hash(bytesIn(on("cpu", () => quantizedMatmul(x, w, fast))));
+          }),
+        );
+        expect([formatName(format), count, new Set(results).size]).toEqual([
+          formatName(format),
+          count,
+          Math.min(kind.length, 1),
+        ]);
+      }
+  configure(native, "isa", initial);
+  configure(native, "threads", "auto");
+});
+
 test("x in every dtype and of any strides", () => {
   const w = quantizeInt4(wave(6, 128, 0.2));
   for (const dtype of scaleDTypes) {

@@ -1,8 +1,13 @@
-// Products of bfloat16 by instructions that multiply and add pairs of numbers:
+// Products of two-byte floats by instructions that take them as they are and add in float32. Most are of bfloat16 and
+// multiply and add pairs of numbers, with one more rounding for each pair, and take denormal numbers for zeros:
 //
 //   sum[r][c] += a[r][2p] b[2p][c] + a[r][2p + 1] b[2p + 1][c]
 //
-// in float32, rounded once more for each pair. They take denormal numbers for zeros.
+// Arm's BFMMLA rounds both additions to odd: what is inexact gets an odd last bit, which errs by less than 2^-23 of the
+// value. Over k products that is (k + 2) 2^-24 Σ |terms| at most; k roundings to the nearest have k 2^-24 Σ |terms|.
+// (Arm Architecture Reference Manual for A-profile, shared/functions/float/bfloat: BFDotAdd, BFRound.)
+//
+// Arm's FMLAL is of float16: each product is added with one rounding, as by a fused multiply-add of widened numbers.
 #pragma once
 
 #include "kernel.h"
@@ -13,6 +18,8 @@ namespace orchard {
 struct PairProducts {
   void (*avx512_bf16)(const MatrixProduct &product);
   void (*amx)(const MatrixProduct &product);
+  void (*bfmmla)(const MatrixProduct &product);
+  void (*fmlal)(const MatrixProduct &product);
 };
 
 // So many rows of floats that are multiplied where they lie take no longer than the packing of b.
@@ -28,13 +35,17 @@ namespace orchard {
 
 // The one for the present instruction set, or null.
 inline void (*pair_product(const MatrixProduct &product))(const MatrixProduct &) {
+  const bool is_large = product.operations() >= least_pair_operations;
+  if (!is_large || (product.m <= most_rows_of_dots && is_for_dots(product))) return nullptr;
+  const bool is_bfloat16 = product.dtype == DType::bfloat16;
 #if defined(__x86_64__)
-  const bool is_for_pairs = product.dtype == DType::bfloat16 && product.operations() >= least_pair_operations &&
-                            !(product.m <= most_rows_of_dots && is_for_dots(product));
-  if (is_for_pairs && current_isa() == Isa::amx) return pair_products().amx;
-  if (is_for_pairs && current_isa() == Isa::avx512_bf16) return pair_products().avx512_bf16;
+  if (is_bfloat16 && current_isa() == Isa::amx) return pair_products().amx;
+  if (is_bfloat16 && current_isa() == Isa::avx512_bf16) return pair_products().avx512_bf16;
+#elif defined(__aarch64__)
+  if (is_bfloat16 && current_isa() == Isa::bf16) return pair_products().bfmmla;
+  if (product.dtype == DType::float16 && current_isa() >= Isa::fhm) return pair_products().fmlal;
 #endif
-  (void)product;
+  (void)is_bfloat16;
   return nullptr;
 }
 

@@ -1,41 +1,20 @@
-// Each tile of the result is 32 x 32 and summed over all of k at once, so that a number is the same sum in the same
-// order for any number of threads.
-//
-//   for each block of columns whose panels fit `panel_bytes`:
-//     pack b into panels of 32 columns, the pairs of a step adjacent      [threads share the panels]
-//     for each block of rows and share of the panels, in parallel:
-//       pack a's rows into tiles of 32; multiply each tile with each panel; round the sums
-//
-// k is filled up with zeros to whole steps of 32, rows and columns to whole tiles.
 #include "pairs.h"
 
 #if defined(__AVX512F__)
 
-#include "../memory.h"
-#include "../parallel.h"
-#include "finish.h"
+#include "tiled_product.h"
 #include "transpose.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <immintrin.h>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t side = 32;                            // of a tile, and of a step along k
-constexpr int64_t pairs = side / 2;                     // of a step
-constexpr int64_t panel_bytes = int64_t(64) << 20;      // of b's panels, where one of them is not larger
-constexpr int64_t row_block_bytes = int64_t(512) << 10; // of a's packed rows, in the second-level cache
-constexpr int64_t shares_of_thread = 3;                 // so that no thread waits long for the last one
-
-constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+constexpr int64_t pairs = side / 2; // of a step
 
 using Pair = uint32_t; // two adjacent numbers
-
-// The sums of a tile: `steps` blocks of a (32 rows of 32 numbers) and of b (16 pairs of 32 columns).
-using MultiplyTile = void (*)(const uint16_t *a, const uint16_t *b, int64_t steps, float *sums);
 
 inline uint16_t bits_at(const Matrix &matrix, int64_t row, int64_t column) {
   return element_of<BFloat16>(matrix, row, column)->bits;
@@ -115,84 +94,15 @@ void pack_rows_of_columns(const MatrixProduct &p, int64_t row, int64_t steps, ui
   }
 }
 
-class PairMultiplication {
-public:
-  PairMultiplication(const MatrixProduct &product, MultiplyTile multiply)
-      : p_(product), multiply_(multiply), steps_(divided_up(p_.k, side)), tile_(steps_ * side * side) {}
+void pack_b(const MatrixProduct &p, int64_t column, int64_t steps, uint16_t *out) {
+  const bool is_aligned = reinterpret_cast<uintptr_t>(p.b.data) % alignof(Pair) == 0; // of every pair, then
+  const bool has_columns = p.b.row_stride == 1 && p.b.column_stride % 2 == 0 && is_aligned;
+  (has_columns ? pack_panel_of_columns : pack_panel_of_pairs)(p, column, steps, reinterpret_cast<Pair *>(out));
+}
 
-  void run() {
-    const int64_t panels = divided_up(p_.n, side),
-                  block = std::clamp<int64_t>(panel_bytes / 2 / std::max<int64_t>(tile_, 1), 1, panels);
-    Scratch<uint16_t> packed(block * tile_);
-    for (int64_t first = 0; first < panels; first += block) {
-      const int64_t count = std::min(block, panels - first);
-      pack_panels_of_b(first, count, packed.data());
-      multiply_panels(first, count, packed.data());
-    }
-  }
-
-private:
-  void pack_panels_of_b(int64_t first, int64_t count, uint16_t *packed) const {
-    const bool is_aligned = reinterpret_cast<uintptr_t>(p_.b.data) % alignof(Pair) == 0; // of every pair, then
-    const bool has_columns = p_.b.row_stride == 1 && p_.b.column_stride % 2 == 0 && is_aligned;
-    const auto pack = has_columns ? pack_panel_of_columns : pack_panel_of_pairs;
-    const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(tile_, 1));
-    parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t panel = begin; panel < end; panel++)
-        pack(p_, (first + panel) * side, steps_, reinterpret_cast<Pair *>(packed + panel * tile_));
-    });
-  }
-
-  void multiply_panels(int64_t first, int64_t count, const uint16_t *packed) const {
-    const int64_t tiles = divided_up(p_.m, side), threads = p_.operations() < 1e6 ? 1 : thread_count();
-    const int64_t most_tiles = std::max<int64_t>(1, row_block_bytes / 2 / std::max<int64_t>(tile_, 1));
-    const int64_t height = std::clamp<int64_t>(tiles / (shares_of_thread * threads), 1, most_tiles),
-                  row_blocks = divided_up(tiles, height);
-    const int64_t parts = row_blocks >= threads ? 1 : divided_up(shares_of_thread * threads, row_blocks),
-                  share = divided_up(count, std::min(parts, count)), shares = divided_up(count, share);
-    const int64_t tasks = row_blocks * shares, workers = std::min(threads, tasks);
-    Scratch<uint16_t> rows(workers * height * tile_);
-    std::atomic<int64_t> next{0};
-    parallel_for(workers, 1, [&](int64_t worker, int64_t) {
-      uint16_t *own = rows.data() + worker * height * tile_;
-      for (int64_t task; (task = next.fetch_add(1)) < tasks;) {
-        const int64_t tile = task / shares * height, panel = task % shares * share;
-        multiply_block({tile, std::min(tile + height, tiles), first + panel, first + std::min(panel + share, count)},
-                       packed + panel * tile_, own);
-      }
-    });
-  }
-
-  struct Block {
-    int64_t tile, end_tile, panel, end_panel;
-  };
-
-  void multiply_block(const Block &block, const uint16_t *panels, uint16_t *rows) const {
-    const auto pack = p_.a.column_stride != 1 && p_.a.row_stride == 1 ? pack_rows_of_columns : pack_rows;
-    for (int64_t tile = block.tile; tile < block.end_tile; tile++)
-      pack(p_, tile * side, steps_, rows + (tile - block.tile) * tile_);
-    alignas(64) float sums[side * side];
-    for (int64_t panel = block.panel; panel < block.end_panel; panel++, panels += tile_)
-      for (int64_t tile = block.tile; tile < block.end_tile; tile++) {
-        multiply_(rows + (tile - block.tile) * tile_, panels, steps_, sums);
-        finish_tile(tile * side, panel * side, sums);
-      }
-  }
-
-  // Whole rows of a plain result are rounded here, without the questions that others ask for each row.
-  void finish_tile(int64_t row, int64_t column, float *sums) const {
-    const int64_t rows = std::min(side, p_.m - row), columns = std::min(side, p_.n - column);
-    const bool is_whole = columns == side && p_.alpha == 1 && !p_.has_input() && p_.out.column_stride == 1;
-    for (int64_t r = 0; r < rows; r++)
-      if (is_whole)
-        narrow(sums + r * side, const_cast<BFloat16 *>(element_of<BFloat16>(p_.out, row + r, column)), side);
-      else finish_row<BFloat16>(p_, row + r, column, columns, sums + r * side);
-  }
-
-  const MatrixProduct &p_;
-  const MultiplyTile multiply_;
-  const int64_t steps_, tile_; // numbers of a tile of a, and of a panel of b
-};
+void pack_a(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out) {
+  (p.a.column_stride != 1 && p.a.row_stride == 1 ? pack_rows_of_columns : pack_rows)(p, row, steps, out);
+}
 
 // Eight rows of sums at a time, of two vectors each.
 __attribute__((target("avx512bf16"))) void multiply_by_vectors(const uint16_t *a, const uint16_t *b, int64_t steps,
@@ -260,13 +170,26 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_by_tiles(const uint16
   _tile_release();
 }
 
-void by_vectors(const MatrixProduct &product) { PairMultiplication(product, multiply_by_vectors).run(); }
-void by_tiles(const MatrixProduct &product) { PairMultiplication(product, multiply_by_tiles).run(); }
+// A step of a has 32 rows of 32 numbers, one of b 16 pairs of 32 columns.
+void multiply_pairs(const MatrixProduct &product, MultiplyTile multiply) {
+  TiledProduct<BFloat16>(product, {pack_a, pack_b, multiply}).run();
+}
+
+void by_vectors(const MatrixProduct &product) { multiply_pairs(product, multiply_by_vectors); }
+void by_tiles(const MatrixProduct &product) { multiply_pairs(product, multiply_by_tiles); }
 
 } // namespace
 
-extern const PairProducts pair_products = {by_vectors, by_tiles};
+extern const PairProducts pair_products = {by_vectors, by_tiles, nullptr, nullptr};
 
+} // namespace orchard::ORCHARD_ISA
+
+#elif defined(__aarch64__)
+
+#include "neon_tiles.h"
+
+namespace orchard::ORCHARD_ISA {
+extern const PairProducts pair_products = {nullptr, nullptr, multiply_by_bfmmla, multiply_by_fmlal};
 } // namespace orchard::ORCHARD_ISA
 
 #else

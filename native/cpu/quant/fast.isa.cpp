@@ -1,6 +1,7 @@
 #include "fast.h"
 
 #include "fast_rows.h"
+#include "fast_rows_neon.h"
 
 #include <algorithm>
 #include <cstring>
@@ -96,6 +97,13 @@ void multiply(const Weights &weights, const ByteRows &x, int64_t count, int64_t 
   with_level_rows(weights, [&](auto type) {
     multiply_bytes<Dots, typename decltype(type)::type>(weights, x, count, begin, end, out);
   });
+}
+
+constexpr auto multiply_here = multiply;
+#elif defined(__aarch64__)
+void multiply(const Weights &weights, const ByteRows &x, int64_t count, int64_t begin, int64_t end, float *out) {
+  with_level_rows(
+      weights, [&](auto type) { multiply_bytes<typename decltype(type)::type>(weights, x, count, begin, end, out); });
 }
 
 constexpr auto multiply_here = multiply;

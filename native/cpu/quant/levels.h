@@ -1,23 +1,15 @@
 // The levels of 32 adjacent values as bytes, and their scales, for instruction sets with AVX2: what formats.h says,
 // many values at a time.
 //
-// A format's `Head` has the numbers of a block, value = scale · level + low with one scale and low for each half of a
-// part (16 values). `raw` gives a part's bytes without a sign, and a level is raw − `offset`.
+// `Head` of heads.h has the numbers of a block. `raw` gives a part's bytes without a sign, and a level is raw −
+// `offset`.
 #pragma once
 
-#include "formats.h"
+#include "heads.h"
 
 #if defined(__AVX2__)
 
-#include <immintrin.h>
-
 namespace orchard::ORCHARD_ISA {
-
-inline float converted_half(const uint8_t *bytes) {
-  uint16_t bits;
-  std::memcpy(&bits, bytes, sizeof bits);
-  return _cvtsh_ss(bits);
-}
 
 inline __m128i bytes16(const uint8_t *from) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from)); }
 inline __m256i bytes32(const uint8_t *from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)); }
@@ -51,21 +43,6 @@ inline __m256i where_set(const uint8_t *bytes, int bit, int8_t value) {
   const __m256i mask = _mm256_set1_epi8(int8_t(1 << bit));
   return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes32(bytes), mask), mask), _mm256_set1_epi8(value));
 }
-
-// A scale for all of a block of 32.
-struct PlainHead {
-  float own;
-  explicit PlainHead(const uint8_t *block) : own(converted_half(block)) {}
-  float scale(int, int) const { return own; }
-  float low(int, int) const { return 0; }
-};
-
-struct RaisedHead {
-  float own, lowest;
-  explicit RaisedHead(const uint8_t *block) : own(converted_half(block)), lowest(converted_half(block + 2)) {}
-  float scale(int, int) const { return own; }
-  float low(int, int) const { return lowest; }
-};
 
 template <bool has, bool by_halves, int own_offset> struct Levels {
   static constexpr bool has_low = has, has_halves = by_halves;
@@ -129,59 +106,22 @@ template <> struct LevelsOf<Iq4Nl> : Levels<false, false, 127> {
 };
 
 template <> struct LevelsOf<Mxfp4> : Levels<false, false, 12> {
-  struct Head : PlainHead {
-    explicit Head(const uint8_t *block) : PlainHead(block) { own = half_power(block[0]); }
-  };
+  using Head = PowerHead;
   static __m256i raw(const uint8_t *block, int) {
     const __m128i table = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
     return looked_up<offset>(table, nibbles16(block + 1));
   }
 };
 
-// Numbers for each part, or half of a part, of a block of 256.
-template <int count> struct ManyHead {
-  float scales[count], lows[count];
-  float scale(int part, int half) const { return scales[count == 8 ? part : part * 2 + half]; }
-  float low(int part, int half) const { return lows[count == 8 ? part : part * 2 + half]; }
-};
-
 template <> struct LevelsOf<Q2K> : Levels<true, true, 0> {
-  struct Head : ManyHead<16> {
-    explicit Head(const uint8_t *block) {
-      const float scale = converted_half(block + 80), minimum = converted_half(block + 82);
-      for (int i = 0; i < 16; i++) scales[i] = scale * float(block[i] & 15);
-      for (int i = 0; i < 16; i++) lows[i] = -(minimum * float(block[i] >> 4));
-    }
-  };
+  using Head = Q2KHead;
   static __m256i raw(const uint8_t *block, int part) { return pairs32(block + 16, part); }
 };
 
 template <> struct LevelsOf<Q3K> : Levels<false, true, 4> {
-  struct Head : ManyHead<16> {
-    explicit Head(const uint8_t *block) {
-      const float scale = converted_half(block + 108);
-      for (int i = 0; i < 16; i++) scales[i] = scale * float(Q3K::six_bits(block + 96, i));
-    }
-  };
+  using Head = Q3KHead;
   static __m256i raw(const uint8_t *block, int part) {
     return _mm256_or_si256(pairs32(block + 32, part), where_set(block, part, 4));
-  }
-};
-
-// The scales and minima of q4_K and q5_K, as ScaleAndMinimum has them, four at a time.
-struct SixBitHead : ManyHead<8> {
-  explicit SixBitHead(const uint8_t *block) {
-    const uint32_t first = word_at(block + 4), second = word_at(block + 8), rest = word_at(block + 12);
-    const uint64_t own = joined(first & 0x3f3f3f3f, (rest & 0x0f0f0f0f) | (first >> 2 & 0x30303030));
-    const uint64_t low = joined(second & 0x3f3f3f3f, (rest >> 4 & 0x0f0f0f0f) | (second >> 2 & 0x30303030));
-    _mm256_storeu_ps(scales, _mm256_mul_ps(floats(own), _mm256_set1_ps(converted_half(block))));
-    _mm256_storeu_ps(lows, _mm256_mul_ps(floats(low), _mm256_set1_ps(-converted_half(block + 2))));
-  }
-
-private:
-  static uint64_t joined(uint32_t low, uint32_t high) { return low | uint64_t(high) << 32; }
-  static __m256 floats(uint64_t bytes) {
-    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(int64_t(bytes))));
   }
 };
 
@@ -201,12 +141,7 @@ template <> struct LevelsOf<Q5K> : Levels<true, false, 0> {
 };
 
 template <> struct LevelsOf<Q6K> : Levels<false, true, 32> {
-  struct Head : ManyHead<16> {
-    explicit Head(const uint8_t *block) {
-      const float scale = converted_half(block + 208);
-      for (int i = 0; i < 16; i++) scales[i] = scale * float(int8_t(block[192 + i]));
-    }
-  };
+  using Head = Q6KHead;
   static __m256i raw(const uint8_t *block, int part) {
     const __m256i low = nibbles32(block + (part >> 2) * 64 + (part & 1) * 32, (part >> 1 & 1) * 4);
     const __m256i high = _mm256_slli_epi16(pairs32(block + 128, part), 4);

@@ -111,7 +111,7 @@ template <class Row> void unpack_row(const Row &row, int64_t first, int64_t coun
 }
 
 void unpack(const Weights &weights, int64_t row, int64_t first, int64_t count, float *out) {
-#if defined(__AVX2__)
+#if defined(__AVX2__) || defined(__aarch64__)
   const bool is_unpacked = with_level_rows(weights, [&](auto type) {
     unpack_levels_of<typename decltype(type)::type>(weights, row, first / part_values, count / part_values, out);
   });
@@ -191,7 +191,7 @@ void multiply_many(const Weights &weights, const float *x, int64_t count, int64_
 
 // True where there are vectors for it.
 bool multiply_levels(const Weights &weights, const float *x, int64_t count, int64_t begin, int64_t end, float *out) {
-#if defined(__AVX2__)
+#if defined(__AVX2__) || defined(__aarch64__)
   return with_level_rows(
       weights, [&](auto type) { multiply_few<typename decltype(type)::type>(weights, x, count, begin, end, out); });
 #else

@@ -9,6 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#elif defined(__aarch64__)
+#include <sys/sysctl.h>
+#endif
 
 namespace orchard {
 namespace {
@@ -71,6 +76,30 @@ bool has_amx() {
 }
 #endif
 
+#if defined(__aarch64__)
+#if defined(__linux__)
+// Linux, Documentation/arch/arm64/elf_hwcaps.rst; the numbers are from arch/arm64/include/uapi/asm/hwcap.h, since the
+// headers of an old C library lack the later ones.
+bool has_hwcap(int bit) { return (getauxval(AT_HWCAP) >> bit & 1) != 0; }
+bool has_hwcap2(int bit) { return (getauxval(AT_HWCAP2) >> bit & 1) != 0; }
+
+bool has_dotprod() { return has_hwcap(20); }                 // ASIMDDP
+bool has_fhm() { return has_hwcap(23); }                     // ASIMDFHM
+bool has_bf16() { return has_hwcap2(13) && has_hwcap2(14); } // I8MM and BF16
+#else
+// Apple, "Determining instruction set characteristics". What the system has no name for is not there.
+bool has_feature(const char *name) {
+  int value = 0;
+  size_t size = sizeof value;
+  return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value != 0;
+}
+
+bool has_dotprod() { return has_feature("hw.optional.arm.FEAT_DotProd"); }
+bool has_fhm() { return has_feature("hw.optional.arm.FEAT_FHM"); }
+bool has_bf16() { return has_feature("hw.optional.arm.FEAT_I8MM") && has_feature("hw.optional.arm.FEAT_BF16"); }
+#endif
+#endif
+
 std::atomic<Isa> &current() {
   static std::atomic<Isa> instance{best_isa()};
   return instance;
@@ -80,7 +109,18 @@ std::atomic<Isa> &current() {
 
 #if defined(__aarch64__)
 bool is_built(Isa) { return has_neon; }
-bool supports(Isa isa) { return is_built(isa); }
+
+// Each has what those before it have.
+bool supports(Isa isa) {
+  if (!is_built(isa)) return false;
+  switch (isa) {
+  case Isa::neon: return true;
+  case Isa::dotprod: return has_dotprod();
+  case Isa::fhm: return has_dotprod() && has_fhm();
+  case Isa::bf16: return has_dotprod() && has_fhm() && has_bf16();
+  }
+  return false;
+}
 #else
 bool is_built(Isa isa) {
   if (isa == Isa::baseline) return has_baseline;

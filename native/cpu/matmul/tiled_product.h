@@ -1,0 +1,116 @@
+// Products of two-byte floats whose operands are brought into the order that an instruction multiplies them in.
+//
+// Each tile of the result is 32 x 32 and summed over all of k at once, so that a number is the same sum in the same
+// order for any number of threads.
+//
+//   for each block of columns whose panels fit `panel_bytes`:
+//     pack b into panels of 32 columns                                    [threads share the panels]
+//     for each block of rows and share of the panels, in parallel:
+//       pack a's rows into tiles of 32; multiply each tile with each panel; round the sums
+//
+// k is filled up with zeros to whole steps of 32, rows and columns to whole tiles.
+#pragma once
+
+#include "../memory.h"
+#include "../parallel.h"
+#include "finish.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace orchard::ORCHARD_ISA {
+
+constexpr int64_t side = 32; // of a tile, and of a step along k
+
+// 32 rows of a or 32 columns of b from `first` on, for all of k: 32 numbers for each of them and each step.
+using PackLanes = void (*)(const MatrixProduct &product, int64_t first, int64_t steps, uint16_t *out);
+
+// The sums of a tile: row by row.
+using MultiplyTile = void (*)(const uint16_t *a, const uint16_t *b, int64_t steps, float *sums);
+
+struct TileMethod {
+  PackLanes pack_rows, pack_columns;
+  MultiplyTile multiply;
+};
+
+template <class S> class TiledProduct {
+public:
+  TiledProduct(const MatrixProduct &product, const TileMethod &method)
+      : p_(product), method_(method), steps_(divided_up(p_.k, side)), tile_(steps_ * side * side) {}
+
+  void run() {
+    const int64_t panels = divided_up(p_.n, side),
+                  block = std::clamp<int64_t>(panel_bytes / 2 / std::max<int64_t>(tile_, 1), 1, panels);
+    Scratch<uint16_t> packed(block * tile_);
+    for (int64_t first = 0; first < panels; first += block) {
+      const int64_t count = std::min(block, panels - first);
+      pack_panels_of_b(first, count, packed.data());
+      multiply_panels(first, count, packed.data());
+    }
+  }
+
+private:
+  static constexpr int64_t panel_bytes = int64_t(64) << 20;      // of b's panels, where one of them is not larger
+  static constexpr int64_t row_block_bytes = int64_t(512) << 10; // of a's packed rows, in the second-level cache
+  static constexpr int64_t shares_of_thread = 3;                 // so that no thread waits long for the last one
+
+  static constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+
+  void pack_panels_of_b(int64_t first, int64_t count, uint16_t *packed) const {
+    const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(tile_, 1));
+    parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t panel = begin; panel < end; panel++)
+        method_.pack_columns(p_, (first + panel) * side, steps_, packed + panel * tile_);
+    });
+  }
+
+  void multiply_panels(int64_t first, int64_t count, const uint16_t *packed) const {
+    const int64_t tiles = divided_up(p_.m, side), threads = p_.operations() < 1e6 ? 1 : thread_count();
+    const int64_t most_tiles = std::max<int64_t>(1, row_block_bytes / 2 / std::max<int64_t>(tile_, 1));
+    const int64_t height = std::clamp<int64_t>(tiles / (shares_of_thread * threads), 1, most_tiles),
+                  row_blocks = divided_up(tiles, height);
+    const int64_t parts = row_blocks >= threads ? 1 : divided_up(shares_of_thread * threads, row_blocks),
+                  share = divided_up(count, std::min(parts, count)), shares = divided_up(count, share);
+    const int64_t tasks = row_blocks * shares, workers = std::min(threads, tasks);
+    Scratch<uint16_t> rows(workers * height * tile_);
+    std::atomic<int64_t> next{0};
+    parallel_for(workers, 1, [&](int64_t worker, int64_t) {
+      uint16_t *own = rows.data() + worker * height * tile_;
+      for (int64_t task; (task = next.fetch_add(1)) < tasks;) {
+        const int64_t tile = task / shares * height, panel = task % shares * share;
+        multiply_block({tile, std::min(tile + height, tiles), first + panel, first + std::min(panel + share, count)},
+                       packed + panel * tile_, own);
+      }
+    });
+  }
+
+  struct Block {
+    int64_t tile, end_tile, panel, end_panel;
+  };
+
+  void multiply_block(const Block &block, const uint16_t *panels, uint16_t *rows) const {
+    for (int64_t tile = block.tile; tile < block.end_tile; tile++)
+      method_.pack_rows(p_, tile * side, steps_, rows + (tile - block.tile) * tile_);
+    alignas(64) float sums[side * side];
+    for (int64_t panel = block.panel; panel < block.end_panel; panel++, panels += tile_)
+      for (int64_t tile = block.tile; tile < block.end_tile; tile++) {
+        method_.multiply(rows + (tile - block.tile) * tile_, panels, steps_, sums);
+        finish_tile(tile * side, panel * side, sums);
+      }
+  }
+
+  // Whole rows of a plain result are rounded here, without the questions that others ask for each row.
+  void finish_tile(int64_t row, int64_t column, float *sums) const {
+    const int64_t rows = std::min(side, p_.m - row), columns = std::min(side, p_.n - column);
+    const bool is_whole = columns == side && p_.alpha == 1 && !p_.has_input() && p_.out.column_stride == 1;
+    for (int64_t r = 0; r < rows; r++)
+      if (is_whole) narrow(sums + r * side, const_cast<S *>(element_of<S>(p_.out, row + r, column)), side);
+      else finish_row<S>(p_, row + r, column, columns, sums + r * side);
+  }
+
+  const MatrixProduct &p_;
+  const TileMethod &method_;
+  const int64_t steps_, tile_; // numbers of a tile of a, and of a panel of b
+};
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,136 @@
+// Dot products of bytes on NEON, by the instructions that the processor has: plain products of Armv8.0, SDOT
+// (FEAT_DotProd) or SMMLA (FEAT_I8MM). All are exact in integers, and so the same.
+#pragma once
+
+#include "fast.h"
+
+#if defined(__aarch64__)
+
+#include <arm_neon.h>
+
+namespace orchard::ORCHARD_ISA {
+
+constexpr int chunk_rows = 4, chunk_parts = 8; // rows of weights, and parts of each, at once
+
+// Rows of weights whose levels are unpacked: 32 bytes of each part, which stay in the first-level cache.
+using ChunkLevels = int8_t[chunk_rows][chunk_parts][32];
+
+// Two halves of 16 levels of a part of x.
+struct XPart {
+  const int8_t *first;
+
+  XPart(const ByteRows &x, int64_t part) : first(x.levels + part / 2 * 64 + part % 2 * 16) {}
+  const int8_t *second() const { return first + 32; }
+};
+
+// The sums of some rows of x with all rows of a chunk, for parts from `first` on: of parts, or of each half of one.
+//
+//   dots[at][part][row] = Σ x level         or         dots[at][2 part + half][row]
+struct DotsOfChunk {
+  const ChunkLevels &levels;
+  const ByteRows *xs;
+  int count;
+  int64_t first;
+  int parts;
+  bool by_halves;
+  int32_t (*dots)[2 * chunk_parts][chunk_rows];
+};
+
+// Four sums of four lanes each, as lanes.
+inline int32x4_t sums_of(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
+  return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
+}
+
+// Sixteen products: of two in 16 bits, which hold 2 · 127 · 128, then in 32.
+inline int32x4_t add_plain(int32x4_t sum, int8x16_t a, int8x16_t b) {
+  const int16x8_t low = vmull_s8(vget_low_s8(a), vget_low_s8(b));
+  return vpadalq_s16(sum, vmlal_s8(low, vget_high_s8(a), vget_high_s8(b)));
+}
+
+inline void dots_by_products(const DotsOfChunk &own) {
+  for (int part = 0; part < own.parts; part++)
+    for (int at = 0; at < own.count; at++) {
+      const XPart x(own.xs[at], own.first + part);
+      const int8x16_t left = vld1q_s8(x.first), right = vld1q_s8(x.second());
+      int32x4_t first[chunk_rows], second[chunk_rows];
+#pragma GCC unroll 4
+      for (int row = 0; row < chunk_rows; row++) {
+        const int8_t *levels = own.levels[row][part];
+        first[row] = add_plain(vdupq_n_s32(0), vld1q_s8(levels), left);
+        second[row] = add_plain(own.by_halves ? vdupq_n_s32(0) : first[row], vld1q_s8(levels + 16), right);
+      }
+      const int32x4_t last = sums_of(second[0], second[1], second[2], second[3]);
+      if (!own.by_halves) {
+        vst1q_s32(own.dots[at][part], last);
+        continue;
+      }
+      vst1q_s32(own.dots[at][2 * part], sums_of(first[0], first[1], first[2], first[3]));
+      vst1q_s32(own.dots[at][2 * part + 1], last);
+    }
+}
+
+__attribute__((target("arch=armv8.2-a+dotprod"))) inline void dots_by_sdot(const DotsOfChunk &own) {
+  for (int part = 0; part < own.parts; part++)
+    for (int at = 0; at < own.count; at++) {
+      const XPart x(own.xs[at], own.first + part);
+      const int8x16_t left = vld1q_s8(x.first), right = vld1q_s8(x.second());
+      int32x4_t first[chunk_rows], second[chunk_rows];
+#pragma GCC unroll 4
+      for (int row = 0; row < chunk_rows; row++) {
+        const int8_t *levels = own.levels[row][part];
+        first[row] = vdotq_s32(vdupq_n_s32(0), vld1q_s8(levels), left);
+        second[row] = vdotq_s32(own.by_halves ? vdupq_n_s32(0) : first[row], vld1q_s8(levels + 16), right);
+      }
+      const int32x4_t last = sums_of(second[0], second[1], second[2], second[3]);
+      if (!own.by_halves) {
+        vst1q_s32(own.dots[at][part], last);
+        continue;
+      }
+      vst1q_s32(own.dots[at][2 * part], sums_of(first[0], first[1], first[2], first[3]));
+      vst1q_s32(own.dots[at][2 * part + 1], last);
+    }
+}
+
+// Two rows of x with two of weights: eight bytes of each row side by side, 2 x 2 sums in a register. A last row of x
+// that has no other is multiplied by SDOT.
+__attribute__((target("arch=armv8.2-a+dotprod+i8mm"))) inline void dots_by_smmla(const DotsOfChunk &own) {
+  int at = 0;
+  for (; at + 2 <= own.count; at += 2)
+    for (int part = 0; part < own.parts; part++) {
+      const XPart one(own.xs[at], own.first + part), other(own.xs[at + 1], own.first + part);
+      const int64x2_t x[2][2] = {
+          {vreinterpretq_s64_s8(vld1q_s8(one.first)), vreinterpretq_s64_s8(vld1q_s8(other.first))},
+          {vreinterpretq_s64_s8(vld1q_s8(one.second())), vreinterpretq_s64_s8(vld1q_s8(other.second()))}};
+      int32x4_t sums[2][2]; // of a half, and of rows 2 r and 2 r + 1
+#pragma GCC unroll 2
+      for (int r = 0; r < 2; r++)
+#pragma GCC unroll 2
+        for (int half = 0; half < 2; half++) {
+          const int64x2_t upper = vreinterpretq_s64_s8(vld1q_s8(own.levels[2 * r][part] + 16 * half)),
+                          lower = vreinterpretq_s64_s8(vld1q_s8(own.levels[2 * r + 1][part] + 16 * half));
+          const int32x4_t sum = half == 0 || own.by_halves ? vdupq_n_s32(0) : sums[0][r];
+          const int32x4_t begun = vmmlaq_s32(sum, vreinterpretq_s8_s64(vzip1q_s64(x[half][0], x[half][1])),
+                                             vreinterpretq_s8_s64(vzip1q_s64(upper, lower)));
+          sums[half][r] = vmmlaq_s32(begun, vreinterpretq_s8_s64(vzip2q_s64(x[half][0], x[half][1])),
+                                     vreinterpretq_s8_s64(vzip2q_s64(upper, lower)));
+        }
+      const int halves = own.by_halves ? 2 : 1;
+      for (int half = 0; half < halves; half++) {
+        const int32x4_t *own_sums = sums[own.by_halves ? half : 1];
+        const int place = halves * part + half;
+        vst1q_s32(own.dots[at][place], vcombine_s32(vget_low_s32(own_sums[0]), vget_low_s32(own_sums[1])));
+        vst1q_s32(own.dots[at + 1][place], vcombine_s32(vget_high_s32(own_sums[0]), vget_high_s32(own_sums[1])));
+      }
+    }
+  if (at < own.count)
+    dots_by_sdot({own.levels, own.xs + at, own.count - at, own.first, own.parts, own.by_halves, own.dots + at});
+}
+
+inline auto dots_of_isa() {
+  if (current_isa() == Isa::bf16) return dots_by_smmla;
+  return current_isa() >= Isa::dotprod ? dots_by_sdot : dots_by_products;
+}
+
+} // namespace orchard::ORCHARD_ISA
+
+#endif

@@ -1,0 +1,103 @@
+// The numbers of a block of weights: value = scale · level + low, with one scale and low for each part of 32 values or
+// for each half of one.
+#pragma once
+
+#include "formats.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#if defined(__AVX2__) || defined(__aarch64__)
+
+namespace orchard::ORCHARD_ISA {
+
+inline float converted_half(const uint8_t *bytes) {
+  uint16_t bits;
+  std::memcpy(&bits, bytes, sizeof bits);
+#if defined(__AVX2__)
+  return _cvtsh_ss(bits);
+#else
+  __fp16 own;
+  std::memcpy(&own, &bits, sizeof own);
+  return own;
+#endif
+}
+
+// A scale for all of a block of 32.
+struct PlainHead {
+  float own;
+  explicit PlainHead(const uint8_t *block) : own(converted_half(block)) {}
+  float scale(int, int) const { return own; }
+  float low(int, int) const { return 0; }
+};
+
+struct RaisedHead {
+  float own, lowest;
+  explicit RaisedHead(const uint8_t *block) : own(converted_half(block)), lowest(converted_half(block + 2)) {}
+  float scale(int, int) const { return own; }
+  float low(int, int) const { return lowest; }
+};
+
+struct PowerHead : PlainHead {
+  explicit PowerHead(const uint8_t *block) : PlainHead(block) { own = half_power(block[0]); }
+};
+
+// Numbers for each part, or half of a part, of a block of 256.
+template <int count> struct ManyHead {
+  float scales[count], lows[count];
+  float scale(int part, int half) const { return scales[count == 8 ? part : part * 2 + half]; }
+  float low(int part, int half) const { return lows[count == 8 ? part : part * 2 + half]; }
+};
+
+struct Q2KHead : ManyHead<16> {
+  explicit Q2KHead(const uint8_t *block) {
+    const float scale = converted_half(block + 80), minimum = converted_half(block + 82);
+    for (int i = 0; i < 16; i++) scales[i] = scale * float(block[i] & 15);
+    for (int i = 0; i < 16; i++) lows[i] = -(minimum * float(block[i] >> 4));
+  }
+};
+
+struct Q3KHead : ManyHead<16> {
+  explicit Q3KHead(const uint8_t *block) {
+    const float scale = converted_half(block + 108);
+    for (int i = 0; i < 16; i++) scales[i] = scale * float(Q3K::six_bits(block + 96, i));
+  }
+};
+
+// The scales and minima of q4_K and q5_K, as ScaleAndMinimum has them, four at a time.
+struct SixBitHead : ManyHead<8> {
+  explicit SixBitHead(const uint8_t *block) {
+    const uint32_t first = word_at(block + 4), second = word_at(block + 8), rest = word_at(block + 12);
+    const uint64_t own = joined(first & 0x3f3f3f3f, (rest & 0x0f0f0f0f) | (first >> 2 & 0x30303030));
+    const uint64_t low = joined(second & 0x3f3f3f3f, (rest >> 4 & 0x0f0f0f0f) | (second >> 2 & 0x30303030));
+    store(own, converted_half(block), scales);
+    store(low, -converted_half(block + 2), lows);
+  }
+
+private:
+  static uint64_t joined(uint32_t low, uint32_t high) { return low | uint64_t(high) << 32; }
+  static void store(uint64_t bytes, float factor, float *out) {
+#if defined(__AVX2__)
+    const __m256 own = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(int64_t(bytes))));
+    _mm256_storeu_ps(out, _mm256_mul_ps(own, _mm256_set1_ps(factor)));
+#else
+    const uint16x8_t own = vmovl_u8(vcreate_u8(bytes));
+    vst1q_f32(out, vmulq_n_f32(vcvtq_f32_u32(vmovl_u16(vget_low_u16(own))), factor));
+    vst1q_f32(out + 4, vmulq_n_f32(vcvtq_f32_u32(vmovl_high_u16(own)), factor));
+#endif
+  }
+};
+
+struct Q6KHead : ManyHead<16> {
+  explicit Q6KHead(const uint8_t *block) {
+    const float scale = converted_half(block + 208);
+    for (int i = 0; i < 16; i++) scales[i] = scale * float(int8_t(block[192 + i]));
+  }
+};
+
+} // namespace orchard::ORCHARD_ISA
+
+#endif

@@ -1,0 +1,138 @@
+// Rows of levels for instruction sets with AVX2, and the vectors of floats that they become.
+#pragma once
+
+#include "level_pairs.h"
+#include "weights.h"
+
+#if defined(__AVX2__)
+
+namespace orchard::ORCHARD_ISA {
+
+#if defined(__AVX512F__)
+constexpr int float_lanes = 16;
+#else
+constexpr int float_lanes = 8;
+#endif
+// At any address: compilers may keep arrays of it on the stack.
+typedef float Floats __attribute__((vector_size(float_lanes * 4), aligned(4)));
+
+inline Floats floats_at(const float *from) {
+  Floats own;
+  __builtin_memcpy(&own, from, sizeof own);
+  return own;
+}
+
+#if defined(__AVX512F__)
+inline Floats fused(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
+inline Floats all_of(float value) { return _mm512_set1_ps(value); }
+// Levels 16 · at to 16 · at + 15.
+template <bool is_unsigned> inline Floats floats_of(__m256i levels, int at) {
+  const __m128i own = at == 0 ? _mm256_castsi256_si128(levels) : _mm256_extracti128_si256(levels, 1);
+  return _mm512_cvtepi32_ps(is_unsigned ? _mm512_cvtepu8_epi32(own) : _mm512_cvtepi8_epi32(own));
+}
+#else
+inline Floats fused(Floats a, Floats b, Floats sum) { return _mm256_fmadd_ps(a, b, sum); }
+inline Floats all_of(float value) { return _mm256_set1_ps(value); }
+template <bool is_unsigned> inline Floats floats_of(__m256i levels, int at) {
+  const __m128i half = at < 2 ? _mm256_castsi256_si128(levels) : _mm256_extracti128_si256(levels, 1);
+  const __m128i own = at & 1 ? _mm_unpackhi_epi64(half, half) : half;
+  return _mm256_cvtepi32_ps(is_unsigned ? _mm256_cvtepu8_epi32(own) : _mm256_cvtepi8_epi32(own));
+}
+#endif
+
+inline float sum_of(Floats vector) {
+  float numbers[float_lanes];
+  __builtin_memcpy(numbers, &vector, sizeof vector);
+  for (int half = float_lanes / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) numbers[i] += numbers[i + half];
+  return numbers[0];
+}
+
+// Rows of a format's blocks: the head and the levels of a block. A row is `parts` blocks' parts.
+template <class Format> struct LevelRow : LevelsOf<Format> {
+  using typename LevelsOf<Format>::Head;
+  static constexpr bool is_wide = LevelsOf<Format>::offset > 64; // whether raw bytes are more than 128
+  static constexpr int block_parts = Format::values / 32;
+  const uint8_t *row;
+
+  LevelRow(const Weights &weights, int64_t at) : row(weights.packed + at * weights.row_bytes) {}
+  Head head(int64_t block) const { return Head(row + block * Format::bytes); }
+  __m256i levels(int64_t block, int part) const { return signed_levels<Format>(row + block * Format::bytes, part); }
+  static Floats floats(__m256i levels, int at) { return floats_of<LevelsOf<Format>::offset == 0>(levels, at); }
+  BytePair pair(int64_t block, int left, int right) const {
+    const uint8_t *own = row + block * Format::bytes;
+    return pair_of(LevelsOf<Format>::raw(own, left), LevelsOf<Format>::raw(own, right));
+  }
+};
+
+inline float group_number(const void *numbers, DType dtype, int64_t at) {
+  if (dtype == DType::float16) return converted_half(static_cast<const uint8_t *>(numbers) + 2 * at);
+  if (dtype == DType::bfloat16) return load(static_cast<const BFloat16 *>(numbers)[at]);
+  return static_cast<const float *>(numbers)[at];
+}
+
+// Eight numbers of which as many as eight parts need are read: 8, 4 or 2.
+inline __m256 wide_numbers(const void *numbers, DType dtype, int64_t at, int shift) {
+  if (dtype == DType::float32) {
+    const auto *from = static_cast<const float *>(numbers) + at;
+    if (shift == 0) return _mm256_loadu_ps(from);
+    if (shift == 1) return _mm256_castps128_ps256(_mm_loadu_ps(from));
+    return _mm256_castps128_ps256(_mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(from))));
+  }
+  const auto *from = static_cast<const uint8_t *>(numbers) + 2 * at;
+  const __m128i bits = shift == 0   ? bytes16(from)
+                       : shift == 1 ? _mm_loadl_epi64(reinterpret_cast<const __m128i *>(from))
+                                    : _mm_cvtsi32_si128(int(word_at(from)));
+  if (dtype == DType::float16) return _mm256_cvtph_ps(bits);
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+
+// The numbers of up to eight parts' groups, one for each part; 2^shift parts are a group.
+inline __m256 numbers_of_parts(const void *numbers, DType dtype, int64_t first_group, int shift, int parts) {
+  const __m256i at = _mm256_srlv_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(shift));
+  if (parts == 8) return _mm256_permutevar8x32_ps(wide_numbers(numbers, dtype, first_group, shift), at);
+  float own[8] = {};
+  for (int part = 0; part < parts; part++) own[part] = group_number(numbers, dtype, first_group + (part >> shift));
+  return _mm256_loadu_ps(own);
+}
+
+// Rows of groups, eight parts at a time, fewer at the end. Levels of symmetric ones are brought around 0.
+template <int bits, bool is_symmetric> struct GroupLevelRow {
+  static constexpr bool has_low = !is_symmetric, has_halves = false, is_wide = bits == 8;
+  static constexpr int offset = is_symmetric ? 1 << (bits - 1) : 0;
+  static constexpr int block_parts = 8;
+  using Head = ManyHead<8>;
+  const void *scales, *biases;
+  DType dtype;
+  const uint8_t *row;
+  int64_t first_group, parts;
+  int shift; // 2^shift parts are a group
+
+  GroupLevelRow(const Weights &weights, int64_t at)
+      : scales(weights.scales), biases(weights.biases), dtype(weights.scale_dtype),
+        row(weights.packed + at * weights.row_bytes), first_group(at * (weights.columns / weights.group)),
+        parts(weights.columns / 32), shift(weights.group == 32   ? 0
+                                           : weights.group == 64 ? 1
+                                                                 : 2) {}
+  Head head(int64_t block) const {
+    Head own;
+    const int64_t group = first_group + (block * 8 >> shift);
+    const int count = int(parts - block * 8 < 8 ? parts - block * 8 : 8);
+    _mm256_storeu_ps(own.scales, numbers_of_parts(scales, dtype, group, shift, count));
+    if constexpr (has_low) _mm256_storeu_ps(own.lows, numbers_of_parts(biases, dtype, group, shift, count));
+    return own;
+  }
+  __m256i levels(int64_t block, int part) const {
+    const __m256i own = group_levels<bits>(row + (block * 8 + part) * bits * 4);
+    return is_symmetric ? _mm256_sub_epi8(own, _mm256_set1_epi8(int8_t(offset))) : own;
+  }
+  static Floats floats(__m256i levels, int at) { return floats_of<offset == 0>(levels, at); }
+  BytePair pair(int64_t block, int left, int right) const {
+    const uint8_t *own = row + block * 8 * bits * 4;
+    return pair_of_groups<bits>(own + left * bits * 4, own + right * bits * 4);
+  }
+};
+
+} // namespace orchard::ORCHARD_ISA
+
+#endif

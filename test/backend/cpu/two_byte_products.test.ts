@@ -1,0 +1,140 @@
+/**
+ * Products of bfloat16 and float16 by instructions that take them as they are: which of them ran, shown by what each
+ * does otherwise than sums in float32 of widened numbers, and that neither threads nor special values change results.
+ */
+import { afterAll, describe, expect, test } from "bun:test";
+import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../../../src/backend/cpu/report.ts";
+import { multiply } from "../../support/cpu-matmul.ts";
+import { elementTypes } from "../../support/elements.ts";
+
+const { native } = cpuLibrary();
+const { isa: initial, isas } = cpuInfo(native);
+afterAll(() => {
+  configure(native, "isa", initial);
+  configure(native, "threads", "auto");
+});
+
+type Dtype = "bfloat16" | "float16";
+const size = 64; // enough for these instructions
+
+/** The bits of a (m x k) b (k x n), whose elements are given by their places. */
+function product(
+  dtype: Dtype,
+  [m, n, k]: readonly [number, number, number],
+  a: (row: number, step: number) => number,
+  b: (step: number, column: number) => number,
+  alpha = 1,
+): NodeJS.TypedArray {
+  const type = elementTypes[dtype];
+  const matrix = (rows: number, columns: number, value: (row: number, column: number) => number) => {
+    const storage = type.make(rows * columns);
+    for (let at = 0; at < rows * columns; at++) type.write(storage, at, value(Math.floor(at / columns), at % columns));
+    return { storage, offset: 0, rowStride: columns, columnStride: 1, batchStrides: [] };
+  };
+  const out = matrix(m, n, () => Number.NaN);
+  multiply({ dtype, m, n, k, alpha, batchShape: [], a: matrix(m, k, a), b: matrix(k, n, b), out });
+  return out.storage;
+}
+
+const valuesOf = (dtype: Dtype, storage: NodeJS.TypedArray) =>
+  Array.from({ length: storage.length }, (_, at) => Number(elementTypes[dtype].read(storage, at)));
+
+test("the instruction sets are those of the processor, which emulation names; the last one is used", () => {
+  const named = process.env["ARM64_ISAS"]?.split(",");
+  expect(isas).toEqual(named ?? expect.arrayContaining([initial]));
+  if (named !== undefined) expect(initial).toBe(named.at(-1)!);
+});
+
+describe.each(isas)("with %s", (isa) => {
+  const multipliesPairs = ["avx512_bf16", "amx", "bf16"].includes(isa);
+  const addsWhole = ["fhm", "bf16"].includes(isa);
+
+  test("bfloat16: instructions for pairs take denormal products for zeros, others do not", () => {
+    configure(native, "isa", isa);
+    const tiny = 2 ** -65; // of which a product is denormal, in bfloat16 too
+    const values = valuesOf(
+      "bfloat16",
+      product(
+        "bfloat16",
+        [size, size, size],
+        (_, step) => (step === 5 ? tiny : 0),
+        () => tiny,
+      ),
+    );
+    expect(new Set(values)).toEqual(new Set([multipliesPairs ? 0 : tiny * tiny]));
+  });
+
+  test("float16: FMLAL adds all of k to one sum, other code sums blocks of it", () => {
+    configure(native, "isa", isa);
+    const large = 2 ** 12;
+    // 2^24, to which float32 adds 1 in vain; and at the end as much less.
+    const length = 1600;
+    const signed = (step: number) => (step === 0 ? large : step === length - 1 ? -large : 1);
+    const values = valuesOf(
+      "float16",
+      product(
+        "float16",
+        [size, size, length],
+        (_, step) => signed(step),
+        (step) => Math.abs(signed(step)),
+      ),
+    );
+    expect(new Set(values.map((value) => value === 0))).toEqual(new Set([addsWhole]));
+  });
+
+  test.each(["bfloat16", "float16"] as const)("%s: the same bits on 1, 2 and 4 threads", (dtype) => {
+    configure(native, "isa", isa);
+    const results = ["1", "2", "4"].map((threads) => {
+      configure(native, "threads", threads);
+      return Bun.hash(
+        product(
+          dtype,
+          [133, 101, 75],
+          (row, step) => Math.sin(row * 75 + step),
+          (step, column) => Math.cos(step * 101 + column),
+        ).buffer,
+      );
+    });
+    configure(native, "threads", "auto");
+    expect(new Set(results).size).toBe(1);
+  });
+
+  test.each(["bfloat16", "float16"] as const)("%s: infinity and NaN stay in their rows and columns", (dtype) => {
+    configure(native, "isa", isa);
+    const infinity = Number.POSITIVE_INFINITY;
+    const values = valuesOf(
+      dtype,
+      product(
+        dtype,
+        [37, 39, 65],
+        (row, step) => (row === 3 && step === 64 ? infinity : row === 9 && step === 2 ? Number.NaN : 1),
+        (_, column) => (column === 38 ? -1 : column === 7 ? 0 : 1),
+      ),
+    );
+    for (const [at, value] of values.entries()) {
+      const [row, column] = [Math.floor(at / 39), at % 39];
+      const sign = column === 38 ? -1 : column === 7 ? 0 : 1;
+      const expected = row === 9 ? Number.NaN : row === 3 ? (sign === 0 ? Number.NaN : sign * infinity) : 65 * sign;
+      expect([row, column, value + 0]).toEqual([row, column, expected]);
+    }
+  });
+
+  test("what is too large for a dtype becomes infinity", () => {
+    configure(native, "isa", isa);
+    const overflows = { bfloat16: 2 ** 126, float16: 2 ** 12 } as const;
+    for (const dtype of ["bfloat16", "float16"] as const) {
+      const value = overflows[dtype];
+      const values = valuesOf(
+        dtype,
+        product(
+          dtype,
+          [size, size, size],
+          () => value,
+          () => 4,
+        ),
+      );
+      expect([dtype, new Set(values)]).toEqual([dtype, new Set([Number.POSITIVE_INFINITY])]);
+    }
+  });
+});
