@@ -16,8 +16,10 @@ export async function testArm64(words: readonly string[]): Promise<void> {
   if (processors.length === 0) throw new Failure("expected an emulated processor only where arm64 is emulated");
   const rows: Row[] = [];
   for (const one of processors) {
+    const own = filesFor(one, files);
+    if (own.length === 0) continue;
     console.log(`\n── ${one.name}`);
-    rows.push({ processor: one, outcomes: await testOn(one, files) });
+    rows.push({ processor: one, outcomes: await testOn(one, own) });
   }
   console.log(summarize(rows));
   const { passed, failed } = countsOf(rows);
@@ -30,11 +32,15 @@ export function parseWords(words: readonly string[]): { processor?: string; path
   const at = words.indexOf("--processor");
   if (at < 0) return { paths: words };
   const processor = words[at + 1];
-  const names: readonly string[] = emulatedProcessors;
+  const names = Object.keys(emulatedProcessors);
   if (processor === undefined || !names.includes(processor))
-    throw new Failure(`expected --processor to be ${names.join(" or ")}, got ${processor ?? "nothing"}`);
+    throw new Failure(`expected --processor to be one of ${names.join(", ")}, got ${processor ?? "nothing"}`);
   return { processor, paths: words.toSpliced(at, 2) };
 }
+
+/** Those of the files that run on a processor. */
+export const filesFor = ({ folders }: Pick<Processor, "folders">, files: readonly string[]): string[] =>
+  files.filter((file) => folders === undefined || folders.some((folder) => file.startsWith(`${folder}/`)));
 
 /** What became of the files on a processor. */
 export interface Row {

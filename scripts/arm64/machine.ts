@@ -15,10 +15,21 @@ export interface Processor {
   /** The dylib of the cpu backend. */
   readonly library: string;
   readonly isEmulated: boolean;
+  /** The instruction sets that the dylib should find there, where that is known. */
+  readonly isas?: readonly string[];
+  /** The folders whose tests run there; all where it is left out. */
+  readonly folders?: readonly string[];
 }
 
-/** QEMU's: the one with every extension that it knows, and one of plain Armv8.0. */
-export const emulatedProcessors = ["max", "cortex-a72"] as const;
+/**
+ * QEMU's: the one with every extension that it knows, one with dot products of bytes alone, and one of plain Armv8.0.
+ * Instruction sets differ in products only, so that the second runs their tests.
+ */
+export const emulatedProcessors: Readonly<Record<string, Pick<Processor, "isas" | "folders">>> = {
+  max: { isas: ["neon", "dotprod", "fhm", "bf16"] },
+  "cortex-a76": { isas: ["neon", "dotprod"], folders: ["test/quant", "test/ops/matmul", "test/backend/cpu"] },
+  "cortex-a72": { isas: ["neon"] },
+};
 
 /** Builds the dylib, and installs what runs it. @throws {Failure} where neither way is open */
 export async function findProcessors(): Promise<readonly Processor[]> {
@@ -41,5 +52,6 @@ async function emulated(): Promise<Processor[]> {
   const library = await withSpinner("Building the cpu backend for arm64", (progress) =>
     buildPortable("arm64", progress),
   );
-  return emulatedProcessors.map((name) => ({ name, bun: command(name), library, isEmulated: true }));
+  const processors = Object.entries(emulatedProcessors);
+  return processors.map(([name, own]) => ({ name, bun: command(name), library, isEmulated: true, ...own }));
 }

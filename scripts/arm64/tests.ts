@@ -18,7 +18,7 @@ const patterns = [
   "test/random/*.test.ts",
   "test/optim/{clip,in_place,muon}.test.ts",
   "test/fixtures/fixtures.test.ts",
-  "test/backend/cpu/{bounds,convert,copy,elementwise,matmul,memory,threads}.test.ts",
+  "test/backend/cpu/{bounds,convert,copy,elementwise,matmul,memory,threads,two_byte_products}.test.ts",
 ];
 
 /** Tests that are left out in emulation, by words of their names, and why. */
@@ -72,7 +72,7 @@ export async function testOn(processor: Processor, files: readonly string[]): Pr
 }
 
 async function testFile(processor: Processor, file: string): Promise<Outcome> {
-  const { name, bun, library, isEmulated } = processor;
+  const { name, bun, library, isEmulated, isas } = processor;
   const report = Bun.file(join(reportFolder(), "arm64", name.replaceAll(" ", "-"), `${file.replaceAll("/", ".")}.xml`));
   await report.delete().catch(() => undefined); // there is none on the first run
   const options = [
@@ -84,7 +84,10 @@ async function testFile(processor: Processor, file: string): Promise<Outcome> {
   const preload = isEmulated ? ["--preload", "./scripts/arm64/spawn.ts"] : [];
   const { status, output, seconds } = await run([...bun, "test", ...preload, `./${file}`, ...options], {
     cwd: packageRoot,
-    environment: { ORCHARD_SKIP_METAL: "1", ORCHARD_CPU_LIBRARY: library, [bunVariable]: JSON.stringify(bun) },
+    environment: {
+      ...{ ORCHARD_SKIP_METAL: "1", ORCHARD_CPU_LIBRARY: library, [bunVariable]: JSON.stringify(bun) },
+      ...(isas ? { ARM64_ISAS: isas.join() } : {}), // what test/backend/cpu/two_byte_products.test.ts expects
+    },
   });
   const text = (await report.exists()) ? await report.text() : undefined;
   const counts = countJUnit(text, hasNone(output) ? 0 : status);

@@ -1,7 +1,7 @@
 /** `bun run test:arm64`: which files it runs, how it counts, and one run with this Bun in place of an emulated one. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { parseWords, summarize } from "../../scripts/arm64/arm64.ts";
+import { filesFor, parseWords, summarize } from "../../scripts/arm64/arm64.ts";
 import { emulating } from "../../scripts/arm64/spawn.ts";
 import { chooseFiles, reasonOf, testOn } from "../../scripts/arm64/tests.ts";
 import { skippedTests } from "../../scripts/counts.ts";
@@ -17,7 +17,9 @@ describe("words", () => {
       paths: ["test/quant", "test/linalg"],
     });
     expect(parseWords([])).toEqual({ paths: [] });
-    expect(() => parseWords(["--processor", "m1"])).toThrow("expected --processor to be max or cortex-a72, got m1");
+    expect(() => parseWords(["--processor", "m1"])).toThrow(
+      "expected --processor to be one of max, cortex-a76, cortex-a72, got m1",
+    );
     expect(() => parseWords(["--processor"])).toThrow("got nothing");
   });
 
@@ -33,6 +35,12 @@ describe("words", () => {
       "test/quant/blocks.test.ts",
     ]);
     expect(chooseFiles(["test/ops/sc"])).toEqual([]);
+  });
+
+  test("a processor may run some folders alone", () => {
+    const files = ["test/quant/fast.test.ts", "test/ops/scan/scan.test.ts"];
+    expect(filesFor({ folders: ["test/quant"] }, files)).toEqual(["test/quant/fast.test.ts"]);
+    expect(filesFor({}, files)).toEqual(files);
   });
 });
 
