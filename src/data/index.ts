@@ -25,4 +25,4 @@ export { openWorkerDataset, WorkerDataset, type WorkerDatasetOptions } from "./l
 export type { SkipReason } from "./scan.ts";
 export { TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
 export { type TrainBpeOptions, trainBpe } from "./train_bpe.ts";
-export { type Batch, type DataPosition, HeldOutWindows, TrainingWindows } from "./windows.ts";
+export { type Batch, type DataPosition, HeldOutWindows, type Share, TrainingWindows } from "./windows.ts";

@@ -25,6 +25,14 @@ export interface DataPosition {
   readonly fingerprint: string;
 }
 
+/** One of several equal shares of a batch, for as many processes. */
+export interface Share {
+  /** From 0. */
+  readonly index: number;
+  /** How many shares there are. */
+  readonly of: number;
+}
+
 /** The windows of one epoch: a grid over the tokens, shifted by less than a window, in the epoch's own order. */
 interface Epoch {
   readonly shift: number;
@@ -71,15 +79,16 @@ export class TrainingWindows {
   /**
    * The next batch. It may have the last windows of one epoch and the first windows of the next.
    *
+   * @param share returns a share of the batch alone, of which the others are for other processes; the position moves by
+   * the whole batch. Shares differ by a window at most
+   *
    * @throws {ArgumentError} for a batch size that is not a whole number of at least 1.
    */
-  next(batchSize: number): Batch {
+  next(batchSize: number, { index, of }: Share = WHOLE): Batch {
     checkBatchSize(batchSize);
-    return batchOf(
-      this.tokens,
-      this.contextLength,
-      Array.from({ length: batchSize }, () => this.nextStart()),
-    );
+    const starts = Array.from({ length: batchSize }, () => this.nextStart());
+    const [from, to] = [index, index + 1].map((bound) => Math.floor((bound * batchSize) / of));
+    return batchOf(this.tokens, this.contextLength, starts.slice(from, to));
   }
 
   private nextStart(): number {
@@ -129,6 +138,8 @@ export class TrainingWindows {
     return { shift, windows, order: permutationOf(windows, key) };
   }
 }
+
+const WHOLE: Share = { index: 0, of: 1 };
 
 const describe = (fingerprint: string, seed: bigint): string => {
   const [hash, context] = String(fingerprint).split("/");

@@ -11,6 +11,7 @@ import { mean } from "../ops/reduction/mean.ts";
 import type { GradScaler } from "../optim/grad_scaler.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
+import { Team } from "./team.ts";
 
 /**
  * The mean of −log p(target), a float32 scalar. Losses in 16 bits are averaged in float32, which has more digits than
@@ -22,17 +23,34 @@ export function lossOf(model: LanguageModel, { x, y }: Batch): Tensor {
   return mean(crossEntropy(logits, y, { dim: -1, reduction: "none" }), { dtype: "float32" });
 }
 
+/** How a rank's batches count among those of all ranks. */
+export interface Exchange {
+  readonly team: Team;
+  /** The factor of this rank's losses. */
+  readonly weight: number;
+}
+
+const OWN: Exchange = { team: Team.alone, weight: 1 };
+
 /**
- * Accumulates the gradients of the mean loss over all batches, scaled by the loss scaler if there is one. Returns the
- * mean loss, a scalar without autograd history.
+ * Accumulates the gradients of the mean loss over all batches, scaled by the loss scaler if there is one. Ranks exchange
+ * them in the last pass. Returns the mean loss of this rank's batches, a scalar without autograd history.
  */
-export function accumulateGradients(model: LanguageModel, batches: readonly Batch[], scaler?: GradScaler): Tensor {
+export function accumulateGradients(
+  model: LanguageModel,
+  batches: readonly Batch[],
+  scaler?: GradScaler,
+  { team, weight }: Exchange = OWN,
+): Tensor {
   return tidy(() => {
-    const losses = batches.map((batch) =>
+    const losses = batches.map((batch, index) =>
       tidy(() => {
         const loss = lossOf(model, batch);
-        const share = batches.length === 1 ? loss : div(loss, batches.length);
-        backward(scaler ? scaler.scale(share) : share);
+        const divisor = batches.length / weight;
+        const share = divisor === 1 ? loss : div(loss, divisor);
+        const pass = () => backward(scaler ? scaler.scale(share) : share);
+        if (index < batches.length - 1) team.apart(pass);
+        else pass();
         return detach(share);
       }),
     );

@@ -66,7 +66,8 @@ function firstAnomaly(
   trainee.optimizer.zeroGrad();
   trainee.generator.setState(before);
   try {
-    detectAnomaly(() => accumulateGradients(trainee.model, batches, trainee.scaler).dispose(), { infinity });
+    const again = () => accumulateGradients(trainee.model, batches, trainee.scaler).dispose();
+    detectAnomaly(() => (trainee.team ? trainee.team.apart(again) : again()), { infinity });
   } catch (error) {
     if (error instanceof AnomalyError) return error;
     throw error;

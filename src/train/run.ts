@@ -47,6 +47,7 @@ export async function runSession(
   } catch (error) {
     // The state is that before the failed step, which is worth saving unless its weights are not finite.
     if (error instanceof NotFiniteError && error.brokenParameter === undefined) await run.save();
+    if (error instanceof NotFiniteError) await session.team.together(); // who ends first ends all
     listener.on({ kind: "end", step: session.step, reason: "failed" });
     throw error;
   }
@@ -71,10 +72,10 @@ class Run {
   ) {}
 
   async toTheEnd(signal: AbortSignal | undefined): Promise<Outcome> {
-    const { settings } = this.session;
+    const { settings, team } = this.session;
     this.emitStart();
     this.bytesPerToken = await this.session.bytesPerToken();
-    while (this.session.step < settings.steps && !signal?.aborted) {
+    while (this.session.step < settings.steps && !team.any(signal?.aborted === true)) {
       this.pace.start();
       await this.takeStep();
       await this.betweenSteps();
@@ -141,13 +142,14 @@ class Run {
   private async evaluate(): Promise<void> {
     const { step, model } = this.session;
     if (this.heldOut.step === step || this.session.text.heldOut.windowCount === 0) return;
-    const loss = await evaluate(model, this.session.heldOutBatches());
+    const loss = await evaluate(model, this.session.heldOutBatches(), this.session.team);
     this.heldOut = { step, loss, bitsPerByte: bitsPerByte(loss, this.bytesPerToken.heldOut) };
     this.listener.on({ kind: "evaluation", ...this.heldOut });
   }
 
   private async sample(): Promise<void> {
-    const { step, settings } = this.session;
+    const { step, settings, team } = this.session;
+    if (!team.isFirst) return;
     const text = await writeSample(this.session);
     this.listener.on({ kind: "sample", step, prompt: settings.prompt, text });
   }
@@ -156,8 +158,8 @@ class Run {
    * A checkpoint that cannot be written, because of a full disk say, does not end the run. Later ones are tried again.
    */
   async save(): Promise<void> {
-    const { step } = this.session;
-    if (this.checkpoint.step === step) return;
+    const { step, team } = this.session;
+    if (this.checkpoint.step === step || !team.isFirst) return;
     try {
       const file = await this.session.save(this.checkpoints);
       this.checkpoint = { step, file };

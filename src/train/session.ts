@@ -15,6 +15,7 @@ import { defaultGenerator, type Generator, type GeneratorState } from "../random
 import { makeModel, makeOptimizer, makeScaler, makeSchedule } from "./model.ts";
 import { presets, type Settings, shapeSettings } from "./settings.ts";
 import { takeStep } from "./step.ts";
+import { Team } from "./team.ts";
 import { makeTokenizer, openText, type SavedTokenizer, savedTokenizer, tokenizerOf } from "./text.ts";
 import type { StepResult, Trainee } from "./trainee.ts";
 
@@ -66,9 +67,10 @@ export class Session implements Trainee {
   private committed: { readonly generator: GeneratorState; readonly data: DataPosition };
 
   /** Starts a new run. @throws {DataError} */
-  static async start(settings: Settings): Promise<Session> {
+  static async start(settings: Settings, team = Team.alone): Promise<Session> {
+    team.checkBatch(settings.batch);
     const tokenizer = await makeTokenizer(settings);
-    return new Session(settings, tokenizer, await openText(settings, tokenizer));
+    return new Session(settings, tokenizer, await openText(settings, tokenizer), team);
   }
 
   /**
@@ -77,10 +79,15 @@ export class Session implements Trainee {
    * @throws {CheckpointError} `otherShape` for settings of another model than the checkpoint's. @throws {DataError} for
    * other text.
    */
-  static async resume(checkpoint: RunCheckpoint & { readonly extra: SavedRun }, settings: Settings): Promise<Session> {
+  static async resume(
+    checkpoint: RunCheckpoint & { readonly extra: SavedRun },
+    settings: Settings,
+    team = Team.alone,
+  ): Promise<Session> {
     checkShape(checkpoint, settings);
+    team.checkBatch(settings.batch);
     const tokenizer = tokenizerOf(settings, checkpoint.extra.tokenizer);
-    const session = new Session(settings, tokenizer, await openText(settings, tokenizer));
+    const session = new Session(settings, tokenizer, await openText(settings, tokenizer), team);
     session.restore(checkpoint);
     return session;
   }
@@ -89,6 +96,7 @@ export class Session implements Trainee {
     readonly settings: Settings,
     tokenizer: Tokenizer,
     readonly text: TextDataset,
+    readonly team: Team,
   ) {
     this.generator.manualSeed(settings.seed);
     this.tokenizer = tokenizer;
@@ -97,7 +105,14 @@ export class Session implements Trainee {
     this.scaler = makeScaler(settings);
     this.schedule = makeSchedule(settings);
     this.clip = settings.clip;
+    team.join(this.model);
+    team.seed(this.generator);
     this.committed = this.position();
+  }
+
+  /** Windows of text per pass, of all ranks. */
+  get batch(): number {
+    return this.settings.batch;
   }
 
   get tokensPerStep(): number {
@@ -105,9 +120,9 @@ export class Session implements Trainee {
     return batch * accumulate * context;
   }
 
-  /** The windows of one forward and backward pass. */
+  /** This rank's windows of one forward and backward pass. */
   nextBatch(): Batch {
-    return this.text.train.next(this.settings.batch);
+    return this.text.train.next(this.settings.batch, this.team.share);
   }
 
   /** The windows of an evaluation, always the same. */
@@ -143,7 +158,7 @@ export class Session implements Trainee {
   private restore({ model, optimizer, step, generator, data, extra }: RunCheckpoint): void {
     this.model.loadStateDict(model);
     if (optimizer) this.optimizer.loadStateDict(optimizer);
-    if (generator) this.generator.setState(generator);
+    if (generator) this.team.seed(this.generator.setState(generator));
     if (data) this.text.train.setState(data);
     if (extra?.scaler) this.scaler?.loadStateDict(extra.scaler);
     this.step = step;

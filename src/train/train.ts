@@ -24,6 +24,7 @@ import { indented, ProgressBar } from "./listeners/progress.ts";
 import { type Outcome, runSession } from "./run.ts";
 import { loadRun, Session } from "./session.ts";
 import { checkSettings, type PresetName, presetFor, presets, type Settings, settingsOf } from "./settings.ts";
+import { Team } from "./team.ts";
 import { terminalCurve } from "./terminal_curve.ts";
 import { savedTokenizer } from "./text.ts";
 
@@ -46,17 +47,28 @@ export function runTrain(flags: RunFlags): Promise<number> {
   return reportErrors(async () => {
     if (flags.backend) setBackend(flags.backend);
     if (flags.strict) setStrict(true);
-    const page = openDashboard(flags); // before the run's folder is created, in case its port is in use
+    const team = await Team.gather();
+    const page = team.isFirst ? openDashboard(flags) : undefined; // before the folder, in case its port is in use
     try {
-      return await train(flags, page);
+      const code = team.isFirst ? await train(flags, team, page) : await trainAlong(flags, team);
+      await team.part();
+      return code;
     } finally {
       await page?.close();
     }
   });
 }
 
-async function train(flags: RunFlags, page: Dashboard | undefined): Promise<number> {
-  const { session, folder: held } = await open(flags);
+/** A rank that computes, and leaves it to the first one to show and to write. */
+async function trainAlong(flags: RunFlags, team: Team): Promise<number> {
+  const { session, folder } = await open(flags, team);
+  using interrupt = onInterrupt();
+  const outcome = await runSession(session, checkpointsIn(folder.path), { on: () => undefined }, interrupt.signal);
+  return outcome.reason === "finished" ? 0 : interrupt.exitCode;
+}
+
+async function train(flags: RunFlags, team: Team, page: Dashboard | undefined): Promise<number> {
+  const { session, folder: held } = await open(flags, team);
   using _ = held;
   const folder = held.path;
   await writeTokenizer(session, folder);
@@ -80,24 +92,34 @@ async function train(flags: RunFlags, page: Dashboard | undefined): Promise<numb
   }
 }
 
-async function open(flags: RunFlags): Promise<{ session: Session; folder: RunFolder }> {
+async function open(flags: RunFlags, team: Team): Promise<{ session: Session; folder: RunFolder }> {
   if (flags.resume === undefined) {
     const settings = checkSettings(settingsOf(flags, presets[flags.preset ?? presetFor(getBackend())]));
-    const session = await Session.start(settings);
-    return { session, folder: makeRunFolder(flags.out) }; // after the text was found to be valid
+    const session = await Session.start(settings, team);
+    return { session, folder: folderOf(team, () => makeRunFolder(flags.out)) }; // after the text was found to be valid
   }
-  const folder = lockRun(findRun("train", flags.resume === true ? flags.out : flags.resume));
+  const named = flags.resume === true ? flags.out : flags.resume;
+  const folder = folderOf(team, () => lockRun(findRun("train", named)));
   try {
-    return { session: await resume(flags, folder.path), folder };
+    return { session: await resume(flags, folder.path, team), folder };
   } catch (error) {
     folder[Symbol.dispose]();
     throw error;
   }
 }
 
-async function resume(flags: RunFlags, folder: string): Promise<Session> {
+/** The first rank has the folder; the others know where it is. */
+function folderOf(team: Team, make: () => RunFolder): RunFolder {
+  if (!team.isFirst) return { path: team.told(""), [Symbol.dispose]: () => undefined };
+  const folder = make();
+  team.told(folder.path);
+  return folder;
+}
+
+async function resume(flags: RunFlags, folder: string, team: Team): Promise<Session> {
   const checkpoint = await loadRun(checkpointsIn(folder));
-  return Session.resume(checkpoint, checkSettings(settingsOf(flags, checkpoint.extra.settings)));
+  await team.together(); // before the first one writes another
+  return Session.resume(checkpoint, checkSettings(settingsOf(flags, checkpoint.extra.settings)), team);
 }
 
 /**
@@ -133,6 +155,7 @@ function describe(session: Session, folder: string): string {
     ...text.report.warnings.map((warning) => `            ${warning}`),
     `steps       ${step > 0 ? `from ${step} ` : ""}to ${steps}, of ${passes}${counted(batch, "window")}`,
     `backend     ${backend}`,
+    ...(session.team.size > 1 ? [`ranks       ${session.team}`] : []),
     `run         ${shownPath(folder)}`,
   ].join("\n");
 }

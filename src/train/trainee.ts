@@ -2,6 +2,7 @@ import type { LanguageModel } from "../nn/language_model.ts";
 import type { AdamW } from "../optim/adam.ts";
 import type { GradScaler } from "../optim/grad_scaler.ts";
 import type { Generator } from "../random/generator.ts";
+import type { Team } from "./team.ts";
 
 /** A model in training, with its optimizer. */
 export interface Trainee {
@@ -14,13 +15,17 @@ export interface Trainee {
   readonly clip: number;
   /** The factor of the learning rate in a step, counted from 0. */
   schedule(step: number): number;
+  /** The ranks that train it; by default this process alone. */
+  readonly team?: Team;
+  /** Windows of text per pass, of all ranks. */
+  readonly batch?: number;
   /** How many steps were taken. */
   step: number;
 }
 
 /** What a step computed before it changed anything. */
 export interface StepResult {
-  /** The mean loss over the batches. */
+  /** The mean loss over the batches of all ranks. */
   readonly loss: number;
   /** The global norm of the gradients, before clipping. */
   readonly gradientNorm: number;
