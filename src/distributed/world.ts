@@ -29,8 +29,10 @@ export interface WorldInfo {
   readonly localRank: number;
   /** How many ranks run on this machine. */
   readonly localSize: number;
-  /** Of each rank. */
+  /** The machine of each rank. */
   readonly hosts: readonly string[];
+  /** The process number of each rank: what launchers and systems call it. */
+  readonly pids: readonly number[];
   /** Such as `Open MPI v4.1.4`; undefined in a world of one, which needs none. */
   readonly library: string | undefined;
 }
@@ -102,6 +104,7 @@ function join(launch: Launch | undefined, isChecked: boolean, timeout: number): 
     localRank: local.indexOf(rank),
     localSize: local.length,
     hosts: peers.map(({ host }) => host),
+    pids: peers.map(({ pid }) => pid),
     library: mpi.version(),
     connection: {
       mpi,
@@ -113,7 +116,15 @@ function join(launch: Launch | undefined, isChecked: boolean, timeout: number): 
 }
 
 const alone = (): World => ({
-  ...{ rank: 0, worldSize: 1, localRank: 0, localSize: 1, hosts: [ownPeer().host], library: undefined },
+  ...{
+    rank: 0,
+    worldSize: 1,
+    localRank: 0,
+    localSize: 1,
+    hosts: [ownPeer().host],
+    pids: [process.pid],
+    library: undefined,
+  },
   connection: undefined,
 });
 

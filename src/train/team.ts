@@ -11,16 +11,19 @@ import type { Generator } from "../random/generator.ts";
 /** The longest text that rank 0 tells the others, in bytes. */
 const MOST_BYTES = 65_536;
 
+/** Ranks whose processes are listed. */
+const MOST_SHOWN = 16;
+
 /** 2⁶⁴ divided by the golden ratio: multiples of it are far apart. */
 const GOLDEN = 0x9e3779b97f4a7c15n;
 
 export class Team {
   private parallel: DataParallel | undefined;
 
-  private constructor(private readonly world: Pick<WorldInfo, "rank" | "worldSize" | "hosts" | "library">) {}
+  private constructor(private readonly world: Pick<WorldInfo, "rank" | "worldSize" | "hosts" | "pids" | "library">) {}
 
   /** This process alone, which is a team too. */
-  static readonly alone = new Team({ rank: 0, worldSize: 1, hosts: [], library: undefined });
+  static readonly alone = new Team({ rank: 0, worldSize: 1, hosts: [], pids: [], library: undefined });
 
   /** The processes that a launcher of MPI started. @throws {DistributedError} */
   static async gather(): Promise<Team> {
@@ -41,10 +44,12 @@ export class Team {
     return this.rank === 0;
   }
 
-  /** Such as `4 on 2 hosts, Open MPI v4.1.4`. */
+  /** Such as `2 on one host, MPICH 4.0.2: processes 301, 302`, by which launchers name them when they end. */
   toString(): string {
-    const hosts = new Set(this.world.hosts).size;
-    return `${this.size} on ${hosts === 1 ? "one host" : `${hosts} hosts`}, ${this.world.library}`;
+    const { hosts, pids, library } = this.world;
+    const count = new Set(hosts).size;
+    const shown = pids.length <= MOST_SHOWN ? `: processes ${pids.join(", ")}` : "";
+    return `${this.size} on ${count === 1 ? "one host" : `${count} hosts`}, ${library}${shown}`;
   }
 
   /** The windows of a batch that are this rank's. */
