@@ -33,8 +33,8 @@ export interface Exchange {
 const OWN: Exchange = { team: Team.alone, weight: 1 };
 
 /**
- * Accumulates the gradients of the mean loss over all batches, scaled by the loss scaler if there is one. Ranks exchange
- * them in the last pass. Returns the mean loss of this rank's batches, a scalar without autograd history.
+ * Accumulates the gradients of the mean loss over all batches, scaled by the loss scaler if there is one. Ranks
+ * exchange them in the last pass. Returns the mean loss of this rank's batches, a scalar without autograd history.
  */
 export function accumulateGradients(
   model: LanguageModel,

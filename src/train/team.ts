@@ -65,7 +65,7 @@ export class Team {
   }
 
   /**
-   * The factor of a rank's loss with which the mean over ranks is the mean over all windows: 1 where ranks have as many.
+   * The factor of a rank's loss with which the mean over ranks is the mean over all windows: 1 where each has as many.
    */
   weightOf(windows: number, batch: number): number {
     return (windows * this.size) / batch;
