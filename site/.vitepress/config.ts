@@ -26,7 +26,8 @@ const guide = [
     items: [
       { text: "Layers and generation", link: "/nn" },
       { text: "Models that exist", link: "/models" },
-      { text: "Training and data", link: "/training" },
+      { text: "Training and text", link: "/training" },
+      { text: "Data", link: "/data" },
       { text: "Attention", link: "/attention" },
       { text: "Linear algebra", link: "/linalg" },
       { text: "Weights in a few bits", link: "/quantization" },
