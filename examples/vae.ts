@@ -1,0 +1,87 @@
+// Learns to draw handwritten digits: a variational autoencoder (Kingma and Welling, 2014), and digits of its own.
+//
+//   bun examples/vae.ts [vae.svg] [digits to train on] [epochs]
+import {
+  binaryCrossEntropyWithLogits,
+  data,
+  manualSeed,
+  nn,
+  noGrad,
+  optim,
+  randn,
+  relu,
+  split,
+  type Tensor,
+  tidy,
+} from "../src/index.ts";
+import { pixels, readDigits } from "./digits.ts";
+import { imageOf, numbersOf, save } from "./picture.ts";
+
+const [path = "vae.svg", trained = "60000", epochs = "6"] = process.argv.slice(2);
+const [batchSize, hidden, latent] = [128, 256, 12];
+
+class VariationalAutoencoder extends nn.Module<[x: Tensor], { scores: Tensor; mean: Tensor; logVariance: Tensor }> {
+  readonly encoder = new nn.Sequential(new nn.Linear(pixels, hidden), relu, new nn.Linear(hidden, 2 * latent));
+  readonly decoder = new nn.Sequential(new nn.Linear(latent, hidden), relu, new nn.Linear(hidden, pixels));
+
+  /** Scores of pixels that were encoded, drawn, and decoded again. */
+  forward(x: Tensor) {
+    const [mean, logVariance] = split(this.encoder.forward(x), latent, 1) as [Tensor, Tensor];
+    const drawn = mean.add(logVariance.div(2).exp().mul(randn(mean.shape)));
+    return { scores: this.decoder.forward(drawn), mean, logVariance };
+  }
+}
+
+manualSeed(0);
+const model = new VariationalAutoencoder();
+const optimizer = new optim.AdamW(model.parameters(), { lr: 2e-3, weightDecay: 0 });
+const { images } = readDigits("train", Number(trained));
+const loader = new data.DataLoader(new data.TensorDataset(images), { batchSize, shuffle: true, dropLast: true });
+
+/** The negative evidence lower bound of a digit: what its pixels cost, and what its code costs beside a normal one. */
+function lossOf(x: Tensor): Tensor {
+  const { scores, mean, logVariance } = model.forward(x);
+  const ofPixels = binaryCrossEntropyWithLogits(scores, x, { reduction: "sum" });
+  const ofCode = logVariance.add(1).sub(mean.square()).sub(logVariance.exp()).sum().mul(-0.5);
+  return ofPixels.add(ofCode).div(x.shape[0]!);
+}
+
+for (let epoch = 1; epoch <= Number(epochs); epoch++) {
+  let [sum, steps] = [0, 0];
+  for await (const [batch] of loader) {
+    sum += tidy(() => {
+      const loss = lossOf(batch!.to("float32").div(255));
+      loss.backward();
+      return Number(loss.item());
+    });
+    optimizer.step();
+    optimizer.zeroGrad();
+    steps++;
+  }
+  console.log(`epoch ${epoch}: loss ${(sum / steps).toFixed(2)} a digit`);
+}
+
+const [columns, rows, cell] = [12, 5, 3];
+const ink = numbersOf(noGrad(() => model.decoder.forward(randn([columns * rows, latent])).sigmoid()));
+
+/** A digit's pixels as colors, dark where there is ink. */
+const shades = (digit: number): string[] =>
+  ink.slice(digit * pixels, (digit + 1) * pixels).map((value) => {
+    const shade = Math.round(255 - 34 * Math.round(value * 7))
+      .toString(16)
+      .padStart(2, "0");
+    return `#${shade}${shade}${shade}`;
+  });
+const digits = Array.from({ length: columns * rows }, (_, at) => {
+  const [left, top] = [(at % columns) * 28 * cell, Math.floor(at / columns) * 28 * cell];
+  return `<g transform="translate(${left} ${top})">${imageOf(shades(at), 28, cell)}</g>`;
+});
+const [width, height] = [columns * 28 * cell, rows * 28 * cell];
+await save(
+  path,
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
+<title>Digits that a variational autoencoder drew</title>
+${digits.join("\n")}
+</svg>
+`,
+);

@@ -1,0 +1,42 @@
+/** The examples that train networks, as a user runs them, for a few steps: losses fall. */
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "orchard-networks-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** What a program prints, and the losses in it. */
+function run(...words: readonly string[]): { readonly out: string; readonly losses: readonly number[] } {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], {
+    cwd: packageRoot,
+    env: { ...process.env, ORCHARD_BACKEND: "cpu" },
+  });
+  expect([exitCode, stderr.toString()]).toEqual([0, ""]);
+  const out = stdout.toString();
+  return { out, losses: [...out.matchAll(/loss (\d+\.\d+)/g)].map(([, loss]) => Number(loss)) };
+}
+
+test("a convolutional network reads digits after a few hundred of them", () => {
+  const { out, losses } = run("examples/cnn.ts", "2560", "1", "500");
+  expect(losses).toHaveLength(10);
+  expect(losses.at(-1)!).toBeLessThan(losses[0]! / 3);
+  expect(Number(/accuracy (\d+\.\d+) % on 500 unseen digits/.exec(out)![1])).toBeGreaterThan(75);
+});
+
+test("an LSTM continues a series", () => {
+  const { out, losses } = run("examples/series.ts", "60");
+  expect(losses.at(-1)!).toBeLessThan(losses[0]! / 10);
+  expect(Number(/40 values ahead: a root mean square error of (\d\.\d+)/.exec(out)![1])).toBeLessThan(0.5);
+});
+
+test("a variational autoencoder costs less each epoch, and draws its digits", () => {
+  const picture = join(folder, "vae.svg");
+  const { losses } = run("examples/vae.ts", picture, "2560", "3");
+  expect(losses).toHaveLength(3);
+  expect(losses).toEqual(losses.toSorted((a, b) => b - a));
+  expect(losses.at(-1)!).toBeLessThan(losses[0]! - 50);
+  expect(readFileSync(picture, "utf8")).toContain("Digits that a variational autoencoder drew");
+});
