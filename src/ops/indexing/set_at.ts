@@ -37,7 +37,7 @@ export interface SetAtOptions {
  * Where an index names an element several times, the last value wins; with `accumulate` all of them are added. The
  * gradient of `x` is 0 where an element was replaced, that of a value where it did not win.
  *
- * @param indices what {@link at} takes, in a list
+ * @param indices what `at` takes, in a list
  * @param value a number, or a tensor of x's dtype that can be broadcast to `x.at(…indices)`
  *
  * @example

@@ -53,6 +53,7 @@ const rows: Readonly<Record<string, Row>> = {
   ctcLoss: { compute: (x) => o.ctcLoss(o.logSoftmax(x, -1), o.tensor([[1n, 1n]]), [4], [2]), x: [4, 1, 3] },
   diagEmbed: { compute: (x) => o.diagEmbed(x, 1), x: [2, 3] },
   asStrided: { compute: (x) => o.asStrided(o.contiguous(x), [3, 2], [1, 2]), x: [2, 3] },
+  "asStrided of what repeats": { compute: (x) => o.asStrided(o.expand(x, [2, 3]), [3, 2], [1, 0]), x: [3] },
   slidingWindows: { compute: (x) => o.slidingWindows(x, 1, 3, 1), x: [2, 5] },
   rot90: { compute: (x) => o.rot90(x), x: [2, 3] },
   broadcastTensors: { compute: (x) => o.broadcastTensors(x, o.zeros(2, 3))[0]!, x: [2, 1] },
