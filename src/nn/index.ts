@@ -16,6 +16,7 @@ export {
   calibrate,
   type LayerCalibration,
 } from "./calibration/calibrate.ts";
+export { type CheckpointBody, checkpoint } from "./checkpoint.ts";
 export { Flatten, type FlattenOptions, Identity, ModuleDict, ModuleList, Unflatten } from "./containers.ts";
 export * from "./convolution.ts";
 export type { Decoder } from "./decoder/decoder.ts";
@@ -68,6 +69,9 @@ export { Llama, type LlamaOptions } from "./llama.ts";
 export type { GenerationSettings } from "./loading/generation.ts";
 export { type LoadedModel, type LoadModelOptions, loadModel } from "./loading/load_model.ts";
 export type { MemoryReport } from "./loading/plan.ts";
+export type { LoraLinear } from "./lora/layer.ts";
+export { type LoraAdapter, type LoraOptions, lora } from "./lora/lora.ts";
+export { loadLora, saveLora } from "./lora/peft.ts";
 export * from "./losses.ts";
 export { Module } from "./module.ts";
 export {

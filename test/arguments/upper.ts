@@ -38,6 +38,9 @@ const leaf = () => zeros([2, 2], { requiresGrad: true });
 const sizes = { vocabularySize: 5, contextLength: 4, layers: 1, heads: 2, width: 4 };
 const model = new nn.GPT(sizes);
 const tokenizer = new data.ByteTokenizer();
+const decoders = join(packageRoot, "test", "fixtures", "decoders");
+const { model: decoder } = await nn.loadModel(join(decoders, "llama"));
+const adapter = nn.lora((await nn.loadModel(join(decoders, "qwen3"))).model, { rank: 1 });
 const smallTokenizer = {
   model: { type: "BPE", vocab: { a: 0, b: 1 }, merges: [] },
   ...{ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: "ByteLevel" }, added_tokens: [] },
@@ -189,12 +192,19 @@ export const calls: Calls = {
   gpt2Initialization: [nn.gpt2Initialization as Call, () => [2, 0.1]],
   llamaInitialization: [nn.llamaInitialization as Call, () => [0.1]],
   normalOf: [nn.normalOf as Call, () => [0.1]],
+  checkpoint: [nn.checkpoint as Call, () => [(x: orchard.Tensor) => sum(x), leaf()]],
+  lora: [
+    (...values) => (nn.lora as (...own: unknown[]) => orchard.nn.LoraAdapter)(...values).remove(),
+    () => [decoder, { rank: 1, alpha: 2, targets: ["query"], dropout: 0.1 }],
+  ],
+  saveLora: [nn.saveLora as Call, () => [adapter, join(folder, "adapter")]],
+  loadLora: [
+    (...values) => (nn.loadLora as (...own: unknown[]) => orchard.nn.LoraAdapter)(...values).remove(),
+    () => [decoder, join(decoders, "llama", "adapter")],
+  ],
   loadModel: [
     nn.loadModel as Call,
-    () => [
-      join(packageRoot, "test", "fixtures", "decoders", "gpt2"),
-      { dtype: "float32", quantize: "q8_0", onReport: () => undefined },
-    ],
+    () => [join(decoders, "gpt2"), { dtype: "float32", quantize: "q8_0", onReport: () => undefined }],
   ],
   generate: [nn.generate as Call, () => [model, [1], { maxTokens: 1, temperature: 0, stopTokens: [2] }]],
   generateText: [nn.generateText as Call, () => [model, tokenizer, "a", { maxTokens: 1 }]],

@@ -9,6 +9,7 @@ import type { AttentionInputs } from "../attention.ts";
 import type { Attend } from "../cache.ts";
 import { type LayerOptions, layerOptions } from "../initialization.ts";
 import { Linear } from "../linear.ts";
+import type { LoraLinear } from "../lora/layer.ts";
 import { Module } from "../module.ts";
 import { RMSNorm } from "../normalization.ts";
 import type { QuantizedLinear } from "../quantized_linear.ts";
@@ -35,13 +36,13 @@ export interface DecoderAttentionOptions extends LayerOptions {
  * | `output.weight` | [width, heads · headWidth] |
  */
 export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
-  readonly query: Linear | QuantizedLinear | null;
-  readonly key: Linear | QuantizedLinear | null;
-  readonly value: Linear | QuantizedLinear | null;
-  readonly queryKeyValue: Linear | QuantizedLinear | null;
+  readonly query: Linear | QuantizedLinear | LoraLinear | null;
+  readonly key: Linear | QuantizedLinear | LoraLinear | null;
+  readonly value: Linear | QuantizedLinear | LoraLinear | null;
+  readonly queryKeyValue: Linear | QuantizedLinear | LoraLinear | null;
   readonly queryNorm: RMSNorm | null;
   readonly keyNorm: RMSNorm | null;
-  readonly output: Linear | QuantizedLinear;
+  readonly output: Linear | QuantizedLinear | LoraLinear;
   readonly #description: AttentionDescription;
 
   constructor({ width, eps, attention, ...options }: DecoderAttentionOptions) {

@@ -1,13 +1,17 @@
+import { ArgumentError } from "../../core/errors.ts";
 import { add, mul } from "../../ops/elementwise/arithmetic.ts";
 import { div } from "../../ops/elementwise/division.ts";
 import { tanh } from "../../ops/elementwise/hyperbolic.ts";
+import { transpose } from "../../ops/view/permute.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Positions } from "../cache.ts";
 import { Embedding } from "../embedding.ts";
-import type { TensorMapping } from "../hugging_face/mappings.ts";
+import { layerMappings, type TensorMapping } from "../hugging_face/mappings.ts";
 import { type LayerOptions, layerOptions, llamaInitialization } from "../initialization.ts";
 import { LanguageModel } from "../language_model.ts";
 import { Linear } from "../linear.ts";
+import type { ArchitectureName } from "../loading/architectures.ts";
+import { type Place, placesOf } from "../loading/names.ts";
 import type { Normalization } from "../normalization.ts";
 import type { QuantizedEmbedding } from "../quantized_embedding.ts";
 import type { QuantizedLinear } from "../quantized_linear.ts";
@@ -80,8 +84,37 @@ export class Decoder extends LanguageModel {
     return cap === undefined ? logits : mul(tanh(div(logits, cap)), cap);
   }
 
-  /** @internal Its weights are placed by `loadModel`. */
+  /** @internal The names of its layers in a checkpoint of Hugging Face, by path. */
+  huggingFaceNames(): Map<string, string> {
+    return new Map(this.places().map(({ path, names }) => [path, names[0]!]));
+  }
+
+  /** @internal @throws {ArgumentError} for a model whose weights are stored in another form than they have here. */
   override huggingFaceMappings(): TensorMapping[] {
-    return [];
+    const views = { transposed: (x: Tensor) => (x.rank === 2 ? transpose(x, 0, 1) : x) };
+    return this.places().flatMap(({ path, names, change }) => {
+      if (change?.kind === "plusOne" || this.hasReorderedRows()) throw this.otherForm();
+      const view = change?.kind === "transposed" ? views.transposed : undefined;
+      return layerMappings(this, path, names, { weight: view });
+    });
+  }
+
+  /** @internal Whether rows of queries and keys are in llama.cpp's order. */
+  hasReorderedRows(): boolean {
+    return this.#description.layers.some(({ attention }) => attention.rope?.interleaved === true);
+  }
+
+  private places(): readonly Place[] {
+    const { architecture } = this.#description;
+    return placesOf(architecture as ArchitectureName, this.#description, "huggingFace");
+  }
+
+  private otherForm(): ArgumentError {
+    return new ArgumentError(
+      "huggingFaceState",
+      "otherForm",
+      `expected a model with weights as Hugging Face stores them, got ${this.#description.architecture}, whose norms ` +
+        "or rows differ; stateDict() has them as they are",
+    );
   }
 }

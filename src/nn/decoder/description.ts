@@ -6,7 +6,7 @@ import type { RopeScaling } from "../../ops/position/rope.ts";
 
 /** A language model of blocks of attention and feed-forward around a residual stream. */
 export interface DecoderDescription {
-  /** The name of the architecture, for messages. */
+  /** The name of the architecture: the `model_type` of Hugging Face. */
   readonly architecture: string;
   readonly vocabularySize: number;
   /** The maximum number of tokens in a sequence. */

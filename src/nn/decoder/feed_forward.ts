@@ -7,6 +7,7 @@ import { split } from "../../ops/view/split.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type LayerOptions, layerOptions } from "../initialization.ts";
 import { Linear } from "../linear.ts";
+import type { LoraLinear } from "../lora/layer.ts";
 import { Module } from "../module.ts";
 import type { QuantizedLinear } from "../quantized_linear.ts";
 import type { FeedForwardDescription } from "./description.ts";
@@ -33,10 +34,10 @@ const activations = {
  * | `down.weight` | [width, hidden] |
  */
 export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
-  readonly gate: Linear | QuantizedLinear | null;
-  readonly up: Linear | QuantizedLinear | null;
-  readonly gateUp: Linear | QuantizedLinear | null;
-  readonly down: Linear | QuantizedLinear;
+  readonly gate: Linear | QuantizedLinear | LoraLinear | null;
+  readonly up: Linear | QuantizedLinear | LoraLinear | null;
+  readonly gateUp: Linear | QuantizedLinear | LoraLinear | null;
+  readonly down: Linear | QuantizedLinear | LoraLinear;
   readonly #description: FeedForwardDescription;
 
   constructor({ width, feedForward, ...options }: DecoderFeedForwardOptions) {

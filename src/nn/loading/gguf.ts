@@ -63,7 +63,7 @@ function describe(context: Context): DecoderDescription {
   const width = settings.whole("embedding_length");
   const isPlain = row.norm === "layerNorm";
   return {
-    ...{ architecture: row.title, vocabularySize, width, contextLength: settings.whole("context_length") },
+    ...{ architecture: name, vocabularySize, width, contextLength: settings.whole("context_length") },
     norm: isPlain
       ? { kind: "layerNorm", eps: settings.positive("attention.layer_norm_epsilon") }
       : { kind: "rmsNorm", eps: settings.positive("attention.layer_norm_rms_epsilon") },

@@ -89,7 +89,7 @@ function gpt2(row: Architecture, config: Settings, count: number): DecoderDescri
     feedForward: { hidden: config.wholeIfAny("n_inner") ?? 4 * width, gated: false, activation, bias: true },
   };
   return {
-    ...{ architecture: row.title, vocabularySize: config.whole("vocab_size"), contextLength, width },
+    ...{ architecture: "gpt2", vocabularySize: config.whole("vocab_size"), contextLength, width },
     norm: { kind: "layerNorm", eps: config.positiveIfAny("layer_norm_epsilon") ?? 1e-5 },
     ...{ learnedPositions: true, tied: config.flag("tie_word_embeddings", true) },
     layers: Array.from({ length: count }, () => layer),
@@ -106,7 +106,7 @@ function llamaLike(
   const layers = Array.from({ length: count }, (_, index) => layerOf(row, config, index));
   const contextLength = stretched(config.whole("max_position_embeddings"), layers[0]?.attention.rope);
   return {
-    ...{ architecture: architectures[architecture].title, vocabularySize: config.whole("vocab_size"), width },
+    ...{ architecture, vocabularySize: config.whole("vocab_size"), width },
     ...{ contextLength, layers, tied: config.flag("tie_word_embeddings", row.tied ?? false) },
     norm: { kind: "rmsNorm", eps: config.positiveIfAny("rms_norm_eps") ?? row.eps ?? 1e-6 },
     embeddingScale: row.scaledEmbeddings ? Math.sqrt(width) : undefined,

@@ -10,6 +10,8 @@ export class Settings {
     private readonly fields: ReadonlyMap<string, unknown>,
     /** What stands before each name, for errors. */
     private readonly prefix = "",
+    /** The function that reads them, for errors. */
+    private readonly operation = "loadModel",
   ) {}
 
   get(name: string): unknown {
@@ -21,7 +23,7 @@ export class Settings {
     const value = this.get(name);
     if (value === undefined) return undefined;
     if (typeof value !== "object" || Array.isArray(value)) throw this.wrong(name, "an object", value);
-    return new Settings(this.path, new Map(Object.entries(value as object)), `${this.prefix}${name}.`);
+    return new Settings(this.path, new Map(Object.entries(value as object)), `${this.prefix}${name}.`, this.operation);
   }
 
   /** A whole number of at least `least` and at most 2³¹. @throws {FileFormatError} for anything else. */
@@ -73,6 +75,6 @@ export class Settings {
   }
 
   fail(message: string): FileFormatError {
-    return new FileFormatError("loadModel", "invalidConfig", this.path, message);
+    return new FileFormatError(this.operation, "invalidConfig", this.path, message);
   }
 }

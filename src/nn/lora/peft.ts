@@ -1,0 +1,195 @@
+/** Adapters in the format of PyPI's `peft`: `adapter_config.json` and `adapter_model.safetensors`. */
+import { readFileSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { noGrad } from "../../autograd/modes.ts";
+import { ArgumentError, FileFormatError } from "../../core/errors.ts";
+import { aPath, instanceOf } from "../../core/kinds.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { fileError, withFileErrors } from "../../io/file_errors.ts";
+import { isJsonObject, parseJson } from "../../io/json.ts";
+import type { SafetensorsReader } from "../../io/safetensors/file.ts";
+import { openFor } from "../../io/safetensors/open.ts";
+import { saveSafetensors } from "../../io/safetensors/save.ts";
+import { copy_ } from "../../ops/copy/inplace.ts";
+import { detach } from "../../ops/gradient/backward.ts";
+import { formatShape, sameShape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { Decoder } from "../decoder/decoder.ts";
+import { Settings } from "../loading/settings.ts";
+import { type Differences, type StateDict, StateDictError } from "../state_dict.ts";
+import { LoraAdapter, layersOf, linearLayers } from "./lora.ts";
+
+const CONFIG = "adapter_config.json";
+const WEIGHTS = "adapter_model.safetensors";
+
+const saveParameters = parameters("saveLora", {
+  adapter: operand(instanceOf(LoraAdapter, "an adapter of lora")),
+  folder: operand(aPath),
+});
+
+/**
+ * Saves an adapter in PEFT's format, for `PeftModel.from_pretrained` and {@link loadLora}.
+ *
+ * @param folder is made if it is not there
+ *
+ * @example
+ * await nn.saveLora(adapter, "adapter");
+ *
+ * @throws {FileError} if it can't be written. @throws {ArgumentError} for queries and keys of a model from a GGUF file
+ * of `llama`, which has their rows in another order.
+ */
+export function saveLora(adapter: LoraAdapter, folder: string): Promise<void>;
+export async function saveLora(...values: unknown[]): Promise<void> {
+  const { adapter, folder } = saveParameters(values);
+  const names = namesOf("saveLora", adapter.model, [...adapter.layers.keys()]);
+  const state: StateDict = {};
+  for (const [path, { down, up }] of adapter.layers) {
+    state[`base_model.model.${names.get(path)}.lora_A.weight`] = noGrad(() => detach(down.weight));
+    state[`base_model.model.${names.get(path)}.lora_B.weight`] = noGrad(() => detach(up.weight));
+  }
+  const config = join(folder, CONFIG);
+  try {
+    await mkdir(folder, { recursive: true });
+    await writeFile(config, `${JSON.stringify(configOf(adapter, [...names.values()]), null, 2)}\n`);
+  } catch (cause) {
+    throw fileError("saveLora", config, cause);
+  }
+  await saveSafetensors(join(folder, WEIGHTS), state, { metadata: { format: "pt" } });
+}
+
+function configOf({ model, rank, alpha, dropout }: LoraAdapter, names: readonly string[]): object {
+  // a name behind the number of its layer: `self_attn.q_proj`
+  const targets = new Set(names.map((name) => name.replace(/^.*\.\d+\./, "")));
+  return {
+    ...{ peft_type: "LORA", task_type: "CAUSAL_LM", base_model_name_or_path: null, inference_mode: true },
+    ...{ r: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: [...targets].sort(), bias: "none" },
+    ...{ fan_in_fan_out: model.description.architecture === "gpt2", modules_to_save: null, use_rslora: false },
+    ...{ use_dora: false, rank_pattern: {}, alpha_pattern: {}, init_lora_weights: true },
+  };
+}
+
+const loadParameters = parameters("loadLora", {
+  model: operand(instanceOf(Decoder, "a model of loadModel")),
+  folder: operand(aPath),
+});
+
+/**
+ * Adapts a model as `lora` does, by an adapter in PEFT's format.
+ *
+ * @param folder has `adapter_config.json` and `adapter_model.safetensors`
+ *
+ * @example
+ * const adapter = nn.loadLora(model, "adapter");
+ * adapter.merge();
+ *
+ * @throws {FileError} @throws {FileFormatError} for files that can't be read, or are damaged. @throws {StateDictError}
+ * for an adapter of another model. @throws {ArgumentError} for what is not supported, such as DoRA, by name.
+ */
+export function loadLora(model: Decoder, folder: string): LoraAdapter;
+export function loadLora(...values: unknown[]): LoraAdapter {
+  const { model, folder } = loadParameters(values);
+  const { rank, alpha, dropout, scale } = readConfig(join(folder, CONFIG));
+  using file = openFor("loadLora", join(folder, WEIGHTS));
+  const linear = linearLayers(model);
+  const names = namesOf(
+    "loadLora",
+    model,
+    [...linear.keys()],
+    (name) => file.has(partOf(name, "A")) || file.has(partOf(name, "B")),
+  );
+  const chosen = new Map([...linear].filter(([path]) => names.has(path)));
+  const layers = layersOf(model, chosen, { rank, scale, dropout });
+  const matched = new Map<Tensor, string>();
+  for (const [path, { down, up }] of layers)
+    for (const [part, target] of [
+      ["A", down.weight],
+      ["B", up.weight],
+    ] as const)
+      matched.set(target, partOf(names.get(path)!, part));
+  checkTensors(file, matched);
+  noGrad(() => {
+    for (const [target, name] of matched) copy_(target, file.tensor(name));
+  });
+  return new LoraAdapter(model, { rank, alpha, dropout }, layers);
+}
+
+const partOf = (name: string, part: "A" | "B"): string => `base_model.model.${name}.lora_${part}.weight`;
+
+/** @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape. */
+function checkTensors(file: SafetensorsReader, matched: ReadonlyMap<Tensor, string>): void {
+  const known = new Set(matched.values());
+  const describing = (text: string) => ({ describe: () => text });
+  const present = [...matched].filter(([, name]) => file.has(name));
+  const different: Differences["different"] = present
+    .filter(([target, name]) => !sameShape(file.info(name).shape, target.shape))
+    .map(([target, name]) => ({
+      name,
+      got: describing(`${file.info(name).dtype}${formatShape(file.info(name).shape)}`),
+      expected: describing(formatShape(target.shape)),
+    }));
+  const missing = [...known].filter((name) => !file.has(name));
+  const unexpected = file.names.filter((name) => !known.has(name));
+  if (missing.length + unexpected.length + different.length > 0 || known.size === 0)
+    throw new StateDictError("loadLora", "the model", { missing, unexpected, different });
+}
+
+/** Hugging Face's names of layers by path. */
+function namesOf(
+  operation: string,
+  model: Decoder,
+  paths: readonly string[],
+  isWanted: (name: string) => boolean = () => true,
+): Map<string, string> {
+  const all = model.huggingFaceNames();
+  const names = new Map(paths.flatMap((path) => (isWanted(all.get(path)!) ? [[path, all.get(path)!] as const] : [])));
+  const reordered = [...names.keys()].find((path) => /\.(query|key)$/.test(path));
+  if (!model.hasReorderedRows() || reordered === undefined) return names;
+  throw new ArgumentError(
+    operation,
+    "otherRows",
+    `expected no adapter of ${reordered}, whose rows have another order in this GGUF file than in PEFT's format; ` +
+      "load the model from its folder",
+  );
+}
+
+interface AdapterConfig {
+  readonly rank: number;
+  readonly alpha: number;
+  readonly dropout: number;
+  readonly scale: number;
+}
+
+function readConfig(path: string): AdapterConfig {
+  const content = withFileErrors("loadLora", path, () => readFileSync(path, "utf8"));
+  const fail = (message: string) => new FileFormatError("loadLora", "invalidConfig", path, message);
+  const json = parseJson(content, (_, message) => fail(`expected JSON: ${message}`));
+  if (!isJsonObject(json)) throw fail("expected a JSON object");
+  const settings = new Settings(path, new Map(Object.entries(json)), "", "loadLora");
+  const supported: Readonly<Record<string, readonly unknown[]>> = {
+    ...{ peft_type: ["LORA"], bias: ["none", undefined], use_dora: [false, undefined] },
+    ...{ modules_to_save: [undefined], layer_replication: [undefined], lora_bias: [false, undefined] },
+    ...{ target_parameters: [undefined], trainable_token_indices: [undefined], alora_invocation_tokens: [undefined] },
+  };
+  for (const [name, values] of Object.entries(supported)) {
+    const got = settings.get(name);
+    if (!values.includes(got)) throw unsupported(path, name, values, got);
+  }
+  for (const name of ["rank_pattern", "alpha_pattern"]) {
+    const got = settings.get(name);
+    if (got !== undefined && Object.keys(got as object).length > 0) throw unsupported(path, name, [{}], got);
+  }
+  const [rank, alpha] = [settings.whole("r"), settings.positive("lora_alpha")];
+  const scale = alpha / (settings.flag("use_rslora", false) ? Math.sqrt(rank) : rank);
+  const dropout = settings.get("lora_dropout") === 0 ? 0 : (settings.positiveIfAny("lora_dropout") ?? 0);
+  if (dropout >= 1) throw settings.wrong("lora_dropout", "a probability below 1", dropout);
+  return { rank, alpha: scale * rank, dropout, scale };
+}
+
+const unsupported = (path: string, name: string, values: readonly unknown[], got: unknown): ArgumentError =>
+  new ArgumentError(
+    "loadLora",
+    "unsupportedConfig",
+    `${path}: expected ${name} to be ${JSON.stringify(values[0] ?? null)}, the only supported value, got ` +
+      JSON.stringify(got),
+  );
