@@ -33,4 +33,5 @@ export {
   type Schedule,
 } from "./schedule.ts";
 export { SGD, type SGDOptions } from "./sgd.ts";
+export { sharded } from "./sharded.ts";
 export type { GroupState, OptimizerStateDict } from "./state_dict.ts";

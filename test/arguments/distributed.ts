@@ -1,5 +1,5 @@
 /** Several processes: each function with arguments that it takes, in a world of one. */
-import { distributed as d, nn, ones } from "../../src/index.ts";
+import { distributed as d, nn, ones, optim } from "../../src/index.ts";
 import type { Call, Calls } from "./upper.ts";
 
 const call = (own: unknown): Call => own as Call;
@@ -33,5 +33,6 @@ export const distributedCalls: Calls = {
   receiveAsync: [call(d.receiveAsync), () => [[2], from]],
   dataParallel: [call(d.dataParallel), () => [new nn.ReLU(), { bucketBytes: 100 }]],
   "DataParallel.noSync": [call((body: () => unknown) => parallel.noSync(body)), () => [() => 1]],
+  "optim.sharded": [call(optim.sharded), () => [new optim.SGD([ones([2], { requiresGrad: true })])]],
   "distributed.finalize": [call(d.finalize), () => []],
 };

@@ -1,0 +1,164 @@
+/** Optimizer state in shares, one on each rank: stage 1 of ZeRO (Rajbhandari and others, 2020). */
+import { noGrad } from "../autograd/modes.ts";
+import { empty } from "../backend/dispatch.ts";
+import { instanceOf } from "../core/kinds.ts";
+import { operand, parameters } from "../core/parameters.ts";
+import { allGather, allReduce, broadcast } from "../distributed/collectives.ts";
+import { rank, worldSize } from "../distributed/world.ts";
+import { copyInto } from "../ops/copy/copy.ts";
+import { fromArray } from "../ops/creation/tensor.ts";
+import { detach } from "../ops/gradient/backward.ts";
+import { reshape } from "../ops/view/reshape.ts";
+import { narrow } from "../ops/view/slice.ts";
+import type { DType } from "../tensor/dtype.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { tidy } from "../tensor/tidy.ts";
+import type { LearningRate } from "./groups.ts";
+import { Optimizer } from "./optimizer.ts";
+import { type Slot, stateDType } from "./slot.ts";
+import type { OptimizerStateDict } from "./state_dict.ts";
+
+/**
+ * Has each rank keep the state of its share of the parameters alone: `step()` updates those, and brings every rank the
+ * others' results. Steps are the same bit by bit as those of the whole optimizer; its state takes 1 / worldSize of the
+ * memory on each rank, as far as parameters can be shared out whole. Returns the same optimizer, before its first step.
+ *
+ * Every rank calls `step()`, `stateDict()` and `loadStateDict()`, with the same gradients ({@link
+ * distributed.dataParallel} makes them so). `stateDict()` gives every rank the whole state, which any number of ranks
+ * can load.
+ *
+ * @example
+ * distributed.dataParallel(model);
+ * const optimizer = optim.sharded(new optim.AdamW(model.parameters()));
+ *
+ * @throws {DistributedError} `notInitialized`
+ */
+export function sharded<O extends Pick<Optimizer<LearningRate>, "step" | "stateDict" | "loadStateDict">>(
+  optimizer: O,
+): O;
+export function sharded(...values: unknown[]): Optimizer<LearningRate> {
+  const { optimizer } = shardedParameters(values);
+  if (worldSize() > 1) new Shares(optimizer).install();
+  return optimizer;
+}
+
+const anOptimizer = instanceOf<Optimizer<LearningRate>>(
+  Optimizer as abstract new (
+    ...values: never
+  ) => Optimizer<LearningRate>,
+  "an optimizer",
+);
+const shardedParameters = parameters("optim.sharded", { optimizer: operand(anOptimizer) });
+
+class Shares {
+  /** The rank of each slot. */
+  private readonly owners: readonly number[];
+  private readonly stepPlain: () => void;
+  private readonly savePlain: () => OptimizerStateDict;
+  private readonly loadPlain: (dict: OptimizerStateDict) => void;
+
+  constructor(private readonly optimizer: Optimizer<LearningRate>) {
+    this.owners = ownersOf(optimizer.slots);
+    this.stepPlain = optimizer.step.bind(optimizer);
+    this.savePlain = optimizer.stateDict.bind(optimizer);
+    this.loadPlain = optimizer.loadStateDict.bind(optimizer);
+  }
+
+  /** Puts itself in the place of the optimizer's methods. */
+  install(): void {
+    this.optimizer.step = () => this.step();
+    this.optimizer.stateDict = () => this.stateDict();
+    this.optimizer.loadStateDict = (dict) => this.loadStateDict(dict);
+  }
+
+  private slotsOf(owner: number): Slot<LearningRate>[] {
+    return this.optimizer.slots.filter((_, at) => this.owners[at] === owner);
+  }
+
+  /** A slot whose parameter has no gradient is left alone. */
+  private step(): void {
+    const others = this.optimizer.slots.filter((_, at) => this.owners[at] !== rank());
+    const gradients = others.map(({ parameter }) => parameter.grad);
+    for (const { parameter } of others) parameter.grad = null;
+    try {
+      this.stepPlain();
+    } finally {
+      for (const [at, { parameter }] of others.entries()) parameter.grad = gradients[at]!;
+    }
+    for (const dtype of new Set(this.optimizer.slots.map(({ parameter }) => parameter.dtype)))
+      tidy(() => noGrad(() => this.exchange(dtype)));
+  }
+
+  /** Brings every rank the parameters of one dtype that the others have updated, in one call. */
+  private exchange(dtype: DType): void {
+    const shares = Array.from({ length: worldSize() }, (_, owner) =>
+      this.slotsOf(owner).flatMap(({ parameter }) => (parameter.dtype === dtype ? [parameter] : [])),
+    );
+    const largest = Math.max(...shares.map((share) => share.reduce((sum, { size }) => sum + size, 0)));
+    const own = empty([largest], dtype, {}, "optim.sharded");
+    for (const [parameter, part] of partsOf(shares[rank()]!, own)) copyInto(part, parameter);
+    const all = allGather(own);
+    for (const [owner, share] of shares.entries()) {
+      if (owner === rank()) continue;
+      const from = narrow(all, 0, owner * largest, largest);
+      for (const [parameter, part] of partsOf(share, from)) {
+        copyInto(parameter, part);
+      }
+    }
+  }
+
+  private stateDict(): OptimizerStateDict {
+    const { slots } = this.optimizer;
+    const own = Float64Array.from(slots, ({ steps }) => steps);
+    const steps = allReduce(fromArray(own), { op: "max" }).dataSync();
+    const tensors = slots.flatMap((slot, at) =>
+      steps[at] === 0
+        ? []
+        : this.stateOf(slot, this.owners[at]!).map(([key, x]) => [`${slot.name}.${key}`, x] as const),
+    );
+    return {
+      ...this.savePlain(),
+      steps: Object.fromEntries(slots.map(({ name }, at) => [name, steps[at]!])),
+      tensors: Object.fromEntries(tensors),
+    };
+  }
+
+  /** The state of a slot, from its owner. */
+  private stateOf({ group, parameter, state }: Slot<LearningRate>, owner: number): [string, Tensor][] {
+    const names = this.optimizer.stateNames(group, parameter);
+    return names.map((name) => {
+      const own = state[name];
+      const x = owner === rank() ? detach(own!) : empty(parameter.shape, stateDType(parameter), {}, "optim.sharded");
+      return [name, broadcast(x, { src: owner })];
+    });
+  }
+
+  private loadStateDict(dict: OptimizerStateDict): void {
+    this.loadPlain(dict);
+    for (const [at, slot] of this.optimizer.slots.entries()) {
+      if (this.owners[at] === rank()) continue;
+      for (const tensor of Object.values(slot.state)) tensor.dispose();
+      slot.state = {};
+    }
+  }
+}
+
+/** Each slot to the rank with the fewest elements so far, in order: the same on every rank. */
+function ownersOf(slots: readonly Slot<LearningRate>[]): number[] {
+  const loads = new Array<number>(worldSize()).fill(0);
+  return slots.map(({ parameter }) => {
+    const owner = loads.indexOf(Math.min(...loads));
+    loads[owner]! += parameter.size;
+    return owner;
+  });
+}
+
+/** Each parameter with the part of a vector that has its shape. */
+function partsOf(members: readonly Tensor[], vector: Tensor): [Tensor, Tensor][] {
+  let start = 0;
+  return members.map((parameter) => {
+    const part = reshape(narrow(vector, 0, start, parameter.size), parameter.shape);
+    start += parameter.size;
+    return [parameter, part];
+  });
+}
