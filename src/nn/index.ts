@@ -7,6 +7,7 @@ export {
   type RotaryOptions,
 } from "./attention.ts";
 export * from "./batch_norm.ts";
+export { Bilinear, type BilinearOptions } from "./bilinear.ts";
 export { type BlockOptions, TransformerBlock } from "./block.ts";
 export { AttentionCache, type KeysAndValues, KeyValueCache } from "./cache.ts";
 export { KeyValueCacheBatch } from "./cache_batch.ts";
@@ -100,5 +101,6 @@ export {
 } from "./quantized_model.ts";
 export * from "./recurrent/cells.ts";
 export * from "./recurrent/layers.ts";
+export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d } from "./regularization.ts";
 export { Sequential, type Step } from "./sequential.ts";
 export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";

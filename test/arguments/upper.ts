@@ -72,6 +72,13 @@ function restoringStrict(call: Call): Call {
 export const calls: Calls = {
   Linear: [make(nn.Linear), () => [2, 3, { bias: true, residual: false, dtype: "float32" }]],
   Dropout: [make(nn.Dropout), () => [{ p: 0.5 }]],
+  Dropout1d: [make(nn.Dropout1d), () => [{ p: 0.5 }]],
+  Dropout2d: [make(nn.Dropout2d), () => [{ p: 0.5 }]],
+  Dropout3d: [make(nn.Dropout3d), () => [{ p: 0.5 }]],
+  AlphaDropout: [make(nn.AlphaDropout), () => [{ p: 0.5 }]],
+  "Dropout2d.forward": [(x) => new nn.Dropout2d().forward(x), () => [zeros([1, 2, 2, 2])]],
+  Bilinear: [make(nn.Bilinear), () => [2, 3, 4, { bias: true, dtype: "float32" }]],
+  "Bilinear.forward": [(x, y) => new nn.Bilinear(2, 3, 4).forward(x, y), () => [zeros([1, 2]), zeros([1, 3])]],
   ReLU: [make(nn.ReLU), () => []],
   ReLU6: [make(nn.ReLU6), () => []],
   SiLU: [make(nn.SiLU), () => []],

@@ -41,7 +41,7 @@ function call(module: AnyModule, { module: name, forward }: Layer, [x, ...others
     const result = module.forward(x, given) as Partial<nn.LSTMResult>;
     return [result.output, result.hidden, result.cell].filter((each) => each !== undefined);
   }
-  return [module.forward(x, ...others, forward) as Tensor];
+  return [module.forward(x, ...others) as Tensor];
 }
 
 /** Roundings of float64 add up along sums of products and steps: far below any mistake. */
