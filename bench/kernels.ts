@@ -1,0 +1,64 @@
+// What Metal's kernels move, as the software device counts it, by call: device bytes beside those of operands and
+// results once, threadgroup memory, barriers, products of matrices, constants, and how many threadgroups there are for
+// the cores of a GPU. Counts have no caches and no time in them, and are the same on every machine.
+//
+// Fails where a call has a higher count than bench/support/kernels/stored.json says; `--store` writes that file anew.
+// Words choose calls by their names.
+
+import { join } from "node:path";
+import { Command } from "commander";
+import { isMetalOpen, metalContext } from "../src/backend/metal/context.ts";
+import { withBackend, withStrict } from "../src/backend/policy.ts";
+import { makeCases } from "./support/kernels/cases.ts";
+import { bounded, type Counts, count } from "./support/kernels/count.ts";
+import { table } from "./support/measure.ts";
+
+const STORED = join(import.meta.dir, "support/kernels/stored.json");
+/** Threadgroups for each core, of the smallest and the largest GPU. */
+const CORES = [80, 8] as const;
+
+const command = new Command("bun run bench kernels")
+  .argument("[words...]", "counts the calls whose names contain these words")
+  .option("--store", "writes the counts as those that must not rise")
+  .parse();
+const { store = false } = command.opts<{ store?: boolean }>();
+
+type Stored = Record<string, Pick<Counts, (typeof bounded)[number]>>;
+const stored: Stored = (await Bun.file(STORED).exists()) ? await Bun.file(STORED).json() : {};
+const kibibytes = (bytes: number): string => (bytes / 1024).toFixed(bytes < 10240 ? 1 : 0);
+
+function main(): void {
+  const rows: string[][] = [];
+  for (const { name, ideal, run } of makeCases()) {
+    if (!command.args.every((word) => name.includes(word))) continue;
+    const own = count(run);
+    const before = stored[name];
+    const risen = bounded.filter((figure) => before && own[figure] > before[figure]);
+    if (!before && !store) risen.push(...bounded);
+    if (risen.length > 0 && !store) process.exitCode = 1;
+    stored[name] = Object.fromEntries(bounded.map((figure) => [figure, own[figure]])) as Stored[string];
+    rows.push([
+      name,
+      kibibytes(own.bytes),
+      (own.bytes / ideal).toFixed(2),
+      kibibytes(own.threadgroupBytes),
+      String(own.barriers),
+      (own.matrixWork / 1e6).toFixed(2),
+      kibibytes(own.constantBytes),
+      `${own.threadgroups} x ${own.threads}`,
+      CORES.map((cores) => (own.threadgroups / cores).toFixed(1)).join(" to "),
+      store ? "" : risen.map((figure) => `${figure} over ${before?.[figure] ?? "nothing stored"}`).join(", "),
+    ]);
+  }
+  const groupsOf = `groups a core, ${CORES[0]} to ${CORES[1]} cores`;
+  const head = ["", "device KiB", "x ideal", "threadgroup KiB", "barriers", "M mac", "constant KiB", "groups"];
+  console.log(table([...head, groupsOf, ""], rows));
+}
+
+if (!metalContext().isSoftware) {
+  console.log("Apple's device has no counters: run this with the software device.");
+} else {
+  withStrict(true, () => withBackend("metal", main));
+  if (store) await Bun.write(STORED, `${JSON.stringify(stored, null, 2)}\n`);
+}
+if (isMetalOpen()) metalContext().close();

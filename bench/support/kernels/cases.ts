@@ -1,0 +1,163 @@
+/** Calls whose Metal kernels are counted: the sizes of a model's layers, small enough for the software device. */
+import { noGrad } from "../../../src/autograd/modes.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
+import * as ops from "../../../src/ops/index.ts";
+import { AdamW } from "../../../src/optim/index.ts";
+import { bytesOf, type FloatDType } from "../../../src/tensor/dtype.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+
+/** One call, whose operands are on the device before it is counted. */
+export interface Case {
+  readonly name: string;
+  readonly run: () => unknown;
+  /** Bytes of operands and results, each once. */
+  readonly ideal: number;
+}
+
+type Shape = readonly number[];
+const size = (shape: Shape): number => shape.reduce((product, own) => product * own, 1);
+
+const floats = ["float32", "float16"] as const;
+const short: Readonly<Partial<Record<FloatDType, string>>> = { float32: "f32", float16: "f16" };
+
+/** Operands of these shapes, and what a call makes of them: `moved` shapes once each. */
+function call(
+  name: string,
+  dtype: FloatDType,
+  shapes: readonly Shape[],
+  moved: readonly Shape[],
+  compute: (...operands: Tensor[]) => unknown,
+): Case {
+  const operands = shapes.map((shape) => ops.randn([...shape], { dtype }));
+  const ideal = moved.reduce((sum, shape) => sum + size(shape), 0) * bytesOf(dtype);
+  return { name: `${name} ${short[dtype]}`, ideal, run: () => compute(...operands) };
+}
+
+function products(dtype: FloatDType): Case[] {
+  const sizes: readonly (readonly [number, number, number])[] = [
+    ...([256, 512] as const).map((side) => [side, side, side] as const),
+    ...([1, 2, 4, 8, 16, 32, 64] as const).map((rows) => [rows, 1024, 1024] as const),
+    ...[[8, 4096, 1024] as const, [8, 1024, 4096] as const],
+  ];
+  return sizes.map(([m, n, k]) => {
+    const shapes = [
+      [m, k],
+      [k, n],
+    ];
+    return call(`product ${m}x${n}x${k}`, dtype, shapes, [...shapes, [m, n]], (a, b) => ops.matmul(a!, b!));
+  });
+}
+
+function attention(dtype: FloatDType): Case[] {
+  const dense = [256, 512].flatMap((length) =>
+    [false, true].map((causal) => {
+      const shape = [1, 1, length, 64];
+      const name = `attention ${length}${causal ? " causal" : ""}`;
+      return call(name, dtype, [shape, shape, shape], [shape, shape, shape, shape], (q, k, v) =>
+        ops.flashAttention(q!, k!, v!, { causal, path: "fused" } as object),
+      );
+    }),
+  );
+  const [query, keys] = [
+    [1, 1, 1, 64],
+    [1, 1, 4096, 64],
+  ];
+  const decode = call("decode 1x4096", dtype, [query!, keys!, keys!], [query!, keys!, keys!, query!], (q, k, v) =>
+    ops.flashAttention(q!, k!, v!, { path: "fused" } as object),
+  );
+  return [...dense, decode];
+}
+
+/** Both passes of a normalization; the backward is counted alone. */
+function norms(dtype: FloatDType): Case[] {
+  const kinds = {
+    rmsNorm: (x: Tensor, weight: Tensor) => ops.rmsNorm(x, { weight }),
+    layerNorm: (x: Tensor, weight: Tensor, bias: Tensor) => ops.layerNorm(x, { weight, bias }),
+  };
+  const shapes = [
+    [256, 1024],
+    [64, 8192],
+  ];
+  return Object.entries(kinds).flatMap(([name, compute]) =>
+    shapes.flatMap((shape) => {
+      const row = [shape[1]!];
+      const vectors = name === "rmsNorm" ? [row] : [row, row];
+      const leaves = [shape, row, row].map((own) => ops.randn(own, { dtype, requiresGrad: true }));
+      const [x, weight, bias] = leaves as [Tensor, Tensor, Tensor];
+      const output = compute(x, weight, bias);
+      const cotangent = ops.randn(shape, { dtype });
+      const inputs = leaves.slice(0, 1 + vectors.length);
+      const label = `${name} ${shape.join("x")}`;
+      const backward = call(`${label} gradient`, dtype, [], [shape, shape, shape, row, ...vectors], () =>
+        grad([output], inputs, { gradOutputs: [cotangent], retainGraph: true }),
+      );
+      const forward = call(label, dtype, [shape, row, row], [shape, shape, ...vectors], (own, w, b) =>
+        noGrad(() => compute(own!, w!, b!)),
+      );
+      return [forward, backward];
+    }),
+  );
+}
+
+function others(dtype: FloatDType): Case[] {
+  const [rows, wide, flat] = [[256, 1024], [64, 8192], [2 ** 18]];
+  const other = dtype === "float32" ? "float16" : "float32";
+  const indices = ops.tensor(
+    Array.from({ length: 256 }, (_, index) => (index * 37) % 1024),
+    { dtype: "int64" },
+  );
+  return [
+    ...[rows, wide].map((shape) =>
+      call(`softmax ${shape!.join("x")}`, dtype, [shape!], [shape!, shape!], (x) => ops.softmax(x!)),
+    ),
+    ...[rows, wide].map((shape) =>
+      call(`sum of rows ${shape!.join("x")}`, dtype, [shape!], [shape!, [shape![0]!]], (x) => ops.sum(x!, { dim: 1 })),
+    ),
+    call("sum of columns 256x1024", dtype, [rows!], [rows!, [1024]], (x) => ops.sum(x!, { dim: 0 })),
+    call("exp 2^18", dtype, [flat!], [flat!, flat!], (x) => ops.exp(x!)),
+    call("add 2^18", dtype, [flat!, flat!], [flat!, flat!, flat!], (a, b) => ops.add(a!, b!)),
+    call("add a row 256x1024", dtype, [rows!, [1024]], [rows!, rows!, [1024]], (a, b) => ops.add(a!, b!)),
+    call(
+      `cast to ${short[other]} 2^18`,
+      dtype,
+      [flat!],
+      dtype === "float32" ? [flat!, [2 ** 17]] : [flat!, flat!, flat!],
+      (x) => ops.toDType(x!, other),
+    ),
+    call("cumsum 256x1024", dtype, [rows!], [rows!, rows!], (x) => ops.cumsum(x!, 1)),
+    call(
+      "sort 64x1024",
+      dtype,
+      [[64, 1024]],
+      [
+        [64, 1024],
+        [64, 1024],
+      ],
+      (x) => ops.sort(x!),
+    ),
+    call("crossEntropy 256x1024", dtype, [rows!], [rows!], (x) => ops.crossEntropy(x!, indices)),
+    call(
+      "rope 8x128x64",
+      dtype,
+      [[1, 8, 128, 64]],
+      [
+        [8, 128, 64],
+        [8, 128, 64],
+      ],
+      (x) => ops.rope(x!),
+    ),
+  ];
+}
+
+function optimizer(): Case {
+  const parameter = ops.randn([2 ** 16], { requiresGrad: true });
+  const own = new AdamW([parameter], { lr: 1e-3 });
+  parameter.grad = ops.randn([2 ** 16]);
+  own.step(); // makes the state
+  return { name: "AdamW 2^16 f32", ideal: 7 * 4 * 2 ** 16, run: () => own.step() };
+}
+
+export const makeCases = (): Case[] => [
+  ...floats.flatMap((dtype) => [...products(dtype), ...attention(dtype), ...norms(dtype), ...others(dtype)]),
+  optimizer(),
+];

@@ -1,0 +1,51 @@
+/** What the kernels of a call do, as the software device counts it. */
+import { metalContext } from "../../../src/backend/metal/context.ts";
+
+/** Of all kernels of a call together. */
+export interface Counts {
+  /** Device memory read and written; accesses issued, no cache. */
+  readonly bytes: number;
+  /** Threadgroup memory read and written. */
+  readonly threadgroupBytes: number;
+  /** Of a threadgroup of the kernel that has the most. */
+  readonly barriers: number;
+  /** Multiply-accumulates of matrices of 8 x 8. */
+  readonly matrixWork: number;
+  /** Constants read, a thread's share of parameters. */
+  readonly constantBytes: number;
+  /** Of the kernel that moves the most bytes. */
+  readonly threadgroups: number;
+  /** Of one of its threadgroups. */
+  readonly threads: number;
+}
+
+/** The figures that are stored, and must not rise. */
+export const bounded = ["bytes", "threadgroupBytes", "barriers", "matrixWork", "constantBytes"] as const;
+
+/** Runs a call on the device and counts its kernels. */
+export function count(run: () => unknown): Counts {
+  const context = metalContext();
+  context.wait();
+  context.configure("count", true);
+  context.report({ clear: true });
+  try {
+    run();
+    context.wait();
+  } finally {
+    context.configure("count", false);
+  }
+  const kernels = context.report({ clear: true }).dispatches.map(({ counters }) => counters);
+  if (kernels.length === 0) throw new Error("expected a call that launches kernels, got none");
+  const moved = (own: (typeof kernels)[number]) => own.device_bytes_read + own.device_bytes_written;
+  const main = kernels.reduce((most, own) => (moved(own) > moved(most) ? own : most));
+  const sum = (of: (own: (typeof kernels)[number]) => number) => kernels.reduce((total, own) => total + of(own), 0);
+  return {
+    bytes: sum(moved),
+    threadgroupBytes: sum((own) => own.threadgroup_bytes_read + own.threadgroup_bytes_written),
+    barriers: Math.max(...kernels.map((own) => Math.round(own.barriers / own.threadgroups))),
+    matrixWork: sum((own) => own.matrix_multiply_accumulates),
+    constantBytes: sum((own) => own.constant_bytes_read),
+    threadgroups: main.threadgroups,
+    threads: Math.round(main.threads / main.threadgroups),
+  };
+}
