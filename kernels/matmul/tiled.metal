@@ -10,7 +10,7 @@
 //     out = alpha sums + beta input                   only what lies inside
 //
 // Grid: threadgroups (n / COLUMNS, m / ROWS, batch * splits), rounded up. The sizes of tiles are rows of
-// src/ops/matmul/tiles.ts, which names where they are from. Any size and any strides do: edges are read and written
+// src/ops/matmul/tiles.ts. Any size and any strides do: edges are read and written
 // under a guard.
 
 #include <metal_stdlib>
@@ -163,5 +163,9 @@ kernel void tiled(
     TILED(bfloat, float, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)
 
 TILED_TYPES(16, 16, 16, 2, 2)
-TILED_TYPES(32, 32, 16, 2, 2)
-TILED_TYPES(64, 64, 16, 2, 2)
+TILED_TYPES(8, 64, 32, 1, 4)
+TILED_TYPES(64, 8, 32, 4, 1)
+TILED_TYPES(16, 64, 32, 2, 2)
+TILED_TYPES(64, 16, 32, 2, 2)
+TILED_TYPES(32, 32, 32, 2, 2)
+TILED_TYPES(64, 64, 32, 2, 2)

@@ -1,4 +1,5 @@
 /** How Metal's kernels cut a product: the sizes of tiles, and where sums are cut along k. */
+import { bytesOf } from "../../tensor/dtype.ts";
 import type { Problem } from "./problem.ts";
 
 /** A threadgroup's share of a product of floats: `rows` × `columns` of the result, `depth` of k at a time. */
@@ -14,14 +15,18 @@ export interface Tile {
 }
 
 /**
- * The figures are MLX's (`mlx/backend/metal/matmul.cpp`, version 0.22, `steel_matmul` and its split over k): 64 × 64 ×
- * 16 from 2²⁰ elements of the result on, 16 × 16 × 16 where both sizes are below 40, else 32 × 32 × 16; 2 × 2
- * SIMD-groups each. `kernels/matmul/tiled.metal` has a kernel for each row.
+ * Few rows or columns have a tile as high or as wide as they are: what it multiplies beyond an edge is lost. From 2¹⁸
+ * elements of the result on there are 64 tiles of 64 × 64, each element of which serves 64 others. 32 of k at a time
+ * halve the barriers of 16. Four SIMD-groups each; `kernels/matmul/tiled.metal` has a kernel for each row.
  */
 export const tiles: readonly Tile[] = [
-  { rows: 64, columns: 64, depth: 16, down: 2, across: 2, fits: ({ m, n }) => m * n >= 2 ** 20 },
   { rows: 16, columns: 16, depth: 16, down: 2, across: 2, fits: ({ m, n }) => m < 40 && n < 40 },
-  { rows: 32, columns: 32, depth: 16, down: 2, across: 2, fits: () => true },
+  { rows: 8, columns: 64, depth: 32, down: 1, across: 4, fits: ({ m }) => m <= 8 },
+  { rows: 64, columns: 8, depth: 32, down: 4, across: 1, fits: ({ n }) => n <= 8 },
+  { rows: 16, columns: 64, depth: 32, down: 2, across: 2, fits: ({ m }) => m <= 16 },
+  { rows: 64, columns: 16, depth: 32, down: 2, across: 2, fits: ({ n }) => n <= 16 },
+  { rows: 64, columns: 64, depth: 32, down: 2, across: 2, fits: ({ m, n }) => m * n >= 2 ** 18 && m >= 64 && n >= 64 },
+  { rows: 32, columns: 32, depth: 32, down: 2, across: 2, fits: () => true },
 ];
 
 export const tileFor = (problem: Problem): Tile => tiles.find(({ fits }) => fits(problem))!;
@@ -42,23 +47,31 @@ export function threadgroupBytes({ rows, columns, depth, down, across }: Tile, e
   return Math.max((elements(rows, depth) + elements(depth, columns)) * elementBytes, strips);
 }
 
-/**
- * Sums are cut where a result is so small that its tiles leave most of a GPU idle. Also MLX's: tiles of 16, and k in
- * steps of 16.
- */
-const splitTable = [
-  { fromSteps: 64, splits: 16 },
-  { fromSteps: 32, splits: 8 },
-  { fromSteps: 16, splits: 4 },
-  { fromSteps: 8, splits: 2 },
-] as const;
+/** Threadgroups that every GPU needs, and those that fill a large one. */
+const LEAST_GROUPS = 64;
+const MOST_GROUPS = 512;
+/** The fewest elements of a sum that are worth a threadgroup. */
+const LEAST_LENGTH = 64;
+/** Bytes of an element of a part, which is written and read again, and of all parts beside the factors. */
+const PART_BYTES = 8;
+const PART_SHARE = 1 / 16;
+/** Of 16 × 16: results of more leave enough threadgroups, or pay more for their parts than these bring. */
 const SPLIT_TILES = 32;
+const SKINNY = 16;
 
-/** Into how many parts the sums of a tiled product are cut. */
-export function tiledSplits({ m, n, k, batchShape }: Problem): number {
-  const small = batchShape.length === 0 && Math.floor(m / 16) * Math.floor(n / 16) <= SPLIT_TILES;
-  const row = splitTable.find(({ fromSteps }) => k / 16 >= fromSteps);
-  return small && row ? row.splits : 1;
+/**
+ * Into how many parts the sums of a tiled product are cut: where a result is so small, or has so few rows or columns,
+ * that its tiles leave most of a GPU idle. More parts than {@link LEAST_GROUPS} need must be small beside the factors.
+ */
+export function tiledSplits(problem: Problem): number {
+  const { m, n, k, batchShape, a } = problem;
+  const isSmall = Math.ceil(m / 16) * Math.ceil(n / 16) <= SPLIT_TILES || Math.min(m, n) <= SKINNY;
+  if (batchShape.length > 0 || !isSmall) return 1;
+  const { rows, columns } = tileFor(problem);
+  const groups = Math.ceil(m / rows) * Math.ceil(n / columns);
+  const factors = (m + n) * k * bytesOf(a.tensor.dtype);
+  const cheap = Math.min(Math.ceil(MOST_GROUPS / groups), Math.floor((factors * PART_SHARE) / (m * n * PART_BYTES)));
+  return Math.max(1, Math.min(Math.max(Math.ceil(LEAST_GROUPS / groups), cheap), Math.floor(k / LEAST_LENGTH)));
 }
 
 /**

@@ -149,7 +149,7 @@ describe.skipIf(!tested.includes("metal"))("on metal", () => {
     expect(findings).toEqual([]);
     return dispatches.flatMap(({ kernel, count }) => new Array<string>(count).fill(kernel));
   }
-  const tile = "tiled_float_float_32x32x16";
+  const tile = "tiled_float_float_32x32x32";
 
   // One kernel, which adds the bias; leading axes are rows of one matrix, or of a batch where they are no run of
   // memory.

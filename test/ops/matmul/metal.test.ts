@@ -141,11 +141,15 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
     });
 
     test.each([
-      [1024, 1024, "64x64x16"],
-      [4096, 256, "64x64x16"],
-      [1023, 1024, "32x32x16"],
-      [39, 40, "32x32x16"],
+      [1024, 1024, "64x64x32"],
+      [4096, 64, "64x64x32"],
+      [511, 512, "32x32x32"],
+      [39, 40, "32x32x32"],
       [39, 39, "16x16x16"],
+      [8, 40, "8x64x32"],
+      [40, 8, "64x8x32"],
+      [9, 4096, "16x64x32"],
+      [4096, 16, "64x16x32"],
       [2, 2, "16x16x16"],
     ])("a result of %d x %d takes tiles of %s", (m, n, name) => {
       const [a, b] = onMetal(() => [expand(ones([1, 1]), [m, 3]), expand(ones([1, 1]), [3, n])]);
@@ -183,7 +187,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
     test("the bias of addmm, which is broadcast", () => {
       const [bias, right] = [small([33]), transpose(small([33, 40]), 0, 1)];
       const kernels = kernelsOf(() => addmm(bias, square, right, { beta: 2 }));
-      expect(kernels).toEqual(["tiled_float_float_32x32x16"]);
+      expect(kernels).toEqual(["tiled_float_float_32x32x32"]);
     });
 
     test("gradients, whose operands are transposed", () => {
@@ -192,7 +196,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
       const cotangent = small([40, 33]);
       const product = onMetal(() => matmul(...leaves));
       const kernels = kernelsOf(() => grad([product], [...leaves], { gradOutputs: [cotangent] }));
-      expect(kernels).toEqual(new Array(2).fill("tiled_float_float_32x32x16"));
+      expect(kernels).toEqual(new Array(2).fill("tiled_float_float_32x32x32"));
     });
   });
 
