@@ -48,7 +48,7 @@ export { generate } from "./generation/generate.ts";
 export type { BatchOptions, GenerateOptions, SamplingOptions } from "./generation/options.ts";
 export type { Tokens } from "./generation/prompt.ts";
 export type { FinishReason, GeneratedToken, TokenChance } from "./generation/sequence.ts";
-export { generateText, type TextCodec } from "./generation/text.ts";
+export { type GenerateTextOptions, generateText, type TextCodec } from "./generation/text.ts";
 export { TokenStream } from "./generation/token_stream.ts";
 export type { Gpt2Config } from "./gpt.hugging_face.ts";
 export { GPT, type GPTDropout, type GPTOptions } from "./gpt.ts";

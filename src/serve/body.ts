@@ -1,13 +1,14 @@
 /** The body of a request: JSON of a limited size, in the form that an endpoint takes. */
 import type { core, ZodType } from "zod";
 import { ApiError } from "./api_error.ts";
+import type { Limits } from "./limits.ts";
 
 /** @throws {ApiError} 400, 408, 413, 415 */
-export async function readBody<T>(request: Request, schema: ZodType<T>, limit: number): Promise<T> {
+export async function readBody<T>(request: Request, schema: ZodType<T>, limits: Limits): Promise<T> {
   const type = request.headers.get("content-type") ?? "";
   if (!/^application\/json\s*(;|$)/i.test(type))
     throw new ApiError(415, `expected Content-Type: application/json, got ${type ? JSON.stringify(type) : "none"}`);
-  const parsed = schema.safeParse(parse(await readText(request, limit)));
+  const parsed = schema.safeParse(parse(await readText(request, limits)));
   if (parsed.success) return parsed.data;
   throw problemOf(parsed.error.issues[0]!);
 }
@@ -15,14 +16,28 @@ export async function readBody<T>(request: Request, schema: ZodType<T>, limit: n
 const tooLarge = (limit: number): ApiError =>
   new ApiError(413, `expected a body of at most ${limit} bytes`, "body_too_large");
 
-async function readText(request: Request, limit: number): Promise<string> {
+async function readText(request: Request, { bodyBytes: limit, bodySeconds }: Limits): Promise<string> {
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
   const parts: Uint8Array[] = [];
   let size = 0;
-  for await (const part of request.body ?? []) {
-    size += part.byteLength;
-    if (size > limit) throw tooLarge(limit);
-    parts.push(part);
+  const late = Promise.withResolvers<never>();
+  late.promise.catch(() => undefined);
+  const message = `expected the body within ${bodySeconds} seconds`;
+  const timer = setTimeout(() => late.reject(new ApiError(408, message, "timeout")), bodySeconds * 1000);
+  const reader = request.body?.getReader();
+  try {
+    for (;;) {
+      const part = await Promise.race([reader?.read(), late.promise]);
+      if (!part || part.done) break;
+      size += part.value.byteLength;
+      if (size > limit) throw tooLarge(limit);
+      parts.push(part.value);
+    }
+  } catch (error) {
+    reader?.cancel().catch(() => undefined);
+    throw error instanceof ApiError ? error : new ApiError(400, "expected a whole body", "invalid_body");
+  } finally {
+    clearTimeout(timer);
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts));

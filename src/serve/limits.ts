@@ -4,6 +4,8 @@
 export interface Limits {
   /** The bytes of a request's body. Default 4 MiB. */
   readonly bodyBytes: number;
+  /** The seconds in which a body has to arrive. Default 30. */
+  readonly bodySeconds: number;
   /** The tokens that are generated for one request, of all its choices together. Default 16,384. */
   readonly tokens: number;
   /** The seconds that a request may take, its wait included. Default 600. */
@@ -16,6 +18,7 @@ export interface Limits {
 
 export const defaultLimits: Limits = {
   bodyBytes: 4 * 2 ** 20,
+  bodySeconds: 30,
   tokens: 16_384,
   seconds: 600,
   connections: 256,

@@ -14,15 +14,12 @@ export async function loadServed(path: string, options: LoadModelOptions = {}, n
     const message = `expected a tokenizer of at most ${model.vocabularySize} tokens, the model's vocabulary, got`;
     throw new ArgumentError("loadModel", "otherTokenizer", `${message} ${tokenizer.vocabularySize} in ${path}`);
   }
-  const textOf = (token: number | null) =>
-    token === null ? undefined : new TextDecoder().decode(tokenizer.bytesOf(token));
-  const tokens = { bosToken: textOf(tokenizer.beginOfText), eosToken: textOf(tokenizer.endOfText) };
   const { temperature, topK, topP, repetitionPenalty, stopTokens } = generation;
   return {
     name: name ?? basename(resolve(path)).replace(/\.gguf$/, ""),
     model,
     tokenizer,
-    template: chatTemplate === undefined ? undefined : new ChatTemplate(chatTemplate, tokens),
+    template: chatTemplate === undefined ? undefined : new ChatTemplate(chatTemplate, tokenizer.templateTokens),
     defaults: { temperature, topK, topP, repetitionPenalty },
     stopTokens,
   };

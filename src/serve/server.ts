@@ -160,7 +160,7 @@ export class ModelServer {
 
   private async chat(request: Request): Promise<Response> {
     const { served, limits } = this.engine;
-    const body = await readBody(request, chatRequest, limits.bodyBytes);
+    const body = await readBody(request, chatRequest, limits);
     this.checkModel(body.model);
     const order = await chatOrder(served, body);
     return this.run(request, body, order, () => chatFormat(served, body));
@@ -168,7 +168,7 @@ export class ModelServer {
 
   private async complete(request: Request): Promise<Response> {
     const { served, limits } = this.engine;
-    const body = await readBody(request, completionRequest, limits.bodyBytes);
+    const body = await readBody(request, completionRequest, limits);
     this.checkModel(body.model);
     const order = completionOrder(served, body);
     return this.run(request, body, order, () => completionFormat(served, body, order));
@@ -176,7 +176,7 @@ export class ModelServer {
 
   private async embed(request: Request): Promise<Response> {
     const { served, limits } = this.engine;
-    const body = await readBody(request, embeddingRequest, limits.bodyBytes);
+    const body = await readBody(request, embeddingRequest, limits);
     this.checkModel(body.model);
     return embeddings(served, limits, body, request.signal);
   }

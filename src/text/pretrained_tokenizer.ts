@@ -4,6 +4,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { anObject, flag, text } from "../core/kinds.ts";
 import { named, operand, parameters } from "../core/parameters.ts";
 import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
+import type { TemplateTokens } from "./chat_template.ts";
 import { type Spelling, spellingOf } from "./token_bytes.ts";
 import { contentOf, type TokenizerConfig, type TokenizerJson } from "./tokenizer_file.ts";
 
@@ -84,6 +85,12 @@ export class PretrainedTokenizer implements Tokenizer {
     this.endOfText = this.idOf(contentOf(config.eos_token));
     this.beginOfText = this.idOf(contentOf(config.bos_token));
     this.separator = this.endOfText ?? this.idOf(contentOf(config.sep_token)) ?? 0;
+  }
+
+  /** The tokens that begin and end texts, as {@link ChatTemplate} takes them. */
+  get templateTokens(): TemplateTokens {
+    const textOf = (token: number | null) => (token === null ? undefined : this.encoder.id_to_token(token));
+    return { bosToken: textOf(this.beginOfText), eosToken: textOf(this.endOfText) };
   }
 
   /** The token with this text, as `<|im_end|>`; null if there is none. */

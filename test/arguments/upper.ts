@@ -214,7 +214,7 @@ export const calls: Calls = {
     () => [join(decoders, "gpt2"), { dtype: "float32", quantize: "q8_0", onReport: () => undefined }],
   ],
   generate: [nn.generate as Call, () => [model, [1], { maxTokens: 1, temperature: 0, stopTokens: [2] }]],
-  generateText: [nn.generateText as Call, () => [model, tokenizer, "a", { maxTokens: 1 }]],
+  generateText: [nn.generateText as Call, () => [model, tokenizer, "a", { maxTokens: 1, stop: ["b"] }]],
   embed: [nn.embed as Call, () => [model, [[1, 2], [3]], { pooling: "last", normalize: false }]],
   Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4 }]],
   "Batcher.submit": [

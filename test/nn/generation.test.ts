@@ -369,3 +369,16 @@ describe("generateText", () => {
     expect(() => nn.generateText(models.GPT(), bytes, "")).toThrow(ArgumentError);
   });
 });
+
+test("a text ends before the first of the texts that stop it, and a prompt may be tokens", async () => {
+  const model = new nn.Llama({ ...sizes, vocabularySize: 256, generator: generator() });
+  const bytes = new data.ByteTokenizer();
+  const options = { maxTokens: 12, temperature: 3, topK: 200, seed: 5 };
+  const ascii = Object.fromEntries(Array.from({ length: 128 }, (_, at) => [128 + at, Number.NEGATIVE_INFINITY]));
+  const own = { ...options, logitBias: ascii };
+  const whole = (await collect(nn.generateText(model, bytes, "ab", own))).join("");
+  expect(whole).toHaveLength(12);
+  const stop = ["never", whole.slice(5, 8)];
+  const stopped = (await collect(nn.generateText(model, bytes, bytes.encode("ab"), { ...own, stop }))).join("");
+  expect(stopped).toBe(whole.slice(0, whole.indexOf(stop[1]!)));
+});

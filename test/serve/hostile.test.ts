@@ -125,6 +125,25 @@ test("large, deep and endless bodies", async () => {
   expect(answer === undefined || answer.status === 413).toBe(true);
 });
 
+test("a body that never comes", async () => {
+  const hasty = start({ limits: { bodySeconds: 0.1 } }, randomLlama());
+  try {
+    const head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect(Number(new URL(hasty.url).port), "127.0.0.1", () =>
+        socket.write(`${head}Content-Length: 50\r\n\r\n{`),
+      );
+      socket.on("data", (part) => {
+        resolve(String(part));
+        socket.destroy();
+      });
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 408 /);
+  } finally {
+    await hasty.close(0);
+  }
+});
+
 /** Sends bytes, and waits until the server has closed or answered. */
 const raw = (bytes: string) =>
   new Promise<string>((resolve) => {

@@ -1,9 +1,10 @@
-import { text } from "../../core/kinds.ts";
-import { type Kind, operand, parameters } from "../../core/parameters.ts";
+import { either, listOf, text } from "../../core/kinds.ts";
+import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
 import type { LanguageModel } from "../language_model.ts";
 import { generate } from "./generate.ts";
 import { type GenerateOptions, generateParameters } from "./options.ts";
-import { aModel } from "./prompt.ts";
+import { aModel, prompt, type Tokens } from "./prompt.ts";
+import { StopFinder } from "./stop.ts";
 
 /** What {@link generateText} needs of a tokenizer. The tokenizers of `data` implement it. */
 export interface TextCodec {
@@ -15,12 +16,18 @@ export interface TextCodec {
   decoder(): { push(token: number): string; end(): string };
 }
 
+/** Options of {@link generateText}. */
+export interface GenerateTextOptions extends GenerateOptions {
+  /** Texts that end the text: it is yielded up to the first of them. Default: none. */
+  readonly stop?: string | readonly string[] | undefined;
+}
+
 /**
  * Generates the text that follows a prompt, and yields it in pieces. A character whose bytes are spread over several
  * tokens is yielded when it is complete.
  *
- * @param prompt at least one token long; it is not part of what is yielded
- * @param options those of {@link generate}; the default of `stopTokens` is the tokenizer's `endOfText`
+ * @param prompt a text, or its tokens; at least one token long. It is not part of what is yielded
+ * @param options those of {@link generate}, and `stop`; the default of `stopTokens` is the tokenizer's `endOfText`
  *
  * @example
  * const options = { maxTokens: 200, temperature: 0.8 };
@@ -31,13 +38,14 @@ export interface TextCodec {
 export function generateText(
   model: LanguageModel,
   tokenizer: TextCodec,
-  prompt: string,
-  options?: GenerateOptions,
+  prompt: string | Tokens,
+  options?: GenerateTextOptions,
 ): AsyncGenerator<string, void, undefined>;
 export function generateText(...values: unknown[]): AsyncGenerator<string, void, undefined> {
-  const { model, tokenizer, prompt, ...options } = readCall(values);
+  const { model, tokenizer, prompt, stop = [], ...options } = readCall(values);
   const stopTokens = options.stopTokens ?? [tokenizer.endOfText ?? []].flat();
-  return pieces(generate(model, tokenizer.encode(prompt), { ...options, stopTokens }), tokenizer.decoder());
+  const tokens = typeof prompt === "string" ? tokenizer.encode(prompt) : (prompt as Tokens);
+  return pieces(generate(model, tokens, { ...options, stopTokens }), tokenizer.decoder(), new StopFinder(stop));
 }
 
 const codec: Kind<TextCodec> = {
@@ -48,21 +56,34 @@ const codec: Kind<TextCodec> = {
   },
 };
 
+/** A text or several, none of them empty. */
+const stops: Kind<readonly string[]> = {
+  expected: "a text that is not empty, or a list of such",
+  parse(value, operation, name) {
+    const own = typeof value === "string" ? [value] : listOf(text, "a list of texts").parse(value, operation, name);
+    return own?.every((stop) => stop !== "") ? own : undefined;
+  },
+};
+
 const readCall = parameters("generateText", {
   model: operand(aModel),
   tokenizer: operand(codec),
-  prompt: operand(text),
+  prompt: operand(either(text, prompt)),
   ...generateParameters,
+  stop: named(stops),
 });
 
 async function* pieces(
   tokens: AsyncIterable<number>,
   stream: ReturnType<TextCodec["decoder"]>,
+  finder: StopFinder,
 ): AsyncGenerator<string, void, undefined> {
   for await (const token of tokens) {
-    const piece = stream.push(token);
-    if (piece) yield piece;
+    const { text, found } = finder.push(stream.push(token));
+    if (text) yield text;
+    if (found) return;
   }
-  const tail = stream.end();
+  const { text, found } = finder.push(stream.end());
+  const tail = found ? text : text + finder.end();
   if (tail) yield tail;
 }

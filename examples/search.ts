@@ -1,0 +1,22 @@
+/**
+ * A search by meaning: which of some sentences are near a question. `bun examples/search.ts FOLDER QUESTION`. The
+ * better the model is at embeddings, the better the answers.
+ */
+import { matmul, nn, text } from "../src/index.ts";
+
+const sentences = [
+  "The kettle is boiling in the kitchen.",
+  "Tensors are arrays of numbers with a shape.",
+  "The train to the coast leaves at nine.",
+  "A gradient says how a loss changes with each weight.",
+];
+const [path = "model", question = "How do I learn weights?"] = process.argv.slice(2);
+const [tokenizer, { model }] = [text.loadTokenizer(path), await nn.loadModel(path)];
+const vectors = await nn.embed(
+  model,
+  [...sentences, question].map((own) => tokenizer.encode(own)),
+);
+const cosines = matmul(vectors, vectors.T).dataSync();
+const found = sentences.map((sentence, at) => ({ sentence, cosine: Number(cosines[sentences.length * 5 + at]) }));
+for (const { sentence, cosine } of found.toSorted((a, b) => b.cosine - a.cosine))
+  console.log(cosine.toFixed(3), sentence);

@@ -1,0 +1,38 @@
+/** The examples with a language model, on a small random one. */
+import { beforeAll, expect, test } from "bun:test";
+import { packageRoot } from "../../src/core/paths.ts";
+import { writeModel } from "../serve/folder.ts";
+import { testFolder } from "../support/folder.ts";
+
+const { path: folder } = testFolder("examples");
+const lines = (name: string, input = ""): string[] => {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, `examples/${name}.ts`, folder], {
+    cwd: packageRoot,
+    env: { ...process.env, ORCHARD_BACKEND: "cpu" },
+    stdin: Buffer.from(input),
+  });
+  expect([stderr.toString(), exitCode]).toEqual(["", 0]);
+  return stdout.toString().trimEnd().split("\n");
+};
+
+beforeAll(() => writeModel(folder));
+
+test("a chat answers a line", () => {
+  expect(lines("chat", "the in\n").join("").length).toBeGreaterThan(10);
+});
+
+test("a search puts sentences in the order of their cosines", () => {
+  const cosines = lines("search").map((line) => Number.parseFloat(line));
+  expect(cosines).toHaveLength(4);
+  expect(cosines).toEqual(cosines.toSorted((a, b) => b - a));
+  for (const cosine of cosines) expect(Math.abs(cosine)).toBeLessThanOrEqual(1);
+});
+
+test("an agent calls tools, whose results are right", () => {
+  const calls = lines("agent").flatMap((line) => /^(add|multiply)\((-?\d+), (-?\d+)\) = (-?\d+)$/.exec(line) ?? []);
+  expect(calls.length).toBeGreaterThan(0);
+  for (let at = 0; at < calls.length; at += 5) {
+    const [x, y, result] = calls.slice(at + 2, at + 5).map(Number) as [number, number, number];
+    expect(result).toBe(calls[at + 1] === "add" ? x + y : x * y);
+  }
+});
