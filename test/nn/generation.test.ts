@@ -14,7 +14,7 @@ import {
   tensor,
 } from "../../src/index.ts";
 import type { Sampling } from "../../src/nn/generation/options.ts";
-import { candidatesOf, chooseToken, penalizeRepetition } from "../../src/nn/generation/sampling.ts";
+import { candidatesOf, chooseToken, penalizeRepetition, scoresOf } from "../../src/nn/generation/sampling.ts";
 import { collectGarbage } from "../support/garbage.ts";
 
 const sizes = { vocabularySize: 31, contextLength: 16, layers: 2, heads: 4, width: 16 } as const;
@@ -83,6 +83,32 @@ describe("the choice of a token", () => {
     expectChances(chances({ topP: (p[1]! + p[3]!) * 0.999 }), { 1: 0.5, 3: 0.5 });
     // Of three, the two largest have 0.84; of all six, only 0.76.
     expectChances(chances({ topP: 0.8, topK: 3 }), { 1: 0.5, 3: 0.5 });
+  });
+
+  test("minP keeps what is so many times as likely as the likeliest, after temperature", () => {
+    const p = softmax(logits.map((logit) => logit / 2));
+    expect(p[5]! / p[1]!).toBeCloseTo(Math.exp(-0.5), 12);
+    const three = softmax([1.5, 1.5, 1]);
+    const kept = { 1: three[0]!, 3: three[1]!, 5: three[2]! };
+    expectChances(chances({ temperature: 2, minP: Math.exp(-0.5) * 0.999 }), kept);
+    expectChances(chances({ temperature: 2, minP: Math.exp(-0.5) * 1.001 }), { 1: 0.5, 3: 0.5 });
+    expectChances(chances({ minP: 1, topK: 1 }), { 1: 1 });
+  });
+
+  test("presence and frequency penalties count what was generated; biases are added", () => {
+    const counts = new Map([
+      [1, 3],
+      [4, 1],
+    ]);
+    const sampling = samplingOf({ presencePenalty: 0.5, frequencyPenalty: 0.25 });
+    expect([...scoresOf(logits, { seen: [0, 1, 4], counts }, sampling)]).toEqual([1, 1.75, -2, 3, -0.25, 2]);
+    const logitBias = new Map([
+      [0, 4],
+      [3, Number.NEGATIVE_INFINITY],
+      [100, 1],
+    ]);
+    const biased = scoresOf(logits, { seen: [] }, { ...samplingOf({}), logitBias });
+    expect([...biased]).toEqual([5, 3, -2, Number.NEGATIVE_INFINITY, 0.5, 2]);
   });
 
   test("the penalty makes previous tokens less likely, each once", () => {
