@@ -201,15 +201,18 @@ export class ModelServer {
     const timer = setTimeout(late, seconds * 1000);
     const left = () => work.cancel();
     request.signal.addEventListener("abort", left);
-    this.inFlight++;
+    const outlivesHandler = body.stream === true;
+    if (outlivesHandler) this.inFlight++;
     const done: Session["done"] = (outcome) => {
       clearTimeout(timer);
       request.signal.removeEventListener("abort", left);
       this.metrics.ended(request.signal.aborted ? "left" : outcome, work.usage, (performance.now() - start) / 1000);
-      this.leave();
+      if (outlivesHandler) this.leave();
     };
     const session = { work, format: format(), done };
-    return body.stream ? streamedAnswer(session, body.stream_options?.include_usage === true) : wholeAnswer(session);
+    return outlivesHandler
+      ? streamedAnswer(session, body.stream_options?.include_usage === true)
+      : wholeAnswer(session);
   }
 
   /**

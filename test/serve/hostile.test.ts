@@ -125,6 +125,19 @@ test("large, deep and endless bodies", async () => {
   expect(answer === undefined || answer.status === 413).toBe(true);
 });
 
+test("a large body of unknown length", async () => {
+  const parts = [new Uint8Array(15_000).fill(32), new Uint8Array(15_000).fill(32)];
+  const body = new ReadableStream({
+    pull(controller) {
+      const part = parts.shift();
+      if (part) controller.enqueue(part);
+      else controller.close();
+    },
+  });
+  const headers = { "Content-Type": "application/json" };
+  expect((await fetch(server.url + paths[0], { method: "POST", body, headers })).status).toBe(413);
+});
+
 test("a body that never comes", async () => {
   const hasty = start({ limits: { bodySeconds: 0.1 } }, randomLlama());
   try {

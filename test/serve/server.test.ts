@@ -210,6 +210,28 @@ test("limits of bodies and of waiting requests", async () => {
   }
 });
 
+test("so many requests at a time, and no more", async () => {
+  const small = start({ limits: { connections: 2 } }, model);
+  const own = clientOf(small);
+  try {
+    const options = { model: name, messages: said("Hi"), max_tokens: 100 };
+    const open = [own.chat.completions.create(options), own.chat.completions.create({ ...options, stream: true })];
+    const figures = async () => (await fetch(`${small.url}/metrics`)).text();
+    const deadline = performance.now() + 20_000;
+    while (!/texts_active 2\n/.test(await figures()) && performance.now() < deadline) await Bun.sleep(1);
+    const third = await own.chat.completions.create(options).catch((error: unknown) => error);
+    expect(third).toMatchObject({ status: 429, code: "overloaded" });
+    const [whole, stream] = await Promise.all(open);
+    expect(whole).toMatchObject({ object: "chat.completion" });
+    await Array.fromAsync(stream as AsyncIterable<unknown>);
+    expect(await own.chat.completions.create({ ...options, max_tokens: 1 })).toMatchObject({
+      object: "chat.completion",
+    });
+  } finally {
+    await small.close(0);
+  }
+});
+
 test("a text that takes too long is broken off", async () => {
   const hasty = start({ limits: { seconds: 0.05 } }, model);
   const forward = model.forward.bind(model);

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { io, text, zeros } from "../../src/index.ts";
+import { patternsOf } from "../../src/text/gguf_patterns.ts";
 import { tokenizerOfGguf } from "../../src/text/gguf_tokenizer.ts";
 
 interface Row {
@@ -138,6 +139,8 @@ describe("the tokenizers of GGUF files", () => {
       ...(idOf("eos_token") as [string, number][]),
     ]);
     expect(tokenizer.endOfText).toBe(tokens.indexOf("<|end|>"));
+    const steps = json["pre_tokenizer"] as { pretokenizers: { pattern?: { Regex: string } }[] };
+    expect(patternsOf(pre)[0]).toMatchObject({ pattern: steps.pretokenizers[0]!.pattern! });
     for (const row of rows) {
       expect(tokenizer.encode(row.text, plain)).toEqual([...row.ids]);
       expect(tokenizer.encode(row.text)).toEqual([...row.special]);
