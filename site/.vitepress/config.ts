@@ -26,6 +26,7 @@ const guide = [
     items: [
       { text: "Layers and generation", link: "/nn" },
       { text: "Models that exist", link: "/models" },
+      { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },
       { text: "Data", link: "/data" },
       { text: "Attention", link: "/attention" },

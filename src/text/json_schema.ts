@@ -29,9 +29,10 @@ const isObject = (value: unknown): value is Schema =>
 
 /** The schema as JSON. @throws {ArgumentError} `invalidSchema`, with the path of what is wrong. */
 export function checkSchema(schema: Schema): string {
-  check(schema, "", 0, schema);
-  const text = JSON.stringify(schema);
+  const text = JSON.stringify(schema) ?? "null";
   if (text.length > MOST_CHARACTERS) throw invalid("", `expected at most ${MOST_CHARACTERS} characters of JSON`);
+  const written: unknown = JSON.parse(text); // what the automaton is made of: an object may write itself otherwise
+  check(written, "", 0, written as Schema);
   return text;
 }
 

@@ -213,7 +213,12 @@ test("limits of bodies and of waiting requests", async () => {
 test("so many requests at a time, and no more", async () => {
   const small = start({ limits: { connections: 2 } }, model);
   const own = clientOf(small);
+  const forward = model.forward.bind(model);
   try {
+    model.forward = (tokens, inputs) => {
+      Bun.sleepSync(3); // both still go on when the third comes
+      return forward(tokens, inputs);
+    };
     const options = { model: name, messages: said("Hi"), max_tokens: 100 };
     const open = [own.chat.completions.create(options), own.chat.completions.create({ ...options, stream: true })];
     const figures = async () => (await fetch(`${small.url}/metrics`)).text();
@@ -228,6 +233,7 @@ test("so many requests at a time, and no more", async () => {
       object: "chat.completion",
     });
   } finally {
+    model.forward = forward;
     await small.close(0);
   }
 });

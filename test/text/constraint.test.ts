@@ -90,6 +90,7 @@ test.each([
   [{ regex: "(" }, "notARegex"],
   [{ regex: "a{100000}" }, "tooLarge"],
   [{ schema: { type: "nothing" } }, "invalidSchema"],
+  [{ schema: { toJSON: () => 1 } }, "invalidSchema"],
   [{ schema: { allOf: [{ type: "integer" }] } }, "invalidSchema"],
   [{ schema: { $ref: "#/$defs/none" } }, "invalidSchema"],
   [{ schema: { type: "array", items: { type: "string", pattern: "(" } } }, "invalidSchema"],
