@@ -1,4 +1,4 @@
-import { Template } from "@huggingface/jinja";
+import type { Template } from "@huggingface/jinja";
 import { ArgumentError } from "../core/errors.ts";
 import { flag, isListed, text } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../core/parameters.ts";
@@ -85,7 +85,7 @@ export class ChatTemplate {
     const { source, bosToken, eosToken } = readTemplate(values);
     this.source = source;
     this.tokens = { bos_token: bosToken, eos_token: eosToken };
-    this.template = attempt("ChatTemplate", "invalidTemplate", () => new Template(source));
+    this.template = attempt("ChatTemplate", "invalidTemplate", () => parsed(source));
   }
 
   /** Whether the template reads what tools a model may call. */
@@ -106,6 +106,12 @@ export class ChatTemplate {
       this.template.render({ ...this.tokens, ...known, ...variables }),
     );
   }
+}
+
+/** The package is loaded on first use. */
+function parsed(source: string): Template {
+  const { Template } = require("@huggingface/jinja") as typeof import("@huggingface/jinja");
+  return new Template(source);
 }
 
 function attempt<T>(operation: string, code: string, body: () => T): T {

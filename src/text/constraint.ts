@@ -1,4 +1,4 @@
-import { type CompiledGrammar, Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo } from "@mlc-ai/web-xgrammar";
+import type { CompiledGrammar, Grammar, GrammarCompiler, GrammarMatcher } from "@mlc-ai/web-xgrammar";
 import { ArgumentError } from "../core/errors.ts";
 import { anObject, flag, text } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters, reading } from "../core/parameters.ts";
@@ -98,8 +98,13 @@ function checkRegex(regex: string): void {
 }
 
 /** It has no function for expressions alone; a text with one part is one. */
-const grammarOf = (pattern: string): Promise<Grammar> =>
-  Grammar.fromStructuralTag({ type: "structural_tag", format: { type: "regex", pattern } });
+async function grammarOf(pattern: string): Promise<Grammar> {
+  const { Grammar } = await xgrammar();
+  return Grammar.fromStructuralTag({ type: "structural_tag", format: { type: "regex", pattern } });
+}
+
+/** Loaded on first use: it is a megabyte. */
+const xgrammar = () => import("@mlc-ai/web-xgrammar");
 
 async function attempt<T>(body: () => Promise<T>): Promise<T> {
   try {
@@ -132,6 +137,7 @@ async function makeVocabulary(tokenizer: ConstrainedTokenizer): Promise<Vocabula
     isText(token) ? Array.from(tokenizer.bytesOf(token), (byte) => byteCharacters[byte]!).join("") : "",
   );
   const stops = [vocabularySize];
+  const { GrammarCompiler, TokenizerInfo } = await xgrammar();
   const info = await TokenizerInfo.createTokenizerInfo([...tokens, ""], "byte_level", false, vocabularySize + 1, stops);
   return { compiler: await GrammarCompiler.createGrammarCompiler(info), fallbackStop: vocabularySize };
 }
@@ -144,6 +150,7 @@ class Constraint implements TokenConstraint {
   ) {}
 
   async start(stopTokens: ReadonlySet<number>): Promise<TokenMatcher> {
+    const { GrammarMatcher } = await xgrammar();
     const stops = [...stopTokens].filter((token) => token < this.size);
     const matcher = await GrammarMatcher.createGrammarMatcher(this.compiled, [...stops, this.fallbackStop]);
     return new Matcher(matcher, await matcher.getNextTokenBitmask(), this.size);

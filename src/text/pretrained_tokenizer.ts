@@ -1,4 +1,4 @@
-import { Tokenizer as Encoder } from "@huggingface/tokenizers";
+import type { Tokenizer as Encoder } from "@huggingface/tokenizers";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { anObject, flag, text } from "../core/kinds.ts";
@@ -159,7 +159,8 @@ const EMPTY = new Uint8Array();
 function partsOf(json: TokenizerJson, config: TokenizerConfig) {
   if (json.model?.type === "Unigram" && json.model["byte_fallback"]) throw noByteFallback();
   // Clean-up is for people who read, and changes the text.
-  const encoder = new Encoder(json, { ...config, clean_up_tokenization_spaces: false });
+  const { Tokenizer } = require("@huggingface/tokenizers") as typeof import("@huggingface/tokenizers"); // on first use
+  const encoder = new Tokenizer(json, { ...config, clean_up_tokenization_spaces: false });
   const added = Array.from(json.added_tokens ?? [], ({ id, content, special }) => ({ id, content, special }));
   return { encoder, spelling: spellingOf(json.decoder), added };
 }
