@@ -88,6 +88,16 @@ function loaderPath(): string {
   return "libc.so";
 }
 
+let yields: (() => number) | undefined;
+
+/** Lets other processes have the processor, where they wait for it. */
+export function yieldProcessor(): void {
+  yields ??= dlopen(process.platform === "darwin" ? "/usr/lib/libSystem.B.dylib" : "libc.so.6", {
+    sched_yield: { args: [], returns: "i32" },
+  }).symbols.sched_yield;
+  yields();
+}
+
 const text = (value: string): Buffer => Buffer.from(`${value}\0`);
 
 /** What to install, in a sentence. */

@@ -9,6 +9,7 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { checkRecords, RECORD_BYTES, recordOf } from "./digest.ts";
 import { DistributedError } from "./errors.ts";
 import { Job, type Steps } from "./job.ts";
+import { yieldProcessor } from "./locate.ts";
 import type { Communicator, Elements, Mpi } from "./mpi.ts";
 
 /** What a queue needs of its world. */
@@ -29,6 +30,11 @@ export interface QueueWorld {
 const SPINNING = 0.2;
 /** The shortest and the longest sleep between two looks, in milliseconds. */
 const [SHORTEST, LONGEST] = [0.02, 1];
+/**
+ * Milliseconds for which a call under way is worked on without a sleep: MPI moves large tensors in many small parts,
+ * each while it is called.
+ */
+const MOVING = 10_000;
 /** Milliseconds for which the event loop looks in every turn, before it sets timers. */
 const TURNING = 50;
 /** Milliseconds between two looks at whether all ranks are alive. */
@@ -115,7 +121,11 @@ export class Queue {
       this.progress();
       if (job.state === "done") return job.result;
       const now = performance.now();
-      if (!this.world.isCrowded && now - started < SPINNING) continue;
+      const isMoving = job.state === "running" && now - started < MOVING;
+      if (isMoving || (!this.world.isCrowded && now - started < SPINNING)) {
+        yieldProcessor();
+        continue;
+      }
       if (now - looked > LOOK_AFTER) {
         this.lookAfter(job, started);
         looked = now;
@@ -144,7 +154,8 @@ export class Queue {
         for (const job of [...this.jobs, ...this.messages]) this.lookAfter(job, started);
         looked = now;
       }
-      await (now - started < TURNING ? setImmediate() : setTimeout(LONGEST));
+      const isMoving = this.jobs.some(({ state }) => state === "running") && now - started < MOVING;
+      await (isMoving || now - started < TURNING ? setImmediate() : setTimeout(LONGEST));
     }
     this.isPumping = false;
   }

@@ -1,0 +1,73 @@
+/**
+ * Time of `allReduce` by size, and of training steps of a GPT, on the ranks that MPI starts:
+ *
+ *     mpirun -n 4 bun bench/distributed.ts                # allReduce: bytes, microseconds, GB/s
+ *     mpirun -n 4 bun bench/distributed.ts --train        # steps of a GPT of 10 M parameters, batch 8 a rank
+ *
+ * `ORCHARD_CPU_THREADS` sets the threads of a rank. Weak scaling: the efficiency of n ranks is the tokens a second of n
+ * by n times those of one. `bench/distributed.c` is the loop of MPI's own beside the first table.
+ */
+import { backward, crossEntropy, distributed, Generator, nn, ones, optim, randint } from "../src/index.ts";
+import { tidy } from "../src/tensor/tidy.ts";
+
+const { rank, worldSize, library = "one process" } = await distributed.init({ check: false });
+const say = (text: string): void => {
+  if (rank === 0) console.log(text);
+};
+
+/** The shortest of several times, in microseconds. */
+function shortest(repeats: number, body: () => void): number {
+  let best = Number.POSITIVE_INFINITY;
+  for (let count = 0; count < repeats; count++) {
+    distributed.barrier();
+    const start = performance.now();
+    body();
+    best = Math.min(best, (performance.now() - start) * 1000);
+  }
+  return best;
+}
+
+function reductions(): void {
+  say(`allReduce of float32 in place, ${worldSize} ranks, ${library}`);
+  for (let bytes = 4; bytes <= 2 ** 26; bytes *= 4) {
+    const x = ones([bytes / 4]);
+    const time = shortest(bytes < 2 ** 20 ? 50 : 10, () => distributed.allReduce(x, { inPlace: true }));
+    say(
+      `${String(bytes).padStart(10)} bytes ${time.toFixed(1).padStart(10)} µs ${(bytes / time / 1000).toFixed(3)} GB/s`,
+    );
+    x.dispose();
+  }
+}
+
+const [BATCH, CONTEXT, STEPS] = [8, 128, 12];
+
+function training(): void {
+  const generator = new Generator(1);
+  const sizes = { vocabularySize: 512, contextLength: CONTEXT, layers: 6, heads: 6, width: 384 };
+  const model = new nn.GPT({ ...sizes, generator });
+  distributed.dataParallel(model);
+  const optimizer = new optim.AdamW(model.parameters(), { lr: 1e-4 });
+  const own = new Generator(rank);
+  const times: number[] = [];
+  for (let step = 0; step < STEPS; step++) {
+    distributed.barrier();
+    const start = performance.now();
+    tidy(() => {
+      const x = randint(0, 512, [BATCH, CONTEXT], { generator: own, dtype: "int32" });
+      optimizer.zeroGrad();
+      backward(crossEntropy(model.forward(x), x, { dim: -1 }));
+      optimizer.step();
+    });
+    distributed.barrier();
+    if (step > 1) times.push(performance.now() - start);
+  }
+  const best = Math.min(...times);
+  const count = model.parameters().reduce((sum, { size }) => sum + size, 0);
+  const tokens = (worldSize * BATCH * CONTEXT * 1000) / best;
+  const size = `${(count / 1e6).toFixed(1)} M parameters, ${worldSize} ranks`;
+  say(`${size}: ${best.toFixed(1)} ms a step, ${tokens.toFixed(0)} tokens/s`);
+}
+
+if (process.argv.includes("--train")) training();
+else reductions();
+await distributed.finalize();
