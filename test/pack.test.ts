@@ -130,9 +130,9 @@ describe("the tarballs", () => {
   test("no declaration names a TypeScript source, and none is of type any", () => {
     const declarations = [...new Bun.Glob("src/**/*.d.ts").scanSync({ cwd: main })];
     const texts = declarations.map((file) => ({ file, text: readFileSync(join(main, file), "utf8") }));
-    expect(texts.filter(({ text }) => /["'][./][^"'\n]*(?<!\.d)\.ts["']/.test(text)).map(({ file }) => file)).toEqual(
-      [],
-    );
+    const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\//g, "");
+    const namesSource = (text: string) => /["'][./][^"'\n]*(?<!\.d)\.ts["']/.test(withoutComments(text));
+    expect(texts.filter(({ text }) => namesSource(text)).map(({ file }) => file)).toEqual([]);
     const anys = /(?:[:|=<,]|=>)\s*any\s*(?:[;,)>|[\]}]|$)/m;
     const code = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|"[^"\n]*"/g, "");
     expect(texts.filter(({ text }) => anys.test(code(text))).map(({ file }) => file)).toEqual([]);

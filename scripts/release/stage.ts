@@ -50,6 +50,12 @@ async function compile(folder: string): Promise<void> {
     const path = join(folder, file);
     await Bun.write(path, importingJavaScript(await Bun.file(path).text()));
   }
+  for (const file of new Bun.Glob("src/**/*.js").scanSync({ cwd: folder })) {
+    const path = join(folder, file);
+    const text = await Bun.file(path).text();
+    const own = text.replace(/(new Worker\(new URL\("\.[^"\n]*)\.ts"/g, '$1.js"'); // which no compiler rewrites
+    if (own !== text) await Bun.write(path, own);
+  }
 }
 
 const compilerSettings = (folder: string) => ({
