@@ -154,17 +154,13 @@ template <class T> bool is_for_lapack(const EighBatch<T> &batch) {
   return batch.n >= least && batch.n <= largest_for_lapack && lapack<T>() != nullptr;
 }
 
-// The eigenvectors in columns, from those in rows.
-template <class T> void store_rows(const EighBatch<T> &matrix, const T *rows) {
-  constexpr int64_t tile = 16;
+// The eigenvectors in columns, from those in rows, which are turned where the largest element of one is negative.
+template <class T> void store_rows(const EighBatch<T> &matrix, T *rows) {
   const int64_t n = matrix.n;
-  parallel_for(n, tile, [&](int64_t begin, int64_t end) {
-    T signs[tile];
-    for (int64_t row = begin; row < end; row++) signs[row - begin] = sign_of_largest(rows + row * n, n);
-    for (int64_t first = 0; first < n; first += tile)
-      for (int64_t i = first; i < std::min(first + tile, n); i++)
-        for (int64_t row = begin; row < end; row++)
-          matrix.vectors[i * n + row] = rows[row * n + i] * signs[row - begin];
+  parallel_for(n, 64, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; row++)
+      if (sign_of_largest(rows + row * n, n) < 0) negate_vector(rows + row * n, n);
+    transpose_part(rows + begin * n, n, end - begin, n, matrix.vectors + begin, n);
   });
 }
 

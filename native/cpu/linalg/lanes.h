@@ -82,10 +82,7 @@ template <class T> inline void load_lanes(const LaneGroup<const T> &group, int64
   auto stretch = [&, count = count, stride = stride, from = from](int64_t first) {
     T *out = reinterpret_cast<T *>(to + first);
     if (count == width) return transpose_square<T>(from + first, stride, out, width);
-    Vector<T> rows[width];
-    for (int lane = 0; lane < width; lane++) rows[lane] = load_vector(matrix(lane) + first);
-    transpose<T>(rows);
-    for (int element = 0; element < width; element++) to[first + element] = rows[element];
+    transpose_rows<T>([&](int lane) { return matrix(lane) + first; }, out, width, width);
   };
   for_each_stretch<T>(elements, stretch, [&](int64_t element) {
     T numbers[width];
@@ -100,11 +97,7 @@ template <class T> inline void store_lanes(const Vector<T> *from, int64_t elemen
   const auto [to, stride, count] = group;
   auto stretch = [&, to = to, stride = stride, count = count](int64_t first) {
     const T *in = reinterpret_cast<const T *>(from + first);
-    if (count == width) return transpose_square<T>(in, width, to + first, stride);
-    Vector<T> rows[width];
-    for (int element = 0; element < width; element++) rows[element] = from[first + element];
-    transpose<T>(rows);
-    for (int64_t lane = 0; lane < count; lane++) store_vector<T>(rows[lane], to + lane * stride + first);
+    transpose_rows<T>([&](int element) { return in + element * width; }, to + first, stride, count);
   };
   for_each_stretch<T>(elements, stretch, [&, to = to, stride = stride, count = count](int64_t element) {
     T numbers[width];

@@ -2,6 +2,7 @@
 // divided among threads.
 #pragma once
 
+#include "../copy/copy.h"
 #include "../functions.h"
 
 #include <algorithm>
@@ -61,9 +62,23 @@ template <class Use> void for_each_element_blocked(int64_t rows, int64_t columns
         for (int64_t j = left; j < std::min(columns, left + block); j++) use(i, j);
 }
 
+// to[j * to_stride + i] = from[i * from_stride + j] for 0 ≤ i < rows, 0 ≤ j < columns, elsewhere.
+template <class T>
+void transpose_part(const T *from, int64_t from_stride, int64_t rows, int64_t columns, T *to, int64_t to_stride) {
+  constexpr int64_t size = sizeof(T), at_size = size == 8 ? 3 : 2;
+  const int64_t side = transposes().side[at_size];
+  for (int64_t i = 0; i < rows; i += side)
+    for (int64_t j = 0; j < columns; j += side)
+      transposes().block[at_size]({reinterpret_cast<const char *>(from + i * from_stride + j),
+                                   reinterpret_cast<char *>(to + j * to_stride + i),
+                                   {std::min(side, columns - j), size, to_stride * size},
+                                   {std::min(side, rows - i), from_stride * size, size},
+                                   false});
+}
+
 // `to` (columns x rows) becomes the transpose of `from` (rows x columns), elsewhere; both row-major without gaps.
 template <class T> void transpose_matrix(const T *from, int64_t rows, int64_t columns, T *to) {
-  for_each_element_blocked(rows, columns, [&](int64_t i, int64_t j) { to[j * rows + i] = from[i * columns + j]; });
+  transpose_part(from, columns, rows, columns, to, rows);
 }
 
 // A square matrix becomes its transpose.

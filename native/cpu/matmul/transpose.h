@@ -33,37 +33,46 @@ template <class T, int count> inline void transpose_parts(Vector<T> (&rows)[coun
 }
 template <class T> inline void transpose(Vector<T> (&rows)[lanes<T>]) { transpose_parts<T, lanes<T>>(rows); }
 
-// 16 bytes from each of as many addresses as a vector has such parts.
-template <class T> inline Vector<T> load_parts(const T *from, int64_t distance) {
+// 16 bytes from each of as many addresses as a vector has such parts: address(0), address(1), …
+template <class T, class Address> inline Vector<T> load_parts(Address &&address) {
 #if defined(__AVX512F__)
-  auto part = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from + i * distance)); };
+  auto part = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(address(i))); };
   __m512i parts = _mm512_castsi128_si512(part(0));
   parts = _mm512_inserti32x4(parts, part(1), 1);
   parts = _mm512_inserti32x4(parts, part(2), 2);
   return (Vector<T>)_mm512_inserti32x4(parts, part(3), 3);
 #elif defined(__AVX2__)
-  auto part = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from + i * distance)); };
+  auto part = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(address(i))); };
   return (Vector<T>)_mm256_inserti128_si256(_mm256_castsi128_si256(part(0)), part(1), 1);
 #else
-  (void)distance;
-  return load_vector(from);
+  return load_vector(address(0));
 #endif
 }
+template <class T> inline Vector<T> load_parts(const T *from, int64_t distance) {
+  return load_parts<T>([&](int i) { return from + i * distance; });
+}
 
-// out[c * out_stride + r] = in[r * in_stride + c] for a square. What is loaded in parts is transposed within them,
-// which takes half the shuffles of whole rows, and none that crosses parts: some 115 cycles instead of 300 for one of
-// 16 x 16.
-template <class T> inline void transpose_square(const T *in, int64_t in_stride, T *out, int64_t out_stride) {
+// out[c * out_stride + r] = row(r)[c] for a square, of which the first `columns` are written. What is loaded in parts
+// is transposed within them, which takes half the shuffles of whole rows, and none that crosses parts: some 115 cycles
+// instead of 300 for one of 16 x 16.
+template <class T, class Row> inline void transpose_rows(Row &&row, T *out, int64_t out_stride, int64_t columns) {
   constexpr int part = 16 / int(sizeof(T));
 #pragma GCC unroll 4
   for (int first = 0; first < lanes<T>; first += part) {
-    Vector<T> columns[part];
+    if (first >= columns) return;
+    Vector<T> square[part];
 #pragma GCC unroll 4
-    for (int r = 0; r < part; r++) columns[r] = load_parts(in + r * in_stride + first, part * in_stride);
-    transpose_parts<T, part>(columns);
+    for (int r = 0; r < part; r++) square[r] = load_parts<T>([&](int i) { return row(r + i * part) + first; });
+    transpose_parts<T, part>(square);
 #pragma GCC unroll 4
-    for (int c = 0; c < part; c++) store_vector<T>(columns[c], out + (first + c) * out_stride);
+    for (int c = 0; c < part; c++)
+      if (first + c < columns) store_vector<T>(square[c], out + (first + c) * out_stride);
   }
+}
+
+// out[c * out_stride + r] = in[r * in_stride + c] for a square.
+template <class T> inline void transpose_square(const T *in, int64_t in_stride, T *out, int64_t out_stride) {
+  transpose_rows<T>([&](int r) { return in + r * in_stride; }, out, out_stride, lanes<T>);
 }
 
 // The same for the first `rows` rows of `in`, any number of them; the others are 0.
