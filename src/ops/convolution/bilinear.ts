@@ -1,10 +1,11 @@
 /**
  * Convolution and its two adjoints: three functions, each linear in both of its operands, whose gradients are the other
- * two. Each goes over the places of the kernel: the elements of x under one place are a view, and what they add to the
- * result is a product of matrices. So nothing is expanded beyond one copy of x.
+ * two. On cpu each is a call of its own (`primitive.ts`). Otherwise they go over the places of the kernel: the elements of x under one place are a view, and what they add to the result is a
+ * product of matrices. So nothing is expanded beyond one copy of x.
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
+import { execute } from "../../backend/dispatch.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -20,6 +21,13 @@ import { reshape } from "../view/reshape.ts";
 import { narrow, select, slice } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import type { Geometry } from "./geometry.ts";
+import {
+  type ConvolutionAttributes,
+  convolutionPrimitive,
+  convolutionTransposedPrimitive,
+  convolutionWeightPrimitive,
+  isOnCpu,
+} from "./primitive.ts";
 
 const countOf = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
 
@@ -84,7 +92,48 @@ function byPlace(weight: Tensor, { kernel, groups }: Geometry): Tensor {
   return contiguous(permute(flat, [3, 0, 1, 2]));
 }
 
+/** What the cpu backend is told: axes that are not there have one element. */
+function attributesOf(batch: number, weight: Shape, geometry: Geometry): ConvolutionAttributes {
+  const { groups, kernel, input, output, stride, dilation, padding } = geometry;
+  const three = (list: readonly number[], fill: number): number[] => [
+    ...new Array<number>(3 - list.length).fill(fill),
+    ...list,
+  ];
+  return {
+    ...{ batch, groups, channels: weight[1]!, outputs: weight[0]! / groups },
+    ...{ input: three(input, 1), output: three(output, 1), kernel: three(kernel, 1) },
+    ...{ stride: three(stride, 1), dilation: three(dilation, 1) },
+    before: three(
+      padding.map(([before]) => before),
+      0,
+    ),
+  };
+}
+
+/** One call of the cpu backend for all places. */
+function forwardOnCpu(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
+  const shape = [x.shape[0]!, weight.shape[0]!, ...geometry.output];
+  const attributes = attributesOf(x.shape[0]!, weight.shape, geometry);
+  const operands = [contiguous(x), contiguous(weight)];
+  return execute(convolutionPrimitive, operands, shape, x.dtype, attributes, "convolution");
+}
+
+function backwardOnCpu(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
+  const shape = [y.shape[0]!, weight.shape[1]! * geometry.groups, ...geometry.input];
+  const attributes = attributesOf(y.shape[0]!, weight.shape, geometry);
+  const operands = [contiguous(y), contiguous(weight)];
+  return execute(convolutionTransposedPrimitive, operands, shape, y.dtype, attributes, "convolution");
+}
+
+function ofWeightOnCpu(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
+  const shape = [y.shape[1]!, x.shape[1]! / geometry.groups, ...geometry.kernel];
+  const attributes = attributesOf(x.shape[0]!, shape, geometry);
+  const operands = [contiguous(x), contiguous(y)];
+  return execute(convolutionWeightPrimitive, operands, shape, x.dtype, attributes, "convolution");
+}
+
 function forward(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
+  if (isOnCpu()) return forwardOnCpu(x, weight, geometry);
   const { groups, kernel, output } = geometry;
   const [batch, channels] = [x.shape[0]!, x.shape[1]! / groups];
   const outputs = weight.shape[0]!;
@@ -110,6 +159,7 @@ function forward(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
 }
 
 function backward(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
+  if (isOnCpu()) return backwardOnCpu(y, weight, geometry);
   const { groups, kernel, input, output, padding } = geometry;
   const batch = y.shape[0]!;
   const channels = weight.shape[1]!;
@@ -129,6 +179,7 @@ function backward(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
 }
 
 function ofWeight(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
+  if (isOnCpu()) return ofWeightOnCpu(x, y, geometry);
   const { groups, kernel, output } = geometry;
   const [batch, channels, outputs] = [x.shape[0]!, x.shape[1]! / groups, y.shape[1]! / groups];
   /** [batch, groups · each, …output] as [groups, each, batch · …output]. */

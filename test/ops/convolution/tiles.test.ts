@@ -1,0 +1,85 @@
+/**
+ * Convolutions on cpu that are larger than a tile, and of one channel a group: the result and both gradients against
+ * the sums that define them, in float64.
+ */
+import { expect, test } from "bun:test";
+import { conv2d, full, grad, type Tensor, tensor, withBackend } from "../../../src/index.ts";
+
+interface Case {
+  readonly x: readonly [batch: number, channels: number, height: number, width: number];
+  readonly weight: readonly [outputs: number, channels: number, rows: number, columns: number];
+  readonly stride: number;
+  readonly padding: number;
+  readonly groups: number;
+}
+
+const cases: Readonly<Record<string, Case>> = {
+  "a part of the channels and some lines": {
+    ...({ x: [1, 240, 3, 30], weight: [30, 240, 3, 3] } as const),
+    ...{ stride: 1, padding: 1, groups: 1 },
+  },
+  "a part of a line": { x: [1, 3, 2, 1300], weight: [5, 3, 1, 7], stride: 1, padding: 3, groups: 1 },
+  "strides over several stretches": { x: [2, 6, 61, 67], weight: [30, 3, 7, 7], stride: 2, padding: 3, groups: 2 },
+  "a part of the outputs": { x: [1, 2, 5, 6], weight: [61, 2, 3, 3], stride: 1, padding: 1, groups: 1 },
+  "one channel a group": { x: [2, 3, 67, 63], weight: [6, 1, 3, 3], stride: 1, padding: 1, groups: 3 },
+  "one channel a group, with strides": { x: [1, 4, 19, 23], weight: [4, 1, 5, 3], stride: 3, padding: 2, groups: 4 },
+};
+
+const wave = (shape: readonly number[], step: number, dtype: "float32" | "float64"): Tensor => {
+  const size = shape.reduce((product, own) => product * own, 1);
+  const numbers = Float64Array.from({ length: size }, (_, at) => Math.sin(at * step + 1));
+  return tensor(numbers, { shape, dtype, requiresGrad: true });
+};
+
+/** Each product of a sum y += x · w, by the places of its three elements. */
+function* products({ x: [batch, channels, height, width], weight, stride, padding, groups }: Case, output: number[]) {
+  const [outputs, own, rows, columns] = weight;
+  for (let n = 0; n < batch; n++)
+    for (let o = 0; o < outputs; o++)
+      for (let c = 0; c < own; c++)
+        for (let row = 0; row < rows; row++)
+          for (let column = 0; column < columns; column++)
+            for (let i = 0; i < output[0]!; i++)
+              for (let j = 0; j < output[1]!; j++) {
+                const [y, z] = [i * stride + row - padding, j * stride + column - padding];
+                if (y < 0 || y >= height || z < 0 || z >= width) continue;
+                const channel = Math.floor(o / (outputs / groups)) * own + c;
+                const at = ((n * channels + channel) * height + y) * width + z;
+                const place = ((o * own + c) * rows + row) * columns + column;
+                yield [at, place, ((n * outputs + o) * output[0]! + i) * output[1]! + j] as const;
+              }
+}
+
+test.each(Object.entries(cases))("%s", (_, own) => {
+  for (const dtype of ["float32", "float64"] as const)
+    withBackend("cpu", () => {
+      const [x, weight] = [wave(own.x, 0.7, dtype), wave(own.weight, 0.3, dtype)];
+      const { stride, padding, groups } = own;
+      for (const each of [x, weight]) full(each.shape, Number.NaN, { dtype }).dispose(); // what gradients take next
+      const y = conv2d(x, weight, { stride, padding, groups });
+      const g = wave(y.shape, 0.9, dtype);
+      const gradients = grad([y], [x, weight], { gradOutputs: [g] });
+      const [ofX, ofWeight, ofG] = [x, weight, g].map((each) => each.detach().dataSync() as Float32Array);
+      const sums = [y.size, x.size, weight.size].map((size) => new Float64Array(size));
+      const sizes = [y.size, x.size, weight.size].map((size) => new Float64Array(size));
+      const add = (which: number, at: number, term: number): void => {
+        sums[which]![at]! += term;
+        sizes[which]![at]! += Math.abs(term);
+      };
+      for (const [at, place, result] of products(own, y.shape.slice(2))) {
+        add(0, result, ofX![at]! * ofWeight![place]!);
+        add(1, at, ofG![result]! * ofWeight![place]!);
+        add(2, place, ofG![result]! * ofX![at]!);
+      }
+      const epsilon = dtype === "float32" ? 2 ** -24 : 2 ** -53;
+      for (const [which, found] of [y.detach(), ...gradients].entries()) {
+        const data = found.dataSync() as Float32Array;
+        // Each rounding of a sum of k terms is at most ε times what is summed by then: k ε in the worst case, √k usually.
+        const worst = data.reduce((most, value, at) => {
+          const allowed = epsilon * (8 + 4 * Math.sqrt(own.weight[0] * own.weight[1])) * (sizes[which]![at]! + 1e-6);
+          return Math.max(most, Math.abs(value - sums[which]![at]!) / allowed);
+        }, 0);
+        expect([which, dtype, worst < 1]).toEqual([which, dtype, true]);
+      }
+    });
+});
