@@ -1,7 +1,8 @@
 /**
  * Convolution and its two adjoints: three functions, each linear in both of its operands, whose gradients are the other
- * two. On cpu each is a call of its own (`primitive.ts`). Otherwise they go over the places of the kernel: the elements of x under one place are a view, and what they add to the result is a
- * product of matrices. So nothing is expanded beyond one copy of x.
+ * two. On cpu each is a call of its own (`primitive.ts`). Otherwise they go over the places of the kernel: the elements
+ * of x under one place are a view, and what they add to the result is a product of matrices. So nothing is expanded
+ * beyond one copy of x.
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";

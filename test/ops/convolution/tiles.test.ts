@@ -74,7 +74,7 @@ test.each(Object.entries(cases))("%s", (_, own) => {
       const epsilon = dtype === "float32" ? 2 ** -24 : 2 ** -53;
       for (const [which, found] of [y.detach(), ...gradients].entries()) {
         const data = found.dataSync() as Float32Array;
-        // Each rounding of a sum of k terms is at most ε times what is summed by then: k ε in the worst case, √k usually.
+        // Each rounding of a sum of k terms is at most ε times what is summed by then: √k ε of all, if they are random.
         const worst = data.reduce((most, value, at) => {
           const allowed = epsilon * (8 + 4 * Math.sqrt(own.weight[0] * own.weight[1])) * (sizes[which]![at]! + 1e-6);
           return Math.max(most, Math.abs(value - sums[which]![at]!) / allowed);
