@@ -18,8 +18,9 @@ constexpr int64_t tile_bytes = 1 << 19;
 constexpr int64_t most_results = 512, least_results = 64;
 // Fewer outputs a task would copy a tile for too few products.
 constexpr int64_t least_outputs = 28;
-// Without a tile: x, y and the kernel are in the first-level cache.
-constexpr int64_t most_depthwise_results = 4096, most_depthwise_outputs = 4;
+// A product of one channel a group has as many rows as there are outputs. Of so few it is slower than passes over
+// lines.
+constexpr int64_t most_depthwise_outputs = 4;
 
 int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
@@ -84,18 +85,6 @@ template <class T> void compute(const Convolution &own, const T *x, const T *wei
   });
 }
 
-// Of one channel for each group, where a product would have as many rows as there are outputs: few.
-template <class T> void compute_depthwise(const Convolution &own, const T *x, const T *weight, T *y) {
-  const int64_t results = own.results(), line = own.axes[2].output;
-  const int64_t length = std::max<int64_t>(1, most_depthwise_results / line) * line;
-  const int64_t stretches = divided_up(results, length);
-  for_each_task(own.batch * own.groups * own.outputs * stretches, [&](int64_t task) {
-    const int64_t output = task / stretches, first = task % stretches * length, group = output / own.outputs;
-    convolve_channel(x + group * own.pixels(), weight + output % (own.groups * own.outputs) * own.places(), own, first,
-                     std::min(first + length, results), y + output * results + first);
-  });
-}
-
 template <class T> void compute_weight(const Convolution &own, const T *x, const T *y, T *weight) {
   const int64_t depth = own.depth(), places = own.places(), results = own.results();
   Cut cut = cut_of<T>(own, 1);
@@ -120,6 +109,39 @@ template <class T> void compute_weight(const Convolution &own, const T *x, const
                        matrix(tile.data(), count).transposed(), out, out});
       }
     }
+  });
+}
+
+bool is_depthwise(const Convolution &own) { return own.channels == 1 && own.outputs <= most_depthwise_outputs; }
+
+// The three of one channel a group, each in the order of the batch and of the outputs.
+template <class T> void compute_depthwise(const Convolution &own, const T *x, const T *weight, T *y) {
+  for_each_task(own.batch * own.groups * own.outputs, [&](int64_t output) {
+    T *to = y + output * own.results();
+    std::fill_n(to, own.results(), T(0));
+    convolve_channel(x + output / own.outputs * own.pixels(),
+                     weight + output % (own.groups * own.outputs) * own.places(), own, to);
+  });
+}
+
+template <class T> void transpose_depthwise(const Convolution &own, const T *y, const T *weight, T *x) {
+  for_each_task(own.batch * own.groups, [&](int64_t channel) {
+    T *to = x + channel * own.pixels();
+    std::fill_n(to, own.pixels(), T(0));
+    for (int64_t part = 0; part < own.outputs; part++)
+      transpose_channel(y + (channel * own.outputs + part) * own.results(),
+                        weight + (channel % own.groups * own.outputs + part) * own.places(), own, to);
+  });
+}
+
+template <class T> void compute_depthwise_weight(const Convolution &own, const T *x, const T *y, T *weight) {
+  const int64_t outputs = own.groups * own.outputs;
+  for_each_task(outputs, [&](int64_t output) {
+    T *to = weight + output * own.places();
+    std::fill_n(to, own.places(), T(0));
+    for (int64_t index = 0; index < own.batch; index++)
+      add_channel_weight(x + (index * own.groups + output / own.outputs) * own.pixels(),
+                         y + (index * outputs + output) * own.results(), own, to);
   });
 }
 
@@ -215,10 +237,15 @@ void convolution(const ConvolutionBlock &block, Operands operands) {
     const T *right = operands.inputs<T>(1, block.offsets[1], second);
     T *to = operands.results<T>(2, block.offsets[2], result);
     if (is_nothing(first, second, result, to)) return;
-    if (is_of_weight) compute_weight(own, left, right, to);
-    else if (is_of_x) compute_transposed(own, left, right, to);
-    else if (own.channels == 1 && own.outputs <= most_depthwise_outputs) compute_depthwise(own, left, right, to);
-    else compute(own, left, right, to);
+    if (is_depthwise(own)) {
+      if (is_of_weight) compute_depthwise_weight(own, left, right, to);
+      else if (is_of_x) transpose_depthwise(own, left, right, to);
+      else compute_depthwise(own, left, right, to);
+    } else {
+      if (is_of_weight) compute_weight(own, left, right, to);
+      else if (is_of_x) compute_transposed(own, left, right, to);
+      else compute(own, left, right, to);
+    }
   });
 }
 

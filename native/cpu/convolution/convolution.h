@@ -8,6 +8,7 @@
 #pragma once
 
 #include "../functions.h"
+#include "runs.h"
 
 #include <algorithm>
 
@@ -84,18 +85,10 @@ template <class T> void copy_run(const T *line, const Run &run, T *to) {
 
 // The reverse of copying, but added.
 template <class T> void add_run(const T *from, const Run &run, T *line) {
-  if (run.step == 1)
-    for (int64_t i = run.begin; i < run.end; i++) line[run.start + i] += from[i];
+  line += run.start;
+  if (run.step == 1) run_kernels().of<T>().add(line + run.begin, from + run.begin, run.end - run.begin);
   else
-    for (int64_t i = run.begin; i < run.end; i++) line[run.start + i * run.step] += from[i];
-}
-
-// to += factor · line
-template <class T> void add_multiple(const T *line, const Run &run, T factor, T *to) {
-  if (run.step == 1)
-    for (int64_t i = run.begin; i < run.end; i++) to[i] += factor * line[run.start + i];
-  else
-    for (int64_t i = run.begin; i < run.end; i++) to[i] += factor * line[run.start + i * run.step];
+    for (int64_t i = run.begin; i < run.end; i++) line[i * run.step] += from[i];
 }
 
 // tile[k][p] for `channels` channels, from the first one of x's that is given, and results [first, end).
@@ -119,13 +112,42 @@ void add_tile(const T *tile, const Convolution &own, int64_t channels, int64_t f
       });
 }
 
-// The convolution of one channel with one kernel, without a tile.
-template <class T>
-void convolve_channel(const T *x, const T *weight, const Convolution &own, int64_t first, int64_t end, T *y) {
-  std::fill_n(y, end - first, T(0));
+// One channel with one kernel, without a tile: y, x and a kernel, of which one is added to.
+template <class T> void convolve_channel(const T *x, const T *weight, const Convolution &own, T *y) {
+  const RunKernel<T> &kernel = run_kernels().of<T>();
   for (int64_t place = 0; place < own.places(); place++)
-    for_each_run(own, place, first, end, [&](int64_t line, const Run &run, int64_t at) {
-      if (line >= 0) add_multiple(x + line, run, weight[place], y + at);
+    for_each_run(own, place, 0, own.results(), [&](int64_t line, const Run &run, int64_t at) {
+      if (line < 0) return;
+      const T *from = x + line + run.start, factor = weight[place];
+      T *to = y + at;
+      if (run.step == 1) kernel.add_multiple(to + run.begin, from + run.begin, factor, run.end - run.begin);
+      else
+        for (int64_t i = run.begin; i < run.end; i++) to[i] += factor * from[i * run.step];
+    });
+}
+
+template <class T> void transpose_channel(const T *y, const T *weight, const Convolution &own, T *x) {
+  const RunKernel<T> &kernel = run_kernels().of<T>();
+  for (int64_t place = 0; place < own.places(); place++)
+    for_each_run(own, place, 0, own.results(), [&](int64_t line, const Run &run, int64_t at) {
+      if (line < 0) return;
+      const T *from = y + at, factor = weight[place];
+      T *to = x + line + run.start;
+      if (run.step == 1) kernel.add_multiple(to + run.begin, from + run.begin, factor, run.end - run.begin);
+      else
+        for (int64_t i = run.begin; i < run.end; i++) to[i * run.step] += factor * from[i];
+    });
+}
+
+template <class T> void add_channel_weight(const T *x, const T *y, const Convolution &own, T *weight) {
+  const RunKernel<T> &kernel = run_kernels().of<T>();
+  for (int64_t place = 0; place < own.places(); place++)
+    for_each_run(own, place, 0, own.results(), [&](int64_t line, const Run &run, int64_t at) {
+      if (line < 0) return;
+      const T *from = x + line + run.start, *gradient = y + at;
+      if (run.step == 1) weight[place] += kernel.dot(from + run.begin, gradient + run.begin, run.end - run.begin);
+      else
+        for (int64_t i = run.begin; i < run.end; i++) weight[place] += from[i * run.step] * gradient[i];
     });
 }
 

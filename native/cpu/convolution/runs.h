@@ -1,0 +1,30 @@
+// Vectors of adjacent elements: what a convolution does with a part of a line.
+#pragma once
+
+#include "../isa.h"
+
+#include <cstdint>
+
+namespace orchard {
+
+template <class T> struct RunKernel {
+  // to += factor · from
+  void (*add_multiple)(T *to, const T *from, T factor, int64_t count);
+  // to += from
+  void (*add)(T *to, const T *from, int64_t count);
+  // Σ x[i] y[i], in the same order on every instruction set.
+  T (*dot)(const T *x, const T *y, int64_t count);
+};
+
+struct RunKernels {
+  RunKernel<double> float64;
+  RunKernel<float> float32;
+  template <class T> const RunKernel<T> &of() const {
+    if constexpr (sizeof(T) == 8) return float64;
+    else return float32;
+  }
+};
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(RunKernels, run_kernels)
