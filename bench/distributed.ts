@@ -5,7 +5,7 @@
  *     mpirun -n 4 bun bench/distributed.ts --train        # steps of a GPT of 10 M parameters, batch 8 a rank
  *
  * `ORCHARD_CPU_THREADS` sets the threads of a rank. Weak scaling: the efficiency of n ranks is the tokens a second of n
- * by n times those of one. `bench/distributed.c` is the loop of MPI's own beside the first table.
+ * by n times those of one. `bench/support/distributed.c` is the loop of MPI's own beside the first table.
  */
 import { backward, crossEntropy, distributed, Generator, nn, ones, optim, randint } from "../src/index.ts";
 import { tidy } from "../src/tensor/tidy.ts";

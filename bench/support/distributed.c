@@ -1,4 +1,4 @@
-/* MPI's own allreduce by size, beside bench/distributed.ts: mpicc -O2 bench/distributed.c && mpirun -n 4 ./a.out */
+/* MPI's own allreduce by size, beside bench/distributed.ts: mpicc -O2 bench/support/distributed.c && mpirun -n 4 ./a.out */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
