@@ -176,12 +176,13 @@ describe.skipIf(!isWatched)("softmax", () => {
     ["logSoftmax", logSoftmax],
   ];
   /**
-   * Threads hold slices of up to 16 elements each: 32 threads, 256 of a longer slice, or 8 of slices side by side.
+   * Threads hold parts of slices: 32 threads or 256 of a longer slice up to 32 elements each, 8 of slices side by side
+   * up to 16.
    */
   const slices: readonly (readonly [string, readonly number[], number, number])[] = [
     ["rows of a SIMD-group", [9, 512], 1, 1],
-    ["rows of a threadgroup", [3, 4096], 1, 1],
-    ["longer rows", [2, 4097], 1, 2],
+    ["rows of a threadgroup", [3, 8192], 1, 1],
+    ["longer rows", [2, 8193], 1, 2],
     ["columns", [128, 40], 0, 1],
     ["longer columns", [129, 40], 0, 2],
   ];
