@@ -2,7 +2,7 @@
  * Where operands of attention lie and in which order: all are read as they are, and copied only to where a backend
  * reaches them.
  */
-import { afterEach, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, spyOn, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
@@ -59,6 +59,7 @@ function drawAt({ layout, location }: Place, name: Name): Tensor {
 
 const moves = spyOn(Storage.prototype, "moveTo");
 afterEach(() => void moves.mockClear());
+afterAll(() => void moves.mockRestore()); // it would keep every storage that later tests move
 
 /** Copies that the device made: of storage modes, into contiguous memory, back, through staging buffers. */
 function deviceCopies(): number {
