@@ -6,7 +6,6 @@
 
 #include <mutex>
 #include <optional>
-#include <string>
 
 using namespace orchard;
 
@@ -209,13 +208,6 @@ Problem read_problem(const ConvolutionBlock &block) {
   return problem;
 }
 
-template <class Use> void with_float(DType dtype, Use &&use) {
-  if (dtype == DType::float64) return use(double{});
-  if (dtype == DType::float32) return use(float{});
-  fail(ORCHARD_CPU_UNSUPPORTED,
-       std::string("expected float32 or float64, got ") + dtype_names[static_cast<int>(dtype)]);
-}
-
 // What is computed where another operand has no elements.
 template <class T> bool is_nothing(const Extent &first, const Extent &second, const Extent &result, T *to) {
   if (!result.is_empty() && (first.is_empty() || second.is_empty())) std::fill_n(to, result.count(), T(0));
@@ -231,7 +223,7 @@ void convolution(const ConvolutionBlock &block, Operands operands) {
                                       : y;
   if (block.result < 0 || block.result >= convolution_results)
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected the result of a convolution to be y, x or the weight");
-  with_float(block.dtype, [&, &own = own](auto real) {
+  with_real(block.dtype, [&, &own = own](auto real) {
     using T = decltype(real);
     const T *left = operands.inputs<T>(0, block.offsets[0], first);
     const T *right = operands.inputs<T>(1, block.offsets[1], second);

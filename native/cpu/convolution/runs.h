@@ -1,9 +1,7 @@
 // Vectors of adjacent elements: what a convolution does with a part of a line.
 #pragma once
 
-#include "../isa.h"
-
-#include <cstdint>
+#include "../linalg/matrices.h"
 
 namespace orchard {
 
@@ -16,14 +14,7 @@ template <class T> struct RunKernel {
   T (*dot)(const T *x, const T *y, int64_t count);
 };
 
-struct RunKernels {
-  RunKernel<double> float64;
-  RunKernel<float> float32;
-  template <class T> const RunKernel<T> &of() const {
-    if constexpr (sizeof(T) == 8) return float64;
-    else return float32;
-  }
-};
+using RunKernels = OfReals<RunKernel>;
 
 } // namespace orchard
 

@@ -7,7 +7,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
-import type { Shape } from "../../tensor/shape.ts";
+import { elementCount, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { contiguous } from "../copy/copy.ts";
@@ -29,8 +29,6 @@ import {
   convolutionWeightPrimitive,
   isOnCpu,
 } from "./primitive.ts";
-
-const countOf = (shape: Shape): number => shape.reduce((product, size) => product * size, 1);
 
 /** y[n, o, p] = Σ w[o, c, k] x[n, c, p · stride + k · dilation − padding]. */
 export function convolve(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
@@ -89,7 +87,7 @@ function under(x: Tensor, place: readonly number[], { stride, dilation, output }
 /** The weight [outputs, channels / groups, …kernel] as [places, groups, outputs / groups, channels / groups]. */
 function byPlace(weight: Tensor, { kernel, groups }: Geometry): Tensor {
   const [outputs, channels] = weight.shape as [number, number];
-  const flat = reshape(weight, [groups, outputs / groups, channels, countOf(kernel)]);
+  const flat = reshape(weight, [groups, outputs / groups, channels, elementCount(kernel)]);
   return contiguous(permute(flat, [3, 0, 1, 2]));
 }
 
@@ -111,30 +109,30 @@ function attributesOf(batch: number, weight: Shape, geometry: Geometry): Convolu
   };
 }
 
-/** One call of the cpu backend for all places. */
-function forwardOnCpu(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
-  const shape = [x.shape[0]!, weight.shape[0]!, ...geometry.output];
-  const attributes = attributesOf(x.shape[0]!, weight.shape, geometry);
-  const operands = [contiguous(x), contiguous(weight)];
-  return execute(convolutionPrimitive, operands, shape, x.dtype, attributes, "convolution");
-}
-
-function backwardOnCpu(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
-  const shape = [y.shape[0]!, weight.shape[1]! * geometry.groups, ...geometry.input];
-  const attributes = attributesOf(y.shape[0]!, weight.shape, geometry);
-  const operands = [contiguous(y), contiguous(weight)];
-  return execute(convolutionTransposedPrimitive, operands, shape, y.dtype, attributes, "convolution");
-}
-
-function ofWeightOnCpu(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
-  const shape = [y.shape[1]!, x.shape[1]! / geometry.groups, ...geometry.kernel];
-  const attributes = attributesOf(x.shape[0]!, shape, geometry);
-  const operands = [contiguous(x), contiguous(y)];
-  return execute(convolutionWeightPrimitive, operands, shape, x.dtype, attributes, "convolution");
+/** One call of the cpu backend for all places: a batch, and a weight of this shape. */
+function onCpu(
+  primitive: typeof convolutionPrimitive,
+  operands: readonly [Tensor, Tensor],
+  shape: Shape,
+  weight: Shape,
+  geometry: Geometry,
+): Tensor {
+  const attributes = attributesOf(operands[0].shape[0]!, weight, geometry);
+  return execute(
+    primitive,
+    operands.map((own) => contiguous(own)),
+    shape,
+    operands[0].dtype,
+    attributes,
+    "convolution",
+  );
 }
 
 function forward(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
-  if (isOnCpu()) return forwardOnCpu(x, weight, geometry);
+  if (isOnCpu()) {
+    const shape = [x.shape[0]!, weight.shape[0]!, ...geometry.output];
+    return onCpu(convolutionPrimitive, [x, weight], shape, weight.shape, geometry);
+  }
   const { groups, kernel, output } = geometry;
   const [batch, channels] = [x.shape[0]!, x.shape[1]! / groups];
   const outputs = weight.shape[0]!;
@@ -142,12 +140,12 @@ function forward(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
   const whole = padded(x, geometry);
   const places = placesOf(kernel);
   const columnsAt = (place: readonly number[]): Tensor =>
-    reshape(under(whole, place, geometry), [batch, groups, channels, countOf(output)]);
+    reshape(under(whole, place, geometry), [batch, groups, channels, elementCount(output)]);
   const product = (at: number, columns: Tensor): Tensor => {
     const own = unsqueeze(select(weights, 0, at), 0);
     return channels === 1 ? (mul(own, columns) as Tensor) : matmul(own, columns);
   };
-  let result = zeros([batch, groups, outputs / groups, countOf(output)], { dtype: x.dtype });
+  let result = zeros([batch, groups, outputs / groups, elementCount(output)], { dtype: x.dtype });
   for (const [at, place] of places.entries()) {
     const term = tidy(() => product(at, columnsAt(place)));
     if (at === 0) result = term;
@@ -160,12 +158,15 @@ function forward(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
 }
 
 function backward(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
-  if (isOnCpu()) return backwardOnCpu(y, weight, geometry);
+  if (isOnCpu()) {
+    const shape = [y.shape[0]!, weight.shape[1]! * geometry.groups, ...geometry.input];
+    return onCpu(convolutionTransposedPrimitive, [y, weight], shape, weight.shape, geometry);
+  }
   const { groups, kernel, input, output, padding } = geometry;
   const batch = y.shape[0]!;
   const channels = weight.shape[1]!;
   const weights = transpose(byPlace(weight, geometry), -1, -2);
-  const columns = reshape(y, [batch, groups, weight.shape[0]! / groups, countOf(output)]);
+  const columns = reshape(y, [batch, groups, weight.shape[0]! / groups, elementCount(output)]);
   const outer = input.map((size, axis) => size + padding[axis]![0] + padding[axis]![1]);
   const whole = zeros([batch, channels * groups, ...outer], { dtype: y.dtype });
   for (const [at, place] of placesOf(kernel).entries())
@@ -180,13 +181,16 @@ function backward(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
 }
 
 function ofWeight(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
-  if (isOnCpu()) return ofWeightOnCpu(x, y, geometry);
+  if (isOnCpu()) {
+    const shape = [y.shape[1]!, x.shape[1]! / geometry.groups, ...geometry.kernel];
+    return onCpu(convolutionWeightPrimitive, [x, y], shape, shape, geometry);
+  }
   const { groups, kernel, output } = geometry;
   const [batch, channels, outputs] = [x.shape[0]!, x.shape[1]! / groups, y.shape[1]! / groups];
   /** [batch, groups · each, …output] as [groups, each, batch · …output]. */
   const lines = (own: Tensor, each: number): Tensor =>
-    reshape(permute(reshape(own, [batch, groups, each, countOf(output)]), [1, 2, 0, 3]), [
-      ...[groups, each, batch * countOf(output)],
+    reshape(permute(reshape(own, [batch, groups, each, elementCount(output)]), [1, 2, 0, 3]), [
+      ...[groups, each, batch * elementCount(output)],
     ]);
   const gradient = contiguous(lines(y, outputs));
   const whole = padded(x, geometry);

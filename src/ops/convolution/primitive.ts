@@ -9,6 +9,7 @@ import { getBackend, orderFrom } from "../../backend/policy.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { whyUnavailable } from "../../backend/registry.ts";
+import { elementCount } from "../../tensor/shape.ts";
 
 /** Sizes of one group, and of each of three axes: what `convolution.h` describes. */
 export interface ConvolutionAttributes {
@@ -87,8 +88,7 @@ function definition(name: string, sought: keyof typeof resultNumbers, sum: Sum):
 
 /** Calls `body` with the places of an element of x, of one of the weight and of a result, for each product of a sum. */
 function forEachTerm(own: ConvolutionAttributes, body: (x: number, weight: number, y: number) => void): void {
-  const count = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
-  const [pixels, places, results] = [count(own.input), count(own.kernel), count(own.output)];
+  const [pixels, places, results] = [own.input, own.kernel, own.output].map(elementCount) as [number, number, number];
   const inside = insideOf(own);
   for (let group = 0; group < own.batch * own.groups; group++)
     for (let output = 0; output < own.outputs; output++)
