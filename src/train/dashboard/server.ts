@@ -85,7 +85,7 @@ function serve(port: number, { fetch, open }: Handlers): Bun.Server<undefined> {
   const message = () => undefined; // pages send no messages
   try {
     const websocket = { open, message, maxPayloadLength: 1024 };
-    return Bun.serve({ port, hostname: "127.0.0.1", development: false, fetch, websocket });
+    return Bun.serve({ port, hostname: "127.0.0.1", development: false, reusePort: false, fetch, websocket });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     const text = `the dashboard cannot use port ${port}: ${reason}; choose another port, or 0 for any free port`;
