@@ -1,7 +1,9 @@
 /** Norms over batches, groups of channels, and single channels, as layers. */
+import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../core/errors.ts";
-import { flag, someNumber } from "../core/kinds.ts";
+import { either, flag, nothing, someNumber } from "../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../core/parameters.ts";
+import { add_ } from "../ops/copy/inplace.ts";
 import { ones, zeros } from "../ops/creation/full.ts";
 import { batchNorm, groupNorm, instanceNorm } from "../ops/normalization/batch_norm.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -13,8 +15,11 @@ import { Module } from "./module.ts";
 export interface BatchNormLayerOptions extends LayerOptions {
   /** Added to variances. Default 1e-5. */
   eps?: number | undefined;
-  /** How much of a running mean is replaced by that of a batch. Default 0.1. */
-  momentum?: number | undefined;
+  /**
+   * How much of a running mean is replaced by that of a batch; with null the running ones are the means of those of
+   * all batches. Default 0.1.
+   */
+  momentum?: number | null | undefined;
   /** Whether there are a weight and a bias. Default true. */
   affine?: boolean | undefined;
   /** Whether means and variances run along, for evaluation. Default true. */
@@ -25,7 +30,7 @@ const batchParameters = (operation: string) =>
   parameters(operation, {
     numFeatures: operand(size),
     eps: optional(epsilon, 1e-5),
-    momentum: optional(someNumber, 0.1),
+    momentum: optional(either(someNumber, nothing), 0.1),
     affine: optional(flag, true),
     trackRunningStats: optional(flag, true),
     ...layerParameters,
@@ -38,16 +43,18 @@ const batchParameters = (operation: string) =>
  * | tensor | shape |
  * |---|---|
  * | `weight`, `bias` | [numFeatures]; null without `affine` |
- * | `runningMean`, `runningVar` | [numFeatures], buffers; null without `trackRunningStats` |
+ * | `running_mean`, `running_var` | [numFeatures], buffers; null without `trackRunningStats` |
+ * | `num_batches_tracked` | int64 [], a buffer: how many batches ran along; null without `trackRunningStats` |
  */
 abstract class BatchNorm extends Module<[x: Tensor], Tensor> {
   readonly numFeatures: number;
   readonly eps: number;
-  readonly momentum: number;
+  readonly momentum: number | null;
   readonly weight: Tensor | null;
   readonly bias: Tensor | null;
-  readonly runningMean: Tensor | null;
-  readonly runningVar: Tensor | null;
+  readonly running_mean: Tensor | null;
+  readonly running_var: Tensor | null;
+  readonly num_batches_tracked: Tensor | null;
   readonly #ranks: readonly number[];
 
   constructor(call: ReturnType<ReturnType<typeof batchParameters>>, ranks: readonly number[]) {
@@ -59,8 +66,9 @@ abstract class BatchNorm extends Module<[x: Tensor], Tensor> {
     this.momentum = momentum;
     this.weight = affine ? oneParameter([numFeatures], options) : null;
     this.bias = affine ? zeroParameter([numFeatures], options) : null;
-    this.runningMean = trackRunningStats ? zeros([numFeatures], { dtype }) : null;
-    this.runningVar = trackRunningStats ? ones([numFeatures], { dtype }) : null;
+    this.running_mean = trackRunningStats ? zeros([numFeatures], { dtype }) : null;
+    this.running_var = trackRunningStats ? ones([numFeatures], { dtype }) : null;
+    this.num_batches_tracked = trackRunningStats ? zeros([], { dtype: "int64" }) : null;
     this.#ranks = ranks;
   }
 
@@ -71,12 +79,17 @@ abstract class BatchNorm extends Module<[x: Tensor], Tensor> {
         "wrongRank",
         `expected x to have ${this.#ranks.join(" or ")} axes, got ${x.describe()}`,
       );
-    const training = this.training || this.runningMean === null;
-    return batchNorm(x, {
-      ...{ training, momentum: this.momentum, eps: this.eps },
+    const training = this.training || this.running_mean === null;
+    const { num_batches_tracked: count } = this;
+    // without a momentum, the share that this batch has in the mean of all
+    const momentum = this.momentum ?? (count && this.training ? 1 / (Number(count.item()) + 1) : 0);
+    const result = batchNorm(x, {
+      ...{ training, momentum, eps: this.eps },
       ...{ weight: this.weight ?? undefined, bias: this.bias ?? undefined },
-      ...{ runningMean: this.runningMean ?? undefined, runningVar: this.runningVar ?? undefined },
+      ...{ runningMean: this.running_mean ?? undefined, runningVar: this.running_var ?? undefined },
     });
+    if (count && this.training) noGrad(() => add_(count, 1n));
+    return result;
   }
 
   /** @internal */

@@ -104,3 +104,14 @@ export * from "./recurrent/layers.ts";
 export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d } from "./regularization.ts";
 export { Sequential, type Step } from "./sequential.ts";
 export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";
+export * from "./transformer/attention.ts";
+export {
+  type DecoderInputs,
+  type EncoderLayerInputs,
+  type LayerOrder,
+  type TransformerActivation,
+  TransformerDecoderLayer,
+  TransformerEncoderLayer,
+  type TransformerLayerOptions,
+} from "./transformer/layers.ts";
+export * from "./transformer/stacks.ts";

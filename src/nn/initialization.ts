@@ -64,7 +64,19 @@ const uniformWithin =
 /** Uniform in ±1 / √inputs for a weight [outputs, inputs]. */
 const uniformByInputs: Initializer = (shape, options) => uniformWithin(1 / Math.sqrt(shape.at(-1)!))(shape, options);
 
-const zero: Initializer = (shape, { dtype = "float32" }) => zeros(shape, { dtype });
+/** @internal Uniform in ±√(6 / (inputs + outputs)) for a weight [outputs, inputs]: X. Glorot and Y. Bengio, 2010. */
+export const xavierUniform: Initializer = (shape, options) =>
+  uniformWithin(Math.sqrt(6 / (shape.at(-1)! + shape.at(-2)!)))(shape, options);
+
+/** @internal The same deviation, normal. Axes before the last two count as the kernel of a convolution does. */
+export const xavierNormal: Initializer = (shape, options) => {
+  const [outputs, inputs, ...kernel] = shape as [number, number, ...number[]];
+  const field = kernel.reduce((product, own) => product * own, 1);
+  return normalWith(Math.sqrt(2 / ((outputs + inputs) * field)))(shape, options);
+};
+
+/** @internal */
+export const zero: Initializer = (shape, { dtype = "float32" }) => zeros(shape, { dtype });
 
 /** @internal */
 export const one: Initializer = (shape, { dtype = "float32" }) => ones(shape, { dtype });

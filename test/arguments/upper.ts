@@ -46,6 +46,12 @@ const smallTokenizer = {
   ...{ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: "ByteLevel" }, added_tokens: [] },
 };
 
+const layerOptions = { dimFeedforward: 3, dropout: 0, layerNormEps: 1e-5 };
+const smallTransformer = new nn.Transformer({
+  ...{ dModel: 4, nhead: 2, numEncoderLayers: 1, numDecoderLayers: 1 },
+  ...layerOptions,
+});
+
 function restoringBackend(call: Call): Call {
   return (...values) => {
     const before = orchard.getBackend();
@@ -174,6 +180,63 @@ export const calls: Calls = {
   MLP: [make(nn.MLP), () => [{ width: 4, hidden: 8, bias: true, approximate: "tanh" }]],
   SwiGLU: [make(nn.SwiGLU), () => [{ width: 4, hidden: 8, bias: true }]],
   MultiHeadAttention: [make(nn.MultiHeadAttention), () => [{ width: 4, heads: 2, keyValueHeads: 1, rotary: {} }]],
+  MultiheadAttention: [
+    make(nn.MultiheadAttention),
+    () => [4, 2, { dropout: 0.5, bias: true, addBiasKv: true, addZeroAttn: true, kdim: 3, vdim: 2, batchFirst: true }],
+  ],
+  "MultiheadAttention.forward": [
+    (query, key, value, inputs) =>
+      new nn.MultiheadAttention(4, 2, { batchFirst: true }).forward(query, key, value, inputs),
+    () => [
+      ...[zeros([1, 2, 4]), zeros([1, 3, 4]), zeros([1, 3, 4])],
+      {
+        keyPaddingMask: zeros([1, 3], { dtype: "bool" }),
+        needWeights: true,
+        attnMask: zeros([2, 3]),
+        averageAttnWeights: false,
+        isCausal: true,
+      },
+    ],
+  ],
+  TransformerEncoderLayer: [make(nn.TransformerEncoderLayer), () => [4, 2, { ...layerOptions, normFirst: true }]],
+  TransformerDecoderLayer: [make(nn.TransformerDecoderLayer), () => [4, 2, { ...layerOptions, activation: "gelu" }]],
+  "TransformerEncoderLayer.forward": [
+    (x, inputs) => new nn.TransformerEncoderLayer(4, 2, layerOptions).forward(x, inputs),
+    () => [zeros([2, 4]), { srcMask: zeros([2, 2]), srcKeyPaddingMask: zeros([2]), isCausal: true }],
+  ],
+  "TransformerDecoderLayer.forward": [
+    (x, memory, inputs) => new nn.TransformerDecoderLayer(4, 2, layerOptions).forward(x, memory, inputs),
+    () => [zeros([2, 4]), zeros([3, 4]), { tgtMask: zeros([2, 2]), memoryMask: zeros([2, 3]), tgtIsCausal: true }],
+  ],
+  TransformerEncoder: [
+    make(nn.TransformerEncoder),
+    () => [new nn.TransformerEncoderLayer(4, 2, layerOptions), 1, { norm: new nn.LayerNorm(4) }],
+  ],
+  TransformerDecoder: [
+    make(nn.TransformerDecoder),
+    () => [new nn.TransformerDecoderLayer(4, 2, layerOptions), 1, { norm: null }],
+  ],
+  "TransformerEncoder.forward": [
+    (x, inputs) => new nn.TransformerEncoder(new nn.TransformerEncoderLayer(4, 2, layerOptions), 1).forward(x, inputs),
+    () => [zeros([2, 4]), { mask: zeros([2, 2]), srcKeyPaddingMask: zeros([2]), isCausal: true }],
+  ],
+  "TransformerDecoder.forward": [
+    (x, memory, inputs) =>
+      new nn.TransformerDecoder(new nn.TransformerDecoderLayer(4, 2, layerOptions), 1).forward(x, memory, inputs),
+    () => [zeros([2, 4]), zeros([3, 4]), { memoryIsCausal: true, memoryKeyPaddingMask: zeros([3]) }],
+  ],
+  Transformer: [
+    make(nn.Transformer),
+    () => [{ dModel: 4, nhead: 2, numEncoderLayers: 1, numDecoderLayers: 1, ...layerOptions }],
+  ],
+  "Transformer.forward": [
+    (src, tgt, inputs) => smallTransformer.forward(src, tgt, inputs),
+    () => [zeros([2, 4]), zeros([3, 4]), { srcMask: zeros([2, 2]), srcIsCausal: true, tgtIsCausal: true }],
+  ],
+  "Transformer.generateSquareSubsequentMask": [
+    nn.Transformer.generateSquareSubsequentMask as Call,
+    () => [3, { dtype: "float64" }],
+  ],
   TransformerBlock: [make(nn.TransformerBlock), () => [{ width: 4, heads: 2, feedForward: "gelu", norm: "rmsNorm" }]],
   GPT: [make(nn.GPT), () => [{ ...sizes, dropout: 0.1, activation: "gelu" }]],
   Llama: [make(nn.Llama), () => [{ ...sizes, ropeBase: 10, hidden: 32 }]],

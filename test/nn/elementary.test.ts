@@ -194,21 +194,38 @@ describe("BatchNorm", () => {
     const layer = new nn.BatchNorm1d(1, { momentum: 0.5, dtype: "float64" });
     const batch = tensor([[1], [2], [6]], { dtype: "float64" }); // mean 3, variance of a sample 7
     layer.forward(batch);
-    expect([layer.runningMean?.item(), layer.runningVar?.item()]).toEqual([1.5, 4]);
+    expect([layer.running_mean?.item(), layer.running_var?.item()]).toEqual([1.5, 4]);
     layer.forward(batch);
-    expect([layer.runningMean?.item(), layer.runningVar?.item()]).toEqual([2.25, 5.5]);
+    expect([layer.running_mean?.item(), layer.running_var?.item()]).toEqual([2.25, 5.5]);
     const result = layer
       .eval()
       .forward(tensor([[3.25]], { dtype: "float64" }))
       .item();
     expect(result).toBeCloseTo(1 / Math.sqrt(5.5 + 1e-5), 12);
-    expect(layer.runningMean?.item()).toBe(2.25);
+    expect(layer.running_mean?.item()).toBe(2.25);
+  });
+
+  test("without a momentum they are the means over all batches, which are counted in training", () => {
+    const layer = new nn.BatchNorm1d(1, { momentum: null, dtype: "float64" });
+    for (const [at, own] of [
+      [0, 4],
+      [3, 7],
+      [4, 20],
+    ].entries()) {
+      layer.forward(tensor([[own[0]!], [own[1]!]], { dtype: "float64" }));
+      expect(layer.num_batches_tracked?.item()).toBe(BigInt(at + 1));
+    }
+    // means 2, 5, 12; variances of samples 8, 8, 128
+    expect(layer.running_mean?.item()).toBeCloseTo(19 / 3, 14);
+    expect(layer.running_var?.item()).toBeCloseTo(48, 13);
+    layer.eval().forward(tensor([[1]], { dtype: "float64" }));
+    expect(layer.num_batches_tracked?.item()).toBe(3n);
   });
 
   test("they are buffers, and gradients flow through the batch", () => {
     const layer = new nn.BatchNorm2d(3);
     expect([...layer.namedParameters().keys()]).toEqual(["weight", "bias"]);
-    expect([...layer.namedBuffers().keys()]).toEqual(["runningMean", "runningVar"]);
+    expect([...layer.namedBuffers().keys()]).toEqual(["running_mean", "running_var", "num_batches_tracked"]);
     const whole = randn([2, 3, 2, 2], { ...seeded(), requiresGrad: true });
     layer.forward(whole).square().sum().backward();
     expect(whole.grad?.shape).toEqual([2, 3, 2, 2]);

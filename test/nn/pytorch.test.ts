@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type BackendName, grad, nn, type Tensor, tensor, withBackend } from "../../src/index.ts";
 
 interface FixtureTensor {
+  readonly dtype: "float64" | "int64";
   readonly shape: readonly number[];
   readonly data: readonly number[];
 }
@@ -15,12 +16,15 @@ interface Layer {
   readonly arguments: readonly unknown[];
   readonly options: object;
   readonly inputs: readonly FixtureTensor[];
-  readonly forward: object;
+  readonly forward: Readonly<Record<string, unknown>>;
   readonly state: Readonly<Record<string, FixtureTensor>>;
   readonly outputs: readonly FixtureTensor[];
   readonly cotangents: readonly FixtureTensor[];
   readonly gradients: readonly FixtureTensor[];
   readonly stateGradients: Readonly<Record<string, FixtureTensor>>;
+  /** Buffers after the call, and whether it was in training. */
+  readonly buffers?: Readonly<Record<string, FixtureTensor>>;
+  readonly training?: boolean;
 }
 
 const path = join(import.meta.dir, "..", "fixtures", "modules", "pytorch.json");
@@ -29,8 +33,35 @@ const { cases } = JSON.parse(readFileSync(path, "utf8")) as { readonly cases: re
 type AnyModule = nn.Module<unknown[], unknown>;
 const backends = ["cpu", "reference"] as const satisfies readonly BackendName[];
 
-const tensorOf = ({ shape, data }: FixtureTensor, requiresGrad = false): Tensor =>
-  tensor(Float64Array.from(data), { shape: [...shape], requiresGrad });
+const tensorOf = ({ dtype, shape, data }: FixtureTensor, requiresGrad = false): Tensor =>
+  dtype === "int64"
+    ? tensor(BigInt64Array.from(data.map(BigInt)), { shape: [...shape] })
+    : tensor(Float64Array.from(data), { shape: [...shape], requiresGrad });
+
+/** Masks are lists in the fixtures: of booleans, or of numbers. */
+const inputsOf = (forward: Layer["forward"], dtype: "float64") =>
+  Object.fromEntries(
+    Object.entries(forward).map(([name, value]) => {
+      if (!Array.isArray(value)) return [name, value];
+      const isBool = /true|false/.test(JSON.stringify(value));
+      return [name, isBool ? tensor(value as boolean[]) : tensor(value as number[], { dtype })];
+    }),
+  );
+
+const layer = { dtype: "float64" } as const;
+
+/** A layer of a case; encoders and decoders are made of a layer. */
+function make({ module, arguments: own, options }: Layer): AnyModule {
+  const given = { ...options, ...layer };
+  const [dModel, nhead] = own as [number, number];
+  const norm = () => new nn.LayerNorm(dModel, layer);
+  if (module === "TransformerEncoder")
+    return new nn.TransformerEncoder(new nn.TransformerEncoderLayer(dModel, nhead, given), 2, norm()) as AnyModule;
+  if (module === "TransformerDecoder")
+    return new nn.TransformerDecoder(new nn.TransformerDecoderLayer(dModel, nhead, given), 2, norm()) as AnyModule;
+  const Class = nn[module] as unknown as new (...values: unknown[]) => AnyModule;
+  return new Class(...own, given);
+}
 
 /** Calls a layer as the library has it: states of recurrent layers go by name. */
 function call(module: AnyModule, { module: name, forward }: Layer, [x, ...others]: readonly Tensor[]): Tensor[] {
@@ -41,7 +72,11 @@ function call(module: AnyModule, { module: name, forward }: Layer, [x, ...others
     const result = module.forward(x, given) as Partial<nn.LSTMResult>;
     return [result.output, result.hidden, result.cell].filter((each) => each !== undefined);
   }
-  return [module.forward(x, ...others) as Tensor];
+  const masks = /^(?:Transformer|Multihead)/.test(name) ? [inputsOf(forward, "float64")] : [];
+  const result = module.forward(x, ...others, ...masks);
+  if (name !== "MultiheadAttention") return [result as Tensor];
+  const { output, weights } = result as nn.MultiheadAttentionResult;
+  return weights ? [output, weights] : [output];
 }
 
 /** Roundings of float64 add up along sums of products and steps: far below any mistake. */
@@ -56,13 +91,14 @@ function expectClose(what: string, got: Tensor, want: FixtureTensor): void {
 describe.each(backends)("PyTorch's layers on %s", (backend) => {
   test.each(cases.map((own) => [own.name, own] as const))("%s", (_, own) =>
     withBackend(backend, () => {
-      const Class = nn[own.module] as unknown as new (...values: unknown[]) => AnyModule;
-      const module = new Class(...own.arguments, { ...own.options, dtype: "float64" });
+      const module = make(own).train(own.training ?? true);
       const state = Object.entries(own.state).map(([name, values]) => [name, tensorOf(values)]);
       module.loadStateDict(Object.fromEntries(state));
       expect(Object.keys(module.stateDict())).toEqual(Object.keys(own.state));
       const inputs = own.inputs.map((input) => tensorOf(input, true));
       const outputs = call(module, own, inputs);
+      for (const [name, want] of Object.entries(own.buffers ?? {}))
+        expectClose(name, module.namedBuffers().get(name)!.to("float64"), want);
       expect(outputs).toHaveLength(own.outputs.length);
       for (const [at, output] of outputs.entries()) expectClose(`output ${at}`, output, own.outputs[at]!);
       const named = module.namedParameters();

@@ -1,0 +1,297 @@
+/** PyTorch's layers of encoders and decoders. */
+import { aFunction, choice, either, flag } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { gelu } from "../../ops/activation/gelu.ts";
+import { relu } from "../../ops/activation/relu.ts";
+import { add } from "../../ops/elementwise/arithmetic.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { Dropout } from "../dropout.ts";
+import { type LayerOptions, noInitialization } from "../initialization.ts";
+import { epsilon, layerParameters, probability, size } from "../kinds.ts";
+import { Linear } from "../linear.ts";
+import { Module } from "../module.ts";
+import { LayerNorm } from "../normalization.ts";
+import type { QuantizedLinear } from "../quantized_linear.ts";
+import { MultiheadAttention } from "./attention.ts";
+
+/** What stands between the two products of a feed-forward: a function of one tensor, or one by name. */
+export type TransformerActivation = "relu" | "gelu" | ((x: Tensor) => Tensor);
+
+/** Options of {@link TransformerEncoderLayer} and {@link TransformerDecoderLayer}, in PyTorch's order. */
+export interface TransformerLayerOptions extends LayerOptions {
+  /** The width between the two products of the feed-forward. Default 2048. */
+  dimFeedforward?: number | undefined;
+  /** The probability of dropout, also of attention weights. Default 0.1. */
+  dropout?: number | undefined;
+  /** Default `"relu"`. */
+  activation?: TransformerActivation | undefined;
+  /** What norms add to variances. Default 1e-5. */
+  layerNormEps?: number | undefined;
+  /** Whether operands are [batch, tokens, width] and not [tokens, batch, width]. Default false. */
+  batchFirst?: boolean | undefined;
+  /** Whether norms stand before attention and feed-forward, and not behind their sums with the input. Default false. */
+  normFirst?: boolean | undefined;
+  /** Whether products and norms have biases. Default true. */
+  bias?: boolean | undefined;
+}
+
+/** How options of layers may be given by position. */
+export type LayerOrder = ["dimFeedforward", "dropout", "activation", "layerNormEps", "batchFirst", "normFirst", "bias"];
+
+/** What {@link TransformerEncoderLayer} takes besides the source. */
+export interface EncoderLayerInputs {
+  /** As `attnMask` of {@link MultiheadAttention}: true leaves out. */
+  srcMask?: Tensor | undefined;
+  /** As `keyPaddingMask` of {@link MultiheadAttention}: true leaves out. */
+  srcKeyPaddingMask?: Tensor | undefined;
+  /** Whether a token attends to no later token. Default false. */
+  isCausal?: boolean | undefined;
+}
+
+/** What {@link TransformerDecoderLayer} and {@link TransformerDecoder} take besides the target and the memory. */
+export interface DecoderInputs {
+  /** Of the target's tokens: true leaves out. */
+  tgtMask?: Tensor | undefined;
+  /** Of the memory's tokens: true leaves out. */
+  memoryMask?: Tensor | undefined;
+  /** Of padding in the target: true leaves out. */
+  tgtKeyPaddingMask?: Tensor | undefined;
+  /** Of padding in the memory: true leaves out. */
+  memoryKeyPaddingMask?: Tensor | undefined;
+  /** Whether a token of the target attends to no later one of it. Default false. */
+  tgtIsCausal?: boolean | undefined;
+  /** Whether a token of the target attends to no later one of the memory. Default false. */
+  memoryIsCausal?: boolean | undefined;
+}
+
+/** @internal What a layer is made of, besides its width and heads. */
+export const layerParts = {
+  dimFeedforward: optional(size, 2048),
+  dropout: optional(probability, 0.1),
+  activation: optional(either(choice("relu", "gelu"), aFunction<(x: Tensor) => Tensor>()), "relu"),
+  layerNormEps: optional(epsilon, 1e-5),
+  batchFirst: optional(flag, false),
+  normFirst: optional(flag, false),
+  bias: optional(flag, true),
+  ...layerParameters,
+} as const;
+const layerCall = (operation: string) =>
+  parameters(operation, { dModel: operand(size), nhead: operand(size), ...layerParts });
+type LayerCall = ReturnType<ReturnType<typeof layerCall>>;
+
+/** Attention, a feed-forward and norms around them. */
+abstract class TransformerLayer<Arguments extends readonly unknown[]> extends Module<Arguments, Tensor> {
+  readonly normFirst: boolean;
+  readonly self_attn: MultiheadAttention;
+  readonly #call: LayerCall;
+
+  constructor(call: LayerCall) {
+    super();
+    this.#call = call;
+    this.normFirst = call.normFirst;
+    this.self_attn = this.newAttention();
+  }
+
+  /** The feed-forward's two products: PyTorch names them so. */
+  abstract readonly linear1: Linear | QuantizedLinear;
+  abstract readonly linear2: Linear | QuantizedLinear;
+  abstract readonly dropout: Dropout;
+
+  protected newAttention(): MultiheadAttention {
+    const { dModel, nhead, dropout, bias, batchFirst, dtype, generator, initialization } = this.#call;
+    const layer = { dtype, generator, initialization };
+    return new MultiheadAttention(dModel, nhead, { dropout, bias, batchFirst, ...layer });
+  }
+
+  protected newParts() {
+    const { dModel, dimFeedforward, dropout, layerNormEps: eps, bias, dtype, generator, initialization } = this.#call;
+    const options = { dtype, generator, initialization, bias };
+    return {
+      linear1: new Linear(dModel, dimFeedforward, options),
+      dropout: new Dropout(dropout),
+      linear2: new Linear(dimFeedforward, dModel, { ...options, residual: true }),
+      newNorm: () => new LayerNorm(dModel, { ...options, eps }),
+      newDropout: () => new Dropout(dropout),
+    };
+  }
+
+  /** x + part(norm(x)), or norm(x + part(x)). */
+  protected residual(x: Tensor, norm: LayerNorm, dropout: Dropout, part: (x: Tensor) => Tensor): Tensor {
+    if (this.normFirst) return add(x, dropout.forward(part(norm.forward(x)))) as Tensor;
+    return norm.addForward(dropout.forward(part(x)), x).out;
+  }
+
+  protected feedForward(x: Tensor): Tensor {
+    const { activation } = this.#call;
+    const activate = typeof activation === "function" ? activation : { relu, gelu }[activation];
+    return this.linear2.forward(this.dropout.forward(activate(this.linear1.forward(x))));
+  }
+
+  /** @internal The arguments with which a layer like this one is made, without values. */
+  protected copyArguments(): [dModel: number, nhead: number, options: TransformerLayerOptions] {
+    const { dModel, nhead, ...options } = this.#call;
+    const { dtype } = this.self_attn.out_proj.weight;
+    return [dModel, nhead, { ...options, dtype: dtype as "float32", initialization: noInitialization }];
+  }
+
+  /** @internal A layer like this one, with copies of its values. */
+  abstract copy(): this;
+
+  /** @internal */
+  override details(): string {
+    return this.normFirst ? "normFirst" : "";
+  }
+}
+
+/**
+ * A layer of an encoder: self attention and a feed-forward, each with a residual connection and a norm (Vaswani et al.,
+ * "Attention is all you need", 2017). PyTorch's `TransformerEncoderLayer`, whose states load by their names:
+ * `self_attn` ({@link MultiheadAttention}), `linear1`, `linear2`, `norm1`, `norm2`.
+ *
+ * @example
+ * const layer = new TransformerEncoderLayer(64, 8, { normFirst: true, activation: "gelu", batchFirst: true });
+ * layer.forward(randn([2, 5, 64])); // [2, 5, 64]
+ *
+ * @throws {ArgumentError} as {@link MultiheadAttention}.
+ */
+export class TransformerEncoderLayer extends TransformerLayer<[src: Tensor, inputs?: EncoderLayerInputs]> {
+  readonly linear1: Linear | QuantizedLinear;
+  readonly dropout: Dropout;
+  readonly linear2: Linear | QuantizedLinear;
+  readonly norm1: LayerNorm;
+  readonly norm2: LayerNorm;
+  readonly dropout1: Dropout;
+  readonly dropout2: Dropout;
+
+  constructor(dModel: number, nhead: number, ...options: Given<TransformerLayerOptions, LayerOrder>);
+  constructor(...values: unknown[]) {
+    super(encoderLayerParameters(values));
+    const { linear1, dropout, linear2, newNorm, newDropout } = this.newParts();
+    this.linear1 = linear1;
+    this.dropout = dropout;
+    this.linear2 = linear2;
+    this.norm1 = newNorm();
+    this.norm2 = newNorm();
+    this.dropout1 = newDropout();
+    this.dropout2 = newDropout();
+  }
+
+  /** @param src as the query of {@link MultiheadAttention} @throws as it does */
+  override forward(src: Tensor, inputs?: EncoderLayerInputs): Tensor;
+  override forward(...values: unknown[]): Tensor {
+    const { src, srcMask: attnMask, srcKeyPaddingMask: keyPaddingMask, isCausal } = encoderForward(values);
+    const inputs = { attnMask, keyPaddingMask, isCausal };
+    return tidy(() => {
+      const attended = this.residual(
+        src,
+        this.norm1,
+        this.dropout1,
+        (x) => this.self_attn.forward(x, x, x, inputs).output,
+      );
+      return this.residual(attended, this.norm2, this.dropout2, (x) => this.feedForward(x));
+    });
+  }
+
+  /** @internal */
+  override copy(): this {
+    const copied = new TransformerEncoderLayer(...this.copyArguments());
+    copied.loadStateDict(this.stateDict());
+    return copied.train(this.training) as this;
+  }
+}
+const encoderLayerParameters = layerCall("TransformerEncoderLayer");
+const encoderForward = parameters("TransformerEncoderLayer.forward", {
+  src: operand(aTensor),
+  srcMask: named(aTensor),
+  srcKeyPaddingMask: named(aTensor),
+  isCausal: named(flag, false),
+});
+
+/**
+ * A layer of a decoder: self attention, attention to the memory of an encoder, and a feed-forward, each with a residual
+ * connection and a norm. PyTorch's `TransformerDecoderLayer`, whose states load by their names: `self_attn`,
+ * `multihead_attn`, `linear1`, `linear2`, `norm1`, `norm2`, `norm3`.
+ *
+ * @example
+ * const layer = new TransformerDecoderLayer(64, 8, { batchFirst: true });
+ * layer.forward(randn([2, 5, 64]), randn([2, 9, 64]), { tgtIsCausal: true }); // [2, 5, 64]
+ *
+ * @throws {ArgumentError} as {@link MultiheadAttention}.
+ */
+export class TransformerDecoderLayer extends TransformerLayer<[tgt: Tensor, memory: Tensor, inputs?: DecoderInputs]> {
+  readonly multihead_attn: MultiheadAttention;
+  readonly linear1: Linear | QuantizedLinear;
+  readonly dropout: Dropout;
+  readonly linear2: Linear | QuantizedLinear;
+  readonly norm1: LayerNorm;
+  readonly norm2: LayerNorm;
+  readonly norm3: LayerNorm;
+  readonly dropout1: Dropout;
+  readonly dropout2: Dropout;
+  readonly dropout3: Dropout;
+
+  constructor(dModel: number, nhead: number, ...options: Given<TransformerLayerOptions, LayerOrder>);
+  constructor(...values: unknown[]) {
+    super(decoderLayerParameters(values));
+    this.multihead_attn = this.newAttention();
+    const { linear1, dropout, linear2, newNorm, newDropout } = this.newParts();
+    this.linear1 = linear1;
+    this.dropout = dropout;
+    this.linear2 = linear2;
+    this.norm1 = newNorm();
+    this.norm2 = newNorm();
+    this.norm3 = newNorm();
+    this.dropout1 = newDropout();
+    this.dropout2 = newDropout();
+    this.dropout3 = newDropout();
+  }
+
+  /**
+   * @param tgt as the query of {@link MultiheadAttention}
+   * @param memory what an encoder gave, as its key and value
+   *
+   * @throws as it does
+   */
+  override forward(tgt: Tensor, memory: Tensor, inputs?: DecoderInputs): Tensor;
+  override forward(...values: unknown[]): Tensor {
+    const { tgt, memory, ...given } = decoderForward(values);
+    const own = { attnMask: given.tgtMask, keyPaddingMask: given.tgtKeyPaddingMask, isCausal: given.tgtIsCausal };
+    const other = {
+      ...{ attnMask: given.memoryMask, keyPaddingMask: given.memoryKeyPaddingMask },
+      isCausal: given.memoryIsCausal,
+    };
+    return tidy(() => {
+      const first = this.residual(tgt, this.norm1, this.dropout1, (x) => this.self_attn.forward(x, x, x, own).output);
+      const second = this.residual(
+        first,
+        this.norm2,
+        this.dropout2,
+        (x) => this.multihead_attn.forward(x, memory, memory, other).output,
+      );
+      return this.residual(second, this.norm3, this.dropout3, (x) => this.feedForward(x));
+    });
+  }
+
+  /** @internal */
+  override copy(): this {
+    const copied = new TransformerDecoderLayer(...this.copyArguments());
+    copied.loadStateDict(this.stateDict());
+    return copied.train(this.training) as this;
+  }
+}
+const decoderLayerParameters = layerCall("TransformerDecoderLayer");
+
+/** @internal */
+export const decoderInputs = {
+  tgt: operand(aTensor),
+  memory: operand(aTensor),
+  tgtMask: named(aTensor),
+  memoryMask: named(aTensor),
+  tgtKeyPaddingMask: named(aTensor),
+  memoryKeyPaddingMask: named(aTensor),
+  tgtIsCausal: named(flag, false),
+  memoryIsCausal: named(flag, false),
+} as const;
+const decoderForward = parameters("TransformerDecoderLayer.forward", decoderInputs);

@@ -1,0 +1,245 @@
+/** Layers of encoders and decoders in a row, and both together: PyTorch's Transformer. */
+import { noGrad } from "../../autograd/modes.ts";
+import { either, flag, instanceOf, nothing } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { copyInto } from "../../ops/copy/copy.ts";
+import { full } from "../../ops/creation/full.ts";
+import { triu } from "../../ops/indexing/triangle.ts";
+import type { FloatDType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { type LayerOptions, layerOptions, xavierUniform } from "../initialization.ts";
+import { floatDType, layerCount, size } from "../kinds.ts";
+import { Module } from "../module.ts";
+import { LayerNorm } from "../normalization.ts";
+import {
+  type DecoderInputs,
+  decoderInputs,
+  layerParts,
+  TransformerDecoderLayer,
+  TransformerEncoderLayer,
+  type TransformerLayerOptions,
+} from "./layers.ts";
+
+/** A norm behind the last layer, or none. */
+const aNorm = either(instanceOf<Module<[x: Tensor], Tensor>>(Module as never, "a module such as LayerNorm"), nothing);
+
+/** What {@link TransformerEncoder} takes besides the source. */
+export interface EncoderInputs {
+  /** As `attnMask` of {@link MultiheadAttention}: true leaves out. */
+  mask?: Tensor | undefined;
+  /** As `keyPaddingMask` of {@link MultiheadAttention}: true leaves out. */
+  srcKeyPaddingMask?: Tensor | undefined;
+  /** Whether a token attends to no later token. Default false. */
+  isCausal?: boolean | undefined;
+}
+
+/** Options of {@link TransformerEncoder} and {@link TransformerDecoder}. */
+export interface TransformerStackOptions {
+  /** What follows the last layer. Default: nothing. */
+  norm?: Module<[x: Tensor], Tensor> | null | undefined;
+}
+
+/**
+ * Copies of an encoder layer in a row, and a norm behind them: PyTorch's `TransformerEncoder`. As there, all of them
+ * start with the values of the layer that is given, which is no part of it.
+ *
+ * @example
+ * const layer = new TransformerEncoderLayer(64, 8, { batchFirst: true });
+ * const encoder = new TransformerEncoder(layer, 6, new LayerNorm(64));
+ * encoder.forward(randn([2, 5, 64]), { isCausal: true }); // [2, 5, 64]
+ *
+ * @throws {ArgumentError} for a number of layers below 1, and what is no layer.
+ */
+export class TransformerEncoder extends Module<[src: Tensor, inputs?: EncoderInputs], Tensor> {
+  readonly layers: readonly TransformerEncoderLayer[];
+  readonly norm: Module<[x: Tensor], Tensor> | null;
+
+  constructor(
+    encoderLayer: TransformerEncoderLayer,
+    numLayers: number,
+    ...options: Given<TransformerStackOptions, ["norm"]>
+  );
+  constructor(...values: unknown[]) {
+    super();
+    const { encoderLayer, numLayers, norm } = encoderParameters(values);
+    this.layers = Array.from({ length: numLayers }, () => encoderLayer.copy());
+    this.norm = norm;
+  }
+
+  /** @param src as of {@link TransformerEncoderLayer} @throws as it does */
+  override forward(src: Tensor, inputs?: EncoderInputs): Tensor;
+  override forward(...values: unknown[]): Tensor {
+    const { src, mask: srcMask, ...others } = encoderForward(values);
+    return tidy(() => {
+      const out = this.layers.reduce((x, layer) => layer.forward(x, { srcMask, ...others }), src);
+      return this.norm ? this.norm.forward(out) : out;
+    });
+  }
+}
+const encoderParameters = parameters("TransformerEncoder", {
+  encoderLayer: operand(instanceOf(TransformerEncoderLayer, "a TransformerEncoderLayer")),
+  numLayers: operand(layerCount),
+  norm: optional(aNorm, null),
+});
+const encoderForward = parameters("TransformerEncoder.forward", {
+  src: operand(aTensor),
+  mask: named(aTensor),
+  srcKeyPaddingMask: named(aTensor),
+  isCausal: named(flag, false),
+});
+
+/**
+ * Copies of a decoder layer in a row, and a norm behind them: PyTorch's `TransformerDecoder`.
+ *
+ * @example
+ * const layer = new TransformerDecoderLayer(64, 8, { batchFirst: true });
+ * const decoder = new TransformerDecoder(layer, 6, new LayerNorm(64));
+ * decoder.forward(randn([2, 5, 64]), randn([2, 9, 64]), { tgtIsCausal: true }); // [2, 5, 64]
+ *
+ * @throws {ArgumentError} for a number of layers below 1, and what is no layer.
+ */
+export class TransformerDecoder extends Module<[tgt: Tensor, memory: Tensor, inputs?: DecoderInputs], Tensor> {
+  readonly layers: readonly TransformerDecoderLayer[];
+  readonly norm: Module<[x: Tensor], Tensor> | null;
+
+  constructor(
+    decoderLayer: TransformerDecoderLayer,
+    numLayers: number,
+    ...options: Given<TransformerStackOptions, ["norm"]>
+  );
+  constructor(...values: unknown[]) {
+    super();
+    const { decoderLayer, numLayers, norm } = decoderParameters(values);
+    this.layers = Array.from({ length: numLayers }, () => decoderLayer.copy());
+    this.norm = norm;
+  }
+
+  /** @param tgt @param memory as of {@link TransformerDecoderLayer} @throws as it does */
+  override forward(tgt: Tensor, memory: Tensor, inputs?: DecoderInputs): Tensor;
+  override forward(...values: unknown[]): Tensor {
+    const { tgt, memory, ...inputs } = decoderForward(values);
+    return tidy(() => {
+      const out = this.layers.reduce((x, layer) => layer.forward(x, memory, inputs), tgt);
+      return this.norm ? this.norm.forward(out) : out;
+    });
+  }
+}
+const decoderParameters = parameters("TransformerDecoder", {
+  decoderLayer: operand(instanceOf(TransformerDecoderLayer, "a TransformerDecoderLayer")),
+  numLayers: operand(layerCount),
+  norm: optional(aNorm, null),
+});
+const decoderForward = parameters("TransformerDecoder.forward", decoderInputs);
+
+/** Options of {@link Transformer}, in PyTorch's order. */
+export interface TransformerOptions extends TransformerLayerOptions {
+  /** The width of tokens. Default 512. */
+  dModel?: number | undefined;
+  /** The number of heads. Default 8. */
+  nhead?: number | undefined;
+  /** Default 6. */
+  numEncoderLayers?: number | undefined;
+  /** Default 6. */
+  numDecoderLayers?: number | undefined;
+}
+
+/** What {@link Transformer} takes besides the source and the target. */
+export interface TransformerInputs extends DecoderInputs {
+  /** Of the source's tokens: true leaves out. */
+  srcMask?: Tensor | undefined;
+  /** Of padding in the source: true leaves out. */
+  srcKeyPaddingMask?: Tensor | undefined;
+  /** Whether a token of the source attends to no later one of it. Default false. */
+  srcIsCausal?: boolean | undefined;
+}
+
+/**
+ * An encoder and a decoder, with norms behind both: PyTorch's `Transformer`. All matrices start with Xavier's uniform
+ * distribution.
+ *
+ * @example
+ * const model = new Transformer({ dModel: 64, nhead: 4, numEncoderLayers: 2, numDecoderLayers: 2, batchFirst: true });
+ * model.forward(randn([2, 9, 64]), randn([2, 5, 64]), { tgtIsCausal: true }); // [2, 5, 64]
+ *
+ * @throws {ArgumentError} as {@link MultiheadAttention}.
+ */
+export class Transformer extends Module<[src: Tensor, tgt: Tensor, inputs?: TransformerInputs], Tensor> {
+  readonly encoder: TransformerEncoder;
+  readonly decoder: TransformerDecoder;
+
+  constructor(...options: Given<TransformerOptions, TransformerOrder>);
+  constructor(...values: unknown[]) {
+    super();
+    const { dModel, nhead, numEncoderLayers, numDecoderLayers, ...layer } = transformerParameters(values);
+    const norm = () => new LayerNorm(dModel, { ...layerOptions(layer), eps: layer.layerNormEps, bias: layer.bias });
+    const encoderLayer = new TransformerEncoderLayer(dModel, nhead, layer);
+    this.encoder = new TransformerEncoder(encoderLayer, numEncoderLayers, norm());
+    const decoderLayer = new TransformerDecoderLayer(dModel, nhead, layer);
+    this.decoder = new TransformerDecoder(decoderLayer, numDecoderLayers, norm());
+    if (!layer.initialization) startMatrices(this, layer);
+  }
+
+  /**
+   * @param src as of {@link TransformerEncoder}
+   * @param tgt as of {@link TransformerDecoder}
+   *
+   * @throws as they do
+   */
+  override forward(src: Tensor, tgt: Tensor, inputs?: TransformerInputs): Tensor;
+  override forward(...values: unknown[]): Tensor {
+    const { src, tgt, srcMask: mask, srcKeyPaddingMask, srcIsCausal: isCausal, ...others } = transformerForward(values);
+    return tidy(() =>
+      this.decoder.forward(tgt, this.encoder.forward(src, { mask, srcKeyPaddingMask, isCausal }), others),
+    );
+  }
+
+  /**
+   * A mask [size, size] that is added: −∞ where a key stands behind its query, else 0.
+   *
+   * @example
+   * Transformer.generateSquareSubsequentMask(2); // [[0, -Infinity], [0, 0]]
+   */
+  static generateSquareSubsequentMask(size: number, options?: { dtype?: FloatDType | undefined }): Tensor;
+  static generateSquareSubsequentMask(...values: unknown[]): Tensor {
+    const { size, dtype } = maskParameters(values);
+    return triu(full([size, size], Number.NEGATIVE_INFINITY, { dtype }), 1);
+  }
+}
+
+type TransformerOrder = [
+  ...["dModel", "nhead", "numEncoderLayers", "numDecoderLayers", "dimFeedforward", "dropout", "activation"],
+  ...["layerNormEps", "batchFirst", "normFirst", "bias"],
+];
+
+/** Xavier's uniform distribution for everything with two axes or more, as PyTorch's `Transformer` has it. */
+function startMatrices(model: Module, options: LayerOptions): void {
+  noGrad(() =>
+    tidy(() => {
+      for (const own of model.parameters())
+        if (own.rank > 1) copyInto(own, xavierUniform(own.shape, { ...options, dtype: own.dtype as FloatDType }));
+    }),
+  );
+}
+
+const transformerParameters = parameters("Transformer", {
+  dModel: optional(size, 512),
+  nhead: optional(size, 8),
+  numEncoderLayers: optional(layerCount, 6),
+  numDecoderLayers: optional(layerCount, 6),
+  ...layerParts,
+});
+const { memory: _memory, tgt: _tgt, ...decoderOptions } = decoderInputs;
+const transformerForward = parameters("Transformer.forward", {
+  src: operand(aTensor),
+  tgt: operand(aTensor),
+  srcMask: named(aTensor),
+  srcKeyPaddingMask: named(aTensor),
+  srcIsCausal: named(flag, false),
+  ...decoderOptions,
+});
+const maskParameters = parameters("Transformer.generateSquareSubsequentMask", {
+  size: operand(size),
+  dtype: named(floatDType, "float32"),
+});
