@@ -3,6 +3,7 @@
 // sums are in float32, in lanes, one for each element of the result, and merged as a tree.
 #pragma once
 
+#include "nibble_tables.h"
 #include "rows_avx.h"
 #include "rows_neon.h"
 
@@ -15,6 +16,25 @@ namespace orchard::ORCHARD_ISA {
 
 constexpr int part_vectors = 32 / float_lanes;
 
+// The values of a part of a row.
+template <class Row>
+void values_of(const Row &row, const typename Row::Head &head, int64_t block, int part, Floats (&out)[part_vectors]) {
+#if defined(__AVX512F__)
+  if constexpr (Nibbles<Row>::are_there) {
+    const auto *levels = reinterpret_cast<const uint8_t *>(Nibbles<Row>::levels);
+    Floats table = floats_of(signed_lanes_of(bytes16(levels))) * all_of(head.scale(part, 0));
+    if constexpr (Row::has_low) table += all_of(head.low(part, 0));
+    return Nibbles<Row>::look_up(row, block, part, table, out);
+  }
+#endif
+  const auto levels = row.levels(block, part);
+  for (int v = 0; v < part_vectors; v++) {
+    const int half = Row::has_halves ? v * 2 / part_vectors : 0;
+    out[v] = Row::floats(levels, v) * all_of(head.scale(part, half));
+    if constexpr (Row::has_low) out[v] += all_of(head.low(part, half));
+  }
+}
+
 // The values of `parts` parts of a row from part `first` on.
 template <class Row>
 void unpack_levels_of(const Weights &weights, int64_t at, int64_t first, int64_t parts, float *out) {
@@ -24,14 +44,9 @@ void unpack_levels_of(const Weights &weights, int64_t at, int64_t first, int64_t
     const auto head = row.head(block);
     const int64_t end = std::min(first + parts, (block + 1) * Row::block_parts);
     for (; part < end; part++, out += 32) {
-      const int own = int(part - block * Row::block_parts);
-      const auto levels = row.levels(block, own);
-      for (int v = 0; v < part_vectors; v++) {
-        const int half = Row::has_halves ? v * 2 / part_vectors : 0;
-        Floats value = Row::floats(levels, v) * all_of(head.scale(own, half));
-        if constexpr (Row::has_low) value += all_of(head.low(own, half));
-        __builtin_memcpy(out + v * float_lanes, &value, sizeof value);
-      }
+      Floats values[part_vectors];
+      values_of(row, head, block, int(part - block * Row::block_parts), values);
+      __builtin_memcpy(out, values, sizeof values);
     }
   }
 }
@@ -49,16 +64,19 @@ void multiply_rows(std::index_sequence<r...>, const Weights &weights, int64_t fi
     for (int row = 0; row < rows; row++) {
       const auto head = all[row].head(block);
       const int own_parts = int(std::min<int64_t>(Row::block_parts, parts - block * Row::block_parts));
-      for (int part = 0; part < own_parts; part++) {
-        const auto levels = all[row].levels(block, part);
+      const auto add = [&](int part) {
+        Floats values[part_vectors];
+        values_of(all[row], head, block, part, values);
         const float *from = x + (block * Row::block_parts + part) * 32;
-        for (int v = 0; v < part_vectors; v++) {
-          const int half = Row::has_halves ? v * 2 / part_vectors : 0;
-          Floats value = Row::floats(levels, v) * all_of(head.scale(part, half));
-          if constexpr (Row::has_low) value += all_of(head.low(part, half));
+        for (int v = 0; v < part_vectors; v++)
           for (int at = 0; at < count; at++)
-            sums[row][at] = fused(value, floats_at(from + at * pitch + v * float_lanes), sums[row][at]);
-        }
+            sums[row][at] = fused(values[v], floats_at(from + at * pitch + v * float_lanes), sums[row][at]);
+      };
+      if (own_parts == Row::block_parts) {
+#pragma GCC unroll 8
+        for (int part = 0; part < Row::block_parts; part++) add(part);
+      } else {
+        for (int part = 0; part < own_parts; part++) add(part);
       }
     }
   for (int row = 0; row < rows; row++)

@@ -87,17 +87,13 @@ template <class Value> inline void look_up(const uint8_t *nibbles, float scale, 
 }
 
 struct Iq4Nl : Blocks<18> {
-  static void unpack(const uint8_t *block, int, float *out) {
-    static constexpr int8_t table[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-    look_up(block + 2, half_at(block), table, out);
-  }
+  static constexpr int8_t table[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+  static void unpack(const uint8_t *block, int, float *out) { look_up(block + 2, half_at(block), table, out); }
 };
 
 struct Mxfp4 : Blocks<17> {
-  static void unpack(const uint8_t *block, int, float *out) {
-    static constexpr int8_t table[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-    look_up(block + 1, half_power(block[0]), table, out);
-  }
+  static constexpr int8_t table[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  static void unpack(const uint8_t *block, int, float *out) { look_up(block + 1, half_power(block[0]), table, out); }
 };
 
 // ---------------------------------------------------------------- blocks of 256

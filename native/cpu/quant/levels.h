@@ -61,8 +61,8 @@ template <class Format> inline __m256i signed_levels(const uint8_t *block, int p
 }
 
 // The table of a format, raised by its offset.
-template <int offset> inline __m256i looked_up(__m128i table, __m256i nibbles) {
-  const __m128i raised = _mm_add_epi8(table, _mm_set1_epi8(int8_t(offset)));
+template <int offset> inline __m256i looked_up(const int8_t (&table)[16], __m256i nibbles) {
+  const __m128i raised = _mm_add_epi8(bytes16(reinterpret_cast<const uint8_t *>(table)), _mm_set1_epi8(int8_t(offset)));
   return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(raised), nibbles);
 }
 
@@ -99,18 +99,12 @@ template <> struct LevelsOf<Q8_0> : Levels<false, false, 128> {
 
 template <> struct LevelsOf<Iq4Nl> : Levels<false, false, 127> {
   using Head = PlainHead;
-  static __m256i raw(const uint8_t *block, int) {
-    const __m128i table = _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
-    return looked_up<offset>(table, nibbles16(block + 2));
-  }
+  static __m256i raw(const uint8_t *block, int) { return looked_up<offset>(Iq4Nl::table, nibbles16(block + 2)); }
 };
 
 template <> struct LevelsOf<Mxfp4> : Levels<false, false, 12> {
   using Head = PowerHead;
-  static __m256i raw(const uint8_t *block, int) {
-    const __m128i table = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
-    return looked_up<offset>(table, nibbles16(block + 1));
-  }
+  static __m256i raw(const uint8_t *block, int) { return looked_up<offset>(Mxfp4::table, nibbles16(block + 1)); }
 };
 
 template <> struct LevelsOf<Q2K> : Levels<true, true, 0> {

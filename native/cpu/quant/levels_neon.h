@@ -96,18 +96,12 @@ template <> struct LevelsOf<Q8_0> : Levels<false, false> {
 
 template <> struct LevelsOf<Iq4Nl> : Levels<false, false> {
   using Head = PlainHead;
-  static PartLevels of(const uint8_t *block, int) {
-    static constexpr int8_t values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-    return looked_up(values, block + 2);
-  }
+  static PartLevels of(const uint8_t *block, int) { return looked_up(Iq4Nl::table, block + 2); }
 };
 
 template <> struct LevelsOf<Mxfp4> : Levels<false, false> {
   using Head = PowerHead;
-  static PartLevels of(const uint8_t *block, int) {
-    static constexpr int8_t values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-    return looked_up(values, block + 1);
-  }
+  static PartLevels of(const uint8_t *block, int) { return looked_up(Mxfp4::table, block + 1); }
 };
 
 template <> struct LevelsOf<Q2K> : Levels<true, true> {

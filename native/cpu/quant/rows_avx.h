@@ -25,10 +25,15 @@ inline Floats floats_at(const float *from) {
 #if defined(__AVX512F__)
 inline Floats fused(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
 inline Floats all_of(float value) { return _mm512_set1_ps(value); }
+// Masks of all lanes, which cost nothing: without them GCC 12 warns of what its own header leaves open (bug 105593).
+constexpr __mmask16 all_lanes = 0xffff;
+inline __m512i lanes_of(__m128i bytes) { return _mm512_maskz_cvtepu8_epi32(all_lanes, bytes); }
+inline __m512i signed_lanes_of(__m128i bytes) { return _mm512_maskz_cvtepi8_epi32(all_lanes, bytes); }
+inline Floats floats_of(__m512i lanes) { return _mm512_maskz_cvtepi32_ps(all_lanes, lanes); }
 // Levels 16 · at to 16 · at + 15.
 template <bool is_unsigned> inline Floats floats_of(__m256i levels, int at) {
   const __m128i own = at == 0 ? _mm256_castsi256_si128(levels) : _mm256_extracti128_si256(levels, 1);
-  return _mm512_cvtepi32_ps(is_unsigned ? _mm512_cvtepu8_epi32(own) : _mm512_cvtepi8_epi32(own));
+  return floats_of(is_unsigned ? lanes_of(own) : signed_lanes_of(own));
 }
 #else
 inline Floats fused(Floats a, Floats b, Floats sum) { return _mm256_fmadd_ps(a, b, sum); }

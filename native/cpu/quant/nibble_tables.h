@@ -1,0 +1,73 @@
+// The values of levels of four bits on AVX-512: the numbers level · scale + low of all sixteen levels are in one
+// vector, in which each nibble finds its own. They are computed once a part instead of once a value, with the same
+// roundings.
+#pragma once
+
+#include "rows_avx.h"
+
+#if defined(__AVX512F__)
+
+namespace orchard::ORCHARD_ISA {
+
+inline constexpr int8_t nibbles_from_0[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+inline constexpr int8_t nibbles_around_0[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+
+// Lanes are indices by their lowest four bits; the others are not looked at.
+inline Floats looked_up(Floats table, __m512i nibbles) {
+  return _mm512_maskz_permutexvar_ps(all_lanes, nibbles, table);
+}
+inline __m512i shifted(__m512i lanes, int by) {
+  return _mm512_maskz_srl_epi32(all_lanes, lanes, _mm_cvtsi32_si128(by));
+}
+
+template <class Row> struct Nibbles {
+  static constexpr bool are_there = false;
+};
+
+// A block of 32: values 0 to 15 in the lower halves of sixteen bytes, the others in the upper ones.
+template <class Format, int first, const int8_t (&all)[16]> struct BlockNibbles {
+  static constexpr bool are_there = true;
+  static constexpr const int8_t (&levels)[16] = all;
+  static void look_up(const LevelRow<Format> &row, int64_t block, int, Floats table, Floats (&out)[2]) {
+    const __m512i own = lanes_of(bytes16(row.row + block * Format::bytes + first));
+    out[0] = looked_up(table, own);
+    out[1] = looked_up(table, shifted(own, 4));
+  }
+};
+template <> struct Nibbles<LevelRow<Q4_0>> : BlockNibbles<Q4_0, 2, nibbles_around_0> {};
+template <> struct Nibbles<LevelRow<Q4_1>> : BlockNibbles<Q4_1, 4, nibbles_from_0> {};
+template <> struct Nibbles<LevelRow<Iq4Nl>> : BlockNibbles<Iq4Nl, 2, Iq4Nl::table> {};
+template <> struct Nibbles<LevelRow<Mxfp4>> : BlockNibbles<Mxfp4, 1, Mxfp4::table> {};
+
+// 32 bytes have a part in their lower halves and the next one in the upper ones.
+template <> struct Nibbles<LevelRow<Q4K>> {
+  static constexpr bool are_there = true;
+  static constexpr const int8_t (&levels)[16] = nibbles_from_0;
+  static void look_up(const LevelRow<Q4K> &row, int64_t block, int part, Floats table, Floats (&out)[2]) {
+    const uint8_t *from = row.row + block * Q4K::bytes + 16 + (part >> 1) * 32;
+    const int shift = (part & 1) * 4;
+    out[0] = looked_up(table, shifted(lanes_of(bytes16(from)), shift));
+    out[1] = looked_up(table, shifted(lanes_of(bytes16(from + 16)), shift));
+  }
+};
+
+// Adjacent values in the halves of a byte: eight of them in each of two words.
+template <bool is_symmetric> struct Nibbles<GroupLevelRow<4, is_symmetric>> {
+  static constexpr bool are_there = true;
+  static constexpr const int8_t (&levels)[16] = is_symmetric ? nibbles_around_0 : nibbles_from_0;
+  static __m512i sixteen(const uint8_t *from) {
+    const __m512i words = _mm512_mask_set1_epi32(_mm512_set1_epi32(int(word_at(from))), 0xff00, int(word_at(from + 4)));
+    return _mm512_maskz_srlv_epi32(all_lanes, words,
+                                   _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28));
+  }
+  static void look_up(const GroupLevelRow<4, is_symmetric> &row, int64_t block, int part, Floats table,
+                      Floats (&out)[2]) {
+    const uint8_t *from = row.row + (block * 8 + part) * 16;
+    out[0] = looked_up(table, sixteen(from));
+    out[1] = looked_up(table, sixteen(from + 8));
+  }
+};
+
+} // namespace orchard::ORCHARD_ISA
+
+#endif
