@@ -1,6 +1,6 @@
 /** Cholesky factors and triangular systems, by the residuals of LAPACK's test suite (dpot01, dtrt02). */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { configure, cpuLibrary, defaultBlas } from "../../src/backend/cpu/loader.ts";
+import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { LinAlgError } from "../../src/core/errors.ts";
 import { cholesky, choleskyEx } from "../../src/linalg/cholesky/cholesky.ts";
 import { solveTriangular } from "../../src/linalg/triangular/triangular.ts";
@@ -162,27 +162,22 @@ for (const { backend, dtype } of places) {
   });
 }
 
-const libraries = [defaultBlas().join("\n"), "none"];
 describe.each(
-  (["float32", "float64"] as const).flatMap((dtype) =>
-    libraries.map((blas) => ({ dtype, blas, has: blas !== "none" })),
-  ),
-)("large on cpu, $dtype, BLAS $has", ({ dtype, blas }) => {
+  (["float32", "float64"] as const).flatMap((dtype) => (["blas", "own"] as const).map((by) => ({ dtype, by }))),
+)("large on cpu, $dtype, by $by", ({ dtype, by }) => {
   const { native } = cpuLibrary();
-  beforeAll(() => configure(native, "blas", blas));
-  afterAll(() => configure(native, "blas", defaultBlas().join("\n")));
+  beforeAll(() => configure(native, "products", by));
+  afterAll(() => configure(native, "products", "table"));
 
   for (const [family, make] of Object.entries(definiteFamilies))
     test.each([false, true])(`cholesky, ${family}, upper %p`, (upper) => {
-      for (const size of family === "random" ? [40, 127, 128, 129, 192, 200, 500] : [130]) {
+      for (const size of family === "random" ? [40, 64, 65, 127, 128, 129, 192, 200, 500] : [130]) {
         const a = inDType(make(size, size + 1), dtype);
         const own = on("cpu", true, () => toMatrix(cholesky(toTensor(a, dtype), { upper })));
         const l = upper ? transposed(own) : own;
         expect(l.values.findIndex((value, at) => at % size > Math.floor(at / size) && value !== 0)).toBe(-1);
         const residual = norm1(difference(a, product(l, transposed(l))));
-        expect(
-          ratio(residual, size * norm1(a), dtype, `cholesky large, ${blas === "none" ? "no BLAS, " : ""}${family}`),
-        ).toBeLessThan(THRESHOLD);
+        expect(ratio(residual, size * norm1(a), dtype, `cholesky large, by ${by}, ${family}`)).toBeLessThan(THRESHOLD);
       }
     });
 
@@ -198,6 +193,54 @@ describe.each(
         const rows = (minor - 1) * 150;
         expect([...own.subarray(0, rows)]).toEqual([...known.subarray(0, rows)]);
         expect(own.subarray(rows).every((element) => element === 0)).toBe(true);
+      });
+    }
+  });
+});
+
+describe.each(["float32", "float64"] as const)("large on cpu, %s, by panels", (dtype) => {
+  const { native } = cpuLibrary();
+  afterAll(() => configure(native, "threads", "auto"));
+
+  test.each([false, true])("the same bits on any number of threads and in a batch, upper %p", (upper) => {
+    for (const size of [300, 850]) {
+      const one = toTensor(inDType(definiteFamilies.random!(size, 7), dtype), dtype);
+      const factor = (a: Tensor) => on("cpu", true, () => [...(cholesky(a, { upper }).dataSync() as Float64Array)]);
+      const known = factor(one);
+      for (const threads of ["1", "2", "3", "7"]) {
+        configure(native, "threads", threads);
+        expect(factor(one)).toEqual(known);
+        if (size === 300) expect(factor(stack([one, one, one]))).toEqual([...known, ...known, ...known]);
+      }
+    }
+  });
+
+  test("a minor of the second panel that is not positive, and the triangle that is not read", () => {
+    for (const [size, minor] of [
+      [300, 97],
+      [850, 130],
+    ] as const) {
+      const { values } = inDType(definiteFamilies.random!(size, 9), dtype);
+      const changed = (change: (i: number, j: number, value: number) => number) =>
+        toTensor(
+          matrix(size, size, (i, j) => change(i, j, values[i * size + j]!)),
+          dtype,
+        );
+      on("cpu", true, () => {
+        const known = toMatrix(cholesky(changed((_i, _j, value) => value))).values;
+        const lower = toMatrix(cholesky(changed((i, j, value) => (j > i ? Number.NaN : value)))).values;
+        expect(lower).toEqual(known);
+        const { factor, info } = choleskyEx(
+          changed((i, j, value) => (i === j && i === minor - 1 ? -1 : value)),
+          { upper: true },
+        );
+        expect(info.item()).toBe(minor);
+        const lost = toMatrix(factor).values;
+        const expected = lost.map((_, at) => {
+          const [i, j] = [Math.floor(at / size), at % size];
+          return i < minor - 1 && j < minor - 1 ? known[j * size + i]! : 0;
+        });
+        expect(lost).toEqual(expected);
       });
     }
   });

@@ -1,7 +1,6 @@
-#include "cholesky.h"
+#include "cholesky_panel.h"
 
 #include "lanes.h"
-#include "vectors.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,17 +8,23 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Row by row: U[i] = A[i] / √A[i, i], and its products are subtracted from the rows below.
-template <class T> int64_t factorise(T *a, int64_t n, int64_t stride) {
-  for (int64_t i = 0; i < n; i++) {
-    T *row = a + i * stride;
-    if (!(row[i] > 0)) return i + 1;
-    const T root = std::sqrt(row[i]);
-    row[i] = root;
-    for (int64_t j = i + 1; j < n; j++) row[j] /= root;
-    for (int64_t j = i + 1; j < n; j++) subtract_multiple(a + j * stride + j, row + j, row[j], n - j);
+template <class T> int64_t factorise(const CholeskyPanel<T> &panel) { return PackedPanel<T>(panel).factorise(); }
+
+template <class T> void solve(const CholeskyPanel<T> &panel, int64_t begin, int64_t end) {
+  for (int64_t strip = begin; strip < end; strip++) PackedPanel<T>(panel).solve_strip(strip);
+}
+
+// The squares of a lower triangle row by row: square (i, j) is number i (i + 1) / 2 + j. Those of an upper one are
+// counted from the end, so that squares of the same rows follow each other there too.
+template <class T> void subtract(const CholeskyPanel<T> &panel, int64_t begin, int64_t end) {
+  const int64_t first = panel.depth / strip_columns;
+  const int64_t last = (panel.n - panel.first + strip_columns - 1) / strip_columns - 1;
+  int64_t i = static_cast<int64_t>((std::sqrt(8 * double(begin) + 1) - 1) / 2);
+  for (int64_t j = begin - i * (i + 1) / 2, square = begin; square < end; square++) {
+    if (panel.upper) PackedPanel<T>(panel).subtract_square(last - i, last - j);
+    else PackedPanel<T>(panel).subtract_square(first + i, first + j);
+    if (++j > i) j = 0, i++;
   }
-  return 0;
 }
 
 // A group of matrices, tile by tile in columns of tiles: from each the products of what stands to its left are
@@ -105,9 +110,11 @@ void factorise_group(LaneGroup<const T> from, LaneGroup<T> to, int32_t *codes, i
   for (int64_t lane = 0; lane < to.count; lane++) codes[lane] = static_cast<int32_t>(failed[lane]);
 }
 
+template <class T>
+constexpr CholeskyKernel<T> kernel = {factorise<T>, solve<T>, subtract<T>, factorise_group<T>, lanes<T>};
+
 } // namespace
 
-extern const CholeskyKernels cholesky_kernels = {{factorise<double>, factorise_group<double>, lanes<double>},
-                                                 {factorise<float>, factorise_group<float>, lanes<float>}};
+extern const CholeskyKernels cholesky_kernels = {kernel<double>, kernel<float>};
 
 } // namespace orchard::ORCHARD_ISA

@@ -15,12 +15,16 @@ import { testFolder } from "../../support/folder.ts";
 const { native } = cpuLibrary();
 const libraries = defaultBlas().join("\n");
 configure(native, "blas", libraries);
+configure(native, "products", "blas"); // with them, `cholesky` is LAPACK's
 const { blas, lapack, threads } = cpuInfo(native);
 const useDefaults = () => {
   configure(native, "blas", libraries);
   configure(native, "threads", String(threads));
 };
-afterAll(useDefaults);
+afterAll(() => {
+  useDefaults();
+  configure(native, "products", "table");
+});
 
 const size = 130;
 const matrices = Array.from({ length: 24 }, (_, seed) => definiteFamilies.random!(size, seed + 1));

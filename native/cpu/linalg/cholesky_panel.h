@@ -1,0 +1,239 @@
+// A panel of a large matrix's Cholesky factor: rows of U of A = Uᵀ U, from the diagonal on. It is packed in strips of
+// columns, so that all that is read of it is adjacent: element (k, c) of a strip is strip[k * strip_columns + c]. Those
+// of a lower factor are transposed on their way.
+#pragma once
+
+#include "../matmul/transpose.h"
+#include "cholesky.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orchard::ORCHARD_ISA {
+
+// Rows that are solved at once, a vector of columns of each in a register; and rows of a tile of the matrix that
+// remains.
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int solved_rows = 16;
+template <class T> constexpr int updated_rows = 8;
+#else
+constexpr int solved_rows = 8;
+template <class T> constexpr int updated_rows = 4;
+#endif
+
+template <class T> class PackedPanel {
+public:
+  explicit PackedPanel(const CholeskyPanel<T> &own) : own_(own), depth_(own.padded_depth()) {}
+
+  // The rows' first columns, as many as there are rows. Returns the order of the first leading minor that is not
+  // positive, or 0.
+  int64_t factorise() const {
+    if (depth_ == own_.depth)
+      for (int64_t s = 0; s < strips(); s++) load_strip(s);
+    else load_padded();
+    int64_t failed = 0;
+    for (int64_t row = 0; row < depth_ && failed == 0; row += solved_rows) {
+      for (int64_t column = row; column < row + solved_rows; column += lanes<T>) solve<false>(row, element(0, column));
+      failed = factorise_square(row);
+      for (int64_t column = row + solved_rows; column < depth_; column += lanes<T>)
+        solve<true>(row, element(0, column));
+    }
+    store_diagonal();
+    return failed;
+  }
+
+  // A strip right of those columns, and zeros in its mirror image.
+  void solve_strip(int64_t s) const {
+    load_strip(s);
+    for (int64_t row = 0; row < depth_; row += solved_rows)
+      for (int64_t column = 0; column < strip_columns; column += lanes<T>) solve<true>(row, strip(s) + column);
+    store_strip(s);
+  }
+
+  // A square of what remains: of the rows and the columns that two strips have.
+  void subtract_square(int64_t rows, int64_t columns) const {
+    const int64_t row = own_.first + rows * strip_columns, column = own_.first + columns * strip_columns;
+    const int64_t height = std::min(strip_columns, own_.n - row), width = std::min(strip_columns, own_.n - column);
+    const T *from = own_.from + row * own_.n + column;
+    T *to = own_.to + row * own_.n + column;
+    if (height == strip_columns && width == strip_columns)
+      return subtract({from, own_.n, to, own_.n, strip(rows), strip(columns)}, rows == columns);
+    T space[strip_columns * strip_columns] = {};
+    for (int64_t r = 0; r < height; r++) std::copy_n(from + r * own_.n, width, space + r * strip_columns);
+    subtract({space, strip_columns, space, strip_columns, strip(rows), strip(columns)}, rows == columns);
+    for (int64_t r = 0; r < height; r++) std::copy_n(space + r * strip_columns, width, to + r * own_.n);
+  }
+
+private:
+  int64_t strips() const { return depth_ / strip_columns; }
+  T *strip(int64_t s) const { return own_.packed + s * strip_columns * depth_; }
+  T *element(int64_t row, int64_t column) const {
+    return strip(column / strip_columns) + row * strip_columns + column % strip_columns;
+  }
+  static Vector<T> minus_product(Vector<T> y, T factor, Vector<T> x) { return multiply_add<T>(x, -factor, y); }
+
+  // Where element (k, c) of the panel is in a row-major matrix: of the lower triangle, or of the upper one.
+  int64_t place(int64_t k, int64_t c) const {
+    const int64_t row = own_.first + k, column = own_.first + c;
+    return own_.upper ? row * own_.n + column : column * own_.n + row;
+  }
+
+  void load_strip(int64_t s) const {
+    const int64_t first = s * strip_columns, width = std::min(strip_columns, own_.n - own_.first - first);
+    T *to = strip(s);
+    if (own_.upper) {
+      for (int64_t k = 0; k < depth_; k++) {
+        std::copy_n(own_.from + place(k, first), width, to + k * strip_columns);
+        std::fill_n(to + k * strip_columns + width, strip_columns - width, T(0));
+      }
+      return;
+    }
+    for (int64_t c = 0; c < strip_columns; c += lanes<T>)
+      for (int64_t k = 0; k < depth_; k += lanes<T>) {
+        const T *from = own_.from + place(k, first) + c * own_.n;
+        if (c + lanes<T> <= width) transpose_square(from, own_.n, to + k * strip_columns + c, strip_columns);
+        else transpose_part_of_square(from, own_.n, width - c, to + k * strip_columns + c, strip_columns);
+      }
+  }
+
+  // The last rows of all: further ones are those of the identity.
+  void load_padded() const {
+    for (int64_t k = 0; k < depth_; k++)
+      for (int64_t c = k; c < depth_; c++) *element(k, c) = c < own_.depth ? own_.from[place(k, c)] : T(k == c);
+  }
+
+  // Rows of a vector of columns: less the products of the rows before, and divided by the square on the diagonal.
+  template <bool divides> void solve(int64_t row, T *columns) const {
+    const T *factors = element(0, row);
+    Vector<T> x[solved_rows];
+#pragma GCC unroll 16
+    for (int i = 0; i < solved_rows; i++) x[i] = load_vector(columns + (row + i) * strip_columns);
+    for (int64_t k = 0; k < row; k++) {
+      const Vector<T> known = load_vector(columns + k * strip_columns);
+#pragma GCC unroll 16
+      for (int i = 0; i < solved_rows; i++) x[i] = minus_product(x[i], factors[k * strip_columns + i], known);
+    }
+    const T *square = factors + row * strip_columns;
+#pragma GCC unroll 16
+    for (int i = 0; i < solved_rows; i++) {
+      if (divides) {
+        x[i] = x[i] * own_.inverse[row + i];
+#pragma GCC unroll 16
+        for (int j = i + 1; j < solved_rows; j++) x[j] = minus_product(x[j], square[i * strip_columns + j], x[i]);
+      }
+      store_vector<T>(x[i], columns + (row + i) * strip_columns);
+    }
+  }
+
+  // The square on the diagonal from a row on, from which the rows before are subtracted.
+  int64_t factorise_square(int64_t row) const {
+    T *square = element(row, row);
+    for (int i = 0; i < solved_rows; i++) {
+      T *own = square + i * strip_columns;
+      if (!(own[i] > 0)) return row + i + 1;
+      const T root = std::sqrt(own[i]), inverse = 1 / root;
+      own_.inverse[row + i] = inverse;
+      for (int v = i / lanes<T> * lanes<T>; v < solved_rows; v += lanes<T>)
+        store_vector<T>(load_vector(own + v) * inverse, own + v);
+      own[i] = root;
+      for (int j = i + 1; j < solved_rows; j++)
+        for (int v = j / lanes<T> * lanes<T>; v < solved_rows; v += lanes<T>) {
+          T *to = square + j * strip_columns + v;
+          store_vector<T>(minus_product(load_vector(to), own[j], load_vector(own + v)), to);
+        }
+    }
+    return 0;
+  }
+
+  // Row by row of the matrix: those of a lower factor from squares of the panel, but for the ones on the diagonal.
+  void store_diagonal() const {
+    for (int64_t row = 0; row < own_.depth; row += lanes<T>) {
+      const int64_t height = std::min<int64_t>(lanes<T>, own_.depth - row);
+      if (!own_.upper)
+        for (int64_t k = 0; k < row; k += lanes<T>)
+          transpose_rows<T>([&](int r) { return element(k + r, row); }, own_.to + place(k, row), own_.n, height);
+      for (int64_t r = row; r < row + height; r++) store_diagonal_row(r, row, height);
+    }
+  }
+  void store_diagonal_row(int64_t r, int64_t square, int64_t width) const {
+    T *to = own_.to + (own_.first + r) * own_.n + own_.first;
+    if (own_.upper) {
+      std::fill_n(to, r, T(0));
+      for (int64_t c = r; c < own_.depth; c++) to[c] = *element(r, c);
+      return;
+    }
+    for (int64_t c = square; c < square + width; c++) to[c] = c <= r ? *element(c, r) : T(0);
+    std::fill(to + square + width, to + own_.depth, T(0));
+  }
+
+  void store_strip(int64_t s) const {
+    const int64_t first = s * strip_columns, width = std::min(strip_columns, own_.n - own_.first - first);
+    const T *from = strip(s);
+    if (own_.upper) {
+      for (int64_t k = 0; k < depth_; k++) std::copy_n(from + k * strip_columns, width, own_.to + place(k, first));
+      for (int64_t c = 0; c < width; c++)
+        std::fill_n(own_.to + (own_.first + first + c) * own_.n + own_.first, depth_, T(0));
+      return;
+    }
+    for (int64_t c = 0; c < width; c += lanes<T>)
+      for (int64_t k = 0; k < depth_; k += lanes<T>)
+        transpose_rows<T>([&](int r) { return from + (k + r) * strip_columns + c; },
+                          own_.to + place(k, first) + c * own_.n, own_.n, width - c);
+    for (int64_t k = 0; k < depth_; k++)
+      std::fill_n(own_.to + (own_.first + k) * own_.n + own_.first + first, width, T(0));
+  }
+
+  // to = from - rowsᵀ columns
+  struct Square {
+    const T *from;
+    int64_t from_stride;
+    T *to;
+    int64_t to_stride;
+    const T *rows, *columns;
+  };
+
+  // What is subtracted from comes while the products are summed.
+  template <int vectors> void subtract_tile(const Square &square, int64_t row, int64_t column) const {
+    constexpr int height = updated_rows<T>;
+    const T *from = square.from + row * square.from_stride + column;
+#pragma GCC unroll 8
+    for (int r = 0; r < height; r++)
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) __builtin_prefetch(from + r * square.from_stride + v * lanes<T>);
+    Vector<T> sums[height][vectors] = {};
+    const T *factors = square.rows + row, *others = square.columns + column;
+    for (int64_t k = 0; k < depth_; k++, factors += strip_columns, others += strip_columns) {
+      Vector<T> known[vectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) known[v] = load_vector(others + v * lanes<T>);
+#pragma GCC unroll 8
+      for (int r = 0; r < height; r++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) sums[r][v] = multiply_add<T>(known[v], factors[r], sums[r][v]);
+    }
+    T *to = square.to + row * square.to_stride + column;
+#pragma GCC unroll 8
+    for (int r = 0; r < height; r++)
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++)
+        store_vector<T>(load_vector(from + r * square.from_stride + v * lanes<T>) - sums[r][v],
+                        to + r * square.to_stride + v * lanes<T>);
+  }
+
+  void subtract(const Square &square, bool is_diagonal) const {
+    constexpr int height = updated_rows<T>, two = 2 * lanes<T>;
+    for (int64_t row = 0; row < strip_columns; row += height) {
+      if (!is_diagonal) {
+        for (int64_t column = 0; column < strip_columns; column += two) subtract_tile<2>(square, row, column);
+        continue;
+      }
+      for (int64_t column = 0; column < strip_columns; column += lanes<T>)
+        if (own_.upper ? column + lanes<T> > row : column < row + height) subtract_tile<1>(square, row, column);
+    }
+  }
+
+  const CholeskyPanel<T> &own_;
+  const int64_t depth_;
+};
+
+} // namespace orchard::ORCHARD_ISA
