@@ -111,4 +111,6 @@ export interface ResidualStream {
 export const normalize = (norm: Normalization, { residual, addition }: ResidualStream): SumAndNorm =>
   addition ? norm.addForward(addition, residual) : { sum: residual, out: norm.forward(residual) };
 
-const sumOf = ({ residual, addition }: Required<ResidualStream>): Tensor => add(addition, residual);
+/** @internal The sum of a stream. */
+export const sumOf = ({ residual, addition }: ResidualStream): Tensor =>
+  addition ? (add(addition, residual) as Tensor) : residual;

@@ -52,6 +52,7 @@ export { type GenerateTextOptions, generateText, type TextCodec } from "./genera
 export { TokenStream } from "./generation/token_stream.ts";
 export type { Gpt2Config } from "./gpt.hugging_face.ts";
 export { GPT, type GPTDropout, type GPTOptions } from "./gpt.ts";
+export type { BackwardHook, BackwardPreHook, ForwardHook, ForwardPreHook, Gradients } from "./hooks.ts";
 export type { TensorSource } from "./hugging_face/mappings.ts";
 export {
   gpt2Initialization,

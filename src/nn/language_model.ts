@@ -8,9 +8,10 @@ import { narrow } from "../ops/view/slice.ts";
 import { isInteger } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import type { AttentionInputs } from "./attention.ts";
-import { normalize, type ResidualStream } from "./block.ts";
+import { normalize, type ResidualStream, sumOf } from "./block.ts";
 import { KeyValueCache, type Positions } from "./cache.ts";
 import type { Embedding } from "./embedding.ts";
+import { hasHooks } from "./hooks.ts";
 import { huggingFaceState, loadMapped, type TensorMapping, type TensorSource } from "./hugging_face/mappings.ts";
 import type { Linear } from "./linear.ts";
 import { Module } from "./module.ts";
@@ -97,7 +98,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     const padded = padding && paddedInputs(this.constructor.name, tokens, positions, padding, this.contextLength);
     let stream: ResidualStream = { residual: this.embed(tokens, padded?.positions ?? positions) };
     for (const [index, block] of this.blocks.entries())
-      stream = block.advance(stream, { cache: cache?.layers[index], ...padded });
+      stream = advanced(block, stream, { cache: cache?.layers[index], ...padded });
     return normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream).out;
   }
 
@@ -156,6 +157,10 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
       );
   }
 }
+
+/** The stream behind a block: by its `forward`, where that has hooks. */
+const advanced = (block: DecodingBlock, stream: ResidualStream, inputs: AttentionInputs): ResidualStream =>
+  hasHooks(block) ? { residual: block.forward(sumOf(stream), inputs) } : block.advance(stream, inputs);
 
 /** The positions of tokens in rows that begin with padding, and which keys are tokens. @throws {ArgumentError} */
 function paddedInputs(

@@ -9,6 +9,7 @@ import { QuantizedTensor } from "../quant/quantized_tensor.ts";
 import { type FloatDType, isFloat } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
+import { type BackwardHook, type BackwardPreHook, type ForwardHook, type ForwardPreHook, register } from "./hooks.ts";
 import { floatDType } from "./kinds.ts";
 import { joinPath, type Slot, slotsOf } from "./slots.ts";
 import { type LoadOptions, type LoadReport, loadInto, readLoadOptions, type StateDict } from "./state_dict.ts";
@@ -156,6 +157,58 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
       tensors: [...slotsOf(module)].filter(isStateSlot).map((slot) => [slot.name, slot.value] as const),
     }));
     return formatSummary(layers);
+  }
+
+  /**
+   * Adds a function that is called with the module and the arguments of `forward` before each call of it. An array that
+   * it returns replaces the arguments. Hooks are called in the order in which they were added.
+   *
+   * @returns a function that removes it
+   *
+   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   */
+  registerForwardPreHook(hook: ForwardPreHook<this>): () => void {
+    return register("registerForwardPreHook", this, "forwardPre", hook as ForwardPreHook);
+  }
+
+  /**
+   * Adds a function that is called with the module, the arguments of `forward` and its result after each call of it.
+   * What it returns, if anything, replaces the result.
+   *
+   * @example
+   * const remove = model.hidden.registerForwardHook((_, _inputs, output) => void console.log(output.shape));
+   *
+   * @returns a function that removes it
+   *
+   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   */
+  registerForwardHook(hook: ForwardHook<this, Result>): () => void {
+    return register("registerForwardHook", this, "forward", hook as ForwardHook);
+  }
+
+  /**
+   * Adds a function that is called with the gradients of the results of `forward` when a backward pass has them. An
+   * array that it returns replaces them.
+   *
+   * @returns a function that removes it; calls of `forward` before that keep it
+   *
+   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   */
+  registerFullBackwardPreHook(hook: BackwardPreHook<this>): () => void {
+    return register("registerFullBackwardPreHook", this, "backwardPre", hook as BackwardPreHook);
+  }
+
+  /**
+   * Adds a function that is called with the gradients of the tensors among the arguments of `forward`, and those of its
+   * results, when a backward pass has both. An array that it returns replaces the former. Where no argument has a
+   * gradient, it is called as soon as the results have theirs.
+   *
+   * @returns a function that removes it; calls of `forward` before that keep it
+   *
+   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   */
+  registerFullBackwardHook(hook: BackwardHook<this>): () => void {
+    return register("registerFullBackwardHook", this, "backward", hook as BackwardHook);
   }
 
   /** @internal The text between the parentheses when the module is printed. */

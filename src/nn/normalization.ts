@@ -1,11 +1,13 @@
 import { either, flag, listOf } from "../core/kinds.ts";
 import { type Given, type Kind, named, operand, optional, parameters } from "../core/parameters.ts";
+import { add } from "../ops/elementwise/arithmetic.ts";
 import { addLayerNorm, layerNorm } from "../ops/normalization/layer_norm.ts";
 import type { SumAndNorm } from "../ops/normalization/normalize.ts";
 import { addRmsNorm, rmsNorm } from "../ops/normalization/rms_norm.ts";
 import type { FloatDType } from "../tensor/dtype.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { hasHooks } from "./hooks.ts";
 import { type LayerOptions, oneParameter, zeroParameter } from "./initialization.ts";
 import { epsilon, layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
@@ -14,6 +16,12 @@ import { Module } from "./module.ts";
 export interface Normalization extends Module<[x: Tensor], Tensor> {
   /** A residual connection and its norm in one pass: `sum` is x + residual, `out` the norm of `sum`. */
   addForward(x: Tensor, residual: Tensor): SumAndNorm;
+}
+
+/** A sum and its norm in two passes, so that the hooks of the norm are called. */
+function sumAndForward(norm: Normalization, x: Tensor, residual: Tensor): SumAndNorm {
+  const sum = add(x, residual) as Tensor;
+  return { sum, out: norm.forward(sum) };
 }
 
 /** Options of {@link LayerNorm}. */
@@ -74,6 +82,7 @@ export class LayerNorm<out D extends FloatDType = FloatDType>
   }
 
   addForward(x: Tensor, residual: Tensor): SumAndNorm {
+    if (hasHooks(this)) return sumAndForward(this, x, residual);
     return addLayerNorm(x, residual, this.options());
   }
 
@@ -135,6 +144,7 @@ export class RMSNorm<out D extends FloatDType = FloatDType>
   }
 
   addForward(x: Tensor, residual: Tensor): SumAndNorm {
+    if (hasHooks(this)) return sumAndForward(this, x, residual);
     return addRmsNorm(x, residual, { weight: this.weight, eps: this.eps });
   }
 

@@ -245,6 +245,13 @@ export const calls: Calls = {
   KeyValueCacheBatch: [make(nn.KeyValueCacheBatch), () => [[new nn.KeyValueCache(1, 3)]]],
   "KeyValueCache.truncate": [(length) => new nn.KeyValueCache(1, 3).truncate(length), () => [0]],
   Sequential: [make(nn.Sequential), () => [new nn.Linear(2, 2), new nn.Dropout()]],
+  registerForwardPreHook: [(hook) => new nn.Linear(2, 2).registerForwardPreHook(hook), () => [() => undefined]],
+  registerForwardHook: [(hook) => new nn.Linear(2, 2).registerForwardHook(hook), () => [() => undefined]],
+  registerFullBackwardHook: [(hook) => new nn.Linear(2, 2).registerFullBackwardHook(hook), () => [() => undefined]],
+  registerFullBackwardPreHook: [
+    (hook) => new nn.Linear(2, 2).registerFullBackwardPreHook(hook),
+    () => [() => undefined],
+  ],
   "Module.to": [(dtype) => new nn.Linear(2, 2).to(dtype), () => ["float64"]],
   "Module.train": [(mode) => new nn.Linear(2, 2).train(mode), () => [true]],
   "Module.loadStateDict": [

@@ -6,7 +6,7 @@ import { examplesOf } from "../support/readme.ts";
 const examples = examplesOf("docs/nn.md");
 
 test("each of them prints something", () => {
-  expect(examples.length).toBe(9);
+  expect(examples.length).toBe(10);
   expect(examples.filter(({ promised }) => promised.length === 0)).toEqual([]);
 });
 

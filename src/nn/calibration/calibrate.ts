@@ -82,24 +82,16 @@ export function calibrate(...values: unknown[]): Calibration {
 /** Stands before a layer's `forward`, and records. */
 class Recorder {
   result: LayerCalibration | null = null;
+  readonly stop: () => void;
 
   constructor(
     private readonly layer: Linear,
     private readonly hasProducts: boolean,
   ) {
-    const forward = layer.forward.bind(layer);
-    const value = (x: Tensor): Tensor => {
-      this.record(x);
-      return forward(x);
-    };
-    Object.defineProperty(layer, "forward", { value, configurable: true, enumerable: false });
+    this.stop = layer.registerForwardPreHook((_, [x]) => this.record(x));
   }
 
-  stop(): void {
-    Reflect.deleteProperty(this.layer, "forward");
-  }
-
-  private record(x: Tensor): void {
+  private record(x: unknown): undefined {
     const { inputs } = this.layer;
     if (!Tensor.isTensor(x) || x.shape.at(-1) !== inputs || x.size === 0) return; // the layer says what is wrong
     const before = this.result;

@@ -1,10 +1,10 @@
 /** A block of a {@link Decoder}. */
-import { add } from "../../ops/elementwise/arithmetic.ts";
+
 import type { SumAndNorm } from "../../ops/normalization/normalize.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import type { AttentionInputs } from "../attention.ts";
-import { normalize, type ResidualStream } from "../block.ts";
+import { normalize, type ResidualStream, sumOf } from "../block.ts";
 import { type LayerOptions, layerOptions } from "../initialization.ts";
 import { Module } from "../module.ts";
 import { LayerNorm, type Normalization, RMSNorm } from "../normalization.ts";
@@ -69,8 +69,6 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
     });
   }
 }
-
-const sumOf = ({ residual, addition }: ResidualStream): Tensor => (addition ? add(addition, residual) : residual);
 
 /** The sum of a stream, and its norm where there is one. */
 function normalized(norm: Normalization | null, stream: ResidualStream): SumAndNorm {
