@@ -1,6 +1,7 @@
 /** `orchard chat`: the command line. */
 import { type Command, Option } from "commander";
 import { backendNames } from "../backend/names.ts";
+import type { CacheFormat } from "../nn/cache_store.ts";
 import type { ChatFlags } from "../serve/commands.ts";
 import { parseNumber } from "./number.ts";
 
@@ -12,6 +13,9 @@ export const modelOptions = (): Option[] => [
     ...["float32", "float16", "bfloat16"],
   ]),
   new Option("--quantize <format>", "quantise the weights, such as q8_0 or q4_K"),
+  new Option("--cache <format>", "how keys and values are kept (default: as they are computed)").choices([
+    ...(["float16", "q8_0"] satisfies CacheFormat[]),
+  ]),
   new Option("--backend <name>", "the backend that computes").choices(backendNames),
 ];
 

@@ -6,6 +6,7 @@ import { type RopeOptions, rope } from "../ops/position/rope.ts";
 import { unflatten } from "../ops/view/flatten.ts";
 import { transpose } from "../ops/view/permute.ts";
 import { reshape } from "../ops/view/reshape.ts";
+import { slice } from "../ops/view/slice.ts";
 import { split } from "../ops/view/split.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { Attend, AttentionCache, Positions } from "./cache.ts";
@@ -132,7 +133,7 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
     const appended = { keys: this.rotate(k!, positions), values: v! };
     const dropout = this.training ? this.dropout : 0;
     const attend: Attend = (queries, { keys, values }) =>
-      flashAttention(queries, keys, values, { causal: this.causal, dropout, mask });
+      flashAttention(queries, keys, values, { causal: this.causal, dropout, mask: lastOfMask(mask, keys) });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * this.headWidth]));
   }
@@ -154,6 +155,12 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
     const shared = keyValueHeads === heads ? "" : `, keyValueHeads: ${keyValueHeads}`;
     return `heads: ${heads}${shared}, headWidth: ${headWidth}${dropout > 0 ? `, dropout: ${dropout}` : ""}`;
   }
+}
+
+/** @internal The part of a mask that is about the last keys, where a cache has dropped those before. */
+export function lastOfMask(mask: Tensor<"bool"> | undefined, keys: Tensor): Tensor<"bool"> | undefined {
+  const count = keys.shape[2]!;
+  return mask && mask.shape.at(-1)! > count ? slice(mask, { dim: -1, start: -count }) : mask;
 }
 
 function dividedWidth(width: number, heads: number): number {

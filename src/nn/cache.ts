@@ -1,79 +1,105 @@
-import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../core/errors.ts";
-import { operand, parameters } from "../core/parameters.ts";
-import { copy_ } from "../ops/copy/inplace.ts";
-import { empty } from "../ops/creation/full.ts";
-import { narrow } from "../ops/view/slice.ts";
+import { choice } from "../core/kinds.ts";
+import { named, operand, parameters } from "../core/parameters.ts";
+import { toDType } from "../ops/copy/cast.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { keep, tidy } from "../tensor/tidy.ts";
-import { layerCount, position, size } from "./kinds.ts";
-
-/** Keys and values of one attention layer: [batch, heads, tokens, dim]. */
-export interface KeysAndValues {
-  readonly keys: Tensor;
-  readonly values: Tensor;
-}
+import { type CacheFormat, cacheFormats, type KeysAndValues, TokenStore } from "./cache_store.ts";
+import { layerCount, position, size, windowList } from "./kinds.ts";
 
 /** The initial capacity in tokens. It doubles whenever it is exceeded, up to the limit. */
 const INITIAL_CAPACITY = 64;
 /** The axis of tokens. */
 const TOKENS = 2;
+/** How many of the last tokens can be taken back, whatever was dropped. */
+const SPARE = 64;
+/** How many tokens come at least until some are dropped again. */
+const LEAST_ROOM = 64;
 
-/** @internal Attention of queries to keys and values, as a layer computes it. */
-export type Attend = (queries: Tensor, appended: KeysAndValues) => Tensor;
+/** @internal Attention of queries to keys and values, the last of which are their own, as a layer computes it. */
+export type Attend = (queries: Tensor, held: KeysAndValues) => Tensor;
 
 /** @internal Where new tokens stand: the position of the first, or the position of each, int32 [batch, tokens]. */
 export type Positions = number | Tensor<"int32">;
 
+/** Options of {@link AttentionCache}. */
+export interface AttentionCacheOptions {
+  /** How keys and values are kept: see {@link CacheFormat}. Default: as they are computed. */
+  readonly format?: CacheFormat | undefined;
+  /** How many tokens a token attends to, itself included. Default: all. */
+  readonly window?: number | undefined;
+}
+
+/** Options of {@link KeyValueCache}. */
+export interface KeyValueCacheOptions {
+  /** How keys and values are kept: see {@link CacheFormat}. Default: as they are computed. */
+  readonly format?: CacheFormat | undefined;
+  /** How many tokens a token attends to, for each layer; Infinity for all. Default: all in every layer. */
+  readonly windows?: readonly number[] | undefined;
+}
+
+const format = named(choice(...cacheFormats));
 const truncateParameters = parameters("KeyValueCache.truncate", { length: operand(position) });
-const attentionCacheParameters = parameters("AttentionCache", { limit: operand(size) });
-const keyValueCacheParameters = parameters("KeyValueCache", { layers: operand(layerCount), limit: operand(size) });
+const canTruncateParameters = parameters("KeyValueCache.canTruncate", { length: operand(position) });
+const attentionCacheParameters = parameters("AttentionCache", { limit: operand(size), format, window: named(size) });
+const keyValueCacheParameters = parameters("KeyValueCache", {
+  ...{ layers: operand(layerCount), limit: operand(size), format },
+  windows: named(windowList),
+});
 
 /**
  * The keys and values of the tokens that one attention layer has seen, so that the next token computes only its own.
- * Each is written once. When the cache is full, the next token overwrites the oldest one: attention does not depend on
- * the order of the keys, because each key carries its position.
+ * Tokens beyond the limit, or beyond the window, are dropped a few at a time: then the memory is that of the window, 64
+ * tokens that can be taken back, and an eighth of the window or 64 more.
  *
  * It records no autograd history: use it in `noGrad`.
  */
 export class AttentionCache implements Disposable {
   /** How many tokens it can hold. */
   readonly limit: number;
+  readonly format: CacheFormat | undefined;
+  /** How many tokens a token attends to, itself included. */
+  readonly window: number;
+  /** Whether there may be more tokens than the window. */
+  private readonly slides: boolean;
   private seen = 0;
-  private buffers: KeysAndValues | null = null;
+  /** The position of the first token in the store. */
+  private base = 0;
+  private store: TokenStore | null = null;
 
-  /** @throws {ArgumentError} for a limit below 1. */
-  constructor(limit: number);
+  /** @throws {ArgumentError} for a limit or a window below 1, and another format. */
+  constructor(limit: number, options?: AttentionCacheOptions);
   constructor(...values: unknown[]) {
-    this.limit = attentionCacheParameters(values).limit;
+    const { limit, format, window = Infinity } = attentionCacheParameters(values);
+    this.limit = limit;
+    this.format = format;
+    this.slides = window < limit;
+    this.window = Math.min(window, limit);
   }
 
-  /** The position of the next token: how many tokens were appended, including overwritten ones. */
+  /** The position of the next token: how many tokens were appended, including dropped ones. */
   get position(): number {
     return this.seen;
   }
 
-  /** How many tokens it holds. */
+  /** How many tokens it holds of those that later ones may attend to. */
   get length(): number {
-    return Math.min(this.seen, this.limit);
+    return Math.min(this.seen, this.window);
   }
 
   /**
-   * Appends the keys and values of new tokens, and returns views of all keys and values that it holds.
+   * Appends the keys and values of new tokens, and returns those that they attend to, the new ones last: views, or
+   * what they are unpacked to.
    *
-   * @throws {ShapeError} for several tokens that exceed the limit: they would overwrite keys that the others attend to.
+   * @throws {ShapeError} for several tokens that exceed the limit: they would drop keys that the others attend to.
    */
-  append({ keys, values }: KeysAndValues): KeysAndValues {
-    const count = keys.shape[TOKENS]!;
+  append(appended: KeysAndValues): KeysAndValues {
+    const count = appended.keys.shape[TOKENS]!;
     this.checkFit(count);
-    const buffers = this.reserve(Math.min(this.seen + count, this.limit), { keys, values });
-    const start = this.seen % this.limit;
-    noGrad(() => {
-      copy_(narrow(buffers.keys, TOKENS, start, count), keys);
-      copy_(narrow(buffers.values, TOKENS, start, count), values);
-    });
+    const store = this.reserve(count, appended);
+    store.write(this.seen - this.base, appended);
     this.seen += count;
-    return first(buffers, this.length);
+    const held = Math.min(this.seen - this.base, this.window - 1 + count);
+    return store.read(this.seen - this.base - held, held);
   }
 
   /** @internal Where the next tokens stand. */
@@ -81,29 +107,41 @@ export class AttentionCache implements Disposable {
     return this.seen;
   }
 
-  /** @internal Appends keys and values, and attends to all that the cache then holds. */
+  /** @internal Appends keys and values, and attends to all that the new tokens may attend to. */
   attend(queries: Tensor, appended: KeysAndValues, attend: Attend): Tensor {
-    return attend(queries, this.append(appended));
+    const held = this.append(appended);
+    const attended = attend(toDType(queries, held.keys.dtype), held);
+    this.trim();
+    return toDType(attended, queries.dtype);
+  }
+
+  /** @internal Whether a text can go on differently after so many tokens: what it then attends to is still here. */
+  canTruncate(length: number): boolean {
+    return length <= this.seen && (length === this.seen || this.base <= Math.max(0, length - this.window + 1));
   }
 
   /**
    * Forgets all tokens but the first `length`, for a text that goes on differently. The memory is kept.
    *
-   * @throws {ArgumentError} for more tokens than it holds, and after it overwrote its oldest token.
+   * @throws {ArgumentError} for more tokens than there were, and where it dropped tokens that are attended to.
    */
   truncate(length: number): void;
   truncate(...values: unknown[]): void {
     const { length } = truncateParameters(values);
-    if (this.seen > this.limit || length > this.seen) {
-      const got = this.seen > this.limit ? `${length}, but the first tokens are overwritten` : length;
-      const expected = `expected length to be at most ${this.length}`;
-      throw new ArgumentError("KeyValueCache.truncate", "tooLong", `${expected}, got ${got}`);
+    if (!this.canTruncate(length)) {
+      const expected = length > this.seen ? `at most ${this.seen}` : `at least ${this.base + this.window - 1}`;
+      const reason = length > this.seen ? "" : ": tokens before are dropped";
+      throw new ArgumentError(
+        "KeyValueCache.truncate",
+        length > this.seen ? "tooLong" : "dropped",
+        `expected length to be ${expected}, got ${length}${reason}`,
+      );
     }
     this.seen = length;
   }
 
   private checkFit(count: number): void {
-    if (count <= 1 || this.seen + count <= this.limit) return;
+    if (count <= 1 || this.slides || this.seen + count <= this.limit) return;
     throw new ShapeError(
       "AttentionCache",
       "cacheFull",
@@ -112,53 +150,56 @@ export class AttentionCache implements Disposable {
     );
   }
 
-  /** Buffers for so many tokens. Grown buffers get the contents of the old ones. */
-  private reserve(length: number, like: KeysAndValues): KeysAndValues {
-    const capacity = this.buffers?.keys.shape[TOKENS] ?? 0;
-    if (this.buffers && length <= capacity) return this.buffers;
-    const size = Math.min(Math.max(INITIAL_CAPACITY, 2 * capacity, length), this.limit);
-    const next = { keys: bufferLike(like.keys, size), values: bufferLike(like.values, size) };
-    const old = this.buffers;
-    if (old) copyTokens(next, first(old, this.length));
-    this.buffers = next;
-    old?.keys.dispose();
-    old?.values.dispose();
-    return next;
+  /** The capacity for tokens that are dropped from time to time. */
+  private get slidingCapacity(): number {
+    return this.window + SPARE + Math.max(LEAST_ROOM, Math.ceil(this.window / 8));
+  }
+
+  /** A store with room for so many further tokens. */
+  private reserve(count: number, like: KeysAndValues): TokenStore {
+    const held = this.seen - this.base;
+    const capacity = this.store?.capacity ?? 0;
+    const drops = this.slides || this.seen + count > this.limit;
+    const most = drops ? this.slidingCapacity : this.limit;
+    if (this.store && held + count <= capacity) return this.store;
+    if (held + count <= most) {
+      const size = Math.min(Math.max(INITIAL_CAPACITY, 2 * capacity, held + count), most);
+      this.store = this.store?.resized(size, 0, held) ?? new TokenStore(this.format, size, like);
+      return this.store;
+    }
+    const kept = Math.min(held, this.window - 1 + SPARE);
+    const size = Math.max(most, kept + count);
+    this.store = this.store?.resized(size, held - kept, kept) ?? new TokenStore(this.format, size, like);
+    this.base = this.seen - kept;
+    return this.store;
+  }
+
+  /** After many tokens at once there is more than the window. */
+  private trim(): void {
+    if (!this.store || !this.slides || this.store.capacity <= this.slidingCapacity) return;
+    const held = this.seen - this.base;
+    const kept = Math.min(held, this.window - 1 + SPARE);
+    this.store = this.store.resized(this.slidingCapacity, held - kept, kept);
+    this.base = this.seen - kept;
   }
 
   /** Removes all tokens. The memory is kept for reuse. */
   reset(): void {
     this.seen = 0;
+    this.base = 0;
   }
 
   /** Removes all tokens and frees the memory. */
   dispose(): void {
     this.reset();
-    this.buffers?.keys.dispose();
-    this.buffers?.values.dispose();
-    this.buffers = null;
+    this.store?.dispose();
+    this.store = null;
   }
 
   [Symbol.dispose](): void {
     this.dispose();
   }
 }
-
-const bufferLike = (x: Tensor, size: number): Tensor => keep(empty(x.shape.with(TOKENS, size), { dtype: x.dtype }));
-
-const first = ({ keys, values }: KeysAndValues, length: number): KeysAndValues => ({
-  keys: narrow(keys, TOKENS, 0, length),
-  values: narrow(values, TOKENS, 0, length),
-});
-
-const copyTokens = (to: KeysAndValues, from: KeysAndValues): void =>
-  tidy(() =>
-    noGrad(() => {
-      const target = first(to, from.keys.shape[TOKENS]!);
-      copy_(target.keys, from.keys);
-      copy_(target.values, from.values);
-    }),
-  );
 
 /**
  * The caches of all layers of a model, for one batch of sequences.
@@ -172,11 +213,21 @@ const copyTokens = (to: KeysAndValues, from: KeysAndValues): void =>
 export class KeyValueCache implements Disposable {
   readonly layers: readonly AttentionCache[];
 
-  /** @param limit how many tokens each layer can hold @throws {ArgumentError} for a number below 1. */
-  constructor(layers: number, limit: number);
+  /**
+   * @param limit how many tokens each layer can hold
+   *
+   * @throws {ArgumentError} for a number below 1, another format, and windows that are not one for each layer.
+   */
+  constructor(layers: number, limit: number, options?: KeyValueCacheOptions);
   constructor(...values: unknown[]) {
-    const { layers, limit } = keyValueCacheParameters(values);
-    this.layers = Array.from({ length: layers }, () => new AttentionCache(limit));
+    const { layers, limit, format, windows } = keyValueCacheParameters(values);
+    if (windows && windows.length !== layers) {
+      const message = `expected windows to be ${layers} numbers, one for each layer, got ${windows.length}`;
+      throw new ArgumentError("KeyValueCache", "invalidWindows", message);
+    }
+    const windowOf = (layer: number) => (windows?.[layer] === Infinity ? undefined : windows?.[layer]);
+    const make = (_: unknown, layer: number) => new AttentionCache(limit, { format, window: windowOf(layer) });
+    this.layers = Array.from({ length: layers }, make);
   }
 
   /** The position of the next token. */
@@ -189,18 +240,32 @@ export class KeyValueCache implements Disposable {
     return this.layers[0]!.positionsOf(tokens);
   }
 
-  /** How many tokens it holds. */
+  /** How many tokens it holds of those that later ones may attend to, in the layer with the most. */
   get length(): number {
-    return this.layers[0]!.length;
+    return this.layers.reduce((most, { length }) => Math.max(most, length), 0);
+  }
+
+  /**
+   * Whether `truncate(length)` is possible. Layers whose windows slid, and a full cache, have dropped tokens: then only
+   * the last ones can be taken back, 64 at least.
+   */
+  canTruncate(length: number): boolean;
+  canTruncate(...values: unknown[]): boolean {
+    const { length } = canTruncateParameters(values);
+    return this.layers.every((layer) => layer.canTruncate(length));
   }
 
   /**
    * Forgets all tokens but the first `length`, so that a text which begins alike needs no computation of these.
    *
-   * @throws {ArgumentError} for more tokens than it holds, and after it overwrote its oldest token.
+   * @throws {ArgumentError} for more tokens than there were, and where a layer dropped tokens that would be attended
+   * to; then nothing is forgotten.
    */
-  truncate(length: number): void {
-    for (const layer of this.layers) layer.truncate(length);
+  truncate(length: number): void;
+  truncate(...values: unknown[]): void {
+    const { length } = truncateParameters(values);
+    const reluctant = this.layers.find((layer) => !layer.canTruncate(length));
+    for (const layer of reluctant ? [reluctant] : this.layers) layer.truncate(length);
   }
 
   /** How many tokens it can hold. */

@@ -5,7 +5,8 @@ import { tensor } from "../ops/creation/tensor.ts";
 import { cat } from "../ops/join/cat.ts";
 import { narrow } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { type Attend, AttentionCache, type KeysAndValues, KeyValueCache, type Positions } from "./cache.ts";
+import { type Attend, AttentionCache, KeyValueCache, type Positions } from "./cache.ts";
+import type { KeysAndValues } from "./cache_store.ts";
 
 /** The caches of one layer, one per sequence. What is computed token by token stays one product for all of them. */
 class AttentionCacheBatch extends AttentionCache {
@@ -45,6 +46,10 @@ class AttentionCacheBatch extends AttentionCache {
 
   override append(): never {
     throw new ArgumentError("KeyValueCacheBatch", "noBuffer", "expected attend(), since each sequence has its buffers");
+  }
+
+  override canTruncate(length: number): boolean {
+    return this.members.every((member) => member.canTruncate(length));
   }
 
   override truncate(length: number): void {

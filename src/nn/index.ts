@@ -9,8 +9,14 @@ export {
 export * from "./batch_norm.ts";
 export { Bilinear, type BilinearOptions } from "./bilinear.ts";
 export { type BlockOptions, TransformerBlock } from "./block.ts";
-export { AttentionCache, type KeysAndValues, KeyValueCache } from "./cache.ts";
+export {
+  AttentionCache,
+  type AttentionCacheOptions,
+  KeyValueCache,
+  type KeyValueCacheOptions,
+} from "./cache.ts";
 export { KeyValueCacheBatch } from "./cache_batch.ts";
+export type { CacheFormat, KeysAndValues } from "./cache_store.ts";
 export {
   type CalibrateOptions,
   type Calibration,
@@ -64,7 +70,7 @@ export {
   normalOf,
   pytorchInitialization,
 } from "./initialization.ts";
-export { type DecodingBlock, LanguageModel, type LanguageModelInputs } from "./language_model.ts";
+export { type CacheOptions, type DecodingBlock, LanguageModel, type LanguageModelInputs } from "./language_model.ts";
 export { Linear, type LinearOptions } from "./linear.ts";
 export type { LlamaConfig, RopeConfig } from "./llama.hugging_face.ts";
 export { Llama, type LlamaOptions } from "./llama.ts";

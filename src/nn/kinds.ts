@@ -1,6 +1,6 @@
 /** Kinds of parameters of layers: sizes, probabilities, and how weights come to be. */
 import { ArgumentError, DTypeError } from "../core/errors.ts";
-import { aNumber, instanceOf } from "../core/kinds.ts";
+import { aNumber, instanceOf, listOf } from "../core/kinds.ts";
 import { count, notNegative } from "../core/options.ts";
 import { type Kind, named, unknownOption } from "../core/parameters.ts";
 import type { RopeScaling } from "../ops/position/rope.ts";
@@ -31,6 +31,12 @@ export const layerCount: Kind<number> = {
   }),
   error: [ArgumentError, "invalidSize"],
 };
+
+/** How many tokens are attended to, by layer. */
+export const windowList: Kind<number[]> = listOf(
+  aNumber({ holds: (value) => value === Infinity || count.holds(value), expected: "a window" }),
+  "a list of whole numbers of at least 1, or Infinity",
+);
 
 /** A probability that is not certain. */
 export const probability: Kind<number> = {

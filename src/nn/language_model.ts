@@ -1,6 +1,6 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
-import { aNumber, flag, instanceOf, listOf } from "../core/kinds.ts";
+import { aNumber, choice, flag, instanceOf, listOf } from "../core/kinds.ts";
 import type { NumberRule } from "../core/options.ts";
 import { named, parameters } from "../core/parameters.ts";
 import { tensor } from "../ops/creation/tensor.ts";
@@ -9,7 +9,8 @@ import { isInteger } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import type { AttentionInputs } from "./attention.ts";
 import { normalize, type ResidualStream, sumOf } from "./block.ts";
-import { KeyValueCache, type Positions } from "./cache.ts";
+import { KeyValueCache, type KeyValueCacheOptions, type Positions } from "./cache.ts";
+import { cacheFormats } from "./cache_store.ts";
 import type { Embedding } from "./embedding.ts";
 import { hasHooks } from "./hooks.ts";
 import { huggingFaceState, loadMapped, type TensorMapping, type TensorSource } from "./hugging_face/mappings.ts";
@@ -44,6 +45,10 @@ const readInputs = parameters("LanguageModel.forward", {
   lastOnly: named(flag, false),
   padding: named(listOf(aNumber(wholeFromZero), "a list of whole numbers")),
 });
+
+/** Options of {@link LanguageModel.newCache}. */
+export type CacheOptions = Pick<KeyValueCacheOptions, "format">;
+const readCache = parameters("LanguageModel.newCache", { format: named(choice(...cacheFormats)) });
 
 /** A layer of a {@link LanguageModel}: attention and a feed-forward. */
 export interface DecodingBlock extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
@@ -110,9 +115,21 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
   /** @internal The input of the first block. */
   protected abstract embed(tokens: Tensor, positions: Positions): Tensor;
 
-  /** A cache for the keys and values of `contextLength` tokens. Its memory grows as tokens are appended. */
-  newCache(): KeyValueCache {
-    return new KeyValueCache(this.blocks.length, this.contextLength);
+  /** @internal How many tokens a token attends to, for each layer; undefined for all in every layer. */
+  protected get windows(): readonly number[] | undefined {
+    return undefined;
+  }
+
+  /**
+   * A cache for the keys and values of `contextLength` tokens, of layers with a window only for those of the window.
+   * Its memory grows as tokens are appended.
+   *
+   * @throws {ArgumentError} for another format.
+   */
+  newCache(options?: CacheOptions): KeyValueCache;
+  newCache(...values: unknown[]): KeyValueCache {
+    const { format } = readCache(values);
+    return new KeyValueCache(this.blocks.length, this.contextLength, { format, windows: this.windows });
   }
 
   /**

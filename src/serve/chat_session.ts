@@ -1,4 +1,5 @@
 /** A chat with a model: what was said, and the next answer. */
+import type { CacheFormat } from "../nn/cache_store.ts";
 import { Batcher } from "../nn/generation/batcher.ts";
 import type { BatchOptions } from "../nn/generation/options.ts";
 import { StopFinder } from "../nn/generation/stop.ts";
@@ -8,6 +9,8 @@ import { type ServedModel, stopTokensOf } from "./served_model.ts";
 export type ChatOptions = Omit<BatchOptions, "stopTokens" | "signal" | "logProbabilities"> & {
   /** What the model is told first. */
   readonly system?: string | undefined;
+  /** How keys and values are kept. */
+  readonly cache?: CacheFormat | undefined;
 };
 
 /** How fast an answer came. */
@@ -26,7 +29,7 @@ export class ChatSession implements Disposable {
     private readonly served: ServedModel,
     private readonly options: ChatOptions = {},
   ) {
-    this.batcher = new Batcher(served.model, { slots: 1 });
+    this.batcher = new Batcher(served.model, { slots: 1, cache: options.cache });
     this.reset();
   }
 
@@ -48,7 +51,7 @@ export class ChatSession implements Disposable {
   async *say(content: string, signal?: AbortSignal): AsyncGenerator<string, void, undefined> {
     const { tokenizer } = this.served;
     const messages = [...this.said, { role: "user", content }];
-    const { system: _, ...options } = this.options;
+    const { system: _, cache: __, ...options } = this.options;
     const stream = this.batcher.submit([...tokenizer.encode(this.textOf(messages), { addSpecialTokens: false })], {
       ...defined(this.served.defaults ?? {}),
       ...defined(options),

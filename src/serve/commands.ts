@@ -3,6 +3,7 @@ import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
 import { environment } from "../core/environment.ts";
 import { OrchardError } from "../core/errors.ts";
+import type { CacheFormat } from "../nn/cache_store.ts";
 import type { LoadModelOptions } from "../nn/loading/load_model.ts";
 import { runChatLoop } from "./chat_loop.ts";
 import { type ChatOptions, ChatSession } from "./chat_session.ts";
@@ -15,6 +16,7 @@ export interface ModelFlags {
   readonly dtype?: LoadModelOptions["dtype"];
   readonly quantize?: LoadModelOptions["quantize"];
   readonly backend?: BackendName;
+  readonly cache?: CacheFormat;
 }
 
 export interface ChatFlags extends ModelFlags {
@@ -78,7 +80,7 @@ export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
     const server = new ModelServer(served, {
       ...{ host: flags.host, port: flags.port, origins: flags.cors },
       key: flags.key ?? environment("ORCHARD_SERVE_KEY"),
-      batcher: { slots: flags.slots, queue: flags.queue },
+      batcher: { slots: flags.slots, queue: flags.queue, cache: flags.cache },
       limits: {
         bodyBytes: flags.maxBody ?? defaultLimits.bodyBytes,
         tokens: flags.maxTokens ?? defaultLimits.tokens,

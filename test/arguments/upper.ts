@@ -240,9 +240,11 @@ export const calls: Calls = {
   TransformerBlock: [make(nn.TransformerBlock), () => [{ width: 4, heads: 2, feedForward: "gelu", norm: "rmsNorm" }]],
   GPT: [make(nn.GPT), () => [{ ...sizes, dropout: 0.1, activation: "gelu" }]],
   Llama: [make(nn.Llama), () => [{ ...sizes, ropeBase: 10, hidden: 32 }]],
-  AttentionCache: [make(nn.AttentionCache), () => [3]],
-  KeyValueCache: [make(nn.KeyValueCache), () => [1, 3]],
+  AttentionCache: [make(nn.AttentionCache), () => [3, { format: "q8_0", window: 2 }]],
+  KeyValueCache: [make(nn.KeyValueCache), () => [1, 3, { format: "float16", windows: [2] }]],
   KeyValueCacheBatch: [make(nn.KeyValueCacheBatch), () => [[new nn.KeyValueCache(1, 3)]]],
+  "LanguageModel.newCache": [(options) => model.newCache(options), () => [{ format: "q8_0" }]],
+  "KeyValueCache.canTruncate": [(length) => new nn.KeyValueCache(1, 3).canTruncate(length), () => [0]],
   "KeyValueCache.truncate": [(length) => new nn.KeyValueCache(1, 3).truncate(length), () => [0]],
   Sequential: [make(nn.Sequential), () => [new nn.Linear(2, 2), new nn.Dropout()]],
   registerForwardPreHook: [(hook) => new nn.Linear(2, 2).registerForwardPreHook(hook), () => [() => undefined]],
@@ -283,10 +285,13 @@ export const calls: Calls = {
     nn.loadModel as Call,
     () => [join(decoders, "gpt2"), { dtype: "float32", quantize: "q8_0", onReport: () => undefined }],
   ],
-  generate: [nn.generate as Call, () => [model, [1], { maxTokens: 1, temperature: 0, stopTokens: [2] }]],
+  generate: [
+    nn.generate as Call,
+    () => [model, [1], { maxTokens: 1, temperature: 0, stopTokens: [2], cache: "float16" }],
+  ],
   generateText: [nn.generateText as Call, () => [model, tokenizer, "a", { maxTokens: 1, stop: ["b"] }]],
   embed: [nn.embed as Call, () => [model, [[1, 2], [3]], { pooling: "last", normalize: false }]],
-  Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4 }]],
+  Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4, cache: "q8_0" }]],
   "Batcher.submit": [
     (...values: never[]) => {
       using batcher = new nn.Batcher(model);

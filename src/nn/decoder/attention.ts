@@ -5,7 +5,7 @@ import { transpose } from "../../ops/view/permute.ts";
 import { reshape } from "../../ops/view/reshape.ts";
 import { split } from "../../ops/view/split.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { AttentionInputs } from "../attention.ts";
+import { type AttentionInputs, lastOfMask } from "../attention.ts";
 import type { Attend } from "../cache.ts";
 import { type LayerOptions, layerOptions } from "../initialization.ts";
 import { Linear } from "../linear.ts";
@@ -72,7 +72,8 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const queries = rotated(q, this.queryNorm);
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null) };
     const options = { causal: true, scale, softcap, ...(window && { window: { left: window - 1 } }) } as const;
-    const attend: Attend = (own, { keys, values }) => flashAttention(own, keys, values, { ...options, mask });
+    const attend: Attend = (own, { keys, values }) =>
+      flashAttention(own, keys, values, { ...options, mask: lastOfMask(mask, keys) });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
   }

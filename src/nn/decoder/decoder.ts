@@ -67,6 +67,11 @@ export class Decoder extends LanguageModel {
   }
 
   /** @internal */
+  protected override get windows(): readonly number[] {
+    return this.#description.layers.map(({ attention: { window = Infinity } }) => window);
+  }
+
+  /** @internal */
   protected override embed(tokens: Tensor, positions: Positions): Tensor {
     const { embeddingScale = 1 } = this.#description;
     const embedded = this.tokenEmbedding.forward(tokens);

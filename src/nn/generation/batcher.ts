@@ -8,9 +8,10 @@ import { tensor } from "../../ops/creation/tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { KeyValueCacheBatch } from "../cache_batch.ts";
+import type { CacheFormat } from "../cache_store.ts";
 import type { LanguageModel } from "../language_model.ts";
 import { inEvaluation } from "../module.ts";
-import { type BatchOptions, batchParameters, settingsOf } from "./options.ts";
+import { aCacheFormat, type BatchOptions, batchParameters, settingsOf } from "./options.ts";
 import { aModel, checkTokens, prompt, type Tokens } from "./prompt.ts";
 import { Sequence } from "./sequence.ts";
 import { type Job, Slot } from "./slot.ts";
@@ -24,6 +25,8 @@ export interface BatcherOptions {
   readonly queue?: number | undefined;
   /** How many tokens of a prompt are computed before texts that wait for one token each have theirs. Default 256. */
   readonly promptChunk?: number | undefined;
+  /** How caches keep keys and values: see {@link CacheFormat}. Default: as they are computed. */
+  readonly cache?: CacheFormat | undefined;
 }
 
 const readOptions = parameters("Batcher", {
@@ -31,6 +34,7 @@ const readOptions = parameters("Batcher", {
   slots: named(aNumber({ holds: (value) => count.holds(value) && value <= 4096, expected: "1 to 4096" }), 8),
   queue: named(aNumber(count), 64),
   promptChunk: named(aNumber(count), 256),
+  cache: named(aCacheFormat),
 });
 const readSubmit = parameters("Batcher.submit", { tokens: operand(prompt), ...batchParameters });
 
@@ -65,11 +69,11 @@ export class Batcher implements Disposable {
 
   constructor(model: LanguageModel, options?: BatcherOptions);
   constructor(...values: unknown[]) {
-    const { model, slots, queue, promptChunk } = readOptions(values);
+    const { model, slots, queue, promptChunk, cache } = readOptions(values);
     this.model = model;
     this.queueLimit = queue;
     this.promptChunk = promptChunk;
-    this.slots = Array.from({ length: slots }, () => new Slot(model));
+    this.slots = Array.from({ length: slots }, () => new Slot(model.newCache({ format: cache })));
   }
 
   /** How many texts are being generated. */

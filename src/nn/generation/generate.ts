@@ -65,10 +65,10 @@ const readCall = parameters("generate", { model: operand(aModel), tokens: operan
 async function* run(
   model: LanguageModel,
   prompt: readonly number[],
-  { signal, useCache, ...settings }: GenerateSettings,
+  { signal, useCache, cache, ...settings }: GenerateSettings,
 ): AsyncGenerator<number, void, undefined> {
   using sequence = new Sequence(prompt, settings);
-  using decoder = new Decoder(model, useCache);
+  using decoder = new Decoder(model, useCache ? model.newCache({ format: cache }) : null);
   let next = prompt;
   while (!sequence.isFull) {
     await yieldToEventLoop();
@@ -82,15 +82,13 @@ async function* run(
 
 /** Feeds tokens to a model, with or without a cache. */
 class Decoder implements Disposable {
-  private readonly model: LanguageModel;
-  private cache: KeyValueCache | null;
   /** The last tokens, at most `contextLength`. */
   private tokens: readonly number[] = [];
 
-  constructor(model: LanguageModel, useCache: boolean) {
-    this.model = model;
-    this.cache = useCache ? model.newCache() : null;
-  }
+  constructor(
+    private readonly model: LanguageModel,
+    private cache: KeyValueCache | null,
+  ) {}
 
   /** Feeds further tokens, and returns the logits of the next one. */
   async logitsAfter(tokens: readonly number[]): Promise<ArrayLike<number>> {

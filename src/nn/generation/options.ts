@@ -1,10 +1,11 @@
 /** The options of `generate` and their checks. */
 import { ArgumentError } from "../../core/errors.ts";
-import { aNumber, flag, instanceOf, isListed } from "../../core/kinds.ts";
+import { aNumber, choice, flag, instanceOf, isListed } from "../../core/kinds.ts";
 import { finite, type NumberRule } from "../../core/options.ts";
 import { type Kind, named, type Parsed } from "../../core/parameters.ts";
 import { Generator } from "../../random/generator.ts";
 import { seed as aSeed } from "../../random/kinds.ts";
+import { type CacheFormat, cacheFormats } from "../cache_store.ts";
 import { aGenerator } from "../kinds.ts";
 import type { LanguageModel } from "../language_model.ts";
 import type { TokenConstraint } from "./constraint.ts";
@@ -46,6 +47,8 @@ export interface GenerateOptions extends SamplingOptions {
   readonly signal?: AbortSignal | undefined;
   /** Whether keys and values of earlier tokens are cached. Default true. */
   readonly useCache?: boolean | undefined;
+  /** How the cache keeps keys and values: see {@link CacheFormat}. Default: as they are computed. */
+  readonly cache?: CacheFormat | undefined;
   /**
    * A smaller model of the same vocabulary, which drafts tokens that the model checks several at a time (speculative
    * decoding). The tokens have the same distribution as without it, and end with the context. Default: none.
@@ -61,7 +64,7 @@ export interface Sampling extends Required<{ [Name in Exclude<keyof SamplingOpti
 }
 
 /** Options of {@link Batcher.submit}. */
-export interface BatchOptions extends Omit<GenerateOptions, "useCache" | "draft" | "draftTokens"> {
+export interface BatchOptions extends Omit<GenerateOptions, "useCache" | "cache" | "draft" | "draftTokens"> {
   /** Also give the logarithms of probabilities: of each token, and of this many likeliest ones. Default: neither. */
   readonly logProbabilities?: number | undefined;
 }
@@ -74,6 +77,7 @@ export interface GenerateSettings {
   readonly generator: Generator;
   readonly signal: AbortSignal | undefined;
   readonly useCache: boolean;
+  readonly cache: CacheFormat | undefined;
   readonly logProbabilities: number | undefined;
   readonly constraint: TokenConstraint | undefined;
   readonly draft: LanguageModel | undefined;
@@ -134,6 +138,9 @@ const samplingParameters = {
   logitBias: named(bias, new Map()),
 } as const;
 
+/** @internal */
+export const aCacheFormat: Kind<CacheFormat> = choice(...cacheFormats);
+
 /** @internal What `Batcher.submit` takes by name. */
 export const batchParameters = {
   ...samplingParameters,
@@ -152,13 +159,15 @@ const { logProbabilities: _, ...ownParameters } = batchParameters;
 export const generateParameters = {
   ...ownParameters,
   useCache: named(flag, true),
+  cache: named(aCacheFormat),
   draft: named(aModel),
   draftTokens: named(aNumber(ranges.draftTokens), 4),
 } as const;
 
-type Others = Sampling & Partial<Pick<GenerateSettings, "useCache" | "logProbabilities" | "draft" | "draftTokens">>;
+type Others = Sampling &
+  Partial<Pick<GenerateSettings, "useCache" | "cache" | "logProbabilities" | "draft" | "draftTokens">>;
 
-/** @internal @throws {ArgumentError} for a seed beside a generator. */
+/** @internal @throws {ArgumentError} for a seed beside a generator, and a format of a cache that there is not. */
 export function settingsOf(
   operation: string,
   options: Parsed<typeof generateParameters> | Parsed<typeof batchParameters>,
@@ -166,6 +175,7 @@ export function settingsOf(
   const { maxTokens, stopTokens, seed, generator, signal, constraint, ...others } = options;
   const {
     useCache = true,
+    cache,
     logProbabilities,
     draft,
     draftTokens = 4,
@@ -173,8 +183,10 @@ export function settingsOf(
   } = { logProbabilities: undefined, ...others } as Others;
   if (seed !== undefined && generator !== undefined)
     throw new ArgumentError(operation, "twoSources", "expected a seed or a generator, got both; pass one of them");
+  if (cache !== undefined && !useCache)
+    throw new ArgumentError(operation, "noCache", `expected useCache beside cache: "${cache}", got useCache: false`);
   return {
-    ...{ sampling, maxTokens, signal, useCache, logProbabilities, constraint, draft, draftTokens },
+    ...{ sampling, maxTokens, signal, useCache, cache, logProbabilities, constraint, draft, draftTokens },
     stopTokens: stopTokens ?? new Set(),
     generator: generator ?? new Generator(seed),
   };

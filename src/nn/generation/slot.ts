@@ -1,6 +1,5 @@
 /** A place in a batch: a cache, and the text that is in it. */
 import type { KeyValueCache } from "../cache.ts";
-import type { LanguageModel } from "../language_model.ts";
 import type { Sequence } from "./sequence.ts";
 import type { TokenStream } from "./token_stream.ts";
 
@@ -13,7 +12,6 @@ export interface Job {
 
 /** @internal */
 export class Slot {
-  readonly cache: KeyValueCache;
   /** The tokens whose keys and values are in the cache: also after the text ended, for one that begins alike. */
   private tokens: number[] = [];
   /** The tokens of the text that are not computed yet: of its prompt, or the last one. */
@@ -21,9 +19,7 @@ export class Slot {
   job: Job | undefined;
   private lastUse = 0;
 
-  constructor(model: LanguageModel) {
-    this.cache = model.newCache();
-  }
+  constructor(readonly cache: KeyValueCache) {}
 
   get isBusy(): boolean {
     return this.job !== undefined;
@@ -39,18 +35,20 @@ export class Slot {
   take(job: Job): void {
     const { prompt } = job.sequence;
     const shared = this.sharedWith(prompt);
-    this.cache.truncate(shared);
+    if (shared === 0) this.cache.reset();
+    else this.cache.truncate(shared);
     this.tokens = prompt.slice(0, shared);
     this.pending = prompt.slice(shared);
     this.job = job;
     job.stream.reusedTokens = shared;
   }
 
+  /** How much of the beginning of a prompt need not be computed: none where windows have dropped what it needs. */
   private sharedWith(prompt: readonly number[]): number {
     const most = Math.min(this.tokens.length, prompt.length - 1);
     let shared = 0;
     while (shared < most && this.tokens[shared] === prompt[shared]) shared++;
-    return shared;
+    return this.cache.canTruncate(shared) ? shared : 0;
   }
 
   /** Takes the logits after so many of the pending tokens. */

@@ -30,9 +30,9 @@ export async function* generateDrafted(
   prompt: readonly number[],
   settings: GenerateSettings,
 ): AsyncGenerator<number, void, undefined> {
-  const { sampling, maxTokens, stopTokens, generator, signal, draftTokens } = settings;
-  using large = new Reader(model, prompt.length, sampling);
-  using small = new Reader(draft, prompt.length, sampling);
+  const { sampling, maxTokens, stopTokens, generator, signal, draftTokens, cache } = settings;
+  using large = new Reader(model, model.newCache({ format: cache }), prompt.length, sampling);
+  using small = new Reader(draft, draft.newCache({ format: cache }), prompt.length, sampling);
   const tokens = [...prompt];
   const most = Math.min(prompt.length + maxTokens, model.contextLength, draft.contextLength);
   while (tokens.length < most) {
@@ -86,15 +86,12 @@ const draw = (weights: Distribution, generator: Generator): number =>
 
 /** A model, and the text that is in its cache. */
 class Reader implements Disposable {
-  private readonly cache: KeyValueCache;
-
   constructor(
     private readonly model: LanguageModel,
+    private readonly cache: KeyValueCache,
     private readonly promptLength: number,
     private readonly sampling: Sampling,
-  ) {
-    this.cache = model.newCache();
-  }
+  ) {}
 
   /** Those of the tokens that follow the last `count` beginnings of a text. */
   async distributions(text: readonly number[], count: number): Promise<Distribution[]> {
