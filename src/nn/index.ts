@@ -89,6 +89,12 @@ export {
   RMSNorm,
   type RMSNormOptions,
 } from "./normalization.ts";
+export {
+  type Parametrization,
+  type RemoveParametrizationsOptions,
+  registerParametrization,
+  removeParametrizations,
+} from "./parametrization.ts";
 export * from "./pooling.ts";
 export { QuantizedEmbedding } from "./quantized_embedding.ts";
 export {
@@ -122,3 +128,4 @@ export {
   type TransformerLayerOptions,
 } from "./transformer/layers.ts";
 export * from "./transformer/stacks.ts";
+export * from "./weight_norms.ts";

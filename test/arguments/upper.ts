@@ -246,6 +246,16 @@ export const calls: Calls = {
   "LanguageModel.newCache": [(options) => model.newCache(options), () => [{ format: "q8_0" }]],
   "KeyValueCache.canTruncate": [(length) => new nn.KeyValueCache(1, 3).canTruncate(length), () => [0]],
   "KeyValueCache.truncate": [(length) => new nn.KeyValueCache(1, 3).truncate(length), () => [0]],
+  weightNorm: [nn.weightNorm as Call, () => [new nn.Linear(2, 3), { name: "bias", dim: 0 }]],
+  spectralNorm: [
+    nn.spectralNorm as Call,
+    () => [new nn.Linear(2, 3), { nPowerIterations: 1, eps: 0, dim: null, generator: new orchard.Generator(1) }],
+  ],
+  registerParametrization: [nn.registerParametrization as Call, () => [new nn.Linear(2, 2), "weight", new nn.Tanh()]],
+  removeParametrizations: [
+    nn.removeParametrizations as Call,
+    () => [nn.weightNorm(new nn.Linear(2, 3)), "weight", { leaveParametrized: true }],
+  ],
   Sequential: [make(nn.Sequential), () => [new nn.Linear(2, 2), new nn.Dropout()]],
   registerForwardPreHook: [(hook) => new nn.Linear(2, 2).registerForwardPreHook(hook), () => [() => undefined]],
   registerForwardHook: [(hook) => new nn.Linear(2, 2).registerForwardHook(hook), () => [() => undefined]],
