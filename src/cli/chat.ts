@@ -16,6 +16,7 @@ export const modelOptions = (): Option[] => [
   new Option("--cache <format>", "how keys and values are kept (default: as they are computed)").choices([
     ...(["float16", "q8_0"] satisfies CacheFormat[]),
   ]),
+  new Option("--adapter <folder>", "what the model learned by LoRA, in PEFT's format"),
   new Option("--backend <name>", "the backend that computes").choices(backendNames),
 ];
 

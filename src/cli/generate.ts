@@ -1,6 +1,7 @@
 /** `orchard generate`: the command line. */
 import { type Command, Option } from "commander";
 import { backendNames } from "../backend/names.ts";
+import { ggmlFormats } from "../quant/formats.ts";
 import type { GenerateFlags } from "../train/generate.ts";
 import { parseNumber } from "./number.ts";
 
@@ -9,8 +10,11 @@ const numeric = (flags: string, meaning: string): Option => new Option(flags, me
 export function addGenerateCommand(program: Command): void {
   program
     .command("generate")
-    .description("generate text with a trained model")
-    .argument("[run]", "a run's folder, a checkpoint, or a file of `quantize` (default: the latest run in runs/)")
+    .description("generate text with a trained model, or one that exists")
+    .argument(
+      "[run]",
+      "a run, a checkpoint, a file of `quantize`, or a model that exists (default: the latest run in runs/)",
+    )
     .helpOption("--help", "show this help")
     .option("--prompt <text>", "the start of the text", "export ")
     .addOption(numeric("--tokens <count>", "the maximum number of tokens").default(500))
@@ -25,6 +29,8 @@ export function addGenerateCommand(program: Command): void {
         .choices(["exact", "fast"])
         .default("exact"),
     )
+    .option("--adapter <folder>", "of a model that exists: what it learned by LoRA, in PEFT's format")
+    .addOption(new Option("--quantize <format>", "of a model that exists: quantise its weights").choices(ggmlFormats))
     .addOption(new Option("--backend <name>", "the backend that computes").choices(backendNames))
     .action(async (run: string | undefined, flags: GenerateFlags) => {
       const { runGenerate } = await import("../train/generate.ts");

@@ -5,6 +5,7 @@ import { orchardCommand } from "../core/commands.ts";
 import { addChatCommand } from "./chat.ts";
 import { formats } from "./diagnostics.ts";
 import { addGenerateCommand } from "./generate.ts";
+import { addMergeCommand } from "./merge.ts";
 import type { CheckOptions } from "./metal_check.ts";
 import type { RunOptions } from "./metal_run.ts";
 import { parseNumber } from "./number.ts";
@@ -26,6 +27,7 @@ function makeProgram(): Command {
   addTrainCommand(program);
   addGenerateCommand(program);
   addQuantizeCommand(program);
+  addMergeCommand(program);
   addChatCommand(program);
   addServeCommand(program);
   addPullCommand(program);

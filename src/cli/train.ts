@@ -1,8 +1,10 @@
 /** `orchard train`: the command line. */
 import { type Command, Option } from "commander";
 import { backendNames } from "../backend/names.ts";
+import { ggmlFormats } from "../quant/formats.ts";
 import { architectures, presets, type Settings, tokenizers, trainingDTypes } from "../train/settings.ts";
 import type { RunFlags } from "../train/train.ts";
+import type { TuningSettings } from "../train/tuning/settings.ts";
 import { parseNumber } from "./number.ts";
 
 type Flag = readonly [value: string, meaning: string];
@@ -35,12 +37,22 @@ const numbers = {
   temperature: ["<number>", "temperature of samples; 0: always the most likely token"],
 } as const satisfies { readonly [Name in keyof Settings]?: Flag };
 
+/** Of a model that exists. */
+const tuningNumbers = {
+  lora: ["<rank>", "rank of the matrices that are trained beside the model's layers"],
+  loraAlpha: ["<number>", "what they add is multiplied with this / rank (default: the rank)"],
+  loraDropout: ["<probability>", "dropout of what they get"],
+} as const satisfies { readonly [Name in keyof TuningSettings]?: Flag };
+
 const flagOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 export function addTrainCommand(program: Command): void {
   const command = program
     .command("train")
-    .description("train a GPT on text files, or by default on the TypeScript declarations in node_modules")
+    .description(
+      "train a GPT on text files, or by default on the TypeScript declarations in node_modules; " +
+        "with --model and --lora, adapt a model to chats",
+    )
     .argument("[data...]", "files, folders and globs")
     .helpOption("--help", "show this help")
     .addOption(choice("--architecture <name>", "architecture of the model", architectures))
@@ -49,7 +61,15 @@ export function addTrainCommand(program: Command): void {
     .option("--prompt <text>", "the start of samples");
   for (const [name, [value, meaning]] of Object.entries(numbers))
     command.addOption(new Option(`${flagOf(name)} ${value}`, meaning).argParser(parseNumber));
+  command.option("--model <path>", "adapt a model: a folder of Hugging Face, or a .gguf file; data are files of chats");
+  for (const [name, [value, meaning]] of Object.entries(tuningNumbers))
+    command.addOption(new Option(`${flagOf(name)} ${value}`, meaning).argParser(parseNumber));
   command
+    .option("--lora-targets <layers...>", "the layers, such as query value output gate up down (default: query value)")
+    .addOption(choice("--quantize <format>", "quantise the model's weights", ggmlFormats))
+    .option("--packing", "several chats in a row of the context, of which none sees another")
+    .option("--checkpoint-activations", "compute blocks again in the backward pass, which keeps nothing of them")
+    .option("--data <files...>", "the same as the argument")
     .addOption(choice("--preset <name>", "default settings (default: those for the backend)", presetNames))
     .addOption(choice("--backend <name>", "the backend that computes", backendNames))
     .option("--strict", "fail instead of falling back to another backend")
@@ -58,8 +78,9 @@ export function addTrainCommand(program: Command): void {
     .option("--resume [folder]", "resume a run (default: the latest in runs/)")
     .addOption(new Option("--dashboard [port]", "serve a page with live curves").argParser(parseNumber))
     .addHelpText("after", presetTable)
-    .action(async (data: readonly string[], flags: RunFlags) => {
+    .action(async (paths: readonly string[], flags: RunFlags) => {
       const { runTrain } = await import("../train/train.ts");
+      const data = [...paths, ...(flags.data ?? [])];
       process.exitCode = await runTrain({ ...flags, ...(data.length > 0 && { data }) });
     });
 }

@@ -11,6 +11,7 @@ import type { AttentionInputs } from "./attention.ts";
 import { normalize, type ResidualStream, sumOf } from "./block.ts";
 import { KeyValueCache, type KeyValueCacheOptions, type Positions } from "./cache.ts";
 import { cacheFormats } from "./cache_store.ts";
+import { checkpoint } from "./checkpoint.ts";
 import type { Embedding } from "./embedding.ts";
 import { hasHooks } from "./hooks.ts";
 import { huggingFaceState, loadMapped, type TensorMapping, type TensorSource } from "./hugging_face/mappings.ts";
@@ -33,6 +34,16 @@ export interface LanguageModelInputs {
    * it is the same at each call. Default: none.
    */
   readonly padding?: readonly number[] | undefined;
+  /**
+   * The lengths of the texts in each row, one behind the other: none attends to another, and positions count from the
+   * first token of each. Not with a cache or padding. Default: a row is one text.
+   */
+  readonly segments?: readonly (readonly number[])[] | undefined;
+  /**
+   * Whether nothing of a block is kept for the backward pass but its input: see {@link checkpoint}. Not with a cache.
+   * Default false.
+   */
+  readonly checkpoint?: boolean | undefined;
 }
 
 const wholeFromZero: NumberRule = {
@@ -44,6 +55,8 @@ const readInputs = parameters("LanguageModel.forward", {
   cache: named(instanceOf(KeyValueCache, "a KeyValueCache")),
   lastOnly: named(flag, false),
   padding: named(listOf(aNumber(wholeFromZero), "a list of whole numbers")),
+  segments: named(listOf(listOf(aNumber(wholeFromZero), "a list of lengths"), "a list of lengths for each row")),
+  checkpoint: named(flag, false),
 });
 
 /** Options of {@link LanguageModel.newCache}. */
@@ -96,19 +109,25 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
    * @throws {ShapeError} @throws {ArgumentError} @throws {DTypeError} as {@link forward}.
    */
   hiddenStates(tokens: Tensor, inputs?: LanguageModelInputs): Tensor {
-    const { cache, lastOnly, padding } = readInputs([inputs]);
+    const { cache, lastOnly, padding, segments, checkpoint: isCheckpointed } = readInputs([inputs]);
+    const name = this.constructor.name;
     const position = cache?.position ?? 0;
     this.checkTokens(tokens, position);
     const positions = cache?.positionsOf(tokens.shape[1]!) ?? 0;
-    const padded = padding && paddedInputs(this.constructor.name, tokens, positions, padding, this.contextLength);
-    let stream: ResidualStream = { residual: this.embed(tokens, padded?.positions ?? positions) };
+    if (cache && (segments || isCheckpointed)) throw notWithCache(name, segments ? "segments" : "checkpoint");
+    const own = segments
+      ? segmentInputs(name, tokens, segments, padding)
+      : padding && paddedInputs(name, tokens, positions, padding, this.contextLength);
+    let stream: ResidualStream = { residual: this.embed(tokens, own?.positions ?? positions) };
     for (const [index, block] of this.blocks.entries())
-      stream = advanced(block, stream, { cache: cache?.layers[index], ...padded });
+      stream = isCheckpointed
+        ? { residual: checkpoint((x) => block.forward(x, own), stream.residual) }
+        : advanced(block, stream, { cache: cache?.layers[index], ...own });
     return normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream).out;
   }
 
   /** @internal The logits of normalized hidden states. */
-  protected logitsOf(out: Tensor): Tensor {
+  logitsOf(out: Tensor): Tensor {
     return this.head ? this.head.forward(out) : this.tokenEmbedding.asLinear(out);
   }
 
@@ -216,6 +235,44 @@ function paddedInputs(
   return {
     positions: tensor(positions, { shape: [batch, count] }),
     mask: tensor(isToken, { shape: [batch, 1, 1, length], dtype: "bool" }),
+  };
+}
+
+const notWithCache = (operation: string, name: string): ArgumentError =>
+  new ArgumentError(operation, "withCache", `expected no ${name} with a cache, whose keys are those of one text a row`);
+
+/** The positions of tokens in rows of several texts, and which keys are of the same text. @throws {ArgumentError} */
+function segmentInputs(
+  operation: string,
+  tokens: Tensor,
+  segments: readonly (readonly number[])[],
+  padding: readonly number[] | undefined,
+): Required<Pick<AttentionInputs, "positions" | "mask">> {
+  const [batch, count] = tokens.shape as readonly [number, number];
+  const lengthOf = (row: readonly number[]) => row.reduce((sum, own) => sum + own, 0);
+  if (padding !== undefined || segments.length !== batch || segments.some((row) => lengthOf(row) !== count))
+    throw new ArgumentError(
+      operation,
+      "invalidSegments",
+      `expected segments, without padding, to be lists of lengths for ${batch} rows, with sums of ${count}, ` +
+        `got sums of [${segments.map(lengthOf).join(", ")}]${padding === undefined ? "" : " and padding"}`,
+    );
+  const positions = new Int32Array(batch * count);
+  const isSame = new Uint8Array(batch * count * count);
+  for (const [row, lengths] of segments.entries()) {
+    let first = 0;
+    for (const length of lengths) {
+      for (let at = 0; at < length; at++) {
+        positions[row * count + first + at] = at;
+        const keys = (row * count + first + at) * count + first;
+        isSame.fill(1, keys, keys + length);
+      }
+      first += length;
+    }
+  }
+  return {
+    positions: tensor(positions, { shape: [batch, count] }),
+    mask: tensor(isSame, { shape: [batch, 1, count, count], dtype: "bool" }),
   };
 }
 

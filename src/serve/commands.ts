@@ -15,6 +15,8 @@ import { ModelServer } from "./server.ts";
 export interface ModelFlags {
   readonly dtype?: LoadModelOptions["dtype"];
   readonly quantize?: LoadModelOptions["quantize"];
+  /** The folder of an adapter. */
+  readonly adapter?: string;
   readonly backend?: BackendName;
   readonly cache?: CacheFormat;
 }
@@ -55,15 +57,15 @@ async function reporting(body: () => Promise<number>): Promise<number> {
   }
 }
 
-const load = (path: string, { backend, dtype, quantize }: ModelFlags, name?: string) => {
+const load = (path: string, { backend, dtype, quantize, adapter }: ModelFlags, name?: string) => {
   if (backend) setBackend(backend);
-  return loadServed(path, { dtype, quantize }, name);
+  return loadServed(path, { dtype, quantize, adapter }, name);
 };
 
 /** Returns the exit code. */
 export const runChat = (path: string, flags: ChatFlags): Promise<number> =>
   reporting(async () => {
-    const { dtype: _, quantize: __, backend: ___, tokens: maxTokens, ...options } = flags;
+    const { dtype: _, quantize: __, backend: ___, adapter: ____, tokens: maxTokens, ...options } = flags;
     const chat: ChatOptions = { ...options, maxTokens };
     using session = new ChatSession(await load(path, flags), chat);
     const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;

@@ -1,11 +1,13 @@
-/** `orchard generate`: generates text with a trained model. */
+/** `orchard generate`: generates text with a trained model, or one that exists. */
 import { statSync } from "node:fs";
 import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { counted } from "../core/plural.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
 import { generateText, type TextCodec } from "../nn/generation/text.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
+import type { GgmlFormat } from "../quant/formats.ts";
 import type { ProductPrecision } from "../quant/matmul/matmul.ts";
 import { Generator } from "../random/generator.ts";
 import { byteLengthOf } from "../tensor/tensor.ts";
@@ -16,6 +18,7 @@ import { makeModel } from "./model.ts";
 import { loadQuantizedFile } from "./quantized_file.ts";
 import { loadRun } from "./session.ts";
 import { tokenizerOf } from "./text.ts";
+import { isModel, loadAdapted, loadTuned } from "./tuning/load.ts";
 
 /** The flags of the command line. */
 export interface GenerateFlags {
@@ -29,14 +32,20 @@ export interface GenerateFlags {
   readonly stats?: boolean;
   readonly precision?: ProductPrecision;
   readonly backend?: BackendName;
+  /** The folder of an adapter in PEFT's format, for a model that exists. */
+  readonly adapter?: string;
+  /** Quantises the weights of a model that exists. */
+  readonly quantize?: GgmlFormat;
 }
 
-/** Returns the exit code. @param named the folder of a run or a checkpoint file; by default the latest run */
+/** Returns the exit code. @param named a run, a checkpoint, or a model; by default the latest run */
 export function runGenerate(named: string | undefined, flags: GenerateFlags): Promise<number> {
   return reportErrors(async () => {
     if (flags.backend) setBackend(flags.backend);
-    const { model, tokenizer, isQuantized } = await loadModel(named, flags.precision);
-    const { prompt, tokens: maxTokens, backend: _, precision: __, stats = isQuantized, ...options } = flags;
+    const { model, tokenizer, isQuantized, stopTokens } = await loadModel(named, flags);
+    const { prompt, tokens: maxTokens, stats = isQuantized, ...others } = flags;
+    const { backend: _, precision: __, adapter: ___, quantize: ____, ...sampling } = others;
+    const options = { ...sampling, ...(stopTokens && stopTokens.length > 0 && { stopTokens }) };
     const { codec, pace } = counting(tokenizer);
     let pending = prompt; // is written when the flags were found to be valid
     for await (const piece of generateText(model, codec, prompt, { ...options, maxTokens })) {
@@ -77,11 +86,32 @@ function counting(tokenizer: Tokenizer) {
 const bytesOf = (model: LanguageModel): number =>
   Object.values(model.stateDict()).reduce((sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype), 0);
 
-async function loadModel(named: string | undefined, precision: ProductPrecision | undefined) {
+interface Loaded {
+  readonly model: LanguageModel;
+  readonly tokenizer: Tokenizer;
+  readonly isQuantized: boolean;
+  readonly stopTokens?: readonly number[];
+}
+
+async function loadModel(named: string | undefined, flags: GenerateFlags): Promise<Loaded> {
+  const { adapter, quantize, precision } = flags;
+  if (named !== undefined && isModel(named)) {
+    const options = { ...(quantize && { quantize }), ...(precision && { precision }) };
+    return { ...(await loadAdapted(named, options, adapter)), isQuantized: quantize !== undefined };
+  }
+  const given = adapter === undefined ? quantize && "--quantize" : "--adapter";
+  if (given !== undefined)
+    throw new ArgumentError(
+      "generate",
+      "notAModel",
+      `expected a folder of Hugging Face or a .gguf file with ${given}, got ${named ?? "a run"}`,
+    );
   const isFile = named !== undefined && statSync(named, { throwIfNoEntry: false })?.isFile();
   const own = isFile ? loadQuantizedFile(named, precision) : undefined;
   if (own !== undefined) return { model: own.model, tokenizer: own.tokenizer, isQuantized: true };
   const path = isFile ? named : checkpointsIn(findRun("generate", named));
+  const tuned = await loadTuned(path);
+  if (tuned) return { ...tuned, isQuantized: false };
   const { model: weights, extra } = await loadRun(path, "generate");
   const { settings } = extra;
   const tokenizer = tokenizerOf(settings, extra.tokenizer);

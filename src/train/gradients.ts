@@ -6,21 +6,37 @@ import type { LanguageModel } from "../nn/language_model.ts";
 import { add } from "../ops/elementwise/arithmetic.ts";
 import { div } from "../ops/elementwise/division.ts";
 import { backward, detach } from "../ops/gradient/backward.ts";
+import { indexSelect } from "../ops/indexing/gather.ts";
 import { crossEntropy } from "../ops/loss/cross_entropy.ts";
 import { mean } from "../ops/reduction/mean.ts";
+import { reshape } from "../ops/view/reshape.ts";
+import { unsqueeze } from "../ops/view/squeeze.ts";
 import type { GradScaler } from "../optim/grad_scaler.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import { Team } from "./team.ts";
+import type { ExampleBatch } from "./tuning/batches.ts";
+
+/** Windows of text, or chats of which some tokens are learned. */
+export type AnyBatch = Batch | ExampleBatch;
 
 /**
  * The mean of −log p(target), a float32 scalar. Losses in 16 bits are averaged in float32, which has more digits than
  * each of them.
  */
-export function lossOf(model: LanguageModel, { x, y }: Batch): Tensor {
-  const logits = model.forward(x);
+export function lossOf(model: LanguageModel, batch: AnyBatch): Tensor {
+  const { y } = batch;
+  const logits = "from" in batch ? learnedLogits(model, batch) : model.forward(batch.x);
   if (logits.dtype === "float32") return crossEntropy(logits, y, { dim: -1 });
   return mean(crossEntropy(logits, y, { dim: -1, reduction: "none" }), { dtype: "float32" });
+}
+
+/** The logits [targets, vocabulary] of what is learned alone: those of all tokens would take the most memory. */
+function learnedLogits(model: LanguageModel, { x, from, segments, checkpoint }: ExampleBatch): Tensor {
+  const states = model.hiddenStates(x, { segments, checkpoint });
+  const rows = reshape(states, [-1, states.shape[2]!]);
+  const own = model.logitsOf(unsqueeze(indexSelect(rows, 0, from), 0));
+  return reshape(own, [-1, own.shape[2]!]);
 }
 
 /** How a rank's batches count among those of all ranks. */
@@ -28,6 +44,8 @@ export interface Exchange {
   readonly team: Team;
   /** The factor of this rank's losses. */
   readonly weight: number;
+  /** What is learned in all batches of all ranks, where batches differ in it. */
+  readonly targets?: number | undefined;
 }
 
 const OWN: Exchange = { team: Team.alone, weight: 1 };
@@ -38,15 +56,15 @@ const OWN: Exchange = { team: Team.alone, weight: 1 };
  */
 export function accumulateGradients(
   model: LanguageModel,
-  batches: readonly Batch[],
+  batches: readonly AnyBatch[],
   scaler?: GradScaler,
-  { team, weight }: Exchange = OWN,
+  { team, weight, targets = sumOf(batches) }: Exchange = OWN,
 ): Tensor {
   return tidy(() => {
     const losses = batches.map((batch, index) =>
       tidy(() => {
         const loss = lossOf(model, batch);
-        const divisor = batches.length / weight;
+        const divisor = "from" in batch ? targets / (batch.targets * team.size) : batches.length / weight;
         const share = divisor === 1 ? loss : div(loss, divisor);
         const pass = () => backward(scaler ? scaler.scale(share) : share);
         if (index < batches.length - 1) team.apart(pass);
@@ -57,3 +75,7 @@ export function accumulateGradients(
     return noGrad(() => losses.reduce((total, loss) => add(total, loss)));
   });
 }
+
+/** What is learned in batches of chats. */
+export const sumOf = (batches: readonly AnyBatch[]): number =>
+  batches.reduce((sum, batch) => sum + ("from" in batch ? batch.targets : 0), 0);

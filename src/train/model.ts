@@ -40,5 +40,10 @@ export const makeScaler = ({ dtype }: Settings): GradScaler | undefined =>
   dtype === "float16" ? new GradScaler() : undefined;
 
 /** The learning rate schedule: linear warmup, then cosine decay. */
-export const makeSchedule = ({ warmup, steps, learningRate, finalLearningRate }: Settings): Schedule =>
+export const makeSchedule = ({
+  warmup,
+  steps,
+  learningRate,
+  finalLearningRate,
+}: Pick<Settings, "warmup" | "steps" | "learningRate" | "finalLearningRate">): Schedule =>
   cosineWithWarmup({ warmup, total: steps, floor: finalLearningRate / learningRate });

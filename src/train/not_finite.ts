@@ -1,13 +1,12 @@
 /** A loss or gradients that are not finite: the step is not taken, and the operation that caused it is found. */
 import { AnomalyError, detectAnomaly } from "../backend/anomaly.ts";
 import { OrchardError } from "../core/errors.ts";
-import type { Batch } from "../data/windows.ts";
 import { isfinite } from "../ops/elementwise/predicates.ts";
 import { all } from "../ops/reduction/logic.ts";
 import type { GeneratorState } from "../random/generator.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
-import { accumulateGradients } from "./gradients.ts";
+import { type AnyBatch, accumulateGradients } from "./gradients.ts";
 import type { StepResult, Trainee } from "./trainee.ts";
 
 /** A loss or gradients that are not finite. */
@@ -37,7 +36,7 @@ export class NotFiniteError extends OrchardError {
 export function checkFinite(
   { loss, gradientNorm }: StepResult,
   trainee: Trainee,
-  batches: readonly Batch[],
+  batches: readonly AnyBatch[],
   before: GeneratorState,
 ): void {
   if (Number.isFinite(loss) && (Number.isFinite(gradientNorm) || trainee.scaler)) return;
@@ -59,7 +58,7 @@ const isAllFinite = (parameter: Tensor): boolean => tidy(() => Boolean(all(isfin
 /** Computes the gradients again with the same random numbers and anomaly detection on. */
 function firstAnomaly(
   trainee: Trainee,
-  batches: readonly Batch[],
+  batches: readonly AnyBatch[],
   before: GeneratorState,
   infinity: boolean,
 ): AnomalyError | undefined {

@@ -2,13 +2,40 @@
  * The training loop: steps, with evaluations, samples and checkpoints between them, until the last step or a signal.
  */
 import { setImmediate } from "node:timers/promises";
+import type { LanguageModel } from "../nn/language_model.ts";
+import type { AdamW } from "../optim/adam.ts";
 import { memory } from "../tensor/usage.ts";
 import type { Listener, StepEvent } from "./events.ts";
+import type { AnyBatch } from "./gradients.ts";
 import { NotFiniteError } from "./not_finite.ts";
 import { Pace } from "./pace.ts";
-import { writeSample } from "./sample.ts";
-import type { Session } from "./session.ts";
+import type { Settings } from "./settings.ts";
 import { evaluate } from "./step.ts";
+import type { Team } from "./team.ts";
+import type { StepResult } from "./trainee.ts";
+
+/** What the loop trains: a model on text, or an adapter on chats. */
+export interface Trainable {
+  readonly settings: Pick<Settings, "steps" | "evaluateEvery" | "saveEvery" | "sampleEvery">;
+  readonly backend: string;
+  readonly team: Team;
+  readonly model: LanguageModel;
+  readonly optimizer: AdamW;
+  /** How many steps were taken. */
+  readonly step: number;
+  readonly tokensPerStep: number;
+  /** Whether there is something to evaluate on. */
+  readonly hasHeldOut: boolean;
+  heldOutBatches(): Iterable<AnyBatch>;
+  /** The mean bytes of a token whose loss is taken. */
+  bytesPerToken(): Promise<{ readonly text: number; readonly heldOut: number }>;
+  /** @throws {NotFiniteError} */
+  takeStep(): Promise<StepResult>;
+  /** Saves a checkpoint in a folder, and returns its path. @throws {FileError} */
+  save(folder: string): Promise<string>;
+  /** A text that the model goes on with. */
+  sample(): Promise<{ readonly prompt: string; readonly text: string }>;
+}
 
 /** How a session ended. */
 export interface Outcome {
@@ -34,7 +61,7 @@ export interface Outcome {
  * @throws {NotFiniteError} for a loss or gradients that are not finite.
  */
 export async function runSession(
-  session: Session,
+  session: Trainable,
   checkpoints: string,
   listener: Listener,
   signal?: AbortSignal,
@@ -66,7 +93,7 @@ class Run {
   private checkpoint: { step: number; file?: string; problem?: unknown } = { step: -1 };
 
   constructor(
-    private readonly session: Session,
+    private readonly session: Trainable,
     private readonly checkpoints: string,
     private readonly listener: Listener,
   ) {}
@@ -141,17 +168,15 @@ class Run {
 
   private async evaluate(): Promise<void> {
     const { step, model } = this.session;
-    if (this.heldOut.step === step || this.session.text.heldOut.windowCount === 0) return;
+    if (this.heldOut.step === step || !this.session.hasHeldOut) return;
     const loss = await evaluate(model, this.session.heldOutBatches(), this.session.team);
     this.heldOut = { step, loss, bitsPerByte: bitsPerByte(loss, this.bytesPerToken.heldOut) };
     this.listener.on({ kind: "evaluation", ...this.heldOut });
   }
 
   private async sample(): Promise<void> {
-    const { step, settings, team } = this.session;
-    if (!team.isFirst) return;
-    const text = await writeSample(this.session);
-    this.listener.on({ kind: "sample", step, prompt: settings.prompt, text });
+    const { step, team } = this.session;
+    if (team.isFirst) this.listener.on({ kind: "sample", step, ...(await this.session.sample()) });
   }
 
   /**

@@ -13,6 +13,8 @@ import type { Schedule } from "../optim/schedule.ts";
 import type { OptimizerStateDict } from "../optim/state_dict.ts";
 import { defaultGenerator, type Generator, type GeneratorState } from "../random/generator.ts";
 import { makeModel, makeOptimizer, makeScaler, makeSchedule } from "./model.ts";
+import type { Trainable } from "./run.ts";
+import { writeSample } from "./sample.ts";
 import { presets, type Settings, shapeSettings } from "./settings.ts";
 import { takeStep } from "./step.ts";
 import { Team } from "./team.ts";
@@ -52,7 +54,7 @@ export async function loadRun(
 /**
  * All randomness comes from `settings.seed`: two sessions with the same settings and text have bit-identical losses.
  */
-export class Session implements Trainee {
+export class Session implements Trainee, Trainable {
   readonly backend: string = getBackend();
   readonly tokenizer: Tokenizer;
   readonly model: LanguageModel;
@@ -125,6 +127,10 @@ export class Session implements Trainee {
     return this.text.train.next(this.settings.batch, this.team.share);
   }
 
+  get hasHeldOut(): boolean {
+    return this.text.heldOut.windowCount > 0;
+  }
+
   /** The windows of an evaluation, always the same. */
   heldOutBatches(): Iterable<Batch> {
     const { batch, evaluationBatches } = this.settings;
@@ -136,6 +142,10 @@ export class Session implements Trainee {
     const { bytes, tokens } = this.text.report;
     this.heldOutBytes ??= await bytesPerTarget(this.tokenizer, this.heldOutBatches());
     return { text: bytes / tokens, heldOut: this.heldOutBytes };
+  }
+
+  async sample(): Promise<{ readonly prompt: string; readonly text: string }> {
+    return { prompt: this.settings.prompt, text: await writeSample(this) };
   }
 
   /** Takes one optimizer step. @throws {NotFiniteError} */

@@ -148,6 +148,21 @@ export function settingsOf(named: Partial<Settings>, defaults: Settings): Settin
 
 /** @throws {ArgumentError} for invalid settings. */
 export function checkSettings(settings: Settings): Settings {
+  checkRanges(settings);
+  const { width, heads, prompt } = settings;
+  if (prompt === "") fail("expected prompt to be a text of at least one character, from which samples go on, got none");
+  if (width % heads !== 0) fail(`expected width to be a multiple of heads, got ${width} and ${heads}`);
+  checkWarmup(settings);
+  return settings;
+}
+
+/** @throws {ArgumentError} for a warmup that never ends. */
+export function checkWarmup({ warmup, steps }: Pick<Settings, "warmup" | "steps">): void {
+  if (warmup >= steps) fail(`expected warmup to be below the number of steps, ${steps}, got ${warmup}`);
+}
+
+/** @throws {ArgumentError} for a number that is out of its range. */
+export function checkRanges(settings: Settings): void {
   const invalid = Object.entries(ranges).find(
     ([name, { holds }]) => !holds(settings[name as keyof Settings] as number),
   );
@@ -155,11 +170,6 @@ export function checkSettings(settings: Settings): Settings {
     const [name, { expected }] = invalid;
     fail(`expected ${name} to be ${expected}, got ${settings[name as keyof Settings]}`);
   }
-  const { width, heads, warmup, steps, prompt } = settings;
-  if (prompt === "") fail("expected prompt to be a text of at least one character, from which samples go on, got none");
-  if (width % heads !== 0) fail(`expected width to be a multiple of heads, got ${width} and ${heads}`);
-  if (warmup >= steps) fail(`expected warmup to be below the number of steps, ${steps}, got ${warmup}`);
-  return settings;
 }
 
 interface Range {

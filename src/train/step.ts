@@ -1,11 +1,10 @@
 /** One optimizer step: loss, gradients, gradient norm, update. And the evaluation on held-out data. */
 import { noGrad } from "../autograd/modes.ts";
-import type { Batch } from "../data/windows.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
 import { clipGradNorm } from "../optim/clip.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
-import { accumulateGradients, type Exchange, lossOf } from "./gradients.ts";
+import { type AnyBatch, accumulateGradients, type Exchange, lossOf, sumOf } from "./gradients.ts";
 import { checkFinite } from "./not_finite.ts";
 import { Team } from "./team.ts";
 import type { StepResult, Trainee } from "./trainee.ts";
@@ -15,7 +14,7 @@ import type { StepResult, Trainee } from "./trainee.ts";
  *
  * @throws {NotFiniteError} where the loss or the gradients are not finite. Nothing was changed then.
  */
-export async function takeStep(trainee: Trainee, batches: readonly Batch[]): Promise<StepResult> {
+export async function takeStep(trainee: Trainee, batches: readonly AnyBatch[]): Promise<StepResult> {
   const { model, optimizer, scaler, generator } = trainee;
   optimizer.scaleLearningRate(trainee.schedule(trainee.step));
   const before = generator.getState();
@@ -34,8 +33,9 @@ export async function takeStep(trainee: Trainee, batches: readonly Batch[]): Pro
   return result;
 }
 
-/** The batches of a rank are shares of as large ones. */
-function exchangeOf({ team = Team.alone, batch }: Trainee, batches: readonly Batch[]): Exchange {
+/** The batches of a rank are shares of as large ones; chats count by what is learned of them. */
+function exchangeOf({ team = Team.alone, batch }: Trainee, batches: readonly AnyBatch[]): Exchange {
+  if ("from" in batches[0]!) return { team, weight: 1, targets: team.sum([sumOf(batches)])[0]! };
   const windows = batches[0]!.x.shape[0]!;
   return { team, weight: team.size === 1 ? 1 : team.weightOf(windows, batch ?? windows * team.size) };
 }
@@ -44,23 +44,29 @@ function exchangeOf({ team = Team.alone, batch }: Trainee, batches: readonly Bat
 const clipGradients = (parameters: readonly Tensor[], maxNorm: number): Tensor =>
   clipGradNorm(parameters, maxNorm === 0 ? Infinity : maxNorm);
 
-/** The mean loss over batches, without gradients and without dropout. Ranks take turns. */
-export async function evaluate(model: LanguageModel, batches: Iterable<Batch>, team = Team.alone): Promise<number> {
+/**
+ * The mean loss over batches, without gradients and without dropout; chats count by what is learned of them. Ranks take
+ * turns.
+ */
+export async function evaluate(model: LanguageModel, batches: Iterable<AnyBatch>, team = Team.alone): Promise<number> {
   const losses: number[] = [];
+  let count = 0;
   const wasTraining = model.training;
   model.eval();
   try {
     for (const batch of batches) {
       const isOwn = losses.length % team.size === team.rank;
-      losses.push(isOwn ? await lossWithout(model, batch) : 0);
+      const weight = "from" in batch ? batch.targets : 1;
+      losses.push(isOwn ? weight * (await lossWithout(model, batch)) : 0);
+      count += weight;
     }
   } finally {
     model.train(wasTraining);
   }
-  return team.sum(losses).reduce((sum, loss) => sum + loss, 0) / losses.length;
+  return team.sum(losses).reduce((sum, loss) => sum + loss, 0) / count;
 }
 
-async function lossWithout(model: LanguageModel, batch: Batch): Promise<number> {
+async function lossWithout(model: LanguageModel, batch: AnyBatch): Promise<number> {
   using loss = tidy(() => noGrad(() => lossOf(model, batch)));
   return numberIn(loss);
 }

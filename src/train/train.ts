@@ -6,9 +6,11 @@ import { formatCodepaths } from "../backend/format_codepaths.ts";
 import type { BackendName } from "../backend/names.ts";
 import { getBackend, setBackend, setStrict } from "../backend/policy.ts";
 import { orchardCommand } from "../core/commands.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { counted } from "../core/plural.ts";
 import type { DataReport } from "../data/dataset.ts";
 import { writeAtomically } from "../io/atomic.ts";
+import { loadCheckpoint } from "../io/checkpoint/load.ts";
 import { describeComputed } from "./computed.ts";
 import type { Curves, Point } from "./curve.ts";
 import { Dashboard } from "./dashboard/server.ts";
@@ -27,9 +29,12 @@ import { checkSettings, type PresetName, presetFor, presets, type Settings, sett
 import { Team } from "./team.ts";
 import { terminalCurve } from "./terminal_curve.ts";
 import { savedTokenizer } from "./text.ts";
+import { describeTuning, tuningHints } from "./tuning/describe.ts";
+import { type TuningCheckpoint, TuningSession } from "./tuning/session.ts";
+import { type TuningFlags, tuningSettings } from "./tuning/settings.ts";
 
 /** The flags of the command line: {@link Settings}, and those that do not change the results. */
-export interface RunFlags extends Partial<Settings> {
+export interface RunFlags extends Partial<Omit<Settings, "dtype">>, TuningFlags {
   readonly preset?: PresetName;
   readonly backend?: BackendName;
   readonly strict?: true;
@@ -71,8 +76,8 @@ async function train(flags: RunFlags, team: Team, page: Dashboard | undefined): 
   const { session, folder: held } = await open(flags, team);
   using _ = held;
   const folder = held.path;
-  await writeTokenizer(session, folder);
-  console.log(describe(session, folder));
+  if (session instanceof Session) await writeTokenizer(session, folder);
+  console.log(session instanceof Session ? describe(session, folder) : describeTuning(session, folder));
   if (page) console.log(`dashboard   ${page.url}`);
   const samples: string[] = [];
   const shown = [new ProgressBar(), ...(page ? [page] : []), samplesInto(samples)];
@@ -92,10 +97,11 @@ async function train(flags: RunFlags, team: Team, page: Dashboard | undefined): 
   }
 }
 
-async function open(flags: RunFlags, team: Team): Promise<{ session: Session; folder: RunFolder }> {
+type AnySession = Session | TuningSession;
+
+async function open(flags: RunFlags, team: Team): Promise<{ session: AnySession; folder: RunFolder }> {
   if (flags.resume === undefined) {
-    const settings = checkSettings(settingsOf(flags, presets[flags.preset ?? presetFor(getBackend())]));
-    const session = await Session.start(settings, team);
+    const session = await start(flags, team);
     return { session, folder: folderOf(team, () => makeRunFolder(flags.out)) }; // after the text was found to be valid
   }
   const named = flags.resume === true ? flags.out : flags.resume;
@@ -108,6 +114,18 @@ async function open(flags: RunFlags, team: Team): Promise<{ session: Session; fo
   }
 }
 
+async function start(flags: RunFlags, team: Team): Promise<AnySession> {
+  if (flags.model !== undefined || flags.lora !== undefined) {
+    if (flags.model === undefined) throw new ArgumentError("train", "invalidSetting", "expected --model with --lora");
+    return await TuningSession.start(tuningSettings(flags), team);
+  }
+  const foreign = (["loraAlpha", "loraDropout", "loraTargets", "quantize"] as const).find((name) => name in flags);
+  if (foreign !== undefined)
+    throw new ArgumentError("train", "invalidSetting", `expected no ${foreign} without --model`);
+  const settings = settingsOf(flags as Partial<Settings>, presets[flags.preset ?? presetFor(getBackend())]);
+  return await Session.start(checkSettings(settings), team);
+}
+
 /** The first rank has the folder; the others know where it is. */
 function folderOf(team: Team, make: () => RunFolder): RunFolder {
   if (!team.isFirst) return { path: team.told(""), [Symbol.dispose]: () => undefined };
@@ -116,10 +134,19 @@ function folderOf(team: Team, make: () => RunFolder): RunFolder {
   return folder;
 }
 
-async function resume(flags: RunFlags, folder: string, team: Team): Promise<Session> {
+async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnySession> {
+  const found: TuningCheckpoint = await loadCheckpoint(checkpointsIn(folder));
+  if (found.extra?.tuning) {
+    await team.together(); // before the first one writes another
+    return await TuningSession.resume(found, tuningSettings(flags, found.extra.tuning), team);
+  }
   const checkpoint = await loadRun(checkpointsIn(folder));
-  await team.together(); // before the first one writes another
-  return Session.resume(checkpoint, checkSettings(settingsOf(flags, checkpoint.extra.settings)), team);
+  await team.together();
+  return Session.resume(
+    checkpoint,
+    checkSettings(settingsOf(flags as Partial<Settings>, checkpoint.extra.settings)),
+    team,
+  );
 }
 
 /**
@@ -180,7 +207,7 @@ function describeText({ documents, bytes, tokens, heldOutTokens, skipped, source
 
 interface Summary {
   readonly outcome: Outcome;
-  readonly session: Session;
+  readonly session: AnySession;
   readonly folder: string;
   /** The curve for the terminal. */
   readonly picture: string;
@@ -198,9 +225,11 @@ function summarize({ outcome, session, folder, picture, sample, isVerbose }: Sum
     `\n${[`${reason} at step ${step}`, ...describeLosses(loss, heldOutLoss, heldOutBits)].join(": ")}`,
     unsaved ? `not saved; the last checkpoint: ${checkpoint ?? "none"}` : `saved: ${shownPath(checkpoint ?? "")}`,
     `curve and log: ${shownPath(folder)}/{${CURVE_FILES.svg},${CURVE_FILES.png},${LOG_FILE}}`,
-    reason === "finished"
-      ? `generate text: ${orchardCommand(`generate ${shownPath(folder)}`)}`
-      : `resume: ${orchardCommand(`train --resume ${shownPath(folder)}`)}`,
+    reason === "finished" && session instanceof TuningSession
+      ? tuningHints(session.settings.model, folder)
+      : reason === "finished"
+        ? `generate text: ${orchardCommand(`generate ${shownPath(folder)}`)}`
+        : `resume: ${orchardCommand(`train --resume ${shownPath(folder)}`)}`,
   ].join("\n");
 }
 

@@ -83,7 +83,7 @@ export class Decoder extends LanguageModel {
   }
 
   /** @internal */
-  protected override logitsOf(out: Tensor): Tensor {
+  override logitsOf(out: Tensor): Tensor {
     const logits = super.logitsOf(out);
     const { logitSoftcap: cap } = this.#description;
     return cap === undefined ? logits : mul(tanh(div(logits, cap)), cap);

@@ -49,7 +49,7 @@ const loraParameters = parameters("lora", {
  * const adapter = nn.lora(model, { rank: 8, alpha: 16 });
  * const optimizer = new optim.AdamW(adapter.parameters(), { lr: 1e-4 });
  * // … train, then
- * await adapter.save("adapter");
+ * await nn.saveLora(adapter, "adapter");
  *
  * @throws {ArgumentError} for targets that the model does not have, and a model that is adapted already.
  */
@@ -128,7 +128,17 @@ export class LoraAdapter {
 
   /** The tensors that are trained. */
   parameters(): Tensor[] {
-    return [...this.layers.values()].flatMap(({ down, up }) => [down.weight, up.weight]);
+    return [...this.namedParameters().values()];
+  }
+
+  /** The tensors that are trained by their paths in the model: `blocks.0.attention.query.down.weight`. */
+  namedParameters(): Map<string, Tensor> {
+    const named = (path: string, { down, up }: LoraLinear) =>
+      [
+        [`${path}.down.weight`, down.weight],
+        [`${path}.up.weight`, up.weight],
+      ] as const;
+    return new Map([...this.layers].flatMap(([path, layer]) => named(path, layer)));
   }
 
   /**

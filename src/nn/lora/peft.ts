@@ -13,6 +13,8 @@ import { openFor } from "../../io/safetensors/open.ts";
 import { saveSafetensors } from "../../io/safetensors/save.ts";
 import { copy_ } from "../../ops/copy/inplace.ts";
 import { detach } from "../../ops/gradient/backward.ts";
+import { transpose } from "../../ops/view/permute.ts";
+import { reshape } from "../../ops/view/reshape.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Decoder } from "../decoder/decoder.ts";
@@ -36,22 +38,33 @@ const saveParameters = parameters("saveLora", {
  * @example
  * await nn.saveLora(adapter, "adapter");
  *
- * @throws {FileError} if it can't be written. @throws {ArgumentError} for queries and keys of a model from a GGUF file
- * of `llama`, which has their rows in another order.
+ * @throws {FileError} if it can't be written.
  */
 export function saveLora(adapter: LoraAdapter, folder: string): Promise<void>;
 export async function saveLora(...values: unknown[]): Promise<void> {
   const { adapter, folder } = saveParameters(values);
-  const names = namesOf("saveLora", adapter.model, [...adapter.layers.keys()]);
+  const names = adapter.model.huggingFaceNames();
   const state: StateDict = {};
-  for (const [path, { down, up }] of adapter.layers) {
-    state[`base_model.model.${names.get(path)}.lora_A.weight`] = noGrad(() => detach(down.weight));
-    state[`base_model.model.${names.get(path)}.lora_B.weight`] = noGrad(() => detach(up.weight));
-  }
+  noGrad(() => {
+    for (const [path, { down, up }] of adapter.layers) {
+      state[partOf(names.get(path)!, "A")] = detach(down.weight);
+      state[partOf(names.get(path)!, "B")] = inOrder(adapter.model, path, detach(up.weight), "huggingFace");
+    }
+  });
   const config = join(folder, CONFIG);
   try {
     await mkdir(folder, { recursive: true });
-    await writeFile(config, `${JSON.stringify(configOf(adapter, [...names.values()]), null, 2)}\n`);
+    await writeFile(
+      config,
+      `${JSON.stringify(
+        configOf(
+          adapter,
+          [...adapter.layers.keys()].map((path) => names.get(path)!),
+        ),
+        null,
+        2,
+      )}\n`,
+    );
   } catch (cause) {
     throw fileError("saveLora", config, cause);
   }
@@ -92,24 +105,20 @@ export function loadLora(...values: unknown[]): LoraAdapter {
   const { rank, alpha, dropout, scale } = readConfig(join(folder, CONFIG));
   using file = openFor("loadLora", join(folder, WEIGHTS));
   const linear = linearLayers(model);
-  const names = namesOf(
-    "loadLora",
-    model,
-    [...linear.keys()],
-    (name) => file.has(partOf(name, "A")) || file.has(partOf(name, "B")),
-  );
-  const chosen = new Map([...linear].filter(([path]) => names.has(path)));
+  const names = model.huggingFaceNames();
+  const isThere = (path: string) => (["A", "B"] as const).some((part) => file.has(partOf(names.get(path)!, part)));
+  const chosen = new Map([...linear].filter(([path]) => isThere(path)));
   const layers = layersOf(model, chosen, { rank, scale, dropout });
-  const matched = new Map<Tensor, string>();
-  for (const [path, { down, up }] of layers)
-    for (const [part, target] of [
-      ["A", down.weight],
-      ["B", up.weight],
-    ] as const)
-      matched.set(target, partOf(names.get(path)!, part));
-  checkTensors(file, matched);
+  const matched = [...layers].flatMap(([path, { down, up }]) => [
+    { path, target: down.weight, name: partOf(names.get(path)!, "A") },
+    { path, target: up.weight, name: partOf(names.get(path)!, "B") },
+  ]);
+  checkTensors(file, new Map(matched.map(({ target, name }) => [target, name])));
   noGrad(() => {
-    for (const [target, name] of matched) copy_(target, file.tensor(name));
+    for (const { path, target, name } of matched) {
+      const isUp = target === layers.get(path)!.up.weight;
+      copy_(target, isUp ? inOrder(model, path, file.tensor(name), "llamaCpp") : file.tensor(name));
+    }
   });
   return new LoraAdapter(model, { rank, alpha, dropout }, layers);
 }
@@ -134,23 +143,20 @@ function checkTensors(file: SafetensorsReader, matched: ReadonlyMap<Tensor, stri
     throw new StateDictError("loadLora", "the model", { missing, unexpected, different });
 }
 
-/** Hugging Face's names of layers by path. */
-function namesOf(
-  operation: string,
-  model: Decoder,
-  paths: readonly string[],
-  isWanted: (name: string) => boolean = () => true,
-): Map<string, string> {
-  const all = model.huggingFaceNames();
-  const names = new Map(paths.flatMap((path) => (isWanted(all.get(path)!) ? [[path, all.get(path)!] as const] : [])));
-  const reordered = [...names.keys()].find((path) => /\.(query|key)$/.test(path));
-  if (!model.hasReorderedRows() || reordered === undefined) return names;
-  throw new ArgumentError(
-    operation,
-    "otherRows",
-    `expected no adapter of ${reordered}, whose rows have another order in this GGUF file than in PEFT's format; ` +
-      "load the model from its folder",
-  );
+/**
+ * Rows of queries and keys, [heads · headWidth, rank], in one order or the other: GGUF files of `llama` have the two
+ * halves of a head interleaved, as its rotation there takes them, and those of other models are as they are.
+ *
+ * Source: `permute` in llama.cpp's convert_hf_to_gguf.py.
+ */
+function inOrder(model: Decoder, path: string, rows: Tensor, order: "huggingFace" | "llamaCpp"): Tensor {
+  const [, layer, name] = /^blocks\.(\d+)\.attention\.(query|key)$/.exec(path) ?? [];
+  const attention = layer === undefined ? undefined : model.description.layers[Number(layer)]!.attention;
+  if (attention?.rope?.interleaved !== true) return rows;
+  const { heads, keyValueHeads, headWidth } = attention;
+  const halves = order === "huggingFace" ? [headWidth / 2, 2] : [2, headWidth / 2];
+  const parts = reshape(rows, [name === "query" ? heads : keyValueHeads, ...halves, rows.shape[1]!]);
+  return reshape(transpose(parts, 1, 2), [...rows.shape]);
 }
 
 interface AdapterConfig {

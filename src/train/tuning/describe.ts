@@ -1,0 +1,48 @@
+/** What a run that adapts a model says of itself. */
+import { join } from "node:path";
+import { orchardCommand } from "../../core/commands.ts";
+import { counted } from "../../core/plural.ts";
+import { formatBytes, formatCount, shownPath } from "../format.ts";
+import type { ExamplesReport } from "./dataset.ts";
+import { ADAPTER, type TuningSession } from "./session.ts";
+
+export function describeTuning(session: TuningSession, folder: string): string {
+  const { settings, model, loaded, adapter, data, step, backend, team } = session;
+  const { quantize, batch, accumulate, steps, lora, packing, checkpointActivations } = settings;
+  const { architecture } = model.description;
+  const passes = accumulate === 1 ? "" : `${accumulate} × `;
+  const parameters = formatCount(adapter.parameters().reduce((total, { size }) => total + size, 0));
+  const layers = counted(adapter.layers.size, "layer");
+  const { mappedBytes, allocatedBytes } = loaded.report;
+  const bytes = formatBytes(mappedBytes + allocatedBytes);
+  const kept = [...(packing ? ["packed"] : []), ...(checkpointActivations ? ["blocks computed again"] : [])];
+  const rows = [`${passes}${counted(batch, "row")}`, ...kept];
+  return [
+    `model       ${architecture}${quantize && `, ${quantize}`}: ${bytes} of weights`,
+    `adapter     rank ${lora} at ${layers}: ${parameters} parameters, alpha ${adapter.alpha}`,
+    `chats       ${describeExamples(data.report)}`,
+    `steps       ${step > 0 ? `from ${step} ` : ""}to ${steps}, of ${rows.join(", ")}`,
+    `backend     ${backend}`,
+    ...(team.size > 1 ? [`ranks       ${team}`] : []),
+    `run         ${shownPath(folder)}`,
+  ].join("\n");
+}
+
+function describeExamples({ examples, heldOut, tokens, targets, truncated, dropped }: ExamplesReport): string {
+  const ending = [
+    ...(truncated > 0 ? [`${truncated} cut to the context`] : []),
+    ...(dropped > 0 ? [`${dropped} left out, with nothing to learn`] : []),
+  ];
+  const counts = `${formatCount(tokens)} tokens, of which ${formatCount(targets)} are learned`;
+  return [`${counted(examples, "example")} (${heldOut} held out), ${counts}`, ...ending].join("\n            ");
+}
+
+/** What to do with the adapter. */
+export function tuningHints(model: string, folder: string): string {
+  const adapter = shownPath(join(folder, ADAPTER));
+  return [
+    `adapter: ${adapter}`,
+    `talk with it: ${orchardCommand(`chat ${shownPath(model)} --adapter ${adapter}`)}`,
+    `merge it: ${orchardCommand(`merge ${shownPath(model)} ${adapter} --out FOLDER`)}`,
+  ].join("\n");
+}

@@ -1,0 +1,95 @@
+/** Chats as tokens, each of which is learned or not. */
+import { DataError } from "../../core/errors.ts";
+import type { PretrainedTokenizer } from "../../text/pretrained_tokenizer.ts";
+import type { Written } from "./chats.ts";
+import type { AnswerFinder, MarkedText } from "./spans.ts";
+
+/** Tokens of which some are learned. */
+export interface Example {
+  readonly tokens: Int32Array;
+  /** 1 where the token is learned from those before it. */
+  readonly isTarget: Uint8Array;
+}
+
+/** Makes examples of what is written in files. */
+export class Encoder {
+  /** What the tokenizer begins each text with. */
+  private readonly leading: readonly number[];
+
+  /** @param finder undefined for a model without a template */
+  constructor(
+    private readonly tokenizer: PretrainedTokenizer,
+    private readonly finder: AnswerFinder | undefined,
+  ) {
+    const [plain, whole] = [false, true].map((addSpecialTokens) => tokenizer.encode("a", { addSpecialTokens }));
+    this.leading = whole!.slice(0, Math.max(0, whole!.indexOf(plain![0]!)));
+  }
+
+  /** @throws {DataError} naming the line */
+  examplesOf(written: Written): Example[] {
+    if (written.kind === "chat") {
+      const { where, messages, answers, tools } = written;
+      if (!this.finder) throw new DataError("train", "noTemplate", `${where}: ${NO_TEMPLATE}`);
+      return this.finder.find(where, messages, answers, tools).map((own) => this.encode(where, own, []));
+    }
+    const { where } = written;
+    const [prompt, learned] = written.kind === "text" ? ["", written.text] : [written.prompt, written.completion];
+    const text = prompt + learned;
+    const end = this.tokenizer.endOfText;
+    const { tokens, isTarget } = this.encode(where, { text, spans: [[prompt.length, text.length]] }, this.leading);
+    if (end === null) return [{ tokens, isTarget }];
+    return [{ tokens: Int32Array.of(...tokens, end), isTarget: Uint8Array.of(...isTarget, 1) }];
+  }
+
+  /** Learns the tokens that lie in a span as a whole. */
+  private encode(where: string, { text, spans }: MarkedText, leading: readonly number[]): Example {
+    const own = this.tokenizer.encode(text, { addSpecialTokens: false });
+    const bounds = this.byteBounds(text, own);
+    const isTarget = new Uint8Array(leading.length + own.length);
+    for (const span of spans) {
+      const [from, to] = bounds ? tokensWithin(bounds, text, span) : this.tokensBetween(where, text, own, span);
+      isTarget.fill(1, leading.length + from, leading.length + to);
+    }
+    return { tokens: Int32Array.from([...leading, ...own]), isTarget };
+  }
+
+  /** Where each token begins in the bytes of a text, and where the last one ends; undefined if they are others. */
+  private byteBounds(text: string, tokens: readonly number[]): readonly number[] | undefined {
+    const want = Buffer.from(text);
+    const pieces = tokens.map((token) => this.tokenizer.bytesOf(token));
+    const got = Buffer.concat(pieces);
+    const added = got.length - want.length; // a space that some encodings begin a text with
+    if (added !== 0 && !(added === 1 && got[0] === SPACE)) return undefined;
+    if (!got.subarray(added).equals(want)) return undefined;
+    let end = -added;
+    return [end, ...pieces.map(({ length }) => (end += length))];
+  }
+
+  /** By the tokens of beginnings of the text, for encodings that change it. */
+  private tokensBetween(where: string, text: string, tokens: readonly number[], span: Span): Span {
+    const counts = span.map((end) => {
+      const prefix = this.tokenizer.encode(text.slice(0, end), { addSpecialTokens: false });
+      if (prefix.every((token, at) => token === tokens[at])) return prefix.length;
+      throw new DataError(
+        "train",
+        "noBorder",
+        `${where}: expected a tokenizer that splits the text at an answer's borders, got a token across one`,
+      );
+    });
+    return counts as unknown as Span;
+  }
+}
+
+type Span = MarkedText["spans"][number];
+
+const SPACE = 0x20;
+const NO_TEMPLATE = "expected a model with a chat template for messages; write prompt and completion for one without";
+
+/** The first token that begins in a span of characters, and the first behind it that ends outside. */
+function tokensWithin(bounds: readonly number[], text: string, [start, end]: Span): Span {
+  const first = Buffer.byteLength(text.slice(0, start));
+  const last = first + Buffer.byteLength(text.slice(start, end));
+  const from = bounds.findIndex((bound) => bound >= first);
+  const after = bounds.findIndex((bound) => bound > last);
+  return [from, Math.max(from, (after < 0 ? bounds.length : after) - 1)];
+}

@@ -1,0 +1,111 @@
+/** `orchard train --model`, and what takes its adapter, as processes. */
+import { expect, test } from "bun:test";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../../src/core/paths.ts";
+import { io, nn, noGrad, type Tensor, tensor, toDType } from "../../../src/index.ts";
+import { mergeModel } from "../../../src/train/tuning/merge.ts";
+import { errorOf, folderOf, numbers } from "../../nn/loading/oracle.ts";
+import { writeModel } from "../../serve/folder.ts";
+import { lossesOf, trainingCommands } from "../command.ts";
+
+const { folder, environment, orchard } = trainingCommands();
+const [model, data, run] = ["model", "chats.jsonl", "run"].map((own) => join(folder, own)) as [string, string, string];
+
+test("a run trains, goes on, generates, chats, and merges", async () => {
+  await writeModel(model);
+  const line = (at: number) =>
+    `{"messages": [{"role": "user", "content": "the ${at}"}, {"role": "assistant", "content": "is ${at} f(x)."}]}\n`;
+  writeFileSync(data, Array.from({ length: 20 }, (_, at) => line(at)).join(""));
+  const sizes = ["--lora", "4", "--context", "64", "--steps", "30", "--learning-rate", "0.05", "--lora-targets"];
+  const targets = ["query", "value", "up", "down", "output"];
+  const own = [...sizes, ...targets, "--sample-tokens", "8", "--out", run];
+  const { out, err, exitCode } = await orchard("train", "--model", model, "--data", data, ...own);
+  expect([exitCode, err.includes("failed")]).toEqual([0, false]);
+  expect(out).toMatch(/^adapter +rank 4 at 10 layers: \S+ parameters, alpha 4$/m);
+  expect(out).toMatch(/^chats +20 examples \(1 held out\), \S+ tokens, of which \S+ are learned$/m);
+  expect(out).toContain("│ the ");
+  expect(out).toContain(`merge it: `);
+  expect(readdirSync(run).sort()).toEqual(["adapter", "checkpoints", "log.jsonl", "loss.png", "loss.svg"]);
+  const losses = lossesOf(run);
+  expect(losses).toHaveLength(30);
+  expect(losses.at(-1)!).toBeLessThan(0.5 * losses[0]!);
+
+  const resumed = await orchard("train", "--resume", run, "--steps", "32");
+  expect([resumed.exitCode, lossesOf(run).length]).toEqual([0, 32]);
+  const adapter = join(run, "adapter");
+  const asked = [
+    "--prompt",
+    "<|start|>user\nthe 3<|end|>\n<|start|>assistant\n",
+    "--tokens",
+    "6",
+    "--temperature",
+    "0",
+  ];
+  const answers = await Promise.all([
+    orchard("generate", run, ...asked),
+    orchard("generate", model, "--adapter", adapter, ...asked),
+    orchard("generate", model, ...asked),
+  ]);
+  expect(answers.map((each) => each.exitCode)).toEqual([0, 0, 0]);
+  const [ofRun, ofAdapter, ofModel] = answers.map((each) => each.out);
+  expect(ofAdapter).toBe(ofRun!);
+  expect(ofModel).not.toBe(ofRun!);
+
+  const merged = join(folder, "merged");
+  expect((await orchard("merge", model, adapter, "--out", merged)).out).toContain("10 layers with what was learned");
+  const again = await orchard("merge", model, adapter, "--out", merged);
+  expect([again.exitCode, again.err]).toEqual([1, `[merge] expected a folder without a model, got ${merged}\n`]);
+  const tokens = tensor([[1, 2, 3, 4, 5]], { dtype: "int32" });
+  const logits = (each: nn.LanguageModel) => noGrad(() => each.forward(tokens) as Tensor);
+  const { model: adapted } = await nn.loadModel(model);
+  nn.loadLora(adapted, adapter);
+  const { model: whole, chatTemplate } = await nn.loadModel(merged);
+  expect(errorOf(logits(whole), logits(adapted))).toBeLessThan(1e-5);
+  expect(chatTemplate).toBeDefined();
+
+  const words = ["chat", model, "--adapter", adapter, "--temperature", "0", "--tokens", "6"];
+  const chatting = Bun.spawn([process.execPath, "src/cli/orchard.ts", ...words], {
+    ...({ stdout: "pipe", stderr: "pipe" } as const),
+    ...{ cwd: packageRoot, env: environment, stdin: Buffer.from("the 3\n") },
+  });
+  const said = await new Response(chatting.stdout).text();
+  expect(await chatting.exited).toBe(0);
+  expect(ofRun).toContain(said.trim());
+}, 60_000);
+
+test.each<[string, string[]]>([
+  ["expected --model with --lora", ["--lora", "4"]],
+  ["expected no quantize without --model", ["--quantize", "q4_0"]],
+  ["expected no layers with a model that exists", ["--model", folder, "--lora", "4", "--layers", "2", "--data", "x"]],
+  ["expected a folder of Hugging Face or a .gguf file with --adapter", []],
+])("%s", async (problem, words) => {
+  const command = words.length > 0 ? ["train", ...words] : ["generate", folder, "--adapter", folder];
+  const { err, exitCode } = await orchard(...command);
+  expect([exitCode, err]).toEqual([1, expect.stringContaining(problem)]);
+});
+
+test.each(["gpt2", "phi3", "llama"])("merged, %s has its names, forms and dtypes", async (name) => {
+  const [own, out] = [folderOf(name), join(folder, `merged-${name}`)];
+  mkdirSync(folder, { recursive: true });
+  await mergeModel(own, join(own, "adapter"), out);
+  const [before, after] = [own, out].map((path) => io.loadSafetensors(join(path, "model.safetensors")));
+  const forms = (state: Record<string, Tensor>) =>
+    Object.entries(state)
+      .map(([key, x]) => `${key} ${x.describe()}`)
+      .sort();
+  expect(forms(after!)).toEqual(forms(before!));
+  const tokens = io.loadSafetensors(join(own, "answers.safetensors"))["tokens"]!;
+  const logits = (each: nn.LanguageModel) => noGrad(() => each.forward(tokens) as Tensor);
+  const { model: merged } = await nn.loadModel(out, { dtype: "float32" });
+  const { model: summed } = await nn.loadModel(own, { dtype: "float32" });
+  const adapter = nn.loadLora(summed, join(own, "adapter"));
+  adapter.merge();
+  const plain = numbers(logits(summed));
+  for (const path of adapter.layers.keys()) {
+    const { weight } = summed.namedModules().get(path) as nn.Linear;
+    noGrad(() => weight.copy_(toDType(toDType(weight, "float16"), "float32"))); // as the file has it
+  }
+  expect(numbers(logits(summed))).not.toEqual(plain);
+  expect(errorOf(logits(merged), logits(summed))).toBeLessThan(1e-6);
+});
