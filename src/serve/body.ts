@@ -54,7 +54,12 @@ function parse(text: string): unknown {
   }
 }
 
-function problemOf({ path, message }: core.$ZodIssue): ApiError {
-  const param = path.map(String).join(".") || null;
-  return new ApiError(400, param === null ? message : `${param}: ${message}`, "invalid_value", param);
+function problemOf(issue: core.$ZodIssue): ApiError {
+  const path = issue.path.map(String);
+  if (issue.code === "unrecognized_keys") {
+    const param = [...path, issue.keys[0]!].join(".").slice(0, 200);
+    return new ApiError(400, `unknown or unsupported parameter: ${param}`, "unknown_parameter", param);
+  }
+  const param = path.join(".") || null;
+  return new ApiError(400, param === null ? issue.message : `${param}: ${issue.message}`, "invalid_value", param);
 }

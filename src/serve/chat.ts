@@ -8,6 +8,7 @@ import { constraintOf } from "./response_format.ts";
 import type { ChatRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 import { ToolCallFilter } from "./tool_calls.ts";
+import { callConstraint, callsOf } from "./tool_choice.ts";
 import type { Order } from "./work.ts";
 
 /** @throws {ApiError} 400 for a model without a template, and a chat that it refuses. */
@@ -20,16 +21,13 @@ export async function chatOrder(served: ServedModel, request: ChatRequest): Prom
     prompts: [[...served.tokenizer.encode(chatText(served, request), { addSpecialTokens: false })]],
     maxTokens: max_completion_tokens ?? max_tokens,
     logProbabilities: logprobs ? (top_logprobs ?? 0) : undefined,
-    constraint: await constraintOf(served, request.response_format),
+    constraint: (await callConstraint(served, request)) ?? (await constraintOf(served, request.response_format)),
   };
 }
 
-/** The tools that the model is told of. */
-const toolsOf = ({ tools = [], tool_choice }: ChatRequest) => (tool_choice === "none" ? [] : tools);
-
 function chatText({ template, name }: ServedModel, request: ChatRequest): string {
   const { messages } = request;
-  const tools = toolsOf(request);
+  const { tools } = callsOf(request);
   if (!template)
     throw new ApiError(400, `${name} has no chat template; use /v1/completions`, "no_chat_template", "messages");
   if (tools.length > 0 && !template.takesTools)
@@ -76,7 +74,7 @@ export function chatFormat({ name, tokenizer }: ServedModel, request: ChatReques
         )
       : null,
   });
-  const names = new Set(toolsOf(request).map((tool) => tool.function.name));
+  const names = new Set(callsOf(request).tools.map((tool) => tool.function.name));
   const filters = new Map<number, ToolCallFilter>();
   const filterOf = (choice: number): ToolCallFilter => {
     const filter = filters.get(choice) ?? new ToolCallFilter(names);

@@ -8,20 +8,28 @@ import type { ServedModel } from "./served_model.ts";
 const known = new WeakMap<ServedModel, Map<string, Promise<TokenConstraint>>>();
 const MOST_KNOWN = 16;
 
+/** A form that is compiled where it is not known. */
+export async function compiledOnce(
+  served: ServedModel,
+  key: string,
+  compile: () => Promise<TokenConstraint>,
+): Promise<TokenConstraint> {
+  const forms = known.get(served) ?? new Map<string, Promise<TokenConstraint>>();
+  known.set(served, forms);
+  const constraint = forms.get(key) ?? compile();
+  forms.delete(key);
+  const compiled = await constraint; // what can't be compiled is not kept
+  forms.set(key, constraint);
+  if (forms.size > MOST_KNOWN) forms.delete(forms.keys().next().value!);
+  return compiled;
+}
+
 /** @throws {ArgumentError} for a schema that can't be held to. */
 export async function constraintOf(
   served: ServedModel,
   format: ChatRequest["response_format"],
 ): Promise<TokenConstraint | undefined> {
   if (!format || format.type === "text") return undefined;
-  const forms = known.get(served) ?? new Map<string, Promise<TokenConstraint>>();
-  known.set(served, forms);
   const options = format.type === "json_object" ? { json: true } : { schema: format.json_schema.schema };
-  const key = JSON.stringify(options);
-  const constraint = forms.get(key) ?? compileConstraint(served.tokenizer, options);
-  forms.delete(key);
-  const compiled = await constraint; // what can't be compiled is not kept
-  forms.set(key, constraint);
-  if (forms.size > MOST_KNOWN) forms.delete(forms.keys().next().value!);
-  return compiled;
+  return compiledOnce(served, JSON.stringify(options), () => compileConstraint(served.tokenizer, options));
 }

@@ -1,6 +1,6 @@
 /**
- * The requests of OpenAI's API, as far as a local model can answer them. Fields that change nothing here (`user`,
- * `store`, `metadata`, …) are left out; what can't be done is refused, not ignored.
+ * The requests of OpenAI's API, as far as a local model can answer them. Fields of `ignored` change nothing here; what
+ * can't be done is refused, and so is a field that nobody knows.
  */
 import { z } from "zod";
 
@@ -29,11 +29,21 @@ const message = z.object({
 
 const bias = z.record(z.string().regex(/^\d{1,9}$/, "expected a token"), z.number().min(-100).max(100));
 
+/** What is about OpenAI's service, or a hint, and changes no text. Any value will do. */
+const anything = z.unknown().optional();
+const ignored = {
+  ...{ user: anything, metadata: anything, store: anything, service_tier: anything, safety_identifier: anything },
+  ...{ prompt_cache_key: anything, prompt_cache_retention: anything, prompt_cache_options: anything },
+  ...{ prediction: anything },
+};
+
 /** What both kinds of completions take. */
 const shared = {
   model: z.string(),
   stream: optional(z.boolean()),
-  stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
+  stream_options: optional(
+    z.strictObject({ include_usage: optional(z.boolean()), include_obfuscation: optional(z.boolean()) }),
+  ),
   temperature: optional(z.number().min(0).max(2)),
   top_p: optional(z.number().gt(0).max(1)),
   top_k: optional(z.int().min(1)),
@@ -52,31 +62,55 @@ const responseFormat = z.discriminatedUnion("type", [
   z.object({ type: z.literal("json_object") }),
   z.object({
     type: z.literal("json_schema"),
-    json_schema: z.object({ name: z.string().optional(), schema: z.record(z.string(), z.unknown()) }),
+    json_schema: z.strictObject({
+      name: z.string().optional(),
+      description: optional(z.string()),
+      schema: z.record(z.string(), z.unknown()),
+      strict: optional(z.boolean()), // it always is
+    }),
   }),
 ]);
 
 const tool = z.object({
   type: z.literal("function"),
-  function: z.looseObject({ name: z.string().min(1).max(64), description: optional(z.string()) }),
+  function: z.strictObject({
+    name: z.string().regex(/^[\w.-]{1,64}$/, "expected 1 to 64 letters, digits, _, - and ."),
+    description: optional(z.string()),
+    parameters: optional(z.record(z.string(), z.unknown())),
+    strict: optional(z.boolean()),
+  }),
 });
 
-export const chatRequest = z.object({
+const namedFunction = z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) });
+const allowedTools = z.object({
+  type: z.literal("allowed_tools"),
+  allowed_tools: z.object({ mode: z.enum(["auto", "required"]), tools: z.array(namedFunction).min(1).max(128) }),
+});
+const toolChoice = z.union(
+  [z.enum(["none", "auto", "required"]), namedFunction, allowedTools],
+  'expected "none", "auto", "required", a function or allowed_tools',
+);
+
+export const chatRequest = z.strictObject({
   ...shared,
+  ...ignored,
+  modalities: optional(z.array(z.literal("text", 'expected ["text"]')).max(1)),
   messages: z.array(message).min(1),
   max_tokens: optional(z.int().min(1)),
   max_completion_tokens: optional(z.int().min(1)),
   logprobs: optional(z.boolean()),
   top_logprobs: optional(z.int().min(0).max(20)),
   response_format: optional(responseFormat),
-  tools: optional(z.array(tool)),
-  tool_choice: optional(z.enum(["none", "auto"], "expected none or auto: a call can't be forced")),
+  tools: optional(z.array(tool).max(128)),
+  tool_choice: optional(toolChoice),
+  parallel_tool_calls: optional(z.boolean()),
 });
 
 const tokens = z.array(z.int().min(0)).min(1);
 
-export const completionRequest = z.object({
+export const completionRequest = z.strictObject({
   ...shared,
+  ...ignored,
   prompt: z.union([z.string(), tokens, z.array(z.string()).min(1), z.array(tokens).min(1)]),
   max_tokens: optional(z.int().min(0)),
   logprobs: optional(z.int().min(0).max(20)),
@@ -85,7 +119,8 @@ export const completionRequest = z.object({
   best_of: optional(z.literal(1, "expected best_of to be 1")),
 });
 
-export const embeddingRequest = z.object({
+export const embeddingRequest = z.strictObject({
+  user: anything,
   model: z.string(),
   input: z.union([z.string(), tokens, z.array(z.string()).min(1), z.array(tokens).min(1)]),
   encoding_format: optional(z.enum(["float", "base64"])),

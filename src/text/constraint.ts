@@ -1,4 +1,10 @@
-import type { CompiledGrammar, Grammar, GrammarCompiler, GrammarMatcher } from "@mlc-ai/web-xgrammar";
+import type {
+  CompiledGrammar,
+  Grammar,
+  GrammarCompiler,
+  GrammarMatcher,
+  StructuralTagFormat,
+} from "@mlc-ai/web-xgrammar";
 import { ArgumentError } from "../core/errors.ts";
 import { anObject, flag, text } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters, reading } from "../core/parameters.ts";
@@ -71,7 +77,7 @@ export async function compileConstraint(...values: unknown[]): Promise<TokenCons
   if (regex !== undefined) checkRegex(regex);
   const vocabulary = await vocabularyOf(tokenizer);
   const compiled = await attempt(async () => {
-    if (regex !== undefined) return vocabulary.compiler.compileGrammar(await grammarOf(regex));
+    if (regex !== undefined) return compiledFrom(vocabulary, await grammarOf(regex));
     if (written === undefined) return vocabulary.compiler.compileBuiltinJSONGrammar();
     return vocabulary.compiler.compileJSONSchema(written, true, undefined, undefined, true, MOST_SPACES);
   });
@@ -82,6 +88,75 @@ export async function compileConstraint(...values: unknown[]): Promise<TokenCons
 const MOST_SPACES = 2;
 
 const invalid = (code: string, message: string) => new ArgumentError("compileConstraint", code, message);
+
+/** @internal A function that may be called. */
+export interface CallableFunction {
+  readonly name: string;
+  /** The JSON schema of its arguments. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** @internal How texts call functions. */
+export interface CallForm {
+  /** `"tags"`: `<tool_call>{"name": …, "arguments": …}</tool_call>`; `"json"`: `{"name": …, "parameters": …}`, one. */
+  readonly written: "tags" | "json";
+  /** Whether the text is calls alone; otherwise it says something, in which there may be calls in tags. */
+  readonly isForced: boolean;
+  /** Whether there may be several calls. */
+  readonly isParallel: boolean;
+}
+
+/**
+ * @internal Holds texts to calls of functions with arguments by their schemas.
+ *
+ * @throws {ArgumentError} for a schema that can't be held to.
+ */
+export async function compileCalls(
+  tokenizer: ConstrainedTokenizer,
+  functions: readonly CallableFunction[],
+  form: CallForm,
+): Promise<TokenConstraint> {
+  const schemas = functions.map(({ parameters }) => reading("compileConstraint", () => checkSchema(parameters)));
+  const vocabulary = await vocabularyOf(tokenizer);
+  const compiled = await attempt(async () => {
+    const { Grammar } = await xgrammar();
+    const calls = await Promise.all(functions.map(async ({ name }, at) => [name, await jsonOf(schemas[at]!)] as const));
+    const format = form.written === "tags" ? taggedCalls(calls, form) : plainCall(calls);
+    return compiledFrom(vocabulary, await Grammar.fromStructuralTag({ type: "structural_tag", format }));
+  });
+  return new Constraint(compiled, tokenizer.vocabularySize, vocabulary.fallbackStop);
+}
+
+type Call = readonly [name: string, parameters: StructuralTagFormat];
+
+/** A schema as a grammar, in which spaces are limited. */
+async function jsonOf(schema: string): Promise<StructuralTagFormat> {
+  const { Testings } = await xgrammar();
+  const grammar = await Testings._jsonSchemaToEBNF(schema, true, undefined, undefined, true, MOST_SPACES);
+  return { type: "grammar", grammar };
+}
+
+function taggedCalls(calls: readonly Call[], { isForced, isParallel }: CallForm): StructuralTagFormat {
+  const tags = calls.map(([name, content]) => ({
+    ...{ type: "tag" as const, content, end: "}\n</tool_call>" },
+    begin: `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": `,
+  }));
+  return isForced
+    ? { type: "tags_with_separator", tags, separator: "\n", at_least_one: true, stop_after_first: !isParallel }
+    : { type: "triggered_tags", tags, triggers: ["<tool_call>"], stop_after_first: !isParallel };
+}
+
+const plainCall = (calls: readonly Call[]): StructuralTagFormat => ({
+  type: "or",
+  elements: calls.map(([name, content]) => ({
+    type: "sequence",
+    elements: [
+      { type: "const_string", value: `{"name": ${JSON.stringify(name)}, "parameters": ` },
+      content,
+      { type: "const_string", value: "}" },
+    ],
+  })),
+});
 
 /** The limits keep the automaton of a stranger's expression small. */
 function checkRegex(regex: string): void {
@@ -101,6 +176,14 @@ function checkRegex(regex: string): void {
 async function grammarOf(pattern: string): Promise<Grammar> {
   const { Grammar } = await xgrammar();
   return Grammar.fromStructuralTag({ type: "structural_tag", format: { type: "regex", pattern } });
+}
+
+async function compiledFrom({ compiler }: Vocabulary, grammar: Grammar): Promise<CompiledGrammar> {
+  try {
+    return await compiler.compileGrammar(grammar);
+  } finally {
+    grammar.dispose();
+  }
 }
 
 /** Loaded on first use: it is a megabyte. */
@@ -139,15 +222,21 @@ async function makeVocabulary(tokenizer: ConstrainedTokenizer): Promise<Vocabula
   const stops = [vocabularySize];
   const { GrammarCompiler, TokenizerInfo } = await xgrammar();
   const info = await TokenizerInfo.createTokenizerInfo([...tokens, ""], "byte_level", false, vocabularySize + 1, stops);
-  return { compiler: await GrammarCompiler.createGrammarCompiler(info), fallbackStop: vocabularySize };
+  // It would keep every form that it ever compiled; the caller knows which ones come again.
+  return { compiler: await GrammarCompiler.createGrammarCompiler(info, false), fallbackStop: vocabularySize };
 }
+
+/** The package's memory is not the collector's. Matchers have their own share of it. */
+const forgotten = new FinalizationRegistry<CompiledGrammar>((compiled) => compiled.dispose());
 
 class Constraint implements TokenConstraint {
   constructor(
     private readonly compiled: CompiledGrammar,
     private readonly size: number,
     private readonly fallbackStop: number,
-  ) {}
+  ) {
+    forgotten.register(this, compiled);
+  }
 
   async start(stopTokens: ReadonlySet<number>): Promise<TokenMatcher> {
     const { GrammarMatcher } = await xgrammar();

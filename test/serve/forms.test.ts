@@ -108,6 +108,100 @@ describe("tools", () => {
     expect(answer.usage!.prompt_tokens).toBe("add;sub;user:?assistant:7tool:8".length);
   });
 
+  const named = (name: string) => ({ type: "function", function: { name } }) as const;
+  const digit = { type: "object", properties: { n: { type: "integer", minimum: 0, maximum: 9 } }, required: ["n"] };
+  const exact = ["add", "sub"].map(
+    (name) => ({ type: "function", function: { name, parameters: digit, strict: true } }) as const,
+  );
+  const random = { ...ask, model: "tiny/llama", tools: exact, max_tokens: 120, temperature: 1 };
+  const callsIn = (message: OpenAI.ChatCompletionMessage) =>
+    message.tool_calls!.map((call) => (call.type === "function" ? [call.function.name, call.function.arguments] : []));
+
+  test.each(["tags", "json"])("a call that is forced comes, whatever the model says; form: %s", async (form) => {
+    const source = `${template.source}${form === "tags" ? "{# <tool_call> #}" : ""}`;
+    const own = { ...served(randomLlama()), template: new ChatTemplate(source), stopTokens: [0] };
+    const forcing = new ModelServer(own, { port: 0 });
+    try {
+      const client = clientOf(forcing);
+      const found = new Set<string>();
+      for (let seed = 0; seed < 2; seed++) {
+        const options = { ...random, seed, tool_choice: "required", parallel_tool_calls: false } as const;
+        const { choices } = await client.chat.completions.create(options);
+        const { message, finish_reason } = choices[0]!;
+        expect([message.content, finish_reason, message.tool_calls?.length]).toEqual([null, "tool_calls", 1]);
+        const [[name, written]] = callsIn(message) as [[string, string]];
+        expect(JSON.parse(written)).toEqual({ n: expect.any(Number) });
+        found.add(name);
+        const parts = await Array.fromAsync(await client.chat.completions.create({ ...options, stream: true }));
+        const streamed = parts.flatMap((part) => part.choices[0]?.delta.tool_calls ?? []);
+        expect(streamed.map((call) => [call.index, call.function?.name, call.function?.arguments])).toEqual([
+          [0, name, written],
+        ]);
+      }
+      expect([...found].every((name) => ["add", "sub"].includes(name))).toBe(true);
+      for (const name of ["add", "sub"]) {
+        const allowed: OpenAI.ChatCompletionAllowedToolChoice = {
+          type: "allowed_tools",
+          allowed_tools: { mode: "required", tools: [named(name)] },
+        };
+        for (const tool_choice of [named(name), allowed]) {
+          const { choices } = await client.chat.completions.create({ ...random, seed: 1, tool_choice });
+          for (const [called] of callsIn(choices[0]!.message)) expect(called).toBe(name);
+        }
+      }
+    } finally {
+      await forcing.close(0);
+    }
+  });
+
+  const call = (name: string, x: string) => `<tool_call>\n{"name": "${name}", "arguments": {"n": ${x}}}\n</tool_call>`;
+
+  test("several calls, or one at most", async () => {
+    const own = { name: "scripted", model: scripted, tokenizer, stopTokens: [0] };
+    const tagged = new ModelServer(
+      { ...own, template: new ChatTemplate(`${template.source}{# <tool_call> #}`) },
+      { port: 0 },
+    );
+    try {
+      const count = async (options: object) => {
+        scripted.says(`${call("add", "1")}\n${call("sub", "2")}`);
+        const body = { ...ask, tools: exact, temperature: 0, ...options };
+        return callsIn((await clientOf(tagged).chat.completions.create(body)).choices[0]!.message);
+      };
+      const [one, two] = [
+        ["add", '{"n":1}'],
+        ["sub", '{"n":2}'],
+      ] as const;
+      expect(await count({ tool_choice: "required" })).toEqual([[...one], [...two]]);
+      expect(await count({ tool_choice: "required", parallel_tool_calls: false })).toEqual([[...one]]);
+      expect(await count({ tool_choice: "auto" })).toEqual([[...one], [...two]]);
+      expect(await count({ tool_choice: "auto", parallel_tool_calls: false })).toEqual([[...one]]);
+      // A strict function's arguments are held to, also in the midst of a text.
+      scripted.says(`Yes: ${call("add", "?7")}`);
+      const { choices } = await clientOf(tagged).chat.completions.create({ ...ask, tools: exact, temperature: 0 });
+      expect(choices[0]!.message.content).toBe("Yes: ");
+      expect(callsIn(choices[0]!.message)).toEqual([["add", '{"n":7}']]);
+    } finally {
+      await tagged.close(0);
+    }
+  });
+
+  const json = { type: "json_object" } as const;
+  const loose = { type: "function", function: { name: "f", parameters: { allOf: [] } } } as const;
+  test.each([
+    [{ tool_choice: "required", tools: undefined }, "tool_choice"],
+    [{ tool_choice: named("mul") }, "tool_choice"],
+    [{ tool_choice: "required", response_format: json }, "tool_choice"],
+    [{ tool_choice: "maybe" }, "tool_choice"],
+    [{ tool_choice: "required", tools: [loose] }, "tools"],
+    [{ tools: [{ type: "custom", custom: { name: "f" } }] }, "tools.0.type"],
+    [{ tools: [{ type: "function", function: { name: "a b" } }] }, "tools.0.function.name"],
+    [{ response_format: { ...json, other: 1 }, nothing: 1 }, "nothing"],
+  ])("%j is refused by name", async (options, param) => {
+    const asked = clientOf(server).chat.completions.create({ ...ask, tools: exact, ...options } as never);
+    expect(await asked.catch((error: unknown) => error)).toMatchObject({ status: 400, param });
+  });
+
   test.each([
     "{not JSON",
     '{"name": "other", "parameters": {}}',

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import * as fc from "fast-check";
 import { memory, setBackend } from "../../src/index.ts";
-import type { ModelServer } from "../../src/serve/server.ts";
-import { randomLlama, start } from "./served.ts";
+import { ModelServer } from "../../src/serve/server.ts";
+import { ChatTemplate } from "../../src/text/chat_template.ts";
+import { randomLlama, served, start, TEMPLATE } from "./served.ts";
 
 let server: ModelServer;
 beforeAll(() => {
@@ -82,6 +83,7 @@ const fields = [
     "tools",
   ],
   ...["response_format", "repetition_penalty", "tool_choice", "encoding_format", "dimensions", "best_of", "suffix"],
+  ...["parallel_tool_calls", "max_completion_tokens", "frequency_penalty", "modalities", "metadata", "prediction"],
 ];
 
 test("requests of which some fields are anything", async () => {
@@ -111,6 +113,55 @@ test("messages of which some fields are anything", async () => {
     }),
     { numRuns: 150, seed: 7 },
   );
+}, 60_000);
+
+test("tools, choices and schemas that are nearly right", async () => {
+  const type = fc.constantFrom("object", "integer", "string", "array", "null", "nothing", 3, ["string", "null"]);
+  const { schema } = fc.letrec<{ schema: object }>((tie) => ({
+    schema: fc.record(
+      {
+        type,
+        properties: fc.dictionary(fc.string({ maxLength: 5 }), tie("schema"), { maxKeys: 3 }),
+        required: fc.oneof(fc.array(fc.string({ maxLength: 5 }), { maxLength: 3 }), hostile),
+        enum: fc.array(fc.jsonValue({ maxDepth: 1 }), { maxLength: 3 }),
+        pattern: fc.constantFrom("a+", "(", "[^\\n]{2,5}", "(a|b)*c", "\\d{1,2000}", "(?<=a)b", "^$"),
+        minItems: fc.constantFrom(0, 2, -1, 1e9),
+        maxLength: fc.constantFrom(0, 2, -1, 1e9, "a"),
+        $ref: fc.constantFrom("#", "#/$defs/a", "#/properties", "http://localhost/"),
+        anyOf: fc.array(tie("schema"), { maxLength: 2 }),
+      },
+      { requiredKeys: [] },
+    ),
+  }));
+  const parameters = fc.oneof({ weight: 5, arbitrary: schema }, hostile);
+  const name = fc.constantFrom("f", "g", "a b", "", '"}', "</tool_call>", "f".repeat(65), "__proto__");
+  const tool = fc.record({ type: fc.constantFrom("function", "custom"), function: fc.record({ name, parameters }) });
+  const choice = fc.oneof(
+    fc.constantFrom("auto", "required", "none"),
+    fc.record({ type: fc.constantFrom("function", "allowed_tools"), function: fc.record({ name }) }),
+    hostile,
+  );
+  const own = new ModelServer(
+    { ...served(), template: new ChatTemplate(`${TEMPLATE}{# tools <tool_call> #}`) },
+    { port: 0 },
+  );
+  const statuses = new Set<number>();
+  try {
+    await fc.assert(
+      fc.asyncProperty(fc.array(tool, { maxLength: 3 }), choice, fc.boolean(), async (tools, tool_choice, parallel) => {
+        const body = JSON.stringify({ ...chat, tools, tool_choice, parallel_tool_calls: parallel });
+        const headers = { "Content-Type": "application/json" };
+        const response = await fetch(`${own.url}${paths[0]}`, { method: "POST", body, headers });
+        statuses.add(response.status);
+        if (response.status === 200) await response.text();
+        else expect(await isWellFormed(response)).toBe(true);
+      }),
+      { numRuns: 150, seed: 11 },
+    );
+  } finally {
+    await own.close(0);
+  }
+  expect([...statuses].sort()).toEqual([200, 400]);
 }, 60_000);
 
 test("large, deep and endless bodies", async () => {
