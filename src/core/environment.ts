@@ -38,6 +38,11 @@ const own = {
     fallback: "the launcher's: Open MPI, the standard ABI of MPI 5, or MPICH",
     meaning: "Path of the library of MPI that `distributed.init()` loads",
   },
+  ORCHARD_MPI_HEARTBEAT: {
+    fallback: "20",
+    meaning:
+      "Seconds of silence after which a rank of another machine counts as lost, or a stopped one of this machine",
+  },
   ORCHARD_CPU_RECORD: {
     fallback: "no record",
     meaning: "The folder for a record of the cpu dylib's calls, which `bun run check:sanitize` replays",

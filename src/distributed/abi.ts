@@ -102,7 +102,7 @@ const standard: Handles = {
     float32: 0x210,
     int64: 0x258,
     int32: 0x250,
-    uint32: 0x252,
+    uint32: 0x251,
     int16: 0x248,
     int8: 0x240,
     uint8: 0x241,

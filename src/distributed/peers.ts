@@ -1,4 +1,4 @@
-/** Where the other ranks run, and whether those of this machine are alive. */
+/** Where the other ranks run, and whether they are alive. */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
@@ -10,8 +10,12 @@ export interface Peer {
   readonly host: string;
 }
 
-/** Bytes of a rank's description. */
-export const PEER_BYTES = 256;
+/** A rank that no answer will come from. */
+export interface Lost {
+  readonly rank: number;
+  /** What became of it, as a sentence goes on that begins with the rank: `(process 301 on mac-1) ended`. */
+  readonly fate: string;
+}
 
 /** This process. */
 export function ownPeer(): Peer {
@@ -30,33 +34,69 @@ function read(body: () => string): string {
   }
 }
 
-export function encodePeer({ place, pid, host }: Peer): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(new ArrayBuffer(PEER_BYTES));
-  bytes.set(new TextEncoder().encode(`${pid}\n${host.slice(0, 64)}\n${place}`).subarray(0, PEER_BYTES));
-  return bytes;
+export const encodePeer = ({ place, pid, host }: Peer): string => `${pid}\n${host.slice(0, 64)}\n${place}`;
+
+export function decodePeer(text: string): Peer {
+  const [pid, host, place] = text.split("\n");
+  return { pid: Number(pid), host: host!, place: place! };
 }
 
-export function decodePeers(bytes: Uint8Array): Peer[] {
-  return Array.from({ length: bytes.length / PEER_BYTES }, (_, rank) => {
-    const text = Buffer.from(bytes.subarray(rank * PEER_BYTES, (rank + 1) * PEER_BYTES)).toString();
-    const [pid, host, place] = text.replace(/\0.*$/s, "").split("\n");
-    return { pid: Number(pid), host: host!, place: place! };
-  });
-}
+/** Milliseconds between two looks at whether ranks are alive. */
+export const LOOK_AFTER = 500;
 
-/** The ranks of this machine whose processes have ended. */
-export function lostAmong(peers: readonly Peer[], own: number): number[] {
-  const { place } = peers[own]!;
-  return [...peers.keys()].filter((rank) => peers[rank]!.place === place && !isAlive(peers[rank]!.pid));
+/** Looks after the other ranks, every {@link LOOK_AFTER} milliseconds while this one waits. */
+export class Watch {
+  /** How many looks in a row found a rank stopped. */
+  private readonly stops = new Map<number, number>();
+
+  /**
+   * @param seconds for which a rank may be stopped or silent
+   * @param missing the ranks that a heartbeat misses
+   */
+  constructor(
+    private readonly peers: readonly Peer[],
+    private readonly own: number,
+    private readonly seconds: number,
+    private readonly missing: () => readonly number[],
+  ) {}
+
+  /** The ranks that are gone. */
+  lost(): Lost[] {
+    const { place } = this.peers[this.own]!;
+    const missing = new Set(this.missing());
+    return [...this.peers.keys()].flatMap((rank) => {
+      const fate = missing.has(rank) ? "silent" : this.peers[rank]!.place === place ? this.fateHere(rank) : undefined;
+      return fate === undefined ? [] : [{ rank, fate: this.describe(rank, fate) }];
+    });
+  }
+
+  private fateHere(rank: number): "ended" | "stopped" | undefined {
+    const state = stateOf(this.peers[rank]!.pid);
+    if (state === "ended") return state;
+    const count = state === "stopped" ? (this.stops.get(rank) ?? 0) + 1 : 0;
+    this.stops.set(rank, count);
+    return count * LOOK_AFTER > this.seconds * 1000 ? "stopped" : undefined;
+  }
+
+  private describe(rank: number, fate: "ended" | "stopped" | "silent"): string {
+    const { pid, host } = this.peers[rank]!;
+    const what = {
+      ended: "ended",
+      stopped: `has been stopped for ${this.seconds} s`,
+      silent: `was not heard of for ${this.seconds} s`,
+    }[fate];
+    return `(process ${pid} on ${host}) ${what}`;
+  }
 }
 
 /** Whether there is such a process, and it is more than a record that nobody has asked for. */
-function isAlive(pid: number): boolean {
+function stateOf(pid: number): "running" | "stopped" | "ended" {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") return "ended";
   }
-  const state = read(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
-  return !/^\d+ \(.*\) [ZX] /s.test(state);
+  const [, state = ""] = /^\d+ \(.*\) (\w) /s.exec(read(() => readFileSync(`/proc/${pid}/stat`, "utf8"))) ?? [];
+  if ("ZX".includes(state) && state !== "") return "ended";
+  return state === "T" ? "stopped" : "running";
 }

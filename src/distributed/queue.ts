@@ -11,6 +11,7 @@ import { DistributedError } from "./errors.ts";
 import { Job, type Steps } from "./job.ts";
 import { yieldProcessor } from "./locate.ts";
 import type { Communicator, Elements, Mpi } from "./mpi.ts";
+import { LOOK_AFTER, type Lost } from "./peers.ts";
 
 /** What a queue needs of its world. */
 export interface QueueWorld {
@@ -23,7 +24,7 @@ export interface QueueWorld {
   /** Whether ranks share processors: then waiting leaves them to others at once. */
   readonly isCrowded: boolean;
   /** Ranks that are known to be gone. */
-  readonly lostRanks: () => readonly number[];
+  readonly lost: () => readonly Lost[];
 }
 
 /** Milliseconds for which a wait asks again and again before it sleeps. */
@@ -37,8 +38,6 @@ const [SHORTEST, LONGEST] = [0.02, 1];
 const MOVING = 10_000;
 /** Milliseconds for which the event loop looks in every turn, before it sets timers. */
 const TURNING = 50;
-/** Milliseconds between two looks at whether all ranks are alive. */
-const LOOK_AFTER = 500;
 
 export class Queue {
   private jobs: Job[] = [];
@@ -121,14 +120,14 @@ export class Queue {
       this.progress();
       if (job.state === "done") return job.result;
       const now = performance.now();
+      if (now - looked > LOOK_AFTER) {
+        this.lookAfter(job.operation, started);
+        looked = now;
+      }
       const isMoving = job.state === "running" && now - started < MOVING;
       if (isMoving || (!this.world.isCrowded && now - started < SPINNING)) {
         yieldProcessor();
         continue;
-      }
-      if (now - looked > LOOK_AFTER) {
-        this.lookAfter(job, started);
-        looked = now;
       }
       Atomics.wait(this.clock, 0, 0, sleep);
       sleep = Math.min(sleep * 1.5, LONGEST);
@@ -151,7 +150,8 @@ export class Queue {
       this.progress();
       const now = performance.now();
       if (now - looked > LOOK_AFTER) {
-        for (const job of [...this.jobs, ...this.messages]) this.lookAfter(job, started);
+        const [first] = [...this.jobs, ...this.messages];
+        if (first !== undefined) this.lookAfter(first.operation, started);
         looked = now;
       }
       const isMoving = this.jobs.some(({ state }) => state === "running") && now - started < MOVING;
@@ -161,11 +161,11 @@ export class Queue {
   }
 
   /** Ends a wait for what will not come. */
-  private lookAfter(job: Job, since: number): void {
-    const lost = this.world.lostRanks();
-    if (lost.length > 0) this.break(lostError(job.operation, lost));
+  private lookAfter(operation: string, since: number): void {
+    const lost = this.world.lost();
+    if (lost.length > 0) this.break(lostError(operation, lost));
     else if (performance.now() - since > this.world.timeout * 1000)
-      this.break(timeoutError(job.operation, this.world.timeout));
+      this.break(timeoutError(operation, this.world.timeout));
   }
 
   /** Nothing can be exchanged any more: what is under way fails, and what comes later. */
@@ -181,9 +181,15 @@ const unfinished = (jobs: Job[]): Job[] => (jobs.every(isUnfinished) ? jobs : jo
 
 const elementsOf = (bytes: Uint8Array): Elements => ({ bytes, type: "uint8", count: bytes.length });
 
-function lostError(operation: string, lost: readonly number[]): DistributedError {
-  const whose = lost.map((rank) => `rank ${rank}`).join(", ");
-  return new DistributedError(operation, "rankLost", `${whose} ended while this rank waited for it`, lost);
+/** Ranks that a message names. */
+const MOST_NAMED = 8;
+
+function lostError(operation: string, lost: readonly Lost[]): DistributedError {
+  const named = lost.slice(0, MOST_NAMED).map(({ rank, fate }) => `rank ${rank} ${fate}`);
+  const others = lost.length > MOST_NAMED ? `, and ${lost.length - MOST_NAMED} others` : "";
+  const ranks = lost.map(({ rank }) => rank);
+  const text = `${named.join(", ")}${others}, while this rank waited`;
+  return new DistributedError(operation, "rankLost", text, ranks);
 }
 
 const timeoutError = (operation: string, seconds: number): DistributedError =>

@@ -1,13 +1,15 @@
 /** The world: this process among the others, from `init` to `finalize`. */
+import { environment } from "../core/environment.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { aNumber, flag } from "../core/kinds.ts";
 import { processorLimit } from "../core/limits.ts";
 import { type NumberRule, positive } from "../core/options.ts";
 import { named, parameters } from "../core/parameters.ts";
 import { DistributedError } from "./errors.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { installAdvice, type Launch, launchOf, locate } from "./locate.ts";
 import { type Communicator, type Elements, Mpi } from "./mpi.ts";
-import { decodePeers, encodePeer, lostAmong, ownPeer, PEER_BYTES, type Peer } from "./peers.ts";
+import { decodePeer, encodePeer, ownPeer, Watch } from "./peers.ts";
 import { Queue } from "./queue.ts";
 
 /** Options of {@link init}. */
@@ -19,6 +21,11 @@ export interface InitOptions {
   check?: boolean | undefined;
   /** Seconds after which a call that other ranks do not join is an error. Default 1800. */
   timeout?: number | undefined;
+  /**
+   * Seconds after which a rank of another machine that is not heard of any more, or a stopped one of this machine,
+   * counts as lost. Default 20, or `ORCHARD_MPI_HEARTBEAT`.
+   */
+  heartbeat?: number | undefined;
 }
 
 /** What was found: the number of processes, this one's place among them, and the library that connects them. */
@@ -45,6 +52,8 @@ export interface Connection {
   readonly everyone: Communicator;
   /** For messages between two ranks. */
   readonly pairs: Communicator;
+  /** Between machines only. */
+  readonly heartbeat: Heartbeat | undefined;
 }
 
 /** A world that was initialised. */
@@ -53,6 +62,7 @@ export interface World extends WorldInfo {
   readonly connection: Connection | undefined;
 }
 
+let joining: Promise<World> | undefined;
 let current: World | undefined;
 let ended = false;
 
@@ -70,19 +80,42 @@ let ended = false;
  */
 export function init(options?: InitOptions): Promise<WorldInfo>;
 export async function init(...values: unknown[]): Promise<WorldInfo> {
-  const { check, timeout } = initParameters(values);
+  const options = initParameters(values);
   if (ended) throw new DistributedError("distributed.init", "finalized", "MPI can't be initialised again");
-  current ??= join(launchOf(), check, timeout);
+  joining ??= join(launchOf(), options);
+  try {
+    current = await joining;
+  } catch (error) {
+    joining = undefined;
+    throw error;
+  }
   const { connection: _, ...info } = current;
   return info;
 }
 const initParameters = parameters("distributed.init", {
   check: named(flag, true),
   timeout: named(aNumber(positive), 1800),
+  heartbeat: named(aNumber(positive)),
 });
 
-function join(launch: Launch | undefined, isChecked: boolean, timeout: number): World {
+/** Seconds of silence after which a rank is missed. @throws {ArgumentError} */
+function heartbeatSeconds(): number {
+  const text = environment("ORCHARD_MPI_HEARTBEAT") ?? "20";
+  const seconds = Number(text);
+  if (positive.holds(seconds)) return seconds;
+  const problem = `expected ORCHARD_MPI_HEARTBEAT to be ${positive.expected}, got "${text}"`;
+  throw new ArgumentError("distributed.init", "invalidSetting", problem);
+}
+
+interface JoinOptions {
+  readonly check: boolean;
+  readonly timeout: number;
+  readonly heartbeat: number | undefined;
+}
+
+async function join(launch: Launch | undefined, options: JoinOptions): Promise<World> {
   if (launch === undefined) return alone();
+  const { check, timeout, heartbeat: seconds = heartbeatSeconds() } = options;
   const located = locate();
   if (located === undefined) {
     const family = launch.family ?? "MPI";
@@ -94,9 +127,14 @@ function join(launch: Launch | undefined, isChecked: boolean, timeout: number): 
   const [rank, size] = [mpi.rank(), mpi.size()];
   checkLauncher(mpi, launch, size);
   endWithProcess(mpi);
-  const peers = exchangePeers(mpi, size);
+  const peers = exchangeTexts(mpi, size, encodePeer(ownPeer())).map(decodePeer);
   const local = [...peers.keys()].filter((other) => peers[other]!.place === peers[rank]!.place);
-  const lostRanks = () => lostAmong(peers, rank);
+  const heartbeat =
+    local.length < size
+      ? await Heartbeat.start(rank, size, seconds, (own) => exchangeTexts(mpi, size, own))
+      : undefined;
+  const watch = new Watch(peers, rank, seconds, () => heartbeat?.missing() ?? []);
+  const lost = () => watch.lost();
   const isCrowded = local.length > processorLimit().count;
   return {
     rank,
@@ -108,9 +146,10 @@ function join(launch: Launch | undefined, isChecked: boolean, timeout: number): 
     library: mpi.version(),
     connection: {
       mpi,
-      queue: new Queue({ mpi, size, isChecked: isChecked && size > 1, timeout, isCrowded, lostRanks }),
+      queue: new Queue({ mpi, size, isChecked: check && size > 1, timeout, isCrowded, lost }),
       everyone: mpi.duplicate(mpi.world),
       pairs: mpi.duplicate(mpi.world),
+      heartbeat,
     },
   };
 }
@@ -138,28 +177,53 @@ function checkLauncher(mpi: Mpi, { family, size: expected }: Launch, size: numbe
   throw new DistributedError("distributed.init", "mpiUnusable", text);
 }
 
-function exchangePeers(mpi: Mpi, size: number): Peer[] {
-  const from: Elements = { bytes: encodePeer(ownPeer()), type: "uint8", count: PEER_BYTES };
-  const bytes = new Uint8Array(new ArrayBuffer(PEER_BYTES * size));
-  const request = mpi.allGather("distributed.init", mpi.world, from, { bytes, type: "uint8", count: bytes.length });
+/** Bytes of a text that a rank tells the others. */
+const TEXT_BYTES = 256;
+
+/** A short text of each rank, on every rank. */
+function exchangeTexts(mpi: Mpi, size: number, own: string): string[] {
+  const bytes = new Uint8Array(new ArrayBuffer(TEXT_BYTES));
+  bytes.set(new TextEncoder().encode(own).subarray(0, TEXT_BYTES));
+  const from: Elements = { bytes, type: "uint8", count: TEXT_BYTES };
+  const all = new Uint8Array(new ArrayBuffer(TEXT_BYTES * size));
+  const request = mpi.allGather("distributed.init", mpi.world, from, { bytes: all, type: "uint8", count: all.length });
   while (!request.test()) Bun.sleepSync(1);
-  return decodePeers(bytes);
+  return Array.from({ length: size }, (_, rank) =>
+    new TextDecoder().decode(all.subarray(rank * TEXT_BYTES, (rank + 1) * TEXT_BYTES)).replace(/\0.*$/s, ""),
+  );
 }
 
 /** A process that ends well finalises MPI; one that fails ends the other ranks too, which would wait for it. */
 function endWithProcess(mpi: Mpi): void {
   process.on("exit", (code) => {
     if (mpi.isFinalized) return;
-    if (code === 0) mpi.finalize();
-    else mpi.abort(code);
+    try {
+      if (code === 0) leave();
+    } catch (error) {
+      console.error(error instanceof DistributedError ? error.message : error);
+    }
+    if (!mpi.isFinalized) mpi.abort(code === 0 ? 1 : code);
   });
+}
+
+/** Waits until every rank leaves, so that one that is lost meanwhile is found, and ends MPI. */
+function leave(): void {
+  const { connection } = current ?? {};
+  if (connection === undefined || connection.mpi.isFinalized) return;
+  const { mpi, queue, everyone, heartbeat } = connection;
+  const job = queue.begin("distributed.finalize", "the end", function* () {
+    yield mpi.barrier("distributed.finalize", everyone);
+  });
+  queue.wait(job);
+  heartbeat?.close();
+  mpi.finalize();
 }
 
 /**
  * Leaves the world: waits for all ranks, and ends MPI, which can't be initialised again. A process that ends without an
  * error does it by itself. No call may be under way.
  *
- * @throws {DistributedError} `callsUnderWay`
+ * @throws {DistributedError} `callsUnderWay`; `mismatch` where other ranks make another call; `rankLost`, `timeout`
  */
 export async function finalize(): Promise<void> {
   const { connection } = current ?? {};
@@ -167,9 +231,10 @@ export async function finalize(): Promise<void> {
     const text = `${connection.queue.pending} calls are under way; await them first`;
     throw new DistributedError("distributed.finalize", "callsUnderWay", text);
   }
-  if (connection !== undefined && !connection.mpi.isFinalized) connection.mpi.finalize();
+  leave();
   ended = connection !== undefined;
   current = undefined;
+  joining = undefined;
 }
 
 /** Whether {@link init} was called, and {@link finalize} was not. */

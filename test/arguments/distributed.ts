@@ -10,7 +10,7 @@ const other = { dst: 1, tag: 0 } as const;
 const from = { src: 1, dtype: "float32", tag: 0 } as const;
 
 export const distributedCalls: Calls = {
-  "distributed.init": [call(d.init), () => [{ check: true, timeout: 10 }]],
+  "distributed.init": [call(d.init), () => [{ check: true, timeout: 10, heartbeat: 5 }]],
   "distributed.rank": [call(d.rank), () => []],
   "distributed.worldSize": [call(d.worldSize), () => []],
   "distributed.localRank": [call(d.localRank), () => []],

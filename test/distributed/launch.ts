@@ -1,47 +1,11 @@
-/** Programs as ranks of MPI, with each library that this machine has or can install. */
-import { existsSync, readFileSync } from "node:fs";
+/** Programs as ranks of MPI. */
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
+import type { Installation } from "./installations.ts";
 import { fromJson } from "./json.ts";
 
-/** A library with its launcher; `missing` says why there is none. */
-export interface Installation {
-  readonly name: "Open MPI" | "MPICH";
-  readonly launcher: string;
-  readonly missing: string | undefined;
-}
-
-const debian = {
-  "Open MPI": { launcher: "mpirun.openmpi", elsewhere: "mpirun", packages: ["openmpi-bin"] },
-  MPICH: { launcher: "mpirun.mpich", elsewhere: "mpiexec.hydra", packages: ["mpich"] },
-} as const;
-
-/** Finds a library's launcher; on Debian, root installs what is missing, from the machine's own mirror. */
-function install(name: Installation["name"]): Installation {
-  const { launcher, elsewhere, packages } = debian[name];
-  const found = () => Bun.which(launcher) ?? Bun.which(elsewhere);
-  const isRoot = process.getuid?.() === 0;
-  if (found() === null && isRoot && Bun.which("apt-get") !== null) {
-    const apt = (...words: string[]) =>
-      Bun.spawnSync(["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=120", ...words], {
-        env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
-        ...({ stdout: "ignore", stderr: "ignore", timeout: 300_000 } as const),
-      });
-    const wanted = ["install", "-y", "--no-install-recommends", ...packages];
-    if (apt(...wanted).exitCode !== 0) {
-      apt("update");
-      apt(...wanted);
-    }
-  }
-  const path = found();
-  const missing = path === null ? `${name} is not here, and apt-get could not install ${packages.join()}` : undefined;
-  return { name, launcher: path ?? launcher, missing };
-}
-
-/** Both libraries; a line on each that is not here says why its tests are skipped. */
-export const openMpi = install("Open MPI");
-export const mpich = install("MPICH");
-for (const { missing } of [openMpi, mpich]) if (missing !== undefined) console.warn(`skipped: ${missing}`);
+export { type Installation, mpich, openMpi, openMpi5, standardAbi } from "./installations.ts";
 
 /** As root, and with more ranks than processors, as tests run; Open MPI 4 and 5 read other names. */
 const permissions = {
@@ -57,38 +21,75 @@ const permissions = {
   ORCHARD_CPU_THREADS: "1",
 };
 
-/** Starts a command as ranks. */
-export function launch(
-  { launcher }: Installation,
-  ranks: number,
-  words: readonly string[],
-  environment: Readonly<Record<string, string | undefined>> = {},
-) {
-  return Bun.spawn([launcher, "-n", String(ranks), process.execPath, ...words], {
-    ...({ stdout: "pipe", stderr: "pipe" } as const),
-    cwd: packageRoot,
-    env: { ...process.env, ...permissions, NODE_ENV: undefined, ...environment },
-  });
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** The words and variables that start a command as ranks. */
+export interface Command {
+  readonly words: readonly string[];
+  readonly environment: Variables;
 }
 
-/** Runs a program of `programs` to its end. Each rank writes a file of JSON, whose contents are returned. */
-export async function runProgram<Result>(
+/** A command as ranks of this machine. @param options for the launcher */
+export const localCommand = (
+  { launcher, environment }: Installation,
+  ranks: number,
+  words: readonly string[],
+  options: readonly string[] = [],
+): Command => ({
+  words: [launcher, ...options, "-n", String(ranks), process.execPath, ...words],
+  environment,
+});
+
+/** Starts it. */
+export const spawn = ({ words, environment }: Command, variables: Variables = {}) =>
+  Bun.spawn([...words], {
+    ...({ stdout: "pipe", stderr: "pipe" } as const),
+    cwd: packageRoot,
+    env: { ...process.env, ...permissions, NODE_ENV: undefined, ...environment, ...variables },
+  });
+
+export type Launched = ReturnType<typeof spawn>;
+
+/** Starts a command as ranks of this machine. */
+export const launch = (
   installation: Installation,
   ranks: number,
-  program: string,
-  folder: string,
-  environment: Readonly<Record<string, string | undefined>> = {},
-): Promise<{ readonly ranks: readonly Result[]; readonly text: string; readonly status: number }> {
-  const path = join(packageRoot, "test/distributed/programs", program);
-  const child = launch(installation, ranks, [path, folder], environment);
+  words: readonly string[],
+  variables: Variables = {},
+): Launched => spawn(localCommand(installation, ranks, words), variables);
+
+/** The words that start a program of `programs`, which gets the folder for its results. */
+export const programWords = (program: string, folder: string): string[] => [
+  join(packageRoot, "test/distributed/programs", program),
+  folder,
+];
+
+/** What a program's ranks left: each writes a file of JSON; undefined where one did not. */
+export const resultsIn = <Result>(folder: string, ranks: number): (Result | undefined)[] =>
+  Array.from({ length: ranks }, (_, rank) => {
+    const file = join(folder, `rank-${rank}.json`);
+    return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8"), fromJson) as Result) : undefined;
+  });
+
+/** What a launcher and its ranks say until they end. */
+export async function saidBy(child: Launched): Promise<{ readonly text: string; readonly status: number }> {
   const [out, err, status] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
-  const results = Array.from({ length: ranks }, (_, rank) => {
-    const file = join(folder, `rank-${rank}.json`);
-    return existsSync(file) ? JSON.parse(readFileSync(file, "utf8"), fromJson) : undefined;
-  });
-  return { ranks: results as Result[], text: `${out}${err}`, status };
+  return { text: `${out}${err}`, status };
+}
+
+/** Runs a program of `programs` to its end. */
+export async function runProgram<Result>(
+  installation: Installation,
+  ranks: number,
+  program: string,
+  folder: string,
+  variables: Variables = {},
+): Promise<{ readonly ranks: readonly Result[]; readonly text: string; readonly status: number }> {
+  for (let rank = 0; rank < ranks; rank++) rmSync(join(folder, `rank-${rank}.json`), { force: true });
+  const said = await saidBy(launch(installation, ranks, programWords(program, folder), variables));
+  return { ranks: resultsIn<Result>(folder, ranks) as Result[], ...said };
 }

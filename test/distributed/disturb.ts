@@ -1,0 +1,72 @@
+/** Programs that are disturbed while they run. */
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { isAlive } from "../../src/io/atomic.ts";
+import { type Command, type Launched, programWords, resultsIn, saidBy, spawn } from "./launch.ts";
+
+/** What a rank learned. */
+export interface Learned {
+  readonly code: string;
+  readonly message: string;
+  readonly ranks: readonly number[];
+}
+
+/** The processes of a world, and where they are. */
+export interface World {
+  readonly pids: readonly number[];
+  readonly hosts: readonly string[];
+}
+
+/** How soon everything has to end after a fault that is known within 2 seconds: a machine may be slow. */
+const SECONDS = 30;
+
+export interface Disturbing {
+  readonly variables?: Readonly<Record<string, string>>;
+  /** The ranks that have to end; then the launcher is ended, which may wait for ever. Otherwise it has to end. */
+  readonly survivors?: readonly number[] | undefined;
+  /** When they have ended: to end what is left. */
+  readonly afterwards?: () => Promise<void> | undefined;
+}
+
+/** Runs `programs/faults.ts`, disturbs it once all ranks exchange, and returns what each learned before all ended. */
+export async function disturbed(
+  folder: string,
+  ranks: number,
+  commandOf: (words: readonly string[]) => Command,
+  disturb: (world: World, launcher: Launched) => void,
+  { variables = {}, survivors, afterwards = async () => undefined }: Disturbing = {},
+): Promise<{ learned: (Learned | undefined)[]; text: string; status: number; world: World }> {
+  const ready = Array.from({ length: ranks }, (_, rank) => join(folder, `ready-${rank}.json`));
+  for (const [rank, file] of ready.entries())
+    for (const each of [file, join(folder, `rank-${rank}.json`)]) rmSync(each, { force: true });
+  const child = spawn(commandOf(programWords("faults.ts", folder)), { ORCHARD_MPI_HEARTBEAT: "1", ...variables });
+  const said = saidBy(child);
+  while (!ready.every((file) => existsSync(file) && readFileSync(file, "utf8").endsWith("}"))) {
+    await Bun.sleep(10);
+    if (child.exitCode !== null) throw new Error(`the ranks ended before they were disturbed: ${(await said).text}`);
+  }
+  const world = JSON.parse(readFileSync(ready[0]!, "utf8")) as World;
+  disturb(world, child);
+  await until(() => (survivors ? survivors.every((rank) => !isAlive(world.pids[rank]!)) : child.exitCode !== null));
+  if (survivors) child.kill("SIGKILL");
+  await afterwards();
+  const { text, status } = await said;
+  return { learned: resultsIn<Learned>(folder, ranks), text, status, world };
+}
+
+/** Waits for what takes its time. */
+export async function until(holds: () => boolean): Promise<void> {
+  for (const since = performance.now(); !holds(); await Bun.sleep(20))
+    if (performance.now() - since > SECONDS * 1000) throw new Error(`not everything had ended after ${SECONDS} s`);
+}
+
+/** What a rank learns of another one. */
+export const lostBy = (rank: number, { pids, hosts }: World, what: string): Learned => ({
+  code: "rankLost",
+  ranks: [rank],
+  message: `rank ${rank} (process ${pids[rank]} on ${hosts[rank]}) ${what}, while this rank waited`,
+});
+
+/** What a rank learned, without the operation in which it did. */
+export const plain = (learned: Learned | undefined): Learned | undefined =>
+  learned && { ...learned, message: learned.message.replace(/^\[\w+\] /, "") };

@@ -1,0 +1,57 @@
+/** Two hosts: ranks that MPI connects over TCP, and what becomes of them when a host or the way to it is gone. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { testFolder } from "../support/folder.ts";
+import { disturbed, lostBy, plain, until, type World } from "./disturb.ts";
+import { expectedOf } from "./expected.ts";
+import { Hosts } from "./hosts.ts";
+import { openMpi, programWords, resultsIn, saidBy, spawn, standardAbi } from "./launch.ts";
+
+const { path: folder } = testFolder("hosts");
+const hosts = new Hosts(folder);
+afterAll(() => hosts[Symbol.dispose]());
+if (hosts.missing !== undefined) console.warn(`skipped: ${hosts.missing}`);
+
+for (const installation of [openMpi, standardAbi])
+  describe.skipIf((installation.missing ?? hosts.missing) !== undefined)(`two hosts, ${installation.name}`, () => {
+    const command = (words: readonly string[]) => hosts.command(installation, words);
+    const fault = (disturb: (world: World) => void, survivors?: readonly number[]) =>
+      disturbed(folder, 2, command, disturb, {
+        survivors,
+        afterwards: async () => {
+          await until(() => hosts.pids(hosts.first).length === 0);
+          hosts.fail(hosts.second); // a daemon of the launcher's may wait there for ever
+          hosts.mend();
+        },
+      });
+    const names = [hosts.first.namespace, hosts.second.namespace];
+
+    test.skipIf(installation !== openMpi)(
+      "give what the formula gives, by every call on every dtype",
+      async () => {
+        const { text, status } = await saidBy(spawn(command(programWords("collectives.ts", folder))));
+        expect({ text, status }).toEqual({ text: "", status: 0 });
+        for (const [rank, results] of resultsIn(folder, 2).entries()) expect(results).toEqual(expectedOf(2, rank));
+      },
+      60_000,
+    );
+
+    test("a cable that is pulled: each side names the other, and ends", async () => {
+      const { learned, world } = await fault(() => hosts.cut(), [0, 1]);
+      expect(world.hosts).toEqual(names);
+      const [first, second] = learned.map(plain);
+      expect(first).toEqual(lostBy(1, world, "was not heard of for 1 s"));
+      if (second !== undefined) expect(second).toEqual(lostBy(0, world, "was not heard of for 1 s"));
+    }, 60_000);
+
+    test("a rank that is stopped is named, and the first side ends", async () => {
+      const { learned, world } = await fault(({ pids }) => process.kill(pids[1]!, "SIGSTOP"), [0]);
+      expect(learned.map(plain)).toEqual([lostBy(1, world, "was not heard of for 1 s"), undefined]);
+    }, 60_000);
+
+    test("a host whose processes are all gone: the others end", async () => {
+      const { status, learned, text } = await fault(() => hosts.fail(hosts.second));
+      expect(status).not.toBe(0);
+      expect(learned[1]).toBeUndefined();
+      if (installation === openMpi) expect(text).toContain("10.77.0.2");
+    }, 60_000);
+  });
