@@ -1,171 +1,162 @@
 #include "convolution.h"
 
-#include "../matmul/product.h"
 #include "../memory.h"
-#include "../parallel.h"
 
-#include <mutex>
-#include <optional>
+#include <algorithm>
 
 using namespace orchard;
 
 namespace {
 
-// A tile stays in a core's second-level cache, beside what the product reads and writes.
-constexpr int64_t tile_bytes = 1 << 19;
-// So many of its numbers side by side are read where they lie by a product (kernel.isa.cpp), and fill its vectors.
-constexpr int64_t most_results = 512, least_results = 64;
-// Fewer outputs a task would copy a tile for too few products.
-constexpr int64_t least_outputs = 28;
-// A product of one channel a group has as many rows as there are outputs. Of so few it is slower than passes over
-// lines.
-constexpr int64_t most_depthwise_outputs = 4;
+// Of fewer rows a product would fill no tile.
+constexpr int64_t most_depthwise_rows = 4;
+// Of the part of all channels that some lines of a result read, zeros included.
+constexpr int64_t most_box_numbers = 1 << 18;
 
-int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+// Calls use(place, index along each axis) for all elements of the kernel, in their order.
+template <class Use> void for_each_place(const Convolution &own, Use &&use) {
+  int64_t at[convolution_axes], place = 0;
+  for (at[0] = 0; at[0] < own.axes[0].kernel; at[0]++)
+    for (at[1] = 0; at[1] < own.axes[1].kernel; at[1]++)
+      for (at[2] = 0; at[2] < own.axes[2].kernel; at[2]++) use(place++, at);
+}
 
-// How the work is cut: channels and results of a tile, and outputs of a task. Channels and results do not depend on the
-// number of threads, so every sum has the same order.
-struct Cut {
-  int64_t channels, results, outputs;
+// Whether an axis is only what the one before it is many times: no place moves along it, and no position is left out.
+bool goes_on(const Windows &own, int axis) {
+  const WindowAxis &along = own.axes[axis];
+  bool is_plain = along.step == 1 && along.grid == along.source && along.grid == along.result;
+  for (int64_t i = 0; i < own.place_count; i++) is_plain &= own.places[i].shift[axis] == 0;
+  return is_plain;
+}
+
+// Makes lines as long as they can be: axes of one element vanish, and planes without a kernel become lines.
+void join_axes(Windows &own, Place *places) {
+  constexpr WindowAxis nothing{1, 1, 1, 1, 0, 1};
+  const auto shift = [&](int axis, int from) {
+    own.axes[axis] = from < 0 ? nothing : own.axes[from];
+    for (int64_t i = 0; i < own.place_count; i++) places[i].shift[axis] = from < 0 ? 0 : places[i].shift[from];
+  };
+  for (int times = 0; times < convolution_axes - 1; times++) {
+    auto &[deep, high, wide] = own.axes;
+    const bool is_joint = goes_on(own, 2) && (wide.grid == 1 || goes_on(own, 1));
+    if (!is_joint) return;
+    high.grid *= wide.grid, high.source *= wide.grid, high.result *= wide.grid;
+    shift(2, 1), shift(1, 0), shift(0, -1);
+  }
+}
+
+// The numbers that DepthwiseKernel holds of a channel, at least.
+bool fits_box(const Windows &own) {
+  constexpr int64_t lines = 8, lanes = 16;
+  int64_t spans[convolution_axes];
+  for (int axis = 0; axis < convolution_axes; axis++) {
+    int64_t least = own.places[0].shift[axis], most = least;
+    for (int64_t i = 1; i < own.place_count; i++) {
+      least = std::min(least, own.places[i].shift[axis]);
+      most = std::max(most, own.places[i].shift[axis]);
+    }
+    spans[axis] = most - least + 1;
+    if (spans[axis] > most_box_numbers || own.axes[axis].step > most_box_numbers) return false;
+  }
+  const auto &[deep, high, wide] = own.axes;
+  const double rows = double(std::min(lines, high.grid) - 1) * double(high.step) + double(spans[1]);
+  const double line = double(wide.step) * double(wide.grid + lanes) + double(spans[2]);
+  return double(own.channels) * double(spans[0]) * rows * line <= double(most_box_numbers);
+}
+
+template <class T> const WindowKernel<T> &kernel_for(const Windows *phases, int64_t count) {
+  bool is_depthwise = phases[0].rows <= most_depthwise_rows;
+  for (int64_t i = 0; i < count && is_depthwise; i++) is_depthwise = fits_box(phases[i]);
+  return is_depthwise ? depthwise_kernels().of<T>() : window_kernels().of<T>();
+}
+
+// y of x, and the weight's gradient.
+Windows windows_of(const Convolution &own, Place *places) {
+  const int64_t depth = own.depth(), count = own.places();
+  Windows windows{own.batch, own.groups, own.channels,        own.outputs, {},
+                  places,    count,      own.outputs * depth, depth,       count};
+  for (int axis = 0; axis < convolution_axes; axis++) {
+    const ConvolutionAxis &along = own.axes[axis];
+    windows.axes[axis] = {along.output, along.input, along.stride, along.output, 0, 1};
+  }
+  for_each_place(own, [&](int64_t place, const int64_t (&at)[convolution_axes]) {
+    places[place].weight = place;
+    for (int axis = 0; axis < convolution_axes; axis++)
+      places[place].shift[axis] = at[axis] * own.axes[axis].dilation - own.axes[axis].before;
+  });
+  join_axes(windows, places);
+  return windows;
+}
+
+// The remainders modulo the stride of x's positions along an axis to which some place leads.
+struct Remainders {
+  Scratch<int64_t> each;
+  int64_t count = 0;
+
+  explicit Remainders(const ConvolutionAxis &axis) : each(axis.kernel) {
+    for (int64_t at = 0; at < axis.kernel; at++) {
+      const int64_t remainder = ((at * axis.dilation - axis.before) % axis.stride + axis.stride) % axis.stride;
+      if (remainder >= axis.input) continue;
+      const int64_t *end = each.data() + count;
+      if (std::find(each.data(), each.data() + count, remainder) == end) each.data()[count++] = remainder;
+    }
+    std::sort(each.data(), each.data() + count);
+  }
+  bool are_all(const ConvolutionAxis &axis) const { return count == std::min(axis.stride, axis.input); }
 };
 
-template <class T> Cut cut_of(const Convolution &own, int64_t tasks_without_outputs) {
-  const int64_t numbers = tile_bytes / int64_t(sizeof(T)), places = own.places();
-  const int64_t channels = std::clamp<int64_t>(numbers / (least_results * places), 1, own.channels);
-  int64_t results = std::clamp<int64_t>(numbers / (channels * places), least_results, most_results);
-  const int64_t line = own.axes[2].output;
-  if (line < results) results = results / line * line;
-  results = std::min(results, own.results());
-  const int64_t parts = divided_up(thread_count(), std::max<int64_t>(1, tasks_without_outputs));
-  const int64_t outputs = std::max(least_outputs, divided_up(own.outputs, parts));
-  return {channels, results, std::min(outputs, own.outputs)};
-}
-
-template <class T> Matrix matrix(const T *data, int64_t row_stride) {
-  return {reinterpret_cast<char *>(const_cast<T *>(data)), row_stride, 1};
-}
-template <class T> constexpr DType dtype_of = sizeof(T) == 8 ? DType::float64 : DType::float32;
-
-// Calls body(task) for each, on all threads. What one of them throws is thrown when all are done.
-template <class Body> void for_each_task(int64_t tasks, Body &&body) {
-  std::mutex mutex;
-  std::optional<Failure> failure;
-  parallel_for(tasks, 1, [&](int64_t task, int64_t) {
-    try {
-      body(task);
-    } catch (const Failure &problem) {
-      std::lock_guard lock(mutex);
-      failure = problem;
+// x of y at the positions first + j · stride along each axis: place k leads from there to y's element
+// j + (first + before − k · dilation) / stride, if that is whole.
+Windows phase_of(const Convolution &own, const int64_t (&first)[convolution_axes], Place *places) {
+  const int64_t depth = own.depth();
+  Windows windows{own.batch, own.groups, own.outputs,         own.channels, {},
+                  places,    0,          own.outputs * depth, own.places(), depth};
+  for (int axis = 0; axis < convolution_axes; axis++) {
+    const ConvolutionAxis &along = own.axes[axis];
+    const int64_t grid = (along.input - first[axis] - 1) / along.stride + 1;
+    windows.axes[axis] = {grid, along.output, 1, along.input, first[axis], along.stride};
+  }
+  for_each_place(own, [&](int64_t place, const int64_t (&at)[convolution_axes]) {
+    Place next{{}, place};
+    for (int axis = 0; axis < convolution_axes; axis++) {
+      const int64_t shift = first[axis] + own.axes[axis].before - at[axis] * own.axes[axis].dilation;
+      if (shift % own.axes[axis].stride != 0) return;
+      next.shift[axis] = shift / own.axes[axis].stride;
     }
+    places[windows.place_count++] = next;
   });
-  if (failure) throw *failure;
+  join_axes(windows, places);
+  return windows;
 }
 
 template <class T> void compute(const Convolution &own, const T *x, const T *weight, T *y) {
-  const int64_t depth = own.depth(), places = own.places(), results = own.results();
-  Cut cut = cut_of<T>(own, 1);
-  const int64_t stretches = divided_up(results, cut.results), groups = own.batch * own.groups;
-  cut.outputs = cut_of<T>(own, groups * stretches).outputs;
-  const int64_t parts = divided_up(own.outputs, cut.outputs);
-  for_each_task(groups * stretches * parts, [&](int64_t task) {
-    const int64_t group = task / parts / stretches, first = task / parts % stretches * cut.results,
-                  end = std::min(first + cut.results, results), count = end - first;
-    const int64_t output = task % parts * cut.outputs, outputs = std::min(cut.outputs, own.outputs - output);
-    const T *own_x = x + group * own.channels * own.pixels();
-    const T *own_weight = weight + (group % own.groups * own.outputs + output) * depth;
-    const Matrix out = matrix(y + (group * own.outputs + output) * results + first, results);
-    Scratch<T> tile(scratch_product({cut.channels, places, count}));
-    for (int64_t channel = 0; channel < own.channels; channel += cut.channels) {
-      const int64_t channels = std::min(cut.channels, own.channels - channel);
-      fill_tile(own_x + channel * own.pixels(), own, channels, first, end, tile.data());
-      multiply_here({dtype_of<T>, outputs, count, channels * places, 1, channel > 0 ? 1.0 : 0.0,
-                     matrix(own_weight + channel * places, depth), matrix(tile.data(), count), out, out});
-    }
-  });
+  Scratch<Place> places(own.places());
+  const Windows windows = windows_of(own, places.data());
+  kernel_for<T>(&windows, 1).multiply(&windows, 1, x, weight, y);
 }
 
 template <class T> void compute_weight(const Convolution &own, const T *x, const T *y, T *weight) {
-  const int64_t depth = own.depth(), places = own.places(), results = own.results();
-  Cut cut = cut_of<T>(own, 1);
-  // Channels are divided among threads: every one adds all of the batch up, in its order.
-  cut.channels = std::min(cut.channels, std::max<int64_t>(1, divided_up(own.channels * own.groups, thread_count())));
-  const int64_t stretches = divided_up(own.channels, cut.channels);
-  cut.outputs = cut_of<T>(own, own.groups * stretches).outputs;
-  const int64_t parts = divided_up(own.outputs, cut.outputs);
-  for_each_task(own.groups * stretches * parts, [&](int64_t task) {
-    const int64_t group = task / parts / stretches, channel = task / parts % stretches * cut.channels,
-                  channels = std::min(cut.channels, own.channels - channel), lines = channels * places;
-    const int64_t output = task % parts * cut.outputs, outputs = std::min(cut.outputs, own.outputs - output);
-    const Matrix out = matrix(weight + (group * own.outputs + output) * depth + channel * places, depth);
-    Scratch<T> tile(scratch_product({lines, cut.results}));
-    for (int64_t index = 0; index < own.batch; index++) {
-      const int64_t at = index * own.groups + group;
-      for (int64_t first = 0; first < results; first += cut.results) {
-        const int64_t end = std::min(first + cut.results, results), count = end - first;
-        fill_tile(x + (at * own.channels + channel) * own.pixels(), own, channels, first, end, tile.data());
-        multiply_here({dtype_of<T>, outputs, lines, count, 1, index + first > 0 ? 1.0 : 0.0,
-                       matrix(y + (at * own.outputs + output) * results + first, results),
-                       matrix(tile.data(), count).transposed(), out, out});
-      }
-    }
-  });
+  Scratch<Place> places(own.places());
+  const Windows windows = windows_of(own, places.data());
+  kernel_for<T>(&windows, 1).weigh(windows, x, y, weight);
 }
 
-bool is_depthwise(const Convolution &own) { return own.channels == 1 && own.outputs <= most_depthwise_outputs; }
-
-// The three of one channel a group, each in the order of the batch and of the outputs.
-template <class T> void compute_depthwise(const Convolution &own, const T *x, const T *weight, T *y) {
-  for_each_task(own.batch * own.groups * own.outputs, [&](int64_t output) {
-    T *to = y + output * own.results();
-    std::fill_n(to, own.results(), T(0));
-    convolve_channel(x + output / own.outputs * own.pixels(),
-                     weight + output % (own.groups * own.outputs) * own.places(), own, to);
-  });
-}
-
-template <class T> void transpose_depthwise(const Convolution &own, const T *y, const T *weight, T *x) {
-  for_each_task(own.batch * own.groups, [&](int64_t channel) {
-    T *to = x + channel * own.pixels();
-    std::fill_n(to, own.pixels(), T(0));
-    for (int64_t part = 0; part < own.outputs; part++)
-      transpose_channel(y + (channel * own.outputs + part) * own.results(),
-                        weight + (channel % own.groups * own.outputs + part) * own.places(), own, to);
-  });
-}
-
-template <class T> void compute_depthwise_weight(const Convolution &own, const T *x, const T *y, T *weight) {
-  const int64_t outputs = own.groups * own.outputs;
-  for_each_task(outputs, [&](int64_t output) {
-    T *to = weight + output * own.places();
-    std::fill_n(to, own.places(), T(0));
-    for (int64_t index = 0; index < own.batch; index++)
-      add_channel_weight(x + (index * own.groups + output / own.outputs) * own.pixels(),
-                         y + (index * outputs + output) * own.results(), own, to);
-  });
-}
-
+// Elements of x to which no place leads are 0.
 template <class T> void compute_transposed(const Convolution &own, const T *y, const T *weight, T *x) {
-  const int64_t depth = own.depth(), places = own.places(), results = own.results(), pixels = own.pixels();
-  Cut cut = cut_of<T>(own, 1);
-  // Channels are divided among threads: every one adds to its own.
-  const int64_t parts_of_channels = divided_up(thread_count(), own.batch * own.groups);
-  cut.channels = std::min(cut.channels, divided_up(own.channels, parts_of_channels));
-  const int64_t stretches = divided_up(own.channels, cut.channels);
-  for_each_task(own.batch * own.groups * stretches, [&](int64_t task) {
-    const int64_t group = task / stretches, channel = task % stretches * cut.channels,
-                  channels = std::min(cut.channels, own.channels - channel), lines = channels * places;
-    const T *own_weight = weight + group % own.groups * own.outputs * depth + channel * places;
-    T *own_x = x + (group * own.channels + channel) * pixels;
-    std::fill_n(own_x, channels * pixels, T(0));
-    Scratch<T> tile(scratch_product({lines, cut.results}));
-    for (int64_t first = 0; first < results; first += cut.results) {
-      const int64_t end = std::min(first + cut.results, results), count = end - first;
-      const Matrix out = matrix(tile.data(), count);
-      multiply_here({dtype_of<T>, lines, count, own.outputs, 1, 0, matrix(own_weight, depth).transposed(),
-                     matrix(y + group * own.outputs * results + first, results), out, out});
-      add_tile(tile.data(), own, channels, first, end, own_x);
-    }
-  });
+  Remainders deep(own.axes[0]), high(own.axes[1]), wide(own.axes[2]);
+  if (!deep.are_all(own.axes[0]) || !high.are_all(own.axes[1]) || !wide.are_all(own.axes[2]))
+    std::fill_n(x, own.batch * own.groups * own.channels * own.pixels(), T(0));
+  Scratch<Place> places(own.places()); // each is of one phase
+  Scratch<Windows> phases(deep.count * high.count * wide.count);
+  int64_t count = 0, used = 0;
+  for (int64_t i = 0; i < deep.count; i++)
+    for (int64_t j = 0; j < high.count; j++)
+      for (int64_t k = 0; k < wide.count; k++) {
+        const int64_t first[] = {deep.each.data()[i], high.each.data()[j], wide.each.data()[k]};
+        phases.data()[count] = phase_of(own, first, places.data() + used);
+        used += phases.data()[count++].place_count;
+      }
+  if (count > 0) kernel_for<T>(phases.data(), count).multiply(phases.data(), count, y, weight, x);
 }
 
 // No position along an axis may overflow, whatever a block says.
@@ -229,15 +220,9 @@ void convolution(const ConvolutionBlock &block, Operands operands) {
     const T *right = operands.inputs<T>(1, block.offsets[1], second);
     T *to = operands.results<T>(2, block.offsets[2], result);
     if (is_nothing(first, second, result, to)) return;
-    if (is_depthwise(own)) {
-      if (is_of_weight) compute_depthwise_weight(own, left, right, to);
-      else if (is_of_x) transpose_depthwise(own, left, right, to);
-      else compute_depthwise(own, left, right, to);
-    } else {
-      if (is_of_weight) compute_weight(own, left, right, to);
-      else if (is_of_x) compute_transposed(own, left, right, to);
-      else compute(own, left, right, to);
-    }
+    if (is_of_weight) compute_weight(own, left, right, to);
+    else if (is_of_x) compute_transposed(own, left, right, to);
+    else compute(own, left, right, to);
   });
 }
 

@@ -122,6 +122,9 @@ const everything = (): unknown[] => {
   const [x, weight] = [wave([2, 16, 17, 19], 0.11), wave([24, 16, 3, 3], 0.37)];
   const output = maxPool2d(conv2d(x, weight, { padding: 1 }), 2);
   const results = [output, ...grad([output], [x, weight], { gradOutputs: [wave(output.shape, 0.5)] })];
+  const [lines, each] = [wave([5, 16, 21, 23], 0.13), wave([16, 1, 3, 3], 0.21)];
+  const own = conv2d(lines, each, { padding: 1, stride: 2, groups: 16 });
+  results.push(own, ...grad([own], [lines, each], { gradOutputs: [wave(own.shape, 0.7)] }));
   return results.map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };
 

@@ -1,6 +1,6 @@
 /**
- * Convolutions on cpu that are larger than a tile, and of one channel a group: the result and both gradients against
- * the sums that define them, in float64.
+ * Convolutions on cpu that are larger than a tile or a block of their depth, of few rows, and with strides that leave
+ * elements out: the result and both gradients against the sums that define them, in float64.
  */
 import { expect, test } from "bun:test";
 import { conv2d, full, grad, type Tensor, tensor, withBackend } from "../../../src/index.ts";
@@ -11,6 +11,7 @@ interface Case {
   readonly stride: number;
   readonly padding: number;
   readonly groups: number;
+  readonly dilation?: number;
 }
 
 const cases: Readonly<Record<string, Case>> = {
@@ -23,6 +24,15 @@ const cases: Readonly<Record<string, Case>> = {
   "a part of the outputs": { x: [1, 2, 5, 6], weight: [61, 2, 3, 3], stride: 1, padding: 1, groups: 1 },
   "one channel a group": { x: [2, 3, 67, 63], weight: [6, 1, 3, 3], stride: 1, padding: 1, groups: 3 },
   "one channel a group, with strides": { x: [1, 4, 19, 23], weight: [4, 1, 5, 3], stride: 3, padding: 2, groups: 4 },
+  "one channel a group, small pictures": { x: [3, 5, 7, 9], weight: [10, 1, 3, 3], stride: 2, padding: 1, groups: 5 },
+  "several small pictures side by side": { x: [9, 20, 5, 7], weight: [17, 20, 3, 3], stride: 1, padding: 1, groups: 1 },
+  "a stride beyond the kernel": { x: [2, 6, 9, 11], weight: [15, 6, 1, 2], stride: 3, padding: 0, groups: 1 },
+  "a kernel of one element": { x: [3, 9, 6, 13], weight: [21, 9, 1, 1], stride: 1, padding: 0, groups: 1 },
+  "few outputs of many channels": { x: [2, 40, 11, 21], weight: [3, 40, 3, 3], stride: 2, padding: 1, groups: 1 },
+  "few channels of many outputs": { x: [2, 3, 18, 17], weight: [33, 3, 5, 5], stride: 2, padding: 2, groups: 1 },
+  "more places than a block": { x: [1, 2, 24, 30], weight: [5, 2, 21, 21], stride: 1, padding: 10, groups: 1 },
+  "a column": { x: [2, 7, 45, 1], weight: [19, 7, 4, 1], stride: 1, padding: 0, groups: 1 },
+  dilation: { x: [1, 9, 17, 19], weight: [8, 9, 3, 3], stride: 2, padding: 4, groups: 1, dilation: 3 },
 };
 
 const wave = (shape: readonly number[], step: number, dtype: "float32" | "float64"): Tensor => {
@@ -32,7 +42,9 @@ const wave = (shape: readonly number[], step: number, dtype: "float32" | "float6
 };
 
 /** Each product of a sum y += x · w, by the places of its three elements. */
-function* products({ x: [batch, channels, height, width], weight, stride, padding, groups }: Case, output: number[]) {
+function* products(sizes: Case, output: number[]) {
+  const { weight, stride, padding, groups, dilation = 1 } = sizes;
+  const [batch, channels, height, width] = sizes.x;
   const [outputs, own, rows, columns] = weight;
   for (let n = 0; n < batch; n++)
     for (let o = 0; o < outputs; o++)
@@ -41,7 +53,7 @@ function* products({ x: [batch, channels, height, width], weight, stride, paddin
           for (let column = 0; column < columns; column++)
             for (let i = 0; i < output[0]!; i++)
               for (let j = 0; j < output[1]!; j++) {
-                const [y, z] = [i * stride + row - padding, j * stride + column - padding];
+                const [y, z] = [i * stride + row * dilation - padding, j * stride + column * dilation - padding];
                 if (y < 0 || y >= height || z < 0 || z >= width) continue;
                 const channel = Math.floor(o / (outputs / groups)) * own + c;
                 const at = ((n * channels + channel) * height + y) * width + z;
@@ -54,9 +66,9 @@ test.each(Object.entries(cases))("%s", (_, own) => {
   for (const dtype of ["float32", "float64"] as const)
     withBackend("cpu", () => {
       const [x, weight] = [wave(own.x, 0.7, dtype), wave(own.weight, 0.3, dtype)];
-      const { stride, padding, groups } = own;
+      const { stride, padding, groups, dilation = 1 } = own;
       for (const each of [x, weight]) full(each.shape, Number.NaN, { dtype }).dispose(); // what gradients take next
-      const y = conv2d(x, weight, { stride, padding, groups });
+      const y = conv2d(x, weight, { stride, padding, groups, dilation });
       const g = wave(y.shape, 0.9, dtype);
       const gradients = grad([y], [x, weight], { gradOutputs: [g] });
       const [ofX, ofWeight, ofG] = [x, weight, g].map((each) => each.detach().dataSync() as Float32Array);

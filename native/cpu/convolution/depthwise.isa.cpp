@@ -1,0 +1,361 @@
+// Sums over windows for few rows, as of one channel a group: a band of the source is copied into a box with zeros
+// around it, so that each place reads adjacent elements at one distance, and some lines of the result are summed in
+// registers over all places.
+//
+// A box has lines of the source for each plane that a line of the result reads. Where positions step over elements, a
+// line is cut into as many phases: elements that are `step` apart lie side by side.
+#include "../matmul/simd.h"
+#include "../memory.h"
+#include "../parallel.h"
+#include "windows.h"
+
+#include <utility>
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+constexpr int most_lines = 8;                // of the result at once: so many sums hide how long one addition takes
+constexpr int most_taps = 9;                 // whose sums are in registers at once
+constexpr int64_t box_numbers = 1 << 14;     // of a band of one channel, if few lines do not have more
+constexpr int64_t all_box_numbers = 1 << 16; // of a band of all
+constexpr double operations_per_task = 1 << 16;
+constexpr int64_t least_weigh_tasks = 32;
+
+constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
+
+// The first `count` lanes.
+template <class T> inline void store_part(Vector<T> vector, T *to, int64_t count) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(to, __mmask16((1u << count) - 1), vector);
+  else _mm512_mask_storeu_pd(to, __mmask8((1u << count) - 1), vector);
+#else
+  __builtin_memcpy(to, &vector, static_cast<size_t>(count) * sizeof(T));
+#endif
+}
+template <class T> inline Vector<T> load_part(const T *from, int64_t count) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return _mm512_maskz_loadu_ps(__mmask16((1u << count) - 1), from);
+  else return _mm512_maskz_loadu_pd(__mmask8((1u << count) - 1), from);
+#else
+  Vector<T> vector = {};
+  __builtin_memcpy(&vector, from, static_cast<size_t>(count) * sizeof(T));
+  return vector;
+#endif
+}
+
+// A line of vectors, or what is less than one.
+template <class T> inline void store_line(Vector<T> vector, T *to, int64_t count) {
+  if (count >= lanes<T>) store_vector<T>(vector, to);
+  else store_part<T>(vector, to, count);
+}
+
+// Where a place reads, counted from what the first one reads.
+template <class T> struct Tap {
+  int64_t offset;
+  T weight;
+};
+
+// Lines of a result, `count` numbers each: result[l][x] = Σ weight · box[l · line_step + offset + x].
+template <class T> struct Lines {
+  const T *box;
+  int64_t line_step;
+  const Tap<T> *taps;
+  int64_t tap_count;
+  T *result;
+  int64_t result_step, count;
+};
+
+template <class T, int lines> void sum_lines(const Lines<T> &own) {
+  for (int64_t at = 0; at < own.count; at += lanes<T>) {
+    Vector<T> sums[lines] = {};
+    // The last vector begins where it is whole, and writes some numbers once more.
+    const int64_t x = own.count < lanes<T> ? 0 : std::min(at, own.count - lanes<T>);
+    for (int64_t i = 0; i < own.tap_count; i++) {
+      const T *from = own.box + own.taps[i].offset + x, weight = own.taps[i].weight;
+#pragma GCC unroll 8
+      for (int l = 0; l < lines; l++) sums[l] = multiply_add<T>(load_vector(from + l * own.line_step), weight, sums[l]);
+    }
+#pragma GCC unroll 8
+    for (int l = 0; l < lines; l++) store_line<T>(sums[l], own.result + l * own.result_step + x, own.count);
+  }
+}
+
+template <class T> struct LineKernels {
+  void (*sum[most_lines])(const Lines<T> &);
+};
+template <class T, int... lines> constexpr LineKernels<T> line_kernels_of(std::integer_sequence<int, lines...>) {
+  return {{sum_lines<T, lines + 1>...}};
+}
+template <class T>
+constexpr LineKernels<T> line_kernels = line_kernels_of<T>(std::make_integer_sequence<int, most_lines>());
+
+// sums[t] += Σ over lines and x of gradient[l · gradient_step + x] · box[l · line_step + offsets[t] + x]
+template <class T> struct Products {
+  const T *box;
+  int64_t line_step;
+  const int64_t *offsets;
+  const T *gradient;
+  int64_t gradient_step, lines, count;
+  T *sums;
+};
+
+template <class T> inline T sum_of(Vector<T> vector) {
+  T numbers[lanes<T>];
+  store_vector<T>(vector, numbers);
+#pragma GCC unroll 4
+  for (int half = lanes<T> / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+    for (int lane = 0; lane < half; lane++) numbers[lane] += numbers[lane + half];
+  return numbers[0];
+}
+
+template <class T, int taps> void add_products(const Products<T> &own) {
+  Vector<T> sums[taps] = {};
+  int64_t offsets[taps];
+  std::copy_n(own.offsets, taps, offsets);
+  for (int64_t l = 0; l < own.lines; l++) {
+    const T *box = own.box + l * own.line_step, *gradient = own.gradient + l * own.gradient_step;
+    int64_t x = 0;
+    for (; x + lanes<T> <= own.count; x += lanes<T>) {
+      const Vector<T> factor = load_vector(gradient + x);
+#pragma GCC unroll 9
+      for (int t = 0; t < taps; t++) sums[t] = multiply_add<T>(load_vector(box + offsets[t] + x), factor, sums[t]);
+    }
+    if (x == own.count) continue;
+    const Vector<T> factor = load_part<T>(gradient + x, own.count - x);
+#pragma GCC unroll 9
+    for (int t = 0; t < taps; t++)
+      sums[t] = multiply_add<T>(load_part<T>(box + offsets[t] + x, own.count - x), factor, sums[t]);
+  }
+#pragma GCC unroll 9
+  for (int t = 0; t < taps; t++) own.sums[t] += sum_of<T>(sums[t]);
+}
+
+template <class T> struct ProductKernels {
+  void (*add[most_taps])(const Products<T> &);
+};
+template <class T, int... taps> constexpr ProductKernels<T> product_kernels_of(std::integer_sequence<int, taps...>) {
+  return {{add_products<T, taps + 1>...}};
+}
+template <class T>
+constexpr ProductKernels<T> product_kernels = product_kernels_of<T>(std::make_integer_sequence<int, most_taps>());
+
+// The box of a source that some lines of one plane of the grid read.
+template <class T> class Box {
+public:
+  explicit Box(const Windows &own) : own_(own) {
+    for (int axis = 0; axis < convolution_axes; axis++) {
+      least_[axis] = most_[axis] = own.places[0].shift[axis];
+      for (int64_t i = 1; i < own.place_count; i++) {
+        least_[axis] = std::min(least_[axis], own.places[i].shift[axis]);
+        most_[axis] = std::max(most_[axis], own.places[i].shift[axis]);
+      }
+    }
+    const WindowAxis &wide = own.axes[2];
+    length_ = rounded_up(wide.grid, lanes<T>) + (most_[2] - least_[2]) / wide.step;
+    line_ = wide.step * length_;
+    planes_ = most_[0] - least_[0] + 1;
+    const int64_t span = most_[1] - least_[1] + 1, step = own.axes[1].step,
+                  most = std::min(box_numbers, all_box_numbers / own.channels), rows = most / (planes_ * line_);
+    band_ = std::clamp<int64_t>((rows - span) / step + 1, std::min<int64_t>(most_lines, own.axes[1].grid),
+                                own.axes[1].grid);
+    rows_ = (band_ - 1) * step + span;
+  }
+
+  // Lines of the grid that a box is for.
+  int64_t band() const { return band_; }
+  int64_t size() const { return planes_ * rows_ * line_ + lanes<T>; }
+  int64_t line_step() const { return own_.axes[1].step * line_; }
+  int64_t offset_of(const Place &place) const {
+    const int64_t across = place.shift[2] - least_[2], step = own_.axes[2].step;
+    return ((place.shift[0] - least_[0]) * rows_ + place.shift[1] - least_[1]) * line_ + across % step * length_ +
+           across / step;
+  }
+
+  // For lines [y, y + count) of a plane of the grid.
+  void fill(const T *channel, int64_t z, int64_t y, int64_t count, T *box) const {
+    const auto &[deep, high, wide] = own_.axes;
+    const int64_t rows = (count - 1) * high.step + most_[1] - least_[1] + 1;
+    for (int64_t plane = 0; plane < planes_; plane++)
+      for (int64_t row = 0; row < rows; row++) {
+        const int64_t at_z = z * deep.step + least_[0] + plane, at_y = y * high.step + least_[1] + row;
+        T *line = box + (plane * rows_ + row) * line_;
+        if (at_z < 0 || at_z >= deep.source || at_y < 0 || at_y >= high.source) std::fill_n(line, line_, T(0));
+        else fill_line(channel + (at_z * high.source + at_y) * wide.source, line);
+      }
+  }
+
+private:
+  void fill_line(const T *from, T *line) const {
+    const int64_t step = own_.axes[2].step, source = own_.axes[2].source;
+    for (int64_t phase = 0; phase < step; phase++, line += length_) {
+      const int64_t shift = least_[2] + phase;
+      const int64_t begin = std::min(length_, shift >= 0 ? 0 : (-shift - 1) / step + 1),
+                    end = std::clamp<int64_t>(source > shift ? (source - shift - 1) / step + 1 : 0, begin, length_);
+      std::fill(line, line + begin, T(0));
+      copy(from + begin * step + shift, end - begin, line + begin, step);
+      std::fill(line + end, line + length_, T(0));
+    }
+  }
+  static void copy(const T *from, int64_t count, T *to, int64_t step) {
+    if (step == 1) std::copy_n(from, count, to);
+    else if (step == 2)
+      for (int64_t i = 0; i < count; i++) to[i] = from[2 * i];
+    else
+      for (int64_t i = 0; i < count; i++) to[i] = from[i * step];
+  }
+
+  const Windows &own_;
+  int64_t least_[convolution_axes], most_[convolution_axes];
+  int64_t length_, line_, planes_, band_, rows_;
+};
+
+// own.channels are summed into each of own.rows results.
+template <class T> class DepthwiseSums {
+public:
+  DepthwiseSums(const Windows &own, const T *source, const T *weight, T *result)
+      : own_(own), box_(own), source_(source), weight_(weight), result_(result),
+        scattered_(own.axes[2].result_step == 1 ? 0 : rounded_up(own.axes[2].grid, lanes<T>)),
+        bands_(divided_up(own.axes[1].grid, box_.band())) {}
+
+  void run() {
+    const int64_t items = own_.batch * own_.groups * own_.axes[0].grid * bands_, taps = own_.depth();
+    const double operations = double(own_.positions()) / double(own_.axes[0].grid * bands_) * double(taps * own_.rows);
+    const int64_t tasks = divided_up(items, std::max<int64_t>(1, int64_t(operations_per_task / operations)));
+    const int64_t size = rounded_up(own_.channels * box_.size() + most_lines * scattered_, 16),
+                  workers = std::min<int64_t>(tasks, thread_count());
+    Scratch<T> space(scratch_product({workers, size}));
+    Scratch<Tap<T>> all(scratch_product({workers, taps}));
+    parallel_for(workers, 1, [&](int64_t worker, int64_t) {
+      for (int64_t item = items * worker / workers; item < items * (worker + 1) / workers; item++)
+        compute(item, space.data() + worker * size, all.data() + worker * taps);
+    });
+  }
+
+private:
+  // A band of a plane of the grid.
+  void compute(int64_t item, T *box, Tap<T> *taps) const {
+    const auto &[deep, high, wide] = own_.axes;
+    const int64_t y = item % bands_ * box_.band(), z = item / bands_ % deep.grid, group = item / bands_ / deep.grid;
+    const int64_t count = std::min(box_.band(), high.grid - y);
+    for (int64_t channel = 0; channel < own_.channels; channel++)
+      box_.fill(source_ + (group * own_.channels + channel) * own_.pixels(), z, y, count, box + channel * box_.size());
+    for (int64_t row = 0; row < own_.rows; row++) {
+      find_taps(group % own_.groups, row, taps);
+      T *plane = result_ + (group * own_.rows + row) * own_.results() +
+                 (deep.result_first + z * deep.result_step) * high.result * wide.result;
+      sum_band(box, taps, y, count, plane);
+    }
+  }
+
+  void find_taps(int64_t group, int64_t row, Tap<T> *taps) const {
+    const T *weight = weight_ + group * own_.weight_group + row * own_.weight_row;
+    for (int64_t channel = 0; channel < own_.channels; channel++)
+      for (int64_t i = 0; i < own_.place_count; i++)
+        *taps++ = {channel * box_.size() + box_.offset_of(own_.places[i]),
+                   weight[channel * own_.weight_channel + own_.places[i].weight]};
+  }
+
+  // Lines [y, y + count) of a plane of the grid.
+  void sum_band(T *box, const Tap<T> *taps, int64_t y, int64_t count, T *plane) const {
+    const auto &[deep, high, wide] = own_.axes;
+    T *scattered = box + own_.channels * box_.size();
+    for (int64_t at = 0; at < count; at += most_lines) {
+      const int64_t lines = std::min<int64_t>(most_lines, count - at), step = high.result_step * wide.result;
+      T *to = plane + (high.result_first + (y + at) * high.result_step) * wide.result;
+      const bool is_direct = scattered_ == 0;
+      line_kernels<T>.sum[lines - 1]({box + at * box_.line_step(), box_.line_step(), taps, own_.depth(),
+                                      is_direct ? to + wide.result_first : scattered, is_direct ? step : scattered_,
+                                      is_direct ? wide.grid : scattered_});
+      if (is_direct) continue;
+      for (int64_t l = 0; l < lines; l++)
+        scatter(scattered + l * scattered_, to + l * step + wide.result_first, wide.grid, wide.result_step);
+    }
+  }
+  static void scatter(const T *from, T *to, int64_t count, int64_t step) {
+    if (step == 2)
+      for (int64_t x = 0; x < count; x++) to[2 * x] = from[x];
+    else
+      for (int64_t x = 0; x < count; x++) to[x * step] = from[x];
+  }
+
+  const Windows &own_;
+  const Box<T> box_;
+  const T *source_, *weight_;
+  T *result_;
+  const int64_t scattered_; // length of a line that is scattered, or 0
+  const int64_t bands_;     // of a plane
+};
+
+// The adjoint in the weight. Pictures are divided where channels are few, by the sizes alone; their sums are added in
+// their order.
+template <class T> class DepthwiseWeighing {
+public:
+  DepthwiseWeighing(const Windows &own, const T *source, const T *gradient, T *weight)
+      : own_(own), box_(own), source_(source), gradient_(gradient), weight_(weight),
+        share_(divided_up(own.batch, std::min(own.batch, divided_up(least_weigh_tasks, own.groups * own.channels)))),
+        parts_(divided_up(own.batch, share_)) {}
+
+  void run() {
+    const int64_t channels = own_.groups * own_.channels, size = channels * own_.rows * own_.place_count,
+                  box = rounded_up(box_.size(), 16);
+    const int64_t tasks = parts_ * channels, workers = std::min<int64_t>(tasks, thread_count());
+    Scratch<T> sums(scratch_product({parts_, size})), space(scratch_product({workers, box}));
+    Scratch<int64_t> offsets(own_.place_count);
+    for (int64_t i = 0; i < own_.place_count; i++) offsets.data()[i] = box_.offset_of(own_.places[i]);
+    std::fill_n(sums.data(), parts_ * size, T(0));
+    parallel_for(workers, 1, [&](int64_t worker, int64_t) {
+      for (int64_t task = tasks * worker / workers; task < tasks * (worker + 1) / workers; task++) {
+        const int64_t first = task / channels * share_, end = std::min(first + share_, own_.batch);
+        for (int64_t picture = first; picture < end; picture++)
+          add_picture(picture, task % channels, offsets.data(), space.data() + worker * box,
+                      sums.data() + task / channels * size);
+      }
+    });
+    for (int64_t i = 0; i < size; i++) {
+      weight_[i] = sums.data()[i];
+      for (int64_t part = 1; part < parts_; part++) weight_[i] += sums.data()[part * size + i];
+    }
+  }
+
+private:
+  // To sums [group, row, channel of the group, place], of one channel.
+  void add_picture(int64_t picture, int64_t channel, const int64_t *offsets, T *box, T *sums) const {
+    const auto &[deep, high, wide] = own_.axes;
+    const int64_t group = channel / own_.channels, plane = picture * own_.groups + group;
+    const T *source = source_ + (picture * own_.groups * own_.channels + channel) * own_.pixels();
+    for (int64_t z = 0; z < deep.grid; z++)
+      for (int64_t y = 0; y < high.grid; y += box_.band()) {
+        const int64_t count = std::min(box_.band(), high.grid - y);
+        box_.fill(source, z, y, count, box);
+        for (int64_t row = 0; row < own_.rows; row++) {
+          const T *gradient =
+              gradient_ + (plane * own_.rows + row) * own_.positions() + (z * high.grid + y) * wide.grid;
+          T *to = sums + ((group * own_.rows + row) * own_.channels + channel % own_.channels) * own_.place_count;
+          for (int64_t tap = 0; tap < own_.place_count; tap += most_taps)
+            product_kernels<T>.add[std::min<int64_t>(most_taps, own_.place_count - tap) - 1](
+                {box, box_.line_step(), offsets + tap, gradient, wide.grid, count, wide.grid, to + tap});
+        }
+      }
+  }
+
+  const Windows &own_;
+  const Box<T> box_;
+  const T *source_, *gradient_;
+  T *weight_;
+  const int64_t share_, parts_; // pictures of a part, and how many parts
+};
+
+template <class T> void multiply(const Windows *phases, int64_t count, const T *source, const T *weight, T *result) {
+  for (int64_t i = 0; i < count; i++) DepthwiseSums<T>(phases[i], source, weight, result).run();
+}
+template <class T> void weigh(const Windows &own, const T *source, const T *gradient, T *weight) {
+  DepthwiseWeighing<T>(own, source, gradient, weight).run();
+}
+
+} // namespace
+
+extern const DepthwiseKernels depthwise_kernels = {{multiply<double>, weigh<double>}, {multiply<float>, weigh<float>}};
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,275 @@
+// What windows read of a source, brought side by side: for some places and successive positions of the grid, a row of
+// a channel's elements under each place.
+#pragma once
+
+#include "../matmul/simd.h"
+#include "../memory.h"
+#include "windows.h"
+
+#include <type_traits>
+#include <utility>
+
+namespace orchard::ORCHARD_ISA {
+
+// Positions of one line of the grid, from the `at`-th of those that are wanted on.
+struct Run {
+  int64_t picture, z, y, x, count, at;
+};
+
+// How many there are at most, of so many positions.
+inline int64_t most_runs(const Windows &own, int64_t count) { return std::min(count, count / own.axes[2].grid + 2); }
+
+// Of the positions [first, end) of all pictures. Returns how many runs they are.
+inline int64_t find_runs(const Windows &own, int64_t first, int64_t end, Run *runs) {
+  const auto &[deep, high, wide] = own.axes;
+  int64_t line = first / wide.grid, x = first % wide.grid, count = 0;
+  for (int64_t at = first; at < end; line++, x = 0, count++) {
+    const int64_t length = std::min(wide.grid - x, end - at), plane = line / high.grid;
+    runs[count] = {plane / deep.grid, plane % deep.grid, line % high.grid, x, length, at - first};
+    at += length;
+  }
+  return count;
+}
+
+// Adjacent elements of a row: where the first is read, counted from the first picture's channel, or -1 for zeros.
+struct Segment {
+  int64_t from;
+  int32_t at, count;
+};
+
+// A run under a place is zeros, elements, and zeros.
+constexpr int64_t segments_of_run = 3;
+
+// Where the rows of some places come from: `begins[i]` is the first segment of the i-th place, and there is one more.
+struct SegmentTable {
+  Segment *segments;
+  int32_t *begins;
+};
+
+class SegmentWriter {
+public:
+  SegmentWriter(const Windows &own, SegmentTable table) : own_(own), table_(table) {}
+
+  // Of places [first, end), in rows of `width` numbers, where zeros follow the last run's.
+  void write(const Run *runs, int64_t run_count, int64_t first, int64_t end, int64_t width) {
+    count_ = 0;
+    for (int64_t place = first; place < end; place++) {
+      table_.begins[place - first] = static_cast<int32_t>(count_);
+      write_place(runs, run_count, own_.places[place]);
+      const Run &last = runs[run_count - 1];
+      add(-1, last.at + last.count, width);
+    }
+    table_.begins[end - first] = static_cast<int32_t>(count_);
+  }
+
+private:
+  static bool is_inside(const WindowAxis &axis, int64_t position) { return position >= 0 && position < axis.source; }
+
+  void write_place(const Run *runs, int64_t run_count, const Place &place) {
+    const auto &[deep, high, wide] = own_.axes;
+    const auto &[z_shift, y_shift, x_shift] = place.shift;
+    // The positions along a line whose elements lie in it.
+    const int64_t step = wide.step, begin = x_shift >= 0 ? 0 : (-x_shift - 1) / step + 1,
+                  end = wide.source > x_shift ? (wide.source - x_shift - 1) / step + 1 : 0;
+    for (int64_t i = 0; i < run_count; i++) {
+      const Run &run = runs[i];
+      const int64_t z = run.z * deep.step + z_shift, y = run.y * high.step + y_shift, stop = run.at + run.count;
+      if (!is_inside(deep, z) || !is_inside(high, y)) {
+        add(-1, run.at, stop);
+        continue;
+      }
+      const int64_t first = run.at + std::clamp<int64_t>(begin - run.x, 0, run.count),
+                    last = std::max(first, run.at + std::clamp<int64_t>(end - run.x, 0, run.count));
+      const int64_t picture = run.picture * own_.groups * own_.channels * own_.pixels(),
+                    line = (z * high.source + y) * wide.source, x = (run.x + first - run.at) * step + x_shift;
+      add(-1, run.at, first);
+      add(picture + line + x, first, last);
+      add(-1, last, stop);
+    }
+  }
+
+  void add(int64_t from, int64_t at, int64_t stop) {
+    if (at < stop) table_.segments[count_++] = {from, static_cast<int32_t>(at), static_cast<int32_t>(stop - at)};
+  }
+
+  const Windows &own_;
+  SegmentTable table_;
+  int64_t count_ = 0;
+};
+
+// The elements with even indices.
+template <class T, int... lane>
+inline Vector<T> even_lanes(Vector<T> first, Vector<T> second, std::integer_sequence<int, lane...>) {
+  return __builtin_shufflevector(first, second, (2 * lane)...);
+}
+
+// A vector of elements that are `step` apart.
+template <class T, int step> inline Vector<T> load_apart(const T *from) {
+  static_assert(step == 1 || step == 2);
+  if constexpr (step == 1) return load_vector(from);
+  else
+    return even_lanes<T>(load_vector(from), load_vector(from + lanes<T>), std::make_integer_sequence<int, lanes<T>>());
+}
+
+// Writes whole vectors: what stands behind a segment is written by the next.
+template <class T, int step> inline void copy_segment(const T *from, T *to, int64_t count) {
+  for (int64_t i = 0; i < count; i += lanes<T>) store_vector<T>(load_apart<T, step>(from + i * step), to + i);
+}
+template <class T> inline void copy_segment_exactly(const T *from, T *to, int64_t count, int64_t step) {
+  for (int64_t i = 0; i < count; i++) to[i] = from[i * step];
+}
+template <class T> inline void clear_segment(T *to, int64_t count) {
+  for (int64_t i = 0; i < count; i += lanes<T>) store_vector<T>(Vector<T>{}, to + i);
+}
+
+// The rows of `places` places of one channel, `stride` apart, from the lowest address to the highest: up to a vector
+// behind the last is overwritten. `end` is behind the source, of which nothing is read beyond.
+template <class T, int step>
+void copy_rows(const SegmentTable &table, int64_t places, const T *channel, const T *end, T *to, int64_t stride,
+               int64_t general_step) {
+  for (int64_t place = 0; place < places; place++, to += stride)
+    for (int32_t i = table.begins[place]; i < table.begins[place + 1]; i++) {
+      const auto &[from, at, count] = table.segments[i];
+      if (from < 0) {
+        clear_segment(to + at, count);
+        continue;
+      }
+      const T *start = channel + from;
+      if (step > 0 && end - start >= (count + lanes<T>)*(step > 0 ? step : 1))
+        copy_segment<T, step == 2 ? 2 : 1>(start, to + at, count);
+      else copy_segment_exactly(start, to + at, count, general_step);
+    }
+}
+
+#if defined(__AVX512F__)
+template <class T> using Mask = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
+
+// Lanes of one vector of a row that lie in one segment: they are read where lane 0 would be.
+struct Piece {
+  int64_t from;
+  int32_t at;
+  uint16_t mask;
+  bool is_last; // of its vector
+};
+struct PieceTable {
+  Piece *pieces;
+  int32_t *begins;
+};
+
+// The segments of a place as vectors, each of which is written once, and read by loads that leave other lanes alone.
+template <class T> void cut_into_pieces(const SegmentTable &table, int64_t places, PieceTable own) {
+  int32_t count = 0;
+  for (int64_t place = 0; place < places; place++) {
+    own.begins[place] = count;
+    for (int32_t i = table.begins[place]; i < table.begins[place + 1]; i++) {
+      const auto &[from, at, length] = table.segments[i];
+      for (int32_t first = at, stop; first < at + length; first = stop) {
+        const int32_t vector = first / lanes<T> * lanes<T>, lane = first - vector;
+        stop = std::min(at + length, vector + lanes<T>);
+        const uint32_t mask = from < 0 ? 0 : ((1u << (stop - first)) - 1) << lane;
+        own.pieces[count++] = {from < 0 ? 0 : from - at + vector, vector, uint16_t(mask), true};
+        if (lane > 0) own.pieces[count - 2].is_last = false;
+      }
+    }
+  }
+  own.begins[places] = count;
+}
+
+template <class T> void copy_pieces(const PieceTable &table, int64_t places, const T *channel, T *to, int64_t stride) {
+  for (int64_t place = 0; place < places; place++, to += stride) {
+    Vector<T> vector = {};
+    for (int32_t i = table.begins[place]; i < table.begins[place + 1]; i++) {
+      const auto &[from, at, mask, is_last] = table.pieces[i];
+      // Lane 0 may lie before the source.
+      const void *start = reinterpret_cast<const void *>(reinterpret_cast<uintptr_t>(channel) +
+                                                         static_cast<uintptr_t>(from) * sizeof(T));
+      if constexpr (sizeof(T) == 4) vector = _mm512_mask_loadu_ps(vector, mask, start);
+      else vector = _mm512_mask_loadu_pd(vector, Mask<T>(mask), start);
+      if (!is_last) continue;
+      store_vector<T>(vector, to + at);
+      vector = Vector<T>{};
+    }
+  }
+}
+#endif
+
+// How the depth is cut into blocks of at most `most` steps: into channels, or a channel into places.
+struct DepthBlocks {
+  int64_t place_count, channels, block;
+
+  DepthBlocks(const Windows &own, int64_t most) : place_count(own.place_count), channels(own.channels) {
+    const auto evenly = [](int64_t count, int64_t limit) {
+      const int64_t parts = (count + limit - 1) / limit;
+      return (count + parts - 1) / parts;
+    };
+    block = place_count > most ? evenly(place_count, most)
+                               : evenly(channels, std::max<int64_t>(1, most / place_count)) * place_count;
+  }
+  // The end of the block that begins at a step.
+  int64_t end(int64_t first) const {
+    if (block >= place_count) return std::min(first + block, channels * place_count);
+    return std::min(first + block, (first / place_count + 1) * place_count);
+  }
+  int64_t places() const { return std::min(block, place_count); }
+};
+
+// What threads need to bring rows of so many places, of panels of so many positions.
+template <class T> class RowSpace {
+public:
+  RowSpace(int64_t most_runs, int64_t places, int64_t width, int64_t panels, int64_t workers)
+      : width_(width), most_runs_(most_runs), panels_(panels), places_(places),
+        segments_(places * (most_runs * segments_of_run + 1)), runs(scratch_product({workers, panels, most_runs})),
+        segments(scratch_product({workers, panels, segments_})), begins(scratch_product({workers, panels, places + 1}))
+#if defined(__AVX512F__)
+        ,
+        pieces(scratch_product({workers, panels, piece_count()})),
+        piece_begins(scratch_product({workers, panels, places + 1}))
+#endif
+  {
+  }
+
+  Run *runs_of(int64_t worker, int64_t panel) { return runs.data() + at(worker, panel) * most_runs_; }
+
+  // Finds where the rows of places [first, end) come from, and where they end.
+  void find_rows(const Windows &own, int64_t worker, int64_t panel, int64_t run_count, int64_t first, int64_t end,
+                 int64_t width) {
+    const SegmentTable table = table_of(worker, panel);
+    SegmentWriter(own, table).write(runs_of(worker, panel), run_count, first, end, width);
+#if defined(__AVX512F__)
+    if (own.axes[2].step == 1) cut_into_pieces<T>(table, end - first, pieces_of(worker, panel));
+#endif
+  }
+
+  // Their elements of one channel. Up to a vector behind the last row is overwritten.
+  void copy(int64_t worker, int64_t panel, int64_t step, int64_t places, const T *channel, const T *end, T *to,
+            int64_t stride) {
+#if defined(__AVX512F__)
+    if (step == 1) return copy_pieces(pieces_of(worker, panel), places, channel, to, stride);
+#endif
+    const auto copy = step == 1 ? copy_rows<T, 1> : step == 2 ? copy_rows<T, 2> : copy_rows<T, 0>;
+    copy(table_of(worker, panel), places, channel, end, to, stride, step);
+  }
+
+private:
+  int64_t at(int64_t worker, int64_t panel) const { return worker * panels_ + panel; }
+  SegmentTable table_of(int64_t worker, int64_t panel) {
+    return {segments.data() + at(worker, panel) * segments_, begins.data() + at(worker, panel) * (places_ + 1)};
+  }
+#if defined(__AVX512F__)
+  PieceTable pieces_of(int64_t worker, int64_t panel) {
+    return {pieces.data() + at(worker, panel) * piece_count(), piece_begins.data() + at(worker, panel) * (places_ + 1)};
+  }
+  int64_t piece_count() const { return segments_ + places_ * (width_ / lanes<T> + 1); }
+#endif
+
+  int64_t width_, most_runs_, panels_, places_, segments_;
+  Scratch<Run> runs;
+  Scratch<Segment> segments;
+  Scratch<int32_t> begins;
+#if defined(__AVX512F__)
+  Scratch<Piece> pieces;
+  Scratch<int32_t> piece_begins;
+#endif
+};
+
+} // namespace orchard::ORCHARD_ISA
