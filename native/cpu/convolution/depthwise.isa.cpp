@@ -4,10 +4,8 @@
 //
 // A box has lines of the source for each plane that a line of the result reads. Where positions step over elements, a
 // line is cut into as many phases: elements that are `step` apart lie side by side.
-#include "../matmul/simd.h"
-#include "../memory.h"
 #include "../parallel.h"
-#include "windows.h"
+#include "window_rows.h"
 
 #include <utility>
 
@@ -90,7 +88,8 @@ template <class T, int... lines> constexpr LineKernels<T> line_kernels_of(std::i
 template <class T>
 constexpr LineKernels<T> line_kernels = line_kernels_of<T>(std::make_integer_sequence<int, most_lines>());
 
-// sums[t] += Σ over lines and x of gradient[l · gradient_step + x] · box[l · line_step + offsets[t] + x]
+// sums[t · lanes + x % lanes] += Σ over lines and x of gradient[l · gradient_step + x] · box[l · line_step + offsets[t]
+// + x]
 template <class T> struct Products {
   const T *box;
   int64_t line_step;
@@ -100,12 +99,9 @@ template <class T> struct Products {
   T *sums;
 };
 
-template <class T> inline T sum_of(Vector<T> vector) {
-  T numbers[lanes<T>];
-  store_vector<T>(vector, numbers);
-#pragma GCC unroll 4
+// In the order of a tree; changes them.
+template <class T> inline T sum_of_lanes(T *numbers) {
   for (int half = lanes<T> / 2; half > 0; half /= 2)
-#pragma GCC unroll 8
     for (int lane = 0; lane < half; lane++) numbers[lane] += numbers[lane + half];
   return numbers[0];
 }
@@ -129,7 +125,10 @@ template <class T, int taps> void add_products(const Products<T> &own) {
       sums[t] = multiply_add<T>(load_part<T>(box + offsets[t] + x, own.count - x), factor, sums[t]);
   }
 #pragma GCC unroll 9
-  for (int t = 0; t < taps; t++) own.sums[t] += sum_of<T>(sums[t]);
+  for (int t = 0; t < taps; t++) {
+    T *to = own.sums + t * lanes<T>;
+    store_vector<T>(load_vector(to) + sums[t], to);
+  }
 }
 
 template <class T> struct ProductKernels {
@@ -140,6 +139,10 @@ template <class T, int... taps> constexpr ProductKernels<T> product_kernels_of(s
 }
 template <class T>
 constexpr ProductKernels<T> product_kernels = product_kernels_of<T>(std::make_integer_sequence<int, most_taps>());
+
+template <class T> inline const T *end_of(const Windows &own, const T *source) {
+  return source + own.batch * own.groups * own.channels * own.pixels();
+}
 
 // The box of a source that some lines of one plane of the grid read.
 template <class T> class Box {
@@ -173,37 +176,40 @@ public:
            across / step;
   }
 
-  // For lines [y, y + count) of a plane of the grid.
-  void fill(const T *channel, int64_t z, int64_t y, int64_t count, T *box) const {
+  // For lines [y, y + count) of a plane of the grid, from the lowest address to the highest: whole vectors are written.
+  void fill(const T *channel, int64_t z, int64_t y, int64_t count, const T *source_end, T *box) const {
     const auto &[deep, high, wide] = own_.axes;
     const int64_t rows = (count - 1) * high.step + most_[1] - least_[1] + 1;
     for (int64_t plane = 0; plane < planes_; plane++)
       for (int64_t row = 0; row < rows; row++) {
         const int64_t at_z = z * deep.step + least_[0] + plane, at_y = y * high.step + least_[1] + row;
         T *line = box + (plane * rows_ + row) * line_;
-        if (at_z < 0 || at_z >= deep.source || at_y < 0 || at_y >= high.source) std::fill_n(line, line_, T(0));
-        else fill_line(channel + (at_z * high.source + at_y) * wide.source, line);
+        if (at_z < 0 || at_z >= deep.source || at_y < 0 || at_y >= high.source) clear_segment(line, line_);
+        else fill_line(channel + (at_z * high.source + at_y) * wide.source, source_end, line);
       }
   }
 
 private:
-  void fill_line(const T *from, T *line) const {
+  void fill_line(const T *from, const T *source_end, T *line) const {
     const int64_t step = own_.axes[2].step, source = own_.axes[2].source;
     for (int64_t phase = 0; phase < step; phase++, line += length_) {
       const int64_t shift = least_[2] + phase;
-      const int64_t begin = std::min(length_, shift >= 0 ? 0 : (-shift - 1) / step + 1),
-                    end = std::clamp<int64_t>(source > shift ? (source - shift - 1) / step + 1 : 0, begin, length_);
-      std::fill(line, line + begin, T(0));
-      copy(from + begin * step + shift, end - begin, line + begin, step);
-      std::fill(line + end, line + length_, T(0));
+      // Elements that lie before a position; most steps are 1, and a division takes as long as a short line.
+      const auto before = [&](int64_t position) {
+        return position <= shift ? 0 : step == 1 ? position - shift : (position - shift - 1) / step + 1;
+      };
+      const int64_t begin = std::min(length_, before(0)), end = std::clamp(before(source), begin, length_);
+      clear_segment(line, begin);
+      copy(from + begin * step + shift, end - begin, source_end, line + begin, step);
+      clear_segment(line + end, length_ - end);
     }
   }
-  static void copy(const T *from, int64_t count, T *to, int64_t step) {
-    if (step == 1) std::copy_n(from, count, to);
-    else if (step == 2)
-      for (int64_t i = 0; i < count; i++) to[i] = from[2 * i];
-    else
-      for (int64_t i = 0; i < count; i++) to[i] = from[i * step];
+  static void copy(const T *from, int64_t count, const T *source_end, T *to, int64_t step) {
+    if (count == 0) return;
+    const bool has_more = source_end - from >= (count + lanes<T>)*step;
+    if (step == 1 && has_more) copy_segment<T, 1>(from, to, count);
+    else if (step == 2 && has_more) copy_segment<T, 2>(from, to, count);
+    else copy_segment_exactly(from, to, count, step);
   }
 
   const Windows &own_;
@@ -217,7 +223,11 @@ public:
   DepthwiseSums(const Windows &own, const T *source, const T *weight, T *result)
       : own_(own), box_(own), source_(source), weight_(weight), result_(result),
         scattered_(own.axes[2].result_step == 1 ? 0 : rounded_up(own.axes[2].grid, lanes<T>)),
-        bands_(divided_up(own.axes[1].grid, box_.band())) {}
+        bands_(divided_up(own.axes[1].grid, box_.band())), offsets_(own.depth()) {
+    int64_t *offset = offsets_.data();
+    for (int64_t channel = 0; channel < own.channels; channel++)
+      for (int64_t i = 0; i < own.place_count; i++) *offset++ = channel * box_.size() + box_.offset_of(own.places[i]);
+  }
 
   void run() {
     const int64_t items = own_.batch * own_.groups * own_.axes[0].grid * bands_, taps = own_.depth();
@@ -229,32 +239,31 @@ public:
     Scratch<Tap<T>> all(scratch_product({workers, taps}));
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {
       for (int64_t item = items * worker / workers; item < items * (worker + 1) / workers; item++)
-        compute(item, space.data() + worker * size, all.data() + worker * taps);
+        compute(item, space.data() + worker * size, offsets_.data(), all.data() + worker * taps);
     });
   }
 
 private:
   // A band of a plane of the grid.
-  void compute(int64_t item, T *box, Tap<T> *taps) const {
+  void compute(int64_t item, T *box, const int64_t *offsets, Tap<T> *taps) const {
     const auto &[deep, high, wide] = own_.axes;
     const int64_t y = item % bands_ * box_.band(), z = item / bands_ % deep.grid, group = item / bands_ / deep.grid;
     const int64_t count = std::min(box_.band(), high.grid - y);
     for (int64_t channel = 0; channel < own_.channels; channel++)
-      box_.fill(source_ + (group * own_.channels + channel) * own_.pixels(), z, y, count, box + channel * box_.size());
+      box_.fill(source_ + (group * own_.channels + channel) * own_.pixels(), z, y, count, end_of(own_, source_),
+                box + channel * box_.size());
     for (int64_t row = 0; row < own_.rows; row++) {
-      find_taps(group % own_.groups, row, taps);
+      find_taps(group % own_.groups, row, offsets, taps);
       T *plane = result_ + (group * own_.rows + row) * own_.results() +
                  (deep.result_first + z * deep.result_step) * high.result * wide.result;
       sum_band(box, taps, y, count, plane);
     }
   }
 
-  void find_taps(int64_t group, int64_t row, Tap<T> *taps) const {
+  void find_taps(int64_t group, int64_t row, const int64_t *offsets, Tap<T> *taps) const {
     const T *weight = weight_ + group * own_.weight_group + row * own_.weight_row;
-    for (int64_t channel = 0; channel < own_.channels; channel++)
-      for (int64_t i = 0; i < own_.place_count; i++)
-        *taps++ = {channel * box_.size() + box_.offset_of(own_.places[i]),
-                   weight[channel * own_.weight_channel + own_.places[i].weight]};
+    for (int64_t channel = 0; channel < own_.channels; channel++, weight += own_.weight_channel)
+      for (int64_t i = 0; i < own_.place_count; i++) *taps++ = {*offsets++, weight[own_.places[i].weight]};
   }
 
   // Lines [y, y + count) of a plane of the grid.
@@ -286,6 +295,7 @@ private:
   T *result_;
   const int64_t scattered_; // length of a line that is scattered, or 0
   const int64_t bands_;     // of a plane
+  Scratch<int64_t> offsets_;
 };
 
 // The adjoint in the weight. Pictures are divided where channels are few, by the sizes alone; their sums are added in
@@ -301,16 +311,18 @@ public:
     const int64_t channels = own_.groups * own_.channels, size = channels * own_.rows * own_.place_count,
                   box = rounded_up(box_.size(), 16);
     const int64_t tasks = parts_ * channels, workers = std::min<int64_t>(tasks, thread_count());
-    Scratch<T> sums(scratch_product({parts_, size})), space(scratch_product({workers, box}));
+    const int64_t lane_sums = own_.rows * own_.place_count * lanes<T>;
+    Scratch<T> sums(scratch_product({parts_, size})), space(scratch_product({workers, box + lane_sums}));
     Scratch<int64_t> offsets(own_.place_count);
     for (int64_t i = 0; i < own_.place_count; i++) offsets.data()[i] = box_.offset_of(own_.places[i]);
-    std::fill_n(sums.data(), parts_ * size, T(0));
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {
+      T *own_box = space.data() + worker * (box + lane_sums), *own_sums = own_box + box;
       for (int64_t task = tasks * worker / workers; task < tasks * (worker + 1) / workers; task++) {
         const int64_t first = task / channels * share_, end = std::min(first + share_, own_.batch);
+        std::fill_n(own_sums, lane_sums, T(0));
         for (int64_t picture = first; picture < end; picture++)
-          add_picture(picture, task % channels, offsets.data(), space.data() + worker * box,
-                      sums.data() + task / channels * size);
+          add_picture(picture, task % channels, offsets.data(), own_box, own_sums);
+        finish(task % channels, own_sums, sums.data() + task / channels * size);
       }
     });
     for (int64_t i = 0; i < size; i++) {
@@ -320,7 +332,16 @@ public:
   }
 
 private:
-  // To sums [group, row, channel of the group, place], of one channel.
+  // Of one channel, to [group, row, channel of the group, place].
+  void finish(int64_t channel, T *sums, T *to) const {
+    for (int64_t row = 0; row < own_.rows; row++) {
+      T *places = to + ((channel / own_.channels * own_.rows + row) * own_.channels + channel % own_.channels) *
+                           own_.place_count;
+      for (int64_t i = 0; i < own_.place_count; i++, sums += lanes<T>) places[i] = sum_of_lanes(sums);
+    }
+  }
+
+  // To sums [row, place, lane].
   void add_picture(int64_t picture, int64_t channel, const int64_t *offsets, T *box, T *sums) const {
     const auto &[deep, high, wide] = own_.axes;
     const int64_t group = channel / own_.channels, plane = picture * own_.groups + group;
@@ -328,14 +349,14 @@ private:
     for (int64_t z = 0; z < deep.grid; z++)
       for (int64_t y = 0; y < high.grid; y += box_.band()) {
         const int64_t count = std::min(box_.band(), high.grid - y);
-        box_.fill(source, z, y, count, box);
+        box_.fill(source, z, y, count, end_of(own_, source_), box);
         for (int64_t row = 0; row < own_.rows; row++) {
           const T *gradient =
               gradient_ + (plane * own_.rows + row) * own_.positions() + (z * high.grid + y) * wide.grid;
-          T *to = sums + ((group * own_.rows + row) * own_.channels + channel % own_.channels) * own_.place_count;
+          T *to = sums + row * own_.place_count * lanes<T>;
           for (int64_t tap = 0; tap < own_.place_count; tap += most_taps)
             product_kernels<T>.add[std::min<int64_t>(most_taps, own_.place_count - tap) - 1](
-                {box, box_.line_step(), offsets + tap, gradient, wide.grid, count, wide.grid, to + tap});
+                {box, box_.line_step(), offsets + tap, gradient, wide.grid, count, wide.grid, to + tap * lanes<T>});
         }
       }
   }

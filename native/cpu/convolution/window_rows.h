@@ -6,7 +6,6 @@
 #include "../memory.h"
 #include "windows.h"
 
-#include <type_traits>
 #include <utility>
 
 namespace orchard::ORCHARD_ISA {
@@ -141,58 +140,6 @@ void copy_rows(const SegmentTable &table, int64_t places, const T *channel, cons
     }
 }
 
-#if defined(__AVX512F__)
-template <class T> using Mask = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
-
-// Lanes of one vector of a row that lie in one segment: they are read where lane 0 would be.
-struct Piece {
-  int64_t from;
-  int32_t at;
-  uint16_t mask;
-  bool is_last; // of its vector
-};
-struct PieceTable {
-  Piece *pieces;
-  int32_t *begins;
-};
-
-// The segments of a place as vectors, each of which is written once, and read by loads that leave other lanes alone.
-template <class T> void cut_into_pieces(const SegmentTable &table, int64_t places, PieceTable own) {
-  int32_t count = 0;
-  for (int64_t place = 0; place < places; place++) {
-    own.begins[place] = count;
-    for (int32_t i = table.begins[place]; i < table.begins[place + 1]; i++) {
-      const auto &[from, at, length] = table.segments[i];
-      for (int32_t first = at, stop; first < at + length; first = stop) {
-        const int32_t vector = first / lanes<T> * lanes<T>, lane = first - vector;
-        stop = std::min(at + length, vector + lanes<T>);
-        const uint32_t mask = from < 0 ? 0 : ((1u << (stop - first)) - 1) << lane;
-        own.pieces[count++] = {from < 0 ? 0 : from - at + vector, vector, uint16_t(mask), true};
-        if (lane > 0) own.pieces[count - 2].is_last = false;
-      }
-    }
-  }
-  own.begins[places] = count;
-}
-
-template <class T> void copy_pieces(const PieceTable &table, int64_t places, const T *channel, T *to, int64_t stride) {
-  for (int64_t place = 0; place < places; place++, to += stride) {
-    Vector<T> vector = {};
-    for (int32_t i = table.begins[place]; i < table.begins[place + 1]; i++) {
-      const auto &[from, at, mask, is_last] = table.pieces[i];
-      // Lane 0 may lie before the source.
-      const void *start = reinterpret_cast<const void *>(reinterpret_cast<uintptr_t>(channel) +
-                                                         static_cast<uintptr_t>(from) * sizeof(T));
-      if constexpr (sizeof(T) == 4) vector = _mm512_mask_loadu_ps(vector, mask, start);
-      else vector = _mm512_mask_loadu_pd(vector, Mask<T>(mask), start);
-      if (!is_last) continue;
-      store_vector<T>(vector, to + at);
-      vector = Vector<T>{};
-    }
-  }
-}
-#endif
-
 // How the depth is cut into blocks of at most `most` steps: into channels, or a channel into places.
 struct DepthBlocks {
   int64_t place_count, channels, block;
@@ -213,39 +160,25 @@ struct DepthBlocks {
   int64_t places() const { return std::min(block, place_count); }
 };
 
-// What threads need to bring rows of so many places, of panels of so many positions.
+// What threads need to bring rows of so many places, for panels of so many runs.
 template <class T> class RowSpace {
 public:
-  RowSpace(int64_t most_runs, int64_t places, int64_t width, int64_t panels, int64_t workers)
-      : width_(width), most_runs_(most_runs), panels_(panels), places_(places),
-        segments_(places * (most_runs * segments_of_run + 1)), runs(scratch_product({workers, panels, most_runs})),
-        segments(scratch_product({workers, panels, segments_})), begins(scratch_product({workers, panels, places + 1}))
-#if defined(__AVX512F__)
-        ,
-        pieces(scratch_product({workers, panels, piece_count()})),
-        piece_begins(scratch_product({workers, panels, places + 1}))
-#endif
-  {
-  }
+  RowSpace(int64_t most_runs, int64_t places, int64_t panels, int64_t workers)
+      : most_runs_(most_runs), panels_(panels), places_(places), segments_(places * (most_runs * segments_of_run + 1)),
+        runs(scratch_product({workers, panels, most_runs})), segments(scratch_product({workers, panels, segments_})),
+        begins(scratch_product({workers, panels, places + 1})) {}
 
   Run *runs_of(int64_t worker, int64_t panel) { return runs.data() + at(worker, panel) * most_runs_; }
 
   // Finds where the rows of places [first, end) come from, and where they end.
   void find_rows(const Windows &own, int64_t worker, int64_t panel, int64_t run_count, int64_t first, int64_t end,
                  int64_t width) {
-    const SegmentTable table = table_of(worker, panel);
-    SegmentWriter(own, table).write(runs_of(worker, panel), run_count, first, end, width);
-#if defined(__AVX512F__)
-    if (own.axes[2].step == 1) cut_into_pieces<T>(table, end - first, pieces_of(worker, panel));
-#endif
+    SegmentWriter(own, table_of(worker, panel)).write(runs_of(worker, panel), run_count, first, end, width);
   }
 
   // Their elements of one channel. Up to a vector behind the last row is overwritten.
   void copy(int64_t worker, int64_t panel, int64_t step, int64_t places, const T *channel, const T *end, T *to,
             int64_t stride) {
-#if defined(__AVX512F__)
-    if (step == 1) return copy_pieces(pieces_of(worker, panel), places, channel, to, stride);
-#endif
     const auto copy = step == 1 ? copy_rows<T, 1> : step == 2 ? copy_rows<T, 2> : copy_rows<T, 0>;
     copy(table_of(worker, panel), places, channel, end, to, stride, step);
   }
@@ -255,21 +188,11 @@ private:
   SegmentTable table_of(int64_t worker, int64_t panel) {
     return {segments.data() + at(worker, panel) * segments_, begins.data() + at(worker, panel) * (places_ + 1)};
   }
-#if defined(__AVX512F__)
-  PieceTable pieces_of(int64_t worker, int64_t panel) {
-    return {pieces.data() + at(worker, panel) * piece_count(), piece_begins.data() + at(worker, panel) * (places_ + 1)};
-  }
-  int64_t piece_count() const { return segments_ + places_ * (width_ / lanes<T> + 1); }
-#endif
 
-  int64_t width_, most_runs_, panels_, places_, segments_;
+  int64_t most_runs_, panels_, places_, segments_;
   Scratch<Run> runs;
   Scratch<Segment> segments;
   Scratch<int32_t> begins;
-#if defined(__AVX512F__)
-  Scratch<Piece> pieces;
-  Scratch<int32_t> piece_begins;
-#endif
 };
 
 } // namespace orchard::ORCHARD_ISA

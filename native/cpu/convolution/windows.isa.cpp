@@ -240,7 +240,7 @@ void multiply(const Windows *phases, int64_t phase_count, const T *source, const
   const int64_t panels_size = division.panels * Multiplication<T>::panel_size(block),
                 size = panels_size + division.tiles * rounded_up(tile_rows * division.panels * width, 64);
   Scratch<T> numbers(scratch_product({workers, size}));
-  RowSpace<T> space(runs, places, width, division.panels, workers);
+  RowSpace<T> space(runs, places, division.panels, workers);
   share_tasks(tasks, workers, [&](int64_t task, int64_t worker) {
     const int64_t tile = task % tile_tasks * division.tiles, panel = task / tile_tasks % panel_tasks * division.panels;
     T *own = numbers.data() + worker * size;
@@ -279,7 +279,7 @@ public:
     const int64_t source_size = blocks.block * row_stride + 64, gradient_size = panels_ * block_positions * width;
     Scratch<T> sums(scratch_product({parts_, own_.groups, sums_size_}));
     Scratch<T> numbers(scratch_product({workers, source_size + gradient_size}));
-    RowSpace<T> rows(most_runs(own_, block_positions), blocks.places(), block_positions, 1, workers);
+    RowSpace<T> rows(most_runs(own_, block_positions), blocks.places(), 1, workers);
     share_tasks(tasks, workers, [&](int64_t task, int64_t worker) {
       const int64_t part = task / chunks / own_.groups, group = task / chunks % own_.groups,
                     step = task % chunks * chunk_;
