@@ -1,24 +1,36 @@
 /** `orchard train` on ranks: the losses of one process, and what becomes of a run whose ranks end. */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
+import { isAlive } from "../../src/io/atomic.ts";
 import { loadRun } from "../../src/train/session.ts";
-import { lossesOf, outputOf, reaches, tiny, trainingCommands } from "../train/command.ts";
-import { type Installation, launch, mpich, openMpi } from "./launch.ts";
+import { type Child, lossesOf, outputOf, reaches, tiny, trainingCommands } from "../train/command.ts";
+import { until } from "./disturb.ts";
+import { Hosts } from "./hosts.ts";
+import { type Installation, launch, mpich, openMpi, spawn } from "./launch.ts";
 
-const { text, environment, orchard, train, newRun } = trainingCommands();
+const { folder, text, environment, orchard, train, newRun } = trainingCommands();
 const plain = ["--dropout", "0", "--evaluate-every", "0", "--sample-tokens", "2"];
-const short = [...plain, "--batch", "12", "--steps", "12", "--save-every", "4"];
+
+const trainWords = (run: string, ...words: readonly string[]) =>
+  ["src/cli/orchard.ts", "train", text, ...tiny, "--out", run, ...words] as const;
 
 /** Starts a run on ranks. */
-const start = (installation: Installation, ranks: number, run: string, ...words: readonly string[]) =>
-  launch(installation, ranks, ["src/cli/orchard.ts", "train", text, ...tiny, "--out", run, ...words], {
+const start = (
+  installation: Installation,
+  ranks: number,
+  run: string,
+  words: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+) =>
+  launch(installation, ranks, trainWords(run, ...words), {
     XDG_CACHE_HOME: environment.XDG_CACHE_HOME,
+    ...variables,
   });
 
 async function trained(installation: Installation, ranks: number, ...words: readonly string[]): Promise<string> {
   const run = newRun();
-  const { out, err, exitCode } = await outputOf(start(installation, ranks, run, ...words));
+  const { out, err, exitCode } = await outputOf(start(installation, ranks, run, words));
   expect({ exitCode, out: exitCode === 0 ? "" : `${out}${err}` }).toEqual({ exitCode: 0, out: "" });
   return run;
 }
@@ -30,18 +42,17 @@ const ROUNDING = 64 * 2 ** -24;
 
 describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {
   test("have the losses of one process with all windows, in shares that are not equal too", async () => {
+    const words = [...plain, "--batch", "14", "--steps", "8", "--save-every", "0"]; // of four: 3, 4, 3, 4 windows
     const alone = newRun();
-    await train(alone, ...short);
-    const expected = lossesOf(alone);
-    expect(expected).toHaveLength(12);
-    for (const ranks of [4, 5]) // 12 windows are 2, 2, 3, 2, 3 of five
-      expect(differ(lossesOf(await trained(openMpi, ranks, ...short)), expected)).toBeLessThan(ROUNDING);
+    const [, run] = await Promise.all([train(alone, ...words), trained(openMpi, 4, ...words)]);
+    expect(lossesOf(alone)).toHaveLength(8);
+    expect(differ(lossesOf(run), lossesOf(alone))).toBeLessThan(ROUNDING);
   }, 120_000);
 
   test("have bitwise the same losses in each run, with dropout and accumulation", async () => {
-    const words = [...short, "--dropout", "0.2", "--accumulate", "2", "--steps", "6"];
-    const [first, second] = [await trained(openMpi, 3, ...words), await trained(openMpi, 3, ...words)];
-    expect(lossesOf(first)).toHaveLength(6);
+    const words = [...plain, "--batch", "12", "--steps", "4", "--dropout", "0.2", "--accumulate", "2"];
+    const [first, second] = await Promise.all([trained(openMpi, 2, ...words), trained(openMpi, 2, ...words)]);
+    expect(lossesOf(first)).toHaveLength(4);
     expect(lossesOf(first)).toEqual(lossesOf(second));
   }, 120_000);
 });
@@ -68,9 +79,8 @@ let undisturbed: Promise<readonly number[]> | undefined;
 const wholeRun = (installation: Installation) =>
   (undisturbed ??= trained(installation, 2, ...long).then((run) => lossesOf(run)));
 
-/** Starts two ranks, disturbs them after some steps, and returns what was said until all had ended. */
-async function disturbed(installation: Installation, run: string, disturb: (launcher: number) => void) {
-  const child = start(installation, 2, run, ...long);
+/** Disturbs two ranks after some steps, and returns what was said until all had ended. */
+async function disturbed(run: string, child: Child, disturb: (launcher: number) => void) {
   await reaches(run, 11, child);
   disturb(child.pid);
   const since = performance.now();
@@ -79,47 +89,90 @@ async function disturbed(installation: Installation, run: string, disturb: (laun
   return { said: `${out}${err}`, exitCode };
 }
 
-/** Resumes on two ranks: every checkpoint is whole, and the losses are those of a run that was left alone. */
-async function expectToResume(installation: Installation, run: string): Promise<void> {
+/** Every checkpoint is whole, and none is half-written. */
+async function expectCheckpoints(run: string): Promise<void> {
   const names = readdirSync(join(run, "checkpoints"));
   expect(names.filter((name) => !/^checkpoint-\d+\.safetensors$/.test(name))).toEqual([]);
   for (const name of names) await loadRun(join(run, "checkpoints", name));
+}
+
+/** Resumes on two ranks: the losses are those of a run that was left alone. */
+async function expectToResume(installation: Installation, run: string): Promise<void> {
+  await expectCheckpoints(run);
   const child = launch(installation, 2, ["src/cli/orchard.ts", "train", "--resume", run], environment);
   expect((await outputOf(child)).exitCode).toBe(0);
   expect(lossesOf(run)).toEqual([...(await wholeRun(installation))]);
 }
 
-for (const installation of [openMpi, mpich])
+for (const [installation, rank] of [
+  [openMpi, 0],
+  [mpich, 1],
+] as const)
   describe.skipIf(installation.missing !== undefined || process.platform !== "linux")(
     `a run on ranks of ${installation.name}`,
     () => {
-      test.each(installation === openMpi ? [0, 1] : [1])(
-        "ends soon when rank %d is killed, and resumes with the same losses",
-        async (rank) => {
+      test(`ends soon when rank ${rank} is killed, and resumes with the same losses`, async () => {
+        const run = newRun();
+        let pid = 0;
+        const { said, exitCode } = await disturbed(run, start(installation, 2, run, long), (launcher) => {
+          pid = pidOf(launcher, rank);
+          process.kill(pid, "SIGKILL");
+        });
+        expect(exitCode).not.toBe(0);
+        if (installation === openMpi) expect(said).toMatch(new RegExp(`process rank ${rank} .* exited on signal 9`));
+        else expect(said).toContain(`PID ${pid} RUNNING AT`);
+        const ranks = /^ranks +2 on one host, .*: processes (\d+), (\d+)$/m.exec(said)!;
+        expect(Number(ranks[rank + 1])).toBe(pid);
+        await expectToResume(installation, run);
+      }, 120_000);
+
+      test.each(installation === openMpi ? ["SIGTERM"] : ["SIGINT"])(
+        "saves and ends when one rank gets %s, and resumes as one process at the same place",
+        async (signal) => {
           const run = newRun();
-          let pid = 0;
-          const { said, exitCode } = await disturbed(installation, run, (launcher) => {
-            pid = pidOf(launcher, rank);
-            process.kill(pid, "SIGKILL");
-          });
-          expect(exitCode).not.toBe(0);
-          if (installation === openMpi) expect(said).toMatch(new RegExp(`process rank ${rank} .* exited on signal 9`));
-          else expect(said).toContain(`PID ${pid} RUNNING AT`);
-          const ranks = /^ranks +2 on one host, .*: processes (\d+), (\d+)$/m.exec(said)!;
-          expect(Number(ranks[rank + 1])).toBe(pid);
-          await expectToResume(installation, run);
+          const child = start(installation, 2, run, long);
+          const { said } = await disturbed(run, child, (launcher) => process.kill(pidOf(launcher, 1), signal));
+          expect(said).toMatch(/^interrupted at step \d+/m);
+          await expectCheckpoints(run);
+          if (installation !== openMpi) return;
+          expect((await orchard("train", "--resume", run)).exitCode).toBe(0);
+          const whole = await wholeRun(installation);
+          expect(lossesOf(run).slice(0, 11)).toEqual(whole.slice(0, 11));
+          expect(differ(lossesOf(run), whole)).toBeLessThan(4 * ROUNDING);
         },
         120_000,
       );
-
-      test("saves and ends when one rank gets a signal, and resumes as one process at the same place", async () => {
-        const run = newRun();
-        const { said } = await disturbed(installation, run, (launcher) => process.kill(pidOf(launcher, 1), "SIGTERM"));
-        expect(said).toMatch(/^interrupted at step \d+/m);
-        expect((await orchard("train", "--resume", run)).exitCode).toBe(0);
-        const whole = await wholeRun(installation);
-        expect(lossesOf(run).slice(0, 11)).toEqual(whole.slice(0, 11));
-        expect(differ(lossesOf(run), whole)).toBeLessThan(4 * ROUNDING);
-      }, 120_000);
     },
   );
+
+describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("a run on ranks of Open MPI", () => {
+  test("ends when the launcher gets Ctrl-C, and resumes with the same losses", async () => {
+    const run = newRun();
+    const child = start(openMpi, 2, run, long);
+    const { exitCode } = await disturbed(run, child, (launcher) => process.kill(launcher, "SIGINT"));
+    expect(exitCode).not.toBe(0);
+    await expectToResume(openMpi, run);
+  }, 120_000);
+});
+
+const hosts = new Hosts(folder);
+afterAll(() => hosts[Symbol.dispose]());
+
+describe.skipIf((openMpi.missing ?? hosts.missing) !== undefined)("a run on two hosts", () => {
+  test("ends when the cable is pulled, names the rank, and resumes on one host with the same losses", async () => {
+    const run = newRun();
+    const command = hosts.command(openMpi, trainWords(run, ...long));
+    const child = spawn(command, { XDG_CACHE_HOME: environment.XDG_CACHE_HOME, ORCHARD_MPI_HEARTBEAT: "1" });
+    const said = outputOf(child);
+    await reaches(run, 11, child);
+    const pids = hosts.pids(hosts.first).filter((pid) => readlinkSync(`/proc/${pid}/exe`) === process.execPath);
+    hosts.cut();
+    await until(() => !pids.some(isAlive));
+    child.kill("SIGKILL"); // it may wait for the other host
+    hosts.fail(hosts.second);
+    const { out, err } = await said;
+    const who = `rank 1 \\(process \\d+ on ${hosts.second.namespace}\\) was not heard of for 1 s`;
+    expect(`${out}${err}`).toMatch(new RegExp(who));
+    await expectToResume(openMpi, run);
+  }, 120_000);
+});
