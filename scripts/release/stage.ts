@@ -35,7 +35,7 @@ export async function stageMain(folder: string): Promise<void> {
   const copied = ["kernels", "swift/Package.swift", "swift/Sources", "docs", "README.md", "LICENSE", "CHANGELOG.md"];
   for (const path of copied) await cp(join(packageRoot, path), join(folder, path), { recursive: true });
   await rm(join(folder, "kernels", ".clang-format"), { force: true });
-  await copyPage(join("src", "train", "dashboard", "page"), folder);
+  for (const page of pages) await copyPage(page, folder);
   await Bun.write(join(folder, "src", "core", "packaged.js"), packagedModule(name));
   await Bun.write(join(folder, "src", "kernels.json"), JSON.stringify(kernelTexts()));
   await Bun.write(join(folder, "package.json"), json(mainManifest()));
@@ -69,18 +69,28 @@ const compilerSettings = (folder: string) => ({
     typeRoots: [join(packageRoot, "node_modules", "@types")],
   },
   include: [join(packageRoot, "src")],
-  exclude: [join(packageRoot, "src", "train", "dashboard", "page")],
+  exclude: pages.map(({ path }) => join(packageRoot, path)),
 });
 
 /** Declarations name modules as JavaScript has them, for compilers without `allowImportingTsExtensions`. */
 export const importingJavaScript = (text: string): string =>
   text.replace(/((?:\bfrom |\bimport |\bimport\(|\bmodule )")(\.[^"\n]*)\.ts"/g, '$1$2.js"');
 
-/** The page is bundled where it is shown, from its sources; what it shares with the library is JavaScript here. */
-async function copyPage(page: string, folder: string): Promise<void> {
-  for (const file of ["client.ts", "ticks.ts", "page.css", "page.html"]) {
-    const text = await Bun.file(join(packageRoot, page, file)).text();
-    await Bun.write(join(folder, page, file), text.replace(/(from "\.\.\/[^"]*)\.ts"/g, '$1.js"'));
+interface Page {
+  readonly path: string;
+  readonly files: readonly string[];
+}
+
+const pages: readonly Page[] = [
+  { path: join("src", "train", "dashboard", "page"), files: ["client.ts", "ticks.ts", "page.css", "page.html"] },
+  { path: join("src", "serve", "page"), files: ["client.ts", "events.ts", "page.css", "page.html"] },
+];
+
+/** A page is bundled where it is shown, from its sources; what it shares with the library is JavaScript here. */
+async function copyPage({ path, files }: Page, folder: string): Promise<void> {
+  for (const file of files) {
+    const text = await Bun.file(join(packageRoot, path, file)).text();
+    await Bun.write(join(folder, path, file), text.replace(/(from "\.\.\/[^"]*)\.ts"/g, '$1.js"'));
   }
 }
 

@@ -9,7 +9,7 @@ import { lineProblems } from "../format/lines.ts";
 import { swiftFiles, swiftProblems } from "../format/swift.ts";
 
 /** What runs in Bun, and what runs in a browser. */
-const projects = [".", "src/train/dashboard/page"];
+const projects = [".", "src/train/dashboard/page", "src/serve/page"];
 
 export const checkTypes = async (): Promise<Counts> =>
   sum(await Promise.all(projects.map((project) => runTool("tsc", "--noEmit", "--project", project))));

@@ -26,7 +26,7 @@ export class Access {
     if (this.options.isLoopback && !LOOPBACK.test(host))
       throw new ApiError(403, "expected a Host of the loopback interface, such as localhost", "wrong_host");
     const origin = request.headers.get("origin");
-    if (origin === null || origin.toLowerCase() === `http://${host.toLowerCase()}` || this.allows(origin)) return;
+    if (origin === null || isOwn(origin.toLowerCase(), host.toLowerCase()) || this.allows(origin)) return;
     throw new ApiError(
       403,
       `expected no request of the web page ${JSON.stringify(origin.slice(0, 200))}`,
@@ -60,6 +60,9 @@ export class Access {
     return this.options.origins.some((own) => own === "*" || own.toLowerCase() === origin.toLowerCase());
   }
 }
+
+/** Whether it is the server's own page, also behind a proxy that adds TLS. */
+const isOwn = (origin: string, host: string): boolean => [`http://${host}`, `https://${host}`].includes(origin);
 
 /** Takes as long for texts that differ early as for texts that differ late. */
 const isEqual = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));

@@ -10,6 +10,7 @@ import { completionFormat, completionOrder } from "./completions.ts";
 import { embeddings } from "./embeddings.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
+import { page } from "./page.ts";
 import { chatRequest, completionRequest, embeddingRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 import { type Engine, type Order, Work } from "./work.ts";
@@ -86,6 +87,7 @@ export class ModelServer {
     const get = { method: "GET", needsKey: true } as const;
     const post = { method: "POST", needsKey: true } as const;
     return new Map<string, Route>([
+      ["/", { ...open, handle: page }],
       ["/health", { ...open, handle: () => this.health() }],
       ["/metrics", { ...get, handle: () => this.metrics.answer() }],
       ["/v1/models", { ...get, handle: () => Response.json({ object: "list", data: [this.card] }) }],

@@ -25,8 +25,11 @@ export const served = (model: nn.LanguageModel = randomLlama()): ServedModel => 
   template: new ChatTemplate(TEMPLATE),
 });
 
-export const start = (options: ServerOptions = {}, model?: nn.LanguageModel): ModelServer =>
-  new ModelServer(served(model), { port: 0, ...options });
+export const start = (
+  options: ServerOptions = {},
+  model?: nn.LanguageModel,
+  defaults?: ServedModel["defaults"],
+): ModelServer => new ModelServer({ ...served(model), defaults }, { port: 0, ...options });
 
 /** The text that the model generates alone, greedily. */
 export async function textAlone(model: nn.LanguageModel, prompt: string, maxTokens: number): Promise<string> {

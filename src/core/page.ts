@@ -1,6 +1,5 @@
-/** The page as one document: with script and styles in it there is nothing else to ask the server for. */
+/** A page as one document: with script and styles in it there is nothing else to ask the server for. */
 import { createHash } from "node:crypto";
-import { join } from "node:path";
 
 export interface Document {
   readonly html: string;
@@ -9,9 +8,8 @@ export interface Document {
   readonly styles: string;
 }
 
-/** Bundles the page. @throws {AggregateError} where its source does not compile */
-export async function bundlePage(): Promise<Document> {
-  const entry = join(import.meta.dir, "page", "page.html");
+/** Bundles the page of an HTML file. @throws {AggregateError} where its source does not compile */
+export async function bundlePage(entry: string): Promise<Document> {
   const { outputs } = await Bun.build({ entrypoints: [entry], minify: true, target: "browser" });
   const textOf = async (extension: string) =>
     (await outputs.find(({ path }) => path.endsWith(extension))!.text()).trim();

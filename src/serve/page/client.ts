@@ -1,0 +1,143 @@
+/** A page to talk to the model: what was said, and the answer as it comes. */
+import { eventsOf } from "./events.ts";
+
+const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
+const [said, state, text] = [element("said"), element("state"), element<HTMLTextAreaElement>("text")];
+const [form, send, stop] = [element<HTMLFormElement>("form"), element("send"), element("stop")];
+const [keyForm, keyField] = [element<HTMLFormElement>("key-form"), element<HTMLInputElement>("key")];
+
+interface Message {
+  readonly role: "user" | "assistant";
+  readonly content: string;
+}
+
+interface Chunk {
+  readonly choices: readonly { readonly delta: { readonly content?: string } }[];
+  readonly usage?: { readonly completion_tokens: number };
+  readonly error?: { readonly message: string };
+}
+
+let model = "";
+let key = "";
+let messages: Message[] = [];
+let answering: AbortController | undefined;
+
+/** A request with the key, if there is one. Asks for it where it is missing. */
+async function ask(path: string, options: RequestInit = {}): Promise<Response> {
+  const headers = { "Content-Type": "application/json", ...(key && { Authorization: `Bearer ${key}` }) };
+  const response = await fetch(path, { ...options, headers });
+  if (response.ok) return response;
+  if (response.status === 401) keyForm.hidden = false;
+  const { error } = (await response.json().catch(() => ({}))) as Chunk;
+  throw new Error(error?.message ?? `the server answered with ${response.status}`);
+}
+
+function show(kind: Message["role"] | "error", content: string): HTMLElement {
+  const article = document.createElement("article");
+  article.className = kind;
+  article.textContent = content;
+  said.append(article);
+  article.scrollIntoView({ block: "end" });
+  return article;
+}
+
+const problem = (error: unknown): void => void show("error", error instanceof Error ? error.message : String(error));
+
+async function loadModel(): Promise<void> {
+  const { data } = (await (await ask("/v1/models")).json()) as { readonly data: readonly { readonly id: string }[] };
+  model = data[0]!.id;
+  element("model").textContent = model;
+  keyForm.hidden = true;
+}
+
+/** Adds what comes to an article. Returns how many tokens there were. */
+async function follow(response: Response, article: HTMLElement): Promise<number | undefined> {
+  let tokens: number | undefined;
+  for await (const data of eventsOf(response.body!)) {
+    if (data === "[DONE]") break;
+    const { choices = [], usage, error } = JSON.parse(data) as Chunk;
+    if (error) throw new Error(error.message);
+    const isAtEnd = said.scrollHeight - said.scrollTop - said.clientHeight < 40;
+    article.append(choices[0]?.delta.content ?? "");
+    if (isAtEnd) said.scrollTop = said.scrollHeight;
+    tokens = usage?.completion_tokens ?? tokens;
+  }
+  return tokens;
+}
+
+function setAnswering(controller: AbortController | undefined): void {
+  answering = controller;
+  send.hidden = controller !== undefined;
+  stop.hidden = controller === undefined;
+  state.textContent = controller ? "answering" : "";
+}
+
+async function say(content: string): Promise<void> {
+  if (model === "") await loadModel();
+  const before = messages;
+  const own = [...before, { role: "user", content } as const];
+  show("user", content);
+  const article = show("assistant", "");
+  const controller = new AbortController();
+  setAnswering(controller);
+  const start = performance.now();
+  let [note, isKept] = ["", true];
+  try {
+    const body = JSON.stringify({ model, messages: own, stream: true, stream_options: { include_usage: true } });
+    const response = await ask("/v1/chat/completions", { method: "POST", body, signal: controller.signal });
+    const tokens = await follow(response, article);
+    const seconds = (performance.now() - start) / 1000;
+    if (tokens !== undefined) note = `${tokens} tokens in ${seconds.toFixed(1)} s`;
+  } catch (error) {
+    if (controller.signal.aborted) note = "stopped";
+    else {
+      problem(error);
+      isKept = false;
+    }
+  }
+  const answer = article.textContent ?? "";
+  if (answer === "") article.remove();
+  setAnswering(undefined);
+  if (messages !== before) return; // a new chat has begun
+  if (isKept) messages = [...own, { role: "assistant", content: answer }];
+  state.textContent = note;
+}
+
+function submit(): void {
+  const content = text.value;
+  if (answering || content.trim() === "") return;
+  text.value = "";
+  say(content).catch(problem);
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  submit();
+});
+text.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  submit();
+});
+stop.addEventListener("click", () => {
+  answering?.abort();
+  text.focus();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") answering?.abort();
+});
+element("reset").addEventListener("click", () => {
+  answering?.abort();
+  messages = [];
+  said.replaceChildren();
+  state.textContent = "";
+  text.focus();
+});
+keyForm.addEventListener("submit", (event) => {
+  event.preventDefault();
+  key = keyField.value;
+  keyField.value = "";
+  loadModel().then(() => text.focus(), problem);
+});
+text.focus();
+loadModel().catch(problem);
