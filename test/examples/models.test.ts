@@ -1,5 +1,6 @@
 /** The examples with a language model, on a small random one. */
 import { beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { writeModel } from "../serve/folder.ts";
 import { testFolder } from "../support/folder.ts";
@@ -35,4 +36,18 @@ test("an agent calls tools, whose results are right", () => {
     const [x, y, result] = calls.slice(at + 2, at + 5).map(Number) as [number, number, number];
     expect(result).toBe(calls[at + 1] === "add" ? x + y : x * y);
   }
+});
+
+test("a fine-tuned model answers what it was taught, and leaves an adapter", async () => {
+  const printed = lines("fine-tune");
+  const losses = printed.flatMap((line) => /^step \d+: loss (\S+)$/.exec(line)?.slice(1) ?? []).map(Number);
+  expect(losses).toHaveLength(4);
+  expect(losses.at(-1)!).toBeLessThan(losses[0]! / 10);
+  expect(printed.slice(4)).toEqual([
+    "Who are you? A small model.",
+    "Where do you live? In a file.",
+    "What is 2 + 2? 4, I think.",
+  ]);
+  const config = await Bun.file(join(folder, "adapter", "adapter_config.json")).json();
+  expect(config).toMatchObject({ peft_type: "LORA", r: 8 });
 });

@@ -1,0 +1,35 @@
+"""A model as transformers generates with it on PyTorch.
+
+It answers each line of tokens, after which `count` more are to come, with the milliseconds of the prompt and the others.
+"""
+
+import json
+import os
+import sys
+import time
+
+import torch
+from transformers import AutoModelForCausalLM
+from transformers.utils.logging import disable_progress_bar
+
+
+@torch.inference_mode()
+def run(model: torch.nn.Module, tokens: list[int], count: int) -> dict[str, float]:
+    begun = time.perf_counter()
+    out = model(torch.tensor([tokens]), use_cache=True, logits_to_keep=1)
+    last = out.logits[:, -1].argmax(-1, keepdim=True)
+    first = time.perf_counter()
+    for _ in range(count):
+        out = model(last, past_key_values=out.past_key_values, use_cache=True)
+        last = out.logits[:, -1].argmax(-1, keepdim=True)
+    last.item()
+    return {"prompt": (first - begun) * 1e3, "rest": (time.perf_counter() - first) * 1e3}
+
+
+disable_progress_bar()
+torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+loaded = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.bfloat16).eval()
+print("ready", flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    print(json.dumps(run(loaded, asked["tokens"], asked["count"])), flush=True)
