@@ -1,11 +1,13 @@
 // A Llama of 1.1 billion random parameters, as this library and others generate with it:
-// `bun bench/models.ts [q4_0] [q8_0] [bfloat16] [batch] [start] [--folder FOLDER] [--llama FOLDER] [--rounds 3]`.
+// `bun bench/models.ts [q4_0] [q8_0] [bfloat16] [batch] [start] [--folder FOLDER] [--llama FOLDER] [--rounds 3]
+// [--processor]`.
 //
 // The model is made once, in --folder: a folder of Hugging Face in bfloat16, and GGUF files. q4_0, q8_0: a prompt of
 // 512 tokens and 32 more, beside llama.cpp (the npm package node-llama-cpp in FOLDER/node_modules). bfloat16: the same
 // beside transformers on PyTorch, where python3 has it. batch: 8 requests at once beside one. start: a process from its
 // start to the first token, beside reading the file; both find it in the system's cache. Others run in turn, on as many
-// threads; what counts is the best turn of each.
+// threads; what counts is the best turn of each. --processor takes the time of processors, which other
+// programs do not change much: with one thread it is that of a machine of one core.
 
 import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,6 +27,7 @@ const { values: flags, positionals } = parseArgs({
     llama: { type: "string", default: "." },
     python: { type: "string", default: "python3" },
     rounds: { type: "string", default: "3" },
+    processor: { type: "boolean", default: false },
     /** Is the child of `start`. */
     first: { type: "string" },
   },
@@ -129,24 +132,36 @@ function ggufMetadata(): Readonly<Record<string, GgufInput>> {
   };
 }
 
-interface Run {
+interface Times {
   /** Milliseconds of the prompt, and of the tokens after it. */
   readonly prompt: number;
   readonly rest: number;
 }
+interface Run extends Times {
+  /** Those of all processors. */
+  readonly processor: Times;
+}
+
+const clock = (): number => (flags.processor ? used() : performance.now());
+const used = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e3;
+};
 
 async function generated(model: nn.LanguageModel): Promise<Run> {
-  const begun = performance.now();
-  let [first, count] = [0, 0];
+  const [begun, usedBefore] = [performance.now(), used()];
+  let [first, usedFirst, count] = [0, 0, 0];
   for await (const _ of nn.generate(model, promptOf(PROMPT), { temperature: 0, maxTokens: TOKENS + 1 }))
-    if (count++ === 0) first = performance.now();
-  return { prompt: first - begun, rest: performance.now() - first };
+    if (count++ === 0) [first, usedFirst] = [performance.now(), used()];
+  const processor = { prompt: usedFirst - usedBefore, rest: used() - usedFirst };
+  return { prompt: first - begun, rest: performance.now() - first, processor };
 }
 
 const rounds = Number(flags.rounds);
 const ask = async (peer: LineProcess): Promise<Run> =>
   JSON.parse(await peer.ask(JSON.stringify({ tokens: promptOf(PROMPT), count: TOKENS })));
-const least = (runs: readonly Run[], part: keyof Run): number => Math.min(...runs.map((run) => run[part]));
+const least = (runs: readonly Run[], part: keyof Times): number =>
+  Math.min(...runs.map((run) => (flags.processor ? run.processor : run)[part]));
 
 /** In turn with another program. */
 async function beside(name: string, model: nn.LanguageModel, peer: LineProcess | undefined): Promise<void> {
@@ -157,7 +172,7 @@ async function beside(name: string, model: nn.LanguageModel, peer: LineProcess |
     if (peer) theirs.push(await ask(peer));
   }
   await peer?.close();
-  const row = (part: keyof Run, count: number) => {
+  const row = (part: keyof Times, count: number) => {
     const [own, other] = [ours, theirs].map((runs) => (count * 1000) / least(runs, part));
     return [own!.toFixed(1), peer ? other!.toFixed(1) : "", peer ? (own! / other!).toFixed(2) : ""];
   };
@@ -191,8 +206,7 @@ async function requests(model: nn.LanguageModel, count: number): Promise<number>
   const times = await Promise.all(
     texts.map(async (tokens) => {
       const found: number[] = [];
-      for await (const _ of batcher.submit(tokens, { temperature: 0, maxTokens: TOKENS }))
-        found.push(performance.now());
+      for await (const _ of batcher.submit(tokens, { temperature: 0, maxTokens: TOKENS })) found.push(clock());
       return found;
     }),
   );
@@ -214,19 +228,22 @@ async function measureBatch(format: "q4_0" | "q8_0"): Promise<void> {
 
 /** Milliseconds to read a file through a buffer. */
 function reading(path: string): number {
-  const begun = performance.now();
+  const begun = clock();
   const buffer = new Uint8Array(2 ** 23);
   const file = openSync(path, "r");
   while (readSync(file, buffer) > 0);
   closeSync(file);
-  return performance.now() - begun;
+  return clock() - begun;
 }
 
 async function measureStart(format: "q4_0" | "q8_0"): Promise<void> {
   const [reads, firsts]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
     reads.push(reading(gguf(format)));
-    const child = Bun.spawn([process.execPath, import.meta.path, "--first", gguf(format)], { stdout: "pipe" });
+    const child = Bun.spawn(
+      [process.execPath, import.meta.path, "--first", gguf(format), ...(flags.processor ? ["--processor"] : [])],
+      { stdout: "pipe" },
+    );
     firsts.push(Number(await new Response(child.stdout).text()));
   }
   const [read, first] = [Math.min(...reads), Math.min(...firsts)];
@@ -245,9 +262,10 @@ if (flags.first === undefined) {
   if (chosen("bfloat16")) await besideTransformers();
   if (chosen("batch")) for (const format of ["q4_0", "q8_0"] as const) await measureBatch(format);
   if (chosen("start")) for (const format of ["q4_0", "q8_0"] as const) await measureStart(format);
-  console.log(`${isa}, ${threads} threads, the best of ${rounds} turns`);
+  const what = flags.processor ? "processor time" : "time";
+  console.log(`${isa}, ${threads} threads, the best ${what} of ${rounds} turns`);
   console.log(table(["tokens a second", "here", "the other", "ratio"], rows));
 } else {
   const { model } = await nn.loadModel(flags.first, { precision: "fast" });
-  for await (const _ of nn.generate(model, [1], { temperature: 0, maxTokens: 1 })) console.log(performance.now());
+  for await (const _ of nn.generate(model, [1], { temperature: 0, maxTokens: 1 })) console.log(clock());
 }
