@@ -99,6 +99,27 @@ function norms(dtype: FloatDType): Case[] {
   );
 }
 
+/** A layer of a residual network and a depthwise one: both passes, of which the backward is counted alone. */
+function convolutions(dtype: FloatDType): Case[] {
+  const layers = [
+    { shape: [2, 32, 14, 14], weight: [64, 32, 3, 3], groups: 1 },
+    { shape: [2, 64, 14, 14], weight: [64, 1, 3, 3], groups: 64 },
+  ];
+  return layers.flatMap(({ shape, weight, groups }) => {
+    const leaves = [shape, weight].map((own) => ops.randn(own, { dtype, requiresGrad: true }));
+    const output = ops.conv2d(leaves[0]!, leaves[1]!, { padding: 1, groups });
+    const cotangent = ops.randn(output.shape, { dtype });
+    const label = `conv2d ${shape.join("x")} to ${weight[0]}${groups > 1 ? `, ${groups} groups` : ""}`;
+    const moved = [shape, weight, output.shape];
+    return [
+      call(label, dtype, [shape, weight], moved, (x, w) => ops.conv2d(x!, w!, { padding: 1, groups })),
+      call(`${label} gradient`, dtype, [], [...moved, shape, weight], () =>
+        grad([output], leaves, { gradOutputs: [cotangent], retainGraph: true }),
+      ),
+    ];
+  });
+}
+
 function others(dtype: FloatDType): Case[] {
   const [rows, wide, flat] = [[256, 1024], [64, 8192], [2 ** 18]];
   const other = dtype === "float32" ? "float16" : "float32";
@@ -159,5 +180,6 @@ function optimizer(): Case {
 
 export const makeCases = (): Case[] => [
   ...floats.flatMap((dtype) => [...products(dtype), ...attention(dtype), ...norms(dtype), ...others(dtype)]),
+  ...convolutions("float32"),
   optimizer(),
 ];

@@ -1,8 +1,8 @@
 /**
  * Convolution and its two adjoints: three functions, each linear in both of its operands, whose gradients are the other
- * two. On cpu each is a call of its own (`primitive.ts`). Otherwise they go over the places of the kernel: the elements
- * of x under one place are a view, and what they add to the result is a product of matrices. So nothing is expanded
- * beyond one copy of x.
+ * two. On metal and cpu each is a call of its own (`primitive.ts`). In the reference they go over the places of the
+ * kernel: the elements of x under one place are a view, and what they add to the result is a product of matrices. So
+ * nothing is expanded beyond one copy of x.
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
@@ -27,7 +27,7 @@ import {
   convolutionPrimitive,
   convolutionTransposedPrimitive,
   convolutionWeightPrimitive,
-  isOnCpu,
+  isOfOneCall,
 } from "./primitive.ts";
 
 /** y[n, o, p] = Σ w[o, c, k] x[n, c, p · stride + k · dilation − padding]. */
@@ -91,7 +91,7 @@ function byPlace(weight: Tensor, { kernel, groups }: Geometry): Tensor {
   return contiguous(permute(flat, [3, 0, 1, 2]));
 }
 
-/** What the cpu backend is told: axes that are not there have one element. */
+/** What a backend is told: axes that are not there have one element. */
 function attributesOf(batch: number, weight: Shape, geometry: Geometry): ConvolutionAttributes {
   const { groups, kernel, input, output, stride, dilation, padding } = geometry;
   const three = (list: readonly number[], fill: number): number[] => [
@@ -109,8 +109,8 @@ function attributesOf(batch: number, weight: Shape, geometry: Geometry): Convolu
   };
 }
 
-/** One call of the cpu backend for all places: a batch, and a weight of this shape. */
-function onCpu(
+/** One call of a backend for all places: a batch, and a weight of this shape. */
+function inOneCall(
   primitive: typeof convolutionPrimitive,
   operands: readonly [Tensor, Tensor],
   shape: Shape,
@@ -129,9 +129,9 @@ function onCpu(
 }
 
 function forward(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
-  if (isOnCpu()) {
+  if (isOfOneCall()) {
     const shape = [x.shape[0]!, weight.shape[0]!, ...geometry.output];
-    return onCpu(convolutionPrimitive, [x, weight], shape, weight.shape, geometry);
+    return inOneCall(convolutionPrimitive, [x, weight], shape, weight.shape, geometry);
   }
   const { groups, kernel, output } = geometry;
   const [batch, channels] = [x.shape[0]!, x.shape[1]! / groups];
@@ -158,9 +158,9 @@ function forward(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
 }
 
 function backward(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
-  if (isOnCpu()) {
+  if (isOfOneCall()) {
     const shape = [y.shape[0]!, weight.shape[1]! * geometry.groups, ...geometry.input];
-    return onCpu(convolutionTransposedPrimitive, [y, weight], shape, weight.shape, geometry);
+    return inOneCall(convolutionTransposedPrimitive, [y, weight], shape, weight.shape, geometry);
   }
   const { groups, kernel, input, output, padding } = geometry;
   const batch = y.shape[0]!;
@@ -181,9 +181,9 @@ function backward(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
 }
 
 function ofWeight(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
-  if (isOnCpu()) {
+  if (isOfOneCall()) {
     const shape = [y.shape[1]!, x.shape[1]! / geometry.groups, ...geometry.kernel];
-    return onCpu(convolutionWeightPrimitive, [x, y], shape, shape, geometry);
+    return inOneCall(convolutionWeightPrimitive, [x, y], shape, shape, geometry);
   }
   const { groups, kernel, output } = geometry;
   const [batch, channels, outputs] = [x.shape[0]!, x.shape[1]! / groups, y.shape[1]! / groups];

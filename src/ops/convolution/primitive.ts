@@ -1,6 +1,6 @@
 /**
- * Convolutions as one call of the cpu backend, which copies no more of x than a tile. On metal and in the reference
- * they are products of matrices: see `bilinear.ts`.
+ * Convolutions as one call of a backend, which copies no more of x than a tile. In the reference they are products of
+ * matrices: see `bilinear.ts`.
  */
 import type { Implementation, Primitive } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
@@ -10,6 +10,7 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { whyUnavailable } from "../../backend/registry.ts";
 import { elementCount } from "../../tensor/shape.ts";
+import { convolutionMetal, convolutionTransposedMetal, convolutionWeightMetal } from "./windows.metal.ts";
 
 /** Sizes of one group, and of each of three axes: what `convolution.h` describes. */
 export interface ConvolutionAttributes {
@@ -37,6 +38,8 @@ const convolutionCall = cpuCall("convolution", fields, ["first", "second", "resu
 /** What is computed, as native code numbers it. */
 const resultNumbers = { y: 0, x: 1, weight: 2 } as const;
 
+const metals = { y: convolutionMetal, x: convolutionTransposedMetal, weight: convolutionWeightMetal } as const;
+
 /** y of x and the weight, which lie without gaps. */
 export const convolutionPrimitive = definition("convolution", "y", (attributes, [x, weight, y]) =>
   forEachTerm(attributes, (at, own, result) => {
@@ -58,9 +61,9 @@ export const convolutionWeightPrimitive = definition("convolutionWeight", "weigh
   }),
 );
 
-/** Whether the cpu backend would run them. */
-export const isOnCpu = (): boolean =>
-  orderFrom[getBackend()].find((name) => whyUnavailable(name) === undefined) === "cpu";
+/** Whether a backend with code of its own for them would run them. */
+export const isOfOneCall = (): boolean =>
+  orderFrom[getBackend()].find((name) => whyUnavailable(name) === undefined) !== "reference";
 
 type Sum = (attributes: ConvolutionAttributes, operands: readonly Float64Array[]) => void;
 
@@ -80,9 +83,7 @@ function definition(name: string, sought: keyof typeof resultNumbers, sum: Sum):
     },
   };
   return definePrimitive<ConvolutionAttributes>({
-    name,
-    family: "convolution",
-    implementations: { metal: { missing: "metal computes it by products of matrices" }, cpu, reference },
+    ...{ name, family: "convolution", implementations: { metal: metals[sought], cpu, reference } },
   });
 }
 

@@ -1,0 +1,56 @@
+// Sums over windows (windows.h) of few rows a group, as of one channel a group, which would fill no tile of a product.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "convolution/windows.h"
+
+// A thread computes one element of the result, in the order of channels and places.
+//
+// Grid: threads (positions, rows, groups).
+kernel void convolution_direct(
+    device const float *weight [[buffer(0)]],
+    device const float *source [[buffer(1)]],
+    device float *result [[buffer(2)]],
+    constant Windows &own [[buffer(3)]],
+    uint3 at [[thread_position_in_grid]]) {
+    device const float *own_weight = weight + long(at.z) * own.weight_group + long(at.y) * own.weight_row;
+    device const float *own_source = source + long(at.z) * own.channels * volume(own.source);
+    const WindowPart position = position_part(own, at.x);
+    const uint steps = uint(own.channels * volume(own.places));
+    float sum = 0.0f;
+    for (uint step = 0; step < steps; step += 1) {
+        const WindowPart part = step_part(own, step);
+        sum += own_weight[part.other] * window_element(own, own_source, part, position);
+    }
+    result[result_offset(own, at.z, long(at.y), at.x)] = sum;
+}
+
+// A SIMD-group computes one element of the weight's gradient: each lane every 32nd position.
+//
+// Grid: threadgroups (steps, rows, groups) of 32 threads.
+kernel void convolution_direct_weight(
+    device const float *gradient [[buffer(0)]],
+    device const float *source [[buffer(1)]],
+    device float *result [[buffer(2)]],
+    constant Windows &own [[buffer(3)]],
+    uint3 at [[threadgroup_position_in_grid]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    device const float *own_gradient = gradient + (long(at.z) * own.rows + long(at.y)) * volume(own.grid);
+    device const float *own_source = source + long(at.z) * own.channels * volume(own.source);
+    const WindowPart step = step_part(own, at.x);
+    const uint positions = uint(own.batch * volume(own.grid));
+    float sum = 0.0f;
+    for (uint position = lane; position < positions; position += 32) {
+        const WindowPart part = position_part(own, position);
+        sum += own_gradient[part.other] * window_element(own, own_source, step, part);
+    }
+    // As a tree: the order of simd_sum is not specified.
+    for (ushort distance = 16; distance > 0; distance /= 2) {
+        sum += simd_shuffle_xor(sum, distance);
+    }
+    if (lane == 0) {
+        const long steps = own.channels * volume(own.places);
+        result[(long(at.z) * own.rows + long(at.y)) * steps + at.x] = sum;
+    }
+}

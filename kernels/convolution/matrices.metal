@@ -1,0 +1,158 @@
+// Sums over windows (windows.h) as products of matrices, in the registers of simdgroup_matrix. What lies under the
+// places of the kernel is brought from the source into a tile, and written nowhere else.
+//
+//     sums = 0
+//     for each DEPTH steps of the sum:
+//         left_tile = ROWS rows of the weight, right_tile = the source under COLUMNS positions, zero outside
+//         sums += left_tile right_tile                in products of 8 x 8
+//     result = sums                                   only what lies inside
+//
+// Or the weight's gradient: then the sum goes over positions, and steps are the columns; left is the result's gradient.
+//
+// Grid: threadgroups (columns / COLUMNS, rows / ROWS, groups * splits), rounded up, of 128 threads.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "common/matrix.h"
+#include "convolution/windows.h"
+
+constant uint is_of_weight [[function_constant(0)]];
+
+constant constexpr int ROWS = 32;
+constant constexpr int COLUMNS = 64;
+constant constexpr int DEPTH = 32;
+constant constexpr int ACROSS = 2;  // of 2 x 2 SIMD-groups
+constant constexpr int THREADS = 128;
+
+inline WindowPart depth_part(constant Windows &own, uint at) {
+    return is_of_weight ? position_part(own, at) : step_part(own, at);
+}
+inline WindowPart column_part(constant Windows &own, uint at) {
+    return is_of_weight ? step_part(own, at) : position_part(own, at);
+}
+
+// left    [[buffer(0)]]  the weight, or the result's gradient
+// source  [[buffer(1)]]
+// result  [[buffer(2)]]  or the weight's gradient, or parts of it
+kernel void convolution_matrices(
+    device const float *left [[buffer(0)]],
+    device const float *source [[buffer(1)]],
+    device float *result [[buffer(2)]],
+    constant Windows &own [[buffer(3)]],
+    uint3 block [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    constexpr int own_rows = ROWS / 2 / 8;
+    constexpr int own_columns = COLUMNS / ACROSS / 8;
+    constexpr int strip_columns = own_columns * 8;
+    constexpr int left_pitch = tile_pitch<float>(DEPTH);
+    constexpr int right_pitch = tile_pitch<float>(COLUMNS);
+    threadgroup float left_tile[ROWS * left_pitch];
+    threadgroup float right_tile[DEPTH * right_pitch];
+    threadgroup float strips[4 * 8 * strip_columns];
+    threadgroup WindowPart parts[DEPTH];  // of the steps, or positions, of a tile
+
+    const uint group = block.z / uint(own.splits);
+    const uint split = block.z % uint(own.splits);
+    const uint steps = uint(own.channels * volume(own.places));
+    const uint positions = uint(own.batch * volume(own.grid));
+    const uint columns = is_of_weight ? steps : positions;
+    const uint first = split * uint(own.split_length);
+    const uint last = is_of_weight ? min(positions, first + uint(own.split_length)) : steps;
+    const long row = long(block.y) * ROWS;
+    const uint column = block.x * COLUMNS;
+    const long row_stride = is_of_weight ? volume(own.grid) : own.weight_row;
+    device const float *own_left =
+        left + (is_of_weight ? long(group) * own.rows * volume(own.grid) : long(group) * own.weight_group);
+    device const float *own_source = source + long(group) * own.channels * volume(own.source);
+
+    // A thread's column is the same for all of the sum.
+    const uint own_column = column + thread_index % COLUMNS;
+    const bool has_column = own_column < columns;
+    const WindowPart at_column = column_part(own, has_column ? own_column : 0);
+    const int tile_row = int(simdgroup_index) / ACROSS * own_rows * 8;
+    const int tile_column = int(simdgroup_index) % ACROSS * strip_columns;
+
+    simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
+    for (int i = 0; i < own_rows; i += 1) {
+        for (int j = 0; j < own_columns; j += 1) {
+            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+        }
+    }
+
+    for (uint depth = first; depth < last; depth += DEPTH) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+        if (thread_index < DEPTH && depth + thread_index < last) {
+            parts[thread_index] = depth_part(own, depth + thread_index);
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        const uint left_at = thread_index % DEPTH;
+        for (int i = int(thread_index) / DEPTH; i < ROWS; i += THREADS / DEPTH) {
+            const bool inside = depth + left_at < last && row + i < own.rows;
+            left_tile[i * left_pitch + int(left_at)] =
+                inside ? own_left[(row + i) * row_stride + parts[left_at].other] : 0.0f;
+        }
+        for (int i = int(thread_index) / COLUMNS; i < DEPTH; i += THREADS / COLUMNS) {
+            const bool inside = has_column && depth + i < last;
+            float element = 0.0f;
+            if (inside) {
+                const WindowPart at_depth = parts[i];
+                element = window_element(own, own_source, at_depth, at_column);
+            }
+            right_tile[i * right_pitch + int(thread_index) % COLUMNS] = element;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (int k = 0; k < DEPTH; k += 8) {
+            simdgroup_matrix<float, 8, 8> factors[own_columns];
+            for (int j = 0; j < own_columns; j += 1) {
+                simdgroup_load(factors[j], right_tile + k * right_pitch + tile_column + j * 8, right_pitch);
+            }
+            for (int i = 0; i < own_rows; i += 1) {
+                simdgroup_matrix<float, 8, 8> own_factor;
+                simdgroup_load(own_factor, left_tile + (tile_row + i * 8) * left_pitch + k, left_pitch);
+                for (int j = 0; j < own_columns; j += 1) {
+                    simdgroup_multiply_accumulate(sums[i][j], own_factor, factors[j], sums[i][j]);
+                }
+            }
+        }
+    }
+
+    // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
+    threadgroup float *strip = strips + int(simdgroup_index) * 8 * strip_columns;
+    device float *part = result + long(split) * own.groups * own.rows * steps;
+    for (int i = 0; i < own_rows; i += 1) {
+        for (int j = 0; j < own_columns; j += 1) {
+            simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
+        }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        for (int element = int(lane); element < 8 * strip_columns; element += 32) {
+            const long at_row = row + tile_row + i * 8 + element / strip_columns;
+            const uint at = column + uint(tile_column + element % strip_columns);
+            if (at_row >= own.rows || at >= columns) {
+                continue;
+            }
+            if (is_of_weight) {
+                part[(long(group) * own.rows + at_row) * steps + at] = strip[element];
+            } else {
+                result[result_offset(own, group, at_row, at)] = strip[element];
+            }
+        }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+    }
+}
+
+// result[i] = Σ over parts of sums[part][i], in their order. Grid: one thread for each element of the weight.
+kernel void convolution_parts(
+    device const float *sums [[buffer(0)]],
+    device float *result [[buffer(1)]],
+    constant Windows &own [[buffer(2)]],
+    uint at [[thread_position_in_grid]]) {
+    const long size = own.groups * own.rows * own.channels * volume(own.places);
+    float total = sums[at];
+    for (long part = 1; part < own.splits; part += 1) {
+        total += sums[part * size + at];
+    }
+    result[at] = total;
+}

@@ -1,0 +1,127 @@
+// Sums over windows of pictures, as native/cpu/convolution/windows.h describes them: for positions p of a grid,
+//
+//   result[row, p] = Σ over channels c and places k of weight[row, c, k] · source[c, (p · step + shift(k)) / divisor]
+//
+// with 0 where a place leads outside of the source or between its elements. The struct that the host
+// (src/ops/convolution/windows.metal.ts) and the kernels share. source [batch, groups · channels, …source], weight and
+// result [batch, groups · rows, …result], all without gaps.
+
+#ifndef ORCHARD_CONVOLUTION_WINDOWS_H
+#define ORCHARD_CONVOLUTION_WINDOWS_H
+
+struct Windows {
+    long batch;
+    long groups;
+    long channels;  // of a group, that are summed
+    long rows;      // of a group's result
+    // By axis: positions, elements of the source, and where a position leads.
+    long grid[3];
+    long source[3];
+    long step[3];
+    long divisor[3];
+    // How many places there are, how far the first one moves a position, and each one the next.
+    long places[3];
+    long shift[3];
+    long shift_step[3];
+    // Which elements of the kernel they are.
+    long kernel_size[3];
+    long first_place[3];
+    long place_step[3];
+    // Where positions are in the result.
+    long result[3];
+    long result_first[3];
+    long result_step[3];
+    // Distances in the weight.
+    long weight_group;
+    long weight_row;
+    long weight_channel;
+    // The weight's gradient is summed in parts of so many positions, which lie one after the other.
+    long splits;
+    long split_length;
+};
+
+inline long volume(constant long (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
+
+// What of an element's place is a step's of the sum (a channel and a place of the kernel), or a position's: in the
+// other factor (the weight for a step, the result's gradient for a position), in the source, and along its axes.
+struct WindowPart {
+    long other;
+    long source;
+    int at[3];
+};
+
+inline WindowPart step_part(constant Windows &own, uint step) {
+    const uint places = uint(volume(own.places));
+    const uint channel = step / places;
+    uint place = step % places;
+    WindowPart part;
+    long element = 0;
+    long size = 1;
+    for (int axis = 2; axis >= 0; axis -= 1) {
+        const uint count = uint(own.places[axis]);
+        const int own_place = int(place % count);
+        place /= count;
+        part.at[axis] = int(own.shift[axis]) + own_place * int(own.shift_step[axis]);
+        element += (own.first_place[axis] + own_place * own.place_step[axis]) * size;
+        size *= own.kernel_size[axis];
+    }
+    part.other = channel * own.weight_channel + element;
+    part.source = channel * volume(own.source);
+    return part;
+}
+
+// Of the positions of all pictures.
+inline WindowPart position_part(constant Windows &own, uint position) {
+    const uint grid = uint(volume(own.grid));
+    const long picture = position / grid;
+    uint remainder = position % grid;
+    WindowPart part;
+    part.other = picture * own.groups * own.rows * grid + remainder;
+    part.source = picture * own.groups * own.channels * volume(own.source);
+    for (int axis = 2; axis >= 0; axis -= 1) {
+        const uint size = uint(own.grid[axis]);
+        part.at[axis] = int(remainder % size) * int(own.step[axis]);
+        remainder /= size;
+    }
+    return part;
+}
+
+// The element of a group's source that a step reads at a position.
+inline float window_element(
+    constant Windows &own,
+    device const float *source,
+    thread const WindowPart &step,
+    thread const WindowPart &position) {
+    long offset = 0;
+    for (int axis = 0; axis < 3; axis += 1) {
+        int at = step.at[axis] + position.at[axis];
+        const int divisor = int(own.divisor[axis]);
+        if (at < 0 || (divisor != 1 && at % divisor != 0)) {
+            return 0.0f;
+        }
+        at /= divisor;
+        if (at >= int(own.source[axis])) {
+            return 0.0f;
+        }
+        offset = offset * own.source[axis] + at;
+    }
+    return source[step.source + position.source + offset];
+}
+
+// Where a position of a row is in the result.
+inline long result_offset(constant Windows &own, uint group, long row, uint position) {
+    const uint grid = uint(volume(own.grid));
+    const long picture = position / grid;
+    uint remainder = position % grid;
+    long offset = 0;
+    long size = 1;
+    for (int axis = 2; axis >= 0; axis -= 1) {
+        const uint count = uint(own.grid[axis]);
+        offset += (own.result_first[axis] + long(remainder % count) * own.result_step[axis]) * size;
+        remainder /= count;
+        size *= own.result[axis];
+    }
+    return ((picture * own.groups + group) * own.rows + row) * size + offset;
+}
+
+#endif

@@ -1,0 +1,201 @@
+/**
+ * Convolutions on metal: sums over windows, as products of matrices whose right factor is never written, or directly
+ * for few rows a group. The adjoint in x is one sum for each remainder of x's positions modulo the stride, so that
+ * nothing is multiplied with zeros between y's elements.
+ */
+import type { MetalImplementation, OperationCall, TicketRange } from "../../backend/backend.ts";
+import { array, whole } from "../../backend/fields.ts";
+import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { struct } from "../../backend/metal/struct.ts";
+import { elementCount } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { ConvolutionAttributes } from "./primitive.ts";
+
+const perAxis = array(whole, 3);
+const windowsParameters = struct("Windows", "convolution/windows.h", {
+  ...{ batch: whole, groups: whole, channels: whole, rows: whole },
+  ...{ grid: perAxis, source: perAxis, step: perAxis, divisor: perAxis },
+  ...{ places: perAxis, shift: perAxis, shiftStep: perAxis },
+  ...{ kernelSize: perAxis, firstPlace: perAxis, placeStep: perAxis },
+  ...{ result: perAxis, resultFirst: perAxis, resultStep: perAxis },
+  ...{ weightGroup: whole, weightRow: whole, weightChannel: whole },
+  ...{ splits: whole, splitLength: whole },
+});
+type Windows = Parameters<typeof windowsParameters.bytes>[0];
+
+const MATRICES = "convolution/matrices.metal";
+const DIRECT = "convolution/direct.metal";
+/** Of a threadgroup of `matrices.metal`. */
+const TILE = { rows: 32, columns: 64, threads: 128 } as const;
+const SIMD_WIDTH = 32;
+/** Groups of fewer rows are summed directly. */
+const LEAST_ROWS = 8;
+/** Parts of the weight's gradient: as many as make so many threadgroups, each of this many positions or more. */
+const THREADGROUPS = 256;
+const LEAST_POSITIONS = 256;
+/** Remainders of a stride that have a launch each; of more, one launch looks for y's elements among all. */
+const MOST_PHASES = 64;
+/** Of 32-bit numbers in the kernels: positions along an axis, and elements of a group. */
+const MOST = 2 ** 31;
+
+/** y of x and the weight. */
+export const convolutionMetal: MetalImplementation<ConvolutionAttributes> = {
+  unsupported,
+  run({ inputs: [x, weight], outputs: [y], attributes }) {
+    return launchSums(windowsOf(attributes), weight!, x!, y!);
+  },
+};
+
+/** x's gradient, of y's and the weight. */
+export const convolutionTransposedMetal: MetalImplementation<ConvolutionAttributes> = {
+  unsupported,
+  run({ inputs: [y, weight], outputs: [x], attributes }) {
+    return spanOf(phasesOf(attributes).map((windows) => launchSums(windows, weight!, y!, x!)));
+  },
+};
+
+/** The weight's gradient, of x and y's. */
+export const convolutionWeightMetal: MetalImplementation<ConvolutionAttributes> = {
+  unsupported,
+  run({ inputs: [x, y], outputs: [weight], attributes }) {
+    return launchWeight(windowsOf(attributes), y!, x!, weight!);
+  },
+};
+
+function unsupported(call: Pick<OperationCall<ConvolutionAttributes>, "inputs" | "attributes">): string | undefined {
+  const { batch, groups, channels, outputs, input, output, kernel, stride, dilation, before } = call.attributes;
+  const furthest = [0, 1, 2].map(
+    (axis) => output[axis]! * stride[axis]! + kernel[axis]! * dilation[axis]! + Math.abs(before[axis]!) + input[axis]!,
+  );
+  const sizes = [
+    ...[batch * elementCount(output), batch * elementCount(input), groups * channels * elementCount(kernel)],
+    ...[groups * outputs * elementCount(kernel), ...furthest, ...stride],
+  ];
+  if (Math.max(...sizes) >= MOST) return `positions of a convolution go beyond ${MOST}`;
+  return noFloat64(call);
+}
+
+/** A number for each axis. */
+const axes = (of: (axis: number) => number): number[] => [0, 1, 2].map(of);
+
+function windowsOf(own: ConvolutionAttributes): Windows {
+  const places = elementCount(own.kernel);
+  return {
+    ...{ batch: own.batch, groups: own.groups, channels: own.channels, rows: own.outputs },
+    ...{ grid: own.output, source: own.input, step: own.stride, divisor: [1, 1, 1] },
+    ...{ places: own.kernel, shift: own.before.map((before) => -before), shiftStep: own.dilation },
+    ...{ kernelSize: own.kernel, firstPlace: [0, 0, 0], placeStep: [1, 1, 1] },
+    ...{ result: own.output, resultFirst: [0, 0, 0], resultStep: [1, 1, 1] },
+    weightGroup: own.outputs * own.channels * places,
+    ...{ weightRow: own.channels * places, weightChannel: places, splits: 1, splitLength: 0 },
+  };
+}
+
+/** The places along an axis that lead from x's positions of one remainder to elements of y, and how far. */
+interface Phase {
+  readonly first: number;
+  readonly firstPlace: number;
+  readonly placeStep: number;
+  readonly places: number;
+}
+
+/** Of place k, (first + before − k · dilation) / stride has to be whole: so it is for every `placeStep`-th. */
+function phaseOf(own: ConvolutionAttributes, axis: number, first: number): Phase {
+  const [stride, dilation, kernel] = [own.stride[axis]!, own.dilation[axis]!, own.kernel[axis]!];
+  const placeStep = stride / greatestDivisor(stride, dilation);
+  const isWhole = (place: number): boolean => (first + own.before[axis]! - place * dilation) % stride === 0;
+  const firstPlace = Array.from({ length: Math.min(placeStep, kernel) }, (_, place) => place).find(isWhole);
+  if (firstPlace === undefined) return { first, firstPlace: 0, placeStep, places: 0 };
+  return { first, firstPlace, placeStep, places: Math.ceil((kernel - firstPlace) / placeStep) };
+}
+
+const greatestDivisor = (a: number, b: number): number => (b === 0 ? a : greatestDivisor(b, a % b));
+
+/** Sums whose results together are all of x: those without places are zeros. */
+function phasesOf(own: ConvolutionAttributes): Windows[] {
+  const whole = transposedOf(own);
+  const remainders = axes((axis) => Math.min(own.stride[axis]!, own.input[axis]!));
+  if (elementCount(remainders) > MOST_PHASES) return [whole];
+  return Array.from({ length: elementCount(remainders) }, (_, at) => {
+    const first = [Math.floor(at / remainders[1]! / remainders[2]!), Math.floor(at / remainders[2]!), at];
+    const phases = first.map((own_, axis) => phaseOf(own, axis, own_ % remainders[axis]!));
+    return {
+      ...whole,
+      grid: axes((axis) => Math.ceil((own.input[axis]! - phases[axis]!.first) / own.stride[axis]!)),
+      divisor: [1, 1, 1],
+      places: phases.map(({ places }) => places),
+      shift: phases.map(({ first: own_, firstPlace }, axis) =>
+        Math.trunc((own_ + own.before[axis]! - firstPlace * own.dilation[axis]!) / own.stride[axis]!),
+      ),
+      shiftStep: phases.map(({ placeStep }, axis) => (-placeStep * own.dilation[axis]!) / own.stride[axis]!),
+      firstPlace: phases.map(({ firstPlace }) => firstPlace),
+      placeStep: phases.map(({ placeStep }) => placeStep),
+      resultFirst: phases.map(({ first: own_ }) => own_),
+      resultStep: own.stride,
+    };
+  });
+}
+
+/** x at all of its positions: where a place leads between y's elements, it adds nothing. */
+function transposedOf(own: ConvolutionAttributes): Windows {
+  const places = elementCount(own.kernel);
+  return {
+    ...windowsOf(own),
+    ...{ channels: own.outputs, rows: own.channels },
+    ...{ grid: own.input, source: own.output, step: [1, 1, 1], divisor: own.stride },
+    ...{ shift: own.before, shiftStep: own.dilation.map((dilation) => -dilation), result: own.input },
+    ...{ weightRow: places, weightChannel: own.channels * places },
+  };
+}
+
+function launchSums(windows: Windows, weight: Tensor, source: Tensor, result: Tensor): TicketRange {
+  const { groups, rows } = windows;
+  const positions = windows.batch * elementCount(windows.grid);
+  const operands = [reads(weight), reads(source), writes(result)];
+  const parameters = windowsParameters.bytes(windows);
+  if (isDirect(windows)) {
+    const grid = [positions, rows, groups] as const;
+    return launch({ file: DIRECT, name: "convolution_direct", operands, parameters, grid, threadgroup: TILE.threads });
+  }
+  const threadgroups = [Math.ceil(positions / TILE.columns), Math.ceil(rows / TILE.rows), groups] as const;
+  return launchMatrices(0, { operands, parameters, threadgroups });
+}
+
+const isDirect = ({ groups, rows }: Windows): boolean => groups > 1 && rows < LEAST_ROWS;
+
+const launchMatrices = (
+  isOfWeight: 0 | 1,
+  what: Pick<Parameters<typeof launch>[0], "operands" | "parameters" | "threadgroups">,
+): TicketRange =>
+  launch({
+    ...{ file: MATRICES, name: "convolution_matrices", constants: [isOfWeight], threadgroup: TILE.threads },
+    ...what,
+  });
+
+/** Its sums go over positions, of which each part is summed by itself where few threadgroups would have them all. */
+function launchWeight(windows: Windows, gradient: Tensor, source: Tensor, weight: Tensor): TicketRange {
+  const { groups, rows } = windows;
+  const steps = windows.channels * elementCount(windows.places);
+  const positions = windows.batch * elementCount(windows.grid);
+  const operands = [reads(gradient), reads(source)];
+  if (isDirect(windows))
+    return launch({
+      ...{ file: DIRECT, name: "convolution_direct_weight", operands: [...operands, writes(weight)] },
+      ...{ parameters: windowsParameters.bytes(windows), threadgroups: [steps, rows, groups], threadgroup: SIMD_WIDTH },
+    });
+  const tiles = [Math.ceil(steps / TILE.columns), Math.ceil(rows / TILE.rows)] as const;
+  const most = Math.ceil(THREADGROUPS / (tiles[0] * tiles[1] * groups));
+  const splits = Math.max(1, Math.min(most, Math.floor(positions / LEAST_POSITIONS)));
+  const parameters = windowsParameters.bytes({ ...windows, splits, splitLength: Math.ceil(positions / splits) });
+  const threadgroups = [...tiles, groups * splits] as const;
+  if (splits === 1) return launchMatrices(1, { operands: [...operands, writes(weight)], parameters, threadgroups });
+  using sums = scratchTensor([splits, ...weight.shape], "float32");
+  return spanOf([
+    launchMatrices(1, { operands: [...operands, writes(sums)], parameters, threadgroups }),
+    launch({
+      ...{ file: MATRICES, name: "convolution_parts", operands: [reads(sums), writes(weight)], parameters },
+      ...{ grid: weight.size, threadgroup: TILE.threads },
+    }),
+  ]);
+}

@@ -1,0 +1,74 @@
+/** Convolutions of one case beside the sums that define them, in float64: the result and both gradients. */
+import { expect } from "bun:test";
+import { conv2d, full, grad, type Tensor, tensor, withBackend, withStrict } from "../../../src/index.ts";
+
+export interface Case {
+  readonly x: readonly [batch: number, channels: number, height: number, width: number];
+  readonly weight: readonly [outputs: number, channels: number, rows: number, columns: number];
+  readonly stride: number;
+  readonly padding: number;
+  readonly groups: number;
+  readonly dilation?: number;
+}
+
+const wave = (shape: readonly number[], step: number, dtype: "float32" | "float64"): Tensor => {
+  const size = shape.reduce((product, own) => product * own, 1);
+  const numbers = Float64Array.from({ length: size }, (_, at) => Math.sin(at * step + 1));
+  return tensor(numbers, { shape, dtype, requiresGrad: true });
+};
+
+/** Each product of a sum y += x · w, by the places of its three elements. */
+function* products(sizes: Case, output: number[]) {
+  const { weight, stride, padding, groups, dilation = 1 } = sizes;
+  const [batch, channels, height, width] = sizes.x;
+  const [outputs, own, rows, columns] = weight;
+  for (let n = 0; n < batch; n++)
+    for (let o = 0; o < outputs; o++)
+      for (let c = 0; c < own; c++)
+        for (let row = 0; row < rows; row++)
+          for (let column = 0; column < columns; column++)
+            for (let i = 0; i < output[0]!; i++)
+              for (let j = 0; j < output[1]!; j++) {
+                const [y, z] = [i * stride + row * dilation - padding, j * stride + column * dilation - padding];
+                if (y < 0 || y >= height || z < 0 || z >= width) continue;
+                const channel = Math.floor(o / (outputs / groups)) * own + c;
+                const at = ((n * channels + channel) * height + y) * width + z;
+                const place = ((o * own + c) * rows + row) * columns + column;
+                yield [at, place, ((n * outputs + o) * output[0]! + i) * output[1]! + j] as const;
+              }
+}
+
+export function checkCase(backend: "cpu" | "metal", own: Case, dtype: "float32" | "float64"): void {
+  withStrict(true, () =>
+    withBackend(backend, () => {
+      const [x, weight] = [wave(own.x, 0.7, dtype), wave(own.weight, 0.3, dtype)];
+      const { stride, padding, groups, dilation = 1 } = own;
+      for (const each of [x, weight]) full(each.shape, Number.NaN, { dtype }).dispose(); // what gradients take next
+      const y = conv2d(x, weight, { stride, padding, groups, dilation });
+      const g = wave(y.shape, 0.9, dtype);
+      const gradients = grad([y], [x, weight], { gradOutputs: [g] });
+      const [ofX, ofWeight, ofG] = [x, weight, g].map((each) => each.detach().dataSync() as Float32Array);
+      const sums = [y.size, x.size, weight.size].map((size) => new Float64Array(size));
+      const sizes = [y.size, x.size, weight.size].map((size) => new Float64Array(size));
+      const add = (which: number, at: number, term: number): void => {
+        sums[which]![at]! += term;
+        sizes[which]![at]! += Math.abs(term);
+      };
+      for (const [at, place, result] of products(own, y.shape.slice(2))) {
+        add(0, result, ofX![at]! * ofWeight![place]!);
+        add(1, at, ofG![result]! * ofWeight![place]!);
+        add(2, place, ofG![result]! * ofX![at]!);
+      }
+      const epsilon = dtype === "float32" ? 2 ** -24 : 2 ** -53;
+      for (const [which, found] of [y.detach(), ...gradients].entries()) {
+        const data = found.dataSync() as Float32Array;
+        // Each rounding of a sum of k terms is at most ε times what is summed by then: √k ε of all, if they are random.
+        const worst = data.reduce((most, value, at) => {
+          const allowed = epsilon * (8 + 4 * Math.sqrt(own.weight[0] * own.weight[1])) * (sizes[which]![at]! + 1e-6);
+          return Math.max(most, Math.abs(value - sums[which]![at]!) / allowed);
+        }, 0);
+        expect([which, dtype, worst < 1]).toEqual([which, dtype, true]);
+      }
+    }),
+  );
+}
