@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
 import { enumerations } from "../backend/enumeration.ts";
 import { metalContext } from "../backend/metal/context.ts";
 import { createLibrary } from "../backend/metal/pipeline.ts";
@@ -27,14 +27,13 @@ export interface KernelOptions {
  * that are given, and `kernels/`.
  */
 export function checkKernel(path: string, options: KernelOptions = {}): string | undefined {
-  const text = withFileErrors("metal check", path, () => readFileSync(path, "utf8"));
   const context = metalContext();
   if (context.isSoftware) context.configure("whole", true);
   const { include, define = [], std } = options;
+  const texts = withFileErrors("metal check", path, () => includedTexts(path, include));
   const source = {
-    source: text,
+    ...texts,
     fileName: path,
-    headers: includedTexts(path, include),
     macros: Object.fromEntries(define.map(macroOf)),
     languageVersion: std === undefined ? undefined : versionOf(std),
   };
@@ -43,7 +42,7 @@ export function checkKernel(path: string, options: KernelOptions = {}): string |
     context.native.orchard_release(library);
     return undefined;
   } catch (error) {
-    if (error instanceof KernelCompileError) return error.diagnostics;
+    if (error instanceof KernelCompileError) return shortened(error.diagnostics, Object.keys(texts.headers));
     throw error;
   }
 }
@@ -59,24 +58,48 @@ function versionOf(std: string): `${number}.${number}` {
   throw new ArgumentError("metal check", "invalidSetting", `expected --std to be such as metal3.1, got "${std}"`);
 }
 
+/** A file and those that it includes, each by its whole path; those of enumerations (`generated/scan.h`) by name. */
+interface Texts {
+  readonly source: string;
+  readonly headers: Record<string, string>;
+}
+
+/** Metal's own, which no folder that is given hides. */
+const ownHeader = /^(metal_\w+|simd\/\w+\.h)$/;
+
 /**
- * Every text that a file includes with quotes, and that those include, by the name that is used; others are the
- * compiler's to find or to miss. Headers of enumerations, such as `generated/scan.h`, are made.
+ * A file, and every file that it and those include from its folder, the folders that are given, and `kernels/`. Their
+ * includes name the file that is meant, whichever name leads to it; others are the compiler's to find or to miss.
  */
-export function includedTexts(path: string, folders: readonly string[] = []): Record<string, string> {
-  const texts: Record<string, string> = {};
+export function includedTexts(path: string, folders: readonly string[] = []): Texts {
+  const headers: Record<string, string> = {};
   const generated = new Map(enumerations().map(({ header: { name, text } }) => [name, text]));
-  const collect = (file: string) => {
-    for (const [, name] of readFileSync(file, "utf8").matchAll(/^\s*#\s*include\s*"([^"]+)"/gm)) {
-      const found = [dirname(file), ...folders, join(packageRoot, "kernels")]
-        .map((folder) => join(folder, name!))
-        .find((candidate) => existsSync(candidate));
-      if (generated.has(name!)) texts[name!] = generated.get(name!)!;
-      if (!found || name! in texts) continue;
-      texts[name!] = readFileSync(found, "utf8");
-      collect(found);
-    }
-  };
-  collect(path);
-  return texts;
+  const search = [...folders.map((folder) => resolve(folder)), join(packageRoot, "kernels")];
+  const read = (file: string): string =>
+    readFileSync(file, "utf8").replace(
+      /^(\s*#\s*(?:include|import)\s*)(?:"([^"]+)"|<([^>]+)>)/gm,
+      (line, start: string, quoted: string | undefined, angled: string | undefined) => {
+        const name = quoted ?? angled!;
+        if (generated.has(name)) headers[name] = generated.get(name)!;
+        if (generated.has(name) || ownHeader.test(name)) return line;
+        const places = quoted === undefined ? search : [dirname(file), ...search];
+        const found = places.map((folder) => join(folder, name)).find(isFile);
+        if (!found) return line;
+        const real = realpathSync(found);
+        if (!(real in headers)) {
+          headers[real] = ""; // it may include itself
+          headers[real] = read(real);
+        }
+        return `${start}"${real}"`;
+      },
+    );
+  return { source: read(resolve(path)), headers };
+}
+
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+
+/** Messages name files as one would from the current folder. */
+function shortened(text: string, headers: readonly string[]): string {
+  const named = headers.map((path) => [path, relative(process.cwd(), path)] as const);
+  return named.reduce((all, [path, name]) => (name.startsWith("..") ? all : all.replaceAll(path, name)), text);
 }

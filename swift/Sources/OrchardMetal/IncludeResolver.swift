@@ -73,11 +73,18 @@ struct IncludeResolver {
 
     private mutating func include(_ written: String, _ lineNumber: Int, _ column: Int, _ line: Substring) throws {
         guard let (header, text) = find(written) else {
+            // Whether the condition holds, the compiler knows; if so, it says that the file is not there.
+            if conditions > 0 {
+                output += line
+                output += "\n"
+                return
+            }
             let known =
                 headers.isEmpty ? "no headers were given" : "given are " + headers.keys.sorted().joined(separator: ", ")
             throw diagnostic("'\(written)' file not found (\(known))", lineNumber, column, line)
         }
         if stack.contains(header) {
+            if Self.isGuarded(text) { return }
             throw diagnostic(
                 "'\(header)' includes itself: " + (stack + [header]).joined(separator: " -> "), lineNumber, column, line
             )
@@ -91,6 +98,18 @@ struct IncludeResolver {
         try append(text, of: header)
         conditions = outside
         output += "#endif\n"
+    }
+
+    /// Whether an include of itself ends, by `#pragma once` or by a macro.
+    private static func isGuarded(_ text: String) -> Bool {
+        var comments = CommentScanner()
+        for bytes in text.utf8.split(separator: UInt8(ascii: "\n")) {
+            let isCode = !comments.isInside
+            comments.scan(bytes)
+            guard isCode, let directive = Directive(bytes) else { continue }
+            return directive == .pragmaOnce || directive == .conditionBegins
+        }
+        return false
     }
 
     /// Beside the file that includes it, then as it stands.

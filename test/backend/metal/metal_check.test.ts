@@ -59,6 +59,25 @@ test("includes come from -I, macros from -D, and the language from --std", () =>
   expect(check("--std=c++17", good)).toMatchObject({ exitCode: 1, err: expect.stringContaining("such as metal3.1") });
 });
 
+test("a file is one by whichever name it is included, and angles search the folders of -I", () => {
+  const text = (path: string, content: string) => {
+    mkdirSync(join(folder, "tree", path, ".."), { recursive: true });
+    writeFileSync(join(folder, "tree", path), content);
+  };
+  text("lib/common/defines.h", "#pragma once\ninline float three() { return 3; }\n");
+  text("lib/common/loop.h", '#pragma once\n#include "loop.h"\n#include "defines.h"\n');
+  // two files of one name, each for those beside it
+  text("lib/a/part.h", '#pragma once\n#include "../common/defines.h"\ninline float a() { return three(); }\n');
+  text("lib/b/part.h", "#pragma once\n#include <lib/common/defines.h>\ninline float b() { return three(); }\n");
+  text("lib/b/both.h", '#include "part.h"\n#include <lib/common/loop.h>\n');
+  const includes = '#include "lib/a/part.h"\n#include <lib/b/both.h>\n#if 0\n#include "gone.h"\n#endif\n';
+  const user = file("tree/user.metal", `${includes}kernel void k(device float* x) { x[0] = a() + b(); }\n`);
+  expect(check("-I", join(folder, "tree"), user)).toEqual({ out: `${user}: no problems\n`, err: "", exitCode: 0 });
+  const broken = file("tree/broken.metal", '#include "lib/b/wrong.h"\nkernel void k() {}\n');
+  text("lib/b/wrong.h", "\ninline float c() { return four(); }\n");
+  expect(check(broken).out).toMatch(/lib\/b\/wrong\.h:2:27: error: use of undeclared identifier 'four'/);
+});
+
 /** What only the executing pass refuses, in the last of many kernels. */
 const many = Array.from({ length: 20 }, (_, i) => `kernel void k${i}(device float* x) { x[0] = ${i}; }`);
 test.if(software)("a library of many kernels goes through the executing pass, whole", () => {
