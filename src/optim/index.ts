@@ -1,6 +1,7 @@
 /** Optimizers, gradient clipping, loss scaling and learning rate schedules. Exported as `optim`. */
 export type { Json } from "../io/json.ts";
 export { Adadelta, type AdadeltaOptions } from "./adadelta.ts";
+export { Adafactor, type AdafactorOptions } from "./adafactor.ts";
 export { Adagrad, type AdagradOptions } from "./adagrad.ts";
 export { Adam, type AdamOptions, AdamW } from "./adam.ts";
 export {
@@ -16,6 +17,7 @@ export { type ClipGradNormOptions, clipGradNorm, clipGradValue } from "./clip.ts
 export type { FusedOptions } from "./fused.ts";
 export { GradScaler, type GradScalerOptions, type GradScalerState } from "./grad_scaler.ts";
 export type { GroupOptions, LearningRate, ParameterGroup, ParameterList, Parameters } from "./groups.ts";
+export { LBFGS, type LBFGSOptions } from "./lbfgs.ts";
 export { Lion, type LionOptions } from "./lion.ts";
 export * from "./more_schedules.ts";
 export { Muon, type MuonOptions } from "./muon.ts";

@@ -3,6 +3,7 @@ import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { checkNames, checkNumber, finite, notNegative } from "../core/options.ts";
 import { reading } from "../core/parameters.ts";
+import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import { formatOptimizer } from "./format.ts";
@@ -50,6 +51,11 @@ export abstract class Optimizer<Options extends LearningRate> {
   /** The names of the state tensors of a parameter in this group. */
   abstract stateNames(group: ParameterGroup<Options>, parameter: Tensor): readonly string[];
 
+  /** The shape of a state tensor: mostly the parameter's. */
+  stateShape(_name: string, parameter: Tensor): Shape {
+    return parameter.shape;
+  }
+
   /** What the elements of a state tensor start with. */
   protected initialValue(_name: string, _group: ParameterGroup<Options>): number {
     return 0;
@@ -76,7 +82,10 @@ export abstract class Optimizer<Options extends LearningRate> {
       slot.steps++;
       // An option that changed between steps may change which state tensors there are.
       const names = this.stateNames(slot.group, slot.parameter);
-      prepareState(slot, names, (name) => this.initialValue(name, slot.group));
+      prepareState(slot, names, (name) => ({
+        shape: this.stateShape(name, slot.parameter),
+        value: this.initialValue(name, slot.group),
+      }));
     }
     noGrad(() => tidy(() => this.update(updates)));
   }

@@ -128,7 +128,10 @@ class Shares {
     const names = this.optimizer.stateNames(group, parameter);
     return names.map((name) => {
       const own = state[name];
-      const x = owner === rank() ? detach(own!) : empty(parameter.shape, stateDType(parameter), {}, "optim.sharded");
+      const x =
+        owner === rank()
+          ? detach(own!)
+          : empty(this.optimizer.stateShape(name, parameter), stateDType(parameter), {}, "optim.sharded");
       return [name, broadcast(x, { src: owner })];
     });
   }

@@ -3,6 +3,7 @@ import { noGrad } from "../autograd/modes.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { full } from "../ops/creation/full.ts";
 import { accumulationDType } from "../tensor/dtype.ts";
+import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import type { ParameterGroup } from "./groups.ts";
@@ -14,7 +15,9 @@ export interface Slot<Options> {
   readonly group: ParameterGroup<Options>;
   /** How many steps updated it. */
   steps: number;
-  /** By name, in the parameter's shape: float32, or float64 for a float64 parameter. Empty before the first step. */
+  /**
+   * By name, mostly in the parameter's shape: float32, or float64 for a float64 parameter. Empty before the first step.
+   */
   state: Record<string, Tensor>;
 }
 
@@ -27,24 +30,30 @@ export interface Update<Options> {
 /** The dtype of a parameter's state. */
 export const stateDType = ({ dtype }: Tensor) => accumulationDType(dtype);
 
+/** What a state tensor starts as. */
+interface Start {
+  readonly shape: Shape;
+  readonly value: number;
+}
+
 /**
  * Gives a slot the state tensors of these names: existing ones stay, new ones are initialized, others are disposed of.
  */
 export function prepareState<Options>(
   slot: Slot<Options>,
   names: readonly string[],
-  initialValue: (name: string) => number = () => 0,
+  start: (name: string) => Start,
 ): void {
   const { parameter, state: old } = slot;
   if (Object.keys(old).join() === names.join()) return;
   slot.state = Object.fromEntries(
-    names.map((name) => [name, old[name] ?? keep(initialState(name, parameter, initialValue(name)))]),
+    names.map((name) => [name, old[name] ?? keep(initialState(name, parameter, start(name)))]),
   );
   for (const [name, tensor] of Object.entries(old)) if (!(name in slot.state)) tensor.dispose();
 }
 
 /** Master weights start as the parameter, everything else as a number: mostly 0. */
-const initialState = (name: string, parameter: Tensor, value: number): Tensor =>
+const initialState = (name: string, parameter: Tensor, { shape, value }: Start): Tensor =>
   name === "master"
     ? noGrad(() => toDType(parameter, stateDType(parameter)))
-    : full(parameter.shape, value, { dtype: stateDType(parameter) });
+    : full(shape, value, { dtype: stateDType(parameter) });

@@ -4,7 +4,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { listed } from "../core/kinds.ts";
 import type { Json } from "../io/json.ts";
 import { clone } from "../ops/copy/copy.ts";
-import { sameShape } from "../tensor/shape.ts";
+import { type Shape, sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import type { LearningRate, ParameterGroup } from "./groups.ts";
@@ -33,6 +33,7 @@ interface Owner<Options> {
   readonly groups: readonly ParameterGroup<Options>[];
   readonly slots: readonly Slot<Options>[];
   stateNames(group: ParameterGroup<Options>, parameter: Tensor): readonly string[];
+  stateShape(name: string, parameter: Tensor): Shape;
 }
 
 export function saveState<Options extends LearningRate>({ name, groups, slots }: Owner<Options>): OptimizerStateDict {
@@ -134,7 +135,8 @@ function slotDifferences<Options extends LearningRate>(
     expected.add(full);
     const tensor = tensors[full];
     if (!Tensor.isTensor(tensor)) return [`missing tensor ${full}`];
-    if (tensor.dtype === dtype && sameShape(tensor.shape, parameter.shape)) return [];
-    return [`tensor ${full}: expected ${dtype}[${parameter.shape.join(", ")}], got ${tensor.describe()}`];
+    const shape = optimizer.stateShape(key, parameter);
+    if (tensor.dtype === dtype && sameShape(tensor.shape, shape)) return [];
+    return [`tensor ${full}: expected ${dtype}[${shape.join(", ")}], got ${tensor.describe()}`];
   });
 }

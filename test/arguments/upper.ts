@@ -340,6 +340,19 @@ export const calls: Calls = {
   Adamax: [make(optim.Adamax), () => [[leaf()], { lr: 1, betas: [0.9, 0.9], eps: 1, weightDecay: 1 }]],
   NAdam: [make(optim.NAdam), () => [[leaf()], { lr: 1, momentumDecay: 0.5, decoupledWeightDecay: true }]],
   RAdam: [make(optim.RAdam), () => [[leaf()], { lr: 1, betas: [0.9, 0.9], decoupledWeightDecay: true }]],
+  Adafactor: [make(optim.Adafactor), () => [[leaf()], { lr: 1, eps: [null, 1], beta2Decay: -1, d: 1, maximize: true }]],
+  LBFGS: [
+    make(optim.LBFGS),
+    () => [[leaf()], { lr: 1, maxIter: 1, maxEval: null, historySize: 1, lineSearchFn: "strongWolfe" }],
+  ],
+  "LBFGS.step": [
+    (closure) => new optim.LBFGS([leaf()], { maxIter: 1 }).step(closure),
+    () => [() => sum(zeros([2], { requiresGrad: true }))],
+  ],
+  "LBFGS.loadStateDict": [
+    (state) => new optim.LBFGS([leaf()]).loadStateDict(state),
+    () => [new optim.LBFGS([leaf()]).stateDict()],
+  ],
   Muon: [make(optim.Muon), () => [[leaf()], { lr: 1, newtonSchulzSteps: 1 }]],
   "Optimizer.setLearningRate": [(lr, group) => new optim.SGD([leaf()]).setLearningRate(lr, group), () => [1, 0]],
   "Optimizer.scaleLearningRate": [(factor) => new optim.SGD([leaf()]).scaleLearningRate(factor), () => [1]],

@@ -77,6 +77,45 @@ const options: readonly Mistake[] = [
   ["lrDecay -1", () => new optim.Adagrad([w()], { lrDecay: -1 }), ArgumentError, /lrDecay/],
   ["momentumDecay -1", () => new optim.NAdam([w()], { momentumDecay: -1 }), ArgumentError, /momentumDecay/],
   ["betas of RAdam", () => new optim.RAdam([w()], { betas: [0, 1] }), ArgumentError, /betas\[1\]/],
+  ["one eps", () => new optim.Adafactor([w()], { eps: 1e-3 as never }), ArgumentError, /eps to be two numbers/],
+  ["a first eps -1", () => new optim.Adafactor([w()], { eps: [-1, 1] }), ArgumentError, /eps\[0\]/],
+  ["d below 1", () => new optim.Adafactor([w()], { d: 0.5 }), ArgumentError, /d to be a number of at least 1, got 0.5/],
+  [
+    "beta2Decay 1",
+    () => new optim.Adafactor([w()], { beta2Decay: 1 }),
+    ArgumentError,
+    /beta2Decay .* at most 0, got 1/,
+  ],
+  ["no iterations", () => new optim.LBFGS([w()], { maxIter: 0 }), ArgumentError, /maxIter/],
+  [
+    "another search",
+    () => new optim.LBFGS([w()], { lineSearchFn: "wolfe" as never }),
+    ArgumentError,
+    /"strongWolfe" or null/,
+  ],
+  [
+    "groups of LBFGS",
+    () => new optim.LBFGS([{ parameters: [w()] }, { parameters: [w()] }]),
+    ArgumentError,
+    /one group, got 2/,
+  ],
+  ["no closure", () => new optim.LBFGS([w()]).step(), ArgumentError, /computes the loss.*got undefined/],
+  ["a closure without a loss", () => new optim.LBFGS([w()]).step(() => w()), ArgumentError, /a tensor of one element/],
+  [
+    "a state of other sizes",
+    () => {
+      const [one, other] = [w(), w([4])];
+      const optimizer = new optim.LBFGS([one]);
+      optimizer.step(() => {
+        const loss = one.sub(1).square().sum();
+        loss.backward();
+        return loss;
+      });
+      new optim.LBFGS([other]).loadStateDict(optimizer.stateDict());
+    },
+    ArgumentError,
+    /tensor direction: expected a vector of 4 elements/,
+  ],
   ["eps -1", () => new AdamW([w()], { eps: -1 }), ArgumentError, /eps/],
   ["weightDecay -1", () => new Lion([w()], { weightDecay: -1 }), ArgumentError, /weightDecay/],
   ["nesterov without momentum", () => new SGD([w()], { nesterov: true }), ArgumentError, /nesterov needs a momentum/],

@@ -21,8 +21,8 @@ export function on<Result>(backend: BackendName, body: () => Result): Result {
   return result;
 }
 
-const { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam } = optim;
-const classes = { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam };
+const { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Adafactor } = optim;
+const classes = { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Adafactor };
 export type OptimizerName = keyof typeof classes;
 
 /** An optimizer by its name. */

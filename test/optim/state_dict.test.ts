@@ -47,6 +47,7 @@ const cases: readonly (readonly [OptimizerName, object])[] = [
   ["Adamax", { lr: 0.01, masterWeights: true }],
   ["NAdam", { lr: 0.01, momentumDecay: 0.1 }],
   ["RAdam", { lr: 0.01, betas: [0.8, 0.9], masterWeights: true }],
+  ["Adafactor", { lr: 0.1, d: 2, weightDecay: 0.1, masterWeights: true }],
 ];
 
 /** A record as a file of JSON and one of tensors bring it back. */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { optim, tensor } from "../../src/index.ts";
+import { cat, optim, type Tensor, tensor } from "../../src/index.ts";
 import { testVariants } from "../linalg/variants.ts";
 import { compare } from "../ops/tolerance.ts";
 import { make, type OptimizerName, on, parameterOf, tested, valuesOf } from "./run.ts";
@@ -10,6 +10,8 @@ import { make, type OptimizerName, on, parameterOf, tested, valuesOf } from "./r
 interface Trajectory {
   readonly optimizer: OptimizerName;
   readonly options: Readonly<Record<string, unknown>>;
+  /** Default: one axis of all numbers. */
+  readonly shape?: readonly number[];
   readonly dtype: "float32" | "float64";
   /** By the number of steps taken. */
   readonly parameters: Readonly<Record<string, readonly number[]>>;
@@ -31,12 +33,21 @@ interface Fixtures {
     readonly measures: readonly number[];
     readonly rates: readonly number[];
   }[];
+  readonly minimised: readonly {
+    readonly function: "rosenbrock" | "quartic" | "wavy" | "negated";
+    readonly options: Partial<optim.LBFGSOptions>;
+    /** By the number of steps taken. */
+    readonly shown: Readonly<Record<string, { readonly x: readonly number[]; readonly evaluations: number }>>;
+  }[];
   readonly averages: readonly { readonly decay: number | null; readonly average: readonly number[] }[];
 }
 
 const path = join(import.meta.dir, "..", "fixtures", "optim", "trajectories.json");
-const { start, gradients, cases, schedules, plateaus, averages } = JSON.parse(readFileSync(path, "utf8")) as Fixtures;
-const nameOf = ({ optimizer, options, dtype }: Trajectory) => `${optimizer} ${JSON.stringify(options)} ${dtype}`;
+const { start, gradients, cases, schedules, plateaus, averages, minimised } = JSON.parse(
+  readFileSync(path, "utf8"),
+) as Fixtures;
+const nameOf = ({ optimizer, options, shape, dtype }: Trajectory) =>
+  `${optimizer} ${JSON.stringify(options)} ${shape ? `[${shape.join()}] ` : ""}${dtype}`;
 const exactOf = (own: Trajectory) =>
   cases.find((other) => nameOf({ ...own, dtype: "float64" }) === nameOf(other))!.parameters;
 
@@ -49,10 +60,12 @@ describe.each(tested)("PyTorch's trajectories on %s", (backend) => {
   const possible = cases.filter(({ dtype }) => backend !== "metal" || dtype === "float32");
   test.each(possible.map((own) => [nameOf(own), own] as const))("%s", (_, own) => {
     on(backend, () => {
-      const parameter = parameterOf(start, own.dtype);
+      const shape = [...(own.shape ?? [start.length])];
+      const size = shape.reduce((product, each) => product * each, 1);
+      const parameter = parameterOf(start.slice(0, size), own.dtype, shape);
       const optimizer = make(own.optimizer, [parameter], own.options);
       for (const [index, gradient] of gradients.entries()) {
-        parameter.grad = tensor(Float64Array.from(gradient), { dtype: own.dtype });
+        parameter.grad = tensor(Float64Array.from(gradient.slice(0, size)), { dtype: own.dtype, shape });
         optimizer.step();
         const plain = own.parameters[index + 1];
         if (!plain) continue;
@@ -103,4 +116,49 @@ test.each(averages)("PyTorch's AveragedModel with a decay of $decay", ({ decay, 
     for (const [at, value] of valuesOf(parameter).entries()) expect(value).toBeCloseTo(average[at]!, 13);
   });
   expect(valuesOf(parameter)).toEqual(trained);
+});
+
+const functions = {
+  rosenbrock: (x: Tensor): Tensor => {
+    const [from, to] = [x.slice({ end: -1 }), x.slice({ start: 1 })];
+    return to.sub(from.square()).square().mul(100).add(from.sub(1).square()).sum();
+  },
+  quartic: (x: Tensor): Tensor => {
+    const scale = tensor(Float64Array.from({ length: x.size }, (_, at) => at + 1));
+    return scale.mul(x.sub(1).square()).sum().add(x.sum().pow(4).div(8));
+  },
+  wavy: (x: Tensor): Tensor => x.square().div(8).add(x.mul(4).sin()).sum(),
+  negated: (x: Tensor): Tensor => functions.quartic(x).neg(),
+};
+
+describe.each(["cpu", "reference"] as const)("PyTorch's L-BFGS on %s", (backend) => {
+  test.each(minimised.map((own) => [`${own.function} ${JSON.stringify(own.options)}`, own] as const))(
+    "%s",
+    (_, { function: name, options, shown }) => {
+      on(backend, () => {
+        const [first, second] = [start.slice(0, 2), start.slice(2, 5)].map((own) => parameterOf(own, "float64"));
+        let evaluations = 0;
+        const closure = (of: optim.LBFGS) => () => {
+          of.zeroGrad();
+          const loss = functions[name](cat([first!, second!]));
+          loss.backward();
+          evaluations++;
+          return loss;
+        };
+        let optimizer = new optim.LBFGS([first!, second!], options);
+        for (let step = 1; step <= 20; step++) {
+          optimizer.step(closure(optimizer));
+          const state = optimizer.stateDict();
+          optimizer = new optim.LBFGS([first!, second!], { lr: 0.5 });
+          optimizer.loadStateDict(state);
+          const want = shown[step];
+          if (!want) continue;
+          expect([step, evaluations]).toEqual([step, want.evaluations]);
+          const got = [...valuesOf(first!), ...valuesOf(second!)];
+          // roundings grow as the curvature of the valley does, about 10⁴ times
+          for (const [at, value] of want.x.entries()) expect(Math.abs(got[at]! - value)).toBeLessThan(1e-9);
+        }
+      });
+    },
+  );
 });

@@ -1,0 +1,144 @@
+import { describeValue } from "../core/describe.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { listed } from "../core/kinds.ts";
+import { checkNumber, notNegative } from "../core/options.ts";
+import { type Given, reading } from "../core/parameters.ts";
+import { toDType } from "../ops/copy/cast.ts";
+import { copyInto } from "../ops/copy/copy.ts";
+import { mul, neg, square, sub } from "../ops/elementwise/arithmetic.ts";
+import { clamp } from "../ops/elementwise/clamp.ts";
+import { div } from "../ops/elementwise/division.ts";
+import { lerp } from "../ops/elementwise/lerp.ts";
+import { rsqrt } from "../ops/elementwise/power.ts";
+import { matmul } from "../ops/matmul/matmul.ts";
+import { mean } from "../ops/reduction/mean.ts";
+import { norm } from "../ops/reduction/norm.ts";
+import type { FloatDType } from "../tensor/dtype.ts";
+import type { Shape } from "../tensor/shape.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import type { LearningRate, ParameterGroup, Parameters } from "./groups.ts";
+import { Optimizer } from "./optimizer.ts";
+import { optimizerParameters } from "./options.ts";
+import { type Slot, stateDType, type Update } from "./slot.ts";
+
+/** Options of {@link Adafactor}, PyTorch's. */
+export interface AdafactorOptions extends LearningRate {
+  /** 1 − β₂ of step t is t to this power. Default −0.8. */
+  beta2Decay: number;
+  /** What estimates and the size of a parameter are at least; null is the dtype's precision. Default [null, 1e-3]. */
+  eps: readonly [first: number | null, second: number];
+  /** The root mean square to which an update is clipped. Default 1. */
+  d: number;
+  /** Decoupled weight decay λ: lr · λ · p is subtracted from each weight p. Default 0. */
+  weightDecay: number;
+  /** Whether the objective grows. Default false. */
+  maximize: boolean;
+  /** Keeps a float32 copy of float16 and bfloat16 parameters. Default false. */
+  masterWeights: boolean;
+}
+
+const defaults: AdafactorOptions = {
+  lr: 1e-2,
+  beta2Decay: -0.8,
+  eps: [null, 1e-3],
+  d: 1,
+  weightDecay: 0,
+  maximize: false,
+  masterWeights: false,
+};
+
+const adafactorParameters = optimizerParameters("Adafactor", defaults);
+
+/** The difference between 1 and the next number. */
+const precision: Readonly<Record<FloatDType, number>> = {
+  ...{ float64: 2 ** -52, float32: 2 ** -23, bfloat16: 2 ** -7, float16: 2 ** -10 },
+};
+
+/**
+ * Adafactor (Shazeer and Stern, "Adaptive Learning Rates with Sublinear Memory Cost", 2018), as PyTorch's. Of a
+ * matrix it keeps the mean squares of rows r and columns c of gradients instead of one for each element; with b = t to
+ * the power of `beta2Decay` and ρ = min(lr, 1 / √t):
+ *
+ *     r ← r + b (mean(g²) of rows - r),  c ← c + b (mean(g²) of columns - c),  v = r c / max(mean(r), ε₁)
+ *     v ← v + b (g² - v)                                                       of a parameter with one axis or none
+ *     u = g / √max(v, ε₁²),   p ← p - lr λ p - ρ max(ε₂, rms(p)) u / max(1, rms(u) / d)
+ *
+ * @example
+ * const optimizer = new Adafactor(model.parameters(), { lr: 1e-2 });
+ *
+ * @throws {ArgumentError} for an invalid option or parameter list. @throws {DTypeError} for integer parameters.
+ */
+export class Adafactor extends Optimizer<AdafactorOptions> {
+  constructor(parameters: Parameters<AdafactorOptions>, ...options: Given<Partial<AdafactorOptions>, ["lr"]>);
+  constructor(...values: unknown[]) {
+    const { parameters, options } = adafactorParameters(values);
+    super("Adafactor", parameters, defaults, options);
+  }
+
+  protected override checkOptions(group: ParameterGroup<AdafactorOptions>): void {
+    super.checkOptions(group);
+    const { eps } = group;
+    if (!reading(this.name, () => Array.isArray(eps) && eps.length === 2))
+      throw new ArgumentError(
+        this.name,
+        "invalidOption",
+        `expected eps to be two numbers, such as [null, 1e-3], got ${describeValue(eps)}`,
+      );
+    const [first, second] = reading(this.name, () => listed(eps) ?? []);
+    if (first !== null) checkNumber(this.name, "eps[0]", first, notNegative);
+    checkNumber(this.name, "eps[1]", second, notNegative);
+    checkNumber(this.name, "beta2Decay", group.beta2Decay, {
+      holds: (value) => value <= 0,
+      expected: "a number of at most 0",
+    });
+    checkNumber(this.name, "d", group.d, { holds: (value) => value >= 1, expected: "a number of at least 1" });
+    checkNumber(this.name, "weightDecay", group.weightDecay, notNegative);
+  }
+
+  override stateNames({ masterWeights }: ParameterGroup<AdafactorOptions>, { dtype, rank }: Tensor): readonly string[] {
+    const moments = rank > 1 ? ["rowVariance", "columnVariance"] : ["variance"];
+    return masterWeights && (dtype === "float16" || dtype === "bfloat16") ? [...moments, "master"] : moments;
+  }
+
+  /** Of rows and columns one element each. */
+  override stateShape(name: string, { shape, rank }: Tensor): Shape {
+    if (name === "rowVariance") return shape.with(rank - 1, 1);
+    return name === "columnVariance" ? shape.with(rank - 2, 1) : shape;
+  }
+
+  protected override update(updates: readonly Update<AdafactorOptions>[]): void {
+    for (const { slot, gradient } of updates) updateOne(slot, gradient);
+  }
+}
+
+function updateOne(slot: Slot<AdafactorOptions>, gradient: Tensor): void {
+  const { parameter, state, group, steps } = slot;
+  const { lr, eps, d, weightDecay, maximize, beta2Decay } = group;
+  const [first, second] = [eps[0] ?? precision[parameter.dtype as FloatDType], eps[1]];
+  const given: Tensor = toDType(gradient, stateDType(parameter));
+  const g: Tensor = maximize ? neg(given) : given;
+  const p: Tensor = state["master"] ?? toDType(parameter, g.dtype);
+  const size: Tensor = clamp(mul(norm(p), 1 / Math.sqrt(p.size)), { min: second });
+  const estimate = varianceOf(slot, g, steps ** beta2Decay, first);
+  const direction: Tensor = mul(rsqrt(clamp(estimate, { min: first * first })), g);
+  const clipping: Tensor = clamp(mul(norm(direction), 1 / (Math.sqrt(p.size) * d)), { min: 1 });
+  const stepSize: Tensor = mul(div(size, clipping), Math.min(lr, 1 / Math.sqrt(steps)));
+  const decayed: Tensor = weightDecay === 0 ? p : mul(p, 1 - lr * weightDecay);
+  const next = sub(decayed, mul(direction, stepSize));
+  if (state["master"]) copyInto(state["master"], next);
+  copyInto(parameter, next);
+}
+
+/** Updates the averages, and returns what they say of each element. */
+function varianceOf({ state }: Slot<AdafactorOptions>, g: Tensor, weight: number, eps: number): Tensor {
+  const blend = (name: string, value: Tensor): Tensor => {
+    const next: Tensor = lerp(state[name]!, value, weight);
+    copyInto(state[name]!, next);
+    return next;
+  };
+  if (g.rank < 2) return blend("variance", square(g) as Tensor);
+  const squares: Tensor = square(g);
+  const rows = blend("rowVariance", mean(squares, { dim: -1, keepdim: true }) as Tensor);
+  const columns = blend("columnVariance", mean(squares, { dim: -2, keepdim: true }) as Tensor);
+  return div(matmul(rows, columns), clamp(mean(rows, { dim: -2, keepdim: true }), { min: eps })) as Tensor;
+}
