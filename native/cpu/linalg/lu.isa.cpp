@@ -25,10 +25,72 @@ template <class T> void substitute_columns(const Substitution<T> &own, T *b, int
   }
 }
 
+// Rows that are solved at once, two vectors of columns of each in registers.
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int solved_rows = 8;
+#else
+constexpr int solved_rows = 4;
+#endif
+
+// Rows of X from one on: less the products of those before, and of each other.
+template <class T, int rows, int vectors> inline void solve_rows(const Substitution<T> &own, T *b, int64_t row) {
+  const T *a = own.a + row * own.row_stride;
+  T *to = b + row * own.stride;
+  Vector<T> x[rows][vectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) x[r][v] = load_vector(to + r * own.stride + v * lanes<T>);
+  for (int64_t k = 0; k < row; k++) {
+    Vector<T> known[vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) known[v] = load_vector(b + k * own.stride + v * lanes<T>);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++)
+        x[r][v] = minus_product<T>(x[r][v], a[r * own.row_stride + k * own.column_stride], known[v]);
+  }
+  a += row * own.column_stride;
+#pragma GCC unroll 8
+  for (int k = 0; k < rows; k++)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) {
+      if (!own.unit_diagonal) x[k][v] = x[k][v] / a[k * (own.row_stride + own.column_stride)];
+      store_vector<T>(x[k][v], to + k * own.stride + v * lanes<T>);
+#pragma GCC unroll 8
+      for (int r = k + 1; r < rows; r++)
+        x[r][v] = minus_product<T>(x[r][v], a[r * own.row_stride + k * own.column_stride], x[k][v]);
+    }
+}
+
+template <class T, int vectors> void substitute_block(const Substitution<T> &own, T *b) {
+  int64_t row = 0;
+  for (; row + solved_rows <= own.n; row += solved_rows) solve_rows<T, solved_rows, vectors>(own, b, row);
+  for (; row < own.n; row++) solve_rows<T, 1, vectors>(own, b, row);
+}
+
+// An upper triangle is a lower one whose rows and columns are counted from the end.
+template <class T> Substitution<T> as_lower(const Substitution<T> &own) {
+  if (!own.upper) return own;
+  const int64_t last = own.n - 1;
+  return {own.a + last * (own.row_stride + own.column_stride),
+          -own.row_stride,
+          -own.column_stride,
+          own.b + last * own.stride,
+          own.n,
+          own.columns,
+          -own.stride,
+          false,
+          own.unit_diagonal};
+}
+
 template <class T> void substitute_rows(const Substitution<T> &own) {
+  if (own.n == 0) return;
+  const Substitution<T> lower = as_lower(own);
   int64_t column = 0;
-  for (; column + 64 <= own.columns; column += 64) substitute_chunk<T, 64>(own, own.b + column);
-  for (; column + lu_unit <= own.columns; column += lu_unit) substitute_chunk<T, lu_unit>(own, own.b + column);
+  for (; column + 2 * lanes<T> <= own.columns; column += 2 * lanes<T>) substitute_block<T, 2>(lower, lower.b + column);
+  for (; column + lanes<T> <= own.columns; column += lanes<T>) substitute_block<T, 1>(lower, lower.b + column);
   if (column < own.columns) substitute_columns(own, own.b + column, own.columns - column);
 }
 

@@ -45,7 +45,7 @@ public:
   }
 
   static void swap_rows(T *a, int64_t columns, int64_t stride, const int32_t *pivots, int64_t count) {
-    parallel_for(columns, std::max<int64_t>(64, (1 << 16) / (count + 1)), [&](int64_t begin, int64_t end) {
+    parallel_for(columns, std::max<int64_t>(64, (1 << 14) / (count + 1)), [&](int64_t begin, int64_t end) {
       for (int64_t k = 0; k < count; k++)
         if (pivots[k] != k)
           std::swap_ranges(a + k * stride + begin, a + k * stride + end, a + pivots[k] * stride + begin);
@@ -53,8 +53,8 @@ public:
   }
 
   void substitute(const Substitution<T> &own) const {
-    const int64_t leaf = own.columns == 1 ? 256 : 32;
-    if (own.n <= leaf) return lu_kernels().of<T>().substitute(own);
+    const int64_t leaf = own.columns == 1 ? 256 : 64;
+    if (own.n <= leaf) return substitute_leaf(own);
     const int64_t first = half_of(own.n), second = own.n - first;
     Substitution<T> upper = own, lower = own;
     upper.n = first;
@@ -73,20 +73,37 @@ public:
   }
 
 private:
+  // Columns that a task solves are whole vectors, wherever the threads are.
+  static void substitute_leaf(const Substitution<T> &own) {
+    constexpr int64_t operations_of_task = 1 << 18, unit = 64;
+    const int64_t columns = operations_of_task / std::max<int64_t>(1, own.n * own.n) / unit * unit;
+    parallel_for(own.columns, std::max(columns, unit), [&](int64_t begin, int64_t end) {
+      Substitution<T> part = own;
+      part.b += begin;
+      part.columns = end - begin;
+      lu_kernels().of<T>().substitute(part);
+    });
+  }
+
+  static constexpr int64_t copied_rows = 512; // of a panel, by a task
   static int64_t half_of(int64_t size) { return padded(size / 2); }
 
   int64_t factorise_panel(T *a, int64_t rows, int64_t columns, int64_t stride, int32_t *pivots, bool pivot) const {
     const int64_t width = padded(columns);
-    for (int64_t i = 0; i < rows; i++) {
-      std::copy_n(a + i * stride, columns, panel_ + i * width);
-      std::fill(panel_ + i * width + columns, panel_ + (i + 1) * width, T(0));
-    }
+    parallel_for(rows, copied_rows, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) {
+        std::copy_n(a + i * stride, columns, panel_ + i * width);
+        std::fill(panel_ + i * width + columns, panel_ + (i + 1) * width, T(0));
+      }
+    });
     std::fill(panel_ + rows * width, panel_ + padded(rows) * width, T(0));
     T *scratch = panel_ + padded(rows) * width;
     int32_t info;
     const Elimination<T> own{panel_, width, panel_, rows, columns, width, pivots, &info, pivot, scratch};
     lu_kernels().of<T>().eliminate(&own, 1);
-    for (int64_t i = 0; i < rows; i++) std::copy_n(panel_ + i * width, columns, a + i * stride);
+    parallel_for(rows, copied_rows, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) std::copy_n(panel_ + i * width, columns, a + i * stride);
+    });
     return info;
   }
 

@@ -189,29 +189,6 @@ inline void substitute_top(const Rows &from, T *x, const T *l, int64_t columns, 
   }
 }
 
-// X of T X = B for columns that are whole vectors, 64 elements of a row at a time: as soon as a row of X is known, it
-// is taken from the other rows.
-template <class T, int64_t chunk> inline void substitute_chunk(const Substitution<T> &own, T *b) {
-  constexpr int vectors = chunk / lanes<T>;
-  const auto [a, row_stride, column_stride, whole, n, columns, stride, upper, unit_diagonal] = own;
-  for (int64_t step = 0; step < n; step++) {
-    const int64_t k = upper ? n - 1 - step : step;
-    Vector<T> x[vectors];
-    for (int v = 0; v < vectors; v++) x[v] = load_vector(b + k * stride + v * lanes<T>);
-    if (!unit_diagonal) {
-      const T diagonal = a[k * (row_stride + column_stride)];
-      for (int v = 0; v < vectors; v++) store_vector<T>(x[v] = x[v] / diagonal, b + k * stride + v * lanes<T>);
-    }
-    const int64_t first = upper ? 0 : k + 1, last = upper ? k : n;
-    for (int64_t i = first; i < last; i++) {
-      const T factor = a[i * row_stride + k * column_stride];
-      T *row = b + i * stride;
-      for (int v = 0; v < vectors; v++)
-        store_vector<T>(minus_product<T>(load_vector(row + v * lanes<T>), factor, x[v]), row + v * lanes<T>);
-    }
-  }
-}
-
 // Swaps rows of `columns` elements, which are whole vectors, as a panel's columns from `first` on were.
 template <class T> inline void swap_rows(const Elimination<T> &own, int64_t first, int64_t steps, int64_t columns) {
   for (int64_t k = first; k < first + steps; k++) {
