@@ -93,7 +93,8 @@ template <class T> int64_t factorise(const Lapack<T> &library, T *a, const Probl
 
 template <class T> void by_lanes(const Problem<T> &problem, const CholeskyKernel<T> &kernel) {
   const int64_t n = problem.n, square = n * n;
-  for_each_group<T>(problem.batch, kernel.lanes, problem.operations(), square,
+  // a group of 16 in float32 takes as long as about four matrices would by themselves
+  for_each_group<T>(problem.batch, kernel.lanes, 4 * problem.operations(), square,
                     [&](int64_t first, int64_t count, T *scratch) {
                       kernel.factorise_group({problem.from + first * square, square, count},
                                              {problem.to + first * square, square, count}, problem.codes + first, n,
