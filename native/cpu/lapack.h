@@ -4,7 +4,8 @@
 // one, A X = B is Xᵀ Aᵀ = Bᵀ. Methods have the names, arguments and results of LAPACK's routines, without the
 // precision's letter, scalars by value, and `info` as the result. Their documentation is LAPACK's.
 //
-// A NaN or infinity must be looked for before a routine that iterates (gesdd, gesvd, syevd, gelsd): it may not end.
+// A NaN or infinity must be looked for before a routine that iterates (gesdd, gesvd, syevd, stedc, gelsd): it may not
+// end.
 #pragma once
 
 #include "blas.h"
@@ -48,6 +49,8 @@ template <class T> struct LapackRoutines {
                 Int lwork, int *info, L, L);
   void (*syevd)(Text jobz, Text uplo, Int n, T *a, Int lda, T *w, T *work, Int lwork, int *iwork, Int liwork, int *info,
                 L, L);
+  void (*sytrd)(Text uplo, Int n, T *a, Int lda, T *d, T *e, T *tau, T *work, Int lwork, int *info, L);
+  void (*stedc)(Text compz, Int n, T *d, T *e, T *z, Int ldz, T *work, Int lwork, int *iwork, Int liwork, int *info, L);
   void (*gesdd)(Text jobz, Int m, Int n, T *a, Int lda, T *s, T *u, Int ldu, T *vt, Int ldvt, T *work, Int lwork,
                 int *iwork, int *info, L);
   void (*gesvd)(Text jobu, Text jobvt, Int m, Int n, T *a, Int lda, T *s, T *u, Int ldu, T *vt, Int ldvt, T *work,
@@ -128,6 +131,12 @@ public:
 
   int syevd(char jobz, char uplo, int n, T *a, int lda, T *w, T *work, int lwork, int *iwork, int liwork) const {
     return told([&](int *info) { own_.syevd(&jobz, &uplo, &n, a, &lda, w, work, &lwork, iwork, &liwork, info, 1, 1); });
+  }
+  int sytrd(char uplo, int n, T *a, int lda, T *d, T *e, T *tau, T *work, int lwork) const {
+    return told([&](int *info) { own_.sytrd(&uplo, &n, a, &lda, d, e, tau, work, &lwork, info, 1); });
+  }
+  int stedc(char compz, int n, T *d, T *e, T *z, int ldz, T *work, int lwork, int *iwork, int liwork) const {
+    return told([&](int *info) { own_.stedc(&compz, &n, d, e, z, &ldz, work, &lwork, iwork, &liwork, info, 1); });
   }
   int gesdd(char jobz, int m, int n, T *a, int lda, T *s, T *u, int ldu, T *vt, int ldvt, T *work, int lwork,
             int *iwork) const {

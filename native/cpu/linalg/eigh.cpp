@@ -1,7 +1,6 @@
 #include "eigh.h"
 
-#include "lapack.h"
-#include "signs.h"
+#include "eigh_lapack.h"
 
 #include <limits>
 #include <numeric>
@@ -19,8 +18,6 @@ constexpr int64_t task_elements = 1 << 15;
 // OpenBLAS 0.3.21 on two threads of a processor with AVX-512.
 template <class T> constexpr int64_t lapack_size = sizeof(T) == 8 ? 256 : 192;
 template <class T> constexpr int64_t lapack_size_of_values = 256;
-// Up to this size one thread of OpenBLAS is faster than two, which wait for each other: 2.8 and 4.1 ms of 256 rows.
-constexpr int64_t one_thread_size = 320;
 // 2 n² is an int to it.
 constexpr int64_t largest_for_lapack = 30000;
 
@@ -154,44 +151,6 @@ template <class T> bool is_for_lapack(const EighBatch<T> &batch) {
   return batch.n >= least && batch.n <= largest_for_lapack && lapack<T>() != nullptr;
 }
 
-// The eigenvectors in columns, from those in rows, which are turned where the largest element of one is negative.
-template <class T> void store_rows(const EighBatch<T> &matrix, T *rows) {
-  const int64_t n = matrix.n;
-  parallel_for(n, 64, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; row++)
-      if (sign_of_largest(rows + row * n, n) < 0) negate_vector(rows + row * n, n);
-    transpose_part(rows + begin * n, n, end - begin, n, matrix.vectors + begin, n);
-  });
-}
-
-template <class T> void decompose_with_lapack(const Lapack<T> &library, const EighBatch<T> &batch, int64_t count) {
-  const int64_t n = batch.n, works = 1 + 6 * n + 2 * n * n, whole_works = 3 + 5 * n;
-  const int64_t before_works = n * n + between_arrays;
-  const auto scale_in = [&](T *memory) { return memory + before_works + works + whole_works; };
-  const auto load = [&](int64_t index, T *memory) {
-    const EighBatch<T> matrix = batch.at(index);
-    const int64_t row = eigh_kernels().of<T>().load_triangle(matrix, memory, *scale_in(memory));
-    if (row != 0) fail_matrix(matrix, row);
-    return row == 0;
-  };
-  const auto compute = [&](int64_t index, T *memory) {
-    const EighBatch<T> matrix = batch.at(index);
-    T *work = memory + before_works;
-    const char uplo = matrix.upper ? 'L' : 'U'; // of the transpose
-    const int size = int(n);
-    *matrix.info = library.syevd(matrix.vectors ? 'V' : 'N', uplo, size, memory, size, matrix.values, work, int(works),
-                                 reinterpret_cast<int *>(work + works), int(whole_works));
-  };
-  const auto store = [&](int64_t index, T *memory) {
-    const EighBatch<T> matrix = batch.at(index);
-    if (*matrix.info != 0) return fail_matrix(matrix, n + 1);
-    for (int64_t i = 0; i < n; i++) matrix.values[i] *= *scale_in(memory);
-    if (matrix.vectors) store_rows(matrix, memory);
-  };
-  const int64_t elements = before_works + works + whole_works + 1;
-  with_lapack<T>(library, {count, 10 * n * n * n, elements, n <= one_thread_size}, load, compute, store);
-}
-
 void eigh(const EighBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const int64_t count = block.batch, n = block.size;
@@ -206,7 +165,7 @@ void eigh(const EighBlock &block, Operands operands) {
                                 block.upper};
     if (count == 0) return;
     if (n <= small_size && count >= least_lanes(n)) decompose_small(batch, count);
-    else if (is_for_lapack(batch)) decompose_with_lapack(*lapack<T>(), batch, count);
+    else if (is_for_lapack(batch)) eigh_with_lapack(*lapack<T>(), batch, count);
     else decompose_all(batch, count);
   });
 }

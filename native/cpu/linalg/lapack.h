@@ -28,13 +28,13 @@ struct LapackBatch {
 
 // Calls prepare, compute and finish, each with (matrix, scratch), for every matrix of a batch. Only `compute` may call
 // LAPACK, and it is passed over, as is `finish`, where `prepare` returns false. The scratch is the matrix's own, and
-// undefined at first. Where there are as many matrices as threads, each is computed on one thread; else one after the
-// other: `compute` with all threads of the library while ours sleep, the others with ours. None of them may throw. See
-// `for_each_matrix`.
+// undefined at first. Where there are as many matrices as threads, or several for one thread, each is computed on one;
+// else one after the other: `compute` with all threads of the library while ours sleep, or with one, the others with
+// ours. None of them may throw. See `for_each_matrix`.
 template <class T, class Prepare, class Compute, class Finish>
 void with_lapack(const Lapack<T> &lapack, const LapackBatch &batch, Prepare &&prepare, Compute &&compute,
                  Finish &&finish) {
-  if (batch.is_for_one_thread || batch.count >= thread_count()) {
+  if (batch.count >= thread_count() || (batch.is_for_one_thread && batch.count > 1)) {
     BlasScope scope(lapack.library, BlasThreads::one);
     return for_each_matrix<T>(batch.count, batch.operations, batch.elements, [&](int64_t matrix, T *scratch) {
       if (!prepare(matrix, scratch)) return;
@@ -46,7 +46,7 @@ void with_lapack(const Lapack<T> &lapack, const LapackBatch &batch, Prepare &&pr
   for (int64_t matrix = 0; matrix < batch.count; matrix++) {
     if (!prepare(matrix, scratch.data())) continue;
     {
-      BlasScope scope(lapack.library, BlasThreads::all);
+      BlasScope scope(lapack.library, batch.is_for_one_thread ? BlasThreads::one : BlasThreads::all);
       compute(matrix, scratch.data());
     }
     finish(matrix, scratch.data());

@@ -23,7 +23,8 @@ public:
     find(own.sytrf, "sytrf"), find(own.sytrs, "sytrs");
     find(own.geqrf, "geqrf"), find(own.geqp3, "geqp3"), find(own.orgqr, "orgqr"), find(own.ormqr, "ormqr");
     find(own.gelqf, "gelqf"), find(own.orglq, "orglq"), find(own.ormlq, "ormlq");
-    find(own.syevd, "syevd"), find(own.gesdd, "gesdd"), find(own.gesvd, "gesvd");
+    find(own.syevd, "syevd"), find(own.sytrd, "sytrd"), find(own.stedc, "stedc");
+    find(own.gesdd, "gesdd"), find(own.gesvd, "gesvd");
     find(own.gelsd, "gelsd"), find(own.gelsy, "gelsy");
     return own;
   }

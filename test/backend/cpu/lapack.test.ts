@@ -111,7 +111,21 @@ describe("a BLAS", () => {
 
   const routines = [
     ...["potrf", "potrs", "potri", "trsm", "trtrs", "trtri", "getrf", "getrs", "getri", "sytrf", "sytrs", "geqrf"],
-    ...["geqp3", "orgqr", "ormqr", "gelqf", "orglq", "ormlq", "syevd", "gesdd", "gesvd", "gelsd", "gelsy"],
+    ...[
+      "geqp3",
+      "orgqr",
+      "ormqr",
+      "gelqf",
+      "orglq",
+      "ormlq",
+      "syevd",
+      "sytrd",
+      "stedc",
+      "gesdd",
+      "gesvd",
+      "gelsd",
+      "gelsy",
+    ],
   ];
   const defined = (names: readonly string[]): string =>
     names.flatMap((name) => [`void s${name}_() {}`, `void d${name}_() {}`]).join(" ");
