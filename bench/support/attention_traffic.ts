@@ -35,7 +35,7 @@ export interface Traffic {
   readonly leastBytes: number;
   /** Floating-point operations of products of 8 × 8, as counted: two a multiply-accumulate. */
   readonly operations: number;
-  /** 2 · length² · dim for each product, half of it where causal, with whole tiles on the diagonal. */
+  /** 2 · length² · dim for each product, half of it where causal, with whole tiles of a SIMD-group on the diagonal. */
   readonly mostOperations: number;
 }
 
@@ -86,9 +86,8 @@ export function measureTraffic(size: Size): Traffic[] {
   });
 }
 
-/** Lines that each threadgroup goes through: those that any of its rows attends to, or is attended by. */
-function linesOf(kernel: Costed, tile: Tile, { length, causal }: Size): number[] {
-  const rows = rowsOf(tile);
+/** Lines that so many rows go through together: those that any of them attends to, or is attended by. */
+function linesOf(kernel: Costed, rows: number, { length, causal }: Size): number[] {
   return Array.from({ length: Math.ceil(length / rows) }, (_, index) => {
     if (!causal) return length;
     return kernel === "gradient_keys" ? length - index * rows : Math.min(length, (index + 1) * rows);
@@ -98,7 +97,7 @@ function linesOf(kernel: Costed, tile: Tile, { length, causal }: Size): number[]
 function leastBytes(kernel: Costed, tile: Tile, size: Size): number {
   const { owned, streamed, written, ownedWords, streamedWords, writtenWords } = costs[kernel];
   const row = size.dim * bytesOf(size.dtype);
-  const lines = linesOf(kernel, tile, size).reduce((sum, count) => sum + count, 0);
+  const lines = linesOf(kernel, rowsOf(tile), size).reduce((sum, count) => sum + count, 0);
   const ofRows = (owned + written) * row + 4 * (ownedWords + writtenWords);
   return size.length * ofRows + lines * (streamed * row + 4 * streamedWords);
 }
@@ -106,8 +105,10 @@ function leastBytes(kernel: Costed, tile: Tile, size: Size): number {
 /** Whole tiles, and blocks of 8 elements: nothing else is rounded up. */
 function mostOperations(kernel: Costed, tile: Tile, size: Size): number {
   const width = Math.ceil(size.dim / 8) * 8;
-  const pairs = linesOf(kernel, tile, size)
-    .map((lines) => Math.ceil(lines / tile.columns) * tile.columns * rowsOf(tile))
+  // The forward passes over tiles that none of a SIMD-group's rows attends to.
+  const rows = kernel === "forward" ? 8 * tile.tall : rowsOf(tile);
+  const pairs = linesOf(kernel, rows, size)
+    .map((lines) => Math.ceil(lines / tile.columns) * tile.columns * rows)
     .reduce((sum, count) => sum + count, 0);
   return costs[kernel].products * 2 * pairs * width;
 }

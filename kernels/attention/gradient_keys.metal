@@ -129,18 +129,24 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
                 }
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            value_sums.template add<T, QUERIES, pitch>(
-                row_scores, grad_tile, own_value_dim, any_nonfinite<simdgroups>(nonfinite_grads, lane), scratch, lane);
-            key_sums.template add<T, QUERIES, pitch>(
-                row_grads, q_tile, own_dim, any_nonfinite<simdgroups>(nonfinite_queries, lane), scratch, lane);
+            if (any_nonfinite<simdgroups>(nonfinite_grads, lane)) {
+                without_nonfinite<T, QUERIES, pitch, threads>(
+                    value_sums, true, row_scores, grad_tile, VALUE_DIM, own_value_dim, scratch, thread_index);
+            }
+            if (any_nonfinite<simdgroups>(nonfinite_queries, lane)) {
+                without_nonfinite<T, QUERIES, pitch, threads>(
+                    key_sums, true, row_grads, q_tile, DIM, own_dim, scratch, thread_index);
+            }
+            value_sums.template add<T, QUERIES, pitch>(row_scores, grad_tile, own_value_dim);
+            key_sums.template add<T, QUERIES, pitch>(row_grads, q_tile, own_dim);
         }
     }
     key_sums.store(
         grad_k + row_offset(a.grad_k, s.batch, group.y, s.key_start + own_key), a.grad_k, own_left, DIM, own_dim,
-        scratch, lane);
+        nullptr, scratch, lane);
     value_sums.store(
         grad_v + row_offset(a.grad_v, s.batch, group.y, s.key_start + own_key), a.grad_v, own_left, VALUE_DIM,
-        own_value_dim, scratch, lane);
+        own_value_dim, nullptr, scratch, lane);
 }
 
 #define GRADIENT_KEYS(T, WIDTH, DOWN, ACROSS, QUERIES)                                                          \

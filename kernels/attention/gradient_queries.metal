@@ -116,12 +116,15 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        sums.template add<T, KEYS, pitch>(
-            row_scores, k_tile, own_dim, any_nonfinite<simdgroups>(nonfinite_values, lane), scratch, lane);
+        if (any_nonfinite<simdgroups>(nonfinite_values, lane)) {
+            without_nonfinite<T, KEYS, pitch, threads>(
+                sums, true, row_scores, k_tile, DIM, own_dim, scratch, thread_index);
+        }
+        sums.template add<T, KEYS, pitch>(row_scores, k_tile, own_dim);
     }
     sums.store(
         grad_q + row_offset(a.grad_q, s.batch, head, s.query_start + own_query), a.grad_q, own_left, DIM, own_dim,
-        scratch, lane);
+        nullptr, scratch, lane);
 }
 
 #define GRADIENT_QUERIES(T, WIDTH, DOWN, ACROSS, KEYS)                                                          \

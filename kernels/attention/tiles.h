@@ -1,9 +1,10 @@
 // Tiles of attention: how their elements come from device memory, and the products of matrices of 8 x 8.
 //
-// A threadgroup owns DOWN · 8 rows (queries or keys), and goes through the others, a tile of COLUMNS of them at a time.
-// Its SIMD-groups stand DOWN x ACROSS: those side by side own the same 8 rows, and each one its blocks of 8 of their
-// elements (of D and of E). So a product of rows with a tile's rows is the sum of ACROSS parts, one in each one's strip
-// of memory, and of what comes after, each writes its own blocks.
+// A threadgroup owns DOWN · TALL · 8 rows (queries or keys), and goes through the others, a tile of COLUMNS of them at a
+// time. Its SIMD-groups stand DOWN x ACROSS: those side by side own the same TALL · 8 rows, and each one its blocks of 8
+// of their elements (of D and of E). So a product of rows with a tile's rows is the sum of ACROSS parts, one in each
+// one's strip of memory, and of what comes after, each writes its own blocks. What a SIMD-group loads of a tile serves
+// all of its rows: with TALL = 2, half as much is read from threadgroup memory.
 //
 // No lane knows which elements of a simdgroup_matrix it holds (the layout is unspecified), so that what treats rows or
 // pairs one by one goes through threadgroup memory.
@@ -20,6 +21,8 @@ typedef simdgroup_matrix<float, 8, 8> Sums;
 
 // Arrays of matrices lie in registers only where every index is known.
 #define UNROLLED _Pragma("clang loop unroll(full)")
+// What is rare is not worth the room that its copies take in the cache of instructions.
+#define ROLLED _Pragma("clang loop unroll(disable)")
 
 // The blocks of 8 elements of a row that one of the SIMD-groups side by side owns.
 struct Blocks {
@@ -37,9 +40,9 @@ inline Blocks blocks_of(uint dim, int across, int index) {
 // The distance of two rows of a strip, in elements.
 constexpr int strip_pitch(int columns) { return columns + 4; }
 
-// The blocks of 8 rows that a SIMD-group owns, in registers. Rows and elements beyond the ends are 0.
-template <typename T, int COUNT> struct OwnRows {
-    simdgroup_matrix<T, 8, 8> at[COUNT];
+// The blocks of the 8 · TALL rows that a SIMD-group owns, in registers. Rows and elements beyond the ends are 0.
+template <typename T, int COUNT, int TALL = 1> struct OwnRows {
+    simdgroup_matrix<T, 8, 8> at[TALL][COUNT];
 
     // `rows`: the first row; `scratch`: 64 elements of the SIMD-group.
     inline void load(
@@ -51,19 +54,22 @@ template <typename T, int COUNT> struct OwnRows {
         threadgroup T *scratch,
         uint lane) thread {
         UNROLLED
-        for (int block = 0; block < COUNT; block += 1) {
-            if (block >= blocks.count) {
-                break;
+        for (int high = 0; high < TALL; high += 1) {
+            UNROLLED
+            for (int block = 0; block < COUNT; block += 1) {
+                if (block >= blocks.count) {
+                    break;
+                }
+                for (int element = int(lane); element < 64; element += 32) {
+                    const int row = high * 8 + element / 8;
+                    const int column = (blocks.first + block) * 8 + element % 8;
+                    const bool inside = row < rows_left && column < int(dim);
+                    scratch[element] = inside ? rows[row * operand.row + column * operand.column] : T(0);
+                }
+                simdgroup_barrier(mem_flags::mem_threadgroup);
+                simdgroup_load(at[high][block], scratch, 8);
+                simdgroup_barrier(mem_flags::mem_threadgroup);
             }
-            for (int element = int(lane); element < 64; element += 32) {
-                const int row = element / 8;
-                const int column = (blocks.first + block) * 8 + element % 8;
-                const bool inside = row < rows_left && column < int(dim);
-                scratch[element] = inside ? rows[row * operand.row + column * operand.column] : T(0);
-            }
-            simdgroup_barrier(mem_flags::mem_threadgroup);
-            simdgroup_load(at[block], scratch, 8);
-            simdgroup_barrier(mem_flags::mem_threadgroup);
         }
     }
 };
@@ -106,13 +112,16 @@ inline bool load_rows(
 }
 
 // strip[row][column] = own[row] · tile[column], over the SIMD-group's blocks.
-template <typename T, int COUNT, int COLUMNS, int PITCH>
+template <typename T, int COUNT, int COLUMNS, int PITCH, int TALL>
 inline void multiply_rows(
-    threadgroup float *strip, thread const OwnRows<T, COUNT> &own, threadgroup const T *tile, Blocks blocks) {
-    Sums sums[COLUMNS / 8];
+    threadgroup float *strip, thread const OwnRows<T, COUNT, TALL> &own, threadgroup const T *tile, Blocks blocks) {
+    Sums sums[TALL][COLUMNS / 8];
     UNROLLED
-    for (int column = 0; column < COLUMNS / 8; column += 1) {
-        sums[column] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    for (int high = 0; high < TALL; high += 1) {
+        UNROLLED
+        for (int column = 0; column < COLUMNS / 8; column += 1) {
+            sums[high][column] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+        }
     }
     UNROLLED
     for (int block = 0; block < COUNT; block += 1) {
@@ -123,44 +132,74 @@ inline void multiply_rows(
         for (int column = 0; column < COLUMNS / 8; column += 1) {
             simdgroup_matrix<T, 8, 8> right;
             simdgroup_load(right, tile + column * 8 * PITCH + (blocks.first + block) * 8, PITCH, ulong2(0), true);
-            simdgroup_multiply_accumulate(sums[column], own.at[block], right, sums[column]);
+            UNROLLED
+            for (int high = 0; high < TALL; high += 1) {
+                simdgroup_multiply_accumulate(sums[high][column], own.at[high][block], right, sums[high][column]);
+            }
         }
     }
     UNROLLED
-    for (int column = 0; column < COLUMNS / 8; column += 1) {
-        simdgroup_store(sums[column], strip + column * 8, strip_pitch(COLUMNS));
+    for (int high = 0; high < TALL; high += 1) {
+        UNROLLED
+        for (int column = 0; column < COLUMNS / 8; column += 1) {
+            const int first = high * 8 * strip_pitch(COLUMNS) + column * 8;
+            simdgroup_store(sums[high][column], strip + first, strip_pitch(COLUMNS));
+        }
     }
 }
 
-// Rows of sums in registers: the SIMD-group's blocks of 8 rows of a result.
-template <int COUNT> struct OwnSums {
-    Sums at[COUNT];
+// Σ weights[column] · tile[column], of NaN and infinity alone where their weights are not 0.
+template <typename T, int COLUMNS, int PITCH>
+inline float nonfinite_products(threadgroup const float *weights, threadgroup const T *elements) {
+    float sum = 0.0f;
+    ROLLED
+    for (int column = 0; column < COLUMNS; column += 1) {
+        const float value = float(elements[column * PITCH]);
+        if (!isfinite(value) && weights[column] != 0.0f) {
+            sum += weights[column] * value;
+        }
+    }
+    return sum;
+}
+
+// Puts 0 where a tile's element is not finite. All THREADS threads take part, after a barrier and before one.
+template <typename T, int ROWS, int PITCH, int THREADS>
+inline void make_finite(threadgroup T *tile, uint dim, uint thread_index) {
+    const int width = int(dim + 7) / 8 * 8;
+    ROLLED
+    for (int element = int(thread_index); element < ROWS * width; element += THREADS) {
+        threadgroup T &value = tile[element / width * PITCH + element % width];
+        if (!isfinite(float(value))) {
+            value = T(0);
+        }
+    }
+}
+
+// Rows of sums in registers: the SIMD-group's blocks of 8 · TALL rows of a result.
+template <int COUNT, int TALL = 1> struct OwnSums {
+    Sums at[TALL][COUNT];
 
     inline void clear() thread {
         UNROLLED
-        for (int block = 0; block < COUNT; block += 1) {
-            at[block] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+        for (int high = 0; high < TALL; high += 1) {
+            UNROLLED
+            for (int block = 0; block < COUNT; block += 1) {
+                at[high][block] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+            }
         }
     }
 
-    // sums[row] += weights[row] · tile. `is_nonfinite`: the tile holds NaN or infinity, of which a weight of 0 takes
-    // nothing.
+    // sums[row] += weights[row] · tile. Where the tile holds what is not finite, `without_nonfinite` comes before.
     template <typename T, int COLUMNS, int PITCH>
-    inline void add(
-        threadgroup const float *weights,
-        threadgroup const T *tile,
-        Blocks blocks,
-        bool is_nonfinite,
-        threadgroup float *scratch,
-        uint lane) thread {
-        if (is_nonfinite) {
-            add_nonfinite<T, COLUMNS, PITCH>(weights, tile, blocks, scratch, lane);
-            return;
-        }
-        Sums left[COLUMNS / 8];
+    inline void add(threadgroup const float *weights, threadgroup const T *tile, Blocks blocks) thread {
+        Sums left[TALL][COLUMNS / 8];
         UNROLLED
-        for (int column = 0; column < COLUMNS / 8; column += 1) {
-            simdgroup_load(left[column], weights + column * 8, strip_pitch(COLUMNS));
+        for (int high = 0; high < TALL; high += 1) {
+            UNROLLED
+            for (int column = 0; column < COLUMNS / 8; column += 1) {
+                const int first = high * 8 * strip_pitch(COLUMNS) + column * 8;
+                simdgroup_load(left[high][column], weights + first, strip_pitch(COLUMNS));
+            }
         }
         UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
@@ -171,7 +210,10 @@ template <int COUNT> struct OwnSums {
             for (int column = 0; column < COLUMNS / 8; column += 1) {
                 simdgroup_matrix<T, 8, 8> right;
                 simdgroup_load(right, tile + column * 8 * PITCH + (blocks.first + block) * 8, PITCH);
-                simdgroup_multiply_accumulate(at[block], left[column], right, at[block]);
+                UNROLLED
+                for (int high = 0; high < TALL; high += 1) {
+                    simdgroup_multiply_accumulate(at[high][block], left[high][column], right, at[high][block]);
+                }
             }
         }
     }
@@ -179,22 +221,25 @@ template <int COUNT> struct OwnSums {
     // sums[row] *= factors[row]
     inline void scale(threadgroup const float *factors, Blocks blocks, threadgroup float *scratch, uint lane) thread {
         UNROLLED
-        for (int block = 0; block < COUNT; block += 1) {
-            if (block >= blocks.count) {
-                break;
+        for (int high = 0; high < TALL; high += 1) {
+            UNROLLED
+            for (int block = 0; block < COUNT; block += 1) {
+                if (block >= blocks.count) {
+                    break;
+                }
+                simdgroup_store(at[high][block], scratch, 8);
+                simdgroup_barrier(mem_flags::mem_threadgroup);
+                for (int element = int(lane); element < 64; element += 32) {
+                    scratch[element] *= factors[high * 8 + element / 8];
+                }
+                simdgroup_barrier(mem_flags::mem_threadgroup);
+                simdgroup_load(at[high][block], scratch, 8);
+                simdgroup_barrier(mem_flags::mem_threadgroup);
             }
-            simdgroup_store(at[block], scratch, 8);
-            simdgroup_barrier(mem_flags::mem_threadgroup);
-            for (int element = int(lane); element < 64; element += 32) {
-                scratch[element] *= factors[element / 8];
-            }
-            simdgroup_barrier(mem_flags::mem_threadgroup);
-            simdgroup_load(at[block], scratch, 8);
-            simdgroup_barrier(mem_flags::mem_threadgroup);
         }
     }
 
-    // rows[row] = sums[row], as far as they lie inside.
+    // rows[row] = sums[row], times factors[row] where there are any, as far as they lie inside.
     template <typename T>
     inline void store(
         device T *rows,
@@ -202,29 +247,32 @@ template <int COUNT> struct OwnSums {
         int rows_left,
         uint dim,
         Blocks blocks,
+        threadgroup const float *factors,
         threadgroup float *scratch,
         uint lane) thread {
         UNROLLED
-        for (int block = 0; block < COUNT; block += 1) {
-            if (block >= blocks.count) {
-                break;
-            }
-            simdgroup_store(at[block], scratch, 8);
-            simdgroup_barrier(mem_flags::mem_threadgroup);
-            for (int element = int(lane); element < 64; element += 32) {
-                const int row = element / 8;
-                const int column = (blocks.first + block) * 8 + element % 8;
-                if (row < rows_left && column < int(dim)) {
-                    rows[row * operand.row + column * operand.column] = T(scratch[element]);
+        for (int high = 0; high < TALL; high += 1) {
+            UNROLLED
+            for (int block = 0; block < COUNT; block += 1) {
+                if (block >= blocks.count) {
+                    break;
                 }
+                simdgroup_store(at[high][block], scratch, 8);
+                simdgroup_barrier(mem_flags::mem_threadgroup);
+                for (int element = int(lane); element < 64; element += 32) {
+                    const int row = high * 8 + element / 8;
+                    const int column = (blocks.first + block) * 8 + element % 8;
+                    if (row < rows_left && column < int(dim)) {
+                        const float sum = factors ? scratch[element] * factors[row] : scratch[element];
+                        rows[row * operand.row + column * operand.column] = T(sum);
+                    }
+                }
+                simdgroup_barrier(mem_flags::mem_threadgroup);
             }
-            simdgroup_barrier(mem_flags::mem_threadgroup);
         }
     }
 
-  private:
-    // The same products in the same order, of the tile with 0 for what is not finite; before them what that gives, each
-    // where its weight is not 0. So values of weight 0 leave the sums as they are, to the last bit.
+    // sums[row] += weights[row] · tile, of NaN and infinity alone, of which a weight of 0 takes nothing.
     template <typename T, int COLUMNS, int PITCH>
     inline void add_nonfinite(
         threadgroup const float *weights,
@@ -233,57 +281,47 @@ template <int COUNT> struct OwnSums {
         threadgroup float *scratch,
         uint lane) thread {
         UNROLLED
-        for (int block = 0; block < COUNT; block += 1) {
-            if (block >= blocks.count) {
-                break;
-            }
-            threadgroup const T *elements = tile + (blocks.first + block) * 8;
-            simdgroup_store(at[block], scratch, 8);
-            simdgroup_barrier(mem_flags::mem_threadgroup);
-            for (int element = int(lane); element < 64; element += 32) {
-                add_nonfinite_products<T, COLUMNS, PITCH>(
-                    scratch[element], weights + element / 8 * strip_pitch(COLUMNS), elements + element % 8);
-            }
-            simdgroup_barrier(mem_flags::mem_threadgroup);
-            simdgroup_load(at[block], scratch, 8);
-            simdgroup_barrier(mem_flags::mem_threadgroup);
-            for (int column = 0; column < COLUMNS; column += 8) {
-                Sums left;
-                simdgroup_matrix<T, 8, 8> right;
-                simdgroup_load(left, weights + column, strip_pitch(COLUMNS));
-                load_finite<T, PITCH>(
-                    right, elements + column * PITCH, reinterpret_cast<threadgroup T *>(scratch), lane);
-                simdgroup_multiply_accumulate(at[block], left, right, at[block]);
+        for (int high = 0; high < TALL; high += 1) {
+            UNROLLED
+            for (int block = 0; block < COUNT; block += 1) {
+                if (block >= blocks.count) {
+                    break;
+                }
+                simdgroup_store(at[high][block], scratch, 8);
+                simdgroup_barrier(mem_flags::mem_threadgroup);
+                for (int element = int(lane); element < 64; element += 32) {
+                    const int row = high * 8 + element / 8;
+                    scratch[element] += nonfinite_products<T, COLUMNS, PITCH>(
+                        weights + row * strip_pitch(COLUMNS), tile + (blocks.first + block) * 8 + element % 8);
+                }
+                simdgroup_barrier(mem_flags::mem_threadgroup);
+                simdgroup_load(at[high][block], scratch, 8);
+                simdgroup_barrier(mem_flags::mem_threadgroup);
             }
         }
-    }
-
-    template <typename T, int COLUMNS, int PITCH>
-    inline void add_nonfinite_products(
-        threadgroup float &sum, threadgroup const float *weights, threadgroup const T *elements) thread {
-        for (int column = 0; column < COLUMNS; column += 1) {
-            const float value = float(elements[column * PITCH]);
-            if (!isfinite(value) && weights[column] != 0.0f) {
-                sum += weights[column] * value;
-            }
-        }
-    }
-
-    template <typename T, int PITCH>
-    inline void load_finite(
-        thread simdgroup_matrix<T, 8, 8> &block,
-        threadgroup const T *elements,
-        threadgroup T *scratch,
-        uint lane) thread {
-        for (int element = int(lane); element < 64; element += 32) {
-            const T value = elements[element / 8 * PITCH + element % 8];
-            scratch[element] = isfinite(float(value)) ? value : T(0);
-        }
-        simdgroup_barrier(mem_flags::mem_threadgroup);
-        simdgroup_load(block, scratch, 8);
-        simdgroup_barrier(mem_flags::mem_threadgroup);
     }
 };
+
+// Adds what is not finite of a tile to sums, where it counts, and takes it out of the tile: values of weight 0 then leave
+// the sums as they are, to the last bit. All threads of the threadgroup take part, each with its SIMD-group's sums;
+// `adds`: they are to be added to.
+template <typename T, int COLUMNS, int PITCH, int THREADS, int COUNT, int TALL>
+inline void without_nonfinite(
+    thread OwnSums<COUNT, TALL> &sums,
+    bool adds,
+    threadgroup const float *weights,
+    threadgroup T *tile,
+    uint dim,
+    Blocks blocks,
+    threadgroup float *scratch,
+    uint thread_index) {
+    if (adds) {
+        sums.template add_nonfinite<T, COLUMNS, PITCH>(weights, tile, blocks, scratch, thread_index % 32);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    make_finite<T, COLUMNS, PITCH, THREADS>(tile, dim, thread_index);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+}
 
 // Which row of the 8, and which columns by twos, a lane treats one by one: SIMD-groups side by side share the rows.
 struct LanePosition {

@@ -9,7 +9,7 @@
 //
 // Long keys are cut into parts, whose tops, totals and rows go to memory; `vector_combine` merges them in their order,
 // so that the result is the same on every run. Grid: threadgroups (queries · parts, heads, sequences), and (queries,
-// heads, sequences) for vector_combine.
+// heads, sequences) for vector_combine, of as many threads as a row has elements.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -48,7 +48,7 @@ inline void finish_row(
         const long offset = row_offset(a.out, s.batch, head, s.query_start + query) + e * a.out.column;
         out[offset] = T(total == 0.0f ? 0.0f : sum * factor / total);
     }
-    if (e == 0) {
+    if (has(ATTENTION_OPTION_LOG_SUM_EXP) && e == 0) {
         const LogSumExp whole = log_sum_exp_of(top, total);
         const long row = s.query_start + query;
         log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, row)] = whole.high;
@@ -63,7 +63,7 @@ inline float shrunk(float top, float to) { return top == -INFINITY ? 0.0f : expo
 // sinks, slopes   [[buffer(5, 6)]]     [H], [B, H]
 // sequences       [[buffer(7)]]        [count, 4]
 // out             [[buffer(8)]]        [B, H, M, E]
-// log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]
+// log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]; written with LOG_SUM_EXP
 // parts           [[buffer(11)]]       a threadgroup's row of E, its top and its total, where keys are cut
 template <typename T>
 kernel void attention_vector(
@@ -147,7 +147,10 @@ kernel void attention_vector(
         }
     }
     for (int i = 0; i < LANE_ELEMENTS; i += 1) {
-        rows[simdgroup * VECTOR_WIDTH + lane + i * 32] = row[i];
+        const uint e = lane + i * 32;
+        if (e < VALUE_DIM) {
+            rows[simdgroup * VECTOR_WIDTH + e] = row[i];
+        }
     }
     if (lane == 0) {
         tops[simdgroup] = top;
@@ -155,15 +158,24 @@ kernel void attention_vector(
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
-    for (int other = 0; other < VECTOR_SIMDGROUPS; other += 1) {
-        top = max(top, tops[other]);
+    if (simdgroup * 32 >= max(VALUE_DIM, 1u)) {
+        return;  // none of its threads has an element
     }
+    const float own_top = tops[lane % VECTOR_SIMDGROUPS];
+    top = own_top;
+    for (ushort step = 1; step < VECTOR_SIMDGROUPS; step *= 2) {
+        top = max(top, simd_shuffle_xor(top, step));
+    }
+    const float own_factor = shrunk(own_top, top);
+    const float own_total = totals[lane % VECTOR_SIMDGROUPS];
     float sum = 0.0f;
     total = 0.0f;
-    for (int other = 0; other < VECTOR_SIMDGROUPS; other += 1) {
-        const float factor = shrunk(tops[other], top);
-        sum = fma(rows[other * VECTOR_WIDTH + thread_index], factor, sum);
-        total = fma(totals[other], factor, total);
+    for (ushort other = 0; other < VECTOR_SIMDGROUPS; other += 1) {
+        const float factor = simd_shuffle(own_factor, other);
+        total = fma(simd_shuffle(own_total, other), factor, total);
+        if (thread_index < VALUE_DIM) {
+            sum = fma(rows[other * VECTOR_WIDTH + thread_index], factor, sum);
+        }
     }
     if (a.parts == 1) {
         finish_row(a, s, head, query, sinks, out, log_sum_exp, log_sum_exp_low, sum, top, total, thread_index);
@@ -183,7 +195,7 @@ kernel void attention_vector(
 // sinks        [[buffer(1)]]  [H]
 // sequences    [[buffer(2)]]  [count, 4]
 // out          [[buffer(3)]]  [B, H, M, E]
-// log_sum_exp  [[buffer(4)]]  [B, H, M]; its low part [[buffer(5)]]
+// log_sum_exp  [[buffer(4)]]  [B, H, M]; its low part [[buffer(5)]]; written with LOG_SUM_EXP
 template <typename T>
 kernel void vector_combine(
     device const float *parts [[buffer(0)]],

@@ -210,14 +210,14 @@ template <class Block> void read_inputs(const OperandReader<Block> &reader, Atte
   p.slopes = reader.read(6, reader.of_slopes());
 }
 
-// out, logSumExp and logSumExpLow. src/ops/attention/problem.ts has the formulas and says what each operand is.
+// out, and logSumExp and logSumExpLow where they are there. src/ops/attention/problem.ts has the formulas and says what each operand is.
 void attention_forward(const AttentionForwardBlock &block, Operands operands) {
   AttentionProblem p = read_problem(block, operands, attention_forward_operands);
   const OperandReader<AttentionForwardBlock> reader(block, p, operands);
   read_inputs(reader, p);
   p.out = reader.read(7, reader.result(reader.of_queries(p.value_dim)));
-  p.log_sum_exp = reader.read(8, reader.result(reader.of_statistics()));
-  p.log_sum_exp_low = reader.read(9, reader.result(reader.of_statistics()));
+  p.log_sum_exp = reader.read(8, reader.optional(reader.result(reader.of_statistics())));
+  p.log_sum_exp_low = reader.read(9, reader.optional(reader.result(reader.of_statistics())));
   if (p.heads > 0 && p.queries > 0) attention_forward_kernels().run[static_cast<int>(p.dtype)](p);
 }
 

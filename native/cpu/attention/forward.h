@@ -229,6 +229,7 @@ private:
       log_sum_exps[lane] = finished.log_sum_exp, lows[lane] = finished.low, factors[lane] = finished.factor;
     }
     for (auto [operand, numbers] : {std::pair{&p_.log_sum_exp, log_sum_exps}, {&p_.log_sum_exp_low, lows}}) {
+      if (!operand->data) continue;
       Statistic *row = reinterpret_cast<Statistic *>(operand->data) + operand->at(batch, panel.head, first);
       for (int64_t lane = 0; lane < panel.queries; lane++) row[lane * operand->row] = Statistic(numbers[lane]);
     }

@@ -10,7 +10,8 @@ import { type AttentionAttributes, problemOf } from "./problem.ts";
 export const backwardMetal: MetalImplementation<AttentionAttributes> = {
   unsupported: unsupportedReason,
   run(operation) {
-    const call = callOf(problemOf(operation));
+    const problem = problemOf(operation);
+    const call = callOf(problem, problem.inputs.logSumExp!.tensor);
     const { batch, heads, queries, operands } = call;
     using delta = scratchTensor([batch, heads, queries], "float32");
     return spanOf([

@@ -1,3 +1,4 @@
+import { needsGradient } from "../../autograd/record.ts";
 import { countCodepath } from "../../backend/dispatch.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { checkNumber } from "../../core/options.ts";
@@ -141,7 +142,7 @@ export function attention<D extends DType>(
 }
 
 function fusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor[], { backend }: Route) {
-  const [out, logSumExp] = FlashAttention.apply({ attributes, backend }, ...inputs) as [Tensor, Tensor];
+  const [out, logSumExp] = FlashAttention.apply({ attributes, backend }, ...inputs) as [Tensor, Tensor?];
   return { out, logSumExp };
 }
 
@@ -168,18 +169,24 @@ function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: Fl
   const formula = { ...formulaOf(operation, options, dim), packed };
   const operands = operandsOf(operation, projections, options, packed);
   const names = inputNames.filter((name) => operands[name] !== undefined);
+  const inputs = names.map((name) => operands[name]!);
   const dropout = p === 0 ? undefined : dropoutOf(p, nextStart(options).key);
   return {
-    attributes: { ...formula, dropout, inputs: names, outputs: outputsOf(route, options) },
-    inputs: names.map((name) => operands[name]!),
+    attributes: { ...formula, dropout, inputs: names, outputs: outputsOf(route, options, inputs) },
+    inputs,
     ...{ projections, route },
   };
 }
 
-/** The fused forward always has all of them, for its backward. */
-function outputsOf({ kind }: Route, { returnLogSumExp, returnDropoutMask }: FlashAttentionOptions): OutputName[] {
-  if (kind === "fused") return ["out", "logSumExp", "logSumExpLow"];
-  return returnLogSumExp || returnDropoutMask ? ["out", "logSumExp"] : ["out"];
+/** The fused backward needs all of them. */
+function outputsOf(
+  { kind }: Route,
+  { returnLogSumExp, returnDropoutMask }: FlashAttentionOptions,
+  inputs: readonly Tensor[],
+): OutputName[] {
+  const isAskedFor = returnLogSumExp || returnDropoutMask;
+  if (kind === "fused") return isAskedFor || needsGradient(...inputs) ? ["out", "logSumExp", "logSumExpLow"] : ["out"];
+  return isAskedFor ? ["out", "logSumExp"] : ["out"];
 }
 
 /** A number among the options, once it is found to be in its range. */

@@ -35,7 +35,8 @@ export const forwardReference: Implementation<AttentionAttributes> = {
       }
     }
     store(call.outputs[0]!, out);
-    storeLogSumExps(logSumExps, call.outputs[1]!, call.outputs[2]!);
+    const [, logSumExp, low] = call.outputs;
+    if (logSumExp) storeLogSumExps(logSumExps, logSumExp, low!);
   },
 };
 

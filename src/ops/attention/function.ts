@@ -32,14 +32,15 @@ const on = <Result>({ backend = getBackend() }: FusedCall, body: () => Result): 
  * as the scores. Forward and backward may run on different backends.
  */
 export class FlashAttention extends Function {
-  /** Gives `out` and `logSumExp`. */
+  /** Gives `out`, and `logSumExp` where the call has it. */
   static forward(context: FunctionContext, call: FusedCall, ...inputs: Tensor[]): Tensor[] {
     const [q, , v] = inputs as [Tensor, Tensor, Tensor];
     const rows = q.shape.slice(0, 3);
     const shape = [...rows, v.shape[3]!];
     const statistic = { shape: rows, dtype: accumulationDType(q.dtype) };
     // In the order of q, so that heads which were cut from rows join without a copy.
-    const specs = [{ shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) }, statistic, statistic];
+    const all = [{ shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) }, statistic, statistic];
+    const specs = all.slice(0, call.attributes.outputs.length);
     const results = on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));
     context["call"] = call;
     context["results"] = new Set(call.attributes.inputs.filter((_, at) => inputs[at]!.edge !== null));

@@ -48,14 +48,11 @@ export function launchTiled(call: Call, what: TiledLaunch): TicketRange | undefi
   });
 }
 
-/**
- * What is bound for an operand. The log-sum-exp stands in for what a call lacks and its kernel does not read: a buffer
- * begins at a multiple of its elements' size, and no element is larger.
- */
+/** What is bound for an operand. */
 export function tensorOf(call: Call, operand: OperandName | "sequences" | Tensor): Tensor {
   if (typeof operand !== "string") return operand;
   const own = operand === "sequences" ? call.sequences : call.operands[operand]?.tensor;
-  return own ?? call.operands.logSumExp!.tensor;
+  return own ?? call.standIn;
 }
 
 /** Tiles of `size` queries or keys that the longest sequence has. */

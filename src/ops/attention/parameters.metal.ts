@@ -31,12 +31,18 @@ export interface Call extends AttentionProblem {
   readonly operands: Partial<Readonly<Record<OperandName, Operand>>>;
   /** The numbers of packed sequences. */
   readonly sequences: Tensor | undefined;
+  /**
+   * What is bound for an operand that the call lacks, and whose kernel does not touch it. Of float32: a buffer begins at
+   * a multiple of its elements' size, and no element is larger.
+   */
+  readonly standIn: Tensor;
 }
 
-export const callOf = (problem: AttentionProblem): Call => {
+export function callOf(problem: AttentionProblem, standIn: Tensor): Call {
   const { sequences, ...inputs } = problem.inputs;
-  return { ...problem, operands: { ...inputs, ...problem.outputs } as Call["operands"], sequences: sequences?.tensor };
-};
+  const operands = { ...inputs, ...problem.outputs } as Call["operands"];
+  return { ...problem, operands, sequences: sequences?.tensor, standIn };
+}
 
 /** How the keys of the vector path are cut. */
 export interface Parts {
@@ -82,6 +88,7 @@ const options: Readonly<Record<Exclude<AttentionOption, "quads">, (call: Call) =
   dropout: ({ dropout }) => dropout !== undefined,
   packed: ({ packed }) => packed !== undefined,
   gradLogSumExp: ({ operands }) => operands.gradLogSumExp !== undefined,
+  logSumExp: ({ operands }) => operands.logSumExp !== undefined,
 };
 
 /** The function constants OPTIONS, VALUE_DIM and DIM. `streamed`: the operands whose tiles a kernel goes through. */

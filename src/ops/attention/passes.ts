@@ -11,7 +11,7 @@ import { forwardMetal } from "./forward.metal.ts";
 import { forwardReference } from "./forward.reference.ts";
 import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
 
-/** q, k, v and options to `out`, `logSumExp` and `logSumExpLow`. */
+/** q, k, v and options to `out`; with `logSumExp` and `logSumExpLow` where they are among the outputs. */
 export const attentionForward = definePrimitive<AttentionAttributes>({
   name: "attentionForward",
   family: "attention",

@@ -32,6 +32,8 @@ export const attentionOptions = enumeration("AttentionOption", [
   "dropout",
   "packed",
   "gradLogSumExp",
+  /** The forward writes it, where a gradient or the caller wants it. */
+  "logSumExp",
   /** Rows of q, k, v and gradOut are runs in memory that start at multiples of 4 elements. */
   "quads",
 ]);

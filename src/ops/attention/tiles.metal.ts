@@ -14,8 +14,9 @@ export type TiledKernel = "forward" | "gradient_queries" | "gradient_keys" | "gr
 export type Family = "apple7" | "apple9";
 
 /**
- * A threadgroup's share: `8 · down` rows, which it owns, and `columns` of the other rows at a time. `across`
- * SIMD-groups stand side by side and divide the elements of a row (its blocks of 8) among them.
+ * A threadgroup's share: `8 · down · tall` rows, which it owns, and `columns` of the other rows at a time. Each
+ * SIMD-group owns `8 · tall` rows; `across` of them stand side by side and divide the elements of a row (its blocks of
+ * 8) among them.
  */
 export interface Tile {
   readonly kernel: TiledKernel;
@@ -27,6 +28,7 @@ export interface Tile {
   readonly down: number;
   readonly across: number;
   readonly columns: number;
+  readonly tall: 1 | 2;
 }
 
 const row = (
@@ -37,7 +39,8 @@ const row = (
   down: number,
   across: number,
   columns: number,
-): Tile => ({ kernel, family, bytes, width, down, across, columns });
+  tall: 1 | 2 = 1,
+): Tile => ({ kernel, family, bytes, width, down, across, columns, tall });
 
 /**
  * Rows that a threadgroup owns, columns that it goes through, and what is kept in registers start from
@@ -45,17 +48,19 @@ const row = (
  * M3 on, in all three kernels; forward 32 to 128 columns up to M2 and 32 to 128 from M3 on, backward 32 to 80 and 32 to
  * 128. Its tiles hold a part of D at a time (8 to 56 elements), ours all of it, so that of long rows fewer columns fit
  * into threadgroup memory. MLX's forward (`steel_attention.metal`, 2024) has 32 × 32 up to a width of 80 and 32 × 16 up
- * to 128, with four SIMD-groups of 8 rows. Where a SIMD-group's registers would not do, it is `across` that grows. In
+ * to 128, with four SIMD-groups of 8 rows; ours have 16 rows each where registers allow it, which halves what is read
+ * of tiles in threadgroup memory, and of keys in device memory. Where a SIMD-group's registers would not do, it is
+ * `across` that grows. In
  * float32 all kernels of a width have the same `across`: then they sum a score in the same order, and the gradients'
  * probabilities are those of the forward to the last bit. Nobody publishes figures for gradients of a bias: they take
  * the rows of `apple7` everywhere. The figures are untried on a GPU.
  */
 export const tiles: readonly Tile[] = [
-  row("forward", "apple7", 4, 32, 4, 1, 32),
-  row("forward", "apple7", 4, 64, 4, 1, 32),
-  row("forward", "apple7", 4, 128, 4, 2, 16),
-  row("forward", "apple7", 4, 256, 2, 4, 16),
-  row("forward", "apple7", 2, 64, 4, 1, 32),
+  row("forward", "apple7", 4, 32, 4, 1, 32, 2),
+  row("forward", "apple7", 4, 64, 4, 1, 32, 2),
+  row("forward", "apple7", 4, 128, 4, 2, 16, 2),
+  row("forward", "apple7", 4, 256, 2, 4, 16, 2),
+  row("forward", "apple7", 2, 64, 4, 1, 32, 2),
   row("forward", "apple7", 2, 128, 4, 1, 32),
   row("forward", "apple7", 2, 256, 2, 2, 32),
   row("forward", "apple9", 4, 64, 2, 1, 64),
@@ -95,10 +100,10 @@ export function tileFor(kernel: TiledKernel, family: Family, dtype: DType, dim: 
 }
 
 /** Of one SIMD-group. */
-const SIMD_WIDTH = 32;
+export const SIMD_WIDTH = 32;
 
 /** Rows that a threadgroup owns. */
-export const rowsOf = ({ down }: Tile): number => 8 * down;
+export const rowsOf = ({ down, tall }: Tile): number => 8 * down * tall;
 
 export const threadsOf = ({ down, across }: Tile): number => SIMD_WIDTH * down * across;
 
@@ -140,25 +145,26 @@ export const keeps: Readonly<Record<TiledKernel, Keeps>> = {
 export function threadgroupBytes(tile: Tile): number {
   const { tiles: count, strips, more } = keeps[tile.kernel];
   const tileBytes = count * tile.columns * (tile.width * tile.bytes + 16);
-  const ofSimdgroup = strips * 8 * (tile.columns + 4) * WORD + 64 * WORD;
+  const ofSimdgroup = strips * 8 * tile.tall * (tile.columns + 4) * WORD + 64 * WORD;
   return tileBytes + ofSimdgroup * tile.down * tile.across + more(tile);
 }
 
 /** Addresses, counters, and the state of rows: an estimate. */
 const OTHER_REGISTERS = 32;
 
-/** Registers of 32 bits that a thread needs, as an estimate: of each 8 × 8 matrix it holds two elements. */
+/**
+ * Registers of 32 bits that a thread needs, as an estimate: of each 8 × 8 matrix it holds two elements. Products of rows
+ * are in memory when pairs are treated one by one.
+ */
 export function registersOf(tile: Tile): number {
   const { rows, sums } = keeps[tile.kernel];
   const ofElements = tile.bytes / 2;
   const blocks = tile.width / tile.across / 8;
   const pairs = Math.ceil(tile.columns / (8 * tile.across)); // that a lane treats one by one
   return (
-    rows.length * blocks * ofElements +
-    sums.length * blocks * 2 +
-    (tile.columns / 8) * 2 +
+    tile.tall * (rows.length * blocks * ofElements + sums.length * blocks * 2) +
+    2 * Math.max(tile.tall * (tile.columns / 8), pairs) +
     ofElements +
-    2 * pairs +
     OTHER_REGISTERS
   );
 }
@@ -179,8 +185,8 @@ export function occupancyOf(tile: Tile): number {
 }
 
 /** Its kernel's host name. */
-export const kernelName = ({ kernel, width, down, across, columns }: Tile, type: string): string =>
-  `${kernel}_${type}_${width}_${down}x${across}x${columns}`;
+export const kernelName = ({ kernel, width, down, across, columns, tall }: Tile, type: string): string =>
+  `${kernel}_${type}_${width}_${down}x${across}x${columns}${kernel === "forward" ? `x${tall}` : ""}`;
 
 /**
  * When the vector path is taken: kernels/attention/vector.metal. MLX (`scaled_dot_product_attention.cpp`, 2025) takes

@@ -66,12 +66,14 @@ describe("the table of attention's tiles", () => {
 
   test.each(kernels)("%s.metal has a kernel for each row and no other", (kernel) => {
     const source = readFileSync(join(import.meta.dir, `../../../kernels/attention/${kernel}.metal`), "utf8");
-    const found = [...source.matchAll(/^[A-Z_]+\((\w+), (?:(\w+), )?(\d+), (\d+), (\d+)\)$/gm)].map((match) =>
-      match[0].replace(/^\w+\(/, "").replace(")", ""),
+    const found = [...source.matchAll(/^[A-Z_]+\((\w+), (?:(\w+), )?(\d+), (\d+), (\d+)(?:, (\d+))?\)$/gm)].map(
+      (match) => match[0].replace(/^\w+\(/, "").replace(")", ""),
     );
     const own = tiles.filter((tile) => tile.kernel === kernel);
-    const wanted = own.map(({ bytes, width, down, across, columns }) =>
-      [...(bytes === 4 ? ["float"] : []), width, down, across, columns].join(", "),
+    const wanted = own.map(({ bytes, width, down, across, columns, tall }) =>
+      [...(bytes === 4 ? ["float"] : []), width, down, across, columns, ...(kernel === "forward" ? [tall] : [])].join(
+        ", ",
+      ),
     );
     expect(found.sort()).toEqual(wanted.sort());
   });
