@@ -2,11 +2,11 @@
 // that no tile pays, and memory is all that counts. A row times a matrix comes here transposed.
 //
 // vector_along: rows of a lie along k. A SIMD-group sums 4 rows, its lanes side by side along k.
-// vector_across: columns of a lie along m, or neither. A lane sums one row, the SIMD-groups of a threadgroup take every
-// eighth of k.
+// vector_across: columns of a lie along m, or neither. A threadgroup sums 32 rows: 8 lanes have 4 rows each, the other
+// three eights of a SIMD-group and its other SIMD-groups further parts of k. An element of b is read once a SIMD-group.
 //
 // Sums are in float32, in an order that sizes alone decide (simd_sum's is not specified), and in blocks: a lane's sums
-// of a block are added to its total, so that an error grows with the number of blocks and not with k. Grid:
+// of a block (16 of k along, 8 across) are added to its total, so that an error grows with the number of blocks and not with k. Grid:
 // threadgroups (m / rows of a threadgroup, 1, batch * splits), rounded up.
 
 #include <metal_stdlib>
@@ -18,9 +18,9 @@ using namespace metal;
 #define VECTOR_ROWS 4    // of a SIMD-group
 #define VECTOR_STEPS 16  // of a lane in a block
 #define ACROSS_SIMDGROUPS 8
+#define ACROSS_ROWS 32  // of a threadgroup
 
-constant uint quads
-    [[function_constant(0)]];  // rows of a are read by fours: they lie along k and start at multiples of 4 elements
+constant uint quads [[function_constant(0)]];  // rows or columns of a are runs from multiples of 4 elements on: by fours
 
 // Four elements from `at` on, 0 from `last` on.
 template <typename T> inline float4 four_elements(device const T *source, long stride, long at, long last, bool whole) {
@@ -95,6 +95,20 @@ kernel void vector_along(
     }
 }
 
+// Elements of four rows side by side, 0 of those from `left` on.
+template <typename T> inline float4 four_rows(device const T *source, long stride, long left) {
+    if (quads && left >= 4) {
+        return float4(*reinterpret_cast<device const vec<T, 4> *>(source));
+    }
+    float4 elements = 0.0f;
+    for (int i = 0; i < 4; i += 1) {
+        if (i < left) {
+            elements[i] = float(source[i * stride]);
+        }
+    }
+    return elements;
+}
+
 template <typename T, typename Out>
 kernel void vector_across(
     device const T *a [[buffer(0)]],
@@ -105,31 +119,47 @@ kernel void vector_across(
     uint3 group [[threadgroup_position_in_grid]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-    threadgroup float totals[ACROSS_SIMDGROUPS][32];
+    threadgroup float totals[ACROSS_SIMDGROUPS][ACROSS_ROWS];
     const ProductPart part = product_part(product, group.z);
-    const long row = long(group.x) * 32 + lane;
+    const long first_row = long(group.x) * ACROSS_ROWS;
+    const ushort own_rows = ushort(lane % 8) * 4;  // 8 lanes side by side have the rows, each 8 lanes an eighth of k
+    const ushort own_step = ushort(lane / 8) * 8;
+    const long row = first_row + own_rows;
+    const long left = product.m - row;
+    const long k_stride = product.column_strides[PRODUCT_A];
     device const T *matrix = a + matrix_offset(product, PRODUCT_A, part.batch) + row * product.row_strides[PRODUCT_A];
     device const T *column = b + matrix_offset(product, PRODUCT_B, part.batch);
 
-    float total = 0.0f;
-    for (long block = part.first; block < part.last; block += ACROSS_SIMDGROUPS * VECTOR_STEPS) {
-        const long end = min(part.last, block + ACROSS_SIMDGROUPS * VECTOR_STEPS);
-        float sum = 0.0f;
-        for (long k = block + simdgroup_index; k < end && row < product.m; k += ACROSS_SIMDGROUPS) {
-            sum += float(matrix[k * product.column_strides[PRODUCT_A]]) *
-                   float(column[k * product.row_strides[PRODUCT_B]]);
+    float4 total = 0.0f;
+    for (long block = part.first + simdgroup_index * 32; block < part.last; block += ACROSS_SIMDGROUPS * 32) {
+        // One element of the column a lane, for all lanes that need it.
+        const float own = block + lane < part.last ? float(column[(block + lane) * product.row_strides[PRODUCT_B]]) : 0;
+        float4 sum = 0.0f;
+        for (ushort step = own_step; step < own_step + 8; step += 1) {
+            const float right = simd_shuffle(own, step);
+            const long k = block + step;
+            if (k < part.last && left > 0) {
+                sum += four_rows(matrix + k * k_stride, product.row_strides[PRODUCT_A], left) * right;
+            }
         }
         total += sum;
     }
-    totals[simdgroup_index][lane] = total;
+    for (int i = 0; i < 4; i += 1) {
+        total[i] += simd_shuffle_xor(total[i], 8);
+        total[i] += simd_shuffle_xor(total[i], 16);
+        if (own_step == 0) {
+            totals[simdgroup_index][own_rows + i] = total[i];
+        }
+    }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (simdgroup_index == 0 && row < product.m) {
+    if (simdgroup_index == 0 && first_row + lane < product.m) {
         float sum = 0.0f;
         for (int i = 0; i < ACROSS_SIMDGROUPS; i += 1) {
             sum += totals[i][lane];
         }
         device const Out *input_matrix = input + matrix_offset(product, PRODUCT_INPUT, part.batch);
-        write_element(product, input_matrix, out + out_offset(product, part.batch, part.split), row, 0, sum);
+        device Out *out_matrix = out + out_offset(product, part.batch, part.split);
+        write_element(product, input_matrix, out_matrix, first_row + lane, 0, sum);
     }
 }
 

@@ -98,9 +98,9 @@ const shapes: Readonly<Record<Plan["kernel"], (plan: Omit<Plan, "splits">) => La
     groups: [Math.ceil(m / vectorRows.vector_along), 1],
     threadgroup: 4 * SIMD_WIDTH,
   }),
-  vector_across: ({ problem: { m } }) => ({
+  vector_across: ({ problem: { m, a } }) => ({
     file: "matmul/vector.metal",
-    constants: [0],
+    constants: [Number(canReadByFours(a, a.column, a.row))],
     groups: [Math.ceil(m / vectorRows.vector_across), 1],
     threadgroup: 8 * SIMD_WIDTH,
   }),

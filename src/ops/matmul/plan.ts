@@ -2,7 +2,7 @@
 import { isFloat } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import { type Problem, transposedProblem } from "./problem.ts";
-import { type Tile, tiledSplits, tileFor, vectorSplits } from "./tiles.ts";
+import { type Tile, tiledSplits, tileFor, vectorParts, vectorSplits } from "./tiles.ts";
 
 /** A problem as a kernel takes it. */
 export interface Plan {
@@ -33,5 +33,5 @@ function vectorPlan(problem: Problem): Plan {
   const along = m === 1 || Math.abs(a.column) <= Math.abs(a.row);
   const kernel = along ? "vector_along" : "vector_across";
   const threadgroups = Math.ceil(m / vectorRows[kernel]) * elementCount(batchShape);
-  return { problem, kernel, splits: vectorSplits(k, threadgroups) };
+  return { problem, kernel, splits: vectorSplits(k, threadgroups, vectorParts[kernel]) };
 }

@@ -17,7 +17,9 @@ export interface Tile {
 /**
  * Few rows or columns have a tile as high or as wide as they are: what it multiplies beyond an edge is lost. From 2²⁰
  * elements of the result on there are 256 tiles of 64 × 64, each element of which serves 64 others; 64 of them would
- * leave half of a large GPU idle. 32 of k at a time halve the barriers of 16. Four SIMD-groups each;
+ * leave half of a large GPU idle. 32 of k at a time halve the barriers of 16, but take 18 KB of float32 in such tiles:
+ * below 2²² there are too few threadgroups to hide behind. (An H200 took 0.17 ms for 1024³ with 16, 0.21 with 32; 9.4 and
+ * 6.9 for 4096³.) Four SIMD-groups each;
  * `kernels/matmul/tiled.metal` has a kernel for each row.
  */
 export const tiles: readonly Tile[] = [
@@ -26,7 +28,8 @@ export const tiles: readonly Tile[] = [
   { rows: 64, columns: 8, depth: 32, down: 4, across: 1, fits: ({ n }) => n <= 8 },
   { rows: 16, columns: 64, depth: 32, down: 2, across: 2, fits: ({ m }) => m <= 16 },
   { rows: 64, columns: 16, depth: 32, down: 2, across: 2, fits: ({ n }) => n <= 16 },
-  { rows: 64, columns: 64, depth: 32, down: 2, across: 2, fits: ({ m, n }) => m * n >= 2 ** 20 && m >= 64 && n >= 64 },
+  { rows: 64, columns: 64, depth: 32, down: 2, across: 2, fits: ({ m, n }) => m * n >= 2 ** 22 && m >= 64 && n >= 64 },
+  { rows: 64, columns: 64, depth: 16, down: 2, across: 2, fits: ({ m, n }) => m * n >= 2 ** 20 && m >= 64 && n >= 64 },
   { rows: 32, columns: 32, depth: 32, down: 2, across: 2, fits: () => true },
 ];
 
@@ -46,6 +49,21 @@ export function threadgroupBytes({ rows, columns, depth, down, across }: Tile, e
   const elements = (high: number, wide: number) => Math.max(high * (wide + padding), wide * (high + padding));
   const strips = down * across * 8 * (columns / across) * 4;
   return Math.max((elements(rows, depth) + elements(depth, columns)) * elementBytes, strips);
+}
+
+/** Addresses and counters: an estimate. */
+const OTHER_REGISTERS = 32;
+
+/** The most registers of 32 bits that a thread of a tiled product may need by the estimate below. */
+export const REGISTER_BUDGET = 128;
+
+/**
+ * Registers that a thread needs, as an estimate: it holds two elements of each 8 × 8 matrix of sums, and of the factors of
+ * two steps along k, of which one is loaded while the other is multiplied.
+ */
+export function registersOf({ rows, columns, down, across }: Tile, elementBytes: number): number {
+  const [high, wide] = [rows / down / 8, columns / across / 8];
+  return 2 * high * wide + 2 * (high + wide) * (elementBytes / 2) + OTHER_REGISTERS;
 }
 
 /** Threadgroups that every GPU needs, and those that fill a large one. */
@@ -76,8 +94,22 @@ export function tiledSplits(problem: Problem): number {
 }
 
 /**
- * Into how many parts the sums of a matrix times a column are cut: of at least 4,096 elements, and no more than fill 64
- * threadgroups. Both figures are untried on a GPU.
+ * Into how many parts the sums of a matrix times a column are cut: of at least `shortest` elements, and no more than fill
+ * `wanted` threadgroups. The figures are untried on Apple's GPUs.
  */
-export const vectorSplits = (k: number, threadgroups: number): number =>
-  Math.max(1, Math.min(Math.floor(k / 4096), Math.ceil(64 / threadgroups)));
+export const vectorSplits = (k: number, threadgroups: number, { shortest, wanted }: VectorParts): number =>
+  Math.max(1, Math.min(Math.floor(k / shortest), Math.ceil(wanted / threadgroups)));
+
+export interface VectorParts {
+  readonly shortest: number;
+  readonly wanted: number;
+}
+
+/**
+ * Along k a threadgroup has 16 rows, across 32 and all of their columns: there are fewer. 4096 × 4096 across took 0.086
+ * ms on an H200 in one part, 0.038 in 4, 0.040 in 8.
+ */
+export const vectorParts = {
+  vector_along: { shortest: 4096, wanted: LEAST_GROUPS },
+  vector_across: { shortest: 512, wanted: MOST_GROUPS },
+} as const satisfies Record<string, VectorParts>;
