@@ -215,8 +215,10 @@ inline void long_rows(
 // What a call lacks (OPTIONS) is bound to something else and not touched.
 // row_sums               [[threadgroup(0)]]   a pair for each row of a chunk where rows are longer than what threads
 // hold grid: threadgroups (chunks / teams) of LANES threads, of TEAMS SIMD-groups where LANES is 32
+// A thread holds up to 16 elements of five arrays: the limit keeps a compiler from taking more registers than leave room
+// for 512 threads.
 template <typename T, typename W>
-kernel void normalize_gradient(
+[[kernel, max_total_threads_per_threadgroup(512)]] void normalize_gradient(
     device const T *x [[buffer(0)]],
     device const T *grad_out [[buffer(1)]],
     device const T *grad_sum [[buffer(2)]],
@@ -243,7 +245,7 @@ kernel void normalize_gradient(
 }
 
 #define COLUMNS 32
-#define PARTS 8
+#define PARTS 16
 #define THREADS (COLUMNS * PARTS)
 
 // parts                   [[buffer(0)]]     [1 or 2, chunks, N]

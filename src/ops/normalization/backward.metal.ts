@@ -11,7 +11,7 @@ const PAIR_BYTES = 8;
 /** `COLUMNS` of the kernel that adds up. */
 const COLUMNS = 32;
 /** Of a threadgroup that adds up. */
-const THREADS = 256;
+const THREADS = 512;
 
 /** One kernel over the rows, and one that adds up what chunks of rows leave to the gradients of weight and bias. */
 export const backwardMetal: MetalImplementation<NormalizationAttributes> = {

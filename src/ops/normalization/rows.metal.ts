@@ -31,6 +31,9 @@ const backwardTeams: readonly Team[] = [
 /** Chunks of rows that are enough for every GPU. In the backward each leaves a row of sums: more cost more memory. */
 const FORWARD_CHUNKS = 4096;
 const BACKWARD_CHUNKS = 512;
+/** In the backward, where a SIMD-group takes a chunk and chunks have at least so many rows. */
+const SIMDGROUP_CHUNKS = 2048;
+const SIMDGROUP_ROWS = 16;
 /** Rows of a chunk in the backward, where that leaves so many chunks. */
 const LEAST_ROWS = [2, 4] as const;
 const FEW_CHUNKS = 64;
@@ -56,13 +59,22 @@ export const divideForward = (problem: NormalizationProblem): Division =>
   divide(problem, forwardTeams, Math.ceil(problem.rows / FORWARD_CHUNKS));
 
 export function divideBackward(problem: NormalizationProblem): Division {
+  const { rows } = problem;
   const [fewest, least] = LEAST_ROWS;
-  const rows = Math.min(Math.max(Math.floor(problem.rows / FEW_CHUNKS), fewest), least);
-  return divide(problem, backwardTeams, Math.max(Math.ceil(problem.rows / BACKWARD_CHUNKS), rows));
+  const few = Math.min(Math.max(Math.floor(rows / FEW_CHUNKS), fewest), least);
+  const ofMany = Math.ceil(rows / BACKWARD_CHUNKS);
+  const isShort = teamOf(problem, backwardTeams)?.lanes === LANES;
+  const ofShort = Math.max(SIMDGROUP_ROWS, Math.ceil(rows / SIMDGROUP_CHUNKS));
+  return divide(problem, backwardTeams, Math.max(isShort ? Math.min(ofMany, ofShort) : ofMany, few));
 }
 
-function divide({ rows, length }: NormalizationProblem, teams: readonly Team[], wanted: number): Division {
-  const found = teams.find(({ lanes, count }) => length <= lanes * count);
+/** The first team that holds a row; undefined where none does. */
+const teamOf = ({ length }: NormalizationProblem, teams: readonly Team[]): Team | undefined =>
+  teams.find(({ lanes, count }) => length <= lanes * count);
+
+function divide(problem: NormalizationProblem, teams: readonly Team[], wanted: number): Division {
+  const { rows } = problem;
+  const found = teamOf(problem, teams);
   const { lanes, count } = found ?? teams.at(-1)!;
   const chunk = Math.min(wanted, MOST_ROWS);
   const chunks = Math.ceil(rows / chunk);
