@@ -3,14 +3,17 @@
 // the cores of a GPU. Counts have no caches and no time in them, and are the same on every machine.
 //
 // Fails where a call has a higher count than bench/support/kernels/stored.json says; `--store` writes that file anew.
-// Words choose calls by their names.
+// Words choose calls by their names. `--peers FOLDER` counts MLX's kernels too, from a checkout of MLX, once their results
+// are found to agree with ours.
 
 import { join } from "node:path";
 import { Command } from "commander";
 import { isMetalOpen, metalContext } from "../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../src/backend/policy.ts";
+import { besidePeers, peerColumns } from "./support/kernels/beside.ts";
 import { makeCases } from "./support/kernels/cases.ts";
 import { bounded, type Counts, count } from "./support/kernels/count.ts";
+import { occupancyColumns, occupancyRows } from "./support/kernels/occupancy.ts";
 import { table } from "./support/measure.ts";
 
 const STORED = join(import.meta.dir, "support/kernels/stored.json");
@@ -20,8 +23,10 @@ const CORES = [80, 8] as const;
 const command = new Command("bun run bench kernels")
   .argument("[words...]", "counts the calls whose names contain these words")
   .option("--store", "writes the counts as those that must not rise")
+  .option("--occupancy", "says on paper how many SIMD-groups of tiled kernels and rows a core has room for")
+  .option("--peers <folder>", "counts MLX's kernels too, from a checkout of it")
   .parse();
-const { store = false } = command.opts<{ store?: boolean }>();
+const { store = false, peers, occupancy } = command.opts<{ store?: boolean; peers?: string; occupancy?: boolean }>();
 
 type Stored = Record<string, Pick<Counts, (typeof bounded)[number]>>;
 const stored: Stored = (await Bun.file(STORED).exists()) ? await Bun.file(STORED).json() : {};
@@ -29,9 +34,12 @@ const kibibytes = (bytes: number): string => (bytes / 1024).toFixed(bytes < 1024
 
 function main(): void {
   const rows: string[][] = [];
-  for (const { name, ideal, run } of makeCases()) {
+  const compared: string[][] = [];
+  for (const counted of makeCases()) {
+    const { name, ideal, run } = counted;
     if (!command.args.every((word) => name.includes(word))) continue;
     const own = count(run);
+    if (peers) compared.push(...besidePeers(peers, counted, own));
     const before = stored[name];
     const risen = bounded.filter((figure) => before && own[figure] > before[figure]);
     if (!before && !store) risen.push(...bounded);
@@ -53,9 +61,12 @@ function main(): void {
   const groupsOf = `groups a core, ${CORES[0]} to ${CORES[1]} cores`;
   const head = ["", "device KiB", "x ideal", "threadgroup KiB", "barriers", "M mac", "constant KiB", "groups"];
   console.log(table([...head, groupsOf, ""], rows));
+  if (peers) console.log(table(["ours over MLX's, and both", ...peerColumns], compared));
 }
 
-if (!metalContext().isSoftware) {
+if (occupancy) {
+  console.log(table(["", ...occupancyColumns], occupancyRows()));
+} else if (!metalContext().isSoftware) {
   console.log("Apple's device has no counters: run this with the software device.");
 } else {
   withStrict(true, () => withBackend("metal", main));

@@ -10,6 +10,8 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 export interface Case {
   readonly name: string;
   readonly run: () => unknown;
+  /** What it is of, where they are all that it is of: peers compute with them too. */
+  readonly operands: readonly Tensor[];
   /** Bytes of operands and results, each once. */
   readonly ideal: number;
 }
@@ -30,7 +32,7 @@ function call(
 ): Case {
   const operands = shapes.map((shape) => ops.randn([...shape], { dtype }));
   const ideal = moved.reduce((sum, shape) => sum + size(shape), 0) * bytesOf(dtype);
-  return { name: `${name} ${short[dtype]}`, ideal, run: () => compute(...operands) };
+  return { name: `${name} ${short[dtype]}`, ideal, operands, run: () => compute(...operands) };
 }
 
 function products(dtype: FloatDType): Case[] {
@@ -175,7 +177,7 @@ function optimizer(): Case {
   const own = new AdamW([parameter], { lr: 1e-3 });
   parameter.grad = ops.randn([2 ** 16]);
   own.step(); // makes the state
-  return { name: "AdamW 2^16 f32", ideal: 7 * 4 * 2 ** 16, run: () => own.step() };
+  return { name: "AdamW 2^16 f32", ideal: 7 * 4 * 2 ** 16, operands: [], run: () => own.step() };
 }
 
 export const makeCases = (): Case[] => [

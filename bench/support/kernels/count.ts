@@ -22,6 +22,9 @@ export interface Counts {
 /** The figures that are stored, and must not rise. */
 export const bounded = ["bytes", "threadgroupBytes", "barriers", "matrixWork", "constantBytes"] as const;
 
+/** Milliseconds: what a slow machine may take for one call. */
+const LONGEST_RUN = 600_000;
+
 /** Runs a call on the device and counts its kernels. */
 export function count(run: () => unknown): Counts {
   const context = metalContext();
@@ -30,7 +33,7 @@ export function count(run: () => unknown): Counts {
   context.report({ clear: true });
   try {
     run();
-    context.wait();
+    context.wait(context.commit(), LONGEST_RUN);
   } finally {
     context.configure("count", false);
   }

@@ -1,0 +1,54 @@
+/** Our counts beside those of other projects' kernels on the same operands. */
+import { metalContext } from "../../../src/backend/metal/context.ts";
+import { toDType, zeros } from "../../../src/ops/index.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import type { Case } from "./cases.ts";
+import { type Counts, count } from "./count.ts";
+import { mlxCases } from "./mlx.ts";
+import { launchPeer, type PeerCase } from "./peers.ts";
+
+export const peerColumns = ["device KiB", "", "threadgroup KiB", "", "barriers", "", "M mac", "", "groups"] as const;
+
+/** A row for each peer that has the call. @throws where a peer's result is not ours. */
+export function besidePeers(folder: string, counted: Case, own: Counts): string[][] {
+  return mlxCases()
+    .filter(({ name }) => name === counted.name)
+    .map((peer) => {
+      const theirs = countPeer(folder, peer, counted);
+      return [
+        counted.name,
+        ...pair(own.bytes, theirs.bytes, 1024),
+        ...pair(own.threadgroupBytes, theirs.threadgroupBytes, 1024),
+        ...pair(own.barriers, theirs.barriers, 1),
+        ...pair(own.matrixWork, theirs.matrixWork, 1e6),
+        `${own.threadgroups} · ${theirs.threadgroups}`,
+      ];
+    });
+}
+
+function pair(own: number, theirs: number, unit: number): [string, string] {
+  const text = (value: number) => (value / unit).toFixed(unit === 1 ? 0 : value / unit < 10 ? 2 : 0);
+  return [theirs === 0 ? "" : (own / theirs).toFixed(2), own + theirs === 0 ? "" : `${text(own)} · ${text(theirs)}`];
+}
+
+function countPeer(folder: string, peer: PeerCase, { operands, run }: Case): Counts {
+  const out = zeros([...peer.shape], { dtype: peer.dtype });
+  const launches = peer.launches(operands, out);
+  metalContext().configure("timeout_ms", String(10 * 60_000)); // a tile of 64 × 64 at an edge is much work here
+  const counts = count(() => {
+    for (const launch of launches) launchPeer(folder, launch);
+  });
+  check(peer, out, run() as Tensor);
+  return counts;
+}
+
+/** Of the largest element: what sums of half numbers may differ by, where only one of both sums in float32. */
+const tolerance = { float32: 1e-4, float16: 1e-2 } as const;
+
+function check({ name, dtype }: PeerCase, theirs: Tensor, ours: Tensor): void {
+  const [left, right] = [theirs, ours].map((x) => Array.from(toDType(x, "float32").dataSync() as Float32Array));
+  const largest = right!.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const bound = tolerance[dtype as keyof typeof tolerance] * largest;
+  const at = left!.findIndex((value, index) => !(Math.abs(value - right![index]!) <= bound));
+  if (at >= 0) throw new Error(`${name}: expected ${right![at]} at ${at}, as ours, got ${left![at]}`);
+}

@@ -1,0 +1,322 @@
+/**
+ * MLX's kernels (0.32) beside ours: their names, grids and arguments, as MLX's host code chooses them for a GPU of few
+ * cores. The folder is a checkout of MLX.
+ */
+import { bytesOf, type FloatDType } from "../../../src/tensor/dtype.ts";
+import type { Tensor } from "../../../src/tensor/tensor.ts";
+import {
+  type Constants,
+  float,
+  int,
+  ints,
+  long,
+  longs,
+  type PeerCase,
+  type PeerLaunch,
+  packed,
+  scratch,
+} from "./peers.ts";
+
+const KERNELS = "mlx/backend/metal/kernels";
+const short = { float32: "f32", float16: "f16" } as const;
+type Counted = keyof typeof short;
+const ceil = (value: number, step: number): number => Math.ceil(value / step);
+
+// ---------------------------------------------------------------- products
+
+/**
+ * Sums of few 16 × 16 tiles are cut along k: buffers a, b, parts (float32), a struct of ints: m, n, k, the pitches of a, b
+ * and a part, tiles across and down, parts, their distance, their length, how tiles are permuted, steps of a part. Then
+ * parts are added: parts, out, their count, their distance, the pitch of out.
+ */
+function splitProduct(
+  m: number,
+  n: number,
+  k: number,
+  dtype: Counted,
+  [a, b]: readonly Tensor[],
+  out: Tensor,
+): PeerLaunch[] {
+  const [bm, bn, bk] = [m < 40 ? 16 : 32, n < 40 ? 16 : 32, 16];
+  const wanted = Math.floor(k / 16 / (ceil(m, 32) * ceil(n, 32)));
+  const splits = Math.min(Math.max(2, wanted <= 1 ? 1 : 2 ** Math.ceil(Math.log2(wanted))), 32);
+  const steps = Math.floor(k / bk / splits);
+  const aligned = m % bm === 0 && n % bn === 0 ? "t" : "n";
+  const parts = scratch([splits, m, n], "float32");
+  const struct = ints(m, n, k, k, n, n, ceil(n, bn), ceil(m, bm), splits, m * n, steps * bk, 0, steps);
+  const file = `${KERNELS}/steel/gemm/kernels/steel_gemm_splitk.metal`;
+  return [
+    {
+      file,
+      name: `steel_gemm_splitk_nn_${dtype}_float32_bm${bm}_bn${bn}_bk${bk}_wm2_wn2_MN_${aligned}aligned_K_taligned`,
+      arguments: { 0: a!, 1: b!, 2: parts, 3: packed(...struct) },
+      threadgroups: [ceil(n, bn), ceil(m, bm), splits],
+      threadgroup: [32, 2, 2],
+    },
+    {
+      file,
+      name: `steel_gemm_splitk_accum_${dtype}_float32`,
+      arguments: { 0: parts, 1: out, 2: int(splits), 3: int(m * n), 4: int(n) },
+      grid: [n, m, 1],
+      threadgroup: [Math.min(n, 32), Math.min(m, 32), 1],
+    },
+  ];
+}
+
+/**
+ * Others have tiles of 64 × 64: buffers a, b, out (3), a struct (4): m, n, k, pitches, tiles across and down as ints, the
+ * distances of matrices of a batch as longs, how tiles are permuted, whole steps of k, axes of the batch as ints.
+ */
+function wholeProduct(
+  m: number,
+  n: number,
+  k: number,
+  dtype: Counted,
+  [a, b]: readonly Tensor[],
+  out: Tensor,
+): PeerLaunch[] {
+  const [bm, bn, bk, wm, wn] = dtype === "float32" ? [64, 64, 16, 2, 2] : [64, 64, 16, 1, 2];
+  const tiles = [ceil(n, bn), ceil(m, bm)] as const;
+  const struct = [
+    ...ints(m, n, k, k, n, n, ...tiles),
+    ...longs(m * k, k * n, m * n),
+    ...ints(0, Math.floor(k / bk), 0),
+  ];
+  const constants: Constants = {
+    10: false,
+    100: false,
+    110: false,
+    200: m % bm === 0,
+    201: n % bn === 0,
+    202: k % bk === 0,
+  };
+  return [
+    {
+      file: `${KERNELS}/steel/gemm/kernels/steel_gemm_fused.metal`,
+      name: `steel_gemm_fused_nn_${dtype}_${dtype}_bm${bm}_bn${bn}_bk${bk}_wm${wm}_wn${wn}`,
+      constants,
+      arguments: { 0: a!, 1: b!, 3: out, 4: packed(...struct) },
+      threadgroups: [...tiles, 1],
+      threadgroup: [32, wn, wm],
+    },
+  ];
+}
+
+/**
+ * A row times a matrix: buffers matrix, vector, out (3), their lengths, the matrix's pitch, a batch of one (9 to 12). What
+ * is added to the product (2, 7, 8, 13, 14) is bound, and not read.
+ */
+function rowProduct(
+  n: number,
+  k: number,
+  dtype: Counted,
+  [vector, matrix]: readonly Tensor[],
+  out: Tensor,
+): PeerLaunch[] {
+  const [sm, sn] = k >= 8192 && n >= 2048 ? [4, 8] : [8, 4];
+  const bn = n >= 2048 ? 16 : n >= 512 ? 4 : 2;
+  return [
+    {
+      file: `${KERNELS}/gemv.metal`,
+      name: `gemv_t_${dtype}_bm1_bn${bn}_sm${sm}_sn${sn}_tm4_tn4_nc0_axpby0`,
+      arguments: {
+        ...{ 0: matrix!, 1: vector!, 2: out, 3: out, 4: int(k), 5: int(n), 6: int(n), 7: float(1), 8: float(0) },
+        ...{ 9: int(1), 10: int(1), 11: long(0), 12: long(0), 13: long(0), 14: int(1) },
+      },
+      threadgroups: [ceil(n, bn * sn * 4), 1, 1],
+      threadgroup: [32, bn, 1],
+    },
+  ];
+}
+
+function products(dtype: Counted): PeerCase[] {
+  const shapes: readonly (readonly [number, number, number])[] = [
+    ...([256, 512] as const).map((side) => [side, side, side] as const),
+    ...([1, 2, 4, 8, 16, 32, 64] as const).map((rows) => [rows, 1024, 1024] as const),
+    ...[[8, 4096, 1024] as const, [8, 1024, 4096] as const],
+  ];
+  return shapes.map(([m, n, k]) => ({
+    ...{ name: `product ${m}x${n}x${k} ${short[dtype]}`, shape: [m, n], dtype },
+    launches(operands, out) {
+      if (m === 1) return rowProduct(n, k, dtype, operands, out);
+      const isCut = ceil(m, 16) * ceil(n, 16) <= 1024 && k >= Math.max(m, n);
+      return (isCut ? splitProduct : wholeProduct)(m, n, k, dtype, operands, out);
+    },
+  }));
+}
+
+// ---------------------------------------------------------------- attention
+
+/**
+ * Tiles of 32 queries and 32 keys: buffers q, k, v, out and a struct: batch, heads, D, lengths, queries' heads a head of
+ * keys as ints, the scale, blocks of queries and keys, whole ones, what is left of each, where queries begin as ints, and
+ * the distances of batches, heads and rows of q, k, v and out as longs.
+ */
+function attentionCase(length: number, causal: boolean, dtype: Counted): PeerCase {
+  const blocks = ceil(length, 32);
+  const strides = longs(length * 64, length * 64, 64);
+  const struct = packed(
+    ...[...ints(1, 1, 64, length, length, 1), ["float", 1 / 8] as const],
+    ...ints(blocks, blocks, Math.floor(length / 32), Math.floor(length / 32), length % 32, length % 32, 0),
+    ...[...strides, ...strides, ...strides, ...strides],
+  );
+  const aligned = length % 32 === 0;
+  return {
+    ...{ name: `attention ${length}${causal ? " causal" : ""} ${short[dtype]}`, shape: [1, 1, length, 64], dtype },
+    launches: ([q, k, v], out) => [
+      {
+        file: `${KERNELS}/steel/attn/kernels/steel_attention.metal`,
+        name: `steel_attention_${dtype}_bq32_bk32_bd64_wm4_wn1_mask${dtype}`,
+        constants: { 200: aligned, 201: aligned, 300: false, 301: causal, 302: false },
+        arguments: { 0: q!, 1: k!, 2: v!, 3: out, 4: struct },
+        threadgroups: [blocks, 1, 1],
+        threadgroup: [32, 4, 1],
+      },
+    ],
+  };
+}
+
+/** One query and 4,096 keys, in 32 parts: parts' sums, totals and largest scores, which a second kernel merges. */
+function decodeCase(dtype: Counted): PeerCase {
+  const [keys, parts] = [4096, 32];
+  const type = dtype === "float32" ? "float" : "float16_t";
+  return {
+    ...{ name: `decode 1x${keys} ${short[dtype]}`, shape: [1, 1, 1, 64], dtype },
+    launches([q, k, v], out) {
+      const [rows, sums, most] = [
+        scratch([parts, 64], dtype),
+        scratch([parts], "float32"),
+        scratch([parts], "float32"),
+      ];
+      const file = `${KERNELS}/scaled_dot_product_attention.metal`;
+      return [
+        {
+          ...{ file, name: `sdpa_vector_2pass_1_${type}_64_64` },
+          constants: { 20: false, 21: false, 22: false, 23: false, 24: false, 25: false, 26: parts },
+          arguments: {
+            ...{ 0: q!, 1: k!, 2: v!, 3: rows, 4: sums, 5: most, 7: int(keys) },
+            ...{ 8: long(keys * 64), 9: long(64), 10: long(keys * 64), 11: long(64), 12: float(1 / 8) },
+          },
+          ...{ threadgroups: [1, 1, parts], threadgroup: [32, 1, 1] },
+        },
+        {
+          ...{ file, name: `sdpa_vector_2pass_2_${type}_64` },
+          arguments: { 0: rows, 1: sums, 2: most, 3: out, 4: int(parts) },
+          ...{ threadgroups: [1, 1, 1], threadgroup: [1024, 1, 1] },
+        },
+      ] as const;
+    },
+  };
+}
+
+// ---------------------------------------------------------------- rows
+
+/** A threadgroup a row, of so many elements a thread; rows above a limit in turns of 1,024 threads. */
+function rowThreads(
+  width: number,
+  elements = 4,
+  limit = 4096,
+): { readonly isLooped: boolean; readonly threads: number } {
+  const isLooped = width > limit;
+  return { isLooped, threads: isLooped ? 1024 : 32 * ceil(ceil(width, elements), 32) };
+}
+
+const rowShape = (rows: number, threads: number) =>
+  ({ grid: [rows * threads, 1, 1], threadgroup: [threads, 1, 1] }) as const;
+
+function rowCases(dtype: Counted, [rows, width]: readonly [number, number]): PeerCase[] {
+  const { isLooped, threads } = rowThreads(width);
+  const layer = rowThreads(width, 8, 6656);
+  const common = { shape: [rows, width], dtype } as const;
+  const shape = rowShape(rows, threads);
+  const label = `${rows}x${width} ${short[dtype]}`;
+  return [
+    {
+      ...{ ...common, name: `rmsNorm ${label}` },
+      launches: ([x, weight], out) => [
+        {
+          ...{ ...shape, file: `${KERNELS}/rms_norm.metal`, name: `rms${isLooped ? "_looped" : ""}${dtype}` },
+          arguments: { 0: x!, 1: weight!, 2: out, 3: float(1e-5), 4: int(width), 5: int(1) },
+        },
+      ],
+    },
+    {
+      ...{ ...common, name: `layerNorm ${label}` },
+      launches: ([x, weight, bias], out) => [
+        {
+          ...{ ...rowShape(rows, layer.threads), file: `${KERNELS}/layer_norm.metal` },
+          name: `layer_norm${layer.isLooped ? "_looped" : ""}${dtype}`,
+          arguments: { 0: x!, 1: weight!, 2: bias!, 3: out, 4: float(1e-5), 5: int(width), 6: int(1), 7: int(1) },
+        },
+      ],
+    },
+    {
+      ...{ ...common, name: `softmax ${label}` },
+      launches: ([x], out) => [
+        {
+          ...{ ...shape, file: `${KERNELS}/softmax.metal` },
+          name: `${isLooped ? "looped" : "block"}_softmax_${dtype}`,
+          arguments: { 0: x!, 1: out, 2: int(width) },
+        },
+      ],
+    },
+  ];
+}
+
+// ---------------------------------------------------------------- elements
+
+/** 8 bytes of the result a thread. */
+function elementCases(dtype: Counted): PeerCase[] {
+  const count = 2 ** 18;
+  const shape = [count];
+  const grid = { grid: count / (8 / bytesOf(dtype)), threadgroup: 1024 };
+  const other: FloatDType = dtype === "float32" ? "float16" : "float32";
+  const own = short[dtype];
+  return [
+    {
+      ...{ name: `exp 2^18 ${own}`, shape, dtype },
+      launches: ([x], out) => [
+        {
+          ...{ ...grid, file: `${KERNELS}/unary.metal`, name: `vn_Exp${dtype}${dtype}` },
+          arguments: { 0: x!, 1: out, 2: int(count) },
+        },
+      ],
+    },
+    {
+      ...{ name: `add 2^18 ${own}`, shape, dtype },
+      launches: ([a, b], out) => [
+        {
+          ...{ ...grid, file: `${KERNELS}/binary.metal`, name: `vvn_Add${dtype}` },
+          arguments: { 0: a!, 1: b!, 2: out, 3: int(count) },
+        },
+      ],
+    },
+    {
+      ...{ name: `cast to ${short[other as Counted]} 2^18 ${own}`, shape, dtype: other },
+      launches: ([x], out) => [
+        {
+          ...{
+            ...{ grid: count / (8 / bytesOf(other)), threadgroup: 1024 },
+            file: `${KERNELS}/copy.metal`,
+            name: `vn_copy${dtype}${other}`,
+          },
+          arguments: { 0: x!, 1: out, 2: int(count) },
+        },
+      ],
+    },
+  ];
+}
+
+export const mlxCases = (): PeerCase[] =>
+  (["float32", "float16"] as const).flatMap((dtype) => [
+    ...products(dtype),
+    ...[256, 512].flatMap((length) => [false, true].map((causal) => attentionCase(length, causal, dtype))),
+    decodeCase(dtype),
+    ...(
+      [
+        [256, 1024],
+        [64, 8192],
+      ] as const
+    ).flatMap((shape) => rowCases(dtype, shape)),
+    ...elementCases(dtype),
+  ]);
