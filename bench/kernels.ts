@@ -3,8 +3,8 @@
 // the cores of a GPU. Counts have no caches and no time in them, and are the same on every machine.
 //
 // Fails where a call has a higher count than bench/support/kernels/stored.json says; `--store` writes that file anew.
-// Words choose calls by their names. `--peers FOLDER` counts MLX's kernels too, from a checkout of MLX, once their results
-// are found to agree with ours.
+// Words choose calls by their names. `--peers FOLDER` counts MLX's kernels too, from a checkout of MLX, once their
+// results are found to agree with ours.
 
 import { join } from "node:path";
 import { Command } from "commander";

@@ -35,8 +35,8 @@ struct LanePairs {
 };
 
 // Turns a row's scores, of which each SIMD-group side by side left a part in its strip, into exp(score − largest) after
-// dropout; updates what is the largest and the lane's part of their sum, and gives what sums so far are to be multiplied
-// with. The lanes that share the row call it together.
+// dropout; updates what is the largest and the lane's part of their sum, and gives what sums so far are to be
+// multiplied with. The lanes that share the row call it together.
 template <typename T, int ACROSS, int KEYS, int STRIP>
 inline float probabilities(
     constant Attention &a,
@@ -161,8 +161,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * own_rows, s.queries) - 1);
     const Interval own_range = keys_of(a, s, own_query, min(own_query + own_rows, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
-        // The same in all SIMD-groups that share the queries. Asked anew at each place, it is no reason for a compiler to
-        // write the whole loop twice.
+        // The same in all SIMD-groups that share the queries. Asked anew at each place, it is no reason for a compiler
+        // to write the whole loop twice.
         const bool attends_any = own_query < s.queries && key < own_range.end && key + KEYS > own_range.first;
         threadgroup_barrier(mem_flags::mem_threadgroup);  // v's tile was read
         load_rows<T, KEYS, pitch, threads>(tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);

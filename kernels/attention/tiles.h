@@ -1,10 +1,10 @@
 // Tiles of attention: how their elements come from device memory, and the products of matrices of 8 x 8.
 //
-// A threadgroup owns DOWN · TALL · 8 rows (queries or keys), and goes through the others, a tile of COLUMNS of them at a
-// time. Its SIMD-groups stand DOWN x ACROSS: those side by side own the same TALL · 8 rows, and each one its blocks of 8
-// of their elements (of D and of E). So a product of rows with a tile's rows is the sum of ACROSS parts, one in each
-// one's strip of memory, and of what comes after, each writes its own blocks. What a SIMD-group loads of a tile serves
-// all of its rows: with TALL = 2, half as much is read from threadgroup memory.
+// A threadgroup owns DOWN · TALL · 8 rows (queries or keys), and goes through the others, a tile of COLUMNS of them at
+// a time. Its SIMD-groups stand DOWN x ACROSS: those side by side own the same TALL · 8 rows, and each one its blocks
+// of 8 of their elements (of D and of E). So a product of rows with a tile's rows is the sum of ACROSS parts, one in
+// each one's strip of memory, and of what comes after, each writes its own blocks. What a SIMD-group loads of a tile
+// serves all of its rows: with TALL = 2, half as much is read from threadgroup memory.
 //
 // No lane knows which elements of a simdgroup_matrix it holds (the layout is unspecified), so that what treats rows or
 // pairs one by one goes through threadgroup memory.
@@ -302,9 +302,9 @@ template <int COUNT, int TALL = 1> struct OwnSums {
     }
 };
 
-// Adds what is not finite of a tile to sums, where it counts, and takes it out of the tile: values of weight 0 then leave
-// the sums as they are, to the last bit. All threads of the threadgroup take part, each with its SIMD-group's sums;
-// `adds`: they are to be added to.
+// Adds what is not finite of a tile to sums, where it counts, and takes it out of the tile: values of weight 0 then
+// leave the sums as they are, to the last bit. All threads of the threadgroup take part, each with its SIMD-group's
+// sums; `adds`: they are to be added to.
 template <typename T, int COLUMNS, int PITCH, int THREADS, int COUNT, int TALL>
 inline void without_nonfinite(
     thread OwnSums<COUNT, TALL> &sums,

@@ -3,11 +3,11 @@
 //
 // vector_along: rows of a lie along k. A SIMD-group sums 4 rows, its lanes side by side along k.
 // vector_across: columns of a lie along m, or neither. A threadgroup sums 32 rows: 8 lanes have 4 rows each, the other
-// three eights of a SIMD-group and its other SIMD-groups further parts of k. An element of b is read once a SIMD-group.
+// other lanes of a SIMD-group and its other SIMD-groups further parts of k. An element of b is read once a SIMD-group.
 //
 // Sums are in float32, in an order that sizes alone decide (simd_sum's is not specified), and in blocks: a lane's sums
-// of a block (16 of k along, 8 across) are added to its total, so that an error grows with the number of blocks and not with k. Grid:
-// threadgroups (m / rows of a threadgroup, 1, batch * splits), rounded up.
+// of a block (16 of k along, 8 across) are added to its total, so that an error grows with the number of blocks and not
+// with k. Grid: threadgroups (m / rows of a threadgroup, 1, batch * splits), rounded up.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -20,7 +20,8 @@ using namespace metal;
 #define ACROSS_SIMDGROUPS 8
 #define ACROSS_ROWS 32  // of a threadgroup
 
-constant uint quads [[function_constant(0)]];  // rows or columns of a are runs from multiples of 4 elements on: by fours
+// Rows or columns of a are runs that start at multiples of 4 elements, and are read by fours.
+constant uint quads [[function_constant(0)]];
 
 // Four elements from `at` on, 0 from `last` on.
 template <typename T> inline float4 four_elements(device const T *source, long stride, long at, long last, bool whole) {
@@ -122,7 +123,7 @@ kernel void vector_across(
     threadgroup float totals[ACROSS_SIMDGROUPS][ACROSS_ROWS];
     const ProductPart part = product_part(product, group.z);
     const long first_row = long(group.x) * ACROSS_ROWS;
-    const ushort own_rows = ushort(lane % 8) * 4;  // 8 lanes side by side have the rows, each 8 lanes an eighth of k
+    const ushort own_rows = ushort(lane % 8) * 4;  // 8 lanes have the rows, each 8 lanes a quarter of 32 of k
     const ushort own_step = ushort(lane / 8) * 8;
     const long row = first_row + own_rows;
     const long left = product.m - row;

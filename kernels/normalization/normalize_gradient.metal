@@ -215,8 +215,8 @@ inline void long_rows(
 // What a call lacks (OPTIONS) is bound to something else and not touched.
 // row_sums               [[threadgroup(0)]]   a pair for each row of a chunk where rows are longer than what threads
 // hold grid: threadgroups (chunks / teams) of LANES threads, of TEAMS SIMD-groups where LANES is 32
-// A thread holds up to 16 elements of five arrays: the limit keeps a compiler from taking more registers than leave room
-// for 512 threads.
+// A thread holds up to 16 elements of five arrays: the limit keeps a compiler from taking more registers than leave
+// room for 512 threads.
 template <typename T, typename W>
 [[kernel, max_total_threads_per_threadgroup(512)]] void normalize_gradient(
     device const T *x [[buffer(0)]],

@@ -25,9 +25,9 @@ const ceil = (value: number, step: number): number => Math.ceil(value / step);
 // ---------------------------------------------------------------- products
 
 /**
- * Sums of few 16 × 16 tiles are cut along k: buffers a, b, parts (float32), a struct of ints: m, n, k, the pitches of a, b
- * and a part, tiles across and down, parts, their distance, their length, how tiles are permuted, steps of a part. Then
- * parts are added: parts, out, their count, their distance, the pitch of out.
+ * Sums of few 16 × 16 tiles are cut along k: buffers a, b, parts (float32), a struct of ints: m, n, k, the pitches of
+ * a, b and a part, tiles across and down, parts, their distance, their length, how tiles are permuted, steps of a part.
+ * Then parts are added: parts, out, their count, their distance, the pitch of out.
  */
 function splitProduct(
   m: number,
@@ -64,8 +64,8 @@ function splitProduct(
 }
 
 /**
- * Others have tiles of 64 × 64: buffers a, b, out (3), a struct (4): m, n, k, pitches, tiles across and down as ints, the
- * distances of matrices of a batch as longs, how tiles are permuted, whole steps of k, axes of the batch as ints.
+ * Others have tiles of 64 × 64: buffers a, b, out (3), a struct (4): m, n, k, pitches, tiles across and down as ints,
+ * the distances of matrices of a batch as longs, how tiles are permuted, whole steps of k, axes of the batch as ints.
  */
 function wholeProduct(
   m: number,
@@ -103,8 +103,8 @@ function wholeProduct(
 }
 
 /**
- * A row times a matrix: buffers matrix, vector, out (3), their lengths, the matrix's pitch, a batch of one (9 to 12). What
- * is added to the product (2, 7, 8, 13, 14) is bound, and not read.
+ * A row times a matrix: buffers matrix, vector, out (3), their lengths, the matrix's pitch, a batch of one (9 to 12).
+ * What is added to the product (2, 7, 8, 13, 14) is bound, and not read.
  */
 function rowProduct(
   n: number,
@@ -148,9 +148,9 @@ function products(dtype: Counted): PeerCase[] {
 // ---------------------------------------------------------------- attention
 
 /**
- * Tiles of 32 queries and 32 keys: buffers q, k, v, out and a struct: batch, heads, D, lengths, queries' heads a head of
- * keys as ints, the scale, blocks of queries and keys, whole ones, what is left of each, where queries begin as ints, and
- * the distances of batches, heads and rows of q, k, v and out as longs.
+ * Tiles of 32 queries and 32 keys: buffers q, k, v, out and a struct: batch, heads, D, lengths, queries' heads a head
+ * of keys as ints, the scale, blocks of queries and keys, whole ones, what is left of each, where queries begin as
+ * ints, and the distances of batches, heads and rows of q, k, v and out as longs.
  */
 function attentionCase(length: number, causal: boolean, dtype: Counted): PeerCase {
   const blocks = ceil(length, 32);

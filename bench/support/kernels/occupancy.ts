@@ -1,6 +1,6 @@
 /**
- * Occupancy on paper: what a threadgroup of each kernel needs, and how many SIMD-groups a core of M1 or M2 has room for.
- * Registers are estimates: what a thread holds of matrices and rows, and 32 for addresses and counters. Where a
+ * Occupancy on paper: what a threadgroup of each kernel needs, and how many SIMD-groups a core of M1 or M2 has room
+ * for. Registers are estimates: what a thread holds of matrices and rows, and 32 for addresses and counters. Where a
  * compiler keeps more loads under way it takes more of them.
  */
 import {

@@ -210,7 +210,8 @@ template <class Block> void read_inputs(const OperandReader<Block> &reader, Atte
   p.slopes = reader.read(6, reader.of_slopes());
 }
 
-// out, and logSumExp and logSumExpLow where they are there. src/ops/attention/problem.ts has the formulas and says what each operand is.
+// out, and logSumExp and logSumExpLow where they are there. src/ops/attention/problem.ts has the formulas and says what
+// each operand is.
 void attention_forward(const AttentionForwardBlock &block, Operands operands) {
   AttentionProblem p = read_problem(block, operands, attention_forward_operands);
   const OperandReader<AttentionForwardBlock> reader(block, p, operands);

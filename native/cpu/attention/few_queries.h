@@ -251,7 +251,8 @@ private:
     auto finished = finish_sum(*first.largest, *first.sum, sink_of<S>(p_, head));
     for (auto [operand, number] :
          {std::pair{&p_.log_sum_exp, finished.log_sum_exp}, {&p_.log_sum_exp_low, finished.low}})
-      if (operand->data) reinterpret_cast<Statistic *>(operand->data)[operand->at(sequence.batch, head, row)] = Statistic(number);
+      if (operand->data)
+        reinterpret_cast<Statistic *>(operand->data)[operand->at(sequence.batch, head, row)] = Statistic(number);
     write_matrix(
         first.out, 1, value_row_, [factor = finished.factor](int64_t) { return factor; },
         rows_of<S>(p_.out, sequence.batch, head, row, p_.value_dim));

@@ -32,8 +32,8 @@ export interface Call extends AttentionProblem {
   /** The numbers of packed sequences. */
   readonly sequences: Tensor | undefined;
   /**
-   * What is bound for an operand that the call lacks, and whose kernel does not touch it. Of float32: a buffer begins at
-   * a multiple of its elements' size, and no element is larger.
+   * What is bound for an operand that the call lacks, and whose kernel does not touch it. Of float32: a buffer begins
+   * at a multiple of its elements' size, and no element is larger.
    */
   readonly standIn: Tensor;
 }

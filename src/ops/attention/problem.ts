@@ -95,8 +95,8 @@ export type InputName = (typeof inputNames)[number];
 
 /**
  * The results. The forward has the first three where its backward or its caller needs more than `out`, else that alone.
- * The backward has those that are needed, in this order: shapes and dtypes of what they are gradients of (`bias` has its
- * own shape, sizes of 1 where it is broadcast). `gradK` and `gradV` come together or not at all.
+ * The backward has those that are needed, in this order: shapes and dtypes of what they are gradients of (`bias` has
+ * its own shape, sizes of 1 where it is broadcast). `gradK` and `gradV` come together or not at all.
  */
 export const outputNames = [
   "out",

@@ -153,8 +153,8 @@ export function threadgroupBytes(tile: Tile): number {
 const OTHER_REGISTERS = 32;
 
 /**
- * Registers of 32 bits that a thread needs, as an estimate: of each 8 × 8 matrix it holds two elements. Products of rows
- * are in memory when pairs are treated one by one.
+ * Registers of 32 bits that a thread needs, as an estimate: of each 8 × 8 matrix it holds two elements. Products of
+ * rows are in memory when pairs are treated one by one.
  */
 export function registersOf(tile: Tile): number {
   const { rows, sums } = keeps[tile.kernel];

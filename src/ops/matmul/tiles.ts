@@ -18,8 +18,8 @@ export interface Tile {
  * Few rows or columns have a tile as high or as wide as they are: what it multiplies beyond an edge is lost. From 2²⁰
  * elements of the result on there are 256 tiles of 64 × 64, each element of which serves 64 others; 64 of them would
  * leave half of a large GPU idle. 32 of k at a time halve the barriers of 16, but take 18 KB of float32 in such tiles:
- * below 2²² there are too few threadgroups to hide behind. (An H200 took 0.17 ms for 1024³ with 16, 0.21 with 32; 9.4 and
- * 6.9 for 4096³.) Four SIMD-groups each;
+ * below 2²² there are too few threadgroups to hide behind. (An H200 took 0.17 ms for 1024³ with 16, 0.21 with 32; 9.4
+ * and 6.9 for 4096³.) Four SIMD-groups each;
  * `kernels/matmul/tiled.metal` has a kernel for each row.
  */
 export const tiles: readonly Tile[] = [
@@ -58,8 +58,8 @@ const OTHER_REGISTERS = 32;
 export const REGISTER_BUDGET = 128;
 
 /**
- * Registers that a thread needs, as an estimate: it holds two elements of each 8 × 8 matrix of sums, and of the factors of
- * two steps along k, of which one is loaded while the other is multiplied.
+ * Registers that a thread needs, as an estimate: it holds two elements of each 8 × 8 matrix of sums, and of the factors
+ * of two steps along k, of which one is loaded while the other is multiplied.
  */
 export function registersOf({ rows, columns, down, across }: Tile, elementBytes: number): number {
   const [high, wide] = [rows / down / 8, columns / across / 8];
@@ -94,8 +94,8 @@ export function tiledSplits(problem: Problem): number {
 }
 
 /**
- * Into how many parts the sums of a matrix times a column are cut: of at least `shortest` elements, and no more than fill
- * `wanted` threadgroups. The figures are untried on Apple's GPUs.
+ * Into how many parts the sums of a matrix times a column are cut: of at least `shortest` elements, and no more than
+ * fill `wanted` threadgroups. The figures are untried on Apple's GPUs.
  */
 export const vectorSplits = (k: number, threadgroups: number, { shortest, wanted }: VectorParts): number =>
   Math.max(1, Math.min(Math.floor(k / shortest), Math.ceil(wanted / threadgroups)));
