@@ -35,13 +35,20 @@ afterEach(async () => {
   await server.close(0);
 });
 
-/** Each token takes so long, so that an answer can be watched. */
-const slow = (milliseconds: number) => {
+/** Lets the model compute so many times; then it waits until the function that this returns is called. */
+function holdAfter(calls: number): () => void {
+  const gate = Promise.withResolvers<void>();
   model.forward = (tokens, inputs) => {
-    Bun.sleepSync(milliseconds);
-    return forward(tokens, inputs);
+    const logits = forward(tokens, inputs);
+    if (calls-- > 0) return logits;
+    const data = logits.data.bind(logits);
+    return Object.defineProperty(logits, "data", { value: () => gate.promise.then(() => data()) });
   };
-};
+  return () => {
+    model.forward = forward;
+    gate.resolve();
+  };
+}
 const open = () => page.goto(server.url, { waitUntil: "networkidle0" });
 const articles = (kind: string) => page.$$eval(`article.${kind}`, (all) => all.map(({ textContent }) => textContent));
 const until = (condition: string) => page.waitForFunction(condition);
@@ -53,11 +60,12 @@ const promptOf = (...said: string[]) =>
 test("Enter sends, the answer streams, and the next message knows what was said", async () => {
   await open();
   expect(await page.$eval("#model", ({ textContent }) => textContent)).toBe("tiny/llama");
-  slow(20);
+  const goOn = holdAfter(6);
   await page.keyboard.type("Hi"); // the field has the focus
   await page.keyboard.press("Enter");
-  await until(`document.querySelector("article.assistant")?.textContent.length > 2`);
+  await until(`document.querySelector("article.assistant")?.textContent.length > 0`);
   expect([await visible("stop"), await visible("send")]).toEqual([true, false]);
+  goOn();
   await finished();
   expect([await visible("stop"), await visible("send")]).toEqual([false, true]);
   const first = await textAlone(model, promptOf("Hi"), 40);
@@ -81,23 +89,29 @@ test("Enter sends, the answer streams, and the next message knows what was said"
 test.each(["the button", "Escape", "a new chat"])(
   "%s stops an answer, on the server too",
   async (way) => {
-    slow(30);
+    const goOn = holdAfter(6);
     await open();
     await page.keyboard.type("Hi");
     await page.keyboard.press("Enter");
-    await until(`document.querySelector("article.assistant")?.textContent.length > 2`);
+    await until(`document.querySelector("article.assistant")?.textContent.length > 0`);
     if (way === "Escape") await page.keyboard.press("Escape");
-    else await page.click("#stop");
-    await until(`document.querySelector("#state").textContent === "stopped"`);
-    const [answer] = await articles("assistant");
-    expect(answer!.length).toBeGreaterThan(2);
-    expect(answer!.length).toBeLessThan(40);
-    const deadline = performance.now() + 20_000;
+    else await page.click(way === "a new chat" ? "#reset" : "#stop");
+    await until(`document.querySelector("#send").checkVisibility()`);
+    expect(await page.$eval("#state", ({ textContent }) => textContent)).toBe(way === "a new chat" ? "" : "stopped");
+    const lengths = (await articles("assistant")).map((answer) => answer!.length);
+    if (way === "a new chat") expect(lengths).toEqual([]);
+    else expect([lengths.length, lengths[0]! > 0, lengths[0]! < 40]).toEqual([1, true, true]);
     const figures = async () => (await fetch(`${server.url}/metrics`)).text();
-    while (!/texts_active 0\n/.test(await figures()) && performance.now() < deadline) await Bun.sleep(5);
-    expect(await figures()).toMatch(/texts_active 0\n/);
-    model.forward = forward;
-    await page.click("#reset");
+    const shows = async (pattern: RegExp) => {
+      const deadline = performance.now() + 20_000;
+      while (!pattern.test(await figures()) && performance.now() < deadline) await Bun.sleep(5);
+      expect(await figures()).toMatch(pattern);
+    };
+    await shows(/texts_total\{outcome="left"\} 1\n/);
+    goOn();
+    await shows(/texts_active 0\n/);
+    expect(Number(/generated_tokens_total (\d+)\n/.exec(await figures())?.[1])).toBeLessThan(10);
+    if (way !== "a new chat") await page.click("#reset");
     expect(await articles("assistant")).toEqual([]);
     await page.keyboard.type("Hi");
     await page.keyboard.press("Enter");
