@@ -81,6 +81,11 @@ describe("what is learned", () => {
     expect(own.item() as number).toBeCloseTo(loss.item() as number, 5);
     expect(batch.targets).toBe(masked.filter((token) => token >= 0).length);
     expect(batch.targets).toBeLessThan(batch.x.size / 2);
+    const [x, y, width] = [numbers(batch.x), numbers(batch.y), batch.x.shape[1]!];
+    const inside = numbers(batch.from).flatMap((from, at) => ((from + 1) % width > 0 ? [[x[from + 1]!, y[at]!]] : []));
+    // the end of a row that is filled up is a target, and stands in no row
+    expect(inside.filter(([next, target]) => next !== target && next !== 0)).toEqual([]);
+    expect(inside.filter(([next, target]) => next === target).length).toBeGreaterThan(batch.targets - 4);
     const gradients = (of: Tensor): number[] => {
       for (const own of session.adapter.parameters()) own.grad = null;
       of.backward();
@@ -122,6 +127,7 @@ describe("what is learned", () => {
     const packed = await start({ packing: true });
     const batch = packed.data.train.next(2);
     expect(batch.segments!.some((row) => row.length > 2)).toBe(true);
+    expect(batch.x.shape[1]!).toBeLessThanOrEqual(base.context!);
     const alone = await start();
     let [sum, targets] = [0, 0];
     while (targets < batch.targets) {
