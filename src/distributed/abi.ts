@@ -28,6 +28,7 @@ export const declarations = {
   MPI_Ibcast: call("i64", "i32", "i64", "i32", "i64", "buffer"),
   MPI_Iallreduce: call("i64", "i64", "i32", "i64", "i64", "i64", "buffer"),
   MPI_Iallgather: call("i64", "i32", "i64", "i64", "i32", "i64", "i64", "buffer"),
+  MPI_Ireduce_scatter: call("i64", "i64", "i64", "i64", "i64", "i64", "buffer"),
   MPI_Ireduce_scatter_block: call("i64", "i64", "i32", "i64", "i64", "i64", "buffer"),
   MPI_Ialltoall: call("i64", "i32", "i64", "i64", "i32", "i64", "i64", "buffer"),
   MPI_Isend: call("i64", "i32", "i64", "i32", "i32", "i64", "buffer"),

@@ -2,8 +2,8 @@
 import { noGrad } from "../autograd/modes.ts";
 import { empty } from "../backend/dispatch.ts";
 import { copyInto } from "../ops/copy/copy.ts";
+import { div_ } from "../ops/copy/inplace.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
-import { div } from "../ops/elementwise/division.ts";
 import { expand } from "../ops/view/expand.ts";
 import { reshape } from "../ops/view/reshape.ts";
 import { narrow } from "../ops/view/slice.ts";
@@ -20,80 +20,163 @@ export type Layout = readonly (readonly number[])[];
 /** The dtype in which gradients are summed: float32, or float64 for float64. */
 const sumDType = ({ dtype }: Tensor) => accumulationDType(dtype);
 
+/** The rank of each parameter whose gradient one rank alone gets. */
+export type Owners = ReadonlyMap<Tensor, number>;
+
 /**
  * Parts parameters into buckets of about so many bytes of sums, in their order; those of one bucket are summed in one
- * dtype.
+ * dtype, and either all have an owner or none has.
  */
-export function layoutOf(parameters: readonly Tensor[], order: readonly number[], bucketBytes: number): Layout {
+export function layoutOf(
+  parameters: readonly Tensor[],
+  order: readonly number[],
+  bucketBytes: number,
+  owners: Owners,
+): Layout {
   const buckets: number[][] = [];
-  let [bytes, dtype] = [Number.POSITIVE_INFINITY, ""];
+  let [bytes, kind] = [Number.POSITIVE_INFINITY, ""];
   for (const index of order) {
     const parameter = parameters[index]!;
-    const own = sumDType(parameter);
-    if (bytes >= bucketBytes || dtype !== own) {
+    const dtype = sumDType(parameter);
+    const own = `${dtype} ${owners.has(parameter)}`;
+    if (bytes >= bucketBytes || kind !== own) {
       buckets.push([]);
-      [bytes, dtype] = [0, own];
+      [bytes, kind] = [0, own];
     }
     buckets.at(-1)!.push(index);
-    bytes += parameter.size * bytesOf(own);
+    bytes += parameter.size * bytesOf(dtype);
   }
   return buckets;
 }
 
+/** The gradients of some parameters, under way. */
+export interface Bucket {
+  /** Waits for the sums, and makes their means the gradients. */
+  finish(connection: Connection, worldSize: number): void;
+}
+
 /**
- * A bucket under way. Behind the gradients it has an element for each parameter: 1 on a rank that has a gradient for
- * it. Where their sum is 0 no rank has one, and the parameter's stays as it is.
+ * Gradients one after the other, and behind them an element for each: 1 on a rank that has the gradient. Where the sum
+ * of these is 0 no rank has one, and the parameter's stays as it is.
  */
-export class Bucket {
+class Section {
+  constructor(private readonly members: readonly Tensor[]) {}
+
+  /** How many elements it takes. */
+  get size(): number {
+    return this.members.reduce((sum, { size }) => sum + size, this.members.length);
+  }
+
+  private flagsIn(memory: Tensor): Tensor {
+    const count = this.members.length;
+    return narrow(memory, 0, memory.size - count, count);
+  }
+
+  /** Puts this rank's gradients there. @param memory of {@link size} elements */
+  fill(memory: Tensor): void {
+    for (const [parameter, part] of this.parts(memory))
+      copyInto(part, parameter.grad ?? expand(fromArray(new Float32Array(1), []), parameter.shape));
+    const has = Float32Array.from(this.members, ({ grad }) => (grad === null ? 0 : 1));
+    copyInto(this.flagsIn(memory), fromArray(has));
+  }
+
+  /** Each parameter with the part of the memory that has its shape. */
+  private *parts(memory: Tensor): Generator<[Tensor, Tensor]> {
+    let start = 0;
+    for (const parameter of this.members) {
+      yield [parameter, reshape(narrow(memory, 0, start, parameter.size), parameter.shape)];
+      start += parameter.size;
+    }
+  }
+
+  /** Makes the means of the sums the gradients. */
+  writeBack(memory: Tensor, worldSize: number): void {
+    if (this.members.length === 0) return;
+    const has = Array.from(this.flagsIn(memory).dataSync(), Number);
+    div_(memory, worldSize);
+    let at = 0;
+    for (const [parameter, mean] of this.parts(memory)) {
+      if (has[at++] === 0) continue;
+      parameter.grad ??= keep(empty(parameter.shape, parameter.dtype, {}, "dataParallel"));
+      copyInto(parameter.grad, mean);
+    }
+  }
+}
+
+/** A bucket whose means every rank gets: allReduce. */
+export class CommonBucket implements Bucket {
   private readonly memory: Tensor;
+  private readonly section: Section;
   private readonly job: Job<void>;
 
-  constructor(
-    { mpi, queue, everyone }: Connection,
-    private readonly members: readonly Tensor[],
-  ) {
-    const count = members.reduce((sum, { size }) => sum + size, 0);
-    this.memory = keep(empty([count + members.length], sumDType(members[0]!), {}, "dataParallel"));
-    tidy(() => noGrad(() => this.fill(count)));
-    const { memory } = this;
+  constructor({ mpi, queue, everyone }: Connection, members: readonly Tensor[]) {
+    this.section = new Section(members);
+    this.memory = keep(empty([this.section.size], sumDType(members[0]!), {}, "dataParallel"));
+    const { memory, section } = this;
+    tidy(() => noGrad(() => section.fill(memory)));
     this.job = queue.begin("dataParallel", undefined, function* () {
       yield mpi.allReduce("dataParallel", everyone, elementsOf("dataParallel", memory), "sum");
     });
   }
 
-  private fill(count: number): void {
-    for (const [parameter, part] of this.parts())
-      copyInto(part, parameter.grad ?? expand(fromArray(new Float32Array(1), []), parameter.shape));
-    const has = Float32Array.from(this.members, ({ grad }) => (grad === null ? 0 : 1));
-    copyInto(narrow(this.memory, 0, count, has.length), fromArray(has));
-  }
-
-  /** Each parameter with the part of the memory that has its shape. */
-  private *parts(): Generator<[Tensor, Tensor]> {
-    let start = 0;
-    for (const parameter of this.members) {
-      yield [parameter, reshape(narrow(this.memory, 0, start, parameter.size), parameter.shape)];
-      start += parameter.size;
-    }
-  }
-
-  /** Waits for the sums, and makes their means the gradients. */
   finish({ queue }: Connection, worldSize: number): void {
     queue.wait(this.job);
     this.memory.storage.version++;
-    tidy(() => noGrad(() => this.writeBack(worldSize)));
+    tidy(() => noGrad(() => this.section.writeBack(this.memory, worldSize)));
     this.memory.dispose();
   }
+}
 
-  private writeBack(worldSize: number): void {
-    const { members, memory } = this;
-    const has = narrow(memory, 0, memory.size - members.length, members.length).dataSync();
-    copyInto(memory, div(memory, worldSize) as Tensor);
-    let at = 0;
-    for (const [parameter, mean] of this.parts()) {
-      if (has[at++] === 0) continue;
-      parameter.grad ??= keep(empty(parameter.shape, parameter.dtype, {}, "dataParallel"));
-      copyInto(parameter.grad, mean);
+/** A bucket of which each rank gets the means of the parameters that it owns: reduceScatter. The others' go. */
+export class SharedBucket implements Bucket {
+  private readonly sections: readonly Section[];
+  private readonly own: Section;
+  private readonly result: Tensor;
+  private readonly job: Job<void>;
+
+  /** @param owners of the members */
+  constructor(
+    { mpi, queue, everyone }: Connection,
+    private readonly members: readonly Tensor[],
+    private readonly owners: Owners,
+    private readonly rank: number,
+    worldSize: number,
+  ) {
+    this.sections = Array.from(
+      { length: worldSize },
+      (_, owner) => new Section(members.filter((parameter) => owners.get(parameter) === owner)),
+    );
+    this.own = this.sections[rank]!;
+    const [counts, dtype] = [this.sections.map(({ size }) => size), sumDType(members[0]!)];
+    const count = counts.reduce((sum, size) => sum + size, 0);
+    const memory = keep(empty([count], dtype, {}, "dataParallel"));
+    tidy(() => noGrad(() => this.fill(memory)));
+    const result = keep(empty([this.own.size], dtype, {}, "dataParallel"));
+    this.result = result;
+    this.job = queue.begin("dataParallel", undefined, function* () {
+      const [from, to] = [memory, result].map((each) => elementsOf("dataParallel", each));
+      yield mpi.reduceScatterParts("dataParallel", everyone, from!, to!, counts, "sum");
+      memory.dispose();
+    });
+  }
+
+  private fill(memory: Tensor): void {
+    let start = 0;
+    for (const section of this.sections) {
+      if (section.size > 0) section.fill(narrow(memory, 0, start, section.size));
+      start += section.size;
     }
+    for (const parameter of this.members) {
+      if (this.owners.get(parameter) === this.rank) continue;
+      parameter.grad?.dispose();
+      parameter.grad = null;
+    }
+  }
+
+  finish({ queue }: Connection, worldSize: number): void {
+    queue.wait(this.job);
+    this.result.storage.version++;
+    tidy(() => noGrad(() => this.own.writeBack(this.result, worldSize)));
+    this.result.dispose();
   }
 }

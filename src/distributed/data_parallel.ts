@@ -7,10 +7,11 @@ import { positive } from "../core/options.ts";
 import { named, operand, parameters } from "../core/parameters.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { Bucket, type Layout, layoutOf } from "./buckets.ts";
+import { type Bucket, CommonBucket, type Layout, layoutOf, type Owners, SharedBucket } from "./buckets.ts";
 import { callSync } from "./call.ts";
+import { DistributedError } from "./errors.ts";
 import { broadcastCall } from "./gather.ts";
-import { type Connection, worldOf } from "./world.ts";
+import { type Connection, type World, worldOf } from "./world.ts";
 
 /** A model as data-parallel training sees it: `nn.Module` is one. */
 export interface ParallelModel {
@@ -63,6 +64,21 @@ const isModel = (value: unknown): value is ParallelModel =>
   typeof (value as ParallelModel).namedParameters === "function" &&
   typeof (value as ParallelModel).namedBuffers === "function";
 
+/** What exchanges the gradient of a parameter. */
+const exchanging = new WeakMap<Tensor, DataParallel>();
+
+/** @internal What exchanges the gradients of these parameters, where one {@link DataParallel} has all of them. */
+export function parallelOf(parameters: readonly Tensor[]): DataParallel | undefined {
+  const [first] = parameters;
+  const parallel = first && exchanging.get(first);
+  return parameters.every((each) => exchanging.get(each) === parallel) ? parallel : undefined;
+}
+
+/** @internal Whether only one rank has the gradient of a parameter. */
+export const isShared = (parameter: Tensor): boolean => exchanging.get(parameter)?.owners.has(parameter) === true;
+
+const NO_OWNERS: Owners = new Map();
+
 /** A model in training on all ranks. Made by {@link dataParallel}. */
 export class DataParallel<M extends ParallelModel = ParallelModel> {
   readonly model: M;
@@ -76,14 +92,19 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
   private readonly arrived = new Set<number>();
   private launched: Bucket[] = [];
   private pausing = 0;
+  /** @internal */ owners = NO_OWNERS;
+  /** Whether ranks have means of parameters that are theirs, and nobody has cleared them. */
+  private hasShares = false;
+  private readonly rank: number;
   private readonly end = (isComplete: boolean): void => this.endPass(isComplete);
 
   /** @internal */
   constructor(
     model: M,
     bucketBytes: number,
-    { connection, worldSize }: { readonly connection: Connection | undefined; readonly worldSize: number },
+    { connection, worldSize, rank }: Pick<World, "connection" | "worldSize" | "rank">,
   ) {
+    this.rank = rank;
     this.model = model;
     this.bucketBytes = bucketBytes;
     this.worldSize = worldSize;
@@ -94,8 +115,10 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
     checkModel(this.connection, [...named, ...buffers]);
     for (const tensor of [...named.values(), ...buffers.values()])
       noGrad(() => callSync(() => broadcastCall("dataParallel", tensor, 0, true), "dataParallel"));
-    for (const [index, parameter] of this.parameters.entries())
+    for (const [index, parameter] of this.parameters.entries()) {
       this.removers.push(onArrival(parameter, () => this.arrive(index)));
+      exchanging.set(parameter, this);
+    }
   }
 
   /**
@@ -128,20 +151,40 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
     this.layout ??= this.agreeOnLayout();
     for (let next = this.launched.length; next < this.layout.length; next++) this.launch(this.layout[next]!);
     for (const bucket of this.launched) bucket.finish(this.connection, this.worldSize);
+    this.hasShares = this.owners.size > 0;
     this.reset();
   }
 
   /** Lets the model go: backward passes are this rank's own again. */
   detach(): void {
     for (const remove of this.removers.splice(0)) remove();
+    for (const parameter of this.parameters) if (exchanging.get(parameter) === this) exchanging.delete(parameter);
+  }
+
+  /** @internal From now on each of these gradients goes to one rank alone. */
+  shareOut(owners: Owners): void {
+    this.owners = new Map([...this.owners, ...owners]);
+    this.layout = undefined;
   }
 
   private arrive(index: number): void {
+    if (this.hasShares) this.checkCleared(index);
     if (this.pausing > 0) return;
     if (this.arrived.size === 0) atEndOfPass(this.end);
     this.arrived.add(index);
     if (this.layout !== undefined) this.launchComplete(this.layout);
     this.connection?.queue.progress();
+  }
+
+  /** A mean that one rank alone has would count once for each rank, if a second exchange took it along. */
+  private checkCleared(index: number): void {
+    this.hasShares = false;
+    const isLeft = this.parameters.some((each, at) => at !== index && each.grad !== null && this.owners.has(each));
+    if (!isLeft) return;
+    const text =
+      "the gradients were exchanged, and each rank has its share of them: call zeroGrad() before the next pass, or run " +
+      "all passes of a step but the last in noSync()";
+    throw new DistributedError("dataParallel", "notCleared", text);
   }
 
   /** Buckets go in one order on all ranks: a complete one waits for those before it. */
@@ -155,7 +198,13 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
 
   private launch(bucket: readonly number[]): void {
     const members = bucket.map((index) => this.parameters[index]!);
-    this.launched.push(new Bucket(this.connection!, members));
+    const { connection, owners, rank, worldSize } = this;
+    const isShared = owners.has(members[0]!);
+    this.launched.push(
+      isShared
+        ? new SharedBucket(connection!, members, owners, rank, worldSize)
+        : new CommonBucket(connection!, members),
+    );
   }
 
   private endPass(isComplete: boolean): void {
@@ -173,7 +222,7 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
     const others = [...this.parameters.keys()].reverse().filter((index) => !this.arrived.has(index));
     const own = fromArray(Int32Array.from([...this.arrived, ...others]));
     const order = callSync(() => broadcastCall("dataParallel", own, 0, false), "dataParallel");
-    return layoutOf(this.parameters, Array.from(order.dataSync(), Number), this.bucketBytes);
+    return layoutOf(this.parameters, Array.from(order.dataSync(), Number), this.bucketBytes, this.owners);
   }
 }
 

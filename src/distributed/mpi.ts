@@ -172,6 +172,24 @@ export class Mpi {
     );
   }
 
+  /** @param counts of elements for each rank, one rank's after the other's */
+  reduceScatterParts(
+    operation: string,
+    on: Communicator,
+    from: Elements,
+    to: Elements,
+    counts: readonly number[],
+    reduction: Reduction,
+  ): Request {
+    const how = this.handles.reductions[reduction];
+    const [type, list] = [this.type(from), Int32Array.from(counts)];
+    const kept = new Int32Array(new ArrayBuffer(list.byteLength)); // an array with a buffer has an address that stays
+    kept.set(list);
+    return this.start(operation, [from, to, kept], (request) =>
+      this.functions.MPI_Ireduce_scatter(addressOf(from), addressOf(to), ptr(kept), type, how, on, request),
+    );
+  }
+
   /** @param count of elements for each rank */
   allToAll(operation: string, on: Communicator, from: Elements, to: Elements, count: number): Request {
     const type = this.type(from);

@@ -5,8 +5,11 @@ import { ArgumentError } from "../core/errors.ts";
 import { aNumber, flag, listed } from "../core/kinds.ts";
 import { notNegative } from "../core/options.ts";
 import { parameters as declare, type Given, type Kind, operand, optional, reading } from "../core/parameters.ts";
+import { allReduce } from "../distributed/collectives.ts";
+import { isShared } from "../distributed/data_parallel.ts";
 import { toDType } from "../ops/copy/cast.ts";
-import { zeros } from "../ops/creation/full.ts";
+import { full, zeros } from "../ops/creation/full.ts";
+import { fromArray } from "../ops/creation/tensor.ts";
 import { add } from "../ops/elementwise/arithmetic.ts";
 import { clamp } from "../ops/elementwise/clamp.ts";
 import { div } from "../ops/elementwise/division.ts";
@@ -54,8 +57,9 @@ export function clipGradNorm(
 export function clipGradNorm(...values: unknown[]): Tensor {
   const { parameters, maxNorm, normType, errorIfNonfinite } = clipGradNormParameters(values);
   const owners = withGradients("clipGradNorm", parameters);
+  const shared = (Tensor.isTensor(parameters) ? [parameters] : parameters).filter(isShared);
   return noGrad(() => {
-    const total = gradientNorm(owners, normType);
+    const total = shared.length > 0 ? normOfRanks(shared, owners, normType) : gradientNorm(owners, normType);
     if (errorIfNonfinite) checkFiniteNorm(Number(total.item()));
     if (maxNorm === Infinity) return total;
     tidy(() => {
@@ -104,6 +108,24 @@ function gradientNorm(owners: readonly Tensor[], p: number): Tensor {
     const isWide = owners.some(({ grad }) => grad!.dtype === "float64");
     const norms = owners.map(({ grad }) => toDType(normOf(grad!, p), isWide ? "float64" : "float32"));
     return norms.length === 0 ? zeros([]) : norm(stack(norms), { p });
+  });
+}
+
+/** The norm of gradients of which each rank has some, and of those that every rank has. */
+function normOfRanks(shared: readonly Tensor[], owners: readonly Tensor[], p: number): Tensor {
+  return tidy(() => {
+    const norms = [true, false].map((each) =>
+      gradientNorm(
+        owners.filter((owner) => isShared(owner) === each),
+        p,
+      ),
+    );
+    const [own, common] = norms.map((each) => Number(each.item()));
+    const exchanged = fromArray(Float64Array.of(p === Infinity ? own! : own! ** p));
+    const all = Number(allReduce(exchanged, { op: p === Infinity ? "max" : "sum" }).item());
+    const total = p === Infinity ? Math.max(all, common!) : (all + common! ** p) ** (1 / p);
+    const isWide = [...shared, ...owners].some(({ dtype }) => dtype === "float64");
+    return full([], total, { dtype: isWide ? "float64" : "float32" });
   });
 }
 

@@ -5,7 +5,10 @@ import { aNumber } from "../core/kinds.ts";
 import { checkNames, checkNumber, count, positive } from "../core/options.ts";
 import { named, parameters, reading } from "../core/parameters.ts";
 import { printedOptions } from "../core/printing.ts";
+import { allReduce } from "../distributed/collectives.ts";
+import { isShared } from "../distributed/data_parallel.ts";
 import { toDType } from "../ops/copy/cast.ts";
+import { fromArray } from "../ops/creation/tensor.ts";
 import { mul } from "../ops/elementwise/arithmetic.ts";
 import { isfinite } from "../ops/elementwise/predicates.ts";
 import { stack } from "../ops/join/cat.ts";
@@ -113,12 +116,14 @@ export class GradScaler {
         "the gradients are already unscaled; call update() after each step",
       );
     const owners = optimizer.slots.map(({ parameter }) => parameter).filter(({ grad }) => grad !== null);
+    const isSharedOut = optimizer.slots.some(({ parameter }) => isShared(parameter));
     const areFinite = noGrad(() =>
       tidy(() => {
         for (const owner of owners)
           replaceGradient(owner, mul(toDType(owner.grad!, accumulationDType(owner.grad!.dtype)), 1 / this.factor));
         const finite = owners.map(({ grad }) => all(isfinite(grad!)));
-        return finite.length === 0 || Boolean(all(stack(finite)).item());
+        const own = finite.length === 0 || Boolean(all(stack(finite)).item());
+        return isSharedOut ? allReduce(fromArray(Uint8Array.of(own ? 1 : 0)), { op: "min" }).item() === 1 : own;
       }),
     );
     this.unscaled.set(optimizer, areFinite);

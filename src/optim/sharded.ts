@@ -1,9 +1,10 @@
-/** Optimizer state in shares, one on each rank: stage 1 of ZeRO (Rajbhandari and others, 2020). */
+/** Optimizer state in shares, one on each rank: ZeRO (Rajbhandari and others, 2020). */
 import { noGrad } from "../autograd/modes.ts";
 import { empty } from "../backend/dispatch.ts";
 import { instanceOf } from "../core/kinds.ts";
 import { operand, parameters } from "../core/parameters.ts";
 import { allGather, allReduce, broadcast } from "../distributed/collectives.ts";
+import { parallelOf } from "../distributed/data_parallel.ts";
 import { rank, worldSize } from "../distributed/world.ts";
 import { copyInto } from "../ops/copy/copy.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
@@ -20,12 +21,16 @@ import type { OptimizerStateDict } from "./state_dict.ts";
 
 /**
  * Has each rank keep the state of its share of the parameters alone: `step()` updates those, and brings every rank the
- * others' results. Steps are the same bit by bit as those of the whole optimizer; its state takes 1 / worldSize of the
- * memory on each rank, as far as parameters can be shared out whole. Returns the same optimizer, before its first step.
+ * others' results. Steps are those of the whole optimizer; its state takes 1 / worldSize of the memory on each rank, as
+ * far as parameters can be shared out whole. Returns the same optimizer, before its first step.
  *
- * Every rank calls `step()`, `stateDict()` and `loadStateDict()`, with the same gradients ({@link
- * distributed.dataParallel} makes them so). `stateDict()` gives every rank the whole state, which any number of ranks
- * can load.
+ * After {@link distributed.dataParallel} of a model with all of the parameters, gradients are shared out too: a
+ * backward pass leaves each rank the means of its own parameters alone, by {@link distributed.reduceScatter}, and
+ * `grad` is null for the others. `clipGradNorm` and `GradScaler` take all ranks' into account, and every rank has to
+ * call them. Without it, every rank has to have the same gradients.
+ *
+ * Every rank calls `step()`, `stateDict()` and `loadStateDict()`. `stateDict()` gives every rank the whole state, which
+ * any number of ranks can load.
  *
  * @example
  * distributed.dataParallel(model);
@@ -66,6 +71,8 @@ class Shares {
 
   /** Puts itself in the place of the optimizer's methods. */
   install(): void {
+    const parameters = this.optimizer.slots.map(({ parameter }) => parameter);
+    parallelOf(parameters)?.shareOut(new Map(parameters.map((parameter, at) => [parameter, this.owners[at]!])));
     this.optimizer.step = () => this.step();
     this.optimizer.stateDict = () => this.stateDict();
     this.optimizer.loadStateDict = (dict) => this.loadStateDict(dict);

@@ -1,7 +1,7 @@
 /** Optimizer state in shares: the steps of a whole optimizer, bit by bit, with a share of its memory. */
-import { describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { testFolder } from "../support/folder.ts";
-import { openMpi, runProgram } from "./launch.ts";
+import { mpich, openMpi, runProgram } from "./launch.ts";
 
 const { path: folder } = testFolder("sharded");
 type Pair = readonly [unknown, unknown];
@@ -27,3 +27,62 @@ describe.skipIf(openMpi.missing !== undefined)("optimizers in shares", () => {
     60_000,
   );
 });
+
+interface Shares extends Readonly<Record<string, unknown>> {
+  readonly bytes: readonly [Bytes, Bytes];
+}
+interface Bytes {
+  readonly gradients: number;
+  readonly state: number;
+}
+type Numbers = readonly [readonly number[], readonly number[]];
+
+/** Sums of as many terms as there are ranks, in another order: roundings that six steps carry on. */
+const areClose = ([got, want]: Numbers): boolean => {
+  const bound = 256 * 2 ** -24 * Math.max(...want.map(Math.abs));
+  return got.length === want.length && got.every((value, at) => Math.abs(value - want[at]!) <= bound);
+};
+
+for (const [installation, ranks] of [
+  [openMpi, 2],
+  [mpich, 3],
+] as const)
+  describe.skipIf(installation.missing !== undefined)(`gradients in shares on ${ranks} ranks`, () => {
+    let all: readonly Shares[] = [];
+
+    beforeAll(async () => {
+      if (installation.missing !== undefined) return;
+      const { ranks: results, text, status } = await runProgram<Shares>(installation, ranks, "shares.ts", folder);
+      expect({ text, status }).toEqual({ text: "", status: 0 });
+      all = results;
+    }, 60_000);
+
+    test("give the steps of whole ones: accumulated, clipped, scaled, with an overflow of one rank", () => {
+      expect(all).toHaveLength(ranks);
+      for (const results of all)
+        for (const step of [0, 1, 2, 3, 4, 5]) {
+          const [got, want] = results[`norms ${step}`] as Numbers;
+          if (step === 4) expect([got.slice(2), Number.isFinite(got[1]!)]).toEqual([want.slice(2), false]);
+          else expect({ step, isClose: areClose([got, want]) }).toEqual({ step, isClose: true });
+          expect({ step, isClose: areClose(results[`weights ${step}`] as Numbers) }).toEqual({ step, isClose: true });
+          expect(results[`weights ${step}`]).toEqual(all[0]![`weights ${step}`]); // the same on every rank
+        }
+      const weights = [3, 4].map((step) => all[0]![`weights ${step}`] as Numbers);
+      expect(weights[1]).toEqual(weights[0]!); // the overflow was no step
+    });
+
+    test("are exchanged by reduceScatter alone, and take a rank's share of the memory", () => {
+      for (const results of all)
+        for (const step of [0, 1, 2, 3, 4, 5]) expect(results[`calls ${step}`]).toEqual(["reduceScatterParts"]);
+      for (const what of ["gradients", "state"] as const) {
+        const own = all.map(({ bytes: [share] }) => share[what]);
+        const whole = all[0]!.bytes[1][what];
+        expect(own.reduce((sum, bytes) => sum + bytes, 0)).toBe(whole);
+        for (const bytes of own) expect(bytes / whole).toBeLessThan(1.5 / ranks);
+      }
+    });
+
+    test("are refused where a second pass would exchange them again", () => {
+      for (const results of all) expect(results["not cleared"]).toBe("notCleared");
+    });
+  });
