@@ -2,6 +2,7 @@
 
 import { getOrMake } from "../core/collections.ts";
 import { runWith } from "../core/context.ts";
+import { observer } from "../observe/observer.ts";
 import { within } from "../observe/within.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { TidyScope, tidyScope } from "../tensor/tidy.ts";
@@ -42,7 +43,13 @@ const withRecording = <Result>({ createGraph = false }: BackwardOptions, body: (
 
 /** Sends the roots' gradients through the graph. @throws {AutogradError} */
 export function passBackward(roots: readonly Root[], options: BackwardOptions, callbacks: PassCallbacks): void {
-  withPassEnds(() => withRecording(options, () => new BackwardPass(options, callbacks).run(roots)));
+  const start = performance.now();
+  const run = (): void => {
+    withRecording(options, () => new BackwardPass(options, callbacks).run(roots));
+    const end = performance.now();
+    observer?.took({ name: "backward", category: "autograd", start, end, details: {} });
+  };
+  withPassEnds(run);
 }
 
 class BackwardPass {

@@ -117,6 +117,7 @@ export class CommonBucket implements Bucket {
     this.job = queue.begin("dataParallel", undefined, function* () {
       yield mpi.allReduce("dataParallel", everyone, elementsOf("dataParallel", memory), "sum");
     });
+    this.job.details = { call: "allReduce", elements: memory.size };
   }
 
   finish({ queue }: Connection, worldSize: number): void {
@@ -158,6 +159,7 @@ export class SharedBucket implements Bucket {
       yield mpi.reduceScatterParts("dataParallel", everyone, from!, to!, counts, "sum");
       memory.dispose();
     });
+    this.job.details = { call: "reduceScatter", elements: count };
   }
 
   private fill(memory: Tensor): void {

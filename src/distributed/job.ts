@@ -1,3 +1,4 @@
+import { observer } from "../observe/observer.ts";
 import { DistributedError } from "./errors.ts";
 import type { Request } from "./mpi.ts";
 
@@ -10,6 +11,9 @@ export class Job<Result = unknown> {
   private steps: Steps<Result> | undefined;
   private request: Request | undefined;
   private outcome: { readonly value: Result } | { readonly error: unknown } | undefined;
+  private started: number | undefined;
+  /** What a trace says of it. */
+  details: Readonly<Record<string, unknown>> | undefined;
   private readonly settled = Promise.withResolvers<void>();
 
   constructor(
@@ -34,6 +38,7 @@ export class Job<Result = unknown> {
 
   start(): void {
     this.state = "running";
+    this.started = performance.now();
     this.guarded(() => {
       this.steps = this.body();
       this.advance();
@@ -72,6 +77,8 @@ export class Job<Result = unknown> {
   }
 
   private settle(outcome: NonNullable<typeof this.outcome>): void {
+    const { operation: name, started: start, details = {} } = this;
+    if (start !== undefined) observer?.took({ name, category: "mpi", start, end: performance.now(), details });
     this.outcome = outcome;
     this.state = "done";
     this.settled.resolve();

@@ -65,6 +65,16 @@ export interface Allocation {
   readonly usage: { readonly liveBytes: number; readonly peakBytes: number } | undefined;
 }
 
+/** Something that goes on beside operations, such as an exchange with other processes. */
+export interface Activity {
+  readonly name: string;
+  readonly category: string;
+  /** In milliseconds since the process began. */
+  readonly start: number;
+  readonly end: number;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
 /** How far a device is; undefined once it is closed. */
 export type Completion = () => { readonly completed: number } | undefined;
 
@@ -73,6 +83,7 @@ export interface Recorder {
   ran?(run: OperationRun): void;
   allocated?(allocation: Allocation): void;
   encoded?(tickets: TicketRange, completion: Completion): void;
+  took?(activity: Activity): void;
 }
 
 interface Running {
@@ -131,6 +142,11 @@ export class Observer {
   allocated(byteLength: number, storage: Allocation["storage"], usage?: Allocation["usage"], label?: string): void {
     const allocation = { byteLength, storage, usage, label: label ?? this.running?.operation ?? "tensor" };
     for (const recorder of this.recorders) recorder.allocated?.(allocation);
+  }
+
+  /** Reports an activity that is over. */
+  took(activity: Activity): void {
+    for (const recorder of this.recorders) recorder.took?.(activity);
   }
 
   /** Reports which command buffers the running operation is in. */

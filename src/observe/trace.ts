@@ -4,7 +4,15 @@
  * Source of the format: "Trace Event Format", Google, 2016: `X` is a span, `C` a counter, `b` and `e` a span beside the
  * threads, `M` a name. Times are in microseconds.
  */
-import type { Allocation, Completion, ObservedTensor, OperationRun, Recorder, TicketRange } from "./observer.ts";
+import type {
+  Activity,
+  Allocation,
+  Completion,
+  ObservedTensor,
+  OperationRun,
+  Recorder,
+  TicketRange,
+} from "./observer.ts";
 import { TraceFile } from "./trace_file.ts";
 
 const now = (): number => performance.now() * 1000;
@@ -15,6 +23,7 @@ export class Trace implements Recorder {
   /** Command buffers that are not known to be done, and the last one that was seen. */
   private readonly openTickets = new Set<number>();
   private lastTicket = 0;
+  private activities = 0;
   private completion: Completion = () => undefined;
 
   /** @param thread 0 is the main one; the others write a file of their own */
@@ -61,6 +70,12 @@ export class Trace implements Recorder {
     const device = storage === "host" ? "host" : "metal";
     this.add({ ph: "C", name: `live bytes (${device})`, ts: now(), args: { live: usage.liveBytes } });
     this.add({ ph: "C", name: `peak bytes (${device})`, ts: now(), args: { peak: usage.peakBytes } });
+  }
+
+  took({ name, category, start, end, details }: Activity): void {
+    const common = { cat: category, name, id: `${category} ${this.activities++}`, args: details };
+    this.add({ ph: "b", ...common, ts: start * 1000 });
+    this.add({ ph: "e", ...common, ts: end * 1000 });
   }
 
   encoded({ last }: TicketRange, completion: Completion): void {

@@ -1,5 +1,7 @@
 /** Data-parallel training: the steps of all ranks are those of one process with all their batches. */
 import { beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { testFolder } from "../support/folder.ts";
 import { mpich, openMpi, runProgram } from "./launch.ts";
 
@@ -18,6 +20,22 @@ interface Results extends Readonly<Record<string, unknown>> {
 
 const { path: folder } = testFolder("parallel");
 
+interface Span {
+  readonly name: string;
+  readonly start: number;
+  readonly end: number;
+  readonly args: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What a trace has beside operations: a beginning and an end with one id. */
+function spansIn(path: string): Span[] {
+  const events = JSON.parse(readFileSync(path, "utf8")) as (Span & { ph: string; id?: string; ts: number })[];
+  const ends = new Map(events.flatMap(({ ph, id, ts }) => (ph === "e" ? [[id, ts] as const] : [])));
+  return events.flatMap(({ ph, id, ts, name, args }) =>
+    ph === "b" && ends.has(id) ? [{ name, args, start: ts, end: ends.get(id)! }] : [],
+  );
+}
+
 /** Sums of n terms in two orders differ by n roundings of the largest value at most. */
 const closeTo = (got: Values, want: Values, terms: number): boolean => {
   const bound = terms * 2 ** -24 * Math.max(...want.map(Math.abs));
@@ -31,10 +49,13 @@ for (const [installation, ranks] of [
 ] as const)
   describe.skipIf(installation.missing !== undefined)(`${ranks} ranks of ${installation.name}`, () => {
     let all: readonly Results[] = [];
+    const traces = `trace-${ranks}-${installation.name.replace(" ", "-")}-`;
 
     beforeAll(async () => {
       if (installation.missing !== undefined) return;
-      const { ranks: results, text, status } = await runProgram<Results>(installation, ranks, "parallel.ts", folder);
+      const variables = { ORCHARD_TRACE: join(folder, `${traces}%p.json`) };
+      const program = runProgram<Results>(installation, ranks, "parallel.ts", folder, variables);
+      const { ranks: results, text, status } = await program;
       expect({ text, status }).toEqual({ text: "", status: 0 });
       all = results;
     }, 60_000);
@@ -81,6 +102,22 @@ for (const [installation, ranks] of [
         expect(of(0).slice(0, 2)).toEqual(["first layer", "exchange"]);
         for (const step of [1, 2, 3, 4]) expect(of(step).slice(0, 2)).toEqual(["exchange", "first layer"]);
         expect(events[0]).toBe("first layer"); // of the pass without an exchange
+      }
+    });
+
+    test("show in the trace that buckets are exchanged during backward, from the second exchange on", () => {
+      const files = readdirSync(folder).filter((name) => name.startsWith(traces));
+      expect(files).toHaveLength(ranks);
+      for (const file of files) {
+        const spans = spansIn(join(folder, file));
+        const buckets = spans.filter(({ args }) => args?.["call"] === "allReduce");
+        const within = spans
+          .filter(({ name }) => name === "backward")
+          .map(({ start, end }) => buckets.filter((bucket) => bucket.start > start && bucket.start < end).length);
+        const exchanging = within.filter((count) => count > 0);
+        expect(within[1]).toBe(0); // the first exchange of this rank's, at the end of its pass
+        expect(exchanging.length).toBeGreaterThanOrEqual(4);
+        for (const { start, end } of buckets) expect(end).toBeGreaterThanOrEqual(start);
       }
     });
 
