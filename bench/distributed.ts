@@ -3,11 +3,15 @@
  *
  *     mpirun -n 4 bun bench/distributed.ts                # allReduce: bytes, microseconds, GB/s
  *     mpirun -n 4 bun bench/distributed.ts --train        # steps of a GPT of 10 M parameters, batch 8 a rank
+ *     mpirun -n 4 bun bench/distributed.ts --train late   # the same, exchanged after backward
+ *     mpirun -n 4 bun bench/distributed.ts --train apart  # the same without an exchange: the machine's limit
+ *     mpirun -n 4 bun bench/distributed.ts --train shares # the same with optim.sharded
+ *     bun bench/scaling.ts                                # efficiency by ranks, beside the limit and gloo
  *
  * `ORCHARD_CPU_THREADS` sets the threads of a rank. Weak scaling: the efficiency of n ranks is the tokens a second of n
  * by n times those of one. `bench/support/distributed.c` is the loop of MPI's own beside the first table.
  */
-import { backward, crossEntropy, distributed, Generator, nn, ones, optim, randint } from "../src/index.ts";
+import { backward, crossEntropy, distributed, Generator, nn, ones, optim, randint, tensor } from "../src/index.ts";
 import { tidy } from "../src/tensor/tidy.ts";
 
 const { rank, worldSize, library = "one process" } = await distributed.init({ check: false });
@@ -41,12 +45,15 @@ function reductions(): void {
 
 const [BATCH, CONTEXT, STEPS] = [8, 128, 12];
 
-function training(): void {
+type Mode = "overlapped" | "late" | "apart" | "shares";
+
+function training(mode: Mode): void {
   const generator = new Generator(1);
   const sizes = { vocabularySize: 512, contextLength: CONTEXT, layers: 6, heads: 6, width: 384 };
   const model = new nn.GPT({ ...sizes, generator });
-  distributed.dataParallel(model);
-  const optimizer = new optim.AdamW(model.parameters(), { lr: 1e-4 });
+  const parallel = distributed.dataParallel(model);
+  const whole = new optim.AdamW(model.parameters(), { lr: 1e-4 });
+  const optimizer = mode === "shares" ? optim.sharded(whole) : whole;
   const own = new Generator(rank);
   const times: number[] = [];
   for (let step = 0; step < STEPS; step++) {
@@ -55,7 +62,10 @@ function training(): void {
     tidy(() => {
       const x = randint(0, 512, [BATCH, CONTEXT], { generator: own, dtype: "int32" });
       optimizer.zeroGrad();
-      backward(crossEntropy(model.forward(x), x, { dim: -1 }));
+      const pass = () => backward(crossEntropy(model.forward(x), x, { dim: -1 }));
+      if (mode === "late" || mode === "apart") parallel.noSync(pass);
+      else pass();
+      if (mode === "late") parallel.sync();
       optimizer.step();
     });
     distributed.barrier();
@@ -65,9 +75,17 @@ function training(): void {
   const count = model.parameters().reduce((sum, { size }) => sum + size, 0);
   const tokens = (worldSize * BATCH * CONTEXT * 1000) / best;
   const size = `${(count / 1e6).toFixed(1)} M parameters, ${worldSize} ranks`;
-  say(`${size}: ${best.toFixed(1)} ms a step, ${tokens.toFixed(0)} tokens/s`);
+  say(`${size}, ${mode}: ${best.toFixed(1)} ms a step, ${tokens.toFixed(0)} tokens/s`);
+  if (mode === "apart") return;
+  const held = whole.slots.flatMap(({ parameter: { grad }, state }) => [
+    ...(grad ? [grad] : []),
+    ...Object.values(state),
+  ]);
+  const bytes = distributed.allGather(tensor([held.reduce((sum, { size }) => sum + size * 4, 0) / 1e6])).dataSync();
+  say(`gradients and state by rank: ${Array.from(bytes, (each) => each.toFixed(1)).join(", ")} MB`);
 }
 
-if (process.argv.includes("--train")) training();
+const at = process.argv.indexOf("--train");
+if (at >= 0) training((process.argv[at + 1] ?? "overlapped") as Mode);
 else reductions();
 await distributed.finalize();

@@ -182,8 +182,8 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
     const isLeft = this.parameters.some((each, at) => at !== index && each.grad !== null && this.owners.has(each));
     if (!isLeft) return;
     const text =
-      "the gradients were exchanged, and each rank has its share of them: call zeroGrad() before the next pass, or run " +
-      "all passes of a step but the last in noSync()";
+      "the gradients were exchanged, and each rank has its share of them: call zeroGrad() before the next pass, or " +
+      "run all passes of a step but the last in noSync()";
     throw new DistributedError("dataParallel", "notCleared", text);
   }
 

@@ -1,0 +1,61 @@
+"""The steps of bench/distributed.ts --train with PyTorch's gloo; torchrun --nproc-per-node 4 distributed_gloo.py"""
+
+import os
+import time
+
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+import torch.nn.functional as F
+
+BATCH, CONTEXT, STEPS, VOCABULARY, WIDTH, HEADS, LAYERS = 8, 128, 12, 512, 384, 6, 6
+torch.set_num_threads(int(os.environ.get("ORCHARD_CPU_THREADS", "1")))
+dist.init_process_group("gloo")
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ln1, self.ln2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = (each.view(b, t, HEADS, c // HEADS).transpose(1, 2) for each in self.qkv(self.ln1(x)).chunk(3, -1))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
+        return x + self.down(F.gelu(self.up(self.ln2(x))))
+
+
+class GPT(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
+        self.blocks = nn.Sequential(*(Block() for _ in range(LAYERS)))
+        self.norm = nn.LayerNorm(WIDTH)
+
+    def forward(self, x):
+        h = self.tokens(x) + self.places(torch.arange(x.shape[1]))
+        return self.norm(self.blocks(h)) @ self.tokens.weight.T
+
+
+torch.manual_seed(1)
+model = nn.parallel.DistributedDataParallel(GPT())
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+times = []
+for step in range(STEPS):
+    dist.barrier()
+    start = time.perf_counter()
+    x = torch.randint(0, VOCABULARY, (BATCH, CONTEXT))
+    optimizer.zero_grad()
+    F.cross_entropy(model(x).flatten(0, 1), x.flatten()).backward()
+    optimizer.step()
+    dist.barrier()
+    if step > 1:
+        times.append(time.perf_counter() - start)
+if dist.get_rank() == 0:
+    best = min(times)
+    tokens = dist.get_world_size() * BATCH * CONTEXT / best
+    print(f"gloo, {dist.get_world_size()} ranks: {best * 1e3:.1f} ms a step, {tokens:.0f} tokens/s")
+dist.destroy_process_group()

@@ -1,0 +1,74 @@
+/**
+ * What data-parallel training scales to, by a model of bytes and latency (Thakur, Rabenseifner and Gropp, "Optimization
+ * of Collective Communication Operations in MPICH", 2005): a message of b bytes takes α + b / β seconds.
+ *
+ *     bun bench/support/distributed_model.ts      # the table of docs/distributed.md
+ */
+
+/** What connects ranks. */
+export interface Network {
+  readonly name: string;
+  /** α: seconds of a message without content. */
+  readonly latency: number;
+  /** β: bytes a second of a rank, while all others send too. */
+  readonly bandwidth: number;
+}
+
+/** A training step of one rank. */
+export interface Work {
+  /** Bytes of gradients. */
+  readonly bytes: number;
+  /** Seconds of a step without an exchange. */
+  readonly seconds: number;
+  /** The share of these in which gradients can be exchanged: backward, from its first bucket on. */
+  readonly overlap: number;
+}
+
+/** Seconds of an allReduce around a ring: n − 1 steps to reduce parts of b / n bytes, and as many to gather them. */
+export const ring = (ranks: number, bytes: number, { latency, bandwidth }: Network): number =>
+  2 * (ranks - 1) * (latency + bytes / ranks / bandwidth);
+
+/** Seconds of an allReduce by recursive halving and doubling: ⌈log₂ n⌉ steps each way, and the bytes of a ring. */
+export const halving = (ranks: number, bytes: number, { latency, bandwidth }: Network): number =>
+  2 * Math.ceil(Math.log2(ranks)) * latency + (2 * (ranks - 1) * bytes) / ranks / bandwidth;
+
+/** Tokens a second of n ranks by n times those of one: a step is longer by what backward does not hide. */
+export function efficiency(ranks: number, { bytes, seconds, overlap }: Work, network: Network): number {
+  const exchange = Math.min(ring(ranks, bytes, network), halving(ranks, bytes, network));
+  return seconds / (seconds + Math.max(0, exchange - overlap * seconds));
+}
+
+/** α and β of the line through measured times of two sizes between two ranks, where an allReduce sends all bytes. */
+export function fitted(name: string, few: readonly [number, number], many: readonly [number, number]): Network {
+  const bandwidth = (many[0] - few[0]) / (many[1] - few[1]);
+  return { name, bandwidth, latency: Math.max(0, (few[1] - few[0] / bandwidth) / 2) };
+}
+
+const MB = 1e6;
+
+/** The first two are of two ranks that were measured (docs/distributed.md, Speed), the others what data sheets say. */
+export const networks: readonly Network[] = [
+  fitted("shared memory, measured", [16_384, 7.9e-6], [4_194_304, 0.58e-3]),
+  fitted("TCP between two namespaces, measured", [16_384, 14.4e-6], [4_194_304, 10.9e-3]),
+  { name: "Ethernet, 1 Gbit/s", latency: 50e-6, bandwidth: 117 * MB },
+  { name: "Ethernet, 10 Gbit/s", latency: 30e-6, bandwidth: 1170 * MB },
+  { name: "Thunderbolt 4, IP", latency: 40e-6, bandwidth: 2000 * MB },
+  { name: "InfiniBand, 100 Gbit/s", latency: 2e-6, bandwidth: 11_000 * MB },
+];
+
+const RANKS = [2, 8, 64, 256, 1024] as const;
+
+if (import.meta.main) {
+  // 10.9 M parameters: 43.6 MB of gradients; 1,024 tokens took 0.31 s on two threads. Nothing is hidden by backward.
+  const works: readonly [string, Work][] = [
+    ["1,024 tokens", { bytes: 43.6 * MB, seconds: 0.31, overlap: 0 }],
+    ["8,192 tokens", { bytes: 43.6 * MB, seconds: 8 * 0.31, overlap: 0 }],
+  ];
+  console.log(`| network | a rank's batch | ${RANKS.map((ranks) => `${ranks} ranks`).join(" | ")} |`);
+  console.log(`|---|---|${RANKS.map(() => "---|").join("")}`);
+  for (const network of networks)
+    for (const [batch, work] of works) {
+      const cells = RANKS.map((ranks) => efficiency(ranks, work, network).toFixed(2));
+      console.log(`| ${network.name} | ${batch} | ${cells.join(" | ")} |`);
+    }
+}
