@@ -24,6 +24,8 @@ export interface Disturbing {
   readonly variables?: Readonly<Record<string, string>>;
   /** The ranks that have to end; then the launcher is ended, which may wait for ever. Otherwise it has to end. */
   readonly survivors?: readonly number[] | undefined;
+  /** The ranks that have to learn it; then everything is ended. */
+  readonly learners?: readonly number[] | undefined;
   /** When they have ended: to end what is left. */
   readonly afterwards?: () => Promise<void> | undefined;
 }
@@ -34,7 +36,7 @@ export async function disturbed(
   ranks: number,
   commandOf: (words: readonly string[]) => Command,
   disturb: (world: World, launcher: Launched) => void,
-  { variables = {}, survivors, afterwards = async () => undefined }: Disturbing = {},
+  { variables = {}, survivors, learners, afterwards = async () => undefined }: Disturbing = {},
 ): Promise<{ learned: (Learned | undefined)[]; text: string; status: number; world: World }> {
   const ready = Array.from({ length: ranks }, (_, rank) => join(folder, `ready-${rank}.json`));
   for (const [rank, file] of ready.entries())
@@ -47,8 +49,12 @@ export async function disturbed(
   }
   const world = JSON.parse(readFileSync(ready[0]!, "utf8")) as World;
   disturb(world, child);
-  await until(() => (survivors ? survivors.every((rank) => !isAlive(world.pids[rank]!)) : child.exitCode !== null));
-  if (survivors) child.kill("SIGKILL");
+  await until(() => {
+    if (learners) return resultsIn(folder, ranks).filter((each) => each !== undefined).length === learners.length;
+    return survivors ? survivors.every((rank) => !isAlive(world.pids[rank]!)) : child.exitCode !== null;
+  });
+  if (survivors ?? learners) child.kill("SIGKILL");
+  if (learners) for (const rank of learners) if (isAlive(world.pids[rank]!)) process.kill(world.pids[rank]!, "SIGKILL");
   await afterwards();
   const { text, status } = await said;
   return { learned: resultsIn<Learned>(folder, ranks), text, status, world };

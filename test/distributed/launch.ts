@@ -68,7 +68,9 @@ export const programWords = (program: string, folder: string): string[] => [
 export const resultsIn = <Result>(folder: string, ranks: number): (Result | undefined)[] =>
   Array.from({ length: ranks }, (_, rank) => {
     const file = join(folder, `rank-${rank}.json`);
-    return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8"), fromJson) as Result) : undefined;
+    return existsSync(file) && readFileSync(file, "utf8").endsWith("}")
+      ? (JSON.parse(readFileSync(file, "utf8"), fromJson) as Result)
+      : undefined;
   });
 
 /** What a launcher and its ranks say until they end. */
