@@ -4,6 +4,7 @@
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
+import type { Primitive } from "../../backend/backend.ts";
 import { execute, executeInto } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -20,10 +21,12 @@ import { gatherCpu } from "./gather.cpu.ts";
 import { gatherMetal } from "./gather.metal.ts";
 import { gatherReference } from "./gather.reference.ts";
 import { checkSomethingToName, type IndexDType } from "./indices.ts";
-import type { IndexAttributes } from "./primitive.ts";
+import type { IndexAttributes, ScatterExtremumAttributes } from "./primitive.ts";
 import { scatterAddCpu } from "./scatter_add.cpu.ts";
 import { scatterAddMetal } from "./scatter_add.metal.ts";
 import { scatterAddReference } from "./scatter_add.reference.ts";
+import { scatterExtremumCpu } from "./scatter_extremum.cpu.ts";
+import { scatterExtremumReference } from "./scatter_extremum.reference.ts";
 
 /** Inputs x and index, output: index and output have one shape, and x too but for the axis that is indexed. */
 export const gatherPrimitive = definePrimitive<IndexAttributes>({
@@ -40,6 +43,17 @@ const scatterAddPrimitive = definePrimitive<IndexAttributes>({
   name: "scatterAdd",
   family: "indexing",
   implementations: { metal: scatterAddMetal, cpu: scatterAddCpu, reference: scatterAddReference },
+});
+
+/** The same, of which the largest or smallest are kept. On metal sorted elements are scattered: `scatter_reduce.ts`. */
+const scatterExtremumPrimitive = definePrimitive<ScatterExtremumAttributes>({
+  name: "scatterExtremum",
+  family: "indexing",
+  implementations: {
+    metal: { missing: "metal has no order among atomic extrema of floats" },
+    cpu: scatterExtremumCpu,
+    reference: scatterExtremumReference,
+  },
 });
 
 /** `gather`. Of `x`, what lies beyond the index on other axes is left out. */
@@ -139,22 +153,31 @@ function alongAxis(vector: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<
 const times = (source: Tensor, alpha: number): Tensor =>
   alpha === 1 ? source : noGrad(() => toDType(mul(source, alpha), source.dtype));
 
-/** The sum itself. What of `x` lies beyond the source on other axes stays as it is. */
-function scattered<D extends DType>(
+/** Not recorded: the largest or smallest elements of `x` and of those that come to them. */
+export const scatterExtremumAlong = <D extends DType>(
   x: Tensor<D>,
   index: Tensor,
   source: Tensor,
-  attributes: IndexAttributes,
+  attributes: ScatterExtremumAttributes,
+): Tensor<D> => scattered(x, index, source, attributes, scatterExtremumPrimitive);
+
+/** The sum itself, or another. What of `x` lies beyond the source on other axes stays as it is. */
+function scattered<D extends DType, Attributes extends IndexAttributes>(
+  x: Tensor<D>,
+  index: Tensor,
+  source: Tensor,
+  attributes: Attributes,
+  primitive: Primitive<Attributes> = scatterAddPrimitive,
 ): Tensor<D> {
   const { operation, dim } = attributes;
   checkSomethingToName(operation, index, x.shape[dim]!);
   if (source.size === 0) return noGrad(() => clone(x));
   const reached = source.shape.with(dim, x.shape[dim]!);
   if (sameShape(reached, x.shape))
-    return execute(scatterAddPrimitive, [x, index, source], x.shape, x.dtype, attributes, operation);
+    return execute(primitive, [x, index, source], x.shape, x.dtype, attributes, operation);
   const output = noGrad(() => clone(x));
   using from = leadingPart(x, reached);
   using to = leadingPart(output, reached);
-  executeInto(scatterAddPrimitive, [from, index, source], [to], attributes);
+  executeInto(primitive, [from, index, source], [to], attributes);
   return output;
 }

@@ -17,6 +17,12 @@ export interface IndexAttributes {
   readonly axes?: readonly number[];
 }
 
+/** Attributes of `scatterExtremum`: which elements are put together by indices, and whether x's are among them. */
+export interface ScatterExtremumAttributes extends IndexAttributes {
+  readonly isLargest: boolean;
+  readonly includesSelf: boolean;
+}
+
 /** Attributes of `triangle`: which elements of a matrix stay. */
 export interface TriangleAttributes {
   /** Those where column ≤ row + diagonal; else those where column ≥ row + diagonal. */
@@ -49,6 +55,16 @@ export const scatterAddCall = cpuCall(
   {
     ...{ dtype, indexDtype: dtype, offsets: array(whole, 4) },
     ...{ length: whole, size: whole, strides: array(whole, 4), slices: nest(4) },
+  },
+  ["x", "index", "source", "output"],
+);
+
+export const scatterExtremumCall = cpuCall(
+  "scatterExtremum",
+  {
+    ...{ dtype, indexDtype: dtype, offsets: array(whole, 4) },
+    ...{ length: whole, size: whole, strides: array(whole, 4), slices: nest(4) },
+    ...{ isLargest: flag, includesSelf: flag },
   },
   ["x", "index", "source", "output"],
 );

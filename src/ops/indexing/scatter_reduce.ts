@@ -2,6 +2,8 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { getBackend, orderFrom } from "../../backend/policy.ts";
+import { whyUnavailable } from "../../backend/registry.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { axis as axisKind, choice, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -24,7 +26,7 @@ import { expand } from "../view/expand.ts";
 import { leading } from "../view/leading.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
-import { gatherAlong, scatterAddAlong } from "./adjoint.ts";
+import { gatherAlong, scatterAddAlong, scatterExtremumAlong } from "./adjoint.ts";
 import { anIndex, checkIndexShape, checkSomethingToName, checkVector, type IndexDType } from "./indices.ts";
 import { scatterAlong } from "./scatter.ts";
 import { checkSlices, checkSourceDType, checkSourceShape } from "./scatter_add.ts";
@@ -206,10 +208,15 @@ function products(operation: string, call: Call): Tensor {
   return mul(x, scatterAlong(operation, ones, sorted, running, axis)) as Tensor;
 }
 
-/** With elements in order, the last one of each index is the extremum, or NaN. */
+const isOnMetal = (): boolean => orderFrom[getBackend()].find((name) => whyUnavailable(name) === undefined) === "metal";
+
+/** One pass in the order of the indices; on metal, which has no order, by sorting. */
 function extremes(operation: string, call: Call, reduce: "amax" | "amin"): Tensor {
   const { x, index, source, axis, includeSelf } = call;
   const result = noGrad(() => {
+    const attributes = { operation, dim: axis, isLargest: reduce === "amax", includesSelf: includeSelf };
+    if (!isOnMetal()) return scatterExtremumAlong(x, index, source, attributes);
+    // With elements in order, the last one of each index is the extremum, or NaN.
     const isFalling = reduce === "amin";
     const key = isFalling && isFloat(x.dtype) ? (neg(source) as Tensor) : source; // NaN comes last either way
     const order = argsort(key, { dim: axis, descending: isFalling && !isFloat(x.dtype) });
