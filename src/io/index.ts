@@ -18,6 +18,7 @@ export { openGguf } from "./gguf/open.ts";
 export { type SaveGgufOptions, saveGguf } from "./gguf/save.ts";
 export type { GgufScalar, GgufType, GgufValue } from "./gguf/types.ts";
 export { loadNpy, saveNpy } from "./numpy/npy.ts";
+export { loadNpz, type SaveNpzOptions, saveNpz } from "./numpy/npz.ts";
 export type { SafetensorsReader, TensorInfo } from "./safetensors/file.ts";
 export { loadSafetensors, openSafetensors } from "./safetensors/open.ts";
 export { type SaveOptions, saveSafetensors } from "./safetensors/save.ts";

@@ -471,6 +471,8 @@ export const calls: Calls = {
   ],
   loadNpy: [io.loadNpy as Call, () => [join(folder, "none.npy")]],
   saveNpy: [io.saveNpy as Call, () => [join(folder, "a.npy"), zeros([2])]],
+  loadNpz: [io.loadNpz as Call, () => [join(folder, "none.npz")]],
+  saveNpz: [io.saveNpz as Call, () => [join(folder, "a.npz"), { x: zeros([2]) }, { compressed: true }]],
   openGguf: [io.openGguf as Call, () => [join(folder, "none.gguf")]],
   saveGguf: [
     io.saveGguf as Call,

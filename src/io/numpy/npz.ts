@@ -1,0 +1,117 @@
+/** NumPy's archives of several arrays: zip files of .npy files. */
+import { readFileSync } from "node:fs";
+import { unzipSync, zipSync } from "fflate";
+import { ArgumentError, FileFormatError } from "../../core/errors.ts";
+import { aPath, flag, isArray } from "../../core/kinds.ts";
+import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { writeAtomically } from "../atomic.ts";
+import { withFileErrors } from "../file_errors.ts";
+import { decodeArray, encodeArray } from "./array.ts";
+import type { Fail } from "./header.ts";
+import { type Entry, entriesOf } from "./zip.ts";
+
+/**
+ * The arrays of a .npz file by name, as `np.savez` and `np.savez_compressed` write them. Each is read as
+ * {@link loadNpy} reads its file; sums of checks are compared.
+ *
+ * @example
+ * const { x, y } = io.loadNpz("data.npz");
+ *
+ * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} for an invalid file,
+ * and `unsupportedType` for a type that tensors do not have.
+ */
+export function loadNpz(path: string): Record<string, Tensor> {
+  const own = loadParameters([path]).path;
+  const bytes = withFileErrors("loadNpz", own, () => readFileSync(own));
+  const fail: Fail = (code, message) => new FileFormatError("loadNpz", code, own, message);
+  const entries = entriesOf(bytes, fail);
+  const files = unzipped(bytes, entries, fail);
+  return Object.fromEntries(
+    entries.map((entry) => {
+      const array = files.get(entry.name)!;
+      if (array.byteLength !== entry.size || Bun.hash.crc32(array) !== entry.crc)
+        throw fail("badChecksum", `expected the bytes of ${entry.name} to have the sum of checks that the file names`);
+      const inner: Fail = (code, message) => fail(code, `${entry.name}: ${message}`);
+      return [entry.name.slice(0, -".npy".length), decodeArray(array, inner)];
+    }),
+  );
+}
+const loadParameters = parameters("loadNpz", { path: operand(aPath) });
+
+function unzipped(bytes: Uint8Array, entries: readonly Entry[], fail: Fail): Map<string, Uint8Array> {
+  try {
+    const files = unzipSync(bytes);
+    const found = new Map(Object.entries(files));
+    if (entries.every(({ name }) => found.has(name))) return found;
+  } catch (cause) {
+    throw fail("badArchive", `expected a zip archive, got one that fails with "${String(cause)}"`);
+  }
+  throw fail("badArchive", "expected a zip archive whose parts have the names in its list");
+}
+
+/** Options of {@link saveNpz}. */
+export interface SaveNpzOptions {
+  /** Whether arrays are deflated, as `np.savez_compressed` does. Default false. */
+  compressed?: boolean | undefined;
+}
+
+/**
+ * Writes tensors to a .npz file that NumPy reads, atomically.
+ *
+ * @param tensors by name: a text that is not empty and has no NUL
+ *
+ * @example
+ * await io.saveNpz("data.npz", { x, y }, { compressed: true });
+ *
+ * @throws {DTypeError} `notInNumPy` for bfloat16. @throws {ArgumentError} `tooLarge` for 4 GB and more.
+ * @throws {FileError} `notFound` (no such folder), `diskFull` …
+ */
+export async function saveNpz(
+  path: string,
+  tensors: Readonly<Record<string, Tensor>>,
+  options?: SaveNpzOptions,
+): Promise<void>;
+export async function saveNpz(...values: unknown[]): Promise<void> {
+  const { path, tensors, compressed } = saveParameters(values);
+  const files = tensors.map(([name, x]) => {
+    const [header, elements] = encodeArray("saveNpz", x);
+    const whole = new Uint8Array(header.byteLength + elements.byteLength);
+    whole.set(header);
+    whole.set(elements, header.byteLength);
+    return [`${name}.npy`, whole] as const;
+  });
+  const total = files.reduce((sum, [, { byteLength }]) => sum + byteLength, 0);
+  if (total > MOST_BYTES)
+    throw new ArgumentError(
+      "saveNpz",
+      "tooLarge",
+      `expected less than 4 GB in all, got ${total} bytes; use safetensors`,
+    );
+  const archive = zipSync(Object.fromEntries(files), { level: compressed ? 6 : 0, mtime: FIRST_TIME });
+  await writeAtomically("saveNpz", path, (file) => void file.write(archive));
+}
+/** The zip format's first moment, as NumPy writes: the bytes depend on the tensors alone. */
+const FIRST_TIME = new Date(1980, 0, 1);
+/** What lengths of 32 bits hold, without the lists of names. */
+const MOST_BYTES = 2 ** 32 - 2 ** 24;
+
+const namedTensors: Kind<readonly (readonly [string, Tensor])[]> = {
+  expected: "an object of tensors by name",
+  parse(value, operation) {
+    if (typeof value !== "object" || value === null || isArray(value)) return undefined;
+    const found: [string, Tensor][] = [];
+    for (const [name, own] of Object.entries(value)) {
+      const tensor = aTensor.parse(own, operation, name);
+      if (tensor === undefined || name === "" || name.includes("\0")) return undefined;
+      found.push([name, tensor]);
+    }
+    return found;
+  },
+};
+const saveParameters = parameters("saveNpz", {
+  path: operand(aPath),
+  tensors: operand(namedTensors),
+  compressed: named(flag, false),
+});

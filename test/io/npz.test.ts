@@ -1,0 +1,116 @@
+/** .npz archives as NumPy writes them (`scripts/fixtures/numpy_files.py`), and files that are none. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { zipSync } from "fflate";
+import { packageRoot } from "../../src/core/paths.ts";
+import { ArgumentError, DTypeError, FileError, FileFormatError, io, tensor, zeros } from "../../src/index.ts";
+import { testFolder } from "../support/folder.ts";
+
+const folder = testFolder("npz");
+const path = join(packageRoot, "test", "fixtures", "numpy", "files.json");
+const { archives } = JSON.parse(readFileSync(path, "utf8")) as {
+  readonly archives: Readonly<Record<"stored" | "deflated", string>>;
+};
+const bytesOf = (name: keyof typeof archives) => Buffer.from(archives[name], "base64");
+
+let count = 0;
+function fileOf(bytes: Uint8Array): string {
+  const own = folder.file(`${count++}.npz`);
+  writeFileSync(own, bytes);
+  return own;
+}
+
+test.each(["stored", "deflated"] as const)("NumPy's archive, %s", (name) => {
+  const arrays = io.loadNpz(fileOf(bytesOf(name)));
+  expect(Object.keys(arrays)).toEqual(["x", "layer.0.weight", "s"]);
+  const { x, s, "layer.0.weight": weight } = arrays;
+  expect([x!.dtype, x!.toArray()]).toEqual(["float32", [[-1, -0.75, -0.5], [-0.25, 0, 0.25]]]); // biome-ignore format: rows
+  expect([s!.dtype, s!.shape, s!.item()]).toEqual(["float64", [], 2]);
+  expect([weight!.dtype, weight!.shape]).toEqual(["int64", [40]]);
+  expect(weight!.toArray()).toEqual(Array.from({ length: 40 }, (_, at) => BigInt(3 * at - 7)));
+});
+
+describe("saveNpz", () => {
+  test.each([false, true])("writes what it reads, deflated: %p", async (compressed) => {
+    const own = folder.file("own.npz");
+    const tensors = { x: tensor([[1, 2, 3]]).T, "a/b.c": tensor([true, false]), ["__proto__"]: zeros([0, 2]) };
+    await io.saveNpz(own, tensors, { compressed });
+    const first = readFileSync(own);
+    const found = io.loadNpz(own);
+    expect(Object.keys(found)).toEqual(Object.keys(tensors));
+    expect(Object.values(found).map((x) => x.toArray())).toEqual([[[1], [2], [3]], [true, false], []]);
+    await io.saveNpz(own, tensors, { compressed });
+    expect(readFileSync(own).equals(first)).toBe(true);
+  });
+
+  test("deflates on request only", async () => {
+    const [plain, small] = [folder.file("plain.npz"), folder.file("small.npz")];
+    await io.saveNpz(plain, { x: zeros([1000]) });
+    await io.saveNpz(small, { x: zeros([1000]) }, { compressed: true });
+    expect(readFileSync(plain).length).toBeGreaterThan(4000);
+    expect(readFileSync(small).length).toBeLessThan(500);
+  });
+
+  test("refuses what NumPy does not have, and what is no tensor", async () => {
+    const own = folder.file("none.npz");
+    const failure = (tensors: object) => io.saveNpz(own, tensors as never).catch((cause: unknown) => cause);
+    expect(await failure({ x: zeros([2], { dtype: "bfloat16" }) })).toBeInstanceOf(DTypeError);
+    expect(await failure({ x: 3 })).toBeInstanceOf(ArgumentError);
+    expect(await failure({ "": zeros([1]) })).toBeInstanceOf(ArgumentError);
+    expect(() => io.loadNpz(own)).toThrow(FileError);
+  });
+});
+
+/** An archive with the first 4 bytes that equal these, from the back, replaced. */
+function changed(from: number, offset: number, bytes: readonly number[]): Buffer {
+  const archive = bytesOf("stored");
+  const at = archive.lastIndexOf(Buffer.from([0x50, 0x4b, from, from + 1]));
+  archive.set(bytes, at + offset);
+  return archive;
+}
+
+const text = new TextEncoder().encode("text");
+test.each([
+  ["nothing", () => Buffer.alloc(0), "badMagic"],
+  ["an archive cut short", () => bytesOf("stored").subarray(0, 900), "badMagic"],
+  ["an archive without its start", () => bytesOf("stored").subarray(600), "badArchive"],
+  ["a list that has more files", () => changed(5, 10, [9, 0]), "badArchive"],
+  ["an encrypted file", () => changed(1, 8, [1]), "encrypted"],
+  ["another method", () => changed(1, 10, [12]), "unsupportedMethod"],
+  ["a size that nothing holds", () => changed(1, 24, [255, 255, 255, 127]), "sizeDiffers"],
+  ["another sum of checks", () => changed(1, 16, [1, 2, 3, 4]), "badChecksum"],
+  ["a file of 64 bits", () => changed(5, 16, [255, 255, 255, 255]), "tooLarge"],
+  ["a text", () => Buffer.from(zipSync({ "a.txt": text })), "notAnArray"],
+  ["a text by an array's name", () => Buffer.from(zipSync({ "a.npy": text })), "badMagic"],
+] as const)("%s is refused", (_, bytes, code) => {
+  const own = fileOf(bytes());
+  expect(() => io.loadNpz(own)).toThrow(FileFormatError);
+  expect(() => io.loadNpz(own)).toThrow(expect.objectContaining({ code }));
+});
+
+test("whatever bytes change, the answer is the arrays or a FileFormatError", () => {
+  const own = folder.file("fuzzed.npz");
+  const change = fc.record({ at: fc.nat(1500), byte: fc.nat(255) });
+  const expected = { stored: 0, deflated: 0 };
+  for (const name of ["stored", "deflated"] as const) {
+    const right = String(io.loadNpz(fileOf(bytesOf(name)))["layer.0.weight"]!.toArray());
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 2 }), fc.nat(1500), (changes, kept) => {
+        const bytes = bytesOf(name);
+        for (const { at, byte } of changes) bytes[at % bytes.length] = byte;
+        writeFileSync(own, kept < 100 ? bytes.subarray(0, kept * 9) : bytes);
+        try {
+          const found = io.loadNpz(own)["layer.0.weight"];
+          if (found) expect(String(found.toArray())).toBe(right); // the sum of checks sees any other elements
+          expected[name]++;
+        } catch (cause) {
+          if (!(cause instanceof FileFormatError)) throw cause;
+        }
+      }),
+      { numRuns: 400, seed: 5 },
+    );
+  }
+  expect(Object.values(expected).map((taken) => taken > 10 && taken < 390)).toEqual([true, true]);
+});
