@@ -77,6 +77,7 @@ export { Llama, type LlamaOptions } from "./llama.ts";
 export type { GenerationSettings } from "./loading/generation.ts";
 export { type LoadedModel, type LoadModelOptions, loadModel } from "./loading/load_model.ts";
 export type { MemoryReport } from "./loading/plan.ts";
+export { LocalResponseNorm, type LocalResponseNormOptions } from "./local_response_norm.ts";
 export type { LoraLinear } from "./lora/layer.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./lora/lora.ts";
 export { loadLora, saveLora } from "./lora/peft.ts";
@@ -128,4 +129,5 @@ export {
   type TransformerLayerOptions,
 } from "./transformer/layers.ts";
 export * from "./transformer/stacks.ts";
+export { Upsample, type UpsampleOptions } from "./upsample.ts";
 export * from "./weight_norms.ts";

@@ -1,4 +1,4 @@
-import { flag, choice } from "../core/kinds.ts";
+import { choice, flag } from "../core/kinds.ts";
 import { type Given, optional, parameters } from "../core/parameters.ts";
 import { type PerAxis, perAxis } from "../ops/convolution/geometry.ts";
 import { type InterpolateOptions, interpolate } from "../ops/picture/interpolate.ts";

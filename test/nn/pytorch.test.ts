@@ -60,7 +60,7 @@ function make({ module, arguments: own, options, forward }: Layer): AnyModule {
   if (module === "TransformerDecoder")
     return new nn.TransformerDecoder(new nn.TransformerDecoderLayer(dModel, nhead, given), 2, last()) as AnyModule;
   const Class = nn[module] as unknown as new (...values: unknown[]) => AnyModule;
-  const made = new Class(...own, given);
+  const made = new Class(...own, /^(?:Upsample|LocalResponse)/.test(module) ? options : given);
   const norm = forward["norm"] as "weightNorm" | "spectralNorm" | undefined;
   return norm ? nn[norm](made, forward["options"] as object) : made;
 }
