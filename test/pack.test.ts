@@ -106,6 +106,7 @@ describe("the tarballs", () => {
       /^src\/[\w./]+\.d\.ts$/,
       /^src\/kernels\.json$/,
       /^src\/train\/dashboard\/page\/(?:client|ticks)\.ts$/,
+      /^src\/serve\/page\/(?:client|events)\.ts$/,
       /^kernels\/[\w/]+\.(?:metal|h)$/,
       /^swift\/(?:Package\.swift|Sources\/.*)$/,
     ];
