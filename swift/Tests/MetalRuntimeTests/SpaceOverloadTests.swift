@@ -154,23 +154,6 @@ final class SpaceOverloadTests: CheckerTestCase {
                     + "y[2] = f((constant Pair *)c); y[3] = f(&p);"), [1, 2, 603, 12])
     }
 
-    func testMethodsThatOnlyTheirObjectTellsApartAreRefused() {
-        let text =
-            refusal(
-                """
-                struct S {
-                  float a;
-                  float f() const device { return a; }
-                  float f() const threadgroup { return 2 * a; }
-                };
-                kernel void k(device S *s) { s->a = s->f(); }
-                """) ?? "compiled"
-        XCTAssertTrue(
-            text.contains(
-                "program_source:4:9: error: 'f' is overloaded by the address space of its object alone, with another "
-                    + "body"), text)
-    }
-
     // MARK: the library, the checker
 
     func testTheLibraryTakesBothSpaces() throws {

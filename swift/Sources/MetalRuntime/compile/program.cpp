@@ -94,7 +94,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   if (setting_flag(Setting::strict)) {
     Printed strict = rewritten->strict_text();
     ProcessResult result = check_strictly(*tools, options, strict.text);
-    auto found = parse_clang(result.output, rewritten->tokens, strict, lines);
+    auto found = parse_clang(result.output, rewritten->tokens, strict, lines, true);
     if (result.status != 0 && result.output.find("error:") == std::string::npos)
       found.push_back({Diagnostic::error, "program_source", 0, 0, "the compiler failed: " + result.output});
     add_new_lines(diagnostics, found);

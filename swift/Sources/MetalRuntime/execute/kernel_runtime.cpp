@@ -6,6 +6,9 @@
 #include "execute/report.h"
 #include "execute/scheduler.h"
 
+#include <algorithm>
+#include <dlfcn.h>
+
 namespace mrt {
 namespace {
 
@@ -54,6 +57,33 @@ void count_matrix(mrt_u32 multiply_accumulates) {
   current_runner->counters().matrix_multiply_accumulates += multiply_accumulates;
 }
 
+bool is_within(const volatile void *address, const void *start, size_t size) {
+  return address >= start && address < static_cast<const char *>(start) + size;
+}
+
+// Only arguments tell constant buffers from device ones; what lies in a loaded file is a constant of the program.
+mrt_u32 space_of_memory(const Launch &launch, const volatile void *object) {
+  mrt_u32 found = MRT_IN_THREAD;
+  for (mrt_u32 i = 0; i < launch.code->entry->parameter_count; i++) {
+    const MrtParameter &parameter = launch.code->entry->parameters[i];
+    if (parameter.kind != MRT_PARAMETER_BUFFER || parameter.index >= MRT_MAX_BUFFERS) continue;
+    const auto &buffer = launch.request->buffers[parameter.index];
+    if (is_within(object, buffer.address, buffer.length)) found = std::min(found, parameter.space);
+  }
+  if (found != MRT_IN_THREAD) return found;
+  Dl_info file;
+  return dladdr(const_cast<const void *>(object), &file) ? MRT_IN_CONSTANT : MRT_IN_DEVICE;
+}
+
+mrt_u32 space_of(const volatile void *object) {
+  if (!current_runner || !current_runner->in_kernel()) return MRT_IN_THREAD;
+  const Fiber &fiber = *current_runner->fiber();
+  if (object >= fiber.stack && object < fiber.top) return MRT_IN_THREAD;
+  for (const checker::Region &region : current_runner->threadgroup_regions())
+    if (is_within(object, region.address, region.size)) return MRT_IN_THREADGROUP;
+  return space_of_memory(current_runner->launch(), object);
+}
+
 constexpr MrtRuntime table = {
     MRT_ABI_VERSION,
     threadgroup_barrier,
@@ -69,6 +99,7 @@ constexpr MrtRuntime table = {
     checker::subscript,
     &mrt_math_table,
     checker::texture_bounds,
+    space_of,
 };
 
 } // namespace

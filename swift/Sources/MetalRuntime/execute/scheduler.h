@@ -77,6 +77,7 @@ public:
   Thread *running() const { return running_; }
   Launch &launch() const { return *launch_; }
   Fiber *fiber() const { return fiber_; }
+  const std::vector<checker::Region> &threadgroup_regions() const { return memory_.regions(); }
   // True while the threadgroup runs: a signal then came from a kernel.
   bool in_kernel() const { return in_kernel_ != 0; }
   mrt_counters &counters() { return counters_; }

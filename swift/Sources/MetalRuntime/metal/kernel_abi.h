@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define MRT_ABI_VERSION 3u
+#define MRT_ABI_VERSION 4u
 
 typedef __UINT8_TYPE__ mrt_u8;
 typedef __UINT32_TYPE__ mrt_u32;
@@ -128,6 +128,8 @@ typedef struct MrtMath {
   double (*atan2)(double, double), (*pow)(double, double), (*fmod)(double, double);
 } MrtMath;
 
+enum MrtSpace { MRT_IN_DEVICE = 0, MRT_IN_CONSTANT = 1, MRT_IN_THREADGROUP = 2, MRT_IN_THREAD = 3 };
+
 // What the runtime offers to kernels.
 typedef struct MrtRuntime {
   mrt_u32 version;
@@ -158,6 +160,8 @@ typedef struct MrtRuntime {
   // A pixel outside of its texture: x, y, z, the array's index, the level. It reads as 0, and is not written.
   void (*texture_bounds)(const MrtTexture *texture, const mrt_u32 *position, mrt_u32 write, const char *file,
                          mrt_u32 line);
+  // The address space that an object of the running thread lies in: an MrtSpace.
+  mrt_u32 (*space_of)(const volatile void *object);
 } MrtRuntime;
 
 // ---- what a library exports
@@ -171,7 +175,7 @@ enum MrtParameterKind {
 
 typedef struct MrtParameter {
   const char *name, *type_name;
-  mrt_u32 kind, space; // space: 0 device, 1 constant, 2 threadgroup
+  mrt_u32 kind, space; // an MrtSpace
   mrt_u32 index;       // of its kind
   // of a texture: its type, in MTLTextureType's numbers, its access (MSL's numbers), the type of its components
   mrt_u32 element_size, element_alignment, data_type;

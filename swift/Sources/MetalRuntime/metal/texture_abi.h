@@ -5,6 +5,9 @@
 
 enum { MRT_MAX_TEXTURES = 128, MRT_MAX_SAMPLERS = 16, MRT_MAX_LEVELS = 15 };
 
+// Beside the number of a texture's type: the kernel takes its pixels for depths.
+enum { MRT_DEPTH_ARGUMENT = 256 };
+
 // How a component is stored.
 enum MrtComponentKind { MRT_UNORM = 0, MRT_SNORM = 1, MRT_UINT = 2, MRT_SINT = 3, MRT_FLOAT = 4 };
 
@@ -29,7 +32,7 @@ typedef struct MrtTexture {
 
 // Settings of a sampler in one word, as mrt/texture.h packs them: bit 0 pixel coordinates, bits 1–3, 4–6, 7–9 address
 // modes of s, t, r, bit 10 linear magnification, bit 11 linear minification, bits 12–13 mip filter (0 none, 1 nearest,
-// 2 linear), bits 14–15 border colour.
+// 2 linear), bits 14–15 border colour, bits 16–19 comparison (MSL's compare_func).
 typedef struct MrtSampler {
   __UINT32_TYPE__ settings;
   float lod_min, lod_max;

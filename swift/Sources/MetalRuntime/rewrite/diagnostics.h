@@ -40,7 +40,7 @@ Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLi
 // What clang printed about `printed`, in the user's positions and in Metal's terms. Where the location is in our own
 // headers, that of the first note which points to the program is taken.
 std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed,
-                                    const SourceLines &lines);
+                                    const SourceLines &lines, bool strict = false);
 // What the preprocessor printed; positions are the user's own already.
 std::vector<Diagnostic> parse_preprocessor(const std::string &output);
 

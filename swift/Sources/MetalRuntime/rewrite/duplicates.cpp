@@ -1,8 +1,8 @@
 // Overloads and specializations that differ in address spaces only. Where they are written alike, they are one and the
 // same in a flat text without spaces, and the first stays. Where they are not, the flat text keeps its spaces, and
-// clang chooses between them; only those that differ in the space of a method's object remain one. So it is in the
-// strict text with constructors that differ in the space of the object: there a constructor without a space makes
-// objects in all of them, temporaries included.
+// clang chooses between them; methods that only the space of their object tells apart are told apart as they run
+// (objects.cpp). In the strict text constructors that differ in the space of the object remain one: there a constructor
+// without a space makes objects in all of them, temporaries included.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -131,6 +131,13 @@ void strip_space(Rewriter &rewriter, const Declaration &method, bool constructs)
       rewriter.erase(index, index + 1);
 }
 
+// Not a friend, which has no object, and no destructor: only objects of a thread are destroyed.
+bool is_method(const Rewriter &rewriter, const Declaration &declaration) {
+  return declaration.kind == DeclarationKind::function && rewriter.program.scopes[declaration.scope].is_class &&
+         !rewriter.tokens.is(declaration.start - 1, "friend") && !rewriter.tokens.is(declaration.name - 1, "~") &&
+         !is_constructor(rewriter, declaration);
+}
+
 // Without an address space in its header a second definition is the program's own mistake, which clang reports.
 bool has_space(const Rewriter &rewriter, const Declaration &declaration) {
   uint32_t end = declaration.body.exists() ? declaration.body.first : declaration.tokens.last;
@@ -163,6 +170,8 @@ std::string tokens_without_spaces(const TokenList &tokens, Range range) {
   return out;
 }
 
+} // namespace
+
 // What is left of a declaration without its spaces and the qualifiers of its object.
 std::string shape(const TokenList &tokens, const Declaration &declaration) {
   if (declaration.kind != DeclarationKind::function) return tokens_without_spaces(tokens, declaration.tokens);
@@ -172,6 +181,8 @@ std::string shape(const TokenList &tokens, const Declaration &declaration) {
   return tokens_without_spaces(tokens, {declaration.tokens.first, close}) +
          tokens_without_spaces(tokens, {rest, declaration.tokens.last});
 }
+
+namespace {
 
 std::string_view space_in(const TokenList &tokens, Range range) {
   for (uint32_t index = range.first; index < range.last; index++)
@@ -251,12 +262,15 @@ public:
     for (const Declaration &declaration : rewriter.program.declarations) {
       if (!may_collide(rewriter, declaration)) continue;
       alike[Signature(rewriter, declaration, false).text()].push_back(&declaration);
+      if (is_method(rewriter, declaration))
+        of_objects[Signature(rewriter, declaration, true).text()].push_back(&declaration);
       const Scope &scope = rewriter.program.scopes[declaration.scope];
       if (declaration.kind == DeclarationKind::function && declaration.body.exists())
         named[(scope.is_class ? std::to_string(declaration.scope) : scope.path) + rewriter.text(declaration.name)]
             .push_back(&declaration);
     }
     for (const auto &[signature, group] : alike) found |= group_differs(group);
+    for (const auto &[signature, group] : of_objects) tell_objects_apart(rewriter, group);
     for (const auto &[name, group] : named) found |= rivals_differ(group);
     return found;
   }
@@ -274,11 +288,7 @@ private:
       if (other == &first || shape(tokens, *other) == shape(tokens, first)) continue;
       if (!has_space(rewriter, *other) && !has_space(rewriter, first)) continue; // clang reports the second
       if (is_constructor(rewriter, first)) continue;                             // only those of a thread's objects run
-      if (Signature(rewriter, *other, true).text() != Signature(rewriter, first, true).text()) differs = true;
-      else if (other->kind == DeclarationKind::function && other->body.exists() == first.body.exists())
-        rewriter.error(other->name, "'" + rewriter.text(other->name) +
-                                        "' is overloaded by the address space of its object alone, with another body: "
-                                        "this device can't tell them apart");
+      differs |= Signature(rewriter, *other, true).text() != Signature(rewriter, first, true).text();
     }
     return differs;
   }
@@ -296,7 +306,7 @@ private:
 
   Rewriter &rewriter;
   const TokenList &tokens;
-  std::map<std::string, std::vector<const Declaration *>> alike, named;
+  std::map<std::string, std::vector<const Declaration *>> alike, of_objects, named;
 };
 
 } // namespace
@@ -310,13 +320,14 @@ void drop_duplicates(Rewriter &rewriter) {
   for (const Declaration &declaration : rewriter.program.declarations) {
     if (!may_collide(rewriter, declaration)) continue;
     bool constructs = is_constructor(rewriter, declaration), spaced = has_space(rewriter, declaration);
-    bool is_method =
+    bool is_member =
         rewriter.program.scopes[declaration.scope].is_class || rewriter.tokens.is(declaration.name - 1, "::");
-    if (declaration.kind == DeclarationKind::function && is_method) strip_space(rewriter, declaration, constructs);
+    if (declaration.kind == DeclarationKind::function && is_member) strip_space(rewriter, declaration, constructs);
     if (constructs && !constructors.insert(Signature(rewriter, declaration, true).text()).second && spaced)
       rewriter.strict().erase(declaration.tokens.first, declaration.tokens.last);
     const bool is_of_other_object = constructs && !constructs_in_thread(rewriter, declaration) &&
                                     of_thread.count(Signature(rewriter, declaration, false).text());
+    if (rewriter.renamed.count(declaration.tokens.first)) continue;
     if (is_of_other_object ||
         (!seen.insert(Signature(rewriter, declaration, rewriter.result.spaced).text()).second && spaced))
       rewriter.flat().erase(declaration.tokens.first, declaration.tokens.last);

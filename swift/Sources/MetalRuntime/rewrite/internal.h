@@ -76,6 +76,7 @@ struct Rewriter {
   std::vector<FunctionConstant> constants;
   std::vector<Kernel> kernels;
   Mentions mentions;
+  std::set<uint32_t> renamed; // methods that the flat text has under another name (objects.cpp), by their first token
 
   Edits &flat() { return result.flat; }
   Edits &strict() { return result.strict; }
@@ -101,6 +102,7 @@ std::string quote(std::string_view text);                      // a C string lit
 std::string flat_space(std::string_view space, bool is_const); // as a flat text that keeps its spaces spells it
 
 // The passes, in the order in which they run; each has a file of its name.
+void leave_out_stages(TokenList &tokens, const SourceLines &lines, std::vector<Diagnostic> &diagnostics);
 void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version,
                     std::vector<Diagnostic> &diagnostics);
 void check_language(Rewriter &rewriter); // rules.cpp
@@ -112,7 +114,9 @@ void rewrite_constants(Rewriter &rewriter);
 void rewrite_kernels(Rewriter &rewriter);
 void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel); // variables.cpp
 void rewrite_spaces(Rewriter &rewriter);
-void find_overloads(Rewriter &rewriter); // duplicates.cpp
+void find_overloads(Rewriter &rewriter);                                                      // duplicates.cpp
+void tell_objects_apart(Rewriter &rewriter, const std::vector<const Declaration *> &methods); // objects.cpp
+std::string shape(const TokenList &tokens, const Declaration &declaration);                   // without spaces
 void drop_duplicates(Rewriter &rewriter);
 
 void collect_mentions(Rewriter &rewriter); // mentions.cpp

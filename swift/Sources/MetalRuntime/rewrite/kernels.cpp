@@ -112,7 +112,7 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
 std::string resource_source(std::string_view type) {
   if (type.substr(0, 5) == "metal") type.remove_prefix(5);
   while (!type.empty() && (type[0] == ':' || type[0] == ' ')) type.remove_prefix(1);
-  if (type.substr(0, 7) == "texture") return "texture";
+  if (type.substr(0, 7) == "texture" || type.substr(0, 5) == "depth") return "texture";
   return type == "sampler" ? "sampler" : std::string();
 }
 
@@ -389,11 +389,6 @@ void rewrite_kernels(Rewriter &rewriter) {
   for (uint32_t position = 0; position < rewriter.program.declarations.size(); position++) {
     const Declaration &declaration = rewriter.program.declarations[position];
     if (declaration.name == none) continue;
-    for (std::string_view stage : {"vertex", "fragment", "mesh", "object"})
-      if (has_attribute(rewriter, declaration, stage) ||
-          (declaration.kind == DeclarationKind::function && has_keyword(rewriter, declaration, stage)))
-        rewriter.error(declaration.name, "'" + std::string(stage) +
-                                             "' functions are not supported: this device runs compute kernels only");
     if (!is_kernel(rewriter, declaration)) continue;
     if (declaration.kind == DeclarationKind::function) rewrite_function(rewriter, position);
     if (declaration.kind == DeclarationKind::instantiation) rewrite_instantiation(rewriter, declaration);

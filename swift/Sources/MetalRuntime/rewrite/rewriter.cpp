@@ -23,8 +23,9 @@ Printed Rewritten::strict_text() const {
 Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) {
   Rewritten result;
   result.tokens = std::move(tokens);
+  leave_out_stages(result.tokens, lines, result.diagnostics);
   take_coherence(result.tokens, lines, version, result.diagnostics);
-  Rewriter rewriter{result.tokens, lines, parse_program(result.tokens), version, result, {}, {}, {}};
+  Rewriter rewriter{result.tokens, lines, parse_program(result.tokens), version, result, {}, {}, {}, {}};
   check_language(rewriter);
   find_overloads(rewriter);
   rewrite_lambdas(rewriter);

@@ -26,10 +26,17 @@ constexpr Refusal refusals[] = {
     {"__asm__", "'asm' is not supported in Metal"},
 };
 
-// Types of textures that no kernel is given here.
-constexpr std::string_view absent_textures[] = {
-    "texturecube",   "texturecube_array", "texture2d_ms",    "texture2d_ms_array", "depth2d",
-    "depth2d_array", "depthcube",         "depthcube_array", "depth2d_ms",         "depth2d_ms_array"};
+// Templates and namespaces of Metal that no kernel has here, and why.
+constexpr Refusal absent[] = {
+    {"texture2d_ms", "only a render pass writes textures of several samples a pixel, and this device has none"},
+    {"texture2d_ms_array", "only a render pass writes textures of several samples a pixel, and this device has none"},
+    {"depth2d_ms", "only a render pass writes textures of several samples a pixel, and this device has none"},
+    {"depth2d_ms_array", "only a render pass writes textures of several samples a pixel, and this device has none"},
+    {"imageblock", "only a render pass has blocks of an image, and this device has none"},
+    {"visible_function_table", "this device calls no functions through tables"},
+    {"intersection_function_table", "this device traces no rays"},
+    {"raytracing", "this device traces no rays"},
+};
 
 // Attributes by which code would run, or stand, where no kernel's does.
 constexpr std::string_view refused_attributes[] = {"constructor", "destructor", "init_priority", "ifunc",
@@ -67,10 +74,10 @@ private:
     std::string_view text = tokens[index].text;
     bool is_member = index > 0 && one_of(tokens[index - 1].text, {".", "->", "::"});
     const bool of_metal = index > 1 && tokens.is(index - 1, "::") && tokens.is(index - 2, "metal");
-    if ((of_metal || !is_member) && one_of(text, absent_textures) && tokens.is(index + 1, "<"))
-      return rewriter.error(index, "'" + std::string(text) +
-                                       "' is not available: this device has texture1d, texture2d, texture3d, arrays of "
-                                       "the first two, and texture_buffer");
+    if ((of_metal || !is_member) && (tokens.is(index + 1, "<") || tokens.is(index + 1, "::")))
+      for (const Refusal &refusal : absent)
+        if (text == refusal.keyword)
+          return rewriter.error(index, "'" + std::string(text) + "' is not available: " + std::string(refusal.message));
     if (is_member) return;
     if (one_of(text, {"asm", "__asm", "__asm__"}) && names_builtin(tokens, index)) return;
     for (const Refusal &refusal : refusals)

@@ -90,7 +90,8 @@ bool is_const_beside(const Rewriter &rewriter, uint32_t index) {
   return (before > 0 && tokens.is(before - 1, "const")) || tokens.is(after, "const");
 }
 
-// The spaces of the objects of methods: the flat text has methods that take objects in all of them.
+// The spaces of the objects of methods, and of what those return: the flat text has methods that take objects in all of
+// them, in which `this` is in none.
 std::vector<bool> spaces_of_objects(const Rewriter &rewriter) {
   const TokenList &tokens = rewriter.tokens;
   std::vector<bool> found(tokens.size());
@@ -100,12 +101,31 @@ std::vector<bool> spaces_of_objects(const Rewriter &rewriter) {
          index < declaration.tokens.last && !one_of(tokens[index].text, {"{", ";", ":", "=", "->"});
          index = uint32_t(tokens.after_group(index)))
       found[index] = is_space(tokens[index].text);
+    // `*this` is what such a method returns by reference
+    const bool in_space = std::any_of(found.begin() + declaration.parameters.last,
+                                      found.begin() + declaration.tokens.last, [](bool each) { return each; });
+    for (uint32_t index = declaration.start; in_space && index < declaration.name; index++)
+      found[index] = is_space(tokens[index].text);
   }
   return found;
 }
 
+// `thread const device T *p`: the variable's own space, which it has anyway, before that of what it points to.
+bool is_of_variable(const TokenList &tokens, uint32_t index) {
+  if (!tokens.is(index, "thread")) return false;
+  bool other = false;
+  for (uint32_t next = index + 1; next < tokens.size(); next = uint32_t(tokens.after_group(next))) {
+    if (one_of(tokens[next].text, {"*", "&"})) return other;
+    if (tokens.is(next, "<")) next = after_angles(tokens, next, uint32_t(tokens.size())) - 1;
+    else if (!tokens.is_identifier(next) && !tokens.is(next, "::")) return false;
+    other |= one_of(tokens[next].text, {"device", "threadgroup", "constant"});
+  }
+  return false;
+}
+
 void rewrite_space(Rewriter &rewriter, uint32_t index, bool of_object) {
   std::string_view text = rewriter.tokens[index].text;
+  if (is_of_variable(rewriter.tokens, index)) return rewriter.erase(index, index + 1);
   bool to_const = text == "constant" && !is_const_beside(rewriter, index);
   const char *strict = text == "device"        ? "__global"
                        : text == "threadgroup" ? "__local"

@@ -29,8 +29,7 @@ private:
       return tokens[index + 2].partner + 1;
     }
     if (tokens.is(index, "typedef") && defines_type(index + 1, end)) return parse_declaration(index, end, scope);
-    if (one_of(token.text, {"using", "typedef", "static_assert", "_Static_assert", "friend"}))
-      return after_semicolon(index, end);
+    if (one_of(token.text, {"using", "typedef", "static_assert", "_Static_assert"})) return after_semicolon(index, end);
     return parse_declaration(index, end, scope);
   }
 
@@ -69,8 +68,9 @@ private:
       index++;
     }
     declaration.start = index;
-    // A friend or an alias template declares nothing that is rewritten.
+    // An alias template, or a class that is a friend, declares nothing that is rewritten.
     if (tokens.is(index, "typedef") && defines_type(index + 1, end)) index++;
+    else if (tokens.is(index, "friend") && !names_class(index + 1)) index++, declaration.start = index;
     else if (one_of(tokens[index].text, {"using", "friend", "typedef"})) return after_semicolon(index, end);
     uint32_t position = uint32_t(program.declarations.size());
     program.declarations.push_back(declaration); // before the members of a class
@@ -137,6 +137,11 @@ private:
   // `struct X { … } X;` after a `typedef`
   bool defines_type(uint32_t index, uint32_t end) {
     return one_of(tokens[index].text, {"struct", "class", "union"}) && opens_type(index + 1, end);
+  }
+
+  // `friend struct X;`, `friend X;`
+  bool names_class(uint32_t index) {
+    return one_of(tokens[index].text, {"struct", "class", "union"}) || tokens.is(index + 1, ";");
   }
 
   // After `struct`: does `{` come before anything that a variable or function of that type would have?

@@ -50,6 +50,7 @@ template <typename T, typename = void> struct atomic {
   mrt::atomic_storage<T> bits;
 };
 
+template <typename T> using _atomic = atomic<T>; // Apple's own name for it, which programs use too
 typedef atomic<int> atomic_int;
 typedef atomic<uint> atomic_uint;
 typedef atomic<bool> atomic_bool;

@@ -45,9 +45,10 @@ MRT_UNINSTRUMENTED static void ignore_access(const void *, mrt_u64, mrt_u32, con
 MRT_UNINSTRUMENTED static void ignore_copy(const void *, const void *, mrt_u64, const void *) {}
 MRT_UNINSTRUMENTED static void ignore_misaligned(const void *, mrt_u32, const char *, const void *) {}
 MRT_UNINSTRUMENTED static void ignore_subscript(mrt_u64, const char *, const void *) {}
+MRT_UNINSTRUMENTED static mrt_u32 in_thread(const volatile void *) { return MRT_IN_THREAD; }
 static constexpr MrtRuntime not_bound = {MRT_ABI_VERSION,   nullptr,          nullptr, nullptr,       nullptr,
                                          nullptr,           nullptr,          nullptr, ignore_access, ignore_copy,
-                                         ignore_misaligned, ignore_subscript, nullptr};
+                                         ignore_misaligned, ignore_subscript, nullptr, nullptr,       in_thread};
 static const MrtRuntime *runtime = &not_bound;
 #else
 static const MrtRuntime *runtime;
@@ -56,6 +57,11 @@ static const MrtRuntime *runtime;
 // For MrtModule::current and MrtModule::bind.
 [[maybe_unused]] MRT_UNINSTRUMENTED static MrtThread **current() { return &current_thread; }
 [[maybe_unused]] MRT_UNINSTRUMENTED static void bind(const MrtRuntime *table) { runtime = table; }
+
+// Where the object of a method lies, of which only the space tells two apart (rewrite/objects.cpp).
+[[maybe_unused]] MRT_UNINSTRUMENTED static bool lies_in(const volatile void *object, MrtSpace space) {
+  return runtime && runtime->space_of(object) == mrt_u32(space);
+}
 
 [[maybe_unused]] MRT_UNINSTRUMENTED static mrt_u32 lane_index() { return current_thread->thread_index_in_simdgroup; }
 

@@ -181,10 +181,9 @@ template <typename P> struct ResourceArgument {
   }
   static P nothing() { return P(); }
 };
-template <template <typename, access> class Texture, typename T, access a, mrt_u32 type>
-struct TextureArgument : ResourceArgument<Texture<T, a>> {
-  static Texture<T, a> MRT_UNINSTRUMENTED bound(const MrtLaunch *launch, mrt_u32 index) {
-    Texture<T, a> texture;
+template <typename Texture, typename T, access a, mrt_u32 type> struct TextureArgument : ResourceArgument<Texture> {
+  static Texture MRT_UNINSTRUMENTED bound(const MrtLaunch *launch, mrt_u32 index) {
+    Texture texture;
     texture.texture = launch->textures[index];
     return texture;
   }
@@ -194,13 +193,20 @@ struct TextureArgument : ResourceArgument<Texture<T, a>> {
   };
 };
 #define MRT_TEXTURE_ARGUMENT(NAME, TYPE)                                                                               \
-  template <typename T, access a> struct Argument<metal::NAME<T, a>> : TextureArgument<metal::NAME, T, a, TYPE> {};
+  template <typename T, access a, metal::memory_coherence c>                                                           \
+  struct Argument<metal::NAME<T, a, c>> : TextureArgument<metal::NAME<T, a, c>, T, a, TYPE> {};
 MRT_TEXTURE_ARGUMENT(texture1d, 0)
 MRT_TEXTURE_ARGUMENT(texture1d_array, 1)
 MRT_TEXTURE_ARGUMENT(texture2d, 2)
 MRT_TEXTURE_ARGUMENT(texture2d_array, 3)
+MRT_TEXTURE_ARGUMENT(texturecube, 5)
+MRT_TEXTURE_ARGUMENT(texturecube_array, 6)
 MRT_TEXTURE_ARGUMENT(texture3d, 7)
 MRT_TEXTURE_ARGUMENT(texture_buffer, 9)
+MRT_TEXTURE_ARGUMENT(depth2d, 2 | MRT_DEPTH_ARGUMENT)
+MRT_TEXTURE_ARGUMENT(depth2d_array, 3 | MRT_DEPTH_ARGUMENT)
+MRT_TEXTURE_ARGUMENT(depthcube, 5 | MRT_DEPTH_ARGUMENT)
+MRT_TEXTURE_ARGUMENT(depthcube_array, 6 | MRT_DEPTH_ARGUMENT)
 #undef MRT_TEXTURE_ARGUMENT
 template <> struct Argument<metal::sampler> : ResourceArgument<metal::sampler> {
   static metal::sampler MRT_UNINSTRUMENTED bound(const MrtLaunch *launch, mrt_u32 index) {

@@ -19,4 +19,8 @@ public:
 };
 
 } // namespace std
+
+namespace metal {
+using std::initializer_list;
+}
 #endif

@@ -133,10 +133,12 @@ template <typename T, int N> MRT_FUNC vec<T, N> insert_bits(vec<T, N> base, vec<
 }
 
 #ifdef MRT_SCALAR_BFLOAT
-// A scalar converts to integers as well as to float, of which these are meant.
-MRT_FUNC float abs(bfloat x) { return abs(float(x)); }
+// A scalar converts to integers as well as to float, of which these are meant. Templates, because programs have
+// functions of these names for bfloat, which then are the ones to call.
+#define MRT_OF_BFLOAT template <typename B, MRT_IF(__is_same(B, bfloat))>
+MRT_OF_BFLOAT MRT_FUNC float abs(B x) { return abs(float(x)); }
 #define MRT_BFLOAT2(NAME)                                                                                              \
-  MRT_FUNC float NAME(bfloat x, bfloat y) { return NAME(float(x), float(y)); }                                         \
+  MRT_OF_BFLOAT MRT_FUNC float NAME(B x, B y) { return NAME(float(x), float(y)); }                                     \
   template <typename I, MRT_IF(__is_integral(I))> MRT_FUNC float NAME(bfloat x, I y) {                                 \
     return NAME(float(x), float(y));                                                                                   \
   }                                                                                                                    \
@@ -144,7 +146,7 @@ MRT_FUNC float abs(bfloat x) { return abs(float(x)); }
     return NAME(float(x), float(y));                                                                                   \
   }
 #define MRT_BFLOAT3(NAME)                                                                                              \
-  MRT_FUNC float NAME(bfloat x, bfloat y, bfloat z) { return NAME(float(x), float(y), float(z)); }
+  MRT_OF_BFLOAT MRT_FUNC float NAME(B x, B y, B z) { return NAME(float(x), float(y), float(z)); }
 MRT_BFLOAT2(min)
 MRT_BFLOAT2(max)
 MRT_BFLOAT3(min3)

@@ -109,6 +109,23 @@ MRT_FLOAT_LIMITS(float, 24, 6, 9, -125, -37, 128, 38, 0x1p-126f, 0x1.fffffep127f
 MRT_FLOAT_LIMITS(half, 11, 3, 5, -13, -4, 16, 4, 0x1p-14f, 0x1.ffcp15f, 0x1p-10f, 0x1p-24f)
 MRT_FLOAT_LIMITS(bfloat, 8, 2, 4, -125, -37, 128, 38, 0x1p-126f, 0x1.fep127f, 0x1p-7f, 0x1p-133f)
 
+// Of a vector: that of its elements in each.
+#define MRT_VECTOR_LIMIT(name)                                                                                         \
+  static constexpr MRT_METHOD vec<T, N> name() { return vec<T, N>(numeric_limits<T>::name()); }
+template <typename T, int N> struct _numeric_limits_impl<vec<T, N>> {
+  static constexpr MRT_CONSTANT bool is_specialized = true;
+  MRT_VECTOR_LIMIT(min)
+  MRT_VECTOR_LIMIT(max)
+  MRT_VECTOR_LIMIT(lowest)
+  MRT_VECTOR_LIMIT(epsilon)
+  MRT_VECTOR_LIMIT(round_error)
+  MRT_VECTOR_LIMIT(infinity)
+  MRT_VECTOR_LIMIT(quiet_NaN)
+  MRT_VECTOR_LIMIT(signaling_NaN)
+  MRT_VECTOR_LIMIT(denorm_min)
+};
+#undef MRT_VECTOR_LIMIT
+
 template <typename T> struct numeric_limits<const volatile T> : numeric_limits<T> {};
 
 } // namespace metal

@@ -35,8 +35,10 @@
 #define NAN __builtin_nanf("")
 #define HUGE_VALF __builtin_inff()
 #define HUGE_VALH ((half)__builtin_inff())
+#define HUGE_VALBF ((bfloat)__builtin_inff())
 #define MAXFLOAT 0x1.fffffep127f
 #define MAXHALF ((half)0x1.ffcp15f)
+#define MAXBFLOAT ((bfloat)0x1.fep127f)
 
 #define FLT_RADIX 2
 #define FLT_DIG 6

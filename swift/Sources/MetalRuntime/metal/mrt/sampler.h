@@ -83,7 +83,7 @@ private:
   constexpr MRT_METHOD void set(min_filter value) { set(11, 1, uint(value)); }
   constexpr MRT_METHOD void set(mip_filter value) { set(12, 2, uint(value)); }
   constexpr MRT_METHOD void set(border_color value) { set(14, 2, uint(value)); }
-  constexpr MRT_METHOD void set(compare_func) {}
+  constexpr MRT_METHOD void set(compare_func value) { set(16, 4, uint(value)); }
   constexpr MRT_METHOD void set(max_anisotropy) {}
   constexpr MRT_METHOD void set(lod_clamp value) {
     lod_min = value.low;

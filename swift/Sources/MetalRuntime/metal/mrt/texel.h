@@ -162,7 +162,28 @@ struct SamplePosition {
   int offset[3];
   uint dimensions, slice;
   float lod;
+  bool compares = false;
+  float reference = 0;
 };
+
+// A pixel of a depth texture as 1 or 0: whether the reference compares with it as the sampler says.
+MRT_TEXEL_PART Texel compared(Texel texel, uint settings, const SamplePosition &position) {
+  if (!position.compares) return texel;
+  const float a = position.reference, b = texel.f[0];
+  bool passes = false;
+  switch (metal::compare_func(settings >> 16 & 15)) {
+  case metal::compare_func::less: passes = a < b; break;
+  case metal::compare_func::less_equal: passes = a <= b; break;
+  case metal::compare_func::greater: passes = a > b; break;
+  case metal::compare_func::greater_equal: passes = a >= b; break;
+  case metal::compare_func::equal: passes = a == b; break;
+  case metal::compare_func::not_equal: passes = a != b; break;
+  case metal::compare_func::always: passes = true; break;
+  default: break;
+  }
+  texel.f[0] = passes;
+  return texel;
+}
 
 // Along an axis: two neighbouring pixels, and how much of the second.
 struct Neighbours {
@@ -198,14 +219,23 @@ MRT_TEXEL_PART Texel sample_level(const MrtTexture *texture, uint settings, cons
     }
     if (weight == 0) continue;
     const bool inside = at[0] >= 0 && at[1] >= 0 && at[2] >= 0;
-    const Texel texel =
+    const Texel pixel =
         inside
             ? load(texture, pixel_at(texture, {uint(at[0]), uint(at[1]), uint(at[2]), position.slice, level}), caller)
             : border(texture, settings);
+    const Texel texel = compared(pixel, settings, position);
     if (!linear) return texel;
     for (uint i = 0; i < 4; i++) sum.f[i] += weight * texel.f[i];
   }
   return sum;
+}
+
+#include "texel_cube.h"
+
+MRT_TEXEL_PART Texel sample_any(const MrtTexture *texture, uint settings, const SamplePosition &position, uint level,
+                                const void *caller) {
+  return position.dimensions == cube_dimensions ? sample_cube(texture, settings, position, level, caller)
+                                                : sample_level(texture, settings, position, level, caller);
 }
 
 MRT_TEXEL Texel sample_texel(const MrtTexture *texture, metal::sampler sampler, SamplePosition position) {
@@ -217,13 +247,14 @@ MRT_TEXEL Texel sample_texel(const MrtTexture *texture, metal::sampler sampler, 
   lod = lod > sampler.lod_max ? sampler.lod_max : lod;
   position.lod = lod;
   lod = mip == 0 || !(lod > 0) ? 0 : lod > last ? last : lod;
-  if (position.slice >= texture->array_length) position.slice = texture->array_length - 1;
-  if (mip < 2) return sample_level(texture, sampler.settings, position, uint(lod + 0.5f), caller);
+  const uint slices = position.dimensions == cube_dimensions ? texture->array_length / 6 : texture->array_length;
+  if (position.slice >= slices) position.slice = slices - 1;
+  if (mip < 2) return sample_any(texture, sampler.settings, position, uint(lod + 0.5f), caller);
   const uint level = uint(lod);
   const float weight = lod - float(level);
-  Texel texel = sample_level(texture, sampler.settings, position, level, caller);
+  Texel texel = sample_any(texture, sampler.settings, position, level, caller);
   if (weight == 0) return texel;
-  const Texel next = sample_level(texture, sampler.settings, position, level + 1, caller);
+  const Texel next = sample_any(texture, sampler.settings, position, level + 1, caller);
   for (uint i = 0; i < 4; i++) texel.f[i] += weight * (next.f[i] - texel.f[i]);
   return texel;
 }
@@ -233,22 +264,41 @@ MRT_TEXEL Texel gather_texels(const MrtTexture *texture, metal::sampler sampler,
                               uint component) {
   Texel result = {};
   if (!texture) return result;
-  const MrtLevel &image = texture->levels[0];
+  const void *caller = __builtin_return_address(0);
   const uint settings = sampler.settings;
-  const Neighbours x =
-      neighbours(position.at[0], position.offset[0], int(image.width), settings >> 1 & 7, settings & 1, true);
-  const Neighbours y =
-      neighbours(position.at[1], position.offset[1], int(image.height), settings >> 4 & 7, settings & 1, true);
-  const int at[4][2] = {{x.first, y.second}, {x.second, y.second}, {x.second, y.first}, {x.first, y.first}};
-  for (uint i = 0; i < 4; i++) {
-    const bool inside = at[i][0] >= 0 && at[i][1] >= 0;
-    const Texel texel = inside
-                            ? load(texture, pixel_at(texture, {uint(at[i][0]), uint(at[i][1]), 0, position.slice, 0}),
-                                   __builtin_return_address(0))
-                            : border(texture, settings);
-    result.u[i] = texel.u[component];
+  Texel pixels[4];
+  if (position.dimensions == cube_dimensions) {
+    if (position.slice >= texture->array_length / 6) position.slice = texture->array_length / 6 - 1;
+    gather_cube(texture, position, caller, pixels);
+  } else {
+    const MrtLevel &image = texture->levels[0];
+    const Neighbours x =
+        neighbours(position.at[0], position.offset[0], int(image.width), settings >> 1 & 7, settings & 1, true);
+    const Neighbours y =
+        neighbours(position.at[1], position.offset[1], int(image.height), settings >> 4 & 7, settings & 1, true);
+    const int at[4][2] = {{x.first, y.second}, {x.second, y.second}, {x.second, y.first}, {x.first, y.first}};
+    for (uint i = 0; i < 4; i++) {
+      const bool inside = at[i][0] >= 0 && at[i][1] >= 0;
+      pixels[i] = inside
+                      ? load(texture, pixel_at(texture, {uint(at[i][0]), uint(at[i][1]), 0, position.slice, 0}), caller)
+                      : border(texture, settings);
+    }
   }
+  for (uint i = 0; i < 4; i++) result.u[i] = compared(pixels[i], settings, position).u[component];
   return result;
+}
+
+// An atomic operation on the first component of a pixel, of 32 bits (MSL 6.12, from Metal 3.1 on). Gives what was
+// there; outside of the texture 0.
+template <typename Update>
+MRT_TEXEL_PART uint update_texel(const MrtTexture *texture, TexelPosition at, mrt_u32 write, Site site, Update update) {
+  uint *pixel = (uint *)pixel_at(texture, at);
+  if (!pixel) return outside(texture, at, write != 0, site), 0u;
+  uint seen = __atomic_load_n(pixel, __ATOMIC_RELAXED);
+  runtime->atomic(pixel, sizeof seen, write, seen, site.file, mrt_u32(site.line));
+  while (write && !__atomic_compare_exchange_n(pixel, &seen, update(seen), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  return seen;
 }
 
 #undef MRT_TEXEL_PART

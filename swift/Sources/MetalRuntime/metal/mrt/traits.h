@@ -130,6 +130,15 @@ MRT_TRANSFORM(underlying_type, __underlying_type(T))
 template <typename T, int N> struct make_signed<vec<T, N>> {
   typedef vec<typename make_signed<T>::type, N> type;
 };
+// The type of a vector's elements, and a vector of elements of a type.
+template <typename T> struct make_scalar {
+  typedef mrt_element_t<T> type;
+};
+template <typename T> using make_scalar_t = typename make_scalar<T>::type;
+template <typename T, int N> struct make_vector {
+  typedef vec<T, N> type;
+};
+template <typename T, int N> using make_vector_t = typename make_vector<T, N>::type;
 template <typename T, int N> struct make_unsigned<vec<T, N>> {
   typedef vec<typename make_unsigned<T>::type, N> type;
 };

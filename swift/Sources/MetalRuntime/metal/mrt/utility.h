@@ -51,6 +51,18 @@ template <typename T> constexpr MRT_FUNC __remove_reference_t(T) &&move(T &&valu
   return static_cast<__remove_reference_t(T) &&>(value);
 }
 template <typename T> T declval();
+typedef decltype(nullptr) nullptr_t;
+
+// Lists of numbers that a template takes apart.
+template <typename T, T... I> struct integer_sequence {
+  typedef T value_type;
+  static constexpr MRT_METHOD size_t size() { return sizeof...(I); }
+};
+template <typename T, T N> using make_integer_sequence = __make_integer_seq<integer_sequence, T, N>;
+template <size_t... I> using index_sequence = integer_sequence<size_t, I...>;
+template <size_t N> using make_index_sequence = make_integer_sequence<size_t, N>;
+template <typename... T> using index_sequence_for = make_index_sequence<sizeof...(T)>;
+
 template <typename T> MRT_FUNC void swap(T &a, T &b) {
   const T old = a;
   a = b;

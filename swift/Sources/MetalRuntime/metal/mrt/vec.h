@@ -67,12 +67,24 @@ namespace metal {
 template <typename V, typename T, int N>
 using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec<T, N>), int>;
 
+// To and from volatile memory; templates, for the same reason.
+#define MRT_VEC_OF_VOLATILE(N, ...)                                                                                    \
+  template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
+  MRT_METHOD vec(const volatile vec<U, N> &v) : vec(__VA_ARGS__) {}                                                    \
+  template <typename U, enable_if_t<__is_same(U, vec), int> = 0> MRT_METHOD void operator=(U v) volatile {             \
+    for (int i = 0; i < N; ++i) (&x)[i] = (&v.x)[i];                                                                   \
+  }
+#define MRT_VEC2_OF_VOLATILE MRT_VEC_OF_VOLATILE(2, v.x, v.y)
+#define MRT_VEC3_OF_VOLATILE MRT_VEC_OF_VOLATILE(3, v.x, v.y, v.z)
+#define MRT_VEC4_OF_VOLATILE MRT_VEC_OF_VOLATILE(4, v.x, v.y, v.z, v.w)
+
 #define MRT_VEC_MEMBERS(N)                                                                                             \
   typedef T value_type;                                                                                                \
   constexpr vec() = default;                                                                                           \
-  MRT_VEC_COPIES                                                                                                       \
-  MRT_IN_EACH_SPACE(MRT_VEC##N##_CONSTRUCTORS)                                                                         \
-  MRT_METHOD T &operator[](size_t i) { return (&x)[i]; }                                                               \
+  MRT_VEC_COPIES MRT_VEC##N##_OF_VOLATILE MRT_IN_EACH_SPACE(MRT_VEC##N##_CONSTRUCTORS)                                 \
+      MRT_METHOD T &operator[](size_t i) {                                                                             \
+    return (&x)[i];                                                                                                    \
+  }                                                                                                                    \
   MRT_METHOD const T &operator[](size_t i) const { return (&x)[i]; }                                                   \
   MRT_VEC_OF_CONSTANT(N)                                                                                               \
   MRT_RGBA_OF_##N MRT_SWIZZLES_OF_##N MRT_PUTS_OF_##N
