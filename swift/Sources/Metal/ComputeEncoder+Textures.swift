@@ -30,6 +30,16 @@ extension SoftwareComputeEncoder {
         for (sampler, index) in zip(samplers, range) { setSamplerState(sampler, index: index) }
     }
 
+    func setSamplerStates(
+        _ samplers: [(any MTLSamplerState)?], lodMinClamps: [Float], lodMaxClamps: [Float], range: Range<Int>
+    ) {
+        for (position, index) in range.enumerated() {
+            setSamplerState(
+                samplers[position], lodMinClamp: lodMinClamps[position], lodMaxClamp: lodMaxClamps[position],
+                index: index)
+        }
+    }
+
     func setStageInRegion(_ region: MTLRegion) {
         refuseStride("setStageInRegion:")
     }
@@ -63,6 +73,10 @@ extension SoftwareComputeEncoder {
         let isSigned = [.int, .short].contains(argument.textureDataType)
         let rules: [(holds: Bool, otherwise: String)] = [
             (texture.textureType == argument.textureType, "is \(texture.textureType), not \(argument.textureType)."),
+            (
+                !argument.isDepthTexture || texture.pixelFormat.isDepth,
+                "has the format \(texture.pixelFormat), which is not one of depths."
+            ),
             (
                 texture.layout.isInteger == isInteger && (!isInteger || texture.layout.isSigned == isSigned),
                 "has the format \(texture.pixelFormat), whose components are not \(argument.textureDataType)."

@@ -14,6 +14,8 @@ public protocol MTLComputeCommandEncoder: MTLCommandEncoder {
     func setSamplerState(_ sampler: (any MTLSamplerState)?, index: Int)
     func setSamplerState(_ sampler: (any MTLSamplerState)?, lodMinClamp: Float, lodMaxClamp: Float, index: Int)
     func setSamplerStates(_ samplers: [(any MTLSamplerState)?], range: Range<Int>)
+    func setSamplerStates(
+        _ samplers: [(any MTLSamplerState)?], lodMinClamps: [Float], lodMaxClamps: [Float], range: Range<Int>)
     func setThreadgroupMemoryLength(_ length: Int, index: Int)
     func dispatchThreadgroups(_ threadgroupsPerGrid: MTLSize, threadsPerThreadgroup: MTLSize)
     func dispatchThreadgroups(

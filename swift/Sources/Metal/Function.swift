@@ -20,6 +20,9 @@ public struct MTLFunctionOptions: OptionSet, Sendable {
     public init(rawValue: UInt) { self.rawValue = rawValue }
 
     public static var compileToBinary: MTLFunctionOptions { MTLFunctionOptions(rawValue: 1) }
+    public static var storeFunctionInMetalPipelinesScript: MTLFunctionOptions { MTLFunctionOptions(rawValue: 2) }
+    public static var failOnBinaryArchiveMiss: MTLFunctionOptions { MTLFunctionOptions(rawValue: 4) }
+    public static var pipelineIndependent: MTLFunctionOptions { MTLFunctionOptions(rawValue: 8) }
 }
 
 public class MTLFunctionConstant: NSObject {

@@ -13,7 +13,7 @@ struct PixelLayout {
 }
 
 extension MTLPixelFormat {
-    /// Nil for formats that this device has not: packed, compressed, depth and stencil.
+    /// Nil for formats that this device has not: packed, compressed and those of stencils.
     var layout: PixelLayout? {
         switch self {
         case .a8Unorm: return PixelLayout(MRT_UNORM, 1, 1, MRT_FORMAT_ALPHA)
@@ -29,10 +29,13 @@ extension MTLPixelFormat {
         case .r16Float: return PixelLayout(MRT_FLOAT, 2, 1)
         case .r32Uint: return PixelLayout(MRT_UINT, 4, 1)
         case .r32Sint: return PixelLayout(MRT_SINT, 4, 1)
-        case .r32Float: return PixelLayout(MRT_FLOAT, 4, 1)
+        case .r32Float, .depth32Float: return PixelLayout(MRT_FLOAT, 4, 1)
+        case .depth16Unorm: return PixelLayout(MRT_UNORM, 2, 1)
         default: return ofTwo ?? ofFour
         }
     }
+
+    var isDepth: Bool { self == .depth16Unorm || self == .depth32Float }
 
     private var ofTwo: PixelLayout? {
         switch self {

@@ -75,10 +75,14 @@ public class MTLArgument: NSObject {
     public let bufferPointerType: MTLPointerType?
     public let threadgroupMemoryAlignment: Int
     public let threadgroupMemoryDataSize: Int
+    public let arrayLength: Int
+    public let isDepthTexture: Bool
+    public let textureDataType: MTLDataType
+    public let textureType: MTLTextureType
 
     init(_ binding: SoftwareBinding) {
         name = binding.name
-        type = binding.type == .buffer ? .buffer : .threadgroupMemory
+        type = MTLArgumentType(rawValue: UInt(binding.type.rawValue)) ?? .buffer
         access = binding.access
         index = binding.index
         isActive = binding.isUsed
@@ -88,6 +92,10 @@ public class MTLArgument: NSObject {
         bufferPointerType = binding.bufferPointerType
         threadgroupMemoryAlignment = binding.threadgroupMemoryAlignment
         threadgroupMemoryDataSize = binding.threadgroupMemoryDataSize
+        arrayLength = binding.arrayLength
+        isDepthTexture = binding.isDepthTexture
+        textureDataType = binding.textureDataType
+        textureType = binding.textureType
     }
 }
 

@@ -14,6 +14,7 @@ final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, 
     let elementSize: Int
     let elementAlignment: Int
     let textureType: MTLTextureType
+    let isDepthTexture: Bool
     let textureDataType: MTLDataType
     let arrayLength: Int
     let bufferDataType: MTLDataType
@@ -23,7 +24,9 @@ final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, 
         name = String(cString: argument.name)
         type = Self.types[argument.kind] ?? .buffer
         let isTexture = type == .texture
-        textureType = isTexture ? MTLTextureType(rawValue: UInt(argument.element_size)) ?? .type2D : .type2D
+        let depths = UInt32(MRT_DEPTH_ARGUMENT)
+        isDepthTexture = isTexture && argument.element_size & depths != 0
+        textureType = isTexture ? MTLTextureType(rawValue: UInt(argument.element_size & ~depths)) ?? .type2D : .type2D
         textureDataType = isTexture ? MTLDataType(rawValue: UInt(argument.data_type)) ?? .none : .none
         arrayLength = Int(argument.count)
         access = isTexture && argument.element_alignment == 2 ? .writeOnly : argument.is_const ? .readOnly : .readWrite
@@ -45,8 +48,6 @@ final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, 
         MRT_ARGUMENT_BUFFER.rawValue: .buffer, MRT_ARGUMENT_THREADGROUP.rawValue: .threadgroupMemory,
         MRT_ARGUMENT_TEXTURE.rawValue: .texture, MRT_ARGUMENT_SAMPLER.rawValue: .sampler,
     ]
-
-    var isDepthTexture: Bool { false }
 
     /// What a buffer's offset must be a multiple of: 32 bytes in constant memory on a Mac (Metal Feature Set Tables),
     /// elsewhere the element's alignment.

@@ -31,11 +31,17 @@ extension SoftwareDevice {
             return nil
         }
         let sizes = [descriptor.width, descriptor.height, descriptor.depth, descriptor.arrayLength]
-        let isArray = [.type1DArray, .type2DArray].contains(descriptor.textureType)
-        let known: [MTLTextureType] = [.type1D, .type1DArray, .type2D, .type2DArray, .type3D, .typeTextureBuffer]
+        let isArray = [.type1DArray, .type2DArray, .typeCubeArray].contains(descriptor.textureType)
+        let isMultisample = [.type2DMultisample, .type2DMultisampleArray].contains(descriptor.textureType)
         let rules: [(holds: Bool, otherwise: String)] = [
-            (known.contains(descriptor.textureType), "\(name) has no textures of \(descriptor.textureType)."),
-            (descriptor.sampleCount == 1, "\(name) has no textures of several samples a pixel."),
+            (
+                !isMultisample && descriptor.sampleCount == 1,
+                "only a render pass writes textures of several samples a pixel, and \(name) has none."
+            ),
+            (
+                descriptor.textureType.faces == 1 || descriptor.width == descriptor.height,
+                "a cube's width(\(sizes[0])) must be its height(\(sizes[1]))."
+            ),
             (sizes.allSatisfy { $0 > 0 }, "width, height, depth and arrayLength must be at least 1, not \(sizes)."),
             (sizes.allSatisfy { $0 <= 16384 }, "sizes \(sizes) must be at most 16384."),
             (isArray || descriptor.arrayLength == 1, "arrayLength(\(sizes[3])) is for arrays."),

@@ -13,6 +13,7 @@ final class SoftwareSampler: NSObject, MTLSamplerState, @unchecked Sendable {
         for (axis, mode) in modes.enumerated() { settings |= UInt32(mode.rawValue) << UInt32(1 + 3 * axis) }
         settings |= UInt32(descriptor.magFilter.rawValue) << 10 | UInt32(descriptor.minFilter.rawValue) << 11
         settings |= UInt32(descriptor.mipFilter.rawValue) << 12 | UInt32(descriptor.borderColor.rawValue) << 14
+        settings |= descriptor.compareFunction.comparison << 16
         state.initialize(
             to: MrtSampler(settings: settings, lod_min: descriptor.lodMinClamp, lod_max: descriptor.lodMaxClamp))
     }
@@ -21,4 +22,20 @@ final class SoftwareSampler: NSObject, MTLSamplerState, @unchecked Sendable {
 
     var device: any MTLDevice { SoftwareDevice.shared }
     var gpuResourceID: MTLResourceID { MTLResourceID(implementation: UInt64(UInt(bitPattern: state))) }
+}
+
+extension MTLCompareFunction {
+    /// As MSL's `compare_func` numbers it.
+    fileprivate var comparison: UInt32 {
+        switch self {
+        case .never: return 0
+        case .less: return 1
+        case .lessEqual: return 2
+        case .greater: return 3
+        case .greaterEqual: return 4
+        case .equal: return 5
+        case .notEqual: return 6
+        case .always: return 7
+        }
+    }
 }

@@ -110,9 +110,12 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
     var height: Int { Int(level(0).height) }
     var depth: Int { Int(level(0).depth) }
     var mipmapLevelCount: Int { Int(state.pointee.level_count) }
-    var arrayLength: Int { Int(state.pointee.array_length) }
+    var arrayLength: Int { sliceCount / textureType.faces }
+    /// Of a cube each face is a slice.
+    var sliceCount: Int { Int(state.pointee.array_length) }
     var sampleCount: Int { 1 }
     var bufferBytesPerRow: Int { buffer == nil ? 0 : Int(level(0).row_bytes) }
+    var rootResource: (any MTLResource)? { parent ?? buffer }
     var isShareable: Bool { false }
     var isFramebufferOnly: Bool { false }
     var compressionType: MTLTextureCompressionType { .lossless }
@@ -193,7 +196,7 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
     }
 
     func contains(_ region: MTLRegion, _ level: Int, _ slice: Int) -> Bool {
-        guard (0..<mipmapLevelCount).contains(level), (0..<arrayLength).contains(slice) else { return false }
+        guard (0..<mipmapLevelCount).contains(level), (0..<sliceCount).contains(slice) else { return false }
         let image = self.level(level), origin = region.origin, size = region.size
         let axes = [
             (origin.x, size.width, image.width), (origin.y, size.height, image.height),
@@ -217,7 +220,7 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
 
     func makeTextureView(pixelFormat: MTLPixelFormat) -> (any MTLTexture)? {
         makeTextureView(
-            pixelFormat: pixelFormat, textureType: textureType, levels: 0..<mipmapLevelCount, slices: 0..<arrayLength)
+            pixelFormat: pixelFormat, textureType: textureType, levels: 0..<mipmapLevelCount, slices: 0..<sliceCount)
     }
 
     func makeTextureView(
@@ -231,12 +234,27 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
         }
         guard
             (0...mipmapLevelCount).contains(levelRange.upperBound) && !levelRange.isEmpty && !sliceRange.isEmpty
-                && (0...arrayLength).contains(sliceRange.upperBound)
+                && (0...sliceCount).contains(sliceRange.upperBound) && sliceRange.count % textureType.faces == 0
                 || refuse("MTLDebugTexture", selector, "levels \(levelRange) and slices \(sliceRange) must be its own.")
         else { return nil }
         return SoftwareTexture(
             viewOf: self, layout: layout, format: pixelFormat, type: textureType, levels: levelRange,
             slices: sliceRange)
+    }
+
+    func makeTextureView(
+        pixelFormat: MTLPixelFormat, textureType: MTLTextureType, levels levelRange: Range<Int>,
+        slices sliceRange: Range<Int>, swizzle: MTLTextureSwizzleChannels
+    ) -> (any MTLTexture)? {
+        let components = [swizzle.red, swizzle.green, swizzle.blue, swizzle.alpha]
+        guard
+            components == [.red, .green, .blue, .alpha]
+                || refuse(
+                    "MTLDebugTexture", "newTextureViewWithPixelFormat:textureType:levels:slices:swizzle:",
+                    "\(SoftwareDevice.shared.name) has no views that exchange components.")
+        else { return nil }
+        return makeTextureView(
+            pixelFormat: pixelFormat, textureType: textureType, levels: levelRange, slices: sliceRange)
     }
 }
 
@@ -267,7 +285,9 @@ struct TextureShape {
     }
 
     /// Bytes of all slices.
-    var size: Int { levels().bytes * descriptor.arrayLength }
+    var size: Int { levels().bytes * sliceCount }
+
+    private var sliceCount: Int { descriptor.arrayLength * descriptor.textureType.faces }
 
     func state(at address: UnsafeMutableRawPointer) -> UnsafeMutablePointer<MrtTexture> {
         let state = UnsafeMutablePointer<MrtTexture>.allocate(capacity: 1)
@@ -275,7 +295,7 @@ struct TextureShape {
         var texture = MrtTexture()
         texture.address = address
         texture.slice_bytes = UInt(bytes)
-        texture.array_length = UInt32(descriptor.arrayLength)
+        texture.array_length = UInt32(sliceCount)
         texture.level_count = UInt32(list.count)
         texture.sample_count = 1
         texture.set(layout)
@@ -286,6 +306,11 @@ struct TextureShape {
         state.initialize(to: texture)
         return state
     }
+}
+
+extension MTLTextureType {
+    /// Slices of each element: six of a cube.
+    var faces: Int { self == .typeCube || self == .typeCubeArray ? 6 : 1 }
 }
 
 extension MrtTexture {

@@ -16,6 +16,7 @@ public struct MTLTextureUsage: OptionSet, Sendable {
 
     public init(rawValue: UInt) { self.rawValue = rawValue }
 
+    public static var unknown: MTLTextureUsage { [] }
     public static var shaderRead: MTLTextureUsage { MTLTextureUsage(rawValue: 1) }
     public static var shaderWrite: MTLTextureUsage { MTLTextureUsage(rawValue: 2) }
     public static var renderTarget: MTLTextureUsage { MTLTextureUsage(rawValue: 4) }
@@ -135,6 +136,7 @@ public class MTLTextureDescriptor: NSObject, NSCopying {
 func levelCount(of size: Int) -> Int { size <= 1 ? 1 : Int.bitWidth - size.leadingZeroBitCount }
 
 public protocol MTLTexture: MTLResource, Sendable {
+    var rootResource: (any MTLResource)? { get }
     var parent: (any MTLTexture)? { get }
     var parentRelativeLevel: Int { get }
     var parentRelativeSlice: Int { get }
@@ -170,5 +172,9 @@ public protocol MTLTexture: MTLResource, Sendable {
     func makeTextureView(
         pixelFormat: MTLPixelFormat, textureType: MTLTextureType, levels levelRange: Range<Int>,
         slices sliceRange: Range<Int>
+    ) -> (any MTLTexture)?
+    func makeTextureView(
+        pixelFormat: MTLPixelFormat, textureType: MTLTextureType, levels levelRange: Range<Int>,
+        slices sliceRange: Range<Int>, swizzle: MTLTextureSwizzleChannels
     ) -> (any MTLTexture)?
 }
