@@ -1,7 +1,7 @@
 /** Parametrizations of weights by norms: PyTorch's `torch.nn.utils.parametrizations`. */
 import { noGrad } from "../autograd/modes.ts";
 import { aNumber, axis, either, nothing } from "../core/kinds.ts";
-import { count } from "../core/options.ts";
+import type { NumberRule } from "../core/options.ts";
 import { type Given, named, optional, parameters } from "../core/parameters.ts";
 import { clone, copyInto } from "../ops/copy/copy.ts";
 import { normalize } from "../ops/distance/normalize.ts";
@@ -87,7 +87,7 @@ class WeightNorm extends Module<[g: Tensor, v: Tensor], Tensor> {
 export interface SpectralNormOptions {
   /** The name of the weight. Default `"weight"`. */
   name?: string | undefined;
-  /** How many steps of the power iteration a reading in training makes. Default 1. */
+  /** How many steps of the power iteration a reading in training makes, up to 1000. Default 1. */
   nPowerIterations?: number | undefined;
   /** The least norm that vectors are divided by. Default 1e-12. */
   eps?: number | undefined;
@@ -126,9 +126,14 @@ export function spectralNorm(...values: unknown[]): Module {
   const step = new SpectralNorm(weight, { ...options, dim: normalizeAxis("spectralNorm", own, weight.rank) });
   return parametrize("spectralNorm", module, name, step);
 }
+/** A step nears by the ratio of the two largest singular values: more steps would change nothing, and seem to hang. */
+const steps: NumberRule = {
+  holds: (value) => Number.isInteger(value) && value >= 1 && value <= 1000,
+  expected: "a whole number from 1 to 1000",
+};
 const spectralNormParameters = parameters("spectralNorm", {
   ...parametrizedOperands,
-  nPowerIterations: optional(aNumber(count), 1),
+  nPowerIterations: optional(aNumber(steps), 1),
   eps: optional(epsilon, 1e-12),
   dim: optional(either(axis, nothing)),
   generator: named(aGenerator),
@@ -189,13 +194,12 @@ class SpectralNorm extends Module<[weight: Tensor], Tensor> {
   /** Steps of the power iteration, in place. */
   private approach(matrix: Tensor, steps: number): void {
     const { eps } = this;
-    noGrad(() =>
-      tidy(() => {
-        for (let step = 0; step < steps; step++) {
+    noGrad(() => {
+      for (let step = 0; step < steps; step++)
+        tidy(() => {
           copyInto(this._u!, normalize(matmul(matrix, this._v!), { dim: 0, eps }));
           copyInto(this._v!, normalize(matmul(transpose(matrix, 0, 1), this._u!), { dim: 0, eps }));
-        }
-      }),
-    );
+        });
+    });
   }
 }
