@@ -35,10 +35,14 @@ declare const self: {
 /** Intervals since a rank was heard, of those that were heard at all: where datagrams do not pass, none is. */
 const quiet = new Map<number, number>();
 let [expected, socket] = ["", undefined as Bun.udp.Socket<"buffer"> | undefined];
+/** What came before the token was known: others may have begun earlier. */
+const early: string[] = [];
+const MOST_EARLY = 4096;
 
-function hear(data: Buffer): void {
-  const [token, rank] = data.toString("latin1").split(" ");
-  if (token === expected && token !== "") quiet.set(Number(rank), 0);
+function hear(datagram: string): void {
+  const [token, rank] = datagram.split(" ");
+  if (expected === "") early.push(...(early.length < MOST_EARLY ? [datagram] : []));
+  else if (token === expected) quiet.set(Number(rank), 0);
 }
 
 function beat(order: Extract<Order, { kind: "start" }>): void {
@@ -60,12 +64,13 @@ function beat(order: Extract<Order, { kind: "start" }>): void {
 self.onmessage = async ({ data }) => {
   if (data.kind === "open") {
     // what a network says of datagrams that did not arrive is an error of the socket, which goes on
-    const handlers = { data: (_: unknown, bytes: Buffer) => hear(bytes), error: () => undefined };
+    const handlers = { data: (_: unknown, bytes: Buffer) => hear(bytes.toString("latin1")), error: () => undefined };
     socket = await Bun.udpSocket({ hostname: "0.0.0.0", port: 0, socket: handlers });
     self.postMessage(socket.port);
     return;
   }
   expected = data.token;
+  for (const datagram of early.splice(0)) hear(datagram);
   beat(data);
   setInterval(() => beat(data), data.interval);
 };
