@@ -75,7 +75,7 @@ export class Heartbeat {
       .filter((other) => other.port > 0);
     const order: Order = {
       ...{ kind: "start", token: records[0]!.token, rank, others, interval },
-      ...{ patience: Math.ceil((seconds * 1000) / interval), silent: heartbeat.silent },
+      ...{ silentIntervals: Math.ceil((seconds * 1000) / interval), silent: heartbeat.silent },
     };
     if (port > 0) worker.postMessage(order);
     return heartbeat;

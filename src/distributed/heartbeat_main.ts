@@ -15,7 +15,7 @@ export type Order =
       /** Milliseconds between two datagrams. */
       readonly interval: number;
       /** How many intervals a rank may be silent. */
-      readonly patience: number;
+      readonly silentIntervals: number;
       /** By rank: 1 once it was silent for longer. */
       readonly silent: Int32Array;
     };
@@ -57,7 +57,7 @@ function beat(order: Extract<Order, { kind: "start" }>): void {
   // Intervals are counted, not time: a process that was stopped itself has not waited.
   for (const [rank, count] of quiet) {
     quiet.set(rank, count + 1);
-    if (count >= order.patience) Atomics.store(order.silent, rank, 1);
+    if (count >= order.silentIntervals) Atomics.store(order.silent, rank, 1);
   }
 }
 
