@@ -1,4 +1,4 @@
-// Sums over indices that were sorted: where one begins among them, and what is added up.
+// Sums and products over indices that were sorted: where one begins among them, and what is put together.
 
 #ifndef ORCHARD_INDEXING_SORTED_H
 #define ORCHARD_INDEXING_SORTED_H
@@ -16,6 +16,20 @@ struct FloatSum {
     }
     // Of a sum that is infinite or NaN what is lost has no meaning.
     float result() const { return isfinite(lost) ? sum + lost : sum; }
+};
+
+// A product with a second number for what each multiplication loses, which `fma` gives exactly (Dekker 1971).
+struct FloatProduct {
+    float product = 1;
+    float lost = 0;
+
+    void add(float value) {
+        float total = product * value;
+        lost = fma(product, value, -total) + lost * value;
+        product = total;
+    }
+    // Of a product that is infinite or NaN what is lost has no meaning.
+    float result() const { return isfinite(lost) ? product + lost : product; }
 };
 
 // The first of `length` sorted keys that is at least `key`.

@@ -1,6 +1,7 @@
 // The function "gather". Elements are moved and never looked at, so only their size is known.
 #include "../functions.h"
 #include "../parallel.h"
+#include "../streamed.h"
 #include "indexing.h"
 #include "indices.h"
 
@@ -12,10 +13,24 @@ namespace {
 constexpr int64_t grain = 1 << 15;
 enum Operand { from_x, from_index, to_out };
 
-template <class T> void copy_run(const T *from, int64_t from_stride, T *to, int64_t to_stride, int64_t length) {
-  if (from_stride == 1 && to_stride == 1) std::memcpy(to, from, length * sizeof(T));
-  else
-    for (int64_t i = 0; i < length; i++) to[i * to_stride] = from[i * from_stride];
+// Bytes of a row from which on it is worth a store past the caches, and of the next one that are asked for while a row
+// is copied: the processor foresees no row of a table, but the lines of one, once some of them were read.
+constexpr int64_t least_streamed_row = 512, fetched_bytes = 1024, least_fetched = 64; // elements
+
+template <class T>
+void copy_run(const T *from, int64_t from_stride, T *to, int64_t to_stride, int64_t length, bool is_streamed) {
+  const int64_t bytes = length * int64_t(sizeof(T));
+  if (from_stride == 1 && to_stride == 1) {
+    if (is_streamed && bytes >= least_streamed_row) ORCHARD_ISA::stream_row(from, to, bytes);
+    else std::memcpy(to, from, bytes);
+    return;
+  }
+  for (int64_t i = 0; i < length; i++) to[i * to_stride] = from[i * from_stride];
+}
+
+void fetch_row(const void *row, int64_t bytes) {
+  for (int64_t at = 0; at < std::min(bytes, fetched_bytes); at += stream_line)
+    __builtin_prefetch(static_cast<const char *>(row) + at);
 }
 
 // What is indexed: so many elements, so far apart.
@@ -25,17 +40,25 @@ struct Axis {
 
 template <class T, class Index>
 void gather_elements(const Nest<3> &nest, const Axis &axis, const T *x, const Index *index, T *out, int64_t begin,
-                     int64_t end, BadIndex &bad) {
+                     int64_t end, bool is_streamed, BadIndex &bad) {
   int64_t x_stride = nest.run_stride(from_x), index_stride = nest.run_stride(from_index),
           out_stride = nest.run_stride(to_out);
-  for_each_run(nest, begin, end, [&](const int64_t (&offsets)[3], int64_t, int64_t length) {
+  // The row that an index names, which is the only one of the run that begins at `element`.
+  auto fetch_row_of = [&](int64_t element, int64_t length) {
+    int64_t offsets[3];
+    nest.find_offsets(element, offsets);
+    const int64_t own = index[offsets[from_index]];
+    if (is_in_range(own, axis.size)) fetch_row(x + offsets[from_x] + own * axis.stride, length * int64_t(sizeof(T)));
+  };
+  for_each_run(nest, begin, end, [&](const int64_t (&offsets)[3], int64_t first, int64_t length) {
     const T *from = x + offsets[from_x];
     const Index *at = index + offsets[from_index];
     T *to = out + offsets[to_out];
     if (index_stride == 0) {
       const int64_t only = *at;
       if (!is_in_range(only, axis.size)) return bad.set(only);
-      return copy_run(from + only * axis.stride, x_stride, to, out_stride, length);
+      if (x_stride == 1 && length >= least_fetched && first + length < end) fetch_row_of(first + length, length);
+      return copy_run(from + only * axis.stride, x_stride, to, out_stride, length, is_streamed);
     }
     for (int64_t i = 0; i < length; i++) {
       const int64_t own = at[i * index_stride];
@@ -66,9 +89,11 @@ void gather(const GatherBlock &block, Operands operands) {
   auto gather_by = [&](auto *indices) {
     with_size(dtype_sizes[static_cast<int>(dtype)], [&](auto type) {
       using T = typename decltype(type)::type;
+      const bool streams_rows = is_streamed(nest.count() * int64_t(sizeof(T)));
       parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
         gather_elements(nest, axis, reinterpret_cast<const T *>(x), indices, reinterpret_cast<T *>(out), begin, end,
-                        bad);
+                        streams_rows, bad);
+        if (streams_rows) streams().finish();
       });
     });
   };

@@ -4,7 +4,6 @@
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import type { Primitive } from "../../backend/backend.ts";
 import { execute, executeInto } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -21,12 +20,10 @@ import { gatherCpu } from "./gather.cpu.ts";
 import { gatherMetal } from "./gather.metal.ts";
 import { gatherReference } from "./gather.reference.ts";
 import { checkSomethingToName, type IndexDType } from "./indices.ts";
-import type { IndexAttributes, ScatterExtremumAttributes } from "./primitive.ts";
-import { scatterAddCpu } from "./scatter_add.cpu.ts";
-import { scatterAddMetal } from "./scatter_add.metal.ts";
-import { scatterAddReference } from "./scatter_add.reference.ts";
-import { scatterExtremumCpu } from "./scatter_extremum.cpu.ts";
-import { scatterExtremumReference } from "./scatter_extremum.reference.ts";
+import type { IndexAttributes, ScatterAttributes, ScatterOthersAttributes } from "./primitive.ts";
+import { scatterCpu, scatterOthersCpu } from "./scatter.cpu.ts";
+import { scatterMetal, scatterOthersMetal } from "./scatter.metal.ts";
+import { scatterOthersReference, scatterReference } from "./scatter.reference.ts";
 
 /** Inputs x and index, output: index and output have one shape, and x too but for the axis that is indexed. */
 export const gatherPrimitive = definePrimitive<IndexAttributes>({
@@ -39,21 +36,17 @@ export const gatherPrimitive = definePrimitive<IndexAttributes>({
  * Inputs x, index and source: index and source have one shape, and x and the output too but for the axis that is
  * indexed.
  */
-const scatterAddPrimitive = definePrimitive<IndexAttributes>({
-  name: "scatterAdd",
+const scatterPrimitive = definePrimitive<ScatterAttributes>({
+  name: "scatter",
   family: "indexing",
-  implementations: { metal: scatterAddMetal, cpu: scatterAddCpu, reference: scatterAddReference },
+  implementations: { metal: scatterMetal, cpu: scatterCpu, reference: scatterReference },
 });
 
-/** The same, of which the largest or smallest are kept. On metal sorted elements are scattered: `scatter_reduce.ts`. */
-const scatterExtremumPrimitive = definePrimitive<ScatterExtremumAttributes>({
-  name: "scatterExtremum",
+/** The same, of floats: the output has the source's shape, and the product of what comes to where an element comes. */
+const scatterOthersPrimitive = definePrimitive<ScatterOthersAttributes>({
+  name: "scatterOthers",
   family: "indexing",
-  implementations: {
-    metal: { missing: "metal has no order among atomic extrema of floats" },
-    cpu: scatterExtremumCpu,
-    reference: scatterExtremumReference,
-  },
+  implementations: { metal: scatterOthersMetal, cpu: scatterOthersCpu, reference: scatterOthersReference },
 });
 
 /** `gather`. Of `x`, what lies beyond the index on other axes is left out. */
@@ -85,17 +78,17 @@ export function scatterAddAlong<D extends DType>(
   if (x.rank === 0)
     return reshape(scatterAddAlong(operation, reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0), []);
   using used = leadingPart(source, index.shape);
-  const output = scattered(x, index, used, { operation, dim: axis });
+  const output = scattered(x, index, used, { ...summed, operation, dim: axis });
   const { shape } = source;
   record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => [
     gradient!,
-    needs[1] ? padded(gatherAlong("gather", gradient!, saved as Tensor<IndexDType>, axis), shape) : null,
+    needs[1] ? paddedTo(gatherAlong("gather", gradient!, saved as Tensor<IndexDType>, axis), shape) : null,
   ]);
   return output;
 }
 
 /** A gradient of the leading part of a tensor as one of the whole. */
-const padded = (gradient: Tensor, shape: Shape): Tensor =>
+export const paddedTo = (gradient: Tensor, shape: Shape): Tensor =>
   sameShape(gradient.shape, shape) ? gradient : embed(gradient, shape, (whole) => leading(whole, gradient.shape));
 
 /** `indexSelect`. */
@@ -129,7 +122,7 @@ export function indexAddAlong<D extends DType>(
 ): Tensor<D> {
   if (x.rank === 0)
     return reshape(indexAddAlong(reshape(x, [1]), vector, reshape(source, [1]), 0, alpha, operation), []);
-  const attributes = { operation, dim: axis, axes: [axis] };
+  const attributes = { ...summed, operation, dim: axis, axes: [axis] };
   using along = alongAxis(vector, source, axis);
   const output = tidy(() => scattered(x, along, times(source, alpha), attributes));
   record("indexAdd", [x, source], [output], [vector], ([gradient], [saved], needs) => {
@@ -153,31 +146,45 @@ function alongAxis(vector: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<
 const times = (source: Tensor, alpha: number): Tensor =>
   alpha === 1 ? source : noGrad(() => toDType(mul(source, alpha), source.dtype));
 
-/** Not recorded: the largest or smallest elements of `x` and of those that come to them. */
-export const scatterExtremumAlong = <D extends DType>(
-  x: Tensor<D>,
-  index: Tensor,
-  source: Tensor,
-  attributes: ScatterExtremumAttributes,
-): Tensor<D> => scattered(x, index, source, attributes, scatterExtremumPrimitive);
+const summed = { way: "sum", includesSelf: true } as const;
 
-/** The sum itself, or another. What of `x` lies beyond the source on other axes stays as it is. */
-function scattered<D extends DType, Attributes extends IndexAttributes>(
+/** Not recorded: `x` put together with what comes to it. What of `x` lies beyond the source on other axes stays. */
+export function scattered<D extends DType>(
   x: Tensor<D>,
   index: Tensor,
   source: Tensor,
-  attributes: Attributes,
-  primitive: Primitive<Attributes> = scatterAddPrimitive,
+  attributes: ScatterAttributes,
 ): Tensor<D> {
   const { operation, dim } = attributes;
   checkSomethingToName(operation, index, x.shape[dim]!);
   if (source.size === 0) return noGrad(() => clone(x));
   const reached = source.shape.with(dim, x.shape[dim]!);
   if (sameShape(reached, x.shape))
-    return execute(primitive, [x, index, source], x.shape, x.dtype, attributes, operation);
+    return execute(scatterPrimitive, [x, index, source], x.shape, x.dtype, attributes, operation);
   const output = noGrad(() => clone(x));
   using from = leadingPart(x, reached);
   using to = leadingPart(output, reached);
-  executeInto(primitive, [from, index, source], [to], attributes);
+  executeInto(scatterPrimitive, [from, index, source], [to], attributes);
   return output;
+}
+
+/**
+ * Not recorded: for each element of `source` the product of all others that come to where it comes, x's among them or
+ * not.
+ */
+export function scatteredOthers<D extends DType>(
+  x: Tensor,
+  index: Tensor,
+  source: Tensor<D>,
+  attributes: ScatterOthersAttributes,
+): Tensor<D> {
+  using used = leadingPart(x, source.shape.with(attributes.dim, x.shape[attributes.dim]!));
+  return execute(
+    scatterOthersPrimitive,
+    [used, index, source],
+    source.shape,
+    source.dtype,
+    attributes,
+    attributes.operation,
+  );
 }

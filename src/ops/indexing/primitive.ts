@@ -1,13 +1,14 @@
 /**
- * The primitives of indexing: `gather`, `scatterAdd`, `triangle` and `oneHot`, and the checks of indices and offsets
+ * The primitives of indexing: `gather`, `scatter`, `triangle` and `oneHot`, and the checks of indices and offsets
  * that go before some.
  */
 import { cpuCall, nest } from "../../backend/cpu/call.ts";
-import { array, dtype, flag, whole } from "../../backend/fields.ts";
+import { enumeration, type NameOf } from "../../backend/enumeration.ts";
+import { array, dtype, flag, oneOf, whole } from "../../backend/fields.ts";
 import { loopNest } from "../../backend/metal/loop.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
-/** Attributes of `gather` and `scatterAdd`. */
+/** Attributes of `gather` and `scatterOthers`. */
 export interface IndexAttributes {
   /** What the caller called, for errors. */
   readonly operation: string;
@@ -17,9 +18,21 @@ export interface IndexAttributes {
   readonly axes?: readonly number[];
 }
 
-/** Attributes of `scatterExtremum`: which elements are put together by indices, and whether x's are among them. */
-export interface ScatterExtremumAttributes extends IndexAttributes {
-  readonly isLargest: boolean;
+/**
+ * What becomes of an element that an index names: the sum or product of it and what comes to it, the largest or
+ * smallest of them, or the last that comes.
+ */
+export const scatterings = enumeration("Scattering", ["sum", "prod", "amax", "amin", "last"]);
+export type Scattering = NameOf<typeof scatterings>;
+
+/** Attributes of `scatter`: how elements are put together, and whether x's are among them where an index names one. */
+export interface ScatterAttributes extends IndexAttributes {
+  readonly way: Scattering;
+  readonly includesSelf: boolean;
+}
+
+/** Attributes of `scatterOthers`. */
+export interface ScatterOthersAttributes extends IndexAttributes {
   readonly includesSelf: boolean;
 }
 
@@ -42,32 +55,32 @@ export const gatherCall = cpuCall(
   ["x", "index", "output"],
 );
 
-export const scatterAddParameters = struct("ScatterAdd", "indexing/scatter_add.metal", {
+export const scatterParameters = struct("Scatter", "indexing/scatter.metal", {
   loop: loopNest,
   inner: whole,
   size: whole,
   length: whole,
   sourceStride: whole,
   keyStride: whole,
+  outputStride: whole,
 });
-export const scatterAddCall = cpuCall(
-  "scatterAdd",
-  {
-    ...{ dtype, indexDtype: dtype, offsets: array(whole, 4) },
-    ...{ length: whole, size: whole, strides: array(whole, 4), slices: nest(4) },
-  },
-  ["x", "index", "source", "output"],
-);
 
-export const scatterExtremumCall = cpuCall(
-  "scatterExtremum",
-  {
-    ...{ dtype, indexDtype: dtype, offsets: array(whole, 4) },
-    ...{ length: whole, size: whole, strides: array(whole, 4), slices: nest(4) },
-    ...{ isLargest: flag, includesSelf: flag },
-  },
-  ["x", "index", "source", "output"],
-);
+const scatterFields = {
+  ...{ dtype, indexDtype: dtype, offsets: array(whole, 4) },
+  ...{ length: whole, size: whole, strides: array(whole, 4), slices: nest(4) },
+};
+
+export const scatterCall = cpuCall("scatter", { ...scatterFields, way: oneOf(scatterings), includesSelf: flag }, [
+  ...["x", "index", "source", "output"],
+]);
+
+/** The strides and the nest are those of x, index, source and output, which lies as the source does. */
+export const scatterOthersCall = cpuCall("scatterOthers", { ...scatterFields, includesSelf: flag }, [
+  "x",
+  "index",
+  "source",
+  "output",
+]);
 
 const triangleFields = { lower: flag, diagonal: whole };
 

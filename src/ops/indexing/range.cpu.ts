@@ -1,3 +1,4 @@
+import { ArgumentError, type OrchardError } from "../../core/errors.ts";
 import { collapse } from "../../tensor/shape.ts";
 import { distinct, type IndexRange, indexAt, indexError } from "./indices.ts";
 import { findOutOfRangeCall } from "./primitive.ts";
@@ -12,4 +13,15 @@ export function checkRangeOnCpu(range: IndexRange): void {
   findOutOfRangeCall(operation, { dtype, offset, size, except, nest: collapse(shape, [strides]) }, [index, found]);
   const position = found[0]!;
   if (position >= 0) throw indexError(range, position, indexAt(range, position));
+}
+
+/** The error of a call that looks at indices itself: where it refused one, which one it was. */
+export function errorWithRange(error: OrchardError, range: IndexRange): unknown {
+  if (!(error instanceof ArgumentError)) return error;
+  try {
+    checkRangeOnCpu(range);
+    return error;
+  } catch (found) {
+    return found;
+  }
 }

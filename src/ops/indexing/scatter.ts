@@ -1,27 +1,23 @@
 import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
 import { named } from "../../backend/dispatch.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
-import { normalizeAxis, sameShape } from "../../tensor/shape.ts";
+import { normalizeAxis, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { add, sub } from "../elementwise/arithmetic.ts";
-import { gt, ne } from "../elementwise/comparison.ts";
-import { maximum } from "../elementwise/extrema.ts";
+import { arange } from "../creation/arange.ts";
+import { eq, lt } from "../elementwise/comparison.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 import { where } from "../elementwise/where.ts";
-import { cat } from "../join/cat.ts";
-import { pad } from "../join/pad.ts";
-import { sort } from "../sorting/sort.ts";
 import { filled } from "../view/embed.ts";
 import { expand } from "../view/expand.ts";
-import { leading } from "../view/leading.ts";
+import { leading, leadingPart } from "../view/leading.ts";
 import { reshape } from "../view/reshape.ts";
-import { narrow } from "../view/slice.ts";
-import { gatherAlong, scatterAddAlong } from "./adjoint.ts";
+import { gatherAlong, paddedTo, scatterAddAlong, scattered } from "./adjoint.ts";
 import { type IndexOptions, withAxisFirst } from "./gather.ts";
 import { anIndex, checkIndexShape, checkSomethingToName, type IndexDType } from "./indices.ts";
 import { checkSourceDType, checkSourceShape } from "./scatter_add.ts";
@@ -77,28 +73,39 @@ export function scatterAlong<D extends DType>(
     return reshape(scatterAlong(operation, reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0), []);
   checkSomethingToName(operation, index, x.shape[axis]!);
   if (index.size === 0) return scatterAddAlong(operation, x, index, source, axis); // x, connected to both
-  const reached = index.shape.with(axis, x.shape[axis]!);
-  const winners = noGrad(() => winnersOf(operation, index, x, axis));
-  const own = noGrad(() => maximum(sub(leading(winners, reached), 1n), 0n) as Tensor<"int64">);
-  const values = gatherAlong(operation, source, own, axis);
-  const beyond = x.shape.flatMap((size, at) => [size - reached[at]!, 0]).reverse();
-  const padded = sameShape(reached, x.shape) ? values : pad(values, beyond);
-  return where(gt(winners, 0n), padded, x) as Tensor<D>;
+  using used = leadingPart(source, index.shape);
+  const output = scattered(x, index, used, { operation, dim: axis, way: "last", includesSelf: true });
+  const { shape } = source;
+  record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => {
+    const own = saved as Tensor<IndexDType>;
+    const { winners, isWinner } = winnersOf(operation, own, gradient!.shape, axis);
+    const taken = needs[1] ? where(isWinner, gatherAlong("gather", gradient!, own, axis), 0) : null;
+    return [
+      needs[0] ? (where(lt(winners, 0n), gradient!, 0) as Tensor) : null,
+      taken ? paddedTo(taken as Tensor, shape) : null,
+    ];
+  });
+  return output;
 }
 
-/** For each element of x one more than the last place along the axis whose index names it, or 0. */
-function winnersOf(operation: string, index: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<"int64"> {
-  const length = index.shape[axis]!;
-  const { values, indices } = sort(index, { dim: axis });
-  const differs = ne(narrow(values, axis, 1, length - 1), narrow(values, axis, 0, length - 1));
-  const isLast = cat([differs, filled(index.shape.with(axis, 1), "bool", true)], { dim: axis });
-  const places = where(isLast, add(indices, 1n), 0n) as Tensor<"int64">;
-  const none = filled(index.shape, "int64", 0);
-  return scatterAddAlong(
-    operation,
-    filled(x.shape, "int64", 0),
-    index,
-    scatterAddAlong(operation, none, indices, places, axis),
-    axis,
-  );
+/**
+ * For each element the last place along the axis whose index names it, or −1; and whether the place of each index is
+ * that one. Axes along which an index is repeated have one element.
+ */
+function winnersOf(
+  operation: string,
+  index: Tensor<IndexDType>,
+  shape: Shape,
+  axis: number,
+): { winners: Tensor; isWinner: Tensor } {
+  return noGrad(() => {
+    const isRepeated = (own: number) => own !== axis && index.strides[own] === 0 && index.shape[own] === shape[own];
+    const once = (sizes: Shape): Shape => sizes.map((size, own) => (isRepeated(own) ? 1 : size));
+    const own = leading(index, once(index.shape));
+    const line = own.shape.map((_, at) => (at === axis ? own.shape[axis]! : 1));
+    const places = expand(reshape(arange(0, own.shape[axis]!, { dtype: "int64" }), line), own.shape);
+    const attributes = { operation, dim: axis, way: "last", includesSelf: true } as const;
+    const winners = scattered(filled(once(shape), "int64", -1n), own, places, attributes);
+    return { winners, isWinner: eq(gatherAlong(operation, winners, own, axis), places) };
+  });
 }

@@ -1,9 +1,7 @@
 /** Elements put together by indices: products, means, largest and smallest ones beside sums. */
-import { noGrad } from "../../autograd/modes.ts";
+import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
-import { getBackend, orderFrom } from "../../backend/policy.ts";
-import { whyUnavailable } from "../../backend/registry.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { axis as axisKind, choice, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -13,12 +11,13 @@ import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
-import { mul, neg } from "../elementwise/arithmetic.ts";
+import { mul } from "../elementwise/arithmetic.ts";
 import { eq, gt } from "../elementwise/comparison.ts";
 import { div, floorDivide } from "../elementwise/division.ts";
-import { maximum, minimum } from "../elementwise/extrema.ts";
+import { maximum } from "../elementwise/extrema.ts";
 import { logicalAnd, logicalNot } from "../elementwise/logic.ts";
 import { where } from "../elementwise/where.ts";
+import { composedGradients } from "../gradient/composed_gradients.ts";
 import { cat } from "../join/cat.ts";
 import { argsort } from "../sorting/sort.ts";
 import { filled } from "../view/embed.ts";
@@ -26,7 +25,7 @@ import { expand } from "../view/expand.ts";
 import { leading } from "../view/leading.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
-import { gatherAlong, scatterAddAlong, scatterExtremumAlong } from "./adjoint.ts";
+import { gatherAlong, scatterAddAlong, scattered, scatteredOthers } from "./adjoint.ts";
 import { anIndex, checkIndexShape, checkSomethingToName, checkVector, type IndexDType } from "./indices.ts";
 import { scatterAlong } from "./scatter.ts";
 import { checkSlices, checkSourceDType, checkSourceShape } from "./scatter_add.ts";
@@ -187,11 +186,45 @@ function sums(operation: string, call: Call): Tensor {
   return (isFloat(x.dtype) ? div(total, divisors) : floorDivide(total, divisors)) as Tensor;
 }
 
-/**
- * By doubling: with indices in order, after step s each element is the product of the 2ˢ ones up to it that have its
- * index. So the last of each index is the product of all, and `scatter` lets the last one win.
- */
 function products(operation: string, call: Call): Tensor {
+  const { x, index, source, axis, includeSelf } = call;
+  const attributes = { operation, dim: axis, way: "prod", includesSelf: includeSelf } as const;
+  const result = noGrad(() => scattered(x, index, source, attributes));
+  record(operation, [x, source], [result], [x, source, index], ([gradient], [ownX, ownSource, at], needs) => {
+    const own = { ...call, x: ownX!, source: ownSource!, index: at as Tensor<IndexDType> };
+    if (!isGradEnabled()) return factorsOf(operation, gradient!, own, needs);
+    const composed = ([first, second]: readonly Tensor[]) =>
+      composedProducts(operation, { ...own, x: first!, source: second! });
+    return composedGradients(composed, [ownX!, ownSource!], needs, gradient!);
+  });
+  return result;
+}
+
+/** The gradient times the product of all other factors, which is right where factors are 0 too. */
+function factorsOf(
+  operation: string,
+  gradient: Tensor,
+  call: Call,
+  needs: readonly boolean[],
+): [Tensor | null, Tensor | null] {
+  const { x, index, source, axis, includeSelf } = call;
+  const attributes = { operation, dim: axis, includesSelf: includeSelf };
+  const others = (): Tensor => {
+    const ones = expand(filled([], x.dtype, 1), x.shape);
+    return mul(gradient, scattered(ones, index, source, { ...attributes, way: "prod" })) as Tensor;
+  };
+  const ofX = () => (includeSelf ? others() : marked(operation, gradient, call, 0));
+  const ofSource = () =>
+    mul(gatherAlong(operation, gradient, index, axis), scatteredOthers(x, index, source, attributes)) as Tensor;
+  return [needs[0] ? ofX() : null, needs[1] ? ofSource() : null];
+}
+
+/**
+ * Differentiable to any order, by doubling: with indices in order, after step s each element is the product of the 2ˢ
+ * ones up to it that have its index. So the last of each index is the product of all, and `scatter` lets the last one
+ * win.
+ */
+function composedProducts(operation: string, call: Call): Tensor {
   const { x, index, source, axis, includeSelf } = call;
   const order = argsort(index, { dim: axis });
   const sorted = gatherAlong(operation, index, order, axis);
@@ -208,23 +241,10 @@ function products(operation: string, call: Call): Tensor {
   return mul(x, scatterAlong(operation, ones, sorted, running, axis)) as Tensor;
 }
 
-const isOnMetal = (): boolean => orderFrom[getBackend()].find((name) => whyUnavailable(name) === undefined) === "metal";
-
-/** One pass in the order of the indices; on metal, which has no order, by sorting. */
 function extremes(operation: string, call: Call, reduce: "amax" | "amin"): Tensor {
   const { x, index, source, axis, includeSelf } = call;
-  const result = noGrad(() => {
-    const attributes = { operation, dim: axis, isLargest: reduce === "amax", includesSelf: includeSelf };
-    if (!isOnMetal()) return scatterExtremumAlong(x, index, source, attributes);
-    // With elements in order, the last one of each index is the extremum, or NaN.
-    const isFalling = reduce === "amin";
-    const key = isFalling && isFloat(x.dtype) ? (neg(source) as Tensor) : source; // NaN comes last either way
-    const order = argsort(key, { dim: axis, descending: isFalling && !isFloat(x.dtype) });
-    const sorted = gatherAlong(operation, index, order, axis);
-    const taken = scatterAlong(operation, x, sorted, gatherAlong(operation, source, order, axis), axis);
-    if (!includeSelf) return taken;
-    return toDType((isFalling ? minimum : maximum)(x, taken) as Tensor, x.dtype);
-  });
+  const attributes = { operation, dim: axis, way: reduce, includesSelf: includeSelf };
+  const result = noGrad(() => scattered(x, index, source, attributes));
   record(operation, [x, source], [result], [x, source, index, result], ([g], [ownX, ownSource, at, best], needs) =>
     sharesOf(operation, g!, { ...call, x: ownX!, source: ownSource!, index: at as Tensor<IndexDType> }, best!, needs),
   );

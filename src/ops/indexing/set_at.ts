@@ -12,16 +12,12 @@ import { broadcastShapes, type Shape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { clone, copyInto } from "../copy/copy.ts";
-import { arange } from "../creation/arange.ts";
 import { add } from "../elementwise/arithmetic.ts";
-import { ge } from "../elementwise/comparison.ts";
-import { maximum } from "../elementwise/extrema.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
-import { where } from "../elementwise/where.ts";
 import { filled } from "../view/embed.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
-import { indexAddAlong, indexSelectAlong } from "./adjoint.ts";
+import { indexAddAlong } from "./adjoint.ts";
 import { checkSomethingToName, type IndexDType } from "./indices.ts";
 import { scatterAlong } from "./scatter.ts";
 import { basicView, completed, type Index, indexList, type Rows, rowsOf } from "./steps.ts";
@@ -166,16 +162,6 @@ function withView(x: Tensor, take: (whole: Tensor) => Tensor, value: Tensor): Te
 function replacedRows(operation: string, { rows, places }: Rows, source: Tensor): Tensor {
   checkSomethingToName(operation, places, rows.shape[0]!);
   if (places.size === 0 || rows.size === 0) return rows;
-  const winners = noGrad(() =>
-    scatterAlong(
-      operation,
-      filled([rows.shape[0]!], "int64", -1n),
-      places,
-      arange(0, places.size, { dtype: "int64" }),
-      0,
-    ),
-  );
-  const values = indexSelectAlong(source, maximum(winners, 0n) as Tensor<"int64">, 0, operation);
-  const isReplaced = reshape(ge(winners, 0n), [winners.size, ...rows.shape.slice(1).map(() => 1)]);
-  return where(isReplaced, values, rows) as Tensor;
+  const along = reshape(places, [places.size, ...rows.shape.slice(1).map(() => 1)]);
+  return scatterAlong(operation, rows, expand(along, source.shape) as Tensor<"int64">, source, 0);
 }

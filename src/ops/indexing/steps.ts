@@ -217,7 +217,7 @@ export function rowsOf(operation: string, view: Tensor, lists: readonly ListedAx
   };
 }
 
-/** Row-major among the axes; −1, which is refused, where one index is out of range. */
+/** Row-major among the axes; a number that is refused, such as −1, where one index is out of range. */
 function placesAmong(lists: readonly ListedAxis[], sizes: Shape): Tensor<"int64"> {
   let places: Tensor | undefined;
   let isRight: Tensor | undefined;
@@ -225,6 +225,7 @@ function placesAmong(lists: readonly ListedAxis[], sizes: Shape): Tensor<"int64"
     const size = BigInt(sizes[at]!);
     const given = toDType(index, "int64");
     const own = where(lt(given, 0n), add(given, size), given) as Tensor;
+    if (lists.length === 1) return own as Tensor<"int64">; // out of range still, where it was
     const inRange = logicalAnd(ge(own, 0n), lt(own, size));
     places = places ? (add(mul(places, size), own) as Tensor) : own;
     isRight = isRight ? logicalAnd(isRight, inRange) : inRange;

@@ -1,5 +1,8 @@
 /** The loss of labels without times: connectionist temporal classification. */
+import { isGradEnabled } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, flag, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -8,6 +11,7 @@ import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
+import { contiguous } from "../copy/copy.ts";
 import { tensor } from "../creation/tensor.ts";
 import { add, neg } from "../elementwise/arithmetic.ts";
 import { gt } from "../elementwise/comparison.ts";
@@ -15,6 +19,7 @@ import { div } from "../elementwise/division.ts";
 import { maximum } from "../elementwise/extrema.ts";
 import { logaddexp } from "../elementwise/logaddexp.ts";
 import { where } from "../elementwise/where.ts";
+import { composedGradients } from "../gradient/composed_gradients.ts";
 import { gatherAlong } from "../indexing/adjoint.ts";
 import { anIndex, type IndexDType } from "../indexing/indices.ts";
 import { cat } from "../join/cat.ts";
@@ -25,6 +30,7 @@ import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow, select } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
+import { ctcBackward, ctcForward } from "./ctc_primitives.ts";
 import { checkFloats, type LossOptions, reductionParameter } from "./options.ts";
 
 /** Options of {@link ctcLoss}. */
@@ -80,7 +86,8 @@ export function ctcLoss(...values: unknown[]): Tensor {
   const labels = labelsOf(batched, targets, { ...given, blank });
   return underName("ctcLoss", () =>
     tidy(() => {
-      const losses = zeroed(lossesOf(batched, labels), zeroInfinity);
+      const wide = toDType(batched, accumulationDType(batched.dtype)) as Tensor;
+      const losses = zeroed(lossesOf(wide, labels), zeroInfinity);
       const own = toDType(reduced(losses, labels, reduction), logProbs.dtype);
       return reduction === "none" && logProbs.rank === 2 ? reshape(own, []) : own;
     }),
@@ -173,12 +180,34 @@ const NEVER = -1e30;
 /** No probability is so small that its negative logarithm is larger. */
 const INFINITE = 1e29;
 
-/** −log p of each element of the batch, by the forward variables α. */
-function lossesOf(logProbs: Tensor, { classes, width, times, counts }: Labels): Tensor {
+/** −log p of each element of the batch. */
+function lossesOf(logProbs: Tensor, labels: Labels): Tensor {
+  if (firstBackend() !== "cpu") return composedLosses(logProbs, labels);
+  const { classes, width, times, counts } = labels;
+  const batch = times.length;
+  const states = tensor(classes, { shape: [batch, width] });
+  const lengths = tensor(BigInt64Array.from([...times, ...counts], BigInt), { shape: [2, batch] });
+  const { losses, alphas, totals } = ctcForward(logProbs, states, lengths);
+  record(
+    "ctcLoss",
+    [logProbs],
+    [losses],
+    [logProbs, states, lengths, alphas, totals],
+    ([gradient], [own, ownStates, ownLengths, ownAlphas, ownTotals], needs) => {
+      if (isGradEnabled()) return composedGradients(([x]) => composedLosses(x!, labels), [own!], needs, gradient!);
+      const forward = { alphas: ownAlphas!, totals: ownTotals! };
+      return [ctcBackward(own!, ownStates!, ownLengths!, forward, contiguous(gradient!))];
+    },
+  );
+  return losses;
+}
+
+/** The same of other operations, differentiable to any order, by the forward variables α. */
+function composedLosses(logProbs: Tensor, { classes, width, times, counts }: Labels): Tensor {
   const [length, batch] = logProbs.shape as [number, number];
-  const dtype = accumulationDType(logProbs.dtype);
+  const { dtype } = logProbs;
   const index = expand(unsqueeze(tensor(classes, { shape: [batch, width] }), 0), [length, batch, width]);
-  const taken = gatherAlong("ctcLoss", maximum(toDType(logProbs, dtype), NEVER) as Tensor, index, 2);
+  const taken = gatherAlong("ctcLoss", maximum(logProbs, NEVER) as Tensor, index, 2);
   const maySkip = skipsOf(classes, batch, width);
   const never = (columns: number): Tensor => expand(filled([], dtype, NEVER), [batch, columns]);
   const shifted = (own: Tensor, by: number): Tensor =>

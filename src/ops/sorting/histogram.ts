@@ -1,6 +1,7 @@
 /** How many elements there are of each value, or between each two bounds. */
 import { noGrad } from "../../autograd/modes.ts";
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, execute, named as underName } from "../../backend/dispatch.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, either, flag, listOf, someNumber } from "../../core/kinds.ts";
 import { count as wholeFromOne } from "../../core/options.ts";
@@ -27,6 +28,7 @@ import { diff } from "../scan/diff.ts";
 import { filled } from "../view/embed.ts";
 import { flatten } from "../view/flatten.ts";
 import { select } from "../view/slice.ts";
+import { bincountPrimitive, histogramPrimitive } from "./histogram_primitives.ts";
 import { bucketize } from "./searchsorted.ts";
 
 /** Options of {@link bincount}. */
@@ -76,7 +78,10 @@ export function bincount(...values: unknown[]): Tensor {
       const largest = x.size === 0 ? -1 : Number(noGrad(() => max(x)).item());
       const length = Math.max(largest + 1, minlength, x.size > 0 ? 1 : 0);
       const own = weights ? toDType(weights, isFloat(weights.dtype) ? weights.dtype : "int64") : undefined;
-      const total = filled([length], own?.dtype ?? "int64", own && isFloat(own.dtype) ? 0 : 0n, "bincount");
+      const out = own?.dtype ?? "int64";
+      if (firstBackend() !== "metal" && length > 0)
+        return execute(bincountPrimitive, own ? [x, own] : [x], [length], out, undefined, "bincount");
+      const total = filled([length], out, isFloat(out) ? 0 : 0n, "bincount");
       return scatterAddAlong("bincount", total, x, own ?? filled(x.shape, "int64", 1n), 0);
     }),
   );
@@ -121,8 +126,7 @@ export function histc(...values: unknown[]): Tensor {
     tidy(() =>
       noGrad(() => {
         const edges = edgesOf("histc", x, bins, min === end ? undefined : [min, end]);
-        const one = filled(x.shape, "int64", 1n, "histc");
-        return toDType(countsOf(x, edges, one), x.dtype);
+        return toDType(countsOf(x, edges, undefined, true), x.dtype);
       }),
     ),
   );
@@ -185,7 +189,8 @@ export function histogram(...values: unknown[]): Histogram<DType> {
       noGrad(() => {
         const edges = bins instanceof Tensor ? bins : edgesOf("histogram", x, bins, range as [number, number]);
         const wide = accumulationDType(x.dtype);
-        const counts = toDType(countsOf(x, edges, toDType(weight ?? filled(x.shape, wide, 1), wide)), wide) as Tensor;
+        const each = weight && toDType(weight, wide);
+        const counts = toDType(countsOf(x, edges, each, !(bins instanceof Tensor)), wide) as Tensor;
         const widths = diff(toDType(edges, wide));
         const hist = density ? (div(div(counts, widths), sum(counts)) as Tensor) : counts;
         return { hist: toDType(hist, x.dtype), binEdges: toDType(edges, x.dtype) };
@@ -268,17 +273,30 @@ function extentOf(x: Tensor): [number, number] {
   return [Number(least.item()), Number(most.item())];
 }
 
-/** The sum of what the elements between each two bounds count. */
-function countsOf(x: Tensor, edges: Tensor, each: Tensor): Tensor {
-  const bins = edges.size - 1;
+/**
+ * How many elements are between each two bounds, or the sum of their weights.
+ *
+ * @param isEven whether the bounds are about one distance apart
+ */
+function countsOf(x: Tensor, edges: Tensor, weights: Tensor | undefined, isEven: boolean): Tensor {
   const own = flatten(x);
+  const each = weights && flatten(weights);
+  if (firstBackend() === "metal") return composedCounts(own, edges, each ?? filled(own.shape, "int64", 1n));
+  const inputs = each ? [own, edges, each] : [own, edges];
+  return execute(histogramPrimitive, inputs, [edges.size - 1], each?.dtype ?? "int64", { isEven }, "histogram");
+}
+
+/** By bisection, and a sum by indices. */
+function composedCounts(own: Tensor, edges: Tensor, each: Tensor): Tensor {
+  const bins = edges.size - 1;
   const [first, last] = [at(edges, 0), at(edges, bins)];
   const isInside = logicalAnd(ge(own, first), le(own, last));
   const after = sub(bucketize(own, edges, { right: true }), 1n) as Tensor<"int64">;
   const place = where(eq(own, last), BigInt(bins - 1), after) as Tensor<"int64">;
   const inRange = clamp(place, { min: 0n, max: BigInt(bins - 1) }) as Tensor<"int64">;
-  const counted = toDType(where(isInside, flatten(each), each.dtype === "int64" ? 0n : 0) as Tensor, each.dtype);
-  return scatterAddAlong("histogram", filled([bins], each.dtype, each.dtype === "int64" ? 0n : 0), inRange, counted, 0);
+  const none = each.dtype === "int64" ? 0n : 0;
+  const counted = toDType(where(isInside, each, none) as Tensor, each.dtype);
+  return scatterAddAlong("histogram", filled([bins], each.dtype, none), inRange, counted, 0);
 }
 
 const at = (x: Tensor, index: number): Tensor => select(x, 0, index);

@@ -155,7 +155,7 @@ describe.if(isWatched)("traffic", () => {
   test("scatterAdd sorts the indices, then reads each element of x and of the source once", () => {
     const compute = ({ x, index, y }: Operands) => library.scatterAdd(x, index, y, { dim: 1 });
     const wide = trafficOf(() => compute(operands.wide));
-    expect(wide.kernels).toEqual(["find_out_of_range 1", "sort_slice 1", "scatter_add 1"]);
+    expect(wide.kernels).toEqual(["find_out_of_range 1", "sort_slice 1", "scatter 1"]);
     expect(wide.dispatches.at(-1)!.counters.device_bytes_written).toBe(sizeOf(wide.result));
     expect(readBy(wide) - readBy(trafficOf(() => compute(operands.narrow)))).toBe(2 * SIZE * 2);
   });

@@ -1,0 +1,210 @@
+// output[…, d, …] = x[…, d, …] put together with source[…, i, …] over the i with index[…, i, …] = d, in ascending order
+// of i: their sum or product, the largest or smallest of them, or the last.
+//
+// The host has sorted the indices along the axis stably before (kernels/sorting): `keys` are the indices in order,
+// `order` says where each was. One thread an element of x: it finds its run of keys by bisection and goes over it.
+// Nothing is shared, so no atomics are needed and every run gives the same bits. An index out of range is no element's
+// key.
+//
+// Sums and products of floats are kept in float32 with a second number for what each step loses, so that the error does
+// not grow with the length of a run. Integers wrap around; a sum of bools is whether any is true.
+
+#include <metal_stdlib>
+using namespace metal;
+
+#include "common/loop.h"
+#include "generated/scattering.h"
+#include "indexing/sorted.h"
+
+constant uint WAY [[function_constant(0)]];
+constant uint INCLUDES_SELF [[function_constant(1)]];  // else x stands only where no index names it
+
+struct Scatter {
+    LoopNest loop;       // operands: x, output, source and keys (both stride 0 along the axis that is indexed)
+    long inner;          // elements of the loop from one index of that axis to the next
+    long size;           // of x along it
+    long length;         // of source, keys and order along it
+    long source_stride;  // of source along it
+    long key_stride;     // of keys and order along it
+    long output_stride;  // of output along it, where that has the source's shape
+};
+
+template <typename T> struct IntegerSum {
+    T sum = 0;
+
+    void add(T value) { sum = T(sum + value); }
+    T result() const { return sum; }
+};
+
+template <> struct IntegerSum<bool> {
+    bool sum = false;
+
+    void add(bool value) { sum = sum || value; }
+    bool result() const { return sum; }
+};
+
+template <typename T> struct IntegerProduct {
+    T product = 1;
+
+    void add(T value) { product = T(product * value); }
+    T result() const { return product; }
+};
+
+template <typename T> struct SumOf {
+    using type = IntegerSum<T>;
+    using product = IntegerProduct<T>;
+};
+template <> struct SumOf<float> {
+    using type = FloatSum;
+    using product = FloatProduct;
+};
+template <> struct SumOf<half> {
+    using type = FloatSum;
+    using product = FloatProduct;
+};
+template <> struct SumOf<bfloat> {
+    using type = FloatSum;
+    using product = FloatProduct;
+};
+
+// NaN is larger and smaller than any number.
+template <typename T> struct Extremum {
+    T best = T(0);
+    bool is_empty = true;
+
+    void add(T value) {
+        bool is_better = WAY == SCATTERING_AMAX ? value > best : value < best;
+        best = is_empty || is_better || !(value == value) ? value : best;
+        is_empty = false;
+    }
+    T result() const { return best; }
+};
+
+// What lies at the places of a run of equal keys.
+template <typename T> struct Run {
+    device const T *source;     // the first element along the axis
+    device const long *places;  // of the first of the run
+    long source_stride;
+    long key_stride;
+    long count;
+
+    T at(long i) const { return source[places[i * key_stride] * source_stride]; }
+};
+
+template <typename State, typename T> inline T put_together(State state, T own, Run<T> run) {
+    if (INCLUDES_SELF != 0) {
+        state.add(own);
+    }
+    for (long i = 0; i < run.count; i += 1) {
+        state.add(run.at(i));
+    }
+    return T(state.result());
+}
+
+template <typename T, typename Index>
+inline Run<T> find_run(
+    device const T *source,
+    device const Index *keys,
+    device const long *order,
+    constant Scatter &scatter,
+    long first,
+    long destination) {
+    long begin = lower_bound(keys, first, scatter.key_stride, scatter.length, destination);
+    long end = lower_bound(keys, first, scatter.key_stride, scatter.length, destination + 1);
+    return {source, order + first + begin * scatter.key_stride, scatter.source_stride, scatter.key_stride, end - begin};
+}
+
+// x, source    [[buffer(0, 1)]]  the elements that their strides reach
+// keys, order  [[buffer(2, 3)]]  dense, of one layout
+// output       [[buffer(4)]]     the elements that its strides reach
+// scatter      [[buffer(5)]]
+template <typename T, typename Index>
+kernel void scatter(
+    device const T *x [[buffer(0)]],
+    device const T *source [[buffer(1)]],
+    device const Index *keys [[buffer(2)]],
+    device const long *order [[buffer(3)]],
+    device T *output [[buffer(4)]],
+    constant Scatter &scatter [[buffer(5)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = loop_element(position, grid);
+    if (element >= ulong(scatter.loop.count)) {
+        return;
+    }
+    long offsets[4];
+    loop_places(scatter.loop, element, offsets);
+    long destination = long(element / ulong(scatter.inner) % ulong(scatter.size));
+    Run<T> run = find_run(source + offsets[2], keys, order, scatter, offsets[3], destination);
+    T own = x[offsets[0]];
+    if (run.count == 0) {
+        output[offsets[1]] = own;
+    } else if (WAY == SCATTERING_SUM) {
+        output[offsets[1]] = put_together(typename SumOf<T>::type(), own, run);
+    } else if (WAY == SCATTERING_PROD) {
+        output[offsets[1]] = put_together(typename SumOf<T>::product(), own, run);
+    } else if (WAY == SCATTERING_LAST) {
+        output[offsets[1]] = run.at(run.count - 1);
+    } else {
+        output[offsets[1]] = put_together(Extremum<T>(), own, run);
+    }
+}
+
+// output[…, i, …] = the product of what comes to where source[…, i, …] comes, without it. A thread goes over its run
+// from the first to the last for what is before, and back for what is after.
+template <typename T, typename Index>
+kernel void scatter_others(
+    device const T *x [[buffer(0)]],
+    device const T *source [[buffer(1)]],
+    device const Index *keys [[buffer(2)]],
+    device const long *order [[buffer(3)]],
+    device T *output [[buffer(4)]],
+    constant Scatter &scatter [[buffer(5)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+    ulong element = loop_element(position, grid);
+    if (element >= ulong(scatter.loop.count)) {
+        return;
+    }
+    long offsets[4];
+    loop_places(scatter.loop, element, offsets);
+    long destination = long(element / ulong(scatter.inner) % ulong(scatter.size));
+    Run<T> run = find_run(source + offsets[2], keys, order, scatter, offsets[3], destination);
+    device T *to = output + offsets[1];
+    typename SumOf<T>::product before;
+    if (INCLUDES_SELF != 0) {
+        before.add(x[offsets[0]]);
+    }
+    for (long i = 0; i < run.count; i += 1) {
+        to[run.places[i * scatter.key_stride] * scatter.output_stride] = T(before.result());
+        before.add(run.at(i));
+    }
+    typename SumOf<T>::product after;
+    for (long i = run.count - 1; i >= 0; i -= 1) {
+        long place = run.places[i * scatter.key_stride] * scatter.output_stride;
+        to[place] = T(float(to[place]) * float(after.result()));
+        after.add(run.at(i));
+    }
+}
+
+#define SCATTER(name, T, Index)                                                                                        \
+    template [[host_name(#name "_" #T "_" #Index)]] kernel void name<T, Index>(                                        \
+        device const T *, device const T *, device const Index *, device const long *, device T *, constant Scatter &, \
+        uint2, uint2);
+
+#define SCATTER_TO(T)         \
+    SCATTER(scatter, T, long) \
+    SCATTER(scatter, T, int)
+
+SCATTER_TO(float)
+SCATTER_TO(half)
+SCATTER_TO(bfloat)
+SCATTER_TO(long)
+SCATTER_TO(int)
+SCATTER_TO(uint)
+SCATTER_TO(char)
+SCATTER_TO(uchar)
+SCATTER_TO(bool)
+
+SCATTER(scatter_others, float, long)
+SCATTER(scatter_others, float, int)

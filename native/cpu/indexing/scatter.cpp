@@ -1,0 +1,118 @@
+// The functions "scatter" and "scatterOthers".
+//
+// What comes to one element is put together in the order of the indices; sums and products of floats in float64, which
+// are rounded once: the result is the same on any number of threads. Integers wrap, bools are or-ed. Slices are worked
+// on in tiles of adjacent ones, so that rows of an embedding are read as rows.
+#include "scatter.h"
+
+#include "../functions.h"
+#include "../parallel.h"
+#include "indices.h"
+#include "scratch_slots.h"
+
+using namespace orchard;
+
+namespace {
+
+// The operands of a call, and what its kernels are told of them. The result has as many elements of a slice as x has,
+// or as many as the source.
+class ScatterProblem {
+public:
+  Scatter scatter;
+
+  template <class Block>
+  ScatterProblem(const Block &block, Operands operands, ScatterOperand result_is_as)
+      : scatter{block.length, block.size, {}, block.slices, block.includes_self}, dtype_(block.dtype),
+        index_dtype_(block.index_dtype), index_offset_(block.offsets[scatter_index]), operands_(operands) {
+    for (int operand = 0; operand < 4; operand++) scatter.strides[operand] = block.strides[operand];
+    x_ = operands.input(scatter_x, dtype_, block.offsets[scatter_x], extent(scatter_x, scatter.size));
+    source_ =
+        operands.input(scatter_source, dtype_, block.offsets[scatter_source], extent(scatter_source, scatter.length));
+    out_ = operands.result(scatter_out, dtype_, block.offsets[scatter_out],
+                           extent(scatter_out, result_is_as == scatter_x ? scatter.size : scatter.length));
+    const int64_t source = scatter.slices.run_stride(scatter_source);
+    const bool is_adjacent = scatter.slices.run_stride(scatter_out) == 1 && (source == 1 || source == 0);
+    run_ = scatter.slices.run_length();
+    tile_ = is_adjacent ? std::min(scatter_tile, run_) : 1;
+    tiles_of_run_ = (run_ + tile_ - 1) / tile_;
+    tiles_ = scatter.slices.count() / std::max<int64_t>(run_, 1) * tiles_of_run_;
+  }
+
+  DType dtype() const { return dtype_; }
+  int index_ordinal() const { return index_dtype_ == DType::int32; }
+
+  // Runs a kernel on each tile: slices are worth taking together where results are adjacent in memory, and what comes
+  // to them is adjacent too, or the same. For each of its slices there are so many sums and flags.
+  void run(ScatterSlices kernel, int64_t sums, int64_t flags) const {
+    if (scatter.slices.count() == 0) return;
+    const int64_t flags_begin = scratch_product({sums, tile_});
+    ScratchSlots<double> slots(tiles_, flags_begin + (scratch_product({flags, tile_}) + 7) / 8);
+    const int64_t grain = std::max<int64_t>(1, (1 << 14) / ((scatter.length + scatter.size) * tile_ + 1));
+    BadIndex bad;
+    const auto run_by = [&](auto *indices) {
+      parallel_for(tiles_, grain, [&](int64_t begin, int64_t end) {
+        slots.with([&](double *slot) {
+          bool *is_named = flags > 0 ? reinterpret_cast<bool *>(slot + flags_begin) : nullptr;
+          for (int64_t tile = begin; tile < end; tile++) kernel(scatter, part_of(tile, indices, slot, is_named, bad));
+        });
+      });
+    };
+    with_indices(operands_, scatter_index, index_dtype_, index_offset_, extent(scatter_index, scatter.length), run_by);
+    bad.check(scatter.size);
+  }
+
+private:
+  Extent extent(ScatterOperand operand, int64_t elements) const {
+    return scatter.slices.extent(operand).along(elements, scatter.strides[operand]);
+  }
+
+  template <class Index>
+  ScatterPart part_of(int64_t tile, const Index *indices, double *sums, bool *is_named, BadIndex &bad) const {
+    const int64_t first = tile % tiles_of_run_ * tile_;
+    int64_t offsets[4];
+    scatter.slices.find_offsets(tile / tiles_of_run_ * run_ + first, offsets);
+    return {std::min(tile_, run_ - first),
+            element(x_, dtype_, offsets[scatter_x]),
+            indices + offsets[scatter_index],
+            element(source_, dtype_, offsets[scatter_source]),
+            element(out_, dtype_, offsets[scatter_out]),
+            sums,
+            is_named,
+            &bad,
+            [](void *context, int64_t index) { static_cast<BadIndex *>(context)->set(index); }};
+  }
+
+  DType dtype_, index_dtype_;
+  int64_t index_offset_;
+  Operands operands_;
+  const char *x_, *source_;
+  char *out_;
+  int64_t run_, tile_, tiles_of_run_, tiles_;
+};
+
+// out = x, put together with each element of the source where its index says along an axis.
+void scatter(const ScatterBlock &block, Operands operands) {
+  const Scattering way = block.way;
+  const ScatterProblem problem(block, operands, scatter_x);
+  const int64_t size = problem.scatter.size;
+  const ScatterSlices kernel =
+      scatterings().slices[static_cast<int>(way)][static_cast<int>(problem.dtype())][problem.index_ordinal()];
+  if (!kernel) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected bools to be summed or replaced");
+  problem.run(kernel, is_widened(way, problem.dtype()) ? size : 0, problem.scatter.includes_self ? 0 : size);
+}
+
+// out = the products of all others, for each element of the source.
+void scatter_others(const ScatterOthersBlock &block, Operands operands) {
+  const ScatterProblem problem(block, operands, scatter_source);
+  if (problem.dtype() != DType::float32 && problem.dtype() != DType::float64)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected factors of float32 or float64");
+  const bool is_double = problem.dtype() == DType::float64;
+  problem.run(scatter_others_kernels().slices[is_double][problem.index_ordinal()],
+              problem.scatter.size + problem.scatter.length, 0);
+}
+
+ORCHARD_EXPORT_NAMES(Scattering)
+ORCHARD_FUNCTION("scatter", scatter, ScatterBlock, 4)
+ORCHARD_FUNCTION("scatterOthers", scatter_others, ScatterOthersBlock, 4)
+
+} // namespace

@@ -1,0 +1,77 @@
+// Elements of a few slices put together by indices. A slice is what lies along the axis that is indexed, at one index
+// of all other axes.
+#pragma once
+
+#include "../nest.h"
+
+namespace orchard {
+
+// What becomes of an element that an index names: the sum or product of it and what comes to it, the largest or
+// smallest of them, or the last that comes.
+ORCHARD_NAMES(Scattering, sum, prod, amax, amin, last)
+
+enum ScatterOperand { scatter_x, scatter_index, scatter_source, scatter_out };
+
+struct ScatterBlock {
+  DTypeField dtype, index_dtype;
+  Whole offsets[4];
+  Whole length, size, strides[4];
+  NestBlock<4> slices;
+  Name<Scattering> way;
+  Flag includes_self;
+};
+
+struct ScatterOthersBlock {
+  DTypeField dtype, index_dtype;
+  Whole offsets[4];
+  Whole length, size, strides[4];
+  NestBlock<4> slices;
+  Flag includes_self;
+};
+
+// The most slices that are taken together.
+inline constexpr int64_t scatter_tile = 16;
+
+struct Scatter {
+  int64_t length;     // of a slice of the source
+  int64_t size;       // of a slice of x
+  int64_t strides[4]; // along the slice, of each operand
+  Nest<4> slices;     // over all other axes
+  bool includes_self; // else an element of x stands only where no index names it
+};
+
+// Of `count` slices, where the first one begins. `sums` has room for a double for each element of x, and `is_named` for
+// a flag each; they are null where none are needed. Calls `refuse(bad, index)` for an index out of range, and leaves
+// the result undefined.
+struct ScatterPart {
+  int64_t count;
+  const void *x, *index, *source;
+  void *out;
+  double *sums;
+  bool *is_named;
+  void *bad;
+  void (*refuse)(void *bad, int64_t index);
+};
+using ScatterSlices = void (*)(const Scatter &scatter, const ScatterPart &part);
+
+// By way and dtype; 0 for indices of int64, 1 for int32. Bools are summed or replaced alone.
+struct Scatterings {
+  ScatterSlices slices[static_cast<int>(Scattering::count)][dtype_count][2];
+};
+
+// For each element of the source, the product of all others that come to where it comes, x's among them or not, in
+// `part.out`, which is as the source. `part.sums` has room for a double for each element of x and of the source.
+struct ScatterOthersKernels {
+  ScatterSlices slices[2][2]; // float32, float64; by index as above
+};
+
+// Whether sums and products of a dtype are kept wider than its elements.
+inline bool is_widened(Scattering way, DType dtype) {
+  const bool is_narrow = dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
+  return is_narrow && (way == Scattering::sum || way == Scattering::prod);
+}
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(Scatterings, scatterings)
+ORCHARD_ISA_TABLE(ScatterOthersKernels, scatter_others_kernels)

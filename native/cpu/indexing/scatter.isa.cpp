@@ -1,0 +1,173 @@
+#include "scatter.h"
+
+#include <utility>
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+// Integers wrap around.
+template <class T> using Wrapping = std::make_unsigned_t<T>;
+
+// What an element of x is until all have come: sums and products of floats are kept in float64.
+template <class T, Scattering way>
+using State =
+    std::conditional_t<(way == Scattering::sum || way == Scattering::prod) && std::is_floating_point_v<Compute<T>>,
+                       double, T>;
+
+template <class S, class T> S state_of(T value) {
+  if constexpr (std::is_same_v<S, T>) return value;
+  else return static_cast<S>(load(value));
+}
+
+// NaN is larger and smaller than any number.
+template <class T, bool is_largest> bool is_taken(T value, T best) {
+  const Compute<T> own = load(value), other = load(best);
+  return (is_largest ? own > other : own < other) || !(own == own);
+}
+
+template <class T, Scattering way> void put(State<T, way> &to, T value) {
+  using S = State<T, way>;
+  if constexpr (way == Scattering::last) to = value;
+  else if constexpr (way == Scattering::amax) to = is_taken<T, true>(value, to) ? value : to;
+  else if constexpr (way == Scattering::amin) to = is_taken<T, false>(value, to) ? value : to;
+  else if constexpr (std::is_same_v<T, Bool>) to = store<Bool>(load(to) || load(value));
+  else if constexpr (std::is_same_v<S, double>)
+    to = way == Scattering::sum ? to + double(load(value)) : to * double(load(value));
+  else {
+    const auto own = Wrapping<T>(to), other = Wrapping<T>(value);
+    to = static_cast<T>(static_cast<Wrapping<T>>(way == Scattering::sum ? own + other : own * other));
+  }
+}
+
+// Some slices of which the results, or the sums that become them, lie side by side.
+template <class T, class Index, Scattering way> class Slices {
+  using S = State<T, way>;
+  static constexpr bool is_wide = !std::is_same_v<S, T>;
+
+public:
+  Slices(const Scatter &scatter, const ScatterPart &part) : scatter_(scatter), part_(part) {
+    for (int operand = 0; operand < 4; operand++) across_[operand] = scatter.slices.run_stride(operand);
+    if constexpr (is_wide) {
+      states_ = part.sums;
+      step_ = part.count;
+    } else {
+      states_ = static_cast<T *>(part.out);
+      step_ = scatter.strides[scatter_out];
+    }
+  }
+
+  void run() {
+    begin();
+    const bool is_done = part_.is_named ? run_by<true>() : run_by<false>();
+    if constexpr (is_wide)
+      if (is_done) finish();
+  }
+
+private:
+  template <bool marks> bool run_by() {
+    if (part_.count == 1) return run_one<marks>();
+    return across_[scatter_source] == 1 ? run_rows<marks>(std::integral_constant<int64_t, 1>())
+                                        : run_rows<marks>(across_[scatter_source]);
+  }
+
+  template <bool marks> void put_at(int64_t own, int64_t slice, T value) {
+    S &to = states_[own * step_ + slice];
+    if constexpr (marks) {
+      bool &is_named = part_.is_named[own * part_.count + slice];
+      if (!is_named) {
+        is_named = true;
+        to = state_of<S>(value);
+        return;
+      }
+    }
+    put<T, way>(to, value);
+  }
+
+  template <bool marks> bool run_one() {
+    const Index *index = static_cast<const Index *>(part_.index);
+    const T *source = static_cast<const T *>(part_.source);
+    const int64_t index_step = scatter_.strides[scatter_index], source_step = scatter_.strides[scatter_source],
+                  size = scatter_.size;
+    for (int64_t at = 0; at < scatter_.length; at++) {
+      const int64_t own = index[at * index_step];
+      if (uint64_t(own) >= uint64_t(size)) return refuse(own);
+      put_at<marks>(own, 0, source[at * source_step]);
+    }
+    return true;
+  }
+
+  template <bool marks, class Stride> bool run_rows(Stride source_across) {
+    const Index *index = static_cast<const Index *>(part_.index);
+    const T *row = static_cast<const T *>(part_.source);
+    const int64_t index_across = across_[scatter_index], size = scatter_.size;
+    for (int64_t at = 0; at < scatter_.length; at++) {
+      if (index_across == 0) {
+        const int64_t own = *index;
+        if (uint64_t(own) >= uint64_t(size)) return refuse(own);
+        for (int64_t slice = 0; slice < part_.count; slice++) put_at<marks>(own, slice, row[slice * source_across]);
+      } else {
+        for (int64_t slice = 0; slice < part_.count; slice++) {
+          const int64_t own = index[slice * index_across];
+          if (uint64_t(own) >= uint64_t(size)) return refuse(own);
+          put_at<marks>(own, slice, row[slice * source_across]);
+        }
+      }
+      index += scatter_.strides[scatter_index];
+      row += scatter_.strides[scatter_source];
+    }
+    return true;
+  }
+
+  void begin() {
+    const T *x = static_cast<const T *>(part_.x);
+    for (int64_t at = 0; at < scatter_.size; at++, x += scatter_.strides[scatter_x])
+      for (int64_t slice = 0; slice < part_.count; slice++)
+        states_[at * step_ + slice] = state_of<S>(x[slice * across_[scatter_x]]);
+    if (part_.is_named) std::fill_n(part_.is_named, scatter_.size * part_.count, false);
+  }
+
+  void finish() {
+    T *out = static_cast<T *>(part_.out);
+    for (int64_t at = 0; at < scatter_.size; at++, out += scatter_.strides[scatter_out])
+      for (int64_t slice = 0; slice < part_.count; slice++)
+        out[slice] = store<T>(static_cast<Compute<T>>(states_[at * part_.count + slice]));
+  }
+
+  bool refuse(int64_t index) const {
+    part_.refuse(part_.bad, index);
+    return false;
+  }
+
+  const Scatter &scatter_;
+  const ScatterPart part_;
+  int64_t across_[4], step_;
+  S *states_;
+};
+
+template <class T, class Index, Scattering way> void scatter_slices(const Scatter &scatter, const ScatterPart &part) {
+  Slices<T, Index, way>(scatter, part).run();
+}
+
+template <DType dtype, Scattering way> constexpr void set(Scatterings &table) {
+  if (dtype == DType::boolean && way != Scattering::sum && way != Scattering::last) return;
+  auto &own = table.slices[static_cast<int>(way)][static_cast<int>(dtype)];
+  constexpr Scattering used = dtype == DType::boolean && way != Scattering::last ? Scattering::sum : way;
+  own[0] = scatter_slices<Storage<dtype>, int64_t, used>;
+  own[1] = scatter_slices<Storage<dtype>, int32_t, used>;
+}
+
+template <int... dtype> constexpr Scatterings all(std::integer_sequence<int, dtype...>) {
+  Scatterings table{};
+  (set<DType(dtype), Scattering::sum>(table), ...);
+  (set<DType(dtype), Scattering::prod>(table), ...);
+  (set<DType(dtype), Scattering::amax>(table), ...);
+  (set<DType(dtype), Scattering::amin>(table), ...);
+  (set<DType(dtype), Scattering::last>(table), ...);
+  return table;
+}
+
+} // namespace
+
+extern const Scatterings scatterings = all(std::make_integer_sequence<int, dtype_count>{});
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,113 @@
+// The functions "histogram" and "bincount". Elements are divided into parts, by their number and that of bins alone,
+// and the sums of parts are added in their order: the result is the same on any number of threads.
+#include "histogram.h"
+
+#include "../indexing/indices.h"
+#include "../memory.h"
+#include "../parallel.h"
+
+#include <algorithm>
+
+using namespace orchard;
+
+namespace {
+
+constexpr int64_t most_parts = 32, least_of_part = 1 << 15;
+
+// How many parts there are: of so many elements, and not so many that their sums would be more than the elements.
+int64_t parts_of(int64_t count, int64_t bins) {
+  return std::clamp<int64_t>(std::min(count / least_of_part, count / bins), 1, most_parts);
+}
+
+// out[b] = Σ over parts of sums[part][b].
+template <class Sum> void finish(const Sum *sums, int64_t parts, int64_t bins, DType dtype, char *out, int64_t stride) {
+  const auto total = [&](int64_t bin) {
+    Sum sum = sums[bin];
+    for (int64_t part = 1; part < parts; part++) sum += sums[part * bins + bin];
+    return sum;
+  };
+  const auto write = [&](auto type) {
+    using T = typename decltype(type)::type;
+    T *to = reinterpret_cast<T *>(out);
+    for (int64_t bin = 0; bin < bins; bin++)
+      to[bin * stride] = ORCHARD_ISA::store<T>(static_cast<Compute<T>>(total(bin)));
+  };
+  if constexpr (std::is_same_v<Sum, double>) {
+    if (dtype == DType::float64) write(Type<double>{});
+    else if (dtype == DType::float32) write(Type<float>{});
+    else if (dtype == DType::float16) write(Type<Float16>{});
+    else write(Type<BFloat16>{});
+  } else write(Type<int64_t>{});
+}
+
+template <class Sum> void add_parts(AddToHistogram add, HistogramPart whole, DType dtype, char *out, int64_t stride) {
+  const int64_t count = whole.end, parts = parts_of(count, whole.bins);
+  Scratch<Sum> sums(scratch_product({parts, whole.bins}));
+  std::fill_n(sums.data(), parts * whole.bins, Sum(0));
+  BadIndex bad;
+  parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; part++) {
+      HistogramPart own = whole;
+      own.begin = count * part / parts, own.end = count * (part + 1) / parts;
+      own.sums = sums.data() + part * whole.bins;
+      if (const int64_t refused = add(own)) bad.set(refused);
+    }
+  });
+  bad.check(whole.bins);
+  finish(sums.data(), parts, whole.bins, dtype, out, stride);
+}
+
+// A part of all elements, and what adds them.
+void add_all(DType dtype, DType out_dtype, const HistogramPart &whole, char *out, int64_t stride) {
+  const AddToHistogram add = histograms().add[static_cast<int>(dtype)][static_cast<int>(out_dtype)];
+  if (!add)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected elements of floats or indices, and weights of floats or int64");
+  if (out_dtype == DType::int64) add_parts<uint64_t>(add, whole, out_dtype, out, stride);
+  else add_parts<double>(add, whole, out_dtype, out, stride);
+}
+
+void check_sizes(int64_t count, int64_t bins) {
+  if (count < 0 || bins < 1) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected at least one bin");
+}
+
+void histogram(const HistogramBlock &block, Operands operands) {
+  const DType dtype = block.dtype, out_dtype = block.out_dtype;
+  const int64_t count = block.count, bins = block.bins;
+  check_sizes(count, bins);
+  const auto extent = [&](int64_t elements, HistogramOperand operand) {
+    return Extent().along(elements, block.strides[operand]);
+  };
+  const char *x = operands.input(histogram_x, dtype, block.offsets[histogram_x], extent(count, histogram_x));
+  const char *edges =
+      operands.input(histogram_edges, dtype, block.offsets[histogram_edges], extent(bins + 1, histogram_edges));
+  const char *weights = block.has_weights
+                            ? operands.input(histogram_weights, out_dtype, block.offsets[histogram_weights],
+                                             extent(count, histogram_weights))
+                            : nullptr;
+  char *out = operands.result(histogram_out, out_dtype, block.offsets[histogram_out], extent(bins, histogram_out));
+  if (dtype == DType::int64 || dtype == DType::int32) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected elements of floats");
+  add_all(dtype, out_dtype,
+          {x, edges, weights, block.strides[histogram_x], block.strides[histogram_edges],
+           block.strides[histogram_weights], 0, count, bins, block.is_even, nullptr},
+          out, block.strides[histogram_out]);
+}
+
+void bincount(const BincountBlock &block, Operands operands) {
+  const DType dtype = block.dtype, out_dtype = block.out_dtype;
+  const int64_t count = block.count, bins = block.bins;
+  check_sizes(count, bins);
+  const char *x = operands.input(0, dtype, block.offsets[0], Extent().along(count, block.strides[0]));
+  const char *weights = block.has_weights
+                            ? operands.input(1, out_dtype, block.offsets[1], Extent().along(count, block.strides[1]))
+                            : nullptr;
+  char *out = operands.result(2, out_dtype, block.offsets[2], Extent().along(bins, block.strides[2]));
+  if (dtype != DType::int64 && dtype != DType::int32) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected indices");
+  add_all(dtype, out_dtype,
+          {x, nullptr, weights, block.strides[0], 0, block.strides[1], 0, count, bins, false, nullptr}, out,
+          block.strides[2]);
+}
+
+ORCHARD_FUNCTION("histogram", histogram, HistogramBlock, 4)
+ORCHARD_FUNCTION("bincount", bincount, BincountBlock, 3)
+
+} // namespace

@@ -1,0 +1,93 @@
+/**
+ * The primitives `ctc` and `ctcGradient`. Elsewhere than on cpu the loss is made of other operations (`ctc_loss.ts`),
+ * and so is its gradient where that has one.
+ */
+import type { Implementation } from "../../backend/backend.ts";
+import { cpuCall } from "../../backend/cpu/call.ts";
+import { execute, executeMany } from "../../backend/dispatch.ts";
+import { array, dtype, whole } from "../../backend/fields.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+
+const fields = { dtype, times: whole, batch: whole, classes: whole, width: whole };
+const ctcCall = cpuCall("ctc", { ...fields, offsets: array(whole, 6), strides: array(whole, 3) }, [
+  ...["logProbs", "states", "lengths", "alphas", "totals", "losses"],
+]);
+const ctcGradientCall = cpuCall("ctcGradient", { ...fields, offsets: array(whole, 7), strides: array(whole, 3) }, [
+  ...["logProbs", "states", "lengths", "alphas", "totals", "gradient", "output"],
+]);
+
+function blockOf(operands: readonly Tensor[]) {
+  const [logProbs, states] = operands as [Tensor, Tensor];
+  const [times, batch, classes] = logProbs.shape as [number, number, number];
+  return {
+    ...{ dtype: logProbs.dtype, times, batch, classes, width: states.shape[1]! },
+    ...{ offsets: operands.map(({ offset }) => offset), strides: logProbs.strides },
+  };
+}
+
+const ctcCpu: Implementation<undefined> = {
+  run({ operation, inputs, outputs }) {
+    const operands = [...inputs, ...outputs];
+    ctcCall(operation, blockOf(operands), operands);
+  },
+};
+const ctcGradientCpu: Implementation<undefined> = {
+  run({ operation, inputs, outputs }) {
+    const operands = [...inputs, ...outputs];
+    ctcGradientCall(operation, blockOf(operands), operands);
+  },
+};
+
+const elsewhere = { missing: "elsewhere than on cpu ctcLoss is made of other operations" } as const;
+const ctcPrimitive = definePrimitive({
+  ...{ name: "ctc", family: "loss" },
+  implementations: { metal: elsewhere, cpu: ctcCpu, reference: elsewhere },
+});
+const ctcGradientPrimitive = definePrimitive({
+  ...{ name: "ctcGradient", family: "loss" },
+  implementations: { metal: elsewhere, cpu: ctcGradientCpu, reference: elsewhere },
+});
+
+/** What the forward pass leaves: `alphas` and `totals` are for the gradient. */
+export interface CtcForward {
+  readonly alphas: Tensor;
+  readonly totals: Tensor;
+  /** [batch]; over 1e29 where labels are impossible. */
+  readonly losses: Tensor;
+}
+
+/**
+ * Not recorded.
+ *
+ * @param logProbs [times, batch, classes], float32 or float64
+ * @param states int64 [batch, width]: the class of each label, with blanks around
+ * @param lengths int64 [2, batch]: times of each element, and its labels
+ */
+export function ctcForward(logProbs: Tensor, states: Tensor, lengths: Tensor): CtcForward {
+  const [times, batch] = logProbs.shape as [number, number];
+  const specs = [
+    { shape: [batch, times, states.shape[1]!], dtype: logProbs.dtype },
+    { shape: [batch, times + 1], dtype: "float64" as const },
+    { shape: [batch], dtype: logProbs.dtype },
+  ];
+  const [alphas, totals, losses] = executeMany(ctcPrimitive, [logProbs, states, lengths], specs, undefined, "ctcLoss");
+  return { alphas: alphas!, totals: totals!, losses: losses! };
+}
+
+/** Not recorded: the gradient of logProbs, of that of the losses, which lies without gaps. */
+export const ctcBackward = (
+  logProbs: Tensor,
+  states: Tensor,
+  lengths: Tensor,
+  { alphas, totals }: Omit<CtcForward, "losses">,
+  gradient: Tensor,
+): Tensor =>
+  execute(
+    ctcGradientPrimitive,
+    [logProbs, states, lengths, alphas, totals, gradient],
+    logProbs.shape,
+    logProbs.dtype,
+    undefined,
+    "ctcLoss",
+  );

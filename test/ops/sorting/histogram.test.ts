@@ -1,0 +1,107 @@
+/** Histograms and counts: elements on bounds and beyond them, views, weights, and more elements than one part has. */
+import { describe, expect, test } from "bun:test";
+import { bincount, histc, histogram, slice, type Tensor, tensor, withBackend, withStrict } from "../../../src/index.ts";
+import { tested } from "../run.ts";
+
+const list = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
+
+/** How much the elements between each two bounds count. */
+function counted(x: readonly number[], edges: readonly number[], weights?: readonly number[]): number[] {
+  const last = edges.length - 1;
+  return edges.slice(0, last).map((edge, bin) =>
+    x.reduce((total, value, at) => {
+      const isIn = value >= edge && (value < edges[bin + 1]! || (bin === last - 1 && value === edges[last]));
+      return isIn ? total + (weights?.[at] ?? 1) : total;
+    }, 0),
+  );
+}
+
+describe.each(tested)("on %s", (backend) => {
+  const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
+  const special = [Number.NaN, Infinity, -Infinity, -0, 0, 4, 4.0000005, -1e-30, 0.5, 1, 1.5, 3.9999998, 2, 2, 2, 3];
+
+  test("elements on bounds, beyond them, and NaN", () =>
+    on(() => {
+      const x = special.map(Math.fround);
+      expect(list(histc(tensor(special), 8, 0, 4))).toEqual(counted(x, [0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4]));
+      // 0.1 has no float32: bins next to a multiple of it are where the stored bounds say
+      const tenths = Array.from({ length: 41 }, (_, at) => Math.fround((at * 0.4) / 40));
+      const edges = Array.from({ length: 9 }, (_, at) => Math.fround((at * 0.4) / 8));
+      expect(list(histogram(tensor(tenths), 8, { range: [0, 0.4] }).hist)).toEqual(counted(tenths, edges));
+      const uneven = [-2, -1e-30, 0, 0.5, 2, 3.5, 100].map(Math.fround);
+      expect(list(histogram(tensor(special), tensor(uneven)).hist)).toEqual(counted(x, uneven));
+    }));
+
+  test("elements on each bound, and next to it, where the distance from the first says another bin", () =>
+    on(() => {
+      for (const [first, last, bins] of [
+        [-1, 1, 10],
+        [0.1, 0.7, 30],
+      ] as const) {
+        const edges = Array.from({ length: bins + 1 }, (_, at) =>
+          Math.fround(at === bins ? last : first + ((last - first) * at) / bins),
+        );
+        const x = Float32Array.from(edges.flatMap((edge) => [edge, edge, edge]));
+        const bits = new Int32Array(x.buffer);
+        for (let at = 0; at < bits.length; at += 3) {
+          bits[at]! -= 1;
+          bits[at + 2]! += 1;
+        }
+        expect(list(histc(tensor(x), bins, first, last))).toEqual(counted([...x], edges));
+      }
+    }));
+
+  test("views, halves, and bounds that are one", () =>
+    on(() => {
+      const x = slice(tensor([9, 1, 9, 2, 9, 3, 9, 4]), { dim: 0, start: 1, step: 2 });
+      const weight = slice(tensor([0, 2, 0, 4, 0, 8, 0, 16]), { dim: 0, start: 1, step: 2 });
+      expect(list(histogram(x, 3, { weight }).hist)).toEqual([2, 4, 24]);
+      expect(list(histogram(x, 3, { weight, density: true }).hist)).toEqual([2 / 30, 4 / 30, 24 / 30].map(Math.fround));
+      for (const dtype of ["float16", "bfloat16"] as const) {
+        const halves = tensor([1, 2, 2.5, 3, 4], { dtype });
+        expect(list(histc(halves, 3, 1, 4))).toEqual([1, 2, 2]);
+        expect(list(histogram(halves, 3, { weight: halves }).hist)).toEqual([1, 4.5, 7]);
+      }
+      const large = tensor([1e20, 1e20]);
+      expect(list(histc(large, 4)).reduce((total, own) => total + own, 0)).toBe(2);
+    }));
+
+  test("counts of integers, and sums of their weights", () =>
+    on(() => {
+      const x = tensor([3n, 1n, 3n, 0n, 3n]);
+      expect(list(bincount(x))).toEqual([1, 1, 0, 3]);
+      expect(list(bincount(x, undefined as never, 6))).toEqual([1, 1, 0, 3, 0, 0]);
+      expect(list(bincount(slice(x, { dim: 0, step: 2 })))).toEqual([0, 0, 0, 3]);
+      expect(list(bincount(tensor([2, 0], { dtype: "uint8" }), tensor([0.5, 4], { dtype: "bfloat16" })))).toEqual([
+        ...[4, 0, 0.5],
+      ]);
+      const most = 2n ** 63n - 1n;
+      expect(bincount(x, tensor([most, 1n, 1n, 5n, 1n])).toArray()).toEqual([5n, 1n, 0n, -(2n ** 63n) + 1n]);
+      expect(() => list(bincount(tensor([2n, -1n])))).toThrow("expected indices of 0 to 2, got -1 at [1]");
+    }));
+
+  test("elements in parts", () =>
+    on(() => {
+      // 32 parts on cpu begin at 2¹⁵ elements each; the software device takes long for so many
+      const x = Float32Array.from({ length: backend === "metal" ? 3000 : 100_000 }, (_, at) => Math.sin(at) * 2.9);
+      const weight = Float32Array.from(x, (_, at) => (at % 7) / 7);
+      const edges = Array.from({ length: 51 }, (_, at) => Math.fround(-2 + (at * 4) / 50));
+      const bins = new Array<number>(50).fill(0);
+      const sums = new Array<number>(50).fill(0);
+      for (const [at, value] of x.entries()) {
+        const bin = edges.findLastIndex((edge) => edge <= value);
+        if (bin < 0 || value > 2) continue;
+        bins[Math.min(bin, 49)]! += 1;
+        sums[Math.min(bin, 49)]! += weight[at]!;
+      }
+      expect(list(histc(tensor(x), 50, -2, 2))).toEqual(bins);
+      expect(list(histogram(tensor(x), tensor(edges)).hist)).toEqual(bins);
+      const weighted = list(histogram(tensor(x), 50, { range: [-2, 2], weight: tensor(weight) }).hist);
+      for (const [bin, own] of weighted.entries())
+        expect(Math.abs(own - sums[bin]!)).toBeLessThanOrEqual(sums[bin]! * 2 ** -23);
+      const places = tensor(BigInt64Array.from(x, (value) => BigInt(Math.floor(value + 3))));
+      const counts = new Array<number>(6).fill(0);
+      for (const value of x) counts[Math.floor(value + 3)]! += 1;
+      expect(list(bincount(places))).toEqual(counts);
+    }));
+});
