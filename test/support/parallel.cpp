@@ -1,5 +1,5 @@
-// Runs works of many sizes on several numbers of threads, from several callers, with and without sleep between them, and
-// checks that each block ran once, whole, and was done when parallel_for returned. Prints how many were wrong.
+// Runs works of many sizes on several numbers of threads, from several callers, with and without sleep between them,
+// and checks that each block ran once, whole, and was done when parallel_for returned. Prints how many were wrong.
 //
 // With the word "time" it prints instead what fork and join take: the nanoseconds from the call until all threads have
 // met in the body and the call returned.
@@ -39,11 +39,43 @@ int wrong_works(int rounds) {
   return wrong;
 }
 
+// Each block waits for the one before it, and a thread inside a body is on its own.
+int wrong_chains(int rounds) {
+  int wrong = 0;
+  for (int round = 0; round < rounds; round++) {
+    const int64_t blocks = 1 + round % 40;
+    std::atomic<int64_t> over{0};
+    std::atomic<int> crowded{0};
+    parallel_for(blocks, 1, [&](int64_t block, int64_t) {
+      while (over < block) std::this_thread::yield();
+      over++;
+      if (blocks > 1 && threads_at_hand() != 1) crowded++;
+    });
+    wrong += crowded + static_cast<int>(blocks - over) + (threads_at_hand() != thread_count());
+  }
+  return wrong;
+}
+
+// Blocks that take long, as many as threads and more: the caller waits for those that others are at.
+int wrong_waits(int rounds) {
+  int wrong = 0;
+  for (int round = 0; round < rounds; round++) {
+    const int64_t blocks = thread_count() + round % 3;
+    std::vector<int> over(blocks, 0);
+    parallel_for(blocks, 1, [&](int64_t block, int64_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(block == 0 ? 100 : 600));
+      over[block] = 1;
+    });
+    wrong += static_cast<int>(blocks - std::count(over.begin(), over.end(), 1));
+  }
+  return wrong;
+}
+
 int check() {
   int wrong = 0;
   for (int threads : {1, 2, 3, 6, 2}) {
     set_thread_count(threads);
-    wrong += wrong_works(1000);
+    wrong += wrong_works(1000) + wrong_chains(400) + wrong_waits(30);
   }
   std::atomic<int> of_callers{0};
   std::vector<std::thread> callers;

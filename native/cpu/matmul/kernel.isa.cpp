@@ -2,7 +2,7 @@
 //
 //   for each block of columns (of b and the result), as many as fit a cache:
 //     pack those of b's columns that are not read where they lie, for all of k    [threads share the panels]
-//     for each block of rows (of a and the result), in parallel:
+//     for each task of rows and columns of the result:
 //       for each block of k, for each tile's rows:
 //         pack a's numbers, or read them where they lie; sum tiles of the result
 //
@@ -17,6 +17,7 @@
 #include "../parallel.h"
 #include "few_rows.h"
 #include "finish.h"
+#include "grid.h"
 #include "pack.h"
 #include "tile.h"
 
@@ -50,6 +51,8 @@ constexpr bool keeps_packed_rows = vector_bytes == 64;
 // steps of all columns at a time where they lie, so that it seldom comes to another page.
 constexpr int64_t least_numbers_of_few_rows = 1 << 15; // of b
 constexpr int64_t depth_of_few_rows = 32;
+constexpr int64_t tasks_of_thread = 2, least_panels = 2;                      // of a task, where columns are divided
+constexpr int64_t least_panels_of_few_rows = 4, most_panels_of_few_rows = 16; // of a task: so much of a row in one go
 
 constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
@@ -62,7 +65,7 @@ template <class S> class Multiplication {
 
 public:
   explicit Multiplication(const MatrixProduct &product)
-      : p_(product), has_few_rows_(reads_few_rows()),
+      : p_(product), threads_(threads_worth(p_.operations(), threads_at_hand())), has_few_rows_(reads_few_rows()),
         depth_block_(evenly_divided(p_.k, has_few_rows_ ? depth_of_few_rows : most_depth)), is_plain_(is_plain<S>(p_)),
         has_rows_(p_.a.column_stride == 1), packs_a_(!reads_a_in_place()), keeps_rows_(!packs_a_ || keeps_packed_rows),
         columns_in_place_(reads_b_in_place() ? p_.n / width * width : 0),
@@ -70,14 +73,15 @@ public:
 
   void run() {
     int64_t fitting = packed_bytes / int64_t(sizeof(T)) / std::max<int64_t>(p_.k, 1) / width * width;
-    int64_t block = std::min(std::clamp(fitting, width, most_columns), rounded_up(p_.n, width));
+    int64_t most = has_few_rows_ ? most_columns * threads_ : std::clamp(fitting, width, most_columns);
+    int64_t block = rounded_up(std::min(most, p_.n), width);
     int64_t packed_size = p_.k * std::min(block, rounded_up(p_.n - columns_in_place_, width));
-    bool are_shared = packed_size > most_own_panels || p_.m < rows_worth_own_panels * thread_count();
+    bool are_shared = packed_size > most_own_panels || p_.m < rows_worth_own_panels * threads_;
     Scratch<T> packed(are_shared ? packed_size : 0);
     for (int64_t start = 0; start < p_.n; start += block) {
       int64_t end = std::min(start + block, p_.n), first_packed = std::clamp(columns_in_place_, start, end);
       if (are_shared) pack_columns(first_packed, end, packed.data());
-      multiply_columns(start, end, {packed.data(), first_packed}, are_shared ? 0 : packed_size);
+      multiply_columns(start, end, {are_shared ? packed.data() : nullptr, first_packed}, are_shared ? 0 : packed_size);
     }
   }
 
@@ -102,8 +106,8 @@ private:
     return has_few_rows_ || (!packs_a_ && p_.b.column_stride == 1 && !steps_are_far_apart());
   }
 
-  // Panels of `width` columns, each for all of k.
-  const T *pack_columns(int64_t start, int64_t end, T *packed) {
+  // Panels of `width` columns, each for all of k. By all threads, unless it is called within their work.
+  void pack_columns(int64_t start, int64_t end, T *packed) const {
     int64_t panels = divided_up(end - start, width);
     int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(p_.k * width, 1));
     parallel_for(panels, grain, [&](int64_t first, int64_t last) {
@@ -111,34 +115,39 @@ private:
         pack_panel<T, width>(b(0, column), p_.b.column_stride, p_.b.row_stride, std::min(width, end - column), p_.k,
                              packed + (column - start) * p_.k);
     });
-    return packed;
   }
 
-  // A multiple of the threads, so that all end together, unless the rows are few.
-  int64_t rows_per_task() const {
-    int64_t tiles = divided_up(p_.m, tile_rows),
-            tasks = divided_up(tiles * tile_rows, packs_a_ ? row_block : row_block / 2);
-    tasks = std::min(rounded_up(tasks, thread_count()), tiles);
-    return packs_a_ ? divided_up(tiles, tasks) * tile_rows : divided_up(p_.m, tasks);
-  }
+  // Of the result: rows, and columns of the block.
+  struct Task {
+    int64_t rows, columns;
+  };
 
-  // Few rows are not enough work for every thread: then the columns are divided too.
-  int64_t columns_per_task(int64_t columns, int64_t row_tasks) const {
-    int64_t parts = divided_up(2 * thread_count(), row_tasks);
-    return std::min(std::max(rounded_up(divided_up(columns, parts), width), 2 * width), rounded_up(columns, width));
+  // Rows that are packed come in whole tiles; the heights of others are evened out later. They are cut into a multiple
+  // of the threads, so that all end together; where there are too few, the columns are divided too.
+  Task task_of(int64_t columns) const {
+    const int64_t tiles = divided_up(p_.m, tile_rows), panels = divided_up(columns, width),
+                  most = std::max<int64_t>(1, (packs_a_ ? row_block : row_block / 2) / tile_rows);
+    if (has_few_rows_)
+      return {tile_rows,
+              std::clamp(divided_up(panels, threads_), least_panels_of_few_rows, most_panels_of_few_rows) * width};
+    if (threads_ == 1) return {evenly_divided(tiles, most) * tile_rows, panels * width};
+    const int64_t heights = std::min(rounded_up(divided_up(tiles, most), threads_), tiles),
+                  rows = packs_a_ ? divided_up(tiles, heights) * tile_rows : divided_up(p_.m, heights),
+                  shares = divided_up(tasks_of_thread * threads_, divided_up(p_.m, rows));
+    return {rows, std::min(std::max(divided_up(panels, shares), least_panels), panels) * width};
   }
 
   // b's columns from `first` on, in panels; null where each thread packs its own.
   struct PackedColumns {
-    const T *panels;
+    T *panels;
     int64_t first;
   };
 
   void multiply_columns(int64_t start, int64_t end, const PackedColumns &shared, int64_t own_size) {
-    int64_t rows = rows_per_task(), row_tasks = divided_up(p_.m, rows);
-    int64_t share = columns_per_task(end - start, row_tasks), shares = divided_up(end - start, share);
-    int64_t tasks = row_tasks * shares;
-    int64_t workers = std::min<int64_t>(p_.operations() < 1e6 ? 1 : thread_count(), tasks);
+    const Task task_size = task_of(end - start);
+    const int64_t rows = task_size.rows, share = task_size.columns; // lambdas capture no structured bindings
+    int64_t row_tasks = divided_up(p_.m, rows), shares = divided_up(end - start, share), tasks = row_tasks * shares;
+    int64_t workers = std::min<int64_t>(threads_, tasks);
     int64_t packed_rows_size = packs_a_ ? rounded_up(rows * depth_block_ + lanes<T>, 64) : 0;
     int64_t sums_stride = is_one_block() ? width : share;
     int64_t sums_size = rounded_up(rows * sums_stride, 64),
@@ -149,7 +158,7 @@ private:
       T *packed_rows = scratch.data() + worker * scratch_size, *sums = packed_rows + packed_rows_size;
       PackedColumns packed = shared;
       for (int64_t task; (task = next.fetch_add(1)) < tasks;) {
-        if (!packed.panels) packed.panels = pack_columns(packed.first, end, sums + sums_size);
+        if (!packed.panels) packed.panels = sums + sums_size, pack_columns(packed.first, end, packed.panels);
         int64_t row = task / shares * rows, column = start + task % shares * share;
         multiply_block({row, std::min(row + rows, p_.m), column, std::min(column + share, end)}, packed,
                        {packed_rows, sums, sums_stride});
@@ -202,8 +211,7 @@ private:
 
   void multiply_part(const Part &part) {
     const Block &block = part.block;
-    int64_t rows = part.heights.rows, tiles = divided_up(rows, tile_rows),
-            panels = divided_up(block.end_column - block.column, width);
+    int64_t rows = part.heights.rows, tiles = divided_up(rows, tile_rows), panels = panels_of(block);
     if (packs_a_)
       pack_panels<T, tile_rows>(a(block.row, part.depth), p_.a.row_stride, p_.a.column_stride, rows, part.length,
                                 part.space.packed_rows);
@@ -226,9 +234,19 @@ private:
     take_columns(part, column, tile);
     if (is_direct) sum_into_result(part, row, column, tile);
     else sum_into_space(part, is_one_block() ? 0 : down * part.space.sums_stride + right, tile);
+    if (has_few_rows_ && panels_of(part.block) < most_panels_of_few_rows) prefetch_next_steps(part, column);
     kernels_.multiply[height - 1](tile);
     if (!is_direct && part.depth + part.length == p_.k) // while the sums are in the first-level cache
       for (int64_t r = 0; r < height; r++) finish_row<S>(p_, row + r, column, columns, tile.c + r * tile.c_stride);
+  }
+
+  static int64_t panels_of(const Block &block) { return divided_up(block.end_column - block.column, width); }
+
+  // The steps of the next block of k. Of as few numbers in a page, the processor foresees none.
+  void prefetch_next_steps(const Part &part, int64_t column) const {
+    const int64_t first = part.depth + part.length, end = std::min(first + depth_block_, p_.k);
+    for (int64_t step = first; step < end; step++)
+      for (int64_t c = 0; c < width; c += line<T>) __builtin_prefetch(b(step, column) + c, 0, 2);
   }
 
   void take_rows(const Part &part, int64_t row, const T *packed, Tile<T> &tile) const {
@@ -258,6 +276,7 @@ private:
   }
 
   const MatrixProduct &p_;
+  const int64_t threads_;
   const bool has_few_rows_;
   const int64_t depth_block_;
   const bool is_plain_, has_rows_, packs_a_, keeps_rows_;

@@ -14,14 +14,26 @@ using namespace orchard;
 
 namespace {
 
-// Below this a product is not worth several threads by itself: those of a batch are divided among all of them.
+// Below this a product is not worth several threads by itself: those of a batch are divided among all of them. So are
+// larger ones of which each thread gets about as many as the others: each would take a fork, and leave threads waiting
+// at its end. Not the largest, of which every thread would pack its own.
 constexpr double small_operations = 2.0 * 96 * 96 * 96;
+constexpr double medium_operations = 2.0 * 768 * 768 * 768;
+constexpr double least_share_of_threads = 0.8; // that compute on average, until the last one is done
 constexpr double operations_per_task = 1e6;
 
 using Multiply = void (*)(const MatrixProduct &);
 
-bool is_batch_of_small_products(const BatchedProduct &batch) {
-  return batch.batch.rank > 0 && batch.first.operations() < small_operations;
+bool divides_well(int64_t count, int64_t threads) {
+  const int64_t rounds = (count + threads - 1) / threads;
+  return double(count) >= least_share_of_threads * double(rounds * threads);
+}
+
+bool is_batch_for_threads(const BatchedProduct &batch) {
+  const double operations = batch.first.operations();
+  if (batch.batch.rank == 0) return false;
+  return operations < small_operations ||
+         (operations < medium_operations && divides_well(batch.count(), threads_at_hand()));
 }
 
 // Bodies must not throw: the first failure is kept, and thrown when all are done.
@@ -73,7 +85,7 @@ void multiply_batch(BatchedProduct &batch) {
   if (is_vector_product(batch)) own = matrix_vector_kernels().multiply[static_cast<int>(first.dtype)];
   else if (Multiply pairs = pair_product(first)) own = pairs;
   else if (const Blas *library = blas_for(batch)) return multiply_by_blas(*library, batch);
-  if (is_batch_of_small_products(batch)) multiply_in_parallel(own, batch);
+  if (is_batch_for_threads(batch)) multiply_in_parallel(own, batch);
   else multiply_one_by_one(own, batch);
 }
 

@@ -141,14 +141,19 @@ struct alignas(64) TileConfiguration {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// Four tiles of 16 x 16 sums. The registers are set up and released for each, which a call takes in good part; they
-// must be released before the thread does anything else, which would have to save them.
+// The registers are set up once for all tiles of a thread, and released before it does anything else, which would have
+// to save them.
+__attribute__((target("amx-tile"))) void set_tiles_up() {
+  static constexpr TileConfiguration configuration;
+  _tile_loadconfig(&configuration);
+}
+__attribute__((target("amx-tile"))) void release_tiles() { _tile_release(); }
+
+// Four tiles of 16 x 16 sums.
 __attribute__((target("amx-tile,amx-bf16"))) void multiply_by_tiles(const uint16_t *a, const uint16_t *b, int64_t steps,
                                                                     float *sums) {
-  static constexpr TileConfiguration configuration;
   constexpr int a_bytes = side * 2, b_bytes = side * 4, sum_bytes = side * 4;
   constexpr int64_t half = side / 2;
-  _tile_loadconfig(&configuration);
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -167,16 +172,15 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_by_tiles(const uint16
   _tile_stored(1, sums + half, sum_bytes);
   _tile_stored(2, sums + half * side, sum_bytes);
   _tile_stored(3, sums + half * side + half, sum_bytes);
-  _tile_release();
 }
 
 // A step of a has 32 rows of 32 numbers, one of b 16 pairs of 32 columns.
-void multiply_pairs(const MatrixProduct &product, MultiplyTile multiply) {
-  TiledProduct<BFloat16>(product, {pack_a, pack_b, multiply}).run();
+void by_vectors(const MatrixProduct &product) {
+  TiledProduct<BFloat16>(product, {pack_a, pack_b, multiply_by_vectors}).run();
 }
-
-void by_vectors(const MatrixProduct &product) { multiply_pairs(product, multiply_by_vectors); }
-void by_tiles(const MatrixProduct &product) { multiply_pairs(product, multiply_by_tiles); }
+void by_tiles(const MatrixProduct &product) {
+  TiledProduct<BFloat16>(product, {pack_a, pack_b, multiply_by_tiles, set_tiles_up, release_tiles}).run();
+}
 
 } // namespace
 

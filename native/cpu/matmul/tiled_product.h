@@ -3,9 +3,9 @@
 // Each tile of the result is 32 x 32 and summed over all of k at once, so that a number is the same sum in the same
 // order for any number of threads.
 //
-//   for each block of columns whose panels fit `panel_bytes`:
+//   for each block of columns whose panels fit `panel_bytes`, in one fork:
 //     pack b into panels of 32 columns                                    [threads share the panels]
-//     for each block of rows and share of the panels, in parallel:
+//     for each task of rows and panels:
 //       pack a's rows into tiles of 32; multiply each tile with each panel; round the sums
 //
 // k is filled up with zeros to whole steps of 32, rows and columns to whole tiles.
@@ -14,6 +14,8 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "finish.h"
+#include "grid.h"
+#include "together.h"
 
 #include <algorithm>
 #include <atomic>
@@ -31,6 +33,8 @@ using MultiplyTile = void (*)(const uint16_t *a, const uint16_t *b, int64_t step
 struct TileMethod {
   PackLanes pack_rows, pack_columns;
   MultiplyTile multiply;
+  // Around the tiles that a thread multiplies one after the other; or null.
+  void (*begin)() = nullptr, (*end)() = nullptr;
 };
 
 template <class S> class TiledProduct {
@@ -42,45 +46,36 @@ public:
     const int64_t panels = divided_up(p_.n, side),
                   block = std::clamp<int64_t>(panel_bytes / 2 / std::max<int64_t>(tile_, 1), 1, panels);
     Scratch<uint16_t> packed(block * tile_);
-    for (int64_t first = 0; first < panels; first += block) {
-      const int64_t count = std::min(block, panels - first);
-      pack_panels_of_b(first, count, packed.data());
-      multiply_panels(first, count, packed.data());
-    }
+    for (int64_t first = 0; first < panels; first += block)
+      multiply_panels(first, std::min(block, panels - first), packed.data());
   }
 
 private:
   static constexpr int64_t panel_bytes = int64_t(64) << 20;      // of b's panels, where one of them is not larger
   static constexpr int64_t row_block_bytes = int64_t(512) << 10; // of a's packed rows, in the second-level cache
-  static constexpr int64_t shares_of_thread = 3;                 // so that no thread waits long for the last one
+  static constexpr double speed = 4;                             // in multiply-adds of float32
 
   static constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
-  void pack_panels_of_b(int64_t first, int64_t count, uint16_t *packed) const {
-    const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(tile_, 1));
-    parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t panel = begin; panel < end; panel++)
-        method_.pack_columns(p_, (first + panel) * side, steps_, packed + panel * tile_);
-    });
-  }
-
-  void multiply_panels(int64_t first, int64_t count, const uint16_t *packed) const {
-    const int64_t tiles = divided_up(p_.m, side), threads = p_.operations() < 1e6 ? 1 : thread_count();
+  void multiply_panels(int64_t first, int64_t count, uint16_t *packed) const {
+    const int64_t tiles = divided_up(p_.m, side), threads = threads_worth(p_.operations() / speed, threads_at_hand());
     const int64_t most_tiles = std::max<int64_t>(1, row_block_bytes / 2 / std::max<int64_t>(tile_, 1));
-    const int64_t height = std::clamp<int64_t>(tiles / (shares_of_thread * threads), 1, most_tiles),
-                  row_blocks = divided_up(tiles, height);
-    const int64_t parts = row_blocks >= threads ? 1 : divided_up(shares_of_thread * threads, row_blocks),
-                  share = divided_up(count, std::min(parts, count)), shares = divided_up(count, share);
-    const int64_t tasks = row_blocks * shares, workers = std::min(threads, tasks);
-    Scratch<uint16_t> rows(workers * height * tile_);
+    const auto [height, share] = best_task({tiles, count, most_tiles}, threads);
+    const int64_t shares = divided_up(count, share), tasks = divided_up(tiles, height) * shares,
+                  workers = std::min(threads, tasks), row_numbers = height * tile_;
+    Scratch<uint16_t> rows(workers * row_numbers);
+    Together packing(count);
     std::atomic<int64_t> next{0};
-    parallel_for(workers, 1, [&](int64_t worker, int64_t) {
-      uint16_t *own = rows.data() + worker * height * tile_;
+    parallel_for(workers, 1, [&, share = share, height = height](int64_t worker, int64_t) {
+      packing.run(
+          [&](int64_t panel) { method_.pack_columns(p_, (first + panel) * side, steps_, packed + panel * tile_); });
+      if (method_.begin) method_.begin();
       for (int64_t task; (task = next.fetch_add(1)) < tasks;) {
         const int64_t tile = task / shares * height, panel = task % shares * share;
         multiply_block({tile, std::min(tile + height, tiles), first + panel, first + std::min(panel + share, count)},
-                       packed + panel * tile_, own);
+                       packed + panel * tile_, rows.data() + worker * row_numbers);
       }
+      if (method_.end) method_.end();
     });
   }
 

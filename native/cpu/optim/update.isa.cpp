@@ -1,6 +1,7 @@
 #include "update.h"
 
 #include "../lanes.h"
+#include "../independent.h"
 
 #include <algorithm>
 #include <cmath>
@@ -90,13 +91,6 @@ template <class C> struct Wide {
   const C *state[3];
   C *next[3];
 };
-
-// What one element reads no other writes, so that the loop becomes vectors without a test of addresses.
-#if defined(__clang__)
-#define ORCHARD_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define ORCHARD_INDEPENDENT _Pragma("GCC ivdep")
-#endif
 
 // In one pass: memory brings the next elements while these divide and take roots.
 template <UpdateRule rule, class C> void step(const Wide<C> wide, const Rounded<C> k, int64_t count) {

@@ -7,6 +7,11 @@ namespace {
 constexpr int64_t tile = 4096;        // elements that are processed together: they fit into the first-level cache
 constexpr int64_t direct_length = 64; // shorter runs are gathered first
 
+// A thread reads as much as it has requests under way: lines are asked for that come a page later, where the processor,
+// which foresees the lines of one page, has none yet.
+constexpr int64_t line_bytes = 64;
+template <class C> constexpr int64_t ahead = 4096 / int64_t(sizeof(C));
+
 // An operation whose state is one number, over adjacent elements and over columns.
 template <class F> struct Fold : F {
   using F::F;
@@ -17,8 +22,11 @@ template <class F> struct Fold : F {
     State own[lanes];
     for (State &lane : own) lane = F::identity();
     int64_t i = 0;
-    for (; i + lanes <= count; i += lanes)
+    for (; i + lanes <= count; i += lanes) {
+      for (int line = 0; line < lanes; line += line_bytes / sizeof(C))
+        __builtin_prefetch(x + i + line + ahead<C>, 0, 2);
       for (int lane = 0; lane < lanes; lane++) own[lane] = F::step(own[lane], x[i + lane]);
+    }
     for (int lane = 0; i < count; i++, lane++) own[lane] = F::step(own[lane], x[i]);
     for (int half = lanes / 2; half > 0; half /= 2)
       for (int lane = 0; lane < half; lane++) own[lane] = F::merge(own[lane], own[lane + half]);

@@ -1,5 +1,6 @@
 #include "../parallel.h"
 
+#include "../pause.h"
 #include "processor.h"
 #include "sanitizer.h"
 #include "sleepers.h"
@@ -8,15 +9,13 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace orchard {
 namespace {
@@ -38,14 +37,6 @@ constexpr int polls_between_clocks = 64;
 std::atomic<int> others_computing{0};
 // Until when the processors count as crowded, in ticks of the clock.
 std::atomic<int64_t> crowded_until{0};
-
-inline void pause_briefly() {
-#if defined(__x86_64__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 int64_t ticks(Clock::time_point time) { return time.time_since_epoch().count(); }
 Clock::time_point time_of(int64_t ticks) { return Clock::time_point(Clock::duration(ticks)); }
@@ -122,47 +113,105 @@ thread_local bool is_inside_work = false;
 // What threads write at different times is on lines of its own; processors fetch lines by twos.
 constexpr size_t line_bytes = 128;
 
-// A work is called out by a counter that waiting helpers read. Whoever draws a ticket that is positive has a block of
-// it, and the work stays where it is until all of its blocks are done; who draws another touches nothing of it. So a
-// helper that comes too late, or never, is not waited for, and there is no lock.
+// The place of a helper: it and the caller write here, and the other helpers never look.
+struct alignas(line_bytes) Place {
+  std::atomic<uint64_t> begun{0};    // the last work whose block for this helper somebody began
+  std::atomic<uint64_t> finished{0}; // the last work that this helper had its block of, and has left
+
+  // Whether the calling thread is the one to run the block. Numbers of works only grow, and a work is over only when
+  // every block of it was begun: who comes too late finds its number, or a greater one.
+  bool begin(uint64_t work) {
+    uint64_t last = begun.load(std::memory_order_relaxed);
+    return last < work && begun.compare_exchange_strong(last, work, std::memory_order_acq_rel);
+  }
+};
+
+// A work is called out in one line, which waiting helpers read. The first blocks belong to the caller and the helpers,
+// one each, and what is drawn for the others is a ticket of a counter that all share. So a work of no more blocks than
+// threads costs each helper two lines, and no two helpers want the same one at a time.
+//
+// The caller runs the block of a helper that is not there yet: a helper that comes too late, or never, is not waited
+// for, and there is no lock. Who began a block or drew a ticket that is positive has a block of the work, which stays
+// where it is until that is done; others touch nothing of it.
 class ThreadPool {
 public:
   // False where another thread's work has the helpers.
   bool run(const Work &work, int helpers) {
     if (!owner_.try_lock()) return false;
     std::lock_guard owner(owner_, std::adopt_lock);
+    helpers = start_helpers(helpers);
     publish(work, helpers);
-    finish(run_blocks());
+    work_.run(0);
+    for (int helper = 0; helper < helpers; helper++)
+      if (places_[helper].begin(number_)) {
+        work_.run(1 + helper);
+        places_[helper].finished.store(number_, std::memory_order_relaxed);
+      }
+    finish(helpers, run_tickets());
     return true;
   }
 
 private:
+  // A work's number and its helpers, in one word: both are always of the same work.
+  static constexpr int helper_bits = 12;
+  static constexpr int most_helpers = (1 << helper_bits) - 1;
+  static uint64_t number_of(uint64_t call) { return call >> helper_bits; }
+  static int helpers_of(uint64_t call) { return static_cast<int>(call & most_helpers); }
+
+  // How many there are, of so many that are wanted.
+  int start_helpers(int wanted) {
+    wanted = std::min(wanted, most_helpers);
+    while (helpers_ < wanted && make_place() && start_helper(helpers_)) helpers_++;
+    return std::min(wanted, helpers_);
+  }
+
+  bool make_place() {
+    if (helpers_ < static_cast<int>(places_.size())) return true;
+    try {
+      places_.emplace_back();
+    } catch (const std::bad_alloc &) {
+      return false;
+    }
+    return true;
+  }
+
   void publish(const Work &work, int helpers) {
-    while (helpers_ < helpers && start_helper(helpers_)) helpers_++;
+    number_++;
+    const int64_t drawn = work.blocks - 1 - helpers;
     work_ = work;
-    done_.store(0, std::memory_order_relaxed);
-    wanted_.store(helpers, std::memory_order_relaxed);
-    processor_.store(current_processor(), std::memory_order_relaxed);
-    tickets_.store(work.blocks, std::memory_order_release);
+    if (drawn > 0) {
+      done_.store(0, std::memory_order_relaxed);
+      tickets_.store(drawn, std::memory_order_release);
+    }
+    call_.store(number_ << helper_bits | static_cast<uint64_t>(helpers), std::memory_order_release);
     calls_.fetch_add(1, std::memory_order_seq_cst);
     if (!sleepers_.are_there()) return;
     called_at_.store(ticks(Clock::now()), std::memory_order_relaxed);
+    processor_.store(current_processor(), std::memory_order_relaxed);
     sleepers_.wake(calls_);
   }
 
-  // Runs blocks while there are any, in their order; returns how many.
-  int64_t run_blocks() {
+  // Runs blocks that belong to nobody while there are any, in their order; returns how many.
+  int64_t run_tickets() {
     int64_t ran = 0;
-    for (int64_t ticket; (ticket = tickets_.fetch_sub(1, std::memory_order_acq_rel)) > 0; ran++)
+    while (tickets_.load(std::memory_order_relaxed) > 0) {
+      const int64_t ticket = tickets_.fetch_sub(1, std::memory_order_acq_rel);
+      if (ticket <= 0) break;
       work_.run(work_.blocks - ticket);
+      ran++;
+    }
     return ran;
   }
 
   // Until the helpers have done what the caller has not.
-  void finish(int64_t ran) {
-    const int64_t blocks = work_.blocks;
-    if (done_.fetch_add(ran, std::memory_order_acq_rel) + ran == blocks) return;
-    auto is_done = [&] { return done_.load(std::memory_order_seq_cst) == blocks; };
+  void finish(int helpers, int64_t ran) {
+    const int64_t drawn = std::max<int64_t>(work_.blocks - 1 - helpers, 0);
+    if (drawn > 0) done_.fetch_add(ran, std::memory_order_acq_rel);
+    int next = 0;
+    auto is_done = [&] {
+      while (next < helpers && places_[next].finished.load(std::memory_order_seq_cst) == number_) next++;
+      return next == helpers && (drawn == 0 || done_.load(std::memory_order_seq_cst) == drawn);
+    };
     if (spin_until(is_done, [] {})) return;
     std::unique_lock lock(mutex_);
     is_waiting_.store(true, std::memory_order_seq_cst);
@@ -170,9 +219,8 @@ private:
     is_waiting_.store(false, std::memory_order_relaxed);
   }
 
-  // The last that a helper does with a work: the caller may return.
-  void report(int64_t ran) {
-    done_.fetch_add(ran, std::memory_order_seq_cst);
+  // After the last that a helper does with a work: the caller may have returned.
+  void wake_caller() {
     if (!is_waiting_.load(std::memory_order_seq_cst)) return;
     {
       std::lock_guard lock(mutex_);
@@ -182,6 +230,7 @@ private:
 
   struct Helper {
     ThreadPool *pool;
+    Place *place;
     int number;
   };
 
@@ -193,17 +242,17 @@ private:
     pthread_t thread;
     auto entry = [](void *given) -> void * {
       const std::unique_ptr<Helper> helper(static_cast<Helper *>(given));
-      helper->pool->help(helper->number);
+      helper->pool->help(*helper->place, helper->number);
       return nullptr;
     };
-    auto helper = std::unique_ptr<Helper>(new (std::nothrow) Helper{this, number});
+    auto helper = std::unique_ptr<Helper>(new (std::nothrow) Helper{this, &places_[number], number});
     bool started = helper && pthread_create(&thread, nullptr, entry, helper.get()) == 0;
     if (started) pthread_detach(thread), helper.release();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return started;
   }
 
-  void help(int number) {
+  void help(Place &place, int number) {
     is_inside_work = true;
     LostTime lost_time;
     lost_time.start_anew();
@@ -211,9 +260,19 @@ private:
       auto is_called = [&] { return calls_.load(std::memory_order_seq_cst) != seen; };
       if (!spin_until(is_called, [&] { lost_time.check(); })) sleep(seen, lost_time);
       seen = calls_.load(std::memory_order_acquire);
-      if (number >= wanted_.load(std::memory_order_relaxed)) continue;
-      if (const int64_t ran = run_blocks(); ran > 0) report(ran);
+      const uint64_t call = call_.load(std::memory_order_acquire);
+      if (number < helpers_of(call)) join(place, number, number_of(call));
     }
+  }
+
+  // Its own block, and others where there are more. What it has done is told last.
+  void join(Place &place, int number, uint64_t work) {
+    const bool has_block = place.begin(work);
+    if (has_block) work_.run(1 + number);
+    const int64_t ran = run_tickets();
+    if (ran > 0) done_.fetch_add(ran, std::memory_order_seq_cst);
+    if (has_block) place.finished.store(work, std::memory_order_seq_cst);
+    if (has_block || ran > 0) wake_caller();
   }
 
   void sleep(uint32_t seen, LostTime &lost_time) {
@@ -226,17 +285,20 @@ private:
     if (current_processor() == caller) leave_processor(caller);
   }
 
-  std::mutex owner_; // of the one work at a time
-  Work work_{};
+  std::mutex owner_;    // of the one work at a time
+  uint64_t number_ = 0; // of the last work
   int helpers_ = 0;
-  // What helpers read when they are called.
+  std::deque<Place> places_;
+  // What helpers read when they are called, in one line.
   alignas(line_bytes) std::atomic<uint32_t> calls_{0};
-  std::atomic<int> wanted_{0};                          // helpers, by number
-  std::atomic<int> processor_{-1};                      // the caller's
+  std::atomic<uint64_t> call_{0}; // the last work's number and helpers
+  Work work_{};
+  // What seldom changes.
+  alignas(line_bytes) std::atomic<int> processor_{-1};  // of the caller that last woke sleeping helpers
   std::atomic<int64_t> called_at_{0};                   // when sleeping helpers were last woken, in ticks
-  alignas(line_bytes) std::atomic<int64_t> tickets_{0}; // as many as blocks that nobody has begun
-  alignas(line_bytes) std::atomic<int64_t> done_{0};    // blocks
   std::atomic<bool> is_waiting_{false};                 // the caller, for `finished_`
+  alignas(line_bytes) std::atomic<int64_t> tickets_{0}; // as many as blocks that nobody has begun, and belong to nobody
+  alignas(line_bytes) std::atomic<int64_t> done_{0};    // blocks of those
   alignas(line_bytes) Sleepers sleepers_;
   std::mutex mutex_;
   std::condition_variable finished_;
@@ -263,6 +325,7 @@ OthersCompute::OthersCompute() { others_computing.fetch_add(1, std::memory_order
 OthersCompute::~OthersCompute() { others_computing.fetch_sub(1, std::memory_order_relaxed); }
 
 int thread_count() { return threads().load(std::memory_order_relaxed); }
+int threads_at_hand() { return is_inside_work ? 1 : thread_count(); }
 void set_thread_count(int count) { threads().store(count, std::memory_order_relaxed); }
 
 void run_parallel(int64_t count, int64_t grain, ParallelBody body, void *context) noexcept {

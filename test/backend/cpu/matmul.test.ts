@@ -357,6 +357,7 @@ describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)("
     { size: [2, 71, 1024], lies: ["gaps", "columns"] },
     { size: [4, 600, 70], lies: ["rows", "rows"] },
     { size: [3, 600, 70], lies: ["columns", "gaps"] },
+    { size: [5, 1058, 67], lies: ["rows", "rows"] },
   ] as const)("$size of $lies", ({ size, lies }) => {
     const type = elementTypes[dtype];
     for (const out of resultLayouts) {
@@ -381,12 +382,15 @@ test.each([
   { dtype: "float32", size: [300, 600, 400], lies: ["columns", "columns"] },
   { dtype: "float32", size: [6, 900, 700], lies: ["rows", "rows"] },
   { dtype: "float32", size: [6, 900, 700], lies: ["rows", "columns"] },
+  { dtype: "float32", size: [13, 1100, 300], lies: ["rows", "rows"] },
+  { dtype: "float32", size: [130, 150, 140], lies: ["rows", "columns"], batch: 7 },
   { dtype: "bfloat16", size: [6, 900, 700], lies: ["rows", "columns"] },
+  { dtype: "bfloat16", size: [130, 150, 140], lies: ["rows", "rows"], batch: 7 },
   { dtype: "float16", size: [300, 500, 700], lies: ["rows", "rows"] },
   { dtype: "int32", size: [300, 500, 700], lies: ["rows", "rows"] },
 ] as const)("large products on one thread and on many are the same numbers: $dtype $size of $lies", (large) => {
-  const given = randomCase(large.dtype, large.size, [...large.lies, "rows"]);
-  const results = ["1", "2", "3", "7"].map((threads) => {
+  const given = randomCase(large.dtype, large.size, [...large.lies, "rows"], "batch" in large ? [large.batch] : []);
+  const results = ["1", "2", "3", "7", "16"].map((threads) => {
     configure(native, "threads", threads);
     configure(native, "products", "own");
     const storage = given.out.storage.slice();
