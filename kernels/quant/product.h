@@ -14,4 +14,11 @@ struct QuantProduct {
     long own_rows;      // of the weights, that a SIMD-group of vector.metal multiplies
 };
 
+// Whether there is a bias, which is added to the product as T has it.
+constant uint has_bias [[function_constant(8)]];
+
+template <typename T> inline T with_bias(float product, device const T *bias, long column) {
+    return has_bias != 0 ? T(float(T(product)) + float(bias[column])) : T(product);
+}
+
 #endif

@@ -1,11 +1,11 @@
-// out = x Wᵀ, or x W (product.h), in the registers of simdgroup_matrix: a threadgroup computes a tile of ROWS x
+// out = x Wᵀ + bias, or x W (product.h), in the registers of simdgroup_matrix: a threadgroup computes a tile of ROWS x
 // COLUMNS; its DOWN x ACROSS SIMD-groups divide the tile among them.
 //
 //     sums = 0
 //     for each DEPTH of what is summed over:
 //         x_tile, w_tile = the next DEPTH columns of x and the values that they meet, zero beyond the edges
 //         sums += x_tile w_tile                       in products of 8 x 8
-//     out = sums                                      only what lies inside
+//     out = sums + bias                               only what lies inside
 //
 // Weights come packed to threadgroup memory, each byte once, and each value is unpacked once: of x Wᵀ `run_parts` parts
 // of COLUMNS rows at a time, whole blocks; of x W all COLUMNS of DEPTH rows. Values and sums are in float32, as on the
@@ -41,7 +41,8 @@ inline void load_x(
 // scales  [[buffer(1)]]  of groups: rows x columns / group
 // biases  [[buffer(2)]]  the same, where there are some
 // x       [[buffer(3)]]  count x columns; of x W count x rows
-// out     [[buffer(4)]]  count x rows; of x W count x columns
+// bias    [[buffer(4)]]  a value for each column of out, where there is one
+// out     [[buffer(5)]]  count x rows; of x W count x columns
 // bytes   [[threadgroup(0)]]  packed: COLUMNS rows of run_parts parts; of x W DEPTH rows of COLUMNS / 32 parts
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS, bool TRANSPOSED>
 kernel void quant_tiled(
@@ -49,8 +50,9 @@ kernel void quant_tiled(
     device const ushort *scales [[buffer(1)]],
     device const ushort *biases [[buffer(2)]],
     device const T *x [[buffer(3)]],
-    device T *out [[buffer(4)]],
-    constant QuantProduct &product [[buffer(5)]],
+    device const T *bias [[buffer(4)]],
+    device T *out [[buffer(5)]],
+    constant QuantProduct &product [[buffer(6)]],
     threadgroup uchar *bytes [[threadgroup(0)]],
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
@@ -151,18 +153,18 @@ kernel void quant_tiled(
             const long at_row = row + own_row + i * 8 + element / strip_columns;
             const long at_column = column + own_column + element % strip_columns;
             if (at_row < product.count && at_column < out_columns) {
-                out[at_row * out_columns + at_column] = T(strip[element]);
+                out[at_row * out_columns + at_column] = with_bias(strip[element], bias, at_column);
             }
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
     }
 }
 
-#define TILED(T, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, TRANSPOSED)                                  \
-    template[[host_name("quant_tiled_" #T suffix)]] kernel void                                           \
-    quant_tiled<T, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, TRANSPOSED>(                                       \
-        device const uchar *, device const ushort *, device const ushort *, device const T *, device T *, \
-        constant QuantProduct &, threadgroup uchar *, uint2, uint, uint, uint);
+#define TILED(T, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, TRANSPOSED)                                        \
+    template[[host_name("quant_tiled_" #T suffix)]] kernel void                                                 \
+    quant_tiled<T, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, TRANSPOSED>(                                             \
+        device const uchar *, device const ushort *, device const ushort *, device const T *, device const T *, \
+        device T *, constant QuantProduct &, threadgroup uchar *, uint2, uint, uint, uint);
 
 // The sizes are rows of src/quant/matmul/tiles.ts.
 #define TILED_TYPES(suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, TRANSPOSED) \

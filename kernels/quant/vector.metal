@@ -1,5 +1,5 @@
-// out = x Wᵀ (product.h) for x of 1 to 4 rows: memory is all that counts, so that each byte of the weights is read
-// once, and x once for all rows of a threadgroup.
+// out = x Wᵀ + bias (product.h) for x of 1 to 4 rows: memory is all that counts, so that each byte of the weights is
+// read once, and x once for all rows of a threadgroup.
 //
 //     for each 512 columns:
 //         x_tile = those columns of x, in float32
@@ -7,7 +7,7 @@
 //             bytes = those columns of the two rows, packed
 //             each lane: 32 values of one row, unpacked in registers, times as many of each row of x
 //             totals of the row += the sum over its 16 lanes
-//     out = totals
+//     out = totals + bias
 //
 // Sums are in float32, in an order that sizes alone decide. Grid: threadgroups of 8 SIMD-groups; each SIMD-group has
 // `own_rows` rows of W, an even number.
@@ -29,7 +29,8 @@ constant uint x_rows [[function_constant(7)]];  // at most MOST_COUNT
 // scales  [[buffer(1)]]  of groups: rows x columns / group
 // biases  [[buffer(2)]]  the same, where there are some
 // x       [[buffer(3)]]  count x columns
-// out     [[buffer(4)]]  count x rows
+// bias    [[buffer(4)]]  rows, where there is one
+// out     [[buffer(5)]]  count x rows
 // bytes   [[threadgroup(0)]]  two rows of TILE_PARTS parts for each SIMD-group
 template <typename T>
 kernel void quant_vector(
@@ -37,8 +38,9 @@ kernel void quant_vector(
     device const ushort *scales [[buffer(1)]],
     device const ushort *biases [[buffer(2)]],
     device const T *x [[buffer(3)]],
-    device T *out [[buffer(4)]],
-    constant QuantProduct &product [[buffer(5)]],
+    device const T *bias [[buffer(4)]],
+    device T *out [[buffer(5)]],
+    constant QuantProduct &product [[buffer(6)]],
     threadgroup uchar *bytes [[threadgroup(0)]],
     uint group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
@@ -124,15 +126,15 @@ kernel void quant_vector(
         const int x_row = at / int(product.own_rows);
         if (first_row + row < product.weights.rows) {
             out[x_row * product.weights.rows + first_row + row] =
-                T(columns == 0 ? 0.0f : own_totals[row * MOST_COUNT + x_row]);
+                with_bias(columns == 0 ? 0.0f : own_totals[row * MOST_COUNT + x_row], bias, first_row + row);
         }
     }
 }
 
-#define VECTOR(T)                                                                                         \
-    template [[host_name("quant_vector_" #T)]] kernel void quant_vector<T>(                               \
-        device const uchar *, device const ushort *, device const ushort *, device const T *, device T *, \
-        constant QuantProduct &, threadgroup uchar *, uint, uint, uint, uint);
+#define VECTOR(T)                                                                                               \
+    template [[host_name("quant_vector_" #T)]] kernel void quant_vector<T>(                                     \
+        device const uchar *, device const ushort *, device const ushort *, device const T *, device const T *, \
+        device T *, constant QuantProduct &, threadgroup uchar *, uint, uint, uint, uint);
 
 VECTOR(float)
 VECTOR(half)

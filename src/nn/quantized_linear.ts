@@ -70,7 +70,7 @@ export class QuantizedLinear extends Module<[x: Tensor], Tensor> {
 
   /** @param x [..., inputs] of float32, float16 or bfloat16 @returns [..., outputs] of its dtype */
   override forward(x: Tensor): Tensor {
-    return withBias(quantizedMatmul(x, this.weight, { precision: this.precision }), this.bias);
+    return quantizedMatmul(x, this.weight, { precision: this.precision, bias: this.bias });
   }
 
   /** @internal */

@@ -65,14 +65,18 @@ export const dequantizeCall = cpuCall("dequantize", { ...weightFields, dtype }, 
   "output",
 ]);
 
-/** A product with weights: `count` rows of x; x Wᵀ, or x W where `isTransposed`; x in 8 bits where `isFast`. */
+/**
+ * A product with weights: `count` rows of x; x Wᵀ, or x W where `isTransposed`; x in 8 bits where `isFast`; with a bias
+ * where `hasBias`.
+ */
 export const quantizedMatmulCall = cpuCall(
   "quantizedMatmul",
   {
     ...weightFields,
     ...{ dtype, count: whole, xOffset: whole, xStrides: array(whole, 2), isTransposed: flag, isFast: flag },
+    ...{ hasBias: flag, biasOffset: whole },
   },
-  ["packed", "scales", "biases", "x", "output"],
+  ["packed", "scales", "biases", "x", "bias", "output"],
 );
 
 /** Rows of quantised weights, of kernels. */

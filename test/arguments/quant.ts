@@ -42,8 +42,8 @@ export const quantCalls: Calls = {
   dequantize: [orchard.dequantize as Call, () => [int4(), { dtype: "float16" }]],
   dequantizeGgml: [orchard.dequantizeGgml as Call, () => [ggml(), { dtype: "float16" }]],
   dequantizeInt4: [orchard.dequantizeInt4 as Call, () => [int4(), { dtype: "float16" }]],
-  matmulGgml: [orchard.matmulGgml as Call, () => [ones([3, 64]), ggml(), { precision: "fast" }]],
-  matmulInt4: [orchard.matmulInt4 as Call, () => [ones([3, 64]), int4(), { precision: "fast" }]],
+  matmulGgml: [orchard.matmulGgml as Call, () => [ones([3, 64]), ggml(), { precision: "fast", bias: ones([2]) }]],
+  matmulInt4: [orchard.matmulInt4 as Call, () => [ones([3, 64]), int4(), { precision: "fast", bias: ones([2]) }]],
   matmulPerGroup: [orchard.matmulPerGroup as Call, () => [ones([3, 64]), int4()]],
   matmulPerTensor: [orchard.matmulPerTensor as Call, () => [ones([3, 64]), orchard.quantizePerTensor(ones([2, 64]))]],
   matmulPremultiplied: [orchard.matmulPremultiplied as Call, () => [ones([3, 64]), int4()]],
@@ -55,7 +55,10 @@ export const quantCalls: Calls = {
   smoothQuantize: [orchard.smoothQuantize as Call, () => [ones([2, 64]), ones([64]), { alpha: 0.4 }]],
   quantize: [orchard.quantize as Call, () => [ones([2, 64]), { bits: 3, ...rounded }]],
   quantizeGgml: [orchard.quantizeGgml as Call, () => [ones([2, 64]), "q4_0"]],
-  quantizedMatmul: [orchard.quantizedMatmul as Call, () => [ones([3, 64]), ggml(), { precision: "fast" }]],
+  quantizedMatmul: [
+    orchard.quantizedMatmul as Call,
+    () => [ones([3, 64]), ggml(), { precision: "fast", bias: ones([2]) }],
+  ],
   quantizedFromParts: [
     orchard.quantizedFromParts as Call,
     () => [{ bits: 4, groupSize: 64, symmetric: false }, { ...int4().parts }, { dtype: "float16" }],

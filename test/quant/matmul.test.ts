@@ -10,6 +10,7 @@ import {
   matmulGgml,
   matmulInt4,
   ones,
+  quantize,
   quantizedMatmul,
   quantizeGgml,
   quantizeInt4,
@@ -77,8 +78,9 @@ describe.each(isas)("with %s", (isa) => {
       }
   });
 
-  test("sizes around those of tiles", () => {
+  test("sizes around those of tiles, and of the parts that are taken at once", () => {
     configure(native, "isa", isa);
+    const someFormats = ["q8_0", "q4_0", "q5_1", "mxfp4", { bits: 4, groupSize: 32 }] as const;
     for (const [rows, columns] of [
       [1, 32],
       [7, 1024],
@@ -86,15 +88,20 @@ describe.each(isas)("with %s", (isa) => {
       [17, 2080],
       [33, 64],
     ] as const)
-      for (const count of [1, 4, 6]) {
-        const [x, w] = [wave(count, columns, 0.9), quantizeGgml(wave(rows, columns, 0.3), "q8_0")];
-        expect(
-          worstRatio(
-            on("cpu", () => quantizedMatmul(x, w)),
-            x,
-            w,
-          ),
-        ).toBeLessThanOrEqual(1);
+      for (const format of someFormats) {
+        const values = wave(rows, columns, 0.3);
+        const w = typeof format === "string" ? quantizeGgml(values, format) : quantize(values, format);
+        for (const count of [1, 4, 6]) {
+          const x = wave(count, columns, 0.9);
+          const got = on("cpu", () => quantizedMatmul(x, w));
+          expect([formatName(w.format), count, worstRatio(got, x, w) <= 1]).toEqual([
+            formatName(w.format),
+            count,
+            true,
+          ]);
+        }
+        const [expected, got] = (["reference", "cpu"] as const).map((place) => on(place, () => bytesIn(dequantize(w))));
+        expect([formatName(w.format), Buffer.compare(got!, expected!)]).toEqual([formatName(w.format), 0]);
       }
   });
 });

@@ -18,40 +18,10 @@ namespace orchard::ORCHARD_ISA {
 // At any address: compilers may keep arrays of it on the stack.
 typedef float Eight __attribute__((vector_size(32), aligned(4)));
 
-// Lanes of one part's number, and of the other's.
-inline __m256 spread(const float &left, const float &right) {
-  return _mm256_set_m128(_mm_broadcast_ss(&right), _mm_broadcast_ss(&left));
-}
-inline __m256 spread_halves(const void *left, const void *right) {
-  uint16_t bits[2];
-  std::memcpy(bits, left, 2);
-  std::memcpy(bits + 1, right, 2);
-  const __m128i both = _mm_unpacklo_epi64(_mm_set1_epi16(int16_t(bits[0])), _mm_set1_epi16(int16_t(bits[1])));
-  return _mm256_cvtph_ps(both);
-}
-
 // ---------------------------------------------------------------- two parts of weights
 
-// Two blocks of 32, or twice the last one.
-template <class Format> struct BlockStep {
-  static constexpr int pairs = 1;
-  const uint8_t *left, *right;
-
-  BlockStep(const LevelRow<Format> &row, int64_t step, int parts)
-      : left(row.row + 2 * step * Format::bytes), right(left + (parts > 1 ? Format::bytes : 0)) {}
-
-  BytePair raw(int) const { return pair_of_blocks<Format>(left, right); }
-  __m256 lows() const { return spread_halves(left + 2, right + 2); }
-  __m256 scales() const {
-    if constexpr (!std::is_same_v<Format, Mxfp4>) return spread_halves(left, right);
-    const float own[2] = {half_power(*left), half_power(*right)};
-    return spread(own[0], own[1]);
-  }
-};
-
-// Eight parts with a head: a block of 256, or groups, of which there may be fewer parts at the end.
+// Eight parts with a head: a block of 256, or blocks of 32 or groups, of which there may be fewer parts at the end.
 template <class Row> struct HeadStep {
-  static constexpr int pairs = 4;
   const Row &row;
   const int64_t step;
   const int parts;
@@ -110,37 +80,6 @@ template <class Dots, class Row> struct ByteProduct {
   }
 };
 
-// Adds a step of some rows of weights to the sums with each row of x.
-template <class Dots, class Format, int rows, int count>
-void add_step(const BlockStep<Format> (&steps)[rows], const ByteRows (&xs)[count], int64_t step, int,
-              Eight (&sums)[rows][count]) {
-  using Product = ByteProduct<Dots, LevelRow<Format>>;
-  BytePair raw[rows];
-  Eight scales[rows], lows[rows];
-  for (int row = 0; row < rows; row++) {
-    raw[row] = steps[row].raw(0);
-    scales[row] = steps[row].scales();
-    if constexpr (LevelRow<Format>::has_low) lows[row] = steps[row].lows();
-  }
-  for (int at = 0; at < count; at++) {
-    const ByteRows &x = xs[at];
-    const typename Product::Bytes bytes(x, step);
-    const __m256 own = spread(x.scales[2 * step], x.scales[2 * step + 1]);
-    __m256 x_sums;
-    if constexpr (LevelRow<Format>::has_low) { // in a lane of each part
-      const __m256 both = _mm256_add_ps(spread(x.first_sums[2 * step], x.first_sums[2 * step + 1]),
-                                        spread(x.second_sums[2 * step], x.second_sums[2 * step + 1]));
-      x_sums = _mm256_blend_ps(both, _mm256_setzero_ps(), 0xee);
-    }
-    for (int row = 0; row < rows; row++) {
-      const __m256i dots =
-          Product::add(Product::add(bytes.start[0], raw[row].first, bytes.first), raw[row].second, bytes.second);
-      sums[row][at] = Product::scaled(dots, _mm256_mul_ps(scales[row], own), sums[row][at]);
-      if constexpr (LevelRow<Format>::has_low) sums[row][at] = _mm256_fmadd_ps(lows[row], x_sums, sums[row][at]);
-    }
-  }
-}
-
 // Numbers of the parts of a step; 0 for those that are not there.
 inline __m256 numbers_of_step(const float *numbers, int64_t step, int parts) {
   if (parts == 8) return _mm256_loadu_ps(numbers + step * 8);
@@ -148,9 +87,10 @@ inline __m256 numbers_of_step(const float *numbers, int64_t step, int parts) {
   return _mm256_maskload_ps(numbers + step * 8, there);
 }
 
+// Adds a step of some rows of weights to the sums with each row of x.
 template <class Dots, class Row, int rows, int count>
-void add_step(const HeadStep<Row> (&steps)[rows], const ByteRows (&xs)[count], int64_t step, int parts,
-              Eight (&sums)[rows][count]) {
+[[gnu::always_inline]] inline void add_step(const HeadStep<Row> (&steps)[rows], const ByteRows (&xs)[count],
+                                            int64_t step, int parts, Eight (&sums)[rows][count]) {
   using Product = ByteProduct<Dots, Row>;
   constexpr int halves = Row::has_halves ? 2 : 1;
   Eight scales[halves][rows][count];
@@ -189,13 +129,6 @@ void add_step(const HeadStep<Row> (&steps)[rows], const ByteRows (&xs)[count], i
   }
 }
 
-template <class Row> struct StepOf {
-  using type = HeadStep<Row>;
-};
-template <class Format> struct StepOf<LevelRow<Format>> {
-  using type = std::conditional_t<Format::values == 32, BlockStep<Format>, HeadStep<LevelRow<Format>>>;
-};
-
 inline float merged(Eight vector) {
   float numbers[8];
   _mm256_storeu_ps(numbers, vector);
@@ -208,18 +141,21 @@ inline float merged(Eight vector) {
 template <class Dots, class Row, int count, size_t... r>
 void multiply_byte_rows(std::index_sequence<r...>, const Weights &weights, int64_t first, const ByteRows &x, float *out,
                         int64_t stride) {
-  using Step = typename StepOf<Row>::type;
+  using Step = HeadStep<Row>;
   constexpr int rows = sizeof...(r);
   const Row all[rows] = {Row(weights, first + int64_t(r))...};
   ByteRows xs[count];
   for (int at = 0; at < count; at++) xs[at] = x.row(at);
   Eight sums[rows][count] = {};
+  const NextRows<Row, rows> next(weights, first);
   const int64_t parts = weights.columns / 32;
-  for (int64_t step = 0; step * 2 * Step::pairs < parts; step++) {
-    const int own = int(std::min<int64_t>(2 * Step::pairs, parts - step * 2 * Step::pairs));
+  const auto add = [&](int64_t step, int own) __attribute__((always_inline)) {
+    next.fetch(step);
     const Step steps[rows] = {Step(all[r], step, own)...};
     add_step<Dots>(steps, xs, step, own, sums);
-  }
+  };
+  for (int64_t step = 0; step < parts / 8; step++) add(step, 8);
+  if (parts % 8 != 0) add(parts / 8, int(parts % 8));
   for (int row = 0; row < rows; row++)
     for (int at = 0; at < count; at++) out[at * stride + row] = merged(sums[row][at]);
 }

@@ -16,11 +16,32 @@ namespace orchard::ORCHARD_ISA {
 
 constexpr int part_vectors = 32 / float_lanes;
 
-// The values of a part of a row.
-template <class Row>
-void values_of(const Row &row, const typename Row::Head &head, int64_t block, int part, Floats (&out)[part_vectors]) {
 #if defined(__AVX512F__)
-  if constexpr (Nibbles<Row>::are_there) {
+template <class Row> constexpr bool has_tables = Nibbles<Row>::are_there;
+#else
+template <class Row> constexpr bool has_tables = false;
+#endif
+
+// Sixteen values of x in the order of lanes of tables, and lanes in the order of values.
+template <class Row> Floats in_lanes(Floats x) {
+#if defined(__AVX512F__)
+  if constexpr (has_tables<Row>) return in_order(Nibbles<Row>::order(), x);
+#endif
+  return x;
+}
+template <class Row> Floats out_of_lanes(Floats lanes) {
+#if defined(__AVX512F__)
+  if constexpr (has_tables<Row>) return in_order(Nibbles<Row>::natural_order(), lanes);
+#endif
+  return lanes;
+}
+
+// The values of a part of a row, as `in_lanes` has those of x.
+template <class Row>
+[[gnu::always_inline]] inline void values_of(const Row &row, const typename Row::Head &head, int64_t block, int part,
+                                             Floats (&out)[part_vectors]) {
+#if defined(__AVX512F__)
+  if constexpr (has_tables<Row>) {
     const auto *levels = reinterpret_cast<const uint8_t *>(Nibbles<Row>::levels);
     Floats table = floats_of(signed_lanes_of(bytes16(levels))) * all_of(head.scale(part, 0));
     if constexpr (Row::has_low) table += all_of(head.low(part, 0));
@@ -46,10 +67,71 @@ void unpack_levels_of(const Weights &weights, int64_t at, int64_t first, int64_t
     for (; part < end; part++, out += 32) {
       Floats values[part_vectors];
       values_of(row, head, block, int(part - block * Row::block_parts), values);
-      __builtin_memcpy(out, values, sizeof values);
+      for (int v = 0; v < part_vectors; v++) {
+        const Floats own = out_of_lanes<Row>(values[v]);
+        __builtin_memcpy(out + v * float_lanes, &own, sizeof own);
+      }
     }
   }
 }
+
+// Rows of weights that are multiplied at once lie one after the other. While they are, the bytes of as many rows after
+// them are brought from memory: processors fetch ahead within a page only, and a row may be shorter than that.
+template <class Row, int rows> struct NextRows {
+  const uint8_t *from;
+
+  NextRows(const Weights &weights, int64_t first) : from(weights.packed + (first + rows) * weights.row_bytes) {}
+  // Inlined: GCC takes a function that only prefetches for one without effects, and drops its calls.
+  [[gnu::always_inline]] void fetch(int64_t block) const {
+    constexpr int64_t bytes = rows * Row::block_bytes;
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + block * bytes + at);
+  }
+};
+
+// Adds some parts of rows of weights times as much of `count` rows of x, `pitch` apart. By tables all rows take a part
+// of x after the other, and else a row takes all of the parts.
+template <class Row, int rows, int count> struct BlockProduct {
+  const Row (&all)[rows];
+  const typename Row::Head (&heads)[rows];
+  const int64_t block, pitch;
+  const float *x; // of the block
+
+  Floats own_x(int at, int part, int v) const {
+    return in_lanes<Row>(floats_at(x + at * pitch + part * 32 + v * float_lanes));
+  }
+  [[gnu::always_inline]] void add_part(int part, Floats (&sums)[rows][count]) const {
+    Floats own[count][part_vectors];
+    for (int at = 0; at < count; at++)
+      for (int v = 0; v < part_vectors; v++) own[at][v] = own_x(at, part, v);
+    for (int row = 0; row < rows; row++) {
+      Floats values[part_vectors];
+      values_of(all[row], heads[row], block, part, values);
+      for (int v = 0; v < part_vectors; v++)
+        for (int at = 0; at < count; at++) sums[row][at] = fused(values[v], own[at][v], sums[row][at]);
+    }
+  }
+  [[gnu::always_inline]] void add_part_of_row(int row, int part, Floats (&sums)[count]) const {
+    Floats values[part_vectors];
+    values_of(all[row], heads[row], block, part, values);
+    for (int v = 0; v < part_vectors; v++)
+      for (int at = 0; at < count; at++) sums[at] = fused(values[v], own_x(at, part, v), sums[at]);
+  }
+  [[gnu::always_inline]] void add(int parts, Floats (&sums)[rows][count]) const {
+    if constexpr (has_tables<Row>) {
+      int part = 0;
+      for (; part + 2 <= parts; part += 2) add_part(part, sums), add_part(part + 1, sums);
+      if (part < parts) add_part(part, sums);
+      return;
+    }
+    for (int row = 0; row < rows; row++) {
+      Floats own[count]; // in registers
+      std::copy_n(sums[row], count, own);
+#pragma GCC unroll 8
+      for (int part = 0; part < parts; part++) add_part_of_row(row, part, own);
+      std::copy_n(own, count, sums[row]);
+    }
+  }
+};
 
 // out[at · stride + r] = Σ x[at · pitch + k] W[first + r, k] for as many rows r of weights as there are indices, and
 // `count` rows of x.
@@ -58,35 +140,25 @@ void multiply_rows(std::index_sequence<r...>, const Weights &weights, int64_t fi
                    float *out, int64_t stride) {
   constexpr int rows = sizeof...(r);
   const Row all[rows] = {Row(weights, first + int64_t(r))...};
+  const NextRows<Row, rows> next(weights, first);
   Floats sums[rows][count] = {};
   const int64_t parts = weights.columns / 32;
-  for (int64_t block = 0; block * Row::block_parts < parts; block++)
-    for (int row = 0; row < rows; row++) {
-      const auto head = all[row].head(block);
-      const int own_parts = int(std::min<int64_t>(Row::block_parts, parts - block * Row::block_parts));
-      const auto add = [&](int part) {
-        Floats values[part_vectors];
-        values_of(all[row], head, block, part, values);
-        const float *from = x + (block * Row::block_parts + part) * 32;
-        for (int v = 0; v < part_vectors; v++)
-          for (int at = 0; at < count; at++)
-            sums[row][at] = fused(values[v], floats_at(from + at * pitch + v * float_lanes), sums[row][at]);
-      };
-      if (own_parts == Row::block_parts) {
-#pragma GCC unroll 8
-        for (int part = 0; part < Row::block_parts; part++) add(part);
-      } else {
-        for (int part = 0; part < own_parts; part++) add(part);
-      }
-    }
+  const auto add = [&](int64_t block, int own) __attribute__((always_inline)) {
+    next.fetch(block);
+    const typename Row::Head heads[rows] = {all[r].head(block)...};
+    const float *from = x + block * Row::block_parts * 32;
+    BlockProduct<Row, rows, count>{all, heads, block, pitch, from}.add(own, sums);
+  };
+  for (int64_t block = 0; block < parts / Row::block_parts; block++) add(block, Row::block_parts);
+  if (parts % Row::block_parts != 0) add(parts / Row::block_parts, int(parts % Row::block_parts));
   for (int row = 0; row < rows; row++)
-    for (int at = 0; at < count; at++) out[at * stride + row] = sum_of(sums[row][at]);
+    for (int at = 0; at < count; at++) out[at * stride + row] = sum_of(out_of_lanes<Row>(sums[row][at]));
 }
 
-// Rows `begin` to `end` of weights, four at a time where x has one row, two for more.
+// Rows `begin` to `end` of weights, four at a time where x has one row, two for more; twice as many by tables.
 template <class Row, int count>
 void multiply_few(const Weights &weights, const float *x, int64_t begin, int64_t end, float *out) {
-  constexpr int together = count == 1 ? 4 : 2;
+  constexpr int together = (count == 1 ? 4 : 2) * (has_tables<Row> ? 2 : 1);
   int64_t n = begin;
   for (; n + together <= end; n += together)
     multiply_rows<Row, count>(std::make_index_sequence<together>(), weights, n, x, weights.columns, out + n,

@@ -52,11 +52,35 @@ template <int count> struct ManyHead {
   float low(int part, int half) const { return lows[count == 8 ? part : part * 2 + half]; }
 };
 
+// Eight bytes, the lowest one first, times a factor.
+template <bool is_signed> inline void store_scaled(uint64_t bytes, float factor, float *out) {
+#if defined(__AVX2__)
+  const __m128i own = _mm_cvtsi64_si128(int64_t(bytes));
+  const __m256i wide = is_signed ? _mm256_cvtepi8_epi32(own) : _mm256_cvtepu8_epi32(own);
+  _mm256_storeu_ps(out, _mm256_mul_ps(_mm256_cvtepi32_ps(wide), _mm256_set1_ps(factor)));
+#else
+  const uint8x8_t own = vcreate_u8(bytes);
+  const int16x8_t wide = is_signed ? vmovl_s8(vreinterpret_s8_u8(own)) : vreinterpretq_s16_u16(vmovl_u8(own));
+  vst1q_f32(out, vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide))), factor));
+  vst1q_f32(out + 4, vmulq_n_f32(vcvtq_f32_s32(vmovl_high_s16(wide)), factor));
+#endif
+}
+
+inline uint64_t eight_bytes(const uint8_t *from) {
+  uint64_t own;
+  std::memcpy(&own, from, sizeof own);
+  return own;
+}
+
 struct Q2KHead : ManyHead<16> {
   explicit Q2KHead(const uint8_t *block) {
     const float scale = converted_half(block + 80), minimum = converted_half(block + 82);
-    for (int i = 0; i < 16; i++) scales[i] = scale * float(block[i] & 15);
-    for (int i = 0; i < 16; i++) lows[i] = -(minimum * float(block[i] >> 4));
+    constexpr uint64_t mask = 0x0f0f0f0f0f0f0f0f;
+    for (int i = 0; i < 16; i += 8) {
+      const uint64_t own = eight_bytes(block + i);
+      store_scaled<false>(own & mask, scale, scales + i);
+      store_scaled<false>(own >> 4 & mask, -minimum, lows + i);
+    }
   }
 };
 
@@ -73,28 +97,18 @@ struct SixBitHead : ManyHead<8> {
     const uint32_t first = word_at(block + 4), second = word_at(block + 8), rest = word_at(block + 12);
     const uint64_t own = joined(first & 0x3f3f3f3f, (rest & 0x0f0f0f0f) | (first >> 2 & 0x30303030));
     const uint64_t low = joined(second & 0x3f3f3f3f, (rest >> 4 & 0x0f0f0f0f) | (second >> 2 & 0x30303030));
-    store(own, converted_half(block), scales);
-    store(low, -converted_half(block + 2), lows);
+    store_scaled<false>(own, converted_half(block), scales);
+    store_scaled<false>(low, -converted_half(block + 2), lows);
   }
 
 private:
   static uint64_t joined(uint32_t low, uint32_t high) { return low | uint64_t(high) << 32; }
-  static void store(uint64_t bytes, float factor, float *out) {
-#if defined(__AVX2__)
-    const __m256 own = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(int64_t(bytes))));
-    _mm256_storeu_ps(out, _mm256_mul_ps(own, _mm256_set1_ps(factor)));
-#else
-    const uint16x8_t own = vmovl_u8(vcreate_u8(bytes));
-    vst1q_f32(out, vmulq_n_f32(vcvtq_f32_u32(vmovl_u16(vget_low_u16(own))), factor));
-    vst1q_f32(out + 4, vmulq_n_f32(vcvtq_f32_u32(vmovl_high_u16(own)), factor));
-#endif
-  }
 };
 
 struct Q6KHead : ManyHead<16> {
   explicit Q6KHead(const uint8_t *block) {
     const float scale = converted_half(block + 208);
-    for (int i = 0; i < 16; i++) scales[i] = scale * float(int8_t(block[192 + i]));
+    for (int i = 0; i < 16; i += 8) store_scaled<true>(eight_bytes(block + 192 + i), scale, scales + i);
   }
 };
 

@@ -117,8 +117,16 @@ void widen_strided(const char *x, DType dtype, int64_t row_stride, int64_t colum
                     stretch);
 }
 
+// out[i, n] += bias[n]
+void add_bias(float *out, int64_t count, int64_t width, const float *bias) {
+  parallel_for(count, std::max<int64_t>(1, (1 << 15) / width), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; row++)
+      for (int64_t column = 0; column < width; column++) out[row * width + column] += bias[column];
+  });
+}
+
 // out [count, rows] = x Wᵀ of x [count, columns], or [count, columns] = x W of x [count, rows]. Sums are in float32, in
-// an order that depends on the sizes only.
+// an order that depends on the sizes only, and rounded to the dtype of x before and after a bias is added.
 void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   const Weights weights = weights_of(block, operands, 0);
   const DType dtype = block.dtype;
@@ -131,7 +139,8 @@ void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   const Extent x_extent = Extent().along(count, row_stride).along(width, column_stride);
   const Extent out_extent = Extent(out_width).along(count, out_width);
   const char *x = operands.input(3, dtype, block.x_offset, x_extent);
-  char *out = operands.result(4, dtype, 0, out_extent);
+  const char *bias = block.has_bias ? operands.input(4, dtype, block.bias_offset, Extent(out_width)) : nullptr;
+  char *out = operands.result(5, dtype, 0, out_extent);
   if (out_extent.is_empty()) return;
   const bool is_wide = dtype == DType::float32;
   const bool is_dense = (column_stride == 1 || width <= 1) && (row_stride == width || count <= 1);
@@ -147,8 +156,15 @@ void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   else if (count >= many_rows && width > 0) product.unpacked(true);
   else product.transposed();
   if (!is_wide) kernels.narrow(wide_out.data(), dtype, out, out_extent.count());
+  if (!bias) return;
+  if (is_wide) return add_bias(product.out, count, out_width, reinterpret_cast<const float *>(bias));
+  Scratch<float> wide_bias(out_width);
+  kernels.widen(bias, dtype, wide_bias.data(), out_width);
+  kernels.widen(out, dtype, wide_out.data(), out_extent.count());
+  add_bias(wide_out.data(), count, out_width, wide_bias.data());
+  kernels.narrow(wide_out.data(), dtype, out, out_extent.count());
 }
 
-ORCHARD_FUNCTION("quantizedMatmul", quantized_matmul, QuantizedMatmulBlock, 5)
+ORCHARD_FUNCTION("quantizedMatmul", quantized_matmul, QuantizedMatmulBlock, 6)
 
 } // namespace

@@ -11,6 +11,8 @@ struct QuantizedMatmulBlock : WeightHead {
   Whole x_strides[2]; // from row to row, from column to column
   Flag is_transposed; // x W, and not x Wᵀ
   Flag is_fast;       // x in 8 bits, where weights have levels
+  Flag has_bias;      // one value for each column of the result
+  Whole bias_offset;
 };
 
 } // namespace orchard

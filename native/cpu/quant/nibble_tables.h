@@ -16,22 +16,32 @@ inline constexpr int8_t nibbles_around_0[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 
 inline Floats looked_up(Floats table, __m512i nibbles) {
   return _mm512_maskz_permutexvar_ps(all_lanes, nibbles, table);
 }
-inline __m512i shifted(__m512i lanes, int by) {
-  return _mm512_maskz_srl_epi32(all_lanes, lanes, _mm_cvtsi32_si128(by));
-}
+inline __m512i shifted(__m512i lanes, __m512i by) { return _mm512_maskz_srlv_epi32(all_lanes, lanes, by); }
+inline Floats in_order(__m512i order, Floats x) { return _mm512_maskz_permutexvar_ps(all_lanes, order, x); }
+
+// Lane 4 i + j has byte 4 j + i: words of four bytes are loaded four times over, so that each lane shifts its own.
+struct TransposedLanes {
+  static __m512i order() { return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15); }
+  static __m512i natural_order() { return order(); }
+  static __m512i words(const uint8_t *from) { return _mm512_maskz_broadcast_i32x4(all_lanes, bytes16(from)); }
+  static __m512i shifts(int first) {
+    return _mm512_add_epi32(_mm512_setr_epi32(0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24),
+                            _mm512_set1_epi32(first));
+  }
+};
 
 template <class Row> struct Nibbles {
   static constexpr bool are_there = false;
 };
 
 // A block of 32: values 0 to 15 in the lower halves of sixteen bytes, the others in the upper ones.
-template <class Format, int first, const int8_t (&all)[16]> struct BlockNibbles {
+template <class Format, int first, const int8_t (&all)[16]> struct BlockNibbles : TransposedLanes {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = all;
-  static void look_up(const LevelRow<Format> &row, int64_t block, int, Floats table, Floats (&out)[2]) {
-    const __m512i own = lanes_of(bytes16(row.row + block * Format::bytes + first));
-    out[0] = looked_up(table, own);
-    out[1] = looked_up(table, shifted(own, 4));
+  static void look_up(const LevelRow<Format> &row, int64_t block, int part, Floats table, Floats (&out)[2]) {
+    const __m512i low = shifted(words(row.block_of(block, part) + first), shifts(0));
+    out[0] = looked_up(table, low);
+    out[1] = looked_up(table, _mm512_maskz_srli_epi32(all_lanes, low, 4));
   }
 };
 template <> struct Nibbles<LevelRow<Q4_0>> : BlockNibbles<Q4_0, 2, nibbles_around_0> {};
@@ -40,25 +50,29 @@ template <> struct Nibbles<LevelRow<Iq4Nl>> : BlockNibbles<Iq4Nl, 2, Iq4Nl::tabl
 template <> struct Nibbles<LevelRow<Mxfp4>> : BlockNibbles<Mxfp4, 1, Mxfp4::table> {};
 
 // 32 bytes have a part in their lower halves and the next one in the upper ones.
-template <> struct Nibbles<LevelRow<Q4K>> {
+template <> struct Nibbles<LevelRow<Q4K>> : TransposedLanes {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = nibbles_from_0;
   static void look_up(const LevelRow<Q4K> &row, int64_t block, int part, Floats table, Floats (&out)[2]) {
-    const uint8_t *from = row.row + block * Q4K::bytes + 16 + (part >> 1) * 32;
-    const int shift = (part & 1) * 4;
-    out[0] = looked_up(table, shifted(lanes_of(bytes16(from)), shift));
-    out[1] = looked_up(table, shifted(lanes_of(bytes16(from + 16)), shift));
+    const uint8_t *from = row.block_of(block, part) + 16 + (part >> 1) * 32;
+    const __m512i by = shifts((part & 1) * 4);
+    out[0] = looked_up(table, shifted(words(from), by));
+    out[1] = looked_up(table, shifted(words(from + 16), by));
   }
 };
 
-// Adjacent values in the halves of a byte: eight of them in each of two words.
+// Adjacent values in the halves of a byte: eight of them in each of two words, which are loaded eight times over. Lane
+// 2 i + j has value 8 j + i.
 template <bool is_symmetric> struct Nibbles<GroupLevelRow<4, is_symmetric>> {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = is_symmetric ? nibbles_around_0 : nibbles_from_0;
+  static __m512i order() { return _mm512_setr_epi32(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15); }
+  static __m512i natural_order() { return _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15); }
   static __m512i sixteen(const uint8_t *from) {
-    const __m512i words = _mm512_mask_set1_epi32(_mm512_set1_epi32(int(word_at(from))), 0xff00, int(word_at(from + 4)));
-    return _mm512_maskz_srlv_epi32(all_lanes, words,
-                                   _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28));
+    int64_t words;
+    std::memcpy(&words, from, sizeof words);
+    return shifted(_mm512_set1_epi64(words),
+                   _mm512_setr_epi32(0, 0, 4, 4, 8, 8, 12, 12, 16, 16, 20, 20, 24, 24, 28, 28));
   }
   static void look_up(const GroupLevelRow<4, is_symmetric> &row, int64_t block, int part, Floats table,
                       Floats (&out)[2]) {

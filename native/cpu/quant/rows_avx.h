@@ -4,6 +4,8 @@
 #include "level_pairs.h"
 #include "weights.h"
 
+#include <algorithm>
+
 #if defined(__AVX2__)
 
 namespace orchard::ORCHARD_ISA {
@@ -53,20 +55,76 @@ inline float sum_of(Floats vector) {
   return numbers[0];
 }
 
-// Rows of a format's blocks: the head and the levels of a block. A row is `parts` blocks' parts.
-template <class Format> struct LevelRow : LevelsOf<Format> {
-  using typename LevelsOf<Format>::Head;
-  static constexpr bool is_wide = LevelsOf<Format>::offset > 64; // whether raw bytes are more than 128
-  static constexpr int block_parts = Format::values / 32;
-  const uint8_t *row;
+// Eight numbers in float16, `pitch` bytes apart.
+template <int pitch> [[gnu::always_inline]] inline __m256 eight_halves(const uint8_t *from) {
+#if defined(__AVX512F__)
+  if constexpr (pitch <= 20) { // four of them lie in 64 bytes
+    constexpr int16_t word = pitch / 2;
+    const __m512i first = _mm512_loadu_si512(from), second = _mm512_loadu_si512(from + 4 * pitch);
+    const __m512i at = _mm512_castsi128_si512(
+        _mm_setr_epi16(0, word, 2 * word, 3 * word, 32, 32 + word, 32 + 2 * word, 32 + 3 * word));
+    return _mm256_cvtph_ps(_mm512_castsi512_si128(_mm512_permutex2var_epi16(first, at, second)));
+  }
+#endif
+  const auto bits = [&](int at) {
+    uint16_t own;
+    std::memcpy(&own, from + at * pitch, sizeof own);
+    return int16_t(own);
+  };
+  __m128i all = _mm_cvtsi32_si128(bits(0));
+  all = _mm_insert_epi16(all, bits(1), 1);
+  all = _mm_insert_epi16(all, bits(2), 2);
+  all = _mm_insert_epi16(all, bits(3), 3);
+  all = _mm_insert_epi16(all, bits(4), 4);
+  all = _mm_insert_epi16(all, bits(5), 5);
+  all = _mm_insert_epi16(all, bits(6), 6);
+  return _mm256_cvtph_ps(_mm_insert_epi16(all, bits(7), 7));
+}
 
-  LevelRow(const Weights &weights, int64_t at) : row(weights.packed + at * weights.row_bytes) {}
-  Head head(int64_t block) const { return Head(row + block * Format::bytes); }
-  __m256i levels(int64_t block, int part) const { return signed_levels<Format>(row + block * Format::bytes, part); }
+// The numbers of eight blocks of 32, or of fewer at the end of a row.
+template <class Format> ManyHead<8> head_of_blocks(const uint8_t *from, int count) {
+  using Head = typename LevelsOf<Format>::Head;
+  ManyHead<8> own;
+  if constexpr (!std::is_same_v<Head, PowerHead>)
+    if (count == 8) {
+      _mm256_storeu_ps(own.scales, eight_halves<Format::bytes>(from));
+      if constexpr (LevelsOf<Format>::has_low) _mm256_storeu_ps(own.lows, eight_halves<Format::bytes>(from + 2));
+      return own;
+    }
+  for (int i = 0; i < 8; i++) {
+    const Head block(from + std::min(i, count - 1) * Format::bytes);
+    own.scales[i] = block.scale(0, 0);
+    own.lows[i] = block.low(0, 0);
+  }
+  return own;
+}
+
+// Rows of a format's blocks: a head and the levels of eight parts at a time, of which there may be fewer at the end of
+// a row of blocks of 32.
+template <class Format> struct LevelRow : LevelsOf<Format> {
+  static constexpr bool is_wide = LevelsOf<Format>::offset > 64; // whether raw bytes are more than 128
+  static constexpr bool is_whole = Format::values == 256;        // whether eight parts are one block
+  static constexpr int block_parts = 8, block_bytes = (is_whole ? 1 : 8) * Format::bytes;
+  using Head = std::conditional_t<is_whole, typename LevelsOf<Format>::Head, ManyHead<8>>;
+  const uint8_t *row;
+  int64_t parts;
+
+  LevelRow(const Weights &weights, int64_t at)
+      : row(weights.packed + at * weights.row_bytes), parts(weights.columns / 32) {}
+  Head head(int64_t block) const {
+    if constexpr (is_whole) return Head(row + block * block_bytes);
+    else return head_of_blocks<Format>(row + block * block_bytes, int(std::min<int64_t>(8, parts - block * 8)));
+  }
+  // What has the levels of a part.
+  const uint8_t *block_of(int64_t block, int part) const {
+    return row + block * block_bytes + (is_whole ? 0 : part * Format::bytes);
+  }
+  __m256i levels(int64_t block, int part) const { return signed_levels<Format>(block_of(block, part), part); }
   static Floats floats(__m256i levels, int at) { return floats_of<LevelsOf<Format>::offset == 0>(levels, at); }
   BytePair pair(int64_t block, int left, int right) const {
-    const uint8_t *own = row + block * Format::bytes;
-    return pair_of(LevelsOf<Format>::raw(own, left), LevelsOf<Format>::raw(own, right));
+    const uint8_t *first = block_of(block, left), *second = block_of(block, right);
+    if constexpr (is_whole) return pair_of(LevelsOf<Format>::raw(first, left), LevelsOf<Format>::raw(second, right));
+    else return pair_of_blocks<Format>(first, second);
   }
 };
 
@@ -105,7 +163,7 @@ inline __m256 numbers_of_parts(const void *numbers, DType dtype, int64_t first_g
 template <int bits, bool is_symmetric> struct GroupLevelRow {
   static constexpr bool has_low = !is_symmetric, has_halves = false, is_wide = bits == 8;
   static constexpr int offset = is_symmetric ? 1 << (bits - 1) : 0;
-  static constexpr int block_parts = 8;
+  static constexpr int block_parts = 8, block_bytes = 8 * bits * 4;
   using Head = ManyHead<8>;
   const void *scales, *biases;
   DType dtype;

@@ -39,7 +39,7 @@ inline float sum_of(Floats vector) {
 template <class Format> struct LevelRow : LevelsOf<Format> {
   using typename LevelsOf<Format>::Head;
   static constexpr bool is_wide = false; // whether levels are 0 to 255
-  static constexpr int block_parts = Format::values / 32;
+  static constexpr int block_parts = Format::values / 32, block_bytes = Format::bytes;
   const uint8_t *row;
 
   LevelRow(const Weights &weights, int64_t at) : row(weights.packed + at * weights.row_bytes) {}
@@ -51,7 +51,7 @@ template <class Format> struct LevelRow : LevelsOf<Format> {
 // Rows of groups, eight parts at a time, fewer at the end. Levels of symmetric ones are brought around 0.
 template <int bits, bool is_symmetric> struct GroupLevelRow {
   static constexpr bool has_low = !is_symmetric, has_halves = false, is_wide = bits == 8 && !is_symmetric;
-  static constexpr int block_parts = 8;
+  static constexpr int block_parts = 8, block_bytes = 8 * bits * 4;
   using Head = ManyHead<8>;
   const void *scales, *biases;
   DType dtype;

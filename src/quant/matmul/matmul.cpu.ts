@@ -1,12 +1,16 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { quantizedMatmulCall, weightOperands, weightValues } from "../primitive.ts";
-import { type ProductAttributes, stridesOf } from "./attributes.ts";
+import { type ProductAttributes, productInputs, stridesOf } from "./attributes.ts";
 
 export const quantizedMatmulCpu: Implementation<ProductAttributes> = {
-  run({ operation, inputs: [x, ...weights], outputs: [output], attributes }) {
-    const { count, isTransposed, isFast } = attributes;
-    const own = { dtype: x!.dtype, count, xOffset: x!.offset, xStrides: stridesOf(x!), isTransposed, isFast };
-    const operands = [...weightOperands(weights), x, output];
+  run({ operation, inputs, outputs: [output], attributes }) {
+    const { count, isTransposed, isFast, hasBias } = attributes;
+    const { x, weights, bias } = productInputs(inputs, attributes);
+    const own = {
+      ...{ dtype: x.dtype, count, xOffset: x.offset, xStrides: stridesOf(x), isTransposed, isFast },
+      ...{ hasBias, biasOffset: bias?.offset ?? 0 },
+    };
+    const operands = [...weightOperands(weights), x, bias, output];
     quantizedMatmulCall(operation, { ...weightValues(attributes, weights), ...own }, operands);
   },
 };

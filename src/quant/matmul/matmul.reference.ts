@@ -1,14 +1,18 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { rowsOf } from "../rows.ts";
-import type { ProductAttributes } from "./attributes.ts";
+import { type ProductAttributes, productInputs } from "./attributes.ts";
 import { roundParts } from "./bytes.ts";
 
-/** A row of weights is unpacked once, and multiplied with all rows of x; sums are in float64. */
+/**
+ * A row of weights is unpacked once, and multiplied with all rows of x; sums are in float64, and rounded to the dtype
+ * of x before a bias is added.
+ */
 export const quantizedMatmulReference: Implementation<ProductAttributes> = {
-  run({ inputs: [x, ...weights], outputs: [output], attributes }) {
+  run({ inputs, outputs: [output], attributes }) {
+    const { x, weights, bias } = productInputs(inputs, attributes);
     const { rows, columns, count, isTransposed, isFast } = attributes;
-    const factors = toNumbers(x!);
+    const factors = toNumbers(x);
     if (isFast) roundParts(factors, columns);
     const result = new Float64Array(output!.size);
     const unpack = rowsOf(attributes, weights);
@@ -21,6 +25,12 @@ export const quantizedMatmulReference: Implementation<ProductAttributes> = {
       }
     }
     store(output!, result);
+    if (bias === undefined) return;
+    const [products, own] = [toNumbers(output!), toNumbers(bias)];
+    store(
+      output!,
+      products.map((value, at) => value + own[at % own.length]!),
+    );
   },
 };
 

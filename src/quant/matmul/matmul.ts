@@ -3,9 +3,11 @@ import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
-import { choice } from "../../core/kinds.ts";
+import { choice, either, nothing } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
+import { sumTo } from "../../ops/view/expand.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -25,6 +27,8 @@ export type ProductPrecision = "exact" | "fast";
 export interface QuantizedMatmulOptions {
   /** `"fast"`: x may be rounded to 8 bits. Default `"exact"`. */
   precision?: ProductPrecision | undefined;
+  /** [out]: is added to each row of the result, as `add` does. It is converted to the dtype of x. Default null. */
+  bias?: Tensor | null | undefined;
 }
 
 /** The precision of a product, of functions and layers. */
@@ -47,22 +51,24 @@ const hasLevels = ({ format }: QuantizedTensor): boolean => format !== "f16" && 
 const declared = {
   ...{ x: operand(aTensor), w: operand(aQuantizedTensor) },
   precision: named(aPrecision, "exact"),
+  bias: named(either(aTensor, nothing), null),
 } as const;
 const quantizedMatmulParameters = parameters("quantizedMatmul", declared);
 const matmulInt4Parameters = parameters("matmulInt4", declared);
 const matmulGgmlParameters = parameters("matmulGgml", declared);
 
 /**
- * The product x Wᵀ with quantised weights, as a linear layer computes it. Weights are unpacked a block at a time and
- * never as a whole; sums are in float32. Weights are frozen: x has gradients, of every order, by products that read the
- * quantised weights too.
+ * The product x Wᵀ + bias with quantised weights, as a linear layer computes it. Weights are unpacked a block at a time
+ * and never as a whole; sums are in float32. Weights are frozen: x has gradients, of every order, by products that read
+ * the quantised weights too, and so has the bias.
  *
  * @param x […, in], of float32, float16 or bfloat16, with any number of rows
  * @param w [out, in], of any format
  * @param options `precision`: `"fast"` lets x be rounded to 8 bits, so that bytes are multiplied with bytes: each 32
  * adjacent values of a row get the scale max|x| / 127. A row with a value that is not finite has NaN as its result.
  * cpu and reference do so with weights of every format but `f16` and `bf16`; metal computes as exactly as ever.
- * `codepaths()` counts such products as `quantizedMatmulFast`. Gradients are those of the exact product
+ * `codepaths()` counts such products as `quantizedMatmulFast`. Gradients are those of the exact product. `bias` [out]
+ * gives the bits of `add(product, bias)` in the same pass
  * @returns […, out], of the dtype of `x`
  *
  * @example
@@ -70,12 +76,12 @@ const matmulGgmlParameters = parameters("matmulGgml", declared);
  * quantizedMatmul(randn([3, 256]), w); // float32[3, 128]
  *
  * @throws {ShapeError} `wrongRank`, for weights that are no matrix; `shapesDiffer`, where x has another last axis than
- * W. @throws {DTypeError} for another dtype of x. @throws {DisposedError}
+ * W, or the bias another size than its rows. @throws {DTypeError} for another dtype of x, or of the bias.
+ * @throws {DisposedError}
  */
 export function quantizedMatmul(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
 export function quantizedMatmul(...values: unknown[]): Tensor {
-  const { x, w, precision } = quantizedMatmulParameters(values);
-  return checkedProduct("quantizedMatmul", x, w, precision);
+  return checkedProduct("quantizedMatmul", quantizedMatmulParameters(values));
 }
 
 /**
@@ -88,9 +94,9 @@ export function quantizedMatmul(...values: unknown[]): Tensor {
  */
 export function matmulInt4(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
 export function matmulInt4(...values: unknown[]): Tensor {
-  const { x, w, precision } = matmulInt4Parameters(values);
-  checkInt4("matmulInt4", w);
-  return checkedProduct("matmulInt4", x, w, precision);
+  const own = matmulInt4Parameters(values);
+  checkInt4("matmulInt4", own.w);
+  return checkedProduct("matmulInt4", own);
 }
 
 /**
@@ -103,45 +109,72 @@ export function matmulInt4(...values: unknown[]): Tensor {
  */
 export function matmulGgml(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
 export function matmulGgml(...values: unknown[]): Tensor {
-  const { x, w, precision } = matmulGgmlParameters(values);
-  checkGgml("matmulGgml", w);
-  return checkedProduct("matmulGgml", x, w, precision);
+  const own = matmulGgmlParameters(values);
+  checkGgml("matmulGgml", own.w);
+  return checkedProduct("matmulGgml", own);
 }
 
-function checkedProduct(operation: string, x: Tensor, w: QuantizedTensor, precision: ProductPrecision): Tensor {
-  if (!scaleDTypes.some((dtype) => dtype === x.dtype))
-    throw new DTypeError(
-      operation,
-      "unsupportedDType",
-      `expected x to be one of ${scaleDTypes.join(", ")}, got ${x.dtype}; toDType(x, "float32") converts`,
-    );
+type Operands = ReturnType<typeof quantizedMatmulParameters>;
+
+function checkedProduct(operation: string, { x, w, precision, bias }: Operands): Tensor {
+  checkFloat(operation, "x", x);
   if (w.rank !== 2)
     throw new ShapeError(operation, "wrongRank", `expected w to be a matrix [out, in], got [${w.shape.join(", ")}]`);
-  const [, columns] = w.shape;
+  const [rows, columns] = w.shape;
   if (x.rank === 0 || x.shape.at(-1) !== columns)
     throw new ShapeError(
       operation,
       "shapesDiffer",
       `expected x to have ${columns} values along its last axis, as a row of w has, got ${x.describe()}`,
     );
-  return product(operation, x, w, { isTransposed: false, isFast: precision === "fast" && hasLevels(w) });
+  if (bias) checkFloat(operation, "bias", bias);
+  if (bias && (bias.rank !== 1 || bias.size !== rows))
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected bias to be [${rows}], a value for each row of w, got ${bias.describe()}`,
+    );
+  const own = bias && bias.dtype !== x.dtype ? (toDType(bias, x.dtype) as Tensor) : bias;
+  return product(operation, x, w, { isTransposed: false, isFast: precision === "fast" && hasLevels(w) }, own);
+}
+
+function checkFloat(operation: string, name: string, { dtype }: Tensor): void {
+  if (scaleDTypes.some((own) => own === dtype)) return;
+  throw new DTypeError(
+    operation,
+    "unsupportedDType",
+    `expected ${name} to be one of ${scaleDTypes.join(", ")}, got ${dtype}; toDType(${name}, "float32") converts`,
+  );
 }
 
 type ProductKind = Pick<ProductAttributes, "isTransposed" | "isFast">;
 
-/** x Wᵀ, or x W; each is the gradient of the other. */
-function product(operation: string, x: Tensor, w: QuantizedTensor, kind: ProductKind): Tensor {
+/** x Wᵀ + bias, or x W; each product is the gradient of the other. */
+function product(
+  operation: string,
+  x: Tensor,
+  w: QuantizedTensor,
+  kind: ProductKind,
+  bias: Tensor | null = null,
+): Tensor {
   const { isTransposed, isFast } = kind;
   const lead = x.shape.slice(0, -1);
   const shape = [...lead, w.shape[isTransposed ? 1 : 0]!];
-  const attributes = { ...attributesOf(w), rows: w.shape[0]!, count: elementCount(lead), ...kind };
+  const hasBias = bias !== null;
+  const attributes = { ...attributesOf(w), rows: w.shape[0]!, count: elementCount(lead), ...kind, hasBias };
   const own = x.rank <= 2 ? x : noGrad(() => contiguous(x));
+  const ownBias = bias && noGrad(() => contiguous(bias));
   const primitive = isFast ? fastPrimitive : exactPrimitive;
-  const output = execute(primitive, [own, ...weightInputs(w)], shape, x.dtype, attributes, operation);
+  const inputs = [own, ...weightInputs(w), ...(ownBias ? [ownBias] : [])];
+  const output = execute(primitive, inputs, shape, x.dtype, attributes, operation);
   if (own !== x) own.dispose();
-  if (x.requiresGrad)
-    record(operation, [x], [output], [], ([gradient]) => [
-      product(operation, gradient!, w, { isTransposed: !isTransposed, isFast: false }),
+  if (ownBias && ownBias !== bias) ownBias.dispose();
+  const gradientOfX = (g: Tensor) => product(operation, g, w, { isTransposed: !isTransposed, isFast: false });
+  if (bias === null) record(operation, [x], [output], [], ([g]) => [gradientOfX(g!)]);
+  else
+    record(operation, [x, bias], [output], [], ([g], _, needs) => [
+      needs[0] ? gradientOfX(g!) : null,
+      needs[1] ? sumTo(g!, [shape.at(-1)!]) : null,
     ]);
   return output;
 }
