@@ -78,8 +78,7 @@ inline float probabilities(
                 select(exponential(scores[iteration] - largest), float2(0.0f), scores[iteration] == -INFINITY);
             const float2 dropped = p * kept_along_keys(a, pairs.sequence, pairs.head, own.query, own.key + column);
             total += p.x + p.y;
-            row_scores[column] = dropped.x;
-            row_scores[column + 1] = dropped.y;
+            write_pair(row_scores, column, dropped);
         }
     }
     return factor;
@@ -106,6 +105,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     device float *log_sum_exp_low [[buffer(10)]],
     constant Attention &a [[buffer(11)]],
     uint3 group [[threadgroup_position_in_grid]],
+    uint3 groups [[threadgroups_per_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
@@ -117,7 +117,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     constexpr int own_blocks = WIDTH / ACROSS / 8;
 
     threadgroup float4 memory[KEYS * pitch * int(sizeof(T)) / 16];
-    threadgroup float strips[simdgroups * strip];
+    threadgroup float2 strips[simdgroups * strip / 2];
     threadgroup float scratches[simdgroups * 64];
     threadgroup float factors[DOWN * own_rows];
     threadgroup uint nonfinite_values[simdgroups];
@@ -125,7 +125,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     threadgroup float *scratch = scratches + simdgroup * 64;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    const int first_query = int(group.x) * DOWN * own_rows;
+    // The last queries first: where attention is causal they have the most keys, and should not start last.
+    const int first_query = int(groups.x - 1 - group.x) * DOWN * own_rows;
     if (first_query >= s.queries) {
         return;
     }
@@ -148,7 +149,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
 
     // One row of each 8, which several lanes share: each adds up its own columns' part of `total`.
     const LanePosition position = lane_position(ACROSS, across, lane);
-    threadgroup float *row_strips = strips + down * ACROSS * strip;
+    threadgroup float *row_strips = reinterpret_cast<threadgroup float *>(strips) + down * ACROSS * strip;
     threadgroup float *own_factors = factors + down * own_rows;
     float largest[TALL];
     float total[TALL];
@@ -240,18 +241,18 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     attention_forward<T, WIDTH, DOWN, ACROSS, KEYS, TALL>(                                                             \
         device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *, \
         device const float *, device const int *, device T *, device float *, device float *, constant Attention &,    \
-        uint3, uint, uint, uint);
+        uint3, uint3, uint, uint, uint);
 
 #define FORWARD_HALVES(WIDTH, DOWN, ACROSS, KEYS, TALL) \
     FORWARD(half, WIDTH, DOWN, ACROSS, KEYS, TALL)      \
     FORWARD(bfloat, WIDTH, DOWN, ACROSS, KEYS, TALL)
 
 FORWARD(float, 32, 4, 1, 32, 2)
-FORWARD(float, 64, 4, 1, 32, 2)
-FORWARD(float, 128, 4, 2, 16, 2)
+FORWARD(float, 64, 4, 2, 32, 2)
+FORWARD(float, 128, 2, 4, 16, 2)
 FORWARD(float, 256, 2, 4, 16, 2)
-FORWARD(float, 64, 2, 1, 64, 1)
-FORWARD(float, 128, 2, 2, 32, 1)
+FORWARD(float, 64, 1, 2, 64, 2)
+FORWARD(float, 128, 1, 4, 32, 2)
 FORWARD_HALVES(64, 4, 1, 32, 2)
 FORWARD_HALVES(128, 4, 1, 32, 1)
 FORWARD_HALVES(256, 2, 2, 32, 1)

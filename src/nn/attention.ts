@@ -47,6 +47,11 @@ export interface AttentionInputs {
   readonly mask?: Tensor<"bool"> | undefined;
   /** The position of each token of x, for `rotary`: [batch, tokens]. Default: those that follow the cache's. */
   readonly positions?: Tensor<"int32"> | undefined;
+  /**
+   * @internal How long the text of each row is, or one number for all rows: with these tokens, without padding. Some
+   * rotations depend on it. Default: the tokens of the cache and these.
+   */
+  readonly lengths?: readonly number[] | undefined;
 }
 
 /** @internal What {@link MultiHeadAttention} and the blocks around it take. */

@@ -3,7 +3,8 @@ import { choice } from "../core/kinds.ts";
 import { named, operand, parameters } from "../core/parameters.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { type CacheFormat, cacheFormats, type KeysAndValues, TokenStore } from "./cache_store.ts";
+import { type AttendStep, type StepPlace, steppedTogether } from "./cache_step.ts";
+import { type CacheFormat, cacheFormats, type KeysAndValues, type Like, TokenStore } from "./cache_store.ts";
 import { layerCount, position, size, windowList } from "./kinds.ts";
 
 /** The initial capacity in tokens. It doubles whenever it is exceeded, up to the limit. */
@@ -115,6 +116,26 @@ export class AttentionCache implements Disposable {
     return toDType(attended, queries.dtype);
   }
 
+  /** @internal What {@link attend} gives, rotations included, as one operation; null where there is none for it. */
+  step(step: AttendStep): Tensor | null {
+    return steppedTogether([this], step);
+  }
+
+  /** @internal Where a few further tokens are to be written, once there is room for them. */
+  placeOf(count: number, like: Record<keyof KeysAndValues, Like>): StepPlace | null {
+    this.checkFit(count);
+    const { room } = this.reserve(count, like);
+    const end = this.seen - this.base + count;
+    const rows = Math.min(end, this.window - 1 + count);
+    return room && { room, position: this.seen, first: end - rows, rows };
+  }
+
+  /** @internal Counts tokens that were written to their place. */
+  advance(count: number): void {
+    this.seen += count;
+    this.trim();
+  }
+
   /** @internal Whether a text can go on differently after so many tokens: what it then attends to is still here. */
   canTruncate(length: number): boolean {
     return length <= this.seen && (length === this.seen || this.base <= Math.max(0, length - this.window + 1));
@@ -156,7 +177,7 @@ export class AttentionCache implements Disposable {
   }
 
   /** A store with room for so many further tokens. */
-  private reserve(count: number, like: KeysAndValues): TokenStore {
+  private reserve(count: number, like: Record<keyof KeysAndValues, Like>): TokenStore {
     const held = this.seen - this.base;
     const capacity = this.store?.capacity ?? 0;
     const drops = this.slides || this.seen + count > this.limit;

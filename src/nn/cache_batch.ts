@@ -6,6 +6,7 @@ import { cat } from "../ops/join/cat.ts";
 import { narrow } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type Attend, AttentionCache, KeyValueCache, type Positions } from "./cache.ts";
+import { type AttendStep, steppedTogether } from "./cache_step.ts";
 import type { KeysAndValues } from "./cache_store.ts";
 
 /** The caches of one layer, one per sequence. What is computed token by token stays one product for all of them. */
@@ -36,6 +37,11 @@ class AttentionCacheBatch extends AttentionCache {
       ),
       0,
     );
+  }
+
+  override step(step: AttendStep): Tensor | null {
+    this.checkBatch(step.operands[0].shape[0]!);
+    return steppedTogether(this.members, step);
   }
 
   private checkBatch(batch: number): void {
@@ -95,12 +101,15 @@ const readCaches = parameters("KeyValueCacheBatch", { caches: operand(aliveCache
  */
 export class KeyValueCacheBatch extends KeyValueCache {
   override readonly layers: readonly AttentionCache[];
+  /** @internal Those of the rows. */
+  readonly caches: readonly KeyValueCache[];
 
   /** @param caches one per sequence, each at its own position */
   constructor(caches: readonly KeyValueCache[]);
   constructor(...values: unknown[]) {
     const { caches } = readCaches(values);
     super(caches[0]!.layers.length, Math.max(...caches.map(({ limit }) => limit)));
+    this.caches = caches;
     this.layers = caches[0]!.layers.map((_, layer) => new AttentionCacheBatch(caches.map((own) => own.layers[layer]!)));
   }
 }

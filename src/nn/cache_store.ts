@@ -1,12 +1,14 @@
 /** Where a layer's keys and values are kept, and in how many bits. */
 import { noGrad } from "../autograd/modes.ts";
 import { ShapeError } from "../core/errors.ts";
+import { toDType } from "../ops/copy/cast.ts";
 import { copy_ } from "../ops/copy/inplace.ts";
 import { empty } from "../ops/creation/full.ts";
 import { permute } from "../ops/view/permute.ts";
 import { narrow } from "../ops/view/slice.ts";
 import { dequantize } from "../quant/dequantize/dequantize.ts";
 import { blockFormat, type ScaleDType } from "../quant/formats.ts";
+import { packQ8Into } from "../quant/pack_q8.ts";
 import { ofParts } from "../quant/parts.ts";
 import { quantizeGgml } from "../quant/quantize.ts";
 import type { DType } from "../tensor/dtype.ts";
@@ -28,8 +30,8 @@ export const cacheFormats = ["float16", "q8_0"] as const;
  */
 export type CacheFormat = (typeof cacheFormats)[number];
 
-/** What a room is for: shapes but for the number of tokens, and dtypes. */
-type Like = Pick<Tensor, "shape" | "dtype">;
+/** @internal What a room is for: shapes but for the number of tokens, and dtypes. */
+export type Like = Pick<Tensor, "shape" | "dtype">;
 
 /** How one tensor is kept. */
 interface Coding {
@@ -69,7 +71,9 @@ const quantized: Coding = {
     return keep(empty([tokens, batch, heads, (dim / BLOCK_VALUES) * BLOCK_BYTES], { dtype: "uint8" }));
   },
   write(part, x) {
-    using packed = quantizeGgml(permute(x, [2, 0, 1, 3]), "q8_0");
+    const tokensFirst = permute(x, [2, 0, 1, 3]);
+    if (packQ8Into(part, toDType(tokensFirst, "float32"))) return;
+    using packed = quantizeGgml(tokensFirst, "q8_0");
     copy_(part, packed.parts.packed);
   },
   read(part, like) {
@@ -85,10 +89,12 @@ const codings: Readonly<Record<CacheFormat | "own", Coding>> = {
 };
 
 /** @internal Keys and values of up to `capacity` tokens. It records no autograd history. */
-export class TokenStore implements Disposable {
+export class TokenStore implements Disposable, KeysAndValues {
   private readonly coding: Coding;
-  private readonly keys: Tensor;
-  private readonly values: Tensor;
+  /** @internal */
+  readonly keys: Tensor;
+  /** @internal */
+  readonly values: Tensor;
   private readonly like: Readonly<Record<keyof KeysAndValues, Like>>;
 
   constructor(
@@ -122,6 +128,11 @@ export class TokenStore implements Disposable {
       keys: read(narrow(this.keys, axis, start, count), this.like.keys),
       values: read(narrow(this.values, axis, start, count), this.like.values),
     }));
+  }
+
+  /** @internal The memory itself; null where it is no tensor of [batch, heads, tokens, dim]. */
+  get room(): KeysAndValues | null {
+    return this.format === "q8_0" ? null : this;
   }
 
   /** A store of another capacity, which begins with so many tokens of this one. This one is disposed of. */

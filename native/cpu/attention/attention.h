@@ -35,6 +35,19 @@ constexpr int attention_forward_operands = 10, attention_backward_operands = 17;
 using AttentionForwardBlock = AttentionBlock<attention_forward_operands>;
 using AttentionBackwardBlock = AttentionBlock<attention_backward_operands>;
 
+// Of q, k and v: [sequences, tokens, heads, elements], the elements of a head adjacent.
+struct AttentionStepBlock {
+  DTypeField dtype, room_dtype;
+  Whole sequences, tokens, heads, kv_heads, dim, value_dim;
+  Real scale, softcap, left; // as above
+  Flag interleaved;          // of the rotation, as the function "rope" has it
+  Whole pairs;               // 0: no rotation
+  Real magnitude;
+  Whole offsets[4]; // of q, k, v, out
+  Whole sequence_strides[3], token_strides[3], head_strides[3];
+};
+using AttentionStepManyBlock = AttentionStepBlock;
+
 struct AttentionDropoutMaskBlock {
   Whole batch, heads, queries, keys;
   Word key[2];
@@ -60,9 +73,11 @@ struct AttentionOperand {
   }
 };
 
-// `index` is what dropout and slopes count, `batch` is where the rows lie.
+// `index` is what dropout and slopes count, `batch` is where the rows lie. Sequences of few queries may have keys and
+// values of their own, in place of the problem's.
 struct AttentionSequence {
   int64_t index, batch, query_start, queries, key_start, keys;
+  const AttentionOperand *own_keys = nullptr, *own_values = nullptr;
 };
 
 struct AttentionDropout {
@@ -112,6 +127,9 @@ struct AttentionProblem {
     return {first, std::clamp<int64_t>(last - opposite + left + 1, first, sequence.queries)};
   }
 };
+
+// Queries of a sequence for which keys are not packed.
+constexpr int64_t attention_few_queries = 4;
 
 // Keys whose scores are looked at together.
 constexpr int64_t attention_tile_keys = 128;

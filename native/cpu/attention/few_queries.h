@@ -28,8 +28,6 @@ template <class S> class FewQueries {
   static constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
 
 public:
-  static constexpr int64_t most_queries = 4; // of a sequence
-
   explicit FewQueries(const AttentionProblem &problem)
       : p_(problem), scores_(problem), dim_row_(rounded_up(problem.dim, lanes<T>)),
         value_row_(rounded_up(problem.value_dim, lanes<T>)) {
@@ -139,9 +137,11 @@ private:
   }
 
   Tile tile_of(const Task &task, int64_t first, int64_t count, const Space &space) const {
-    int64_t batch = task.sequence.batch, row = task.sequence.key_start + first;
-    return {first, count, matrix_of(rows_of<S>(p_.k, batch, task.kv_head, row, p_.dim), count, dim_row_, space.keys),
-            matrix_of(rows_of<S>(p_.v, batch, task.kv_head, row, p_.value_dim), count, value_row_, space.values)};
+    const AttentionSequence &own = task.sequence;
+    const AttentionOperand &k = own.own_keys ? *own.own_keys : p_.k, &v = own.own_values ? *own.own_values : p_.v;
+    int64_t row = own.key_start + first;
+    return {first, count, matrix_of(rows_of<S>(k, own.batch, task.kv_head, row, p_.dim), count, dim_row_, space.keys),
+            matrix_of(rows_of<S>(v, own.batch, task.kv_head, row, p_.value_dim), count, value_row_, space.values)};
   }
 
   // The rows themselves where they are as they are needed, or else a copy.

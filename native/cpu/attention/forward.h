@@ -17,6 +17,8 @@
 #include "panels.h"
 #include "scores.h"
 
+#include <algorithm>
+
 namespace orchard::ORCHARD_ISA {
 
 // `vectors`: of a panel of queries.
@@ -25,8 +27,9 @@ template <class S, int vectors> class AttentionForward {
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = vectors * lanes<T>;
   static constexpr int64_t tile_keys = attention_tile_keys;
-  static constexpr int64_t wanted_tasks = 64, least_chunk = 768,
-                           most_chunk = 4096; // of queries: a chunk packs all keys
+  // Of queries. Each chunk packs the keys that it attends to: with chunks of 128 queries, one thread took 5 % longer
+  // for 1024 queries and 25 % longer for 256 than with whole heads.
+  static constexpr int64_t wanted_tasks = 64, least_chunk = 256, most_chunk = 4096;
 
 public:
   explicit AttentionForward(const AttentionProblem &problem)
@@ -74,21 +77,32 @@ private:
     bool nonfinite[tile_keys];
   };
 
+  // Chunks of one size, whole panels each. Those that take longest come first, so that the last ones fill the time in
+  // which some threads would wait for others.
   void plan() {
     int64_t units = std::max<int64_t>(1, p_.kv_heads * int64_t(p_.sequences.size()));
     for (const AttentionSequence &sequence : p_.sequences) {
-      int64_t chunk = std::clamp(divided_up(sequence.queries * units, wanted_tasks), least_chunk, most_chunk);
-      chunk = rounded_up(chunk, width);
+      int64_t most = std::clamp(divided_up(sequence.queries * units, wanted_tasks), least_chunk, most_chunk),
+              parts = std::max<int64_t>(1, divided_up(sequence.queries, rounded_up(most, width))),
+              chunk = rounded_up(divided_up(sequence.queries, parts), width);
       for (int64_t head = 0; head < p_.kv_heads; head++)
         for (int64_t first = 0; first < sequence.queries; first += chunk)
           tasks_.push_back({&sequence, head, first, std::min(chunk, sequence.queries - first)});
     }
+    std::stable_sort(tasks_.begin(), tasks_.end(),
+                     [&](const Task &one, const Task &other) { return pairs_of(one) > pairs_of(other); });
+  }
+
+  // Queries times the keys that any of them attends to.
+  int64_t pairs_of(const Task &task) const {
+    AttentionRange range = p_.keys_of(*task.sequence, task.first, task.first + task.queries - 1);
+    return task.queries * (range.end - range.first);
   }
 
   int64_t grain() const {
     double products = 0;
     for (const Task &task : tasks_)
-      products += double(task.queries * p_.group) * double(task.sequence->keys) * double(p_.dim + p_.value_dim);
+      products += double(pairs_of(task)) * double(p_.group) * double(p_.dim + p_.value_dim);
     return attention_grain(int64_t(tasks_.size()), products);
   }
 

@@ -6,7 +6,7 @@ namespace {
 
 // Few queries (decoding) are not worth a panel.
 template <class S> void forward(const AttentionProblem &problem) {
-  if (problem.most_queries() <= FewQueries<S>::most_queries) FewQueries<S>(problem).run();
+  if (problem.most_queries() <= attention_few_queries) FewQueries<S>(problem).run();
   else
     with_panel_vectors<Compute<S>>(problem.most_queries(),
                                    [&](auto vectors) { AttentionForward<S, vectors>(problem).run(); });

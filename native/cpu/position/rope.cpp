@@ -7,21 +7,12 @@
 #include "../streamed.h"
 
 #include <algorithm>
-#include <cmath>
 
 using namespace orchard;
 
 namespace {
 
 constexpr int64_t grain = 1 << 14; // elements
-
-// A part of a cycle in 2^-64; whole cycles drop out.
-uint64_t phase_of(double cycles) {
-  double magnitude = std::fabs(cycles);
-  if (!std::isfinite(magnitude)) refuse_number(cycles, "a finite frequency");
-  uint64_t fraction = static_cast<uint64_t>((magnitude - std::floor(magnitude)) * 18446744073709551616.0);
-  return cycles < 0 ? 0 - fraction : fraction;
-}
 
 int64_t integer_at(const char *first, DType dtype, int64_t offset) {
   return dtype == DType::int32 ? reinterpret_cast<const int32_t *>(first)[offset]
@@ -82,16 +73,8 @@ struct RopeCall {
   }
 
   static Rope row_of(const RopeBlock &block) {
-    Rope rope{};
-    rope.interleaved = block.interleaved;
-    rope.pairs = block.pairs;
-    rope.size = block.size;
-    rope.stride = block.stride;
-    rope.out_stride = block.out_stride;
-    rope.magnitude = block.magnitude;
-    if (rope.pairs < 0 || 2 * rope.pairs > rope.size)
-      fail(ORCHARD_CPU_INVALID_ARGUMENT,
-           "expected pairs of " + std::to_string(rope.size) + " elements, got " + std::to_string(rope.pairs));
+    Rope rope = checked_rope(block.interleaved, block.pairs, block.size, block.magnitude);
+    rope.stride = block.stride, rope.out_stride = block.out_stride;
     return rope;
   }
 

@@ -6,7 +6,9 @@
 
 #include "../nest.h"
 
+#include <cmath>
 #include <cstdint>
+#include <string>
 
 namespace orchard {
 
@@ -35,9 +37,29 @@ struct Rope {
   bool is_streamed;           // results are more than caches keep: Streams::finish is the caller's
 };
 
+// What both functions that rotate say of it. Throws Failure for more pairs than a row has.
+inline Rope checked_rope(bool interleaved, int64_t pairs, int64_t size, double magnitude) {
+  if (pairs < 0 || 2 * pairs > size)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT,
+         "expected pairs of " + std::to_string(size) + " elements, got " + std::to_string(pairs));
+  Rope rope{};
+  rope.interleaved = interleaved;
+  rope.pairs = pairs, rope.size = size;
+  rope.magnitude = magnitude;
+  return rope;
+}
+
 // Positions of which a table of cosines and sines is made at once; with the rows of one head they stay in the
 // first-level cache.
 constexpr int64_t rope_positions = 16;
+
+// A part of a cycle in 2^-64; whole cycles drop out. Throws Failure for what is not finite.
+inline uint64_t phase_of(double cycles) {
+  double magnitude = std::fabs(cycles);
+  if (!std::isfinite(magnitude)) refuse_number(cycles, "a finite frequency");
+  uint64_t fraction = static_cast<uint64_t>((magnitude - std::floor(magnitude)) * 18446744073709551616.0);
+  return cycles < 0 ? 0 - fraction : fraction;
+}
 
 struct Ropes {
   // cosines[i] and sines[i] of a position's pairs, times the magnitude; float64 where the dtype is, else float32. Null

@@ -1,12 +1,13 @@
 /** Attention of a {@link Decoder}. */
 import { flashAttention } from "../../ops/attention/flash_attention.ts";
+import { MOST_TOKENS } from "../../ops/attention/step.ts";
 import { unflatten } from "../../ops/view/flatten.ts";
 import { transpose } from "../../ops/view/permute.ts";
 import { reshape } from "../../ops/view/reshape.ts";
 import { split } from "../../ops/view/split.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type AttentionInputs, lastOfMask } from "../attention.ts";
-import type { Attend } from "../cache.ts";
+import type { Attend, AttentionCache } from "../cache.ts";
 import { type LayerOptions, layerOptions } from "../initialization.ts";
 import { Linear } from "../linear.ts";
 import type { LoraLinear } from "../lora/layer.ts";
@@ -14,7 +15,7 @@ import { Module } from "../module.ts";
 import { RMSNorm } from "../normalization.ts";
 import type { QuantizedLinear } from "../quantized_linear.ts";
 import type { AttentionDescription } from "./description.ts";
-import { rotate } from "./rotation.ts";
+import { rotate, stepRotation } from "./rotation.ts";
 
 /** What {@link DecoderAttention} is built of. */
 export interface DecoderAttentionOptions extends LayerOptions {
@@ -63,12 +64,14 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   }
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
-  override forward(x: Tensor, { cache, mask, positions: given }: AttentionInputs = {}): Tensor {
+  override forward(x: Tensor, { cache, mask, positions: given, ...inputs }: AttentionInputs = {}): Tensor {
     const { heads, headWidth, scale, softcap, window, rope } = this.#description;
     const [q, k, v] = this.project(x);
+    const lengths = inputs.lengths ?? [(cache?.position ?? 0) + x.shape[1]!];
+    const stepped = given || mask ? null : this.step([q, k, v], cache, lengths);
+    if (stepped) return this.output.forward(stepped);
     const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
-    const length = (cache?.position ?? 0) + x.shape[1]!;
-    const rotated = (own: Tensor, norm: RMSNorm | null) => rotate(this.split(own, norm), rope, positions, length);
+    const rotated = (own: Tensor, norm: RMSNorm | null) => rotate(this.split(own, norm), rope, positions, lengths);
     const queries = rotated(q, this.queryNorm);
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null) };
     const options = { causal: true, scale, softcap, ...(window && { window: { left: window - 1 } }) } as const;
@@ -76,6 +79,24 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
       flashAttention(own, keys, values, { ...options, mask: lastOfMask(mask, keys) });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
+  }
+
+  /** Attention of a few tokens as one operation, where there is one. */
+  private step(
+    [q, k, v]: readonly [Tensor, Tensor, Tensor],
+    cache: AttentionCache | undefined,
+    lengths: readonly number[],
+  ): Tensor | null {
+    if (!cache || q.shape[1]! > MOST_TOKENS) return null;
+    const { heads, keyValueHeads: kvHeads, headWidth, softcap, window, rope } = this.#description;
+    const { scale = 1 / Math.sqrt(headWidth) } = this.#description;
+    const rotation = stepRotation(rope, headWidth, lengths);
+    if (!rotation) return null;
+    return cache.step({
+      operands: [this.normalized(q, this.queryNorm), this.normalized(k, this.keyNorm), v],
+      formula: { scale, softcap, window, rotation },
+      ...{ heads, kvHeads, headWidth },
+    });
   }
 
   private project(x: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
@@ -88,10 +109,16 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
 
   /** [batch, tokens, heads · headWidth] as [batch, heads, tokens, headWidth], normalized. */
   private split(x: Tensor, norm: RMSNorm | null): Tensor {
+    const own = this.normalized(x, norm);
+    const { headWidth } = this.#description;
+    return transpose(own.rank === 4 ? own : unflatten(own, 2, [x.shape[2]! / headWidth, headWidth]), 1, 2);
+  }
+
+  /** The same before the heads are an axis of their own, or with them as one where each is normalized. */
+  private normalized(x: Tensor, norm: RMSNorm | null): Tensor {
     const { headWidth, queryKeyNorm } = this.#description;
-    const whole = norm && queryKeyNorm === "all" ? norm.forward(x) : x;
-    const heads = unflatten(whole, 2, [x.shape[2]! / headWidth, headWidth]);
-    return transpose(norm && queryKeyNorm === "head" ? norm.forward(heads) : heads, 1, 2);
+    if (!norm) return x;
+    return norm.forward(queryKeyNorm === "all" ? x : unflatten(x, 2, [x.shape[2]! / headWidth, headWidth]));
   }
 
   /** @internal */

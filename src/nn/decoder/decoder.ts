@@ -5,10 +5,11 @@ import { tanh } from "../../ops/elementwise/hyperbolic.ts";
 import { transpose } from "../../ops/view/permute.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Positions } from "../cache.ts";
+import { KeyValueCacheBatch } from "../cache_batch.ts";
 import { Embedding } from "../embedding.ts";
 import { layerMappings, type TensorMapping } from "../hugging_face/mappings.ts";
 import { type LayerOptions, layerOptions, llamaInitialization } from "../initialization.ts";
-import { LanguageModel } from "../language_model.ts";
+import { LanguageModel, paddedInputs, type TextInputs } from "../language_model.ts";
 import { Linear } from "../linear.ts";
 import type { ArchitectureName } from "../loading/architectures.ts";
 import { type Place, placesOf } from "../loading/names.ts";
@@ -17,6 +18,7 @@ import type { QuantizedEmbedding } from "../quantized_embedding.ts";
 import type { QuantizedLinear } from "../quantized_linear.ts";
 import { DecoderBlock, newNorm } from "./block.ts";
 import type { DecoderDescription } from "./description.ts";
+import { LongTexts, leastOf, type Recompute } from "./long_texts.ts";
 import { isRelative } from "./rotation.ts";
 
 /**
@@ -40,6 +42,7 @@ export class Decoder extends LanguageModel {
   override readonly finalNorm: Normalization;
   override readonly head: Linear | QuantizedLinear | null;
   readonly #description: DecoderDescription;
+  readonly #longTexts: LongTexts | undefined;
 
   constructor(description: DecoderDescription, options: LayerOptions = {}) {
     super();
@@ -53,6 +56,8 @@ export class Decoder extends LanguageModel {
     this.blocks = layers.map((layer) => new DecoderBlock({ ...own, width, norm, layer }));
     this.finalNorm = newNorm(width, norm, own);
     this.head = tied ? null : new Linear(width, vocabularySize, { ...own, bias: false });
+    const original = this.originalContextLength;
+    this.#longTexts = original === Infinity ? undefined : new LongTexts(original, this.recompute.bind(this));
   }
 
   /** What it is built of. */
@@ -80,6 +85,27 @@ export class Decoder extends LanguageModel {
     if (!table) return scaled;
     const own = typeof positions === "number" ? table.rowsFrom(positions, tokens.shape[1]!) : table.forward(positions);
     return add(scaled, own);
+  }
+
+  /** @internal */
+  override get originalContextLength(): number {
+    const scalings = this.#description.layers.map(({ attention }) => attention.rope?.scaling);
+    return scalings.find((scaling) => scaling?.type === "longrope")?.originalContextLength ?? Infinity;
+  }
+
+  /** @internal */
+  protected override lengthsOf(tokens: Tensor, inputs: TextInputs): readonly number[] | undefined {
+    const { cache, padding, segments } = inputs;
+    if (this.#description.layers.every(({ attention: { rope } }) => !rope || isRelative(rope))) return undefined;
+    if (cache) this.#longTexts?.prepare({ tokens, cache, padding });
+    if (segments) return [Math.max(...segments.flat())];
+    const caches = cache instanceof KeyValueCacheBatch ? cache.caches : [cache];
+    return caches.map((own) => (own?.position ?? 0) + tokens.shape[1]! - leastOf(padding));
+  }
+
+  private recompute(...[tokens, { cache, padding, length }]: Parameters<Recompute>): void {
+    const own = padding && paddedInputs(this.constructor.name, tokens, 0, padding, this.contextLength);
+    this.throughBlocks(tokens, 0, { cache, own: { ...own, lengths: [length] } });
   }
 
   /** @internal */

@@ -1,7 +1,9 @@
 /** The GGUF files of which llama_cpp.json has what llama.cpp computes. */
+import { join } from "node:path";
 import type { GgmlFormat } from "../../../src/quant/formats.ts";
-import { type GgufName, ggufNames, writeGguf, writeWide } from "./gguf_of.ts";
-import { answersOf, numbers } from "./oracle.ts";
+import { mergeModel } from "../../../src/train/tuning/merge.ts";
+import { type GgufName, ggufNames, type RopeScalingMetadata, type Value, writeGguf, writeWide } from "./gguf_of.ts";
+import { answersOf, folderOf, numbers } from "./oracle.ts";
 
 /** One file. */
 export interface GgufCase {
@@ -27,7 +29,36 @@ const wide = (["float32", "q4_K", "q6_K"] as const).map(
     write: (path) => writeWide(path, format),
   }),
 );
-export const files: readonly GgufCase[] = [...small, ...wide];
+const ropeOf = (type: string, others: Record<string, Value> = {}): RopeScalingMetadata => ({
+  "llama.rope.scaling.type": { type: "string", value: type },
+  "llama.rope.scaling.factor": { type: "float32", value: 3 },
+  ...others,
+});
+const original = { "llama.rope.scaling.original_context_length": { type: "uint32", value: 16 } } as const;
+const scaled = Object.entries({
+  linear: ropeOf("linear"),
+  yarn: ropeOf("yarn", original),
+}).map(
+  ([scaling, metadata]): GgufCase => ({
+    ...{ name: `llama, ${scaling} float32`, prompt: "llama", format: "float32", tokens: true },
+    write: (path) => writeGguf("llama", path, "float32", metadata),
+  }),
+);
+
+/** What `orchard merge` makes of a file and PEFT's adapter. */
+const merged = (["llama", "phi3", "gpt2"] as const).flatMap((name) =>
+  (["float32", "float16", "q8_0"] as const).map(
+    (format): GgufCase => ({
+      ...{ name: `merged ${name} ${format}`, prompt: name, format, tokens: format !== "q8_0" },
+      async write(path) {
+        const base = path.replace(/\.gguf$/, ".base.gguf");
+        await writeGguf(name, base, format);
+        await mergeModel(base, join(folderOf(name), "adapter"), path);
+      },
+    }),
+  ),
+);
+export const files: readonly GgufCase[] = [...small, ...wide, ...scaled, ...merged];
 
 /**
  * Twelve tokens. Of llama those of another model: llama.cpp rounds what it multiplies with float16 to float16 too, and

@@ -89,17 +89,22 @@ const experts: Readonly<Record<string, string>> = {
   ...{ gate_proj: "ffn_gate_exps", up_proj: "ffn_up_exps", down_proj: "ffn_down_exps" },
 };
 
+/** Metadata that stands in place of Llama 3's factors. */
+export type RopeScalingMetadata = Readonly<Record<string, Value | { readonly type: "string"; readonly value: string }>>;
+
 /** Writes the file of a model. `format`: of its matrices; the other weights are float32. */
 export async function writeGguf(
   name: GgufName,
   path: string,
   format: GgmlFormat | "float32" | "float16",
+  scaling?: RopeScalingMetadata,
 ): Promise<void> {
   const config: Config = JSON.parse(readFileSync(join(folderOf(name), "config.json"), "utf8"));
   const state = io.loadSafetensors(join(folderOf(name), "model.safetensors"));
   const plain = tensorsOf(name, config, state);
-  const weights = Object.fromEntries(plain.map(([own, x]) => [own, stored(own, x, format)]));
-  await io.saveGguf(path, weights, { metadata: metadataOf(name, config) });
+  const chosen = scaling ? plain.filter(([own]) => own !== "rope_freqs.weight") : plain;
+  const weights = Object.fromEntries(chosen.map(([own, x]) => [own, stored(own, x, format)]));
+  await io.saveGguf(path, weights, { metadata: { ...metadataOf(name, config), ...scaling } });
 }
 
 function stored(name: string, x: Tensor, format: GgmlFormat | "float32" | "float16"): Tensor | QuantizedTensor {
@@ -191,7 +196,7 @@ function llama3Factors(config: Config): Tensor {
   return tensor(factors);
 }
 
-type Value = { readonly type: "uint32" | "float32"; readonly value: number };
+export type Value = { readonly type: "uint32" | "float32"; readonly value: number };
 const whole = (value: number): Value => ({ type: "uint32", value });
 const real = (value: number): Value => ({ type: "float32", value });
 
@@ -245,7 +250,11 @@ function furtherOf(name: GgufName, config: Config, rope: Record<string, number>)
       };
     case "phi3":
       // where its cache is longer, llama.cpp takes the factors for long texts; its caches are multiples of 256
-      return { "rope.scaling.original_context_length": whole(512) };
+      return {
+        "rope.scaling.original_context_length": whole(512),
+        // √(1 + ln(longer) / ln(original)), of the config's lengths
+        "rope.scaling.attn_factor": real(Math.sqrt(1 + Math.log(128 / 96) / Math.log(96))),
+      };
     case "mixtral":
     case "qwen3_moe":
       return {
