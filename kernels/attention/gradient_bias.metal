@@ -87,9 +87,11 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     constexpr int iterations = lane_iterations(ACROSS, KEYS);
 
     threadgroup float4 memory[2 * KEYS * pitch * int(sizeof(T)) / 16];
-    threadgroup float score_strips[simdgroups * strip];
-    threadgroup float grad_strips[simdgroups * strip];
+    threadgroup float2 score_memory[simdgroups * strip / 2];
+    threadgroup float2 grad_memory[simdgroups * strip / 2];
     threadgroup float scratches[simdgroups * 64];
+    threadgroup float *score_strips = reinterpret_cast<threadgroup float *>(score_memory);
+    threadgroup float *grad_strips = reinterpret_cast<threadgroup float *>(grad_memory);
     threadgroup T *k_tile = reinterpret_cast<threadgroup T *>(memory);
     threadgroup T *v_tile = k_tile + KEYS * pitch;
     threadgroup T *scratch = reinterpret_cast<threadgroup T *>(scratches + simdgroup * 64);
@@ -171,8 +173,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     for (int iteration = 0; iteration < iterations; iteration += 1) {
         const int column = position.column + iteration * lane_step(ACROSS);
         if (column < KEYS) {
-            row_scores[position.row * strip_pitch(KEYS) + column] = sums[iteration].x;
-            row_scores[position.row * strip_pitch(KEYS) + column + 1] = sums[iteration].y;
+            write_pair(row_scores, position.row * strip_pitch(KEYS) + column, sums[iteration]);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -209,8 +210,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     GRADIENT_BIAS(bfloat, WIDTH, DOWN, ACROSS, KEYS)
 
 GRADIENT_BIAS(float, 32, 4, 1, 16)
-GRADIENT_BIAS(float, 64, 4, 1, 16)
-GRADIENT_BIAS(float, 128, 4, 2, 16)
+GRADIENT_BIAS(float, 64, 4, 2, 16)
+GRADIENT_BIAS(float, 128, 2, 4, 16)
 GRADIENT_BIAS(float, 256, 2, 4, 8)
 GRADIENT_BIAS_HALVES(64, 4, 1, 16)
 GRADIENT_BIAS_HALVES(128, 4, 2, 16)

@@ -9,8 +9,8 @@
 //     gradK = key_sums, gradV = value_sums
 //
 // Source: as gradient_queries.metal. The heads of a group are added up here, one after the other, in registers: no sum
-// has two threadgroups. Tiling (tiles.h): a threadgroup owns DOWN · 8 keys, and goes through QUERIES queries at a time.
-// Grid: threadgroups (keys / rows, heads of keys, sequences), rounded up.
+// has two threadgroups. Tiling (tiles.h): a threadgroup owns DOWN · TALL · 8 keys, and goes through QUERIES queries at
+// a time. Grid: threadgroups (keys / rows, heads of keys, sequences), rounded up.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -25,7 +25,7 @@ using namespace metal;
 // log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
 // delta               [[buffer(10)]]       [B, H, M], row-major
 // grad_k, grad_v      [[buffer(11, 12)]]   as k and v
-template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
+template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_keys(
     device const T *q [[buffer(0)]],
     device const T *k [[buffer(1)]],
@@ -48,22 +48,25 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
     constexpr int simdgroups = DOWN * ACROSS;
     constexpr int threads = simdgroups * 32;
     constexpr int pitch = tile_pitch<T>(WIDTH);
-    constexpr int strip = 8 * strip_pitch(QUERIES);
+    constexpr int own_rows = TALL * 8;
+    constexpr int strip = own_rows * strip_pitch(QUERIES);
     constexpr int own_blocks = WIDTH / ACROSS / 8;
 
     threadgroup float4 memory[2 * QUERIES * pitch * int(sizeof(T)) / 16];
-    threadgroup float score_strips[simdgroups * strip];
-    threadgroup float grad_strips[simdgroups * strip];
+    threadgroup float2 score_memory[simdgroups * strip / 2];
+    threadgroup float2 grad_memory[simdgroups * strip / 2];
     threadgroup float scratches[simdgroups * 64];
     threadgroup RowSums rows[QUERIES];
     threadgroup uint nonfinite_queries[simdgroups];
     threadgroup uint nonfinite_grads[simdgroups];
+    threadgroup float *score_strips = reinterpret_cast<threadgroup float *>(score_memory);
+    threadgroup float *grad_strips = reinterpret_cast<threadgroup float *>(grad_memory);
     threadgroup T *q_tile = reinterpret_cast<threadgroup T *>(memory);
     threadgroup T *grad_tile = q_tile + QUERIES * pitch;
     threadgroup float *scratch = scratches + simdgroup * 64;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    const int first_key = int(group.x) * DOWN * 8;
+    const int first_key = int(group.x) * DOWN * own_rows;
     if (first_key >= s.keys) {
         return;
     }
@@ -71,28 +74,27 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
     const int across = int(simdgroup) % ACROSS;
     const Blocks own_dim = blocks_of(DIM, ACROSS, across);
     const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
-    const int own_key = first_key + down * 8;
+    const int own_key = first_key + down * own_rows;
     const int own_left = s.keys - own_key;
 
-    OwnRows<T, own_blocks> keys;
-    OwnRows<T, own_blocks> values;
+    OwnRows<T, own_blocks, TALL> keys;
+    OwnRows<T, own_blocks, TALL> values;
     threadgroup T *scratch_rows = reinterpret_cast<threadgroup T *>(scratch);
     keys.load(
         k + row_offset(a.k, s.batch, group.y, s.key_start + own_key), a.k, own_left, DIM, own_dim, scratch_rows, lane);
     values.load(
         v + row_offset(a.v, s.batch, group.y, s.key_start + own_key), a.v, own_left, VALUE_DIM, own_value_dim,
         scratch_rows, lane);
-    OwnSums<own_blocks> key_sums;
-    OwnSums<own_blocks> value_sums;
+    OwnSums<own_blocks, TALL> key_sums;
+    OwnSums<own_blocks, TALL> value_sums;
     key_sums.clear();
     value_sums.clear();
 
     const LanePosition position = lane_position(ACROSS, across, lane);
-    const int key = own_key + position.row;
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
 
-    const Interval range = queries_of(a, s, first_key, min(first_key + DOWN * 8, s.keys) - 1);
+    const Interval range = queries_of(a, s, first_key, min(first_key + DOWN * own_rows, s.keys) - 1);
     for (uint head = group.y * uint(a.group); head < (group.y + 1) * uint(a.group); head += 1) {
         const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
         device const T *queries = q + row_offset(a.q, s.batch, head, s.query_start);
@@ -114,18 +116,27 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
             multiply_rows<T, own_blocks, QUERIES, pitch>(row_grads + across * strip, values, grad_tile, own_value_dim);
             threadgroup_barrier(mem_flags::mem_threadgroup);
 
-            const bool all_count = all_attend(a, s, {query, query + QUERIES}, {own_key, own_key + 8});
-            for (int column = position.column; column < QUERIES; column += lane_step(ACROSS)) {
-                const int at = position.row * strip_pitch(QUERIES) + column;
-                const float2 products = summed<ACROSS, strip>(row_scores, at);
-                const float2 grad = summed<ACROSS, strip>(row_grads, at);
-                const float2 kept = kept_along_queries(a, s, head, query + column, key);
-                for (int i = 0; i < 2; i += 1) {
-                    const RowSums row = rows[column + i];
-                    const Score score = score_of(a, pairs, all_count, query + column + i, key, products[i]);
-                    const PairGradient gradient = gradient_of(a, score, grad[i], kept[i], row);
-                    row_scores[at + i] = gradient.dropped;
-                    row_grads[at + i] = gradient.product;
+            const bool all_count = all_attend(a, s, {query, query + QUERIES}, {own_key, own_key + own_rows});
+            UNROLLED
+            for (int high = 0; high < TALL; high += 1) {
+                const int own_row = high * 8 + position.row;
+                for (int column = position.column; column < QUERIES; column += lane_step(ACROSS)) {
+                    const int at = own_row * strip_pitch(QUERIES) + column;
+                    const float2 products = summed<ACROSS, strip>(row_scores, at);
+                    const float2 grad = summed<ACROSS, strip>(row_grads, at);
+                    const float2 kept = kept_along_queries(a, s, head, query + column, own_key + own_row);
+                    float2 dropped;
+                    float2 gradients;
+                    for (int i = 0; i < 2; i += 1) {
+                        const RowSums row = rows[column + i];
+                        const Score score =
+                            score_of(a, pairs, all_count, query + column + i, own_key + own_row, products[i]);
+                        const PairGradient gradient = gradient_of(a, score, grad[i], kept[i], row);
+                        dropped[i] = gradient.dropped;
+                        gradients[i] = gradient.product;
+                    }
+                    write_pair(row_scores, at, dropped);
+                    write_pair(row_grads, at, gradients);
                 }
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -149,26 +160,25 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES>
         own_value_dim, nullptr, scratch, lane);
 }
 
-#define GRADIENT_KEYS(T, WIDTH, DOWN, ACROSS, QUERIES)                                                          \
-    template [[host_name("gradient_keys_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #QUERIES)]] kernel void       \
-    gradient_keys<T, WIDTH, DOWN, ACROSS, QUERIES>(                                                             \
-        device const T *, device const T *, device const T *, device const bool *, device const T *,            \
-        device const float *, device const int *, device const T *, device const float *, device const float *, \
+#define GRADIENT_KEYS(T, WIDTH, DOWN, ACROSS, QUERIES, TALL)                                                        \
+    template [[host_name("gradient_keys_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #QUERIES "x" #TALL)]] kernel void \
+    gradient_keys<T, WIDTH, DOWN, ACROSS, QUERIES, TALL>(                                                           \
+        device const T *, device const T *, device const T *, device const bool *, device const T *,                \
+        device const float *, device const int *, device const T *, device const float *, device const float *,     \
         device const float *, device T *, device T *, constant Attention &, uint3, uint, uint, uint);
 
-#define GRADIENT_KEYS_HALVES(WIDTH, DOWN, ACROSS, QUERIES) \
-    GRADIENT_KEYS(half, WIDTH, DOWN, ACROSS, QUERIES)      \
-    GRADIENT_KEYS(bfloat, WIDTH, DOWN, ACROSS, QUERIES)
+#define GRADIENT_KEYS_HALVES(WIDTH, DOWN, ACROSS, QUERIES, TALL) \
+    GRADIENT_KEYS(half, WIDTH, DOWN, ACROSS, QUERIES, TALL)      \
+    GRADIENT_KEYS(bfloat, WIDTH, DOWN, ACROSS, QUERIES, TALL)
 
-GRADIENT_KEYS(float, 32, 4, 1, 16)
-GRADIENT_KEYS(float, 64, 4, 1, 16)
-GRADIENT_KEYS(float, 128, 4, 2, 16)
-GRADIENT_KEYS(float, 256, 2, 4, 8)
-GRADIENT_KEYS(float, 32, 2, 1, 32)
-GRADIENT_KEYS(float, 64, 2, 1, 32)
-GRADIENT_KEYS(float, 128, 2, 2, 16)
-GRADIENT_KEYS_HALVES(64, 4, 1, 16)
-GRADIENT_KEYS_HALVES(128, 4, 2, 16)
-GRADIENT_KEYS_HALVES(256, 2, 4, 16)
-GRADIENT_KEYS_HALVES(64, 2, 1, 64)
-GRADIENT_KEYS_HALVES(128, 2, 2, 32)
+GRADIENT_KEYS(float, 32, 4, 1, 16, 1)
+GRADIENT_KEYS(float, 64, 2, 2, 16, 2)
+GRADIENT_KEYS(float, 128, 1, 4, 16, 2)
+GRADIENT_KEYS(float, 256, 2, 4, 8, 1)
+GRADIENT_KEYS(float, 32, 2, 1, 32, 1)
+GRADIENT_KEYS(float, 64, 1, 2, 32, 2)
+GRADIENT_KEYS_HALVES(64, 2, 2, 16, 2)
+GRADIENT_KEYS_HALVES(128, 4, 2, 16, 1)
+GRADIENT_KEYS_HALVES(256, 2, 4, 16, 1)
+GRADIENT_KEYS_HALVES(64, 2, 1, 64, 1)
+GRADIENT_KEYS_HALVES(128, 2, 2, 32, 1)

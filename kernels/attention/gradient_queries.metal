@@ -24,7 +24,7 @@ using namespace metal;
 // log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
 // delta               [[buffer(10)]]       [B, H, M], row-major
 // grad_q              [[buffer(11)]]       [B, H, M, D]
-template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
+template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_queries(
     device const T *q [[buffer(0)]],
     device const T *k [[buffer(1)]],
@@ -40,26 +40,31 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     device T *grad_q [[buffer(11)]],
     constant Attention &a [[buffer(12)]],
     uint3 group [[threadgroup_position_in_grid]],
+    uint3 groups [[threadgroups_per_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     constexpr int simdgroups = DOWN * ACROSS;
     constexpr int threads = simdgroups * 32;
     constexpr int pitch = tile_pitch<T>(WIDTH);
-    constexpr int strip = 8 * strip_pitch(KEYS);
+    constexpr int own_rows = TALL * 8;
+    constexpr int strip = own_rows * strip_pitch(KEYS);
     constexpr int own_blocks = WIDTH / ACROSS / 8;
 
     threadgroup float4 memory[2 * KEYS * pitch * int(sizeof(T)) / 16];
-    threadgroup float score_strips[simdgroups * strip];
-    threadgroup float grad_strips[simdgroups * strip];
+    threadgroup float2 score_memory[simdgroups * strip / 2];
+    threadgroup float2 grad_memory[simdgroups * strip / 2];
     threadgroup float scratches[simdgroups * 64];
     threadgroup uint nonfinite_values[simdgroups];
+    threadgroup float *score_strips = reinterpret_cast<threadgroup float *>(score_memory);
+    threadgroup float *grad_strips = reinterpret_cast<threadgroup float *>(grad_memory);
     threadgroup T *k_tile = reinterpret_cast<threadgroup T *>(memory);
     threadgroup T *v_tile = k_tile + KEYS * pitch;
     threadgroup float *scratch = scratches + simdgroup * 64;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    const int first_query = int(group.x) * DOWN * 8;
+    // The last queries first: where attention is causal they have the most keys, and should not start last.
+    const int first_query = int(groups.x - 1 - group.x) * DOWN * own_rows;
     if (first_query >= s.queries) {
         return;
     }
@@ -69,29 +74,32 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
     const Blocks own_dim = blocks_of(DIM, ACROSS, across);
     const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
-    const int own_query = first_query + down * 8;
+    const int own_query = first_query + down * own_rows;
     const int own_left = s.queries - own_query;
     device const T *keys = k + row_offset(a.k, s.batch, head / a.group, s.key_start);
     device const T *values = v + row_offset(a.v, s.batch, head / a.group, s.key_start);
 
-    OwnRows<T, own_blocks> queries;
-    OwnRows<T, own_blocks> grads;
+    OwnRows<T, own_blocks, TALL> queries;
+    OwnRows<T, own_blocks, TALL> grads;
     threadgroup T *scratch_rows = reinterpret_cast<threadgroup T *>(scratch);
     queries.load(
         q + row_offset(a.q, s.batch, head, s.query_start + own_query), a.q, own_left, DIM, own_dim, scratch_rows, lane);
     grads.load(
         grad_out + row_offset(a.grad_out, s.batch, head, s.query_start + own_query), a.grad_out, own_left, VALUE_DIM,
         own_value_dim, scratch_rows, lane);
-    OwnSums<own_blocks> sums;
+    OwnSums<own_blocks, TALL> sums;
     sums.clear();
 
     const LanePosition position = lane_position(ACROSS, across, lane);
-    const int query = own_query + position.row;
-    const RowSums row = row_sums(a, s, head, query, log_sum_exp, log_sum_exp_low, delta);
+    RowSums row[TALL];
+    UNROLLED
+    for (int high = 0; high < TALL; high += 1) {
+        row[high] = row_sums(a, s, head, own_query + high * 8 + position.row, log_sum_exp, log_sum_exp_low, delta);
+    }
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
 
-    const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * 8, s.queries) - 1);
+    const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * own_rows, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
         const bool is_nonfinite =
@@ -104,15 +112,22 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
         multiply_rows<T, own_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, own_value_dim);
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
-        const bool all_count = all_attend(a, s, {own_query, own_query + 8}, {key, key + KEYS});
-        for (int column = position.column; column < KEYS; column += lane_step(ACROSS)) {
-            const int at = position.row * strip_pitch(KEYS) + column;
-            const float2 products = summed<ACROSS, strip>(row_scores, at);
-            const float2 grad = summed<ACROSS, strip>(row_grads, at);
-            const float2 kept = kept_along_keys(a, s, head, query, key + column);
-            for (int i = 0; i < 2; i += 1) {
-                const Score score = score_of(a, pairs, all_count, query, key + column + i, products[i]);
-                row_scores[at + i] = gradient_of(a, score, grad[i], kept[i], row).product;
+        const bool all_count = all_attend(a, s, {own_query, own_query + own_rows}, {key, key + KEYS});
+        UNROLLED
+        for (int high = 0; high < TALL; high += 1) {
+            const int own_row = high * 8 + position.row;
+            const int query = own_query + own_row;
+            for (int column = position.column; column < KEYS; column += lane_step(ACROSS)) {
+                const int at = own_row * strip_pitch(KEYS) + column;
+                const float2 products = summed<ACROSS, strip>(row_scores, at);
+                const float2 grad = summed<ACROSS, strip>(row_grads, at);
+                const float2 kept = kept_along_keys(a, s, head, query, key + column);
+                float2 gradients;
+                for (int i = 0; i < 2; i += 1) {
+                    const Score score = score_of(a, pairs, all_count, query, key + column + i, products[i]);
+                    gradients[i] = gradient_of(a, score, grad[i], kept[i], row[high]).product;
+                }
+                write_pair(row_scores, at, gradients);
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -127,26 +142,25 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
         nullptr, scratch, lane);
 }
 
-#define GRADIENT_QUERIES(T, WIDTH, DOWN, ACROSS, KEYS)                                                          \
-    template [[host_name("gradient_queries_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS)]] kernel void       \
-    gradient_queries<T, WIDTH, DOWN, ACROSS, KEYS>(                                                             \
-        device const T *, device const T *, device const T *, device const bool *, device const T *,            \
-        device const float *, device const int *, device const T *, device const float *, device const float *, \
-        device const float *, device T *, constant Attention &, uint3, uint, uint, uint);
+#define GRADIENT_QUERIES(T, WIDTH, DOWN, ACROSS, KEYS, TALL)                                                        \
+    template [[host_name("gradient_queries_" #T "_" #WIDTH "_" #DOWN "x" #ACROSS "x" #KEYS "x" #TALL)]] kernel void \
+    gradient_queries<T, WIDTH, DOWN, ACROSS, KEYS, TALL>(                                                           \
+        device const T *, device const T *, device const T *, device const bool *, device const T *,                \
+        device const float *, device const int *, device const T *, device const float *, device const float *,     \
+        device const float *, device T *, constant Attention &, uint3, uint3, uint, uint, uint);
 
-#define GRADIENT_QUERIES_HALVES(WIDTH, DOWN, ACROSS, KEYS) \
-    GRADIENT_QUERIES(half, WIDTH, DOWN, ACROSS, KEYS)      \
-    GRADIENT_QUERIES(bfloat, WIDTH, DOWN, ACROSS, KEYS)
+#define GRADIENT_QUERIES_HALVES(WIDTH, DOWN, ACROSS, KEYS, TALL) \
+    GRADIENT_QUERIES(half, WIDTH, DOWN, ACROSS, KEYS, TALL)      \
+    GRADIENT_QUERIES(bfloat, WIDTH, DOWN, ACROSS, KEYS, TALL)
 
-GRADIENT_QUERIES(float, 32, 4, 1, 16)
-GRADIENT_QUERIES(float, 64, 4, 1, 16)
-GRADIENT_QUERIES(float, 128, 4, 2, 16)
-GRADIENT_QUERIES(float, 256, 2, 4, 8)
-GRADIENT_QUERIES(float, 32, 2, 1, 64)
-GRADIENT_QUERIES(float, 64, 2, 1, 32)
-GRADIENT_QUERIES(float, 128, 2, 2, 16)
-GRADIENT_QUERIES_HALVES(64, 4, 1, 16)
-GRADIENT_QUERIES_HALVES(128, 4, 2, 16)
-GRADIENT_QUERIES_HALVES(256, 2, 4, 16)
-GRADIENT_QUERIES_HALVES(64, 2, 1, 64)
-GRADIENT_QUERIES_HALVES(128, 2, 2, 32)
+GRADIENT_QUERIES(float, 32, 4, 1, 16, 1)
+GRADIENT_QUERIES(float, 64, 2, 2, 16, 2)
+GRADIENT_QUERIES(float, 128, 1, 4, 16, 2)
+GRADIENT_QUERIES(float, 256, 2, 4, 8, 1)
+GRADIENT_QUERIES(float, 32, 2, 1, 64, 1)
+GRADIENT_QUERIES(float, 64, 1, 2, 32, 2)
+GRADIENT_QUERIES_HALVES(64, 2, 2, 16, 2)
+GRADIENT_QUERIES_HALVES(128, 4, 2, 16, 1)
+GRADIENT_QUERIES_HALVES(256, 2, 4, 16, 1)
+GRADIENT_QUERIES_HALVES(64, 2, 1, 64, 1)
+GRADIENT_QUERIES_HALVES(128, 2, 2, 32, 1)

@@ -86,6 +86,21 @@ inline bool load_rows(
     uint thread_index) {
     const int width = int(dim + 7) / 8 * 8;
     bool is_nonfinite = false;
+    if (has(ATTENTION_OPTION_QUADS) && rows_left >= ROWS && dim % 8 == 0 && THREADS % (width / 4) == 0) {
+        // Nothing is beyond an edge: a thread's places are the same distance apart, and need no multiplication each.
+        const int high = THREADS / (width / 4);  // rows that all threads read at a time
+        const int row = int(thread_index) / (width / 4);
+        const int column = int(thread_index) % (width / 4) * 4;
+        device const T *from = rows + row * operand.row + column;
+        const long step = high * operand.row;
+        for (int first = row; first < ROWS; first += high) {
+            const vec<T, 4> elements = *reinterpret_cast<device const vec<T, 4> *>(from);
+            *reinterpret_cast<threadgroup vec<T, 4> *>(tile + first * PITCH + column) = elements;
+            is_nonfinite = is_nonfinite || !all(isfinite(float4(elements)));
+            from += step;
+        }
+        return is_nonfinite;
+    }
     for (int four = int(thread_index); four < ROWS * width / 4; four += THREADS) {
         // By fours they are consecutive in a thread; one by one they are dealt out, so that threads side by side read
         // side by side.
@@ -192,27 +207,24 @@ template <int COUNT, int TALL = 1> struct OwnSums {
     // sums[row] += weights[row] · tile. Where the tile holds what is not finite, `without_nonfinite` comes before.
     template <typename T, int COLUMNS, int PITCH>
     inline void add(threadgroup const float *weights, threadgroup const T *tile, Blocks blocks) thread {
-        Sums left[TALL][COLUMNS / 8];
         UNROLLED
-        for (int high = 0; high < TALL; high += 1) {
+        for (int column = 0; column < COLUMNS / 8; column += 1) {
+            Sums left[TALL];
             UNROLLED
-            for (int column = 0; column < COLUMNS / 8; column += 1) {
-                const int first = high * 8 * strip_pitch(COLUMNS) + column * 8;
-                simdgroup_load(left[high][column], weights + first, strip_pitch(COLUMNS));
-            }
-        }
-        UNROLLED
-        for (int block = 0; block < COUNT; block += 1) {
-            if (block >= blocks.count) {
-                break;
+            for (int high = 0; high < TALL; high += 1) {
+                simdgroup_load(
+                    left[high], weights + high * 8 * strip_pitch(COLUMNS) + column * 8, strip_pitch(COLUMNS));
             }
             UNROLLED
-            for (int column = 0; column < COLUMNS / 8; column += 1) {
+            for (int block = 0; block < COUNT; block += 1) {
+                if (block >= blocks.count) {
+                    break;
+                }
                 simdgroup_matrix<T, 8, 8> right;
                 simdgroup_load(right, tile + column * 8 * PITCH + (blocks.first + block) * 8, PITCH);
                 UNROLLED
                 for (int high = 0; high < TALL; high += 1) {
-                    simdgroup_multiply_accumulate(at[high][block], left[high][column], right, at[high][block]);
+                    simdgroup_multiply_accumulate(at[high][block], left[high], right, at[high][block]);
                 }
             }
         }
@@ -351,13 +363,19 @@ template <int SIMDGROUPS> inline bool any_nonfinite(threadgroup const uint *nonf
     return simd_any(nonfinite_values[lane % SIMDGROUPS] != 0);
 }
 
-// The products of a pair of columns: the sums of the parts that the SIMD-groups side by side left in their strips.
+// The products of a pair of columns: the sums of the parts that the SIMD-groups side by side left in their strips,
+// which are aligned to pairs.
 template <int ACROSS, int STRIP> inline float2 summed(threadgroup const float *strips, int offset) {
     float2 sum = 0.0f;
     for (int part = 0; part < ACROSS; part += 1) {
-        sum += float2(strips[part * STRIP + offset], strips[part * STRIP + offset + 1]);
+        sum += *reinterpret_cast<threadgroup const float2 *>(strips + part * STRIP + offset);
     }
     return sum;
+}
+
+// Writes a pair of columns of a strip.
+inline void write_pair(threadgroup float *strip, int offset, float2 pair) {
+    *reinterpret_cast<threadgroup float2 *>(strip + offset) = pair;
 }
 
 #endif

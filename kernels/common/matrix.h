@@ -33,6 +33,24 @@ inline void load_tile(
     uint thread_index) {
     constexpr int pitch = tile_pitch<T>(INNER);
     constexpr int fours = OUTER * INNER / 4;
+    constexpr int lines = THREADS * 4 / INNER;  // that all threads read at a time
+    static_assert(THREADS * 4 % INNER == 0, "threads read whole lines");
+    if (quads && outer_left >= OUTER && inner_left >= INNER) {
+        // Nothing is beyond an edge: a thread's places are the same distance apart, and need no multiplication each.
+        const int line = int(thread_index) * 4 / INNER;
+        const int element = int(thread_index) * 4 % INNER;
+        device const T *from = source + line * outer_stride + element;
+        threadgroup T *to = tile + line * pitch + element;
+        const long step = lines * outer_stride;
+        for (int turn = 0; turn < (OUTER + lines - 1) / lines; turn += 1) {
+            if (OUTER % lines == 0 || turn * lines + line < OUTER) {
+                *reinterpret_cast<threadgroup vec<T, 4> *>(to + turn * lines * pitch) =
+                    *reinterpret_cast<device const vec<T, 4> *>(from);
+            }
+            from += step;
+        }
+        return;
+    }
     // A constant number of turns: unrolled, what a thread's places have in common is computed once for all of k.
     for (int turn = 0; turn < (fours + THREADS - 1) / THREADS; turn += 1) {
         const int four = turn * THREADS + int(thread_index);

