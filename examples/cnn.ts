@@ -1,25 +1,27 @@
 // Learns to read handwritten digits with a convolutional network: convolutions, batch norms, the one-cycle policy.
+// Steps of two make pictures smaller: a convolution there costs a quarter, and nothing is pooled.
 //
 //   bun examples/cnn.ts [digits to train on] [epochs] [digits to test on]
 import { crossEntropy, data, manualSeed, nn, noGrad, optim, type Tensor, tidy } from "../src/index.ts";
 import { readDigits } from "./digits.ts";
 
 const [trained, epochs, tested] = [60_000, 3, 10_000].map((fallback, at) => Number(process.argv[2 + at] ?? fallback));
-const batchSize = 64;
+const batchSize = 128;
 
 manualSeed(0);
-const { BatchNorm2d, Conv2d, Flatten, Linear, MaxPool2d, ReLU, Sequential } = nn;
+const { BatchNorm2d, Conv2d, Flatten, Linear, ReLU, Sequential } = nn;
 const model = new Sequential(
-  new Conv2d(1, 8, 3, { padding: "same", bias: false }),
-  new BatchNorm2d(8),
-  new ReLU(),
-  new MaxPool2d(2),
-  new Conv2d(8, 16, 3, { padding: "same", bias: false }),
+  new Conv2d(1, 16, 5, { stride: 2, padding: 2, bias: false }),
   new BatchNorm2d(16),
   new ReLU(),
-  new MaxPool2d(2),
+  new Conv2d(16, 32, 3, { padding: 1, bias: false }),
+  new BatchNorm2d(32),
+  new ReLU(),
+  new Conv2d(32, 32, 3, { stride: 2, padding: 1, bias: false }),
+  new BatchNorm2d(32),
+  new ReLU(),
   new Flatten(),
-  new Linear(16 * 7 * 7, 64),
+  new Linear(32 * 7 * 7, 64),
   new ReLU(),
   new Linear(64, 10),
 );
@@ -56,7 +58,7 @@ const loader = new data.DataLoader(new data.TensorDataset(images, labels), {
   dropLast: true,
 });
 const steps = loader.length! * epochs!;
-const optimizer = new optim.AdamW(model.parameters(), { lr: 5e-3 });
+const optimizer = new optim.AdamW(model.parameters(), { lr: 1e-2 });
 const schedule = optim.oneCycle({ total: steps });
 const report = Math.max(1, Math.floor(steps / 10));
 

@@ -1,4 +1,4 @@
-/** Tokenizers and text datasets. Exported as `data`. */
+/** Tokenizers, text datasets, data sets of items and pictures, and batches of them. Exported as `data`. */
 
 export { BpeTokenizer } from "./bpe_tokenizer.ts";
 export type { DataProgress } from "./build.ts";
@@ -10,6 +10,7 @@ export {
   type TextDatasetOptions,
 } from "./dataset.ts";
 export { Gpt2Tokenizer } from "./gpt2_tokenizer.ts";
+export { ImageFolder, type ImageFolderOptions } from "./images/folder.ts";
 export { type Collated, collate } from "./loader/collate.ts";
 export {
   type Dataset,
@@ -25,4 +26,5 @@ export { openWorkerDataset, WorkerDataset, type WorkerDatasetOptions } from "./l
 export type { SkipReason } from "./scan.ts";
 export { TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
 export { type TrainBpeOptions, trainBpe } from "./train_bpe.ts";
+export * as transforms from "./transforms/index.ts";
 export { type Batch, type DataPosition, HeldOutWindows, type Share, TrainingWindows } from "./windows.ts";

@@ -14,7 +14,6 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { promisify } from "node:util";
 import { fileError } from "./file_errors.ts";
 
 /** Writes a file sequentially. */
@@ -49,7 +48,9 @@ function writeFully(descriptor: number, bytes: Uint8Array, position: number): vo
     done += writeSync(descriptor, bytes, done, bytes.byteLength - done, position + done);
 }
 
-const sync = promisify(fsync);
+const sync = (descriptor: number): Promise<void> =>
+  new Promise((resolve, reject) => fsync(descriptor, (error) => (error ? reject(error) : resolve())));
+
 /** The temporary files that this process is writing. */
 const inProgress = new Set<string>();
 let counter = 0;

@@ -1,4 +1,4 @@
-/** Safetensors, GGUF and NumPy files, and training checkpoints. Exported as `io`. */
+/** Safetensors, GGUF and NumPy files, pictures, and training checkpoints. Exported as `io`. */
 export {
   type Checkpoint,
   type CheckpointTypes,
@@ -17,6 +17,10 @@ export type { GgufReader, GgufTensorInfo } from "./gguf/file.ts";
 export { openGguf } from "./gguf/open.ts";
 export { type SaveGgufOptions, saveGguf } from "./gguf/save.ts";
 export type { GgufScalar, GgufType, GgufValue } from "./gguf/types.ts";
+export type { ChannelOrder, ImageMode } from "./image/channels.ts";
+export type { WrittenFormat } from "./image/format.ts";
+export { type LoadImageOptions, loadImage } from "./image/load.ts";
+export { type EncodeImageOptions, encodeImage, type SaveImageOptions, saveImage } from "./image/save.ts";
 export { loadNpy, saveNpy } from "./numpy/npy.ts";
 export { loadNpz, type SaveNpzOptions, saveNpz } from "./numpy/npz.ts";
 export type { SafetensorsReader, TensorInfo } from "./safetensors/file.ts";

@@ -6,7 +6,7 @@ import { examplesOf } from "../support/readme.ts";
 const examples = examplesOf("docs/data.md").filter(({ program }) => program.includes("import "));
 
 test("those with imports are programs, and print something", () => {
-  expect(examples.length).toBe(2);
+  expect(examples.length).toBe(3);
   expect(examples.filter(({ promised }) => promised.length === 0)).toEqual([]);
 });
 

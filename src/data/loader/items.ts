@@ -68,8 +68,8 @@ export class TensorDataset<T extends readonly Tensor[] = Tensor[]> implements Da
 }
 const tensorParameters = parameters("TensorDataset", { tensors: operand(severalTensors) });
 
-/** @throws {ArgumentError} `outOfRange` */
-function checkIndex(operation: string, index: number, length: number): void {
+/** @internal @throws {ArgumentError} `outOfRange` */
+export function checkIndex(operation: string, index: number, length: number): void {
   if (Number.isSafeInteger(index) && index >= 0 && index < length) return;
   throw new ArgumentError(operation, "outOfRange", `expected an index from 0 to below ${length}, got ${String(index)}`);
 }

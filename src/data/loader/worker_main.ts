@@ -1,5 +1,6 @@
 /** The thread of a data set: opens a module's, and gives items by index. */
 import type { Dataset, ItemContext } from "./items.ts";
+import { pack } from "./transfer.ts";
 
 /** What a thread is asked for. */
 export type Request =
@@ -15,7 +16,7 @@ export interface Answer {
 
 declare const self: {
   onmessage: (event: MessageEvent<{ readonly id: number; readonly request: Request }>) => void;
-  postMessage(answer: Answer): void;
+  postMessage(answer: Answer, moved?: ArrayBuffer[]): void;
 };
 
 let dataset: Dataset<unknown> | undefined;
@@ -32,11 +33,12 @@ async function open(module: string, options: unknown): Promise<number> {
 
 self.onmessage = async ({ data: { id, request } }) => {
   try {
-    const value =
-      request.kind === "open"
-        ? await open(request.module, request.options)
-        : await dataset!.get(request.index, request.context);
-    self.postMessage({ id, value });
+    if (request.kind === "open") {
+      self.postMessage({ id, value: await open(request.module, request.options) });
+      return;
+    }
+    const { value, moved } = pack(await dataset!.get(request.index, request.context));
+    self.postMessage({ id, value }, moved);
   } catch (cause) {
     self.postMessage({ id, error: cause instanceof Error ? cause.message : String(cause) });
   }

@@ -3,7 +3,9 @@ import { DataError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { moduleFile } from "../../core/place.ts";
 import type { Dataset, ItemContext } from "./items.ts";
+import { unpack } from "./transfer.ts";
 import type { Answer, Request } from "./worker_main.ts";
 
 /** Options of {@link openWorkerDataset}. */
@@ -30,13 +32,13 @@ const openParameters = parameters("openWorkerDataset", {
 
 /**
  * A data set whose items Bun's Workers make. The module's default export is a function that returns the data set, or a
- * promise of it, in each thread; items have to be what can be cloned: numbers, texts, typed arrays, lists and objects,
- * but no tensors. Which thread makes an item makes no difference to it.
+ * promise of it, in each thread; items are tensors, and what can be cloned: numbers, texts, typed arrays, lists and
+ * objects. Which thread makes an item makes no difference to it.
  *
  * @param module an absolute path, or a URL: `new URL("./pictures.ts", import.meta.url)`
  *
  * @example
- * // pictures.ts: export default ({ folder }) => ({ length: 1000, get: (index) => decode(folder, index) });
+ * // pictures.ts: export default ({ folder }) => new data.ImageFolder(folder);
  * using pictures = await data.openWorkerDataset(new URL("./pictures.ts", import.meta.url), {
  *   workers: 4,
  *   options: { folder: "pictures" },
@@ -95,7 +97,7 @@ interface Waiting {
 
 /** A thread, and what it was asked for. It keeps the program alive only while something is. */
 class Line {
-  readonly #worker = new Worker(new URL("./worker_main.ts", import.meta.url));
+  readonly #worker = new Worker(moduleFile("data/loader/worker_main"));
   readonly #waiting = new Map<number, Waiting>();
   #next = 0;
   #isClosed = false;
@@ -124,7 +126,7 @@ class Line {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (this.#waiting.size === 0) this.#worker.unref();
-    if (error === undefined) waiting?.resolve(value);
+    if (error === undefined) waiting?.resolve(unpack(value));
     else waiting?.reject(new DataError("openWorkerDataset", "workerFailed", error));
   }
 

@@ -1,7 +1,6 @@
 /** One file from a hub: resumed where it broke off, and checked. */
-import { createHash, type Hash } from "node:crypto";
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileError } from "../file_errors.ts";
 import { DownloadError } from "./errors.ts";
@@ -72,6 +71,7 @@ async function rest(url: string, partial: string, file: RemoteFile, options: Dow
   if (sizeOf(partial) > file.size) rmSync(partial);
   const start = sizeOf(partial);
   options.onBytes(start);
+  const { open } = await import("node:fs/promises");
   const handle = await open(partial, start > 0 ? "r+" : "w");
   try {
     if (start < file.size) await append(handle, url, start, file, options);
@@ -131,7 +131,7 @@ function startOf(response: Response, url: string, start: number, { size }: Remot
 
 /** Whether a complete file has the checksum that was announced. */
 async function isIntact(path: string, { hash, size }: RemoteFile): Promise<boolean> {
-  const digest: Hash = createHash(hash.kind === "sha256" ? "sha256" : "sha1");
+  const digest = new Bun.CryptoHasher(hash.kind === "sha256" ? "sha256" : "sha1");
   if (hash.kind === "git") digest.update(`blob ${size}\0`);
   for await (const part of Bun.file(path).stream()) digest.update(part);
   return digest.digest("hex") === hash.value;

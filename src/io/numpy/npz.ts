@@ -1,6 +1,5 @@
 /** NumPy's archives of several arrays: zip files of .npy files. */
 import { readFileSync } from "node:fs";
-import { unzipSync, zipSync } from "fflate";
 import { ArgumentError, FileFormatError } from "../../core/errors.ts";
 import { aPath, flag, isArray } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
@@ -38,11 +37,14 @@ export function loadNpz(path: string): Record<string, Tensor> {
     }),
   );
 }
+/** The package is loaded on first use. */
+const archives = () => require("fflate") as typeof import("fflate");
+
 const loadParameters = parameters("loadNpz", { path: operand(aPath) });
 
 function unzipped(bytes: Uint8Array, entries: readonly Entry[], fail: Fail): Map<string, Uint8Array> {
   try {
-    const files = unzipSync(bytes);
+    const files = archives().unzipSync(bytes);
     const found = new Map(Object.entries(files));
     if (entries.every(({ name }) => found.has(name))) return found;
   } catch (cause) {
@@ -89,11 +91,11 @@ export async function saveNpz(...values: unknown[]): Promise<void> {
       "tooLarge",
       `expected less than 4 GB in all, got ${total} bytes; use safetensors`,
     );
-  const archive = zipSync(Object.fromEntries(files), { level: compressed ? 6 : 0, mtime: FIRST_TIME });
+  const archive = archives().zipSync(Object.fromEntries(files), { level: compressed ? 6 : 0, mtime: firstTime() });
   await writeAtomically("saveNpz", path, (file) => void file.write(archive));
 }
 /** The zip format's first moment, as NumPy writes: the bytes depend on the tensors alone. */
-const FIRST_TIME = new Date(1980, 0, 1);
+const firstTime = () => new Date(1980, 0, 1); // on first use: time zones are loaded with the first date
 /** What lengths of 32 bits hold, without the lists of names. */
 const MOST_BYTES = 2 ** 32 - 2 ** 24;
 

@@ -1,0 +1,68 @@
+/** Items on their way from a thread: tensors go as their elements, everything else as it can be cloned. */
+import { type TensorArray, tensor } from "../../ops/creation/tensor.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+
+/** What stands for a tensor. The key is what no item has by chance. */
+interface Packed {
+  readonly [KEY]: { readonly dtype: DType; readonly shape: readonly number[]; readonly elements: ArrayBuffer };
+}
+const KEY = "orchard-metal:tensor";
+
+/** An item with its tensors packed, and the memory of their elements, which is moved and not copied. */
+export function pack(item: unknown): { readonly value: unknown; readonly moved: ArrayBuffer[] } {
+  const moved: ArrayBuffer[] = [];
+  const value = mapped(item, (part) => {
+    if (!Tensor.isTensor(part)) return undefined;
+    // bfloat16 is widened to float32, which holds each of its values.
+    const elements = part.dataSync().buffer as ArrayBuffer; // a copy in order, and nobody else's
+    moved.push(elements);
+    return { [KEY]: { dtype: part.dtype, shape: [...part.shape], elements } } satisfies Packed;
+  });
+  return { value, moved };
+}
+
+/** An item as it was before {@link pack}. */
+export const unpack = (value: unknown): unknown =>
+  mapped(value, (part) => {
+    if (!isPacked(part)) return undefined;
+    const { dtype, shape, elements } = part[KEY];
+    return tensor(arrayOf(dtype, elements), { dtype: dtype as "float32", shape: [...shape] });
+  });
+
+const isPacked = (part: object): part is Packed => Object.hasOwn(part, KEY);
+
+const arrays = {
+  float64: Float64Array,
+  float32: Float32Array,
+  float16: Float16Array,
+  bfloat16: Float32Array,
+  int64: BigInt64Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+  int8: Int8Array,
+  uint8: Uint8Array,
+  bool: Uint8Array,
+} as const satisfies Record<DType, unknown>;
+
+const arrayOf = (dtype: DType, elements: ArrayBuffer): TensorArray => new arrays[dtype](elements);
+
+/** The same lists and plain objects with parts replaced. What holds itself, or a part twice, does so again. */
+function mapped(value: unknown, replace: (part: object) => unknown, seen = new Map<object, unknown>()): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (seen.has(value)) return seen.get(value);
+  const replaced = replace(value);
+  if (replaced !== undefined) {
+    seen.set(value, replaced);
+    return replaced;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return value;
+  const own: Record<string, unknown> = (Array.isArray(value) ? [] : {}) as Record<string, unknown>;
+  seen.set(value, own);
+  for (const [name, part] of Object.entries(value))
+    Object.defineProperty(own, name, {
+      ...{ value: mapped(part, replace, seen), enumerable: true, writable: true, configurable: true },
+    });
+  return own;
+}

@@ -1,0 +1,49 @@
+/** Pixels as sharp gives them, row by row with channels last, and as tensors have them. */
+
+import { contiguous } from "../../ops/copy/copy.ts";
+import { fromArray } from "../../ops/creation/tensor.ts";
+import { permute } from "../../ops/view/permute.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { ImageMetadata } from "./sharp.ts";
+
+/** What each pixel has. */
+export type ImageMode = "gray" | "grayAlpha" | "rgb" | "rgba";
+export const imageModes = ["gray", "grayAlpha", "rgb", "rgba"] as const satisfies readonly ImageMode[];
+
+/** Where the axis of channels is: [C, H, W], or [H, W, C]. */
+export type ChannelOrder = "first" | "last";
+
+export const hasAlpha = (mode: ImageMode): boolean => mode === "grayAlpha" || mode === "rgba";
+
+/** What the file itself has. */
+export function ownMode({ space, hasAlpha: transparent }: ImageMetadata): ImageMode {
+  const isGray = space === "b-w" || space === "grey16";
+  if (isGray) return transparent ? "grayAlpha" : "gray";
+  return transparent ? "rgba" : "rgb";
+}
+
+/** Red, green, blue, and alpha where the mode has it, in the mode's channels. */
+export function inMode(pixels: Uint8Array, mode: ImageMode): Uint8Array {
+  if (mode === "rgb" || mode === "rgba") return pixels;
+  const [from, to] = mode === "gray" ? [3, 1] : [4, 2];
+  const result = new Uint8Array((pixels.length / from) * to);
+  for (let own = 0, at = 0; at < result.length; own += from, at += to) {
+    result[at] = luma(pixels[own]!, pixels[own + 1]!, pixels[own + 2]!);
+    if (to === 2) result[at + 1] = pixels[own + 3]!;
+  }
+  return result;
+}
+
+/**
+ * 0.299 R + 0.587 G + 0.114 B to the nearest, of ITU-R BT.601; the factors are multiples of 2⁻¹⁶, as Pillow's are, and
+ * add up to 1.
+ */
+const luma = (red: number, green: number, blue: number): number =>
+  (19595 * red + 38470 * green + 7471 * blue + 0x8000) >> 16;
+
+/** A tensor of pixels that nobody else has. */
+export function toTensor(pixels: Uint8Array, [height, width]: readonly [number, number], order: ChannelOrder): Tensor {
+  const channels = pixels.length / (height * width);
+  const x = fromArray(pixels as Uint8Array<ArrayBuffer>, [height, width, channels]);
+  return order === "last" ? x : contiguous(permute(x, [2, 0, 1]));
+}
