@@ -1,49 +1,69 @@
-// From nothing to a first result: a fresh process that imports the package and adds two tensors, beside one that does
-// nothing.
-import { mkdtempSync, rmSync } from "node:fs";
+// From nothing to a first result: a fresh process that imports the library and adds two tensors, beside one that does
+// nothing. The library is this clone's sources, and the package as it is installed.
+import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageRoot } from "../src/core/paths.ts";
+import packageFile from "../package.json";
+import { stageMain } from "../scripts/release/stage.ts";
+import { buildFolder, cpuLibraryName, packageRoot } from "../src/core/paths.ts";
 import { interleaved, table } from "./support/measure.ts";
 
 const rounds = 20;
-const from = JSON.stringify(join(packageRoot, "src", "index.ts"));
-const firstResult = `import { add, tensor } from ${from};
+const { name } = packageFile;
+const importing = (from: string): string => `import ${JSON.stringify(from)};\n`;
+const firstResult = (from: string): string => `import { add, tensor } from ${JSON.stringify(from)};
 if (add(tensor([1, 2]), 1).toArray()[1] !== 3) throw new Error("2 + 1 is 3");
 `;
+const sources = join(packageRoot, "src", "index.ts");
 
-/** Each program, and the backend that it asks for. */
-const programs: Readonly<Record<string, { readonly source: string; readonly backend: string }>> = {
-  "an empty program": { source: "", backend: "cpu" },
-  import: { source: `import ${from};\n`, backend: "cpu" },
-  "import to first result, cpu": { source: firstResult, backend: "cpu" },
-  "import to first result, reference": { source: firstResult, backend: "reference" },
+/** Each program, in the folder with the package where it says so. */
+const programs: Readonly<
+  Record<string, { readonly text: string; readonly folder?: string; readonly backend?: string }>
+> = {
+  "an empty program": { text: "" },
+  "sources: import": { text: importing(sources) },
+  "sources: import to first result": { text: firstResult(sources) },
+  "package: import": { text: importing(name), folder: "installed" },
+  "package: import to first result": { text: firstResult(name), folder: "installed" },
+  "package: the same, reference": { text: firstResult(name), folder: "installed", backend: "reference" },
+  "package: the same without bytecode": { text: firstResult(name), folder: "text" },
 };
+
+/** The package in a folder, beside what it depends on. The dylib is this machine's build, named by the environment. */
+async function install(folder: string): Promise<void> {
+  const [modules, own] = [join(folder, "node_modules"), join(packageRoot, "node_modules")];
+  await stageMain(join(modules, name));
+  rmSync(join(modules, "tsconfig.json")); // with which it was compiled
+  for (const each of readdirSync(own)) symlinkSync(join(own, each), join(modules, each));
+}
 
 /** Milliseconds of processor time of each run, which a busy machine stretches less than the clock's. */
 const processorTimes = new Map<string, number[]>();
 
-function runProgram(name: string, path: string, backend: string): void {
+function runProgram(program: string, path: string, backend: string): void {
   const { exitCode, stderr, resourceUsage } = Bun.spawnSync([process.execPath, path], {
-    env: { ...process.env, ORCHARD_BACKEND: backend },
+    env: { ...process.env, ORCHARD_BACKEND: backend, ORCHARD_CPU_LIBRARY: join(buildFolder, cpuLibraryName) },
   });
-  if (exitCode !== 0) throw new Error(`${name} failed: ${stderr}`);
-  processorTimes.set(name, [...(processorTimes.get(name) ?? []), Number(resourceUsage.cpuTime.total) / 1000]);
+  if (exitCode !== 0 || stderr.length > 0) throw new Error(`${program} failed: ${stderr}`);
+  processorTimes.set(program, [...(processorTimes.get(program) ?? []), Number(resourceUsage.cpuTime.total) / 1000]);
 }
 
 const medianOf = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-start-"));
 try {
+  await install(join(folder, "installed"));
+  cpSync(join(folder, "installed"), join(folder, "text"), { recursive: true, verbatimSymlinks: true });
+  rmSync(join(folder, "text", "node_modules", name, "src", "bundle", "bytecode.js"));
   const runs: Record<string, () => void> = {};
-  for (const [name, { source, backend }] of Object.entries(programs)) {
-    const path = join(folder, `${name.replaceAll(/\W/g, "-")}.ts`);
-    await Bun.write(path, source);
-    runs[name] = () => runProgram(name, path, backend);
+  for (const [program, { text, folder: place = ".", backend = "cpu" }] of Object.entries(programs)) {
+    const path = join(folder, place, `${program.replaceAll(/\W/g, "-")}.ts`);
+    await Bun.write(path, text);
+    runs[program] = () => runProgram(program, path, backend);
   }
-  const rows = interleaved(runs, rounds).map(({ name, median, fastest, slowest }) => [
-    name,
-    ...[median, fastest, slowest, medianOf(processorTimes.get(name) ?? [])].map((time) => time.toFixed(1)),
+  const rows = interleaved(runs, rounds).map(({ name: program, median, fastest, slowest }) => [
+    program,
+    ...[median, fastest, slowest, medianOf(processorTimes.get(program) ?? [])].map((time) => time.toFixed(1)),
   ]);
   console.log(`Start of a process, milliseconds, medians of ${rounds} in turn\n`);
   console.log(table(["program", "median", "fastest", "slowest", "processor"], rows));

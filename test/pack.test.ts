@@ -4,7 +4,18 @@
  * `bun run release --local` does the same with the portable one, from a real registry, in projects of every kind.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import packageFile from "../package.json";
@@ -12,6 +23,7 @@ import { packFolders } from "../scripts/release/pack.ts";
 import { deviceTarget, stageDevice, stageMain, stagePlatform } from "../scripts/release/stage.ts";
 import { toolchainsFolder } from "../src/cli/toolchain.ts";
 import { buildFolder, cpuLibraryName, libraryName, packageRoot, platform } from "../src/core/paths.ts";
+import * as library from "../src/index.ts";
 import { localRegistry } from "./support/registry.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-pack-"));
@@ -105,6 +117,7 @@ describe("the tarballs", () => {
       /^src\/[\w./]+(?<!\.d)\.(?:js|html|css)$/,
       /^src\/[\w./]+\.d\.ts$/,
       /^src\/kernels\.json$/,
+      /^src\/bundle\/(?:bytecode\.js\.jsc|(?:bytecode|library)\.js\.map)$/,
       /^src\/train\/dashboard\/page\/(?:client|ticks)\.ts$/,
       /^src\/serve\/page\/(?:client|events)\.ts$/,
       /^kernels\/[\w/]+\.(?:metal|h)$/,
@@ -175,6 +188,60 @@ describe("in an empty project", () => {
     if (process.platform === "linux" || hasMetal) expect(result.err).toBe("");
   });
 
+  test("it is one file with bytecode, which this Bun takes, and says what each module said", async () => {
+    await Bun.write(join(project, "one.js"), oneFile);
+    await Bun.write(
+      join(project, "items.ts"),
+      "export default () => ({ length: 2, get: (index: number) => -index });\n",
+    );
+    const { out, err, exitCode } = bun("one.js");
+    expect([exitCode, exitCode === 0 ? "" : err]).toEqual([0, ""]);
+    const told = JSON.parse(out) as { loaded: string[]; names: Record<string, string>; stack: string; item: number };
+    expect(told.loaded).toEqual([
+      ...["bundle/bytecode.js", "bundle/chosen.js", "core/packaged.js", "core/place.js", "index.js"],
+    ]);
+    expect(told.names).toEqual(namesOf(library as unknown as Names));
+    expect(told.stack).toContain(join(installed, "src", "ops", "matmul", "matmul.js"));
+    expect(existsSync(join(installed, "src", "ops", "matmul", "matmul.js"))).toBe(true);
+    expect(told.item).toBe(-1); // a thread gave it, by a module of its own
+  });
+
+  test("matchers for tests are of the same library", async () => {
+    const text = `import { expect, test } from "bun:test";
+      import "${packageFile.name}/test";
+      import { tensor } from "${packageFile.name}";
+      test("one", () => expect(tensor([1])).toBeCloseToTensor(tensor([1])));`;
+    await Bun.write(join(project, "one.test.ts"), text);
+    const { err, exitCode } = bun("test", "one.test.ts");
+    expect([exitCode, exitCode === 0 ? "" : err]).toEqual([0, ""]);
+  });
+
+  test("nothing in it names the folder in which it was bundled", () => {
+    for (const file of ["bytecode.js", "bytecode.js.map", "library.js", "library.js.map"])
+      expect([file, readFileSync(join(installed, "src", "bundle", file), "utf8").includes(basename(folder))]).toEqual([
+        file,
+        false,
+      ]);
+  });
+
+  test.each([
+    ["bytecode of another version", (path: string) => Bun.write(`${path}.jsc`, new Uint8Array(1000))],
+    ["no bytecode", (path: string) => rm(`${path}.jsc`)],
+    ["another engine", (path: string) => rm(path)], // the file that is then not asked for
+  ])("%s: the text of the library computes, without a word", async (_, spoil) => {
+    const path = join(installed, "src", "bundle", "bytecode.js");
+    const kept = [path, `${path}.jsc`].map((file) => [file, readFileSync(file)] as const);
+    rmSync(path); // a link to the file in Bun's cache
+    writeFileSync(path, kept[0]![1]);
+    rmSync(`${path}.jsc`);
+    writeFileSync(`${path}.jsc`, kept[1]![1]);
+    await spoil(path);
+    const result = used();
+    for (const [file, bytes] of kept) writeFileSync(file, bytes);
+    expectLearned(result);
+    expect(result.err).toBe("");
+  });
+
   test("its command runs", () => {
     const { out, exitCode } = bun("x", "orchard", "--version");
     expect([out, exitCode]).toEqual([`${packageFile.version}\n`, 0]);
@@ -208,7 +275,7 @@ describe("in an empty project", () => {
     await Bun.write(join(project, "program.ts"), program);
   });
 
-  test("an executable and a bundle compute by the dylib that they hold, where nothing else is installed", () => {
+  test("an executable and a bundle compute by the dylib that they hold, where nothing else is installed", async () => {
     const away = join(folder, "away");
     mkdirSync(away);
     expect(bun("build", "--compile", "program.ts", "--outfile", join(away, "executable")).exitCode).toBe(0);
@@ -220,6 +287,14 @@ describe("in an empty project", () => {
       expectLearned(result);
       expect(result.backends).toEqual([hasMetal ? "metal" : "cpu"]);
     }
+    // What is loaded on first use is there too.
+    await Bun.write(join(project, "archive.ts"), archive);
+    expect(bun("build", "--target=bun", "archive.ts", "--outdir", join(away, "bundle")).exitCode).toBe(0);
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, join(away, "bundle", "archive.js")], {
+      cwd: away,
+      env: { ...environment, BUN_CONFIG_REGISTRY: "http://127.0.0.1:9/" }, // Bun would install what is missing
+    });
+    expect([stdout.toString(), stderr.toString()]).toEqual(["[ 1, 2 ]\n", ""]);
   });
 
   test("kernels come in the JavaScript, each with the text of its file", () => {
@@ -324,6 +399,44 @@ const kernel = metalKernel({
 });
 const { y } = kernel.run({ x: new Float32Array([1, 2, 3]), y: new Float32Array(3) }, { grid: 3 }).outputs;
 console.log(y.join(), "metal");
+`;
+
+type Names = Readonly<Record<string, unknown>>;
+
+/** What functions and classes are called, by where they are; also in a program of its own, as text. */
+function namesOf(library: Names): Record<string, string> {
+  const rooms = ["data", "distributed", "io", "linalg", "nn", "optim", "text"].map((room) => [room, library[room]]);
+  const found = [["", library], ...rooms].flatMap(([room, members]) =>
+    Object.entries(members as Names).map(([key, value]) => [
+      `${room}.${key}`,
+      typeof value === "function" ? value.name : typeof value,
+    ]),
+  );
+  return Object.fromEntries(found.sort());
+}
+
+/** Loads one file of the library and tells what it finds, of names, errors and threads. */
+const oneFile = `
+import * as library from "${packageFile.name}";
+import { data, matmul, tensor } from "${packageFile.name}";
+
+${namesOf.toString()}
+const stack = (() => {
+  try { return String(matmul(tensor([[1, 2]]), tensor([[1, 2]]))); } catch (error) { return error.stack; }
+})();
+const source = import.meta.resolve("${packageFile.name}").replace("file://", "").replace("index.js", "");
+const paths = Object.keys(require.cache).filter((path) => path.startsWith(source));
+const loaded = paths.map((path) => path.slice(source.length));
+using items = await data.openWorkerDataset(new URL("./items.ts", import.meta.url), { workers: 1 });
+const item = await items.get(1);
+console.log(JSON.stringify({ names: namesOf(library), stack, loaded: loaded.sort(), item }));
+`;
+
+const archive = `
+import { io, tensor } from "${packageFile.name}";
+
+await io.saveNpz("archive.npz", { x: tensor([1, 2]) });
+console.log(io.loadNpz("archive.npz")["x"]!.toArray());
 `;
 
 /** Stricter than what `bun init` writes: declarations are checked, and no import may name a TypeScript file. */

@@ -57,6 +57,18 @@ test("matchers", () => {
   expect(tensor([1])).toHaveShape([1]);
 });
 `,
+  "items.ts": `export default () => ({ length: 2, get: (index: number) => 10 * index });
+`,
+  "loaded.ts": `import { data, Tensor } from "${name}";
+import { compute } from "./compute";
+
+const source = import.meta.resolve("${name}").replace(/^file:\\/\\/|index\\.js$/g, "");
+const loaded = Object.keys(require.cache).filter((path) => path.startsWith(source));
+if (loaded.length > 6) throw new Error("expected the library in one file, got " + loaded.join());
+using items = await data.openWorkerDataset<number>(new URL("./items.ts", import.meta.url));
+if ((await items.get(1)) !== 10 || Tensor.name !== "Tensor") throw new Error("expected item 1 to be 10");
+console.log(compute());
+`,
   "hot.ts": `import { compute } from "./compute";
 
 declare global { var rounds: number | undefined; }
@@ -149,6 +161,7 @@ const kinds: Readonly<Record<string, (folder: string) => Promise<unknown>>> = {
     await typechecks(folder);
   },
   "a worker": (folder) => prints(folder, ["threads.ts"]),
+  "one file, and threads of a data set": (folder) => prints(folder, ["loaded.ts"]),
   "bun test": (folder) => prints(folder, ["test"]),
   "bun --hot": (folder) => prints(folder, ["--hot", "hot.ts"], 2),
   "bun build": async (folder) => {

@@ -6,6 +6,7 @@ import { devicePlatforms, platformPackages } from "../../src/backend/library.ts"
 import { runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { kernelTexts, packagedModule, platformDeclarations, platformModule } from "./assets.ts";
+import { bundleLibrary } from "./bundle.ts";
 import { glibcNeeded } from "./glibc.ts";
 
 const { name, version } = packageFile;
@@ -23,8 +24,8 @@ const common = {
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 /**
- * Compiles the sources to JavaScript and declarations, module by module, and adds what is read at run time. The folder
- * has the layout of a clone.
+ * Compiles the sources to JavaScript and declarations, module by module, adds what is read at run time, and bundles the
+ * library. The folder has the layout of a clone.
  *
  * @param folder is made anew
  */
@@ -38,6 +39,7 @@ export async function stageMain(folder: string): Promise<void> {
   for (const page of pages) await copyPage(page, folder);
   await Bun.write(join(folder, "src", "core", "packaged.js"), packagedModule(name));
   await Bun.write(join(folder, "src", "kernels.json"), JSON.stringify(kernelTexts()));
+  await bundleLibrary(folder);
   await Bun.write(join(folder, "package.json"), json(mainManifest()));
 }
 
@@ -49,12 +51,6 @@ async function compile(folder: string): Promise<void> {
   for (const file of new Bun.Glob("src/**/*.d.ts").scanSync({ cwd: folder })) {
     const path = join(folder, file);
     await Bun.write(path, importingJavaScript(await Bun.file(path).text()));
-  }
-  for (const file of new Bun.Glob("src/**/*.js").scanSync({ cwd: folder })) {
-    const path = join(folder, file);
-    const text = await Bun.file(path).text();
-    const own = text.replace(/(new Worker\(new URL\("\.[^"\n]*)\.ts"/g, '$1.js"'); // which no compiler rewrites
-    if (own !== text) await Bun.write(path, own);
   }
 }
 
@@ -95,7 +91,7 @@ async function copyPage({ path, files }: Page, folder: string): Promise<void> {
 }
 
 function mainManifest() {
-  const { description, keywords, dependencies } = packageFile;
+  const { description, keywords, dependencies, peerDependencies, peerDependenciesMeta } = packageFile;
   const exports = Object.fromEntries(
     Object.entries(packageFile.exports).map(([path, target]) => [path, packedTarget(target)]),
   );
@@ -108,6 +104,8 @@ function mainManifest() {
     exports,
     bin: Object.fromEntries(Object.entries(packageFile.bin).map(([key, path]) => [key, packedPath(path, ".js")])),
     dependencies,
+    peerDependencies,
+    peerDependenciesMeta,
     optionalDependencies: Object.fromEntries(platformPackages.map((platform) => [`${name}-${platform}`, version])),
   };
 }

@@ -1,8 +1,9 @@
 /** `orchard metal check`: compiles files of kernels, several at once, and reports in the format that is asked for. */
 import { readdirSync, statSync } from "node:fs";
-import { extname, join } from "node:path";
+import { join } from "node:path";
 import { MultiBar } from "cli-progress";
 import { processorLimit } from "../core/limits.ts";
+import { moduleFile } from "../core/place.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import { reportErrors } from "../train/errors.ts";
 import { type FileResult, type Format, formatResults, parseDiagnostics } from "./diagnostics.ts";
@@ -73,8 +74,7 @@ async function checkInChild(file: string, { include = [], define = [], std }: Ch
     ...define.flatMap((macro) => ["-D", macro]),
     ...(std ? [`--std=${std}`] : []),
   ];
-  // In the installed package it is JavaScript.
-  const command = [process.execPath, join(import.meta.dir, `orchard${extname(import.meta.path)}`), "metal", "check"];
+  const command = [process.execPath, moduleFile("cli/orchard"), "metal", "check"];
   const child = Bun.spawn([...command, "--format", "json", ...words, "--", file], {
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -106,6 +106,18 @@ export class FileFormatError extends OrchardError {
   }
 }
 
+/** A package that only some functions need is not installed, or can't be loaded. */
+export class PackageError extends OrchardError {
+  override readonly name = "PackageError";
+  /** The package's name. */
+  readonly package: string;
+
+  constructor(operation: string, code: string, name: string, message: string, options?: ErrorOptions) {
+    super(operation, code, message, options);
+    this.package = name;
+  }
+}
+
 /** A folder holds no checkpoint that can be used. */
 export class CheckpointError extends OrchardError {
   override readonly name = "CheckpointError";

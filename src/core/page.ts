@@ -1,5 +1,4 @@
 /** A page as one document: with script and styles in it there is nothing else to ask the server for. */
-import { createHash } from "node:crypto";
 
 export interface Document {
   readonly html: string;
@@ -21,4 +20,4 @@ export async function bundlePage(entry: string): Promise<Document> {
   return { html: inlined, script: hashOf(code), styles: hashOf(styles) };
 }
 
-const hashOf = (text: string): string => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+const hashOf = (text: string): string => `'sha256-${new Bun.CryptoHasher("sha256").update(text).digest("base64")}'`;

@@ -124,8 +124,11 @@ const table = new Map<string, Signature>();
 /** Every public function and constructor with its parameters, by the name that errors call it. */
 export const signatures: ReadonlyMap<string, Signature> = table;
 
-/** The signature with what parsing needs of it at hand. */
-interface Plan extends Signature {
+/** What parsing needs of a signature, at hand. */
+interface Plan {
+  readonly operation: string;
+  /** See {@link Signature}. */
+  readonly text: string;
   readonly positional: readonly (readonly [name: string, Parameter<unknown>])[];
   readonly required: readonly string[];
   readonly operands: number;
@@ -142,21 +145,29 @@ interface Plan extends Signature {
  */
 export function parameters<P extends Parameters>(operation: string, declared: P): Reader<P> {
   if (table.has(operation)) throw new TypeError(`the parameters of ${operation} are declared twice`);
-  const plan = planOf(operation, declared);
-  table.set(operation, plan);
-  return readerOf(plan);
+  table.set(operation, {
+    operation,
+    parameters: declared,
+    get text() {
+      return textOf(operation, Object.entries(declared));
+    },
+  });
+  return readerOf(operation, declared);
 }
 
 /** As {@link parameters}, of a function that is not in the table: another one calls it. */
 export const unlisted = <P extends Parameters>(operation: string, declared: P): Reader<P> =>
-  readerOf(planOf(operation, declared));
+  readerOf(operation, declared);
 
-function readerOf<P extends Parameters>(plan: Plan): Reader<P> {
+/** The plan is made on the first call: a program calls few of the functions that it imports. */
+function readerOf<P extends Parameters>(operation: string, declared: P): Reader<P> {
+  let plan: Plan | undefined;
   return (values) => {
     try {
+      plan ??= planOf(operation, declared);
       return parse(plan, values) as Parsed<P>;
     } catch (cause) {
-      throw cause instanceof OrchardError ? cause : unreadable(plan.operation, cause);
+      throw cause instanceof OrchardError ? cause : unreadable(operation, cause);
     }
   };
 }
@@ -167,8 +178,9 @@ function planOf(operation: string, declared: Parameters): Plan {
   const options = entries.filter(([, { by }]) => by !== "operand");
   return {
     operation,
-    parameters: declared,
-    text: textOf(operation, entries),
+    get text() {
+      return textOf(operation, entries);
+    },
     positional,
     required: entries.filter(([, { isRequired }]) => isRequired).map(([name]) => name),
     operands: entries.filter(([, { by }]) => by === "operand").length,
@@ -271,11 +283,11 @@ export function unknownOption(operation: string, name: string, names: readonly s
   );
 }
 
-function givenTwice({ operation, text }: Signature, name: string): ArgumentError {
+function givenTwice({ operation, text }: Plan, name: string): ArgumentError {
   return new ArgumentError(operation, "givenTwice", `${name} is given by position and by name; expected ${text}`);
 }
 
-function missing({ operation, text }: Signature, name: string): ArgumentError {
+function missing({ operation, text }: Plan, name: string): ArgumentError {
   return new ArgumentError(operation, "missingArgument", `expected ${name}, got nothing for it; expected ${text}`);
 }
 

@@ -1,9 +1,10 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { environment } from "./environment.ts";
+import { sourceFolder } from "./place.ts";
 
 /** The folder of package.json: a checkout, or the installed package. */
-export const packageRoot: string = join(import.meta.dir, "..", "..");
+export const packageRoot: string = join(sourceFolder, "..");
 
 /** `linux-x64`, `darwin-arm64`: the name of a build folder and of a platform package. */
 export const platform: string = `${process.platform}-${process.arch}`;

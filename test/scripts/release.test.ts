@@ -1,11 +1,12 @@
 /** What the release's packages need, and what packing writes. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkGlibc } from "../../scripts/release/dylib.ts";
 import { glibcNeeded } from "../../scripts/release/glibc.ts";
 import { importingJavaScript } from "../../scripts/release/stage.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 
 const strings = (...names: string[]) => new TextEncoder().encode(`\u007fELF\0${names.join("\0")}\0`);
 
@@ -22,6 +23,13 @@ test("a library that needs a newer glibc than 2.28 is refused, by its version", 
   await Bun.write(path, strings("GLIBC_2.28", "GLIBC_2.35"));
   await expect(checkGlibc(path)).rejects.toThrow("needs glibc 2.35, expected at most 2.28");
   rmSync(folder, { recursive: true });
+});
+
+test("one module says where files are: in the packed library the others are no files of their own", () => {
+  const source = join(packageRoot, "src");
+  const files = [...new Bun.Glob("**/*.ts").scanSync({ cwd: source })].sort();
+  const code = (file: string) => readFileSync(join(source, file), "utf8").replace(/^ *(?:\*|\/\/).*$/gm, "");
+  expect(files.filter((file) => /\bimport\.meta\b|\b__(?:dir|file)name\b/.test(code(file)))).toEqual(["core/place.ts"]);
 });
 
 test("declarations name modules as JavaScript has them, and nothing else changes", () => {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { ArgumentError } from "../../core/errors.ts";
 import { bundlePage, type Document } from "../../core/page.ts";
+import { sourceFolder } from "../../core/place.ts";
 import type { Listener, RunEvent } from "../events.ts";
 import { Guard } from "./guard.ts";
 import { EVENTS_PATH, type Message } from "./protocol.ts";
@@ -20,7 +21,7 @@ export class Dashboard implements Listener {
 
   /** @param port 0 for any free port. @throws {ArgumentError} for a port in use. */
   constructor(port = 0) {
-    const page = bundlePage(join(import.meta.dir, "page", "page.html"));
+    const page = bundlePage(join(sourceFolder, "train", "dashboard", "page", "page.html"));
     page.catch(() => undefined); // whoever asks for the page gets the error
     this.server = serve(port, {
       fetch: (request) => this.answer(request, page),

@@ -1,0 +1,174 @@
+/**
+ * The packed library in one file, so that a program that imports it loads one file and not 800: as an ECMAScript
+ * module, and as bytecode for the Bun that packs. Both are one copy of the library for every entry of the package.
+ */
+import { rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { BunPlugin } from "bun";
+import packageFile from "../../package.json";
+import { Failure } from "../failure.ts";
+
+/** Entries of the package, by their names in `src`. The first one's exports are the library's. */
+const [main, ...others] = ["index.js", "test.js"] as const;
+
+/** Packages, which stay where they are. */
+const external = Object.keys({ ...packageFile.dependencies, ...packageFile.peerDependencies }).flatMap((name) => [
+  name,
+  `${name}/*`,
+]);
+
+/** Modules that stay beside the bundle: one says where it is, the other has `require` of what a bundler takes along. */
+const beside = ["core/place.js", "core/packaged.js"] as const;
+
+const leavingBeside = (source: string): BunPlugin => ({
+  name: "leaving files beside",
+  setup(builder) {
+    builder.onResolve({ filter: /(?:place|packaged)\.js$/ }, ({ path, importer }) => {
+      const file = beside.find((own) => join(source, own) === resolve(dirname(importer), path));
+      return file === undefined ? undefined : { path: `../${file}`, external: true };
+    });
+  },
+});
+
+/**
+ * Bundles a staged package, whose entries then take what they export from the bundle: `src/bundle/library.js`, and
+ * `src/bundle/bytecode.js` with its bytecode beside it. The modules stay: the command and the pages load them, and the
+ * maps name them.
+ *
+ * @param folder has the package's `src`, compiled
+ * @throws {Failure} if an entry needs what the bundle does not have
+ */
+export async function bundleLibrary(folder: string): Promise<void> {
+  const source = join(folder, "src");
+  const entry = join(source, "bundle", "entry.js");
+  const texts = await Promise.all(others.map(async (name) => [name, await textOf(source, name)] as const));
+  await Bun.write(entry, entryOf(texts.flatMap(([, text]) => importsOf(text))));
+  const names = renamedIn(await (await build(entry, { naming: "library.js" })).text());
+  const plain = await build(entry, { naming: "library.js", isWritten: true, names });
+  await build(entry, { naming: "bytecode.js", isWritten: true, isBytecode: true, names });
+  await rm(entry);
+  await Bun.write(join(source, "bundle", "chosen.js"), chooser());
+  for (const [name, text] of texts) await Bun.write(join(source, name), ofLibrary(name, text));
+  await Bun.write(join(source, main), mainEntry(new Bun.Transpiler({ loader: "js" }).scan(await plain.text()).exports));
+}
+
+const textOf = (source: string, name: string): Promise<string> => Bun.file(join(source, name)).text();
+
+interface Build {
+  readonly naming: string;
+  readonly isWritten?: boolean;
+  readonly isBytecode?: boolean;
+  /** See {@link renamedIn}. */
+  readonly names?: ReadonlySet<string>;
+}
+
+async function build(entry: string, { naming, isWritten, isBytecode, names = new Set() }: Build) {
+  const { outputs } = await Bun.build({
+    entrypoints: [entry],
+    target: "bun",
+    external,
+    naming,
+    plugins: [leavingBeside(join(entry, "..", "..")), keepingNames(names)],
+    // With its white space a bundle has comments that name each module by its path from the folder of this process.
+    ...(isWritten ? { outdir: join(entry, ".."), sourcemap: "linked", minify: { whitespace: true } } : {}),
+    ...(isBytecode ? { format: "cjs", bytecode: true } : {}),
+  });
+  const map = outputs.find(({ kind }) => kind === "sourcemap");
+  if (map) await withoutContents(map.path);
+  const output = outputs.find(({ kind }) => kind === "entry-point")!;
+  if (isWritten && !isBytecode) await Bun.write(output.path, requiring(await output.text()));
+  return output;
+}
+
+/** Bundlers take along what a module requires by that name, which the bundler gave another. */
+const requiring = (text: string): string => text.replaceAll("__require(", "require(");
+
+/** The sources that a map names lie beside the bundle, from where Bun reads them. */
+async function withoutContents(path: string): Promise<void> {
+  const map = (await Bun.file(path).json()) as { readonly sources: readonly string[] };
+  await Bun.write(path, JSON.stringify({ ...map, sourcesContent: map.sources.map(() => null) }));
+}
+
+/** What a module takes from others of the library: `import { a, b } from "./c.js";`. */
+const ownImport = /^import (?:\{ ([\w, ]+) \} from )?"(\.\/[^"]+)";\n/gm;
+
+interface OwnImport {
+  readonly names: readonly string[];
+  readonly from: string;
+}
+
+const importsOf = (text: string): OwnImport[] =>
+  [...text.matchAll(ownImport)].map(([, names = "", from]) => ({
+    names: names.split(", ").filter(Boolean),
+    from: from!,
+  }));
+
+/** What the bundle exports: the library, and under names with a dollar sign what other entries need of its modules. */
+const entryOf = (imports: readonly OwnImport[]): string =>
+  [
+    `export * from "../${main}";\n`,
+    ...imports.flatMap(({ names, from }) => names.map((name) => `export { ${name} as $${name} } from ".${from}";\n`)),
+  ].join("");
+
+/** An entry whose imports come from the bundle. @throws {Failure} if it takes something in a form of its own */
+function ofLibrary(name: string, text: string): string {
+  const own = text.replace(ownImport, (_, names = "") =>
+    names === "" ? "" : `const { ${names.replace(/\w+/g, "$$$&: $&")} } = library;\n`,
+  );
+  if (/^(?:import|export)\b[^;]*"\./m.test(own)) throw new Failure(`${name} imports in a form that packing can't read`);
+  return `import { library } from "./bundle/chosen.js";\n${own}`;
+}
+
+/** Names of exports may be those of the language: `var`. */
+function mainEntry(exported: readonly string[]): string {
+  const names = exported.filter((name) => !name.startsWith("$")).sort();
+  const lines = (form: (name: string) => string) => names.map((name) => `  ${form(name)},\n`).join("");
+  const [taken, given] = [lines((name) => `${name}: $${name}`), lines((name) => `$${name} as ${name}`)];
+  return `import { library } from "./bundle/chosen.js";\nconst {\n${taken}} = library;\nexport {\n${given}};\n`;
+}
+
+/**
+ * Bytecode is for an engine and a system: elsewhere the library's text is loaded. The path of the bytecode is put
+ * together, so that no bundler takes it, and is not there beside a bundle.
+ */
+const chooser = (): string => `import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+
+const path = join(import.meta.dir, "bytecode.js");
+const isEngine = process.versions.webkit === "${process.versions["webkit"]}";
+const isOurs = isEngine && process.platform === "${process.platform}";
+export const library = isOurs && existsSync(path) ? require(path) : require("./library.js");
+`;
+
+/**
+ * The names of classes and exported functions to which the bundler gave others, since two modules have one of a name,
+ * or the language has: `all2`. Programs can read these names: models are shown with those of their classes.
+ */
+function renamedIn(bundle: string): ReadonlySet<string> {
+  const declared = [...bundle.matchAll(/^(?:var \w+ = )?class (\w+?)\d+ /gm)].map(([, name]) => name!);
+  const exported = [...bundle.matchAll(/\b(\w+)\d+ as \1\b|\b(\w+): \(\) => \2\d+\b/g)].map(
+    ([, one, two]) => one ?? two!,
+  );
+  return new Set([...declared, ...exported]);
+}
+
+/** Has functions and classes of these names say them, whatever the bundler calls the variables. */
+const keepingNames = (names: ReadonlySet<string>): BunPlugin => ({
+  name: "keeping names",
+  setup(builder) {
+    if (names.size === 0) return;
+    const declaration = new RegExp(
+      `^(?:export )?(?:async )?(?:class|function\\*?|const) (${[...names].join("|")})\\b`,
+      "gm",
+    );
+    builder.onLoad({ filter: /\/src\/.*\.js$/ }, async ({ path }) => {
+      const text = await Bun.file(path).text();
+      const own = [...new Set([...text.matchAll(declaration)].map(([, name]) => name!))];
+      const lines = own.map(
+        (name) =>
+          `\nif (${name}.name) Object.defineProperty(${name}, "name", { value: "${name}", configurable: true });`,
+      );
+      return { contents: `${text}${lines.join("")}`, loader: "js" };
+    });
+  },
+});
