@@ -2,8 +2,8 @@
  * Whether ranks of other machines are there. MPI does not say when a network is cut or a process is stopped: it waits.
  * So a thread of each process sends datagrams to some others, and a rank that waits looks for those that fell silent.
  */
-import { randomUUID } from "node:crypto";
 import { networkInterfaces } from "node:os";
+import { moduleFile } from "../core/place.ts";
 import type { Address, Order } from "./heartbeat_main.ts";
 
 /** The most addresses of a machine that are tried. */
@@ -64,11 +64,11 @@ export class Heartbeat {
     seconds: number,
     exchange: (own: string) => readonly string[],
   ): Promise<Heartbeat> {
-    const worker = new Worker(new URL("./heartbeat_main.ts", import.meta.url));
+    const worker = new Worker(moduleFile("distributed/heartbeat_main"));
     worker.unref();
     const heartbeat = new Heartbeat(worker, size);
     const port = await heartbeat.open();
-    const records = exchange(encode(port, randomUUID(), ownAddresses())).map(decode);
+    const records = exchange(encode(port, crypto.randomUUID(), ownAddresses())).map(decode);
     const interval = Math.min(LONGEST, (seconds * 1000) / BEATS);
     const others: readonly Address[] = watchedBy(rank, size)
       .map((other) => ({ rank: other, ...records[other]! }))

@@ -1,6 +1,7 @@
 /** Optimizer state in shares, one on each rank: ZeRO (Rajbhandari and others, 2020). */
 import { noGrad } from "../autograd/modes.ts";
 import { empty } from "../backend/dispatch.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { instanceOf } from "../core/kinds.ts";
 import { operand, parameters } from "../core/parameters.ts";
 import { allGather, allReduce, broadcast } from "../distributed/collectives.ts";
@@ -15,6 +16,7 @@ import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import type { LearningRate } from "./groups.ts";
+import { LBFGS } from "./lbfgs.ts";
 import { Optimizer } from "./optimizer.ts";
 import { type Slot, stateDType } from "./slot.ts";
 import type { OptimizerStateDict } from "./state_dict.ts";
@@ -36,13 +38,20 @@ import type { OptimizerStateDict } from "./state_dict.ts";
  * distributed.dataParallel(model);
  * const optimizer = optim.sharded(new optim.AdamW(model.parameters()));
  *
- * @throws {DistributedError} `notInitialized`
+ * @throws {ArgumentError} `notSharded` for LBFGS, whose state is of all parameters together. @throws {DistributedError}
+ * `notInitialized`
  */
 export function sharded<O extends Pick<Optimizer<LearningRate>, "step" | "stateDict" | "loadStateDict">>(
   optimizer: O,
 ): O;
 export function sharded(...values: unknown[]): Optimizer<LearningRate> {
   const { optimizer } = shardedParameters(values);
+  if (optimizer instanceof LBFGS)
+    throw new ArgumentError(
+      "optim.sharded",
+      "notSharded",
+      "expected an optimizer with a state for each parameter, got LBFGS, whose state is of all parameters together",
+    );
   if (worldSize() > 1) new Shares(optimizer).install();
   return optimizer;
 }

@@ -27,14 +27,13 @@ const byteLevel: Spelling = {
 const replaced = (token: string, from: string, to: string) => encoder.encode(token.replaceAll(from, to));
 
 /** SentencePiece's: `▁` is a space, and `<0x0A>` a byte. */
-const pieces = (space: string, hasBytes: boolean, dropsFirstSpace: boolean): Spelling => ({
-  bytesOf(token) {
+function pieces(space: string, hasBytes: boolean, dropsFirstSpace: boolean): Spelling {
+  const bytesOf = (token: string) => {
     const byte = hasBytes ? BYTE.exec(token)?.[1] : undefined;
     return byte === undefined ? replaced(token, space, " ") : Uint8Array.of(Number.parseInt(byte, 16));
-  },
-  bytesOfAdded: utf8,
-  dropsFirstSpace,
-});
+  };
+  return { bytesOf, bytesOfAdded: bytesOf, dropsFirstSpace }; // Gemma's runs of spaces were added
+}
 
 /** BERT's: what does not begin with `##` is a word. */
 const words = (prefix: string): Spelling => ({

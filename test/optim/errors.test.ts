@@ -42,6 +42,12 @@ const parameters: readonly Mistake[] = [
   ["a result", () => new AdamW([w().mul(2)]), ArgumentError, /result of an operation/],
   ["an expanded tensor", () => new AdamW([expanded()]), ArgumentError, /axis 0 .* is expanded/],
   [
+    "LBFGS in shares",
+    () => optim.sharded(new optim.LBFGS([w()])),
+    ArgumentError,
+    /expected an optimizer with a state for each parameter, got LBFGS/,
+  ],
+  [
     "what is no matrix, for Muon",
     () => new Muon([w(), w([3]), w([1, 2, 3])]),
     ShapeError,

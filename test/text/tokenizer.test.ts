@@ -70,6 +70,17 @@ describe.each(names)("%s", (name) => {
   });
 });
 
+test("Gemma's runs of spaces, which were added to its vocabulary, are spaces", () => {
+  const { tokenizer: json, config, rows } = fixtures.gemma;
+  const id = make("gemma").vocabularySize;
+  const run = { id, content: "▁▁▁", special: false, normalized: false, lstrip: false, rstrip: false };
+  const own = { ...json, added_tokens: [...(json.added_tokens ?? []), { ...run, single_word: false }] };
+  const tokenizer = new text.PretrainedTokenizer(own, { config, name: "gemma" });
+  const ids = rows.find((row) => row.ids.length > 3)!.ids;
+  expect(tokenizer.decode([id, ...ids])).toBe(`   ${make("gemma").decode(ids)}`);
+  expect(tokenizer.decode(tokenizer.encode("a   b", plain))).toBe("a   b");
+});
+
 test("special tokens: known by name, skipped where asked, and where a text continues its space stays", () => {
   const tokenizer = make("llama2");
   const [begin, end] = [tokenizer.idOf("<s>")!, tokenizer.idOf("</s>")!];

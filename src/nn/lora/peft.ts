@@ -1,6 +1,5 @@
 /** Adapters in the format of PyPI's `peft`: `adapter_config.json` and `adapter_model.safetensors`. */
 import { readFileSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, FileFormatError } from "../../core/errors.ts";
@@ -53,6 +52,7 @@ export async function saveLora(...values: unknown[]): Promise<void> {
   });
   const config = join(folder, CONFIG);
   try {
+    const { mkdir, writeFile } = await import("node:fs/promises");
     await mkdir(folder, { recursive: true });
     await writeFile(
       config,

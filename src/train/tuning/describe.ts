@@ -40,9 +40,10 @@ function describeExamples({ examples, heldOut, tokens, targets, truncated, dropp
 /** What to do with the adapter. */
 export function tuningHints(model: string, folder: string): string {
   const adapter = shownPath(join(folder, ADAPTER));
+  const merged = model.endsWith(".gguf") ? "FILE.gguf" : "FOLDER";
   return [
     `adapter: ${adapter}`,
     `talk with it: ${orchardCommand(`chat ${shownPath(model)} --adapter ${adapter}`)}`,
-    `merge it: ${orchardCommand(`merge ${shownPath(model)} ${adapter} --out FOLDER`)}`,
+    `merge it: ${orchardCommand(`merge ${shownPath(model)} ${adapter} --out ${merged}`)}`,
   ].join("\n");
 }

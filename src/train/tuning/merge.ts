@@ -1,20 +1,24 @@
-/** `orchard merge`: a model whose weights have what an adapter learned, as a folder of Hugging Face. */
-import { cpSync, existsSync, mkdirSync, readdirSync } from "node:fs";
+/** `orchard merge`: a model whose weights have what an adapter learned, in the form that it had. */
+import { cpSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { counted } from "../../core/plural.ts";
 import { withFileErrors } from "../../io/file_errors.ts";
-import type { SafetensorsReader } from "../../io/safetensors/file.ts";
+import { openGgufFor } from "../../io/gguf/open.ts";
+import { saveGguf } from "../../io/gguf/save.ts";
 import { openFor } from "../../io/safetensors/open.ts";
 import { saveSafetensors } from "../../io/safetensors/save.ts";
 import type { ArchitectureName } from "../../nn/loading/architectures.ts";
 import { loadModel } from "../../nn/loading/load_model.ts";
-import { placesOf } from "../../nn/loading/names.ts";
+import { placesOf, type Style } from "../../nn/loading/names.ts";
 import type { LoraAdapter } from "../../nn/lora/lora.ts";
 import { loadLora } from "../../nn/lora/peft.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { transpose } from "../../ops/view/permute.ts";
+import type { GgmlFormat } from "../../quant/formats.ts";
+import { quantizeGgml } from "../../quant/quantize.ts";
+import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reportErrors } from "../errors.ts";
 import { shownPath } from "../format.ts";
@@ -28,40 +32,65 @@ export const runMerge = (path: string, adapter: string, { out }: { readonly out:
   });
 
 /**
- * Writes a model with an adapter in it: its tensors under their names in the checkpoint and in its dtype, as one file,
- * and its config, tokenizer and template. What is not adapted is copied as it is. Returns how many layers are adapted.
+ * Writes a model with an adapter in it: its tensors under their names in the checkpoint, and in the dtypes and formats
+ * that they have there. Of a folder the config, the tokenizer and the template are copied, and weights become one file;
+ * of a GGUF file, the metadata. Returns how many layers are adapted.
  *
- * @throws {ArgumentError} for a GGUF file, and a folder that has a model. @throws {FileError} and errors of `loadModel`
- * and `loadLora`.
+ * @param out a folder without a model, or for a GGUF file another `.gguf` file
+ *
+ * @throws {ArgumentError} for another `out`, and one that is there already. @throws {FileError} and errors of
+ * `loadModel` and `loadLora`.
  */
 export async function mergeModel(path: string, adapter: string, out: string): Promise<number> {
-  if (existsSync(join(out, "config.json")))
-    throw new ArgumentError("merge", "modelExists", `expected a folder without a model, got ${out}`);
+  checkOut(path, out);
   const { model, source } = await loadModel(path);
-  if (source !== "huggingFace")
-    throw new ArgumentError("merge", "notAFolder", `expected a folder of Hugging Face, got ${path}`);
   const loaded = loadLora(model, adapter);
+  await (source === "gguf" ? writeGguf : writeFolder)(path, loaded, out);
+  return loaded.layers.size;
+}
+
+function checkOut(path: string, out: string): void {
+  const isGguf = path.endsWith(".gguf") && statSync(path, { throwIfNoEntry: false })?.isFile();
+  const fail = (code: string, expected: string) => new ArgumentError("merge", code, `expected ${expected}, got ${out}`);
+  if (isGguf && !out.endsWith(".gguf")) throw fail("notAGgufFile", "a .gguf file for one");
+  if (!isGguf && out.endsWith(".gguf")) throw fail("notAFolder", "a folder for a folder of Hugging Face");
+  if (isGguf && existsSync(out)) throw fail("modelExists", "a file that is not there");
+  if (existsSync(join(out, "config.json"))) throw fail("modelExists", "a folder without a model");
+}
+
+async function writeFolder(path: string, loaded: LoraAdapter, out: string): Promise<void> {
   using file = openFor("merge", path);
   const tensors = file.tensors();
-  for (const [name, weight] of mergedWeights(loaded, file)) tensors[name] = weight;
+  for (const { name, weight } of mergedWeights(loaded, "huggingFace", file))
+    tensors[name] = toDType(weight, file.tensor(name).dtype);
   withFileErrors("merge", out, () => mkdirSync(out, { recursive: true }));
   for (const name of readdirSync(path, { withFileTypes: true }))
     if (name.isFile() && /\.(json|jinja|txt|model)$/.test(name.name) && !name.name.endsWith(".index.json"))
       withFileErrors("merge", name.name, () => cpSync(join(path, name.name), join(out, name.name)));
   await saveSafetensors(join(out, "model.safetensors"), tensors, { metadata: { format: "pt" } });
-  return loaded.layers.size;
 }
 
-/** The sums, as the checkpoint has these weights. */
-function* mergedWeights({ model, layers }: LoraAdapter, file: SafetensorsReader): Generator<[string, Tensor]> {
+async function writeGguf(path: string, loaded: LoraAdapter, out: string): Promise<void> {
+  using file = openGgufFor("merge", path);
+  const tensors = file.tensors();
+  for (const { name, weight } of mergedWeights(loaded, "gguf", file)) {
+    const own = tensors[name]!;
+    const isQuantized = QuantizedTensor.isQuantized(own) && typeof own.format === "string";
+    tensors[name] = isQuantized ? quantizeGgml(weight, own.format as GgmlFormat) : toDType(weight, own.dtype);
+  }
+  // a model in several files becomes one
+  const metadata = Object.fromEntries(Object.entries(file.metadata).filter(([key]) => !key.startsWith("split.")));
+  await saveGguf(out, tensors, { metadata });
+}
+
+/** The sums, in the form of the checkpoint. */
+function* mergedWeights({ model, layers }: LoraAdapter, style: Style, file: { has(name: string): boolean }) {
   const { architecture } = model.description;
-  const places = placesOf(architecture as ArchitectureName, model.description, "huggingFace");
-  for (const { path, names, change } of places) {
+  for (const { path, names, change } of placesOf(architecture as ArchitectureName, model.description, style)) {
     const layer = layers.get(path);
     if (!layer) continue;
     const name = names.map((own) => `${own}.weight`).find((own) => file.has(own))!;
-    const { weight } = layer.merged();
-    const own = noGrad(() => (change?.kind === "transposed" ? transpose(weight as Tensor, 0, 1) : (weight as Tensor)));
-    yield [name, toDType(own, file.tensor(name).dtype)];
+    const weight = layer.merged().weight as Tensor;
+    yield { name, weight: noGrad(() => (change?.kind === "transposed" ? transpose(weight, 0, 1) : weight)) };
   }
 }

@@ -21,6 +21,7 @@ const stateBytes = (optimizer: { stateDict(): { tensors: Readonly<Record<string,
 const kinds = {
   AdamW: (list: Tensor[]) => new optim.AdamW(list, { lr: 0.01, masterWeights: true }),
   SGD: (list: Tensor[]) => new optim.SGD(list, { lr: 0.01, momentum: 0.9 }),
+  Adafactor: (list: Tensor[]) => new optim.Adafactor(list, { lr: 0.01 }),
 };
 for (const [name, build] of Object.entries(kinds)) {
   const [parameters, plain] = [make(), make()];

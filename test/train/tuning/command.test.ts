@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { io, nn, noGrad, type Tensor, tensor, toDType } from "../../../src/index.ts";
 import { mergeModel } from "../../../src/train/tuning/merge.ts";
+import { writeGguf } from "../../nn/loading/gguf_of.ts";
 import { errorOf, folderOf, numbers } from "../../nn/loading/oracle.ts";
 import { writeModel } from "../../serve/folder.ts";
 import { lossesOf, trainingCommands } from "../command.ts";
@@ -83,6 +84,26 @@ test.each<[string, string[]]>([
   const command = words.length > 0 ? ["train", ...words] : ["generate", folder, "--adapter", folder];
   const { err, exitCode } = await orchard(...command);
   expect([exitCode, err]).toEqual([1, expect.stringContaining(problem)]);
+});
+
+test.each(["gpt2", "phi3", "llama"] as const)("merged into a GGUF file, %s has the adapter's logits", async (name) => {
+  const [base, out] = [join(folder, `${name}.gguf`), join(folder, `merged-${name}.gguf`)];
+  await writeGguf(name, base, "float32");
+  await mergeModel(base, join(folderOf(name), "adapter"), out);
+  using before = io.openGguf(base);
+  using after = io.openGguf(out);
+  expect([after.metadata, after.names]).toEqual([before.metadata, before.names]);
+  for (const own of after.names) expect(after.info(own)).toEqual(before.info(own));
+  const { tokens } = io.loadSafetensors(join(folderOf(name), "answers.safetensors")) as { tokens: Tensor };
+  const logits = (each: nn.LanguageModel) => noGrad(() => each.forward(tokens) as Tensor);
+  const [{ model: whole }, { model: adapted }] = [await nn.loadModel(out), await nn.loadModel(base)];
+  const plain = numbers(logits(adapted));
+  nn.loadLora(adapted, join(folderOf(name), "adapter"));
+  expect(numbers(logits(adapted))).not.toEqual(plain);
+  expect(errorOf(logits(whole), logits(adapted))).toBeLessThan(1e-5);
+  const refused = (to: string) => expect(mergeModel(base, join(folderOf(name), "adapter"), to)).rejects;
+  await refused(out).toThrow("expected a file that is not there");
+  await refused(join(folder, "other")).toThrow("expected a .gguf file for one");
 });
 
 test.each(["gpt2", "phi3", "llama"])("merged, %s has its names, forms and dtypes", async (name) => {
