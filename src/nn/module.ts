@@ -13,7 +13,7 @@ import { type BackwardHook, type BackwardPreHook, type ForwardHook, type Forward
 import { floatDType } from "./kinds.ts";
 import { joinPath, type Slot, slotsOf } from "./slots.ts";
 import { type LoadOptions, type LoadReport, loadInto, readLoadOptions, type StateDict } from "./state_dict.ts";
-import { formatSummary, formatTree, type SummaryTree } from "./summary.ts";
+import { formatSummary, formatTree, type SummaryLayer, type SummaryTree } from "./summary.ts";
 
 /**
  * The base class of layers and models. A module's own properties are its state: tensors that require gradients are
@@ -151,12 +151,7 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
 
   /** A table of the layers that have tensors of their own: names, shapes, element counts and bytes. */
   summary(): string {
-    const layers = [...this.namedModules()].map(([name, module]) => ({
-      name,
-      kind: module.constructor.name,
-      tensors: [...slotsOf(module)].filter(isStateSlot).map((slot) => [slot.name, slot.value] as const),
-    }));
-    return formatSummary(layers);
+    return formatSummary(summaryLayers(this));
   }
 
   /**
@@ -240,6 +235,15 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
       }
     return named;
   }
+}
+
+/** @internal A module and all its submodules, each with its own tensors. */
+export function summaryLayers(model: Module): SummaryLayer[] {
+  return [...model.namedModules()].map(([name, module]) => ({
+    name,
+    kind: module.constructor.name,
+    tensors: [...slotsOf(module)].filter(isStateSlot).map((slot) => [slot.name, slot.value] as const),
+  }));
 }
 
 function treeOf(module: Module): SummaryTree {

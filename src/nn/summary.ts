@@ -7,9 +7,8 @@ import type { Tensor } from "../tensor/tensor.ts";
 
 type State = Tensor | QuantizedTensor;
 
-const header = ["layer", "kind", "state", "numbers", "bytes"];
-/** Which columns are aligned to the right. */
-const isRightAligned = [false, false, false, true, true];
+/** The columns that are aligned to the right. */
+const rightAligned = ["numbers", "bytes"];
 
 /** @internal A module in the table, with its own tensors by name, without those of its submodules. */
 export interface SummaryLayer {
@@ -71,17 +70,22 @@ function joined(parts: readonly Printed[]): Printed[] {
   return runs;
 }
 
-/** @internal The table of `Module.summary()`: one row for each module that has tensors of its own, and the totals. */
-export function formatSummary(layers: readonly SummaryLayer[]): string {
+/**
+ * @internal The table of `Module.summary()`: one row for each module that has tensors of its own, and the totals. With
+ * the results' shapes by name, these are a column, and modules that returned one have a row too.
+ */
+export function formatSummary(layers: readonly SummaryLayer[], results?: ReadonlyMap<string, string>): string {
   const counted = new Set<State>();
+  const header = ["layer", "kind", ...(results ? ["result"] : []), "state", "numbers", "bytes"];
   const rows = layers.flatMap(({ name, kind, tensors }) => {
-    if (tensors.length === 0) return [];
+    if (tensors.length === 0 && !results?.has(name)) return [];
+    const result = results ? [results.get(name) ?? ""] : [];
     const untied = tensors.map(([, tensor]) => tensor).filter((tensor) => !counted.has(tensor));
     const state = tensors.map(([own, tensor]) => `${own} ${formatShape(tensor.shape)}${noteOf(tensor, counted)}`);
     for (const tensor of untied) counted.add(tensor);
-    return [[name || "(itself)", kind, state.join(", "), ...figures(untied)]];
+    return [[name || "(itself)", kind, ...result, state.join(", "), ...figures(untied)]];
   });
-  return [...aligned([header, ...rows]), totals([...counted])].join("\n");
+  return [...aligned(header, rows), totals([...counted])].join("\n");
 }
 
 const noteOf = (tensor: State, counted: ReadonlySet<State>): string =>
@@ -111,11 +115,13 @@ function totals(tensors: readonly State[]): string {
 }
 
 /** Pads every column to its widest cell, separates columns by two spaces, and draws a rule below the header. */
-function aligned(rows: readonly (readonly string[])[]): string[] {
-  const widths = header.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const lines = rows.map((row) =>
+function aligned(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
+  const lines = [header, ...rows].map((row) =>
     row
-      .map((cell, column) => (isRightAligned[column] ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
+      .map((cell, column) =>
+        rightAligned.includes(header[column]!) ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
+      )
       .join("  "),
   );
   const rule = widths.map((width) => "─".repeat(width)).join("  ");
