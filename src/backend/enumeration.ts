@@ -30,7 +30,14 @@ const defined = new Map<string, Enumeration>();
 export function enumeration<const Name extends string>(type: string, names: readonly Name[]): Enumeration<Name> {
   if (defined.has(type)) throw new TypeError(`the enumeration ${type} is defined twice`);
   const ordinals = Object.fromEntries(names.map((name, index) => [name, index])) as Record<Name, number>;
-  const result: Enumeration<Name> = { type, names, ordinal: (name) => ordinals[name], header: headerOf(type, names) };
+  const result: Enumeration<Name> = {
+    type,
+    names,
+    ordinal: (name) => ordinals[name],
+    get header() {
+      return headerOf(type, names);
+    },
+  };
   defined.set(type, result as unknown as Enumeration);
   return result;
 }

@@ -81,6 +81,10 @@ const ofBody = new ContextVariable<Changes>(none);
 /** Overrides whose bodies are under way: inside them the operation is what it was without them. */
 const running = new ContextVariable<readonly Override[]>([]);
 
+/** @internal Whether an override or a route holds now. */
+export const isAnyInUse = (): boolean =>
+  isInUse && [ofProcess, ofBody.get()].some((own) => own.overrides.length > 0 || own.routes.length > 0);
+
 /** A backend's name; {@link checkName} says which there are. */
 const backendName = operand(text as Kind<BackendName>);
 

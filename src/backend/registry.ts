@@ -5,6 +5,7 @@ import { cpuBackend } from "./cpu/backend.ts";
 import { metalBackend } from "./metal/backend.ts";
 import { metalCopies } from "./metal/copies.ts";
 import type { BackendName } from "./names.ts";
+import { getBackend, orderFrom } from "./policy.ts";
 import { referenceBackend } from "./reference/backend.ts";
 
 export const backends: Readonly<Record<BackendName, Backend>> = {
@@ -22,3 +23,7 @@ export function whyUnavailable(name: BackendName): string | undefined {
   looked[name] ??= { why: backends[name].unavailable() };
   return looked[name].why;
 }
+
+/** The backend that runs a call which nothing else is said of: for operations that another one is made of. */
+export const firstBackend = (): BackendName =>
+  orderFrom[getBackend()].find((name) => whyUnavailable(name) === undefined)!;

@@ -69,6 +69,16 @@ export interface DecodingBlock extends Module<[x: Tensor, inputs?: AttentionInpu
   advance(stream: ResidualStream, inputs?: AttentionInputs): Required<ResidualStream>;
 }
 
+/** @internal What blocks take. */
+export interface BlockInputs {
+  readonly cache?: KeyValueCache | undefined;
+  readonly isCheckpointed?: boolean;
+  readonly own: Omit<AttentionInputs, "cache">;
+}
+
+/** @internal What tells how long texts are. */
+export type TextInputs = Pick<LanguageModelInputs, "cache" | "padding" | "segments">;
+
 /** The base class of {@link GPT} and {@link Llama}: what `generate` needs of a model. */
 export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: LanguageModelInputs], Tensor> {
   /** The number of tokens in the vocabulary. */
@@ -118,12 +128,30 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     const own = segments
       ? segmentInputs(name, tokens, segments, padding)
       : padding && paddedInputs(name, tokens, positions, padding, this.contextLength);
-    let stream: ResidualStream = { residual: this.embed(tokens, own?.positions ?? positions) };
+    const lengths = this.lengthsOf(tokens, { cache, padding, segments });
+    const stream = this.throughBlocks(tokens, positions, { cache, isCheckpointed, own: { ...own, lengths } });
+    return normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream).out;
+  }
+
+  /** @internal The stream behind the last block. `own`: what each block takes. */
+  protected throughBlocks(tokens: Tensor, positions: Positions, inputs: BlockInputs): ResidualStream {
+    const { cache, isCheckpointed = false, own } = inputs;
+    let stream: ResidualStream = { residual: this.embed(tokens, own.positions ?? positions) };
     for (const [index, block] of this.blocks.entries())
       stream = isCheckpointed
         ? { residual: checkpoint((x) => block.forward(x, own), stream.residual) }
         : advanced(block, stream, { cache: cache?.layers[index], ...own });
-    return normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream).out;
+    return stream;
+  }
+
+  /** @internal Tokens of longer texts are rotated otherwise, all of them (LongRoPE). */
+  get originalContextLength(): number {
+    return Infinity;
+  }
+
+  /** @internal What a model whose rotations depend on it tells its blocks of the lengths of texts. */
+  protected lengthsOf(_tokens: Tensor, _inputs: TextInputs): readonly number[] | undefined {
+    return undefined;
   }
 
   /** @internal The logits of normalized hidden states. */
@@ -198,8 +226,12 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
 const advanced = (block: DecodingBlock, stream: ResidualStream, inputs: AttentionInputs): ResidualStream =>
   hasHooks(block) ? { residual: block.forward(sumOf(stream), inputs) } : block.advance(stream, inputs);
 
-/** The positions of tokens in rows that begin with padding, and which keys are tokens. @throws {ArgumentError} */
-function paddedInputs(
+/**
+ * @internal The positions of tokens in rows that begin with padding, and which keys are tokens.
+ *
+ * @throws {ArgumentError} for padding that is not one number for each row.
+ */
+export function paddedInputs(
   operation: string,
   tokens: Tensor,
   position: Positions,

@@ -2,8 +2,8 @@
  * Records of operations and allocations: none, unless the environment asks for one. Then `observer` is undefined, and
  * whoever would report something has one branch to take.
  */
-import { threadId } from "node:worker_threads";
 import { environment, environmentFlag } from "../core/environment.ts";
+import { threadId } from "../core/thread.ts";
 import { FlashAttentionLog } from "./flash_attention.ts";
 import { TensorProfile } from "./tensor_profile.ts";
 import { Trace } from "./trace.ts";
@@ -159,7 +159,7 @@ export class Observer {
 /** Logs attention's passes, where the environment asks for it. */
 export const flashAttentionLog: FlashAttentionLog | undefined =
   environmentFlag("ORCHARD_DEBUG_FLASH_ATN") || environmentFlag("ORCHARD_DEBUG_FLASHATN")
-    ? new FlashAttentionLog(threadId)
+    ? new FlashAttentionLog(threadId())
     : undefined;
 
 function recordersOf(): Recorder[] {
@@ -167,7 +167,7 @@ function recordersOf(): Recorder[] {
   return [
     ...(flashAttentionLog ? [flashAttentionLog] : []),
     ...(environmentFlag("ORCHARD_TENSOR_PROFILE") ? [new TensorProfile()] : []),
-    ...(path === undefined ? [] : [new Trace(path, threadId)]),
+    ...(path === undefined ? [] : [new Trace(path, threadId())]),
   ];
 }
 

@@ -35,6 +35,8 @@ const make =
     new Class(...values);
 
 const leaf = () => zeros([2, 2], { requiresGrad: true });
+const { transforms } = data;
+const picture = () => zeros([2, 2, 3], { dtype: "uint8" });
 const sizes = { vocabularySize: 5, contextLength: 4, layers: 1, heads: 2, width: 4 };
 const model = new nn.GPT(sizes);
 const tokenizer = new data.ByteTokenizer();
@@ -284,6 +286,7 @@ export const calls: Calls = {
   gpt2Initialization: [nn.gpt2Initialization as Call, () => [2, 0.1]],
   llamaInitialization: [nn.llamaInitialization as Call, () => [0.1]],
   normalOf: [nn.normalOf as Call, () => [0.1]],
+  summary: [nn.summary as Call, () => [new nn.Linear(2, 2), zeros([1, 2])]],
   checkpoint: [nn.checkpoint as Call, () => [(x: orchard.Tensor) => sum(x), leaf()]],
   lora: [
     (...values) => (nn.lora as (...own: unknown[]) => orchard.nn.LoraAdapter)(...values).remove(),
@@ -447,6 +450,48 @@ export const calls: Calls = {
   TensorDataset: [make(data.TensorDataset), () => [zeros([2, 2]), zeros([2])]],
   Subset: [make(data.Subset), () => [new data.TensorDataset(zeros([2])), [1, 0]]],
   MappedDataset: [make(data.MappedDataset), () => [new data.TensorDataset(zeros([2])), () => 1]],
+  ImageFolder: [
+    make(data.ImageFolder),
+    () => [folder, { mode: "gray", channels: "last", orient: false, maxPixels: 9, transform: (x: unknown) => x }],
+  ],
+  "transforms.compose": [transforms.compose as Call, () => [[(x: unknown) => x]]],
+  "transforms.toFloat": [transforms.toFloat as Call, () => [{ dtype: "float64" }]],
+  "transforms.normalize": [
+    transforms.normalize as Call,
+    () => [
+      [1, 2],
+      [3, 4],
+    ],
+  ],
+  "transforms.resize": [transforms.resize as Call, () => [4, { mode: "bicubic", antialias: false, maxSize: 9 }]],
+  "transforms.centerCrop": [transforms.centerCrop as Call, () => [[2, 3]]],
+  "transforms.pad": [transforms.pad as Call, () => [[1, 2, 3, 4], { mode: "reflect", value: 1 }]],
+  "transforms.randomCrop": [transforms.randomCrop as Call, () => [2, { padding: 1, mode: "constant", value: 2 }]],
+  "transforms.randomResizedCrop": [
+    transforms.randomResizedCrop as Call,
+    () => [2, { mode: "nearest", antialias: false, scale: [0.1, 1], ratio: [1, 2] }],
+  ],
+  "transforms.randomHorizontalFlip": [transforms.randomHorizontalFlip as Call, () => [{ p: 0.5 }]],
+  "transforms.randomVerticalFlip": [transforms.randomVerticalFlip as Call, () => [{ p: 0.5 }]],
+  "transforms.rotate": [transforms.rotate as Call, () => [30, { mode: "bilinear", fill: 1 }]],
+  "transforms.affine": [
+    transforms.affine as Call,
+    () => [{ angle: 1, translate: [1, 2], scale: 2, shear: [1, 2], mode: "bilinear", fill: 1 }],
+  ],
+  "transforms.randomRotation": [transforms.randomRotation as Call, () => [[1, 2], { mode: "bilinear", fill: 1 }]],
+  "transforms.randomAffine": [
+    transforms.randomAffine as Call,
+    () => [3, { translate: [0.1, 0.1], scale: [1, 2], shear: [1, 2, 3, 4], mode: "bilinear", fill: 1 }],
+  ],
+  "transforms.adjustBrightness": [transforms.adjustBrightness as Call, () => [2]],
+  "transforms.adjustContrast": [transforms.adjustContrast as Call, () => [2]],
+  "transforms.adjustSaturation": [transforms.adjustSaturation as Call, () => [2]],
+  "transforms.adjustHue": [transforms.adjustHue as Call, () => [0.2]],
+  "transforms.grayscale": [transforms.grayscale as Call, () => [{ channels: 3 }]],
+  "transforms.colorJitter": [
+    transforms.colorJitter as Call,
+    () => [{ brightness: 0.1, contrast: [1, 2], saturation: 0.1, hue: 0.1 }],
+  ],
   randomSplit: [data.randomSplit as Call, () => [new data.TensorDataset(zeros([4])), [3, 1], { seed: 1 }]],
   collate: [data.collate as Call, () => [[1, 2]]],
   DataLoader: [
@@ -476,6 +521,18 @@ export const calls: Calls = {
   saveNpy: [io.saveNpy as Call, () => [join(folder, "a.npy"), zeros([2])]],
   loadNpz: [io.loadNpz as Call, () => [join(folder, "none.npz")]],
   saveNpz: [io.saveNpz as Call, () => [join(folder, "a.npz"), { x: zeros([2]) }, { compressed: true }]],
+  loadImage: [
+    io.loadImage as Call,
+    () => [join(folder, "none.png"), { mode: "gray", channels: "last", orient: false, maxPixels: 9 }],
+  ],
+  saveImage: [
+    io.saveImage as Call,
+    () => [join(folder, "a.png"), picture(), { channels: "last", quality: 9, lossless: true }],
+  ],
+  encodeImage: [
+    io.encodeImage as Call,
+    () => [picture(), { format: "webp", channels: "last", quality: 9, lossless: true }],
+  ],
   openGguf: [io.openGguf as Call, () => [join(folder, "none.gguf")]],
   saveGguf: [
     io.saveGguf as Call,

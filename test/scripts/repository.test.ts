@@ -60,7 +60,8 @@ describe("the package", () => {
   });
 
   test("every version is exact, in the lock file too, and the lock file names no host", () => {
-    const versions = [packageFile.dependencies, packageFile.devDependencies].flatMap(Object.values) as string[];
+    const { dependencies, devDependencies, peerDependencies } = packageFile;
+    const versions = [dependencies, devDependencies, peerDependencies].flatMap(Object.values) as string[];
     expect(versions.filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
     expect(read("bun.lock")).not.toMatch(/https?:\/\//);
   });
@@ -73,7 +74,15 @@ describe("the package", () => {
     const packages = imported
       .filter((name) => !/^(?:node|bun):/.test(name))
       .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)![0]);
-    expect([...new Set(packages)].sort()).toEqual(Object.keys(packageFile.dependencies).sort());
+    const { dependencies, peerDependencies } = packageFile;
+    expect([...new Set(packages)].sort()).toEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort());
+  });
+
+  test("a package that is optional is not installed with it, and an error names the version", () => {
+    const { peerDependencies, peerDependenciesMeta, devDependencies } = packageFile;
+    expect(peerDependenciesMeta).toEqual({ sharp: { optional: true } });
+    expect(peerDependencies).toEqual({ sharp: devDependencies.sharp });
+    expect(read("src/io/image/sharp.ts")).toContain(`const VERSION = "${peerDependencies.sharp}";`);
   });
 
   test("the README, continuous integration and package.json name one version of Bun", () => {

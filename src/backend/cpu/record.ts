@@ -5,7 +5,7 @@
 import { ptr } from "bun:ffi";
 import { mkdirSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { threadId } from "node:worker_threads";
+import { threadId } from "../../core/thread.ts";
 import { Status } from "./abi.ts";
 import type { Native } from "./loader.ts";
 import { readText } from "./status.ts";
@@ -51,7 +51,7 @@ export function recordCalls(native: Native, folder: string): Native {
   mkdirSync(folder, { recursive: true });
   const text = readText((buffer, capacity) => native.orchard_cpu_tables(buffer, capacity));
   const { functions } = JSON.parse(text) as { readonly functions: readonly RecordedFunction[] };
-  const recorder = new Recorder(join(folder, `${process.pid}-${threadId}.calls`), functions);
+  const recorder = new Recorder(join(folder, `${process.pid}-${threadId()}.calls`), functions);
   const names = Object.keys(native).filter((name): name is RunName => name.startsWith("orchard_cpu_run"));
   const runs = names.map((name) => [name, recorder.wrap(native[name] as AnyRun)] as const);
   return { ...native, ...Object.fromEntries(runs) };

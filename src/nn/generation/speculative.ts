@@ -38,7 +38,8 @@ export async function* generateDrafted(
   while (tokens.length < most) {
     await yieldToEventLoop();
     signal?.throwIfAborted();
-    const drafted = await proposals(small, tokens, Math.min(draftTokens, most - tokens.length - 1), generator);
+    const count = Math.min(draftTokens, most - tokens.length - 1, roomIn(model, tokens.length));
+    const drafted = await proposals(small, tokens, count, generator);
     const guess = drafted.map(({ token }) => token);
     const wanted = await large.distributions([...tokens, ...guess], guess.length + 1);
     for (const token of verified(drafted, wanted, generator)) {
@@ -49,6 +50,10 @@ export async function* generateDrafted(
     for (const reader of [large, small]) reader.keep(tokens.length - 1);
   }
 }
+
+/** One pass has logits of texts on one side of the original context alone. */
+const roomIn = ({ originalContextLength: original }: LanguageModel, length: number): number =>
+  length > original ? Infinity : original - length;
 
 interface Proposal {
   readonly token: number;

@@ -6,7 +6,7 @@ import { nativeTables } from "../../../src/backend/cpu/tables.ts";
 import { ArgumentError, type OrchardError } from "../../../src/core/errors.ts";
 import { convertCall } from "../../../src/ops/copy/primitive.ts";
 import { fillCall } from "../../../src/ops/creation/primitive.ts";
-import { gatherCall, oneHotCall, scatterAddCall } from "../../../src/ops/indexing/primitive.ts";
+import { gatherCall, oneHotCall, scatterCall, scatterOthersCall } from "../../../src/ops/indexing/primitive.ts";
 import { matmulCall } from "../../../src/ops/matmul/primitive.ts";
 import { reduceCall } from "../../../src/ops/reduction/primitive.ts";
 
@@ -138,16 +138,19 @@ describe("an index that is out of range where no check went before", () => {
     expect(error.message).toBe(`[gather] ${message(index, 4)}`);
   });
 
-  test.each([-1, 4, 2 ** 40])("%d: scatterAdd", (index) => {
+  test.each([-1, 4, 2 ** 40])("%d: scatter and scatterOthers", (index) => {
     const values = {
+      includesSelf: false,
       ...({ dtype: "float32", indexDtype: "int64" } as const),
       ...{ offsets: [0, 0, 0, 0], length: 2, size: 4, strides: [1, 1, 1, 1] },
       slices: { shape: [1], strides: [[4], [2], [2], [4]] },
     };
     const operands = [bytes(), indices(index), bytes(), bytes()];
-    expect(errorOfCall(() => scatterAddCall("scatterAdd", values, operands)).message).toBe(
-      `[scatterAdd] ${message(index, 4)}`,
-    );
+    const calls = [
+      () => scatterCall("scatter", { ...values, way: "sum" }, operands),
+      () => scatterOthersCall("scatter", values, operands),
+    ];
+    for (const call of calls) expect(errorOfCall(call).message).toBe(`[scatter] ${message(index, 4)}`);
   });
 
   test.each([-1, 3, -(2 ** 40)])("%d: oneHot", (index) => {

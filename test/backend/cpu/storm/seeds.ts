@@ -4,7 +4,9 @@ import { nativeTables } from "../../../../src/backend/cpu/tables.ts";
 import { withBackend, withStrict } from "../../../../src/backend/policy.ts";
 import * as library from "../../../../src/index.ts";
 import { scoresCall } from "../../../../src/ops/attention/primitive.ts";
+import { attentionStep } from "../../../../src/ops/attention/step.ts";
 import { convertCall } from "../../../../src/ops/copy/primitive.ts";
+import { packQ8Into } from "../../../../src/quant/pack_q8.ts";
 import { calls, disposeLeaves, leafOf, makeOperands, type OperationName } from "../../../ops/calls.ts";
 
 /** A call: the function's ordinal, its block with the bytes of operands, and the operands, undefined what is absent. */
@@ -174,7 +176,7 @@ function reflections(dtype: "float32" | "float64"): void {
 function weights(): void {
   const int4 = library.quantizeInt4(library.rand([3, 128]));
   gradientsOf(() => library.quantizedMatmul(leaf([2, 128]), int4));
-  gradientsOf(() => library.quantizedMatmul(leaf([6, 128], "float16"), int4));
+  gradientsOf(() => library.quantizedMatmul(leaf([6, 128], "float16"), int4, { bias: leaf([3], "float16") }));
   gradientsOf(() => library.quantizedMatmul(leaf([5, 64]), library.quantizeGgml(library.rand([9, 64]), "q4_0")));
   const fast = { precision: "fast" } as const;
   for (const groups of [int4, library.quantize(library.rand([5, 96]), { bits: 8, groupSize: 32, symmetric: true })])
@@ -190,12 +192,33 @@ function weights(): void {
         .dataSync();
 }
 
+/** A step of decoding to one room and to two, and what a cache in blocks of q8_0 keeps. */
+function caches(): void {
+  const roomOf = () => ({ keys: library.zeros([2, 1, 5, 4]), values: library.zeros([2, 1, 5, 4]) });
+  const rotation = { cycles: Float64Array.of(0.1, 0.01), magnitude: 1, interleaved: false };
+  for (const [dtype, rooms] of [
+    ["float32", 1],
+    ["float32", 2],
+    ["float16", 1],
+  ] as const)
+    for (const tokens of [1, 3]) {
+      const [q, k, v] = [3, 1, 1].map((heads) => library.ones([2, tokens, 4 * heads], { dtype })) as Queries;
+      const sequences = [0, 1].map((batch) => ({ room: batch % rooms, batch, position: 4, first: batch, rows: 4 }));
+      const given = Array.from({ length: rooms }, roomOf);
+      attentionStep([q, k, v], given, { scale: 0.5, softcap: 9, window: 3, rotation, sequences, heads: 3, kvHeads: 1 });
+    }
+  packQ8Into(library.zeros([1, 2, 3, 68], { dtype: "uint8" }), library.rand([1, 2, 3, 64]));
+}
+
+type Queries = [q: library.Tensor, k: library.Tensor, v: library.Tensor];
+
 /** What no plain call of an operation reaches. */
 function further(): void {
   otherDtypes();
   attention();
   bags();
   weights();
+  caches();
   optimizers();
   gradientsOf(() => library.rope(leaf([1, 4, 2, 8])));
   gradientsOf(() => library.rope(leaf([2, 3, 8]), { positions: whole([4, 0, 9]) }));
