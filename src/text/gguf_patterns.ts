@@ -10,6 +10,12 @@ const llama3 = (digits: string): string =>
   String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}${digits}| ?[^\s\p{L}\p{N}]+[\r\n]*` +
   String.raw`|\s*[\r\n]+|\s+(?!\S)|\s+`;
 
+/** Words begin with capitals, or have capitals alone, and may end with more: contractions. */
+const cased = (end: string, digits: string): string =>
+  String.raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+${end}` +
+  String.raw`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*${end}` +
+  String.raw`|\p{N}${digits}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`;
+
 const split = (pattern: string): object => ({
   type: "Split",
   pattern: { Regex: pattern },
@@ -36,6 +42,8 @@ const patterns: Readonly<Record<string, readonly object[]>> = {
   dbrx: three,
   qwen2: one,
   "deepseek-r1-qwen": one,
+  tekken: [split(cased("", ""))],
+  "gpt-4o": [split(cased("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "{1,3}"))],
   stablelm2: one,
   smollm: digitsAlone,
   starcoder: digitsAlone,

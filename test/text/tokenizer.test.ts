@@ -31,7 +31,7 @@ interface Pieces {
 }
 
 const read = (name: string) => Bun.file(join(packageRoot, "test", "fixtures", "text", `${name}.json`)).json();
-const names = ["gpt2", "qwen2", "llama3", "llama2", "gemma", "t5", "bert"] as const;
+const names = ["gpt2", "qwen2", "llama3", "tekken", "gpt4o", "llama2", "gemma", "t5", "bert"] as const;
 const fixtures = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await read(name)]))) as Record<
   (typeof names)[number],
   Fixture
@@ -127,6 +127,8 @@ describe("the tokenizers of GGUF files", () => {
     ["gpt2", "gpt-2"],
     ["qwen2", "qwen2"],
     ["llama3", "llama-bpe"],
+    ["tekken", "tekken"],
+    ["gpt4o", "gpt-4o"],
   ] as const)("byte-level BPE of %s", (name, pre) => {
     const { tokenizer: json, config, rows } = fixtures[name];
     const model = json.model as unknown as { vocab: Record<string, number>; merges: readonly [string, string][] };
@@ -145,7 +147,7 @@ describe("the tokenizers of GGUF files", () => {
       ["tokens", tokens],
       ["token_type", tokens.map((_, id) => (added.has(id) ? 3 : 1))],
       ["merges", model.merges.map((pair) => pair.join(" "))],
-      ["add_bos_token", name === "llama3"],
+      ["add_bos_token", !["gpt2", "qwen2"].includes(name)],
       ...(idOf("bos_token") as [string, number][]),
       ...(idOf("eos_token") as [string, number][]),
     ]);
