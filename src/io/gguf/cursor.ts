@@ -16,7 +16,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export class Cursor {
   /** Of the next byte. */
   position = 0;
-  private window = new Uint8Array(0);
+  private window = Buffer.alloc(0);
+  private view = new DataView(new ArrayBuffer(0));
   private windowStart = 0;
 
   constructor(
@@ -29,32 +30,41 @@ export class Cursor {
     const left = this.file.byteLength - this.position;
     if (bytes > left)
       throw this.fail("truncated", `expected ${bytes} bytes of ${what} at byte ${this.position}, got ${left}`);
-    if (BigInt(this.position) + BigInt(bytes) > MAX_HEADER_BYTES)
+    if (this.position + Number(bytes) > MAX_HEADER_BYTES) // not more than the file has: exact
       throw this.fail("headerTooLong", `expected a header of at most ${MAX_HEADER_BYTES} bytes, got ${what} beyond it`);
   }
 
   /** The next bytes, as a view that holds until the next call. */
   take(bytes: number, what: string): DataView {
+    const at = this.advance(bytes, what);
+    return new DataView(this.view.buffer, at, bytes);
+  }
+
+  /** Where the next bytes lie in the window, of which they are the next no more. */
+  private advance(bytes: number, what: string): number {
     this.need(bytes, what);
+    if (this.position + bytes > this.windowStart + this.window.byteLength) this.fill(bytes);
     const at = this.position - this.windowStart;
-    if (at + bytes > this.window.byteLength) this.fill(bytes);
-    const view = new DataView(this.window.buffer, this.position - this.windowStart, bytes);
     this.position += bytes;
-    return view;
+    return at;
   }
 
   private fill(bytes: number): void {
     const length = Math.min(Math.max(bytes, WINDOW_BYTES), this.file.byteLength - this.position);
-    this.window = new Uint8Array(this.file.read(this.position, length));
+    const { buffer } = this.file.read(this.position, length);
+    this.window = Buffer.from(buffer as ArrayBuffer);
+    this.view = new DataView(buffer);
     this.windowStart = this.position;
   }
 
   uint32(what: string): number {
-    return this.take(4, what).getUint32(0, true);
+    const at = this.advance(4, what);
+    return this.view.getUint32(at, true);
   }
 
   uint64(what: string): bigint {
-    return this.take(8, what).getBigUint64(0, true);
+    const at = this.advance(8, what);
+    return this.view.getBigUint64(at, true);
   }
 
   /** How many of something follow, which take so many bytes each at least. */
@@ -70,11 +80,20 @@ export class Cursor {
     const start = this.position;
     const length = this.uint64(`the length of ${what}`);
     if (length > most) throw this.fail("textTooLong", `expected ${what} of at most ${most} bytes, got ${length}`);
-    const { buffer, byteOffset, byteLength } = this.take(Number(length), what);
+    const at = this.advance(Number(length), what);
+    const end = at + Number(length);
+    if (this.isAscii(at, end)) return this.window.latin1Slice(at, end);
     try {
-      return utf8.decode(new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength));
+      return utf8.decode(this.window.subarray(at, end));
     } catch {
       throw this.fail("notUtf8", `expected ${what} at byte ${start} to be UTF-8`);
     }
+  }
+
+  /** Most texts of a vocabulary are, and short: the call of a decoder would cost more than they do. */
+  private isAscii(at: number, end: number): boolean {
+    let bits = 0;
+    for (let byte = at; byte < end; byte++) bits |= this.window[byte]!;
+    return bits < 0x80;
   }
 }

@@ -119,7 +119,8 @@ function readScalars(cursor: Cursor, key: string, of: ScalarType): GgufScalar[] 
   const what = `values in ${brief(key)}`;
   if (of === "string") {
     const count = cursor.count(what, 8);
-    return Array.from({ length: count }, () => cursor.text(`a value of ${brief(key)}`));
+    const each = `a value of ${brief(key)}`;
+    return Array.from({ length: count }, () => cursor.text(each));
   }
   const layout = of === "bool" ? undefined : numberLayouts[of];
   const bytes = layout?.bytes ?? 1;
