@@ -30,7 +30,8 @@ export class Cursor {
     const left = this.file.byteLength - this.position;
     if (bytes > left)
       throw this.fail("truncated", `expected ${bytes} bytes of ${what} at byte ${this.position}, got ${left}`);
-    if (this.position + Number(bytes) > MAX_HEADER_BYTES) // not more than the file has: exact
+    // No more than the file has, and exact therefore.
+    if (this.position + Number(bytes) > MAX_HEADER_BYTES)
       throw this.fail("headerTooLong", `expected a header of at most ${MAX_HEADER_BYTES} bytes, got ${what} beyond it`);
   }
 
@@ -51,8 +52,8 @@ export class Cursor {
 
   private fill(bytes: number): void {
     const length = Math.min(Math.max(bytes, WINDOW_BYTES), this.file.byteLength - this.position);
-    const { buffer } = this.file.read(this.position, length);
-    this.window = Buffer.from(buffer as ArrayBuffer);
+    const buffer = this.file.read(this.position, length).buffer as ArrayBuffer;
+    this.window = Buffer.from(buffer);
     this.view = new DataView(buffer);
     this.windowStart = this.position;
   }
@@ -82,7 +83,7 @@ export class Cursor {
     if (length > most) throw this.fail("textTooLong", `expected ${what} of at most ${most} bytes, got ${length}`);
     const at = this.advance(Number(length), what);
     const end = at + Number(length);
-    if (this.isAscii(at, end)) return this.window.latin1Slice(at, end);
+    if (this.isAscii(at, end)) return this.window.toString("latin1", at, end);
     try {
       return utf8.decode(this.window.subarray(at, end));
     } catch {

@@ -23,6 +23,7 @@ import { QuantizedEmbedding } from "../quantized_embedding.ts";
 import { QuantizedLinear } from "../quantized_linear.ts";
 import type { Change } from "./names.ts";
 import type { Step, Storing } from "./plan.ts";
+import { readAhead } from "./read_ahead.ts";
 import type { WeightSource } from "./source.ts";
 
 const nothing: Initializer = (shape, { dtype = "float32" }) => noGrad(() => expand(zeros([1], { dtype }), [...shape]));
@@ -35,18 +36,23 @@ export const noMemory: Initialization = {
   embedding: nothing,
 };
 
-/** Carries out a plan, a parameter at a time. The event loop has a turn between two. */
+/**
+ * Carries out a plan, a parameter at a time. The event loop has a turn between two.
+ *
+ * @param isReadAhead whether mapped weights are read before they are used
+ */
 export async function fill(
   model: Decoder,
   steps: readonly Step[],
   source: WeightSource,
-  storing: Storing,
+  { isReadAhead, ...storing }: Storing & { readonly isReadAhead: boolean },
 ): Promise<void> {
   const modules = model.namedModules();
   const read = reader(source);
   for (const [index, step] of steps.entries()) {
     if (index % 16 === 0) await yieldToEventLoop();
     const value = noGrad(() => parameterOf(step, read(step), storing));
+    if (isReadAhead && step.isMapped && isReadWhole(model, step)) readAhead(value);
     if (QuantizedTensor.isQuantized(value)) replaceLayer(modules, step, value, storing);
     else {
       value.requiresGrad = true;
@@ -54,6 +60,9 @@ export async function fill(
     }
   }
 }
+
+/** Of embeddings a text needs some rows, unless they give the logits too. */
+const isReadWhole = ({ head }: Decoder, { path }: Step): boolean => head === null || !/Embedding$/.test(path);
 
 /** A quantised weight makes another layer. A bias that comes later finds that layer under the same path. */
 function replaceLayer(

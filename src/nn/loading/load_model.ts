@@ -95,7 +95,9 @@ export async function loadModel(...values: unknown[]): Promise<LoadedModel> {
   const report = reportOf(model, steps, storing.dtype, availableBytes());
   onReport?.(report);
   checkRoom(path, report);
-  await fill(model, steps, source, storing);
+  // Of files that fill the memory, pages that came early would be gone before their turn.
+  const isReadAhead = report.mappedBytes <= report.availableBytes / 2;
+  await fill(model, steps, source, { ...storing, isReadAhead });
   return { model, path, source: style, config, generation, chatTemplate, report };
 }
 

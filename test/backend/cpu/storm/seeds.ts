@@ -3,6 +3,7 @@ import { cpuLibrary } from "../../../../src/backend/cpu/loader.ts";
 import { nativeTables } from "../../../../src/backend/cpu/tables.ts";
 import { withBackend, withStrict } from "../../../../src/backend/policy.ts";
 import * as library from "../../../../src/index.ts";
+import { readAheadCall } from "../../../../src/nn/loading/read_ahead.ts";
 import { scoresCall } from "../../../../src/ops/attention/primitive.ts";
 import { attentionStep } from "../../../../src/ops/attention/step.ts";
 import { convertCall } from "../../../../src/ops/copy/primitive.ts";
@@ -208,6 +209,7 @@ function caches(): void {
       attentionStep([q, k, v], given, { scale: 0.5, softcap: 9, window: 3, rotation, sequences, heads: 3, kvHeads: 1 });
     }
   packQ8Into(library.zeros([1, 2, 3, 68], { dtype: "uint8" }), library.rand([1, 2, 3, 64]));
+  readAheadCall("load", { offset: 1, bytes: 9000 }, [new Uint8Array(10_000)]);
 }
 
 type Queries = [q: library.Tensor, k: library.Tensor, v: library.Tensor];
