@@ -1,6 +1,6 @@
-// The cpu backend beside PyTorch and MLX's CPU build: single operations, products, attention and steps of training, in
-// turn with the others on as many threads, results compared before they are timed. The table gives the other's time
-// over ours: above 1 is faster. `bun run bench peers --threads 1,2,4 matmul` chooses, and `bun
+// The cpu backend beside PyTorch, MLX's CPU build and ONNX Runtime: single operations, products, attention and steps of
+// training, in turn with the others on as many threads, results compared before they are timed. The table gives the
+// other's time over ours: above 1 is faster. `bun run bench peers --threads 1,2,4 matmul` chooses, and `bun
 // bench/peers.ts --help` tells the rest.
 
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { table } from "./support/measure.ts";
 import { drawRatios } from "./support/peers/picture.ts";
 import type { Line, Row } from "./support/peers/run.ts";
 
-const PEERS = ["pytorch", "mlx"] as const;
+const PEERS = ["pytorch", "mlx", "onnxruntime"] as const;
 
 function threadsOf(text: string): number[] {
   const counts = text.split(",").map(Number);
@@ -23,6 +23,7 @@ function threadsOf(text: string): number[] {
 interface Options {
   readonly threads: readonly number[];
   readonly peers: string;
+  readonly onnxruntime: string;
   readonly json?: string;
   readonly picture?: string;
 }
@@ -31,14 +32,16 @@ const command = new Command("bun run bench peers")
   .argument("[words...]", "measures the rows whose names contain these words")
   .option("--threads <list>", "numbers of threads", threadsOf, [cpuInfo(cpuLibrary().native).threads])
   .option("--peers <list>", "libraries to compare with", PEERS.join(","))
+  .option("--onnxruntime <folder>", "the folder whose node_modules has onnxruntime-node", ".")
   .option("--json <file>", "writes the rows there")
   .option("--picture <file>", "draws the ratios there, as an SVG")
   .parse();
-const { threads, peers, json, picture } = command.opts<Options>();
+const { threads, peers, onnxruntime, json, picture } = command.opts<Options>();
 
 /** The threads of a backend are counted when it is loaded: each number has a process of its own. */
 async function measureOn(count: number): Promise<Row[]> {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "support/peers/run.ts"), peers, ...command.args], {
+  const program = join(import.meta.dir, "support/peers/run.ts");
+  const child = Bun.spawn([process.execPath, program, peers, onnxruntime, ...command.args], {
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, ORCHARD_CPU_THREADS: `${count}` },
   });

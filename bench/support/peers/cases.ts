@@ -120,6 +120,7 @@ export const cases: readonly Case[] = [
   ...[true, false].flatMap((causal) => [false, true].map((backward) => attention(1024, 64, causal, backward))),
   attention(2048, 128, true, true),
   { ...elementwise("adamW", 28, [many, many]), name: "AdamW 16 M, a step" },
+  { name: "MLP 784-512-10, batch 128, forward", operation: "mlpForward", operands: [{ shape: [128, 784] }] },
   {
     name: "MLP 784-512-10, batch 128, a step",
     operation: "mlp",

@@ -13,6 +13,7 @@ import {
   layerNorm,
   matmul,
   nn,
+  noGrad,
   optim,
   relu,
   softmax,
@@ -71,6 +72,14 @@ function training(
   };
 }
 
+function makeMlp() {
+  const [hidden, output] = [new nn.Linear(784, 512), new nn.Linear(512, 10)];
+  return {
+    model: new nn.Sequential(hidden, output),
+    forward: (x: Tensor) => output.forward(relu(hidden.forward(x))),
+  };
+}
+
 export const ours: Readonly<Record<string, Preparation>> = {
   add: plain((a, b) => add(a!, b!) as Tensor),
   exp: plain((a) => exp(a!)),
@@ -114,11 +123,13 @@ export const ours: Readonly<Record<string, Preparation>> = {
       },
     };
   },
+  mlpForward: ([x]) => {
+    const { model, forward } = makeMlp();
+    return { weights: model.namedParameters(), call: () => noGrad(() => tidy(() => forward(x!))) };
+  },
   mlp: ([x, classes]) => {
-    const [hidden, output] = [new nn.Linear(784, 512), new nn.Linear(512, 10)];
-    const model = new nn.Sequential(hidden, output);
-    const lossOf = () => crossEntropy(output.forward(relu(hidden.forward(x!))), classes!);
-    return training(model, lossOf, { lr: 1e-3 });
+    const { model, forward } = makeMlp();
+    return training(model, () => crossEntropy(forward(x!), classes!), { lr: 1e-3 });
   },
   gpt: ([tokens, targets], { layers, heads, width, context, vocabulary }) => {
     const sizes = { layers, heads, width, contextLength: context, vocabularySize: vocabulary, dropout: 0 };

@@ -64,10 +64,20 @@ def training(model, loss_of, lr):
     return call
 
 
-def mlp(x, classes, weights):
+def make_mlp(weights):
     model = nn.Sequential(nn.Linear(784, 512), nn.Linear(512, 10))
     model.load_state_dict(weights)
-    return training(model, lambda: F.cross_entropy(model[1](F.relu(model[0](x))), classes), 1e-3)
+    return model, lambda x: model[1](F.relu(model[0](x)))
+
+
+def mlp_forward(x, weights):
+    _, forward = make_mlp(weights)
+    return torch.no_grad()(lambda: forward(x))
+
+
+def mlp(x, classes, weights):
+    model, forward = make_mlp(weights)
+    return training(model, lambda: F.cross_entropy(forward(x), classes), 1e-3)
 
 
 def gpt(tokens, targets, weights, **sizes):
@@ -99,6 +109,7 @@ OPERATIONS = {
     "attention": lambda q, k, v, causal: lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal),
     "attentionBackward": attention_backward,
     "adamW": adam_w,
+    "mlpForward": mlp_forward,
     "mlp": mlp,
     "gpt": gpt,
 }

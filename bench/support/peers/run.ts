@@ -2,16 +2,16 @@
  * Measures the cases of `cases.ts` beside other libraries on one number of threads, in turn, and prints a line of JSON
  * for each. What the other side answers is compared with ours before anything is timed.
  *
- * Words: peers, separated by commas; what the names of cases contain.
+ * Words: peers, separated by commas; the folder that has ONNX Runtime, or nothing; what the names of cases contain.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { quantAlone } from "../../../scripts/fixtures/environment.ts";
 import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { manualSeed, randint, randn, setBackend, setStrict, type Tensor, toDType } from "../../../src/index.ts";
-import { PyTorch } from "../pytorch.ts";
+import { LineProcess, PyTorch } from "../pytorch.ts";
 import { type Case, cases, type Operand } from "./cases.ts";
 import { type Call, ours, type Weights } from "./ours.ts";
 
@@ -28,7 +28,7 @@ export interface Row {
 /** What came of a case: its row, or what stood in the way. */
 export type Line = Row | { readonly note: string };
 
-const [peers = "", ...words] = process.argv.slice(2);
+const [peers = "", onnxFolder = "", ...words] = process.argv.slice(2);
 /** Threads of the other side may wait in a loop for their next work: they stop within this many milliseconds. */
 const SETTLING = 15;
 
@@ -87,7 +87,7 @@ function timed(call: Call, calls: number): number {
 }
 
 /** Whether a peer has the case; if so it was prepared there, and gave what we give. */
-async function prepared(other: PyTorch, each: Case, files: unknown, own: Tensor, result: string): Promise<boolean> {
+async function prepared(other: LineProcess, each: Case, files: unknown, own: Tensor, result: string): Promise<boolean> {
   const { operation, settings = {} } = each;
   const answer = await other.ask(JSON.stringify({ operation, settings, ...(files as object), result }));
   if (answer === "missing") return false;
@@ -95,7 +95,7 @@ async function prepared(other: PyTorch, each: Case, files: unknown, own: Tensor,
   return true;
 }
 
-async function measure(each: Case, others: ReadonlyMap<string, PyTorch>, folder: string, threads: number) {
+async function measure(each: Case, others: ReadonlyMap<string, LineProcess>, folder: string, threads: number) {
   manualSeed(1);
   const operands = each.operands.map(draw);
   const files = await write(
@@ -137,13 +137,20 @@ function rowOf({ name, bytes, operations }: Case, threads: number, samples: Reco
 
 const requirements: Readonly<Record<string, string | undefined>> = { pytorch: undefined, mlx: quantAlone };
 
-async function startPeers(threads: number): Promise<Map<string, PyTorch>> {
-  const others = new Map<string, PyTorch>();
-  for (const peer of peers.split(",").filter((name) => name !== "")) {
-    const other = PyTorch.start(`peers/${peer}.py`, threads, {
+function startPeer(peer: string, threads: number): LineProcess | undefined {
+  if (peer !== "onnxruntime")
+    return PyTorch.start(`peers/${peer}.py`, threads, {
       module: peer === "mlx" ? "mlx.core" : "torch",
       requirements: requirements[peer],
     });
+  if (!existsSync(join(onnxFolder, "node_modules", "onnxruntime-node"))) return undefined;
+  return new LineProcess(["node", join(import.meta.dir, "onnxruntime.mjs"), resolve(onnxFolder), `${threads}`]);
+}
+
+async function startPeers(threads: number): Promise<Map<string, LineProcess>> {
+  const others = new Map<string, LineProcess>();
+  for (const peer of peers.split(",").filter((name) => name !== "")) {
+    const other = startPeer(peer, threads);
     if (other) others.set(peer, other);
     print({ note: other ? await other.hear() : `${peer} is not there` });
   }
