@@ -2,6 +2,7 @@
 import { ArgumentError, DisposedError, OutOfMemoryError } from "../core/errors.ts";
 import { observer } from "../observe/observer.ts";
 import { countScriptBlock, reserve } from "./reserve.ts";
+import { keepSpareBlock, takeSpareBlock } from "./spare_blocks.ts";
 
 /** Where memory is. The CPU accesses the host's at any time, and a Metal buffer once the device is done with it. */
 export type MemoryDevice = "host" | "metal";
@@ -63,14 +64,16 @@ export interface AllocationHint {
 /** JavaScript's own memory: small blocks, and all of them where there is no native allocator. */
 export class ScriptMemory implements Memory {
   readonly device = "host";
-  private readonly bytes: Uint8Array<ArrayBuffer>;
+  private bytes: Uint8Array<ArrayBuffer>;
+  private readonly isOwn: boolean;
 
-  /** @param content a length, or a buffer that nobody else has */
+  /** @param content a length, of a block with undefined contents; or a buffer */
   constructor(content: number | ArrayBuffer) {
     // A native function can't take a pointer to nothing, so an empty block has a byte. A small array is made ten times
     // as fast as a buffer, which is made when it is asked for.
     if (typeof content === "number") reserve(content);
     if (observer && typeof content === "number") observer.allocated(content, "script");
+    this.isOwn = typeof content === "number";
     this.bytes = typeof content === "number" ? scriptBytes(content || 1) : new Uint8Array(content);
   }
 
@@ -87,9 +90,13 @@ export class ScriptMemory implements Memory {
     return null;
   }
   release(): void {
-    // Garbage collection frees it.
+    // A second call keeps nothing, and whoever comes too late finds no bytes. What is not kept is collected.
+    if (this.isOwn) keepSpareBlock(this.bytes);
+    this.bytes = noBytes;
   }
 }
+
+const noBytes = new Uint8Array(0);
 
 /**
  * The memory of a caller's typed array. The caller may transfer the buffer, which leaves nothing of it here, or resize
@@ -153,6 +160,8 @@ export class BorrowedMemory implements Memory {
 export const LARGE = 1 << 16;
 
 function scriptBytes(byteLength: number): Uint8Array<ArrayBuffer> {
+  const spare = takeSpareBlock(byteLength);
+  if (spare !== undefined) return spare;
   try {
     const bytes = new Uint8Array(byteLength);
     if (byteLength >= LARGE) countScriptBlock(bytes.buffer);

@@ -1,5 +1,6 @@
 /** How much memory tensors take outside JavaScript's own. */
 import type { MemoryDevice } from "./memory.ts";
+import { dropSpareBlocks } from "./spare_blocks.ts";
 
 /** What tensors take now. */
 export interface LiveMemory {
@@ -81,6 +82,7 @@ export function resetPeakMemory(): void {
 /** @internal What can be done where memory is short: collects garbage, and gives what is free back to the system. */
 export function reclaimMemory(): void {
   for (const own of meters.values()) own.settle?.();
+  dropSpareBlocks();
   Bun.gc(true);
   for (const own of meters.values()) own.trim?.();
 }
