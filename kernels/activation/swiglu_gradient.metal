@@ -2,14 +2,14 @@
 //
 //   gate_gradient = g up silu'(gate)        up_gradient = g silu(gate)
 //
-// One thread an element; g, gate and up may have any strides. float16 and bfloat16 are storage: sums and products are
-// float32, rounded once.
+// One thread a run of elements; g, gate and up may have any strides. float16 and bfloat16 are storage: sums and
+// products are float32, rounded once.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "common/gated.h"
-#include "common/loop.h"
+#include "common/runs.h"
 
 // g, gate, up    [[buffer(0, 1, 2)]]  the elements that their strides reach
 // gate_gradient  [[buffer(3)]]        dense
@@ -25,17 +25,26 @@ kernel void swiglu_gradient(
     constant LoopNest &loop [[buffer(5)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(loop.count)) {
-        return;
-    }
+    const Run own = run_of(loop, position, grid);
+    if (own.count == 0) return;
     long places[4];
-    loop_places(loop, element, places);
-    float incoming = float(g[places[0]]);
-    float x = float(gate[places[1]]);
-    gate_gradient[places[3]] =
-        T(incoming * float(up[places[2]]) * orchard::gated_derivative<orchard::LogisticShare>(x));
-    up_gradient[places[3]] = T(incoming * orchard::gated<orchard::LogisticShare>(x));
+    run_places(loop, own, places);
+    T incoming[run_width<T>()];
+    T gates[run_width<T>()];
+    T ups[run_width<T>()];
+    T of_gate[run_width<T>()];
+    T of_up[run_width<T>()];
+    load_run(g, places[0], 0, own.count, incoming);
+    load_run(gate, places[1], 1, own.count, gates);
+    load_run(up, places[2], 2, own.count, ups);
+    for (uint i = 0; i < run_length(); i += 1) {
+        const float factor = float(incoming[i]);
+        const float x = float(gates[i]);
+        of_gate[i] = T(factor * float(ups[i]) * orchard::gated_derivative<orchard::LogisticShare>(x));
+        of_up[i] = T(factor * orchard::gated<orchard::LogisticShare>(x));
+    }
+    store_run(gate_gradient, places[3], of_gate, own.count);
+    store_run(up_gradient, places[3], of_up, own.count);
 }
 
 #define SWIGLU_GRADIENT(T)                                                                                        \

@@ -11,7 +11,7 @@ using namespace metal;
 #include "common/gamma.h"
 #include "common/gated.h"
 #include "common/math.h"
-#include "common/quads.h"
+#include "common/runs.h"
 #include "common/special.h"
 #include "generated/binary.h"
 
@@ -157,17 +157,17 @@ kernel void binary(
     constant LoopNest &loop [[buffer(3)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Quad quad = quad_of(loop, position, grid);
-    if (quad.count == 0) return;
+    const Run own = run_of(loop, position, grid);
+    if (own.count == 0) return;
     long places[3];
-    quad_places(loop, quad, places);
-    const vec<T, 4> left = load_quad(a, places[0], 0, quad.count);
-    const vec<T, 4> right = load_quad(b, places[1], 1, quad.count);
-    vec<T, 4> results;
-    for (uint i = 0; i < 4; i += 1) {
-        if (i < quad.count) results[i] = Compute<T>::run(left[i], right[i]);
-    }
-    store_quad(output, places[2], results, quad.count);
+    run_places(loop, own, places);
+    T left[run_width<T>()];
+    T right[run_width<T>()];
+    T results[run_width<T>()];
+    load_run(a, places[0], 0, own.count, left);
+    load_run(b, places[1], 1, own.count, right);
+    for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(left[i], right[i]);
+    store_run(output, places[2], results, own.count);
 }
 
 // As above, for operations whose result is a bool.
@@ -179,18 +179,18 @@ kernel void binary_predicate(
     constant LoopNest &loop [[buffer(3)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Quad quad = quad_of(loop, position, grid);
-    if (quad.count == 0) return;
+    const Run own = run_of(loop, position, grid);
+    if (own.count == 0) return;
     using Number = typename Compute<T>::Number;
     long places[3];
-    quad_places(loop, quad, places);
-    const vec<T, 4> left = load_quad(a, places[0], 0, quad.count);
-    const vec<T, 4> right = load_quad(b, places[1], 1, quad.count);
-    vec<bool, 4> results;
-    for (uint i = 0; i < 4; i += 1) {
-        if (i < quad.count) results[i] = test(Number(left[i]), Number(right[i]));
-    }
-    store_quad(output, places[2], results, quad.count);
+    run_places(loop, own, places);
+    T left[run_width<T>()];
+    T right[run_width<T>()];
+    bool results[run_width<T>()];
+    load_run(a, places[0], 0, own.count, left);
+    load_run(b, places[1], 1, own.count, right);
+    for (uint i = 0; i < run_length(); i += 1) results[i] = test(Number(left[i]), Number(right[i]));
+    store_run(output, places[2], results, own.count);
 }
 
 #define BINARY(T)                                                                           \

@@ -6,7 +6,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "common/quads.h"
+#include "common/runs.h"
 
 // input   [[buffer(0)]]  the elements that its strides reach
 // output  [[buffer(1)]]  the elements that its strides reach
@@ -18,16 +18,16 @@ kernel void copy(
     constant LoopNest &loop [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Quad quad = quad_of(loop, position, grid);
-    if (quad.count == 0) return;
+    const Run own = run_of(loop, position, grid);
+    if (own.count == 0) return;
     long places[2];
-    quad_places(loop, quad, places);
-    const vec<In, 4> elements = load_quad(input, places[0], 0, quad.count);
-    vec<Out, 4> results;
-    for (uint i = 0; i < 4; i += 1) {
-        if (i < quad.count) results[i] = Out(elements[i]);
-    }
-    store_quad(output, places[1], results, quad.count);
+    run_places(loop, own, places);
+    constexpr uint width = sizeof(In) > 2 ? run_width<In>() : run_width<Out>();
+    In elements[width];
+    Out results[width];
+    load_run(input, places[0], 0, own.count, elements);
+    for (uint i = 0; i < run_length(); i += 1) results[i] = Out(elements[i]);
+    store_run(output, places[1], results, own.count);
 }
 
 #define COPY(In, Out)                                                       \

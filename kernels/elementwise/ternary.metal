@@ -7,7 +7,7 @@
 using namespace metal;
 
 #include "common/math.h"
-#include "common/quads.h"
+#include "common/runs.h"
 #include "generated/ternary.h"
 
 constant uint operation [[function_constant(1)]];
@@ -65,18 +65,19 @@ kernel void ternary(
     constant LoopNest &loop [[buffer(4)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Quad quad = quad_of(loop, position, grid);
-    if (quad.count == 0) return;
+    const Run own = run_of(loop, position, grid);
+    if (own.count == 0) return;
     long places[4];
-    quad_places(loop, quad, places);
-    const vec<T, 4> own_a = load_quad(a, places[0], 0, quad.count);
-    const vec<T, 4> own_b = load_quad(b, places[1], 1, quad.count);
-    const vec<T, 4> own_c = load_quad(c, places[2], 2, quad.count);
-    vec<T, 4> results;
-    for (uint i = 0; i < 4; i += 1) {
-        if (i < quad.count) results[i] = Compute<T>::run(own_a[i], own_b[i], own_c[i]);
-    }
-    store_quad(output, places[3], results, quad.count);
+    run_places(loop, own, places);
+    T own_a[run_width<T>()];
+    T own_b[run_width<T>()];
+    T own_c[run_width<T>()];
+    T results[run_width<T>()];
+    load_run(a, places[0], 0, own.count, own_a);
+    load_run(b, places[1], 1, own.count, own_b);
+    load_run(c, places[2], 2, own.count, own_c);
+    for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(own_a[i], own_b[i], own_c[i]);
+    store_run(output, places[3], results, own.count);
 }
 
 // output[i] = condition[i] ? b[i] : c[i]; only the one that is chosen is read.
@@ -89,21 +90,22 @@ kernel void where(
     constant LoopNest &loop [[buffer(4)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Quad quad = quad_of(loop, position, grid);
-    if (quad.count == 0) return;
+    const Run own = run_of(loop, position, grid);
+    if (own.count == 0) return;
     long places[4];
-    quad_places(loop, quad, places);
-    const vec<bool, 4> choices = load_quad(condition, places[0], 0, quad.count);
-    vec<T, 4> results;
-    for (uint i = 0; i < 4; i += 1) {
-        if (i >= quad.count) continue;
+    run_places(loop, own, places);
+    bool choices[run_width<T>()];
+    T results[run_width<T>()];
+    load_run(condition, places[0], 0, own.count, choices);
+    for (uint i = 0; i < run_length(); i += 1) {
+        if (i >= own.count) continue;
         if (choices[i]) {
-            results[i] = b[places[1] + quad_step(1, i)];
+            results[i] = b[places[1] + run_step(1, i)];
         } else {
-            results[i] = c[places[2] + quad_step(2, i)];
+            results[i] = c[places[2] + run_step(2, i)];
         }
     }
-    store_quad(output, places[3], results, quad.count);
+    store_run(output, places[3], results, own.count);
 }
 
 #define WHERE(T)                                              \

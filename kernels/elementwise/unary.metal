@@ -8,7 +8,7 @@ using namespace metal;
 #include "common/gamma.h"
 #include "common/gated.h"
 #include "common/math.h"
-#include "common/quads.h"
+#include "common/runs.h"
 #include "common/special.h"
 #include "generated/unary.h"
 
@@ -130,16 +130,15 @@ kernel void unary(
     constant LoopNest &loop [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Quad quad = quad_of(loop, position, grid);
-    if (quad.count == 0) return;
+    const Run own = run_of(loop, position, grid);
+    if (own.count == 0) return;
     long places[2];
-    quad_places(loop, quad, places);
-    const vec<T, 4> x = load_quad(input, places[0], 0, quad.count);
-    vec<T, 4> results;
-    for (uint i = 0; i < 4; i += 1) {
-        if (i < quad.count) results[i] = Compute<T>::run(x[i]);
-    }
-    store_quad(output, places[1], results, quad.count);
+    run_places(loop, own, places);
+    T x[run_width<T>()];
+    T results[run_width<T>()];
+    load_run(input, places[0], 0, own.count, x);
+    for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(x[i]);
+    store_run(output, places[1], results, own.count);
 }
 
 // As above, for operations whose result is a bool.
@@ -150,16 +149,15 @@ kernel void unary_predicate(
     constant LoopNest &loop [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Quad quad = quad_of(loop, position, grid);
-    if (quad.count == 0) return;
+    const Run own = run_of(loop, position, grid);
+    if (own.count == 0) return;
     long places[2];
-    quad_places(loop, quad, places);
-    const vec<T, 4> x = load_quad(input, places[0], 0, quad.count);
-    vec<bool, 4> results;
-    for (uint i = 0; i < 4; i += 1) {
-        if (i < quad.count) results[i] = Compute<T>::predicate(x[i]);
-    }
-    store_quad(output, places[1], results, quad.count);
+    run_places(loop, own, places);
+    T x[run_width<T>()];
+    bool results[run_width<T>()];
+    load_run(input, places[0], 0, own.count, x);
+    for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::predicate(x[i]);
+    store_run(output, places[1], results, own.count);
 }
 
 #define UNARY(T)                                                                  \

@@ -1,5 +1,6 @@
 /** Loop nests for kernels (`kernels/common/loop.h`), and the grid of kernels with one thread an element. */
 import { getOrMake } from "../../core/collections.ts";
+import { bytesOf } from "../../tensor/dtype.ts";
 import { reachOf } from "../../tensor/reach.ts";
 import { broadcastStrides, collapse, elementCount, type LoopNest, MAX_RANK, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -77,32 +78,36 @@ export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
     })),
   );
 
-/** Elements of a thread, where each operand's are one access: `kernels/common/quads.h`. */
-const QUAD = 4;
+/** Elements of a thread, where each operand's are one access: `run_width` of `kernels/common/runs.h`, or half of it. */
+const RUN_WIDTHS = [8, 4] as const;
 
 /**
- * As {@link broadcastLoop}, for kernels whose threads take four adjacent elements where the operands' layouts allow it.
- * `quads` is their function constant.
+ * As {@link broadcastLoop}, for kernels whose threads take a run of adjacent elements where the operands' layouts allow
+ * it: eight where no operand's have more than two bytes, else four. `runs` is their function constant.
  */
-export function quadLoop(output: Tensor, inputs: readonly Tensor[]) {
+export function runLoop(output: Tensor, inputs: readonly Tensor[]) {
   const { loop } = broadcastLoop(output, inputs);
-  const quads = quadsOf(loop, [...inputs, output]);
-  return { loop, quads, ...elementGrid(quads === 0 ? loop.count : Math.ceil(loop.count / QUAD)) };
+  const operands = [...inputs, output];
+  const isNarrow = operands.every(({ dtype }) => bytesOf(dtype) <= 2);
+  const width = RUN_WIDTHS.find((own) => (own === 4 || isNarrow) && isInRuns(loop, operands, own)) ?? 1;
+  return { loop, runs: runsOf(loop, width), ...elementGrid(Math.ceil(loop.count / width)) };
 }
 
-/** The bits of `QUADS`; 0 where a thread takes one element. */
-function quadsOf({ shape, strides }: NestValues, operands: readonly Tensor[]): number {
-  const isFlat = shape.length === 1;
-  if (shape.length === 0 || !(isFlat || shape.at(-1)! % QUAD === 0)) return 0;
-  const isRepeated = strides.map((steps) => steps.at(-1) === 0);
-  const isAligned = operands.every((tensor, operand) => {
-    if (isRepeated[operand]) return operand < operands.length - 1;
-    const { first } = reachOf(tensor);
-    const outer = strides[operand]!.slice(0, -1);
-    return strides[operand]!.at(-1) === 1 && [first, ...outer].every((distance) => distance % QUAD === 0);
+/** Whether runs of so many elements of the last axis are one access in each operand, or one element that is repeated. */
+function isInRuns({ shape, strides }: NestValues, operands: readonly Tensor[], width: number): boolean {
+  if (shape.length === 0 || !(shape.length === 1 || shape.at(-1)! % width === 0)) return false;
+  return operands.every((tensor, operand) => {
+    const [along, ...outer] = strides[operand]!.toReversed();
+    if (along === 0) return operand < operands.length - 1;
+    return along === 1 && [reachOf(tensor).first, ...outer].every((distance) => distance % width === 0);
   });
-  if (!isAligned) return 0;
-  return isRepeated.reduce((bits, own, operand) => bits + (own ? 4 * 2 ** operand : 0), isFlat ? 3 : 1);
+}
+
+/** The bits of `RUNS`. */
+function runsOf({ shape, strides }: NestValues, width: number): number {
+  if (width === 1) return 1;
+  const flat = shape.length === 1 ? 16 : 0;
+  return strides.reduce((bits, steps, operand) => bits + (steps.at(-1) === 0 ? 32 * 2 ** operand : 0), width + flat);
 }
 
 /** Of a loop over a shape. Axes are merged where all operands allow it. */

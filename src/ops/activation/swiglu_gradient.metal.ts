@@ -1,15 +1,16 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { broadcastLoop, loopNest } from "../../backend/metal/loop.ts";
+import { loopNest, runLoop } from "../../backend/metal/loop.ts";
 
 /** Both results have one layout: the loop has it once. */
 export const swigluGradientMetal: MetalImplementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [gateGradient, upGradient] }) {
-    const { grid, threadgroup, loop } = broadcastLoop(gateGradient!, inputs);
+    const { grid, threadgroup, loop, runs } = runLoop(gateGradient!, inputs);
     return launch({
       file: "activation/swiglu_gradient.metal",
       name: `swiglu_gradient_${metalTypeOf(gateGradient!.dtype)}`,
+      constants: [runs],
       operands: [...inputs.map(reads), writes(gateGradient!), writes(upGradient!)],
       parameters: loopNest.bytes(loop),
       grid,

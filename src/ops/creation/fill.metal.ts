@@ -1,6 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, writes } from "../../backend/metal/launch.ts";
-import { broadcastLoop } from "../../backend/metal/loop.ts";
+import { runLoop } from "../../backend/metal/loop.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
 import { elementBits } from "./element_bits.ts";
 import { type FillAttributes, fillParameters } from "./primitive.ts";
@@ -8,10 +8,11 @@ import { type FillAttributes, fillParameters } from "./primitive.ts";
 export const fillMetal: MetalImplementation<FillAttributes> = {
   run({ outputs: [output], attributes: { value } }) {
     const { dtype } = output!;
-    const { grid, threadgroup, loop } = broadcastLoop(output!, []);
+    const { grid, threadgroup, loop, runs } = runLoop(output!, []);
     return launch({
       file: "creation/fill.metal",
       name: `fill_${bytesOf(dtype)}`,
+      constants: [runs],
       operands: [writes(output!)],
       parameters: fillParameters.bytes({ loop, bits: elementBits(dtype, value) }),
       grid,

@@ -1,6 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { loopNest, quadLoop } from "../../backend/metal/loop.ts";
+import { loopNest, runLoop } from "../../backend/metal/loop.ts";
 import { type BinaryName, binaryOperations } from "./primitive.ts";
 
 export const binaryMetal = (operation: BinaryName, isPredicate: boolean): MetalImplementation<undefined> => {
@@ -8,11 +8,11 @@ export const binaryMetal = (operation: BinaryName, isPredicate: boolean): MetalI
   return {
     unsupported: noFloat64,
     run({ inputs: [a, b], outputs: [out] }) {
-      const { grid, threadgroup, loop, quads } = quadLoop(out!, [a!, b!]);
+      const { grid, threadgroup, loop, runs } = runLoop(out!, [a!, b!]);
       return launch({
         file: "elementwise/binary.metal",
         name: `${kernel}_${metalTypeOf(a!.dtype)}`,
-        constants: [quads, binaryOperations.ordinal(operation)],
+        constants: [runs, binaryOperations.ordinal(operation)],
         operands: [reads(a!), reads(b!), writes(out!)],
         parameters: loopNest.bytes(loop),
         grid,

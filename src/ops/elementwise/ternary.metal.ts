@@ -1,16 +1,16 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { loopNest, quadLoop } from "../../backend/metal/loop.ts";
+import { loopNest, runLoop } from "../../backend/metal/loop.ts";
 import { type TernaryName, ternaryOperations } from "./primitive.ts";
 
 export const ternaryMetal = (operation: TernaryName): MetalImplementation<undefined> => ({
   unsupported: noFloat64,
   run({ inputs, outputs: [out] }) {
-    const { grid, threadgroup, loop, quads } = quadLoop(out!, inputs);
+    const { grid, threadgroup, loop, runs } = runLoop(out!, inputs);
     return launch({
       file: "elementwise/ternary.metal",
       name: `${operation === "where" ? "where" : "ternary"}_${metalTypeOf(out!.dtype)}`,
-      constants: [quads, ternaryOperations.ordinal(operation)],
+      constants: [runs, ternaryOperations.ordinal(operation)],
       operands: [...inputs.map(reads), writes(out!)],
       parameters: loopNest.bytes(loop),
       grid,

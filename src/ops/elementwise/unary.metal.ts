@@ -1,6 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { loopNest, quadLoop } from "../../backend/metal/loop.ts";
+import { loopNest, runLoop } from "../../backend/metal/loop.ts";
 import { type UnaryName, unaryOperations } from "./primitive.ts";
 
 export const unaryMetal = (operation: UnaryName, isPredicate: boolean): MetalImplementation<undefined> => {
@@ -8,11 +8,11 @@ export const unaryMetal = (operation: UnaryName, isPredicate: boolean): MetalImp
   return {
     unsupported: noFloat64,
     run({ inputs: [x], outputs: [out] }) {
-      const { grid, threadgroup, loop, quads } = quadLoop(out!, [x!]);
+      const { grid, threadgroup, loop, runs } = runLoop(out!, [x!]);
       return launch({
         file: "elementwise/unary.metal",
         name: `${kernel}_${metalTypeOf(x!.dtype)}`,
-        constants: [quads, unaryOperations.ordinal(operation)],
+        constants: [runs, unaryOperations.ordinal(operation)],
         operands: [reads(x!), writes(out!)],
         parameters: loopNest.bytes(loop),
         grid,

@@ -45,21 +45,23 @@ function countersOf(body: () => Tensor): Counters {
  * Every thread also reads the loop nest, which is constant: its count; and where the loop has several axes, or threads
  * take one element, the rank, and of each operand its start and its strides.
  */
-const parametersOf = (operands: number, rank: number, isQuad: boolean): number =>
-  isQuad && rank === 1 ? 8 : 8 * (2 + operands + rank * (1 + operands));
+const parametersOf = (operands: number, rank: number, isInRuns: boolean): number =>
+  isInRuns && rank === 1 ? 8 : 8 * (2 + operands + rank * (1 + operands));
 
 const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
 const sizeOf = ({ size, dtype }: Tensor): number => size * bytesOf(dtype);
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** Elements of a thread, where each operand's are adjacent or one. */
-const QUAD = 4;
+const widthOf = (operands: readonly Tensor[]): number => (operands.every(({ dtype }) => bytesOf(dtype) <= 2) ? 8 : 4);
 
 interface Layout {
   /** Of the merged loop. */
   readonly rank: number;
-  /** Whether threads take {@link QUAD} elements. Default true. */
-  readonly isQuad?: boolean;
+  /** Whether threads take several elements. Default true. */
+  readonly isInRuns?: boolean;
+  /** Elements of a thread. Default {@link widthOf}. */
+  readonly width?: number;
   /** Operands of which all elements are read. Default all. */
   readonly read?: readonly Tensor[];
 }
@@ -71,7 +73,7 @@ interface Layout {
 function checkTraffic(
   compute: (...inputs: Tensor[]) => Tensor,
   inputs: readonly Tensor[],
-  { rank, isQuad = true, read = inputs }: Layout,
+  { rank, isInRuns = true, width, read = inputs }: Layout,
 ) {
   let output: Tensor | undefined;
   const counters = countersOf(() => {
@@ -79,14 +81,14 @@ function checkTraffic(
     return output;
   });
   const { size, shape } = output!;
-  const threads = isQuad ? Math.ceil(size / QUAD) : size;
+  const threads = isInRuns ? Math.ceil(size / (width ?? widthOf([...inputs, output!]))) : size;
   const readOf = (input: Tensor) => (input.shape.at(-1) === shape.at(-1) ? size : threads) * bytesOf(input.dtype);
-  const parameterLines = isQuad && rank === 1 ? 1 : PARAMETER_LINES;
+  const parameterLines = isInRuns && rank === 1 ? 1 : PARAMETER_LINES;
   expect(counters).toMatchObject({
     threads,
     device_bytes_written: sizeOf(output!),
     device_bytes_read: sum(read.map(readOf)),
-    constant_bytes_read: threads * parametersOf(inputs.length + 1, rank, isQuad),
+    constant_bytes_read: threads * parametersOf(inputs.length + 1, rank, isInRuns),
     cache_lines_written: linesOf(sizeOf(output!)),
     cache_lines_read: parameterLines + sum(read.map((input) => linesOf(sizeOf(input)))),
     threadgroup_bytes_read: 0,
@@ -117,7 +119,7 @@ describe("unary", () => {
   test.each([...unaryOperations.names])("%s", (name) => {
     const compute = computeOf(name);
     checkTraffic(compute, [ones([37, 33], dtypeOf(name))], { rank: 1 });
-    checkTraffic(compute, [transposed(ones([64, 32], dtypeOf(name)))], { rank: 2, isQuad: false });
+    checkTraffic(compute, [transposed(ones([64, 32], dtypeOf(name)))], { rank: 2, isInRuns: false });
   });
 });
 
@@ -154,6 +156,45 @@ describe("ternary", () => {
   });
 });
 
+describe("elements of two bytes, eight a thread", () => {
+  const cases: readonly (readonly [string, DType, Operation, number])[] = [
+    ["exp", "float16", computeOf("exp"), 1],
+    ["exp", "bfloat16", computeOf("exp"), 1],
+    ["isnan", "float16", computeOf("isnan"), 1],
+    ["add", "float16", computeOf("add"), 2],
+    ["lt", "bfloat16", computeOf("lt"), 2],
+    ["lerp", "float16", computeOf("lerp"), 3],
+  ];
+  test.each(cases)("%s in %s", (_, dtype, compute, count) => {
+    const operandsOf = (shape: readonly number[]) => Array.from({ length: count }, () => ones(shape, dtype));
+    checkTraffic(compute, operandsOf([37, 33]), { rank: 1 });
+    checkTraffic(compute, operandsOf([4, 3]), { rank: 1 });
+  });
+
+  test.each([8, 12, 37, 1000])("each of %i is its own", (size) => {
+    const values = Array.from({ length: size }, (_, index) => (index % 100) - 7);
+    for (const dtype of ["float16", "bfloat16", "int8"] as const) {
+      const x = onMetal(() => toDType(tensor(values, { dtype: "float32" }), dtype));
+      const of = (compute: Operation) =>
+        Array.from(onMetal(() => toDType(compute(x), "float32")).dataSync() as Float32Array, (value) => value + 0);
+      expect(of((own) => operations.neg(own!))).toEqual(values.map((value) => 0 - value));
+      expect(of((own) => operations.add(own!, 1))).toEqual(values.map((value) => value + 1));
+      expect(of((own) => operations.lt(own!, 3))).toEqual(values.map((value) => Number(value < 3)));
+      expect(of((own) => operations.clamp(own!, { min: 0, max: 5 }))).toEqual(
+        values.map((value) => Math.min(Math.max(value, 0), 5)),
+      );
+    }
+  });
+
+  test("rows of a multiple of eight, of four and of neither", () => {
+    const add = computeOf("add");
+    const rowsOf = (size: number) => [ones([32, size], "float16"), ones([size], "float16")];
+    checkTraffic(add, rowsOf(64), { rank: 2, width: 8 });
+    checkTraffic(add, rowsOf(36), { rank: 2, width: 4 });
+    checkTraffic(add, rowsOf(33), { rank: 2, isInRuns: false });
+  });
+});
+
 describe("copies", () => {
   const onDevice = dtypes.filter((dtype) => dtype !== "float64");
 
@@ -165,7 +206,7 @@ describe("copies", () => {
   test("a dense one, a transposed one and one of a view", () => {
     const x = ones([64, 32]);
     checkTraffic((input) => clone(input!), [x], { rank: 1 });
-    checkTraffic((input) => clone(input!), [transposed(x)], { rank: 2, isQuad: false });
+    checkTraffic((input) => clone(input!), [transposed(x)], { rank: 2, isInRuns: false });
     const offset = place(
       { shape: [64, 32], dtype: "float32", values: new Array(2048).fill(1) },
       "strided",

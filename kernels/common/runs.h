@@ -1,0 +1,106 @@
+// Elementwise kernels whose threads take a run of adjacent elements, which one access loads and one stores: four, or
+// eight where no element has more than two bytes.
+//
+// The host (`runLoop` of src/backend/metal/loop.ts) looks whether the last axis of a merged loop is one run, or one
+// element that is repeated, in each operand, and whether runs begin at multiples of their width. Where they don't, a
+// thread takes fewer elements, at worst one.
+
+#ifndef ORCHARD_COMMON_RUNS_H
+#define ORCHARD_COMMON_RUNS_H
+
+#include "common/loop.h"
+
+// Bits: 0 to 3, how many elements a thread takes; 4, the loop has one axis; 5 + operand, the operand is repeated along
+// the last.
+constant uint RUNS [[function_constant(0)]];
+
+// The most elements that a thread takes of such numbers; `Wide` is the widest type of an operand.
+template <typename Wide> constexpr uint run_width() { return sizeof(Wide) <= 2 ? 8 : 4; }
+
+// How many elements a thread takes: what it computes of those behind its count is not stored.
+inline uint run_length() { return RUNS & 15; }
+
+inline bool is_repeated(uint operand) { return (RUNS >> (5 + operand) & 1) != 0; }
+
+// The elements that a thread takes: `count` of them, 0 behind the end.
+struct Run {
+    ulong first;
+    uint count;
+};
+
+inline Run run_of(constant LoopNest &loop, uint2 position, uint2 grid) {
+    const ulong count = ulong(loop.count);
+    const uint width = run_length();
+    const ulong first = loop_element(position, grid) * width;
+    return {first, first >= count ? 0 : uint(min(ulong(width), count - first))};
+}
+
+// Where a thread's first element lies in each of the first `count` operands. A loop of one axis starts at 0.
+template <int count> inline void run_places(constant LoopNest &loop, Run run, thread long (&places)[count]) {
+    if ((RUNS & 16) == 0) return loop_places(loop, run.first, places);
+    for (int operand = 0; operand < count; operand += 1) {
+        places[operand] = is_repeated(operand) ? 0 : long(run.first);
+    }
+}
+
+// From the first element of a thread to its element `index`.
+inline long run_step(uint operand, uint index) { return is_repeated(operand) ? 0 : long(index); }
+
+// Eight elements: one access where they have two bytes, two where they have one.
+template <typename T, uint size = sizeof(T)> struct Eight {
+    static void load(device const T *from, thread vec<T, 4> (&fours)[2]) {
+        fours[0] = *reinterpret_cast<device const vec<T, 4> *>(from);
+        fours[1] = *reinterpret_cast<device const vec<T, 4> *>(from + 4);
+    }
+    static void store(device T *to, vec<T, 4> low, vec<T, 4> high) {
+        *reinterpret_cast<device vec<T, 4> *>(to) = low;
+        *reinterpret_cast<device vec<T, 4> *>(to + 4) = high;
+    }
+};
+template <typename T> struct Eight<T, 2> {
+    static void load(device const T *from, thread vec<T, 4> (&fours)[2]) {
+        const uint4 words = *reinterpret_cast<device const uint4 *>(from);
+        fours[0] = as_type<vec<T, 4>>(words.xy);
+        fours[1] = as_type<vec<T, 4>>(words.zw);
+    }
+    static void store(device T *to, vec<T, 4> low, vec<T, 4> high) {
+        *reinterpret_cast<device uint4 *>(to) = uint4(as_type<uint2>(low), as_type<uint2>(high));
+    }
+};
+
+// A thread's elements of an operand, from `place` on. Those behind its count are 0.
+template <typename T, uint width>
+inline void load_run(device const T *from, long place, uint operand, uint count, thread T (&elements)[width]) {
+    if (is_repeated(operand)) {
+        const T element = from[place];
+        for (uint i = 0; i < width; i += 1) elements[i] = element;
+    } else if (width == 8 && run_length() == 8 && count == 8) {
+        vec<T, 4> fours[2];
+        Eight<T>::load(from + place, fours);
+        for (uint i = 0; i < width; i += 1) elements[i] = fours[i / 4][i % 4];
+    } else if (run_length() == 4 && count == 4) {
+        const vec<T, 4> four = *reinterpret_cast<device const vec<T, 4> *>(from + place);
+        for (uint i = 0; i < width; i += 1) elements[i] = i < 4 ? four[i % 4] : T(0);
+    } else {
+        for (uint i = 0; i < width; i += 1) elements[i] = i < count ? from[place + i] : T(0);
+    }
+}
+
+template <typename T, uint width> inline vec<T, 4> four_of(thread const T (&elements)[width], uint first) {
+    return vec<T, 4>(elements[first], elements[first + 1], elements[first + 2], elements[first + 3]);
+}
+
+template <typename T, uint width>
+inline void store_run(device T *to, long place, thread const T (&elements)[width], uint count) {
+    if (width == 8 && run_length() == 8 && count == 8) {
+        Eight<T>::store(to + place, four_of(elements, 0), four_of(elements, width - 4));
+    } else if (run_length() == 4 && count == 4) {
+        *reinterpret_cast<device vec<T, 4> *>(to + place) = four_of(elements, 0);
+    } else {
+        for (uint i = 0; i < run_length(); i += 1) {
+            if (i < count) to[place + i] = elements[i];
+        }
+    }
+}
+
+#endif
