@@ -9,25 +9,25 @@ using namespace metal;
 
 #include "reduction/folds.h"
 
-template <typename Number> struct ExtremumState {
+// Indices count from a chunk's first element in 32 bits, from a slice's in 64.
+template <typename Number, typename Index> struct ExtremumState {
     Number value;
-    long index;  // -1: no element yet
+    Index index;  // all bits set: no element yet
 };
 
-template <typename Number> struct Extremum {
-    using State = ExtremumState<Number>;
+template <typename Number, typename Index> struct Extremum {
+    using State = ExtremumState<Number, Index>;
 
-    static bool is_before(State a, State b) {
-        bool a_nan = a.value != a.value;
-        bool b_nan = b.value != b.value;
-        if (a_nan != b_nan) return a_nan;
-        if (a.value == b.value || a_nan) return a.index < b.index;
-        return operation == REDUCTION_MAX ? a.value > b.value : a.value < b.value;
-    }
+    static State none() { return {Number(0), ~Index(0)}; }
+    static bool is_none(State x) { return x.index == ~Index(0); }
+
+    // Not where they are equal, or both NaN.
+    static bool is_beyond(Number a, Number b) { return b == b && (operation == REDUCTION_MAX ? !(a <= b) : !(a >= b)); }
 
     static State merge(State a, State b) {
-        if (b.index < 0) return a;
-        return a.index < 0 || is_before(b, a) ? b : a;
+        if (is_none(b)) return a;
+        if (is_none(a) || is_beyond(b.value, a.value)) return b;
+        return is_beyond(a.value, b.value) || a.index < b.index ? a : b;
     }
 
     static State shuffled(State state, ushort mask) {
@@ -37,44 +37,65 @@ template <typename Number> struct Extremum {
     }
 };
 
+// A thread's elements come in the order of their indices: of equal ones the first stays.
 template <typename In>
-inline ExtremumState<typename NumberOf<In>::type> extreme_element(
+inline ExtremumState<typename NumberOf<In>::type, uint> extreme_of_chunk(
+    device const In *input, constant ReductionParameters &p, Share share) {
+    using Number = typename NumberOf<In>::type;
+    using Merge = Extremum<Number, uint>;
+    if (share.begin + share.lane >= share.end) return Merge::none();
+    const long base = loop_offset(p.kept, 0, ulong(share.result));
+    const uint count = uint(share.end - share.begin);
+    ExtremumState<Number, uint> state = {
+        Number(input[base + loop_offset(p.reduced, 0, ulong(share.begin + share.lane))]), share.lane};
+    for (uint index = share.lane + LANES; index < count; index += LANES) {
+        const Number own = Number(input[base + loop_offset(p.reduced, 0, ulong(share.begin + index))]);
+        const bool is_better = Merge::is_beyond(own, state.value);
+        state.value = is_better ? own : state.value;
+        state.index = is_better ? index : state.index;
+    }
+    return state;
+}
+
+template <typename In>
+inline ExtremumState<typename NumberOf<In>::type, long> extreme_element(
     device const In *input,
     constant ReductionParameters &p,
     Share share,
-    threadgroup ExtremumState<typename NumberOf<In>::type> *scratch,
+    threadgroup ExtremumState<typename NumberOf<In>::type, uint> *scratch,
     uint thread_index) {
     using Number = typename NumberOf<In>::type;
-    ExtremumState<Number> state = {Number(0), -1};
-    long base = loop_offset(p.kept, 0, ulong(share.result));
-    for (long index = share.begin + share.lane; index < share.end; index += LANES) {
-        long offset = base + loop_offset(p.reduced, 0, ulong(index));
-        ExtremumState<Number> other = {Number(input[offset]), index};
-        state = Extremum<Number>::merge(state, other);
-    }
-    return combined<Extremum<Number>>(state, scratch, thread_index);
+    const ExtremumState<Number, uint> state =
+        combined<Extremum<Number, uint>>(extreme_of_chunk(input, p, share), scratch, thread_index);
+    return {state.value, share.begin + long(state.index)};
 }
 
 template <typename Number>
-inline ExtremumState<Number> extreme_state(
+inline ExtremumState<Number, long> extreme_state(
     device const Number *values,
     device const long *indices,
     constant ReductionParameters &p,
     Share share,
-    threadgroup ExtremumState<Number> *scratch,
+    threadgroup ExtremumState<Number, long> *scratch,
     uint thread_index) {
-    ExtremumState<Number> state = {Number(0), -1};
+    using Merge = Extremum<Number, long>;
+    ExtremumState<Number, long> state = Merge::none();
     for (long index = share.begin + share.lane; index < share.end; index += LANES) {
         long offset = share.result * p.count + index;
-        ExtremumState<Number> other = {values[offset], indices[offset]};
-        state = Extremum<Number>::merge(state, other);
+        const ExtremumState<Number, long> other = {values[offset], indices[offset]};
+        state = Merge::merge(state, other);
     }
-    return combined<Extremum<Number>>(state, scratch, thread_index);
+    return combined<Merge>(state, scratch, thread_index);
 }
 
 template <typename Number, typename Out>
 inline void store_extremum(
-    ExtremumState<Number> state, device Out *values, device long *indices, Share share, long results, long offset) {
+    ExtremumState<Number, long> state,
+    device Out *values,
+    device long *indices,
+    Share share,
+    long results,
+    long offset) {
     if (share.lane != 0 || share.result >= results) return;
     values[offset] = Out(state.value);
     indices[offset] = state.index;
@@ -83,44 +104,44 @@ inline void store_extremum(
 // input, values, indices [[buffer(0 to 2)]]; from states: values and indices of states, values, indices [[buffer(0 to
 // 3)]]; then p. scratch and grid as in fold.metal.
 
-#define PLACEMENT(Number)                                                                                             \
-    threadgroup ExtremumState<Number> *scratch [[threadgroup(0)]], uint thread_index [[thread_index_in_threadgroup]], \
-        uint2 group [[threadgroup_position_in_grid]]
+#define PLACEMENT(Number, Index)                                          \
+    threadgroup ExtremumState<Number, Index> *scratch [[threadgroup(0)]], \
+        uint thread_index [[thread_index_in_threadgroup]], uint2 group [[threadgroup_position_in_grid]]
 
 #define EXTREMUM(In, Number)                                                                                           \
     kernel void extremum_##In(                                                                                         \
         device const In *input [[buffer(0)]], device In *values [[buffer(1)]], device long *indices [[buffer(2)]],     \
-        constant ReductionParameters &p [[buffer(3)]], PLACEMENT(Number)) {                                            \
+        constant ReductionParameters &p [[buffer(3)]], PLACEMENT(Number, uint)) {                                      \
         Share share = share_of(p, thread_index, group);                                                                \
-        ExtremumState<Number> state = extreme_element(input, p, share, scratch, thread_index);                         \
+        ExtremumState<Number, long> state = extreme_element(input, p, share, scratch, thread_index);                   \
         long offset = loop_offset(p.kept, 1, ulong(share.result));                                                     \
         store_extremum(state, values, indices, share, p.kept.count, offset);                                           \
     }                                                                                                                  \
     kernel void extremum_partial_##In(                                                                                 \
         device const In *input [[buffer(0)]], device Number *values [[buffer(1)]], device long *indices [[buffer(2)]], \
-        constant ReductionParameters &p [[buffer(3)]], PLACEMENT(Number)) {                                            \
+        constant ReductionParameters &p [[buffer(3)]], PLACEMENT(Number, uint)) {                                      \
         Share share = share_of(p, thread_index, group);                                                                \
-        ExtremumState<Number> state = extreme_element(input, p, share, scratch, thread_index);                         \
+        ExtremumState<Number, long> state = extreme_element(input, p, share, scratch, thread_index);                   \
         store_extremum(state, values, indices, share, p.kept.count, share.result * p.chunks + group.y);                \
     }                                                                                                                  \
     kernel void extremum_merge_##In(                                                                                   \
         device const Number *from_values [[buffer(0)]], device const long *from_indices [[buffer(1)]],                 \
         device In *values [[buffer(2)]], device long *indices [[buffer(3)]],                                           \
-        constant ReductionParameters &p [[buffer(4)]], PLACEMENT(Number)) {                                            \
+        constant ReductionParameters &p [[buffer(4)]], PLACEMENT(Number, long)) {                                      \
         Share share = share_of(p, thread_index, group);                                                                \
-        ExtremumState<Number> state = extreme_state(from_values, from_indices, p, share, scratch, thread_index);       \
+        ExtremumState<Number, long> state = extreme_state(from_values, from_indices, p, share, scratch, thread_index); \
         long offset = loop_offset(p.kept, 1, ulong(share.result));                                                     \
         store_extremum(state, values, indices, share, p.kept.count, offset);                                           \
     }
 
-#define EXTREMUM_PARTIAL(Number)                                                                                 \
-    kernel void extremum_merge_partial_##Number(                                                                 \
-        device const Number *from_values [[buffer(0)]], device const long *from_indices [[buffer(1)]],           \
-        device Number *values [[buffer(2)]], device long *indices [[buffer(3)]],                                 \
-        constant ReductionParameters &p [[buffer(4)]], PLACEMENT(Number)) {                                      \
-        Share share = share_of(p, thread_index, group);                                                          \
-        ExtremumState<Number> state = extreme_state(from_values, from_indices, p, share, scratch, thread_index); \
-        store_extremum(state, values, indices, share, p.kept.count, share.result * p.chunks + group.y);          \
+#define EXTREMUM_PARTIAL(Number)                                                                                       \
+    kernel void extremum_merge_partial_##Number(                                                                       \
+        device const Number *from_values [[buffer(0)]], device const long *from_indices [[buffer(1)]],                 \
+        device Number *values [[buffer(2)]], device long *indices [[buffer(3)]],                                       \
+        constant ReductionParameters &p [[buffer(4)]], PLACEMENT(Number, long)) {                                      \
+        Share share = share_of(p, thread_index, group);                                                                \
+        ExtremumState<Number, long> state = extreme_state(from_values, from_indices, p, share, scratch, thread_index); \
+        store_extremum(state, values, indices, share, p.kept.count, share.result * p.chunks + group.y);                \
     }
 
 EXTREMUM(float, float)

@@ -42,6 +42,7 @@ inline Share share_of(constant ReductionParameters &p, uint thread_index, uint2 
 }
 
 inline float shuffled_xor(float x, ushort mask) { return simd_shuffle_xor(x, mask); }
+inline uint shuffled_xor(uint x, ushort mask) { return simd_shuffle_xor(x, mask); }
 // SIMD-groups exchange 32 bits at most.
 inline long shuffled_xor(long x, ushort mask) {
     uint low = simd_shuffle_xor(uint(ulong(x)), mask);
