@@ -9,7 +9,7 @@
 // Floats are carried in float32, with what each addition (Knuth's TwoSum) and each product (extended.h) lost, so that
 // the error does not grow with the length; running products also in a wider range, so that they come back from beyond
 // it. Integers are carried in 64 bits. `scan` has a thread walk along each slice: adjacent slices lie side by side.
-// `scan_long` has a threadgroup take a slice of adjacent elements, 256 at a time.
+// `scan_long` has a threadgroup take a slice of adjacent elements, 1024 at a time, of which each thread holds four.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -19,6 +19,7 @@ using namespace metal;
 #include "generated/scan.h"
 
 constant uint operation [[function_constant(0)]];
+constant uint quads [[function_constant(1)]];  // scan_long: 1 where four elements of a thread are one access
 
 template <typename T> struct Carrier {
     using number = long;
@@ -112,26 +113,71 @@ inline void scan_slice(
 }
 
 inline float from_below(float x, ushort delta) { return simd_shuffle_up(x, delta); }
+inline float from_lane(float x, ushort lane) { return simd_shuffle(x, lane); }
 // SIMD-groups exchange 32 bits at most.
 inline long from_below(long x, ushort delta) {
     uint low = simd_shuffle_up(uint(ulong(x)), delta);
     uint high = simd_shuffle_up(uint(ulong(x) >> 32), delta);
     return long(ulong(high) << 32 | ulong(low));
 }
+inline long from_lane(long x, ushort lane) {
+    uint low = simd_shuffle(uint(ulong(x)), lane);
+    uint high = simd_shuffle(uint(ulong(x) >> 32), lane);
+    return long(ulong(high) << 32 | ulong(low));
+}
 
-// The inclusive scan of 32 threads' numbers.
-template <typename Number> inline Carried<Number> scanned(Carried<Number> own, ushort lane) {
-    for (ushort delta = 1; delta < 32; delta *= 2) {
-        Carried<Number> below = {
-            from_below(own.value, delta), from_below(own.lost, delta), simd_shuffle_up(own.exponent, delta)};
-        if (lane >= delta) own = joined(below, own);
+template <typename Number> inline Carried<Number> from_below(Carried<Number> x, ushort delta) {
+    return {
+        from_below(x.value, delta), from_below(x.lost, delta), is_product() ? simd_shuffle_up(x.exponent, delta) : 0};
+}
+template <typename Number> inline Carried<Number> from_lane(Carried<Number> x, ushort lane) {
+    return {from_lane(x.value, lane), from_lane(x.lost, lane), is_product() ? simd_shuffle(x.exponent, lane) : 0};
+}
+
+// The inclusive scan of the numbers of so many lanes, of each such part of a SIMD-group by itself.
+template <typename Number> inline Carried<Number> scanned(Carried<Number> own, ushort lane, ushort lanes) {
+    for (ushort delta = 1; delta < lanes; delta *= 2) {
+        const Carried<Number> below = from_below(own, delta);
+        if (lane % lanes >= delta) own = joined(below, own);
     }
     return own;
 }
 
 #define GROUPS 8
+#define HELD 4
+#define ROUND (GROUPS * 32 * HELD)
 
-// Cumsum and cumprod only. totals [GROUPS]: of each SIMD-group of the 256 elements that are under way.
+// Where the lowest of four elements lies, from the first element of a slice.
+inline long lowest(long k, long along) { return along > 0 ? k : -(k + HELD - 1); }
+
+// A thread's elements of a slice from k on, and 0 behind its end. Along an axis that is walked backwards the lowest
+// place has the last of them.
+template <typename T>
+inline void load_held(device const T *slice, long along, long k, long length, thread T (&elements)[HELD]) {
+    if (quads != 0 && k < length) {
+        const vec<T, 4> four = *reinterpret_cast<device const vec<T, 4> *>(slice + lowest(k, along));
+        for (int i = 0; i < HELD; i += 1) elements[i] = along > 0 ? four[i] : four[HELD - 1 - i];
+    } else {
+        for (int i = 0; i < HELD; i += 1) elements[i] = k + i < length ? slice[(k + i) * along] : T(0);
+    }
+}
+
+template <typename T>
+inline void store_held(device T *slice, long along, long k, long length, thread const T (&elements)[HELD]) {
+    if (quads != 0 && k < length) {
+        vec<T, 4> four;
+        for (int i = 0; i < HELD; i += 1) four[i] = along > 0 ? elements[i] : elements[HELD - 1 - i];
+        *reinterpret_cast<device vec<T, 4> *>(slice + lowest(k, along)) = four;
+    } else {
+        for (int i = 0; i < HELD; i += 1) {
+            if (k + i < length) slice[(k + i) * along] = elements[i];
+        }
+    }
+}
+
+// Cumsum and cumprod only. A thread scans its own elements, SIMD-groups what threads made of theirs, and each of them
+// the totals of all. totals [2][GROUPS]: of the elements that are under way, and of those before, which SIMD-groups may
+// still read.
 template <typename T>
 inline void scan_long_slice(
     device const T *x,
@@ -142,25 +188,34 @@ inline void scan_long_slice(
     uint thread_index) {
     using Number = typename Carrier<T>::number;
     using Result = typename Carrier<T>::result;
+    const ushort lane = ushort(thread_index % 32);
+    const ushort group = ushort(thread_index / 32);
     long offsets[3];
     slice_offsets(slices, slice, offsets);
-    Carried<Number> identity = carried_of(Number(is_product() ? 1 : 0));
+    const Carried<Number> identity = carried_of(Number(is_product() ? 1 : 0));
     Carried<Number> carried = identity;
-    for (long first = 0; first < slices.length; first += GROUPS * 32) {
-        long k = first + thread_index;
-        Carried<Number> own = identity;
-        if (k < slices.length) own = carried_of(Number(x[offsets[0] + k * slices.along[0]]));
-        own = scanned(own, ushort(thread_index % 32));
-        if (thread_index % 32 == 31) totals[thread_index / 32] = own;
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        Carried<Number> before = carried;
-        for (uint group = 0; group < GROUPS; group += 1) {
-            if (group == thread_index / 32) before = carried;
-            carried = joined(carried, totals[group]);
+    for (long first = 0; first < slices.length; first += ROUND) {
+        const uint half_used = uint(first / ROUND % 2) * GROUPS;
+        const long k = first + long(thread_index) * HELD;
+        T elements[HELD];
+        load_held(x + offsets[0], slices.along[0], k, slices.length, elements);
+        Carried<Number> own[HELD];
+        for (int i = 0; i < HELD; i += 1) {
+            const Carried<Number> element = k + i < slices.length ? carried_of(Number(elements[i])) : identity;
+            own[i] = i == 0 ? element : joined(own[i - 1], element);
         }
+        const Carried<Number> up_to = scanned(own[HELD - 1], lane, 32);
+        if (lane == 31) totals[half_used + group] = up_to;
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        own = joined(before, own);
-        if (k < slices.length) out[offsets[2] + k * slices.along[2]] = Result(shown(own));
+        const Carried<Number> all = scanned(totals[half_used + lane % GROUPS], lane, GROUPS);
+        const Carried<Number> groups_before = from_lane(all, ushort(max(int(group) - 1, 0)));
+        const Carried<Number> lanes_before = from_below(up_to, 1);
+        Carried<Number> before = group == 0 ? carried : joined(carried, groups_before);
+        if (lane > 0) before = joined(before, lanes_before);
+        carried = joined(carried, from_lane(all, GROUPS - 1));
+        Result results[HELD];
+        for (int i = 0; i < HELD; i += 1) results[i] = Result(shown(joined(before, own[i])));
+        store_held(out + offsets[2], slices.along[2], k, slices.length, results);
     }
 }
 
@@ -178,7 +233,7 @@ inline void scan_long_slice(
         device const T *x [[buffer(0)]], device const T *a [[buffer(1)]], device Result *out [[buffer(2)]], \
         constant Slices<3> &slices [[buffer(3)]], uint thread_index [[thread_index_in_threadgroup]],        \
         uint group [[threadgroup_position_in_grid]]) {                                                      \
-        threadgroup Carried<Number> totals[GROUPS];                                                         \
+        threadgroup Carried<Number> totals[2 * GROUPS];                                                     \
         scan_long_slice(x, out, slices, group, totals, thread_index);                                       \
     }
 

@@ -93,7 +93,7 @@ export function runLoop(output: Tensor, inputs: readonly Tensor[]) {
   return { loop, runs: runsOf(loop, width), ...elementGrid(Math.ceil(loop.count / width)) };
 }
 
-/** Whether runs of so many elements of the last axis are one access in each operand, or one element that is repeated. */
+/** Whether runs of so many elements of the last axis are one access in each operand, or a repeated one. */
 function isInRuns({ shape, strides }: NestValues, operands: readonly Tensor[], width: number): boolean {
   if (shape.length === 0 || !(shape.length === 1 || shape.at(-1)! % width === 0)) return false;
   return operands.every((tensor, operand) => {

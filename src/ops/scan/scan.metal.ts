@@ -1,12 +1,16 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
-import { sliceCount, slicesOf } from "../../tensor/slices.ts";
+import { reachOf } from "../../tensor/reach.ts";
+import { type Slices, sliceCount, slicesOf } from "../../tensor/slices.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { type ScanAttributes, type ScanName, scanParameters, scans } from "./primitive.ts";
 
 const THREADS = 256;
 /** A threadgroup takes each slice of this length and more, where the operation allows it. */
 const LONG = 64;
+/** Elements of a thread then: `HELD` in the kernel. */
+const HELD = 4;
 
 export const scanMetal = (name: ScanName): MetalImplementation<ScanAttributes> => ({
   unsupported: noFloat64,
@@ -19,7 +23,7 @@ export const scanMetal = (name: ScanName): MetalImplementation<ScanAttributes> =
     return launch({
       file: "scan/scan.metal",
       name: `${isLong ? "scan_long" : "scan"}_${metalTypeOf(x!.dtype)}`,
-      constants: [scans.ordinal(name)],
+      constants: [scans.ordinal(name), Number(isLong && areQuads(slices, [x!, a!, output!]))],
       operands: [reads(x!), reads(a!), writes(output!)],
       parameters: scanParameters.bytes(sliceValues(slices, operands)),
       threadgroups: isLong ? [count] : [Math.ceil(count / THREADS)],
@@ -27,3 +31,12 @@ export const scanMetal = (name: ScanName): MetalImplementation<ScanAttributes> =
     });
   },
 });
+
+/** Whether the elements of a thread are one access in each operand. */
+const areQuads = ({ length, along, nest }: Slices, operands: readonly Tensor[]): boolean =>
+  length % HELD === 0 &&
+  operands.every(
+    (operand, index) =>
+      [reachOf(operand).first, ...nest.strides[index]!].every((distance) => distance % HELD === 0) &&
+      Math.abs(along[index]!) === 1,
+  );

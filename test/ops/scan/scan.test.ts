@@ -1,8 +1,11 @@
-import { cumprod, cumsum } from "../../../src/ops/index.ts";
+import { describe, expect, test } from "bun:test";
+import { withBackend } from "../../../src/backend/policy.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
+import { cumprod, cumsum, tensor } from "../../../src/ops/index.ts";
 import { type DType, isFloat } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { mapSlices } from "../reduction/groups.ts";
-import { testTable } from "../run.ts";
+import { tested, testTable } from "../run.ts";
 import type { OperandSpec, Values } from "../samples.ts";
 import { exactly, type OperationRow, type Round, type Sample } from "../table.ts";
 
@@ -35,6 +38,7 @@ const calls: readonly (readonly [OperandSpec, Along])[] = [
   [{ shape: [31, 5], layout: "transposed" }, { dim: 1 }],
   [{ shape: [9, 33], layout: "strided" }, { dim: 1 }],
   [{ shape: [9, 70], layout: "reversed" }, { dim: 1 }],
+  [{ shape: [9, 72], layout: "reversed" }, { dim: 1 }],
   [{ shape: [9, 33], layout: "reversed" }, { dim: 0 }],
   [{ shape: [6, 4, 8], layout: "expanded" }, { dim: 0 }],
   [{ shape: [6, 4, 8], layout: "offset" }, { dim: 1 }],
@@ -160,3 +164,20 @@ testTable("scans", [
     extra: long,
   }),
 ]);
+
+// Whole numbers, so that every order of sums gives the same. Backwards: the gradient is the sum from the last on.
+describe.each(tested)("sums from both ends on %s", (backend) => {
+  test.each([64, 72, 1024, 1032, 2049, 3072])("of %i elements", (length) => {
+    withBackend(backend, () => {
+      const values = Array.from({ length: 2 * length }, (_, at) => ((at * 37) % 19) - 9);
+      const x = tensor(values, { shape: [2, length], dtype: "float32", requiresGrad: true });
+      const y = cumsum(x, 1);
+      const [gradient] = grad([y], [x], { gradOutputs: [tensor(values, { shape: [2, length], dtype: "float32" })] });
+      const rows = [values.slice(0, length), values.slice(length)];
+      const sumsOf = (row: readonly number[]) => running(row, 0, (sum, value) => sum + value);
+      expect(Array.from(y.dataSync() as Float32Array)).toEqual(rows.flatMap(sumsOf));
+      const fromLast = rows.flatMap((row) => sumsOf(row.toReversed()).toReversed());
+      expect(Array.from(gradient!.dataSync() as Float32Array)).toEqual(fromLast);
+    });
+  });
+});
