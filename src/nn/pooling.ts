@@ -12,11 +12,8 @@ import {
   avgPool1d,
   avgPool2d,
   avgPool3d,
-  type MaxPoolOptions,
-  maxPool1d,
-  maxPool2d,
-  maxPool3d,
-} from "../ops/convolution/pooling.ts";
+} from "../ops/pooling/average_pool.ts";
+import { type MaxPoolOptions, maxPool1d, maxPool2d, maxPool3d } from "../ops/pooling/max_pool.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Module } from "./module.ts";
 

@@ -29,7 +29,6 @@ export type {
 } from "./attention/options.ts";
 export type { Alignment } from "./attention/problem.ts";
 export * from "./attention/scaled_dot_product_attention.ts";
-export * from "./convolution/adaptive_max_pool.ts";
 export {
   type ConvolutionArguments,
   type ConvolutionOptions,
@@ -38,23 +37,6 @@ export {
   conv3d,
 } from "./convolution/convolution.ts";
 export type { PerAxis } from "./convolution/geometry.ts";
-export * from "./convolution/lp_pool.ts";
-export {
-  type AvgPoolArguments,
-  type AvgPoolOptions,
-  adaptiveAvgPool1d,
-  adaptiveAvgPool2d,
-  adaptiveAvgPool3d,
-  avgPool1d,
-  avgPool2d,
-  avgPool3d,
-  type MaxPoolArguments,
-  type MaxPoolOptions,
-  maxPool1d,
-  maxPool2d,
-  maxPool3d,
-  type PooledWithIndices,
-} from "./convolution/pooling.ts";
 export * from "./convolution/transposed.ts";
 export { fold, type UnfoldOptions, unfold } from "./convolution/unfold.ts";
 export * from "./copy/cast.ts";
@@ -164,6 +146,10 @@ export * from "./normalization/rms_norm.ts";
 export * from "./picture/grid_sample.ts";
 export * from "./picture/interpolate.ts";
 export * from "./picture/pixel_shuffle.ts";
+export * from "./pooling/adaptive_max_pool.ts";
+export * from "./pooling/average_pool.ts";
+export * from "./pooling/lp_pool.ts";
+export * from "./pooling/max_pool.ts";
 export * from "./position/rope.ts";
 export * from "./random/bernoulli.ts";
 export { type MultinomialOptions, multinomial } from "./random/multinomial.ts";

@@ -159,18 +159,6 @@ template <class T> void compute_transposed(const Convolution &own, const T *y, c
   if (count > 0) kernel_for<T>(phases.data(), count).multiply(phases.data(), count, y, weight, x);
 }
 
-// No position along an axis may overflow, whatever a block says.
-void check_axis(const ConvolutionAxis &axis) {
-  int64_t across, within, sum;
-  bool is_refused = axis.input < 0 || axis.output < 0 || axis.kernel < 0 || axis.stride < 1 || axis.dilation < 0;
-  is_refused |= __builtin_mul_overflow(axis.output, axis.stride, &across);
-  is_refused |= __builtin_mul_overflow(axis.kernel, axis.dilation, &within);
-  is_refused |= __builtin_add_overflow(across, within, &sum);
-  is_refused |= __builtin_sub_overflow(sum, axis.before, &sum) || __builtin_add_overflow(sum, axis.input, &sum);
-  is_refused |= axis.before < -(int64_t(1) << 52) || axis.before > int64_t(1) << 52;
-  if (is_refused) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected sizes, strides and padding of a convolution");
-}
-
 Extent without_gaps(int64_t first, int64_t second, const Whole (&sizes)[convolution_axes]) {
   Extent own(sizes[2]);
   for (int64_t size : {int64_t(sizes[1]), int64_t(sizes[0]), second, first}) own.along(size, own.count());

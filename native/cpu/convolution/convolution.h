@@ -25,6 +25,18 @@ struct ConvolutionAxis {
   int64_t input, output, kernel, stride, dilation, before;
 };
 
+// No position along an axis may overflow, whatever a block says.
+inline void check_axis(const ConvolutionAxis &axis) {
+  int64_t across, within, sum;
+  bool is_refused = axis.input < 0 || axis.output < 0 || axis.kernel < 0 || axis.stride < 1 || axis.dilation < 0;
+  is_refused |= __builtin_mul_overflow(axis.output, axis.stride, &across);
+  is_refused |= __builtin_mul_overflow(axis.kernel, axis.dilation, &within);
+  is_refused |= __builtin_add_overflow(across, within, &sum);
+  is_refused |= __builtin_sub_overflow(sum, axis.before, &sum) || __builtin_add_overflow(sum, axis.input, &sum);
+  is_refused |= axis.before < -(int64_t(1) << 52) || axis.before > int64_t(1) << 52;
+  if (is_refused) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected sizes, strides and padding of a convolution");
+}
+
 struct Convolution {
   int64_t batch, groups, channels, outputs;
   ConvolutionAxis axes[convolution_axes];

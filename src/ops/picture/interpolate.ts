@@ -9,12 +9,12 @@ import { checkShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { alongAxes, type PerAxis, perAxis } from "../convolution/geometry.ts";
-import { adaptiveAvgPool1d, adaptiveAvgPool2d, adaptiveAvgPool3d } from "../convolution/pooling.ts";
 import { toDType } from "../copy/cast.ts";
 import { clone } from "../copy/copy.ts";
 import { tensor } from "../creation/tensor.ts";
 import { add, mul } from "../elementwise/arithmetic.ts";
 import { indexSelectAlong } from "../indexing/adjoint.ts";
+import { adaptiveAvgPool1d, adaptiveAvgPool2d, adaptiveAvgPool3d } from "../pooling/average_pool.ts";
 import { type Axis, type Taps, tapsOf } from "./taps.ts";
 
 /** How {@link interpolate} finds elements between others. */

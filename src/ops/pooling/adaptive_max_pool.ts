@@ -8,6 +8,7 @@ import { aTensor, shapeList } from "../../tensor/kinds.ts";
 import { checkShape, elementCount, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { alongAxes, type PerAxis, perAxis } from "../convolution/geometry.ts";
 import { tensor } from "../creation/tensor.ts";
 import { add, mul } from "../elementwise/arithmetic.ts";
 import { gatherAlong, indexSelectAlong } from "../indexing/adjoint.ts";
@@ -16,8 +17,8 @@ import { scatterAlong } from "../indexing/scatter.ts";
 import { max } from "../reduction/extrema.ts";
 import { filled } from "../view/embed.ts";
 import { reshape } from "../view/reshape.ts";
-import { alongAxes, type PerAxis, perAxis } from "./geometry.ts";
-import { checkAxes, type PooledWithIndices } from "./pooling.ts";
+import type { PooledWithIndices } from "./max_pool.ts";
+import { checkAxes } from "./windows.ts";
 
 /** Options of {@link adaptiveMaxPool1d} and its like. */
 export interface AdaptiveMaxPoolOptions {

@@ -8,11 +8,12 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { relu } from "../activation/relu.ts";
+import { alongAxes, type PerAxis, perAxis } from "../convolution/geometry.ts";
 import { toDType } from "../copy/cast.ts";
 import { abs, mul, sign } from "../elementwise/arithmetic.ts";
 import { pow } from "../elementwise/power.ts";
-import { alongAxes, type PerAxis, perAxis } from "./geometry.ts";
-import { avgPool1d, avgPool2d, avgPool3d, checkAxes } from "./pooling.ts";
+import { avgPool1d, avgPool2d, avgPool3d } from "./average_pool.ts";
+import { checkAxes } from "./windows.ts";
 
 /** Options of {@link lpPool1d} and its like. */
 export interface LpPoolOptions {

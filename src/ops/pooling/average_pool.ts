@@ -1,6 +1,5 @@
-/** Pooling along one, two and three axes: one number for each window of elements. */
+/** Means of windows along one, two and three axes. */
 import { named as underName } from "../../backend/dispatch.ts";
-import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
 import { count as wholeFromOne } from "../../core/options.ts";
 import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -8,114 +7,17 @@ import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { alongAxes, type PerAxis, perAxis } from "../convolution/geometry.ts";
 import { toDType } from "../copy/cast.ts";
 import { tensor } from "../creation/tensor.ts";
 import { add } from "../elementwise/arithmetic.ts";
 import { div } from "../elementwise/division.ts";
-import { take } from "../indexing/take.ts";
-import { cat, stack } from "../join/cat.ts";
+import { cat } from "../join/cat.ts";
 import { pad } from "../join/pad.ts";
-import { max } from "../reduction/extrema.ts";
 import { mean } from "../reduction/mean.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow, slice } from "../view/slice.ts";
-import { alongAxes, checkOperands, type PerAxis, perAxis, spanOf } from "./geometry.ts";
-
-/** What {@link maxPool1d} and its like give with `returnIndices`. */
-export interface PooledWithIndices<D extends DType> {
-  readonly values: Tensor<D>;
-  /** The places of the largest elements, row-major in x without batch and channels. */
-  readonly indices: Tensor<"int64">;
-}
-
-/** Options of {@link maxPool1d} and its like. */
-export interface MaxPoolOptions {
-  /** By how many elements windows move: for all axes, or each. Default: the size of windows. */
-  stride?: PerAxis | undefined;
-  /** How many elements of −∞ stand before and after, at most half a window. Default 0. */
-  padding?: PerAxis | undefined;
-  /** How far elements of a window are apart. Default 1. */
-  dilation?: PerAxis | undefined;
-  /** Whether windows may go beyond the end. Default false. */
-  ceilMode?: boolean | undefined;
-}
-
-/** The ways to pass them: by name or by position. */
-export type MaxPoolArguments = Given<MaxPoolOptions, ["stride", "padding", "dilation", "ceilMode"]>;
-
-const maxPoolParameters = (operation: string) =>
-  parameters(operation, {
-    x: operand(aTensor),
-    kernelSize: required(perAxis),
-    stride: optional(perAxis),
-    padding: optional(perAxis, 0),
-    dilation: optional(perAxis, 1),
-    ceilMode: optional(flag, false),
-    returnIndices: named(flag, false),
-  });
-
-/**
- * The largest element of each window; NaN where there is one. Of equal ones the first takes the gradient.
- *
- * @param x [batch, channels, length], or without a batch
- * @param kernelSize the size of windows: along all axes, or each
- *
- * @example
- * maxPool1d(tensor([[[1, 3, 2, 5]]]), 2); // float32 [[[3, 5]]]
- *
- * @throws {ShapeError} where x has other axes, or a window is larger than what is padded. @throws {DTypeError} for
- * anything but floats. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
- */
-export function maxPool1d<D extends DType>(
-  x: Tensor<D>,
-  kernelSize: PerAxis,
-  options: MaxPoolOptions & { returnIndices: true },
-): PooledWithIndices<D>;
-export function maxPool1d<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: MaxPoolArguments): Tensor<D>;
-export function maxPool1d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
-  return maxPool("maxPool1d", maxPool1dParameters(values), 1);
-}
-const maxPool1dParameters = maxPoolParameters("maxPool1d");
-
-/**
- * The largest element of each window of two axes: see {@link maxPool1d}.
- *
- * @param x [batch, channels, height, width], or without a batch
- * @param kernelSize the size of windows: along all axes, or each
- *
- * @example
- * maxPool2d(tensor([[[[1, 3], [2, 5]]]]), 2); // float32 [[[[5]]]]
- */
-export function maxPool2d<D extends DType>(
-  x: Tensor<D>,
-  kernelSize: PerAxis,
-  options: MaxPoolOptions & { returnIndices: true },
-): PooledWithIndices<D>;
-export function maxPool2d<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: MaxPoolArguments): Tensor<D>;
-export function maxPool2d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
-  return maxPool("maxPool2d", maxPool2dParameters(values), 2);
-}
-const maxPool2dParameters = maxPoolParameters("maxPool2d");
-
-/**
- * The largest element of each window of three axes: see {@link maxPool1d}.
- *
- * @param x [batch, channels, depth, height, width], or without a batch
- * @param kernelSize the size of windows: along all axes, or each
- *
- * @example
- * maxPool3d(ones([1, 1, 2, 2, 2]), 2); // float32 [[[[[1]]]]]
- */
-export function maxPool3d<D extends DType>(
-  x: Tensor<D>,
-  kernelSize: PerAxis,
-  options: MaxPoolOptions & { returnIndices: true },
-): PooledWithIndices<D>;
-export function maxPool3d<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: MaxPoolArguments): Tensor<D>;
-export function maxPool3d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
-  return maxPool("maxPool3d", maxPool3dParameters(values), 3);
-}
-const maxPool3dParameters = maxPoolParameters("maxPool3d");
+import { checkAxes, type Windows, windowsOf } from "./windows.ts";
 
 /** Options of {@link avgPool1d} and its like. */
 export interface AvgPoolOptions {
@@ -246,70 +148,6 @@ function adaptiveParameters(operation: string) {
   return parameters(operation, { x: operand(aTensor), outputSize: required(perAxis) });
 }
 
-/** Where windows stand. */
-interface Windows {
-  readonly kernel: readonly number[];
-  readonly stride: readonly number[];
-  readonly padding: readonly number[];
-  readonly dilation: readonly number[];
-  readonly input: readonly number[];
-  readonly output: readonly number[];
-  /** What x lacks at its end for the last window, beyond the padding. */
-  readonly beyond: readonly number[];
-}
-
-interface WindowOptions {
-  readonly kernelSize: PerAxis;
-  readonly stride: PerAxis | undefined;
-  readonly padding: PerAxis;
-  readonly dilation?: PerAxis;
-  readonly ceilMode: boolean;
-}
-
-/** @internal */
-export function checkAxes(operation: string, x: Tensor, rank: number): void {
-  checkOperands(operation, [x]);
-  if (x.rank !== rank + 1 && x.rank !== rank + 2)
-    throw new ShapeError(
-      operation,
-      "wrongRank",
-      `expected ${rank + 2} axes, or ${rank + 1} without a batch, got ${x.describe()}`,
-    );
-}
-
-function windowsOf(operation: string, x: Tensor, given: WindowOptions, rank: number): Windows {
-  checkAxes(operation, x, rank);
-  const kernel = alongAxes(operation, "kernelSize", given.kernelSize, rank, 1);
-  const stride = given.stride === undefined ? kernel : alongAxes(operation, "stride", given.stride, rank, 1);
-  const padding = alongAxes(operation, "padding", given.padding, rank, 0);
-  const dilation = alongAxes(operation, "dilation", given.dilation ?? 1, rank, 1);
-  const input = x.shape.slice(-rank);
-  const output = input.map((size, axis) => {
-    if (2 * padding[axis]! > kernel[axis]!)
-      throw new ArgumentError(
-        operation,
-        "invalidPadding",
-        `expected padding of at most half a window of ${kernel[axis]}, got ${padding[axis]}`,
-      );
-    const room = size + 2 * padding[axis]! - spanOf(kernel[axis]!, dilation[axis]!);
-    if (room < 0)
-      throw new ShapeError(
-        operation,
-        "kernelTooLarge",
-        `expected up to ${size + 2 * padding[axis]!} elements, got a window of ${kernel[axis]}`,
-      );
-    const most = Math.ceil(room / stride[axis]!) + 1;
-    if (!given.ceilMode) return Math.floor(room / stride[axis]!) + 1;
-    // the last window begins in x or in the padding before it
-    return (most - 1) * stride[axis]! >= size + padding[axis]! ? most - 1 : most;
-  });
-  const beyond = input.map((size, axis) => {
-    const end = (output[axis]! - 1) * stride[axis]! + spanOf(kernel[axis]!, dilation[axis]!);
-    return Math.max(end - size - 2 * padding[axis]!, 0);
-  });
-  return { kernel, stride, padding, dilation, input, output, beyond };
-}
-
 /** The elements of all windows at each of their places: views of x, padded. */
 function viewsOf(x: Tensor, { kernel, stride, padding, dilation, output, beyond }: Windows, value: number): Tensor[] {
   const rank = kernel.length;
@@ -326,39 +164,6 @@ function viewsOf(x: Tensor, { kernel, stride, padding, dilation, output, beyond 
       }),
     );
   return views;
-}
-
-function maxPool(
-  operation: string,
-  { x, returnIndices, ...given }: ReturnType<ReturnType<typeof maxPoolParameters>>,
-  rank: number,
-): Tensor | PooledWithIndices<DType> {
-  const windows = windowsOf(operation, x, given, rank);
-  return underName(operation, () =>
-    tidy(() => {
-      const views = viewsOf(x, windows, Number.NEGATIVE_INFINITY);
-      const { values, indices } = max(stack(views as [Tensor, ...Tensor[]], -1), { dim: -1 });
-      return returnIndices ? { values, indices: placesIn(windows, indices) } : values;
-    }),
-  );
-}
-
-/** From the place in each window to that in x. */
-function placesIn({ kernel, stride, padding, dilation, input, output }: Windows, at: Tensor<"int64">): Tensor<"int64"> {
-  /** Σ over axes of what `along` says of a coordinate, times how far neighbours are apart; row-major. */
-  const grid = (sizes: readonly number[], along: (axis: number, coordinate: number) => number): bigint[] =>
-    sizes.reduce<bigint[]>(
-      (all, size, axis) =>
-        all.flatMap((sum) =>
-          Array.from({ length: size }, (_, own) => sum * BigInt(input[axis]!) + BigInt(along(axis, own))),
-        ),
-      [0n],
-    );
-  const starts = grid(output, (axis, own) => own * stride[axis]! - padding[axis]!);
-  const offsets = grid(kernel, (axis, own) => own * dilation[axis]!);
-  const lead = new Array<number>(at.rank - output.length).fill(1);
-  const own = tensor(BigInt64Array.from(starts), { shape: [...lead, ...output] });
-  return add(take(tensor(BigInt64Array.from(offsets)), at), own) as Tensor<"int64">;
 }
 
 function avgPool(

@@ -1,0 +1,145 @@
+#include "pooling.h"
+
+#include <algorithm>
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+constexpr int64_t chunk = 256; // results of a line that are found together
+
+// Indices from begin to end; none where that is not beyond.
+struct Range {
+  int64_t begin, end;
+};
+
+// The places of a window that are elements, for the window at a position along an axis.
+Range places_inside(const ConvolutionAxis &axis, int64_t window) {
+  const int64_t first = window * axis.stride - axis.before;
+  const int64_t begin = first < 0 ? (-first + axis.dilation - 1) / axis.dilation : 0;
+  const int64_t end = first < axis.input ? (axis.input - first + axis.dilation - 1) / axis.dilation : 0;
+  return {begin, std::min(end, axis.kernel)};
+}
+
+// The windows of [begin, end) of which a place is an element.
+Range windows_inside(const ConvolutionAxis &axis, int64_t place, Range windows) {
+  const int64_t shift = place * axis.dilation - axis.before;
+  const int64_t begin = shift < 0 ? (-shift + axis.stride - 1) / axis.stride : 0;
+  const int64_t end = shift < axis.input ? (axis.input - shift + axis.stride - 1) / axis.stride : 0;
+  return {std::max(begin, windows.begin), std::min(end, windows.end)};
+}
+
+// The best elements so far of adjacent windows, and their places in the plane where those are asked for.
+template <class C, class I> struct Best {
+  C *values;
+  I *places;
+};
+
+// Includes x[i · step], whose place is at + i · step, for each window i. A step that the compiler knows makes vectors.
+template <int known_step, bool is_indexed, class T, class I>
+void include(const T *__restrict x, int64_t given_step, int64_t count, I at, Best<Compute<T>, I> best) {
+  using C = Compute<T>;
+  const int64_t step = known_step ? known_step : given_step;
+  C *__restrict values = best.values;
+  I *__restrict places = best.places;
+  for (int64_t i = 0; i < count; i++) {
+    const C value = load(x[i * step]), before = values[i];
+    if constexpr (is_indexed) {
+      const I place = places[i];
+      const bool is_better = (value > before) | (value != value) | (place < 0);
+      values[i] = is_better ? value : before;
+      places[i] = is_better ? I(at + I(i) * I(step)) : place;
+    } else {
+      const bool is_better = (value > before) | (value != value);
+      values[i] = is_better ? value : before;
+    }
+  }
+}
+
+// The places of each window, one by one.
+template <bool is_indexed, class T, class I>
+void include_row_slowly(const ConvolutionAxis &wide, const T *row, I row_place, Range windows,
+                        Best<Compute<T>, I> best) {
+  for (int64_t window = windows.begin; window < windows.end; window++) {
+    const Range places = places_inside(wide, window);
+    const int64_t own = window - windows.begin, first = window * wide.stride - wide.before;
+    for (int64_t place = places.begin; place < places.end; place++) {
+      const int64_t at = first + place * wide.dilation;
+      include<1, is_indexed, T, I>(row + at, 1, 1, I(row_place + I(at)),
+                                   {best.values + own, is_indexed ? best.places + own : nullptr});
+    }
+  }
+}
+
+template <bool is_indexed, class T, class I>
+void include_row(const ConvolutionAxis &wide, const T *row, I row_place, Range windows, Best<Compute<T>, I> best) {
+  // most of the places are none of any window's
+  if (wide.kernel > wide.input) return include_row_slowly<is_indexed>(wide, row, row_place, windows, best);
+  for (int64_t place = 0; place < wide.kernel; place++) {
+    const Range inside = windows_inside(wide, place, windows);
+    const int64_t count = inside.end - inside.begin;
+    if (count <= 0) continue;
+    const int64_t first = inside.begin * wide.stride + place * wide.dilation - wide.before;
+    const int64_t skipped = inside.begin - windows.begin;
+    const Best<Compute<T>, I> part = {best.values + skipped, is_indexed ? best.places + skipped : nullptr};
+    const I at = I(row_place + I(first));
+    if (wide.stride == 1) include<1, is_indexed, T, I>(row + first, 1, count, at, part);
+    else if (wide.stride == 2) include<2, is_indexed, T, I>(row + first, 2, count, at, part);
+    else include<0, is_indexed, T, I>(row + first, wide.stride, count, at, part);
+  }
+}
+
+template <bool is_indexed, class T, class I>
+void find_line(const Pooling &own, const T *plane, int64_t line, T *values, I *indices) {
+  using C = Compute<T>;
+  const auto &[deep, high, wide] = own.axes;
+  const Range depths = places_inside(deep, line / high.output), rows = places_inside(high, line % high.output);
+  const int64_t z = line / high.output * deep.stride - deep.before, y = line % high.output * high.stride - high.before;
+  C best[chunk];
+  for (int64_t begin = 0; begin < wide.output; begin += chunk) {
+    const Range windows = {begin, std::min(begin + chunk, wide.output)};
+    const int64_t count = windows.end - windows.begin;
+    I *places = is_indexed ? indices + begin : nullptr;
+    std::fill_n(best, count, -std::numeric_limits<C>::infinity());
+    if constexpr (is_indexed) std::fill_n(places, count, I(-1));
+    for (int64_t k = depths.begin; k < depths.end; k++)
+      for (int64_t j = rows.begin; j < rows.end; j++) {
+        const int64_t row = ((z + k * deep.dilation) * high.input + y + j * high.dilation) * wide.input;
+        include_row<is_indexed, T, I>(wide, plane + row, I(row), windows, {best, places});
+      }
+    narrow(best, values + begin, count);
+  }
+}
+
+template <class T, class I>
+void line(const Pooling &own, const void *plane, int64_t number, void *values, void *indices) {
+  const T *elements = static_cast<const T *>(plane);
+  T *out = static_cast<T *>(values);
+  if (indices) find_line<true>(own, elements, number, out, static_cast<I *>(indices));
+  else find_line<false>(own, elements, number, out, static_cast<I *>(nullptr));
+}
+
+template <class T, class I>
+void scatter(const Pooling &own, const void *gradient, const void *indices, void *sums, void *plane) {
+  using C = Compute<T>;
+  const int64_t pixels = own.pixels(), results = own.results();
+  const T *from = static_cast<const T *>(gradient);
+  const I *places = static_cast<const I *>(indices);
+  C *totals = static_cast<C *>(sums);
+  std::fill_n(totals, pixels, C(0));
+  for (int64_t i = 0; i < results; i++) {
+    const uint64_t place = uint64_t(int64_t(places[i])); // −1, and what is no place, is beyond all
+    if (place < uint64_t(pixels)) totals[place] += load(from[i]);
+  }
+  if constexpr (!std::is_same_v<T, C>) narrow(totals, static_cast<T *>(plane), pixels);
+}
+
+template <class T, class I> constexpr MaxPoolKernel kernel() { return {line<T, I>, scatter<T, I>}; }
+
+} // namespace
+
+extern const MaxPools max_pools = {{{kernel<double, int32_t>(), kernel<double, int64_t>()},
+                                    {kernel<float, int32_t>(), kernel<float, int64_t>()},
+                                    {kernel<Float16, int32_t>(), kernel<Float16, int64_t>()},
+                                    {kernel<BFloat16, int32_t>(), kernel<BFloat16, int64_t>()}}};
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,51 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { elementCount } from "../../tensor/shape.ts";
+import type { PoolingAttributes } from "./primitive.ts";
+
+/** The definition, window by window: a later element replaces a smaller one, and a NaN whatever came before it. */
+export const maxPoolReference: Implementation<PoolingAttributes> = {
+  run({ inputs: [x], outputs: [values, indices], attributes }) {
+    const elements = toNumbers(x!);
+    const [pixels, results] = [elementCount(attributes.input), elementCount(attributes.output)];
+    const best = new Float64Array(values!.size).fill(Number.NEGATIVE_INFINITY);
+    const places = new Float64Array(values!.size).fill(-1);
+    for (let result = 0; result < best.length; result++) {
+      const first = Math.floor(result / results) * pixels;
+      for (const place of windowOf(attributes, result % results)) {
+        const value = elements[first + place]!;
+        if (!(value > best[result]! || Number.isNaN(value) || places[result]! < 0)) continue;
+        best[result] = value;
+        places[result] = place;
+      }
+    }
+    store(values!, best);
+    if (indices) store(indices, places);
+  },
+};
+
+export const maxPoolGradientReference: Implementation<PoolingAttributes> = {
+  run({ inputs: [gradient, indices], outputs: [output], attributes }) {
+    const [pixels, results] = [elementCount(attributes.input), elementCount(attributes.output)];
+    const places = toIntegers(indices!);
+    const sums = new Float64Array(output!.size);
+    for (const [result, value] of toNumbers(gradient!).entries())
+      if (places[result]! >= 0n) sums[Math.floor(result / results) * pixels + Number(places[result]!)]! += value;
+    store(output!, sums);
+  },
+};
+
+/** The row-major places of a window's elements in its plane, in their order. */
+function windowOf(own: PoolingAttributes, result: number): number[] {
+  const { input, output, kernelSize, stride, dilation, before } = own;
+  let remainder = result;
+  const along = [2, 1, 0].map((axis) => {
+    const first = (remainder % output[axis]!) * stride[axis]! - before[axis]!;
+    remainder = Math.floor(remainder / output[axis]!);
+    return Array.from({ length: kernelSize[axis]! }, (_, at) => first + at * dilation[axis]!).filter(
+      (at) => at >= 0 && at < input[axis]!,
+    );
+  });
+  const [wide, high, deep] = along as [number[], number[], number[]];
+  return deep.flatMap((z) => high.flatMap((y) => wide.map((x) => (z * input[1]! + y) * input[2]! + x)));
+}

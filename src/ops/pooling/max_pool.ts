@@ -1,0 +1,122 @@
+/** Largest elements of windows along one, two and three axes. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { flag } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { type PerAxis, perAxis } from "../convolution/geometry.ts";
+import { largestOfWindows } from "./max_pool_function.ts";
+import { windowsOf } from "./windows.ts";
+
+/** What {@link maxPool1d} and its like give with `returnIndices`. */
+export interface PooledWithIndices<D extends DType> {
+  readonly values: Tensor<D>;
+  /** The places of the largest elements, row-major in x without batch and channels; −1 for a window of padding. */
+  readonly indices: Tensor<"int64">;
+}
+
+/** Options of {@link maxPool1d} and its like. */
+export interface MaxPoolOptions {
+  /** By how many elements windows move: for all axes, or each. Default: the size of windows. */
+  stride?: PerAxis | undefined;
+  /** How many elements of −∞ stand before and after, at most half a window. Default 0. */
+  padding?: PerAxis | undefined;
+  /** How far elements of a window are apart. Default 1. */
+  dilation?: PerAxis | undefined;
+  /** Whether windows may go beyond the end. Default false. */
+  ceilMode?: boolean | undefined;
+}
+
+/** The ways to pass them: by name or by position. */
+export type MaxPoolArguments = Given<MaxPoolOptions, ["stride", "padding", "dilation", "ceilMode"]>;
+
+const maxPoolParameters = (operation: string) =>
+  parameters(operation, {
+    x: operand(aTensor),
+    kernelSize: required(perAxis),
+    stride: optional(perAxis),
+    padding: optional(perAxis, 0),
+    dilation: optional(perAxis, 1),
+    ceilMode: optional(flag, false),
+    returnIndices: named(flag, false),
+  });
+
+/**
+ * The largest element of each window; NaN where there is one. Of equal ones the first takes the gradient, of NaN the
+ * last, as in PyTorch.
+ *
+ * @param x [batch, channels, length], or without a batch
+ * @param kernelSize the size of windows: along all axes, or each
+ *
+ * @example
+ * maxPool1d(tensor([[[1, 3, 2, 5]]]), 2); // float32 [[[3, 5]]]
+ *
+ * @throws {ShapeError} where x has other axes, or a window is larger than what is padded. @throws {DTypeError} for
+ * anything but floats. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
+ */
+export function maxPool1d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions & { returnIndices: true },
+): PooledWithIndices<D>;
+export function maxPool1d<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: MaxPoolArguments): Tensor<D>;
+export function maxPool1d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
+  return maxPool("maxPool1d", maxPool1dParameters(values), 1);
+}
+const maxPool1dParameters = maxPoolParameters("maxPool1d");
+
+/**
+ * The largest element of each window of two axes: see {@link maxPool1d}.
+ *
+ * @param x [batch, channels, height, width], or without a batch
+ * @param kernelSize the size of windows: along all axes, or each
+ *
+ * @example
+ * maxPool2d(tensor([[[[1, 3], [2, 5]]]]), 2); // float32 [[[[5]]]]
+ */
+export function maxPool2d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions & { returnIndices: true },
+): PooledWithIndices<D>;
+export function maxPool2d<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: MaxPoolArguments): Tensor<D>;
+export function maxPool2d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
+  return maxPool("maxPool2d", maxPool2dParameters(values), 2);
+}
+const maxPool2dParameters = maxPoolParameters("maxPool2d");
+
+/**
+ * The largest element of each window of three axes: see {@link maxPool1d}.
+ *
+ * @param x [batch, channels, depth, height, width], or without a batch
+ * @param kernelSize the size of windows: along all axes, or each
+ *
+ * @example
+ * maxPool3d(ones([1, 1, 2, 2, 2]), 2); // float32 [[[[[1]]]]]
+ */
+export function maxPool3d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: MaxPoolOptions & { returnIndices: true },
+): PooledWithIndices<D>;
+export function maxPool3d<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: MaxPoolArguments): Tensor<D>;
+export function maxPool3d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
+  return maxPool("maxPool3d", maxPool3dParameters(values), 3);
+}
+const maxPool3dParameters = maxPoolParameters("maxPool3d");
+
+function maxPool(
+  operation: string,
+  { x, returnIndices, ...given }: ReturnType<ReturnType<typeof maxPoolParameters>>,
+  rank: number,
+): Tensor | PooledWithIndices<DType> {
+  const windows = windowsOf(operation, x, given, rank);
+  return underName(operation, () =>
+    tidy(() => {
+      const { values, indices } = largestOfWindows(operation, x, windows, returnIndices);
+      return returnIndices ? { values, indices: indices as Tensor<"int64"> } : values;
+    }),
+  );
+}

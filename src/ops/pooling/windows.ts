@@ -1,0 +1,69 @@
+/** Where windows of poolings stand: what the arguments of a call mean along each axis. */
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { alongAxes, checkOperands, type PerAxis, spanOf } from "../convolution/geometry.ts";
+
+/** Where windows stand. */
+export interface Windows {
+  readonly kernel: readonly number[];
+  readonly stride: readonly number[];
+  readonly padding: readonly number[];
+  readonly dilation: readonly number[];
+  readonly input: readonly number[];
+  readonly output: readonly number[];
+  /** What x lacks at its end for the last window, beyond the padding. */
+  readonly beyond: readonly number[];
+}
+
+interface WindowOptions {
+  readonly kernelSize: PerAxis;
+  readonly stride: PerAxis | undefined;
+  readonly padding: PerAxis;
+  readonly dilation?: PerAxis;
+  readonly ceilMode: boolean;
+}
+
+/** @internal */
+export function checkAxes(operation: string, x: Tensor, rank: number): void {
+  checkOperands(operation, [x]);
+  if (x.rank !== rank + 1 && x.rank !== rank + 2)
+    throw new ShapeError(
+      operation,
+      "wrongRank",
+      `expected ${rank + 2} axes, or ${rank + 1} without a batch, got ${x.describe()}`,
+    );
+}
+
+/** Where windows of a call stand. @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} */
+export function windowsOf(operation: string, x: Tensor, given: WindowOptions, rank: number): Windows {
+  checkAxes(operation, x, rank);
+  const kernel = alongAxes(operation, "kernelSize", given.kernelSize, rank, 1);
+  const stride = given.stride === undefined ? kernel : alongAxes(operation, "stride", given.stride, rank, 1);
+  const padding = alongAxes(operation, "padding", given.padding, rank, 0);
+  const dilation = alongAxes(operation, "dilation", given.dilation ?? 1, rank, 1);
+  const input = x.shape.slice(-rank);
+  const output = input.map((size, axis) => {
+    if (2 * padding[axis]! > kernel[axis]!)
+      throw new ArgumentError(
+        operation,
+        "invalidPadding",
+        `expected padding of at most half a window of ${kernel[axis]}, got ${padding[axis]}`,
+      );
+    const room = size + 2 * padding[axis]! - spanOf(kernel[axis]!, dilation[axis]!);
+    if (room < 0)
+      throw new ShapeError(
+        operation,
+        "kernelTooLarge",
+        `expected up to ${size + 2 * padding[axis]!} elements, got a window of ${kernel[axis]}`,
+      );
+    const most = Math.ceil(room / stride[axis]!) + 1;
+    if (!given.ceilMode) return Math.floor(room / stride[axis]!) + 1;
+    // the last window begins in x or in the padding before it
+    return (most - 1) * stride[axis]! >= size + padding[axis]! ? most - 1 : most;
+  });
+  const beyond = input.map((size, axis) => {
+    const end = (output[axis]! - 1) * stride[axis]! + spanOf(kernel[axis]!, dilation[axis]!);
+    return Math.max(end - size - 2 * padding[axis]!, 0);
+  });
+  return { kernel, stride, padding, dilation, input, output, beyond };
+}
