@@ -11,10 +11,9 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { copy_ } from "../copy/inplace.ts";
-import { add, mul, sub } from "../elementwise/arithmetic.ts";
-import { rsqrt } from "../elementwise/power.ts";
-import { varMean } from "../reduction/variance.ts";
+import { add, mul } from "../elementwise/arithmetic.ts";
 import { reshape } from "../view/reshape.ts";
+import { alongChannels, ofChannels, type Statistics, withStatistics } from "./channels.ts";
 
 /** Options of {@link batchNorm}. */
 export interface BatchNormOptions {
@@ -64,13 +63,11 @@ export function batchNorm(...values: unknown[]): Tensor {
     );
   return underName("batchNorm", () =>
     tidy(() => {
-      const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
-      const axes = x.shape.map((_, axis) => axis).filter((axis) => axis !== 1);
-      const own = training
-        ? statisticsOf(wide, axes)
-        : { mean: alongChannels(runningMean!, wide), variance: alongChannels(runningVar!, wide) };
-      if (training) runAlong(own, x.size / x.shape[1]!, momentum, runningMean, runningVar);
-      return toDType(scaled(standardized(wide, own, eps), weight, bias), x.dtype);
+      const vectors = { weight, bias, eps };
+      if (!training) return withStatistics("batchNorm", x, { ...vectors, mean: runningMean!, variance: runningVar! });
+      const { out, ...own } = ofChannels("batchNorm", x, vectors);
+      if (x.size > 0) runAlong(own, x.size / x.shape[1]!, momentum, runningMean, runningVar);
+      return out;
     }),
   );
 }
@@ -131,7 +128,7 @@ export function groupNorm(...values: unknown[]): Tensor {
       "unevenGroups",
       `expected ${numGroups} groups to divide ${x.shape[1]} channels of ${x.describe()}`,
     );
-  return underName("groupNorm", () => tidy(() => ofGroups(x, numGroups, { weight, bias, eps })));
+  return underName("groupNorm", () => tidy(() => ofGroups("groupNorm", x, numGroups, { weight, bias, eps })));
 }
 const groupNormParameters = parameters("groupNorm", {
   x: operand(aTensor),
@@ -169,7 +166,7 @@ export function instanceNorm(...values: unknown[]): Tensor {
       "wrongRank",
       `expected x to be [batch, channels, …], with an axis behind the channels, got ${x.describe()}`,
     );
-  return underName("instanceNorm", () => tidy(() => ofGroups(x, x.shape[1]!, { weight, bias, eps })));
+  return underName("instanceNorm", () => tidy(() => ofGroups("instanceNorm", x, x.shape[1]!, { weight, bias, eps })));
 }
 const instanceNormParameters = parameters("instanceNorm", {
   x: operand(aTensor),
@@ -177,12 +174,6 @@ const instanceNormParameters = parameters("instanceNorm", {
   bias: optional(aTensor),
   eps: optional(aNumber(notNegative), 1e-5),
 });
-
-interface Statistics {
-  readonly mean: Tensor;
-  /** Of the population. */
-  readonly variance: Tensor;
-}
 
 function checkChannels(operation: string, x: Tensor, vectors: Readonly<Record<string, Tensor | undefined>>): void {
   if (!isFloat(x.dtype))
@@ -206,23 +197,6 @@ function checkChannels(operation: string, x: Tensor, vectors: Readonly<Record<st
   }
 }
 
-function statisticsOf(x: Tensor, axes: readonly number[]): Statistics {
-  const { variance, mean } = varMean(x, { dim: axes, keepdim: true, correction: 0 });
-  return { mean, variance };
-}
-
-const standardized = (x: Tensor, { mean, variance }: Statistics, eps: number): Tensor =>
-  mul(sub(x, mean), rsqrt(add(variance, eps) as Tensor)) as Tensor;
-
-/** A number for each channel, as it broadcasts to x. */
-const alongChannels = (vector: Tensor, { rank, dtype }: Tensor): Tensor =>
-  reshape(toDType(vector, dtype), [1, vector.size, ...new Array<number>(rank - 2).fill(1)]);
-
-function scaled(x: Tensor, weight: Tensor | undefined, bias: Tensor | undefined): Tensor {
-  const product = weight ? (mul(x, alongChannels(weight, x)) as Tensor) : x;
-  return bias ? (add(product, alongChannels(bias, x)) as Tensor) : product;
-}
-
 /** Replaces a part of the running means and variances, in place. @param count the elements of a channel */
 function runAlong(
   { mean, variance }: Statistics,
@@ -242,9 +216,17 @@ function runAlong(
   });
 }
 
-function ofGroups(x: Tensor, groups: number, { weight, bias, eps = 1e-5 }: ChannelNormOptions): Tensor {
+/** Each group of channels of each element of the batch is a channel of a batch of one; weight and bias come after. */
+function ofGroups(
+  operation: string,
+  x: Tensor,
+  groups: number,
+  { weight, bias, eps = 1e-5 }: ChannelNormOptions,
+): Tensor {
   const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
-  const lines = reshape(wide, [x.shape[0]!, groups, x.size / Math.max(x.shape[0]! * groups, 1)]);
-  const own = reshape(standardized(lines, statisticsOf(lines, [2]), eps), x.shape);
-  return toDType(scaled(own, weight, bias), x.dtype);
+  const count = x.shape[0]! * groups;
+  const lines = reshape(wide, [1, count, x.size / Math.max(count, 1)]);
+  const own = reshape(ofChannels(operation, lines, { eps }).out, x.shape);
+  const product = weight ? (mul(own, alongChannels(weight, own)) as Tensor) : own;
+  return toDType(bias ? (add(product, alongChannels(bias, own)) as Tensor) : product, x.dtype);
 }

@@ -9,9 +9,10 @@ import { add, mul } from "../elementwise/arithmetic.ts";
 import { forwardCpu } from "./forward.cpu.ts";
 import { forwardMetal } from "./forward.metal.ts";
 import { forwardReference } from "./forward.reference.ts";
-import { type GradientSource, type Gradients, normalizationGradient, type Saved } from "./gradient.ts";
+import { normalizationGradient, type Saved } from "./gradient.ts";
 import type { NormalizationAttributes } from "./primitive.ts";
 import { type Named, namedTensors, present } from "./problem.ts";
+import type { GradientSource, Gradients } from "./second_gradients.ts";
 
 /** x, and what there is of residual, weight and bias, to `out`, `scale`, and what there is of `sum` and `mean`. */
 const normalizationForward = definePrimitive<NormalizationAttributes>({

@@ -144,6 +144,23 @@ function bags(): void {
   }
 }
 
+/** Windows that overlap, with padding, and norms of channels of several sizes. */
+function pictures(): void {
+  for (const dtype of ["float32", "float64", "bfloat16"] as const) {
+    gradientsOf(() => library.maxPool2d(leaf([2, 2, 5, 7], dtype), 3, { stride: 2, padding: 1 }));
+    library.maxPool1d(leaf([2, 2, 9], dtype), 2, { dilation: 2, returnIndices: true });
+    const [runningMean, runningVar] = [library.zeros([3]), library.ones([3])];
+    for (const shape of [
+      [4, 3],
+      [2, 3, 6, 7],
+    ])
+      for (const training of [true, false]) {
+        const options = { weight: leaf([3], dtype), bias: leaf([3], dtype), runningMean, runningVar, training };
+        gradientsOf(() => library.batchNorm(leaf(shape, dtype), options));
+      }
+  }
+}
+
 function optimizers(): void {
   for (const dtype of ["float32", "float64", "bfloat16"] as const)
     for (const make of [
@@ -219,6 +236,7 @@ function further(): void {
   otherDtypes();
   attention();
   bags();
+  pictures();
   weights();
   caches();
   optimizers();

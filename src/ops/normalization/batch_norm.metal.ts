@@ -1,0 +1,76 @@
+/** Channels of batches on metal: a threadgroup each, in the forward and in the backward. */
+import type { MetalImplementation, OperationCall } from "../../backend/backend.ts";
+import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import {
+  type BatchNormAttributes,
+  type BatchNormGradientName,
+  type BatchNormName,
+  batchNormOptions,
+  batchNormParameters,
+} from "./batch_norm_primitive.ts";
+import { namedTensors } from "./problem.ts";
+
+const FILE = "normalization/batch_norm.metal";
+/** Of a threadgroup, and those of a SIMD-group. */
+const [MOST_THREADS, LANES] = [512, 32];
+/** Elements of a channel, which kernels count in 32 bits. */
+const MOST = 2 ** 31;
+
+/** What a call lacks is bound to another operand of its dtype, and not touched. */
+export const batchNormMetal: MetalImplementation<BatchNormAttributes<BatchNormName>> = {
+  unsupported,
+  run({ inputs, outputs, attributes }) {
+    const given = namedTensors(attributes.inputs, inputs);
+    const { out, mean, variance } = { ...given, ...namedTensors(attributes.outputs, outputs) };
+    const { x, weight = mean, bias = mean } = given;
+    const isGiven = given.mean !== undefined;
+    const present = { weight: given.weight, bias: given.bias, given: isGiven };
+    return launch({
+      ...kernelOf("batch_norm", x!, present),
+      operands: [...[x!, weight!, bias!].map(reads), ...[mean!, variance!].map(isGiven ? reads : writes), writes(out!)],
+      parameters: parametersOf(x!, attributes.eps),
+    });
+  },
+};
+
+export const batchNormGradientMetal: MetalImplementation<BatchNormAttributes<BatchNormGradientName>> = {
+  unsupported,
+  run({ inputs, outputs, attributes }) {
+    const { x, gradOut, mean, variance, weight } = namedTensors(attributes.inputs, inputs);
+    const { gradX, gradWeight, gradBias } = namedTensors(attributes.outputs, outputs);
+    const any = outputs[0]!;
+    return launch({
+      ...kernelOf("batch_norm_gradient", x!, { weight, gradX, gradWeight, gradBias }),
+      operands: [
+        ...[x!, gradOut!, weight ?? mean!, mean!, variance!].map(reads),
+        ...[gradX ?? any, gradWeight ?? any, gradBias ?? any].map(writes),
+      ],
+      parameters: parametersOf(x!, attributes.eps),
+    });
+  },
+};
+
+function unsupported(call: Pick<OperationCall<unknown>, "inputs">): string | undefined {
+  const [batch, , inner] = call.inputs[0]!.shape as [number, number, number];
+  return batch * inner >= MOST ? `a channel has ${MOST} elements or more` : noFloat64(call);
+}
+
+type Option = (typeof batchNormOptions)["names"][number];
+
+function kernelOf(name: string, x: Tensor, present: { readonly [Name in Option]?: unknown }) {
+  const [batch, channels, inner] = x.shape as [number, number, number];
+  const { names, ordinal } = batchNormOptions;
+  const bits = names.reduce((sum, own) => sum + (present[own] ? 2 ** ordinal(own) : 0), 0);
+  const wanted = LANES * 2 ** Math.ceil(Math.log2(Math.max(1, (batch * inner) / LANES)));
+  const threads = Math.min(wanted, MOST_THREADS);
+  return {
+    ...{ file: FILE, name: `${name}_${metalTypeOf(x.dtype)}`, constants: [bits, threads] },
+    ...{ threadgroups: channels, threadgroup: threads },
+  };
+}
+
+function parametersOf({ shape }: Tensor, eps: number): Uint8Array {
+  const [batch, channels, inner] = shape as [number, number, number];
+  return batchNormParameters.bytes({ batch, channels, inner, eps });
+}

@@ -1,0 +1,70 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { store, toNumbers } from "../../backend/reference/elements.ts";
+import { sumOf } from "../../backend/reference/sum.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { BatchNormAttributes, BatchNormGradientName, BatchNormName } from "./batch_norm_primitive.ts";
+import { namedTensors } from "./problem.ts";
+
+/** The definition, channel by channel. */
+export const batchNormReference: Implementation<BatchNormAttributes<BatchNormName>> = {
+  run({ inputs, outputs, attributes }) {
+    const given = namedTensors(attributes.inputs, inputs);
+    const found = namedTensors(attributes.outputs, outputs);
+    const x = toNumbers(given.x!);
+    const [weight, bias] = [given.weight && toNumbers(given.weight), given.bias && toNumbers(given.bias)];
+    const places = placesOf(given.x!);
+    const means = given.mean
+      ? toNumbers(given.mean)
+      : places.map((own) => sumOf(own.map((place) => x[place]!)) / own.length);
+    const variances = given.variance
+      ? toNumbers(given.variance)
+      : places.map((own, channel) => sumOf(own.map((place) => (x[place]! - means[channel]!) ** 2)) / own.length);
+    const out = new Float64Array(x.length);
+    for (const [channel, own] of places.entries())
+      for (const place of own) {
+        const normalized = (x[place]! - means[channel]!) / Math.sqrt(variances[channel]! + attributes.eps);
+        out[place] = normalized * (weight?.[channel] ?? 1) + (bias?.[channel] ?? 0);
+      }
+    store(found.out!, out);
+    if (found.mean) store(found.mean, means);
+    if (found.variance) store(found.variance, variances);
+  },
+};
+
+export const batchNormGradientReference: Implementation<BatchNormAttributes<BatchNormGradientName>> = {
+  run({ inputs, outputs, attributes }) {
+    const given = namedTensors(attributes.inputs, inputs);
+    const found = namedTensors(attributes.outputs, outputs);
+    const [x, gradient] = [toNumbers(given.x!), toNumbers(given.gradOut!)];
+    const [means, variances] = [toNumbers(given.mean!), toNumbers(given.variance!)];
+    const weight = given.weight && toNumbers(given.weight);
+    const places = placesOf(given.x!);
+    const gradX = new Float64Array(x.length);
+    const sums = places.map((own, channel) => {
+      const scale = 1 / Math.sqrt(variances[channel]! + attributes.eps);
+      const normalized = own.map((place) => (x[place]! - means[channel]!) * scale);
+      const ofBias = sumOf(own.map((place) => gradient[place]!));
+      const ofWeight = sumOf(own.map((place, at) => gradient[place]! * normalized[at]!));
+      for (const [at, place] of own.entries()) {
+        const rest = gradient[place]! - ofBias / own.length - (normalized[at]! * ofWeight) / own.length;
+        gradX[place] = scale * (weight?.[channel] ?? 1) * rest;
+      }
+      return { ofBias, ofWeight };
+    });
+    if (found.gradX) store(found.gradX, gradX);
+    const ofChannels = (name: "ofBias" | "ofWeight") => sums.map((own) => own[name]);
+    if (found.gradWeight) store(found.gradWeight, ofChannels("ofWeight"));
+    if (found.gradBias) store(found.gradBias, ofChannels("ofBias"));
+  },
+};
+
+/** For each channel, where its elements are. */
+function placesOf({ shape }: Tensor): number[][] {
+  const [batch, channels, inner] = shape as [number, number, number];
+  return Array.from({ length: channels }, (_, channel) =>
+    Array.from({ length: batch * inner }, (_own, at) => {
+      const element = Math.floor(at / inner);
+      return (element * channels + channel) * inner + (at % inner);
+    }),
+  );
+}

@@ -1,0 +1,188 @@
+/** Norms of channels: one primitive in each pass, and how gradients go back. */
+import { record } from "../../autograd/record.ts";
+import { executeMany } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { accumulationDType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { contiguous } from "../copy/copy.ts";
+import { add, mul, neg, sub } from "../elementwise/arithmetic.ts";
+import { rsqrt } from "../elementwise/power.ts";
+import { mean } from "../reduction/mean.ts";
+import { sum } from "../reduction/sum.ts";
+import { filled } from "../view/embed.ts";
+import { reshape } from "../view/reshape.ts";
+import { batchNormCpu, batchNormGradientCpu } from "./batch_norm.cpu.ts";
+import { batchNormGradientMetal, batchNormMetal } from "./batch_norm.metal.ts";
+import { batchNormGradientReference, batchNormReference } from "./batch_norm.reference.ts";
+import type { BatchNormAttributes, BatchNormGradientName, BatchNormName } from "./batch_norm_primitive.ts";
+import { type Named, namedTensors, present } from "./problem.ts";
+import { type GradientSource, type Gradients, type NormalizedRows, secondGradients } from "./second_gradients.ts";
+
+const batchNormPrimitive = definePrimitive<BatchNormAttributes<BatchNormName>>({
+  name: "batchNorm",
+  family: "normalization",
+  implementations: { metal: batchNormMetal, cpu: batchNormCpu, reference: batchNormReference },
+});
+
+const batchNormGradientPrimitive = definePrimitive<BatchNormAttributes<BatchNormGradientName>>({
+  name: "batchNormGradient",
+  family: "normalization",
+  implementations: { metal: batchNormGradientMetal, cpu: batchNormGradientCpu, reference: batchNormGradientReference },
+});
+
+/** Of channels: vectors of the dtype that sums have. */
+export interface Statistics {
+  readonly mean: Tensor;
+  /** Of the population. */
+  readonly variance: Tensor;
+}
+
+interface Options extends Named<"weight" | "bias"> {
+  readonly eps: number;
+}
+
+/** A number for each channel, as it broadcasts to x. */
+export const alongChannels = (vector: Tensor, { rank, dtype }: Tensor): Tensor =>
+  reshape(toDType(vector, dtype), [1, vector.size, ...new Array<number>(rank - 2).fill(1)]);
+
+/**
+ * x [batch, channels, …] normalized with the statistics of its own channels, which are not recorded. Where x has no
+ * elements they are 0.
+ */
+export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Options): Statistics & { out: Tensor } {
+  const vectors = widened(x, given);
+  const dtype = accumulationDType(x.dtype);
+  if (x.size === 0) {
+    const none = filled([x.shape[1]!], dtype, 0);
+    return { out: ofNothing(x, vectors), mean: none, variance: none };
+  }
+  const lines = linesOf(x);
+  const inputs = present({ x: lines, ...vectors });
+  const vector = { shape: [x.shape[1]!], dtype };
+  const specs = [{ shape: lines.shape, dtype: x.dtype }, vector, vector];
+  const outputs = ["out", "mean", "variance"] as const;
+  const call = { inputs: inputs.names, outputs, eps };
+  const results = executeMany(batchNormPrimitive, inputs.tensors, specs, call, operation);
+  const [out, own, variance] = results as [Tensor, Tensor, Tensor];
+  const saved = present({ x: lines, mean: own, variance, weight: vectors.weight });
+  record(operation, inputs.tensors, [out], saved.tensors, ([gradOut], tensors, needs) => {
+    const kept = { ...(namedTensors(saved.names, tensors) as Saved), gradOut: contiguous(gradOut!) };
+    const needed = new Set(inputs.names.filter((_, at) => needs[at]));
+    const gradients = gradientsOf(operation, eps, kept, needed);
+    return inputs.names.map((name) => gradients[name] ?? null);
+  });
+  return { out: reshape(out, x.shape), mean: own, variance };
+}
+
+/** The same with statistics that are given, and have gradients too. */
+export function withStatistics(operation: string, x: Tensor, { eps, ...given }: Options & Statistics): Tensor {
+  const vectors = widened(x, given);
+  if (x.size === 0) return ofNothing(x, vectors);
+  const inputs = present({ x: linesOf(x), ...vectors });
+  const call = { inputs: inputs.names, outputs: ["out"] as const, eps };
+  const lines = inputs.tensors[0]!;
+  const specs = [{ shape: lines.shape, dtype: x.dtype }];
+  const [out] = executeMany(batchNormPrimitive, inputs.tensors, specs, call, operation) as [Tensor];
+  record(operation, inputs.tensors, [out], inputs.tensors, ([gradOut], tensors, needs) => {
+    const kept = namedTensors(inputs.names, tensors) as Given;
+    const needed = new Set(inputs.names.filter((_, at) => needs[at]));
+    const gradients = gradientsOfGiven(kept, gradOut!, eps, needed);
+    return inputs.names.map((name) => gradients[name] ?? null);
+  });
+  return reshape(out, x.shape);
+}
+
+/** [batch, channels, inner], without gaps. */
+const linesOf = (x: Tensor): Tensor => {
+  const [batch, channels] = x.shape as [number, number];
+  return reshape(contiguous(x), [batch, channels, x.size / (batch * channels)]);
+};
+
+/** Vectors as kernels take them. */
+function widened<Name extends string>(x: Tensor, vectors: Named<Name>): Named<Name> {
+  const dtype = accumulationDType(x.dtype);
+  const { names, tensors } = present(vectors);
+  return namedTensors(
+    names,
+    tensors.map((vector) => contiguous(toDType(vector, dtype) as Tensor)),
+  );
+}
+
+/** Without elements there are no statistics, but what comes of it is still connected to its operands. */
+function ofNothing(x: Tensor, vectors: Named<string>): Tensor {
+  const own = present(vectors).tensors.reduce((sum, vector) => add(sum, alongChannels(vector, x)) as Tensor, x);
+  return toDType(own, x.dtype);
+}
+
+type Saved = Statistics & Named<"weight"> & { readonly x: Tensor };
+
+/** The gradients that are needed of a norm whose statistics are x's own, in one call; recorded. */
+function gradientsOf(
+  operation: string,
+  eps: number,
+  operands: Saved & { readonly gradOut: Tensor },
+  needed: ReadonlySet<GradientSource>,
+): Gradients {
+  const { x, weight, gradOut, mean: own, variance } = operands;
+  const inputs = present({ x, gradOut, weight, mean: own, variance });
+  const names = { x: "gradX", weight: "gradWeight", bias: "gradBias" } as const;
+  const sources = (Object.keys(names) as GradientSource[]).filter((source) => needed.has(source));
+  const call = { inputs: inputs.names, outputs: sources.map((source) => names[source]), eps };
+  const specs = sources.map((source) => {
+    const { shape, dtype } = source === "x" ? x : own;
+    return { shape, dtype };
+  });
+  const results = executeMany(batchNormGradientPrimitive, inputs.tensors, specs, call, operation);
+  const variables = present({ x, weight, gradOut });
+  record(`${operation}Gradient`, variables.tensors, results, inputs.tensors, (incoming, saved) => {
+    const kept = namedTensors(inputs.names, saved) as typeof operands;
+    const gradients = secondGradients(
+      channelsFor(operation, eps, kept),
+      kept,
+      namedTensors(sources, incoming as readonly Tensor[]),
+    );
+    return variables.names.map((name) => gradients[name] ?? null);
+  });
+  return namedTensors(sources, results);
+}
+
+/** Channels of lines, of which each has a weight. */
+function channelsFor(operation: string, eps: number, { mean: own, variance }: Statistics): NormalizedRows {
+  const spread = (vector: Tensor): Tensor => reshape(vector, [1, vector.size, 1]);
+  return {
+    ...{ isCentred: true, eps, spread, scale: spread(rsqrt(add(variance, eps) as Tensor)) },
+    mean: (x) => mean(x, { dim: [0, 2], keepdim: true }) as Tensor,
+    gradient: (x, v) =>
+      gradientsOf(operation, eps, { x, mean: own, variance, gradOut: contiguous(v) }, new Set(["x"])).x!,
+  };
+}
+
+type Given = Saved & Named<"bias">;
+
+/** Of differentiable operations: out is linear in all but the variance. */
+function gradientsOfGiven(
+  { x: own, mean: average, variance, weight }: Given,
+  given: Tensor,
+  eps: number,
+  needed: ReadonlySet<string>,
+): Gradients & Named<"mean" | "variance"> {
+  const x = toDType(own, variance.dtype) as Tensor;
+  const gradient = toDType(given, variance.dtype) as Tensor;
+  const scale = rsqrt(add(variance, eps) as Tensor);
+  const factor = weight ? (mul(scale, weight) as Tensor) : scale;
+  const total = (terms: Tensor): Tensor => sum(terms, { dim: [0, 2] }) as Tensor;
+  const ofBias = total(gradient);
+  const isOfX = needed.size === 1 && needed.has("x");
+  const centred = isOfX ? undefined : (sub(x, alongChannels(average, x)) as Tensor);
+  const products = centred && total(mul(gradient, centred) as Tensor);
+  return {
+    x: needed.has("x") ? toDType(mul(gradient, alongChannels(factor, x)) as Tensor, own.dtype) : null,
+    bias: ofBias,
+    ...(products && {
+      weight: mul(products, scale) as Tensor,
+      mean: neg(mul(ofBias, factor)) as Tensor,
+      variance: mul(mul(products, mul(factor, mul(scale, scale))), -0.5) as Tensor,
+    }),
+  };
+}

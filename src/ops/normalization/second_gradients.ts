@@ -1,0 +1,94 @@
+/** The gradients of gradients of normalizations, whatever their rows are. */
+import { accumulationDType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
+import { rsqrt } from "../elementwise/power.ts";
+import { expand, sumTo } from "../view/expand.ts";
+import { reshape } from "../view/reshape.ts";
+import type { Named } from "./problem.ts";
+
+/** What has a gradient; that of x is the residual's too. */
+export type GradientSource = "x" | "weight" | "bias";
+export type Gradients = { readonly [Source in GradientSource]?: Tensor | null | undefined };
+
+/** What is normalized together: rows, or the elements of a channel. */
+export interface NormalizedRows {
+  readonly isCentred: boolean;
+  readonly eps: number;
+  /** 1 / √(variance + eps) of each, as it broadcasts to x. */
+  readonly scale: Tensor;
+  /** The mean of each, as it broadcasts to x. */
+  mean(x: Tensor): Tensor;
+  /** A weight, as it broadcasts to x. */
+  spread(vector: Tensor): Tensor;
+  /** The gradient of x from v, without a weight: N(v) below. */
+  gradient(x: Tensor, v: Tensor): Tensor;
+}
+
+interface Operands extends Named<"weight" | "gradSum"> {
+  readonly x: Tensor;
+  readonly gradOut: Tensor;
+}
+
+export type SecondGradients = { readonly [Name in "x" | "weight" | "gradOut" | "gradSum"]?: Tensor | null | undefined };
+
+/**
+ * With u, a and b the gradients of those of x, weight and bias, v = gradOut · weight, r = scale, ⟨·⟩ the mean of a row
+ * and N(v) the gradient of x from v (linear in v, and symmetric):
+ *
+ *     of gradOut:  weight · N(u) + a · n + b
+ *     of weight:   Σ gradOut · N(u)                                        over all that it is multiplied with
+ *     of x:        N(a · gradOut) − r · (n · ⟨u · N(v)⟩ + N(u · ⟨v · n⟩ + v · ⟨u · n⟩))
+ *     of gradSum:  u
+ *
+ * The line of x follows from ∂n = N and ∂r / ∂x = −r² n / N. All in the dtype of the statistics, of differentiable
+ * operations.
+ */
+export function secondGradients(layout: NormalizedRows, operands: Operands, incoming: Gradients): SecondGradients {
+  const { x: own, gradOut: given, weight: factor, gradSum } = operands;
+  const dtype = accumulationDType(own.dtype);
+  const cast = (tensor: Tensor): Tensor => toDType(tensor, dtype);
+  const rows = rowsOf(layout, cast(own));
+  const gradOut = cast(given);
+  const weight = factor && layout.spread(cast(factor));
+  const u = incoming.x && cast(incoming.x);
+  const [a, b] = [incoming.weight, incoming.bias].map((vector) => vector && layout.spread(cast(vector)));
+  const v = times(gradOut, weight);
+  const projected = u && rows.gradient(u);
+  const ofX = [u && rows.ofRow(u, v), a && rows.gradient(times(gradOut, a))];
+  const ofGradOut = [projected && times(projected, weight), a && times(rows.normalized, a), b];
+  const ofWeight = weight && projected && sumTo(times(gradOut, projected), weight.shape);
+  return {
+    x: total(ofX, own),
+    gradOut: total(ofGradOut, given),
+    weight: ofWeight && toDType(reshape(ofWeight, factor!.shape), factor!.dtype),
+    gradSum: gradSum && incoming.x,
+  };
+}
+
+/** n, N(v), and the term of the gradient of x above that comes from u. */
+function rowsOf({ isCentred, eps, scale, mean, gradient: gradientOf }: NormalizedRows, x: Tensor) {
+  const centred = isCentred ? (sub(x, mean(x)) as Tensor) : x;
+  // `scale` is r as a constant: what the squares are taken of is about 1.
+  const spread = mean(square(mul(centred, scale) as Tensor) as Tensor);
+  const r = mul(scale, rsqrt(add(spread, square(mul(scale, Math.sqrt(eps)) as Tensor)) as Tensor)) as Tensor;
+  const normalized = mul(centred, r) as Tensor;
+  const gradient = (v: Tensor): Tensor => gradientOf(x, v);
+  const ofRow = (u: Tensor, v: Tensor): Tensor => {
+    const ofScale = mul(normalized, mean(mul(u, gradient(v)) as Tensor));
+    const ofNormalized = add(mul(u, mean(times(v, normalized))), mul(v, mean(times(u, normalized)))) as Tensor;
+    return neg(mul(r, add(ofScale, gradient(ofNormalized)))) as Tensor;
+  };
+  return { normalized, gradient, ofRow };
+}
+
+const times = (a: Tensor, b: Tensor | null | undefined): Tensor => (b ? (mul(a, b) as Tensor) : a);
+
+/** The sum of what there is, in the dtype of another and expanded to it; null of nothing. */
+function total(parts: readonly (Tensor | null | undefined)[], like: Tensor): Tensor | null {
+  const [first, ...others] = parts.filter((part) => part != null);
+  if (!first) return null;
+  const sum = others.reduce<Tensor>((sum, part) => add(sum, part) as Tensor, first);
+  return toDType(expand(sum, like.shape), like.dtype);
+}
