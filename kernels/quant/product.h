@@ -1,24 +1,56 @@
-// Products with quantised weights W [rows, columns]: out = x Wᵀ + bias, or x W (a gradient), each row of out
-// contiguous. The struct that the host (src/quant/primitive.ts) and the kernels share.
+// Products with quantised weights W [rows, columns]: out = x Wᵀ + bias, x W (a gradient), or with a gate
+// activation(x gateᵀ + bias) · (x upᵀ + bias), each row of out contiguous. The struct that the host
+// (src/quant/primitive.ts) and the kernels share.
 
 #ifndef ORCHARD_QUANT_PRODUCT_H
 #define ORCHARD_QUANT_PRODUCT_H
 
+#include "common/gated.h"
+#include "generated/gate_activation.h"
 #include "quant/weights.h"
 
 struct QuantProduct {
     QuantWeights weights;
     long count;         // rows of x
-    long x_strides[2];  // from row to row, from column to column, in elements
+    long batch_rows;    // of them lie in a batch
+    long x_strides[3];  // from batch to batch, from row to row, from column to column, in elements
     long x_start;       // of element (0, 0), from where x is bound
     long own_rows;      // of the weights, that a SIMD-group of vector.metal multiplies
 };
 
-// Whether there is a bias, which is added to the product as T has it.
+// Whether there are biases, which are added to products as T has them: 1 for the first one, 2 for that of `up`.
 constant uint has_bias [[function_constant(8)]];
+constant uint gate_activation [[function_constant(9)]];  // of gated products: activation(x gateᵀ) · x upᵀ
 
-template <typename T> inline T with_bias(float product, device const T *bias, long column) {
-    return has_bias != 0 ? T(float(T(product)) + float(bias[column])) : T(product);
+// Weights as they are bound.
+struct QuantMatrix {
+    device const uchar *packed;
+    device const ushort *scales;
+    device const ushort *biases;
+};
+
+inline long row_start(constant QuantProduct &product, long row) {
+    const long batch = row < product.batch_rows ? 0 : row / product.batch_rows;
+    return product.x_start + batch * product.x_strides[0] + (row - batch * product.batch_rows) * product.x_strides[1];
+}
+
+template <typename T> inline T with_bias(float product, device const T *bias, long column, uint which = 1) {
+    return (has_bias & which) != 0 ? T(float(T(product)) + float(bias[column])) : T(product);
+}
+
+inline float activated(float x) {
+    switch (gate_activation) {
+    case GATE_ACTIVATION_SILU: return orchard::gated<orchard::LogisticShare>(x);
+    case GATE_ACTIVATION_GELU: return orchard::gated<orchard::NormalShare>(x);
+    default: return orchard::gated<orchard::TanhShare>(x);
+    }
+}
+
+// An element of a gated product, of the sums of both products.
+template <typename T>
+inline T gated_element(float gate, float up, device const T *gate_bias, device const T *up_bias, long column) {
+    const float factor = activated(float(with_bias(gate, gate_bias, column)));
+    return T(factor * float(with_bias(up, up_bias, column, 2)));
 }
 
 #endif

@@ -32,58 +32,63 @@ inline void load_x(
         const int i = at / DEPTH;
         const int j = at % DEPTH;
         const bool inside = row + i < product.count && column + j < columns;
-        const long from = product.x_start + (row + i) * product.x_strides[0] + (column + j) * product.x_strides[1];
+        const long from = row_start(product, row + i) + (column + j) * product.x_strides[2];
         tile[i * tile_pitch<float>(DEPTH) + j] = inside ? float(x[from]) : 0.0f;
     }
 }
 
-// packed  [[buffer(0)]]  rows x row_bytes
-// scales  [[buffer(1)]]  of groups: rows x columns / group
-// biases  [[buffer(2)]]  the same, where there are some
-// x       [[buffer(3)]]  count x columns; of x W count x rows
-// bias    [[buffer(4)]]  a value for each column of out, where there is one
-// out     [[buffer(5)]]  count x rows; of x W count x columns
-// bytes   [[threadgroup(0)]]  packed: COLUMNS rows of run_parts parts; of x W DEPTH rows of COLUMNS / 32 parts
-template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS, bool TRANSPOSED>
-kernel void quant_tiled(
-    device const uchar *packed [[buffer(0)]],
-    device const ushort *scales [[buffer(1)]],
-    device const ushort *biases [[buffer(2)]],
-    device const T *x [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device T *out [[buffer(5)]],
-    constant QuantProduct &product [[buffer(6)]],
-    threadgroup uchar *bytes [[threadgroup(0)]],
-    uint2 group [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_index_in_threadgroup]],
-    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+enum ProductKind { FORWARD, TRANSPOSED, GATED };
+
+// First the tiles, later a strip of 8 rows of sums for each SIMD-group.
+constexpr int tiled_floats(int rows, int columns, int depth, int down, bool is_transposed) {
+    const int tiles = rows * tile_pitch<float>(depth) +
+                      (is_transposed ? depth * tile_pitch<float>(columns) : columns * tile_pitch<float>(depth));
+    return tile_larger(tiles, down * 8 * columns);
+}
+
+template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS, ProductKind KIND>
+inline void multiply_tile(
+    QuantMatrix first_matrix,
+    QuantMatrix second_matrix,
+    device const T *x,
+    device const T *bias,
+    device const T *second_bias,
+    device T *out,
+    constant QuantProduct &product,
+    threadgroup uchar *bytes,
+    threadgroup float *memory,
+    uint2 group,
+    uint thread_index,
+    uint simdgroup_index,
+    uint lane) {
     constexpr int threads = 32 * DOWN * ACROSS;
     constexpr int own_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
     constexpr int own_columns = COLUMNS / ACROSS / 8;
     constexpr int strip_columns = own_columns * 8;
     constexpr int x_pitch = tile_pitch<float>(DEPTH);
-    constexpr int w_lines = TRANSPOSED ? DEPTH : COLUMNS;
-    constexpr int w_length = TRANSPOSED ? COLUMNS : DEPTH;
+    constexpr int w_lines = KIND == TRANSPOSED ? DEPTH : COLUMNS;
+    constexpr int w_length = KIND == TRANSPOSED ? COLUMNS : DEPTH;
     constexpr int w_pitch = tile_pitch<float>(w_length);
     constexpr int some = w_lines * w_length / threads;  // values that a thread unpacks
-    constexpr int tile_floats = ROWS * x_pitch + w_lines * w_pitch;
-    constexpr int strip_floats = DOWN * ACROSS * 8 * strip_columns;
     static_assert(some <= 16 && 16 % some == 0, "a thread unpacks values of one half of a part");
 
-    // First the tiles, later a strip of 8 rows of sums for each SIMD-group.
-    threadgroup float memory[tile_larger(tile_floats, strip_floats)];
+    static_assert(KIND != GATED || ACROSS == 2, "a SIMD-group has columns of one of both products");
+
     threadgroup float *x_tile = memory;
     threadgroup float *w_tile = memory + ROWS * x_pitch;
 
-    const long depth_end = TRANSPOSED ? product.weights.rows : product.weights.columns;
-    const long out_columns = TRANSPOSED ? product.weights.columns : product.weights.rows;
+    const long depth_end = KIND == TRANSPOSED ? product.weights.rows : product.weights.columns;
+    const long out_columns = KIND == TRANSPOSED ? product.weights.columns : product.weights.rows;
     const long row = long(group.y) * ROWS;
-    const long column = long(group.x) * COLUMNS;
+    constexpr int out_width = KIND == GATED ? COLUMNS / 2 : COLUMNS;
+    const long column = long(group.x) * out_width;
     const int own_row = int(simdgroup_index) / ACROSS * own_rows * 8;
     const int own_column = int(simdgroup_index) % ACROSS * strip_columns;
     const int line = int(thread_index) * some / w_length;  // of w_tile, that this thread unpacks values of
     const int first = int(thread_index) * some % w_length;
+    // Of gated products lines are as many rows of the gate, then of `up`.
+    const QuantMatrix own = KIND == GATED && line >= out_width ? second_matrix : first_matrix;
+    const int own_line = KIND == GATED ? line % out_width : line;
 
     simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
     for (int i = 0; i < own_rows; i += 1) {
@@ -94,14 +99,21 @@ kernel void quant_tiled(
 
     for (long k = 0; k < depth_end; k += DEPTH) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
-        const int run_part = TRANSPOSED ? 0 : int(k / PART % long(run_parts));
-        const int line_parts = TRANSPOSED ? COLUMNS / PART : int(run_parts);
-        if (TRANSPOSED) {
+        const int run_part = KIND == TRANSPOSED ? 0 : int(k / PART % long(run_parts));
+        const int line_parts = KIND == TRANSPOSED ? COLUMNS / PART : int(run_parts);
+        if (KIND == TRANSPOSED) {
             load_rows(
-                bytes, packed, product.weights, k, column / PART, DEPTH, COLUMNS / PART, int(thread_index), threads);
+                bytes, first_matrix.packed, product.weights, k, column / PART, DEPTH, COLUMNS / PART, int(thread_index),
+                threads);
         } else if (run_part == 0) {
             load_rows(
-                bytes, packed, product.weights, column, k / PART, COLUMNS, int(run_parts), int(thread_index), threads);
+                bytes, first_matrix.packed, product.weights, column, k / PART, out_width, int(run_parts),
+                int(thread_index), threads);
+            if (KIND == GATED) {
+                load_rows(
+                    bytes + out_width * bytes_of(int(run_parts)), second_matrix.packed, product.weights, column,
+                    k / PART, out_width, int(run_parts), int(thread_index), threads);
+            }
         }
         load_x<T, ROWS, DEPTH, threads>(x_tile, x, product, row, k, depth_end, int(thread_index));
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -111,8 +123,8 @@ kernel void quant_tiled(
         unpack<some>(
             bytes + line * bytes_of(line_parts) + bytes_of(part), part % int(block_parts), first % PART,
             group_scales(
-                product.weights, scales, biases, (TRANSPOSED ? k : column) + line,
-                (TRANSPOSED ? column / PART : k / PART) + first / PART),
+                product.weights, own.scales, own.biases, (KIND == TRANSPOSED ? k : column) + own_line,
+                (KIND == TRANSPOSED ? column / PART : k / PART) + first / PART),
             values);
         for (int i = 0; i < some; i += 1) {
             w_tile[line * w_pitch + first + i] = values[i];
@@ -127,7 +139,7 @@ kernel void quant_tiled(
             }
             for (int j = 0; j < own_columns; j += 1) {
                 const int at = own_column + j * 8;
-                if (TRANSPOSED) {
+                if (KIND == TRANSPOSED) {
                     simdgroup_load(right[j], w_tile + depth * w_pitch + at, w_pitch);
                 } else {
                     simdgroup_load(right[j], w_tile + at * w_pitch + depth, w_pitch, ulong2(0), true);
@@ -148,30 +160,114 @@ kernel void quant_tiled(
         for (int j = 0; j < own_columns; j += 1) {
             simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
         }
-        simdgroup_barrier(mem_flags::mem_threadgroup);
-        for (int element = int(lane); element < 8 * strip_columns; element += 32) {
-            const long at_row = row + own_row + i * 8 + element / strip_columns;
-            const long at_column = column + own_column + element % strip_columns;
-            if (at_row < product.count && at_column < out_columns) {
-                out[at_row * out_columns + at_column] = with_bias(strip[element], bias, at_column);
+        const long strip_row = row + own_row + i * 8;
+        if (KIND == GATED) {
+            // Two SIMD-groups have the sums of both products, and share what follows.
+            threadgroup const float *gate = memory + int(simdgroup_index) / 2 * 2 * 8 * strip_columns;
+            threadgroup const float *up = gate + 8 * strip_columns;
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            for (int element = int(thread_index) % 64; element < 8 * strip_columns; element += 64) {
+                const long at_row = strip_row + element / strip_columns;
+                const long at_column = column + element % strip_columns;
+                if (at_row < product.count && at_column < out_columns) {
+                    out[at_row * out_columns + at_column] =
+                        gated_element(gate[element], up[element], bias, second_bias, at_column);
+                }
             }
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+        } else {
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            for (int element = int(lane); element < 8 * strip_columns; element += 32) {
+                const long at_row = strip_row + element / strip_columns;
+                const long at_column = column + own_column + element % strip_columns;
+                if (at_row < product.count && at_column < out_columns) {
+                    out[at_row * out_columns + at_column] = with_bias(strip[element], bias, at_column);
+                }
+            }
+            simdgroup_barrier(mem_flags::mem_threadgroup);
         }
-        simdgroup_barrier(mem_flags::mem_threadgroup);
     }
 }
 
-#define TILED(T, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, TRANSPOSED)                                        \
+// packed  [[buffer(0)]]  rows x row_bytes
+// scales  [[buffer(1)]]  of groups: rows x columns / group
+// biases  [[buffer(2)]]  the same, where there are some
+// x       [[buffer(3)]]  count x columns; of x W count x rows
+// bias    [[buffer(4)]]  a value for each column of out, where there is one
+// out     [[buffer(5)]]  count x rows; of x W count x columns
+// bytes   [[threadgroup(0)]]  packed: COLUMNS rows of run_parts parts; of x W DEPTH rows of COLUMNS / 32 parts
+template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS, ProductKind KIND>
+kernel void quant_tiled(
+    device const uchar *packed [[buffer(0)]],
+    device const ushort *scales [[buffer(1)]],
+    device const ushort *biases [[buffer(2)]],
+    device const T *x [[buffer(3)]],
+    device const T *bias [[buffer(4)]],
+    device T *out [[buffer(5)]],
+    constant QuantProduct &product [[buffer(6)]],
+    threadgroup uchar *bytes [[threadgroup(0)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float memory[tiled_floats(ROWS, COLUMNS, DEPTH, DOWN, KIND == TRANSPOSED)];
+    const QuantMatrix w = {packed, scales, biases};
+    multiply_tile<T, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND>(
+        w, w, x, bias, bias, out, product, bytes, memory, group, thread_index, simdgroup_index, lane);
+}
+
+// The same of two matrices, of which a tile has COLUMNS / 2 rows each: 0 to 2 are the gate, 3 to 5 `up`, and each has a
+// bias.
+template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN>
+kernel void quant_gated_tiled(
+    device const uchar *gate_packed [[buffer(0)]],
+    device const ushort *gate_scales [[buffer(1)]],
+    device const ushort *gate_biases [[buffer(2)]],
+    device const uchar *up_packed [[buffer(3)]],
+    device const ushort *up_scales [[buffer(4)]],
+    device const ushort *up_biases [[buffer(5)]],
+    device const T *x [[buffer(6)]],
+    device const T *gate_bias [[buffer(7)]],
+    device const T *up_bias [[buffer(8)]],
+    device T *out [[buffer(9)]],
+    constant QuantProduct &product [[buffer(10)]],
+    threadgroup uchar *bytes [[threadgroup(0)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float memory[tiled_floats(ROWS, COLUMNS, DEPTH, DOWN, false)];
+    const QuantMatrix gate = {gate_packed, gate_scales, gate_biases};
+    const QuantMatrix up = {up_packed, up_scales, up_biases};
+    multiply_tile<T, ROWS, COLUMNS, DEPTH, DOWN, 2, GATED>(
+        gate, up, x, gate_bias, up_bias, out, product, bytes, memory, group, thread_index, simdgroup_index, lane);
+}
+
+#define TILED(T, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND)                                              \
     template[[host_name("quant_tiled_" #T suffix)]] kernel void                                                 \
-    quant_tiled<T, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, TRANSPOSED>(                                             \
+    quant_tiled<T, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND>(                                                   \
         device const uchar *, device const ushort *, device const ushort *, device const T *, device const T *, \
         device T *, constant QuantProduct &, threadgroup uchar *, uint2, uint, uint, uint);
 
-// The sizes are rows of src/quant/matmul/tiles.ts.
-#define TILED_TYPES(suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, TRANSPOSED) \
-    TILED(float, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, TRANSPOSED)    \
-    TILED(half, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, TRANSPOSED)     \
-    TILED(bfloat, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, TRANSPOSED)
+#define GATED_TILED(T, suffix, ROWS, COLUMNS, DEPTH, DOWN)                                                  \
+    template[[host_name("quant_gated_tiled_" #T suffix)]] kernel void                                       \
+    quant_gated_tiled<T, ROWS, COLUMNS, DEPTH, DOWN>(                                                       \
+        device const uchar *, device const ushort *, device const ushort *, device const uchar *,           \
+        device const ushort *, device const ushort *, device const T *, device const T *, device const T *, \
+        device T *, constant QuantProduct &, threadgroup uchar *, uint2, uint, uint, uint);
 
-TILED_TYPES("_64x64", 64, 64, 32, 2, 2, false)
-TILED_TYPES("_32x32", 32, 32, 32, 2, 2, false)
-TILED_TYPES("_32x256_transposed", 32, 256, 16, 1, 8, true)
+// The sizes are rows of src/quant/matmul/tiles.ts.
+#define TILED_TYPES(suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND) \
+    TILED(float, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND)    \
+    TILED(half, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND)     \
+    TILED(bfloat, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND)
+#define GATED_TYPES(suffix, ROWS, COLUMNS, DEPTH, DOWN)    \
+    GATED_TILED(float, suffix, ROWS, COLUMNS, DEPTH, DOWN) \
+    GATED_TILED(half, suffix, ROWS, COLUMNS, DEPTH, DOWN)  \
+    GATED_TILED(bfloat, suffix, ROWS, COLUMNS, DEPTH, DOWN)
+
+TILED_TYPES("_64x64", 64, 64, 32, 2, 2, FORWARD)
+TILED_TYPES("_32x32", 32, 32, 32, 2, 2, FORWARD)
+TILED_TYPES("_32x256_transposed", 32, 256, 16, 1, 8, TRANSPOSED)
+GATED_TYPES("_64x64", 64, 64, 32, 2)
+GATED_TYPES("_32x32", 32, 32, 32, 2)

@@ -25,6 +25,126 @@ using namespace metal;
 
 constant uint x_rows [[function_constant(7)]];  // at most MOST_COUNT
 
+// A SIMD-group's rows: `own_rows` of W, or half as many of both the gate and `up`, of which one row each makes a pair.
+template <typename T, bool GATED>
+inline void multiply_rows(
+    QuantMatrix first,
+    QuantMatrix second,
+    device const T *x,
+    device const T *bias,
+    device const T *second_bias,
+    device T *out,
+    constant QuantProduct &product,
+    threadgroup uchar *bytes,
+    threadgroup float4 *x_tile,
+    threadgroup float *totals,
+    uint group,
+    uint thread_index,
+    uint simdgroup_index,
+    uint lane) {
+    const long columns = product.weights.columns;
+    const int out_rows = GATED ? int(product.own_rows) / 2 : int(product.own_rows);
+    const long first_row = (long(group) * SIMDGROUPS + simdgroup_index) * out_rows;
+    const int tile_bytes = bytes_of(TILE_PARTS);
+    threadgroup uchar *own_bytes = bytes + int(simdgroup_index) * 2 * tile_bytes;
+    threadgroup float *own_totals = totals + int(simdgroup_index) * MOST_ROWS * MOST_COUNT;
+    const int lane_row = int(lane) / TILE_PARTS;
+    const int lane_part = int(lane) % TILE_PARTS;
+    const QuantMatrix own = GATED && lane_row == 1 ? second : first;
+    threadgroup uchar *block = own_bytes + lane_row * tile_bytes + bytes_of(lane_part);
+    threadgroup const float4 *own_x = x_tile + lane_part * (PITCH / 4);
+
+    for (long column = 0; column < columns; column += TILE_PARTS * PART) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tile before was read
+        threadgroup float *tile = reinterpret_cast<threadgroup float *>(x_tile);
+        for (int at = int(thread_index); at < int(x_rows) * TILE_PARTS * PART; at += SIMDGROUPS * 32) {
+            const int row = at / (TILE_PARTS * PART);
+            const int at_column = at % (TILE_PARTS * PART);
+            const long from = row_start(product, row) + (column + at_column) * product.x_strides[2];
+            tile[(row * TILE_PARTS + at_column / PART) * PITCH + at_column % PART] =
+                column + at_column < columns ? float(x[from]) : 0.0f;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+
+        for (int row_pair = 0; row_pair < int(product.own_rows); row_pair += 2) {
+            const long row = first_row + (GATED ? row_pair / 2 : row_pair);
+            if (row >= product.weights.rows) {
+                break;
+            }
+            const long own_row = GATED ? row : row + lane_row;
+            const long tile_part = column / PART;
+            const int rows_at_once = GATED ? 1 : 2;
+            load_rows(
+                own_bytes, first.packed, product.weights, row, tile_part, rows_at_once, TILE_PARTS, int(lane), 32);
+            if (GATED) {
+                load_rows(
+                    own_bytes + tile_bytes, second.packed, product.weights, row, tile_part, 1, TILE_PARTS, int(lane),
+                    32);
+            }
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+
+            // The first lane of a group reads its scale for the others.
+            const ushort leader = ushort(lane - lane % group_parts);
+            Scales group_own = {0.0f, 0.0f};
+            if (lane == leader) {
+                group_own = group_scales(product.weights, own.scales, own.biases, own_row, tile_part + lane_part);
+            }
+            group_own.scale = simd_shuffle(group_own.scale, leader);
+            group_own.low = simd_shuffle(group_own.low, leader);
+
+            float sums[MOST_COUNT] = {0.0f, 0.0f, 0.0f, 0.0f};
+            for (int first = 0; first < PART; first += 16) {
+                float values[16];
+                unpack<16>(block, lane_part % int(block_parts), first, group_own, values);
+                for (int at = 0; at < MOST_COUNT; at += 1) {
+                    // A constant number of iterations: sums stay in registers.
+                    if (at < int(x_rows)) {
+                        float sum = 0.0f;
+                        for (int four = 0; four < 4; four += 1) {
+                            const float4 some_x = own_x[at * TILE_PARTS * (PITCH / 4) + first / 4 + four];
+                            const float4 products = some_x * float4(
+                                                                 values[4 * four], values[4 * four + 1],
+                                                                 values[4 * four + 2], values[4 * four + 3]);
+                            sum += (products.x + products.y) + (products.z + products.w);
+                        }
+                        sums[at] += sum;
+                    }
+                }
+            }
+            for (int at = 0; at < MOST_COUNT; at += 1) {
+                if (at < int(x_rows)) {
+                    for (ushort distance = TILE_PARTS / 2; distance > 0; distance /= 2) {
+                        sums[at] += simd_shuffle_xor(sums[at], distance);
+                    }
+                    if (lane_part == 0) {
+                        threadgroup float &total = own_totals[(row_pair + lane_row) * MOST_COUNT + at];
+                        total = column == 0 ? sums[at] : total + sums[at];
+                    }
+                }
+            }
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+        }
+    }
+    for (int at = int(lane); at < out_rows * int(x_rows); at += 32) {
+        const int row = at % out_rows;
+        const int x_row = at / out_rows;
+        const long out_column = first_row + row;
+        if (out_column < product.weights.rows) {
+            device T &element = out[x_row * product.weights.rows + out_column];
+            if (GATED) {
+                const float gate = columns == 0 ? 0.0f : own_totals[2 * row * MOST_COUNT + x_row];
+                const float up = columns == 0 ? 0.0f : own_totals[(2 * row + 1) * MOST_COUNT + x_row];
+                element = gated_element(gate, up, bias, second_bias, out_column);
+            } else {
+                element = with_bias(columns == 0 ? 0.0f : own_totals[row * MOST_COUNT + x_row], bias, out_column);
+            }
+        }
+    }
+}
+
+#define TILE_OF_X (MOST_COUNT * TILE_PARTS * PITCH / 4)
+#define TOTALS (SIMDGROUPS * MOST_ROWS * MOST_COUNT)
+
 // packed  [[buffer(0)]]  rows x row_bytes
 // scales  [[buffer(1)]]  of groups: rows x columns / group
 // biases  [[buffer(2)]]  the same, where there are some
@@ -46,94 +166,48 @@ kernel void quant_vector(
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-    threadgroup float4 x_tile[MOST_COUNT * TILE_PARTS * PITCH / 4];
-    threadgroup float totals[SIMDGROUPS * MOST_ROWS * MOST_COUNT];
+    threadgroup float4 x_tile[TILE_OF_X];
+    threadgroup float totals[TOTALS];
+    const QuantMatrix w = {packed, scales, biases};
+    multiply_rows<T, false>(
+        w, w, x, bias, bias, out, product, bytes, x_tile, totals, group, thread_index, simdgroup_index, lane);
+}
 
-    const long columns = product.weights.columns;
-    const long first_row = (long(group) * SIMDGROUPS + simdgroup_index) * product.own_rows;
-    const int tile_bytes = bytes_of(TILE_PARTS);
-    threadgroup uchar *own_bytes = bytes + int(simdgroup_index) * 2 * tile_bytes;
-    threadgroup float *own_totals = totals + int(simdgroup_index) * MOST_ROWS * MOST_COUNT;
-    const int lane_row = int(lane) / TILE_PARTS;
-    const int lane_part = int(lane) % TILE_PARTS;
-    threadgroup uchar *block = own_bytes + lane_row * tile_bytes + bytes_of(lane_part);
-    threadgroup const float4 *own_x = x_tile + lane_part * (PITCH / 4);
-
-    for (long column = 0; column < columns; column += TILE_PARTS * PART) {
-        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tile before was read
-        threadgroup float *tile = reinterpret_cast<threadgroup float *>(x_tile);
-        for (int at = int(thread_index); at < int(x_rows) * TILE_PARTS * PART; at += SIMDGROUPS * 32) {
-            const int row = at / (TILE_PARTS * PART);
-            const int own = at % (TILE_PARTS * PART);
-            const long from = product.x_start + row * product.x_strides[0] + (column + own) * product.x_strides[1];
-            tile[(row * TILE_PARTS + own / PART) * PITCH + own % PART] = column + own < columns ? float(x[from]) : 0.0f;
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-
-        for (int row_pair = 0; row_pair < int(product.own_rows); row_pair += 2) {
-            const long row = first_row + row_pair;
-            if (row >= product.weights.rows) {
-                break;
-            }
-            load_rows(own_bytes, packed, product.weights, row, column / PART, 2, TILE_PARTS, int(lane), 32);
-            simdgroup_barrier(mem_flags::mem_threadgroup);
-
-            // The first lane of a group reads its scale for the others.
-            const long part = column / PART + lane_part;
-            const ushort leader = ushort(lane - lane % group_parts);
-            Scales group_own = {0.0f, 0.0f};
-            if (lane == leader) {
-                group_own = group_scales(product.weights, scales, biases, row + lane_row, part);
-            }
-            group_own.scale = simd_shuffle(group_own.scale, leader);
-            group_own.low = simd_shuffle(group_own.low, leader);
-
-            float sums[MOST_COUNT] = {0.0f, 0.0f, 0.0f, 0.0f};
-            for (int first = 0; first < PART; first += 16) {
-                float values[16];
-                unpack<16>(block, lane_part % int(block_parts), first, group_own, values);
-                for (int at = 0; at < MOST_COUNT; at += 1) {
-                    // A constant number of iterations: sums stay in registers.
-                    if (at < int(x_rows)) {
-                        float sum = 0.0f;
-                        for (int four = 0; four < 4; four += 1) {
-                            const float4 own = own_x[at * TILE_PARTS * (PITCH / 4) + first / 4 + four];
-                            const float4 products = own * float4(
-                                                              values[4 * four], values[4 * four + 1],
-                                                              values[4 * four + 2], values[4 * four + 3]);
-                            sum += (products.x + products.y) + (products.z + products.w);
-                        }
-                        sums[at] += sum;
-                    }
-                }
-            }
-            for (int at = 0; at < MOST_COUNT; at += 1) {
-                if (at < int(x_rows)) {
-                    for (ushort distance = TILE_PARTS / 2; distance > 0; distance /= 2) {
-                        sums[at] += simd_shuffle_xor(sums[at], distance);
-                    }
-                    if (lane_part == 0) {
-                        threadgroup float &total = own_totals[(row_pair + lane_row) * MOST_COUNT + at];
-                        total = column == 0 ? sums[at] : total + sums[at];
-                    }
-                }
-            }
-            simdgroup_barrier(mem_flags::mem_threadgroup);
-        }
-    }
-    for (int at = int(lane); at < int(product.own_rows) * int(x_rows); at += 32) {
-        const int row = at % int(product.own_rows);
-        const int x_row = at / int(product.own_rows);
-        if (first_row + row < product.weights.rows) {
-            out[x_row * product.weights.rows + first_row + row] =
-                with_bias(columns == 0 ? 0.0f : own_totals[row * MOST_COUNT + x_row], bias, first_row + row);
-        }
-    }
+// The same of two matrices: 0 to 2 are the gate, 3 to 5 `up`, and each has a bias.
+template <typename T>
+kernel void quant_gated_vector(
+    device const uchar *gate_packed [[buffer(0)]],
+    device const ushort *gate_scales [[buffer(1)]],
+    device const ushort *gate_biases [[buffer(2)]],
+    device const uchar *up_packed [[buffer(3)]],
+    device const ushort *up_scales [[buffer(4)]],
+    device const ushort *up_biases [[buffer(5)]],
+    device const T *x [[buffer(6)]],
+    device const T *gate_bias [[buffer(7)]],
+    device const T *up_bias [[buffer(8)]],
+    device T *out [[buffer(9)]],
+    constant QuantProduct &product [[buffer(10)]],
+    threadgroup uchar *bytes [[threadgroup(0)]],
+    uint group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float4 x_tile[TILE_OF_X];
+    threadgroup float totals[TOTALS];
+    const QuantMatrix gate = {gate_packed, gate_scales, gate_biases};
+    const QuantMatrix up = {up_packed, up_scales, up_biases};
+    multiply_rows<T, true>(
+        gate, up, x, gate_bias, up_bias, out, product, bytes, x_tile, totals, group, thread_index, simdgroup_index,
+        lane);
 }
 
 #define VECTOR(T)                                                                                               \
     template [[host_name("quant_vector_" #T)]] kernel void quant_vector<T>(                                     \
         device const uchar *, device const ushort *, device const ushort *, device const T *, device const T *, \
+        device T *, constant QuantProduct &, threadgroup uchar *, uint, uint, uint, uint);                      \
+    template [[host_name("quant_gated_vector_" #T)]] kernel void quant_gated_vector<T>(                         \
+        device const uchar *, device const ushort *, device const ushort *, device const uchar *,               \
+        device const ushort *, device const ushort *, device const T *, device const T *, device const T *,     \
         device T *, constant QuantProduct &, threadgroup uchar *, uint, uint, uint, uint);
 
 VECTOR(float)

@@ -20,7 +20,9 @@ export {
   type QuantizedMatmulOptions,
   quantizedMatmul,
 } from "./matmul/matmul.ts";
+export { type QuantizedSwigluOptions, quantizedSwiglu } from "./matmul/swiglu.ts";
 export { type AffineOptions, type FromPartsOptions, quantizedFromParts } from "./parts.ts";
+export type { GateActivation } from "./primitive.ts";
 export {
   type QuantizeInt4Options,
   type QuantizeOptions,

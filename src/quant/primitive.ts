@@ -65,18 +65,32 @@ export const dequantizeCall = cpuCall("dequantize", { ...weightFields, dtype }, 
   "output",
 ]);
 
-/**
- * A product with weights: `count` rows of x; x Wᵀ, or x W where `isTransposed`; x in 8 bits where `isFast`; with a bias
- * where `hasBias`.
- */
+/** What follows the product with a gate's weights. */
+export const gateActivations = enumeration("GateActivation", ["silu", "gelu", "geluTanh"]);
+/** The activation of a gate: silu, gelu, or its approximation by a hyperbolic tangent. */
+export type GateActivation = NameOf<typeof gateActivations>;
+
+/** Where `count` rows of x lie: in batches of `batchRows`, with strides from batch to batch, row to row and along. */
+const rowFields = { count: whole, batchRows: whole, xOffset: whole, xStrides: array(whole, 3) };
+
+/** A product with weights: x Wᵀ, or x W where `isTransposed`; x in 8 bits where `isFast`; with a bias. */
 export const quantizedMatmulCall = cpuCall(
   "quantizedMatmul",
-  {
-    ...weightFields,
-    ...{ dtype, count: whole, xOffset: whole, xStrides: array(whole, 2), isTransposed: flag, isFast: flag },
-    ...{ hasBias: flag, biasOffset: whole },
-  },
+  { ...weightFields, dtype, ...rowFields, isFast: flag, isTransposed: flag, hasBias: flag, biasOffset: whole },
   ["packed", "scales", "biases", "x", "bias", "output"],
+);
+
+/** activation(x gateᵀ + bias) · (x upᵀ + bias), of weights of one format: the fields of weights are the gate's. */
+export const quantizedSwigluCall = cpuCall(
+  "quantizedSwiglu",
+  {
+    ...{ ...weightFields, dtype, ...rowFields, isFast: flag, activation: oneOf(gateActivations) },
+    ...{ upOffsets: array(whole, 3), hasGateBias: flag, hasUpBias: flag, biasOffsets: array(whole, 2) },
+  },
+  [
+    ...["gatePacked", "gateScales", "gateBiases", "upPacked", "upScales", "upBiases"],
+    ...["x", "gateBias", "upBias", "output"],
+  ],
 );
 
 /** Rows of quantised weights, of kernels. */
@@ -84,5 +98,6 @@ export const quantWeights = struct("QuantWeights", "quant/weights.h", { rows: wh
 
 /** A product with weights, of kernels: `ownRows` of the weights are a SIMD-group's. */
 export const quantProduct = struct("QuantProduct", "quant/product.h", {
-  ...{ weights: quantWeights, count: whole, xStrides: array(whole, 2), xStart: whole, ownRows: whole },
+  ...{ weights: quantWeights, count: whole, batchRows: whole, xStrides: array(whole, 3), xStart: whole },
+  ownRows: whole,
 });

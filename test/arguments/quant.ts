@@ -59,6 +59,13 @@ export const quantCalls: Calls = {
     orchard.quantizedMatmul as Call,
     () => [ones([3, 64]), ggml(), { precision: "fast", bias: ones([2]) }],
   ],
+  quantizedSwiglu: [
+    orchard.quantizedSwiglu as Call,
+    () => [
+      ...[ones([3, 64]), ggml(), ggml()],
+      { precision: "fast", activation: "gelu", gateBias: ones([2]), upBias: ones([2]) },
+    ],
+  ],
   quantizedFromParts: [
     orchard.quantizedFromParts as Call,
     () => [{ bits: 4, groupSize: 64, symmetric: false }, { ...int4().parts }, { dtype: "float16" }],

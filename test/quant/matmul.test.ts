@@ -5,15 +5,19 @@ import { cpuInfo } from "../../src/backend/cpu/report.ts";
 import { DTypeError, ShapeError } from "../../src/core/errors.ts";
 import {
   backward,
+  codepaths,
   dequantize,
   grad,
   matmulGgml,
   matmulInt4,
+  memory,
   ones,
   quantize,
   quantizedMatmul,
+  quantizedSwiglu,
   quantizeGgml,
   quantizeInt4,
+  resetPeakMemory,
   sum,
   type Tensor,
   zeros,
@@ -126,6 +130,53 @@ test.each(places)("x of two axes of any strides gives the bits of a copy, on %s"
       expect(got!.toArray()).toEqual(expected!.toArray());
     }
   }
+});
+
+test.each(places)("x of three axes is taken without a copy where two axes say where its rows lie, on %s", (backend) => {
+  const copies = () => codepaths().reduce((sum, { operation, calls }) => sum + (operation === "copy" ? calls : 0), 0);
+  const w = quantizeInt4(wave(6, 64, 0.2));
+  const stored = on(backend, () =>
+    wave(2 * 64, 9, 0.6)
+      .mul(1)
+      .reshape([2, 64, 9]),
+  );
+  const rows = on(backend, () =>
+    wave(2 * 3 * 4, 64, 0.6)
+      .mul(1)
+      .reshape([2, 3, 4, 64]),
+  );
+  for (const [x, count] of [
+    [stored.transpose(1, 2), 0], // a product's transposed result
+    [stored.transpose(1, 2).slice(1, { start: 1, end: 9, step: 2 }).flip(0), 0],
+    [stored.permute([2, 0, 1]), 0],
+    [rows.transpose(0, 1), 1], // three axes of rows, of which none go on from another
+    [rows.permute([2, 0, 1, 3]), 0],
+    [rows.slice(2, { start: 1, end: 2 }).transpose(0, 1), 0],
+  ] as const) {
+    const before = copies();
+    const got = on(backend, () => [quantizedMatmul(x, w), quantizedSwiglu(x, w, w)]);
+    expect([x.shape, copies() - before]).toEqual([x.shape, 2 * count]);
+    const dense = on(backend, () => x.contiguous());
+    const expected = on(backend, () => [quantizedMatmul(dense, w), quantizedSwiglu(dense, w, w)]);
+    expect(got.map((y) => y.toArray())).toEqual(expected.map((y) => y.toArray()));
+  }
+});
+
+test("many rows of float32 with one stride are multiplied where they lie on cpu", () => {
+  const w = quantizeInt4(wave(6, 256, 0.2));
+  const x = on("cpu", () => wave(256, 4096, 0.6).mul(1).transpose(0, 1));
+  resetPeakMemory();
+  const before = memory().host.peakBytes;
+  on("cpu", () => quantizedMatmul(x, w));
+  expect(memory().host.peakBytes - before).toBeLessThan((4096 * 256 * 4) / 2);
+  const some = x.slice(0, { start: 5, end: 45 });
+  expect(
+    worstRatio(
+      on("cpu", () => quantizedMatmul(some, w)),
+      some,
+      w,
+    ),
+  ).toBeLessThanOrEqual(1);
 });
 
 test("products have the same bits on any number of threads", () => {

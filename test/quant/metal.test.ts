@@ -10,6 +10,7 @@ import {
   ones,
   quantize,
   quantizedMatmul,
+  quantizedSwiglu,
   quantizeGgml,
   quantizeInt4,
   type Tensor,
@@ -137,6 +138,27 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantised weights on met
       }
     });
 
+    test("one row of a gated product: each byte of both weights once, within a twentieth", () => {
+      const [rows, columns] = [4096, 512];
+      for (const format of ["q4_0", "q4_K", { bits: 4, groupSize: 64, symmetric: false }] as const) {
+        const [gate, up] = [resident(weightsOf(format, rows, columns)), resident(weightsOf(format, rows, columns))];
+        const x = onMetal(() => ones([1, columns]));
+        const own = bytesOf(dispatchOf(() => quantizedSwiglu(x, gate, up)));
+        expect(own).toBe(2 * gate.byteLength + (rows / 128) * columns * 4 + rows * 4);
+        expect(own / (2 * gate.byteLength + columns * 4 + rows * 4)).toBeLessThanOrEqual(1.05);
+      }
+    });
+
+    test("many rows of a gated product: one dispatch, and the bytes of two products but for what lies between", () => {
+      const [count, rows, columns] = [128, 1024, 256];
+      const x = onMetal(() => ones([count, columns], { dtype: "float16" }));
+      const [gate, up] = [resident(weightsOf("q4_K", rows, columns)), resident(weightsOf("q4_K", rows, columns))];
+      const { kernel, ...counted } = dispatchOf(() => quantizedSwiglu(x, gate, up));
+      expect(kernel).toBe("quant_gated_tiled_half_64x64");
+      const one = bytesOf(dispatchOf(() => quantizedMatmul(x, gate)));
+      expect(bytesOf(counted)).toBe(2 * one - count * rows * 2);
+    });
+
     test("many rows: no more bytes than a product of float16 in tiles of 64 x 64", () => {
       const [count, rows, columns] = [128, 1024, 256];
       const x = onMetal(() => ones([count, columns], { dtype: "float16" }));
@@ -155,7 +177,13 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantised weights on met
       for (const count of [3, 7]) {
         const turned = onMetal(() => wave(64, count, 0.6).mul(1).transpose(0, 1));
         const stepped = onMetal(() => wave(count, 130, 0.6).mul(1)).slice(1, { start: 1, end: 129, step: 2 });
-        for (const x of [turned, stepped]) {
+        const batched = onMetal(() =>
+          wave(64, 6 * count, 0.6)
+            .mul(1)
+            .reshape([2, 64, 3 * count]),
+        ).transpose(1, 2);
+        for (const x of [turned, stepped, batched]) {
+          expect(dispatchOf(() => quantizedSwiglu(x, w, w)).kernel).toStartWith("quant_gated");
           expect(dispatchOf(() => quantizedMatmul(x, w)).kernel).toStartWith("quant_");
           expect(
             worstRatio(

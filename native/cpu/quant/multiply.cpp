@@ -18,20 +18,68 @@ constexpr int64_t task_products = 1 << 17;
 constexpr int64_t many_rows = 16;
 constexpr int64_t unpacked_floats = 1 << 21;
 
+// Rows of weights that are unpacked at a time.
+int64_t unpacked_rows(int64_t rows, int64_t columns) {
+  return std::min(rows, std::max<int64_t>(64, unpacked_floats / std::max<int64_t>(columns, 1) / 16 * 16));
+}
+
+// Rows of weights of a task, whole tiles of them, where each is worth so many products.
+int64_t weight_rows(int64_t products) {
+  return std::max<int64_t>(8, task_products / std::max<int64_t>(products, 1) / 8 * 8);
+}
+
+// Rows of values of a task that goes over them once.
+int64_t value_rows(int64_t columns) { return std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(columns, 1)); }
+
+char *address(const float *values) { return reinterpret_cast<char *>(const_cast<float *>(values)); }
+
+// Rows of x in float32. They are dense where they are few, and where they are rounded.
+struct Rows {
+  const float *values;
+  int64_t row_stride, column_stride;
+
+  const float *row(int64_t at) const { return values + at * row_stride; }
+  Matrix from_column(int64_t first) const {
+    return {address(values + first * column_stride), row_stride, column_stride};
+  }
+};
+
+// Few rows of x in 8 bits.
+class PackedRows {
+public:
+  PackedRows(const Rows &x, int64_t count, int64_t columns)
+      : pairs_(pairs_of_parts(columns)), levels_(scratch_product({count, pairs_, 64})),
+        numbers_(scratch_product({count, pairs_, 6})) {
+    const int64_t parts = count * pairs_ * 2;
+    float *scales = numbers_.data();
+    rows_ = {pairs_, levels_.data(), scales, scales + parts, scales + 2 * parts};
+    parallel_for(count, value_rows(columns), [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; at++) fast_kernels().pack(x.row(at), columns, rows_.row(at));
+    });
+  }
+  const ByteRows &rows() const { return rows_; }
+
+private:
+  int64_t pairs_;
+  Scratch<int8_t> levels_;
+  Scratch<float> numbers_;
+  ByteRows rows_;
+};
+
 struct Product {
   const Weights &weights;
-  const float *x;
+  Rows x;
   int64_t count;
   float *out;
 
   // x Wᵀ, or x W, a block of rows of weights after the other: those of x W are added up.
   void unpacked(bool is_transposed) const {
     const int64_t columns = weights.columns, rows = weights.rows;
-    const int64_t block = std::min(rows, std::max<int64_t>(64, unpacked_floats / columns / 16 * 16));
+    const int64_t block = unpacked_rows(rows, columns);
     Scratch<float> values(scratch_product({block, columns}));
     for (int64_t first = 0; first < rows; first += block) {
       const int64_t own = std::min(block, rows - first);
-      parallel_for(own, std::max<int64_t>(1, (1 << 15) / columns), [&](int64_t begin, int64_t end) {
+      parallel_for(own, value_rows(columns), [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; row++)
           quant_kernels().unpack(weights, first + row, 0, columns, values.data() + row * columns);
       });
@@ -42,51 +90,39 @@ struct Product {
   // out[:, first …] = x valuesᵀ
   MatrixProduct part(int64_t first, int64_t own, float *values) const {
     const int64_t columns = weights.columns;
-    const Matrix left = {address(x), columns, 1}, right = {address(values), 1, columns};
-    return {DType::float32, count, own, columns, 1, 0, left, right, {address(out + first), weights.rows, 1}, {}};
+    const Matrix right = {address(values), 1, columns}, part_of_out = {address(out + first), weights.rows, 1};
+    return {DType::float32, count, own, columns, 1, 0, x.from_column(0), right, part_of_out, {}};
   }
 
   // out += x[:, first …] values
   MatrixProduct part_of_transposed(int64_t first, int64_t own, float *values) const {
     const int64_t columns = weights.columns;
-    const Matrix left = {address(x + first), weights.rows, 1}, right = {address(values), columns, 1};
-    const Matrix sums = {address(out), columns, 1};
-    return {DType::float32, count, columns, own, 1, first > 0 ? 1.0 : 0.0, left, right, sums, sums};
+    const Matrix right = {address(values), columns, 1}, sums = {address(out), columns, 1};
+    return {DType::float32, count, columns, own, 1, first > 0 ? 1.0 : 0.0, x.from_column(first), right, sums, sums};
   }
-
-  static char *address(const float *values) { return reinterpret_cast<char *>(const_cast<float *>(values)); }
 
   // In tasks of whole tiles of rows.
   template <class Body> void for_rows(Body body) const {
-    const int64_t cost = std::max<int64_t>(1, count * weights.columns);
-    parallel_for(weights.rows, std::max<int64_t>(8, task_products / cost / 8 * 8), body);
+    parallel_for(weights.rows, weight_rows(count * weights.columns), body);
   }
 
   void forward() const {
-    for_rows([&](int64_t begin, int64_t end) { quant_kernels().multiply(weights, x, count, begin, end, out); });
+    for_rows([&](int64_t begin, int64_t end) { quant_kernels().multiply(weights, x.values, count, begin, end, out); });
   }
 
   // With x in 8 bits: as bytes, or as the floats that they stand for.
   void fast() const {
     const FastKernels &kernels = fast_kernels();
-    const int64_t columns = weights.columns, grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(columns, 1));
+    const int64_t columns = weights.columns;
     if (count >= many_rows || !kernels.multiply) {
       Scratch<float> values(scratch_product({count, columns}));
-      parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t at = begin; at < end; at++) kernels.round(x + at * columns, columns, values.data() + at * columns);
+      parallel_for(count, value_rows(columns), [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; at++) kernels.round(x.row(at), columns, values.data() + at * columns);
       });
-      return Product{weights, values.data(), count, out}.exact();
+      return Product{weights, {values.data(), columns, 1}, count, out}.exact();
     }
-    const int64_t pairs = pairs_of_parts(columns);
-    Scratch<int8_t> levels(scratch_product({count, pairs, 64}));
-    Scratch<float> numbers(scratch_product({count, pairs, 6}));
-    const int64_t parts = count * pairs * 2;
-    float *scales = numbers.data();
-    const ByteRows rows = {pairs, levels.data(), scales, scales + parts, scales + 2 * parts};
-    parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; at++) kernels.pack(x + at * columns, columns, rows.row(at));
-    });
-    for_rows([&](int64_t begin, int64_t end) { kernels.multiply(weights, rows, count, begin, end, out); });
+    const PackedRows packed(x, count, columns);
+    for_rows([&](int64_t begin, int64_t end) { kernels.multiply(weights, packed.rows(), count, begin, end, out); });
   }
 
   void exact() const {
@@ -94,28 +130,81 @@ struct Product {
     else forward();
   }
 
+  void run(bool is_fast) const {
+    if (is_fast && has_levels(weights)) fast();
+    else exact();
+  }
+
   void transposed() const {
+    if (count >= many_rows && weights.rows > 0) return unpacked(true);
     const int64_t tasks = (weights.columns + transposed_columns - 1) / transposed_columns;
     parallel_for(tasks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; task++) {
         const int64_t first = task * transposed_columns;
-        quant_kernels().multiply_transposed(weights, x, count, first,
+        quant_kernels().multiply_transposed(weights, x.values, count, first,
                                             std::min(first + transposed_columns, weights.columns), out);
       }
     });
   }
 };
 
-// x of any strides, in float32 and dense.
-void widen_strided(const char *x, DType dtype, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns,
-                   float *out) {
-  const QuantKernels &kernels = quant_kernels();
-  const int64_t stretch = column_stride == 1 ? columns : 1; // adjacent elements
-  for (int64_t row = 0; row < rows; row++)
-    for (int64_t column = 0; column < columns; column += stretch)
-      kernels.widen(element(x, dtype, row * row_stride + column * column_stride), dtype, out + row * columns + column,
-                    stretch);
-}
+// The rows of x of a call: where they lie, or in float32 and dense.
+class GivenRows {
+public:
+  // `width` values of each; `needs_dense` where rows of any strides are of no use.
+  GivenRows(const ProductHead &block, const Operands &operands, int operand, int64_t width, bool needs_dense)
+      : GivenRows(Strided(block, operands, operand, width), width, needs_dense) {}
+  const Rows &rows() const { return rows_; }
+
+private:
+  struct Strided {
+    const char *x;
+    DType dtype;
+    int64_t batches, batch_rows, strides[3];
+
+    Strided(const ProductHead &block, const Operands &operands, int operand, int64_t width)
+        : dtype(block.dtype), batch_rows(block.batch_rows) {
+      const int64_t count = block.count;
+      if (batch_rows < 1 || count % batch_rows != 0)
+        fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected whole batches of rows");
+      batches = count / batch_rows;
+      for (int axis = 0; axis < 3; axis++) strides[axis] = block.x_strides[axis];
+      const Extent all = Extent().along(batches, strides[0]).along(batch_rows, strides[1]).along(width, strides[2]);
+      x = operands.input(operand, dtype, block.x_offset, all);
+    }
+    bool has_one_row_stride() const { return batches <= 1 || strides[0] == batch_rows * strides[1]; }
+    bool is_dense(int64_t width) const {
+      return (strides[2] == 1 || width <= 1) && (strides[1] == width || batches * batch_rows <= 1);
+    }
+    void widen(int64_t width, float *out) const {
+      const int64_t stretch = strides[2] == 1 ? width : 1; // adjacent elements
+      for (int64_t batch = 0; batch < batches; batch++)
+        for (int64_t row = 0; row < batch_rows; row++)
+          for (int64_t column = 0; column < width; column += stretch, out += stretch) {
+            const int64_t at = batch * strides[0] + row * strides[1] + column * strides[2];
+            quant_kernels().widen(element(x, dtype, at), dtype, out, stretch);
+          }
+    }
+  };
+
+  GivenRows(const Strided &given, int64_t width, bool needs_dense)
+      : wide_(is_read_here(given, width, needs_dense) ? 0 : scratch_product({given.batches, given.batch_rows, width})) {
+    if (is_read_here(given, width, needs_dense)) {
+      const bool is_dense = given.is_dense(width);
+      rows_ = {reinterpret_cast<const float *>(given.x), is_dense ? width : given.strides[1],
+               is_dense ? 1 : given.strides[2]};
+      return;
+    }
+    given.widen(width, wide_.data());
+    rows_ = {wide_.data(), width, 1};
+  }
+  static bool is_read_here(const Strided &given, int64_t width, bool needs_dense) {
+    return given.dtype == DType::float32 && given.has_one_row_stride() && (!needs_dense || given.is_dense(width));
+  }
+
+  Scratch<float> wide_;
+  Rows rows_;
+};
 
 // out[i, n] += bias[n]
 void add_bias(float *out, int64_t count, int64_t width, const float *bias) {
@@ -135,26 +224,17 @@ void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   check_narrow_float(dtype);
   const int64_t width = is_transposed ? weights.rows : weights.columns;
   const int64_t out_width = is_transposed ? weights.columns : weights.rows;
-  const int64_t row_stride = block.x_strides[0], column_stride = block.x_strides[1];
-  const Extent x_extent = Extent().along(count, row_stride).along(width, column_stride);
   const Extent out_extent = Extent(out_width).along(count, out_width);
-  const char *x = operands.input(3, dtype, block.x_offset, x_extent);
+  const GivenRows x(block, operands, 3, width, count < many_rows || (block.is_fast && !is_transposed));
   const char *bias = block.has_bias ? operands.input(4, dtype, block.bias_offset, Extent(out_width)) : nullptr;
   char *out = operands.result(5, dtype, 0, out_extent);
   if (out_extent.is_empty()) return;
   const bool is_wide = dtype == DType::float32;
-  const bool is_dense = (column_stride == 1 || width <= 1) && (row_stride == width || count <= 1);
-  const bool is_read_here = is_wide && is_dense;
-  Scratch<float> wide_x(is_read_here ? 0 : x_extent.count()), wide_out(is_wide ? 0 : out_extent.count());
+  Scratch<float> wide_out(is_wide ? 0 : out_extent.count());
   const QuantKernels &kernels = quant_kernels();
-  if (is_dense && !is_wide) kernels.widen(x, dtype, wide_x.data(), x_extent.count());
-  if (!is_dense) widen_strided(x, dtype, row_stride, column_stride, count, width, wide_x.data());
-  const Product product = {weights, is_read_here ? reinterpret_cast<const float *>(x) : wide_x.data(), count,
-                           is_wide ? reinterpret_cast<float *>(out) : wide_out.data()};
-  if (block.is_fast && !is_transposed && has_levels(weights)) product.fast();
-  else if (!is_transposed) product.exact();
-  else if (count >= many_rows && width > 0) product.unpacked(true);
-  else product.transposed();
+  const Product product = {weights, x.rows(), count, is_wide ? reinterpret_cast<float *>(out) : wide_out.data()};
+  if (is_transposed) product.transposed();
+  else product.run(block.is_fast);
   if (!is_wide) kernels.narrow(wide_out.data(), dtype, out, out_extent.count());
   if (!bias) return;
   if (is_wide) return add_bias(product.out, count, out_width, reinterpret_cast<const float *>(bias));
@@ -165,6 +245,95 @@ void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   kernels.narrow(wide_out.data(), dtype, out, out_extent.count());
 }
 
+// activation(x gateᵀ + bias) · (x upᵀ + bias): some rows of both weights at a time, whose products no memory but a
+// tile's has.
+struct GatedProduct {
+  const Weights &gate, &up;
+  GateActivation activation;
+  Rows x;
+  int64_t count;
+  DType dtype;           // of x, the biases and the result
+  const char *biases[2]; // null where there is none
+  char *out;
+
+  static constexpr int64_t tile_rows = 64; // of weights, where x has few rows
+
+  // `multiply(weights, out)` on the calling thread.
+  template <class Multiply> void few(Multiply multiply) const {
+    parallel_for(gate.rows, weight_rows(2 * count * gate.columns), [&](int64_t begin, int64_t end) {
+      float products[2][(many_rows - 1) * tile_rows];
+      for (int64_t first = begin; first < end; first += tile_rows) {
+        const int64_t own = std::min(tile_rows, end - first);
+        multiply(gate.part(first, own), products[0]);
+        multiply(up.part(first, own), products[1]);
+        for (int64_t at = 0; at < count; at++) finish(at, first, own, products[0] + at * own, products[1] + at * own);
+      }
+    });
+  }
+
+  void many(bool is_fast) const {
+    const int64_t block = unpacked_rows(gate.rows, gate.columns);
+    Scratch<float> products(scratch_product({2, count, block}));
+    for (int64_t first = 0; first < gate.rows; first += block) {
+      const int64_t own = std::min(block, gate.rows - first);
+      float *of_gate = products.data(), *of_up = of_gate + count * own;
+      const Weights gate_part = gate.part(first, own), up_part = up.part(first, own);
+      Product{gate_part, x, count, of_gate}.run(is_fast);
+      Product{up_part, x, count, of_up}.run(is_fast);
+      parallel_for(count, value_rows(2 * own), [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; at++) finish(at, first, own, of_gate + at * own, of_up + at * own);
+      });
+    }
+  }
+
+  // Row `at` of the result, columns `first` to `first + own - 1`.
+  void finish(int64_t at, int64_t first, int64_t own, float *of_gate, float *of_up) const {
+    const GateKernels &kernels = gate_kernels();
+    kernels.settle(of_gate, dtype, bias_from(0, first), own);
+    kernels.settle(of_up, dtype, bias_from(1, first), own);
+    kernels.apply(activation, of_gate, of_up, dtype, element(out, dtype, at * gate.rows + first), own);
+  }
+  const char *bias_from(int which, int64_t first) const {
+    return biases[which] ? element(biases[which], dtype, first) : nullptr;
+  }
+
+  void run(bool is_fast) const {
+    const bool has_bytes = is_fast && has_levels(gate);
+    if (count >= many_rows || (has_bytes && !fast_kernels().multiply)) return many(is_fast);
+    if (!has_bytes)
+      return few(
+          [&](const Weights &own, float *tile) { quant_kernels().multiply(own, x.values, count, 0, own.rows, tile); });
+    const PackedRows packed(x, count, gate.columns);
+    few([&](const Weights &own, float *tile) {
+      fast_kernels().multiply(own, packed.rows(), count, 0, own.rows, tile);
+    });
+  }
+};
+
+// out [count, rows] = activation(x gateᵀ + bias) · (x upᵀ + bias) of x [count, columns], with the bits of two products
+// and what follows them, each rounded to the dtype of x.
+void quantized_swiglu(const QuantizedSwigluBlock &block, Operands operands) {
+  const Weights gate = weights_of(block, operands, 0);
+  WeightHead up_head = block;
+  std::copy_n(block.up_offsets, 3, up_head.offsets);
+  const Weights up = weights_of(up_head, operands, 3);
+  const DType dtype = block.dtype;
+  const int64_t count = block.count;
+  check_narrow_float(dtype);
+  const GivenRows x(block, operands, 6, gate.columns, count < many_rows || block.is_fast);
+  const auto bias = [&](bool is_there, int which) -> const char * {
+    return is_there ? operands.input(7 + which, dtype, block.bias_offsets[which], Extent(gate.rows)) : nullptr;
+  };
+  const char *gate_bias = bias(block.has_gate_bias, 0), *up_bias = bias(block.has_up_bias, 1);
+  const Extent out_extent = Extent(gate.rows).along(count, gate.rows);
+  char *out = operands.result(9, dtype, 0, out_extent);
+  if (out_extent.is_empty()) return;
+  GatedProduct{gate, up, block.activation, x.rows(), count, dtype, {gate_bias, up_bias}, out}.run(block.is_fast);
+}
+
 ORCHARD_FUNCTION("quantizedMatmul", quantized_matmul, QuantizedMatmulBlock, 6)
+ORCHARD_FUNCTION("quantizedSwiglu", quantized_swiglu, QuantizedSwigluBlock, 10)
 
 } // namespace
+
+ORCHARD_EXPORT_NAMES(GateActivation)

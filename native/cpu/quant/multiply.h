@@ -1,18 +1,31 @@
 #pragma once
 
+#include "gate.h"
 #include "weights.h"
 
 namespace orchard {
 
-struct QuantizedMatmulBlock : WeightHead {
+// A product with `count` rows of x, which lie in batches of `batch_rows`.
+struct ProductHead : WeightHead {
   DTypeField dtype; // of x and the result
-  Whole count;      // rows of x
+  Whole count, batch_rows;
   Whole x_offset;
-  Whole x_strides[2]; // from row to row, from column to column
-  Flag is_transposed; // x W, and not x Wᵀ
+  Whole x_strides[3]; // from batch to batch, from row to row, from column to column
   Flag is_fast;       // x in 8 bits, where weights have levels
+};
+
+struct QuantizedMatmulBlock : ProductHead {
+  Flag is_transposed; // x W, and not x Wᵀ
   Flag has_bias;      // one value for each column of the result
   Whole bias_offset;
+};
+
+// The weights of the head are those of the gate; those of `up` have the same format and sizes.
+struct QuantizedSwigluBlock : ProductHead {
+  Name<GateActivation> activation;
+  Whole up_offsets[3];
+  Flag has_gate_bias, has_up_bias;
+  Whole bias_offsets[2];
 };
 
 } // namespace orchard

@@ -30,6 +30,19 @@ void check_narrow_float(DType dtype) {
        std::string("expected float32, float16 or bfloat16, got ") + dtype_names[static_cast<int>(dtype)]);
 }
 
+Weights Weights::part(int64_t first, int64_t own_count) const {
+  Weights own = *this;
+  own.rows = own_count;
+  own.packed += first * row_bytes;
+  if (group == 0) return own;
+  const auto moved = [&](const void *numbers) -> const void * {
+    return numbers ? element(static_cast<const char *>(numbers), scale_dtype, first * (columns / group)) : nullptr;
+  };
+  own.scales = moved(scales);
+  own.biases = moved(biases);
+  return own;
+}
+
 Weights weights_of(const WeightHead &head, const Operands &operands, int first) {
   Weights own = {};
   own.packing = head.packing;

@@ -28,6 +28,9 @@ struct Weights {
   int64_t bits, group;
   DType scale_dtype;
   const void *scales, *biases; // no biases where they are symmetric
+
+  // Rows `first` to `first + count - 1`.
+  Weights part(int64_t first, int64_t count) const;
 };
 
 // The operands `first` to `first + 2` of a call.

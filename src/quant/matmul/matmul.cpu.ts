@@ -1,13 +1,13 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { quantizedMatmulCall, weightOperands, weightValues } from "../primitive.ts";
-import { type ProductAttributes, productInputs, stridesOf } from "./attributes.ts";
+import { layoutOfRows, type ProductAttributes, productInputs } from "./attributes.ts";
 
 export const quantizedMatmulCpu: Implementation<ProductAttributes> = {
   run({ operation, inputs, outputs: [output], attributes }) {
     const { count, isTransposed, isFast, hasBias } = attributes;
     const { x, weights, bias } = productInputs(inputs, attributes);
     const own = {
-      ...{ dtype: x.dtype, count, xOffset: x.offset, xStrides: stridesOf(x), isTransposed, isFast },
+      ...{ dtype: x.dtype, count, xOffset: x.offset, ...layoutOfRows(x)!, isTransposed, isFast },
       ...{ hasBias, biasOffset: bias?.offset ?? 0 },
     };
     const operands = [...weightOperands(weights), x, bias, output];

@@ -3,69 +3,108 @@ import { launch, metalTypeOf, type Operand, reads, startOf, writes } from "../..
 import type { Tensor } from "../../tensor/tensor.ts";
 import { formatConstants, readBytes, weightBuffers, weightsStruct } from "../metal.ts";
 import { quantProduct } from "../primitive.ts";
-import { type ProductAttributes, productInputs, stridesOf } from "./attributes.ts";
-import { packedBytes, runParts, tileFor, transposedParts, vector, vectorRows } from "./tiles.ts";
+import { layoutOfRows, type ProductAttributes, productInputs, type RowsAttributes } from "./attributes.ts";
+import { packedBytes, runParts, tileFor, transposedParts, transposedTile, vector, vectorRows } from "./tiles.ts";
 
-/** One kernel: for few rows of x, or in tiles. */
+/** What a kernel of products is given: one matrix, or those of a gate and of up. */
+export interface ProductLaunch {
+  readonly attributes: RowsAttributes;
+  readonly x: Tensor;
+  readonly matrices: readonly (readonly Tensor[])[];
+  /** In the order of the matrices. */
+  readonly biases: readonly (Tensor | undefined)[];
+  /** The ordinal of a gate's activation; 0 where there is none. */
+  readonly activation: number;
+  readonly output: Tensor;
+}
+
+/** One kernel. */
 export const quantizedMatmulMetal: MetalImplementation<ProductAttributes> = {
   run(call) {
-    const { count, isTransposed } = call.attributes;
-    return !isTransposed && count <= vector.mostCount ? launchVector(call) : launchTiled(call);
+    const { attributes } = call;
+    const own = launchOf(call);
+    if (attributes.isTransposed) return launchTransposed(own);
+    return launchProduct(own);
   },
 };
 
-type Call = OperationCall<ProductAttributes>;
+function launchOf({ inputs, outputs: [output], attributes }: OperationCall<ProductAttributes>): ProductLaunch {
+  const { x, weights, bias } = productInputs(inputs, attributes);
+  return { attributes, x, matrices: [weights], biases: [bias], activation: 0, output: output! };
+}
 
-function launchVector({ inputs, outputs: [output], attributes }: Call): TicketRange {
+/** Of few rows of x, or in tiles. */
+export const launchProduct = (own: ProductLaunch): TicketRange =>
+  own.attributes.count <= vector.mostCount ? launchVector(own) : launchTiled(own);
+
+const kindOf = ({ matrices }: ProductLaunch): string => (matrices.length === 2 ? "quant_gated" : "quant");
+
+function launchVector(own: ProductLaunch): TicketRange {
+  const { attributes, x, matrices } = own;
   const { rows, count } = attributes;
-  const own = productInputs(inputs, attributes);
-  const ownRows = vectorRows(rows);
+  const ownRows = vectorRows(rows * matrices.length);
   return launch({
     file: "quant/vector.metal",
-    name: `quant_vector_${metalTypeOf(own.x.dtype)}`,
-    constants: constantsOf(attributes, own.weights, vector.parts, count),
-    operands: operandsOf(own, output!),
-    parameters: parametersOf(attributes, own, ownRows),
-    threadgroups: Math.ceil(rows / (vector.simdgroups * ownRows)),
+    name: `${kindOf(own)}_vector_${metalTypeOf(x.dtype)}`,
+    constants: constantsOf(own, vector.parts, count),
+    operands: operandsOf(own),
+    parameters: parametersOf(own, ownRows),
+    threadgroups: Math.ceil((rows * matrices.length) / (vector.simdgroups * ownRows)),
     threadgroup: vector.simdgroups * 32,
     threadgroupMemory: [packedBytes(attributes, 2 * vector.simdgroups, vector.parts)],
   });
 }
 
-function launchTiled({ inputs, outputs: [output], attributes }: Call): TicketRange {
-  const { rows, columns, count, isTransposed } = attributes;
-  const own = productInputs(inputs, attributes);
-  const tile = tileFor(attributes);
-  const parts = isTransposed ? transposedParts : runParts(attributes, tile);
+function launchTiled(own: ProductLaunch): TicketRange {
+  const { attributes, x, matrices } = own;
+  const { rows, count } = attributes;
+  const tile = tileFor(rows * matrices.length, count);
+  const parts = runParts(attributes, tile);
   return launch({
     file: "quant/tiled.metal",
-    name: `quant_tiled_${metalTypeOf(own.x.dtype)}_${tile.name}`,
-    constants: constantsOf(attributes, own.weights, parts, parts),
-    operands: operandsOf(own, output!),
-    parameters: parametersOf(attributes, own, 0),
-    threadgroups: [Math.ceil((isTransposed ? columns : rows) / tile.columns), Math.ceil(count / tile.rows)],
+    name: `${kindOf(own)}_tiled_${metalTypeOf(x.dtype)}_${tile.name}`,
+    constants: constantsOf(own, parts, parts),
+    operands: operandsOf(own),
+    parameters: parametersOf(own, 0),
+    threadgroups: [Math.ceil((rows * matrices.length) / tile.columns), Math.ceil(count / tile.rows)],
     threadgroup: tile.threads,
-    threadgroupMemory: [packedBytes(attributes, isTransposed ? tile.depth : tile.columns, parts)],
+    threadgroupMemory: [packedBytes(attributes, tile.columns, parts)],
   });
 }
 
-type Inputs = ReturnType<typeof productInputs>;
+function launchTransposed(own: ProductLaunch): TicketRange {
+  const { attributes, x } = own;
+  const { columns, count } = attributes;
+  const tile = transposedTile;
+  return launch({
+    file: "quant/tiled.metal",
+    name: `quant_tiled_${metalTypeOf(x.dtype)}_${tile.name}`,
+    constants: constantsOf(own, transposedParts, transposedParts),
+    operands: operandsOf(own),
+    parameters: parametersOf(own, 0),
+    threadgroups: [Math.ceil(columns / tile.columns), Math.ceil(count / tile.rows)],
+    threadgroup: tile.threads,
+    threadgroupMemory: [packedBytes(attributes, tile.depth, transposedParts)],
+  });
+}
 
 /** Where there is no bias, it is not read. */
-const operandsOf = ({ x, weights, bias }: Inputs, output: Tensor): Operand[] => [
-  ...weightBuffers(weights),
-  ...[reads(x), reads(bias ?? x), writes(output)],
+const operandsOf = ({ x, matrices, biases, output }: ProductLaunch): Operand[] => [
+  ...matrices.flatMap(weightBuffers),
+  ...[x, ...biases.map((bias) => bias ?? x)].map(reads),
+  writes(output),
 ];
 
-/** Constants 0 to 8; rows come to threadgroup memory by so many parts, and constant 7 is the kernel's own. */
-const constantsOf = (attributes: ProductAttributes, weights: readonly Tensor[], parts: number, own: number) => [
-  ...formatConstants(attributes, weights),
-  ...[readBytes(attributes, weights[0]!, parts), own, attributes.hasBias ? 1 : 0],
+/** Constants 0 to 9; rows come to threadgroup memory by so many parts, and constant 7 is the kernel's own. */
+const constantsOf = ({ attributes, matrices, biases, activation }: ProductLaunch, parts: number, own: number) => [
+  ...formatConstants(attributes, matrices[0]!),
+  Math.min(...matrices.map(([packed]) => readBytes(attributes, packed!, parts))),
+  ...[own, biases.reduce((all, bias, at) => all + (bias ? 1 << at : 0), 0), activation],
 ];
 
-function parametersOf(attributes: ProductAttributes, { x }: Inputs, ownRows: number): Uint8Array {
+function parametersOf({ attributes, x }: ProductLaunch, ownRows: number): Uint8Array {
   return quantProduct.bytes({
     weights: weightsStruct(attributes),
-    ...{ count: attributes.count, xStrides: stridesOf(x), xStart: startOf(x), ownRows },
+    ...{ count: attributes.count, ...layoutOfRows(x)!, xStart: startOf(x), ownRows },
   });
 }

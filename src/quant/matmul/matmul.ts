@@ -15,7 +15,7 @@ import { checkGgml, checkInt4 } from "../dequantize/dequantize.ts";
 import { scaleDTypes } from "../formats.ts";
 import { attributesOf, weightInputs } from "../primitive.ts";
 import { aQuantizedTensor, type QuantizedTensor } from "../quantized_tensor.ts";
-import type { ProductAttributes } from "./attributes.ts";
+import { layoutOfRows, type ProductAttributes } from "./attributes.ts";
 import { quantizedMatmulCpu } from "./matmul.cpu.ts";
 import { quantizedMatmulMetal } from "./matmul.metal.ts";
 import { quantizedMatmulReference } from "./matmul.reference.ts";
@@ -45,8 +45,8 @@ const primitiveNamed = (name: string) =>
 const exactPrimitive = primitiveNamed("quantizedMatmul");
 const fastPrimitive = primitiveNamed("quantizedMatmulFast");
 
-/** Weights of floats have no levels to multiply with bytes. */
-const hasLevels = ({ format }: QuantizedTensor): boolean => format !== "f16" && format !== "bf16";
+/** @internal Weights of floats have no levels to multiply with bytes. */
+export const hasLevels = ({ format }: QuantizedTensor): boolean => format !== "f16" && format !== "bf16";
 
 const declared = {
   ...{ x: operand(aTensor), w: operand(aQuantizedTensor) },
@@ -117,25 +117,39 @@ export function matmulGgml(...values: unknown[]): Tensor {
 type Operands = ReturnType<typeof quantizedMatmulParameters>;
 
 function checkedProduct(operation: string, { x, w, precision, bias }: Operands): Tensor {
+  checkProduct(operation, x, w, "w");
+  const own = bias && biasFor(operation, "bias", bias, x, w.shape[0]!);
+  return product(operation, x, w, { isTransposed: false, isFast: precision === "fast" && hasLevels(w) }, own);
+}
+
+/** @internal Whether x and weights can be multiplied. @throws {DTypeError} @throws {ShapeError} */
+export function checkProduct(operation: string, x: Tensor, w: QuantizedTensor, name: string): void {
   checkFloat(operation, "x", x);
   if (w.rank !== 2)
-    throw new ShapeError(operation, "wrongRank", `expected w to be a matrix [out, in], got [${w.shape.join(", ")}]`);
-  const [rows, columns] = w.shape;
+    throw new ShapeError(
+      operation,
+      "wrongRank",
+      `expected ${name} to be a matrix [out, in], got [${w.shape.join(", ")}]`,
+    );
+  const columns = w.shape[1]!;
   if (x.rank === 0 || x.shape.at(-1) !== columns)
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected x to have ${columns} values along its last axis, as a row of w has, got ${x.describe()}`,
+      `expected x to have ${columns} values along its last axis, as a row of ${name} has, got ${x.describe()}`,
     );
-  if (bias) checkFloat(operation, "bias", bias);
-  if (bias && (bias.rank !== 1 || bias.size !== rows))
+}
+
+/** @internal A bias of so many rows of weights in the dtype of x. @throws {DTypeError} @throws {ShapeError} */
+export function biasFor(operation: string, name: string, bias: Tensor, x: Tensor, rows: number): Tensor {
+  checkFloat(operation, name, bias);
+  if (bias.rank !== 1 || bias.size !== rows)
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected bias to be [${rows}], a value for each row of w, got ${bias.describe()}`,
+      `expected ${name} to be [${rows}], a value for each row of the weights, got ${bias.describe()}`,
     );
-  const own = bias && bias.dtype !== x.dtype ? (toDType(bias, x.dtype) as Tensor) : bias;
-  return product(operation, x, w, { isTransposed: false, isFast: precision === "fast" && hasLevels(w) }, own);
+  return bias.dtype === x.dtype ? bias : (toDType(bias, x.dtype) as Tensor);
 }
 
 function checkFloat(operation: string, name: string, { dtype }: Tensor): void {
@@ -149,8 +163,8 @@ function checkFloat(operation: string, name: string, { dtype }: Tensor): void {
 
 type ProductKind = Pick<ProductAttributes, "isTransposed" | "isFast">;
 
-/** x Wᵀ + bias, or x W; each product is the gradient of the other. */
-function product(
+/** @internal x Wᵀ + bias, or x W; each product is the gradient of the other. */
+export function product(
   operation: string,
   x: Tensor,
   w: QuantizedTensor,
@@ -162,13 +176,13 @@ function product(
   const shape = [...lead, w.shape[isTransposed ? 1 : 0]!];
   const hasBias = bias !== null;
   const attributes = { ...attributesOf(w), rows: w.shape[0]!, count: elementCount(lead), ...kind, hasBias };
-  const own = x.rank <= 2 ? x : noGrad(() => contiguous(x));
-  const ownBias = bias && noGrad(() => contiguous(bias));
-  const primitive = isFast ? fastPrimitive : exactPrimitive;
-  const inputs = [own, ...weightInputs(w), ...(ownBias ? [ownBias] : [])];
-  const output = execute(primitive, inputs, shape, x.dtype, attributes, operation);
-  if (own !== x) own.dispose();
-  if (ownBias && ownBias !== bias) ownBias.dispose();
+  const output = executeOnRows(x, hasBias ? [bias] : [], (own, biases) =>
+    execute(
+      isFast ? fastPrimitive : exactPrimitive,
+      [own, ...weightInputs(w), ...biases],
+      ...([shape, x.dtype, attributes, operation] as const),
+    ),
+  );
   const gradientOfX = (g: Tensor) => product(operation, g, w, { isTransposed: !isTransposed, isFast: false });
   if (bias === null) record(operation, [x], [output], [], ([g]) => [gradientOfX(g!)]);
   else
@@ -176,5 +190,19 @@ function product(
       needs[0] ? gradientOfX(g!) : null,
       needs[1] ? sumTo(g!, [shape.at(-1)!]) : null,
     ]);
+  return output;
+}
+
+/** @internal Runs a primitive on rows of x and dense biases. x is copied where more than two axes have strides. */
+export function executeOnRows(
+  x: Tensor,
+  biases: readonly Tensor[],
+  body: (x: Tensor, biases: readonly Tensor[]) => Tensor,
+): Tensor {
+  const own = layoutOfRows(x) === undefined ? noGrad(() => contiguous(x)) : x;
+  const dense = biases.map((bias) => noGrad(() => contiguous(bias)));
+  const output = body(own, dense);
+  if (own !== x) own.dispose();
+  for (const [at, bias] of dense.entries()) if (bias !== biases[at]) bias.dispose();
   return output;
 }

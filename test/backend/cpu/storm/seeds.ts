@@ -196,7 +196,14 @@ function weights(): void {
   gradientsOf(() => library.quantizedMatmul(leaf([2, 128]), int4));
   gradientsOf(() => library.quantizedMatmul(leaf([6, 128], "float16"), int4, { bias: leaf([3], "float16") }));
   gradientsOf(() => library.quantizedMatmul(leaf([5, 64]), library.quantizeGgml(library.rand([9, 64]), "q4_0")));
+  const blocks = library.quantizeGgml(library.rand([9, 64]), "q4_0");
+  gradientsOf(() => library.quantizedSwiglu(leaf([2, 3, 64]).transpose(0, 1), blocks, blocks, { upBias: leaf([9]) }));
   const fast = { precision: "fast" } as const;
+  for (const rows of [1, 17])
+    library.quantizedSwiglu(library.rand([rows, 128]).to("float16"), int4, int4, {
+      ...fast,
+      gateBias: library.rand([3]),
+    });
   for (const groups of [int4, library.quantize(library.rand([5, 96]), { bits: 8, groupSize: 32, symmetric: true })])
     for (const rows of [1, 5, 17]) library.quantizedMatmul(library.rand([rows, groups.shape[1]!]), groups, fast);
   for (const format of ["q4_1", "q8_0", "q6_K"] as const)

@@ -1,0 +1,14 @@
+import type { MetalImplementation } from "../../backend/backend.ts";
+import { gateActivations } from "../primitive.ts";
+import { type SwigluAttributes, swigluInputs } from "./attributes.ts";
+import { launchProduct } from "./matmul.metal.ts";
+
+/** One kernel, which takes rows of both matrices. */
+export const quantizedSwigluMetal: MetalImplementation<SwigluAttributes> = {
+  run({ inputs, outputs: [output], attributes }) {
+    const { x, gate, up, gateBias, upBias } = swigluInputs(inputs, attributes);
+    const activation = gateActivations.ordinal(attributes.activation);
+    const own = { matrices: [gate, up], biases: [gateBias, upBias], activation };
+    return launchProduct({ attributes, x, ...own, output: output! });
+  },
+};
