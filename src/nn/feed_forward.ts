@@ -1,8 +1,8 @@
 import { choice, flag } from "../core/kinds.ts";
 import { named, parameters, required } from "../core/parameters.ts";
 import { type GeluOptions, gelu } from "../ops/activation/gelu.ts";
-import { swiglu } from "../ops/activation/swiglu.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { gatedLayers } from "./gated_layers.ts";
 import type { LayerOptions } from "./initialization.ts";
 import { layerParameters, size } from "./kinds.ts";
 import { Linear } from "./linear.ts";
@@ -108,6 +108,6 @@ export class SwiGLU extends Module<[x: Tensor], Tensor> {
 
   /** @param x [..., width] @returns [..., width] */
   override forward(x: Tensor): Tensor {
-    return this.down.forward(swiglu(this.gate.forward(x), this.up.forward(x)));
+    return this.down.forward(gatedLayers(x, this.gate, this.up, "silu"));
   }
 }

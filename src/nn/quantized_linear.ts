@@ -68,6 +68,11 @@ export class QuantizedLinear extends Module<[x: Tensor], Tensor> {
     this.precision = precision;
   }
 
+  /** @internal Whether `forward` is the product with the weight, so that others may compute it with more. */
+  get isProduct(): boolean {
+    return this.forward === QuantizedLinear.prototype.forward;
+  }
+
   /** @param x [..., inputs] of float32, float16 or bfloat16 @returns [..., outputs] of its dtype */
   override forward(x: Tensor): Tensor {
     return quantizedMatmul(x, this.weight, { precision: this.precision, bias: this.bias });
@@ -152,6 +157,11 @@ export class Int4Linear extends QuantizedLinear {
   static fromLinear(...values: unknown[]): Int4Linear {
     const { linear, groupSize, dequantOnLoad } = fromLinearParameters(values);
     return new Int4Linear(quantizeInt4(linear.weight, { groupSize }), linear.bias, { dequantOnLoad });
+  }
+
+  /** @internal */
+  override get isProduct(): boolean {
+    return this.forward === Int4Linear.prototype.forward && !this.dequantOnLoad;
   }
 
   override forward(x: Tensor): Tensor {

@@ -18,6 +18,7 @@ import {
   tensor,
   zeros,
 } from "../../src/index.ts";
+import { LoraLinear } from "../../src/nn/lora/layer.ts";
 import { bytesIn } from "../io/bytes.ts";
 import { on, places } from "../quant/fixtures.ts";
 import { testFolder } from "../support/folder.ts";
@@ -453,5 +454,84 @@ describe("a fast model", () => {
   test("its layers say so", () => {
     expect(String(new nn.QuantizedLinear(formats.q4_0, null, { precision: "fast" }))).toContain("fast");
     expect(String(new nn.QuantizedLinear(formats.q4_0))).not.toContain("fast");
+  });
+});
+
+describe("a gated feed-forward", () => {
+  const callsOf = (operation: string, start = "") =>
+    codepaths().reduce(
+      (sum, own) => sum + (own.operation === operation && own.reason.startsWith(start) ? own.calls : 0),
+      0,
+    );
+  const made = (format: "q4_0" | "q8_0" = "q4_0") => {
+    const layer = new nn.SwiGLU({ width: 64, hidden: 96, bias: true, generator: new Generator(5) });
+    nn.quantizeModel(layer, { format });
+    return layer.eval();
+  };
+  const x = randn([2, 3, 64], { generator: new Generator(9) });
+
+  /** Fused calls, those apart, and the result. */
+  const run = (layer: nn.Module<[Tensor], Tensor>, own = x) => {
+    const before = [callsOf("quantizedSwiglu", "preferred"), callsOf("quantizedSwiglu", "two layers")];
+    const bits = numbers(on("cpu", () => noGrad(() => layer.forward(own))));
+    return {
+      fused: callsOf("quantizedSwiglu", "preferred") - before[0]!,
+      apart: callsOf("quantizedSwiglu", "two layers") - before[1]!,
+      bits,
+    };
+  };
+
+  test("multiplies with both weights in one pass, with the bits of two", () => {
+    const layer = made();
+    const own = run(layer);
+    expect([own.fused, own.apart]).toEqual([1, 0]);
+    const seen: Tensor[] = [];
+    const remove = layer.up.registerForwardHook((_, _inputs, output) => void seen.push(output as Tensor));
+    const hooked = run(layer);
+    expect([hooked.fused, hooked.apart, seen.length]).toEqual([0, 1, 1]);
+    expect(hooked.bits).toEqual(own.bits);
+    remove();
+    expect(run(layer).fused).toBe(1);
+  });
+
+  test("does not where layers are unlike, and says why", () => {
+    const reasonsOf = () =>
+      codepaths().flatMap(({ operation, reason }) => (operation === "quantizedSwiglu" ? [reason] : []));
+    const fast = made();
+    (fast.up as nn.QuantizedLinear).precision = "fast";
+    expect(run(fast).apart).toBe(1);
+    expect(reasonsOf()).toContain("two layers: gate is exact, up is fast");
+    const adapted = made();
+    Object.assign(adapted, { up: new LoraLinear(adapted.up, { rank: 1, scale: 1, dropout: 0 }) });
+    expect(run(adapted).apart).toBe(1);
+    expect(reasonsOf()).toContain("two layers: up is a LoraLinear");
+    const half = new nn.SwiGLU({ width: 64, hidden: 96 });
+    nn.quantizeModel(half, { format: "q4_0", exclude: ["gate"] });
+    expect(run(half).apart).toBe(1);
+    expect(reasonsOf()).toContain("two layers: gate is a Linear");
+    const plain = new nn.SwiGLU({ width: 64, hidden: 96 });
+    expect([run(plain).fused, run(plain).apart]).toEqual([0, 0]);
+  });
+
+  test("keeps both products where x needs a gradient", () => {
+    const own = x.clone();
+    own.requiresGrad = true;
+    const before = callsOf("quantizedSwiglu", "two layers: x needs a gradient");
+    on("cpu", () => made().forward(own));
+    expect(callsOf("quantizedSwiglu", "two layers: x needs a gradient") - before).toBe(1);
+  });
+
+  test("of a decoder gives the same logits as apart", () => {
+    const options = { vocabularySize: 40, contextLength: 16, heads: 2, width: 64, layers: 2, hidden: 96 };
+    const model = new nn.Llama({ ...options, generator: new Generator(7) });
+    nn.quantizeModel(model, { format: "q8_0" });
+    const logits = () => numbers(on("cpu", () => noGrad(() => model.eval().forward(tokens))));
+    const before = callsOf("quantizedSwiglu", "preferred");
+    const together = logits();
+    expect(callsOf("quantizedSwiglu", "preferred") - before).toBe(2);
+    for (const module of model.modules())
+      if (module instanceof nn.SwiGLU) module.gate.registerForwardHook(() => undefined);
+    expect(logits()).toEqual(together);
+    expect(callsOf("quantizedSwiglu", "preferred") - before).toBe(2);
   });
 });

@@ -1,10 +1,10 @@
 /** The feed-forward of a {@link Decoder}. */
 import { gelu } from "../../ops/activation/gelu.ts";
 import { silu } from "../../ops/activation/silu.ts";
-import { swiglu } from "../../ops/activation/swiglu.ts";
-import { mul } from "../../ops/elementwise/arithmetic.ts";
 import { split } from "../../ops/view/split.ts";
+import { gatedProduct } from "../../quant/matmul/swiglu.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { gatedLayers } from "../gated_layers.ts";
 import { type LayerOptions, layerOptions } from "../initialization.ts";
 import { Linear } from "../linear.ts";
 import type { LoraLinear } from "../lora/layer.ts";
@@ -58,12 +58,10 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
 
   private activate(x: Tensor): Tensor {
     const { activation, gated, hidden } = this.#description;
-    const activate = activations[activation];
-    if (!gated) return activate(this.up!.forward(x));
-    const [gate, up] = this.gateUp
-      ? split(this.gateUp.forward(x), hidden, { dim: -1 })
-      : [this.gate!.forward(x), this.up!.forward(x)];
-    return activation === "silu" ? swiglu(gate!, up!) : mul(activate(gate!), up!);
+    if (!gated) return activations[activation](this.up!.forward(x));
+    if (!this.gateUp) return gatedLayers(x, this.gate!, this.up!, activation);
+    const [gate, up] = split(this.gateUp.forward(x), hidden, { dim: -1 });
+    return gatedProduct(activation, gate!, up!);
   }
 
   /** @internal */
