@@ -1,4 +1,5 @@
 // Sums over windows (windows.h) of few rows a group, as of one channel a group, which would fill no tile of a product.
+// float16 and bfloat16 are storage: sums are float32, rounded once.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -8,42 +9,44 @@ using namespace metal;
 // A thread computes one element of the result, in the order of channels and places.
 //
 // Grid: threads (positions, rows, groups).
+template <typename In, typename Out>
 kernel void convolution_direct(
-    device const float *weight [[buffer(0)]],
-    device const float *source [[buffer(1)]],
-    device float *result [[buffer(2)]],
+    device const In *weight [[buffer(0)]],
+    device const In *source [[buffer(1)]],
+    device Out *result [[buffer(2)]],
     constant Windows &own [[buffer(3)]],
     uint3 at [[thread_position_in_grid]]) {
-    device const float *own_weight = weight + long(at.z) * own.weight_group + long(at.y) * own.weight_row;
-    device const float *own_source = source + long(at.z) * own.channels * volume(own.source);
+    device const In *own_weight = weight + long(at.z) * own.weight_group + long(at.y) * own.weight_row;
+    device const In *own_source = source + long(at.z) * own.channels * volume(own.source);
     const WindowPart position = position_part(own, at.x);
     const uint steps = uint(own.channels * volume(own.places));
     float sum = 0.0f;
     for (uint step = 0; step < steps; step += 1) {
         const WindowPart part = step_part(own, step);
-        sum += own_weight[part.other] * window_element(own, own_source, part, position);
+        sum += float(own_weight[part.other]) * window_element(own, own_source, part, position);
     }
-    result[result_offset(own, at.z, long(at.y), at.x)] = sum;
+    result[result_offset(own, at.z, long(at.y), at.x)] = Out(sum);
 }
 
 // A SIMD-group computes one element of the weight's gradient: each lane every 32nd position.
 //
 // Grid: threadgroups (steps, rows, groups) of 32 threads.
+template <typename In, typename Out>
 kernel void convolution_direct_weight(
-    device const float *gradient [[buffer(0)]],
-    device const float *source [[buffer(1)]],
-    device float *result [[buffer(2)]],
+    device const In *gradient [[buffer(0)]],
+    device const In *source [[buffer(1)]],
+    device Out *result [[buffer(2)]],
     constant Windows &own [[buffer(3)]],
     uint3 at [[threadgroup_position_in_grid]],
     uint lane [[thread_index_in_simdgroup]]) {
-    device const float *own_gradient = gradient + (long(at.z) * own.rows + long(at.y)) * volume(own.grid);
-    device const float *own_source = source + long(at.z) * own.channels * volume(own.source);
+    device const In *own_gradient = gradient + (long(at.z) * own.rows + long(at.y)) * volume(own.grid);
+    device const In *own_source = source + long(at.z) * own.channels * volume(own.source);
     const WindowPart step = step_part(own, at.x);
     const uint positions = uint(own.batch * volume(own.grid));
     float sum = 0.0f;
     for (uint position = lane; position < positions; position += 32) {
         const WindowPart part = position_part(own, position);
-        sum += own_gradient[part.other] * window_element(own, own_source, step, part);
+        sum += float(own_gradient[part.other]) * window_element(own, own_source, step, part);
     }
     // As a tree: the order of simd_sum is not specified.
     for (ushort distance = 16; distance > 0; distance /= 2) {
@@ -51,6 +54,18 @@ kernel void convolution_direct_weight(
     }
     if (lane == 0) {
         const long steps = own.channels * volume(own.places);
-        result[(long(at.z) * own.rows + long(at.y)) * steps + at.x] = sum;
+        result[(long(at.z) * own.rows + long(at.y)) * steps + at.x] = Out(sum);
     }
 }
+
+#define DIRECT(In, Out)                                                                                               \
+    template [[host_name("convolution_direct_" #In "_" #Out)]] kernel void convolution_direct<In, Out>(               \
+        device const In *, device const In *, device Out *, constant Windows &, uint3);                               \
+    template [[host_name("convolution_direct_weight_" #In "_" #Out)]] kernel void convolution_direct_weight<In, Out>( \
+        device const In *, device const In *, device Out *, constant Windows &, uint3, uint);
+
+DIRECT(float, float)
+DIRECT(half, half)
+DIRECT(half, float)
+DIRECT(bfloat, bfloat)
+DIRECT(bfloat, float)

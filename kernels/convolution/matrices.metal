@@ -7,6 +7,8 @@
 //         sums += left_tile right_tile                in products of 8 x 8
 //     result = sums                                   only what lies inside
 //
+// float16 and bfloat16 are storage: tiles and sums are float32, and the result is rounded once.
+//
 // Or the weight's gradient: then the sum goes over positions, and steps are the columns; left is the result's gradient.
 //
 // Grid: threadgroups (columns / COLUMNS, rows / ROWS, groups * splits), rounded up, of 128 threads.
@@ -35,10 +37,11 @@ inline WindowPart column_part(constant Windows &own, uint at) {
 // left    [[buffer(0)]]  the weight, or the result's gradient
 // source  [[buffer(1)]]
 // result  [[buffer(2)]]  or the weight's gradient, or parts of it
+template <typename In, typename Out>
 kernel void convolution_matrices(
-    device const float *left [[buffer(0)]],
-    device const float *source [[buffer(1)]],
-    device float *result [[buffer(2)]],
+    device const In *left [[buffer(0)]],
+    device const In *source [[buffer(1)]],
+    device Out *result [[buffer(2)]],
     constant Windows &own [[buffer(3)]],
     uint3 block [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
@@ -64,9 +67,9 @@ kernel void convolution_matrices(
     const long row = long(block.y) * ROWS;
     const uint column = block.x * COLUMNS;
     const long row_stride = is_of_weight ? volume(own.grid) : own.weight_row;
-    device const float *own_left =
+    device const In *own_left =
         left + (is_of_weight ? long(group) * own.rows * volume(own.grid) : long(group) * own.weight_group);
-    device const float *own_source = source + long(group) * own.channels * volume(own.source);
+    device const In *own_source = source + long(group) * own.channels * volume(own.source);
 
     // A thread's column is the same for all of the sum.
     const uint own_column = column + thread_index % COLUMNS;
@@ -92,7 +95,7 @@ kernel void convolution_matrices(
         for (int i = int(thread_index) / DEPTH; i < ROWS; i += THREADS / DEPTH) {
             const bool inside = depth + left_at < last && row + i < own.rows;
             left_tile[i * left_pitch + int(left_at)] =
-                inside ? own_left[(row + i) * row_stride + parts[left_at].other] : 0.0f;
+                inside ? float(own_left[(row + i) * row_stride + parts[left_at].other]) : 0.0f;
         }
         for (int i = int(thread_index) / COLUMNS; i < DEPTH; i += THREADS / COLUMNS) {
             const bool inside = has_column && depth + i < last;
@@ -121,7 +124,7 @@ kernel void convolution_matrices(
 
     // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
     threadgroup float *strip = strips + int(simdgroup_index) * 8 * strip_columns;
-    device float *part = result + long(split) * own.groups * own.rows * steps;
+    device Out *part = result + long(split) * own.groups * own.rows * steps;
     for (int i = 0; i < own_rows; i += 1) {
         for (int j = 0; j < own_columns; j += 1) {
             simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
@@ -134,9 +137,9 @@ kernel void convolution_matrices(
                 continue;
             }
             if (is_of_weight) {
-                part[(long(group) * own.rows + at_row) * steps + at] = strip[element];
+                part[(long(group) * own.rows + at_row) * steps + at] = Out(strip[element]);
             } else {
-                result[result_offset(own, group, at_row, at)] = strip[element];
+                result[result_offset(own, group, at_row, at)] = Out(strip[element]);
             }
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -144,9 +147,10 @@ kernel void convolution_matrices(
 }
 
 // result[i] = Σ over parts of sums[part][i], in their order. Grid: one thread for each element of the weight.
+template <typename Out>
 kernel void convolution_parts(
     device const float *sums [[buffer(0)]],
-    device float *result [[buffer(1)]],
+    device Out *result [[buffer(1)]],
     constant Windows &own [[buffer(2)]],
     uint at [[thread_position_in_grid]]) {
     const long size = own.groups * own.rows * own.channels * volume(own.places);
@@ -154,5 +158,21 @@ kernel void convolution_parts(
     for (long part = 1; part < own.splits; part += 1) {
         total += sums[part * size + at];
     }
-    result[at] = total;
+    result[at] = Out(total);
 }
+
+#define MATRICES(In, Out)                                                                                   \
+    template [[host_name("convolution_matrices_" #In "_" #Out)]] kernel void convolution_matrices<In, Out>( \
+        device const In *, device const In *, device Out *, constant Windows &, uint3, uint, uint, uint);
+#define PARTS(Out)                                                                        \
+    template [[host_name("convolution_parts_" #Out)]] kernel void convolution_parts<Out>( \
+        device const float *, device Out *, constant Windows &, uint);
+
+MATRICES(float, float)
+MATRICES(half, half)
+MATRICES(half, float)
+MATRICES(bfloat, bfloat)
+MATRICES(bfloat, float)
+PARTS(float)
+PARTS(half)
+PARTS(bfloat)

@@ -87,11 +87,9 @@ inline WindowPart position_part(constant Windows &own, uint position) {
 }
 
 // The element of a group's source that a step reads at a position.
+template <typename In>
 inline float window_element(
-    constant Windows &own,
-    device const float *source,
-    thread const WindowPart &step,
-    thread const WindowPart &position) {
+    constant Windows &own, device const In *source, thread const WindowPart &step, thread const WindowPart &position) {
     long offset = 0;
     for (int axis = 0; axis < 3; axis += 1) {
         int at = step.at[axis] + position.at[axis];
@@ -105,7 +103,7 @@ inline float window_element(
         }
         offset = offset * own.source[axis] + at;
     }
-    return source[step.source + position.source + offset];
+    return float(source[step.source + position.source + offset]);
 }
 
 // Where a position of a row is in the result.

@@ -182,6 +182,6 @@ function optimizer(): Case {
 
 export const makeCases = (): Case[] => [
   ...floats.flatMap((dtype) => [...products(dtype), ...attention(dtype), ...norms(dtype), ...others(dtype)]),
-  ...convolutions("float32"),
+  ...floats.flatMap(convolutions),
   optimizer(),
 ];

@@ -1,11 +1,12 @@
 import { named as underName } from "../../backend/dispatch.ts";
-import { accumulationDType } from "../../tensor/dtype.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { add } from "../elementwise/arithmetic.ts";
 import { reshape } from "../view/reshape.ts";
 import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import { operandDType } from "./primitive.ts";
 
 interface Operands {
   readonly x: Tensor;
@@ -14,20 +15,20 @@ interface Operands {
 }
 
 /**
- * A convolution of a batch, or of one element without that axis: computed in the dtype that sums have, with the bias
- * added, and rounded once.
+ * A convolution of a batch, or of one element without that axis: sums are in the dtype that they have, the bias
+ * is added, and the result is rounded once.
  */
 export const ofBatch = (
   operation: string,
   { x, weight, bias }: Operands,
   rank: number,
-  compute: (x: Tensor, weight: Tensor) => Tensor,
+  compute: (x: Tensor, weight: Tensor, dtype: DType) => Tensor,
 ): Tensor =>
   underName(operation, () =>
     tidy(() => {
-      const wide = accumulationDType(x.dtype);
       const isAlone = x.rank === rank + 1;
-      const own = compute(toDType(isAlone ? unsqueeze(x, 0) : x, wide), toDType(weight, wide));
+      const [batch, kernel] = [isAlone ? unsqueeze(x, 0) : x, weight].map((own) => toDType(own, operandDType(x.dtype)));
+      const own = compute(batch!, kernel!, bias ? accumulationDType(x.dtype) : batch!.dtype);
       const result = toDType(withBias(own, bias), x.dtype);
       return isAlone ? squeeze(result, { dim: 0 }) : result;
     }),

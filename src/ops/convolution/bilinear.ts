@@ -7,9 +7,11 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import { elementCount, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
 import { contiguous } from "../copy/copy.ts";
 import { add_ } from "../copy/inplace.ts";
 import { zeros } from "../creation/full.ts";
@@ -30,23 +32,29 @@ import {
   isOfOneCall,
 } from "./primitive.ts";
 
-/** y[n, o, p] = Σ w[o, c, k] x[n, c, p · stride + k · dilation − padding]. */
-export function convolve(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
-  const result = tidy(() => noGrad(() => forward(x, weight, geometry)));
-  record("convolution", [x, weight], [result], [x, weight], ([g], [ownX, ownWeight], needs) => [
-    needs[0] ? convolveBack(g!, ownWeight!, geometry) : null,
-    needs[1] ? convolveWeight(ownX!, g!, geometry) : null,
-  ]);
+/**
+ * y[n, o, p] = Σ w[o, c, k] x[n, c, p · stride + k · dilation − padding], in a dtype that is x's or wider. Its gradient
+ * comes from a rounded result: x's dtype holds it.
+ */
+export function convolve(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType = x.dtype): Tensor {
+  const result = tidy(() => noGrad(() => forward(x, weight, geometry, dtype)));
+  record("convolution", [x, weight], [result], [x, weight], ([gradient], [ownX, ownWeight], needs) => {
+    const g = toDType(gradient!, x.dtype);
+    return [
+      needs[0] ? convolveBack(g, ownWeight!, geometry) : null,
+      needs[1] ? convolveWeight(ownX!, g, geometry) : null,
+    ];
+  });
   return result;
 }
 
 /** The adjoint in x: from y's shape to x's. It is the transposed convolution. */
-export function convolveBack(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
-  const result = tidy(() => noGrad(() => backward(y, weight, geometry)));
-  record("convolutionTransposed", [y, weight], [result], [y, weight], ([g], [ownY, ownWeight], needs) => [
-    needs[0] ? convolve(g!, ownWeight!, geometry) : null,
-    needs[1] ? convolveWeight(g!, ownY!, geometry) : null,
-  ]);
+export function convolveBack(y: Tensor, weight: Tensor, geometry: Geometry, dtype: DType = y.dtype): Tensor {
+  const result = tidy(() => noGrad(() => backward(y, weight, geometry, dtype)));
+  record("convolutionTransposed", [y, weight], [result], [y, weight], ([gradient], [ownY, ownWeight], needs) => {
+    const g = toDType(gradient!, y.dtype);
+    return [needs[0] ? convolve(g, ownWeight!, geometry) : null, needs[1] ? convolveWeight(g, ownY!, geometry) : null];
+  });
   return result;
 }
 
@@ -116,22 +124,23 @@ function inOneCall(
   shape: Shape,
   weight: Shape,
   geometry: Geometry,
+  dtype: DType = operands[0].dtype,
 ): Tensor {
   const attributes = attributesOf(operands[0].shape[0]!, weight, geometry);
   return execute(
     primitive,
     operands.map((own) => contiguous(own)),
     shape,
-    operands[0].dtype,
+    dtype,
     attributes,
     "convolution",
   );
 }
 
-function forward(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
+function forward(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): Tensor {
   if (isOfOneCall()) {
     const shape = [x.shape[0]!, weight.shape[0]!, ...geometry.output];
-    return inOneCall(convolutionPrimitive, [x, weight], shape, weight.shape, geometry);
+    return inOneCall(convolutionPrimitive, [x, weight], shape, weight.shape, geometry, dtype);
   }
   const { groups, kernel, output } = geometry;
   const [batch, channels] = [x.shape[0]!, x.shape[1]! / groups];
@@ -157,10 +166,10 @@ function forward(x: Tensor, weight: Tensor, geometry: Geometry): Tensor {
   return reshape(result, [batch, outputs, ...output]);
 }
 
-function backward(y: Tensor, weight: Tensor, geometry: Geometry): Tensor {
+function backward(y: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): Tensor {
   if (isOfOneCall()) {
     const shape = [y.shape[0]!, weight.shape[1]! * geometry.groups, ...geometry.input];
-    return inOneCall(convolutionTransposedPrimitive, [y, weight], shape, weight.shape, geometry);
+    return inOneCall(convolutionTransposedPrimitive, [y, weight], shape, weight.shape, geometry, dtype);
   }
   const { groups, kernel, input, output, padding } = geometry;
   const batch = y.shape[0]!;

@@ -110,7 +110,7 @@ function convolution(operation: string, call: Call, rank: number): Tensor {
   checkRanks(operation, x, weight, rank);
   const geometry = geometryOf(operation, call, rank);
   checkBias(operation, bias, weight.shape[0]!);
-  return ofBatch(operation, call, rank, (own, kernel) => convolve(own, kernel, geometry));
+  return ofBatch(operation, call, rank, (own, kernel, dtype) => convolve(own, kernel, geometry, dtype));
 }
 
 function geometryOf(operation: string, { x, weight, ...call }: Call, rank: number): Geometry {

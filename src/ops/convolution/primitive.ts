@@ -9,6 +9,7 @@ import { getBackend, orderFrom } from "../../backend/policy.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { whyUnavailable } from "../../backend/registry.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import { convolutionMetal, convolutionTransposedMetal, convolutionWeightMetal } from "./windows.metal.ts";
 
@@ -61,9 +62,14 @@ export const convolutionWeightPrimitive = definition("convolutionWeight", "weigh
   }),
 );
 
+/** Which backend would run them. */
+const firstBackend = () => orderFrom[getBackend()].find((name) => whyUnavailable(name) === undefined);
+
 /** Whether a backend with code of its own for them would run them. */
-export const isOfOneCall = (): boolean =>
-  orderFrom[getBackend()].find((name) => whyUnavailable(name) === undefined) !== "reference";
+export const isOfOneCall = (): boolean => firstBackend() !== "reference";
+
+/** The dtype in which operands are passed: metal's kernels read two bytes an element, and sum in float32. */
+export const operandDType = (dtype: DType): DType => (firstBackend() === "metal" ? dtype : accumulationDType(dtype));
 
 type Sum = (attributes: ConvolutionAttributes, operands: readonly Float64Array[]) => void;
 
@@ -76,6 +82,8 @@ function definition(name: string, sought: keyof typeof resultNumbers, sum: Sum):
     },
   };
   const cpu: Implementation<ConvolutionAttributes> = {
+    unsupported: ({ inputs: [first] }) =>
+      accumulationDType(first!.dtype) === first!.dtype ? undefined : `${first!.dtype} is widened before a convolution`,
     run({ operation, inputs: [first, second], outputs: [result], attributes }) {
       const offsets = [first!.offset, second!.offset, result!.offset];
       const block = { dtype: result!.dtype, ...attributes, result: resultNumbers[sought], offsets };

@@ -122,7 +122,7 @@ function transposed(operation: string, call: Call, rank: number): Tensor {
   checkRanks(operation, x, weight, rank);
   const geometry = geometryOf(operation, call, rank);
   checkBias(operation, bias, weight.shape[1]! * call.groups);
-  return ofBatch(operation, call, rank, (own, kernel) => convolveBack(own, kernel, geometry));
+  return ofBatch(operation, call, rank, (own, kernel, dtype) => convolveBack(own, kernel, geometry, dtype));
 }
 
 /** That of the convolution whose adjoint it is: its result has x's shape. */

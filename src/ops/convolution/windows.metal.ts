@@ -5,7 +5,7 @@
  */
 import type { MetalImplementation, OperationCall, TicketRange } from "../../backend/backend.ts";
 import { array, whole } from "../../backend/fields.ts";
-import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import { struct } from "../../backend/metal/struct.ts";
 import { elementCount } from "../../tensor/shape.ts";
@@ -153,23 +153,30 @@ function launchSums(windows: Windows, weight: Tensor, source: Tensor, result: Te
   const { groups, rows } = windows;
   const positions = windows.batch * elementCount(windows.grid);
   const operands = [reads(weight), reads(source), writes(result)];
+  const types = typesOf(source, result);
   const parameters = windowsParameters.bytes(windows);
   if (isDirect(windows)) {
     const grid = [positions, rows, groups] as const;
-    return launch({ file: DIRECT, name: "convolution_direct", operands, parameters, grid, threadgroup: TILE.threads });
+    const name = `convolution_direct_${types}`;
+    return launch({ file: DIRECT, name, operands, parameters, grid, threadgroup: TILE.threads });
   }
   const threadgroups = [Math.ceil(positions / TILE.columns), Math.ceil(rows / TILE.rows), groups] as const;
-  return launchMatrices(0, { operands, parameters, threadgroups });
+  return launchMatrices(0, types, { operands, parameters, threadgroups });
 }
 
 const isDirect = ({ groups, rows }: Windows): boolean => groups > 1 && rows < LEAST_ROWS;
 
+/** In the host names of kernels: what operands are made of, and the result. */
+const typesOf = (operand: Tensor, result: Tensor): string =>
+  `${metalTypeOf(operand.dtype)}_${metalTypeOf(result.dtype)}`;
+
 const launchMatrices = (
   isOfWeight: 0 | 1,
+  types: string,
   what: Pick<Parameters<typeof launch>[0], "operands" | "parameters" | "threadgroups">,
 ): TicketRange =>
   launch({
-    ...{ file: MATRICES, name: "convolution_matrices", constants: [isOfWeight], threadgroup: TILE.threads },
+    ...{ file: MATRICES, name: `convolution_matrices_${types}`, constants: [isOfWeight], threadgroup: TILE.threads },
     ...what,
   });
 
@@ -181,7 +188,11 @@ function launchWeight(windows: Windows, gradient: Tensor, source: Tensor, weight
   const operands = [reads(gradient), reads(source)];
   if (isDirect(windows))
     return launch({
-      ...{ file: DIRECT, name: "convolution_direct_weight", operands: [...operands, writes(weight)] },
+      ...{
+        file: DIRECT,
+        name: `convolution_direct_weight_${typesOf(source, weight)}`,
+        operands: [...operands, writes(weight)],
+      },
       ...{ parameters: windowsParameters.bytes(windows), threadgroups: [steps, rows, groups], threadgroup: SIMD_WIDTH },
     });
   const tiles = [Math.ceil(steps / TILE.columns), Math.ceil(rows / TILE.rows)] as const;
@@ -189,12 +200,22 @@ function launchWeight(windows: Windows, gradient: Tensor, source: Tensor, weight
   const splits = Math.max(1, Math.min(most, Math.floor(positions / LEAST_POSITIONS)));
   const parameters = windowsParameters.bytes({ ...windows, splits, splitLength: Math.ceil(positions / splits) });
   const threadgroups = [...tiles, groups * splits] as const;
-  if (splits === 1) return launchMatrices(1, { operands: [...operands, writes(weight)], parameters, threadgroups });
+  if (splits === 1)
+    return launchMatrices(1, typesOf(source, weight), {
+      operands: [...operands, writes(weight)],
+      parameters,
+      threadgroups,
+    });
   using sums = scratchTensor([splits, ...weight.shape], "float32");
   return spanOf([
-    launchMatrices(1, { operands: [...operands, writes(sums)], parameters, threadgroups }),
+    launchMatrices(1, typesOf(source, sums), { operands: [...operands, writes(sums)], parameters, threadgroups }),
     launch({
-      ...{ file: MATRICES, name: "convolution_parts", operands: [reads(sums), writes(weight)], parameters },
+      ...{
+        file: MATRICES,
+        name: `convolution_parts_${metalTypeOf(weight.dtype)}`,
+        operands: [reads(sums), writes(weight)],
+        parameters,
+      },
       ...{ grid: weight.size, threadgroup: TILE.threads },
     }),
   ]);

@@ -1,6 +1,6 @@
 /** Convolutions of one case beside the sums that define them, in float64: the result and both gradients. */
 import { expect } from "bun:test";
-import { conv2d, full, grad, type Tensor, tensor, withBackend, withStrict } from "../../../src/index.ts";
+import { conv2d, full, grad, type Tensor, tensor, toDType, withBackend, withStrict } from "../../../src/index.ts";
 
 export interface Case {
   readonly x: readonly [batch: number, channels: number, height: number, width: number];
@@ -11,11 +11,18 @@ export interface Case {
   readonly dilation?: number;
 }
 
-const wave = (shape: readonly number[], step: number, dtype: "float32" | "float64"): Tensor => {
+/** What rounding a result once loses, of its magnitude: what sums in float32 and float64 lose has its own bound. */
+const rounding = { float32: 0, float64: 0, float16: 2 ** -11, bfloat16: 2 ** -8 } as const;
+
+const wave = (shape: readonly number[], step: number, dtype: keyof typeof rounding): Tensor => {
   const size = shape.reduce((product, own) => product * own, 1);
   const numbers = Float64Array.from({ length: size }, (_, at) => Math.sin(at * step + 1));
   return tensor(numbers, { shape, dtype, requiresGrad: true });
 };
+
+/** The elements, as float32 or float64. */
+const numbersOf = (x: Tensor): Float32Array =>
+  toDType(x.detach(), x.dtype === "float64" ? "float64" : "float32").dataSync() as Float32Array;
 
 /** Each product of a sum y += x · w, by the places of its three elements. */
 function* products(sizes: Case, output: number[]) {
@@ -38,7 +45,7 @@ function* products(sizes: Case, output: number[]) {
               }
 }
 
-export function checkCase(backend: "cpu" | "metal", own: Case, dtype: "float32" | "float64"): void {
+export function checkCase(backend: "cpu" | "metal", own: Case, dtype: keyof typeof rounding): void {
   withStrict(true, () =>
     withBackend(backend, () => {
       const [x, weight] = [wave(own.x, 0.7, dtype), wave(own.weight, 0.3, dtype)];
@@ -47,7 +54,7 @@ export function checkCase(backend: "cpu" | "metal", own: Case, dtype: "float32" 
       const y = conv2d(x, weight, { stride, padding, groups, dilation });
       const g = wave(y.shape, 0.9, dtype);
       const gradients = grad([y], [x, weight], { gradOutputs: [g] });
-      const [ofX, ofWeight, ofG] = [x, weight, g].map((each) => each.detach().dataSync() as Float32Array);
+      const [ofX, ofWeight, ofG] = [x, weight, g].map(numbersOf);
       const sums = [y.size, x.size, weight.size].map((size) => new Float64Array(size));
       const sizes = [y.size, x.size, weight.size].map((size) => new Float64Array(size));
       const add = (which: number, at: number, term: number): void => {
@@ -59,12 +66,13 @@ export function checkCase(backend: "cpu" | "metal", own: Case, dtype: "float32" 
         add(1, at, ofG![result]! * ofWeight![place]!);
         add(2, place, ofG![result]! * ofX![at]!);
       }
-      const epsilon = dtype === "float32" ? 2 ** -24 : 2 ** -53;
-      for (const [which, found] of [y.detach(), ...gradients].entries()) {
-        const data = found.dataSync() as Float32Array;
+      const epsilon = dtype === "float64" ? 2 ** -53 : 2 ** -24;
+      for (const [which, found] of [y, ...gradients].entries()) {
+        const data = numbersOf(found);
         // Each rounding of a sum of k terms is at most ε times what is summed by then: √k ε of all, if they are random.
         const worst = data.reduce((most, value, at) => {
-          const allowed = epsilon * (8 + 4 * Math.sqrt(own.weight[0] * own.weight[1])) * (sizes[which]![at]! + 1e-6);
+          const ofSums = epsilon * (8 + 4 * Math.sqrt(own.weight[0] * own.weight[1])) * (sizes[which]![at]! + 1e-6);
+          const allowed = ofSums + 1.01 * rounding[dtype] * Math.abs(sums[which]![at]!);
           return Math.max(most, Math.abs(value - sums[which]![at]!) / allowed);
         }, 0);
         expect([which, dtype, worst < 1]).toEqual([which, dtype, true]);

@@ -1,6 +1,9 @@
 /** The kernels of convolutions on metal, beyond one tile and in parts, under the checker and in numeric variants. */
-import { test } from "bun:test";
+import { expect, test } from "bun:test";
+import { metalContext } from "../../../src/backend/metal/context.ts";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { whyUnavailable } from "../../../src/backend/registry.ts";
+import { conv2d, ones } from "../../../src/ops/index.ts";
 import { checked, testVariants } from "../../linalg/variants.ts";
 import { type Case, checkCase } from "./cases.ts";
 
@@ -31,8 +34,27 @@ const cases: Readonly<Record<string, Case>> = {
   },
 };
 
+const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
+
 test.if(whyUnavailable("metal") === undefined).each(Object.entries(cases))("on metal: %s", (_, own) => {
-  checked(() => checkCase("metal", own, "float32"));
+  for (const dtype of ["float32", "float16", "bfloat16"] as const) checked(() => checkCase("metal", own, dtype));
+});
+
+test.if(whyUnavailable("metal") === undefined)("on metal: operands of two bytes are read as they are", () => {
+  const context = metalContext();
+  const [x, weight] = onMetal(() => [
+    ones([2, 9, 8, 8], { dtype: "float16" }),
+    ones([8, 9, 3, 3], { dtype: "float16" }),
+  ]);
+  context.wait();
+  context.configure("count", true);
+  context.report({ clear: true });
+  const y = onMetal(() => conv2d(x!, weight!));
+  context.wait();
+  const { dispatches } = context.report({ clear: true });
+  context.configure("count", false);
+  expect(dispatches.map(({ kernel }) => kernel)).toEqual(["convolution_matrices_half_half"]);
+  expect(dispatches[0]!.counters.device_bytes_written).toBe(2 * y.size);
 });
 
 testVariants(import.meta.path, "on metal: (several|one|phases and)");
