@@ -129,15 +129,15 @@ abstract class TransformerLayer<Arguments extends readonly unknown[]> extends Mo
     return this.linear2.forward(this.dropout.forward(activate(this.linear1.forward(x))));
   }
 
-  /** @internal The arguments with which a layer like this one is made, without values. */
-  protected copyArguments(): [dModel: number, nhead: number, options: TransformerLayerOptions] {
+  /** @internal A layer like this one, with copies of its values. */
+  copy(): this {
     const { dModel, nhead, ...options } = this.#call;
     const { dtype } = this.self_attn.out_proj.weight;
-    return [dModel, nhead, { ...options, dtype: dtype as "float32", initialization: noInitialization }];
+    const Layer = this.constructor as new (...values: unknown[]) => this;
+    const copied = new Layer(dModel, nhead, { ...options, dtype, initialization: noInitialization });
+    copied.loadStateDict(this.stateDict());
+    return copied.train(this.training);
   }
-
-  /** @internal A layer like this one, with copies of its values. */
-  abstract copy(): this;
 
   /** @internal */
   override details(): string {
@@ -192,13 +192,6 @@ export class TransformerEncoderLayer extends TransformerLayer<[src: Tensor, inpu
       );
       return this.residual(attended, this.norm2, this.dropout2, (x) => this.feedForward(x));
     });
-  }
-
-  /** @internal */
-  override copy(): this {
-    const copied = new TransformerEncoderLayer(...this.copyArguments());
-    copied.loadStateDict(this.stateDict());
-    return copied.train(this.training) as this;
   }
 }
 const encoderLayerParameters = layerCall("TransformerEncoderLayer");
@@ -272,13 +265,6 @@ export class TransformerDecoderLayer extends TransformerLayer<[tgt: Tensor, memo
       );
       return this.residual(second, this.norm3, this.dropout3, (x) => this.feedForward(x));
     });
-  }
-
-  /** @internal */
-  override copy(): this {
-    const copied = new TransformerDecoderLayer(...this.copyArguments());
-    copied.loadStateDict(this.stateDict());
-    return copied.train(this.training) as this;
   }
 }
 const decoderLayerParameters = layerCall("TransformerDecoderLayer");

@@ -1,7 +1,7 @@
 /** Layers of encoders and decoders in a row, and both together: PyTorch's Transformer. */
 import { noGrad } from "../../autograd/modes.ts";
 import { either, flag, instanceOf, nothing } from "../../core/kinds.ts";
-import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { type Given, named, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
 import { copyInto } from "../../ops/copy/copy.ts";
 import { full } from "../../ops/creation/full.ts";
 import { triu } from "../../ops/indexing/triangle.ts";
@@ -41,6 +41,31 @@ export interface TransformerStackOptions {
   norm?: Module<[x: Tensor], Tensor> | null | undefined;
 }
 
+const stackParts = { numLayers: operand(layerCount), norm: optional(aNorm, null) } as const;
+
+/** Copies of a layer in a row, and a norm behind them. */
+abstract class TransformerStack<
+  Layer extends TransformerEncoderLayer | TransformerDecoderLayer,
+  Arguments extends readonly unknown[],
+> extends Module<Arguments, Tensor> {
+  readonly layers: readonly Layer[];
+  readonly norm: Module<[x: Tensor], Tensor> | null;
+
+  constructor(layer: Layer, { numLayers, norm }: Parsed<typeof stackParts>) {
+    super();
+    this.layers = Array.from({ length: numLayers }, () => layer.copy() as Layer);
+    this.norm = norm;
+  }
+
+  /** x through one layer after the other, and the norm. */
+  protected through(x: Tensor, step: (x: Tensor, layer: Layer) => Tensor): Tensor {
+    return tidy(() => {
+      const out = this.layers.reduce(step, x);
+      return this.norm ? this.norm.forward(out) : out;
+    });
+  }
+}
+
 /**
  * Copies of an encoder layer in a row, and a norm behind them: PyTorch's `TransformerEncoder`. As there, all of them
  * start with the values of the layer that is given, which is no part of it.
@@ -52,36 +77,30 @@ export interface TransformerStackOptions {
  *
  * @throws {ArgumentError} for a number of layers below 1, and what is no layer.
  */
-export class TransformerEncoder extends Module<[src: Tensor, inputs?: EncoderInputs], Tensor> {
-  readonly layers: readonly TransformerEncoderLayer[];
-  readonly norm: Module<[x: Tensor], Tensor> | null;
-
+export class TransformerEncoder extends TransformerStack<
+  TransformerEncoderLayer,
+  [src: Tensor, inputs?: EncoderInputs]
+> {
   constructor(
     encoderLayer: TransformerEncoderLayer,
     numLayers: number,
     ...options: Given<TransformerStackOptions, ["norm"]>
   );
   constructor(...values: unknown[]) {
-    super();
-    const { encoderLayer, numLayers, norm } = encoderParameters(values);
-    this.layers = Array.from({ length: numLayers }, () => encoderLayer.copy());
-    this.norm = norm;
+    const { encoderLayer, ...others } = encoderParameters(values);
+    super(encoderLayer, others);
   }
 
   /** @param src as of {@link TransformerEncoderLayer} @throws as it does */
   override forward(src: Tensor, inputs?: EncoderInputs): Tensor;
   override forward(...values: unknown[]): Tensor {
     const { src, mask: srcMask, ...others } = encoderForward(values);
-    return tidy(() => {
-      const out = this.layers.reduce((x, layer) => layer.forward(x, { srcMask, ...others }), src);
-      return this.norm ? this.norm.forward(out) : out;
-    });
+    return this.through(src, (x, layer) => layer.forward(x, { srcMask, ...others }));
   }
 }
 const encoderParameters = parameters("TransformerEncoder", {
   encoderLayer: operand(instanceOf(TransformerEncoderLayer, "a TransformerEncoderLayer")),
-  numLayers: operand(layerCount),
-  norm: optional(aNorm, null),
+  ...stackParts,
 });
 const encoderForward = parameters("TransformerEncoder.forward", {
   src: operand(aTensor),
@@ -100,36 +119,30 @@ const encoderForward = parameters("TransformerEncoder.forward", {
  *
  * @throws {ArgumentError} for a number of layers below 1, and what is no layer.
  */
-export class TransformerDecoder extends Module<[tgt: Tensor, memory: Tensor, inputs?: DecoderInputs], Tensor> {
-  readonly layers: readonly TransformerDecoderLayer[];
-  readonly norm: Module<[x: Tensor], Tensor> | null;
-
+export class TransformerDecoder extends TransformerStack<
+  TransformerDecoderLayer,
+  [tgt: Tensor, memory: Tensor, inputs?: DecoderInputs]
+> {
   constructor(
     decoderLayer: TransformerDecoderLayer,
     numLayers: number,
     ...options: Given<TransformerStackOptions, ["norm"]>
   );
   constructor(...values: unknown[]) {
-    super();
-    const { decoderLayer, numLayers, norm } = decoderParameters(values);
-    this.layers = Array.from({ length: numLayers }, () => decoderLayer.copy());
-    this.norm = norm;
+    const { decoderLayer, ...others } = decoderParameters(values);
+    super(decoderLayer, others);
   }
 
   /** @param tgt @param memory as of {@link TransformerDecoderLayer} @throws as it does */
   override forward(tgt: Tensor, memory: Tensor, inputs?: DecoderInputs): Tensor;
   override forward(...values: unknown[]): Tensor {
     const { tgt, memory, ...inputs } = decoderForward(values);
-    return tidy(() => {
-      const out = this.layers.reduce((x, layer) => layer.forward(x, memory, inputs), tgt);
-      return this.norm ? this.norm.forward(out) : out;
-    });
+    return this.through(tgt, (x, layer) => layer.forward(x, memory, inputs));
   }
 }
 const decoderParameters = parameters("TransformerDecoder", {
   decoderLayer: operand(instanceOf(TransformerDecoderLayer, "a TransformerDecoderLayer")),
-  numLayers: operand(layerCount),
-  norm: optional(aNorm, null),
+  ...stackParts,
 });
 const decoderForward = parameters("TransformerDecoder.forward", decoderInputs);
 
