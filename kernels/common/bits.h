@@ -1,4 +1,4 @@
-// Functions of numbers by their bits: the next number of a float type, and divisors of integers.
+// Functions of numbers by their bits: the next number of a float type, divisors of integers, and shifts.
 // native/cpu/elementwise/bits.h has the same formulas.
 
 #ifndef ORCHARD_COMMON_BITS_H
@@ -78,6 +78,19 @@ template <typename T> inline T least_common_multiple(T a, T b) {
     using U = typename Unsigned<T>::type;
     U divisor = U(greatest_common_divisor(a, b));
     return divisor == U(0) ? T(0) : T(U(U(unsigned_magnitude(a) / divisor) * unsigned_magnitude(b)));
+}
+
+// a 2^b without a sign, modulo 2^bits; 0 for b below 0 or beyond the bits.
+template <typename T> inline T shifted_left(T a, T b) {
+    using U = typename Unsigned<T>::type;
+    const bool is_inside = b >= T(0) && ulong(b) < 8 * sizeof(T);
+    return is_inside ? T(U(U(a) << uint(b))) : T(0);
+}
+
+// a / 2^b rounded down; for b below 0 or beyond the bits, what is left is the sign.
+template <typename T> inline T shifted_right(T a, T b) {
+    const bool is_inside = b >= T(0) && ulong(b) < 8 * sizeof(T);
+    return is_inside ? T(a >> uint(b)) : a < T(0) ? T(-1) : T(0);
 }
 
 }  // namespace orchard

@@ -107,6 +107,13 @@ inline float logaddexp(float a, float b) {
     return larger + log1p(metal::precise::exp(-distance));
 }
 
+// The same to base 2.
+inline float logaddexp2(float a, float b) {
+    float larger = a > b || is_nan(a) ? a : b;
+    float distance = a == b ? 0.0f : metal::fabs(a - b);
+    return larger + log1p(metal::precise::exp2(-distance)) * 1.44269504f;
+}
+
 // a ln b; 0 where a is 0, but for b NaN.
 inline float xlogy(float a, float b) { return a == 0.0f && !is_nan(b) ? 0.0f : a * metal::precise::log(b); }
 

@@ -33,6 +33,7 @@ inline float apply(float a, float b) {
     case BINARY_ATAN2: return precise::atan2(a, b);
     case BINARY_HYPOT: return orchard::hypot(a, b);
     case BINARY_LOGADDEXP: return orchard::logaddexp(a, b);
+    case BINARY_LOGADDEXP2: return orchard::logaddexp2(a, b);
     case BINARY_XLOGY: return orchard::xlogy(a, b);
     case BINARY_POLYGAMMA: return orchard::polygamma(a, b);
     case BINARY_NEXTAFTER: return orchard::next_after(a, b);
@@ -92,6 +93,8 @@ template <typename T> inline T apply_integer(T a, T b) {
     case BINARY_BITWISE_AND: return a & b;
     case BINARY_BITWISE_OR: return a | b;
     case BINARY_BITWISE_XOR: return a ^ b;
+    case BINARY_BITWISE_LEFT_SHIFT: return orchard::shifted_left(a, b);
+    case BINARY_BITWISE_RIGHT_SHIFT: return orchard::shifted_right(a, b);
     default: return a;
     }
 }

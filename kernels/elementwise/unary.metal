@@ -5,6 +5,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "common/bessel.h"
 #include "common/gamma.h"
 #include "common/gated.h"
 #include "common/math.h"
@@ -55,6 +56,8 @@ inline float apply(float x) {
     case UNARY_LGAMMA: return orchard::lgamma(x);
     case UNARY_DIGAMMA: return orchard::digamma(x);
     case UNARY_SINC: return orchard::sinc(x);
+    case UNARY_I0: return orchard::bessel<0>(x);
+    case UNARY_I1: return orchard::bessel<1>(x);
     case UNARY_GELU: return orchard::gated<orchard::NormalShare>(x);
     case UNARY_GELU_TANH: return orchard::gated<orchard::TanhShare>(x);
     case UNARY_SILU: return orchard::gated<orchard::LogisticShare>(x);

@@ -1,12 +1,7 @@
-import { ShapeError } from "../core/errors.ts";
+import { named } from "../backend/dispatch.ts";
 import { flag } from "../core/kinds.ts";
 import { type Given, operand, optional, parameters, unlisted } from "../core/parameters.ts";
-import { add } from "../ops/elementwise/arithmetic.ts";
-import { linear } from "../ops/matmul/linear.ts";
-import { matmul } from "../ops/matmul/matmul.ts";
-import { transpose } from "../ops/view/permute.ts";
-import { reshape } from "../ops/view/reshape.ts";
-import { squeeze, unsqueeze } from "../ops/view/squeeze.ts";
+import { bilinear } from "../ops/matmul/bilinear.ts";
 import { aTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type LayerOptions, parameter, pytorchInitialization } from "./initialization.ts";
@@ -55,19 +50,7 @@ export class Bilinear extends Module<[x1: Tensor, x2: Tensor], Tensor> {
   /** @param x1 [..., inputs1] @param x2 [..., inputs2], the same axes before @returns [..., outputs] */
   override forward(...values: [x1: Tensor, x2: Tensor]): Tensor {
     const { x1, x2 } = forwardParameters(values);
-    const lead = x1.shape.slice(0, -1);
-    const isRight = x1.shape.at(-1) === this.inputs1 && x2.shape.at(-1) === this.inputs2;
-    if (!isRight || lead.join() !== x2.shape.slice(0, -1).join())
-      throw new ShapeError(
-        "Bilinear",
-        "wrongShape",
-        `expected x1 [..., ${this.inputs1}] and x2 [..., ${this.inputs2}], got ${x1.describe()} and ${x2.describe()}`,
-      );
-    // the product with x1 for every output and element of x2, then one with x2
-    const rows = reshape(transpose(this.weight, 1, 2), [this.outputs * this.inputs2, this.inputs1]);
-    const half = reshape(linear(x1, rows), [...lead, this.outputs, this.inputs2]);
-    const product = squeeze(matmul(half, unsqueeze(x2, -1)), -1);
-    return this.bias ? add(product, this.bias) : product;
+    return named("Bilinear", () => bilinear(x1, x2, this.weight, this.bias ?? undefined));
   }
 
   /** @internal */

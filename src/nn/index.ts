@@ -77,7 +77,7 @@ export { Llama, type LlamaOptions } from "./llama.ts";
 export type { GenerationSettings } from "./loading/generation.ts";
 export { type LoadedModel, type LoadModelOptions, loadModel } from "./loading/load_model.ts";
 export type { MemoryReport } from "./loading/plan.ts";
-export { LocalResponseNorm, type LocalResponseNormOptions } from "./local_response_norm.ts";
+export { LocalResponseNorm } from "./local_response_norm.ts";
 export type { LoraLinear } from "./lora/layer.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./lora/lora.ts";
 export { loadLora, saveLora } from "./lora/peft.ts";
@@ -115,7 +115,7 @@ export {
 } from "./quantized_model.ts";
 export * from "./recurrent/cells.ts";
 export * from "./recurrent/layers.ts";
-export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d } from "./regularization.ts";
+export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from "./regularization.ts";
 export { Sequential, type Step } from "./sequential.ts";
 export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";
 export { summary } from "./traced_summary.ts";

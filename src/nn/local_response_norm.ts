@@ -1,27 +1,11 @@
-import { ShapeError } from "../core/errors.ts";
+import { named } from "../backend/dispatch.ts";
 import { someNumber } from "../core/kinds.ts";
 import { type Given, operand, optional, parameters, unlisted } from "../core/parameters.ts";
-import { add, mul, square } from "../ops/elementwise/arithmetic.ts";
-import { div } from "../ops/elementwise/division.ts";
-import { pow } from "../ops/elementwise/power.ts";
-import { pad } from "../ops/join/pad.ts";
-import { mean } from "../ops/reduction/mean.ts";
-import { slidingWindows } from "../ops/view/windows.ts";
+import { type LocalResponseNormOptions, localResponseNorm } from "../ops/normalization/local_response_norm.ts";
 import { aTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { tidy } from "../tensor/tidy.ts";
 import { size } from "./kinds.ts";
 import { Module } from "./module.ts";
-
-/** Options of {@link LocalResponseNorm}, in PyTorch's order. */
-export interface LocalResponseNormOptions {
-  /** The factor of mean squares. Default 1e-4. */
-  alpha?: number | undefined;
-  /** The exponent. Default 0.75. */
-  beta?: number | undefined;
-  /** What is added to them. Default 1. */
-  k?: number | undefined;
-}
 
 /**
  * x / (k + alpha · mean(x²))^beta, with the mean over `size` channels around each one, zeros beyond the first and last.
@@ -56,19 +40,7 @@ export class LocalResponseNorm extends Module<[x: Tensor], Tensor> {
   /** @param x [batch, channels, …], with at least three axes @returns the same shape */
   override forward(...values: [x: Tensor]): Tensor {
     const { x } = forwardParameters(values);
-    if (x.rank < 3)
-      throw new ShapeError(
-        "LocalResponseNorm",
-        "wrongRank",
-        `expected x to have at least 3 axes, [batch, channels, …], got ${x.describe()}`,
-      );
-    const { size, alpha, beta, k } = this;
-    return tidy(() => {
-      const behind = new Array<number>(2 * (x.rank - 2)).fill(0);
-      const padded = pad(square(x) as Tensor, [...behind, Math.floor(size / 2), Math.floor((size - 1) / 2)]);
-      const means: Tensor = mean(slidingWindows(padded, 1, size, 1), -1);
-      return div(x, pow(add(mul(means, alpha), k) as Tensor, beta)) as Tensor;
-    });
+    return named("LocalResponseNorm", () => localResponseNorm(x, this.size, this.alpha, this.beta, this.k));
   }
 
   /** @internal */

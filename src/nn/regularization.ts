@@ -1,9 +1,14 @@
 /** Dropout of whole channels, and dropout that keeps means and variances. */
-import { ShapeError } from "../core/errors.ts";
+import { named } from "../backend/dispatch.ts";
 import { type Given, operand, optional, parameters, unlisted } from "../core/parameters.ts";
-import { dropout } from "../ops/activation/dropout.ts";
-import { ones } from "../ops/creation/full.ts";
-import { add, mul } from "../ops/elementwise/arithmetic.ts";
+import {
+  alphaDropout,
+  type DropoutArguments,
+  dropout1d,
+  dropout2d,
+  dropout3d,
+  featureAlphaDropout,
+} from "../ops/activation/channel_dropout.ts";
 import { aTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { DropoutOptions } from "./dropout.ts";
@@ -12,27 +17,21 @@ import { Module } from "./module.ts";
 
 const dropoutParameters = (operation: string) => parameters(operation, { p: optional(probability, 0.5) });
 
-/** Drops channels, of [channels, …] or [batch, channels, …] with so many axes behind. */
-abstract class ChannelDropout extends Module<[x: Tensor], Tensor> {
+/** Runs a function of `ops` while training, under the module's name. */
+abstract class DropoutOf extends Module<[x: Tensor], Tensor> {
   readonly p: number;
-  readonly #axes: number;
+  readonly #drop: (x: Tensor, ...options: DropoutArguments) => Tensor;
 
-  constructor(p: number, axes: number) {
+  constructor(p: number, drop: (x: Tensor, ...options: DropoutArguments) => Tensor) {
     super();
     this.p = p;
-    this.#axes = axes;
+    this.#drop = drop;
   }
 
   override forward(...values: [x: Tensor]): Tensor {
-    const name = this.constructor.name;
+    const { name } = this.constructor;
     const { x } = unlisted(name, { x: operand(aTensor) })(values);
-    const [least, most] = [this.#axes + 1, this.#axes + 2];
-    if (x.rank !== least && x.rank !== most)
-      throw new ShapeError(name, "wrongRank", `expected x to have ${least} or ${most} axes, got ${x.describe()}`);
-    if (this.p === 0 || !this.training) return x;
-    const channels = x.shape.slice(0, x.rank - this.#axes);
-    const kept = dropout(ones([...channels, ...new Array<number>(this.#axes).fill(1)], { dtype: x.dtype }), this.p);
-    return mul(x, kept);
+    return named(name, () => this.#drop(x, this.p, this.training));
   }
 
   /** @internal */
@@ -50,10 +49,10 @@ abstract class ChannelDropout extends Module<[x: Tensor], Tensor> {
  *
  * @throws {ArgumentError} for a probability out of range.
  */
-export class Dropout1d extends ChannelDropout {
+export class Dropout1d extends DropoutOf {
   constructor(...options: Given<DropoutOptions, ["p"]>);
   constructor(...values: unknown[]) {
-    super(dropout1dParameters(values).p, 1);
+    super(dropout1dParameters(values).p, dropout1d);
   }
 }
 const dropout1dParameters = dropoutParameters("Dropout1d");
@@ -66,10 +65,10 @@ const dropout1dParameters = dropoutParameters("Dropout1d");
  *
  * @throws {ArgumentError} for a probability out of range.
  */
-export class Dropout2d extends ChannelDropout {
+export class Dropout2d extends DropoutOf {
   constructor(...options: Given<DropoutOptions, ["p"]>);
   constructor(...values: unknown[]) {
-    super(dropout2dParameters(values).p, 2);
+    super(dropout2dParameters(values).p, dropout2d);
   }
 }
 const dropout2dParameters = dropoutParameters("Dropout2d");
@@ -82,51 +81,43 @@ const dropout2dParameters = dropoutParameters("Dropout2d");
  *
  * @throws {ArgumentError} for a probability out of range.
  */
-export class Dropout3d extends ChannelDropout {
+export class Dropout3d extends DropoutOf {
   constructor(...options: Given<DropoutOptions, ["p"]>);
   constructor(...values: unknown[]) {
-    super(dropout3dParameters(values).p, 3);
+    super(dropout3dParameters(values).p, dropout3d);
   }
 }
 const dropout3dParameters = dropoutParameters("Dropout3d");
 
-/** What SELU goes to far below 0: −scale · alpha. */
-const LOWEST = -1.7580993408473766;
-
 /**
- * Dropout for networks with SELU (Klambauer et al., "Self-Normalizing Neural Networks", 2017): elements become
- * α' = −1.758 with probability p, then all are scaled and shifted such that mean 0 and variance 1 stay.
- *
- *     y = a (x kept + α' dropped) + b,   a = 1 / √((1 − p)(1 + p α'²)),   b = −a α' p
+ * Dropout for networks with SELU (Klambauer et al., "Self-Normalizing Neural Networks", 2017), which keeps mean 0 and
+ * variance 1: see `alphaDropout`.
  *
  * @example
  * new AlphaDropout(0.1).forward(randn([4, 8]));
  *
  * @throws {ArgumentError} for a probability out of range.
  */
-export class AlphaDropout extends Module<[x: Tensor], Tensor> {
-  readonly p: number;
-
+export class AlphaDropout extends DropoutOf {
   constructor(...options: Given<DropoutOptions, ["p"]>);
   constructor(...values: unknown[]) {
-    super();
-    this.p = alphaDropoutParameters(values).p;
-  }
-
-  override forward(...values: [x: Tensor]): Tensor {
-    const { x } = unlisted("AlphaDropout", { x: operand(aTensor) })(values);
-    const { p } = this;
-    if (p === 0 || !this.training) return x;
-    const kept: Tensor = mul(dropout(ones(x.shape, { dtype: x.dtype }), p), 1 - p);
-    const scale = 1 / Math.sqrt((1 - p) * (1 + p * LOWEST ** 2));
-    const shift = -scale * LOWEST * p;
-    // a x kept + a α' (1 − kept) + b
-    return add(mul(mul(x, kept), scale), add(mul(kept, -scale * LOWEST), scale * LOWEST + shift));
-  }
-
-  /** @internal */
-  override details(): string {
-    return `p: ${this.p}`;
+    super(alphaDropoutParameters(values).p, alphaDropout);
   }
 }
 const alphaDropoutParameters = dropoutParameters("AlphaDropout");
+
+/**
+ * {@link AlphaDropout} of whole channels of [batch, channels, …].
+ *
+ * @example
+ * new FeatureAlphaDropout(0.1).forward(randn([4, 8, 10]));
+ *
+ * @throws {ArgumentError} for a probability out of range.
+ */
+export class FeatureAlphaDropout extends DropoutOf {
+  constructor(...options: Given<DropoutOptions, ["p"]>);
+  constructor(...values: unknown[]) {
+    super(featureAlphaDropoutParameters(values).p, featureAlphaDropout);
+  }
+}
+const featureAlphaDropoutParameters = dropoutParameters("FeatureAlphaDropout");

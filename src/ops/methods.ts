@@ -60,6 +60,8 @@ type Converting<Names extends keyof Operations, Otherwise extends DType> = {
 };
 
 interface OwnMethods<D extends DType> {
+  /** xᵇ for each element, in float64. @see {@link operations.floatPower} */
+  floatPower(exponent: operations.Operand): Tensor<"float64">;
   /** The smallest and the largest element. @see {@link operations.aminmax} */
   aminmax(options?: { dim?: number | undefined; keepdim?: boolean | undefined }): operations.Extrema<D>;
   /** Whether all pairs of elements are close. @see {@link operations.allClose} */

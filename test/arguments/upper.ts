@@ -84,6 +84,7 @@ export const calls: Calls = {
   Dropout2d: [make(nn.Dropout2d), () => [{ p: 0.5 }]],
   Dropout3d: [make(nn.Dropout3d), () => [{ p: 0.5 }]],
   AlphaDropout: [make(nn.AlphaDropout), () => [{ p: 0.5 }]],
+  FeatureAlphaDropout: [make(nn.FeatureAlphaDropout), () => [{ p: 0.5 }]],
   "Dropout2d.forward": [(x) => new nn.Dropout2d().forward(x), () => [zeros([1, 2, 2, 2])]],
   Bilinear: [make(nn.Bilinear), () => [2, 3, 4, { bias: true, dtype: "float32" }]],
   "Bilinear.forward": [(x, y) => new nn.Bilinear(2, 3, 4).forward(x, y), () => [zeros([1, 2]), zeros([1, 3])]],

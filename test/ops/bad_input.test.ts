@@ -205,7 +205,9 @@ describe.each(tested)("on %s", (backend: BackendName) => {
 
   test("backward of what is no scalar, and of what has no graph", () => {
     const own = on(() => makeOperands(sizes[backend])); // graphs that nobody passes hold them until they are collected
-    const isLeft = (name: string) => name.endsWith("Attention") && whyMissing(backend) !== undefined;
+    const isLeft = (name: string) =>
+      (name === "floatPower" && backend === "metal") || // which has no float64
+      (name.endsWith("Attention") && whyMissing(backend) !== undefined);
     const found = names.map((name) => on(() => tidy(() => backwardOf(name as OperationName, own)), !isLeft(name)));
     expect(found.flatMap(({ problems }) => problems)).toEqual([]);
     expect(found.filter(({ codes }) => codes.includes("notAScalar")).length).toBeGreaterThan(70);

@@ -18,7 +18,7 @@ export const operationNames = Object.entries(functions).flatMap(([name, value]) 
 );
 
 /** Elementwise operations that take integers alone, or a number first: they have rows of their own. */
-const ofTheirOwn: ReadonlySet<string> = new Set(["gcd", "lcm", "polygamma"]);
+const ofTheirOwn: ReadonlySet<string> = new Set(["gcd", "lcm", "polygamma", "bitwiseLeftShift", "bitwiseRightShift"]);
 
 /**
  * Kinds of operations whose calls and mistakes need no list: elementwise ones, and functions of real numbers made of
@@ -98,6 +98,39 @@ const ofAxes = (name: string, values: (x: Tensor) => readonly unknown[]): Readon
 
 /** The arguments of those that are of no kind above. */
 const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
+  addbmm: ({ x, batch }) => [x, batch, batch],
+  addcdiv: ({ x, y, vector }) => [x, y, vector],
+  addcmul: ({ x, y, vector }) => [x, y, vector],
+  addmv: ({ vector, x, other }) => [vector, x, other],
+  addr: ({ x, vector, other }) => [x, vector, other],
+  baddbmm: ({ x, batch }) => [x, batch, batch],
+  bilinear: ({ x, y, batch }) => [x, y, batch],
+  bitwiseLeftShift: ({ integers, bytes }) => [integers, bytes],
+  bitwiseRightShift: ({ integers, bytes }) => [integers, bytes],
+  blockDiag: ({ x, vector }) => [[x, vector]],
+  cartesianProd: ({ vector, other }) => [[vector, other]],
+  combinations: ({ vector }) => [vector],
+  dist: binary,
+  dropout1d: ({ signal }) => [signal],
+  dropout2d: ({ picture }) => [picture],
+  dropout3d: ({ volume }) => [volume],
+  dsplit: ({ batch }) => [batch, 2],
+  floatPower: binary,
+  fmax: binary,
+  fmin: binary,
+  fractionalMaxPool2d: ({ picture }) => [picture, 2, { outputSize: 2 }],
+  hsplit: ({ x }) => [x, 2],
+  inner: binary,
+  isin: binary,
+  localResponseNorm: ({ picture }) => [picture, 2],
+  logspace: ({ vector }) => [0, 1, vector.size],
+  mvlgamma: ({ x }) => [x, 2],
+  renorm: ({ x }) => [x, 2, 0, 1],
+  tensordot: ({ x, y }) => [x, y, 1],
+  trilIndices: ({ vector }) => [vector.size, 3],
+  tripletMarginWithDistanceLoss: ({ x, y, single }) => [x, y, single],
+  triuIndices: ({ vector }) => [vector.size, 3],
+  vsplit: ({ x }) => [x, 2],
   gcd: ({ integers }) => [integers, integers],
   lcm: ({ integers }) => [integers, integers],
   polygamma: ({ x }) => [1, x],

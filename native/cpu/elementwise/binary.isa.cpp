@@ -259,6 +259,7 @@ struct Nextafter {
   };
 ORCHARD_PAIR(Hypot, "hypot", floats, T, hypot(a, b))
 ORCHARD_PAIR(Logaddexp, "logaddexp", floats, T, logaddexp(a, b))
+ORCHARD_PAIR(Logaddexp2, "logaddexp2", floats, T, logaddexp2(a, b))
 ORCHARD_PAIR(Xlogy, "xlogy", floats, T, xlogy(a, b))
 ORCHARD_PAIR(Polygamma, "polygamma", floats, T, polygamma(a, b))
 ORCHARD_PAIR(Copysign, "copysign", floats, T, std::copysign(a, b))
@@ -268,6 +269,8 @@ ORCHARD_PAIR(Lcm, "lcm", integers, T, least_common_multiple(a, b))
 ORCHARD_PAIR(BitwiseAnd, "bitwiseAnd", bits, T, a &b)
 ORCHARD_PAIR(BitwiseOr, "bitwiseOr", bits, T, a | b)
 ORCHARD_PAIR(BitwiseXor, "bitwiseXor", bits, T, a ^ b)
+ORCHARD_PAIR(BitwiseLeftShift, "bitwiseLeftShift", integers, T, shifted_left(a, b))
+ORCHARD_PAIR(BitwiseRightShift, "bitwiseRightShift", integers, T, shifted_right(a, b))
 ORCHARD_PAIR(Eq, "eq", everything, bool, a == b)
 ORCHARD_PAIR(Ne, "ne", everything, bool, a != b)
 ORCHARD_PAIR(Lt, "lt", everything, bool, a < b)
@@ -282,9 +285,10 @@ ORCHARD_PAIR(LogicalXor, "logicalXor", everything, bool, (a != T(0)) ^ (b != T(0
 
 static constexpr auto &operations =
     operations_of<2, Add, Sub, Mul, Div, FloorDivide, TruncDivide, Remainder, Fmod, Pow, Maximum, Minimum, Atan2, Hypot,
-                  Logaddexp, Xlogy, Polygamma, Nextafter, Copysign, Heaviside, Gcd, Lcm, Swiglu, GeluGradient,
-                  GeluTanhGradient, SiluGradient, HardswishGradient, Leaky, BitwiseAnd, BitwiseOr, BitwiseXor, Eq, Ne,
-                  Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor>;
+                  Logaddexp, Logaddexp2, Xlogy, Polygamma, Nextafter, Copysign, Heaviside, Gcd, Lcm, Swiglu,
+                  GeluGradient, GeluTanhGradient, SiluGradient, HardswishGradient, Leaky, BitwiseAnd, BitwiseOr,
+                  BitwiseXor, BitwiseLeftShift, BitwiseRightShift, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr,
+                  LogicalXor>;
 
 extern const ElementwiseOperations binary_operations = {operations, std::size(operations)};
 

@@ -1,4 +1,4 @@
-// Functions of numbers by their bits: the next number of a float dtype, and divisors of integers.
+// Functions of numbers by their bits: the next number of a float dtype, divisors of integers, and shifts.
 #pragma once
 
 #include "../dtypes.h"
@@ -58,6 +58,20 @@ template <class T> inline T least_common_multiple(T a, T b) {
   using Unsigned = std::make_unsigned_t<T>;
   Unsigned x = unsigned_magnitude(a), y = unsigned_magnitude(b), divisor = Unsigned(greatest_common_divisor(a, b));
   return divisor == 0 ? T(0) : T(Unsigned(uint64_t(x / divisor) * y));
+}
+
+// a·2^b without a sign, modulo 2^bits; 0 for b below 0 or beyond the bits.
+template <class T> inline T shifted_left(T a, T b) {
+  constexpr int bits = 8 * sizeof(T);
+  bool is_inside = !(b < T(0)) && uint64_t(b) < uint64_t(bits);
+  return is_inside ? T(std::make_unsigned_t<T>(a) << (is_inside ? int(b) : 0)) : T(0);
+}
+
+// a/2^b rounded down; for b below 0 or beyond the bits, what is left is the sign.
+template <class T> inline T shifted_right(T a, T b) {
+  constexpr int bits = 8 * sizeof(T);
+  bool is_inside = !(b < T(0)) && uint64_t(b) < uint64_t(bits);
+  return is_inside ? T(a >> (is_inside ? int(b) : 0)) : a < T(0) ? T(-1) : T(0);
 }
 
 } // namespace orchard::ORCHARD_ISA

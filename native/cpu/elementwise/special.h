@@ -104,6 +104,14 @@ template <class Number> inline Number logaddexp(Number a, Number b) {
   return larger + log1p(exp(-distance));
 }
 
+// The same to base 2.
+template <class Number> inline Number logaddexp2(Number a, Number b) {
+  constexpr Number log2_of_e = Number(1.44269504088896340736);
+  Number larger = a > b || a != a ? a : b;
+  Number distance = a == b ? Number(0) : std::fabs(a - b);
+  return larger + log1p(exp2(-distance)) * log2_of_e;
+}
+
 // a·ln b; 0 where a is 0, but for b NaN.
 template <class Number> inline Number xlogy(Number a, Number b) {
   Number product = a * log(b);

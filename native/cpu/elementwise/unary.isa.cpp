@@ -1,4 +1,5 @@
 #include "activations.h"
+#include "bessel.h"
 #include "gamma.h"
 #include "gated.h"
 #include "inverse.h"
@@ -103,7 +104,7 @@ ORCHARD_FLOAT_FUNCTION(Mish, "mish", mish(x))
 ORCHARD_FLOAT_FUNCTION(LogSigmoid, "logSigmoid", log_sigmoid(x))
 ORCHARD_FLOAT_FUNCTION(Tanhshrink, "tanhshrink", tanhshrink(x))
 
-// inverse.h, special.h, gamma.h
+// inverse.h, special.h, gamma.h, bessel.h
 ORCHARD_FLOAT_FUNCTION(Asin, "asin", asin(x))
 ORCHARD_FLOAT_FUNCTION(Acos, "acos", acos(x))
 ORCHARD_FLOAT_FUNCTION(Atan, "atan", atan(x))
@@ -117,6 +118,8 @@ ORCHARD_FLOAT_FUNCTION(Erfinv, "erfinv", erfinv(x))
 ORCHARD_FLOAT_FUNCTION(Lgamma, "lgamma", lgamma(x))
 ORCHARD_FLOAT_FUNCTION(Digamma, "digamma", digamma(x))
 ORCHARD_FLOAT_FUNCTION(Sinc, "sinc", sinc(x))
+ORCHARD_FLOAT_FUNCTION(I0, "i0", bessel<0>(x))
+ORCHARD_FLOAT_FUNCTION(I1, "i1", bessel<1>(x))
 
 // Circular functions leave large angles, infinities and NaN to the C library, after the others are done.
 #define ORCHARD_CIRCULAR_FUNCTION(Name, own_name, function)                                                            \
@@ -169,9 +172,10 @@ ORCHARD_PREDICATE(SignBit, "signbit", x < T(0), std::signbit(x))
 
 static constexpr auto &operations =
     operations_of<1, Neg, Abs, Sign, Square, Relu, Floor, Ceil, Round, Trunc, Frac, Reciprocal, Sqrt, Rsqrt, Exp, Exp2,
-                  Expm1, Log, Log2, Log10, Log1p, Tanh, Sigmoid, Erf, Erfc, Erfinv, Lgamma, Digamma, Sinc, Sin, Cos,
-                  Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Gelu, GeluTanh, Silu, Hardswish, Hardsigmoid,
-                  Softsign, Mish, LogSigmoid, Tanhshrink, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite, SignBit>;
+                  Expm1, Log, Log2, Log10, Log1p, Tanh, Sigmoid, Erf, Erfc, Erfinv, Lgamma, Digamma, Sinc, I0, I1, Sin,
+                  Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Gelu, GeluTanh, Silu, Hardswish,
+                  Hardsigmoid, Softsign, Mish, LogSigmoid, Tanhshrink, BitwiseNot, LogicalNot, IsNaN, IsInf, IsFinite,
+                  SignBit>;
 
 extern const ElementwiseOperations unary_operations = {operations, std::size(operations)};
 

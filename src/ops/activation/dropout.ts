@@ -2,8 +2,8 @@ import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { ArgumentError } from "../../core/errors.ts";
-import { flag, someNumber } from "../../core/kinds.ts";
-import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import { aNumber, flag } from "../../core/kinds.ts";
+import { type Given, type Kind, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -20,6 +20,12 @@ const primitive = definePrimitive<DropoutAttributes>({
   family: "activation",
   implementations: { metal: dropoutMetal, cpu: dropoutCpu, reference: dropoutReference },
 });
+
+/** @internal The probability with which something becomes 0. */
+export const aProbability: Kind<number> = {
+  ...aNumber({ holds: (p) => p >= 0 && p <= 1, expected: "a probability in [0, 1]" }),
+  error: [ArgumentError, "invalidProbability"],
+};
 
 /** Options of {@link dropout}. */
 export interface DropoutOptions extends GeneratorOptions {
@@ -45,15 +51,13 @@ export function dropout<D extends DType>(x: Tensor<D>, ...options: Given<Dropout
 export function dropout(...values: unknown[]): Tensor {
   const { x, p, training, generator } = dropoutParameters(values);
   checkFloat("dropout", x.dtype);
-  if (!(p >= 0 && p <= 1))
-    throw new ArgumentError("dropout", "invalidProbability", `expected a probability p in [0, 1], got ${String(p)}`);
   if (!training || p === 0) return x;
   return dropped(x, { ...nextStart({ generator }), ...shareOf(p) });
 }
 dropout.method = "same" as const;
 const dropoutParameters = parameters("dropout", {
   x: operand(aTensor),
-  p: optional(someNumber, 0.5),
+  p: optional(aProbability, 0.5),
   training: optional(flag, true),
   generator: named(aGenerator),
 });

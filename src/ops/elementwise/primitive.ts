@@ -15,7 +15,7 @@ export const unaryOperations = enumeration("Unary", [
   ...["sin", "cos", "tan", "tanh"],
   ...["erf"],
   ...["asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"],
-  ...["erfc", "erfinv", "lgamma", "digamma", "sinc"],
+  ...["erfc", "erfinv", "lgamma", "digamma", "sinc", "i0", "i1"],
   ...["relu", "sigmoid", "gelu", "geluTanh", "silu", "hardswish", "hardsigmoid"],
   ...["softsign", "mish", "logSigmoid", "tanhshrink"],
   ...["bitwiseNot", "logicalNot", "isnan", "isinf", "isfinite", "signbit"],
@@ -27,9 +27,10 @@ export const binaryOperations = enumeration("Binary", [
   ...["add", "sub", "mul", "div", "floorDivide", "truncDivide", "remainder", "fmod", "pow"],
   ...["maximum", "minimum"],
   ...["atan2"],
-  ...["hypot", "logaddexp", "xlogy", "polygamma", "nextafter", "copysign", "heaviside", "gcd", "lcm"],
+  ...["hypot", "logaddexp", "logaddexp2", "xlogy", "polygamma", "nextafter", "copysign", "heaviside", "gcd", "lcm"],
   ...["swiglu", "geluGradient", "geluTanhGradient", "siluGradient", "hardswishGradient", "leaky"],
-  ...["bitwiseAnd", "bitwiseOr", "bitwiseXor", "logicalAnd", "logicalOr", "logicalXor"],
+  ...["bitwiseAnd", "bitwiseOr", "bitwiseXor", "bitwiseLeftShift", "bitwiseRightShift"],
+  ...["logicalAnd", "logicalOr", "logicalXor"],
   ...["eq", "ne", "lt", "le", "gt", "ge"],
 ]);
 export type BinaryName = NameOf<typeof binaryOperations>;

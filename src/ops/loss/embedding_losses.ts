@@ -1,6 +1,6 @@
 /** Losses of vectors that have to be near each other, or apart. */
 import { ShapeError } from "../../core/errors.ts";
-import { aNumber, flag, someNumber } from "../../core/kinds.ts";
+import { aFunction, aNumber, flag, someNumber } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -8,7 +8,7 @@ import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { relu } from "../activation/relu.ts";
-import { distanceOf } from "../distance/pairwise_distance.ts";
+import { distanceOf, pairwiseDistance } from "../distance/pairwise_distance.ts";
 import { checkVectors } from "../distance/vectors.ts";
 import { add, mul, square, sub } from "../elementwise/arithmetic.ts";
 import { eq } from "../elementwise/comparison.ts";
@@ -116,12 +116,10 @@ export function tripletMarginLoss(...values: unknown[]): Tensor {
   const { anchor, positive, negative, margin, p, eps, swap, reduction } = tripletParameters(values);
   checkBroadcast("tripletMarginLoss", { anchor, positive, negative });
   checkVectors("tripletMarginLoss", anchor, positive);
-  return composedLoss({ operation: "tripletMarginLoss", reduction }, [anchor, positive, negative], (a, near, far) => {
-    const distance = (left: Tensor, right: Tensor): Tensor => distanceOf(left, right, { p, eps });
-    const toFar = distance(a!, far!);
-    const apart = swap ? (minimum(toFar, distance(near!, far!)) as Tensor) : toFar;
-    return relu(add(sub(distance(a!, near!), apart), margin) as Tensor);
-  });
+  const distance = (left: Tensor, right: Tensor): Tensor => distanceOf(left, right, { p, eps });
+  return composedLoss({ operation: "tripletMarginLoss", reduction }, [anchor, positive, negative], (a, near, far) =>
+    tripletLoss(a!, near!, far!, { distance, margin, swap }),
+  );
 }
 const tripletParameters = parameters("tripletMarginLoss", {
   anchor: operand(aTensor),
@@ -133,3 +131,65 @@ const tripletParameters = parameters("tripletMarginLoss", {
   swap: named(flag, false),
   reduction: reductionParameter,
 });
+
+/** Options of {@link tripletMarginWithDistanceLoss}. */
+export interface TripletMarginWithDistanceLossOptions extends MarginLossOptions {
+  /** The distances of vectors, without their last axis. Default: `pairwiseDistance`. */
+  distanceFunction?: ((a: Tensor, b: Tensor) => Tensor) | undefined;
+  /** Whether the negative counts by its distance from the positive where that is smaller. Default false. */
+  swap?: boolean | undefined;
+}
+
+/**
+ * {@link tripletMarginLoss} with distances of the caller's own.
+ *
+ * @param anchor […, width], floats; shapes broadcast
+ * @param positive of the anchor's dtype
+ * @param negative of the anchor's dtype
+ * @param options the margin is 1 by default
+ * @returns a tensor without axes, or of the distances' shape with `reduction: "none"`
+ *
+ * @example
+ * const cityBlock = (a, b) => sum(abs(sub(a, b)), -1);
+ * tripletMarginWithDistanceLoss(tensor([[0, 0]]), tensor([[3, 4]]), tensor([[0, 2]]), { distanceFunction: cityBlock });
+ *
+ * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ArgumentError} for an unknown reduction.
+ */
+export function tripletMarginWithDistanceLoss<D extends DType>(
+  anchor: Tensor<D>,
+  positive: Tensor<D>,
+  negative: Tensor<D>,
+  options?: TripletMarginWithDistanceLossOptions,
+): Tensor<D>;
+export function tripletMarginWithDistanceLoss(...values: unknown[]): Tensor {
+  const { anchor, positive, negative, distanceFunction, margin, swap, reduction } = tripletByParameters(values);
+  const operation = "tripletMarginWithDistanceLoss";
+  checkBroadcast(operation, { anchor, positive, negative });
+  checkVectors(operation, anchor, positive);
+  const distance = distanceFunction ?? ((a: Tensor, b: Tensor): Tensor => pairwiseDistance(a, b));
+  return composedLoss({ operation, reduction }, [anchor, positive, negative], (a, near, far) =>
+    tripletLoss(a!, near!, far!, { distance, margin, swap }),
+  );
+}
+const tripletByParameters = parameters("tripletMarginWithDistanceLoss", {
+  anchor: operand(aTensor),
+  positive: operand(aTensor),
+  negative: operand(aTensor),
+  distanceFunction: named(aFunction<(a: Tensor, b: Tensor) => Tensor>()),
+  margin: named(someNumber, 1),
+  swap: named(flag, false),
+  reduction: reductionParameter,
+});
+
+interface TripletDistances {
+  readonly distance: (a: Tensor, b: Tensor) => Tensor;
+  readonly margin: number;
+  readonly swap: boolean;
+}
+
+function tripletLoss(a: Tensor, near: Tensor, far: Tensor, { distance, margin, swap }: TripletDistances): Tensor {
+  const toFar = distance(a, far);
+  const apart = swap ? (minimum(toFar, distance(near, far)) as Tensor) : toFar;
+  return relu(add(sub(distance(a, near), apart), margin) as Tensor);
+}

@@ -16,6 +16,9 @@ export interface AddmmOptions {
   alpha?: number | undefined;
 }
 
+/** @internal What they have to be. */
+export const scale = { beta: named(someNumber, 1), alpha: named(someNumber, 1) } as const;
+
 /**
  * beta · input + alpha · (a · b), as PyTorch's `addmm`, in one operation: floats are rounded once.
  *
@@ -36,34 +39,35 @@ export function addmm(...values: unknown[]): Tensor {
   checkSameDType("addmm", [input, a, b]);
   checkRanks("addmm", 2, "matrices", [a, b]);
   checkFactors("addmm", a, b);
-  checkBroadcasts(input, [a.shape[0]!, b.shape[1]!]);
-  checkFactor("beta", beta, a.dtype);
-  checkFactor("alpha", alpha, a.dtype);
+  checkInput("addmm", input, [a.shape[0]!, b.shape[1]!]);
+  checkScale("addmm", { beta, alpha }, a.dtype);
   return productWithInput(input, a, b, { alpha, beta });
 }
 addmm.method = "same" as const;
 const addmmParameters = parameters("addmm", {
   input: operand(aTensor),
   ...factors,
-  beta: named(someNumber, 1),
-  alpha: named(someNumber, 1),
+  ...scale,
 });
 
-function checkBroadcasts(input: Tensor, shape: readonly number[]): void {
+/** @internal @throws {ShapeError} for an input that does not broadcast to a product's shape */
+export function checkInput(operation: string, input: Tensor, shape: readonly number[]): void {
   const lead = shape.length - input.rank;
   if (lead >= 0 && input.shape.every((size, axis) => size === 1 || size === shape[axis + lead])) return;
   throw new ShapeError(
-    "addmm",
+    operation,
     "shapesDiffer",
     `expected an input that broadcasts to the product's shape ${formatShape(shape)}, got ${input.describe()}`,
   );
 }
 
-function checkFactor(name: string, value: number, dtype: DType): void {
-  if (isFloat(dtype) ? typeof value === "number" : Number.isSafeInteger(value)) return;
-  throw new ArgumentError(
-    "addmm",
-    "invalidFactor",
-    `expected ${name} to be a ${isFloat(dtype) ? "number" : "whole number"} for ${dtype}, got ${value}`,
-  );
+/** @internal @throws {ArgumentError} for factors of integers that are not whole */
+export function checkScale(operation: string, factorsByName: Required<AddmmOptions>, dtype: DType): void {
+  for (const [name, value] of Object.entries(factorsByName))
+    if (!(isFloat(dtype) || Number.isSafeInteger(value)))
+      throw new ArgumentError(
+        operation,
+        "invalidFactor",
+        `expected ${name} to be a whole number for ${dtype}, got ${value}`,
+      );
 }

@@ -13,8 +13,9 @@ const named = ({ indices: own }: Operands) => expand(select(slice(own, { end: 1 
 const noMemory = "there is no memory for the result";
 const everyElement =
   "relu6 hardtanh dropout clone contiguous sort argsort softmax logSoftmax " +
-  "zerosLike onesLike emptyLike randLike randnLike bernoulli";
-const reducing: readonly Name[] = ["logsumexp"];
+  "zerosLike onesLike emptyLike randLike randnLike bernoulli isposinf isneginf";
+/** One reduces, the other one takes a number too. */
+const others: readonly Name[] = ["logsumexp", "mvlgamma"];
 export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ...each("zeros ones empty rand randn", () => [[COUNT]], noMemory, "bytes"),
   ["full", () => [[COUNT], 1], noMemory, "bytes"],
@@ -25,7 +26,7 @@ export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ["eye", () => [2 ** 21, 2 ** 21], noMemory, "bytes"],
   ...each(everyElement, (all) => [endless(all)], noMemory, "bytes"),
   ...each(
-    [...new Set([...kinds.unary, ...kinds.float])].filter((name) => !reducing.includes(name)),
+    [...new Set([...kinds.unary, ...kinds.float])].filter((name) => !others.includes(name)),
     (all) => [endless(all)],
     noMemory,
     "bytes",

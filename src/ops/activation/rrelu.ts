@@ -1,0 +1,62 @@
+import { named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { aNumber, flag } from "../../core/kinds.ts";
+import { finite } from "../../core/options.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
+import type { DType, FloatDType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { mul } from "../elementwise/arithmetic.ts";
+import { le } from "../elementwise/comparison.ts";
+import { where } from "../elementwise/where.ts";
+import { aGenerator, type GeneratorOptions } from "../random/distribution.ts";
+import { uniform } from "../random/rand.ts";
+import { floatOperand } from "../reduction/reduce.ts";
+
+/** Options of {@link rrelu}. */
+export interface RReluOptions extends GeneratorOptions {
+  /** The least slope. Default 1/8. */
+  lower?: number | undefined;
+  /** The largest slope. Default 1/3. */
+  upper?: number | undefined;
+  /** False: the slope is the mean of both. Default false. */
+  training?: boolean | undefined;
+}
+
+/**
+ * The randomized leaky ReLU: x where it is above 0, and elsewhere x times a slope that is drawn anew for each element
+ * while training.
+ *
+ * Source: B. Xu et al., "Empirical Evaluation of Rectified Activations in Convolutional Network", 2015.
+ *
+ * @example
+ * rrelu(tensor([-2, 3]), 0.25, 0.75); // float32 [-1, 3]
+ *
+ * @throws {ArgumentError} for a lower slope above the upper one. @throws {DTypeError} for integers and bools.
+ */
+export function rrelu<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<RReluOptions, ["lower", "upper", "training"]>
+): Tensor<D>;
+export function rrelu(...values: unknown[]): Tensor {
+  const { x, lower, upper, training, generator } = rreluParameters(values);
+  const input = floatOperand("rrelu", x, undefined);
+  if (lower > upper)
+    throw new ArgumentError("rrelu", "invalidRange", `expected lower ≤ upper, got ${lower} and ${upper}`);
+  return underName("rrelu", () =>
+    tidy(() => {
+      const dtype = x.dtype as FloatDType;
+      const slopes = training ? uniform(lower, upper, x.shape, { dtype, generator }) : (lower + upper) / 2;
+      return where(le(input, 0), mul(input, slopes), input) as Tensor;
+    }),
+  );
+}
+rrelu.method = "same" as const;
+const rreluParameters = parameters("rrelu", {
+  x: operand(aTensor),
+  lower: optional(aNumber(finite), 1 / 8),
+  upper: optional(aNumber(finite), 1 / 3),
+  training: optional(flag, false),
+  generator: named(aGenerator),
+});

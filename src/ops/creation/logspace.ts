@@ -1,0 +1,74 @@
+import { ArgumentError, DTypeError } from "../../core/errors.ts";
+import { aNumber, someNumber } from "../../core/kinds.ts";
+import { finite } from "../../core/options.ts";
+import { optional, parameters, required } from "../../core/parameters.ts";
+import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { type CreationOptions, checkCreation, creationOptions } from "./create.ts";
+import { type TensorOptions, tensor } from "./tensor.ts";
+
+/**
+ * `steps` powers of a base, whose exponents are at equal distances from `start` to `end`, both of them included: in
+ * float64, rounded once to the dtype. An integer dtype cuts them towards zero.
+ *
+ * @param steps how many; 1 gives the first
+ * @param base default 10
+ * @param options `dtype`, by default float32
+ *
+ * @example
+ * logspace(0, 2, 3); // float32 [1, 10, 100]
+ * logspace(0, 3, 4, 2); // float32 [1, 2, 4, 8]
+ *
+ * @throws {ArgumentError} for NaN and infinity. @throws {ShapeError} for steps that are no whole number of at least 0.
+ * @throws {DTypeError} where an integer dtype can't hold a power.
+ */
+export function logspace<D extends DType = "float32">(
+  start: number,
+  end: number,
+  steps: number,
+  options?: CreationOptions<D> & { base?: number | undefined },
+): Tensor<D>;
+export function logspace<D extends DType = "float32">(
+  start: number,
+  end: number,
+  steps: number,
+  base: number,
+  options?: CreationOptions<D>,
+): Tensor<D>;
+export function logspace(...values: unknown[]): Tensor {
+  const { start, end, steps, base, dtype = "float32", ...options } = logspaceParameters(values);
+  checkCreation("logspace", [steps], dtype, options);
+  for (const [name, value] of Object.entries({ start, end })) {
+    if (!Number.isFinite(value))
+      throw new ArgumentError("logspace", "notFinite", `expected ${name} to be a finite number, got ${value}`);
+  }
+  if (steps > MOST_STEPS)
+    throw new ArgumentError("logspace", "tooMany", `expected at most ${MOST_STEPS} steps, got ${steps}`);
+  const powers = Array.from({ length: steps }, (_, at) => heldPower(base ** exponentAt(start, end, steps, at), dtype));
+  return tensor(powers, { ...options, dtype } as TensorOptions<DType> & { dtype: DType });
+}
+const logspaceParameters = parameters("logspace", {
+  start: required(someNumber),
+  end: required(someNumber),
+  steps: required(someNumber),
+  base: optional(aNumber(finite), 10),
+  ...creationOptions,
+});
+
+/** They are listed before they become a tensor. */
+const MOST_STEPS = 2 ** 27;
+
+/** The first half is counted from the start, the second from the end, as `linspace` has it. */
+function exponentAt(start: number, end: number, steps: number, at: number): number {
+  const step = steps > 1 ? (end - start) / (steps - 1) : 0;
+  return at < Math.max(1, Math.floor(steps / 2)) ? start + at * step : end - (steps - 1 - at) * step;
+}
+
+/** What a dtype keeps of a power. @throws {DTypeError} where an integer dtype can't hold it */
+function heldPower(power: number, dtype: DType): number {
+  if (isFloat(dtype)) return power;
+  const whole = Math.trunc(power);
+  const [least, most] = integerRange(dtype);
+  if (whole >= least && whole <= most) return whole;
+  throw new DTypeError("logspace", "doesNotFit", `expected powers from ${least} to ${most} for ${dtype}, got ${power}`);
+}

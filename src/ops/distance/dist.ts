@@ -1,0 +1,95 @@
+/** Distances of whole tensors, and of all pairs of points. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { aNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { broadcastShapes } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { sub } from "../elementwise/arithmetic.ts";
+import { indexSelect } from "../indexing/gather.ts";
+import { triuIndices } from "../indexing/triangle_indices.ts";
+import { checkSameDType } from "../matmul/checks.ts";
+import { norm } from "../reduction/norm.ts";
+import { select } from "../view/slice.ts";
+
+/** Options of {@link dist} and {@link pdist}. */
+export interface DistOptions {
+  /** The order of the norm. Default 2. */
+  p?: number | undefined;
+}
+
+/**
+ * ‖a − b‖ₚ of all elements: see `norm`.
+ *
+ * @param a floats; shapes broadcast
+ * @param b of a's dtype
+ * @returns without axes
+ *
+ * @example
+ * dist(tensor([1, 2]), tensor([4, 6])); // float32 5
+ *
+ * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ArgumentError} where p is NaN.
+ */
+export function dist<D extends DType>(a: Tensor<D>, b: Tensor<D>, ...options: Given<DistOptions, ["p"]>): Tensor<D>;
+export function dist(...values: unknown[]): Tensor {
+  const { a, b, p } = distParameters(values);
+  checkFloats("dist", [a, b]);
+  broadcastShapes("dist", a.shape, b.shape);
+  return underName("dist", () => tidy(() => normOfDifference(a, b, p)));
+}
+dist.method = "same" as const;
+const distParameters = parameters("dist", {
+  a: operand(aTensor),
+  b: operand(aTensor),
+  p: optional(aNumber({ holds: (p) => !Number.isNaN(p), expected: "a number, ±Infinity included" }), 2),
+});
+
+/**
+ * The distances of all pairs of points, each pair once: those of `cdist(x, x)` above the diagonal, in row-major order.
+ * The gradient is 0 where two points are equal.
+ *
+ * @param x [points, coordinates], floats
+ * @returns [points · (points − 1) / 2]
+ *
+ * @example
+ * pdist(tensor([[0, 0], [3, 4], [0, 4]])); // float32 [5, 4, 3]
+ *
+ * @throws {ShapeError} for anything but a matrix. @throws {DTypeError} for integers and bools. @throws {ArgumentError}
+ * where p is negative or NaN.
+ */
+export function pdist<D extends DType>(x: Tensor<D>, ...options: Given<DistOptions, ["p"]>): Tensor<D>;
+export function pdist(...values: unknown[]): Tensor {
+  const { x, p } = pdistParameters(values);
+  checkFloats("pdist", [x]);
+  if (x.rank !== 2)
+    throw new ShapeError("pdist", "wrongRank", `expected points in rows, [points, coordinates], got ${x.describe()}`);
+  return underName("pdist", () =>
+    tidy(() => {
+      const pairs = triuIndices(x.shape[0]!, x.shape[0]!, 1);
+      const [first, second] = [0, 1].map((at) => indexSelect(x, select(pairs, 0, at), { dim: 0 }));
+      return normOfDifference(first!, second!, x.shape[1] === 0 ? 1 : p, -1);
+    }),
+  );
+}
+pdist.method = "same" as const;
+const pdistParameters = parameters("pdist", {
+  x: operand(aTensor),
+  p: optional(aNumber({ holds: (p) => p >= 0, expected: "a number of at least 0, Infinity included" }), 2),
+});
+
+function normOfDifference(a: Tensor, b: Tensor, p: number, dim?: number): Tensor {
+  const [left, right] = [a, b].map((own) => toDType(own, accumulationDType(a.dtype)));
+  return toDType(norm(sub(left!, right!) as Tensor, { p, dim }), a.dtype);
+}
+
+function checkFloats(operation: string, operands: readonly Tensor[]): void {
+  checkSameDType(operation, operands);
+  if (isFloat(operands[0]!.dtype)) return;
+  const given = operands.map((own) => own.describe()).join(" and ");
+  throw new DTypeError(operation, "notAFloat", `expected floats, got ${given}; toDType(x, "float32") converts`);
+}

@@ -1,0 +1,58 @@
+import { named as underName } from "../../backend/dispatch.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { aNumber, axis as axisKind } from "../../core/kinds.ts";
+import { notNegative } from "../../core/options.ts";
+import { operand, parameters, required } from "../../core/parameters.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul } from "../elementwise/arithmetic.ts";
+import { gt } from "../elementwise/comparison.ts";
+import { div } from "../elementwise/division.ts";
+import { where } from "../elementwise/where.ts";
+import { norm } from "../reduction/norm.ts";
+import { floatOperand } from "../reduction/reduce.ts";
+import { axisOf } from "../view/slice.ts";
+
+/** Added to norms that slices are divided by, as in PyTorch. */
+const EPS = 1e-7;
+
+/**
+ * The slices along an axis, those whose p-norm is above `maxnorm` scaled down to it.
+ *
+ * @param x floats, at least two axes
+ * @param p the order of the norm, above 0
+ * @param dim the axis whose slices are taken
+ * @param maxnorm the largest norm that stays
+ *
+ * @example
+ * renorm(tensor([[3, 4], [0.3, 0.4]]), 2, 0, 1); // float32 [[0.6, 0.8], [0.3, 0.4]]
+ *
+ * @throws {ShapeError} for an axis out of range, and for fewer than two. @throws {DTypeError} for integers and bools.
+ * @throws {ArgumentError} for a p that is not above 0, and a maxnorm that is negative.
+ */
+export function renorm<D extends DType>(x: Tensor<D>, p: number, dim: number, maxnorm: number): Tensor<D>;
+export function renorm(...values: unknown[]): Tensor {
+  const { x, p, dim, maxnorm } = renormParameters(values);
+  const input = floatOperand("renorm", x, undefined);
+  const axis = axisOf("renorm", x, dim);
+  if (x.rank < 2) throw new ShapeError("renorm", "wrongRank", `expected at least two axes, got ${x.describe()}`);
+  const others = x.shape.map((_, own) => own).filter((own) => own !== axis);
+  return underName("renorm", () =>
+    tidy(() => {
+      const wide = toDType(input, accumulationDType(x.dtype));
+      const norms = norm(wide, { p, dim: others, keepdim: true });
+      const factors = where(gt(norms, maxnorm), div(maxnorm, add(norms, EPS)), 1);
+      return toDType(mul(wide, factors) as Tensor, x.dtype);
+    }),
+  );
+}
+renorm.method = "same" as const;
+const renormParameters = parameters("renorm", {
+  x: operand(aTensor),
+  p: required(aNumber({ holds: (p) => p > 0, expected: "a number above 0" })),
+  dim: required(axisKind),
+  maxnorm: required(aNumber(notNegative)),
+});

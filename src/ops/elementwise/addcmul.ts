@@ -1,0 +1,95 @@
+/** Products and quotients that are scaled and added. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { DTypeError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import { accumulationDType, isFloat } from "../../tensor/dtype.ts";
+import { tensorOrScalar } from "../../tensor/kinds.ts";
+import { broadcastShapes } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul } from "./arithmetic.ts";
+import { div } from "./division.ts";
+import { promoteOperands } from "./operands.ts";
+import type { Operand, ResultOf } from "./types.ts";
+
+/** Options of {@link addcmul} and {@link addcdiv}. */
+export interface ScaledOptions {
+  /** The factor of what is added. Default 1. */
+  value?: number | undefined;
+}
+
+const three = {
+  x: operand(tensorOrScalar),
+  a: operand(tensorOrScalar),
+  b: operand(tensorOrScalar),
+  value: named(someNumber, 1),
+} as const;
+
+/**
+ * x + value · a · b for each element, all three broadcast.
+ *
+ * @example
+ * addcmul(tensor([1, 1]), tensor([2, 3]), tensor([4, 5]), { value: 10 }); // float32 [81, 151]
+ *
+ * @throws {ShapeError} where the shapes can't be broadcast together. @throws {DTypeError} for bools, and where integers
+ * meet a value that is not whole.
+ */
+export function addcmul<X extends Operand, A extends Operand>(
+  x: X,
+  a: A,
+  b: Operand,
+  options?: ScaledOptions,
+): Tensor<ResultOf<X, A>>;
+export function addcmul(...values: unknown[]): Tensor {
+  const { x, a, b, value } = addcmulParameters(values);
+  return scaled("addcmul", [x, a, b], value, mul);
+}
+addcmul.method = "promoted" as const;
+const addcmulParameters = parameters("addcmul", three);
+
+/**
+ * x + value · a / b for each element, all three broadcast.
+ *
+ * @example
+ * addcdiv(tensor([1, 1]), tensor([2, 3]), tensor([4, 5]), { value: 10 }); // float32 [6, 7]
+ *
+ * @throws {ShapeError} where the shapes can't be broadcast together. @throws {DTypeError} for integers and bools alone.
+ */
+export function addcdiv<X extends Operand, A extends Operand>(
+  x: X,
+  a: A,
+  b: Operand,
+  options?: ScaledOptions,
+): Tensor<ResultOf<X, A>>;
+export function addcdiv(...values: unknown[]): Tensor {
+  const { x, a, b, value } = addcdivParameters(values);
+  const factors = [a, b].filter((own) => own instanceof Tensor);
+  if (factors.length > 0 && !factors.some(({ dtype }) => isFloat(dtype)))
+    throw new DTypeError("addcdiv", "notAFloat", `expected floats, got ${factors[0]!.describe()}; toDType() converts`);
+  return scaled("addcdiv", [x, a, b], value, div);
+}
+addcdiv.method = "promoted" as const;
+const addcdivParameters = parameters("addcdiv", three);
+
+/** Floats are computed in the dtype that sums have, and rounded once. */
+function scaled(
+  operation: string,
+  operands: readonly Operand[],
+  value: number,
+  combine: (a: Tensor, b: Tensor) => Tensor,
+): Tensor {
+  broadcastShapes(operation, ...operands.map((own) => (own instanceof Tensor ? own.shape : [])));
+  return underName(operation, () =>
+    tidy(() => {
+      const own = promoteOperands(operation, operands, "numbers");
+      const { dtype } = own[0]!;
+      if (!isFloat(dtype) && !Number.isInteger(value))
+        throw new DTypeError(operation, "doesNotFit", `expected a whole value for ${dtype}, got ${value}`);
+      const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
+      const [x, a, b] = own.map((each) => toDType(each, wide)) as [Tensor, Tensor, Tensor];
+      return toDType(add(x, mul(combine(a, b), value)) as Tensor, dtype);
+    }),
+  );
+}

@@ -1,0 +1,30 @@
+import { named as underName } from "../../backend/dispatch.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { tensorOrScalar } from "../../tensor/kinds.ts";
+import { broadcastShapes } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { commonDType, promoteOperands } from "./operands.ts";
+import { pow } from "./power.ts";
+import type { Operand } from "./types.ts";
+
+/**
+ * aᵇ for each pair of elements, broadcast, of all dtypes in float64; Metal has none, and leaves it to the cpu.
+ *
+ * @example
+ * floatPower(tensor([2, 9], { dtype: "int32" }), 0.5); // float64 [1.41421356, 3]
+ *
+ * @throws {ShapeError} where the shapes can't be broadcast together.
+ */
+export function floatPower(a: Operand, b: Operand): Tensor<"float64">;
+export function floatPower(...values: unknown[]): Tensor {
+  const { a, b } = floatPowerParameters(values);
+  commonDType("floatPower", [a, b]);
+  broadcastShapes("floatPower", ...[a, b].map((own) => (own instanceof Tensor ? own.shape : [])));
+  return underName("floatPower", () => tidy(() => pow(wide(a), wide(b)) as Tensor));
+}
+floatPower.method = "own" as const;
+const floatPowerParameters = parameters("floatPower", { a: operand(tensorOrScalar), b: operand(tensorOrScalar) });
+
+const wide = (own: Operand): Tensor => toDType(promoteOperands("floatPower", [own])[0]!, "float64");

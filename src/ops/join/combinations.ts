@@ -1,0 +1,124 @@
+/** Pairs, triples and so on of elements. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { aNumber, flag } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aTensor, tensorsInline } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { clone } from "../copy/copy.ts";
+import { tensor } from "../creation/tensor.ts";
+import { indexSelect } from "../indexing/gather.ts";
+import { reshape } from "../view/reshape.ts";
+import { stack } from "./cat.ts";
+import { meshgrid } from "./stacks.ts";
+
+/**
+ * Every way to take one element of each vector, in rows: the last vector goes fastest. Of one vector it is a copy.
+ *
+ * @param tensors vectors of one dtype, in an array or one by one
+ * @returns [n₁ · n₂ · …, count of vectors]
+ *
+ * @example
+ * cartesianProd(tensor([1, 2]), tensor([3, 4])); // float32 [[1, 3], [1, 4], [2, 3], [2, 4]]
+ *
+ * @throws {ShapeError} for anything but vectors, and for none. @throws {DTypeError} where dtypes differ.
+ */
+export function cartesianProd<D extends DType>(tensors: readonly Tensor<D>[]): Tensor<D>;
+export function cartesianProd<D extends DType>(...tensors: readonly Tensor<D>[]): Tensor<D>;
+export function cartesianProd(...values: unknown[]): Tensor {
+  const { tensors } = cartesianProdParameters(values);
+  const [first] = tensors;
+  if (!first) throw new ShapeError("cartesianProd", "noTensors", "expected at least one vector, got an empty list");
+  for (const own of tensors)
+    if (own.rank !== 1) throw new ShapeError("cartesianProd", "wrongRank", `expected vectors, got ${own.describe()}`);
+  for (const own of tensors)
+    if (own.dtype !== first.dtype)
+      throw new DTypeError(
+        "cartesianProd",
+        "dtypesDiffer",
+        `expected vectors of one dtype, got ${first.describe()} and ${own.describe()}`,
+      );
+  return underName("cartesianProd", () =>
+    tidy(() => {
+      if (tensors.length === 1) return clone(first);
+      return reshape(stack(meshgrid(tensors), -1), [-1, tensors.length]);
+    }),
+  );
+}
+const cartesianProdParameters = parameters("cartesianProd", { tensors: operand(tensorsInline) });
+
+/** Options of {@link combinations}. */
+export interface CombinationsOptions {
+  /** How many elements are taken. Default 2. */
+  r?: number | undefined;
+  /** Whether an element may be taken more than once. Default false. */
+  withReplacement?: boolean | undefined;
+}
+
+/**
+ * Every way to take r elements of a vector, in rows, in the order of their places.
+ *
+ * @param x a vector of n elements
+ * @returns [n! / (r! (n − r)!), r]
+ *
+ * @example
+ * combinations(tensor([1, 2, 3])); // float32 [[1, 2], [1, 3], [2, 3]]
+ * combinations(tensor([1, 2]), { withReplacement: true }); // float32 [[1, 1], [1, 2], [2, 2]]
+ *
+ * @throws {ShapeError} for anything but a vector. @throws {ArgumentError} for an r that is no whole number of at least
+ * 0, and for more combinations than memory has room for.
+ */
+export function combinations<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<CombinationsOptions, ["r", "withReplacement"]>
+): Tensor<D>;
+export function combinations(...values: unknown[]): Tensor {
+  const { x, r, withReplacement } = combinationsParameters(values);
+  if (x.rank !== 1) throw new ShapeError("combinations", "wrongRank", `expected a vector, got ${x.describe()}`);
+  const rows = countOf(withReplacement ? x.size + r - 1 : x.size, r);
+  if (Math.max(rows, 1) * r > MOST_PLACES)
+    throw new ArgumentError(
+      "combinations",
+      "tooMany",
+      `expected at most ${MOST_PLACES} elements in all combinations, got ${rows} of ${r}`,
+    );
+  return underName("combinations", () =>
+    tidy(() => {
+      const places = placesOf(x.size, r, withReplacement, rows);
+      return reshape(indexSelect(x, tensor(places), { dim: 0 }), [rows, r]);
+    }),
+  );
+}
+combinations.method = "same" as const;
+const combinationsParameters = parameters("combinations", {
+  x: operand(aTensor),
+  r: optional(aNumber({ holds: (r) => Number.isInteger(r) && r >= 0, expected: "a whole number of at least 0" }), 2),
+  withReplacement: optional(flag, false),
+});
+
+/** What is listed before it is taken. */
+const MOST_PLACES = 2 ** 27;
+
+/** n! / (r! (n − r)!). */
+function countOf(n: number, r: number): number {
+  if (r > n) return r === 0 ? 1 : 0;
+  let count = 1;
+  for (let k = 1; k <= Math.min(r, n - r); k++) count = Math.round((count * (n - k + 1)) / k);
+  return count;
+}
+
+/** The places in each row ascend; the row after one raises the last place that can be. */
+function placesOf(size: number, r: number, withReplacement: boolean, rows: number): BigInt64Array {
+  const places = new BigInt64Array(rows * r);
+  const apart = withReplacement ? 0 : 1;
+  const row = Array.from({ length: r }, (_, at) => at * apart);
+  for (let start = 0; start < places.length; start += r) {
+    for (let at = 0; at < r; at++) places[start + at] = BigInt(row[at]!);
+    let last = r - 1;
+    while (last >= 0 && row[last] === size - 1 - (r - 1 - last) * apart) last--;
+    for (let at = last, next = (row[last] ?? 0) + 1; at >= 0 && at < r; at++, next += apart) row[at] = next;
+  }
+  return places;
+}

@@ -1,0 +1,168 @@
+/** Products that are scaled and added to something, beside `addmm`. */
+import { named as underName } from "../../backend/dispatch.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul } from "../elementwise/arithmetic.ts";
+import { permute } from "../view/permute.ts";
+import { reshape } from "../view/reshape.ts";
+import { type AddmmOptions, checkInput, checkScale, scale } from "./addmm.ts";
+import { checkFactors, checkRanks, checkSameDType, factors } from "./checks.ts";
+import { product, productWithInput } from "./product.ts";
+
+const addition = { input: operand(aTensor), ...factors, ...scale } as const;
+
+/**
+ * beta · input + alpha · (a · b) of a matrix and a vector, in one operation: floats are rounded once.
+ *
+ * @param input what broadcasts to [m]
+ * @param a [m, k]
+ * @param b [k]
+ * @returns [m]
+ *
+ * @example
+ * addmv(tensor([1, 2]), tensor([[1, 0], [0, 1]]), tensor([5, 6])); // float32 [6, 8]
+ *
+ * @throws {ShapeError} for other ranks, and where shapes do not fit. @throws {DTypeError} where dtypes differ, and for
+ * bool. @throws {ArgumentError} for a factor of integers that is not whole.
+ */
+export function addmv<D extends DType>(input: Tensor<D>, a: Tensor<D>, b: Tensor<D>, options?: AddmmOptions): Tensor<D>;
+export function addmv(...values: unknown[]): Tensor {
+  const { input, a, b, ...factor } = addmvParameters(values);
+  checkSameDType("addmv", [input, a, b]);
+  checkRanks("addmv", 2, "a matrix as the first factor", [a]);
+  checkRanks("addmv", 1, "a vector as the second factor", [b]);
+  checkFactors("addmv", a, b);
+  const [rows, columns] = a.shape as [number, number];
+  checkInput("addmv", input, [rows]);
+  checkScale("addmv", factor, a.dtype);
+  return underName("addmv", () =>
+    tidy(() => {
+      const column = input.rank === 0 ? input : reshape(input, [input.size, 1]);
+      return reshape(productWithInput(column, a, reshape(b, [columns, 1]), factor), [rows]);
+    }),
+  );
+}
+addmv.method = "same" as const;
+const addmvParameters = parameters("addmv", addition);
+
+/**
+ * beta · input + alpha · (a ⊗ b) with the outer product of two vectors, in one operation: floats are rounded once.
+ *
+ * @param input what broadcasts to [m, n]
+ * @param a [m]
+ * @param b [n]
+ * @returns [m, n]
+ *
+ * @example
+ * addr(tensor([[1, 1], [1, 1]]), tensor([1, 2]), tensor([3, 4])); // float32 [[4, 5], [7, 9]]
+ *
+ * @throws {ShapeError} for other ranks, and where shapes do not fit. @throws {DTypeError} where dtypes differ, and for
+ * bool. @throws {ArgumentError} for a factor of integers that is not whole.
+ */
+export function addr<D extends DType>(input: Tensor<D>, a: Tensor<D>, b: Tensor<D>, options?: AddmmOptions): Tensor<D>;
+export function addr(...values: unknown[]): Tensor {
+  const { input, a, b, ...factor } = addrParameters(values);
+  checkSameDType("addr", [input, a, b]);
+  checkRanks("addr", 1, "vectors", [a, b]);
+  checkInput("addr", input, [a.size, b.size]);
+  checkScale("addr", factor, a.dtype);
+  return underName("addr", () =>
+    tidy(() => productWithInput(input, reshape(a, [a.size, 1]), reshape(b, [1, b.size]), factor)),
+  );
+}
+addr.method = "same" as const;
+const addrParameters = parameters("addr", addition);
+
+/**
+ * beta · input + alpha · Σ aᵢ · bᵢ over a batch of matrices, in one operation: floats are rounded once.
+ *
+ * @param input what broadcasts to [m, n]
+ * @param a [batch, m, k]
+ * @param b [batch, k, n]
+ * @returns [m, n]
+ *
+ * @example
+ * addbmm(tensor([[1]]), tensor([[[2]], [[3]]]), tensor([[[10]], [[100]]])); // float32 [[321]]
+ *
+ * @throws {ShapeError} for other ranks, and where shapes do not fit. @throws {DTypeError} where dtypes differ, and for
+ * bool. @throws {ArgumentError} for a factor of integers that is not whole.
+ */
+export function addbmm<D extends DType>(
+  input: Tensor<D>,
+  a: Tensor<D>,
+  b: Tensor<D>,
+  options?: AddmmOptions,
+): Tensor<D>;
+export function addbmm(...values: unknown[]): Tensor {
+  const { input, a, b, ...factor } = addbmmParameters(values);
+  const [batch, m, k, n] = checkBatches("addbmm", input, a, b);
+  checkInput("addbmm", input, [m, n]);
+  checkScale("addbmm", factor, a.dtype);
+  return underName("addbmm", () =>
+    tidy(() => {
+      // the sum over the batch is one more part of the sum over k
+      const left = reshape(permute(a, [1, 0, 2]), [m, batch * k]);
+      return productWithInput(input, left, reshape(b, [batch * k, n]), factor);
+    }),
+  );
+}
+addbmm.method = "same" as const;
+const addbmmParameters = parameters("addbmm", addition);
+
+/**
+ * beta · input + alpha · (aᵢ · bᵢ) for each pair of matrices of a batch.
+ *
+ * @param input what broadcasts to [batch, m, n]
+ * @param a [batch, m, k]
+ * @param b [batch, k, n]
+ * @returns [batch, m, n]
+ *
+ * @example
+ * baddbmm(tensor([[[1]]]), tensor([[[2]], [[3]]]), tensor([[[10]], [[100]]])); // float32 [[[21]], [[301]]]
+ *
+ * @throws {ShapeError} for other ranks, and where shapes do not fit. @throws {DTypeError} where dtypes differ, and for
+ * bool. @throws {ArgumentError} for a factor of integers that is not whole.
+ */
+export function baddbmm<D extends DType>(
+  input: Tensor<D>,
+  a: Tensor<D>,
+  b: Tensor<D>,
+  options?: AddmmOptions,
+): Tensor<D>;
+export function baddbmm(...values: unknown[]): Tensor {
+  const { input, a, b, beta, alpha } = baddbmmParameters(values);
+  const [batch, m, , n] = checkBatches("baddbmm", input, a, b);
+  checkInput("baddbmm", input, [batch, m, n]);
+  checkScale("baddbmm", { beta, alpha }, a.dtype);
+  return underName("baddbmm", () =>
+    tidy(() => {
+      const wide = isFloat(a.dtype) ? accumulationDType(a.dtype) : a.dtype;
+      const [own, left, right] = [input, a, b].map((each) => toDType(each, wide));
+      const products = product(left!, right!, alpha);
+      if (beta === 0) return toDType(products, a.dtype); // the input takes no part, NaN included
+      return toDType(add(products, beta === 1 ? own! : mul(own!, beta)) as Tensor, a.dtype);
+    }),
+  );
+}
+baddbmm.method = "same" as const;
+const baddbmmParameters = parameters("baddbmm", addition);
+
+/** Two batches of as many matrices that fit. @returns batch, m, k and n */
+function checkBatches(operation: string, input: Tensor, a: Tensor, b: Tensor): [number, number, number, number] {
+  checkSameDType(operation, [input, a, b]);
+  checkRanks(operation, 3, "batches of matrices", [a, b]);
+  checkFactors(operation, a, b);
+  const [batch, m, k] = a.shape as [number, number, number];
+  if (b.shape[0] !== batch)
+    throw new ShapeError(
+      operation,
+      "shapesDiffer",
+      `expected batches of one size, got ${a.describe()} and ${b.describe()}`,
+    );
+  return [batch, m, k, b.shape[2]!];
+}

@@ -1,0 +1,77 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { named as underName } from "../../backend/dispatch.ts";
+import { flag } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import { isFloat } from "../../tensor/dtype.ts";
+import { tensorOrScalar } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { zeros } from "../creation/full.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { eq, ne } from "../elementwise/comparison.ts";
+import { logicalAnd, logicalNot, logicalOr } from "../elementwise/logic.ts";
+import { promoteOperands } from "../elementwise/operands.ts";
+import { isnan } from "../elementwise/predicates.ts";
+import type { Operand } from "../elementwise/types.ts";
+import { where } from "../elementwise/where.ts";
+import { take } from "../indexing/take.ts";
+import { any } from "../reduction/logic.ts";
+import { flatten } from "../view/flatten.ts";
+import { searchsorted } from "./searchsorted.ts";
+import { sort } from "./sort.ts";
+
+/** Options of {@link isin}. */
+export interface IsinOptions {
+  /** Whether what is not among them is marked instead. Default false. */
+  invert?: boolean | undefined;
+}
+
+/**
+ * Whether each element is among others, which are sorted for it. NaN equals nothing.
+ *
+ * @param elements a tensor or a number
+ * @param testElements what they are looked for in: a tensor of any shape, or a number
+ * @returns bool of the shape of `elements`
+ *
+ * @example
+ * isin(tensor([1, 2, 3]), tensor([3, 1])); // bool [true, false, true]
+ */
+export function isin(elements: Operand, testElements: Operand, options?: IsinOptions): Tensor<"bool">;
+export function isin(...values: unknown[]): Tensor<"bool"> {
+  const { elements, testElements, invert } = isinParameters(values);
+  return underName("isin", () =>
+    tidy(() =>
+      noGrad(() => {
+        const [own, others] = promoteOperands("isin", [elements, testElements]) as [Tensor, Tensor];
+        const isThere = others.size === 0 ? zeros(own.shape, { dtype: "bool" }) : found(own, flatten(others));
+        return invert ? logicalNot(isThere) : isThere;
+      }),
+    ),
+  );
+}
+const isinParameters = parameters("isin", {
+  elements: operand(tensorOrScalar),
+  testElements: operand(tensorOrScalar),
+  invert: named(flag, false),
+});
+
+/** By halving: what stands where an element would be inserted is the element, or it is not there. */
+function found(elements: Tensor, others: Tensor): Tensor<"bool"> {
+  if (isFloat(elements.dtype)) return foundNumbers(elements, others);
+  const [wanted, among] = [elements, others].map((own) => (own.dtype === "bool" ? toDType(own, "uint8") : own));
+  return foundAmong(wanted!, among!);
+}
+
+/** NaN, which has no place in an order, counts as ∞; ∞ itself is there only if it was. */
+function foundNumbers(elements: Tensor, others: Tensor): Tensor<"bool"> {
+  const { POSITIVE_INFINITY: infinity } = Number;
+  const isThere = foundAmong(elements, where(isnan(others), infinity, others) as Tensor);
+  return logicalAnd(isThere, logicalOr(ne(elements, infinity), any(eq(others, infinity))));
+}
+
+function foundAmong(elements: Tensor, others: Tensor): Tensor<"bool"> {
+  const sorted = sort(others).values as Tensor;
+  const places = clamp(searchsorted(sorted, elements), { max: BigInt(sorted.size - 1) }) as Tensor<"int64">;
+  return eq(take(sorted, places), elements);
+}
