@@ -45,8 +45,8 @@ void join_axes(Windows &own, Place *places) {
   }
 }
 
-// The numbers that DepthwiseKernel holds of a channel, at least.
-bool fits_box(const Windows &own) {
+// Whether a box of so many channels, and of the lines that are summed at once, is small enough.
+bool fits_box(const Windows &own, int64_t channels) {
   constexpr int64_t lines = 8, lanes = 16;
   int64_t spans[convolution_axes];
   for (int axis = 0; axis < convolution_axes; axis++) {
@@ -61,13 +61,24 @@ bool fits_box(const Windows &own) {
   const auto &[deep, high, wide] = own.axes;
   const double rows = double(std::min(lines, high.grid) - 1) * double(high.step) + double(spans[1]);
   const double line = double(wide.step) * double(wide.grid + lanes) + double(spans[2]);
-  return double(own.channels) * double(spans[0]) * rows * line <= double(most_box_numbers);
+  return double(channels) * double(spans[0]) * rows * line <= double(most_box_numbers);
+}
+
+// Phases of one result are computed together elsewhere, so that elements side by side are written at once.
+template <class T> bool is_direct(const Windows *phases, int64_t count) {
+  return count == 1 && phases[0].rows > most_depthwise_rows && fits_box(phases[0], 1) &&
+         direct_kernels().of<T>().takes(phases[0]);
 }
 
 template <class T> const WindowKernel<T> &kernel_for(const Windows *phases, int64_t count) {
   bool is_depthwise = phases[0].rows <= most_depthwise_rows;
-  for (int64_t i = 0; i < count && is_depthwise; i++) is_depthwise = fits_box(phases[i]);
+  for (int64_t i = 0; i < count && is_depthwise; i++) is_depthwise = fits_box(phases[i], phases[i].channels);
   return is_depthwise ? depthwise_kernels().of<T>() : window_kernels().of<T>();
+}
+
+template <class T> void multiply(const Windows *phases, int64_t count, const T *source, const T *weight, T *result) {
+  if (is_direct<T>(phases, count)) direct_kernels().of<T>().multiply(phases[0], source, weight, result);
+  else kernel_for<T>(phases, count).multiply(phases, count, source, weight, result);
 }
 
 // y of x, and the weight's gradient.
@@ -132,7 +143,7 @@ Windows phase_of(const Convolution &own, const int64_t (&first)[convolution_axes
 template <class T> void compute(const Convolution &own, const T *x, const T *weight, T *y) {
   Scratch<Place> places(own.places());
   const Windows windows = windows_of(own, places.data());
-  kernel_for<T>(&windows, 1).multiply(&windows, 1, x, weight, y);
+  multiply(&windows, 1, x, weight, y);
 }
 
 template <class T> void compute_weight(const Convolution &own, const T *x, const T *y, T *weight) {
@@ -156,7 +167,7 @@ template <class T> void compute_transposed(const Convolution &own, const T *y, c
         phases.data()[count] = phase_of(own, first, places.data() + used);
         used += phases.data()[count++].place_count;
       }
-  if (count > 0) kernel_for<T>(phases.data(), count).multiply(phases.data(), count, y, weight, x);
+  if (count > 0) multiply(phases.data(), count, y, weight, x);
 }
 
 Extent without_gaps(int64_t first, int64_t second, const Whole (&sizes)[convolution_axes]) {

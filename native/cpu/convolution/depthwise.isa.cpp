@@ -1,11 +1,7 @@
-// Sums over windows for few rows, as of one channel a group: a band of the source is copied into a box with zeros
-// around it, so that each place reads adjacent elements at one distance, and some lines of the result are summed in
-// registers over all places.
-//
-// A box has lines of the source for each plane that a line of the result reads. Where positions step over elements, a
-// line is cut into as many phases: elements that are `step` apart lie side by side.
+// Sums over windows for few rows, as of one channel a group: a band of the source is copied into a box (box.h), and
+// some lines of the result are summed in registers over all places.
 #include "../parallel.h"
-#include "window_rows.h"
+#include "box.h"
 
 #include <utility>
 
@@ -18,9 +14,6 @@ constexpr int64_t box_numbers = 1 << 14;     // of a band of one channel, if few
 constexpr int64_t all_box_numbers = 1 << 16; // of a band of all
 constexpr double operations_per_task = 1 << 16;
 constexpr int64_t least_weigh_tasks = 32;
-
-constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
-constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
 
 // The first `count` lanes.
 template <class T> inline void store_part(Vector<T> vector, T *to, int64_t count) {
@@ -140,88 +133,17 @@ template <class T, int... taps> constexpr ProductKernels<T> product_kernels_of(s
 template <class T>
 constexpr ProductKernels<T> product_kernels = product_kernels_of<T>(std::make_integer_sequence<int, most_taps>());
 
-template <class T> inline const T *end_of(const Windows &own, const T *source) {
-  return source + own.batch * own.groups * own.channels * own.pixels();
+template <class T> Box<T> box_of(const Windows &own) {
+  Box<T> box(own, rounded_up(own.axes[2].grid, lanes<T>));
+  box.set_band(box.lines_within(std::min(box_numbers, all_box_numbers / own.channels), most_lines));
+  return box;
 }
-
-// The box of a source that some lines of one plane of the grid read.
-template <class T> class Box {
-public:
-  explicit Box(const Windows &own) : own_(own) {
-    for (int axis = 0; axis < convolution_axes; axis++) {
-      least_[axis] = most_[axis] = own.places[0].shift[axis];
-      for (int64_t i = 1; i < own.place_count; i++) {
-        least_[axis] = std::min(least_[axis], own.places[i].shift[axis]);
-        most_[axis] = std::max(most_[axis], own.places[i].shift[axis]);
-      }
-    }
-    const WindowAxis &wide = own.axes[2];
-    length_ = rounded_up(wide.grid, lanes<T>) + (most_[2] - least_[2]) / wide.step;
-    line_ = wide.step * length_;
-    planes_ = most_[0] - least_[0] + 1;
-    const int64_t span = most_[1] - least_[1] + 1, step = own.axes[1].step,
-                  most = std::min(box_numbers, all_box_numbers / own.channels), rows = most / (planes_ * line_);
-    band_ = std::clamp<int64_t>((rows - span) / step + 1, std::min<int64_t>(most_lines, own.axes[1].grid),
-                                own.axes[1].grid);
-    rows_ = (band_ - 1) * step + span;
-  }
-
-  // Lines of the grid that a box is for.
-  int64_t band() const { return band_; }
-  int64_t size() const { return planes_ * rows_ * line_ + lanes<T>; }
-  int64_t line_step() const { return own_.axes[1].step * line_; }
-  int64_t offset_of(const Place &place) const {
-    const int64_t across = place.shift[2] - least_[2], step = own_.axes[2].step;
-    return ((place.shift[0] - least_[0]) * rows_ + place.shift[1] - least_[1]) * line_ + across % step * length_ +
-           across / step;
-  }
-
-  // For lines [y, y + count) of a plane of the grid, from the lowest address to the highest: whole vectors are written.
-  void fill(const T *channel, int64_t z, int64_t y, int64_t count, const T *source_end, T *box) const {
-    const auto &[deep, high, wide] = own_.axes;
-    const int64_t rows = (count - 1) * high.step + most_[1] - least_[1] + 1;
-    for (int64_t plane = 0; plane < planes_; plane++)
-      for (int64_t row = 0; row < rows; row++) {
-        const int64_t at_z = z * deep.step + least_[0] + plane, at_y = y * high.step + least_[1] + row;
-        T *line = box + (plane * rows_ + row) * line_;
-        if (at_z < 0 || at_z >= deep.source || at_y < 0 || at_y >= high.source) clear_segment(line, line_);
-        else fill_line(channel + (at_z * high.source + at_y) * wide.source, source_end, line);
-      }
-  }
-
-private:
-  void fill_line(const T *from, const T *source_end, T *line) const {
-    const int64_t step = own_.axes[2].step, source = own_.axes[2].source;
-    for (int64_t phase = 0; phase < step; phase++, line += length_) {
-      const int64_t shift = least_[2] + phase;
-      // Elements that lie before a position; most steps are 1, and a division takes as long as a short line.
-      const auto before = [&](int64_t position) {
-        return position <= shift ? 0 : step == 1 ? position - shift : (position - shift - 1) / step + 1;
-      };
-      const int64_t begin = std::min(length_, before(0)), end = std::clamp(before(source), begin, length_);
-      clear_segment(line, begin);
-      copy(from + begin * step + shift, end - begin, source_end, line + begin, step);
-      clear_segment(line + end, length_ - end);
-    }
-  }
-  static void copy(const T *from, int64_t count, const T *source_end, T *to, int64_t step) {
-    if (count == 0) return;
-    const bool has_more = source_end - from >= (count + lanes<T>)*step;
-    if (step == 1 && has_more) copy_segment<T, 1>(from, to, count);
-    else if (step == 2 && has_more) copy_segment<T, 2>(from, to, count);
-    else copy_segment_exactly(from, to, count, step);
-  }
-
-  const Windows &own_;
-  int64_t least_[convolution_axes], most_[convolution_axes];
-  int64_t length_, line_, planes_, band_, rows_;
-};
 
 // own.channels are summed into each of own.rows results.
 template <class T> class DepthwiseSums {
 public:
   DepthwiseSums(const Windows &own, const T *source, const T *weight, T *result)
-      : own_(own), box_(own), source_(source), weight_(weight), result_(result),
+      : own_(own), box_(box_of<T>(own)), source_(source), weight_(weight), result_(result),
         scattered_(own.axes[2].result_step == 1 ? 0 : rounded_up(own.axes[2].grid, lanes<T>)),
         bands_(divided_up(own.axes[1].grid, box_.band())), offsets_(own.depth()) {
     int64_t *offset = offsets_.data();
@@ -303,7 +225,7 @@ private:
 template <class T> class DepthwiseWeighing {
 public:
   DepthwiseWeighing(const Windows &own, const T *source, const T *gradient, T *weight)
-      : own_(own), box_(own), source_(source), gradient_(gradient), weight_(weight),
+      : own_(own), box_(box_of<T>(own)), source_(source), gradient_(gradient), weight_(weight),
         share_(divided_up(own.batch, std::min(own.batch, divided_up(least_weigh_tasks, own.groups * own.channels)))),
         parts_(divided_up(own.batch, share_)) {}
 

@@ -10,6 +10,9 @@
 
 namespace orchard::ORCHARD_ISA {
 
+constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
+constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
+
 // Positions of one line of the grid, from the `at`-th of those that are wanted on.
 struct Run {
   int64_t picture, z, y, x, count, at;

@@ -54,10 +54,18 @@ template <class T> struct WindowKernel {
 };
 using WindowKernels = OfReals<WindowKernel>;
 
+// One sum for grids whose lines are whole pieces of a tile's rows (direct.isa.cpp), if it takes them.
+template <class T> struct DirectKernel {
+  bool (*takes)(const Windows &own);
+  void (*multiply)(const Windows &own, const T *source, const T *weight, T *result);
+};
+using DirectKernels = OfReals<DirectKernel>;
+
 // The same for few rows, which would fill no tile of a product, where lines of the source fit a cache.
 using DepthwiseKernels = OfReals<WindowKernel>;
 
 } // namespace orchard
 
 ORCHARD_ISA_TABLE(WindowKernels, window_kernels)
+ORCHARD_ISA_TABLE(DirectKernels, direct_kernels)
 ORCHARD_ISA_TABLE(DepthwiseKernels, depthwise_kernels)

@@ -8,37 +8,20 @@
 //       cache]
 //
 // The depth is cut by its size alone, so a number of the result is the same sum for any number of threads.
-#include "../matmul/pack.h"
 #include "../matmul/tile.h"
 #include "../memory.h"
-#include "../parallel.h"
+#include "share_tasks.h"
 #include "window_rows.h"
+#include "window_weight.h"
 
-#include <atomic>
 #include <vector>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t most_depth = 384;      // of a block: a tile's weights then fill half of a first-level cache
-constexpr int64_t most_panels = 8;       // of a task: 400 KB of floats
-constexpr int64_t line_numbers = 64;     // more than a vector has, and whole lines of a cache
-constexpr double small_operations = 1e6; // not worth several threads
-
-constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
-constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
-
-int64_t workers_for(double operations, int64_t tasks) {
-  return std::min<int64_t>(operations < small_operations ? 1 : thread_count(), tasks);
-}
-
-// Runs body(task, worker) for every task; a worker is one thread's, and has memory of its own.
-template <class Body> void share_tasks(int64_t tasks, int64_t workers, Body &&body) {
-  std::atomic<int64_t> next{0};
-  parallel_for(workers, 1, [&](int64_t worker, int64_t) {
-    for (int64_t task; (task = next.fetch_add(1)) < tasks;) body(task, worker);
-  });
-}
+constexpr int64_t most_depth = 384;  // of a block: a tile's weights then fill half of a first-level cache
+constexpr int64_t most_panels = 8;   // of a task: 400 KB of floats
+constexpr int64_t line_numbers = 64; // more than a vector has, and whole lines of a cache
 
 // How positions and rows are cut into tasks: panels, and tiles of rows.
 struct Division {
@@ -74,20 +57,9 @@ public:
   // With room for what is written behind it.
   static int64_t panel_size(int64_t steps) { return steps * width + line_numbers; }
 
-  // weight[row, step] at [tile][step][row of the tile].
   void pack_weight(T *packed) {
     packed_ = packed;
-    const int64_t grain = std::max<int64_t>(1, 32768 / tile_size_);
-    const bool is_adjacent = own_.weight_channel == own_.place_count;
-    parallel_for(own_.groups * tiles_, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i++) {
-        const int64_t row = i % tiles_ * tile_rows, rows = std::min<int64_t>(tile_rows, own_.rows - row);
-        const T *from = weight_ + i / tiles_ * own_.weight_group + row * own_.weight_row;
-        if (is_adjacent)
-          pack_panel<T, tile_rows>(from, own_.weight_row, 1, rows, own_.depth(), packed + i * tile_size_);
-        else pack_places(from, rows, packed + i * tile_size_);
-      }
-    });
+    pack_window_weight<T, tile_rows>(own_, weight_, packed, tile_size_);
   }
 
   void compute(const Task<T> &task, RowSpace<T> &space, int64_t panels) const {
@@ -112,15 +84,6 @@ private:
     int64_t count, panel_size; // of panels
     int64_t run_counts[most_panels];
   };
-
-  void pack_places(const T *from, int64_t rows, T *to) const {
-    for (int64_t channel = 0; channel < own_.channels; channel++, from += own_.weight_channel)
-      for (int64_t place = 0; place < own_.place_count; place++, to += tile_rows) {
-        const T *own = from + own_.places[place].weight;
-        for (int64_t row = 0; row < rows; row++) to[row] = own[row * own_.weight_row];
-        std::fill(to + rows, to + tile_rows, T(0));
-      }
-  }
 
   // A channel's elements for all panels, which are side by side, then the next one's.
   void bring_panels(const Part &part, RowSpace<T> &space, int64_t step, int64_t end) const {

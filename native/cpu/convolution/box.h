@@ -1,0 +1,114 @@
+// A band of a source with zeros around it, so that each place reads adjacent elements at one distance.
+//
+// A box has lines of the source for each plane that a line of the result reads. Where positions step over elements, a
+// line is cut into as many phases: elements that are `step` apart lie side by side.
+#pragma once
+
+#include "window_rows.h"
+
+namespace orchard::ORCHARD_ISA {
+
+template <class T> inline const T *end_of(const Windows &own, const T *source) {
+  return source + own.batch * own.groups * own.channels * own.pixels();
+}
+
+// The box of a source that some lines of one plane of the grid read.
+template <class T> class Box {
+public:
+  // For lines of `grid` positions, at least those of the grid, and one line.
+  Box(const Windows &own, int64_t grid) : own_(own) {
+    for (int axis = 0; axis < convolution_axes; axis++) {
+      least_[axis] = most_[axis] = own.places[0].shift[axis];
+      for (int64_t i = 1; i < own.place_count; i++) {
+        least_[axis] = std::min(least_[axis], own.places[i].shift[axis]);
+        most_[axis] = std::max(most_[axis], own.places[i].shift[axis]);
+      }
+    }
+    const WindowAxis &wide = own.axes[2];
+    length_ = grid + (most_[2] - least_[2]) / wide.step;
+    line_ = wide.step * length_;
+    planes_ = most_[0] - least_[0] + 1;
+    set_band(1);
+  }
+
+  // How many lines of the grid a box of so many numbers is for: at least `least`, where the grid has as many.
+  int64_t lines_within(int64_t numbers, int64_t least) const {
+    const WindowAxis &high = own_.axes[1];
+    return std::clamp((numbers / (planes_ * line_) - span()) / high.step + 1, std::min(least, high.grid), high.grid);
+  }
+  void set_band(int64_t lines) { band_ = lines, rows_ = (lines - 1) * own_.axes[1].step + span(); }
+
+  // Lines of the grid that a box is for.
+  int64_t band() const { return band_; }
+  int64_t size() const { return planes_ * rows_ * line_ + lanes<T>; }
+  int64_t line_step() const { return own_.axes[1].step * line_; }
+  int64_t offset_of(const Place &place) const {
+    const int64_t across = place.shift[2] - least_[2], step = own_.axes[2].step;
+    return ((place.shift[0] - least_[0]) * rows_ + place.shift[1] - least_[1]) * line_ + across % step * length_ +
+           across / step;
+  }
+
+  // For lines [y, y + count) of a plane of the grid, from the lowest address to the highest: whole vectors are written.
+  void fill(const T *channel, int64_t z, int64_t y, int64_t count, const T *source_end, T *box) const {
+    const auto &[deep, high, wide] = own_.axes;
+    const int64_t rows = (count - 1) * high.step + span();
+    const Line line(*this, source_end);
+    for (int64_t plane = 0; plane < planes_; plane++)
+      for (int64_t row = 0; row < rows; row++) {
+        const int64_t at_z = z * deep.step + least_[0] + plane, at_y = y * high.step + least_[1] + row;
+        T *to = box + (plane * rows_ + row) * line_;
+        if (at_z < 0 || at_z >= deep.source || at_y < 0 || at_y >= high.source) clear_segment(to, line_);
+        else line.fill(channel + (at_z * high.source + at_y) * wide.source, to);
+      }
+  }
+
+private:
+  int64_t span() const { return most_[1] - least_[1] + 1; }
+
+  // Of a phase, where the elements of a line begin and end: zeros are around them.
+  struct Elements {
+    int64_t begin, end;
+  };
+  Elements elements_of(int64_t phase) const {
+    const int64_t step = own_.axes[2].step, shift = least_[2] + phase;
+    const auto before = [&](int64_t position) { return position <= shift ? 0 : (position - shift - 1) / step + 1; };
+    const int64_t begin = std::min(length_, before(0));
+    return {begin, std::clamp(before(own_.axes[2].source), begin, length_)};
+  }
+
+  // What is the same for all lines; divisions take as long as a short line.
+  class Line {
+  public:
+    Line(const Box &box, const T *source_end)
+        : box_(box), source_end_(source_end), first_{box.elements_of(0), box.elements_of(1)} {}
+
+    void fill(const T *from, T *line) const {
+      const int64_t step = box_.own_.axes[2].step, length = box_.length_;
+      for (int64_t phase = 0; phase < step; phase++, line += length) {
+        const auto [begin, end] = phase < 2 ? first_[phase] : box_.elements_of(phase);
+        clear_segment(line, begin);
+        copy(from + begin * step + box_.least_[2] + phase, end - begin, source_end_, line + begin, step);
+        clear_segment(line + end, length - end);
+      }
+    }
+
+  private:
+    const Box &box_;
+    const T *source_end_;
+    const Elements first_[2];
+  };
+
+  static void copy(const T *from, int64_t count, const T *source_end, T *to, int64_t step) {
+    if (count == 0) return;
+    const bool has_more = source_end - from >= (count + lanes<T>)*step;
+    if (step == 1 && has_more) copy_segment<T, 1>(from, to, count);
+    else if (step == 2 && has_more) copy_segment<T, 2>(from, to, count);
+    else copy_segment_exactly(from, to, count, step);
+  }
+
+  const Windows &own_;
+  int64_t least_[convolution_axes], most_[convolution_axes];
+  int64_t length_, line_, planes_, band_, rows_;
+};
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,26 @@
+// Tasks of different length on several threads.
+#pragma once
+
+#include "../isa.h"
+#include "../parallel.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace orchard::ORCHARD_ISA {
+
+constexpr double small_operations = 1e6; // not worth several threads
+
+inline int64_t workers_for(double operations, int64_t tasks) {
+  return std::min<int64_t>(operations < small_operations ? 1 : thread_count(), tasks);
+}
+
+// Runs body(task, worker) for every task; a worker is one thread's, and has memory of its own.
+template <class Body> void share_tasks(int64_t tasks, int64_t workers, Body &&body) {
+  std::atomic<int64_t> next{0};
+  parallel_for(workers, 1, [&](int64_t worker, int64_t) {
+    for (int64_t task; (task = next.fetch_add(1)) < tasks;) body(task, worker);
+  });
+}
+
+} // namespace orchard::ORCHARD_ISA
