@@ -1,15 +1,16 @@
-// Convolutions of ResNet's layers on the cpu backend beside PyTorch (oneDNN) on as many threads, forward and backward,
+// Convolutions of ResNet's layers on the cpu backend beside PyTorch (oneDNN) on as many threads, forward and gradients,
 // in turn in one run: milliseconds, the least of the rounds, and PyTorch's time over ours. The aim: at least 0.9. Words
-// after the file's name choose rows: `bun bench/convolution.ts 64x56`.
+// after the file's name choose rows, and `--batch` how many pictures: `bun bench/convolution.ts --batch 1,8,32 64x56`.
 
+import { parseArgs } from "node:util";
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
-import { conv2d, grad, ones, randn, withBackend } from "../src/index.ts";
+import { conv2d, grad, ones, randn, type Tensor, withBackend } from "../src/index.ts";
 import { table } from "./support/measure.ts";
 import { PyTorch } from "./support/pytorch.ts";
 
-/** A batch of eight; a square kernel padded to keep the size. */
-interface Case {
+/** A square kernel, padded to keep the size. */
+interface Layer {
   readonly channels: number;
   readonly size: number;
   readonly outputs: number;
@@ -18,10 +19,10 @@ interface Case {
   readonly groups: number;
 }
 
-const layer = (channels: number, size: number, outputs: number, kernel: number, stride = 1, groups = 1): Case => ({
+const layer = (channels: number, size: number, outputs: number, kernel: number, stride = 1, groups = 1): Layer => ({
   ...{ channels, size, outputs, kernel, stride, groups },
 });
-const cases: readonly Case[] = [
+const layers: readonly Layer[] = [
   layer(3, 224, 64, 7, 2),
   layer(64, 56, 64, 3),
   layer(64, 56, 256, 1),
@@ -29,40 +30,50 @@ const cases: readonly Case[] = [
   layer(128, 28, 128, 3),
   layer(256, 14, 256, 3),
   layer(512, 7, 512, 3),
+  layer(256, 56, 512, 1, 2),
+  layer(512, 7, 2048, 1),
   layer(128, 56, 128, 3, 1, 128),
+  layer(512, 14, 512, 3, 1, 512),
+  layer(960, 7, 960, 3, 1, 960),
 ];
-const titleOf = ({ channels, size, outputs, kernel, stride, groups }: Case): string =>
+const titleOf = ({ channels, size, outputs, kernel, stride, groups }: Layer): string =>
   `${channels}x${size}² to ${outputs}, ${kernel}x${kernel}${stride > 1 ? `, stride ${stride}` : ""}` +
   (groups > 1 ? `, ${groups} groups` : "");
 
 const rounds = 12;
-const wanted = process.argv.slice(2).join(" ");
+const { values, positionals } = parseArgs({ options: { batch: { type: "string" } }, allowPositionals: true });
+const wanted = positionals.join(" ");
+const batches = (values.batch ?? "8").split(",").map(Number);
 const { threads } = cpuInfo(cpuLibrary().native);
 const other = PyTorch.start("convolution.py", threads);
-console.log(`Convolutions, float32, batches of 8, ${threads} threads${other ? `; ${await other.hear()}` : ""}`);
+console.log(`Convolutions, float32, ${threads} threads${other ? `; ${await other.hear()}` : ""}`);
 
-/** Milliseconds of a forward and of a backward. */
-type Run = () => Promise<readonly [forward: number, backward: number]>;
+/** Milliseconds of the forward, x's gradient and the weight's. */
+type Parts = readonly [forward: number, ofX: number, ofWeight: number];
+type Run = () => Promise<Parts>;
 
-function ours({ channels, size, outputs, kernel, stride, groups }: Case): Run {
-  const x = randn([8, channels, size, size], { requiresGrad: true });
+function ours(batch: number, { channels, size, outputs, kernel, stride, groups }: Layer): Run {
+  const x = randn([batch, channels, size, size], { requiresGrad: true });
   const weight = randn([outputs, channels / groups, kernel, kernel], { requiresGrad: true });
-  return async () => {
+  const timed = (compute: () => Tensor): readonly [milliseconds: number, result: Tensor] => {
     const started = performance.now();
-    const y = conv2d(x, weight, { padding: (kernel - 1) / 2, stride, groups });
-    const forward = performance.now() - started;
+    const result = compute();
+    return [performance.now() - started, result];
+  };
+  const options = { padding: (kernel - 1) / 2, stride, groups };
+  return async () => {
+    const [forward, y] = timed(() => conv2d(x, weight, options));
     const gradOutputs = [ones(y.shape)];
-    const turned = performance.now();
-    for (const gradient of grad([y], [x, weight], { gradOutputs })) gradient.dispose();
-    const backward = performance.now() - turned;
-    y.dispose();
-    gradOutputs[0]!.dispose();
-    return [forward, backward];
+    const [alongX, alongWeight] = [conv2d(x, weight.detach(), options), conv2d(x.detach(), weight, options)];
+    const [ofX, xGradient] = timed(() => grad([alongX], [x], { gradOutputs })[0]!);
+    const [ofWeight, weightGradient] = timed(() => grad([alongWeight], [weight], { gradOutputs })[0]!);
+    for (const tensor of [y, alongX, alongWeight, gradOutputs[0]!, xGradient, weightGradient]) tensor.dispose();
+    return [forward, ofX, ofWeight];
   };
 }
 
 async function least(runs: readonly Run[]): Promise<number[][]> {
-  const best = runs.map(() => [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]);
+  const best = runs.map(() => [0, 0, 0].fill(Number.POSITIVE_INFINITY));
   for (let round = 0; round <= rounds; round++)
     for (const [at, run] of runs.entries()) {
       await Bun.sleep(20); // the other side's threads wait in a loop
@@ -72,21 +83,25 @@ async function least(runs: readonly Run[]): Promise<number[][]> {
   return best;
 }
 
+async function row(batch: number, own: Layer): Promise<string[]> {
+  const runs = [ours(batch, own)];
+  if (other) {
+    await other.ask(JSON.stringify({ batch, ...own }));
+    runs.push(async () => JSON.parse(await other.ask("run")) as Parts);
+  }
+  const [mine, theirs] = await least(runs);
+  const cells = mine!.flatMap((value, part) => {
+    const reference = theirs?.[part];
+    return [value.toFixed(2), reference?.toFixed(2) ?? "", reference ? (reference / value).toFixed(2) : ""];
+  });
+  return [`${batch}x${titleOf(own)}`, ...cells];
+}
+
 const rows: string[][] = [];
 await withBackend("cpu", async () => {
-  for (const each of cases.filter((own) => titleOf(own).includes(wanted))) {
-    const runs = [ours(each)];
-    if (other) {
-      await other.ask(JSON.stringify(each));
-      runs.push(async () => JSON.parse(await other.ask("run")) as [number, number]);
-    }
-    const [own, theirs] = await least(runs);
-    const cells = own!.flatMap((value, part) => {
-      const reference = theirs?.[part];
-      return [value.toFixed(2), reference?.toFixed(2) ?? "", reference ? (reference / value).toFixed(2) : ""];
-    });
-    rows.push([titleOf(each), ...cells]);
-  }
+  for (const own of layers.filter((each) => titleOf(each).includes(wanted)))
+    for (const batch of batches) rows.push(await row(batch, own));
 });
-console.log(table(["", "forward", "PyTorch", "ratio", "backward", "PyTorch", "ratio"], rows));
+const parts = ["forward", "x's gradient", "weight's gradient"].flatMap((part) => [part, "PyTorch", "ratio"]);
+console.log(table(["", ...parts], rows));
 await other?.close();

@@ -1,6 +1,7 @@
 """The PyTorch part of convolution.ts.
 
-Each line on standard input is a case as JSON, or "run", which prints the milliseconds of a forward and a backward.
+Each line on standard input is a case as JSON, or "run", which prints the milliseconds of the forward, x's
+gradient and the weight's.
 """
 
 import json
@@ -10,18 +11,22 @@ import time
 import torch
 
 
-def prepare(channels, size, outputs, kernel, stride, groups):
-    x = torch.randn(8, channels, size, size, requires_grad=True)
+def timed(compute):
+    started = time.perf_counter()
+    result = compute()
+    return (time.perf_counter() - started) * 1000, result
+
+
+def prepare(batch, channels, size, outputs, kernel, stride, groups):
+    x = torch.randn(batch, channels, size, size, requires_grad=True)
     weight = torch.randn(outputs, channels // groups, kernel, kernel, requires_grad=True)
 
     def run():
-        started = time.perf_counter()
-        y = torch.nn.functional.conv2d(x, weight, padding=(kernel - 1) // 2, stride=stride, groups=groups)
-        forward = time.perf_counter() - started
+        options = {"padding": (kernel - 1) // 2, "stride": stride, "groups": groups}
+        forward, y = timed(lambda: torch.nn.functional.conv2d(x, weight, **options))
         ones = torch.ones_like(y)
-        started = time.perf_counter()
-        torch.autograd.grad([y], [x, weight], [ones])
-        return [forward * 1000, (time.perf_counter() - started) * 1000]
+        gradients = [timed(lambda: torch.autograd.grad([y], [each], [ones], retain_graph=True)) for each in (x, weight)]
+        return [forward, *(taken for taken, _ in gradients)]
 
     return run
 
