@@ -85,6 +85,29 @@ describe("the choice of a token", () => {
     expectChances(chances({ topP: 0.8, topK: 3 }), { 1: 0.5, 3: 0.5 });
   });
 
+  test("of a large vocabulary: the tokens that sorting all of them gives", () => {
+    // a hundred likely tokens have ten parts of eleven, and the others are a tenth as likely as the mean
+    const many = Array.from(
+      { length: 1000 },
+      (_, at) => ((at * 7) % 10 === 0 ? 0 : Math.log(1 / 90)) - (at % 13) * 1e-9,
+    );
+    const sorted = many.map((score, token) => ({ token, weight: Math.exp(score) }));
+    sorted.sort((a, b) => b.weight - a.weight || a.token - b.token);
+    const sum = sorted.reduce((total, { weight }) => total + weight, 0);
+    const keptOf = (options: nn.SamplingOptions) => [
+      ...candidatesOf(Float64Array.from(many), samplingOf(options)).tokens,
+    ];
+    for (const topP of [0.5, 0.95, 0.999]) {
+      const kept: number[] = [];
+      for (let mass = 0; mass < topP * sum; mass += sorted[kept.length - 1]!.weight)
+        kept.push(sorted[kept.length]!.token);
+      expect(keptOf({ topP })).toEqual(kept);
+      expect(keptOf({ topP, minP: 0.5 })).toEqual(kept.slice(0, 100));
+    }
+    for (const topK of [1, 99, 101, 999])
+      expect(keptOf({ topK })).toEqual(sorted.slice(0, topK).map(({ token }) => token));
+  });
+
   test("minP keeps what is so many times as likely as the likeliest, after temperature", () => {
     const p = softmax(logits.map((logit) => logit / 2));
     expect(p[5]! / p[1]!).toBeCloseTo(Math.exp(-0.5), 12);

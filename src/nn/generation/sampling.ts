@@ -73,16 +73,35 @@ export function penalizeRepetition(logits: ArrayLike<number>, seen: Iterable<num
 
 /** @internal The tokens that remain after temperature, topK, topP and minP, in descending order if any was removed. */
 export function candidatesOf(scores: Float64Array, { temperature, topK, topP, minP }: Sampling): Candidates {
-  const max = scores[largestOf(scores)]!;
-  const weights = scores.map((score) => Math.exp((score - max) / temperature));
-  if (topK >= weights.length && topP === 1 && minP === 0) return { tokens: Uint32Array.from(weights.keys()), weights };
-  const tokens = largestFirst(weights, Math.min(topK, weights.length));
+  const weights = weightsOf(scores, temperature);
+  if (topK >= weights.length && topP === 1 && minP === 0) return { tokens: indicesOf(weights.length), weights };
+  const tokens = topK < weights.length ? largestFirst(weights, topK) : likelyFirst(weights, topP, minP);
   const kept = tokens.map((token) => weights[token]!);
-  const threshold = topP === 1 ? Infinity : topP * sumOf(kept);
+  const threshold = topP === 1 ? Infinity : topP * sumOf(topK < weights.length ? kept : weights);
   let [count, sum] = [0, 0];
   const least = minP * kept[0]!;
   while (count < kept.length && (count === 0 || (sum < threshold && kept[count]! >= least))) sum += kept[count++]!;
   return { tokens: tokens.slice(0, count), weights: kept.slice(0, count) };
+}
+
+/** Of the largest score 1. */
+function weightsOf(scores: Float64Array, temperature: number): Float64Array {
+  const max = scores[largestOf(scores)]!;
+  const weights = new Float64Array(scores.length);
+  for (let token = 0; token < weights.length; token++) weights[token] = Math.exp((scores[token]! - max) / temperature);
+  return weights;
+}
+
+/**
+ * The tokens that topP and minP can keep, in descending order. All n tokens below (1 − topP) · Σ w / n are together
+ * less than what topP leaves out, so that nobody has to sort a vocabulary for the few that are likely.
+ */
+function likelyFirst(weights: Float64Array, topP: number, minP: number): number[] {
+  const spared = ((1 - topP) * sumOf(weights)) / weights.length;
+  const least = Math.min(1, Math.max(spared, minP)) * (1 - 2 ** -30); // sums round
+  const tokens: number[] = [];
+  for (let token = 0; token < weights.length; token++) if (weights[token]! >= least) tokens.push(token);
+  return tokens.sort((a, b) => weights[b]! - weights[a]! || a - b);
 }
 
 /** @internal Inverse transform sampling: the candidate whose cumulative weight exceeds the fraction `u` in [0, 1). */
@@ -123,26 +142,33 @@ export function largestOf(scores: Float64Array): number {
   );
 }
 
-/** @internal The indices of the `count` largest values in descending order, taken from a binary heap. */
+/** @internal The indices of the `count` largest values in descending order, of ties the first. */
 export function largestFirst(values: Float64Array, count: number): number[] {
-  const heap = Uint32Array.from(values.keys());
-  const isBefore = (a: number, b: number) => values[a]! > values[b]! || (values[a] === values[b] && a < b);
-  const siftDown = (root: number, size: number) => {
+  const isAfter = (a: number, b: number) => values[a]! < values[b]! || (values[a] === values[b] && a > b);
+  const heap = indicesOf(count); // the last of those that were found comes first
+  const siftDown = (root: number) => {
     const item = heap[root]!;
     let parent = root;
-    for (let child = 2 * parent + 1; child < size; child = 2 * parent + 1) {
-      if (child + 1 < size && isBefore(heap[child + 1]!, heap[child]!)) child++;
-      if (!isBefore(heap[child]!, item)) break;
+    for (let child = 2 * parent + 1; child < count; child = 2 * parent + 1) {
+      if (child + 1 < count && isAfter(heap[child + 1]!, heap[child]!)) child++;
+      if (!isAfter(heap[child]!, item)) break;
       heap[parent] = heap[child]!;
       parent = child;
     }
     heap[parent] = item;
   };
-  for (let root = heap.length >> 1; root-- > 0; ) siftDown(root, heap.length);
-  return Array.from({ length: count }, (_, taken) => {
-    const largest = heap[0]!;
-    heap[0] = heap[heap.length - taken - 1]!;
-    siftDown(0, heap.length - taken - 1);
-    return largest;
-  });
+  for (let root = count >> 1; root-- > 0; ) siftDown(root);
+  for (let at = count; at < values.length; at++) {
+    if (!(values[at]! > values[heap[0]!]!)) continue;
+    heap[0] = at;
+    siftDown(0);
+  }
+  return Array.from(heap).sort((a, b) => values[b]! - values[a]! || a - b);
+}
+
+/** 0, 1, 2 … */
+function indicesOf(count: number): Uint32Array {
+  const indices = new Uint32Array(count);
+  for (let at = 0; at < count; at++) indices[at] = at;
+  return indices;
 }
