@@ -2,6 +2,7 @@ import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { flag } from "../core/kinds.ts";
 import { named, parameters, required } from "../core/parameters.ts";
 import { flashAttention } from "../ops/attention/flash_attention.ts";
+import { MOST_TOKENS, type StepRotation } from "../ops/attention/step.ts";
 import { type RopeOptions, rope } from "../ops/position/rope.ts";
 import { unflatten } from "../ops/view/flatten.ts";
 import { transpose } from "../ops/view/permute.ts";
@@ -10,11 +11,13 @@ import { slice } from "../ops/view/slice.ts";
 import { split } from "../ops/view/split.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { Attend, AttentionCache, Positions } from "./cache.ts";
+import type { AttendStep } from "./cache_step.ts";
 import { type LayerOptions, layerOptions } from "./initialization.ts";
 import { layerParameters, optionsNamed, probability, size } from "./kinds.ts";
 import { Linear } from "./linear.ts";
 import { Module } from "./module.ts";
 import type { QuantizedLinear } from "./quantized_linear.ts";
+import { stepRotationOf } from "./step_rotation.ts";
 
 /** Rotary position embeddings of queries and keys: see `rope`. */
 export type RotaryOptions = Pick<RopeOptions, "base" | "interleaved" | "dim" | "scaling">;
@@ -104,6 +107,8 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
   readonly rotary: RotaryOptions | undefined;
   readonly queryKeyValue: Linear | QuantizedLinear;
   readonly output: Linear | QuantizedLinear;
+  /** Made at the first step of decoding. */
+  #rotation: StepRotation | undefined;
 
   constructor(given: AttentionOptions) {
     super();
@@ -132,7 +137,10 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
       );
     const { keyValueHeads, heads } = this;
     const sizes = [heads, keyValueHeads, keyValueHeads].map((count) => count * this.headWidth);
-    const [q, k, v] = split(this.queryKeyValue.forward(x), sizes, { dim: -1 }).map((part) => this.splitHeads(part));
+    const parts = split(this.queryKeyValue.forward(x), sizes, { dim: -1 }) as [Tensor, Tensor, Tensor];
+    const stepped = given || mask ? null : this.step(parts, cache);
+    if (stepped) return this.output.forward(stepped);
+    const [q, k, v] = parts.map((part) => this.splitHeads(part));
     const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
     const queries = this.rotate(q!, positions);
     const appended = { keys: this.rotate(k!, positions), values: v! };
@@ -141,6 +149,15 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
       flashAttention(queries, keys, values, { causal: this.causal, dropout, mask: lastOfMask(mask, keys) });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * this.headWidth]));
+  }
+
+  /** Attention of a few tokens as one operation, where there is one. */
+  private step(operands: AttendStep["operands"], cache: AttentionCache | undefined): Tensor | null {
+    const { heads, keyValueHeads: kvHeads, headWidth, causal, dropout, training } = this;
+    if (!cache || !causal || (training && dropout > 0) || operands[0].shape[1]! > MOST_TOKENS) return null;
+    this.#rotation ??= stepRotationOf(this.rotary, headWidth);
+    const formula = { scale: 1 / Math.sqrt(headWidth), rotation: this.#rotation };
+    return cache.step({ operands, formula, heads, kvHeads, headWidth });
   }
 
   /** [batch, tokens, heads · headWidth] as a view [batch, heads, tokens, headWidth]. */

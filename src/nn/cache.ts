@@ -122,12 +122,12 @@ export class AttentionCache implements Disposable {
   }
 
   /** @internal Where a few further tokens are to be written, once there is room for them. */
-  placeOf(count: number, like: Record<keyof KeysAndValues, Like>): StepPlace | null {
+  placeOf(count: number, like: Record<keyof KeysAndValues, Like>): StepPlace {
     this.checkFit(count);
     const { room } = this.reserve(count, like);
     const end = this.seen - this.base + count;
     const rows = Math.min(end, this.window - 1 + count);
-    return room && { room, position: this.seen, first: end - rows, rows };
+    return { room, position: this.seen, first: end - rows, rows };
   }
 
   /** @internal Counts tokens that were written to their place. */

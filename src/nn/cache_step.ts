@@ -26,7 +26,7 @@ export interface StepPlace {
 
 /** @internal What a step needs of a cache. */
 export interface StepCache {
-  placeOf(count: number, like: Record<keyof KeysAndValues, Like>): StepPlace | null;
+  placeOf(count: number, like: Record<keyof KeysAndValues, Like>): StepPlace;
   advance(count: number): void;
 }
 
@@ -44,7 +44,7 @@ export function steppedTogether(caches: readonly StepCache[], step: AttendStep):
   const places: StepPlace[] = [];
   for (const cache of caches) {
     const place = cache.placeOf(count, { keys: own, values: own });
-    if (!place || !isLike(place.room, places[0]?.room)) return null;
+    if (!isLike(place.room, places[0]?.room)) return null;
     places.push(place);
   }
   const rooms = places.map(({ room }) => room);

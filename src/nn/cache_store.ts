@@ -43,6 +43,8 @@ interface Coding {
   readonly write: (part: Tensor, x: Tensor) => void;
   /** What a part of the room holds, [batch, heads, tokens, dim]. */
   readonly read: (part: Tensor, like: Like) => Tensor;
+  /** The room as a step of decoding has it: [batch, heads, tokens, …]. */
+  readonly rows: (room: Tensor) => Tensor;
 }
 
 /** The axis of tokens where keys and values are attended to. */
@@ -53,6 +55,7 @@ const inDType = (dtypeOf: (like: Like) => DType): Coding => ({
   room: (like, tokens) => keep(empty(like.shape.with(TOKENS, tokens), { dtype: dtypeOf(like) })),
   write: (part, x) => void copy_(part, x),
   read: (part) => part,
+  rows: (room) => room,
 });
 
 const { values: BLOCK_VALUES, bytes: BLOCK_BYTES } = blockFormat("q8_0");
@@ -80,6 +83,7 @@ const quantized: Coding = {
     using packed = ofParts("q8_0", { packed: part }, like.dtype === "float64" ? "float32" : (like.dtype as ScaleDType));
     return permute(dequantize(packed), [1, 2, 0, 3]);
   },
+  rows: (room) => keep(noGrad(() => permute(room, [1, 2, 0, 3]))),
 };
 
 const codings: Readonly<Record<CacheFormat | "own", Coding>> = {
@@ -95,6 +99,8 @@ export class TokenStore implements Disposable, KeysAndValues {
   readonly keys: Tensor;
   /** @internal */
   readonly values: Tensor;
+  /** @internal The memory itself, as a step of decoding has it. */
+  readonly room: KeysAndValues;
   private readonly like: Readonly<Record<keyof KeysAndValues, Like>>;
 
   constructor(
@@ -107,6 +113,7 @@ export class TokenStore implements Disposable, KeysAndValues {
     this.coding = codings[format ?? "own"];
     this.keys = this.coding.room(keys, capacity);
     this.values = this.coding.room(values, capacity);
+    this.room = { keys: this.coding.rows(this.keys), values: this.coding.rows(this.values) };
   }
 
   /** Writes tokens, the first of them at `start`. */
@@ -130,11 +137,6 @@ export class TokenStore implements Disposable, KeysAndValues {
     }));
   }
 
-  /** @internal The memory itself; null where it is no tensor of [batch, heads, tokens, dim]. */
-  get room(): KeysAndValues | null {
-    return this.format === "q8_0" ? null : this;
-  }
-
   /** A store of another capacity, which begins with so many tokens of this one. This one is disposed of. */
   resized(capacity: number, start: number, count: number): TokenStore {
     const next = new TokenStore(this.format, capacity, this.like);
@@ -151,8 +153,10 @@ export class TokenStore implements Disposable, KeysAndValues {
   }
 
   dispose(): void {
-    this.keys.dispose();
-    this.values.dispose();
+    for (const { keys, values } of [this.room, this]) {
+      keys.dispose();
+      values.dispose();
+    }
   }
 
   [Symbol.dispose](): void {

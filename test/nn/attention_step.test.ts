@@ -3,16 +3,21 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import {
   codepaths,
   detectAnomaly,
+  full,
+  Generator,
   nn,
   noGrad,
+  ones,
   resetCodepaths,
   setBackend,
   type Tensor,
   tensor,
   withBackend,
   withOverride,
+  zeros,
   zerosLike,
 } from "../../src/index.ts";
+import { attentionStep } from "../../src/ops/attention/step.ts";
 import { decoders, folderOf, numbers } from "./loading/oracle.ts";
 
 beforeEach(() => {
@@ -88,6 +93,71 @@ test.each(["float64", "float16", "bfloat16"] as const)("a model in %s", async (d
   const got = steps(model, 3);
   expect(calls("attentionStep")).toBeGreaterThan(0);
   expect(got).toEqual(decode(model, 3, inParts, {}));
+});
+
+const sizes = { vocabularySize: 50, contextLength: 64, layers: 2, heads: 4, width: 128, dtype: "float32" } as const;
+/** Of heads of 32 values, which fill a block of q8_0; larger weights than models start with tell positions apart. */
+const llama = (dtype: nn.LoadModelOptions["dtype"] = "float32") =>
+  new nn.Llama({
+    ...{ ...sizes, dtype, keyValueHeads: 2, generator: new Generator(9) },
+    ...{ initialization: nn.llamaInitialization(0.4), ropeScaling: { type: "linear", factor: 2 } },
+  }).eval();
+const gpt = () => new nn.GPT({ ...sizes, generator: new Generator(8) }).eval();
+
+describe.each([
+  ["a Llama", llama],
+  ["a GPT", gpt],
+] as const)("%s", (_, make) => {
+  test.each([
+    ["one text", 1, {}],
+    ["three tokens at once", 1, { tokens: 3 }],
+    ["three texts, a cache each", 3, {}],
+    ["three texts in one cache", 3, { isOneCache: true }],
+    ["a cache in float16", 3, { format: "float16" }],
+    ["a cache in q8_0", 1, { format: "q8_0" }],
+    ["three caches in q8_0", 3, { format: "q8_0" }],
+    ["a cache in q8_0 of three texts, two tokens at once", 3, { format: "q8_0", isOneCache: true, tokens: 2 }],
+  ] as const)("%s", (_, texts, options) => {
+    const model = make();
+    const got = steps(model, texts, options);
+    expect(calls("attentionStep")).toBe(9 * model.blocks.length);
+    resetCodepaths();
+    expect(got).toEqual(decode(model, texts, inParts, options));
+    expect(calls("attentionStep")).toBe(0);
+  });
+});
+
+describe("a cache in q8_0", () => {
+  test.each(["float64", "float16", "bfloat16"] as const)("of a model in %s", (dtype) => {
+    const model = llama(dtype);
+    const got = steps(model, 3, { format: "q8_0" });
+    expect(calls("attentionStep")).toBe(9 * model.blocks.length);
+    expect(got).toEqual(decode(model, 3, inParts, { format: "q8_0" }));
+  });
+
+  test("is read where it is, not unpacked at each step", () => {
+    const model = llama();
+    using cache = model.newCache({ format: "q8_0" });
+    const forward = (tokens: number[]) => noGrad(() => model.forward(rows([tokens]), { cache }));
+    forward([1, 2, 3, 4, 5, 6]);
+    resetCodepaths();
+    forward([7]);
+    expect([calls("attentionStep"), calls("dequantize")]).toEqual([2, 0]);
+  });
+
+  test.each([NaN, Infinity, 127 * 65_520])("refuses values of %d", (value) => {
+    const room = () => zeros([5, 1, 1, 34], { dtype: "uint8" }).permute([1, 2, 0, 3]);
+    const rotation = { cycles: Float64Array.of(0.1), magnitude: 1, interleaved: false };
+    const sequences = [{ room: 0, batch: 0, position: 4, first: 0, rows: 5 }];
+    const step = (values: Tensor) => {
+      const operands = [ones([1, 1, 32]), ones([1, 1, 32]), values] as const;
+      return attentionStep(operands, [{ keys: room(), values: room() }], {
+        ...{ scale: 1, rotation, sequences, heads: 1, kvHeads: 1 },
+      });
+    };
+    expect(numbers(step(ones([1, 1, 32])))[0]).toBeGreaterThan(0);
+    expect(() => step(full([1, 1, 32], value))).toThrow(/finite keys and values/);
+  });
 });
 
 describe("single operations stay where somebody wants them", () => {

@@ -94,9 +94,8 @@ describe("the choice of a token", () => {
     const sorted = many.map((score, token) => ({ token, weight: Math.exp(score) }));
     sorted.sort((a, b) => b.weight - a.weight || a.token - b.token);
     const sum = sorted.reduce((total, { weight }) => total + weight, 0);
-    const keptOf = (options: nn.SamplingOptions) => [
-      ...candidatesOf(Float64Array.from(many), samplingOf(options)).tokens,
-    ];
+    const keptOf = (options: nn.SamplingOptions) =>
+      Array.from(candidatesOf(Float64Array.from(many), samplingOf(options)).tokens);
     for (const topP of [0.5, 0.95, 0.999]) {
       const kept: number[] = [];
       for (let mass = 0; mass < topP * sum; mass += sorted[kept.length - 1]!.weight)

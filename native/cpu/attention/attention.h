@@ -37,7 +37,8 @@ using AttentionBackwardBlock = AttentionBlock<attention_backward_operands>;
 
 // Of q, k and v: [sequences, tokens, heads, elements], the elements of a head adjacent.
 struct AttentionStepBlock {
-  DTypeField dtype, room_dtype;
+  DTypeField dtype, room_dtype; // the latter: what rooms have, or as what blocks are read
+  Flag is_packed;               // rooms have blocks of q8_0, and strides of them are bytes
   Whole sequences, tokens, heads, kv_heads, dim, value_dim;
   Real scale, softcap, left; // as above
   Flag interleaved;          // of the rotation, as the function "rope" has it
@@ -67,6 +68,7 @@ struct AttentionScoresBlock {
 struct AttentionOperand {
   char *data = nullptr;
   int64_t batch = 0, head = 0, row = 0, column = 0;
+  bool is_packed = false; // blocks of q8_0, and strides are bytes: keys and values of sequences that have their own
 
   int64_t at(int64_t b, int64_t h, int64_t r, int64_t c = 0) const {
     return b * batch + h * head + r * row + c * column;

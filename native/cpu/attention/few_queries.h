@@ -15,6 +15,7 @@
 #include "dropout.h"
 #include "exponential_vector.h"
 #include "finish.h"
+#include "packed_rows.h"
 #include "panels.h"
 #include "scores.h"
 
@@ -140,8 +141,19 @@ private:
     const AttentionSequence &own = task.sequence;
     const AttentionOperand &k = own.own_keys ? *own.own_keys : p_.k, &v = own.own_values ? *own.own_values : p_.v;
     int64_t row = own.key_start + first;
-    return {first, count, matrix_of(rows_of<S>(k, own.batch, task.kv_head, row, p_.dim), count, dim_row_, space.keys),
-            matrix_of(rows_of<S>(v, own.batch, task.kv_head, row, p_.value_dim), count, value_row_, space.values)};
+    auto matrix = [&](const AttentionOperand &x, int64_t length, int64_t stride, T *to) {
+      if (x.is_packed) return unpacked(x, own.batch, task.kv_head, row, count, length, to);
+      return matrix_of(rows_of<S>(x, own.batch, task.kv_head, row, length), count, stride, to);
+    };
+    return {first, count, matrix(k, p_.dim, dim_row_, space.keys), matrix(v, p_.value_dim, value_row_, space.values)};
+  }
+
+  // A row is whole blocks, and so whole vectors.
+  static Matrix unpacked(const AttentionOperand &x, int64_t batch, int64_t head, int64_t row, int64_t count,
+                         int64_t length, T *space) {
+    for (int64_t at = 0; at < count; at++)
+      unpack_q8_row<S>(x.data + x.at(batch, head, row + at), length, space + at * length);
+    return {space, length};
   }
 
   // The rows themselves where they are as they are needed, or else a copy.

@@ -4,14 +4,17 @@
 //   q and k are rotated by their positions; k and v are written to their rows of the room; out is the attention of q to
 //   the rows up to there
 //
-// It is what the functions "rope", "copy" and "attentionForward" compute one after the other, bit by bit.
+// It is what the functions "rope", "copy" and "attentionForward" compute one after the other, bit by bit; of rooms with
+// blocks of q8_0 what "rope", "packQ8", "dequantize" and "attentionForward" do.
 #include "attention.h"
 
 #include "../conversion/conversion.h"
 #include "../functions.h"
 #include "../indexing/scratch_slots.h"
 #include "../position/rope.h"
+#include "../quant/pack.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -52,7 +55,7 @@ constexpr int64_t sequence_numbers = sizeof(StepSequence) / sizeof(Whole);
 class Step {
 public:
   Step(const AttentionStepBlock &block, const Operands &operands, int64_t rooms)
-      : dtype_(float_of(block.dtype)), room_dtype_(float_of(block.room_dtype)),
+      : dtype_(float_of(block.dtype)), room_dtype_(float_of(block.room_dtype)), is_packed_(block.is_packed),
         count_(checked("a number of sequences", block.sequences, 1, 1 << 16)),
         tokens_(checked("tokens", block.tokens, 1, attention_few_queries)),
         heads_(checked("heads", block.heads, 1, 1 << 16)),
@@ -61,6 +64,8 @@ public:
         phases_(rope_.pairs), queries_(scratch_product({query_count(), size_of(dtype_)})),
         rounded_(is_rounded() ? scratch_product({query_count(), size_of(room_dtype_)}) : 0),
         attended_(is_rounded() ? scratch_product({out_count(), size_of(room_dtype_)}) : 0) {
+    if (is_packed_ && (dim_ % q8_values != 0 || value_dim_ % q8_values != 0))
+      refuse("rows in blocks of 32", dim_ % q8_values != 0 ? dim_ : value_dim_);
     if (heads_ % kv_heads_ != 0) refuse("heads of keys that " + std::to_string(heads_) + " heads share", kv_heads_);
     read_cycles(operands.inputs<double>(3, 0, Extent(rope_.pairs)));
     for (int at = 0; at < 3; at++) {
@@ -78,6 +83,9 @@ public:
 
   void run() {
     write_rows();
+    if (!is_finite_)
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected finite keys and values, with scales that a float16 has, for a cache "
+                                         "in q8_0");
     const char *own = queries_.data();
     if (is_rounded()) convert(own, dtype_, rounded_.data(), room_dtype_, query_count());
     problem_.q = {is_rounded() ? rounded_.data() : queries_.data(), 0, dim_, heads_ * dim_, 1};
@@ -124,9 +132,10 @@ private:
     if (__builtin_mul_overflow(first, int64_t(own[2]), &skipped) ||
         __builtin_add_overflow(skipped, int64_t(own[0]), &offset))
       refuse("a first row inside of a room", first);
-    AttentionOperand operand{nullptr, 0, own[1], own[2], 1};
-    const Extent extent = Extent(size).along(kv_heads_, operand.head).along(rows, operand.row);
-    operand.data = operands.result(index, room_dtype_, offset, extent);
+    AttentionOperand operand{nullptr, 0, own[1], own[2], 1, is_packed_};
+    const Extent extent =
+        Extent(is_packed_ ? bytes_of(size) : size).along(kv_heads_, operand.head).along(rows, operand.row);
+    operand.data = operands.result(index, is_packed_ ? 1 : size_of(room_dtype_), offset, extent);
     return operand;
   }
 
@@ -157,7 +166,7 @@ private:
     constexpr int64_t grain = 1 << 14; // elements
     const int64_t rows = count_ * tokens_, table = 2 * rope_.pairs,
                   at_once = std::max<int64_t>(1, grain / (heads_ * dim_ + kv_heads_ * (dim_ + value_dim_)));
-    ScratchSlots<double> slots(divided_up(rows, at_once), table + 3 * dim_);
+    ScratchSlots<double> slots(divided_up(rows, at_once), table + 3 * dim_ + std::max(dim_, value_dim_));
     parallel_for(rows, at_once, [&](int64_t begin, int64_t end) {
       slots.with([&](double *scratch) {
         for (int64_t row = begin; row < end; row++) write_row(row / tokens_, row % tokens_, scratch);
@@ -165,11 +174,12 @@ private:
     });
   }
 
-  // Of one token: the queries, and its row of keys and of values. `scratch`: its table, two rows for the rotation, and
-  // a row.
+  // Of one token: the queries, and its row of keys and of values. `scratch`: its table, two rows for the rotation, a
+  // row, and one to convert it to.
   void write_row(int64_t sequence, int64_t token, double *scratch) {
     const int dtype = static_cast<int>(dtype_);
-    double *cosines = scratch, *sines = scratch + rope_.pairs, *rows = sines + rope_.pairs, *rotated = rows + 2 * dim_;
+    double *cosines = scratch, *sines = scratch + rope_.pairs, *rows = sines + rope_.pairs, *rotated = rows + 2 * dim_,
+           *converted = rotated + dim_;
     ropes().table[dtype](rope_, positions_[size_t(sequence)] + token, cosines, sines);
     char *query = queries_.data() + (sequence * tokens_ + token) * heads_ * dim_ * size_of(dtype_);
     for (int64_t head = 0; head < heads_; head++, query += dim_ * size_of(dtype_))
@@ -179,18 +189,31 @@ private:
     for (int64_t head = 0; head < kv_heads_; head++) {
       ropes().rotate[dtype](rope_, cosines, sines, element_of(inputs_[1], dtype_, sequence, head, token), rotated,
                             rows);
-      keep(rotated, element_of(keys, room_dtype_, 0, head, at), dim_);
-      keep(element_of(inputs_[2], dtype_, sequence, head, token), element_of(values, room_dtype_, 0, head, at),
-           value_dim_);
+      keep(rotated, room_row(keys, head, at), dim_, converted);
+      keep(element_of(inputs_[2], dtype_, sequence, head, token), room_row(values, head, at), value_dim_, converted);
     }
   }
 
-  void keep(const void *row, void *to, int64_t count) const {
-    if (is_rounded()) convert(row, dtype_, to, room_dtype_, count);
+  char *room_row(const AttentionOperand &room, int64_t head, int64_t row) const {
+    return is_packed_ ? room.data + room.at(0, head, row) : element_of(room, room_dtype_, 0, head, row);
+  }
+
+  void keep(const void *row, char *to, int64_t count, double *converted) {
+    if (is_packed_) pack(row, to, count, reinterpret_cast<float *>(converted));
+    else if (is_rounded()) convert(row, dtype_, to, room_dtype_, count);
     else std::memcpy(to, row, size_t(count * size_of(dtype_)));
   }
 
+  void pack(const void *row, char *to, int64_t count, float *converted) {
+    convert(row, dtype_, converted, DType::float32, count);
+    if (!pack_q8_row(converted, count, to)) is_finite_ = false;
+  }
+
+  static int64_t bytes_of(int64_t values) { return values / q8_values * q8_bytes; }
+
   const DType dtype_, room_dtype_;
+  const bool is_packed_;
+  std::atomic<bool> is_finite_{true};
   const int64_t count_, tokens_, heads_, kv_heads_, dim_, value_dim_;
   Rope rope_;
   Scratch<uint64_t> phases_;

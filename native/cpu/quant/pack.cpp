@@ -17,7 +17,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t values = 32, block_bytes = 34;
+constexpr int64_t values = q8_values, block_bytes = q8_bytes;
 
 // False where a value, or the scale as a float16, is not finite.
 bool pack_block(const float *x, char *out) {
@@ -38,6 +38,16 @@ bool pack_block(const float *x, char *out) {
   return true;
 }
 
+} // namespace
+
+bool orchard::pack_q8_row(const float *x, int64_t count, char *out) {
+  bool is_finite = true;
+  for (; count >= values; count -= values, x += values, out += block_bytes) is_finite &= pack_block(x, out);
+  return is_finite;
+}
+
+namespace {
+
 void pack_q8(const PackQ8Block &block, Operands operands) {
   const int64_t columns = block.columns, blocks = columns / values, row_bytes = blocks * block_bytes;
   if (columns < 0 || columns % values != 0) refuse_number(block.columns.value, "columns in blocks of 32");
@@ -54,8 +64,7 @@ void pack_q8(const PackQ8Block &block, Operands operands) {
     for (int64_t row = begin; row < end; row++) {
       const float *from =
           x + row / inner / middle * strides[0] + row / inner % middle * strides[1] + row % inner * strides[2];
-      for (int64_t at = 0; at < blocks; at++)
-        if (!pack_block(from + at * values, out + row * row_bytes + at * block_bytes)) is_finite = false;
+      if (!pack_q8_row(from, columns, out + row * row_bytes)) is_finite = false;
     }
   });
   if (!is_finite) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected finite values with scales that a float16 has");

@@ -2,11 +2,11 @@
 
 import type { StepRotation } from "../../ops/attention/step.ts";
 import { cat } from "../../ops/join/cat.ts";
-import { rotationOf } from "../../ops/position/frequencies.ts";
 import { type RopeScaling, rope } from "../../ops/position/rope.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Positions } from "../cache.ts";
+import { stepRotationOf } from "../step_rotation.ts";
 import type { RopeDescription } from "./description.ts";
 
 /**
@@ -65,7 +65,6 @@ function stretchOf({ scaling }: RopeDescription, length: number): number {
   return scaling?.type === "longrope" && length > scaling.originalContextLength ? 1 : 0;
 }
 
-const noRotation: StepRotation = { cycles: new Float64Array(0), magnitude: 1, interleaved: false };
 const rotations = new WeakMap<RopeDescription, { readonly stretch: number; readonly rotation: StepRotation }>();
 
 /**
@@ -77,14 +76,11 @@ export function stepRotation(
   width: number,
   lengths: readonly number[],
 ): StepRotation | null {
-  if (description === undefined) return noRotation;
+  if (description === undefined) return stepRotationOf(undefined, width);
   const [known, stretch] = [rotations.get(description), stretchOf(description, lengths[0]!)];
   if (lengths.some((length) => stretchOf(description, length) !== stretch)) return null;
   if (known?.stretch === stretch) return known.rotation;
-  const { base, interleaved = false, dim = width, scaling } = optionsAt(description, width, lengths[0]!);
-  const { frequencies, magnitude } = rotationOf(dim, base, scaling);
-  const cycles = Float64Array.from(frequencies, (frequency) => frequency / (2 * Math.PI));
-  const rotation = { cycles, magnitude, interleaved };
+  const rotation = stepRotationOf(optionsAt(description, width, lengths[0]!), width);
   rotations.set(description, { stretch, rotation });
   return rotation;
 }

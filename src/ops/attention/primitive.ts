@@ -93,7 +93,7 @@ export const backwardCall = cpuCall("attentionBackward", passFields(backwardOper
 export const MOST_ROOMS = 11;
 
 const stepFields = {
-  ...{ dtype, roomDtype: dtype, sequences: whole, tokens: whole, heads: whole, kvHeads: whole },
+  ...{ dtype, roomDtype: dtype, isPacked: flag, sequences: whole, tokens: whole, heads: whole, kvHeads: whole },
   ...{ dim: whole, valueDim: whole, scale: real, softcap: real, left: real },
   ...{ interleaved: flag, pairs: whole, magnitude: real, offsets: array(whole, 4) },
   ...{ sequenceStrides: array(whole, 3), tokenStrides: array(whole, 3), headStrides: array(whole, 3) },

@@ -1,6 +1,8 @@
 import type { Implementation } from "../../backend/backend.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { stepCall, stepManyCall } from "./primitive.ts";
+import { isPackedRoom, rowWidth } from "./room.ts";
 import type { StepAttributes, StepSequence } from "./step.ts";
 
 /** The numbers of a sequence: `StepSequence` in `native/cpu/attention/step.cpp`. */
@@ -11,7 +13,8 @@ export const stepCpu: Implementation<StepAttributes> = {
     const { sequences, heads, kvHeads, scale, softcap = 0, window = Infinity, rotation } = attributes;
     const { cycles, magnitude, interleaved } = rotation;
     const [q, k, v] = inputs as [Tensor, Tensor, Tensor];
-    const [dim, valueDim] = [rooms[0]!.shape[3]!, rooms[1]!.shape[3]!];
+    const [dim, valueDim] = [rowWidth(rooms[0]!), rowWidth(rooms[1]!)];
+    const isPacked = isPackedRoom(rooms[0]!);
     const sizes = [dim, dim, valueDim];
     const call = rooms.length === 2 ? stepCall : stepManyCall;
     const numbers = new Float64Array(sequences.length * NUMBERS);
@@ -19,7 +22,8 @@ export const stepCpu: Implementation<StepAttributes> = {
     call(
       operation,
       {
-        ...{ dtype: q.dtype, roomDtype: rooms[0]!.dtype, sequences: sequences.length, tokens: q.shape[1]! },
+        ...{ dtype: q.dtype, roomDtype: isPacked ? unpackedDType(q) : rooms[0]!.dtype, isPacked },
+        ...{ sequences: sequences.length, tokens: q.shape[1]! },
         ...{ heads, kvHeads, dim, valueDim, scale, softcap, left: window - 1 },
         ...{ interleaved, pairs: cycles.length, magnitude, offsets: [q.offset, k.offset, v.offset, out!.offset] },
         sequenceStrides: [q.strides[0]!, k.strides[0]!, v.strides[0]!],
@@ -30,6 +34,9 @@ export const stepCpu: Implementation<StepAttributes> = {
     );
   },
 };
+
+/** As what blocks of q8_0 are read. */
+const unpackedDType = ({ dtype }: Tensor): DType => (dtype === "float64" ? "float32" : dtype);
 
 function writeSequence(numbers: Float64Array, start: number, own: StepSequence, rooms: readonly Tensor[]): void {
   const { room, batch, position, first, rows } = own;

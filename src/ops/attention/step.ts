@@ -1,7 +1,8 @@
 /**
  * A step of decoding as one operation: a few new tokens of each sequence attend to those before them, whose keys and
  * values are in rooms, and to one another. It is what `rope`, copies into the rooms and `flashAttention` compute one
- * after the other, bit by bit, without what each of these calls costs.
+ * after the other, bit by bit, without what each of these calls costs. Blocks of q8_0 are unpacked a tile at a time,
+ * not all of them at each step.
  */
 import { searchedFor } from "../../backend/anomaly.ts";
 import { empty, executeInto } from "../../backend/dispatch.ts";
@@ -11,11 +12,15 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { flashAttentionLog } from "../../observe/observer.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { rowWidth } from "./room.ts";
 import { stepCpu } from "./step.cpu.ts";
 
 export { MOST_ROOMS } from "./primitive.ts";
 
-/** Rows of keys and of values, [batch, kvHeads, rows, dim] each, elements of a row adjacent. */
+/**
+ * Rows of keys and of values, [batch, kvHeads, rows, dim] each, elements of a row adjacent; or uint8 [batch, kvHeads,
+ * rows, bytes]: blocks of q8_0.
+ */
 export interface StepRoom {
   readonly keys: Tensor;
   readonly values: Tensor;
@@ -78,6 +83,8 @@ export function hasStep(operands: readonly Tensor[]): boolean {
  * kvHeads · valueDim]; heads may be an axis of their own, and elements of a head are adjacent
  * @param rooms of one dtype; rows of the new tokens are written
  * @returns [sequences, tokens, heads · valueDim]
+ *
+ * @throws {ArgumentError} for keys and values that are not finite, in rooms of blocks.
  */
 export function attentionStep(
   operands: readonly [q: Tensor, k: Tensor, v: Tensor],
@@ -85,7 +92,7 @@ export function attentionStep(
   attributes: StepAttributes,
 ): Tensor {
   const [q] = operands;
-  const valueDim = rooms[0]!.values.shape[3]!;
+  const valueDim = rowWidth(rooms[0]!.values);
   const out = empty([q.shape[0]!, q.shape[1]!, attributes.heads * valueDim], q.dtype, undefined, "attention");
   const changed = rooms.flatMap(({ keys, values }) => [keys, values]);
   executeInto(stepPrimitive, operands, [out, ...changed], attributes);

@@ -6,8 +6,18 @@ import { stepCall, stepManyCall } from "../../../src/ops/attention/primitive.ts"
 type Values = Parameters<typeof stepCall>[1];
 
 const good: Values = {
-  ...{ dtype: "float32", roomDtype: "float32", sequences: 1, tokens: 1, heads: 2, kvHeads: 1, dim: 4, valueDim: 4 },
-  ...{ scale: 1, softcap: 0, left: Infinity, interleaved: false, pairs: 2, magnitude: 1, offsets: [0, 0, 0, 0] },
+  ...{ dtype: "float32", roomDtype: "float32", isPacked: false, sequences: 1, tokens: 1, heads: 2, kvHeads: 1 },
+  ...{
+    dim: 4,
+    valueDim: 4,
+    scale: 1,
+    softcap: 0,
+    left: Infinity,
+    interleaved: false,
+    pairs: 2,
+    magnitude: 1,
+    offsets: [0, 0, 0, 0],
+  },
   ...{ sequenceStrides: [8, 4, 4], tokenStrides: [8, 4, 4], headStrides: [4, 4, 4] },
 };
 /** Room, position, first row, rows; offset and strides of heads and rows, of keys and of values. */
@@ -27,6 +37,22 @@ test("a good one attends to its rows", () => {
   expect([...own[6]!]).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
 });
 
+test("rooms of blocks of q8_0", () => {
+  const ones = () => new Float32Array(32).fill(1);
+  const sizes = { heads: 1, dim: 32, valueDim: 32, pairs: 0, scale: 1 / 8, sequenceStrides: [32, 32, 32] };
+  const values: Values = { ...good, ...sizes, isPacked: true, tokenStrides: [32, 32, 32], headStrides: [32, 32, 32] };
+  const own = (rows: number) => [
+    ...[ones(), ones(), ones(), undefined, Float64Array.of(0, 2, 0, rows, 0, 102, 34, 0, 102, 34), ones()],
+    ...[new Uint8Array(102), new Uint8Array(102)],
+  ];
+  const given = own(3);
+  stepCall("step", values, given);
+  for (const value of given[5]!) expect(value).toBeCloseTo(Math.exp(4) / (Math.exp(4) + 2), 3);
+  expect([...given[7]!.slice(0, 68)].every((byte) => byte === 0)).toBe(true);
+  expect([...given[7]!.slice(70)]).toEqual(new Array(32).fill(127)); // behind the scale
+  expect(() => stepCall("step", values, own(4))).toThrow(/operand 6 \(keys\): expected at least 136 bytes, got 102/);
+});
+
 test.each([
   ["rows beyond the room", { sequence: { 3: 4 } }, /operand 6 \(keys\): expected at least 64 bytes, got 48/],
   ["a first row beyond the room", { sequence: { 2: 1 } }, /operand 6 \(keys\): expected at least 64 bytes, got 48/],
@@ -42,6 +68,7 @@ test.each([
   ["many tokens", { block: { tokens: 5 } }, /tokens of 1 to 4, got 5/],
   ["heads that do not share", { block: { heads: 3, kvHeads: 2 } }, /heads of keys that 3 heads share, got 2/],
   ["pairs beyond the row", { block: { pairs: 3 } }, /pairs of 4 elements, got 3/],
+  ["rows that are no blocks", { block: { isPacked: true } }, /rows in blocks of 32, got 4/],
   ["a band below 0", { block: { left: -1 } }, /a band of at least 0/],
   ["integers", { block: { dtype: "int32" } }, /expected floats for attention, got int32/],
 ] satisfies [string, { sequence?: object; block?: Partial<Values> }, RegExp][])(

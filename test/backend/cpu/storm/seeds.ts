@@ -232,8 +232,22 @@ function caches(): void {
       const given = Array.from({ length: rooms }, roomOf);
       attentionStep([q, k, v], given, { scale: 0.5, softcap: 9, window: 3, rotation, sequences, heads: 3, kvHeads: 1 });
     }
+  packedSteps();
   packQ8Into(library.zeros([1, 2, 3, 68], { dtype: "uint8" }), library.rand([1, 2, 3, 64]));
   readAheadCall("load", { offset: 1, bytes: 9000 }, [new Uint8Array(10_000)]);
+}
+
+/** The same to rooms of blocks of q8_0, tokens first. */
+function packedSteps(): void {
+  const rotation = { cycles: Float64Array.of(0.1, 0.01), magnitude: 1, interleaved: false };
+  const roomOf = () => library.zeros([5, 2, 1, 68], { dtype: "uint8" }).permute([1, 2, 0, 3]);
+  for (const dtype of ["float32", "bfloat16"] as const)
+    for (const rooms of [1, 2]) {
+      const [q, k, v] = [3, 1, 1].map((heads) => library.ones([2, 1, 64 * heads], { dtype })) as Queries;
+      const sequences = [0, 1].map((batch) => ({ room: batch % rooms, batch, position: 4, first: batch, rows: 4 }));
+      const given = Array.from({ length: rooms }, () => ({ keys: roomOf(), values: roomOf() }));
+      attentionStep([q, k, v], given, { scale: 0.5, rotation, sequences, heads: 3, kvHeads: 1 });
+    }
 }
 
 type Queries = [q: library.Tensor, k: library.Tensor, v: library.Tensor];
