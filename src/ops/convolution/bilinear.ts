@@ -30,6 +30,7 @@ import {
   convolutionTransposedPrimitive,
   convolutionWeightPrimitive,
   isOfOneCall,
+  operandDType,
 } from "./primitive.ts";
 
 /**
@@ -37,7 +38,7 @@ import {
  * comes from a rounded result: x's dtype holds it.
  */
 export function convolve(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType = x.dtype): Tensor {
-  const result = tidy(() => noGrad(() => forward(x, weight, geometry, dtype)));
+  const result = tidy(() => noGrad(() => computed(forward, [x, weight], geometry, dtype)));
   record("convolution", [x, weight], [result], [x, weight], ([gradient], [ownX, ownWeight], needs) => {
     const g = toDType(gradient!, x.dtype);
     return [
@@ -50,7 +51,7 @@ export function convolve(x: Tensor, weight: Tensor, geometry: Geometry, dtype: D
 
 /** The adjoint in x: from y's shape to x's. It is the transposed convolution. */
 export function convolveBack(y: Tensor, weight: Tensor, geometry: Geometry, dtype: DType = y.dtype): Tensor {
-  const result = tidy(() => noGrad(() => backward(y, weight, geometry, dtype)));
+  const result = tidy(() => noGrad(() => computed(backward, [y, weight], geometry, dtype)));
   record("convolutionTransposed", [y, weight], [result], [y, weight], ([gradient], [ownY, ownWeight], needs) => {
     const g = toDType(gradient!, y.dtype);
     return [needs[0] ? convolve(g, ownWeight!, geometry) : null, needs[1] ? convolveWeight(g, ownY!, geometry) : null];
@@ -60,7 +61,7 @@ export function convolveBack(y: Tensor, weight: Tensor, geometry: Geometry, dtyp
 
 /** The adjoint in the weight. */
 function convolveWeight(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
-  const result = tidy(() => noGrad(() => ofWeight(x, y, geometry)));
+  const result = tidy(() => noGrad(() => computed(ofWeight, [x, y], geometry, x.dtype)));
   record("convolutionWeight", [x, y], [result], [x, y], ([g], [ownX, ownY], needs) => [
     needs[0] ? convolveBack(ownY!, g!, geometry) : null,
     needs[1] ? convolve(ownX!, g!, geometry) : null,
@@ -124,7 +125,7 @@ function inOneCall(
   shape: Shape,
   weight: Shape,
   geometry: Geometry,
-  dtype: DType = operands[0].dtype,
+  dtype: DType,
 ): Tensor {
   const attributes = attributesOf(operands[0].shape[0]!, weight, geometry);
   return execute(
@@ -135,6 +136,15 @@ function inOneCall(
     attributes,
     "convolution",
   );
+}
+
+type Compute = (first: Tensor, second: Tensor, geometry: Geometry, dtype: DType) => Tensor;
+
+/** Of operands as metal left them in the forward pass, another backend's are copies in the dtype of sums. */
+function computed(compute: Compute, operands: readonly Tensor[], geometry: Geometry, dtype: DType): Tensor {
+  const own = operandDType(operands[0]!.dtype);
+  const [first, second] = operands.map((each) => toDType(each, own));
+  return toDType(compute(first!, second!, geometry, own === operands[0]!.dtype ? dtype : own), dtype);
 }
 
 function forward(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): Tensor {
@@ -189,10 +199,10 @@ function backward(y: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): 
   );
 }
 
-function ofWeight(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
+function ofWeight(x: Tensor, y: Tensor, geometry: Geometry, dtype: DType): Tensor {
   if (isOfOneCall()) {
     const shape = [y.shape[1]!, x.shape[1]! / geometry.groups, ...geometry.kernel];
-    return inOneCall(convolutionWeightPrimitive, [x, y], shape, shape, geometry);
+    return inOneCall(convolutionWeightPrimitive, [x, y], shape, shape, geometry, dtype);
   }
   const { groups, kernel, output } = geometry;
   const [batch, channels, outputs] = [x.shape[0]!, x.shape[1]! / groups, y.shape[1]! / groups];

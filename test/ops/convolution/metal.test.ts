@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { whyUnavailable } from "../../../src/backend/registry.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import { conv2d, ones } from "../../../src/ops/index.ts";
 import { checked, testVariants } from "../../linalg/variants.ts";
 import { type Case, checkCase } from "./cases.ts";
@@ -55,6 +56,19 @@ test.if(whyUnavailable("metal") === undefined)("on metal: operands of two bytes 
   context.configure("count", false);
   expect(dispatches.map(({ kernel }) => kernel)).toEqual(["convolution_matrices_half_half"]);
   expect(dispatches[0]!.counters.device_bytes_written).toBe(2 * y.size);
+});
+
+test.if(whyUnavailable("metal") === undefined)("the gradient on cpu of what metal computed in two bytes", () => {
+  const shapes = [[1, 2, 5, 5] as const, [3, 2, 2, 2] as const];
+  const gradientsOn = (forward: "metal" | "cpu") => {
+    const leaves = shapes.map((shape) => withBackend(forward, () => ones(shape, { dtype: "float16" })));
+    for (const leaf of leaves) leaf.requiresGrad = true;
+    const y = withBackend(forward, () => conv2d(leaves[0]!, leaves[1]!, { bias: ones([3], { dtype: "float16" }) }));
+    const gradOutputs = [ones(y.shape, { dtype: "float16" })];
+    const found = withStrict(true, () => withBackend("cpu", () => grad([y], leaves, { gradOutputs })));
+    return found.map((each) => each.toArray());
+  };
+  expect(gradientsOn("metal")).toEqual(gradientsOn("cpu"));
 });
 
 testVariants(import.meta.path, "on metal: (several|one|phases and)");
