@@ -60,9 +60,10 @@ void pack_quads(const LaneNumbers &numbers, int64_t length, uint16_t *out) {
 }
 
 // Squares of 8 x 8 sums, each register of which has 2 x 2: the rows 2 r and 2 r + 1 of the columns 2 c and 2 c + 1.
-__attribute__((target("arch=armv8.2-a+bf16"))) void multiply_quads(const uint16_t *a, const uint16_t *b, int64_t steps,
-                                                                   float *sums) {
+__attribute__((target("arch=armv8.2-a+bf16"))) void multiply_quads(const TileRows &rows, const uint16_t *b,
+                                                                   int64_t steps, float *sums) {
   const int64_t length = steps * side, group = length * group_lanes;
+  const uint16_t *a = rows.numbers;
   for (int64_t row = 0; row < side; row += group_lanes, a += group) {
     const uint16_t *columns = b;
     for (int64_t column = 0; column < side; column += group_lanes, columns += group) {
@@ -110,9 +111,10 @@ void pack_singles(const LaneNumbers &numbers, int64_t length, uint16_t *out) {
 }
 
 // Squares of 8 x 8 sums: a row has its first four columns in one register and the others in another.
-__attribute__((target("arch=armv8.2-a+fp16fml"))) void multiply_singles(const uint16_t *a, const uint16_t *b,
+__attribute__((target("arch=armv8.2-a+fp16fml"))) void multiply_singles(const TileRows &rows, const uint16_t *b,
                                                                         int64_t steps, float *sums) {
   const int64_t length = steps * side, group = length * group_lanes;
+  const uint16_t *a = rows.numbers;
   for (int64_t row = 0; row < side; row += group_lanes, a += group) {
     const uint16_t *columns = b;
     for (int64_t column = 0; column < side; column += group_lanes, columns += group) {

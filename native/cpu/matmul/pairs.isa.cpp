@@ -105,21 +105,22 @@ void pack_a(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out) {
 }
 
 // Eight rows of sums at a time, of two vectors each.
-__attribute__((target("avx512bf16"))) void multiply_by_vectors(const uint16_t *a, const uint16_t *b, int64_t steps,
+__attribute__((target("avx512bf16"))) void multiply_by_vectors(const TileRows &a, const uint16_t *b, int64_t steps,
                                                                float *sums) {
   constexpr int rows = 8;
+  const int64_t stride = a.row_stride, step_stride = a.step_stride;
   for (int64_t row = 0; row < side; row += rows) {
     __m512 sum[rows][2];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = _mm512_setzero_ps();
-    const uint16_t *from = a + row * side, *columns = b;
-    for (int64_t step = 0; step < steps; step++, from += side * side) {
+    const uint16_t *from = a.numbers + row * stride, *columns = b;
+    for (int64_t step = 0; step < steps; step++, from += step_stride) {
       for (int64_t pair = 0; pair < pairs; pair++, columns += 2 * side) {
         const auto left = (__m512bh)_mm512_loadu_si512(columns), right = (__m512bh)_mm512_loadu_si512(columns + side);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; r++) {
           int both;
-          std::memcpy(&both, from + r * side + 2 * pair, sizeof both);
+          std::memcpy(&both, from + r * stride + 2 * pair, sizeof both);
           const auto factor = (__m512bh)_mm512_set1_epi32(both);
           sum[r][0] = _mm512_dpbf16_ps(sum[r][0], left, factor);
           sum[r][1] = _mm512_dpbf16_ps(sum[r][1], right, factor);
@@ -150,21 +151,23 @@ __attribute__((target("amx-tile"))) void set_tiles_up() {
 __attribute__((target("amx-tile"))) void release_tiles() { _tile_release(); }
 
 // Four tiles of 16 x 16 sums.
-__attribute__((target("amx-tile,amx-bf16"))) void multiply_by_tiles(const uint16_t *a, const uint16_t *b, int64_t steps,
-                                                                    float *sums) {
-  constexpr int a_bytes = side * 2, b_bytes = side * 4, sum_bytes = side * 4;
+__attribute__((target("amx-tile,amx-bf16"))) void multiply_by_tiles(const TileRows &rows, const uint16_t *b,
+                                                                    int64_t steps, float *sums) {
+  constexpr int b_bytes = side * 4, sum_bytes = side * 4;
   constexpr int64_t half = side / 2;
+  const uint16_t *a = rows.numbers;
+  const int64_t a_bytes = rows.row_stride * 2, lower = half * rows.row_stride;
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  for (int64_t step = 0; step < steps; step++, a += side * side, b += side * side) {
+  for (int64_t step = 0; step < steps; step++, a += rows.step_stride, b += side * side) {
     _tile_loadd(4, a, a_bytes);
     _tile_loadd(6, b, b_bytes);
     _tile_loadd(7, b + side, b_bytes);
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
-    _tile_loadd(5, a + half * side, a_bytes);
+    _tile_loadd(5, a + lower, a_bytes);
     _tile_dpbf16ps(2, 5, 6);
     _tile_dpbf16ps(3, 5, 7);
   }
@@ -174,12 +177,21 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_by_tiles(const uint16
   _tile_stored(3, sums + half * side + half, sum_bytes);
 }
 
+// Takes denormal numbers for zeros, which sums of these products never are.
+__attribute__((target("avx512bf16"))) void round_tile(const float *sums, uint16_t *out, int64_t row_stride) {
+  for (int64_t row = 0; row < side; row++, sums += side, out += row_stride) {
+    const __m512bh numbers = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(sums + side / 2), _mm512_loadu_ps(sums));
+    _mm512_storeu_si512(out, (__m512i)numbers);
+  }
+}
+
 // A step of a has 32 rows of 32 numbers, one of b 16 pairs of 32 columns.
 void by_vectors(const MatrixProduct &product) {
-  TiledProduct<BFloat16>(product, {pack_a, pack_b, multiply_by_vectors}).run();
+  TiledProduct<BFloat16>(product, {pack_a, pack_b, multiply_by_vectors, true, round_tile}).run();
 }
 void by_tiles(const MatrixProduct &product) {
-  TiledProduct<BFloat16>(product, {pack_a, pack_b, multiply_by_tiles, set_tiles_up, release_tiles}).run();
+  TiledProduct<BFloat16>(product, {pack_a, pack_b, multiply_by_tiles, true, round_tile, set_tiles_up, release_tiles})
+      .run();
 }
 
 } // namespace

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 
 namespace orchard::ORCHARD_ISA {
 
@@ -27,12 +28,23 @@ constexpr int64_t side = 32; // of a tile, and of a step along k
 // 32 rows of a or 32 columns of b from `first` on, for all of k: 32 numbers for each of them and each step.
 using PackLanes = void (*)(const MatrixProduct &product, int64_t first, int64_t steps, uint16_t *out);
 
+// 32 rows of a: packed by the method, or where they lie, adjacent along k. From row to row, and from step to step.
+struct TileRows {
+  const uint16_t *numbers;
+  int64_t row_stride = side, step_stride = side * side;
+};
+
 // The sums of a tile: row by row.
-using MultiplyTile = void (*)(const uint16_t *a, const uint16_t *b, int64_t steps, float *sums);
+using MultiplyTile = void (*)(const TileRows &a, const uint16_t *b, int64_t steps, float *sums);
+
+// A tile's sums as numbers of the result, rounded.
+using RoundTile = void (*)(const float *sums, uint16_t *out, int64_t row_stride);
 
 struct TileMethod {
   PackLanes pack_rows, pack_columns;
   MultiplyTile multiply;
+  bool reads_rows_in_place = false; // where they are adjacent along k
+  RoundTile round = nullptr;        // or null
   // Around the tiles that a thread multiplies one after the other; or null.
   void (*begin)() = nullptr, (*end)() = nullptr;
 };
@@ -40,7 +52,10 @@ struct TileMethod {
 template <class S> class TiledProduct {
 public:
   TiledProduct(const MatrixProduct &product, const TileMethod &method)
-      : p_(product), method_(method), steps_(divided_up(p_.k, side)), tile_(steps_ * side * side) {}
+      : p_(product), method_(method), steps_(divided_up(p_.k, side)), tile_(steps_ * side * side),
+        reads_in_place_(method.reads_rows_in_place && p_.a.column_stride == 1 && p_.k % side == 0 &&
+                        std::abs(p_.a.row_stride) <= most_row_in_place && p_.n <= most_panels_in_place * side),
+        is_plain_(p_.alpha == 1 && !p_.has_input() && p_.out.column_stride == 1) {}
 
   void run() {
     const int64_t panels = divided_up(p_.n, side),
@@ -54,6 +69,9 @@ private:
   static constexpr int64_t panel_bytes = int64_t(64) << 20;      // of b's panels, where one of them is not larger
   static constexpr int64_t row_block_bytes = int64_t(512) << 10; // of a's packed rows, in the second-level cache
   static constexpr double speed = 4;                             // in multiply-adds of float32
+  // A copy of a's rows is worth what it costs where many panels read them, and where they are so far apart that few of
+  // them have room in the first-level cache: with AMX 512 x 2048 x 512 took 1.2 ms with copies and 1.6 without.
+  static constexpr int64_t most_panels_in_place = 16, most_row_in_place = 768;
 
   static constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
@@ -85,19 +103,29 @@ private:
 
   void multiply_block(const Block &block, const uint16_t *panels, uint16_t *rows) const {
     for (int64_t tile = block.tile; tile < block.end_tile; tile++)
-      method_.pack_rows(p_, tile * side, steps_, rows + (tile - block.tile) * tile_);
+      if (!is_in_place(tile)) method_.pack_rows(p_, tile * side, steps_, rows + (tile - block.tile) * tile_);
     alignas(64) float sums[side * side];
     for (int64_t panel = block.panel; panel < block.end_panel; panel++, panels += tile_)
       for (int64_t tile = block.tile; tile < block.end_tile; tile++) {
-        method_.multiply(rows + (tile - block.tile) * tile_, panels, steps_, sums);
+        method_.multiply(rows_of(tile, rows + (tile - block.tile) * tile_), panels, steps_, sums);
         finish_tile(tile * side, panel * side, sums);
       }
+  }
+
+  // The tiles that have all of their rows.
+  bool is_in_place(int64_t tile) const { return reads_in_place_ && (tile + 1) * side <= p_.m; }
+  TileRows rows_of(int64_t tile, const uint16_t *packed) const {
+    if (!is_in_place(tile)) return {packed};
+    return {reinterpret_cast<const uint16_t *>(element_of<S>(p_.a, tile * side, 0)), p_.a.row_stride, side};
   }
 
   // Whole rows of a plain result are rounded here, without the questions that others ask for each row.
   void finish_tile(int64_t row, int64_t column, float *sums) const {
     const int64_t rows = std::min(side, p_.m - row), columns = std::min(side, p_.n - column);
-    const bool is_whole = columns == side && p_.alpha == 1 && !p_.has_input() && p_.out.column_stride == 1;
+    const bool is_whole = columns == side && is_plain_;
+    if (is_whole && rows == side && method_.round)
+      return method_.round(sums, reinterpret_cast<uint16_t *>(const_cast<S *>(element_of<S>(p_.out, row, column))),
+                           p_.out.row_stride);
     for (int64_t r = 0; r < rows; r++)
       if (is_whole) narrow(sums + r * side, const_cast<S *>(element_of<S>(p_.out, row + r, column)), side);
       else finish_row<S>(p_, row + r, column, columns, sums + r * side);
@@ -106,6 +134,7 @@ private:
   const MatrixProduct &p_;
   const TileMethod &method_;
   const int64_t steps_, tile_; // numbers of a tile of a, and of a panel of b
+  const bool reads_in_place_, is_plain_;
 };
 
 } // namespace orchard::ORCHARD_ISA

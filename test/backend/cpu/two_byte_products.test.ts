@@ -37,6 +37,9 @@ function product(
   return out.storage;
 }
 
+/** -1, 0 and 1. */
+const cycle = (step: number, column: number): number => ((step * 2 + column) % 3) - 1;
+
 const valuesOf = (dtype: Dtype, storage: NodeJS.TypedArray) =>
   Array.from({ length: storage.length }, (_, at) => Number(elementTypes[dtype].read(storage, at)));
 
@@ -118,6 +121,34 @@ describe.each(isas)("with %s", (isa) => {
       const expected = row === 9 ? Number.NaN : row === 3 ? (sign === 0 ? Number.NaN : sign * infinity) : 65 * sign;
       expect([row, column, value + 0]).toEqual([row, column, expected]);
     }
+  });
+
+  test.each(["bfloat16", "float16"] as const)("%s: rows of a at any distance, in place or copied", (dtype) => {
+    configure(native, "isa", isa);
+    const [m, n] = [70, 101]; // two whole tiles' rows, and some
+    const [left, right] = [(row: number, step: number) => ((row * 5 + step * 3) % 7) - 3, cycle];
+    for (const k of [32, 64, 70])
+      for (const rowStride of [k, k + 1, 100, 1000]) {
+        const type = elementTypes[dtype];
+        const a = type.make(m * rowStride + 3);
+        for (let at = 0; at < a.length; at++) type.write(a, at, Number.NaN); // between rows, where nobody looks
+        for (let at = 0; at < m * k; at++) {
+          const [row, step] = [Math.floor(at / k), at % k];
+          type.write(a, 3 + row * rowStride + step, left(row, step));
+        }
+        const b = type.make(k * n);
+        for (let at = 0; at < b.length; at++) type.write(b, at, right(Math.floor(at / n), at % n));
+        const out = type.make(m * n);
+        const matrix = (storage: NodeJS.TypedArray, stride: number, offset = 0) =>
+          ({ storage, offset, rowStride: stride, columnStride: 1, batchStrides: [] }) as const;
+        const operands = { a: matrix(a, rowStride, 3), b: matrix(b, n), out: matrix(out, n) };
+        multiply({ dtype, m, n, k, alpha: 1, batchShape: [], ...operands });
+        // sums of whole numbers below 2^8, which are exact
+        const sumOf = (row: number, column: number) =>
+          Array.from({ length: k }, (_, step) => left(row, step) * right(step, column)).reduce((x, y) => x + y, 0);
+        const expected = Array.from({ length: m * n }, (_, at) => sumOf(Math.floor(at / n), at % n) + 0);
+        expect(valuesOf(dtype, out).map((value) => value + 0)).toEqual(expected);
+      }
   });
 
   test("what is too large for a dtype becomes infinity", () => {
