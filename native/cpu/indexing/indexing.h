@@ -40,6 +40,17 @@ struct FindOutOfRangeBlock {
   NestBlock<1> nest;
 };
 
+// Lists of indices, broadcast to one shape, and the places that they name; the last operand of the nest is dense.
+constexpr int most_lists = 8;
+struct IndexPlacesBlock {
+  DTypeField dtype; // int64 or int32
+  Whole lists;
+  Whole sizes[most_lists]; // of the axis that each list indexes
+  Whole offsets[most_lists];
+  Whole offset; // of the places
+  NestBlock<most_lists + 1> nest;
+};
+
 // Of `count` dense offsets.
 struct FindDescentBlock {
   DTypeField dtype;

@@ -107,6 +107,19 @@ export const findOutOfRangeCall = cpuCall("findOutOfRange", { dtype, offset: who
   "found",
 ]);
 
+/** How many lists of indices a call of `indexPlaces` has room for: one for each axis. */
+export const MOST_LISTS = 8;
+
+/** `found` is the number of the first place that a list has no index in range for, −1 where there is none. */
+export const indexPlacesCall = cpuCall(
+  "indexPlaces",
+  {
+    ...{ dtype, lists: whole, sizes: array(whole, MOST_LISTS) },
+    ...{ offsets: array(whole, MOST_LISTS), offset: whole, nest: nest(MOST_LISTS + 1) },
+  },
+  [...Array.from({ length: MOST_LISTS }, (_, at) => `index${at}`), "places", "found"],
+);
+
 /**
  * `found` is the number of the first offset that is less than the one before it or more than `size`; −1 where there is
  * none.

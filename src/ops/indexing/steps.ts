@@ -7,19 +7,14 @@ import { isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes, elementCount, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { toDType } from "../copy/cast.ts";
 import { tensor } from "../creation/tensor.ts";
-import { add, mul } from "../elementwise/arithmetic.ts";
-import { ge, lt } from "../elementwise/comparison.ts";
-import { logicalAnd } from "../elementwise/logic.ts";
-import { where } from "../elementwise/where.ts";
-import { expand } from "../view/expand.ts";
 import { movedim } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { select, slice } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import type { IndexDType } from "./indices.ts";
 import { placesOf } from "./nonzero.ts";
+import { placesAmong } from "./places.ts";
 
 /** From where to where along an axis, and every how many elements. */
 export interface SliceBounds {
@@ -197,7 +192,8 @@ export interface Rows {
 
 /** What lists of integers mean for a view. */
 export function rowsOf(operation: string, view: Tensor, lists: readonly ListedAxis[]): Rows {
-  const shape = broadcastShapes(operation, ...lists.map(({ index }) => index.shape));
+  const indices = lists.map(({ index }) => index);
+  const shape = broadcastShapes(operation, ...indices.map((index) => index.shape));
   const axes = lists.map(({ axis }) => axis);
   const leading = axes.map((_, at) => at);
   const sizes = axes.map((axis) => view.shape[axis]!);
@@ -209,26 +205,10 @@ export function rowsOf(operation: string, view: Tensor, lists: readonly ListedAx
   const moved = own.map((at) => at + start);
   return {
     rows: reshape(together, [elementCount(sizes), ...others]),
-    places: reshape(expand(placesAmong(lists, sizes), shape), [elementCount(shape)]),
+    places: reshape(placesAmong(operation, indices, sizes, shape), [elementCount(shape)]),
     ...{ shape, others },
     placed: (taken) => (start === 0 ? taken : movedim(taken, own, moved)),
     first: (given) => (start === 0 ? given : movedim(given, moved, own)),
     asView: (rows) => movedim(reshape(rows, together.shape), leading, axes),
   };
-}
-
-/** Row-major among the axes; a number that is refused, such as −1, where one index is out of range. */
-function placesAmong(lists: readonly ListedAxis[], sizes: Shape): Tensor<"int64"> {
-  let places: Tensor | undefined;
-  let isRight: Tensor | undefined;
-  for (const [at, { index }] of lists.entries()) {
-    const size = BigInt(sizes[at]!);
-    const given = toDType(index, "int64");
-    const own = where(lt(given, 0n), add(given, size), given) as Tensor;
-    if (lists.length === 1) return own as Tensor<"int64">; // out of range still, where it was
-    const inRange = logicalAnd(ge(own, 0n), lt(own, size));
-    places = places ? (add(mul(places, size), own) as Tensor) : own;
-    isRight = isRight ? logicalAnd(isRight, inRange) : inRange;
-  }
-  return where(isRight!, places!, -1n) as Tensor<"int64">;
 }

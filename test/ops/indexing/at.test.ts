@@ -91,6 +91,30 @@ for (const backend of tested)
     });
   });
 
+test("on cpu an index out of range is named, by the first element that has one", () => {
+  const read =
+    (...indices: Parameters<Tensor["at"]>) =>
+    () =>
+      withBackend("cpu", () => whole().at(...indices));
+  expect(read([0, 1, -3], [0, 0, 1])).toThrow(/indices of -2 to 1, got -3 at \[2\]/);
+  expect(read([0, 1], tensor([[2n], [5n], [1n]], { dtype: "int32" }))).toThrow(/indices of -3 to 2, got 5 at \[1, 0\]/);
+});
+
+test("many indices of several kinds name what is there", () => {
+  const x = reshape(arange(35, { dtype: "int32" }), [5, 7]);
+  const count = 40_000; // more than a thread's share
+  const rows = Array.from({ length: count }, (_, at) => ((at * 13) % 10) - 5);
+  const columns = Array.from({ length: count }, (_, at) => (at * 11) % 7);
+  const expected = rows.map((row, at) => ((row + 5) % 5) * 7 + columns[at]!);
+  for (const dtype of ["int64", "int32", "int8"] as const)
+    withBackend("cpu", () => {
+      const [i, j] = [rows, columns].map((own) => tensor(own, { dtype }));
+      expect(Array.from(x.at(i!, j!).dataSync())).toEqual(expected);
+      const backwards = [...expected].reverse();
+      expect(Array.from(x.at(i!.flip([0]), j!.flip([0])).dataSync())).toEqual(backwards);
+    });
+});
+
 test("numbers and bounds give views, tensors copies", () => {
   const x = whole();
   expect(x.at(0, "1:").storage).toBe(x.storage);

@@ -1,0 +1,107 @@
+/** One index for each of several axes as one number: on cpu in one pass, elsewhere made of other operations. */
+import type { Implementation } from "../../backend/backend.ts";
+import { execute } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { firstBackend } from "../../backend/registry.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { broadcastStrides, collapse, elementCount, type Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { add, mul } from "../elementwise/arithmetic.ts";
+import { ge, lt } from "../elementwise/comparison.ts";
+import { logicalAnd } from "../elementwise/logic.ts";
+import { where } from "../elementwise/where.ts";
+import { expand } from "../view/expand.ts";
+import type { IndexDType } from "./indices.ts";
+import { indexPlacesCall, MOST_LISTS } from "./primitive.ts";
+
+interface PlacesAttributes {
+  /** Of the axes that are indexed. */
+  readonly sizes: readonly number[];
+}
+
+const found = new Float64Array(1);
+
+const placesCpu: Implementation<PlacesAttributes> = {
+  run({ operation, inputs, outputs: [places], attributes: { sizes } }) {
+    const { shape } = places!;
+    const own = inputs.map((index) => broadcastStrides(index.shape, index.strides, shape));
+    const filled = <Value>(values: readonly Value[], rest: Value): Value[] => [
+      ...values,
+      ...new Array<Value>(MOST_LISTS - values.length).fill(rest),
+    ];
+    const block = {
+      ...{ dtype: inputs[0]!.dtype, lists: inputs.length, sizes: filled(sizes, 0), offset: places!.offset },
+      offsets: filled(
+        inputs.map(({ offset }) => offset),
+        0,
+      ),
+      nest: collapse(shape, [...filled(own, places!.strides), places!.strides]),
+    };
+    indexPlacesCall(operation, block, [...filled<Tensor | undefined>(inputs, undefined), places, found]);
+    if (found[0]! >= 0) throw outOfRange(operation, { inputs, sizes, shape }, found[0]!);
+  },
+};
+
+const elsewhere = { missing: "elsewhere than on cpu places are made of other operations" } as const;
+const placesPrimitive = definePrimitive<PlacesAttributes>({
+  ...{ name: "indexPlaces", family: "indexing" },
+  implementations: { metal: elsewhere, cpu: placesCpu, reference: elsewhere },
+});
+
+/**
+ * For each element of the shape to which indices are broadcast, the row-major number among axes of these sizes.
+ * Negative indices count from the end.
+ *
+ * @throws {ShapeError} for an index out of range; elsewhere than on cpu it becomes a number that is refused later
+ */
+export function placesAmong(
+  operation: string,
+  indices: readonly Tensor<IndexDType>[],
+  sizes: Shape,
+  shape: Shape,
+): Tensor<"int64"> {
+  if (firstBackend() === "cpu") return execute(placesPrimitive, alike(indices), shape, "int64", { sizes }, operation);
+  return expand(composed(indices, sizes), shape);
+}
+
+/** All int32, or all int64. */
+const alike = (indices: readonly Tensor<IndexDType>[]): readonly Tensor[] =>
+  indices.every(({ dtype }) => dtype === "int32") ? indices : indices.map((index) => toDType(index, "int64"));
+
+/** A number that is refused, such as −1, where one index is out of range. */
+function composed(indices: readonly Tensor<IndexDType>[], sizes: Shape): Tensor<"int64"> {
+  let places: Tensor | undefined;
+  let isRight: Tensor | undefined;
+  for (const [at, index] of indices.entries()) {
+    const size = BigInt(sizes[at]!);
+    const given = toDType(index, "int64");
+    const own = where(lt(given, 0n), add(given, size), given) as Tensor;
+    if (indices.length === 1) return own as Tensor<"int64">; // out of range still, where it was
+    const inRange = logicalAnd(ge(own, 0n), lt(own, size));
+    places = places ? (add(mul(places, size), own) as Tensor) : own;
+    isRight = isRight ? logicalAnd(isRight, inRange) : inRange;
+  }
+  return where(isRight!, places!, -1n) as Tensor<"int64">;
+}
+
+/** The error of the first index out of range, as it is stored now. */
+function outOfRange(
+  operation: string,
+  { inputs, sizes, shape }: { inputs: readonly Tensor[]; sizes: Shape; shape: Shape },
+  element: number,
+): ShapeError {
+  const at = shape.map((size, axis) => Math.floor(element / elementCount(shape.slice(axis + 1))) % size);
+  const values = inputs.map((index) => {
+    const strides = broadcastStrides(index.shape, index.strides, shape);
+    const offset = at.reduce((sum, own, axis) => sum + own * strides[axis]!, index.offset);
+    return Number(index.storage.array(index.dtype)[offset]!);
+  });
+  const wrong = values.findIndex((value, list) => value < -sizes[list]! || value >= sizes[list]!);
+  const [size, value] = [sizes[Math.max(wrong, 0)]!, wrong < 0 ? "another one (changed since)" : values[wrong]];
+  return new ShapeError(
+    operation,
+    "indexOutOfRange",
+    `expected indices of ${-size} to ${size - 1}, got ${value} at [${at.join(", ")}]`,
+  );
+}
