@@ -118,6 +118,7 @@ export * from "./recurrent/layers.ts";
 export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from "./regularization.ts";
 export { Sequential, type Step } from "./sequential.ts";
 export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";
+export * from "./thresholds.ts";
 export { summary } from "./traced_summary.ts";
 export * from "./transformer/attention.ts";
 export {

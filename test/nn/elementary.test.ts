@@ -82,6 +82,12 @@ const rows: readonly Row[] = [
   same(new nn.Softsign(), orchard.softsign),
   same(new nn.Tanhshrink(), orchard.tanhshrink),
   same(new nn.Tanh(), orchard.tanh),
+  same(new nn.Hardshrink(0.3), (own) => orchard.hardshrink(own, 0.3)),
+  same(new nn.Softshrink({ lambda: 0.3 }), (own) => orchard.softshrink(own, 0.3)),
+  same(new nn.Threshold(0.2, -3), (own) => orchard.threshold(own, 0.2, -3)),
+  same(new nn.GLU(0), (own) => orchard.glu(own, 0)),
+  same(new nn.Softmin(), (own) => orchard.softmin(own, -1)),
+  same(new nn.RReLU(0.25, 0.75).eval(), (own) => orchard.leakyRelu(own, 0.5)),
   same(new nn.LeakyReLU(0.3), (own) => orchard.leakyRelu(own, 0.3)),
   same(new nn.ELU({ alpha: 2 }), (own) => orchard.elu(own, { alpha: 2 })),
   same(new nn.CELU({ alpha: 2 }), (own) => orchard.celu(own, { alpha: 2 })),
@@ -300,4 +306,19 @@ describe("ModuleDict", () => {
       expect(() => dictionary().set(name, new Linear(1, 1))).toThrow("is none of a module's own");
     expect(() => dictionary().get("size")).toThrow('expected one of price, kind, got "size"');
   });
+});
+
+test("Softmax2d goes over channels, with a batch and without one", () => {
+  const own = orchard.randn([2, 3, 4, 5]);
+  const wanted = orchard.softmax(own, 1);
+  expect(new nn.Softmax2d().forward(own).toArray()).toEqual(wanted.toArray());
+  expect(new nn.Softmax2d().forward(own.select(0, 1)).toArray()).toEqual(wanted.select(0, 1).toArray());
+  expect(() => new nn.Softmax2d().forward(orchard.ones([2, 3]))).toThrow("expected 4 axes, or 3 without a batch");
+});
+
+test("RReLU draws slopes in training alone", () => {
+  const below = orchard.full([1000], -1);
+  const slopes = Array.from(new nn.RReLU(0.25, 0.75).forward(below).dataSync() as Float32Array, (own) => -own);
+  expect(slopes.every((own) => own >= 0.25 && own < 0.75)).toBe(true);
+  expect(new Set(slopes).size).toBeGreaterThan(900);
 });

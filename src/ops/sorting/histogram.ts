@@ -268,7 +268,7 @@ function edgesOf(operation: string, x: Tensor, bins: number, range: readonly [nu
 }
 
 function extentOf(x: Tensor): [number, number] {
-  if (x.size === 0) return [0, 0];
+  if (x.size === 0) return [0, 1]; // as NumPy and PyTorch have it
   const { min: least, max: most } = aminmax(x);
   return [Number(least.item()), Number(most.item())];
 }

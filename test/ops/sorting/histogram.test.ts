@@ -30,6 +30,7 @@ describe.each(tested)("on %s", (backend) => {
       expect(list(histogram(tensor(tenths), 8, { range: [0, 0.4] }).hist)).toEqual(counted(tenths, edges));
       const uneven = [-2, -1e-30, 0, 0.5, 2, 3.5, 100].map(Math.fround);
       expect(list(histogram(tensor(special), tensor(uneven)).hist)).toEqual(counted(x, uneven));
+      expect(list(histogram(tensor([]), 4).binEdges)).toEqual([0, 0.25, 0.5, 0.75, 1]);
     }));
 
   test("elements on each bound, and next to it, where the distance from the first says another bin", () =>
