@@ -8,6 +8,26 @@
 
 namespace orchard::ORCHARD_ISA {
 
+// The first `count` lanes.
+template <class T> inline void store_part(Vector<T> vector, T *to, int64_t count) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(to, __mmask16((1u << count) - 1), vector);
+  else _mm512_mask_storeu_pd(to, __mmask8((1u << count) - 1), vector);
+#else
+  __builtin_memcpy(to, &vector, static_cast<size_t>(count) * sizeof(T));
+#endif
+}
+template <class T> inline Vector<T> load_part(const T *from, int64_t count) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return _mm512_maskz_loadu_ps(__mmask16((1u << count) - 1), from);
+  else return _mm512_maskz_loadu_pd(__mmask8((1u << count) - 1), from);
+#else
+  Vector<T> vector = {};
+  __builtin_memcpy(&vector, from, static_cast<size_t>(count) * sizeof(T));
+  return vector;
+#endif
+}
+
 template <class T> inline const T *end_of(const Windows &own, const T *source) {
   return source + own.batch * own.groups * own.channels * own.pixels();
 }
@@ -62,6 +82,22 @@ public:
       }
   }
 
+  // Whether every plane has its zeros in the same places, so that those of a box that was filled serve the next one.
+  bool has_same_zeros() const {
+    const auto &[deep, high, wide] = own_.axes;
+    return deep.grid == 1 && band_ == high.grid && wide.step == 1;
+  }
+  // The elements of another channel or picture, in such a box.
+  void refill(const T *channel, T *box) const {
+    const auto &[deep, high, wide] = own_.axes;
+    const auto [begin, end] = elements_of(0);
+    for (int64_t plane = std::max<int64_t>(0, -least_[0]); plane < std::min(planes_, deep.source - least_[0]); plane++)
+      for (int64_t row = std::max<int64_t>(0, -least_[1]); row < std::min(rows_, high.source - least_[1]); row++) {
+        const T *line = channel + ((least_[0] + plane) * high.source + least_[1] + row) * wide.source;
+        copy_part(line + begin + least_[2], end - begin, box + (plane * rows_ + row) * line_ + begin);
+      }
+  }
+
 private:
   int64_t span() const { return most_[1] - least_[1] + 1; }
 
@@ -104,6 +140,13 @@ private:
     if (step == 1 && has_more) copy_segment<T, 1>(from, to, count);
     else if (step == 2 && has_more) copy_segment<T, 2>(from, to, count);
     else copy_segment_exactly(from, to, count, step);
+  }
+
+  static void copy_part(const T *from, int64_t count, T *to) {
+    for (int64_t i = 0; i < count; i += lanes<T>) {
+      const int64_t length = std::min<int64_t>(lanes<T>, count - i);
+      store_part<T>(load_part(from + i, length), to + i, length);
+    }
   }
 
   const Windows &own_;

@@ -15,26 +15,6 @@ constexpr int64_t all_box_numbers = 1 << 16; // of a band of all
 constexpr double operations_per_task = 1 << 16;
 constexpr int64_t least_weigh_tasks = 32;
 
-// The first `count` lanes.
-template <class T> inline void store_part(Vector<T> vector, T *to, int64_t count) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(to, __mmask16((1u << count) - 1), vector);
-  else _mm512_mask_storeu_pd(to, __mmask8((1u << count) - 1), vector);
-#else
-  __builtin_memcpy(to, &vector, static_cast<size_t>(count) * sizeof(T));
-#endif
-}
-template <class T> inline Vector<T> load_part(const T *from, int64_t count) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4) return _mm512_maskz_loadu_ps(__mmask16((1u << count) - 1), from);
-  else return _mm512_maskz_loadu_pd(__mmask8((1u << count) - 1), from);
-#else
-  Vector<T> vector = {};
-  __builtin_memcpy(&vector, from, static_cast<size_t>(count) * sizeof(T));
-  return vector;
-#endif
-}
-
 // A line of vectors, or what is less than one.
 template <class T> inline void store_line(Vector<T> vector, T *to, int64_t count) {
   if (count >= lanes<T>) store_vector<T>(vector, to);
@@ -155,30 +135,51 @@ public:
     const int64_t items = own_.batch * own_.groups * own_.axes[0].grid * bands_, taps = own_.depth();
     const double operations = double(own_.positions()) / double(own_.axes[0].grid * bands_) * double(taps * own_.rows);
     const int64_t tasks = divided_up(items, std::max<int64_t>(1, int64_t(operations_per_task / operations)));
-    const int64_t size = rounded_up(own_.channels * box_.size() + most_lines * scattered_, 16),
+    const int64_t size = 2 * boxes_size() + rounded_up(most_lines * scattered_, 16),
                   workers = std::min<int64_t>(tasks, thread_count());
     Scratch<T> space(scratch_product({workers, size}));
     Scratch<Tap<T>> all(scratch_product({workers, taps}));
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {
-      for (int64_t item = items * worker / workers; item < items * (worker + 1) / workers; item++)
-        compute(item, space.data() + worker * size, offsets_.data(), all.data() + worker * taps);
+      const int64_t first = items * worker / workers, end = items * (worker + 1) / workers;
+      T *boxes = space.data() + worker * size;
+      // One box is filled while the other is summed: what was just stored in parts cannot be loaded whole at once.
+      for (int64_t item = first; item <= end; item++) {
+        if (item < end) fill(item, item < first + 2, boxes + item % 2 * boxes_size());
+        if (item > first)
+          sum(item - 1, boxes + (item - 1) % 2 * boxes_size(), offsets_.data(), boxes + 2 * boxes_size(),
+              all.data() + worker * taps);
+      }
     });
   }
 
 private:
   // A band of a plane of the grid.
-  void compute(int64_t item, T *box, const int64_t *offsets, Tap<T> *taps) const {
-    const auto &[deep, high, wide] = own_.axes;
-    const int64_t y = item % bands_ * box_.band(), z = item / bands_ % deep.grid, group = item / bands_ / deep.grid;
-    const int64_t count = std::min(box_.band(), high.grid - y);
-    for (int64_t channel = 0; channel < own_.channels; channel++)
-      box_.fill(source_ + (group * own_.channels + channel) * own_.pixels(), z, y, count, end_of(own_, source_),
-                box + channel * box_.size());
+  struct Item {
+    int64_t y, z, group, count;
+  };
+  Item item_of(int64_t item) const {
+    const int64_t y = item % bands_ * box_.band(), plane = item / bands_, deep = own_.axes[0].grid;
+    return {y, plane % deep, plane / deep, std::min(box_.band(), own_.axes[1].grid - y)};
+  }
+  int64_t boxes_size() const { return rounded_up(own_.channels * box_.size(), 16); }
+
+  void fill(int64_t number, bool is_first, T *box) const {
+    const Item item = item_of(number);
+    for (int64_t channel = 0; channel < own_.channels; channel++, box += box_.size()) {
+      const T *from = source_ + (item.group * own_.channels + channel) * own_.pixels();
+      if (!is_first && box_.has_same_zeros()) box_.refill(from, box);
+      else box_.fill(from, item.z, item.y, item.count, end_of(own_, source_), box);
+    }
+  }
+
+  void sum(int64_t number, const T *box, const int64_t *offsets, T *scattered, Tap<T> *taps) const {
+    const WindowAxis &deep = own_.axes[0];
+    const Item item = item_of(number);
     for (int64_t row = 0; row < own_.rows; row++) {
-      find_taps(group % own_.groups, row, offsets, taps);
-      T *plane = result_ + (group * own_.rows + row) * own_.results() +
-                 (deep.result_first + z * deep.result_step) * high.result * wide.result;
-      sum_band(box, taps, y, count, plane);
+      find_taps(item.group % own_.groups, row, offsets, taps);
+      T *plane = result_ + (item.group * own_.rows + row) * own_.results() +
+                 (deep.result_first + item.z * deep.result_step) * own_.axes[1].result * own_.axes[2].result;
+      sum_band(box, scattered, taps, item.y, item.count, plane);
     }
   }
 
@@ -189,9 +190,8 @@ private:
   }
 
   // Lines [y, y + count) of a plane of the grid.
-  void sum_band(T *box, const Tap<T> *taps, int64_t y, int64_t count, T *plane) const {
+  void sum_band(const T *box, T *scattered, const Tap<T> *taps, int64_t y, int64_t count, T *plane) const {
     const auto &[deep, high, wide] = own_.axes;
-    T *scattered = box + own_.channels * box_.size();
     for (int64_t at = 0; at < count; at += most_lines) {
       const int64_t lines = std::min<int64_t>(most_lines, count - at), step = high.result_step * wide.result;
       T *to = plane + (high.result_first + (y + at) * high.result_step) * wide.result;
@@ -239,11 +239,13 @@ public:
     for (int64_t i = 0; i < own_.place_count; i++) offsets.data()[i] = box_.offset_of(own_.places[i]);
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {
       T *own_box = space.data() + worker * (box + lane_sums), *own_sums = own_box + box;
-      for (int64_t task = tasks * worker / workers; task < tasks * (worker + 1) / workers; task++) {
+      const int64_t first_task = tasks * worker / workers;
+      for (int64_t task = first_task; task < tasks * (worker + 1) / workers; task++) {
         const int64_t first = task / channels * share_, end = std::min(first + share_, own_.batch);
         std::fill_n(own_sums, lane_sums, T(0));
         for (int64_t picture = first; picture < end; picture++)
-          add_picture(picture, task % channels, offsets.data(), own_box, own_sums);
+          add_picture(picture, task % channels, task == first_task && picture == first, offsets.data(), own_box,
+                      own_sums);
         finish(task % channels, own_sums, sums.data() + task / channels * size);
       }
     });
@@ -264,14 +266,15 @@ private:
   }
 
   // To sums [row, place, lane].
-  void add_picture(int64_t picture, int64_t channel, const int64_t *offsets, T *box, T *sums) const {
+  void add_picture(int64_t picture, int64_t channel, bool is_first, const int64_t *offsets, T *box, T *sums) const {
     const auto &[deep, high, wide] = own_.axes;
     const int64_t group = channel / own_.channels, plane = picture * own_.groups + group;
     const T *source = source_ + (picture * own_.groups * own_.channels + channel) * own_.pixels();
     for (int64_t z = 0; z < deep.grid; z++)
       for (int64_t y = 0; y < high.grid; y += box_.band()) {
         const int64_t count = std::min(box_.band(), high.grid - y);
-        box_.fill(source, z, y, count, end_of(own_, source_), box);
+        if (!is_first && box_.has_same_zeros()) box_.refill(source, box);
+        else box_.fill(source, z, y, count, end_of(own_, source_), box);
         for (int64_t row = 0; row < own_.rows; row++) {
           const T *gradient =
               gradient_ + (plane * own_.rows + row) * own_.positions() + (z * high.grid + y) * wide.grid;

@@ -17,6 +17,11 @@ const cases: Readonly<Record<string, Case>> = {
   "one channel a group": { x: [2, 3, 67, 63], weight: [6, 1, 3, 3], stride: 1, padding: 1, groups: 3 },
   "one channel a group, with strides": { x: [1, 4, 19, 23], weight: [4, 1, 5, 3], stride: 3, padding: 2, groups: 4 },
   "one channel a group, small pictures": { x: [3, 5, 7, 9], weight: [10, 1, 3, 3], stride: 2, padding: 1, groups: 5 },
+  "one channel a group, pictures of 7x7": {
+    ...({ x: [3, 8, 7, 7], weight: [8, 1, 3, 3] } as const),
+    ...{ stride: 1, padding: 1, groups: 8 },
+  },
+  "few channels a group": { x: [3, 12, 9, 6], weight: [4, 6, 3, 3], stride: 1, padding: 1, groups: 2 },
   "several small pictures side by side": { x: [9, 20, 5, 7], weight: [17, 20, 3, 3], stride: 1, padding: 1, groups: 1 },
   "a stride beyond the kernel": { x: [2, 6, 9, 11], weight: [15, 6, 1, 2], stride: 3, padding: 0, groups: 1 },
   "a stride beyond the kernel along one axis": {
