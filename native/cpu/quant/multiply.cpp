@@ -256,12 +256,19 @@ struct GatedProduct {
   const char *biases[2]; // null where there is none
   char *out;
 
-  static constexpr int64_t tile_rows = 64; // of weights, where x has few rows
+  static constexpr int64_t tile_values = 64 * (many_rows - 1); // of a product, where x has few rows
+
+  // Four tasks for each thread, or as few as are worth one: memory gives the bytes of long runs of rows faster than
+  // those of one matrix and the other in turn. Sums of a row are the same in any task.
+  int64_t rows_of_task() const {
+    return std::max(weight_rows(2 * count * gate.columns), gate.rows / (4 * thread_count()) / 8 * 8);
+  }
 
   // `multiply(weights, out)` on the calling thread.
   template <class Multiply> void few(Multiply multiply) const {
-    parallel_for(gate.rows, weight_rows(2 * count * gate.columns), [&](int64_t begin, int64_t end) {
-      float products[2][(many_rows - 1) * tile_rows];
+    const int64_t tile_rows = tile_values / count / 8 * 8;
+    parallel_for(gate.rows, rows_of_task(), [&](int64_t begin, int64_t end) {
+      float products[2][tile_values];
       for (int64_t first = begin; first < end; first += tile_rows) {
         const int64_t own = std::min(tile_rows, end - first);
         multiply(gate.part(first, own), products[0]);
