@@ -33,7 +33,8 @@ namespace orchard {
 enum class Isa : int { neon, dotprod, fhm, bf16 }; // for matmul/pairs.h and quant/byte_dots.h; neon in all else
 inline constexpr const char *isa_names[] = {"neon", "dotprod", "fhm", "bf16"};
 #else
-// The last two have kernels of their own for products of bfloat16 alone, and are avx512 in all else.
+// The last two have kernels of their own for products of bfloat16, amx for those of bytes (quant/many.h) too, and are
+// avx512 in all else.
 enum class Isa : int { baseline, avx2, avx512, avx512_bf16, amx };
 inline constexpr const char *isa_names[] = {"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
 #endif
@@ -46,6 +47,11 @@ bool supports(Isa isa);
 Isa current_isa();
 void set_isa(Isa isa);
 Isa best_isa();
+
+#if defined(__x86_64__)
+// Whether the processor has AVX512_VNNI, products of bytes: avx512 alone does not say.
+bool has_vnni();
+#endif
 
 } // namespace orchard
 

@@ -281,6 +281,31 @@ test("products of bytes have the same bits by every instruction for them, on 1, 
   configure(native, "threads", "auto");
 });
 
+// What sums the parts of many rows in their order.
+const inOrder = isas.filter((isa) => ["avx512", "avx512_bf16", "amx"].includes(isa));
+
+test.each(withLevels.map((format) => [formatName(format), format] as const))(
+  "many rows of %s have the same bits by AVX512_VNNI and AMX, on 1, 2 and 4 threads",
+  (_, format) => {
+    const w = weightsOf(format, 45, 768);
+    for (const count of [32, 47, 100]) {
+      const x = wave(count, 768, 1.1);
+      const results = inOrder.flatMap((isa) =>
+        ["1", "2", "4"].map((threads) => {
+          configure(native, "isa", isa);
+          configure(native, "threads", threads);
+          return on("cpu", () => quantizedMatmul(x, w, fast));
+        }),
+      );
+      const different = new Set(results.map((y) => Bun.hash(bytesIn(y))));
+      expect([count, different.size]).toEqual([count, Math.min(inOrder.length, 1)]);
+      if (count === 47 && results.length > 0) expect(ratioOf(results[0]!, x, w)).toBeLessThanOrEqual(1);
+    }
+    configure(native, "isa", initial);
+    configure(native, "threads", "auto");
+  },
+);
+
 test("x in every dtype and of any strides", () => {
   const w = quantizeInt4(wave(6, 128, 0.2));
   for (const dtype of scaleDTypes) {

@@ -2,6 +2,7 @@
 
 #if defined(__AVX512F__)
 
+#include "../amx.h"
 #include "tiled_product.h"
 #include "transpose.h"
 
@@ -134,13 +135,6 @@ __attribute__((target("avx512bf16"))) void multiply_by_vectors(const TileRows &a
     }
   }
 }
-
-// What the registers of tiles hold: eight of 16 rows of 64 bytes.
-struct alignas(64) TileConfiguration {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t bytes_of_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
 
 // The registers are set up once for all tiles of a thread, and released before it does anything else, which would have
 // to save them.

@@ -2,44 +2,15 @@
 
 #include "fast_rows.h"
 #include "fast_rows_neon.h"
+#include "round.h"
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
 constexpr int64_t part_values = 32;
-constexpr uint32_t infinity_bits = 0x7f800000;
-
-struct PartScale {
-  float scale, inverse;
-};
-
-// Bits of magnitudes are in the order of magnitudes.
-PartScale scale_of(const float *x, int64_t count) {
-  uint32_t most = 0;
-  for (int64_t i = 0; i < count; i++) most = std::max(most, bits_of(x[i]) & 0x7fffffff);
-  if (most >= infinity_bits) return {std::numeric_limits<float>::quiet_NaN(), 0};
-  const float scale = float_of(most) / 127.0f;
-  if (scale < std::numeric_limits<float>::min()) return {0, 0};
-  return {scale, 1.0f / scale};
-}
-
-// The nearest whole number, the even one of two: what is added has no bits below 1.
-inline float rounded(float value) {
-  constexpr float shift = 12582912.0f; // 1.5 · 2^23
-  return (value + shift) - shift;
-}
-
-// −127 to 127; 0 for what is not finite, where the inverse is 0.
-inline int8_t level_of(float value, float inverse) {
-  return inverse == 0 ? int8_t(0) : int8_t(int32_t(rounded(value * inverse)));
-}
 
 void pack(const float *x, int64_t columns, const ByteRows &out) {
   const int64_t parts = (columns + part_values - 1) / part_values;
@@ -72,17 +43,6 @@ void round(const float *x, int64_t columns, float *out) {
 }
 
 #if defined(__AVX2__)
-
-#if defined(__AVX512F__)
-bool find_vnni() {
-  unsigned eax, ebx, ecx = 0, edx;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (ecx & 1u << 11) != 0;
-}
-bool has_vnni() {
-  static const bool is_there = find_vnni();
-  return is_there;
-}
-#endif
 
 #if defined(__AVX512F__)
 using Dots = VnniDots;

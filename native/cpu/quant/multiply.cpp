@@ -4,8 +4,10 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "fast.h"
+#include "many.h"
 
 #include <algorithm>
+#include <optional>
 
 using namespace orchard;
 
@@ -66,6 +68,37 @@ private:
   ByteRows rows_;
 };
 
+// Many rows of x in 8 bits.
+class PackedBlocks {
+public:
+  PackedBlocks(const Rows &x, int64_t count, int64_t columns)
+      : parts_(columns / 32), rows_((count + rows_of_block - 1) / rows_of_block * rows_of_block),
+        levels_(scratch_product({rows_, parts_, 32})), numbers_(scratch_product({rows_, parts_, 3})),
+        sums_(scratch_product({rows_, parts_, 2})) {
+    float *scales = numbers_.data();
+    blocks_ = {parts_, levels_.data(), scales, sums_.data(), scales + rows_ * parts_};
+    parallel_for(rows_ / rows_of_block, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; at++) {
+        const int64_t first = at * rows_of_block, own = std::min(rows_of_block, count - first);
+        many_rows_kernels().pack(x.row(first), own, columns, blocks_.block(at));
+      }
+    });
+  }
+  const ByteBlocks &blocks() const { return blocks_; }
+
+private:
+  int64_t parts_, rows_;
+  Scratch<int8_t> levels_;
+  Scratch<float> numbers_;
+  Scratch<int32_t> sums_;
+  ByteBlocks blocks_;
+};
+
+// What multiplies bytes of so many rows of x, or null.
+ManyRowsProduct product_of_bytes(int64_t count, const Weights &weights) {
+  return count >= many_rows && weights.columns > 0 && has_levels(weights) ? many_rows_product() : nullptr;
+}
+
 struct Product {
   const Weights &weights;
   Rows x;
@@ -114,6 +147,8 @@ struct Product {
   void fast() const {
     const FastKernels &kernels = fast_kernels();
     const int64_t columns = weights.columns;
+    if (const ManyRowsProduct multiply = product_of_bytes(count, weights))
+      return blocks(multiply, PackedBlocks(x, count, columns).blocks());
     if (count >= many_rows || !kernels.multiply) {
       Scratch<float> values(scratch_product({count, columns}));
       parallel_for(count, value_rows(columns), [&](int64_t begin, int64_t end) {
@@ -123,6 +158,13 @@ struct Product {
     }
     const PackedRows packed(x, count, columns);
     for_rows([&](int64_t begin, int64_t end) { kernels.multiply(weights, packed.rows(), count, begin, end, out); });
+  }
+
+  // In tasks of two blocks of rows of weights, or more.
+  void blocks(ManyRowsProduct multiply, const ByteBlocks &packed) const {
+    const int64_t both = 2 * rows_of_block, tasks = weight_rows(count * weights.columns) / both;
+    parallel_for(weights.rows, std::max<int64_t>(1, tasks) * both,
+                 [&](int64_t begin, int64_t end) { multiply(weights, packed, count, begin, end, out); });
   }
 
   void exact() const {
@@ -281,12 +323,19 @@ struct GatedProduct {
   void many(bool is_fast) const {
     const int64_t block = unpacked_rows(gate.rows, gate.columns);
     Scratch<float> products(scratch_product({2, count, block}));
+    const ManyRowsProduct by_bytes = is_fast ? product_of_bytes(count, gate) : nullptr;
+    std::optional<PackedBlocks> packed; // once for all
+    if (by_bytes) packed.emplace(x, count, gate.columns);
+    const auto multiply = [&](const Product &product) {
+      if (by_bytes) product.blocks(by_bytes, packed->blocks());
+      else product.run(is_fast);
+    };
     for (int64_t first = 0; first < gate.rows; first += block) {
       const int64_t own = std::min(block, gate.rows - first);
       float *of_gate = products.data(), *of_up = of_gate + count * own;
       const Weights gate_part = gate.part(first, own), up_part = up.part(first, own);
-      Product{gate_part, x, count, of_gate}.run(is_fast);
-      Product{up_part, x, count, of_up}.run(is_fast);
+      multiply({gate_part, x, count, of_gate});
+      multiply({up_part, x, count, of_up});
       parallel_for(count, value_rows(2 * own), [&](int64_t begin, int64_t end) {
         for (int64_t at = begin; at < end; at++) finish(at, first, own, of_gate + at * own, of_up + at * own);
       });

@@ -71,8 +71,8 @@ bool may_use_tiles() { return false; }
 #endif
 
 bool has_amx() {
-  constexpr unsigned bf16 = 1u << 22, tile = 1u << 24;
-  return has_all(features_of(7).edx, bf16 | tile) && may_use_tiles();
+  constexpr unsigned bf16 = 1u << 22, tile = 1u << 24, int8 = 1u << 25;
+  return has_all(features_of(7).edx, bf16 | tile | int8) && may_use_tiles();
 }
 #endif
 
@@ -122,6 +122,11 @@ bool supports(Isa isa) {
   return false;
 }
 #else
+bool has_vnni() {
+  static const bool is_there = has_all(features_of(7).ecx, bit_AVX512VNNI);
+  return is_there;
+}
+
 bool is_built(Isa isa) {
   if (isa == Isa::baseline) return has_baseline;
   return isa == Isa::avx2 ? has_avx2 : has_avx512;
