@@ -18,7 +18,7 @@ interface Ended {
 const views = (
   "expand reshape flatten unflatten permute transpose movedim swapaxes squeeze unsqueeze slice narrow select " +
   "diagonal diag asStrided slidingWindows broadcastTensors pixelShuffle pixelUnshuffle channelShuffle " +
-  "chunk atleast1d atleast2d atleast3d tensorSplit"
+  "chunk atleast1d atleast2d atleast3d tensorSplit hsplit vsplit dsplit"
 ).split(" ");
 
 const refusals = [
@@ -27,6 +27,7 @@ const refusals = [
   /^ShapeError \[\w+\] expected a tensor of at most 2\^40 elements to compute with, got \w+\[.+\]/,
   /^ShapeError \[\w+\] expected at most 1048576 views, got \d+ of float32\[67108864, 67108864\]/,
   /^ShapeError \[\w+\] \[.+\] has more elements than a number can count$/,
+  /^ArgumentError \[(logspace|combinations)\] expected at most 134217728 (steps|elements in all combinations), got .+/,
   /^ArgumentError \[\w+_\] axis 0 of .+ repeats its elements/,
   /^ArgumentError \[item\] expected a tensor of one element/,
 ];

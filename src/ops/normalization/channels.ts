@@ -51,13 +51,13 @@ export const alongChannels = (vector: Tensor, { rank, dtype }: Tensor): Tensor =
  * elements they are 0.
  */
 export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Options): Statistics & { out: Tensor } {
-  const vectors = widened(x, given);
   const dtype = accumulationDType(x.dtype);
   if (x.size === 0) {
     const none = filled([x.shape[1]!], dtype, 0);
-    return { out: ofNothing(x, vectors), mean: none, variance: none };
+    return { out: ofNothing(x, widened(x, given)), mean: none, variance: none };
   }
-  const lines = linesOf(x);
+  const lines = linesOf(x); // first, since this is what memory may be short of
+  const vectors = widened(x, given);
   const inputs = present({ x: lines, ...vectors });
   const vector = { shape: [x.shape[1]!], dtype };
   const specs = [{ shape: lines.shape, dtype: x.dtype }, vector, vector];
@@ -77,9 +77,8 @@ export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Opti
 
 /** The same with statistics that are given, and have gradients too. */
 export function withStatistics(operation: string, x: Tensor, { eps, ...given }: Options & Statistics): Tensor {
-  const vectors = widened(x, given);
-  if (x.size === 0) return ofNothing(x, vectors);
-  const inputs = present({ x: linesOf(x), ...vectors });
+  if (x.size === 0) return ofNothing(x, widened(x, given));
+  const inputs = present({ x: linesOf(x), ...widened(x, given) });
   const call = { inputs: inputs.names, outputs: ["out"] as const, eps };
   const lines = inputs.tensors[0]!;
   const specs = [{ shape: lines.shape, dtype: x.dtype }];
