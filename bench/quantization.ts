@@ -1,8 +1,13 @@
-// The held-out loss of a trained GPT in each format and scheme, beside float32: `bun bench/quantization.ts RUN`, where
-// RUN is a folder of `orchard train`. Windows are the held-out ones of the run; it is calibrated on windows of its
-// training.
-// Words after the folder choose rows.
+// The held-out loss of a trained GPT in each format and scheme, beside float32: `bun bench/quantization.ts RUN
+// [words] [--windows 128]`, where RUN is a folder of `orchard train`. Windows are the held-out ones of the run; it is
+// calibrated on 128 windows of its training. Words after the folder choose rows.
+//
+// Most of the time weights are being packed, on one thread. So each row is computed by a process of its own, on two
+// threads, and there are as many at once as the processors take.
 
+import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
+import { inParallel } from "../scripts/parallel.ts";
 import { noGrad } from "../src/autograd/modes.ts";
 import {
   matmulPerGroup,
@@ -24,13 +29,18 @@ import { evaluate } from "../src/train/step.ts";
 import { openText, tokenizerOf } from "../src/train/text.ts";
 import { table } from "./support/measure.ts";
 
-const [run, ...chosen] = process.argv.slice(2);
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { windows: { type: "string", default: "128" }, row: { type: "string" } },
+});
+const [run, ...chosen] = positionals;
 if (run === undefined) throw new Error("expected the folder of a run: bun bench/quantization.ts runs/a");
 const { model: weights, extra } = await loadRun(checkpointsIn(run));
 const settings = { ...extra.settings, dtype: "float32" as const };
 const tokenizer = tokenizerOf(settings, extra.tokenizer);
 const text = await openText(settings, tokenizer);
-const [BATCH, WINDOWS, CALIBRATION] = [16, 128, 128];
+const [BATCH, CALIBRATION] = [16, 128];
+const windows = Number(flags.windows);
 
 function newModel(): nn.LanguageModel {
   const model = makeModel(settings, tokenizer.vocabularySize, new Generator(0)).eval();
@@ -38,7 +48,7 @@ function newModel(): nn.LanguageModel {
   return model;
 }
 
-const lossOf = (model: nn.LanguageModel): Promise<number> => evaluate(model, text.heldOut.batches(BATCH, WINDOWS));
+const lossOf = (model: nn.LanguageModel): Promise<number> => evaluate(model, text.heldOut.batches(BATCH, windows));
 
 /** Only the blocks' linear layers are of a scheme: the table and the norms are float32. */
 const isScheme = (name: string): boolean => name.startsWith("blocks.");
@@ -70,7 +80,7 @@ function withFormat(format: nn.QuantizeModelOptions["format"], options: Partial<
 }
 
 type Made = () => { readonly model: nn.LanguageModel; readonly formats?: string };
-const affine = [2, 3, 4, 8] as const;
+const affine = [2, 3, 4, 5, 6, 8] as const;
 const rows: readonly (readonly [name: string, bits: string, make: Made])[] = [
   ["float32", "32", () => ({ model: newModel() })],
   ...ggmlFormats.map((format): [string, string, Made] => [format, "", () => withFormat(format)]),
@@ -78,7 +88,7 @@ const rows: readonly (readonly [name: string, bits: string, make: Made])[] = [
     const format = { bits, groupSize: 64 } as const;
     return [
       [`affine ${bits}, nearest`, "", () => withFormat(format, { rounding: "nearest" })],
-      [`affine ${bits}, least squares`, "", () => withFormat(format)],
+      [`affine ${bits}, least squares`, "", () => withFormat(format, { rounding: "leastSquares" })],
       [`affine ${bits}, GPTQ`, "", () => withFormat(format, { calibration: calibration() })],
     ];
   }),
@@ -132,24 +142,54 @@ function bitsOf(model: nn.LanguageModel, said: string): string {
   return String(Number(((8 * bytes) / size).toFixed(3)));
 }
 
-const count = newModel()
-  .parameters()
-  .reduce((sum, { size }) => sum + size, 0);
-console.log(`${count.toLocaleString("en")} parameters, ${WINDOWS} held-out windows of ${settings.context} tokens`);
-const lines: (readonly string[])[] = [];
-let exact = Number.NaN;
-for (const [name, bits, make] of rows) {
-  if (chosen.length > 0 && name !== "float32" && !chosen.some((word) => name.includes(word))) continue;
-  const { model, formats } = make();
-  const loss = await lossOf(model);
-  if (name === "float32") exact = loss;
-  console.error(`${name}: ${loss.toFixed(4)}`); // rows take a while
-  const note = formats !== undefined && formats !== name && !name.startsWith("affine") ? ` (${formats})` : "";
-  lines.push([
-    `${name}${note}`,
-    bitsOf(model, bits),
-    loss.toFixed(4),
-    `${loss >= exact ? "+" : "−"}${Math.abs(loss - exact).toFixed(4)}`,
-  ]);
+interface Row {
+  readonly loss: number;
+  readonly bits: string;
+  /** What narrow layers have instead. */
+  readonly note: string;
 }
-console.log(table(["format or scheme", "bits a value", "held-out loss", "beside float32"], lines));
+
+async function compute([name, bits, make]: (typeof rows)[number]): Promise<Row> {
+  const { model, formats } = make();
+  const note = formats !== undefined && formats !== name && !name.startsWith("affine") ? ` (${formats})` : "";
+  return { loss: await lossOf(model), bits: bitsOf(model, bits), note };
+}
+
+/** Computes a row in a process of its own. */
+async function computeApart(name: string, threads: number): Promise<Row> {
+  const command = [process.execPath, import.meta.path, run!, "--windows", flags.windows, "--row", name];
+  const env = { ...process.env, ORCHARD_CPU_THREADS: String(threads) };
+  const child = Bun.spawn(command, { env, stdout: "pipe", stderr: "inherit" });
+  const said = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error(`expected a loss of ${name}, and its process failed`);
+  return JSON.parse(said.trim().split("\n").at(-1)!) as Row;
+}
+
+async function printTable(): Promise<void> {
+  const count = newModel()
+    .parameters()
+    .reduce((sum, { size }) => sum + size, 0);
+  console.log(`${count.toLocaleString("en")} parameters, ${windows} held-out windows of ${settings.context} tokens`);
+  const begun = performance.now();
+  const wanted = rows
+    .map(([name]) => name)
+    .filter((name) => chosen.length === 0 || name === "float32" || chosen.some((word) => name.includes(word)));
+  const done = new Map<string, Row>();
+  const atOnce = Math.max(1, Math.min(wanted.length, Math.floor(availableParallelism() / 2)));
+  const work = async (name: string) => {
+    done.set(name, await computeApart(name, Math.max(1, Math.floor(availableParallelism() / atOnce))));
+    console.error(`${name}: ${done.get(name)!.loss.toFixed(4)}`); // rows take a while
+  };
+  await inParallel(wanted, work, atOnce);
+  const exact = done.get("float32")!.loss;
+  const lines = wanted.map((name) => {
+    const { loss, bits, note } = done.get(name)!;
+    const beside = `${loss >= exact ? "+" : "−"}${Math.abs(loss - exact).toFixed(4)}`;
+    return [`${name}${note}`, bits, loss.toFixed(4), beside];
+  });
+  console.log(table(["format or scheme", "bits a value", "held-out loss", "beside float32"], lines));
+  console.log(`${((performance.now() - begun) / 1e3).toFixed(0)} s`);
+}
+
+if (flags.row === undefined) await printTable();
+else console.log(JSON.stringify(await compute(rows.find(([name]) => name === flags.row)!)));
