@@ -1,8 +1,9 @@
 // Rows of keys and values that a cache keeps in blocks of q8_0.
 #pragma once
 
+#include "pack_q8.h"
+
 #include "../matmul/pack.h"
-#include "../quant/pack.h"
 
 #include <cstring>
 

@@ -7,12 +7,12 @@
 // It is what the functions "rope", "copy" and "attentionForward" compute one after the other, bit by bit; of rooms with
 // blocks of q8_0 what "rope", "packQ8", "dequantize" and "attentionForward" do.
 #include "attention.h"
+#include "pack_q8.h"
 
 #include "../conversion/conversion.h"
 #include "../functions.h"
 #include "../indexing/scratch_slots.h"
 #include "../position/rope.h"
-#include "../quant/pack.h"
 
 #include <atomic>
 #include <cmath>

@@ -1,7 +1,7 @@
 // The function "packQ8": rows of float32 in blocks of q8_0, as src/quant/ggml/simple.ts packs them, bit by bit.
 //
 //   scale = max|x| / 127, as a float16 in front of 32 bytes of x / scale, rounded, halves away from 0
-#include "pack.h"
+#include "pack_q8.h"
 
 #include "../dtypes.h"
 #include "../functions.h"
