@@ -25,7 +25,7 @@ constexpr int most_length = tile_rows / tile_pieces, least_length = (most_length
 constexpr int64_t most_steps = 256;                                                        // of a block of channels
 constexpr int64_t task_positions = 512;   // of a task at most, if a line does not have more
 constexpr int64_t task_numbers = 1 << 17; // of a task's sums, and of its boxes
-constexpr double most_waste = 1.1;        // of what is summed, over what is wanted
+constexpr double most_padding = 1.1;      // sums that whole tiles compute, over those of the result
 
 // What a tile reads: of each piece, where its first position is in the first channel's box.
 template <class T> struct Pieces {
@@ -100,7 +100,7 @@ public:
     const WindowAxis &wide = own.axes[2];
     if (!own.is_whole() || own.place_count == 1 || own.place_count > most_steps) return false;
     const int64_t line = rounded_up(wide.grid, piece_length(wide.grid)), rows = rounded_up(own.rows, width);
-    if (double(line) * double(rows) > most_waste * double(wide.grid) * double(own.rows)) return false;
+    if (double(line) * double(rows) > most_padding * double(wide.grid) * double(own.rows)) return false;
     return line <= task_positions && Box<T>(own, line).size() * most_steps <= task_numbers * own.place_count;
   }
 

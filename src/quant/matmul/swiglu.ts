@@ -64,8 +64,8 @@ const fastPrimitive = primitiveNamed("quantizedSwigluFast");
 /**
  * silu(x gateᵀ + gateBias) · (x upᵀ + upBias) with quantised weights, as the feed-forward of a Llama has it: rows of
  * both are read in one pass, and the products are in no memory but that of a tile. It has the bits of `swiglu` of two
- * calls of {@link quantizedMatmul}. Weights are frozen: x and the biases have gradients, of every order, for which both
- * products are computed again.
+ * calls of {@link quantizedMatmul}; in 16 bits, a gate with gelu is rounded once less than by calls. Weights are
+ * frozen: x and the biases have gradients, of every order, for which both products are computed again.
  *
  * Weights of two formats, or with scales of two dtypes, are multiplied by two calls; `codepaths()` says so.
  *
