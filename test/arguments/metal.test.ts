@@ -69,5 +69,5 @@ describe.skipIf(whyUnavailable("metal") !== undefined)("hostile arguments", () =
       if (operation !== "configure") expect([operation, right]).toEqual([operation, undefined]);
       expect([operation, await untypedErrors(call, values)]).toEqual([operation, []]);
     }
-  }, 60_000);
+  });
 });

@@ -20,5 +20,5 @@ for (const [installation, ranks] of [
       const { ranks: got, text, status } = await runProgram<Results>(installation, ranks, "collectives.ts", folder);
       expect({ text, status }).toEqual({ text: "", status: 0 });
       for (const [rank, results] of got.entries()) expect(results).toEqual(expectedOf(ranks, rank));
-    }, 60_000);
+    });
   });

@@ -18,7 +18,7 @@ export interface World {
 }
 
 /** How soon everything has to end after a fault that is known within 2 seconds: a machine may be slow. */
-const SECONDS = 30;
+const SECONDS = 60;
 
 export interface Disturbing {
   readonly variables?: Readonly<Record<string, string>>;

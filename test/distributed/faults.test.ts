@@ -14,7 +14,7 @@ describe.skipIf(mpich.missing !== undefined)("ranks of MPICH", () => {
   test("end when the launcher gets Ctrl-C", async () => {
     const { world } = await disturbed(folder, 2, of(mpich, 2), (_, launcher) => launcher.kill("SIGINT"));
     await until(() => !world.pids.some(isAlive));
-  }, 60_000);
+  });
 });
 
 describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("ranks of Open MPI", () => {
@@ -26,14 +26,14 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
     const { learned, world } = await disturbed(folder, 3, of(openMpi, 3), kill, { learners: [0, 2] });
     const ended = lostBy(1, world, "ended");
     expect(learned.map(plain)).toEqual([ended, undefined, ended]);
-  }, 60_000);
+  });
 
   test("name the rank that was stopped", async () => {
     const { learned, world } = await disturbed(folder, 2, of(openMpi, 2), ({ pids }) =>
       process.kill(pids[1]!, "SIGSTOP"),
     );
     expect(plain(learned[0])).toEqual(lostBy(1, world, "has been stopped for 1 s")); // its end wakes the other
-  }, 60_000);
+  });
 
   test("end with `timeout` when a rank does not join the others in time", async () => {
     const variables = { FAULT_TIMEOUT: "1", FAULT_AWAY: "1" };
@@ -44,7 +44,7 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
     expect(away).toBeUndefined();
     expect([first, last].filter((each) => each !== undefined)).toContainEqual(expected); // it may end the other first
     expect(status).not.toBe(0);
-  }, 60_000);
+  });
 
   test.each(["SIGINT", "SIGTERM"] as const)(
     "end when the launcher gets %s",
@@ -60,5 +60,5 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
     const { text, status } = await disturbed(folder, 2, of(openMpi, 2), ({ pids }) => process.kill(pids[1]!, "SIGINT"));
     expect(status).not.toBe(0);
     expect(text).toMatch(/process rank 1 with PID \d+ on node \S+ exited on signal 2/);
-  }, 60_000);
+  });
 });

@@ -56,7 +56,7 @@ for (const [installation, ranks] of [
       const { ranks: results, text, status } = await runProgram<Shares>(installation, ranks, "shares.ts", folder);
       expect({ text, status }).toEqual({ text: "", status: 0 });
       all = results;
-    }, 60_000);
+    });
 
     test("give the steps of whole ones: accumulated, clipped, scaled, with an overflow of one rank", () => {
       expect(all).toHaveLength(ranks);

@@ -47,14 +47,14 @@ describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {
     const [, run] = await Promise.all([train(alone, ...words), trained(openMpi, 4, ...words)]);
     expect(lossesOf(alone)).toHaveLength(8);
     expect(differ(lossesOf(run), lossesOf(alone))).toBeLessThan(ROUNDING);
-  }, 120_000);
+  });
 
   test("have bitwise the same losses in each run, with dropout and accumulation", async () => {
     const words = [...plain, "--batch", "12", "--steps", "4", "--dropout", "0.2", "--accumulate", "2"];
     const [first, second] = await Promise.all([trained(openMpi, 2, ...words), trained(openMpi, 2, ...words)]);
     expect(lossesOf(first)).toHaveLength(4);
     expect(lossesOf(first)).toEqual(lossesOf(second));
-  }, 120_000);
+  });
 });
 
 /** The process of a rank: a descendant of the launcher, known by what the launcher told it. */
@@ -73,7 +73,7 @@ function pidOf(launcher: number, rank: number): number {
 /** A run long enough to be disturbed. */
 const long = [...plain, "--batch", "4", "--steps", "40", "--save-every", "5"];
 /** How soon the other ranks have to end. */
-const SECONDS = 20;
+const SECONDS = 60;
 
 let undisturbed: Promise<readonly number[]> | undefined;
 const wholeRun = (installation: Installation) =>
@@ -124,7 +124,7 @@ for (const [installation, rank] of [
         const ranks = /^ranks +2 on one host, .*: processes (\d+), (\d+)$/m.exec(said)!;
         expect(Number(ranks[rank + 1])).toBe(pid);
         await expectToResume(installation, run);
-      }, 120_000);
+      });
 
       test.each(installation === openMpi ? ["SIGTERM"] : ["SIGINT"])(
         "saves and ends when one rank gets %s, and resumes as one process at the same place",
@@ -152,7 +152,7 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
     const { exitCode } = await disturbed(run, child, (launcher) => process.kill(launcher, "SIGINT"));
     expect(exitCode).not.toBe(0);
     await expectToResume(openMpi, run);
-  }, 120_000);
+  });
 });
 
 const hosts = new Hosts(folder);
@@ -174,5 +174,5 @@ describe.skipIf((openMpi.missing ?? hosts.missing) !== undefined)("a run on two 
     const who = `rank 1 \\(process \\d+ on ${hosts.second.namespace}\\) was not heard of for 1 s`;
     expect(`${out}${err}`).toMatch(new RegExp(who));
     await expectToResume(openMpi, run);
-  }, 120_000);
+  });
 });

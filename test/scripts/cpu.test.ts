@@ -137,7 +137,7 @@ describe("instruction sets", () => {
     expect(existsSync(own.isClang ? header! : `${header}.gch`)).toBe(true);
     await made.remove();
     expect(existsSync(join(folder, "precompiled"))).toBe(false);
-  }, 60_000);
+  });
 });
 
 test("what precompiled headers served is up to date when these are gone, and compiles so again", async () => {
@@ -156,7 +156,7 @@ test("what precompiled headers served is up to date when these are gone, and com
       expect(isOutOfDate(object, "")).toBe(false);
     }
   }
-}, 60_000);
+});
 
 const sources = join(packageRoot, "native", "cpu");
 const built = join(packageRoot, "native", ".build", "cpu");
@@ -194,17 +194,17 @@ describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of 
 
   test("computes with those that it has, and never with another", async () => {
     expect(await runWith(["baseline"], compute)).toBe("64.000 baseline cpu\n");
-  }, 60_000);
+  });
 
   test("refuses one that it was not built with, and says what builds it", async () => {
     const refused = await runWith(["baseline"], compute, { ORCHARD_CPU_ISA: "avx2" });
     expect(refused).toContain("this build of the dylib has no kernels for avx2: in a clone, `bun run build` compiles");
-  }, 60_000);
+  });
 
   test("of another processor is refused as a whole", async () => {
     const refused = await runWith([], compute);
     expect(refused).toContain("the dylib was built for another processor");
-  }, 60_000);
+  });
 
   test("without the families of later builds it links, trains, and says of the others what builds them", async () => {
     const program = `
@@ -218,7 +218,7 @@ describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of 
     const printed = await runWith(["baseline"], program, {}, laterFamilies);
     expect(printed).toContain("cpu\n2 reference\n");
     expect(printed).toContain("has no function cholesky; `bun run build` makes it anew");
-  }, 60_000);
+  });
 
   test("has every table that the headers declare", () => {
     const names = tableNames(sources);

@@ -53,7 +53,7 @@ describe("orchard serve", () => {
     expect(text).toBe(choices[0]!.message.content!);
     expect(await child.exited).toBe(0);
     expect(await new Response(child.stderr).text()).toBe("closing: answers that began are finished\n");
-  }, 30_000);
+  });
 
   test.each([
     [["--host", "0.0.0.0"], /expected a key for the address 0.0.0.0/],
@@ -82,7 +82,7 @@ describe("orchard chat", () => {
       ["user", "and st"],
       ["assistant", second],
     ]);
-  }, 30_000);
+  });
 
   test("in a terminal an interrupt ends the answer, not the chat", async () => {
     using session = new ChatSession(await loadServed(model), { temperature: 0, maxTokens: 200 });
@@ -101,14 +101,14 @@ describe("orchard chat", () => {
     };
     const done = runChatLoop(session, { input, output, notes, columns: 80 });
     input.write("the in\r");
-    const deadline = performance.now() + 20_000;
+    const deadline = performance.now() + 60_000;
     while (session.messages.length < 2 && performance.now() < deadline) await Bun.sleep(5);
     expect(interrupted).toBe(true);
     expect(session.pace.tokens).toBeLessThan(200);
     input.write("/exit\r");
     expect(await done).toBe(0);
     expect(String(notes.read())).toMatch(/^\[interrupted; \d+ tokens?, .* tokens\/s\]\n$/);
-  }, 30_000);
+  });
 
   test("breaks lines between words, at the terminal's width", () => {
     const wrap = new WordWrap(10);

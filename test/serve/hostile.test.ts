@@ -44,7 +44,7 @@ test("bodies that are no request", async () => {
     ),
     { numRuns: 150, seed: 3 },
   );
-}, 30_000);
+});
 
 const hostile = fc.oneof(
   fc.jsonValue(),
@@ -100,7 +100,7 @@ test("requests of which some fields are anything", async () => {
     ),
     { numRuns: 250, seed: 5 },
   );
-}, 60_000);
+});
 
 test("messages of which some fields are anything", async () => {
   const message = fc.dictionary(fc.constantFrom("role", "content", "name", "tool_calls", "tool_call_id"), hostile);
@@ -113,7 +113,7 @@ test("messages of which some fields are anything", async () => {
     }),
     { numRuns: 150, seed: 7 },
   );
-}, 60_000);
+});
 
 test("tools, choices and schemas that are nearly right", async () => {
   const type = fc.constantFrom("object", "integer", "string", "array", "null", "nothing", 3, ["string", "null"]);
@@ -162,7 +162,7 @@ test("tools, choices and schemas that are nearly right", async () => {
     await own.close(0);
   }
   expect([...statuses].sort()).toEqual([200, 400]);
-}, 60_000);
+});
 
 test("large, deep and endless bodies", async () => {
   expect((await post(paths[0], "x".repeat(20_001))).status).toBe(413);
@@ -231,12 +231,12 @@ test("what is no HTTP, and a server that goes on after all of it", async () => {
   expect(response.status).toBe(200);
   const answer = (await response.json()) as { usage: { completion_tokens: number } };
   expect(answer.usage.completion_tokens).toBe(2);
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 60_000;
   const inFlight = async () =>
     /requests_in_flight (\d+)/.exec(await (await fetch(`${server.url}/metrics`)).text())?.[1];
   while ((await inFlight()) !== "1" && performance.now() < deadline) await Bun.sleep(10);
   expect(await inFlight()).toBe("1"); // this one
-}, 30_000);
+});
 
 test("no tensor outlives its request", async () => {
   const some = () =>
@@ -250,4 +250,4 @@ test("no tensor outlives its request", async () => {
   const before = memory().host.liveBytes;
   for (let round = 0; round < 25; round++) await some();
   expect(memory().host.liveBytes).toBeLessThanOrEqual(before + 65_536);
-}, 60_000);
+});

@@ -136,7 +136,7 @@ test("every place twice, or under another name", async () => {
       await expectInForm(await post(path, json.replace(`"${key}"`, `"${key}\\u0000"`)), `${key} with a zero`);
     }
   }
-}, 60_000);
+});
 
 const bytesOf = (path: string) => new TextEncoder().encode(JSON.stringify(whole[path]));
 
@@ -162,7 +162,7 @@ test("bytes put in, taken out, and bodies that are cut off", async () => {
     ),
     { numRuns: 200, seed: 13 },
   );
-}, 60_000);
+});
 
 /** Sends bytes, ends, and waits until the server has answered or closed. */
 const raw = (bytes: Uint8Array | string) =>
@@ -218,7 +218,7 @@ test("headers that are wrong, and bodies of other lengths than they say", async 
     }),
     { numRuns: 120, seed: 17 },
   );
-}, 120_000);
+});
 
 test("paths and methods that are not there", async () => {
   for (const method of ["GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"])

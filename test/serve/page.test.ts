@@ -84,7 +84,7 @@ test("Enter sends, the answer streams, and the next message knows what was said"
   expect(await articles("assistant")).toEqual([first, second]);
   expect(asked.every((url) => url.startsWith(server.url) || url.startsWith("data:"))).toBe(true);
   expect(problems).toEqual([]);
-}, 30_000);
+});
 
 test.each(["the button", "Escape", "a new chat"])(
   "%s stops an answer, on the server too",
@@ -103,7 +103,7 @@ test.each(["the button", "Escape", "a new chat"])(
     else expect([lengths.length, lengths[0]! > 0, lengths[0]! < 40]).toEqual([1, true, true]);
     const figures = async () => (await fetch(`${server.url}/metrics`)).text();
     const shows = async (pattern: RegExp) => {
-      const deadline = performance.now() + 20_000;
+      const deadline = performance.now() + 60_000;
       while (!pattern.test(await figures()) && performance.now() < deadline) await Bun.sleep(5);
       expect(await figures()).toMatch(pattern);
     };
@@ -135,7 +135,7 @@ test("a mistake is shown, and the chat goes on without it", async () => {
   await page.keyboard.press("Enter");
   await finished();
   expect(await articles("assistant")).toEqual([await textAlone(model, promptOf("Hi"), 40)]);
-}, 30_000);
+});
 
 test("a server with a key: the page asks for it", async () => {
   await server.close(0);
@@ -153,7 +153,7 @@ test("a server with a key: the page asks for it", async () => {
   await page.keyboard.press("Enter");
   await finished();
   expect(await articles("assistant")).toEqual([await textAlone(model, promptOf("Hi"), 40)]);
-}, 30_000);
+});
 
 /** The relative luminance of WCAG 2, of a colour as the browser computes it. */
 const LUMINANCE = `(css) => {

@@ -222,7 +222,7 @@ test("so many requests at a time, and no more", async () => {
     const options = { model: name, messages: said("Hi"), max_tokens: 100 };
     const open = [own.chat.completions.create(options), own.chat.completions.create({ ...options, stream: true })];
     const figures = async () => (await fetch(`${small.url}/metrics`)).text();
-    const deadline = performance.now() + 20_000;
+    const deadline = performance.now() + 60_000;
     while (!/texts_active 2\n/.test(await figures()) && performance.now() < deadline) await Bun.sleep(1);
     const third = await own.chat.completions.create(options).catch((error: unknown) => error);
     expect(third).toMatchObject({ status: 429, code: "overloaded" });
@@ -277,7 +277,7 @@ test("64 clients at once, of whom half leave: each of the others gets its own an
     const answers = await Promise.all(clients);
     for (let at = 0; at < 64; at += 2)
       expect(answers[at]).toBe(await textAlone(model, promptOf(`question ${at}`), 6 + (at % 7)));
-    const deadline = performance.now() + 20_000;
+    const deadline = performance.now() + 60_000;
     const figures = async () => (await fetch(`${busyServer.url}/metrics`)).text();
     while (!/texts_active 0\n/.test(await figures()) && performance.now() < deadline) await Bun.sleep(10);
     const metrics = await figures();
@@ -287,7 +287,7 @@ test("64 clients at once, of whom half leave: each of the others gets its own an
   } finally {
     await busyServer.close(0);
   }
-}, 60_000);
+});
 
 test("closing lets requests end, and takes no more", async () => {
   const closing = start({}, model);

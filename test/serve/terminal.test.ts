@@ -40,7 +40,7 @@ class Terminal {
 
   /** What was shown since `from`, once it matches. */
   async shows(pattern: RegExp, from = 0): Promise<string> {
-    const deadline = performance.now() + 30_000;
+    const deadline = performance.now() + 60_000;
     while (!pattern.test(this.plain(from))) {
       if (performance.now() > deadline || this.child.exitCode !== null)
         throw new Error(`expected ${pattern}, got ${JSON.stringify(this.plain(from))}`);
@@ -90,7 +90,7 @@ test("an answer streams within 80 columns, and what was said is remembered, save
   expect(await savedIn(file)).toEqual([]);
   chat.type("/exit\r");
   expect(await chat.child.exited).toBe(0);
-}, 90_000);
+});
 
 test("Ctrl-C ends an answer and the chat goes on; where none comes, it leaves", async () => {
   const chat = new Terminal("--tokens", "230");
@@ -104,11 +104,11 @@ test("Ctrl-C ends an answer and the chat goes on; where none comes, it leaves", 
   expect(await chat.say("/help")).toContain("/save FILE");
   chat.type(INTERRUPT);
   expect(await chat.child.exited).toBe(0);
-}, 90_000);
+});
 
 test("Ctrl-D leaves", async () => {
   const chat = new Terminal();
   await chat.shows(/^> $/);
   chat.type(END);
   expect(await chat.child.exited).toBe(0);
-}, 60_000);
+});

@@ -42,7 +42,7 @@ test("a run of the demo's preset in 80 columns", async () => {
   expect(page).toMatch(/^finished at step 12: loss \d\.\d{4}, held out \d\.\d{4}, \d\.\d{3} bits a byte$/m);
   expect(page).toContain(`generate text: bun run generate ${run}`);
   expect(await Bun.file(join(run, "tokenizer.json")).exists()).toBe(true);
-}, 60_000);
+});
 
 test("the demo's model has tokens of its own text, and about a million parameters", () => {
   const { tokenizer, vocabulary, layers, width, context } = presets.demo;

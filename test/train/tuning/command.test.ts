@@ -73,7 +73,7 @@ test("a run trains, goes on, generates, chats, and merges", async () => {
   const said = await new Response(chatting.stdout).text();
   expect(await chatting.exited).toBe(0);
   expect(ofRun).toContain(said.trim());
-}, 60_000);
+});
 
 test.each<[string, string[]]>([
   ["expected --model with --lora", ["--lora", "4"]],
