@@ -30,6 +30,14 @@ export interface ConvTransposeOptions extends Omit<ConvOptions, "padding"> {
   outputPadding?: PerAxis | undefined;
 }
 
+/** What a convolution is made of; `leading` are the first two sizes of its weight. */
+type Parts<Options> = readonly [
+  sizes: { readonly inChannels: number; readonly outChannels: number; readonly kernelSize: readonly number[] },
+  leading: readonly [first: number, second: number],
+  options: Options,
+  layer: LayerOptions & { readonly bias: boolean },
+];
+
 /** What all of them have in common: their sizes, a weight and a bias. */
 abstract class Convolution<Options extends object> extends Module<[x: Tensor], Tensor> {
   readonly inChannels: number;
@@ -40,12 +48,7 @@ abstract class Convolution<Options extends object> extends Module<[x: Tensor], T
   readonly weight: Tensor;
   readonly bias: Tensor | null;
 
-  constructor(
-    { inChannels, outChannels, kernelSize }: { inChannels: number; outChannels: number; kernelSize: readonly number[] },
-    leading: readonly [first: number, second: number],
-    options: Options,
-    { bias, ...layer }: LayerOptions & { readonly bias: boolean },
-  ) {
+  constructor(...[{ inChannels, outChannels, kernelSize }, leading, options, { bias, ...layer }]: Parts<Options>) {
     super();
     this.inChannels = inChannels;
     this.outChannels = outChannels;
@@ -76,8 +79,9 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   outputPadding: "0",
 };
 
-const convParameters = (operation: string) =>
-  parameters(operation, {
+/** How the constructor of a convolution along so many axes reads its arguments. */
+function convParts(operation: string, axes: number): (values: readonly unknown[]) => Parts<ConvolutionOptions> {
+  const read = parameters(operation, {
     inChannels: operand(size),
     outChannels: operand(size),
     kernelSize: operand(perAxis),
@@ -88,6 +92,13 @@ const convParameters = (operation: string) =>
     bias: optional(flag, true),
     ...layerParameters,
   });
+  return (values) => {
+    const { inChannels, outChannels, kernelSize, stride, padding, dilation, groups, ...layer } = read(values);
+    const sizes = { inChannels, outChannels, kernelSize: alongAxes(operation, "kernelSize", kernelSize, axes, 1) };
+    checkGroups(operation, groups, inChannels, outChannels);
+    return [sizes, [outChannels, inChannels / groups], { stride, padding, dilation, groups }, layer];
+  };
+}
 
 /**
  * A convolution with a weight that is trained: `conv1d`.
@@ -110,12 +121,7 @@ export class Conv1d extends Convolution<ConvolutionOptions> {
     ...options: Given<ConvOptions, ["stride", "padding", "dilation", "groups", "bias"]>
   );
   constructor(...values: unknown[]) {
-    const { inChannels, outChannels, kernelSize, stride, padding, dilation, groups, ...layer } =
-      conv1dParameters(values);
-    const kernel = alongAxes("Conv1d", "kernelSize", kernelSize, 1, 1);
-    checkGroups("Conv1d", groups, inChannels, outChannels);
-    const sizes = { inChannels, outChannels, kernelSize: kernel };
-    super(sizes, [outChannels, inChannels / groups], { stride, padding, dilation, groups }, layer);
+    super(...conv1dParts(values));
   }
 
   /** @param x [batch, inChannels, length], or without a batch */
@@ -123,7 +129,7 @@ export class Conv1d extends Convolution<ConvolutionOptions> {
     return conv1d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
   }
 }
-const conv1dParameters = convParameters("Conv1d");
+const conv1dParts = convParts("Conv1d", 1);
 
 /**
  * A convolution with a weight that is trained: `conv2d`.
@@ -146,12 +152,7 @@ export class Conv2d extends Convolution<ConvolutionOptions> {
     ...options: Given<ConvOptions, ["stride", "padding", "dilation", "groups", "bias"]>
   );
   constructor(...values: unknown[]) {
-    const { inChannels, outChannels, kernelSize, stride, padding, dilation, groups, ...layer } =
-      conv2dParameters(values);
-    const kernel = alongAxes("Conv2d", "kernelSize", kernelSize, 2, 1);
-    checkGroups("Conv2d", groups, inChannels, outChannels);
-    const sizes = { inChannels, outChannels, kernelSize: kernel };
-    super(sizes, [outChannels, inChannels / groups], { stride, padding, dilation, groups }, layer);
+    super(...conv2dParts(values));
   }
 
   /** @param x [batch, inChannels, height, width], or without a batch */
@@ -159,7 +160,7 @@ export class Conv2d extends Convolution<ConvolutionOptions> {
     return conv2d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
   }
 }
-const conv2dParameters = convParameters("Conv2d");
+const conv2dParts = convParts("Conv2d", 2);
 
 /**
  * A convolution with a weight that is trained: `conv3d`.
@@ -182,12 +183,7 @@ export class Conv3d extends Convolution<ConvolutionOptions> {
     ...options: Given<ConvOptions, ["stride", "padding", "dilation", "groups", "bias"]>
   );
   constructor(...values: unknown[]) {
-    const { inChannels, outChannels, kernelSize, stride, padding, dilation, groups, ...layer } =
-      conv3dParameters(values);
-    const kernel = alongAxes("Conv3d", "kernelSize", kernelSize, 3, 1);
-    checkGroups("Conv3d", groups, inChannels, outChannels);
-    const sizes = { inChannels, outChannels, kernelSize: kernel };
-    super(sizes, [outChannels, inChannels / groups], { stride, padding, dilation, groups }, layer);
+    super(...conv3dParts(values));
   }
 
   /** @param x [batch, inChannels, depth, height, width], or without a batch */
@@ -195,10 +191,14 @@ export class Conv3d extends Convolution<ConvolutionOptions> {
     return conv3d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
   }
 }
-const conv3dParameters = convParameters("Conv3d");
+const conv3dParts = convParts("Conv3d", 3);
 
-const transposeParameters = (operation: string) =>
-  parameters(operation, {
+/** The same for transposed ones, whose weight begins with the channels of x. */
+function transposedParts(
+  operation: string,
+  axes: number,
+): (values: readonly unknown[]) => Parts<TransposedConvolutionOptions> {
+  const read = parameters(operation, {
     inChannels: operand(size),
     outChannels: operand(size),
     kernelSize: operand(perAxis),
@@ -210,6 +210,15 @@ const transposeParameters = (operation: string) =>
     dilation: optional(perAxis, 1),
     ...layerParameters,
   });
+  return (values) => {
+    const { inChannels, outChannels, kernelSize, ...given } = read(values);
+    const { stride, padding, outputPadding, groups, dilation, ...layer } = given;
+    const sizes = { inChannels, outChannels, kernelSize: alongAxes(operation, "kernelSize", kernelSize, axes, 1) };
+    checkGroups(operation, groups, inChannels, outChannels);
+    const options = { stride, padding, outputPadding, groups, dilation };
+    return [sizes, [inChannels, outChannels / groups], options, layer];
+  };
+}
 
 /**
  * A transposed convolution with a weight that is trained: `convTranspose1d`.
@@ -232,13 +241,7 @@ export class ConvTranspose1d extends Convolution<TransposedConvolutionOptions> {
     ...options: Given<ConvTransposeOptions, ["stride", "padding", "outputPadding", "groups", "bias", "dilation"]>
   );
   constructor(...values: unknown[]) {
-    const given = convTranspose1dParameters(values);
-    const { inChannels, outChannels, kernelSize, stride, padding, outputPadding, groups, dilation, ...layer } = given;
-    const kernel = alongAxes("ConvTranspose1d", "kernelSize", kernelSize, 1, 1);
-    checkGroups("ConvTranspose1d", groups, inChannels, outChannels);
-    const sizes = { inChannels, outChannels, kernelSize: kernel };
-    const options = { stride, padding, outputPadding, groups, dilation };
-    super(sizes, [inChannels, outChannels / groups], options, layer);
+    super(...convTranspose1dParts(values));
   }
 
   /** @param x [batch, inChannels, length], or without a batch */
@@ -246,7 +249,7 @@ export class ConvTranspose1d extends Convolution<TransposedConvolutionOptions> {
     return convTranspose1d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
   }
 }
-const convTranspose1dParameters = transposeParameters("ConvTranspose1d");
+const convTranspose1dParts = transposedParts("ConvTranspose1d", 1);
 
 /**
  * A transposed convolution with a weight that is trained: `convTranspose2d`.
@@ -269,13 +272,7 @@ export class ConvTranspose2d extends Convolution<TransposedConvolutionOptions> {
     ...options: Given<ConvTransposeOptions, ["stride", "padding", "outputPadding", "groups", "bias", "dilation"]>
   );
   constructor(...values: unknown[]) {
-    const given = convTranspose2dParameters(values);
-    const { inChannels, outChannels, kernelSize, stride, padding, outputPadding, groups, dilation, ...layer } = given;
-    const kernel = alongAxes("ConvTranspose2d", "kernelSize", kernelSize, 2, 1);
-    checkGroups("ConvTranspose2d", groups, inChannels, outChannels);
-    const sizes = { inChannels, outChannels, kernelSize: kernel };
-    const options = { stride, padding, outputPadding, groups, dilation };
-    super(sizes, [inChannels, outChannels / groups], options, layer);
+    super(...convTranspose2dParts(values));
   }
 
   /** @param x [batch, inChannels, height, width], or without a batch */
@@ -283,7 +280,7 @@ export class ConvTranspose2d extends Convolution<TransposedConvolutionOptions> {
     return convTranspose2d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
   }
 }
-const convTranspose2dParameters = transposeParameters("ConvTranspose2d");
+const convTranspose2dParts = transposedParts("ConvTranspose2d", 2);
 
 /**
  * A transposed convolution with a weight that is trained: `convTranspose3d`.
@@ -306,13 +303,7 @@ export class ConvTranspose3d extends Convolution<TransposedConvolutionOptions> {
     ...options: Given<ConvTransposeOptions, ["stride", "padding", "outputPadding", "groups", "bias", "dilation"]>
   );
   constructor(...values: unknown[]) {
-    const given = convTranspose3dParameters(values);
-    const { inChannels, outChannels, kernelSize, stride, padding, outputPadding, groups, dilation, ...layer } = given;
-    const kernel = alongAxes("ConvTranspose3d", "kernelSize", kernelSize, 3, 1);
-    checkGroups("ConvTranspose3d", groups, inChannels, outChannels);
-    const sizes = { inChannels, outChannels, kernelSize: kernel };
-    const options = { stride, padding, outputPadding, groups, dilation };
-    super(sizes, [inChannels, outChannels / groups], options, layer);
+    super(...convTranspose3dParts(values));
   }
 
   /** @param x [batch, inChannels, depth, height, width], or without a batch */
@@ -320,4 +311,4 @@ export class ConvTranspose3d extends Convolution<TransposedConvolutionOptions> {
     return convTranspose3d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
   }
 }
-const convTranspose3dParameters = transposeParameters("ConvTranspose3d");
+const convTranspose3dParts = transposedParts("ConvTranspose3d", 3);
