@@ -16,6 +16,16 @@ export function checkModule(operation: string, module: unknown, where: string): 
   throw new ArgumentError(operation, "notAModule", `expected modules, got ${describeValue(module)} ${where}`);
 }
 
+/** @internal @throws {ArgumentError} `badName` for what can't be the name of a part of a module. */
+export function checkName(operation: string, name: unknown, isTaken: (name: string) => boolean): void {
+  if (typeof name === "string" && name !== "" && !name.includes(".") && !isTaken(name)) return;
+  throw new ArgumentError(
+    operation,
+    "badName",
+    `expected a name that is not empty, has no dot and is none of a module's own, got ${describeValue(name)}`,
+  );
+}
+
 /** Returns its input: in the place of a layer that is not wanted. */
 export class Identity extends Module<[x: Tensor], Tensor> {
   constructor();
@@ -197,13 +207,7 @@ export class ModuleDict<M extends Module = Module<[x: Tensor], Tensor>> extends 
   /** Adds a module, or replaces the one of this name. Returns the dictionary. */
   set(name: string, module: M): this {
     checkModule("ModuleDict.set", module, `as ${describeValue(name)}`);
-    const isTaken = typeof name === "string" && name in this && !this.has(name);
-    if (typeof name !== "string" || name === "" || name.includes(".") || isTaken)
-      throw new ArgumentError(
-        "ModuleDict.set",
-        "badName",
-        `expected a name that is not empty, has no dot and is none of a module's own, got ${describeValue(name)}`,
-      );
+    checkName("ModuleDict.set", name, (own) => own in this && !this.has(own));
     Reflect.set(this, name, module);
     return this;
   }

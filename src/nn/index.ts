@@ -82,6 +82,8 @@ export type { LoraLinear } from "./lora/layer.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./lora/lora.ts";
 export { loadLora, saveLora } from "./lora/peft.ts";
 export * from "./losses.ts";
+export * from "./lp_pooling.ts";
+export * from "./max_pooling.ts";
 export { Module } from "./module.ts";
 export {
   LayerNorm,
@@ -90,13 +92,27 @@ export {
   RMSNorm,
   type RMSNormOptions,
 } from "./normalization.ts";
+export * from "./padding.ts";
+export * from "./parameter_containers.ts";
 export {
   type Parametrization,
   type RemoveParametrizationsOptions,
   registerParametrization,
   removeParametrizations,
 } from "./parametrization.ts";
-export * from "./pooling.ts";
+export {
+  AdaptiveAvgPool1d,
+  AdaptiveAvgPool2d,
+  AdaptiveAvgPool3d,
+  AvgPool1d,
+  AvgPool2d,
+  AvgPool3d,
+  MaxPool1d,
+  MaxPool2d,
+  MaxPool3d,
+  type MaxPoolLayerOptions,
+  type Pooled,
+} from "./pooling.ts";
 export { QuantizedEmbedding } from "./quantized_embedding.ts";
 export {
   Int4Linear,
@@ -113,6 +129,7 @@ export {
   type QuantizeModelOptions,
   quantizeModel,
 } from "./quantized_model.ts";
+export * from "./rearrangement.ts";
 export * from "./recurrent/cells.ts";
 export * from "./recurrent/layers.ts";
 export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from "./regularization.ts";
@@ -131,5 +148,12 @@ export {
   type TransformerLayerOptions,
 } from "./transformer/layers.ts";
 export * from "./transformer/stacks.ts";
-export { Upsample, type UpsampleOptions } from "./upsample.ts";
+export {
+  Upsample,
+  type UpsampleOptions,
+  UpsamplingBilinear2d,
+  UpsamplingNearest2d,
+  type UpsamplingOptions,
+} from "./upsample.ts";
 export * from "./weight_norms.ts";
+export * from "./weighted_losses.ts";

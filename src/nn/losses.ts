@@ -1,13 +1,18 @@
 /** Losses as modules, with PyTorch's names: each calls the operation of its name with the options that it was given. */
 import { ArgumentError } from "../core/errors.ts";
-import { aNumber, axis, choice, flag, someNumber } from "../core/kinds.ts";
+import { aFunction, aNumber, axis, choice, flag, someNumber } from "../core/kinds.ts";
 import { finite, notNegative, positive } from "../core/options.ts";
-import { type Given, type Kind, named, optional, parameters } from "../core/parameters.ts";
+import { type Given, named, optional, parameters } from "../core/parameters.ts";
 import { cosineSimilarity } from "../ops/distance/cosine_similarity.ts";
 import { pairwiseDistance } from "../ops/distance/pairwise_distance.ts";
-import { binaryCrossEntropyWithLogits } from "../ops/loss/binary_cross_entropy.ts";
-import { crossEntropy } from "../ops/loss/cross_entropy.ts";
-import { cosineEmbeddingLoss, tripletMarginLoss } from "../ops/loss/embedding_losses.ts";
+import type { IndexDType } from "../ops/indexing/indices.ts";
+import { type CtcLossOptions, ctcLoss, type Lengths } from "../ops/loss/ctc_loss.ts";
+import {
+  cosineEmbeddingLoss,
+  type TripletMarginWithDistanceLossOptions,
+  tripletMarginLoss,
+  tripletMarginWithDistanceLoss,
+} from "../ops/loss/embedding_losses.ts";
 import { huberLoss, smoothL1Loss } from "../ops/loss/huber_loss.ts";
 import { l1Loss } from "../ops/loss/l1_loss.ts";
 import { gaussianNllLoss, poissonNllLoss } from "../ops/loss/likelihood_losses.ts";
@@ -15,48 +20,16 @@ import {
   hingeEmbeddingLoss,
   marginRankingLoss,
   multilabelMarginLoss,
-  multilabelSoftMarginLoss,
-  multiMarginLoss,
   softMarginLoss,
 } from "../ops/loss/margin_losses.ts";
 import { mseLoss } from "../ops/loss/mse_loss.ts";
-import { nllLoss } from "../ops/loss/nll_loss.ts";
 import { type LossOptions, type LossReduction, reductionParameter } from "../ops/loss/options.ts";
-import { binaryCrossEntropy, klDiv } from "../ops/loss/probability_losses.ts";
-import { aTensor } from "../tensor/kinds.ts";
+import { klDiv } from "../ops/loss/probability_losses.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { Module } from "./module.ts";
-
-const wholeNumber = aNumber({ holds: Number.isSafeInteger, expected: "a whole number" });
-const oneOrTwo: Kind<1 | 2> = {
-  expected: "1 or 2",
-  parse: (value) => (value === 1 || value === 2 ? value : undefined),
-};
-
-/** What is printed of options: those that are no tensors. */
-const listed = (options: object): string =>
-  Object.entries(options)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join(", ");
-
-/** A loss whose options are plain values. */
-abstract class Loss<Operands extends readonly Tensor[], Options extends object> extends Module<Operands, Tensor> {
-  /** What the operation is called with. */
-  readonly options: Readonly<Options>;
-
-  constructor(options: Options) {
-    super();
-    this.options = Object.freeze(options);
-  }
-
-  /** @internal */
-  override details(): string {
-    return listed(this.options);
-  }
-}
+import { ModuleWithOptions } from "./with_options.ts";
 
 /** The mean absolute error. See `l1Loss`. */
-export class L1Loss extends Loss<[x: Tensor, target: Tensor], LossOptions> {
+export class L1Loss extends ModuleWithOptions<[x: Tensor, target: Tensor], LossOptions> {
   constructor(options?: LossOptions);
   constructor(...values: unknown[]) {
     super(l1LossParameters(values));
@@ -71,7 +44,7 @@ const l1LossParameters = parameters("L1Loss", {
 });
 
 /** The mean squared error. See `mseLoss`. */
-export class MSELoss extends Loss<[x: Tensor, target: Tensor], LossOptions> {
+export class MSELoss extends ModuleWithOptions<[x: Tensor, target: Tensor], LossOptions> {
   constructor(options?: LossOptions);
   constructor(...values: unknown[]) {
     super(mseLossParameters(values));
@@ -92,7 +65,7 @@ export interface SmoothL1LossOptions extends LossOptions {
 }
 
 /** Squared near 0, absolute beyond β. See `smoothL1Loss`. */
-export class SmoothL1Loss extends Loss<[x: Tensor, target: Tensor], SmoothL1LossOptions> {
+export class SmoothL1Loss extends ModuleWithOptions<[x: Tensor, target: Tensor], SmoothL1LossOptions> {
   constructor(options?: SmoothL1LossOptions);
   constructor(...values: unknown[]) {
     super(smoothL1LossParameters(values));
@@ -114,7 +87,7 @@ export interface HuberLossOptions extends LossOptions {
 }
 
 /** Squared near 0, linear beyond δ. See `huberLoss`. */
-export class HuberLoss extends Loss<[x: Tensor, target: Tensor], HuberLossOptions> {
+export class HuberLoss extends ModuleWithOptions<[x: Tensor, target: Tensor], HuberLossOptions> {
   constructor(options?: HuberLossOptions);
   constructor(...values: unknown[]) {
     super(huberLossParameters(values));
@@ -140,7 +113,7 @@ export interface PoissonNLLLossOptions extends LossOptions {
 }
 
 /** The negative log-likelihood of counts under Poisson distributions. See `poissonNllLoss`. */
-export class PoissonNLLLoss extends Loss<[x: Tensor, target: Tensor], PoissonNLLLossOptions> {
+export class PoissonNLLLoss extends ModuleWithOptions<[x: Tensor, target: Tensor], PoissonNLLLossOptions> {
   constructor(options?: PoissonNLLLossOptions);
   constructor(...values: unknown[]) {
     super(poissonNLLLossParameters(values));
@@ -166,7 +139,10 @@ export interface GaussianNLLLossOptions extends LossOptions {
 }
 
 /** The negative log-likelihood of targets under normal distributions. See `gaussianNllLoss`. */
-export class GaussianNLLLoss extends Loss<[x: Tensor, target: Tensor, variance: Tensor], GaussianNLLLossOptions> {
+export class GaussianNLLLoss extends ModuleWithOptions<
+  [x: Tensor, target: Tensor, variance: Tensor],
+  GaussianNLLLossOptions
+> {
   constructor(options?: GaussianNLLLossOptions);
   constructor(...values: unknown[]) {
     super(gaussianNLLLossParameters(values));
@@ -189,7 +165,7 @@ export interface HingeEmbeddingLossOptions extends LossOptions {
 }
 
 /** x where the target is 1, and max(margin − x, 0) where it is −1. See `hingeEmbeddingLoss`. */
-export class HingeEmbeddingLoss extends Loss<[x: Tensor, target: Tensor], HingeEmbeddingLossOptions> {
+export class HingeEmbeddingLoss extends ModuleWithOptions<[x: Tensor, target: Tensor], HingeEmbeddingLossOptions> {
   constructor(options?: HingeEmbeddingLossOptions);
   constructor(...values: unknown[]) {
     super(hingeEmbeddingLossParameters(values));
@@ -211,7 +187,10 @@ export interface MarginRankingLossOptions extends LossOptions {
 }
 
 /** max(margin − target (x1 − x2), 0). See `marginRankingLoss`. */
-export class MarginRankingLoss extends Loss<[x1: Tensor, x2: Tensor, target: Tensor], MarginRankingLossOptions> {
+export class MarginRankingLoss extends ModuleWithOptions<
+  [x1: Tensor, x2: Tensor, target: Tensor],
+  MarginRankingLossOptions
+> {
   constructor(options?: MarginRankingLossOptions);
   constructor(...values: unknown[]) {
     super(marginRankingLossParameters(values));
@@ -227,7 +206,7 @@ const marginRankingLossParameters = parameters("MarginRankingLoss", {
 });
 
 /** log(1 + exp(−target x)). See `softMarginLoss`. */
-export class SoftMarginLoss extends Loss<[x: Tensor, target: Tensor], LossOptions> {
+export class SoftMarginLoss extends ModuleWithOptions<[x: Tensor, target: Tensor], LossOptions> {
   constructor(options?: LossOptions);
   constructor(...values: unknown[]) {
     super(softMarginLossParameters(values));
@@ -242,7 +221,7 @@ const softMarginLossParameters = parameters("SoftMarginLoss", {
 });
 
 /** A margin of 1 between targets and the other classes. See `multilabelMarginLoss`. */
-export class MultiLabelMarginLoss extends Loss<[x: Tensor, targets: Tensor], LossOptions> {
+export class MultiLabelMarginLoss extends ModuleWithOptions<[x: Tensor, targets: Tensor], LossOptions> {
   constructor(options?: LossOptions);
   constructor(...values: unknown[]) {
     super(multiLabelMarginLossParameters(values));
@@ -263,7 +242,10 @@ export interface CosineEmbeddingLossOptions extends LossOptions {
 }
 
 /** Vectors that have to point the same way, or not. See `cosineEmbeddingLoss`. */
-export class CosineEmbeddingLoss extends Loss<[x1: Tensor, x2: Tensor, target: Tensor], CosineEmbeddingLossOptions> {
+export class CosineEmbeddingLoss extends ModuleWithOptions<
+  [x1: Tensor, x2: Tensor, target: Tensor],
+  CosineEmbeddingLossOptions
+> {
   constructor(options?: CosineEmbeddingLossOptions);
   constructor(...values: unknown[]) {
     super(cosineEmbeddingLossParameters(values));
@@ -291,7 +273,7 @@ export interface TripletMarginLossOptions extends LossOptions {
 }
 
 /** An anchor that has to be nearer to a positive than to a negative. See `tripletMarginLoss`. */
-export class TripletMarginLoss extends Loss<
+export class TripletMarginLoss extends ModuleWithOptions<
   [anchor: Tensor, positive: Tensor, negative: Tensor],
   TripletMarginLossOptions
 > {
@@ -312,6 +294,52 @@ const tripletMarginLossParameters = parameters("TripletMarginLoss", {
   reduction: reductionParameter,
 });
 
+/** An anchor that has to be nearer to a positive, by distances of the caller's. See `tripletMarginWithDistanceLoss`. */
+export class TripletMarginWithDistanceLoss extends ModuleWithOptions<
+  [anchor: Tensor, positive: Tensor, negative: Tensor],
+  TripletMarginWithDistanceLossOptions
+> {
+  constructor(options?: TripletMarginWithDistanceLossOptions);
+  constructor(...values: unknown[]) {
+    super(tripletWithDistanceParameters(values));
+  }
+
+  override forward(anchor: Tensor, positive: Tensor, negative: Tensor): Tensor {
+    return tripletMarginWithDistanceLoss(anchor, positive, negative, this.options);
+  }
+}
+const tripletWithDistanceParameters = parameters("TripletMarginWithDistanceLoss", {
+  distanceFunction: named(aFunction<(a: Tensor, b: Tensor) => Tensor>()),
+  margin: named(someNumber, 1),
+  swap: named(flag, false),
+  reduction: reductionParameter,
+});
+
+/** The loss of labels without times. See `ctcLoss`. */
+export class CTCLoss extends ModuleWithOptions<
+  [logProbs: Tensor, targets: Tensor<IndexDType>, inputLengths: Lengths, targetLengths: Lengths],
+  CtcLossOptions
+> {
+  constructor(...options: Given<CtcLossOptions, ["blank"]>);
+  constructor(...values: unknown[]) {
+    super(ctcLossParameters(values));
+  }
+
+  override forward(
+    logProbs: Tensor,
+    targets: Tensor<IndexDType>,
+    inputLengths: Lengths,
+    targetLengths: Lengths,
+  ): Tensor {
+    return ctcLoss(logProbs, targets, inputLengths, targetLengths, this.options);
+  }
+}
+const ctcLossParameters = parameters("CTCLoss", {
+  blank: optional(someNumber, 0),
+  reduction: reductionParameter,
+  zeroInfinity: named(flag, false),
+});
+
 /** Options of {@link KLDivLoss}. */
 export interface KLDivLossOptions {
   /** Whether the target has logarithms of probabilities. Default false. */
@@ -321,7 +349,7 @@ export interface KLDivLossOptions {
 }
 
 /** The Kullback–Leibler divergence of x from the target. See `klDiv`. */
-export class KLDivLoss extends Loss<[x: Tensor, target: Tensor], KLDivLossOptions> {
+export class KLDivLoss extends ModuleWithOptions<[x: Tensor, target: Tensor], KLDivLossOptions> {
   constructor(options?: KLDivLossOptions);
   constructor(...values: unknown[]) {
     super(klDivLossParameters(values));
@@ -339,187 +367,6 @@ const klDivLossParameters = parameters("KLDivLoss", {
   ),
 });
 
-/** A loss with factors, which are buffers: saved, loaded and converted with the module. */
-abstract class WeightedLoss<Options extends object> extends Module<[x: Tensor, target: Tensor], Tensor> {
-  /** What the operation is called with beside the factors. */
-  readonly options: Readonly<Options>;
-  readonly weight: Tensor | null;
-
-  constructor({ weight, ...options }: Options & { readonly weight?: Tensor | undefined }) {
-    super();
-    this.options = Object.freeze(options) as unknown as Readonly<Options>;
-    this.weight = weight ?? null;
-  }
-
-  /** @internal */
-  override details(): string {
-    return listed(this.options);
-  }
-}
-
-/** Options of {@link CrossEntropyLoss}. */
-export interface CrossEntropyLossOptions extends LossOptions {
-  /** A factor: see the operation. */
-  weight?: Tensor | undefined;
-  /** A target that counts for nothing. Default −100. */
-  ignoreIndex?: number | undefined;
-  /** The share of a target that is spread over all classes. Default 0. */
-  labelSmoothing?: number | undefined;
-}
-
-/** The cross entropy of target classes, or of class probabilities, with softmax(logits). See `crossEntropy`. */
-export class CrossEntropyLoss extends WeightedLoss<Omit<CrossEntropyLossOptions, "weight">> {
-  constructor(...options: Given<CrossEntropyLossOptions, ["weight"]>);
-  constructor(...values: unknown[]) {
-    super(crossEntropyLossParameters(values));
-  }
-
-  override forward(logits: Tensor, targets: Tensor): Tensor {
-    return crossEntropy(logits, targets, { ...this.options, weight: this.weight ?? undefined });
-  }
-}
-const crossEntropyLossParameters = parameters("CrossEntropyLoss", {
-  weight: optional(aTensor),
-
-  ignoreIndex: named(wholeNumber),
-  labelSmoothing: named(aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a number from 0 to 1" }), 0),
-  reduction: reductionParameter,
-});
-
-/** Options of {@link NLLLoss}. */
-export interface NLLLossOptions extends LossOptions {
-  /** A factor: see the operation. */
-  weight?: Tensor | undefined;
-  /** A target that counts for nothing. Default −100. */
-  ignoreIndex?: number | undefined;
-}
-
-/** The negative log-likelihood of target classes, from logarithms of probabilities. See `nllLoss`. */
-export class NLLLoss extends WeightedLoss<Omit<NLLLossOptions, "weight">> {
-  constructor(...options: Given<NLLLossOptions, ["weight"]>);
-  constructor(...values: unknown[]) {
-    super(nllLossParameters(values));
-  }
-
-  override forward(x: Tensor, targets: Tensor): Tensor {
-    return nllLoss(x, targets, { ...this.options, weight: this.weight ?? undefined });
-  }
-}
-const nllLossParameters = parameters("NLLLoss", {
-  weight: optional(aTensor),
-
-  ignoreIndex: named(wholeNumber, -100),
-  reduction: reductionParameter,
-});
-
-/** Options of {@link BCELoss}. */
-export interface BCELossOptions extends LossOptions {
-  /** A factor: see the operation. */
-  weight?: Tensor | undefined;
-}
-
-/** The cross entropy of targets with probabilities. See `binaryCrossEntropy`. */
-export class BCELoss extends WeightedLoss<LossOptions> {
-  constructor(...options: Given<BCELossOptions, ["weight"]>);
-  constructor(...values: unknown[]) {
-    super(bceLossParameters(values));
-  }
-
-  override forward(x: Tensor, target: Tensor): Tensor {
-    return binaryCrossEntropy(x, target, { ...this.options, weight: this.weight ?? undefined });
-  }
-}
-const bceLossParameters = parameters("BCELoss", {
-  weight: optional(aTensor),
-
-  reduction: reductionParameter,
-});
-
-/** Options of {@link BCEWithLogitsLoss}. */
-export interface BCEWithLogitsLossOptions extends LossOptions {
-  /** A factor: see the operation. */
-  weight?: Tensor | undefined;
-  /** A factor of the losses of positive targets. */
-  posWeight?: Tensor | undefined;
-}
-
-/** The cross entropy of targets with σ(x). See `binaryCrossEntropyWithLogits`. */
-export class BCEWithLogitsLoss extends WeightedLoss<LossOptions> {
-  readonly posWeight: Tensor | null;
-
-  constructor(...options: Given<BCEWithLogitsLossOptions, ["weight"]>);
-  constructor(...values: unknown[]) {
-    const { posWeight, ...options } = bceWithLogitsLossParameters(values);
-    super(options);
-    this.posWeight = posWeight ?? null;
-  }
-
-  override forward(x: Tensor, target: Tensor): Tensor {
-    return binaryCrossEntropyWithLogits(x, target, {
-      ...this.options,
-      weight: this.weight ?? undefined,
-      posWeight: this.posWeight ?? undefined,
-    });
-  }
-}
-const bceWithLogitsLossParameters = parameters("BCEWithLogitsLoss", {
-  weight: optional(aTensor),
-  posWeight: named(aTensor),
-  reduction: reductionParameter,
-});
-
-/** Options of {@link MultiMarginLoss}. */
-export interface MultiMarginLossOptions extends LossOptions {
-  /** A factor: see the operation. */
-  weight?: Tensor | undefined;
-  /** The power of what is short of the margin. Default 1. */
-  p?: 1 | 2 | undefined;
-  /** Default 1. */
-  margin?: number | undefined;
-}
-
-/** A margin between the target and the other classes. See `multiMarginLoss`. */
-export class MultiMarginLoss extends WeightedLoss<Omit<MultiMarginLossOptions, "weight">> {
-  constructor(...options: Given<MultiMarginLossOptions, ["weight"]>);
-  constructor(...values: unknown[]) {
-    super(multiMarginLossParameters(values));
-  }
-
-  override forward(x: Tensor, targets: Tensor): Tensor {
-    return multiMarginLoss(x, targets, { ...this.options, weight: this.weight ?? undefined });
-  }
-}
-const multiMarginLossParameters = parameters("MultiMarginLoss", {
-  weight: optional(aTensor),
-
-  p: named(oneOrTwo, 1),
-  margin: named(someNumber, 1),
-  reduction: reductionParameter,
-});
-
-/** Options of {@link MultiLabelSoftMarginLoss}. */
-export interface MultiLabelSoftMarginLossOptions extends LossOptions {
-  /** A factor: see the operation. */
-  weight?: Tensor | undefined;
-}
-
-/** The cross entropies of targets with σ(x), averaged over the classes. See `multilabelSoftMarginLoss`. */
-export class MultiLabelSoftMarginLoss extends WeightedLoss<LossOptions> {
-  constructor(...options: Given<MultiLabelSoftMarginLossOptions, ["weight"]>);
-  constructor(...values: unknown[]) {
-    super(multiLabelSoftMarginLossParameters(values));
-  }
-
-  override forward(x: Tensor, target: Tensor): Tensor {
-    return multilabelSoftMarginLoss(x, target, { ...this.options, weight: this.weight ?? undefined });
-  }
-}
-const multiLabelSoftMarginLossParameters = parameters("MultiLabelSoftMarginLoss", {
-  weight: optional(aTensor),
-
-  reduction: reductionParameter,
-});
-
 /** Options of {@link CosineSimilarity}. */
 export interface CosineSimilarityModuleOptions {
   /** The axis along which vectors lie. Default 1. */
@@ -529,7 +376,7 @@ export interface CosineSimilarityModuleOptions {
 }
 
 /** The cosine of the angle between vectors. See `cosineSimilarity`. */
-export class CosineSimilarity extends Loss<[x1: Tensor, x2: Tensor], CosineSimilarityModuleOptions> {
+export class CosineSimilarity extends ModuleWithOptions<[x1: Tensor, x2: Tensor], CosineSimilarityModuleOptions> {
   constructor(...options: Given<CosineSimilarityModuleOptions, ["dim", "eps"]>);
   constructor(...values: unknown[]) {
     super(cosineSimilarityParameters(values));
@@ -555,7 +402,7 @@ export interface PairwiseDistanceModuleOptions {
 }
 
 /** The distance of each vector from the other operand's. See `pairwiseDistance`. */
-export class PairwiseDistance extends Loss<[x1: Tensor, x2: Tensor], PairwiseDistanceModuleOptions> {
+export class PairwiseDistance extends ModuleWithOptions<[x1: Tensor, x2: Tensor], PairwiseDistanceModuleOptions> {
   constructor(...options: Given<PairwiseDistanceModuleOptions, ["p", "eps", "keepdim"]>);
   constructor(...values: unknown[]) {
     super(pairwiseDistanceParameters(values));

@@ -13,28 +13,44 @@ import {
   avgPool2d,
   avgPool3d,
 } from "../ops/pooling/average_pool.ts";
-import { type MaxPoolOptions, maxPool1d, maxPool2d, maxPool3d } from "../ops/pooling/max_pool.ts";
+import {
+  type MaxPoolOptions,
+  maxPool1d,
+  maxPool2d,
+  maxPool3d,
+  type PooledWithIndices,
+} from "../ops/pooling/max_pool.ts";
+import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { Module } from "./module.ts";
+import { ModuleWithOptions } from "./with_options.ts";
 
-/** A layer without weights, whose first argument is a size. */
-abstract class Pooling<Options extends object> extends Module<[x: Tensor], Tensor> {
+/** @internal A layer without weights, whose first argument is a size. */
+export abstract class Pooling<
+  Options extends object,
+  Result = Tensor,
+  Arguments extends readonly unknown[] = [x: Tensor],
+> extends ModuleWithOptions<Arguments, Options, Result> {
   readonly size: PerAxis;
-  /** What the operation is called with. */
-  readonly options: Readonly<Options>;
 
   constructor(size: PerAxis, options: Options) {
-    super();
+    super(options);
     this.size = size;
-    this.options = Object.freeze(options);
   }
 
   /** @internal */
   override details(): string {
-    const text = (value: unknown): string => (Array.isArray(value) ? `[${value.join(", ")}]` : String(value));
-    const given = Object.entries(this.options).filter(([, value]) => value !== undefined);
-    return [text(this.size), ...given.map(([name, value]) => `${name}: ${text(value)}`)].join(", ");
+    const size = typeof this.size === "number" ? String(this.size) : `[${this.size.join(", ")}]`;
+    return [size, super.details()].filter(Boolean).join(", ");
   }
+}
+
+/** What a largest element of each window comes with: its place too, where `returnIndices` is true. */
+export type Pooled<Indices extends boolean> = Indices extends true ? PooledWithIndices<DType> : Tensor;
+
+/** Options of {@link MaxPool1d} and its like. */
+export interface MaxPoolLayerOptions<Indices extends boolean = boolean> extends MaxPoolOptions {
+  /** Whether `forward` gives the places of the largest elements too, as `MaxUnpool` takes. Default false. */
+  returnIndices?: Indices | undefined;
 }
 
 const maxPoolParameters = (operation: string) =>
@@ -44,6 +60,7 @@ const maxPoolParameters = (operation: string) =>
     padding: optional(perAxis, 0),
     dilation: optional(perAxis, 1),
     ceilMode: optional(flag, false),
+    returnIndices: named(flag, false),
   });
 
 const avgPoolParameters = (operation: string) =>
@@ -59,15 +76,16 @@ const avgPoolParameters = (operation: string) =>
 const adaptiveParameters = (operation: string) => parameters(operation, { outputSize: operand(perAxis) });
 
 /** The largest element of each window: `maxPool1d`. */
-export class MaxPool1d extends Pooling<MaxPoolOptions> {
+export class MaxPool1d<Indices extends boolean = false> extends Pooling<MaxPoolLayerOptions, Pooled<Indices>> {
+  constructor(kernelSize: PerAxis, options: MaxPoolLayerOptions<Indices> & { returnIndices: Indices });
   constructor(kernelSize: PerAxis, ...options: Given<MaxPoolOptions, ["stride", "padding", "dilation", "ceilMode"]>);
   constructor(...values: unknown[]) {
     const { kernelSize, ...options } = maxPool1dParameters(values);
     super(kernelSize, options);
   }
 
-  override forward(x: Tensor): Tensor {
-    return maxPool1d(x, this.size, this.options);
+  override forward(x: Tensor): Pooled<Indices> {
+    return maxPool1d(x, this.size, this.options) as Pooled<Indices>;
   }
 }
 const maxPool1dParameters = maxPoolParameters("MaxPool1d");
@@ -103,15 +121,16 @@ export class AdaptiveAvgPool1d extends Pooling<object> {
 const adaptive1dParameters = adaptiveParameters("AdaptiveAvgPool1d");
 
 /** The largest element of each window: `maxPool2d`. */
-export class MaxPool2d extends Pooling<MaxPoolOptions> {
+export class MaxPool2d<Indices extends boolean = false> extends Pooling<MaxPoolLayerOptions, Pooled<Indices>> {
+  constructor(kernelSize: PerAxis, options: MaxPoolLayerOptions<Indices> & { returnIndices: Indices });
   constructor(kernelSize: PerAxis, ...options: Given<MaxPoolOptions, ["stride", "padding", "dilation", "ceilMode"]>);
   constructor(...values: unknown[]) {
     const { kernelSize, ...options } = maxPool2dParameters(values);
     super(kernelSize, options);
   }
 
-  override forward(x: Tensor): Tensor {
-    return maxPool2d(x, this.size, this.options);
+  override forward(x: Tensor): Pooled<Indices> {
+    return maxPool2d(x, this.size, this.options) as Pooled<Indices>;
   }
 }
 const maxPool2dParameters = maxPoolParameters("MaxPool2d");
@@ -147,15 +166,16 @@ export class AdaptiveAvgPool2d extends Pooling<object> {
 const adaptive2dParameters = adaptiveParameters("AdaptiveAvgPool2d");
 
 /** The largest element of each window: `maxPool3d`. */
-export class MaxPool3d extends Pooling<MaxPoolOptions> {
+export class MaxPool3d<Indices extends boolean = false> extends Pooling<MaxPoolLayerOptions, Pooled<Indices>> {
+  constructor(kernelSize: PerAxis, options: MaxPoolLayerOptions<Indices> & { returnIndices: Indices });
   constructor(kernelSize: PerAxis, ...options: Given<MaxPoolOptions, ["stride", "padding", "dilation", "ceilMode"]>);
   constructor(...values: unknown[]) {
     const { kernelSize, ...options } = maxPool3dParameters(values);
     super(kernelSize, options);
   }
 
-  override forward(x: Tensor): Tensor {
-    return maxPool3d(x, this.size, this.options);
+  override forward(x: Tensor): Pooled<Indices> {
+    return maxPool3d(x, this.size, this.options) as Pooled<Indices>;
   }
 }
 const maxPool3dParameters = maxPoolParameters("MaxPool3d");

@@ -16,26 +16,10 @@ import {
 import { softmax } from "../ops/softmax/softmax.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Module } from "./module.ts";
-
-/** A module that applies a function with options that it keeps. */
-abstract class ActivationWith<Options extends object> extends Module<[x: Tensor], Tensor> {
-  readonly options: Options;
-
-  constructor(options: Options) {
-    super();
-    this.options = options;
-  }
-
-  /** @internal */
-  override details(): string {
-    return Object.entries(this.options)
-      .map(([name, value]) => `${name}: ${value}`)
-      .join(", ");
-  }
-}
+import { ModuleWithOptions } from "./with_options.ts";
 
 /** x where |x| is above λ, and 0 elsewhere. See `hardshrink`. */
-export class Hardshrink extends ActivationWith<ShrinkOptions> {
+export class Hardshrink extends ModuleWithOptions<[x: Tensor], ShrinkOptions> {
   constructor(...options: Given<ShrinkOptions, ["lambda"]>);
   constructor(...values: unknown[]) {
     super(hardshrinkParameters(values));
@@ -49,7 +33,7 @@ const shrinking = { lambda: optional(aNumber(notNegative), 0.5) } as const;
 const hardshrinkParameters = parameters("Hardshrink", shrinking);
 
 /** x nearer to 0 by λ. See `softshrink`. */
-export class Softshrink extends ActivationWith<ShrinkOptions> {
+export class Softshrink extends ModuleWithOptions<[x: Tensor], ShrinkOptions> {
   constructor(...options: Given<ShrinkOptions, ["lambda"]>);
   constructor(...values: unknown[]) {
     super(softshrinkParameters(values));
@@ -70,7 +54,7 @@ export interface ThresholdOptions {
 }
 
 /** x where it is above a threshold, and a value elsewhere. See `threshold`. */
-export class Threshold extends ActivationWith<ThresholdOptions> {
+export class Threshold extends ModuleWithOptions<[x: Tensor], ThresholdOptions> {
   constructor(...options: [threshold: number, value: number] | [options: ThresholdOptions]);
   constructor(...values: unknown[]) {
     super(thresholdParameters(values));
@@ -83,7 +67,7 @@ export class Threshold extends ActivationWith<ThresholdOptions> {
 const thresholdParameters = parameters("Threshold", { threshold: required(someNumber), value: required(someNumber) });
 
 /** The first half of an axis times the sigmoid of the second. See `glu`. */
-export class GLU extends ActivationWith<GluOptions> {
+export class GLU extends ModuleWithOptions<[x: Tensor], GluOptions> {
   constructor(...options: Given<GluOptions, ["dim"]>);
   constructor(...values: unknown[]) {
     super(gluParameters(values));
@@ -96,7 +80,7 @@ export class GLU extends ActivationWith<GluOptions> {
 const gluParameters = parameters("GLU", { dim: optional(axis, -1) });
 
 /** exp(−x) / Σ exp(−x) along an axis, by default the last. See `softmin`. */
-export class Softmin extends ActivationWith<{ readonly dim: number }> {
+export class Softmin extends ModuleWithOptions<[x: Tensor], { readonly dim: number }> {
   constructor(...options: Given<GluOptions, ["dim"]>);
   constructor(...values: unknown[]) {
     super(softminParameters(values));
@@ -136,7 +120,7 @@ export interface SlopeOptions {
 }
 
 /** x where it is above 0, and x times a slope elsewhere, drawn for each element in training. See `rrelu`. */
-export class RReLU extends ActivationWith<SlopeOptions> {
+export class RReLU extends ModuleWithOptions<[x: Tensor], SlopeOptions> {
   constructor(...options: Given<SlopeOptions, ["lower", "upper"]>);
   constructor(...values: unknown[]) {
     super(rreluParameters(values));

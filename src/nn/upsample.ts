@@ -54,3 +54,26 @@ const upsampleParameters = parameters("Upsample", {
   alignCorners: optional(flag),
   recomputeScaleFactor: optional(flag, false),
 });
+
+/** Options of {@link UpsamplingNearest2d} and {@link UpsamplingBilinear2d}: a size or a factor. */
+export type UpsamplingOptions = Pick<UpsampleOptions, "size" | "scaleFactor">;
+const upsamplingParameters = (operation: string) =>
+  parameters(operation, { size: optional(perAxis), scaleFactor: optional(perAxis) });
+
+/** A picture in another size, by the nearest element: {@link Upsample}. */
+export class UpsamplingNearest2d extends Upsample {
+  constructor(...options: Given<UpsamplingOptions, ["size", "scaleFactor"]>);
+  constructor(...values: unknown[]) {
+    super(nearestParameters(values));
+  }
+}
+const nearestParameters = upsamplingParameters("UpsamplingNearest2d");
+
+/** A picture in another size, linearly between elements, whose corners stay where they are: {@link Upsample}. */
+export class UpsamplingBilinear2d extends Upsample {
+  constructor(...options: Given<UpsamplingOptions, ["size", "scaleFactor"]>);
+  constructor(...values: unknown[]) {
+    super({ ...bilinearParameters(values), mode: "bilinear", alignCorners: true });
+  }
+}
+const bilinearParameters = upsamplingParameters("UpsamplingBilinear2d");

@@ -12,6 +12,8 @@ const positive = () => orchard.exp(x());
 const sides = () => tensor([[1, -1, 1], [-1, -1, 1], [1, 1, 1], [-1, 1, -1]]); // biome-ignore format: rows
 const classes = () => tensor([2n, 0n, 1n, 2n]);
 const labels = () => tensor([[1n, -1n, 0n], [0n, 2n, -1n], [-1n, 0n, 0n], [0n, 1n, 2n]]); // biome-ignore format: rows
+const picture = () => randn([2, 3, 6, 6], seeded());
+const cityBlock = (a: Tensor, b: Tensor): Tensor => orchard.sum(orchard.abs(orchard.sub(a, b) as Tensor), -1);
 const factors = () => tensor([0.5, 1, 2]);
 
 const bytesOf = (result: Tensor): string => Buffer.from(result.dataSync().buffer).toString("hex");
@@ -49,6 +51,8 @@ function convolutions(): Row[] {
         operations[`avgPool${rank}d`](whole, 3, { ...options, countIncludePad: false }),
       ),
       row(new nn[`AdaptiveAvgPool${rank}d`](2), [whole], operations[`adaptiveAvgPool${rank}d`](whole, 2)),
+      row(new nn[`AdaptiveMaxPool${rank}d`](2), [whole], operations[`adaptiveMaxPool${rank}d`](whole, 2)),
+      row(new nn[`LPPool${rank}d`](3, 2, { stride: 1 }), [whole], operations[`lpPool${rank}d`](whole, 3, 2, 1)),
     ];
   });
 }
@@ -167,6 +171,23 @@ const rows: readonly Row[] = [
     [x(), orchard.sigmoid(positive())],
     orchard.multilabelSoftMarginLoss(x(), orchard.sigmoid(positive()), { weight: factors() }),
   ),
+  row(
+    new nn.TripletMarginWithDistanceLoss({ distanceFunction: cityBlock, margin: 2, swap: true }),
+    [x(), positive(), sides()],
+    orchard.tripletMarginWithDistanceLoss(x(), positive(), sides(), {
+      ...{ distanceFunction: cityBlock, margin: 2, swap: true },
+    }),
+  ),
+  row(
+    new nn.CTCLoss(1, { reduction: "sum" }),
+    [x(), tensor([2n, 0n]), tensor(4n), tensor(2n)],
+    orchard.ctcLoss(x(), tensor([2n, 0n]), [4], [2], { blank: 1, reduction: "sum" }),
+  ),
+  row(
+    new nn.FractionalMaxPool2d(2, 3, seeded()),
+    [picture()],
+    orchard.fractionalMaxPool2d(picture(), 2, { outputSize: 3, ...seeded() }),
+  ),
   row(new nn.MultiLabelMarginLoss(), [x(), labels()], orchard.multilabelMarginLoss(x(), labels())),
   ...convolutions(),
   ...norms(),
@@ -250,6 +271,54 @@ test("a convolution prints what differs from the defaults", () => {
   );
 });
 
+describe.each([1, 2, 3] as const)("poolings along %d axes with places", (rank) => {
+  const whole = () => randn([2, 3, ...new Array<number>(rank).fill(6)], seeded());
+  const bytes = ({ values, indices }: { values: Tensor; indices: Tensor }) => [bytesOf(values), bytesOf(indices)];
+
+  test("give what the operations give", () => {
+    const options = { stride: 2, padding: 1, returnIndices: true } as const;
+    expect(bytes(new nn[`MaxPool${rank}d`](3, options).forward(whole()))).toEqual(
+      bytes(operations[`maxPool${rank}d`](whole(), 3, options)),
+    );
+    expect(bytes(new nn[`AdaptiveMaxPool${rank}d`](4, true).forward(whole()))).toEqual(
+      bytes(operations[`adaptiveMaxPool${rank}d`](whole(), 4, { returnIndices: true })),
+    );
+  });
+
+  test("put the largest elements back", () => {
+    const { values, indices } = new nn[`MaxPool${rank}d`](2, { returnIndices: true }).forward(whole());
+    const back = new nn[`MaxUnpool${rank}d`](2).forward(values, indices, whole().shape);
+    const isKept = orchard.ne(back, 0);
+    expect(Number(isKept.sum().item())).toBe(values.size);
+    expect(bytesOf(back)).toBe(bytesOf(orchard.where(isKept, whole(), 0) as Tensor));
+  });
+});
+
+test("a fractional pooling gives places", () => {
+  const layer = new nn.FractionalMaxPool2d(2, { outputRatio: 0.5, returnIndices: true });
+  const { values, indices } = layer.forward(picture());
+  const flat = orchard.reshape(picture(), [2, 3, 36]);
+  expect(values.shape).toEqual([2, 3, 3, 3]);
+  const taken = orchard.gather(flat, 2, orchard.reshape(indices, [2, 3, 9]));
+  expect(bytesOf(orchard.reshape(taken, [2, 3, 3, 3]))).toBe(bytesOf(values));
+});
+
+describe("padding", () => {
+  test("refuses another count of numbers when it is made, and other axes when it is called", () => {
+    expect(() => new nn.ZeroPad2d([1, 2])).toThrow("expected padding to be a whole number, or 4 of them, got padding");
+    expect(() => new nn.ReflectionPad1d(0.5)).toThrow("ReflectionPad1d");
+    expect(() => new nn.ReflectionPad1d(1).forward(orchard.ones([4]))).toThrow("expected 3 axes, or 2 without a batch");
+    expect(() => new nn.ReplicationPad2d(1).forward(orchard.ones([1, 1, 1, 2, 2]))).toThrow("expected 4 axes, or 3");
+    expect(new nn.ConstantPad1d(1, 2).forward(orchard.ones([1])).toArray()).toEqual([2, 1, 2]);
+  });
+
+  test("prints what it was given", () =>
+    expect([new nn.CircularPad1d(2), new nn.ConstantPad1d([1, -1], 3)].map(String)).toEqual([
+      "CircularPad1d([2, 2])",
+      "ConstantPad1d([1, -1], value: 3)",
+    ]));
+});
+
 test("what is printed", () => {
   expect(String(new Sequential(new Linear(3, 2), relu, new nn.LeakyReLU(0.3), new nn.HuberLoss() as never))).toBe(
     [
@@ -306,6 +375,49 @@ describe("ModuleDict", () => {
       expect(() => dictionary().set(name, new Linear(1, 1))).toThrow("is none of a module's own");
     expect(() => dictionary().get("size")).toThrow('expected one of price, kind, got "size"');
   });
+});
+
+describe("ParameterList", () => {
+  test("makes parameters of tensors, which share their memory, and names them by index", () => {
+    const own = orchard.ones([2]);
+    const trained = orchard.zeros([3], { requiresGrad: true });
+    const list = new nn.ParameterList([own, trained]).append(orchard.mul(own, 2) as Tensor);
+    expect([...list.namedParameters().keys()]).toEqual(["0", "1", "2"]);
+    expect([own.requiresGrad, list.at(1) === trained, list.length, list.at(-1)?.isLeaf]).toEqual([
+      false,
+      true,
+      3,
+      true,
+    ]);
+    orchard.add_(own, 1);
+    expect([...list].map((each) => each.toArray())).toEqual([[2, 2], [0, 0, 0], [2, 2]]); // biome-ignore format: row
+  });
+
+  test("is part of a module's state, and refuses integers and calls", () => {
+    class Scaled extends nn.Module<[], Tensor> {
+      readonly scales = new nn.ParameterList([orchard.ones([2])]);
+      readonly named = new nn.ParameterDict({ shift: orchard.zeros([1]) });
+      forward(): Tensor {
+        return orchard.mul(this.scales.at(0)!, this.named.get("shift")) as Tensor;
+      }
+    }
+    const module = new Scaled();
+    expect(Object.keys(module.stateDict())).toEqual(["scales.0", "named.shift"]);
+    module.loadStateDict({ "scales.0": tensor([3, 4]), "named.shift": tensor([2]) });
+    expect(module.forward().toArray()).toEqual([6, 8]);
+    expect(() => new nn.ParameterList([classes()])).toThrow("expected tensors of floats, got");
+    expect(() => new nn.ParameterList([3 as never])).toThrow(ArgumentError);
+    expect(() => module.scales.forward()).toThrow("a list of parameters computes nothing");
+  });
+});
+
+test("a ParameterDict replaces parameters, and refuses names that are not there or a module's own", () => {
+  const own = new nn.ParameterDict({ scale: orchard.ones([2]) }).set("shift", orchard.ones([1]));
+  expect([own.keys(), own.has("scale"), own.has("get")]).toEqual([["scale", "shift"], true, false]);
+  expect(own.set("scale", orchard.zeros([3])).get("scale").shape).toEqual([3]);
+  for (const name of ["forward", "training", "a.b", ""])
+    expect(() => own.set(name, orchard.ones([1]))).toThrow("is none of a module's own");
+  expect(() => own.get("size")).toThrow('expected one of scale, shift, got "size"');
 });
 
 test("Softmax2d goes over channels, with a batch and without one", () => {

@@ -51,7 +51,7 @@ const inputsOf = (forward: Layer["forward"], dtype: "float64") =>
 const layer = { dtype: "float64" } as const;
 
 /** A layer of a case; encoders and decoders are made of a layer, and norms of weights are put on one. */
-function make({ module, arguments: own, options, forward }: Layer): AnyModule {
+function make({ module, arguments: own, options, forward, state }: Layer): AnyModule {
   const given = { ...options, ...layer };
   const [dModel, nhead] = own as [number, number];
   const last = () => new nn.LayerNorm(dModel, layer);
@@ -60,7 +60,8 @@ function make({ module, arguments: own, options, forward }: Layer): AnyModule {
   if (module === "TransformerDecoder")
     return new nn.TransformerDecoder(new nn.TransformerDecoderLayer(dModel, nhead, given), 2, last()) as AnyModule;
   const Class = nn[module] as unknown as new (...values: unknown[]) => AnyModule;
-  const made = new Class(...own, /^(?:Upsample|LocalResponse)/.test(module) ? options : given);
+  const hasState = Object.keys(state).length > 0;
+  const made = new Class(...own, ...(hasState ? [given] : Object.keys(options).length > 0 ? [options] : []));
   const norm = forward["norm"] as "weightNorm" | "spectralNorm" | undefined;
   return norm ? nn[norm](made, forward["options"] as object) : made;
 }
@@ -97,7 +98,8 @@ describe.each(backends)("PyTorch's layers on %s", (backend) => {
       const state = Object.entries(own.state).map(([name, values]) => [name, tensorOf(values)]);
       module.loadStateDict(Object.fromEntries(state));
       expect(Object.keys(module.stateDict()).toSorted()).toEqual(Object.keys(own.state).toSorted());
-      const inputs = own.inputs.map((input) => tensorOf(input, true));
+      const inputs = own.inputs.map((input) => tensorOf(input, input.dtype === "float64"));
+      const trained = inputs.filter((input) => input.requiresGrad);
       const outputs = call(module, own, inputs);
       for (const [name, want] of Object.entries(own.buffers ?? {}))
         expectClose(name, module.namedBuffers().get(name)!.to("float64"), want);
@@ -105,8 +107,8 @@ describe.each(backends)("PyTorch's layers on %s", (backend) => {
       for (const [at, output] of outputs.entries()) expectClose(`output ${at}`, output, own.outputs[at]!);
       const named = module.namedParameters();
       const gradOutputs = own.cotangents.map((each) => tensorOf(each));
-      const gradients = grad(outputs, [...inputs, ...named.values()], { gradOutputs });
-      for (const [at, name] of [...inputs.keys(), ...named.keys()].entries())
+      const gradients = grad(outputs, [...trained, ...named.values()], { gradOutputs });
+      for (const [at, name] of [...trained.keys(), ...named.keys()].entries())
         expectClose(`gradient of ${name}`, gradients[at]!, own.gradients[at] ?? own.stateGradients[name]!);
     }),
   );

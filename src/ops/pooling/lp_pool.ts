@@ -36,7 +36,8 @@ const lpPoolParameters = (operation: string) =>
   });
 
 /**
- * The norm of each window: (Σ xᵖ)^(1/p), which is the sum for p = 1. It is 0 where the sum is negative, as in PyTorch.
+ * The norm of each window: (Σ xᵖ)^(1/p), which is the sum for p = 1. For other odd p it is NaN where the sum is
+ * negative, as in PyTorch.
  *
  * @param x [batch, channels, length], or without a batch
  * @param normType p, other than 0
