@@ -71,7 +71,7 @@ interface OwnMethods<D extends DType> {
   bincount<W extends DType>(
     weights: Tensor<W>,
     ...options: Given<operations.BincountOptions, ["minlength"]>
-  ): Tensor<W>;
+  ): Tensor<operations.WeightedCounts<W>>;
   /** min(max(x, least), most) for each element. @see {@link operations.clamp} */
   clamp(...bounds: operations.ClampArguments): Tensor;
   /** The correlation coefficients of variables, which are rows. @see {@link operations.corrcoef} */

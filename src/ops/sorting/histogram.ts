@@ -37,6 +37,9 @@ export interface BincountOptions {
   minlength?: number | undefined;
 }
 
+/** The dtype of sums of weights: float32 of float32, float64 of all others. */
+export type WeightedCounts<D extends DType> = D extends "float32" ? "float32" : "float64";
+
 const atLeastNone = aNumber({
   holds: (value) => Number.isSafeInteger(value) && value >= 0,
   expected: "a whole number of at least 0",
@@ -47,8 +50,8 @@ const atLeastNone = aNumber({
  * largest element is read, which waits for the device.
  *
  * @param x a vector of integers of at least 0
- * @param weights one for each; sums of floats are of their dtype, others int64
- * @returns int64 [largest + 1], or of the weights' dtype
+ * @param weights one for each
+ * @returns int64 [largest + 1]; with weights float32 where they are float32, and float64 otherwise, as in PyTorch
  *
  * @example
  * bincount(tensor([0n, 2n, 2n])); // int64 [1, 0, 2]
@@ -62,7 +65,7 @@ export function bincount<D extends DType>(
   x: Tensor<IndexDType>,
   weights: Tensor<D>,
   ...options: Given<BincountOptions, ["minlength"]>
-): Tensor<D>;
+): Tensor<WeightedCounts<D>>;
 export function bincount(...values: unknown[]): Tensor {
   const { x, weights, minlength } = bincountParameters(values);
   if (x.rank !== 1 || (weights && !sameShape(weights.shape, x.shape)))
@@ -77,11 +80,11 @@ export function bincount(...values: unknown[]): Tensor {
     tidy(() => {
       const largest = x.size === 0 ? -1 : Number(noGrad(() => max(x)).item());
       const length = Math.max(largest + 1, minlength, x.size > 0 ? 1 : 0);
-      const own = weights ? toDType(weights, isFloat(weights.dtype) ? weights.dtype : "int64") : undefined;
+      const own = weights ? toDType(weights, weights.dtype === "float32" ? "float32" : "float64") : undefined;
       const out = own?.dtype ?? "int64";
       if (firstBackend() !== "metal" && length > 0)
         return execute(bincountPrimitive, own ? [x, own] : [x], [length], out, undefined, "bincount");
-      const total = filled([length], out, isFloat(out) ? 0 : 0n, "bincount");
+      const total = filled([length], out, own ? 0 : 0n, "bincount");
       return scatterAddAlong("bincount", total, x, own ?? filled(x.shape, "int64", 1n), 0);
     }),
   );
