@@ -42,7 +42,8 @@ export interface ScatterReduceOptions {
 /**
  * `x` with the elements of `source` put together with those that `index` names: sums, products, means, or the largest
  * or smallest. Every run gives the same bits. Largest and smallest elements share the gradient where they are equal. A
- * mean of integers is rounded down.
+ * mean of integers is rounded down. Of bools sums and the largest say whether one is true, products and the smallest
+ * whether all are.
  *
  * @param index integers of `x`'s rank, at most `source`'s sizes and, on other axes than `dim`, at most `x`'s
  * @param source of `x`'s dtype; what lies beyond the index is not used
@@ -53,7 +54,7 @@ export interface ScatterReduceOptions {
  *
  * @throws {ShapeError} where ranks or sizes do not fit, and `indexOutOfRange` for an index that is negative or too
  * large (on Metal when a result is read). @throws {DTypeError} for an index of floats or bools, a source of another
- * dtype, and bools.
+ * dtype, and means of bools.
  */
 export function scatterReduce<D extends DType>(
   x: Tensor<D>,
@@ -136,7 +137,7 @@ interface Call {
 
 function reduced(operation: string, call: Call): Tensor {
   const { x, index, source, axis } = call;
-  if (x.dtype === "bool")
+  if (x.dtype === "bool" && (operation === "indexReduce" || call.reduce === "mean"))
     throw new DTypeError(
       operation,
       "notNumbers",
@@ -161,12 +162,19 @@ const withAnAxis = ({ x, index, source, ...call }: Call): Call => ({
 });
 
 function computed(operation: string, call: Call): Tensor {
+  if (call.x.dtype === "bool") return ofBools(operation, call);
   if (call.reduce === "amax" || call.reduce === "amin") return extremes(operation, call, call.reduce);
   const { dtype } = call.x;
   const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
   const own = { ...call, x: toDType(call.x, wide) as Tensor, source: toDType(call.source, wide) as Tensor };
   const result = call.reduce === "prod" ? products(operation, own) : sums(operation, own);
   return toDType(result, dtype);
+}
+
+/** By the largest or smallest of 0 and 1. */
+function ofBools(operation: string, { x, source, reduce, ...call }: Call): Tensor {
+  const numbers = { ...call, reduce, x: toDType(x, "uint8") as Tensor, source: toDType(source, "uint8") as Tensor };
+  return toDType(extremes(operation, numbers, reduce === "sum" || reduce === "amax" ? "amax" : "amin"), "bool");
 }
 
 /** One value wherever an index says so, of another elsewhere. */
