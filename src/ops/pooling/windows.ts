@@ -49,17 +49,18 @@ export function windowsOf(operation: string, x: Tensor, given: WindowOptions, ra
         "invalidPadding",
         `expected padding of at most half a window of ${kernel[axis]}, got ${padding[axis]}`,
       );
-    const room = size + 2 * padding[axis]! - spanOf(kernel[axis]!, dilation[axis]!);
-    if (room < 0)
+    const span = spanOf(kernel[axis]!, dilation[axis]!);
+    const steps = (size + 2 * padding[axis]! - span) / stride[axis]!;
+    const most = (given.ceilMode ? Math.ceil(steps) : Math.floor(steps)) + 1;
+    // the last window begins in x or in the padding before it
+    const count = given.ceilMode && (most - 1) * stride[axis]! >= size + padding[axis]! ? most - 1 : most;
+    if (count < 1)
       throw new ShapeError(
         operation,
         "kernelTooLarge",
-        `expected up to ${size + 2 * padding[axis]!} elements, got a window of ${kernel[axis]}`,
+        `expected up to ${size + 2 * padding[axis]!} elements, got a window of ${span}`,
       );
-    const most = Math.ceil(room / stride[axis]!) + 1;
-    if (!given.ceilMode) return Math.floor(room / stride[axis]!) + 1;
-    // the last window begins in x or in the padding before it
-    return (most - 1) * stride[axis]! >= size + padding[axis]! ? most - 1 : most;
+    return count;
   });
   const beyond = input.map((size, axis) => {
     const end = (output[axis]! - 1) * stride[axis]! + spanOf(kernel[axis]!, dilation[axis]!);
