@@ -1,6 +1,6 @@
 // The held-out loss of a trained GPT in each format and scheme, beside float32: `bun bench/quantization.ts RUN
-// [words] [--windows 128]`, where RUN is a folder of `orchard train`. Windows are the held-out ones of the run; it is
-// calibrated on 128 windows of its training. Words after the folder choose rows.
+// [words] [--windows 128] [--group-size 64] [--calibration 128]`, where RUN is a folder of `orchard train`. Windows are
+// the held-out ones of the run; it is calibrated on windows of its training. Words after the folder choose rows.
 //
 // Most of the time weights are being packed, on one thread. So each row is computed by a process of its own, on two
 // threads, and there are as many at once as the processors take.
@@ -10,16 +10,21 @@ import { parseArgs } from "node:util";
 import { inParallel } from "../scripts/parallel.ts";
 import { noGrad } from "../src/autograd/modes.ts";
 import {
+  type AffineFormat,
+  type GroupSize,
   matmulPerGroup,
   matmulPerTensor,
   matmulPremultiplied,
   matmulSmooth,
   nn,
   quantize,
+  quantizedMatmul,
   quantizePerTensor,
   smoothQuantize,
   type Tensor,
 } from "../src/index.ts";
+import { productsFor } from "../src/nn/calibration/calibrate.ts";
+import { roundByErrors } from "../src/nn/calibration/gptq.ts";
 import { ggmlFormats } from "../src/quant/formats.ts";
 import { Generator } from "../src/random/generator.ts";
 import { checkpointsIn } from "../src/train/folder.ts";
@@ -27,11 +32,17 @@ import { makeModel } from "../src/train/model.ts";
 import { loadRun } from "../src/train/session.ts";
 import { evaluate } from "../src/train/step.ts";
 import { openText, tokenizerOf } from "../src/train/text.ts";
+import { meanMagnitudes, scaleColumns } from "./support/awq.ts";
 import { table } from "./support/measure.ts";
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
-  options: { windows: { type: "string", default: "128" }, row: { type: "string" } },
+  options: {
+    windows: { type: "string", default: "128" },
+    "group-size": { type: "string", default: "64" },
+    calibration: { type: "string", default: "128" },
+    row: { type: "string" },
+  },
 });
 const [run, ...chosen] = positionals;
 if (run === undefined) throw new Error("expected the folder of a run: bun bench/quantization.ts runs/a");
@@ -39,8 +50,9 @@ const { model: weights, extra } = await loadRun(checkpointsIn(run));
 const settings = { ...extra.settings, dtype: "float32" as const };
 const tokenizer = tokenizerOf(settings, extra.tokenizer);
 const text = await openText(settings, tokenizer);
-const [BATCH, CALIBRATION] = [16, 128];
+const BATCH = 16;
 const windows = Number(flags.windows);
+const groupSize = Number(flags["group-size"]) as GroupSize;
 
 function newModel(): nn.LanguageModel {
   const model = makeModel(settings, tokenizer.vocabularySize, new Generator(0)).eval();
@@ -52,12 +64,33 @@ const lossOf = (model: nn.LanguageModel): Promise<number> => evaluate(model, tex
 
 /** Only the blocks' linear layers are of a scheme: the table and the norms are float32. */
 const isScheme = (name: string): boolean => name.startsWith("blocks.");
-let recorded: nn.Calibration | undefined;
-function calibration(): nn.Calibration {
-  if (recorded !== undefined) return recorded;
-  const batches = Array.from({ length: CALIBRATION / BATCH }, () => text.train.next(BATCH).x);
-  recorded = nn.calibrate(newModel(), batches, { products: true });
-  return recorded;
+const batches = lazy(() => Array.from({ length: Number(flags.calibration) / BATCH }, () => text.train.next(BATCH).x));
+const calibration = lazy(() => nn.calibrate(newModel(), batches(), { products: true }));
+const magnitudes = lazy(() => meanMagnitudes(newModel(), batches()));
+
+/** The value of the first call, again and again. */
+function lazy<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/** AWQ's scaled columns, to the nearest or by least squares, or by GPTQ for the inputs that are divided. */
+function withScaledColumns(format: AffineFormat, rounding: nn.ModelRounding): nn.LanguageModel {
+  return withScheme(({ weight, inputs }, name) => {
+    const products = productsFor("bench", name, calibration().get(name)!, inputs);
+    const nearest = (scaled: Tensor) => quantize(scaled, { ...format, rounding: "nearest" });
+    const found = scaleColumns(weight, magnitudes().get(name)!, products, nearest);
+    const [scales, wide] = [found.scales, found.scales.to("float64")];
+    const scaled = weight.mul(scales) as Tensor;
+    const own =
+      rounding === "gptq"
+        ? roundByErrors(scaled, products.div(wide).div(wide.reshape([inputs, 1])) as Tensor, format)
+        : quantize(scaled, { ...format, rounding });
+    return (x) => quantizedMatmul(x.div(scales) as Tensor, own);
+  });
 }
 
 /** A model whose blocks' linear layers multiply in another way. @param make the product of a layer */
@@ -85,11 +118,15 @@ const rows: readonly (readonly [name: string, bits: string, make: Made])[] = [
   ["float32", "32", () => ({ model: newModel() })],
   ...ggmlFormats.map((format): [string, string, Made] => [format, "", () => withFormat(format)]),
   ...affine.flatMap((bits): [string, string, Made][] => {
-    const format = { bits, groupSize: 64 } as const;
+    const format = { bits, groupSize, symmetric: false } as const;
+    const size = String(bits + 64 / groupSize); // with scales and biases in float32
     return [
       [`affine ${bits}, nearest`, "", () => withFormat(format, { rounding: "nearest" })],
       [`affine ${bits}, least squares`, "", () => withFormat(format, { rounding: "leastSquares" })],
       [`affine ${bits}, GPTQ`, "", () => withFormat(format, { calibration: calibration() })],
+      [`affine ${bits}, AWQ`, size, () => ({ model: withScaledColumns(format, "nearest") })],
+      [`affine ${bits}, AWQ and least squares`, size, () => ({ model: withScaledColumns(format, "leastSquares") })],
+      [`affine ${bits}, AWQ and GPTQ`, size, () => ({ model: withScaledColumns(format, "gptq") })],
     ];
   }),
   ...([4, 8] as const).map((bits): [string, string, Made] => [
@@ -157,7 +194,7 @@ async function compute([name, bits, make]: (typeof rows)[number]): Promise<Row> 
 
 /** Computes a row in a process of its own. */
 async function computeApart(name: string, threads: number): Promise<Row> {
-  const command = [process.execPath, import.meta.path, run!, "--windows", flags.windows, "--row", name];
+  const command = [process.execPath, import.meta.path, ...process.argv.slice(2), "--row", name];
   const env = { ...process.env, ORCHARD_CPU_THREADS: String(threads) };
   const child = Bun.spawn(command, { env, stdout: "pipe", stderr: "inherit" });
   const said = await new Response(child.stdout).text();

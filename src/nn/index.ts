@@ -124,6 +124,7 @@ export {
   type LayerNames,
   type LoadQuantizedOptions,
   loadQuantized,
+  type ModelRounding,
   type QuantizationReport,
   type QuantizedLayer,
   type QuantizeModelOptions,

@@ -25,6 +25,9 @@ import { type LoadReport, loadInto } from "./state_dict.ts";
 /** Which layers: the path of a layer or of a module above it, a pattern of paths, or several of both. */
 export type LayerNames = string | RegExp | readonly (string | RegExp)[];
 
+/** How {@link quantizeModel} rounds weights in affine formats. */
+export type ModelRounding = "nearest" | "leastSquares" | "gptq";
+
 /** Options of {@link quantizeModel}. */
 export interface QuantizeModelOptions {
   /** The name of a format of blocks, or `{ bits, groupSize, symmetric? }`. */
@@ -33,10 +36,13 @@ export interface QuantizeModelOptions {
   include?: LayerNames | undefined;
   /** Layers to leave as they are. Default: none. */
   exclude?: LayerNames | undefined;
-  /** What `calibrate` recorded, with products: linear layers in affine formats are then rounded by GPTQ. */
+  /** What `calibrate` recorded, with products: what `"gptq"` rounds by. */
   calibration?: Calibration | undefined;
-  /** Of affine formats. Default `"leastSquares"` from 4 bits on, `"nearest"` below: held-out losses are lower so. */
-  rounding?: "nearest" | "leastSquares" | undefined;
+  /**
+   * Of affine formats. Default `"gptq"` for the linear layers that `calibration` has; for all others, also by `"gptq"`,
+   * it is `"leastSquares"` from 4 bits on, `"nearest"` below. Held-out losses are lowest so.
+   */
+  rounding?: ModelRounding | undefined;
   /** Of products: `"fast"` lets x be rounded to 8 bits. Default `"exact"`. */
   precision?: ProductPrecision | undefined;
 }
@@ -84,7 +90,7 @@ const quantizeModelParameters = parameters("quantizeModel", {
     expected: "what calibrate() returned",
     parse: (value) => (value instanceof Map ? (value as Calibration) : undefined),
   }),
-  rounding: named(choice("nearest", "leastSquares")),
+  rounding: named(choice("nearest", "leastSquares", "gptq")),
   precision: named(aPrecision, "exact"),
 });
 
@@ -100,13 +106,20 @@ const quantizeModelParameters = parameters("quantizeModel", {
  * console.log(`${report}`); // a table: format, bytes before and after, and error of each layer
  * await io.saveGguf("model.gguf", model.quantizedState());
  *
- * @throws {ArgumentError} `noProducts`, for a calibration with ranges alone; `unknownLayer`, for a path in `include` or
- * `exclude` that no layer has; `notFinite`, `scaleOverflow`, for weights that can't be quantised. No layer was replaced
- * then. @throws {ShapeError} `shapesDiffer`, for the calibration of another model.
+ * @throws {ArgumentError} `noProducts`, for a calibration with ranges alone; `noCalibration`, for `"gptq"` without one;
+ * `unknownLayer`, for a path in `include` or `exclude` that no layer has; `notFinite`, `scaleOverflow`, for weights
+ * that can't be quantised. No layer was replaced then. @throws {ShapeError} `shapesDiffer`, for the calibration of
+ * another model.
  */
 export function quantizeModel(model: Module, options: QuantizeModelOptions): QuantizationReport;
 export function quantizeModel(...values: unknown[]): QuantizationReport {
   const { model, format, include, exclude, calibration, rounding, precision } = quantizeModelParameters(values);
+  if (rounding === "gptq" && calibration === undefined)
+    throw new ArgumentError(
+      "quantizeModel",
+      "noCalibration",
+      'expected a calibration for "gptq", got none; pass what calibrate() with { products: true } returns',
+    );
   const slots = layersIn(model);
   const names = [...slots.keys()];
   const isIncluded = matcher(names, include ?? [/^(?!.*positionEmbedding$)/]);
@@ -117,7 +130,8 @@ export function quantizeModel(...values: unknown[]): QuantizationReport {
     if (typeof own === "string") return quantizeGgml(weight, own);
     const recorded = calibration?.get(name);
     const usual = own.bits < 4 ? "nearest" : "leastSquares";
-    if (recorded === undefined) return quantize(weight, { ...own, rounding: rounding ?? usual });
+    if (rounding === "nearest" || rounding === "leastSquares") return quantize(weight, { ...own, rounding });
+    if (recorded === undefined) return quantize(weight, { ...own, rounding: usual });
     return roundByErrors(weight, productsFor("quantizeModel", name, recorded, weight.shape[1]!), own);
   };
   const layers = [...slots].map(([name, [{ value }]]) => {

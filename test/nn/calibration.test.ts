@@ -7,6 +7,7 @@ import {
   nn,
   noGrad,
   type QuantizedTensor,
+  quantize,
   randn,
   type Tensor,
   tensor,
@@ -67,6 +68,7 @@ describe("quantizeModel with a calibration", () => {
   const width = 128;
   const [training, held] = [correlated(400, width, 11), correlated(200, width, 21)];
   const layer = () => new nn.Sequential(new nn.Linear(width, 24, { generator: new Generator(4) }));
+  const weight = () => (layer() as unknown as { 0: nn.Linear })[0].weight;
   const weightOf = (model: nn.Module) => model.quantizedState()["0.weight"] as QuantizedTensor;
   const exact = numbers(noGrad(() => layer().forward(held)));
   const errorOf = (model: nn.Sequential): number =>
@@ -94,6 +96,24 @@ describe("quantizeModel with a calibration", () => {
     nn.quantizeModel(plain, { format });
     nn.quantizeModel(own, { format, calibration: nn.calibrate(layer(), [tensor(identity)], { products: true }) });
     expect(numbers(dequantize(weightOf(own)))).toEqual(numbers(dequantize(weightOf(plain))));
+  });
+
+  test("rounds as `rounding` says, and by GPTQ where nothing is said", () => {
+    const format = { bits: 3, groupSize: 32 } as const;
+    const calibration = nn.calibrate(layer(), [training], { products: true });
+    const weights = (options: Partial<nn.QuantizeModelOptions>): number[] => {
+      const own = layer();
+      nn.quantizeModel(own, { format, ...options });
+      return numbers(dequantize(weightOf(own)));
+    };
+    for (const rounding of ["nearest", "leastSquares"] as const) {
+      const alone = numbers(dequantize(quantize(weight(), { ...format, rounding })));
+      expect(weights({ rounding, calibration })).toEqual(alone);
+    }
+    expect(weights({ calibration })).toEqual(weights({ rounding: "gptq", calibration }));
+    expect(weights({ calibration })).not.toEqual(weights({ rounding: "nearest" }));
+    expect(weights({ rounding: "gptq", calibration: new Map() })).toEqual(weights({ rounding: "nearest" }));
+    expect(() => weights({ rounding: "gptq" })).toThrow('expected a calibration for "gptq", got none');
   });
 
   test("takes inputs of zeros, and refuses ranges alone and products of other sizes", () => {

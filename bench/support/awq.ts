@@ -1,0 +1,83 @@
+/**
+ * AWQ: columns of W that meet large inputs are multiplied by a scale before groups are rounded, and x is divided by it,
+ * so that the steps of these columns are finer. It is here to be compared with: docs/quantization.md has what it gains.
+ *
+ * Source: J. Lin and others, "AWQ", 2024, section 3.2: s = (mean |x|)^α, of the α with the smallest error. Its search
+ * for narrower groups is left out.
+ */
+import { noGrad } from "../../src/autograd/modes.ts";
+import { dequantize, fromArray, nn, type QuantizedTensor, type Tensor } from "../../src/index.ts";
+import { tidy } from "../../src/tensor/tidy.ts";
+
+/** α = 0, 1/20, …, 1. The first leaves columns as they are. */
+const STEPS = 20;
+
+/** The mean magnitudes of the columns that come into linear layers, by the paths of the layers. */
+export function meanMagnitudes(model: nn.Module, batches: readonly Tensor[]): Map<string, Float64Array> {
+  const sums = new Map<string, { readonly columns: Float64Array; rows: number }>();
+  const stops = [...model.namedModules()].flatMap(([name, layer]) => {
+    if (!(layer instanceof nn.Linear)) return [];
+    const own = { columns: new Float64Array(layer.inputs), rows: 0 };
+    sums.set(name, own);
+    const record = (_: unknown, [x]: readonly unknown[]): undefined => {
+      const values = (x as Tensor).dataSync() as Float32Array;
+      for (let at = 0; at < values.length; at++) own.columns[at % layer.inputs]! += Math.abs(values[at]!);
+      own.rows += values.length / layer.inputs;
+    };
+    return [layer.registerForwardPreHook(record)];
+  });
+  const forward = model.forward.bind(model) as (batch: Tensor) => unknown;
+  noGrad(() => batches.map((batch) => tidy(() => void forward(batch))));
+  for (const stop of stops) stop();
+  return new Map([...sums].map(([name, { columns, rows }]) => [name, columns.map((sum) => sum / rows)]));
+}
+
+/** s = magnitudes^α, at least 1e-4, whose smallest and largest are as far from 1. */
+function scalesOf(magnitudes: Float64Array, alpha: number): Tensor {
+  const own = magnitudes.map((value) => Math.max(value ** alpha, 1e-4));
+  let [low, high] = [Infinity, 0];
+  for (const value of own) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  return fromArray(
+    Float32Array.from(own, (value) => value / Math.sqrt(low * high)),
+    [own.length],
+  );
+}
+
+/** Weights of scaled columns: what they stand for is ŵ / scales. */
+export interface ScaledWeights {
+  readonly weight: QuantizedTensor;
+  /** float32 [in], by which x is divided. */
+  readonly scales: Tensor;
+  /** Σ |x (W − Ŵ)ᵀ|² over the rows x of a calibration. */
+  readonly error: number;
+}
+
+/**
+ * The scales of the smallest error of the results.
+ *
+ * @param w [out, in] @param magnitudes mean |x| of each column @param products Σ xᵀ x, float64 [in, in]
+ * @param round rounds W · diag(scales)
+ */
+export function scaleColumns(
+  w: Tensor,
+  magnitudes: Float64Array,
+  products: Tensor,
+  round: (scaled: Tensor) => QuantizedTensor,
+): ScaledWeights {
+  const all = Array.from({ length: STEPS + 1 }, (_, step) => {
+    const scales = scalesOf(magnitudes, step / STEPS);
+    const weight = noGrad(() => round(w.mul(scales) as Tensor));
+    return { weight, scales, error: outputError(w, weight, scales, products) };
+  });
+  return all.reduce((best, own) => (own.error < best.error ? own : best));
+}
+
+function outputError(w: Tensor, weight: QuantizedTensor, scales: Tensor, products: Tensor): number {
+  return tidy(() =>
+    noGrad(() => {
+      const own = dequantize(weight, { dtype: "float32" }).to("float64").div(scales.to("float64")) as Tensor;
+      const lost = w.to("float64").sub(own) as Tensor;
+      return Number(lost.matmul(products).mul(lost).sum().item());
+    }),
+  );
+}
