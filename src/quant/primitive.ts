@@ -1,7 +1,7 @@
 /** Primitives of quantised weights. Operands are dense: packed […, words or bytes], scales, biases […, groups]. */
 import { cpuCall } from "../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../backend/enumeration.ts";
-import { array, dtype, flag, oneOf, whole } from "../backend/fields.ts";
+import { array, cpuMembers, dtype, type Field, flag, oneOf, type ValuesOf, whole } from "../backend/fields.ts";
 import { struct } from "../backend/metal/struct.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type AffineFormat, ggmlFormats, type QuantizedFormat } from "./formats.ts";
@@ -90,6 +90,34 @@ export const quantizedSwigluCall = cpuCall(
   [
     ...["gatePacked", "gateScales", "gateBiases", "upPacked", "upScales", "upBiases"],
     ...["x", "gateBias", "upBias", "output"],
+  ],
+);
+
+const weightMembers = cpuMembers(weightFields);
+
+/** Weights as one field: those of a call on several. */
+const weights: Field<ValuesOf<typeof weightFields>> = {
+  cpu: {
+    type: "WeightHead",
+    ...weightMembers,
+    write(block, at, values, ordinals) {
+      for (const [name, { field, offset }] of Object.entries(weightMembers.members))
+        field.write(block, at + offset, values[name as keyof typeof values] as never, ordinals);
+    },
+  },
+};
+
+/** Three products with the same x, of weights of any formats: x Wᵀ + bias of each. */
+export const quantizedProjectionsCall = cpuCall(
+  "quantizedProjections",
+  {
+    ...{ dtype, ...rowFields, isFast: flag, first: weights, second: weights, third: weights },
+    ...{ hasBias: array(flag, 3), biasOffsets: array(whole, 3) },
+  },
+  [
+    ...["firstPacked", "firstScales", "firstBiases", "secondPacked", "secondScales", "secondBiases"],
+    ...["thirdPacked", "thirdScales", "thirdBiases", "x", "firstBias", "secondBias", "thirdBias"],
+    ...["firstOutput", "secondOutput", "thirdOutput"],
   ],
 );
 

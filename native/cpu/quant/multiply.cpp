@@ -3,8 +3,7 @@
 #include "../matmul/product.h"
 #include "../memory.h"
 #include "../parallel.h"
-#include "fast.h"
-#include "many.h"
+#include "packed_rows.h"
 
 #include <algorithm>
 #include <optional>
@@ -29,70 +28,6 @@ int64_t unpacked_rows(int64_t rows, int64_t columns) {
 int64_t weight_rows(int64_t products) {
   return std::max<int64_t>(8, task_products / std::max<int64_t>(products, 1) / 8 * 8);
 }
-
-// Rows of values of a task that goes over them once.
-int64_t value_rows(int64_t columns) { return std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(columns, 1)); }
-
-char *address(const float *values) { return reinterpret_cast<char *>(const_cast<float *>(values)); }
-
-// Rows of x in float32. They are dense where they are few, and where they are rounded.
-struct Rows {
-  const float *values;
-  int64_t row_stride, column_stride;
-
-  const float *row(int64_t at) const { return values + at * row_stride; }
-  Matrix from_column(int64_t first) const {
-    return {address(values + first * column_stride), row_stride, column_stride};
-  }
-};
-
-// Few rows of x in 8 bits.
-class PackedRows {
-public:
-  PackedRows(const Rows &x, int64_t count, int64_t columns)
-      : pairs_(pairs_of_parts(columns)), levels_(scratch_product({count, pairs_, 64})),
-        numbers_(scratch_product({count, pairs_, 6})) {
-    const int64_t parts = count * pairs_ * 2;
-    float *scales = numbers_.data();
-    rows_ = {pairs_, levels_.data(), scales, scales + parts, scales + 2 * parts};
-    parallel_for(count, value_rows(columns), [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; at++) fast_kernels().pack(x.row(at), columns, rows_.row(at));
-    });
-  }
-  const ByteRows &rows() const { return rows_; }
-
-private:
-  int64_t pairs_;
-  Scratch<int8_t> levels_;
-  Scratch<float> numbers_;
-  ByteRows rows_;
-};
-
-// Many rows of x in 8 bits.
-class PackedBlocks {
-public:
-  PackedBlocks(const Rows &x, int64_t count, int64_t columns)
-      : parts_(columns / 32), rows_((count + rows_of_block - 1) / rows_of_block * rows_of_block),
-        levels_(scratch_product({rows_, parts_, 32})), numbers_(scratch_product({rows_, parts_, 3})),
-        sums_(scratch_product({rows_, parts_, 2})) {
-    float *scales = numbers_.data();
-    blocks_ = {parts_, levels_.data(), scales, sums_.data(), scales + rows_ * parts_};
-    parallel_for(rows_ / rows_of_block, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; at++) {
-        const int64_t first = at * rows_of_block, own = std::min(rows_of_block, count - first);
-        many_rows_kernels().pack(x.row(first), own, columns, blocks_.block(at));
-      }
-    });
-  }
-  const ByteBlocks &blocks() const { return blocks_; }
-
-private:
-  int64_t parts_, rows_;
-  Scratch<int8_t> levels_;
-  Scratch<float> numbers_;
-  Scratch<int32_t> sums_;
-  ByteBlocks blocks_;
-};
 
 // What multiplies bytes of so many rows of x, or null.
 ManyRowsProduct product_of_bytes(int64_t count, const Weights &weights) {
@@ -157,7 +92,7 @@ struct Product {
       return Product{weights, {values.data(), columns, 1}, count, out}.exact();
     }
     const PackedRows packed(x, count, columns);
-    for_rows([&](int64_t begin, int64_t end) { kernels.multiply(weights, packed.rows(), count, begin, end, out); });
+    for_rows([&](int64_t begin, int64_t end) { packed.multiply(weights, begin, end, out); });
   }
 
   // In tasks of two blocks of rows of weights, or more.
@@ -194,7 +129,7 @@ struct Product {
 class GivenRows {
 public:
   // `width` values of each; `needs_dense` where rows of any strides are of no use.
-  GivenRows(const ProductHead &block, const Operands &operands, int operand, int64_t width, bool needs_dense)
+  GivenRows(const RowsHead &block, const Operands &operands, int operand, int64_t width, bool needs_dense)
       : GivenRows(Strided(block, operands, operand, width), width, needs_dense) {}
   const Rows &rows() const { return rows_; }
 
@@ -204,7 +139,7 @@ private:
     DType dtype;
     int64_t batches, batch_rows, strides[3];
 
-    Strided(const ProductHead &block, const Operands &operands, int operand, int64_t width)
+    Strided(const RowsHead &block, const Operands &operands, int operand, int64_t width)
         : dtype(block.dtype), batch_rows(block.batch_rows) {
       const int64_t count = block.count;
       if (batch_rows < 1 || count % batch_rows != 0)
@@ -256,6 +191,40 @@ void add_bias(float *out, int64_t count, int64_t width, const float *bias) {
   });
 }
 
+// A result [count, width], which is computed in float32, and its bias, where there is one.
+class Result {
+public:
+  Result(const Operands &operands, int operand, DType dtype, int64_t count, int64_t width, const char *bias)
+      : dtype_(dtype), count_(count), width_(width), bias_(bias),
+        out_(operands.result(operand, dtype, 0, Extent(width).along(count, width))),
+        wide_(dtype == DType::float32 ? 0 : scratch_product({count, width})) {}
+  bool is_empty() const { return count_ == 0 || width_ == 0; }
+  float *sums() { return dtype_ == DType::float32 ? reinterpret_cast<float *>(out_) : wide_.data(); }
+
+  // Rounds the sums to the dtype, before and after the bias is added.
+  void settle() {
+    if (is_empty()) return;
+    const QuantKernels &kernels = quant_kernels();
+    const int64_t size = count_ * width_;
+    const bool is_wide = dtype_ == DType::float32;
+    if (!is_wide) kernels.narrow(sums(), dtype_, out_, size);
+    if (!bias_) return;
+    if (is_wide) return add_bias(sums(), count_, width_, reinterpret_cast<const float *>(bias_));
+    Scratch<float> wide_bias(width_);
+    kernels.widen(bias_, dtype_, wide_bias.data(), width_);
+    kernels.widen(out_, dtype_, sums(), size);
+    add_bias(sums(), count_, width_, wide_bias.data());
+    kernels.narrow(sums(), dtype_, out_, size);
+  }
+
+private:
+  DType dtype_;
+  int64_t count_, width_;
+  const char *bias_;
+  char *out_;
+  Scratch<float> wide_;
+};
+
 // out [count, rows] = x Wᵀ of x [count, columns], or [count, columns] = x W of x [count, rows]. Sums are in float32, in
 // an order that depends on the sizes only, and rounded to the dtype of x before and after a bias is added.
 void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
@@ -266,25 +235,79 @@ void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   check_narrow_float(dtype);
   const int64_t width = is_transposed ? weights.rows : weights.columns;
   const int64_t out_width = is_transposed ? weights.columns : weights.rows;
-  const Extent out_extent = Extent(out_width).along(count, out_width);
   const GivenRows x(block, operands, 3, width, count < many_rows || (block.is_fast && !is_transposed));
   const char *bias = block.has_bias ? operands.input(4, dtype, block.bias_offset, Extent(out_width)) : nullptr;
-  char *out = operands.result(5, dtype, 0, out_extent);
-  if (out_extent.is_empty()) return;
-  const bool is_wide = dtype == DType::float32;
-  Scratch<float> wide_out(is_wide ? 0 : out_extent.count());
-  const QuantKernels &kernels = quant_kernels();
-  const Product product = {weights, x.rows(), count, is_wide ? reinterpret_cast<float *>(out) : wide_out.data()};
+  Result result(operands, 5, dtype, count, out_width, bias);
+  if (result.is_empty()) return;
+  const Product product = {weights, x.rows(), count, result.sums()};
   if (is_transposed) product.transposed();
   else product.run(block.is_fast);
-  if (!is_wide) kernels.narrow(wide_out.data(), dtype, out, out_extent.count());
-  if (!bias) return;
-  if (is_wide) return add_bias(product.out, count, out_width, reinterpret_cast<const float *>(bias));
-  Scratch<float> wide_bias(out_width);
-  kernels.widen(bias, dtype, wide_bias.data(), out_width);
-  kernels.widen(out, dtype, wide_out.data(), out_extent.count());
-  add_bias(wide_out.data(), count, out_width, wide_bias.data());
-  kernels.narrow(wide_out.data(), dtype, out, out_extent.count());
+  result.settle();
+}
+
+// Products of the same rows of x, which are brought to bytes once, and in tasks that are given out once where they are
+// few: each has the bits that it has by itself.
+struct Projections {
+  const Product (&all)[3];
+  int64_t columns, count;
+
+  // `multiply(product, begin, end)` for rows of the weights, one product after the other.
+  template <class Multiply> void for_rows(Multiply multiply) const {
+    int64_t starts[4] = {};
+    for (int which = 0; which < 3; which++) starts[which + 1] = starts[which] + all[which].weights.rows;
+    parallel_for(starts[3], weight_rows(count * columns), [&](int64_t begin, int64_t end) {
+      for (int which = 0; which < 3; which++) {
+        const int64_t first = std::max(begin, starts[which]), last = std::min(end, starts[which + 1]);
+        if (first < last) multiply(all[which], first - starts[which], last - starts[which]);
+      }
+    });
+  }
+
+  bool have_levels() const {
+    return std::all_of(all, all + 3, [](const Product &own) { return has_levels(own.weights); });
+  }
+
+  void run(bool is_fast) const {
+    const bool by_bytes = is_fast && have_levels() && columns > 0;
+    if (by_bytes && count >= many_rows && many_rows_product()) {
+      const PackedBlocks packed(all[0].x, count, columns);
+      for (const Product &own : all) own.blocks(many_rows_product(), packed.blocks());
+    } else if (by_bytes && count < many_rows && fast_kernels().multiply) {
+      const PackedRows packed(all[0].x, count, columns);
+      for_rows(
+          [&](const Product &own, int64_t begin, int64_t end) { packed.multiply(own.weights, begin, end, own.out); });
+    } else if (!is_fast && count < many_rows) {
+      for_rows([&](const Product &own, int64_t begin, int64_t end) {
+        quant_kernels().multiply(own.weights, own.x.values, count, begin, end, own.out);
+      });
+    } else {
+      for (const Product &own : all) own.run(is_fast);
+    }
+  }
+};
+
+// Three results [count, rows] = x Wᵀ + bias, as `quantized_matmul` has each of them.
+void quantized_projections(const QuantizedProjectionsBlock &block, Operands operands) {
+  const Weights weights[3] = {weights_of(block.first, operands, 0), weights_of(block.second, operands, 3),
+                              weights_of(block.third, operands, 6)};
+  const DType dtype = block.dtype;
+  const int64_t count = block.count, columns = weights[0].columns;
+  check_narrow_float(dtype);
+  if (weights[1].columns != columns || weights[2].columns != columns)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected weights of as many columns");
+  const GivenRows x(block, operands, 9, columns, count < many_rows || block.is_fast);
+  const auto bias = [&](int which) -> const char * {
+    if (!block.has_bias[which]) return nullptr;
+    return operands.input(10 + which, dtype, block.bias_offsets[which], Extent(weights[which].rows));
+  };
+  Result first(operands, 13, dtype, count, weights[0].rows, bias(0));
+  Result second(operands, 14, dtype, count, weights[1].rows, bias(1));
+  Result third(operands, 15, dtype, count, weights[2].rows, bias(2));
+  const Product all[3] = {{weights[0], x.rows(), count, first.sums()},
+                          {weights[1], x.rows(), count, second.sums()},
+                          {weights[2], x.rows(), count, third.sums()}};
+  if (count > 0) Projections{all, columns, count}.run(block.is_fast);
+  for (Result *own : {&first, &second, &third}) own->settle();
 }
 
 // activation(x gateᵀ + bias) · (x upᵀ + bias): some rows of both weights at a time, whose products no memory but a
@@ -360,9 +383,7 @@ struct GatedProduct {
       return few(
           [&](const Weights &own, float *tile) { quant_kernels().multiply(own, x.values, count, 0, own.rows, tile); });
     const PackedRows packed(x, count, gate.columns);
-    few([&](const Weights &own, float *tile) {
-      fast_kernels().multiply(own, packed.rows(), count, 0, own.rows, tile);
-    });
+    few([&](const Weights &own, float *tile) { packed.multiply(own, 0, own.rows, tile); });
   }
 };
 
@@ -388,6 +409,7 @@ void quantized_swiglu(const QuantizedSwigluBlock &block, Operands operands) {
 }
 
 ORCHARD_FUNCTION("quantizedMatmul", quantized_matmul, QuantizedMatmulBlock, 6)
+ORCHARD_FUNCTION("quantizedProjections", quantized_projections, QuantizedProjectionsBlock, 16)
 ORCHARD_FUNCTION("quantizedSwiglu", quantized_swiglu, QuantizedSwigluBlock, 10)
 
 } // namespace

@@ -5,14 +5,16 @@
 
 namespace orchard {
 
-// A product with `count` rows of x, which lie in batches of `batch_rows`.
-struct ProductHead : WeightHead {
+// Products with `count` rows of x, which lie in batches of `batch_rows`.
+struct RowsHead {
   DTypeField dtype; // of x and the result
   Whole count, batch_rows;
   Whole x_offset;
   Whole x_strides[3]; // from batch to batch, from row to row, from column to column
   Flag is_fast;       // x in 8 bits, where weights have levels
 };
+
+struct ProductHead : WeightHead, RowsHead {};
 
 struct QuantizedMatmulBlock : ProductHead {
   Flag is_transposed; // x W, and not x Wᵀ
@@ -26,6 +28,13 @@ struct QuantizedSwigluBlock : ProductHead {
   Whole up_offsets[3];
   Flag has_gate_bias, has_up_bias;
   Whole bias_offsets[2];
+};
+
+// Products of the same x with three weights, which have as many columns.
+struct QuantizedProjectionsBlock : RowsHead {
+  WeightHead first, second, third;
+  Flag has_bias[3];
+  Whole bias_offsets[3];
 };
 
 } // namespace orchard

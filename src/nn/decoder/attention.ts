@@ -13,6 +13,7 @@ import { Linear } from "../linear.ts";
 import type { LoraLinear } from "../lora/layer.ts";
 import { Module } from "../module.ts";
 import { RMSNorm } from "../normalization.ts";
+import { projectedLayers } from "../projected_layers.ts";
 import type { QuantizedLinear } from "../quantized_linear.ts";
 import type { AttentionDescription } from "./description.ts";
 import { rotate, stepRotation } from "./rotation.ts";
@@ -101,7 +102,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
 
   private project(x: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
     const { query, key, value, queryKeyValue } = this;
-    if (!queryKeyValue) return [query!.forward(x), key!.forward(x), value!.forward(x)];
+    if (!queryKeyValue) return projectedLayers(x, [query!, key!, value!]);
     const { heads, keyValueHeads, headWidth } = this.#description;
     const sizes = [heads, keyValueHeads, keyValueHeads].map((count) => count * headWidth);
     return split(queryKeyValue.forward(x), sizes, { dim: -1 }) as [Tensor, Tensor, Tensor];

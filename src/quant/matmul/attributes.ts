@@ -45,6 +45,21 @@ export function swigluInputs(inputs: readonly Tensor[], { hasGateBias, hasUpBias
   };
 }
 
+/** Products of `count` rows with several weights. Inputs are x, those of all weights, and the biases that there are. */
+export interface ProjectionsAttributes {
+  readonly count: number;
+  readonly isFast: boolean;
+  readonly weights: readonly WeightAttributes[];
+  readonly hasBias: readonly boolean[];
+}
+
+/** The inputs of several products by what they are. */
+export function projectionsInputs(inputs: readonly Tensor[], { weights, hasBias }: ProjectionsAttributes) {
+  const left = inputs.slice(1);
+  const parts = weights.map(({ format }) => left.splice(0, typeof format === "string" ? 1 : format.symmetric ? 2 : 3));
+  return { x: inputs[0]!, weights: parts, biases: hasBias.map((isThere) => (isThere ? left.shift() : undefined)) };
+}
+
 /** Where rows lie: in batches, with strides from batch to batch, from row to row, and along a row, in elements. */
 interface RowLayout {
   readonly batchRows: number;

@@ -194,11 +194,11 @@ export function product(
 }
 
 /** @internal Runs a primitive on rows of x and dense biases. x is copied where more than two axes have strides. */
-export function executeOnRows(
+export function executeOnRows<Output extends Tensor | Tensor[]>(
   x: Tensor,
   biases: readonly Tensor[],
-  body: (x: Tensor, biases: readonly Tensor[]) => Tensor,
-): Tensor {
+  body: (x: Tensor, biases: readonly Tensor[]) => Output,
+): Output {
   const own = layoutOfRows(x) === undefined ? noGrad(() => contiguous(x)) : x;
   const dense = biases.map((bias) => noGrad(() => contiguous(bias)));
   const output = body(own, dense);

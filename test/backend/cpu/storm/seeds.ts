@@ -7,6 +7,7 @@ import { readAheadCall } from "../../../../src/nn/loading/read_ahead.ts";
 import { scoresCall } from "../../../../src/ops/attention/primitive.ts";
 import { attentionStep } from "../../../../src/ops/attention/step.ts";
 import { convertCall } from "../../../../src/ops/copy/primitive.ts";
+import { quantizedProjections } from "../../../../src/quant/matmul/projections.ts";
 import { packQ8Into } from "../../../../src/quant/pack_q8.ts";
 import { calls, disposeLeaves, leafOf, makeOperands, type OperationName } from "../../../ops/calls.ts";
 
@@ -204,6 +205,13 @@ function weights(): void {
       ...fast,
       gateBias: library.rand([3]),
     });
+  const projection = (weight: typeof int4) => ({ weight, bias: leaf([weight.shape[0]!]) });
+  const six = library.quantizeGgml(library.rand([5, 256]), "q6_K");
+  const ofThree = [int4, library.quantizeInt4(library.rand([9, 128])), int4].map(projection);
+  for (const rows of [1, 5, 17])
+    for (const precision of ["exact", "fast"] as const)
+      for (const all of [ofThree, [six, six, six].map(projection)])
+        quantizedProjections(library.rand([rows, all[0]!.weight.shape[1]!]), all as never, precision);
   for (const groups of [int4, library.quantize(library.rand([5, 96]), { bits: 8, groupSize: 32, symmetric: true })])
     for (const rows of [1, 5, 17]) library.quantizedMatmul(library.rand([rows, groups.shape[1]!]), groups, fast);
   for (const format of ["q4_1", "q8_0", "q6_K"] as const)

@@ -1,0 +1,82 @@
+// Rows of x as products with quantised weights take them: in float32, or in 8 bits.
+#pragma once
+
+#include "../matmul/product.h"
+#include "../memory.h"
+#include "../parallel.h"
+#include "fast.h"
+#include "many.h"
+
+#include <algorithm>
+
+namespace orchard {
+
+// Rows of values of a task that goes over them once.
+inline int64_t value_rows(int64_t columns) { return std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(columns, 1)); }
+
+inline char *address(const float *values) { return reinterpret_cast<char *>(const_cast<float *>(values)); }
+
+// Rows of x in float32. They are dense where they are few, and where they are rounded.
+struct Rows {
+  const float *values;
+  int64_t row_stride, column_stride;
+
+  const float *row(int64_t at) const { return values + at * row_stride; }
+  Matrix from_column(int64_t first) const {
+    return {address(values + first * column_stride), row_stride, column_stride};
+  }
+};
+
+// Few rows of x in 8 bits.
+class PackedRows {
+public:
+  PackedRows(const Rows &x, int64_t count, int64_t columns)
+      : count_(count), pairs_(pairs_of_parts(columns)), levels_(scratch_product({count, pairs_, 64})),
+        numbers_(scratch_product({count, pairs_, 6})) {
+    const int64_t parts = count * pairs_ * 2;
+    float *scales = numbers_.data();
+    rows_ = {pairs_, levels_.data(), scales, scales + parts, scales + 2 * parts};
+    parallel_for(count, value_rows(columns), [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; at++) fast_kernels().pack(x.row(at), columns, rows_.row(at));
+    });
+  }
+
+  // As `FastKernels::multiply`, with all rows of x.
+  void multiply(const Weights &weights, int64_t begin, int64_t end, float *out) const {
+    fast_kernels().multiply(weights, rows_, count_, begin, end, out);
+  }
+
+private:
+  int64_t count_, pairs_;
+  Scratch<int8_t> levels_;
+  Scratch<float> numbers_;
+  ByteRows rows_;
+};
+
+// Many rows of x in 8 bits.
+class PackedBlocks {
+public:
+  PackedBlocks(const Rows &x, int64_t count, int64_t columns)
+      : parts_(columns / 32), rows_((count + rows_of_block - 1) / rows_of_block * rows_of_block),
+        levels_(scratch_product({rows_, parts_, 32})), numbers_(scratch_product({rows_, parts_, 3})),
+        sums_(scratch_product({rows_, parts_, 2})) {
+    float *scales = numbers_.data();
+    blocks_ = {parts_, levels_.data(), scales, sums_.data(), scales + rows_ * parts_};
+    parallel_for(rows_ / rows_of_block, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; at++) {
+        const int64_t first = at * rows_of_block, own = std::min(rows_of_block, count - first);
+        many_rows_kernels().pack(x.row(first), own, columns, blocks_.block(at));
+      }
+    });
+  }
+  const ByteBlocks &blocks() const { return blocks_; }
+
+private:
+  int64_t parts_, rows_;
+  Scratch<int8_t> levels_;
+  Scratch<float> numbers_;
+  Scratch<int32_t> sums_;
+  ByteBlocks blocks_;
+};
+
+} // namespace orchard

@@ -1,0 +1,16 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { quantizedProjectionsCall, weightOperands, weightValues } from "../primitive.ts";
+import { layoutOfRows, type ProjectionsAttributes, projectionsInputs } from "./attributes.ts";
+
+export const quantizedProjectionsCpu: Implementation<ProjectionsAttributes> = {
+  run({ operation, inputs, outputs, attributes }) {
+    const { count, isFast, hasBias } = attributes;
+    const { x, weights, biases } = projectionsInputs(inputs, attributes);
+    const [first, second, third] = weights.map((own, at) => weightValues(attributes.weights[at]!, own));
+    const own = {
+      ...{ dtype: x.dtype, count, xOffset: x.offset, ...layoutOfRows(x)!, isFast, hasBias },
+      ...{ first: first!, second: second!, third: third!, biasOffsets: biases.map((bias) => bias?.offset ?? 0) },
+    };
+    quantizedProjectionsCall(operation, own, [...weights.flatMap(weightOperands), x, ...biases, ...outputs]);
+  },
+};

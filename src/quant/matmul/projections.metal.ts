@@ -1,0 +1,18 @@
+import type { MetalImplementation } from "../../backend/backend.ts";
+import { spanOf } from "../../backend/metal/launch.ts";
+import { type ProjectionsAttributes, projectionsInputs } from "./attributes.ts";
+import { launchProduct } from "./matmul.metal.ts";
+
+/** A kernel for each product. */
+export const quantizedProjectionsMetal: MetalImplementation<ProjectionsAttributes> = {
+  run({ inputs, outputs, attributes }) {
+    const { x, weights, biases } = projectionsInputs(inputs, attributes);
+    const launches = attributes.weights.map((own, at) => {
+      const kind = { ...own, count: attributes.count, isFast: attributes.isFast };
+      if (outputs[at]!.size === 0) return null;
+      const one = { matrices: [weights[at]!], biases: [biases[at]], activation: 0 };
+      return launchProduct({ attributes: kind, x, ...one, output: outputs[at]! });
+    });
+    return spanOf(launches);
+  },
+};

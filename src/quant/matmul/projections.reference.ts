@@ -1,0 +1,15 @@
+import type { Implementation } from "../../backend/backend.ts";
+import { type ProjectionsAttributes, projectionsInputs } from "./attributes.ts";
+import { storeProduct } from "./matmul.reference.ts";
+
+/** One product after the other. */
+export const quantizedProjectionsReference: Implementation<ProjectionsAttributes> = {
+  run({ inputs, outputs, attributes }) {
+    const { count, isFast } = attributes;
+    const { x, weights, biases } = projectionsInputs(inputs, attributes);
+    for (const [at, own] of attributes.weights.entries()) {
+      const kind = { ...own, count, isFast, isTransposed: false };
+      storeProduct(outputs[at]!, { x, weights: weights[at]!, bias: biases[at] }, kind);
+    }
+  },
+};
