@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { run } from "../../src/cli/run.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
@@ -30,7 +31,13 @@ export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
 /** Tests that load the dylib. */
 export const metalTests = ["test/backend/metal/**", "test/scripts/dylib.test.ts"];
 
-/** `bun test`, shown as it runs; without Metal, those that load the dylib are left out. */
+/** Each takes gigabytes, and some of their tests have as many threads as there are cores. */
+const MOST_WORKERS = 4;
+
+/**
+ * `bun test`, shown as it runs; without Metal, those that load the dylib are left out. Files of the whole suite are
+ * shared by several processes: a test must not need what another file has left, nor a name that others may use.
+ */
 export async function bunTests(words: readonly string[]): Promise<Counts> {
   const report = join(reportFolder(), "bun.xml");
   await Bun.file(report)
@@ -39,7 +46,9 @@ export async function bunTests(words: readonly string[]): Promise<Counts> {
   const ignored = environmentFlag("ORCHARD_SKIP_METAL")
     ? metalTests.map((glob) => `--path-ignore-patterns=${glob}`)
     : [];
-  const options = ["--reporter=junit", `--reporter-outfile=${report}`, ...ignored];
+  const workers = Math.min(availableParallelism(), MOST_WORKERS);
+  const parallel = words.length > 0 ? [] : [`--parallel=${workers}`, "--no-isolate"];
+  const options = ["--reporter=junit", `--reporter-outfile=${report}`, ...parallel, ...ignored];
   const child = Bun.spawn([process.execPath, "test", ...options, ...words], {
     cwd: packageRoot,
     stdio: ["ignore", "inherit", "inherit"],

@@ -39,6 +39,9 @@ for (const name of Object.keys(process.env)) {
 
 // What nobody wrote must not pass for zeros in a test.
 process.env["ORCHARD_METAL_POISON"] = "1";
+// Several files run at once, and the software device computes on the same cores: only what hangs shall end by its time.
+process.env["ORCHARD_METAL_TIMEOUT_MS"] = "600000";
+process.env["ORCHARD_METAL_COMPILE_TIMEOUT_MS"] = "600000";
 // No test may depend on crossovers that were measured on this machine.
 process.env["ORCHARD_ATTENTION_TABLE"] = "none";
 process.env["ORCHARD_LINALG_TABLE"] = "none";
