@@ -15,6 +15,7 @@ import { tensor } from "../creation/tensor.ts";
 import { add, mul } from "../elementwise/arithmetic.ts";
 import { indexSelectAlong } from "../indexing/adjoint.ts";
 import { adaptiveAvgPool1d, adaptiveAvgPool2d, adaptiveAvgPool3d } from "../pooling/average_pool.ts";
+import { resampledBytes } from "./resample_bytes.ts";
 import { type Axis, type Taps, tapsOf } from "./taps.ts";
 
 /** How {@link interpolate} finds elements between others. */
@@ -38,7 +39,8 @@ export interface InterpolateOptions {
 
 /**
  * A signal, picture or volume in another size, by the nearest element, linearly or cubically between elements, or by
- * means of areas. Coordinates and rounding are PyTorch's. Sums are in float32, or float64 of that.
+ * means of areas. Coordinates and rounding are PyTorch's. Sums are in float32, or float64 of that; pictures of uint8
+ * are summed in whole numbers, and rounded along each axis.
  *
  * @param x [batch, channels, length], […, height, width] or […, depth, height, width]
  * @param options `mode` is `"nearest"`, `"nearest-exact"` or `"area"`, or what the number of axes calls for:
@@ -49,8 +51,8 @@ export interface InterpolateOptions {
  * interpolate(tensor([[[1, 3]]]), { size: 3, mode: "linear" }); // float32 [[[1, 2, 3]]]
  *
  * @throws {ShapeError} where x has other axes, or none along one. @throws {DTypeError} for integers, but with the
- * nearest element. @throws {ArgumentError} for a mode of other axes, both or none of size and factor, and options that
- * the mode does not have.
+ * nearest element, and uint8 with `"bilinear"` and `"bicubic"`. @throws {ArgumentError} for a mode of other axes, both
+ * or none of size and factor, and options that the mode does not have.
  */
 export function interpolate<D extends DType>(
   x: Tensor<D>,
@@ -73,15 +75,14 @@ export function interpolate(...values: unknown[]): Tensor {
           x,
           axes.map(({ output }) => output),
         );
-      const wide = isFloat(x.dtype) ? accumulationDType(x.dtype) : x.dtype;
-      const resampling = mode === "bicubic" ? "cubic" : mode.startsWith("nearest") ? mode : "linear";
-      const result = axes.reduce(
-        (own, axis, at) => {
-          const taps = tapsOf(resampling as "linear", axis, call.antialias);
-          return taps ? resampled(own, at + 2, taps) : own;
-        },
-        (mode.startsWith("nearest") ? x : toDType(x, wide)) as Tensor,
-      );
+      const isNearest = mode === "nearest" || mode === "nearest-exact";
+      const resampling = mode === "bicubic" ? "cubic" : isNearest ? mode : "linear";
+      const isBytes = x.dtype === "uint8" && !isNearest;
+      const ways = axes.map((axis, at) => [at + 2, tapsOf(resampling, axis, call.antialias)] as const);
+      const along = isBytes ? resampledBytes : resampled;
+      const order = isBytes ? ways.toReversed() : ways;
+      const wide = isNearest || isBytes ? x : (toDType(x, accumulationDType(x.dtype)) as Tensor);
+      const result = order.reduce((own, [axis, taps]) => (taps ? along(own, axis, taps) : own), wide);
       return result === x ? clone(x) : toDType(result, x.dtype);
     }),
   );
@@ -132,8 +133,13 @@ function checkMode({ x, mode, alignCorners, antialias }: Call): void {
       "invalidMode",
       `expected antialias with mode "bilinear" or "bicubic", got "${mode}"`,
     );
-  if (!isFloat(x.dtype) && !mode.startsWith("nearest"))
-    throw new DTypeError("interpolate", "notAFloat", `expected floats for mode "${mode}", got ${x.describe()}`);
+  const takesBytes = mode === "bilinear" || mode === "bicubic";
+  if (!isFloat(x.dtype) && !mode.startsWith("nearest") && !(takesBytes && x.dtype === "uint8"))
+    throw new DTypeError(
+      "interpolate",
+      "notAFloat",
+      `expected floats${takesBytes ? " or uint8" : ""} for mode "${mode}", got ${x.describe()}`,
+    );
 }
 
 function axesOf({ x, size, scaleFactor, alignCorners, recomputeScaleFactor }: Call): Axis[] {

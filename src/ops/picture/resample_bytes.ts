@@ -1,0 +1,56 @@
+/**
+ * Pictures of bytes in another size: weights are whole numbers of 16 bits, and each axis is rounded to bytes, the last
+ * axis first, as in PyTorch and Pillow. So every backend gives the same bytes as PyTorch.
+ */
+import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
+import { tensor } from "../creation/tensor.ts";
+import { add, mul } from "../elementwise/arithmetic.ts";
+import { bitwiseRightShift } from "../elementwise/bitwise.ts";
+import { clamp } from "../elementwise/clamp.ts";
+import { indexSelectAlong } from "../indexing/adjoint.ts";
+import type { Taps } from "./taps.ts";
+
+/** @internal x, uint8, along one axis. */
+export function resampledBytes(x: Tensor, axis: number, taps: Taps): Tensor {
+  const { places, weights, bits } = wholeWeights(taps);
+  const along = x.shape.map((_, own) => (own === axis ? places[0]!.length : 1));
+  const terms = places.map((own, tap) => {
+    const taken = toDType(indexSelectAlong(x, tensor(own), axis, "interpolate"), "int32");
+    return mul(taken, tensor(weights[tap]!, { shape: along })) as Tensor;
+  });
+  const half = 2 ** (bits - 1);
+  const total = terms.reduce((sum, term) => add(sum, term) as Tensor);
+  const rounded = bitwiseRightShift(add(total, half) as Tensor, bits) as Tensor;
+  return toDType(clamp(rounded, 0, 255) as Tensor, "uint8");
+}
+
+interface WholeTaps {
+  readonly places: readonly BigInt64Array[];
+  /** Parts of 2 to the power of `bits`. */
+  readonly weights: readonly Int32Array[];
+  readonly bits: number;
+}
+
+/** As many bits as the largest weight leaves of 15. Beyond 22 a sum of bytes could be more than int32 holds. */
+function wholeWeights({ places, weights }: Taps): WholeTaps {
+  const merged = mergedWeights(places, weights!);
+  const largest = Math.max(0, ...merged.map((own) => own.reduce((most, weight) => Math.max(most, weight), 0)));
+  let bits = 0;
+  while (bits < 22 && Math.floor(0.5 + largest * 2 ** (bits + 1)) < 2 ** 15) bits++;
+  const whole = (weight: number): number => Math.sign(weight) * Math.floor(Math.abs(weight) * 2 ** bits + 0.5);
+  return { places, weights: merged.map((own) => Int32Array.from(own, whole)), bits };
+}
+
+/** A weight for each element that is taken, where several taps take the border: the sum is rounded, not each. */
+function mergedWeights(places: readonly BigInt64Array[], weights: readonly Float64Array[]): Float64Array[] {
+  const merged = weights.map((own) => own.slice());
+  for (let at = 0; at < places[0]!.length; at++)
+    for (let tap = 1; tap < places.length; tap++) {
+      const first = places.findIndex((own) => own[at] === places[tap]![at]);
+      if (first === tap) continue;
+      merged[first]![at]! += merged[tap]![at]!;
+      merged[tap]![at] = 0;
+    }
+  return merged;
+}
