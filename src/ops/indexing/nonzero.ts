@@ -5,7 +5,7 @@ import { DTypeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import { broadcastShapes, type Shape } from "../../tensor/shape.ts";
+import { broadcastShapes, elementCount, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { contiguous } from "../copy/copy.ts";
@@ -26,33 +26,46 @@ import { indexSelect } from "./gather.ts";
 export function nonzero(x: Tensor): Tensor<"int64">;
 export function nonzero(...values: unknown[]): Tensor<"int64"> {
   const { x } = nonzeroParameters(values);
-  return underName("nonzero", () => coordinatesOf(placesOf(x), x.shape));
+  return underName("nonzero", () => {
+    const places = placesOf(x);
+    return tensor(coordinatesOf(places, x.shape, [...x.shape.keys()]), { shape: [places.length, x.rank] });
+  });
 }
 nonzero.method = "int64" as const;
 const nonzeroParameters = parameters("nonzero", { x: operand(aTensor) });
 
-/** @internal The row-major places of the elements other than 0. */
-export function placesOf(x: Tensor): BigInt64Array {
-  const isSet = tidy(() => noGrad(() => contiguous(ne(x, 0)).dataSync()));
+/** @internal The row-major places of the elements other than 0: a typed array has fewer than 2³² elements. */
+export function placesOf(x: Tensor): Uint32Array {
+  const isSet = tidy(() => noGrad(() => contiguous(x.dtype === "bool" ? x : ne(x, 0)).dataSync())) as Uint8Array;
   let count = 0;
-  for (let at = 0; at < isSet.length; at++) count += Number(isSet[at]);
-  const places = new BigInt64Array(count);
-  let next = 0;
-  for (let at = 0; at < isSet.length; at++) if (isSet[at]) places[next++] = BigInt(at);
+  for (let at = 0; at < isSet.length; at++) count += isSet[at]!;
+  const places = new Uint32Array(count);
+  for (let at = 0, next = 0; next < count; at++) {
+    places[next] = at; // stays where this one is set
+    next += isSet[at]!;
+  }
   return places;
 }
 
-function coordinatesOf(places: BigInt64Array, shape: Shape): Tensor<"int64"> {
-  const coordinates = new BigInt64Array(places.length * shape.length);
-  for (const [row, place] of places.entries()) {
-    let rest = Number(place);
-    for (let axis = shape.length - 1; axis >= 0; axis--) {
-      coordinates[row * shape.length + axis] = BigInt(rest % shape[axis]!);
-      rest = Math.floor(rest / shape[axis]!);
-    }
+/**
+ * @internal The coordinates along axes of row-major places: int64 [places, axes], of which the lower words are written,
+ * since a bigint for each takes longer than all the rest.
+ */
+export function coordinatesOf(places: Uint32Array, shape: Shape, axes: readonly number[]): BigInt64Array {
+  const coordinates = new BigInt64Array(places.length * axes.length);
+  const words = new Uint32Array(coordinates.buffer);
+  for (const [column, axis] of axes.entries()) {
+    const size = shape[axis]!;
+    const after = elementCount(shape.slice(axis + 1));
+    for (let row = 0, to = 2 * column; row < places.length; row++, to += 2 * axes.length)
+      words[to] = Math.floor(places[row]! / after) % size;
   }
-  return tensor(coordinates, { shape: [places.length, shape.length] });
+  return coordinates;
 }
+
+/** @internal Places as an index of what is flat. */
+export const indexOf = (places: Uint32Array): Tensor<"int64"> =>
+  tensor(coordinatesOf(places, [Number.MAX_SAFE_INTEGER], [0]));
 
 /**
  * The elements at which a mask is true, in row-major order, in one row. The mask is read, which waits for the device.
@@ -71,7 +84,7 @@ export function maskedSelect(...values: unknown[]): Tensor {
     throw new DTypeError("maskedSelect", "notAMask", `expected the mask to be bool, got ${mask.describe()}`);
   const shape = broadcastShapes("maskedSelect", x.shape, mask.shape);
   return underName("maskedSelect", () =>
-    tidy(() => indexSelect(flatten(expand(x, shape)), tensor(placesOf(expand(mask, shape))), { dim: 0 })),
+    tidy(() => indexSelect(flatten(expand(x, shape)), indexOf(placesOf(expand(mask, shape))), { dim: 0 })),
   );
 }
 maskedSelect.method = "same" as const;

@@ -13,7 +13,7 @@ import { reshape } from "../view/reshape.ts";
 import { select, slice } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import type { IndexDType } from "./indices.ts";
-import { placesOf } from "./nonzero.ts";
+import { coordinatesOf, placesOf } from "./nonzero.ts";
 import { placesAmong } from "./places.ts";
 
 /** From where to where along an axis, and every how many elements. */
@@ -140,7 +140,7 @@ export function basicView(operation: string, x: Tensor, steps: readonly Step[]):
           throw new ArgumentError(operation, "invalidBounds", `expected bounds to be whole numbers, got ${own}`);
       view = slice(view, { dim: axis++, start, end, step: every });
     } else
-      for (const index of step.list.dtype === "bool" ? coordinatesOf(operation, view, axis, step.list) : [step.list])
+      for (const index of step.list.dtype === "bool" ? coordinatesIn(operation, view, axis, step.list) : [step.list])
         lists.push({ axis: axis++, index: index as Tensor<IndexDType> });
   }
   return { view, lists };
@@ -157,7 +157,7 @@ function selected(operation: string, x: Tensor, view: Tensor, axis: number, inde
 }
 
 /** For each axis of a mask, the coordinates of the elements that are true. */
-function coordinatesOf(operation: string, view: Tensor, axis: number, mask: Tensor): Tensor[] {
+function coordinatesIn(operation: string, view: Tensor, axis: number, mask: Tensor): Tensor[] {
   const own = view.shape.slice(axis, axis + mask.rank);
   if (own.length !== mask.rank || own.some((size, at) => size !== mask.shape[at]))
     throw new ShapeError(
@@ -166,10 +166,7 @@ function coordinatesOf(operation: string, view: Tensor, axis: number, mask: Tens
       `expected indices to have a mask of the axes that it stands for, [${own.join(", ")}], got ${mask.describe()}`,
     );
   const places = placesOf(mask);
-  return mask.shape.map((size, at) => {
-    const after = BigInt(elementCount(mask.shape.slice(at + 1)));
-    return tensor(places.map((place) => (place / after) % BigInt(size)));
-  });
+  return mask.shape.map((_, at) => tensor(coordinatesOf(places, mask.shape, [at])));
 }
 
 /** Lists of integers as one index: of the rows that their axes make, which stand first. */

@@ -12,7 +12,7 @@ import { tensor } from "../creation/tensor.ts";
 import { sub } from "../elementwise/arithmetic.ts";
 import { ne } from "../elementwise/comparison.ts";
 import { indexSelectAlong } from "../indexing/adjoint.ts";
-import { placesOf } from "../indexing/nonzero.ts";
+import { indexOf, placesOf } from "../indexing/nonzero.ts";
 import { scatterAlong } from "../indexing/scatter.ts";
 import { cat } from "../join/cat.ts";
 import { any } from "../reduction/logic.ts";
@@ -121,9 +121,9 @@ function partsOf(operation: string, x: Tensor, axis: number, isSorted: boolean):
   const places = placesOf(begins);
   const own = sub(cumsum(begins, 0) as Tensor<"int64">, 1n) as Tensor<"int64">;
   return {
-    values: indexSelectAlong(values, tensor(places), axis, operation),
+    values: indexSelectAlong(values, indexOf(places), axis, operation),
     inverse: order && size > 0 ? scatterAlong(operation, filled([size], "int64", 0n), order, own, 0) : own,
-    counts: diff(tensor(BigInt64Array.from([...places, BigInt(size)]))) as Tensor<"int64">,
+    counts: diff(indexOf(Uint32Array.of(...places, size))) as Tensor<"int64">,
   };
 }
 
