@@ -2,6 +2,7 @@
 #include "batch_norm.h"
 
 #include "../parallel.h"
+#include "../streamed.h"
 
 #include <algorithm>
 
@@ -61,10 +62,12 @@ void batch_norm(const BatchNormBlock &block, Operands operands) {
   char *variance = is_given ? const_cast<char *>(vector(4)) : result(4);
   char *out = operands.result(5, own.dtype, block.offsets[5], own.x);
   if (own.x.is_empty()) return;
+  const bool streamed = is_streamed(own.x.count() * dtype_sizes[static_cast<int>(own.dtype)]);
   own.for_each_slab([&](const ChannelSlab &slab, int64_t first) {
     const int64_t start = first * own.inner;
-    own.kernel().normalize({slab, is_given, at(x, own.dtype, start), at(weight, wide, first), at(bias, wide, first),
-                            at(mean, wide, first), at(variance, wide, first), at(out, own.dtype, start)});
+    own.kernel().normalize({slab, is_given, streamed, at(x, own.dtype, start), at(weight, wide, first),
+                            at(bias, wide, first), at(mean, wide, first), at(variance, wide, first),
+                            at(out, own.dtype, start)});
   });
 }
 

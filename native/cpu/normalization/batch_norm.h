@@ -34,6 +34,7 @@ struct ChannelSlab {
 struct NormalizeChannels {
   ChannelSlab slab;
   bool is_given;
+  bool is_streamed;          // the results are written past the caches
   const void *x;             // T
   const void *weight, *bias; // C
   void *mean, *variance;     // C

@@ -1,6 +1,7 @@
 #include "batch_norm.h"
 
 #include "../moments.h"
+#include "../streamed.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -57,10 +58,14 @@ template <class C> Affine<C> finish_statistics(const NormalizeChannels &call, in
                    vector_at(call.bias, channel, C(0)));
 }
 
+template <class C> void affine_row(const C *x, C *__restrict out, int64_t count, Affine<C> own) {
+  for (int64_t k = 0; k < count; k++) out[k] = ((x[k] - own.mean) - own.lost) * own.factor + own.bias;
+}
+
 template <class T> void normalize_channel(const NormalizeChannels &call, int64_t channel) {
   using C = Compute<T>;
   const T *x = static_cast<const T *>(call.x);
-  T *__restrict out = static_cast<T *>(call.out);
+  T *out = static_cast<T *>(call.out);
   C wide[piece];
   Moments all;
   if (!call.is_given)
@@ -68,11 +73,12 @@ template <class T> void normalize_channel(const NormalizeChannels &call, int64_t
       all = merged(all, moments_of(widened(x + first, count, wide), count));
     });
   const Affine<C> own = finish_statistics<C>(call, channel, all);
+  ResultRow<T, piece> results(call.is_streamed);
   for_each_piece(call.slab, channel, [&](int64_t first, int64_t count) {
-    const C *from = widened(x + first, count, wide);
-    T *to = out + first;
-    for (int64_t k = 0; k < count; k++) to[k] = store<T>(C(((from[k] - own.mean) - own.lost) * own.factor + own.bias));
+    affine_row(widened(x + first, count, wide), results.begin(out + first), count, own);
+    results.end(out + first, count);
   });
+  results.finish();
 }
 
 struct GradientSums {

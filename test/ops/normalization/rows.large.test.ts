@@ -1,13 +1,13 @@
 /**
- * Rows of results so large that the cpu backend streams them past the caches: rotated rows, gradients of logits, bags
- * of a table and their gradients, with each instruction set.
+ * Rows of results so large that the cpu backend streams them past the caches: channels, rotated rows, gradients of
+ * logits, bags of a table and their gradients, with each instruction set.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
-import { crossEntropy, embeddingBag, rope, tensor, toDType } from "../../../src/ops/index.ts";
+import { batchNorm, crossEntropy, embeddingBag, rope, tensor, toDType } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 
 const { native } = cpuLibrary();
@@ -39,6 +39,25 @@ describe.each(isas)("with %s", (isa) => {
     configure(native, "isa", isa);
     return withStrict(true, () => withBackend("cpu", body));
   };
+
+  test.each(dtypes)("channels of %s by running statistics, which end off a cache line", (dtype, rounding) => {
+    const [batch, channels, inner] = [3, 5, dtype === "float32" ? 280_003 : 560_003];
+    const size = batch * channels * inner;
+    const x = on(() => toDType(tensor(wave(size, 0.3), { shape: [batch, channels, inner] }), dtype));
+    const own = on(() => toDType(x, "float32")).dataSync() as Float32Array;
+    const vector = (element: (channel: number) => number) =>
+      Float32Array.from({ length: channels }, (_, channel) => element(channel));
+    const [mean, variance] = [vector((channel) => channel / 8), vector((channel) => 1 + channel / 4)];
+    const [weight, bias] = [vector((channel) => (channel + 1) / 16), vector((channel) => -channel / 16)];
+    const want = oracle(`channels ${dtype}`, size, (at) => {
+      const channel = Math.floor(at / inner) % channels;
+      return ((own[at]! - mean[channel]!) / Math.sqrt(variance[channel]! + 1e-5)) * weight[channel]! + bias[channel]!;
+    });
+    const [runningMean, runningVar] = [tensor(mean), tensor(variance)];
+    const norm = () => batchNorm(x, { runningMean, runningVar, weight: tensor(weight), bias: tensor(bias) });
+    const got = on(() => toDType(norm(), "float32")).dataSync() as Float32Array;
+    expect(firstWrong(got, want, 2 * rounding)).toBe(-1);
+  });
 
   test.each(dtypes)("rotated rows of %s, which end off a cache line", (dtype, rounding) => {
     const [heads, positions, size] = [3, 4099, dtype === "float32" ? 342 : 684];
