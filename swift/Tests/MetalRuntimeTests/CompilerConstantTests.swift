@@ -220,4 +220,74 @@ final class CompilerConstantTests: XCTestCase {
         let inherited = mrt_library_function_constants(derived.handle, "inherited", &count)
         XCTAssertEqual((0..<count).map { inherited![$0].index }, [1])
     }
+
+    /// What a kernel calls without its name, or by a name that one of its variables has elsewhere, counts as well.
+    func testEveryWayToReachAConstant() throws {
+        let library = try KernelLibrary(
+            """
+            constant uint width [[function_constant(0)]];
+            inline uint parts() { return width; }
+            namespace n { inline uint parts() { return width; } }
+            template <typename T> T scaled(T x) { return x * width; }
+            inline uint overloaded(uint x) { return x * width; }
+            inline uint overloaded(bool x) { return overloaded(uint(x)); }
+            struct Sizes { uint parts() const { return width; } };
+            inline Sizes sizes() { return {}; }
+            struct Functor { uint operator()() const { return width; } };
+            struct Sum { uint v; Sum operator+(Sum o) const { return {v + o.v + width}; } };
+            struct Number { operator uint() const { return width; } };
+            struct Member { uint v = width; };
+            struct Holder { Member member; };
+            struct Derived : Member { };
+            using Alias = Member;
+            typedef Member Typedef;
+            kernel void method(device uint *y) { Sizes s; uint parts = s.parts(); y[0] = parts; }
+            kernel void method_of_const(device uint *y) { const Sizes s; uint parts = s.parts(); y[0] = parts; }
+            kernel void method_of_result(device uint *y) { uint parts = sizes().parts(); y[0] = parts; }
+            kernel void method_beside_parameter(device uint *y, constant uint &parts) { \
+              Sizes s; y[0] = s.parts() + parts; }
+            kernel void qualified(device uint *y) { uint parts = n::parts(); y[0] = parts; }
+            kernel void global(device uint *y) { uint parts = ::parts(); y[0] = parts; }
+            kernel void templated(device uint *y) { uint scaled = ::scaled<uint>(3); y[0] = scaled; }
+            kernel void overload(device uint *y) { y[0] = overloaded(true); }
+            kernel void before(device uint *y) { uint x = parts(); { uint parts = x; y[0] = parts; } }
+            kernel void after(device uint *y) { { uint parts = 3; y[0] = parts; } y[0] = parts(); }
+            kernel void after_loop(device uint *y) { \
+              for (uint parts = 0; parts < 3; parts++) y[0] = parts; y[0] = parts(); }
+            kernel void after_if(device uint *y) { if (uint parts = 3) { y[0] = parts; } y[0] = parts(); }
+            kernel void in_do(device uint *y) { do parts(); while (y[0] > 1); }
+            kernel void functor(device uint *y) { Functor f; y[0] = f(); }
+            kernel void sum(device uint *y) { Sum a{1}, b{2}; y[0] = (a + b).v; }
+            kernel void conversion(device uint *y) { Number x; y[0] = x; }
+            kernel void member(device uint *y) { Member x; y[0] = x.v; }
+            kernel void held(device uint *y) { Holder x; y[0] = x.member.v; }
+            kernel void derived(device uint *y) { Derived x; y[0] = x.v; }
+            kernel void aliased(device uint *y) { Alias x; y[0] = x.v; }
+            kernel void typedefed(device uint *y) { Typedef x; y[0] = x.v; }
+            """)
+        for name in library.functionNames { XCTAssertEqual(declared(library, name), ["width 0 33 true"], name) }
+        XCTAssertEqual(library.functionNames.count, 21)
+    }
+
+    /// Where a kernel's own variable is meant, no value is needed.
+    func testAVariableHidesAConstantInItsScope() throws {
+        let library = try KernelLibrary(
+            """
+            constant uint width [[function_constant(0)]];
+            struct Sizes { uint parts() const { return width; } };
+            struct Other { uint width; };
+            kernel void variable(device uint *y) { uint width = 3; y[0] = width; }
+            kernel void pointer(device uint *y) { device uint *width = y; width[0] = 1; }
+            kernel void reference(device uint *y) { device uint &width = y[0]; width = 1; }
+            kernel void elements(device uint *y) { uint width[2] = {1, 2}; y[0] = width[0] + width[1]; }
+            kernel void parameter(device uint *width) { width[0] = 1; }
+            kernel void loop(device uint *y) { for (uint width = 0; width < 3; width++) y[0] = width; }
+            kernel void nested(device uint *y) { uint width = 3; { uint width = 4; y[0] = width; } y[1] = width; }
+            kernel void field(device uint *y) { Other x; x.width = 4; y[0] = x.width; }
+            template <uint width> inline uint twice() { return width * 2; }
+            kernel void argument(device uint *y) { y[0] = twice<3>(); }
+            """)
+        for name in library.functionNames { XCTAssertEqual(declared(library, name), [], name) }
+        XCTAssertEqual(library.functionNames.count, 9)
+    }
 }

@@ -50,6 +50,7 @@ struct Mention {
   }
 };
 
+// Of a class: in the initializers of its members, and its bases.
 struct FunctionMentions {
   uint32_t name;                   // the token
   std::string path;                // "a::b::", with the class of a member
@@ -57,7 +58,23 @@ struct FunctionMentions {
   std::set<Mention> names, guards; // guards: inside of is_function_constant_defined( )
 };
 
-// What each function of the program mentions (mentions.cpp).
+// Which names of a function are its own variables (locals.cpp).
+class Locals {
+public:
+  Locals(const TokenList &tokens, const Declaration &function);
+  // Whether the token declares a variable, or means one. Tokens are asked about in their order.
+  bool hide(uint32_t index);
+
+private:
+  void take_parameters(Range range, std::initializer_list<std::string_view> ends);
+
+  const TokenList &tokens;
+  const uint32_t end;
+  std::vector<uint32_t> closing;              // the brackets that are open
+  std::map<std::string_view, uint32_t> until; // where a variable's scope ends
+};
+
+// What each function and class of the program mentions (mentions.cpp).
 struct Mentions {
   std::vector<FunctionMentions> functions;
   std::map<std::string_view, std::vector<size_t>> by_name;

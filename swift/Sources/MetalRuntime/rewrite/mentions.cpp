@@ -5,22 +5,6 @@
 namespace mrt {
 namespace {
 
-// A parameter or a local variable of this name hides what the program calls so: `int name`, `thread T &name,`.
-bool is_declared_here(const TokenList &tokens, const Declaration &function, uint32_t index) {
-  const Token &before = tokens[index - 1];
-  bool in_parameters = index < function.parameters.last;
-  if (before.kind == TokenKind::identifier)
-    return !one_of(before.text, {"return", "else", "case", "sizeof", "typename", "template"});
-  return in_parameters && one_of(before.text, {"*", "&", ">"}) && (one_of(tokens[index + 1].text, {",", ")", "["}));
-}
-
-std::set<std::string_view> hidden_names(const TokenList &tokens, const Declaration &function) {
-  std::set<std::string_view> hidden;
-  for (uint32_t index = function.parameters.first; index < function.tokens.last; index++)
-    if (tokens.is_identifier(index) && is_declared_here(tokens, function, index)) hidden.insert(tokens[index].text);
-  return hidden;
-}
-
 // "b" of "a::b::"
 std::string_view last_of(std::string_view path) {
   path.remove_suffix(2);
@@ -52,6 +36,17 @@ bool is_guarded(const TokenList &tokens, uint32_t index) {
   return first >= 2 && tokens.is(first - 2, "is_function_constant_defined");
 }
 
+void add_mention(const TokenList &tokens, uint32_t index, FunctionMentions &function) {
+  if (tokens.is_identifier(index))
+    (is_guarded(tokens, index) ? function.guards : function.names).insert(mention_at(tokens, index));
+}
+
+void add_function(Rewriter &rewriter, FunctionMentions function) {
+  Mentions &mentions = rewriter.mentions;
+  mentions.by_name[rewriter.tokens[function.name].text].push_back(mentions.functions.size());
+  mentions.functions.push_back(std::move(function));
+}
+
 void collect_function(Rewriter &rewriter, const Declaration &declaration) {
   const TokenList &tokens = rewriter.tokens;
   Mentions &mentions = rewriter.mentions;
@@ -61,20 +56,50 @@ void collect_function(Rewriter &rewriter, const Declaration &declaration) {
   if (rewriter.program.scopes[declaration.scope].is_class || !qualifier.empty())
     for (std::string_view scope : mentions.scopes)
       if (is_last_of(function.path, scope)) function.owner = scope;
-  const std::set<std::string_view> hidden = hidden_names(tokens, declaration);
-  for (uint32_t index = declaration.parameters.first; index < declaration.tokens.last; index++) {
-    if (!tokens.is_identifier(index) || hidden.count(tokens[index].text)) continue;
-    (is_guarded(tokens, index) ? function.guards : function.names).insert(mention_at(tokens, index));
-  }
-  mentions.by_name[tokens[declaration.name].text].push_back(mentions.functions.size());
-  mentions.functions.push_back(std::move(function));
+  Locals locals(tokens, declaration);
+  for (uint32_t index = declaration.tokens.first; index < declaration.tokens.last; index++)
+    if (index != declaration.name && !locals.hide(index)) add_mention(tokens, index, function);
+  add_function(rewriter, std::move(function));
+}
+
+// What a class, or another name of one, mentions outside of its methods: who names it has such objects. Its path is
+// that of a constructor.
+void collect_type(Rewriter &rewriter, const Declaration &type, const std::vector<bool> &inside) {
+  FunctionMentions named{type.name, rewriter.path(type) + rewriter.text(type.name) + "::", {}, {}, {}};
+  Locals members(rewriter.tokens, type);
+  for (uint32_t index = type.tokens.first; index < type.tokens.last; index++)
+    if (!inside[index] && !members.hide(index)) add_mention(rewriter.tokens, index, named);
+  add_function(rewriter, std::move(named));
+}
+
+// `using name = type;` and `typedef type name;` outside of functions
+void collect_alias(Rewriter &rewriter, uint32_t index, const std::vector<bool> &inside) {
+  const TokenList &tokens = rewriter.tokens;
+  uint32_t last = index;
+  while (last + 1 < tokens.size() && !tokens.is(last, ";")) last = uint32_t(tokens.after_group(last));
+  Declaration alias;
+  alias.tokens = {index, last};
+  alias.name = tokens.is(index, "using") ? index + 1 : last - 1;
+  if (tokens.is_identifier(alias.name)) collect_type(rewriter, alias, inside);
+}
+
+void collect_types(Rewriter &rewriter, const std::vector<bool> &inside) {
+  for (const Declaration &declaration : rewriter.program.declarations)
+    if (declaration.kind == DeclarationKind::type && declaration.name != none && declaration.body.exists())
+      collect_type(rewriter, declaration, inside);
+  for (uint32_t index = 0; index + 1 < rewriter.tokens.size(); index++)
+    if (!inside[index] && one_of(rewriter.tokens[index].text, {"using", "typedef"}))
+      collect_alias(rewriter, index, inside);
 }
 
 class Walk {
 public:
   Walk(const Rewriter &rewriter, const Declaration &start) : mentions(rewriter.mentions) {
     for (size_t index = 0; index < mentions.functions.size(); index++)
-      if (mentions.functions[index].name == start.name) add(index);
+      if (mentions.functions[index].name == start.name) {
+        add(index);
+        follow(mentions.functions[index], {"operator", {}, true}); // they are called by no name
+      }
     while (!open.empty()) {
       const FunctionMentions &function = mentions.functions[open.back()];
       open.pop_back();
@@ -154,6 +179,7 @@ void collect_mentions(Rewriter &rewriter) {
       mark(declaration.tokens);
     }
   }
+  collect_types(rewriter, inside);
   for (uint32_t index = 0; index < tokens.size(); index++)
     if (!inside[index] && tokens.is_identifier(index)) mentions.outside.insert(tokens[index].text);
 }

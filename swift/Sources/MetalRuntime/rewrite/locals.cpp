@@ -1,0 +1,80 @@
+// Which names of a function mean its own variables, and up to where: what the program calls so is hidden there, and
+// nowhere else.
+#include "rewrite/internal.h"
+
+namespace mrt {
+namespace {
+
+// Words before a name that is used, or that names a type: none of them declares it.
+constexpr std::string_view no_types[] = {
+    "return",   "else",   "do",        "case",   "goto",     "sizeof", "typename",   "template",
+    "not",      "and",    "or",        "new",    "delete",   "throw",  "operator",   "using",
+    "typedef",  "struct", "class",     "union",  "enum",     "const",  "inline",     "extern",
+    "volatile", "static", "constexpr", "device", "constant", "thread", "threadgroup"};
+
+bool is_type_name(const TokenList &tokens, uint32_t index) {
+  return tokens.is_identifier(index) && !one_of(tokens[index].text, no_types);
+}
+
+// `T name` before what follows the name of a variable, and `T *name =`, which is no product. A name that could be
+// either is not hidden.
+bool declares(const TokenList &tokens, uint32_t index) {
+  if (!tokens.is_identifier(index) || index < 2) return false;
+  const std::string_view after = tokens[index + 1].text;
+  if (is_type_name(tokens, index - 1)) return one_of(after, {"=", ";", ",", ")", "[", "{", "(", ":"});
+  if (after != "=" || !one_of(tokens[index - 1].text, {"*", "&", ">"})) return false;
+  return tokens.is(index - 1, ">") || is_type_name(tokens, index - 2) ||
+         one_of(tokens[index - 2].text, {"*", "&", ">"});
+}
+
+// The end of a statement that begins at `index`, or of a lambda's body.
+uint32_t end_of_statement(const TokenList &tokens, uint32_t index, uint32_t end) {
+  for (; index < end && !tokens.is(index, ";"); index = uint32_t(tokens.after_group(index)))
+    if (tokens.is(index, "{")) return tokens[index].partner;
+  return index;
+}
+
+// Up to the end of the block, or of the statement that the parentheses belong to, as in `for (int i = 0; …)`.
+uint32_t end_of_scope(const TokenList &tokens, const std::vector<uint32_t> &closing, uint32_t end) {
+  if (closing.empty()) return end;
+  const uint32_t close = closing.back();
+  return tokens.is(close, ")") ? end_of_statement(tokens, close + 1, end) : close;
+}
+
+} // namespace
+
+// Parameters are hidden all over the function. A default value is no declaration.
+void Locals::take_parameters(Range range, std::initializer_list<std::string_view> ends) {
+  if (!range.exists()) return;
+  bool in_default = false;
+  for (uint32_t index = range.first; index < range.last; index = uint32_t(tokens.after_group(index))) {
+    if (tokens.is(index, ",")) in_default = false;
+    if (tokens.is(index, "=")) in_default = true;
+    if (in_default || index == range.first || !tokens.is_identifier(index)) continue;
+    const bool has_type = is_type_name(tokens, index - 1) || one_of(tokens[index - 1].text, {"*", "&", ">"});
+    if (has_type && one_of(tokens[index + 1].text, ends)) until[tokens[index].text] = end;
+  }
+}
+
+Locals::Locals(const TokenList &tokens, const Declaration &function) : tokens(tokens), end(function.tokens.last) {
+  for (Range parameters : function.templates) take_parameters({parameters.first + 2, parameters.last}, {",", ">", "="});
+  take_parameters(function.parameters, {",", ")", "[", "="});
+}
+
+bool Locals::hide(uint32_t index) {
+  while (!closing.empty() && closing.back() <= index) closing.pop_back();
+  if (one_of(tokens[index].text, {"{", "(", "["}) && tokens[index].partner > index)
+    closing.push_back(tokens[index].partner);
+  if (!tokens.is_identifier(index)) return false;
+  if (declares(tokens, index)) {
+    uint32_t &last = until[tokens[index].text];
+    last = std::max(last, end_of_scope(tokens, closing, end));
+    return true;
+  }
+  // `object.name` and `space::name` are no variables of the function.
+  if (index > 0 && one_of(tokens[index - 1].text, {".", "->", "::", "template"})) return false;
+  const auto hidden = until.find(tokens[index].text);
+  return hidden != until.end() && index < hidden->second;
+}
+
+} // namespace mrt
