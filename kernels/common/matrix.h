@@ -20,11 +20,11 @@ template <typename T> constexpr int tile_elements(int rows, int columns) {
 
 // tile[i][j] = source[i * outer_stride + j * inner_stride], and 0 where i >= outer_left or j >= inner_left: nothing is
 // read there. All THREADS threads take part. `quads`: inner_stride is 1 and each line starts at a multiple of 4
-// elements.
-template <typename T, int OUTER, int INNER, int THREADS>
+// elements. Elements are converted to the tile's type.
+template <typename T, int OUTER, int INNER, int THREADS, typename In>
 inline void load_tile(
     threadgroup T *tile,
-    device const T *source,
+    device const In *source,
     long outer_stride,
     long inner_stride,
     long outer_left,
@@ -39,13 +39,13 @@ inline void load_tile(
         // Nothing is beyond an edge: a thread's places are the same distance apart, and need no multiplication each.
         const int line = int(thread_index) * 4 / INNER;
         const int element = int(thread_index) * 4 % INNER;
-        device const T *from = source + line * outer_stride + element;
+        device const In *from = source + line * outer_stride + element;
         threadgroup T *to = tile + line * pitch + element;
         const long step = lines * outer_stride;
         for (int turn = 0; turn < (OUTER + lines - 1) / lines; turn += 1) {
             if (OUTER % lines == 0 || turn * lines + line < OUTER) {
                 *reinterpret_cast<threadgroup vec<T, 4> *>(to + turn * lines * pitch) =
-                    *reinterpret_cast<device const vec<T, 4> *>(from);
+                    vec<T, 4>(*reinterpret_cast<device const vec<In, 4> *>(from));
             }
             from += step;
         }
@@ -64,16 +64,16 @@ inline void load_tile(
         const int row = first / INNER;
         const int column = first % INNER;
         if (quads && row < outer_left && column + 4 <= inner_left) {
-            device const T *from = source + row * outer_stride + column;
+            device const In *from = source + row * outer_stride + column;
             *reinterpret_cast<threadgroup vec<T, 4> *>(tile + row * pitch + column) =
-                *reinterpret_cast<device const vec<T, 4> *>(from);
+                vec<T, 4>(*reinterpret_cast<device const vec<In, 4> *>(from));
             continue;
         }
         for (int element = first, count = 0; count < 4; element += step, count += 1) {
             const int i = element / INNER;
             const int j = element % INNER;
             const bool inside = i < outer_left && j < inner_left;
-            tile[i * pitch + j] = inside ? source[i * outer_stride + j * inner_stride] : T(0);
+            tile[i * pitch + j] = inside ? T(source[i * outer_stride + j * inner_stride]) : T(0);
         }
     }
 }

@@ -20,6 +20,8 @@ using namespace metal;
 #include "convolution/windows.h"
 
 constant uint is_of_weight [[function_constant(0)]];
+// Four steps of a row of `left`, from a multiple of four on, lie side by side from a multiple of four elements on.
+constant uint left_quads [[function_constant(1)]];
 
 constant constexpr int ROWS = 32;
 constant constexpr int COLUMNS = 64;
@@ -32,6 +34,83 @@ inline WindowPart depth_part(constant Windows &own, uint at) {
 }
 inline WindowPart column_part(constant Windows &own, uint at) {
     return is_of_weight ? step_part(own, at) : position_part(own, at);
+}
+
+// tile[i][j] = rows[i * row_stride + parts[j].other], and 0 where i >= rows_left or j >= steps_left.
+template <typename In>
+inline void load_left(
+    threadgroup float *tile,
+    device const In *rows,
+    long row_stride,
+    long rows_left,
+    long steps_left,
+    threadgroup const WindowPart *parts,
+    int index) {
+    constexpr int pitch = tile_pitch<float>(DEPTH);
+    const bool is_whole = rows_left >= ROWS && steps_left >= DEPTH;
+    if (is_whole && left_quads) {
+        const int step = index % (DEPTH / 4) * 4;
+        device const In *from = rows + parts[step].other;
+        for (int i = index / (DEPTH / 4); i < ROWS; i += THREADS / (DEPTH / 4)) {
+            *reinterpret_cast<threadgroup float4 *>(tile + i * pitch + step) =
+                float4(*reinterpret_cast<device const vec<In, 4> *>(from + i * row_stride));
+        }
+        return;
+    }
+    const int step = index % DEPTH;
+    if (is_whole) {
+        device const In *from = rows + parts[step].other;
+        for (int i = index / DEPTH; i < ROWS; i += THREADS / DEPTH) {
+            tile[i * pitch + step] = float(from[i * row_stride]);
+        }
+        return;
+    }
+    for (int i = index / DEPTH; i < ROWS; i += THREADS / DEPTH) {
+        const bool inside = i < rows_left && step < steps_left;
+        tile[i * pitch + step] = inside ? float(rows[i * row_stride + parts[step].other]) : 0.0f;
+    }
+}
+
+// A thread's column of the source, and whether all steps read inside of the source there.
+template <typename In> struct SourceColumn {
+    WindowPart part;
+    device const In *source;  // of its group
+    bool exists;
+    bool is_inside;
+};
+
+// tile[i][0] is what step i reads under the column, for a thread's steps, every THREADS / COLUMNS of them.
+template <typename In>
+inline void load_right(
+    threadgroup float *tile,
+    constant Windows &own,
+    thread const SourceColumn<In> &column,
+    long steps_left,
+    threadgroup const WindowPart *parts,
+    int index) {
+    constexpr int pitch = tile_pitch<float>(COLUMNS);
+    device const In *from = column.source + column.part.element;
+    if (column.is_inside && steps_left >= DEPTH) {
+        for (int i = index / COLUMNS; i < DEPTH; i += THREADS / COLUMNS) {
+            tile[i * pitch] = float(from[parts[i].element]);
+        }
+        return;
+    }
+    const bool is_divided = has_divisor(own);
+    const int3 at = int3(column.part.at[0], column.part.at[1], column.part.at[2]);
+    const uint3 size = uint3(uint(own.source[0]), uint(own.source[1]), uint(own.source[2]));
+    for (int i = index / COLUMNS; i < DEPTH; i += THREADS / COLUMNS) {
+        float element = 0.0f;
+        if (column.exists && i < steps_left) {
+            if (is_divided) {
+                const WindowPart step = parts[i];
+                element = window_element(own, column.source, step, column.part);
+            } else if (all(uint3(at + int3(parts[i].at[0], parts[i].at[1], parts[i].at[2])) < size)) {
+                element = float(from[parts[i].element]);  // below 0 is beyond the size, without its sign
+            }
+        }
+        tile[i * pitch] = element;
+    }
 }
 
 // left    [[buffer(0)]]  the weight, or the result's gradient
@@ -52,7 +131,8 @@ kernel void convolution_matrices(
     constexpr int strip_columns = own_columns * 8;
     constexpr int left_pitch = tile_pitch<float>(DEPTH);
     constexpr int right_pitch = tile_pitch<float>(COLUMNS);
-    threadgroup float left_tile[ROWS * left_pitch];
+    threadgroup float4 left_fours[ROWS * left_pitch / 4];
+    threadgroup float *left_tile = reinterpret_cast<threadgroup float *>(left_fours);
     threadgroup float right_tile[DEPTH * right_pitch];
     threadgroup float strips[4 * 8 * strip_columns];
     threadgroup WindowPart parts[DEPTH];  // of the steps, or positions, of a tile
@@ -71,10 +151,11 @@ kernel void convolution_matrices(
         left + (is_of_weight ? long(group) * own.rows * volume(own.grid) : long(group) * own.weight_group);
     device const In *own_source = source + long(group) * own.channels * volume(own.source);
 
-    // A thread's column is the same for all of the sum.
+    // A thread's column is the same for all of the sum. SIMD-groups read all of theirs in one way.
     const uint own_column = column + thread_index % COLUMNS;
-    const bool has_column = own_column < columns;
-    const WindowPart at_column = column_part(own, has_column ? own_column : 0);
+    SourceColumn<In> at_column = {{}, own_source, own_column < columns, false};
+    at_column.part = column_part(own, at_column.exists ? own_column : 0);
+    at_column.is_inside = simd_all(!is_of_weight && at_column.exists && is_inside(own, at_column.part));
     const int tile_row = int(simdgroup_index) / ACROSS * own_rows * 8;
     const int tile_column = int(simdgroup_index) % ACROSS * strip_columns;
 
@@ -91,21 +172,10 @@ kernel void convolution_matrices(
             parts[thread_index] = depth_part(own, depth + thread_index);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        const uint left_at = thread_index % DEPTH;
-        for (int i = int(thread_index) / DEPTH; i < ROWS; i += THREADS / DEPTH) {
-            const bool inside = depth + left_at < last && row + i < own.rows;
-            left_tile[i * left_pitch + int(left_at)] =
-                inside ? float(own_left[(row + i) * row_stride + parts[left_at].other]) : 0.0f;
-        }
-        for (int i = int(thread_index) / COLUMNS; i < DEPTH; i += THREADS / COLUMNS) {
-            const bool inside = has_column && depth + i < last;
-            float element = 0.0f;
-            if (inside) {
-                const WindowPart at_depth = parts[i];
-                element = window_element(own, own_source, at_depth, at_column);
-            }
-            right_tile[i * right_pitch + int(thread_index) % COLUMNS] = element;
-        }
+        load_left(
+            left_tile, own_left + row * row_stride, row_stride, own.rows - row, long(last - depth), parts,
+            int(thread_index));
+        load_right(right_tile + thread_index % COLUMNS, own, at_column, long(last - depth), parts, int(thread_index));
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (int k = 0; k < DEPTH; k += 8) {
             simdgroup_matrix<float, 8, 8> factors[own_columns];
@@ -122,25 +192,26 @@ kernel void convolution_matrices(
         }
     }
 
-    // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
+    // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time: each lane has
+    // a column of them.
+    static_assert(strip_columns == 32, "a lane has a column of its SIMD-group's");
     threadgroup float *strip = strips + int(simdgroup_index) * 8 * strip_columns;
-    device Out *part = result + long(split) * own.groups * own.rows * steps;
+    const uint at = column + uint(tile_column) + lane;
+    const long out_stride = is_of_weight ? long(steps) : volume(own.result);
+    device Out *out = result;
+    if (at < columns) {
+        out += is_of_weight ? (long(split) * own.groups + group) * own.rows * steps + at
+                            : result_offset(own, group, 0, at);
+    }
     for (int i = 0; i < own_rows; i += 1) {
         for (int j = 0; j < own_columns; j += 1) {
             simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
-        for (int element = int(lane); element < 8 * strip_columns; element += 32) {
-            const long at_row = row + tile_row + i * 8 + element / strip_columns;
-            const uint at = column + uint(tile_column + element % strip_columns);
-            if (at_row >= own.rows || at >= columns) {
-                continue;
-            }
-            if (is_of_weight) {
-                part[(long(group) * own.rows + at_row) * steps + at] = Out(strip[element]);
-            } else {
-                result[result_offset(own, group, at_row, at)] = Out(strip[element]);
-            }
+        const long first_row = row + tile_row + i * 8;
+        const int rows = at < columns ? int(min(long(8), own.rows - first_row)) : 0;
+        for (int line = 0; line < rows; line += 1) {
+            out[(first_row + line) * out_stride] = Out(strip[line * strip_columns + int(lane)]);
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
     }

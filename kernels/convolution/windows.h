@@ -48,7 +48,12 @@ struct WindowPart {
     long other;
     long source;
     int at[3];
+    long element;  // of the source, where no divisor is between: source + at[0] · … + at[1] · … + at[2]
 };
+
+inline long element_of(constant Windows &own, thread const WindowPart &part) {
+    return part.source + (part.at[0] * own.source[1] + part.at[1]) * own.source[2] + part.at[2];
+}
 
 inline WindowPart step_part(constant Windows &own, uint step) {
     const uint places = uint(volume(own.places));
@@ -67,6 +72,7 @@ inline WindowPart step_part(constant Windows &own, uint step) {
     }
     part.other = channel * own.weight_channel + element;
     part.source = channel * volume(own.source);
+    part.element = element_of(own, part);
     return part;
 }
 
@@ -83,7 +89,22 @@ inline WindowPart position_part(constant Windows &own, uint position) {
         part.at[axis] = int(remainder % size) * int(own.step[axis]);
         remainder /= size;
     }
+    part.element = element_of(own, part);
     return part;
+}
+
+// Whether positions lead to each element of the source, and not to every `divisor`-th.
+inline bool has_divisor(constant Windows &own) { return own.divisor[0] * own.divisor[1] * own.divisor[2] != 1; }
+
+// Whether all steps read inside of the source at a position: each axis from its first place to its last one.
+inline bool is_inside(constant Windows &own, thread const WindowPart &position) {
+    bool inside = !has_divisor(own);
+    for (int axis = 0; axis < 3; axis += 1) {
+        const long first = position.at[axis] + own.shift[axis];
+        const long last = first + (own.places[axis] - 1) * own.shift_step[axis];
+        inside = inside && min(first, last) >= 0 && max(first, last) < own.source[axis];
+    }
+    return inside;
 }
 
 // The element of a group's source that a step reads at a position.

@@ -18,9 +18,11 @@ using namespace metal;
 #include "quant/product.h"
 
 constant uint run_parts [[function_constant(7)]];
+constant uint x_quads [[function_constant(10)]];  // columns are neighbours, and rows start at multiples of 4 elements
 
+// Rows of several batches, which lie at no constant distance.
 template <typename T, int ROWS, int DEPTH, int THREADS>
-inline void load_x(
+inline void load_batches(
     threadgroup float *tile,
     device const T *x,
     constant QuantProduct &product,
@@ -82,6 +84,10 @@ inline void multiply_tile(
     const long row = long(group.y) * ROWS;
     constexpr int out_width = KIND == GATED ? COLUMNS / 2 : COLUMNS;
     const long column = long(group.x) * out_width;
+    const long last_row = min(row + ROWS, product.count) - 1;
+    const bool is_one_batch =
+        last_row < product.batch_rows || row / product.batch_rows == last_row / product.batch_rows;
+    device const T *own_x = x + row_start(product, row);
     const int own_row = int(simdgroup_index) / ACROSS * own_rows * 8;
     const int own_column = int(simdgroup_index) % ACROSS * strip_columns;
     const int line = int(thread_index) * some / w_length;  // of w_tile, that this thread unpacks values of
@@ -115,7 +121,13 @@ inline void multiply_tile(
                     k / PART, out_width, int(run_parts), int(thread_index), threads);
             }
         }
-        load_x<T, ROWS, DEPTH, threads>(x_tile, x, product, row, k, depth_end, int(thread_index));
+        if (is_one_batch) {
+            load_tile<float, ROWS, DEPTH, threads>(
+                x_tile, own_x + k * product.x_strides[2], product.x_strides[1], product.x_strides[2],
+                product.count - row, depth_end - k, x_quads, thread_index);
+        } else {
+            load_batches<T, ROWS, DEPTH, threads>(x_tile, x, product, row, k, depth_end, int(thread_index));
+        }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         const int part = run_part + first / PART;
@@ -154,6 +166,7 @@ inline void multiply_tile(
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
 
+    const bool is_whole = row + ROWS <= product.count && column + out_width <= out_columns;
     // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
     threadgroup float *strip = memory + int(simdgroup_index) * 8 * strip_columns;
     for (int i = 0; i < own_rows; i += 1) {
@@ -169,7 +182,7 @@ inline void multiply_tile(
             for (int element = int(thread_index) % 64; element < 8 * strip_columns; element += 64) {
                 const long at_row = strip_row + element / strip_columns;
                 const long at_column = column + element % strip_columns;
-                if (at_row < product.count && at_column < out_columns) {
+                if (is_whole || (at_row < product.count && at_column < out_columns)) {
                     out[at_row * out_columns + at_column] =
                         gated_element(gate[element], up[element], bias, second_bias, at_column);
                 }
@@ -180,7 +193,7 @@ inline void multiply_tile(
             for (int element = int(lane); element < 8 * strip_columns; element += 32) {
                 const long at_row = strip_row + element / strip_columns;
                 const long at_column = column + own_column + element % strip_columns;
-                if (at_row < product.count && at_column < out_columns) {
+                if (is_whole || (at_row < product.count && at_column < out_columns)) {
                     out[at_row * out_columns + at_column] = with_bias(strip[element], bias, at_column);
                 }
             }
@@ -210,10 +223,11 @@ kernel void quant_tiled(
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-    threadgroup float memory[tiled_floats(ROWS, COLUMNS, DEPTH, DOWN, KIND == TRANSPOSED)];
+    threadgroup float4 memory[tiled_floats(ROWS, COLUMNS, DEPTH, DOWN, KIND == TRANSPOSED) / 4];
     const QuantMatrix w = {packed, scales, biases};
     multiply_tile<T, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND>(
-        w, w, x, bias, bias, out, product, bytes, memory, group, thread_index, simdgroup_index, lane);
+        w, w, x, bias, bias, out, product, bytes, reinterpret_cast<threadgroup float *>(memory), group, thread_index,
+        simdgroup_index, lane);
 }
 
 // The same of two matrices, of which a tile has COLUMNS / 2 rows each: 0 to 2 are the gate, 3 to 5 `up`, and each has a
@@ -236,11 +250,12 @@ kernel void quant_gated_tiled(
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-    threadgroup float memory[tiled_floats(ROWS, COLUMNS, DEPTH, DOWN, false)];
+    threadgroup float4 memory[tiled_floats(ROWS, COLUMNS, DEPTH, DOWN, false) / 4];
     const QuantMatrix gate = {gate_packed, gate_scales, gate_biases};
     const QuantMatrix up = {up_packed, up_scales, up_biases};
     multiply_tile<T, ROWS, COLUMNS, DEPTH, DOWN, 2, GATED>(
-        gate, up, x, gate_bias, up_bias, out, product, bytes, memory, group, thread_index, simdgroup_index, lane);
+        gate, up, x, gate_bias, up_bias, out, product, bytes, reinterpret_cast<threadgroup float *>(memory), group,
+        thread_index, simdgroup_index, lane);
 }
 
 #define TILED(T, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND)                                              \

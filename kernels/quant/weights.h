@@ -17,7 +17,7 @@ constant uint group_parts [[function_constant(2)]];  // parts of 32 values that 
 constant uint scale_type [[function_constant(3)]];   // 0: float, 1: half, 2: bfloat
 constant uint block_parts [[function_constant(4)]];  // parts of a block: 1, or 8
 constant uint block_bytes [[function_constant(5)]];
-constant uint read_bytes [[function_constant(6)]];  // rows of bytes are read by 4, 2 or 1
+constant uint read_bytes [[function_constant(6)]];  // rows of bytes are read by 16, 4, 2 or 1
 
 #define PART 32  // values
 
@@ -107,6 +107,24 @@ inline void copy_rows(
     int threads) {
     constexpr int size = int(sizeof(Word));
     const int words = bytes / size;
+    if (rows <= rows_left && bytes <= bytes_left) {
+        // Nothing is beyond an edge: what a thread copies next is the same distance on each time.
+        const int row_step = threads / words;
+        const int word_step = threads % words;
+        int row = index / words;
+        int word = index % words;
+        for (int at = index; at < rows * words; at += threads) {
+            reinterpret_cast<threadgroup Word *>(to)[at] =
+                reinterpret_cast<device const Word *>(from + row * row_bytes)[word];
+            row += row_step;
+            word += word_step;
+            if (word >= words) {
+                word -= words;
+                row += 1;
+            }
+        }
+        return;
+    }
     for (int at = index; at < rows * words; at += threads) {
         const int row = at / words;
         const int word = at % words;
@@ -133,7 +151,9 @@ inline void load_rows(
     const int bytes = bytes_of(parts);
     const long bytes_left = weights.row_bytes - first;
     const long rows_left = weights.rows - row;
-    if (read_bytes == 4) {
+    if (read_bytes == 16) {
+        copy_rows<uint4>(to, from, bytes, rows, weights.row_bytes, bytes_left, rows_left, index, threads);
+    } else if (read_bytes == 4) {
         copy_rows<uint>(to, from, bytes, rows, weights.row_bytes, bytes_left, rows_left, index, threads);
     } else if (read_bytes == 2) {
         copy_rows<ushort>(to, from, bytes, rows, weights.row_bytes, bytes_left, rows_left, index, threads);

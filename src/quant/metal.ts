@@ -42,7 +42,7 @@ export function formatConstants(attributes: WeightAttributes, [, scales]: readon
 export function readBytes(attributes: WeightAttributes, packed: Tensor, parts: number): number {
   const block = blockOf(attributes);
   const steps = [packed.offset * bytesOf(packed.dtype), rowBytesOf(attributes), (parts / block.parts) * block.bytes];
-  return [4, 2].find((size) => steps.every((step) => step % size === 0)) ?? 1;
+  return [16, 4, 2].find((size) => steps.every((step) => step % size === 0)) ?? 1;
 }
 
 /** The operands 0 to 2; what a format lacks is not read. */

@@ -3,6 +3,7 @@ import { noGrad } from "../../../src/autograd/modes.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import * as ops from "../../../src/ops/index.ts";
 import { AdamW } from "../../../src/optim/index.ts";
+import { quantizedMatmul, quantizeGgml } from "../../../src/quant/index.ts";
 import { manualSeed } from "../../../src/random/generator.ts";
 import { bytesOf, type FloatDType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -123,6 +124,18 @@ function convolutions(dtype: FloatDType): Case[] {
   });
 }
 
+/** Rows of x on weights in 4 bits: one, and as many as a tile has. */
+function quantized(dtype: FloatDType): Case[] {
+  const [rows, columns] = [256, 512];
+  const w = quantizeGgml(ops.randn([rows, columns]), "q4_0");
+  return [1, 64].map((count) => {
+    const own = call(`product ${count}x${rows}x${columns} q4_0`, dtype, [[count, columns]], [[count, rows]], (x) =>
+      quantizedMatmul(x!, w),
+    );
+    return { ...own, ideal: own.ideal + count * columns * bytesOf(dtype) + w.byteLength };
+  });
+}
+
 function others(dtype: FloatDType): Case[] {
   const [rows, wide, flat] = [[256, 1024], [64, 8192], [2 ** 18]];
   const other = dtype === "float32" ? "float16" : "float32";
@@ -189,6 +202,7 @@ export function makeCases(): Case[] {
   return [
     ...floats.flatMap((dtype) => [...products(dtype), ...attention(dtype), ...norms(dtype), ...others(dtype)]),
     ...floats.flatMap(convolutions),
+    ...floats.flatMap(quantized),
     optimizer(),
   ];
 }

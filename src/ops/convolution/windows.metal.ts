@@ -161,8 +161,20 @@ function launchSums(windows: Windows, weight: Tensor, source: Tensor, result: Te
     return launch({ file: DIRECT, name, operands, parameters, grid, threadgroup: TILE.threads });
   }
   const threadgroups = [Math.ceil(positions / TILE.columns), Math.ceil(rows / TILE.rows), groups] as const;
-  return launchMatrices(0, types, { operands, parameters, threadgroups });
+  return launchMatrices([0, Number(areWeightQuads(windows, weight))], types, { operands, parameters, threadgroups });
 }
+
+/** Whether four steps of a row, from a multiple of four on, are neighbours in the weight, and so aligned. */
+const areWeightQuads = (own: Windows, weight: Tensor): boolean =>
+  own.weightChannel === elementCount(own.kernelSize as number[]) &&
+  own.weightChannel === elementCount(own.places as number[]) &&
+  [weight.offset, own.weightRow, own.weightGroup].every((elements) => Number(elements) % 4 === 0);
+
+/** The same of four positions of y's gradient: they are in one picture, and parts begin at multiples of four. */
+const areGradientQuads = (own: Windows, gradient: Tensor): boolean =>
+  [gradient.offset, elementCount(own.grid as number[]), own.splits === 1 ? 0 : own.splitLength].every(
+    (elements) => Number(elements) % 4 === 0,
+  );
 
 const isDirect = ({ groups, rows }: Windows): boolean => groups > 1 && rows < LEAST_ROWS;
 
@@ -171,12 +183,12 @@ const typesOf = (operand: Tensor, result: Tensor): string =>
   `${metalTypeOf(operand.dtype)}_${metalTypeOf(result.dtype)}`;
 
 const launchMatrices = (
-  isOfWeight: 0 | 1,
+  constants: readonly [isOfWeight: 0 | 1, leftQuads: number],
   types: string,
   what: Pick<Parameters<typeof launch>[0], "operands" | "parameters" | "threadgroups">,
 ): TicketRange =>
   launch({
-    ...{ file: MATRICES, name: `convolution_matrices_${types}`, constants: [isOfWeight], threadgroup: TILE.threads },
+    ...{ file: MATRICES, name: `convolution_matrices_${types}`, constants, threadgroup: TILE.threads },
     ...what,
   });
 
@@ -198,17 +210,23 @@ function launchWeight(windows: Windows, gradient: Tensor, source: Tensor, weight
   const tiles = [Math.ceil(steps / TILE.columns), Math.ceil(rows / TILE.rows)] as const;
   const most = Math.ceil(THREADGROUPS / (tiles[0] * tiles[1] * groups));
   const splits = Math.max(1, Math.min(most, Math.floor(positions / LEAST_POSITIONS)));
-  const parameters = windowsParameters.bytes({ ...windows, splits, splitLength: Math.ceil(positions / splits) });
+  const cut = { ...windows, splits, splitLength: Math.ceil(positions / splits) };
+  const parameters = windowsParameters.bytes(cut);
+  const constants = [1, Number(areGradientQuads(cut, gradient))] as const;
   const threadgroups = [...tiles, groups * splits] as const;
   if (splits === 1)
-    return launchMatrices(1, typesOf(source, weight), {
+    return launchMatrices(constants, typesOf(source, weight), {
       operands: [...operands, writes(weight)],
       parameters,
       threadgroups,
     });
   using sums = scratchTensor([splits, ...weight.shape], "float32");
   return spanOf([
-    launchMatrices(1, typesOf(source, sums), { operands: [...operands, writes(sums)], parameters, threadgroups }),
+    launchMatrices(constants, typesOf(source, sums), {
+      operands: [...operands, writes(sums)],
+      parameters,
+      threadgroups,
+    }),
     launch({
       ...{
         file: MATRICES,

@@ -63,7 +63,7 @@ function launchTiled(own: ProductLaunch): TicketRange {
   return launch({
     file: "quant/tiled.metal",
     name: `${kindOf(own)}_tiled_${metalTypeOf(x.dtype)}_${tile.name}`,
-    constants: constantsOf(own, parts, parts),
+    constants: [...constantsOf(own, parts, parts), Number(canReadByFours(x))],
     operands: operandsOf(own),
     parameters: parametersOf(own, 0),
     threadgroups: [Math.ceil((rows * matrices.length) / tile.columns), Math.ceil(count / tile.rows)],
@@ -79,7 +79,7 @@ function launchTransposed(own: ProductLaunch): TicketRange {
   return launch({
     file: "quant/tiled.metal",
     name: `quant_tiled_${metalTypeOf(x.dtype)}_${tile.name}`,
-    constants: constantsOf(own, transposedParts, transposedParts),
+    constants: [...constantsOf(own, transposedParts, transposedParts), Number(canReadByFours(x))],
     operands: operandsOf(own),
     parameters: parametersOf(own, 0),
     threadgroups: [Math.ceil(columns / tile.columns), Math.ceil(count / tile.rows)],
@@ -101,6 +101,12 @@ const constantsOf = ({ attributes, matrices, biases, activation }: ProductLaunch
   Math.min(...matrices.map(([packed]) => readBytes(attributes, packed!, parts))),
   ...[own, biases.reduce((all, bias, at) => all + (bias ? 1 << at : 0), 0), activation],
 ];
+
+/** Columns are neighbours, and rows start at multiples of four elements. */
+function canReadByFours(x: Tensor): boolean {
+  const [batch, row, column] = layoutOfRows(x)!.xStrides;
+  return column === 1 && [x.offset, batch, row].every((elements) => elements % 4 === 0);
+}
 
 function parametersOf({ attributes, x }: ProductLaunch, ownRows: number): Uint8Array {
   return quantProduct.bytes({
