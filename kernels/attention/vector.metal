@@ -1,9 +1,9 @@
 // out and L of attention (problem.h) for few queries, as in decoding: each key is used once, so that tiles pay nothing
 // and memory is all that counts.
 //
-// vector: a threadgroup has one query and a part of its keys, which its SIMD-groups take in iteration; a SIMD-group's
-// lanes lie side by side along D and E. Each SIMD-group has its own online softmax (forward.metal says which), and they
-// are merged in the threadgroup:
+// vector: a threadgroup has one query and a part of its keys, which its SIMDGROUPS take in iteration; a SIMD-group's
+// lanes lie side by side along D and E. Each SIMD-group has its own online softmax (forward.metal says which), and the
+// first one merges them, its own from its registers:
 //
 //     top = max tops,  total = Σ totals exp(tops - top),  row = Σ rows exp(tops - top)
 //
@@ -16,8 +16,6 @@ using namespace metal;
 
 #include "attention/pairs.h"
 
-#define VECTOR_SIMDGROUPS 8
-#define VECTOR_THREADS (32 * VECTOR_SIMDGROUPS)
 #define VECTOR_WIDTH 256
 #define LANE_ELEMENTS (VECTOR_WIDTH / 32)
 
@@ -65,7 +63,7 @@ inline float shrunk(float top, float to) { return top == -INFINITY ? 0.0f : expo
 // out             [[buffer(8)]]        [B, H, M, E]
 // log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]; written with LOG_SUM_EXP
 // parts           [[buffer(11)]]       a threadgroup's row of E, its top and its total, where keys are cut
-template <typename T>
+template <typename T, int SIMDGROUPS>
 kernel void attention_vector(
     device const T *q [[buffer(0)]],
     device const T *k [[buffer(1)]],
@@ -82,12 +80,11 @@ kernel void attention_vector(
     constant Attention &a [[buffer(12)]],
     uint3 group [[threadgroup_position_in_grid]],
     uint3 groups [[threadgroups_per_grid]],
-    uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-    threadgroup float rows[VECTOR_SIMDGROUPS * VECTOR_WIDTH];
-    threadgroup float tops[VECTOR_SIMDGROUPS];
-    threadgroup float totals[VECTOR_SIMDGROUPS];
+    threadgroup float rows[(SIMDGROUPS - 1) * VECTOR_WIDTH];  // of all but the first
+    threadgroup float tops[SIMDGROUPS];
+    threadgroup float totals[SIMDGROUPS];
 
     const Sequence s = sequence_of(a, sequences, group.z);
     const int query = int(group.x) / int(a.parts);
@@ -112,7 +109,7 @@ kernel void attention_vector(
     const int end = int(min(long(range.end), first + a.part_keys));
     float top = -INFINITY;
     float total = 0.0f;
-    for (long key = first + simdgroup; key < end; key += VECTOR_SIMDGROUPS) {
+    for (long key = first + simdgroup; key < end; key += SIMDGROUPS) {
         const int j = int(key);
         if (!attends(a, pairs, query, j)) {
             continue;
@@ -148,8 +145,8 @@ kernel void attention_vector(
     }
     for (int i = 0; i < LANE_ELEMENTS; i += 1) {
         const uint e = lane + i * 32;
-        if (e < VALUE_DIM) {
-            rows[simdgroup * VECTOR_WIDTH + e] = row[i];
+        if (simdgroup > 0 && e < VALUE_DIM) {
+            rows[(simdgroup - 1) * VECTOR_WIDTH + e] = row[i];
         }
     }
     if (lane == 0) {
@@ -158,34 +155,41 @@ kernel void attention_vector(
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
-    if (simdgroup * 32 >= max(VALUE_DIM, 1u)) {
-        return;  // none of its threads has an element
+    if (simdgroup > 0) {
+        return;
     }
-    const float own_top = tops[lane % VECTOR_SIMDGROUPS];
-    top = own_top;
-    for (ushort step = 1; step < VECTOR_SIMDGROUPS; step *= 2) {
-        top = max(top, simd_shuffle_xor(top, step));
-    }
+    const float own_top = lane < SIMDGROUPS ? tops[lane] : -INFINITY;
+    top = simd_max(own_top);
     const float own_factor = shrunk(own_top, top);
-    const float own_total = totals[lane % VECTOR_SIMDGROUPS];
-    float sum = 0.0f;
+    const float own_total = lane < SIMDGROUPS ? totals[lane] : 0.0f;
     total = 0.0f;
-    for (ushort other = 0; other < VECTOR_SIMDGROUPS; other += 1) {
+    for (ushort other = 0; other < SIMDGROUPS; other += 1) {
         const float factor = simd_shuffle(own_factor, other);
         total = fma(simd_shuffle(own_total, other), factor, total);
-        if (thread_index < VALUE_DIM) {
-            sum = fma(rows[other * VECTOR_WIDTH + thread_index], factor, sum);
+        for (int i = 0; i < LANE_ELEMENTS; i += 1) {
+            const uint e = lane + i * 32;
+            if (other == 0) {
+                row[i] *= factor;
+            } else if (e < VALUE_DIM) {
+                row[i] = fma(rows[(other - 1) * VECTOR_WIDTH + e], factor, row[i]);
+            }
         }
     }
     if (a.parts == 1) {
-        finish_row(a, s, head, query, sinks, out, log_sum_exp, log_sum_exp_low, sum, top, total, thread_index);
+        for (int i = 0; i < LANE_ELEMENTS; i += 1) {
+            const uint e = lane + i * 32;
+            finish_row(a, s, head, query, sinks, out, log_sum_exp, log_sum_exp_low, row[i], top, total, e);
+        }
         return;
     }
     device float *part = parts + ((ulong(group.z) * groups.y + group.y) * groups.x + group.x) * (VALUE_DIM + 2);
-    if (thread_index < VALUE_DIM) {
-        part[thread_index] = sum;
+    for (int i = 0; i < LANE_ELEMENTS; i += 1) {
+        const uint e = lane + i * 32;
+        if (e < VALUE_DIM) {
+            part[e] = row[i];
+        }
     }
-    if (thread_index == 0) {
+    if (lane == 0) {
         part[VALUE_DIM] = top;
         part[VALUE_DIM + 1] = total;
     }
@@ -207,7 +211,8 @@ kernel void vector_combine(
     constant Attention &a [[buffer(6)]],
     uint3 group [[threadgroup_position_in_grid]],
     uint3 groups [[threadgroups_per_grid]],
-    uint thread_index [[thread_index_in_threadgroup]]) {
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]]) {
     const Sequence s = sequence_of(a, sequences, group.z);
     if (int(group.x) >= s.queries) {
         return;
@@ -215,30 +220,46 @@ kernel void vector_combine(
     const ulong offset =
         ((ulong(group.z) * groups.y + group.y) * groups.x + group.x) * ulong(a.parts) * (VALUE_DIM + 2);
     device const float *own = parts + offset;
+    // Each lane has the top and the total of every 32nd part.
     float top = -INFINITY;
-    for (long part = 0; part < a.parts; part += 1) {
+    for (long part = lane; part < a.parts; part += 32) {
         top = max(top, own[part * (VALUE_DIM + 2) + VALUE_DIM]);
     }
+    top = simd_max(top);
     float sum = 0.0f;
     float total = 0.0f;
-    for (long part = 0; part < a.parts; part += 1) {
-        device const float *row = own + part * (VALUE_DIM + 2);
-        const float factor = shrunk(row[VALUE_DIM], top);
-        sum = fma(thread_index < VALUE_DIM ? row[thread_index] : 0.0f, factor, sum);
-        total = fma(row[VALUE_DIM + 1], factor, total);
+    for (long first = 0; first < a.parts; first += 32) {
+        device const float *row = own + first * (VALUE_DIM + 2);
+        const ushort count = ushort(min(a.parts - first, long(32)));
+        device const float *own_row = row + min(lane, uint(count) - 1) * (VALUE_DIM + 2);
+        const float own_factor = shrunk(own_row[VALUE_DIM], top);
+        const float own_total = own_row[VALUE_DIM + 1];
+        for (ushort part = 0; part < count; part += 1) {
+            const float factor = simd_shuffle(own_factor, part);
+            total = fma(simd_shuffle(own_total, part), factor, total);
+            sum = fma(thread_index < VALUE_DIM ? row[thread_index] : 0.0f, factor, sum);
+            row += VALUE_DIM + 2;
+        }
     }
     finish_row(a, s, group.y, int(group.x), sinks, out, log_sum_exp, log_sum_exp_low, sum, top, total, thread_index);
 }
 
-#define VECTOR(T)                                                                                                      \
-    template [[host_name("vector_" #T)]] kernel void attention_vector<T>(                                              \
+#define VECTOR(T, SIMDGROUPS)                                                                                          \
+    template [[host_name("vector_" #T "_" #SIMDGROUPS)]] kernel void attention_vector<T, SIMDGROUPS>(                  \
         device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *, \
         device const float *, device const int *, device T *, device float *, device float *, device float *,          \
-        constant Attention &, uint3, uint3, uint, uint, uint);                                                         \
-    template [[host_name("vector_combine_" #T)]] kernel void vector_combine<T>(                                        \
-        device const float *, device const T *, device const int *, device T *, device float *, device float *,        \
-        constant Attention &, uint3, uint3, uint);
+        constant Attention &, uint3, uint3, uint, uint);
+#define COMBINE(T)                                                                                              \
+    template [[host_name("vector_combine_" #T)]] kernel void vector_combine<T>(                                 \
+        device const float *, device const T *, device const int *, device T *, device float *, device float *, \
+        constant Attention &, uint3, uint3, uint, uint);
 
-VECTOR(float)
-VECTOR(half)
-VECTOR(bfloat)
+// The SIMD-groups are those of `vectorCut` (src/ops/attention/tiles.metal.ts).
+#define VECTORS(T) \
+    VECTOR(T, 2)   \
+    VECTOR(T, 8)   \
+    COMBINE(T)
+
+VECTORS(float)
+VECTORS(half)
+VECTORS(bfloat)

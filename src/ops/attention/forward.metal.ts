@@ -6,7 +6,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { launchTiled, sequenceCount, tensorOf, tilesOf, unsupportedReason } from "./launch.metal.ts";
 import { type Call, callOf, constantsOf, type Parts, parametersOf } from "./parameters.metal.ts";
 import { type AttentionAttributes, problemOf } from "./problem.ts";
-import { SIMD_WIDTH, VECTOR_QUERIES, vectorParts } from "./tiles.metal.ts";
+import { SIMD_WIDTH, VECTOR_QUERIES, vectorCut, vectorSimdgroups } from "./tiles.metal.ts";
 
 /** Few queries go through keys one by one, many by tiles. */
 export const forwardMetal: MetalImplementation<AttentionAttributes> = {
@@ -38,9 +38,6 @@ function launchForward(call: Call): TicketRange | undefined {
   });
 }
 
-/** `VECTOR_THREADS` of `vector.metal`. */
-const VECTOR_THREADS = 256;
-
 /** Threads of `vector_combine`: one for each element of a row. */
 const combineThreads = ({ valueDim }: Call): number => SIMD_WIDTH * Math.max(1, Math.ceil(valueDim / SIMD_WIDTH));
 
@@ -49,15 +46,16 @@ function launchVector(call: Call): TicketRange | undefined {
   const queries = tilesOf(call, "queries", 1);
   const rows = queries * call.heads * sequenceCount(call);
   if (rows === 0) return undefined;
-  const cut = partsOf(call, rows);
+  const { simdgroups, ...cut } = cutOf(call, rows);
+  const [whole, part] = [vectorKernel(call, vectorSimdgroups.whole), vectorKernel(call, vectorSimdgroups.cut)];
   // Compiled now, so that longer keys, once they are cut, compile nothing.
-  pipelineFor(metalContext(), vectorKernel(call, "vector_combine"));
-  if (cut.parts === 1) return launchParts(call, cut, call.standIn); // parts are not written
+  for (const kernel of [part, combineKernel(call)]) pipelineFor(metalContext(), kernel);
+  const kernel = simdgroups === vectorSimdgroups.cut ? part : whole;
+  if (cut.parts === 1) return launchParts(call, kernel, cut, call.standIn); // parts are not written
   using parts = scratchTensor([rows, cut.parts, call.valueDim + 2], "float32");
-  const partial = launchParts(call, cut, parts);
+  const partial = launchParts(call, kernel, cut, parts);
   const combined = launch({
-    ...vectorKernel(call, "vector_combine"),
-    threadgroup: combineThreads(call),
+    ...combineKernel(call),
     operands: [
       reads(parts),
       ...(["sinks", "sequences"] as const).map((name) => reads(tensorOf(call, name))),
@@ -69,17 +67,18 @@ function launchVector(call: Call): TicketRange | undefined {
   return spanOf([partial, combined]);
 }
 
-/** How the keys that one query can attend to are cut. */
-function partsOf(call: Call, rows: number): Parts {
+/** How the keys that one query can attend to are cut, and for how many SIMD-groups. */
+function cutOf(call: Call, rows: number): Parts & { readonly simdgroups: number } {
   const { left = Infinity, right = Infinity } = call.band ?? {};
   const attended = Math.min(tilesOf(call, "keys", 1), left + right + 1);
-  const partKeys = Math.max(1, Math.ceil(attended / vectorParts(attended, rows)));
-  return { parts: Math.max(1, Math.ceil(attended / partKeys)), partKeys };
+  const { parts, simdgroups } = vectorCut(attended, rows);
+  const partKeys = Math.max(1, Math.ceil(attended / parts));
+  return { parts: Math.max(1, Math.ceil(attended / partKeys)), partKeys, simdgroups };
 }
 
-function launchParts(call: Call, cut: Parts, parts: Tensor): TicketRange {
+function launchParts(call: Call, kernel: VectorKernel, cut: Parts, parts: Tensor): TicketRange {
   return launch({
-    ...vectorKernel(call, "vector"),
+    ...kernel,
     operands: [
       ...operands.map((name) => reads(tensorOf(call, name))),
       ...results.map((name) => writes(tensorOf(call, name))),
@@ -90,9 +89,20 @@ function launchParts(call: Call, cut: Parts, parts: Tensor): TicketRange {
   });
 }
 
-const vectorKernel = (call: Call, name: "vector" | "vector_combine") => ({
-  file: "attention/vector.metal",
-  name: `${name}_${metalTypeOf(call.operands.q!.tensor.dtype)}`,
+const FILE = "attention/vector.metal";
+const typeOf = (call: Call): string => metalTypeOf(call.operands.q!.tensor.dtype);
+
+const vectorKernel = (call: Call, simdgroups: number) => ({
+  file: FILE,
+  name: `vector_${typeOf(call)}_${simdgroups}`,
   constants: constantsOf(call),
-  threadgroup: VECTOR_THREADS,
+  threadgroup: SIMD_WIDTH * simdgroups,
+});
+type VectorKernel = ReturnType<typeof vectorKernel>;
+
+const combineKernel = (call: Call) => ({
+  file: FILE,
+  name: `vector_combine_${typeOf(call)}`,
+  constants: constantsOf(call),
+  threadgroup: combineThreads(call),
 });

@@ -201,13 +201,23 @@ export const kernelName = ({ kernel, width, down, across, columns, tall }: Tile,
  */
 export const VECTOR_QUERIES = 8;
 
+/** SIMD-groups of the vector path's threadgroups, which have all keys of a query, or parts of them. */
+export const vectorSimdgroups = { whole: 8, cut: 2 } as const;
+
 /**
- * The vector path cuts keys into parts of at least so many, and no more than fill so many threadgroups. Both figures
- * are untried on a GPU.
+ * The vector path cuts keys into parts of at least so many for eight SIMD-groups, and no more than fill so many
+ * threadgroups of eight; of two, if parts are not too many then for the threads that merge them. The figures are
+ * untried on a GPU.
  */
 const PART_KEYS = 512;
 const PART_THREADGROUPS = 512;
+const MOST_PARTS = 128;
 
-/** Into how many parts a query's keys are cut. `rows`: queries of all heads and sequences. */
-export const vectorParts = (keys: number, rows: number): number =>
-  Math.max(1, Math.min(Math.floor(keys / PART_KEYS), Math.ceil(PART_THREADGROUPS / Math.max(rows, 1))));
+/** Into how many parts a query's keys are cut, and for how many SIMD-groups. `rows`: queries of heads and sequences. */
+export function vectorCut(keys: number, rows: number): { readonly parts: number; readonly simdgroups: 2 | 8 } {
+  const { whole, cut } = vectorSimdgroups;
+  const most = Math.ceil(PART_THREADGROUPS / Math.max(rows, 1));
+  const parts = Math.max(1, Math.min(Math.floor(keys / PART_KEYS), most));
+  const smaller = (parts * whole) / cut;
+  return parts > 1 && smaller <= MOST_PARTS ? { parts: smaller, simdgroups: cut } : { parts, simdgroups: whole };
+}

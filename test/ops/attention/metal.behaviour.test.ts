@@ -11,7 +11,7 @@ import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import { withFamily } from "../../../src/ops/attention/launch.metal.ts";
 import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
-import { vectorParts } from "../../../src/ops/attention/tiles.metal.ts";
+import { vectorCut } from "../../../src/ops/attention/tiles.metal.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import { tensor } from "../../../src/ops/index.ts";
 import { Generator } from "../../../src/random/generator.ts";
@@ -160,7 +160,12 @@ describe.if(hasMetal)("attention on metal", () => {
       checked("parts of keys", () => {
         for (const each of some) checkCase(each, dtype, metal);
       });
-      expect(vectorParts(1100, 6)).toBeGreaterThan(1);
+      expect(vectorCut(1100, 6)).toEqual({ parts: 8, simdgroups: 2 });
+    });
+
+    test("into parts for eight SIMD-groups, where those for two would be too many", () => {
+      expect(vectorCut(16_900, 1)).toEqual({ parts: 33, simdgroups: 8 });
+      checked("parts of many keys", () => checkCase(caseOf(["sinks"], [1, 1, 16_900, 4, 5], 40), "float32", metal));
     });
   });
 
