@@ -3,6 +3,11 @@
 //   static void scan(const ScanBlock &block, Operands operands) { … }
 //   ORCHARD_FUNCTION("scan", scan, ScanBlock, 3)
 //
+// One that computes many things at once takes rows, each with a block and operands of its own (orchard_cpu_run_rows):
+//
+//   static void update(const Rows<UpdateBlock> &rows) { … }
+//   ORCHARD_ROWS_FUNCTION("update", update, UpdateBlock, 5)
+//
 // A function fails by `fail`. It stands in a .cpp, never in an .isa.cpp, whose code must not run while the dylib is
 // loaded.
 #pragma once
@@ -43,6 +48,9 @@ public:
     return reinterpret_cast<T *>(result(index, int64_t(sizeof(T)), offset, extent));
   }
 
+  // Of all of them, unchecked: for who hands them on.
+  void *const *addresses() const { return addresses_; }
+
 private:
   char *find(int index, int64_t size, int64_t offset, const Extent &extent, bool is_result) const {
     const int64_t bytes = bytes_[index];
@@ -64,6 +72,13 @@ private:
   const Whole *bytes_;
 };
 
+// Blocks one after the other, each with the bytes of its operands behind it, and the addresses of all operands.
+struct RowTable {
+  const char *blocks;
+  void *const *addresses;
+  int64_t count;
+};
+
 struct ExportedFunction {
   using Call = void (*)(const void *block, Operands operands);
   ExportedFunction(const char *name, Call call, size_t block_bytes, int operands);
@@ -74,6 +89,44 @@ struct ExportedFunction {
   int operands;
 };
 
+// That an exported function, the last one, takes rows.
+struct ExportedRows {
+  using Call = void (*)(const RowTable &table);
+  explicit ExportedRows(Call call);
+};
+
+// The rows of a call, which all have so many operands.
+template <class Block> class Rows {
+public:
+  Rows(const RowTable &table, int operands) : table_(table), operands_(operands) {}
+
+  int64_t count() const { return table_.count; }
+  const Block &block(int64_t row) const { return *reinterpret_cast<const Block *>(begin(row)); }
+  Operands operands(int64_t row) const {
+    return {table_.addresses + row * operands_, reinterpret_cast<const Whole *>(begin(row) + sizeof(Block))};
+  }
+
+private:
+  const char *begin(int64_t row) const {
+    return table_.blocks + row * int64_t(sizeof(Block) + sizeof(Whole) * size_t(operands_));
+  }
+
+  RowTable table_;
+  int operands_;
+};
+
+// Calls read(block, operands) for each row; a failure names the row where there are several.
+template <class Block, class Read> void for_each_row(const Rows<Block> &rows, Read read) {
+  for (int64_t row = 0; row < rows.count(); row++) {
+    try {
+      read(rows.block(row), rows.operands(row));
+    } catch (const Failure &failure) {
+      if (rows.count() == 1) throw;
+      fail(failure.status, "row " + std::to_string(row) + ": " + failure.message);
+    }
+  }
+}
+
 } // namespace orchard
 
 #define ORCHARD_FUNCTION(name, function, Block, operand_count)                                                         \
@@ -81,3 +134,14 @@ struct ExportedFunction {
       name,                                                                                                            \
       [](const void *block, ::orchard::Operands operands) { function(*static_cast<const Block *>(block), operands); }, \
       sizeof(Block), operand_count};
+
+#define ORCHARD_ROWS_FUNCTION(name, function, Block, operand_count)                                                    \
+  static const ::orchard::ExportedFunction function##_export{                                                          \
+      name,                                                                                                            \
+      [](const void *block, ::orchard::Operands operands) {                                                            \
+        const ::orchard::RowTable one{static_cast<const char *>(block), operands.addresses(), 1};                      \
+        function(::orchard::Rows<Block>(one, operand_count));                                                          \
+      },                                                                                                               \
+      sizeof(Block), operand_count};                                                                                   \
+  static const ::orchard::ExportedRows function##_rows{                                                                \
+      [](const ::orchard::RowTable &table) { function(::orchard::Rows<Block>(table, operand_count)); }};

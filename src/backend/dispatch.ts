@@ -165,6 +165,10 @@ export function named<Result>(operation: string, body: () => Result): Result {
   }
 }
 
+/** The backend that a call of an operation tries first here. */
+export const firstBackendOf = ({ family }: Pick<Primitive<never>, "family">): BackendName =>
+  (isInUse ? routeOf(family) : undefined) ?? getBackend();
+
 function dispatch<Attributes>(
   operation: string,
   primitive: Primitive<Attributes>,
@@ -174,7 +178,7 @@ function dispatch<Attributes>(
   discard: (operands: Operands) => void,
 ): Tensor[] {
   for (const input of inputs) input.checkAlive(operation);
-  const first = (isInUse ? routeOf(primitive.family) : undefined) ?? getBackend();
+  const first = firstBackendOf(primitive);
   let reason = PREFERRED;
   let failure: unknown;
   for (const name of orderFrom[first]) {

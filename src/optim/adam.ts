@@ -73,7 +73,7 @@ const adamWParameters = optimizerParameters("AdamW", adamWDefaults);
  *     m̂ = m / (1 - β₁ᵗ),   v̂ = v / (1 - β₂ᵗ)
  *     p ← p - lr (λ p + m̂ / (√v̂ + eps))
  *
- * The moments are float32 (float64 for float64 parameters). A step updates all parameters in a few launches; each byte
+ * The moments are float32 (float64 for float64 parameters). A step updates all parameters in a few calls; each byte
  * is read once and written once.
  *
  * @example

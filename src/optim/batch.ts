@@ -1,6 +1,6 @@
 /**
- * Parameters that one launch updates. The state of all of them is one tensor [planes, elements]: one plane for each
- * state name, with a range for each parameter. A launch binds this tensor once, which leaves bindings for more
+ * Parameters that one call updates. The state of all of them is one tensor [planes, elements]: one plane for each state
+ * name, with a range for each parameter. A launch of metal binds this tensor once, which leaves bindings for more
  * parameters.
  */
 import { empty } from "../backend/dispatch.ts";
@@ -20,28 +20,27 @@ export interface Member {
 
 /** The state of several parameters, laid out together. */
 export interface Batch {
-  readonly members: readonly Member[];
   /** [planes, elements]; null for a rule without state. */
   readonly state: Tensor | null;
   /** The number of elements of a plane. */
   readonly plane: number;
-  /** The offset of each member's range in a plane. */
-  readonly starts: readonly number[];
+  /** The members, with the offset of each one's range in a plane. */
+  readonly starts: ReadonlyMap<Member, number>;
 }
 
 /** Copies the states of parameters into one tensor. Their own state tensors become views of it. */
 export function makeBatch(members: readonly Member[]): Batch {
-  const starts: number[] = [];
+  const starts = new Map<Member, number>();
   let plane = 0;
-  for (const { parameter } of members) {
-    starts.push(plane);
-    plane += Math.ceil(parameter.size / ALIGNMENT) * ALIGNMENT;
+  for (const member of members) {
+    starts.set(member, plane);
+    plane += Math.ceil(member.parameter.size / ALIGNMENT) * ALIGNMENT;
   }
   const first = Object.values(members[0]!.state);
-  if (first.length === 0) return { members, state: null, plane, starts };
+  if (first.length === 0) return { state: null, plane, starts };
   const state = keep(empty([first.length, plane], first[0]!.dtype, { label: "optimizer state" }, "step"));
-  for (const [index, member] of members.entries()) moveInto(state, plane, starts[index]!, member);
-  return { members, state, plane, starts };
+  for (const [member, start] of starts) moveInto(state, plane, start, member);
+  return { state, plane, starts };
 }
 
 function moveInto({ storage, dtype }: Tensor, plane: number, start: number, member: Member): void {
@@ -55,14 +54,13 @@ function moveInto({ storage, dtype }: Tensor, plane: number, start: number, memb
   member.state = Object.fromEntries(views);
 }
 
-/** Whether a batch consists of these parameters, and their state tensors are still views of it. */
-export const isBatchOf = ({ members, state }: Batch, candidates: readonly Member[]): boolean =>
-  members.length === candidates.length &&
-  candidates.every((member, index) => {
+/** Whether a batch has these parameters, perhaps among others, and their state tensors are still views of it. */
+export const isBatchOf = ({ starts, state }: Batch, candidates: readonly Member[]): boolean =>
+  candidates.every((member) => {
     const own = Object.values(member.state);
     return (
-      member === members[index] &&
+      starts.has(member) &&
       own.every(({ storage }) => storage === state?.storage) &&
-      own.length === state?.shape[0]
+      own.length === (state?.shape[0] ?? 0)
     );
   });

@@ -1,5 +1,6 @@
 /** Optimizers whose update rule is elementwise. */
 
+import { firstBackendOf } from "../backend/dispatch.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type Batch, isBatchOf, makeBatch } from "./batch.ts";
 import type { LearningRate, ParameterGroup } from "./groups.ts";
@@ -7,7 +8,7 @@ import { Optimizer } from "./optimizer.ts";
 import { MAX_PARAMETERS } from "./primitive.ts";
 import { type Coefficients, type RuleName, ruleState } from "./rules.ts";
 import type { Slot, Update } from "./slot.ts";
-import { gradientDType, updateBatch } from "./update.ts";
+import { gradientDType, updateBatch, updatePrimitive } from "./update.ts";
 
 /** Options that all fused optimizers take. */
 export interface FusedOptions extends LearningRate {
@@ -20,7 +21,7 @@ export interface FusedOptions extends LearningRate {
   masterWeights: boolean;
 }
 
-/** An optimizer with one of the rules of {@link RuleName}. A launch updates many parameters. */
+/** An optimizer with one of the rules of {@link RuleName}. A call updates many parameters. */
 export abstract class FusedOptimizer<Options extends FusedOptions> extends Optimizer<Options> {
   protected abstract ruleOf(group: ParameterGroup<Options>): RuleName;
   protected abstract coefficientsOf(slot: Slot<Options>): Coefficients;
@@ -34,12 +35,19 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
   private batches: readonly Batch[] = [];
 
   protected override update(updates: readonly Update<Options>[]): void {
-    const byLaunch = Map.groupBy(updates, ({ slot, gradient }) => this.launchKey(slot, gradient));
-    const groups = [...byLaunch.values()].flatMap(inBatches);
+    const byCall = Map.groupBy(updates, ({ slot, gradient }) => this.callKey(slot, gradient));
+    const isOnDevice = firstBackendOf(updatePrimitive) === "metal";
+    const groups = [...byCall.values()].flatMap((group) => inBatches(group, isOnDevice ? MAX_PARAMETERS : Infinity));
     const batches = groups.map((group) => {
       const slots = group.map(({ slot }) => slot);
-      const batch = this.batches.find((known) => isBatchOf(known, slots)) ?? makeBatch(slots);
-      const steps = group.map(({ slot, gradient }) => ({ gradient, coefficients: this.coefficientsOf(slot) }));
+      // On a device the state is written to new memory as a whole: nobody's may be left out.
+      const fits = (known: Batch) => isBatchOf(known, slots) && !(isOnDevice && known.starts.size > slots.length);
+      const batch = this.batches.find(fits) ?? makeBatch(slots);
+      const steps = group.map(({ slot, gradient }) => ({
+        member: slot,
+        gradient,
+        coefficients: this.coefficientsOf(slot),
+      }));
       updateBatch(this.name, this.ruleOf(slots[0]!.group), batch, steps);
       return batch;
     });
@@ -47,14 +55,27 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
     this.batches = batches;
   }
 
-  /** Parameters of one key can be updated by one launch: the same rule, dtypes and state names. */
-  private launchKey({ group, parameter, state }: Slot<Options>, gradient: Tensor): string {
+  /** Parameters of one key can be updated by one call: the same rule, dtypes and state names. */
+  private callKey({ group, parameter, state }: Slot<Options>, gradient: Tensor): string {
     const dtypes = [parameter.dtype, gradientDType(gradient, parameter.dtype)];
     return [this.ruleOf(group), ...dtypes, ...Object.keys(state)].join(" ");
   }
 }
 
-const inBatches = <Item>(items: readonly Item[]): Item[][] =>
-  Array.from({ length: Math.ceil(items.length / MAX_PARAMETERS) }, (_, index) =>
-    items.slice(index * MAX_PARAMETERS, (index + 1) * MAX_PARAMETERS),
-  );
+/** A batch that has so many elements takes no more: while its state is made, the memory is needed twice. */
+const MOST_ELEMENTS = 2 ** 24;
+
+/** In their order: as many as a launch of metal has room for, elsewhere all until there are many elements. */
+function inBatches<Options>(updates: readonly Update<Options>[], mostMembers: number): Update<Options>[][] {
+  const batches: Update<Options>[][] = [];
+  let elements = Infinity;
+  for (const update of updates) {
+    if (elements >= MOST_ELEMENTS || batches.at(-1)!.length === mostMembers) {
+      batches.push([]);
+      elements = 0;
+    }
+    batches.at(-1)!.push(update);
+    elements += update.slot.parameter.size;
+  }
+  return batches;
+}

@@ -2,14 +2,14 @@
  * A step of an optimizer over several parameters (`foreach` in PyTorch): its attributes and operands, and what kernels
  * are given.
  */
-import { cpuCall } from "../backend/cpu/call.ts";
+import { cpuRowsCall } from "../backend/cpu/rows.ts";
 import { array, dtype, flag, oneOf, real, whole } from "../backend/fields.ts";
 import { struct } from "../backend/metal/struct.ts";
 import { type Coefficients, coefficientNames, type RuleName, updateRules } from "./rules.ts";
 
 /**
- * How many parameters a launch updates at most. Metal binds 31 buffers; a parameter takes three (before, gradient,
- * after) beside the state before, the state after and the numbers.
+ * How many parameters a launch of metal updates at most. It binds 31 buffers; a parameter takes three (before,
+ * gradient, after) beside the state before, the state after and the numbers. The cpu backend takes any number.
  */
 export const MAX_PARAMETERS = 9;
 
@@ -43,7 +43,7 @@ export function operandsOf<T>(inputs: readonly T[], outputs: readonly T[], { has
 export const padded = <T, Filler>(present: readonly T[], count: number, filler: Filler): (T | Filler)[] =>
   Array.from({ length: count }, (_, index) => present[index] ?? filler);
 
-const perParameter = <Value>(make: (name: (typeof coefficientNames)[number]) => Value) =>
+const perCoefficient = <Value>(make: (name: (typeof coefficientNames)[number]) => Value) =>
   Object.fromEntries(coefficientNames.map((name) => [name, make(name)])) as Record<
     (typeof coefficientNames)[number],
     Value
@@ -51,34 +51,32 @@ const perParameter = <Value>(make: (name: (typeof coefficientNames)[number]) => 
 
 const wholes = array(whole, MAX_PARAMETERS);
 
-/** Sizes, and where each parameter begins in a plane. */
-const fields = {
+/**
+ * What metal's kernel is given: sizes, and where each parameter begins in a plane. `firstChunks`: the chunks of the
+ * first parameter come before those of the second, and so on.
+ */
+export const updateParameters = struct("Update", "optim/update.metal", {
   ...{ parameters: whole, plane: whole, sizes: wholes, starts: wholes },
-  ...perParameter(() => array(real, MAX_PARAMETERS)),
-};
+  ...perCoefficient(() => array(real, MAX_PARAMETERS)),
+  firstChunks: wholes,
+});
 
-/** The values of the fields that both backends have. */
+/** The values of {@link updateParameters} but for the chunks. */
 export const fieldsOf = ({ plane, members }: UpdateAttributes, sizes: readonly number[]) => ({
   ...{ parameters: members.length, plane, sizes },
   starts: members.map(({ start }) => start),
-  ...perParameter((name) => members.map(({ coefficients }) => coefficients[name])),
+  ...perCoefficient((name) => members.map(({ coefficients }) => coefficients[name])),
 });
 
-/** `firstChunks`: the chunks of the first parameter come before those of the second, and so on. */
-export const updateParameters = struct("Update", "optim/update.metal", { ...fields, firstChunks: wholes });
-
-const operandNames = (name: string) => Array.from({ length: MAX_PARAMETERS }, (_, index) => `${name}${index}`);
-
-export const updateCall = cpuCall(
+/** A row is a parameter. */
+export const updateCall = cpuRowsCall(
   "update",
   {
     ...{ rule: oneOf(updateRules), hasMaster: flag, dtype, gradientDType: dtype },
-    ...fields,
+    ...{ plane: whole, size: whole, start: whole },
+    ...perCoefficient(() => real),
     ...{ stateBeforeOffset: whole, stateAfterOffset: whole },
-    ...{ beforeOffsets: wholes, gradientOffsets: wholes, afterOffsets: wholes },
+    ...{ beforeOffset: whole, gradientOffset: whole, afterOffset: whole },
   },
-  [
-    ...["stateBefore", "stateAfter"],
-    ...[...operandNames("before"), ...operandNames("gradient"), ...operandNames("after")],
-  ],
+  ["stateBefore", "stateAfter", "before", "gradient", "after"],
 );

@@ -8,7 +8,10 @@ const THREADS = 256;
 const CHUNK = 1024;
 
 export const updateMetal: MetalImplementation<UpdateAttributes> = {
-  unsupported: noFloat64,
+  unsupported: (call) =>
+    call.attributes.members.length > MAX_PARAMETERS
+      ? `a launch has room for ${MAX_PARAMETERS} parameters`
+      : noFloat64(call),
   run({ inputs, outputs, attributes }) {
     const { stateBefore, stateAfter, before, gradients, after } = operandsOf(inputs, outputs, attributes);
     const sizes = after.map(({ size }) => size);

@@ -4,7 +4,7 @@ import { coversStorage } from "../backend/snapshot.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { clone, contiguous, copyInto } from "../ops/copy/copy.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import type { Batch } from "./batch.ts";
+import type { Batch, Member } from "./batch.ts";
 import type { UpdateAttributes } from "./primitive.ts";
 import type { Coefficients, RuleName } from "./rules.ts";
 import { updateCpu } from "./update.cpu.ts";
@@ -21,24 +21,25 @@ export const updatePrimitive = definePrimitive<UpdateAttributes>({
   implementations: { metal: updateMetal, cpu: updateCpu, reference: updateReference },
 });
 
-/** What the members of a batch are changed by, in its order. */
+/** What a member of a batch is changed by. */
 export interface Step {
+  readonly member: Member;
   readonly gradient: Tensor;
   readonly coefficients: Coefficients;
 }
 
-/** Changes the parameters of a batch and their state by a rule. */
+/** Changes members of a batch and their state by a rule. */
 export function updateBatch(operation: string, rule: RuleName, batch: Batch, steps: readonly Step[]): void {
-  const { members, state, plane, starts } = batch;
-  const parameters = members.map(({ parameter }) => parameter);
+  const { state, plane, starts } = batch;
+  const parameters = steps.map(({ member }) => member.parameter);
   const targets = parameters.map((parameter) => (coversStorage(parameter) ? parameter : clone(parameter)));
   const gradients = steps.map(({ gradient }, index) => denseGradient(gradient, parameters[index]!));
   const attributes: UpdateAttributes = {
     rule,
     plane,
     hasState: state !== null,
-    hasMaster: "master" in members[0]!.state,
-    members: steps.map(({ coefficients }, index) => ({ start: starts[index]!, coefficients })),
+    hasMaster: "master" in steps[0]!.member.state,
+    members: steps.map(({ member, coefficients }) => ({ start: starts.get(member)!, coefficients })),
   };
   executeUpdate(updatePrimitive, state ? [state, ...targets] : targets, gradients, attributes, operation);
   for (const [index, target] of targets.entries())

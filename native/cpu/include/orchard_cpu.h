@@ -37,7 +37,7 @@ extern "C" {
 #define ORCHARD_CPU_API
 #endif
 
-#define ORCHARD_CPU_ABI_VERSION 3
+#define ORCHARD_CPU_ABI_VERSION 4
 
 // ---------------------------------------------------------------- status and errors
 
@@ -120,10 +120,10 @@ ORCHARD_CPU_API int32_t orchard_cpu_reset_peak(void);
 // ---------------------------------------------------------------- operations
 
 // Writes JSON as orchard_cpu_last_error writes its message, and returns the whole length: the functions that
-// orchard_cpu_run… call, in the order of their ordinals, with the bytes of their blocks (without those of operands) and
-// their number of operands;
-// and the lists of names to which blocks refer by ordinal.
-// { "functions": [{ "name": "scan", "blockBytes": 296, "operands": 3 }, …], "names": { "Scan": "cumsum, cumprod, …" } }
+// orchard_cpu_run… call, in the order of their ordinals, with the bytes of their blocks (without those of operands),
+// their number of operands and whether they take rows; and the lists of names to which blocks refer by ordinal.
+// { "functions": [{ "name": "scan", "blockBytes": 296, "operands": 3, "takesRows": false }, …],
+//   "names": { "Scan": "cumsum, cumprod, …" } }
 ORCHARD_CPU_API int32_t orchard_cpu_tables(char *buffer, int32_t capacity);
 
 // Runs a function: its block, the bytes of the block with those of the operands behind it, and as many operands as the
@@ -141,6 +141,13 @@ ORCHARD_CPU_API int32_t orchard_cpu_run29(int32_t function, const void *block, i
                                           void *o9, void *o10, void *o11, void *o12, void *o13, void *o14, void *o15,
                                           void *o16, void *o17, void *o18, void *o19, void *o20, void *o21, void *o22,
                                           void *o23, void *o24, void *o25, void *o26, void *o27, void *o28);
+
+// Runs a function that takes rows: what calls of it, one after the other, would compute, divided among the threads as
+// one piece of work. `blocks` has the block of each row, and behind each the bytes of its operands; `block_bytes` are
+// those of all. `addresses` has those of each row's operands, whole numbers. No row's result may overlap an operand of
+// another row. All rows are checked before any element is written; the message names the row, from 0 on.
+ORCHARD_CPU_API int32_t orchard_cpu_run_rows(int32_t function, const void *blocks, int32_t block_bytes, int32_t rows,
+                                             const double *addresses);
 
 #ifdef __cplusplus
 }

@@ -4,29 +4,19 @@
 #include "../functions.h"
 #include "../parallel.h"
 
+#include <algorithm>
+#include <vector>
+
 using namespace orchard;
 
 namespace {
 
 ORCHARD_EXPORT_NAMES(UpdateRule)
 
-constexpr int64_t chunk = 1 << 14; // elements that one thread takes
+// Elements that one thread takes, of however many parameters, and where each parameter begins among those of all.
+constexpr int64_t piece = 1 << 14, alignment = 64;
 
-// Where the operands of each parameter begin.
-enum Operand : int {
-  state_before,
-  state_after,
-  first_before,
-  first_gradient = first_before + max_update_parameters,
-  first_after = first_gradient + max_update_parameters,
-  operand_count = first_after + max_update_parameters,
-};
-
-struct Call {
-  int64_t parameters = 0;
-  UpdateElements each[max_update_parameters];
-  int64_t first_chunk[max_update_parameters + 1] = {};
-};
+enum Operand : int { state_before, state_after, before, gradient, after, operand_count };
 
 DType checked_float(DType dtype) {
   if (dtype <= DType::bfloat16) return dtype;
@@ -36,19 +26,19 @@ DType checked_float(DType dtype) {
 
 DType state_dtype(DType dtype) { return dtype == DType::float64 ? DType::float64 : DType::float32; }
 
-UpdateCoefficients coefficients_of(const UpdateBlock &block, int64_t at) {
-  return {block.sign[at],
-          block.l2[at],
-          block.decoupled_decay[at],
-          block.step_size[at],
-          block.momentum[at],
-          block.one_minus_beta1[at],
-          block.one_minus_beta2[at],
-          block.bias_correction[at],
-          block.eps[at]};
+UpdateCoefficients coefficients_of(const UpdateBlock &block) {
+  return {block.sign,
+          block.l2,
+          block.decoupled_decay,
+          block.step_size,
+          block.momentum,
+          block.one_minus_beta1,
+          block.one_minus_beta2,
+          block.bias_correction,
+          block.eps};
 }
 
-UpdateElements read_parameter(const UpdateBlock &block, Operands operands, int at) {
+UpdateElements read_parameter(const UpdateBlock &block, const Operands &operands) {
   UpdateElements own{};
   own.rule = block.rule;
   own.has_master = block.has_master;
@@ -57,17 +47,17 @@ UpdateElements read_parameter(const UpdateBlock &block, Operands operands, int a
   if ((own.dtype == DType::float64) != (own.gradient_dtype == DType::float64))
     fail(ORCHARD_CPU_UNSUPPORTED, "expected float64 gradients of float64 parameters, and of no others");
   const DType state = state_dtype(own.dtype);
-  const int64_t start = block.starts[at];
-  own.coefficients = coefficients_of(block, at);
+  const int64_t start = block.start;
+  own.coefficients = coefficients_of(block);
   own.plane = block.plane;
-  own.count = block.sizes[at];
+  own.count = block.size;
   const Extent elements(own.count),
       planes = Extent(own.count).along(update_planes(own.rule) + own.has_master, own.plane);
   own.state_before = operands.input(state_before, state, block.state_before_offset + start, planes);
   own.state_after = operands.result(state_after, state, block.state_after_offset + start, planes);
-  own.before = operands.input(first_before + at, own.dtype, block.before_offsets[at], elements);
-  own.gradient = operands.input(first_gradient + at, own.gradient_dtype, block.gradient_offsets[at], elements);
-  own.after = operands.result(first_after + at, own.dtype, block.after_offsets[at], elements);
+  own.before = operands.input(before, own.dtype, block.before_offset, elements);
+  own.gradient = operands.input(gradient, own.gradient_dtype, block.gradient_offset, elements);
+  own.after = operands.result(after, own.dtype, block.after_offset, elements);
   return own;
 }
 
@@ -84,33 +74,37 @@ UpdateElements part(const UpdateElements &whole, int64_t from, int64_t to) {
   return own;
 }
 
-void run(const Call &call) {
+void update_part(const UpdateElements &whole, int64_t from, int64_t to) {
   const Updates &table = updates();
-  auto kernel = call.each[0].dtype == DType::float64 ? table.wide : table.narrow;
-  parallel_for(call.first_chunk[call.parameters], 1, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin, own = 0; at < end; at++) {
-      while (at >= call.first_chunk[own + 1]) own++;
-      const UpdateElements &whole = call.each[own];
-      int64_t from = (at - call.first_chunk[own]) * chunk;
-      kernel(part(whole, from, std::min(whole.count, from + chunk)));
+  (whole.dtype == DType::float64 ? table.wide : table.narrow)(part(whole, from, to));
+}
+
+// The parameters lie one behind the other, and threads take pieces of them all.
+void run(const std::vector<UpdateElements> &each) {
+  std::vector<int64_t> starts{0};
+  for (const UpdateElements &own : each)
+    starts.push_back(starts.back() + (own.count + alignment - 1) / alignment * alignment);
+  parallel_for((starts.back() + piece - 1) / piece, 1, [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * piece, last = std::min(end * piece, starts.back());
+    auto at = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
+    for (; at < each.size() && starts[at] < last; at++) {
+      const int64_t from = std::max(first - starts[at], int64_t(0)), to = std::min(last - starts[at], each[at].count);
+      if (from < to) update_part(each[at], from, to);
     }
   });
 }
 
-// A step over dense parameters of a dtype. The state, float32 (float64 of float64 parameters), is a row-major [planes,
-// elements]: the state of the rule, then the master weights where there are any. What is before may be what is after.
-void update(const UpdateBlock &block, Operands operands) {
-  Call call;
-  call.parameters = block.parameters;
-  if (call.parameters < 1 || call.parameters > max_update_parameters)
-    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected 1 to 9 parameters, got " + std::to_string(call.parameters));
-  for (int at = 0; at < call.parameters; at++) {
-    call.each[at] = read_parameter(block, operands, at);
-    call.first_chunk[at + 1] = call.first_chunk[at] + (call.each[at].count + chunk - 1) / chunk;
-  }
-  run(call);
+// A step over dense parameters. The state, float32 (float64 of float64 parameters), is a row-major [planes, elements]:
+// the state of the rule, then the master weights where there are any. What is before may be what is after.
+void update(const Rows<UpdateBlock> &rows) {
+  std::vector<UpdateElements> each;
+  each.reserve(static_cast<size_t>(rows.count()));
+  for_each_row(rows, [&](const UpdateBlock &block, const Operands &operands) {
+    each.push_back(read_parameter(block, operands));
+  });
+  run(each);
 }
 
-ORCHARD_FUNCTION("update", update, UpdateBlock, operand_count)
+ORCHARD_ROWS_FUNCTION("update", update, UpdateBlock, operand_count)
 
 } // namespace

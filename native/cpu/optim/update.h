@@ -25,23 +25,16 @@ constexpr int update_planes(UpdateRule rule) {
   }
 }
 
-constexpr int max_update_parameters = 9;
-
-// What is given of each parameter, by its number. Operands beyond the number of parameters are not read.
+// A parameter.
 struct UpdateBlock {
   Name<UpdateRule> rule;
   Flag has_master;
   DTypeField dtype, gradient_dtype; // a gradient is float64 where its parameter is, and only there
-  Whole parameters;                 // how many there are
   Whole plane;                      // elements from one plane of the state to the next
-  Whole sizes[max_update_parameters];
-  Whole starts[max_update_parameters]; // in a plane
-  Real sign[max_update_parameters], l2[max_update_parameters], decoupled_decay[max_update_parameters];
-  Real step_size[max_update_parameters], momentum[max_update_parameters], one_minus_beta1[max_update_parameters];
-  Real one_minus_beta2[max_update_parameters], bias_correction[max_update_parameters], eps[max_update_parameters];
-  Whole state_before_offset, state_after_offset;
-  Whole before_offsets[max_update_parameters], gradient_offsets[max_update_parameters];
-  Whole after_offsets[max_update_parameters];
+  Whole size;
+  Whole start; // in a plane
+  Real sign, l2, decoupled_decay, step_size, momentum, one_minus_beta1, one_minus_beta2, bias_correction, eps;
+  Whole state_before_offset, state_after_offset, before_offset, gradient_offset, after_offset;
 };
 
 struct UpdateCoefficients {

@@ -14,6 +14,14 @@ std::vector<ExportedFunction> &functions() {
   return all;
 }
 
+// By ordinal, null of a function that takes no rows.
+std::vector<ExportedRows::Call> &row_calls() {
+  static std::vector<ExportedRows::Call> all;
+  return all;
+}
+
+ExportedRows::Call rows_of(size_t ordinal) { return ordinal < row_calls().size() ? row_calls()[ordinal] : nullptr; }
+
 const ExportedNames *&first_names() {
   static const ExportedNames *first = nullptr;
   return first;
@@ -28,10 +36,13 @@ const ExportedNames dtypes{"DType", dtype_list};
 
 std::string tables() {
   std::string text = "{ \"functions\": [";
-  for (const ExportedFunction &function : functions())
-    text += (&function == functions().data() ? "" : ", ") + ("{ \"name\": " + quoted(function.name)) +
+  for (size_t ordinal = 0; ordinal < functions().size(); ordinal++) {
+    const ExportedFunction &function = functions()[ordinal];
+    text += (ordinal == 0 ? "" : ", ") + ("{ \"name\": " + quoted(function.name)) +
             ", \"blockBytes\": " + std::to_string(function.block_bytes) +
-            ", \"operands\": " + std::to_string(function.operands) + " }";
+            ", \"operands\": " + std::to_string(function.operands) +
+            ", \"takesRows\": " + (rows_of(ordinal) ? "true" : "false") + " }";
+  }
   text += "], \"names\": {";
   for (const ExportedNames *names = first_names(); names; names = names->next)
     text += (names == first_names() ? "" : ", ") + quoted(names->type) + ": " + quoted(names->names());
@@ -40,29 +51,41 @@ std::string tables() {
 
 std::string name_of(const ExportedFunction &function) { return std::string(function.name) + ": "; }
 
-// The block, behind which the bytes of each operand lie.
-Operands read_operands(const ExportedFunction &function, const char *block, int32_t block_bytes, void *const *addresses,
-                       size_t room) {
-  if (static_cast<size_t>(function.operands) > room)
-    fail(ORCHARD_CPU_INVALID_ARGUMENT, name_of(function) + "expected room for " + std::to_string(function.operands) +
-                                           " operands, got " + std::to_string(room));
-  const size_t expected = function.block_bytes + function.operands * sizeof(Whole);
-  if (block_bytes < 0 || static_cast<size_t>(block_bytes) != expected)
+const ExportedFunction &function_of(int32_t ordinal) {
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= functions().size())
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no function with the ordinal " + std::to_string(ordinal));
+  return functions()[static_cast<size_t>(ordinal)];
+}
+
+// That there are so many blocks, each with the bytes of its operands behind it.
+void check_blocks(const ExportedFunction &function, const void *blocks, int32_t bytes, int64_t count) {
+  const int64_t expected = count * int64_t(function.block_bytes + function.operands * sizeof(Whole));
+  if (bytes != expected)
     fail(ORCHARD_CPU_INVALID_ARGUMENT, name_of(function) + "expected a block of " + std::to_string(expected) +
-                                           " bytes, got " + std::to_string(block_bytes));
-  if (!block || reinterpret_cast<uintptr_t>(block) % alignof(Whole) != 0)
+                                           " bytes, got " + std::to_string(bytes));
+  if (!blocks || reinterpret_cast<uintptr_t>(blocks) % alignof(Whole) != 0)
     fail(ORCHARD_CPU_INVALID_ARGUMENT, name_of(function) + "expected a block at a multiple of 8 bytes");
-  return {addresses, reinterpret_cast<const Whole *>(block + function.block_bytes)};
 }
 
 template <size_t room>
 int32_t run(int32_t function, const void *block, int32_t block_bytes, void *const (&addresses)[room]) noexcept {
   return guarded([&] {
-    if (function < 0 || static_cast<size_t>(function) >= functions().size())
-      fail(ORCHARD_CPU_INVALID_ARGUMENT, "there is no function with the ordinal " + std::to_string(function));
-    const ExportedFunction &found = functions()[static_cast<size_t>(function)];
-    found.call(block, read_operands(found, static_cast<const char *>(block), block_bytes, addresses, room));
+    const ExportedFunction &found = function_of(function);
+    if (static_cast<size_t>(found.operands) > room)
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, name_of(found) + "expected room for " + std::to_string(found.operands) +
+                                             " operands, got " + std::to_string(room));
+    check_blocks(found, block, block_bytes, 1);
+    const auto *bytes = reinterpret_cast<const Whole *>(static_cast<const char *>(block) + found.block_bytes);
+    found.call(block, Operands(addresses, bytes));
   });
+}
+
+// Addresses as doubles hold them: whole numbers below 2^53.
+std::vector<void *> addresses_of(const double *numbers, int64_t count) {
+  std::vector<void *> addresses(static_cast<size_t>(count));
+  for (int64_t at = 0; at < count; at++)
+    addresses[static_cast<size_t>(at)] = reinterpret_cast<void *>(static_cast<uintptr_t>(int64_t(Whole{numbers[at]})));
+  return addresses;
 }
 
 } // namespace
@@ -70,6 +93,11 @@ int32_t run(int32_t function, const void *block, int32_t block_bytes, void *cons
 ExportedFunction::ExportedFunction(const char *name, Call call, size_t block_bytes, int operands)
     : name(name), call(call), block_bytes(block_bytes), operands(operands) {
   functions().push_back(*this);
+}
+
+ExportedRows::ExportedRows(Call call) {
+  row_calls().resize(functions().size());
+  row_calls().back() = call;
 }
 
 ExportedNames::ExportedNames(const char *type, std::string (*names)()) : type(type), names(names), next(first_names()) {
@@ -112,4 +140,19 @@ int32_t orchard_cpu_run29(int32_t function, const void *block, int32_t block_byt
   void *const operands[] = {o0,  o1,  o2,  o3,  o4,  o5,  o6,  o7,  o8,  o9,  o10, o11, o12, o13, o14,
                             o15, o16, o17, o18, o19, o20, o21, o22, o23, o24, o25, o26, o27, o28};
   return run(function, block, block_bytes, operands);
+}
+
+int32_t orchard_cpu_run_rows(int32_t function, const void *blocks, int32_t block_bytes, int32_t rows,
+                             const double *addresses) {
+  return guarded([&] {
+    const ExportedFunction &found = function_of(function);
+    const ExportedRows::Call call = rows_of(static_cast<size_t>(function));
+    if (!call || rows < 1)
+      fail(ORCHARD_CPU_INVALID_ARGUMENT,
+           name_of(found) + "expected " + (call ? "at least 1" : "no") + " rows, got " + std::to_string(rows));
+    check_blocks(found, blocks, block_bytes, rows);
+    if (!addresses) fail(ORCHARD_CPU_INVALID_ARGUMENT, name_of(found) + "expected addresses, got none");
+    const std::vector<void *> own = addresses_of(addresses, int64_t(rows) * found.operands);
+    call({static_cast<const char *>(blocks), own.data(), rows});
+  });
 }

@@ -32,10 +32,11 @@ export const declarations = {
   orchard_cpu_run6: { args: ["i32", "buffer", "i32", ...buffers(6)], returns: "i32" },
   orchard_cpu_run16: { args: ["i32", "buffer", "i32", ...buffers(16)], returns: "i32" },
   orchard_cpu_run29: { args: ["i32", "buffer", "i32", ...buffers(29)], returns: "i32" },
+  orchard_cpu_run_rows: { args: ["i32", "buffer", "i32", "i32", "buffer"], returns: "i32" },
 } as const;
 
 /** The version of the interface that these declarations describe. */
-export const ABI_VERSION = 3;
+export const ABI_VERSION = 4;
 
 /** `orchard_cpu_status`. The names are the `code` of the error that a status becomes. */
 export const Status = {

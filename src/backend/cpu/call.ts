@@ -86,7 +86,8 @@ function callOf<Values>(description: CpuCallDescription, block: Float64Array, fi
   return Object.assign(call, { description, status, error, with: more as CpuCall<Values>["with"] });
 }
 
-function describe(
+/** Makes a call known by its name. @throws {TypeError} where the name is taken */
+export function describe(
   name: string,
   fields: Readonly<Record<string, Field<never>>>,
   operands: readonly string[],
@@ -105,7 +106,7 @@ function describe(
 }
 
 /** The bytes of an operand that a call leaves out. */
-const LEFT_OUT = -1;
+export const LEFT_OUT = -1;
 
 /** Writes the block and runs the function; gives the status back. */
 type Run = (values: unknown, operands: readonly CpuOperand[], native: Native) => number;
@@ -146,7 +147,8 @@ function compile(description: CpuCallDescription, { block, width, fixed }: RunOp
   return make(block, nativeOrdinals, bytesOf, ...fields.map(({ field }) => field.write));
 }
 
-const bytesOf = (operand: CpuOperand, block: Float64Array): NodeJS.TypedArray =>
+/** The memory of an operand; the block's where it is left out. */
+export const bytesOf = (operand: CpuOperand, block: Float64Array): NodeJS.TypedArray =>
   operand === undefined ? block : "storage" in operand ? operand.storage.hostBytes() : operand;
 
 /**
@@ -170,7 +172,7 @@ function constantsOf({ field }: BlockField, value: unknown): number[] {
 }
 
 /** The function's ordinal, once its block and operands are found to be those that the dylib expects. */
-function ordinalOf({ name, length, operands }: CpuCallDescription): number {
+export function ordinalOf({ name, length, operands }: CpuCallDescription): number {
   const found = nativeTables().functions[name];
   if (!found) throw new BackendError("cpu", "abiMismatch", `the dylib has no function ${name}; ${dylibAdvice()}`);
   if (found.blockBytes === length * 8 && found.operands === operands.length) return found.ordinal;

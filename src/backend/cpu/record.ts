@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { threadId } from "../../core/thread.ts";
 import { Status } from "./abi.ts";
 import type { Native } from "./loader.ts";
+import { singleRows } from "./single_rows.ts";
 import { readText } from "./status.ts";
 
 /** A function of the dylib, as `orchard_cpu_tables` describes it. */
@@ -40,7 +41,8 @@ interface Operand {
   readonly contents: Uint8Array;
 }
 
-type RunName = Extract<keyof Native, `orchard_cpu_run${string}`>;
+type RunName = Exclude<Extract<keyof Native, `orchard_cpu_run${string}`>, "orchard_cpu_run_rows">;
+type RunRows = (...values: Parameters<Native["orchard_cpu_run_rows"]>) => number;
 type AnyRun = (...values: readonly unknown[]) => number;
 
 /**
@@ -52,9 +54,10 @@ export function recordCalls(native: Native, folder: string): Native {
   const text = readText((buffer, capacity) => native.orchard_cpu_tables(buffer, capacity));
   const { functions } = JSON.parse(text) as { readonly functions: readonly RecordedFunction[] };
   const recorder = new Recorder(join(folder, `${process.pid}-${threadId()}.calls`), functions);
-  const names = Object.keys(native).filter((name): name is RunName => name.startsWith("orchard_cpu_run"));
+  const names = Object.keys(native).filter((name): name is RunName => /^orchard_cpu_run\d+$/.test(name));
   const runs = names.map((name) => [name, recorder.wrap(native[name] as AnyRun)] as const);
-  return { ...native, ...Object.fromEntries(runs) };
+  const rows = { orchard_cpu_run_rows: recorder.wrapRows(native.orchard_cpu_run_rows) };
+  return { ...native, ...Object.fromEntries(runs), ...rows } as Native;
 }
 
 class Recorder {
@@ -75,6 +78,23 @@ class Recorder {
       const status = run(...values);
       // Memory is refused for what else the process holds, which is not recorded.
       if (record && status !== Status.outOfMemory) writeSync(this.file, withStatus(record, status));
+      return status;
+    };
+  }
+
+  /** The same for a function that takes rows: each is a call, where they all ran. */
+  wrapRows(run: RunRows): RunRows {
+    return (ordinal, blocks, blockBytes, count, addresses) => {
+      const { operands, name } = this.functions[ordinal]!;
+      const numbers = blocks as Float64Array;
+      const singles = singleRows(numbers.subarray(0, blockBytes / 8), addresses as Float64Array, { count, operands });
+      const records = singles.map((row) => {
+        const given = row.operands.map((operand) => operand ?? row.block);
+        return this.recordOf([ordinal, row.block, name, ...given]);
+      });
+      const status = run(ordinal, blocks, blockBytes, count, addresses);
+      if (status !== Status.ok) return status;
+      for (const record of records) if (record) writeSync(this.file, withStatus(record, status));
       return status;
     };
   }

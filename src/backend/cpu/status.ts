@@ -27,7 +27,8 @@ export function errorOf(
 ): OrchardError {
   const name = names.get(status) ?? "internal";
   const text = readText((buffer, capacity) => native.orchard_cpu_last_error(buffer, capacity));
-  const message = text.replace(/^operand (\d+)/, (own, at) => (operands[at] ? `${own} (${operands[at]})` : own));
+  const named = (own: string, at: string) => (operands[+at] ? `${own} (${operands[+at]})` : own);
+  const message = text.replace(/^(?:row \d+: )?operand (\d+)/, named);
   const whole = name === "memoryLimit" ? withSource(message) : message;
   return new constructors[name](operation, name, whole || `status ${status}, without a message`);
 }

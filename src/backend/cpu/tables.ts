@@ -9,6 +9,8 @@ export interface NativeFunction {
   /** Without the bytes of the operands, which follow the block. */
   readonly blockBytes: number;
   readonly operands: number;
+  /** Whether `orchard_cpu_run_rows` calls it too. */
+  readonly takesRows: boolean;
 }
 
 /** `orchard_cpu_tables`, by name. */

@@ -9,6 +9,8 @@ import { fillCall } from "../../../src/ops/creation/primitive.ts";
 import { gatherCall, oneHotCall, scatterCall, scatterOthersCall } from "../../../src/ops/indexing/primitive.ts";
 import { matmulCall } from "../../../src/ops/matmul/primitive.ts";
 import { reduceCall } from "../../../src/ops/reduction/primitive.ts";
+import { updateCall } from "../../../src/optim/primitive.ts";
+import { noCoefficients } from "../../../src/optim/rules.ts";
 
 const { native } = cpuLibrary();
 
@@ -160,6 +162,65 @@ describe("an index that is out of range where no check went before", () => {
     };
     expect(errorOfCall(() => oneHotCall("oneHot", values, [indices(index), new BigInt64Array(6)])).message).toBe(
       `[oneHot] ${message(index, 3)}`,
+    );
+  });
+});
+
+describe("rows", () => {
+  const sgd = { ...noCoefficients, rule: "sgd", hasMaster: false, dtype: "float32", gradientDType: "float32" } as const;
+  const offsets = { stateBeforeOffset: 0, stateAfterOffset: 0, beforeOffset: 0, gradientOffset: 0, afterOffset: 0 };
+  const values = { ...sgd, ...offsets, stepSize: 1, plane: 32, size: 16, start: 0 };
+  const rowOf = (parameter: Float32Array, gradient?: Float32Array, own: Partial<typeof values> = {}) => ({
+    values: { ...values, ...own },
+    operands: [undefined, undefined, parameter, gradient, parameter],
+  });
+  const ones = () => bytes().fill(1);
+
+  test("are all computed by one call", () => {
+    const [a, b] = [ones(), ones()];
+    updateCall("SGD", [rowOf(a, ones()), rowOf(b, ones().fill(3))]);
+    expect([...a, ...b]).toEqual([...Array(16).fill(0), ...Array(16).fill(-2)]);
+  });
+
+  test.each([
+    ["a gradient that is too small", [ones(), ones().subarray(1)], {}, "expected at least 64 bytes, got 60"],
+    ["a gradient that is left out", [ones(), undefined], {}, "expected an operand, got none"],
+    [
+      "an offset before the first element",
+      [ones(), ones()],
+      { gradientOffset: -1 },
+      "expected elements from 0 on, got -1",
+    ],
+  ] as const)("%s is refused by the row's number, and no row is computed", (_what, [parameter, gradient], own, why) => {
+    const first = ones();
+    const error = errorOfCall(() => updateCall("SGD", [rowOf(first, ones()), rowOf(parameter, gradient, own)]));
+    expect(error).toBeInstanceOf(ArgumentError);
+    expect(error.message).toBe(`[SGD] row 1: operand 3 (gradient): ${why}`);
+    expect([...first]).toEqual([...ones()]);
+  });
+
+  test("a state of which the last plane is not there is refused", () => {
+    const [state, parameter] = [new Float32Array(40), ones()];
+    const own = { ...values, rule: "adam" as const, plane: 24 };
+    const row = { values: own, operands: [state, state, parameter, ones(), parameter] };
+    updateCall("Adam", [row]);
+    const error = errorOfCall(() => updateCall("Adam", [{ ...row, values: { ...own, start: 1 } }, row]));
+    expect(error.message).toBe("[Adam] row 0: operand 0 (stateBefore): expected at least 164 bytes, got 160");
+  });
+
+  test("a function without rows, no row, and blocks of another length are refused", () => {
+    const { ordinal, blockBytes, operands } = nativeTables().functions["update"]!;
+    const unary = nativeTables().functions["unary"]!.ordinal;
+    const block = new Float64Array(blockBytes / 8 + operands);
+    const refused = (own: number, length: number, rows: number) =>
+      errorOf(native, native.orchard_cpu_run_rows(own, block, length, rows, block), "rows").message;
+    expect(refused(unary, block.byteLength, 1)).toBe("[rows] unary: expected no rows, got 1");
+    for (const rows of [0, -1])
+      expect(refused(ordinal, rows * block.byteLength, rows)).toBe(
+        `[rows] update: expected at least 1 rows, got ${rows}`,
+      );
+    expect(refused(ordinal, block.byteLength, 2)).toBe(
+      `[rows] update: expected a block of ${2 * block.byteLength} bytes, got ${block.byteLength}`,
     );
   });
 });

@@ -31,7 +31,7 @@ native.orchard_cpu_set_memory_limit(64 << 20);
 /** The same functions with addresses in place of views, so that any number may be one. */
 const widths = [3, 6, 16, 29] as const;
 const addressed = Object.fromEntries(
-  widths.map((width) => {
+  [...widths, "_rows" as const].map((width) => {
     const { args, returns } = declarations[`orchard_cpu_run${width}`];
     return [`orchard_cpu_run${width}`, { args: args.map((type) => (type === "buffer" ? "ptr" : type)), returns }];
   }),
@@ -41,6 +41,8 @@ const runs = dlopen(path, addressed).symbols as unknown as Record<string, (...va
 const ROOM = 16_384;
 const rooms = Array.from({ length: 29 }, () => new Room(ROOM));
 const blocks = new Room(ROOM);
+/** The addresses of a call by rows. */
+const table = new Room(ROOM);
 
 // ---------------------------------------------------------------- random numbers
 
@@ -95,6 +97,8 @@ function limitRepetition({ block }: Call, own: Seed): void {
 interface Call {
   ordinal: number;
   width: number;
+  /** How many rows the call says there are, where it is one by rows; there is one. */
+  rows: number | undefined;
   blockBytes: number;
   block: Float64Array;
   readonly addresses: number[];
@@ -118,7 +122,8 @@ function rightCall({ ordinal, block, operands }: Seed): Call {
     return rooms[index]!.pointer;
   });
   const width = widths.find((most) => operands.length <= most)!;
-  return { ordinal, width, blockBytes: block.byteLength, block: own, addresses, sizes };
+  const rows = ordinals[ordinal]![1].takesRows && random() < 0.5 ? 1 : undefined;
+  return { ordinal, width, rows, blockBytes: block.byteLength, block: own, addresses, sizes };
 }
 
 const elements = new Float64Array(1);
@@ -176,13 +181,19 @@ function alter(call: Call, own: Seed): void {
     call.block[at] = random() < 0.85 ? hostile(call.block[at]!) : call.block[below(length)]!;
   } else if (kind < 0.8) alterOperand(call, own);
   else if (kind < 0.96) alterElements(own);
-  else if (kind < 0.97) call.width = pick(widths);
+  else if (kind < 0.965) call.width = pick(widths);
+  else if (kind < 0.97) call.rows = pick([-1, 0, 1, 2, 2 ** 31 - 1]);
   else if (kind < 0.98)
     call.blockBytes = pick([0, -1, 8, own.block.byteLength - 8, own.block.byteLength + 8, 2 ** 31 - 1]);
   else call.ordinal = pick([-1, ordinals.length, 2 ** 31 - 1, pick(alike[own.operands.length]!)]);
 }
 
-function run({ ordinal, width, blockBytes, addresses }: Call, blockAddress: number): number {
+function run({ ordinal, width, rows, blockBytes, addresses }: Call, blockAddress: number): number {
+  if (rows !== undefined) {
+    const at = table.place(addresses.length * 8, true);
+    new Float64Array(table.bytes.buffer, at, addresses.length).set(addresses);
+    return runs["orchard_cpu_run_rows"]!(ordinal, blockAddress, blockBytes, rows, table.pointer);
+  }
   const given = Array.from({ length: width }, (_, index) => addresses[index] ?? 0);
   return runs[`orchard_cpu_run${width}`]!(ordinal, blockAddress, blockBytes, ...given);
 }

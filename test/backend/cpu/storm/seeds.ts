@@ -1,5 +1,6 @@
 /** Right calls of every function of the cpu dylib, as the library makes them: what the storm alters. */
 import { cpuLibrary } from "../../../../src/backend/cpu/loader.ts";
+import { singleRows } from "../../../../src/backend/cpu/single_rows.ts";
 import { nativeTables } from "../../../../src/backend/cpu/tables.ts";
 import { withBackend, withStrict } from "../../../../src/backend/policy.ts";
 import * as library from "../../../../src/index.ts";
@@ -33,8 +34,9 @@ function recorded(work: () => void): Seed[] {
   const native = cpuLibrary().native as unknown as Record<string, NativeRun>;
   const counts = Object.values(nativeTables().functions).map(({ operands }) => operands);
   const seeds: Seed[] = [];
-  const names = Object.keys(native).filter((name) => name.startsWith("orchard_cpu_run"));
+  const names = Object.keys(native).filter((name) => /^orchard_cpu_run\d+$/.test(name));
   const before = names.map((name) => native[name]!);
+  const rows = cpuLibrary().native.orchard_cpu_run_rows;
   for (const [at, name] of names.entries())
     native[name] = (ordinal, block, bytes, ...operands) => {
       const given = operands.slice(0, counts[ordinal]);
@@ -46,10 +48,18 @@ function recorded(work: () => void): Seed[] {
         });
       return before[at]!(ordinal, block, bytes, ...operands);
     };
+  native["orchard_cpu_run_rows"] = ((ordinal, blocks, bytes, count, addresses) => {
+    const all = (blocks as Float64Array).subarray(0, bytes / 8);
+    const own = singleRows(all, addresses as Float64Array, { count, operands: counts[ordinal]! });
+    for (const { block, operands } of own)
+      seeds.push({ ordinal, block: block.slice(), operands: operands.map((bytes) => bytes && copyOf(bytes)) });
+    return rows(ordinal, blocks, bytes, count, addresses);
+  }) as typeof rows as never;
   try {
     withStrict(true, () => withBackend("cpu", work));
   } finally {
     for (const [at, name] of names.entries()) native[name] = before[at]!;
+    native["orchard_cpu_run_rows"] = rows as never;
   }
   return seeds;
 }

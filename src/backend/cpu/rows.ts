@@ -1,0 +1,89 @@
+/**
+ * Calls of functions of the cpu dylib that take rows: what many calls would compute, in one, divided among the threads
+ * as one piece of work. A row is a block of named fields and the operands, as those of a {@link cpuCall}.
+ */
+import { ptr } from "bun:ffi";
+import type { Field, ValuesOf } from "../fields.ts";
+import { bytesOf, type CpuCallDescription, type CpuOperand, describe, LEFT_OUT, ordinalOf } from "./call.ts";
+import { cpuLibrary } from "./loader.ts";
+import { errorOf } from "./status.ts";
+import { nativeOrdinals } from "./tables.ts";
+
+/** What one row is given. */
+export interface CpuRow<Values> {
+  readonly values: Values;
+  readonly operands: readonly CpuOperand[];
+}
+
+/**
+ * Runs the function on all rows: every one is checked before any result is written.
+ *
+ * @param operation what the caller called, for errors, which name the row from 0 on
+ * @throws {OrchardError} what the dylib's status becomes.
+ */
+export interface CpuRowsCall<Values> {
+  (operation: string, rows: readonly CpuRow<Values>[]): void;
+  readonly description: CpuCallDescription;
+}
+
+/** What holds the memory of the operands while native code has their addresses alone. */
+let held: readonly NodeJS.TypedArray[] = [];
+
+/**
+ * Describes a function of the cpu dylib that takes rows (`ORCHARD_ROWS_FUNCTION` in C++): the fields of a row's block
+ * in their order, and its operands.
+ *
+ * @example
+ * const call = cpuRowsCall("update", { size: whole }, ["before", "after"]);
+ * call("SGD", [{ values: { size: 3 }, operands: [x, x] }, { values: { size: 5 }, operands: [y, y] }]);
+ */
+export function cpuRowsCall<Fields extends Readonly<Record<string, Field<never>>>>(
+  name: string,
+  fields: Fields,
+  operands: readonly string[],
+): CpuRowsCall<ValuesOf<Fields>> {
+  const description = describe(name, fields, operands);
+  const stride = description.length + operands.length;
+  let [blocks, addresses] = [new Float64Array(), new Float64Array()];
+  let write: WriteRow | undefined;
+  const call = (operation: string, rows: readonly CpuRow<ValuesOf<Fields>>[]): void => {
+    write ??= compileRow(description);
+    const ordinal = ordinalOf(description);
+    // First: memory that comes from a device may have this very call compute something again on the way.
+    held = rows.flatMap((row) => row.operands.map((operand) => bytesOf(operand, leftOut)));
+    if (blocks.length < rows.length * stride) {
+      blocks = new Float64Array(rows.length * stride);
+      addresses = new Float64Array(rows.length * operands.length);
+    }
+    for (const [at, { values }] of rows.entries()) write(blocks, at * stride, values);
+    for (const [at, bytes] of held.entries()) {
+      const row = Math.floor(at / operands.length);
+      const isThere = bytes !== leftOut;
+      addresses[at] = isThere && bytes.byteLength > 0 ? ptr(bytes) : 0;
+      blocks[row * stride + description.length + (at % operands.length)] = isThere ? bytes.byteLength : LEFT_OUT;
+    }
+    const { native } = cpuLibrary();
+    const status = native.orchard_cpu_run_rows(ordinal, blocks, rows.length * stride * 8, rows.length, addresses);
+    held = [];
+    if (status !== 0) throw errorOf(native, status, operation, operands);
+  };
+  return Object.assign(call, { description });
+}
+
+/** Stands for an operand that a row leaves out. */
+const leftOut = new Float64Array();
+
+/** Writes the fields of a row. */
+type WriteRow = (blocks: Float64Array, at: number, values: unknown) => void;
+
+/** Compiled, as a {@link cpuCall} is: no field takes a turn of a loop. */
+function compileRow({ fields }: CpuCallDescription): WriteRow {
+  const writes = fields.map(
+    ({ name, offset }, index) => `write${index}(blocks, at + ${offset}, values.${name}, ordinals);`,
+  );
+  const make = new globalThis.Function(
+    ...["ordinals", ...fields.map((_, index) => `write${index}`)],
+    `return (blocks, at, values) => { ${writes.join(" ")} };`,
+  ) as (...values: readonly unknown[]) => WriteRow;
+  return make(nativeOrdinals, ...fields.map(({ field }) => field.write));
+}

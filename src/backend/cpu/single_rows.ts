@@ -1,0 +1,32 @@
+/** The rows of a call of the cpu dylib as calls of their own, for who records calls. */
+import { toArrayBuffer } from "bun:ffi";
+
+/** A row as a call of its own: the block with the bytes of the operands, undefined for one that is left out. */
+export interface SingleRow {
+  readonly block: Float64Array;
+  readonly operands: readonly (Uint8Array | undefined)[];
+}
+
+/** The rows that `orchard_cpu_run_rows` is given: operands at one address are one array. */
+export function singleRows(
+  blocks: Float64Array,
+  addresses: Float64Array,
+  { count, operands }: { readonly count: number; readonly operands: number },
+): SingleRow[] {
+  const known = new Map<string, Uint8Array>();
+  const viewOf = (address: number, bytes: number): Uint8Array | undefined => {
+    if (bytes < 0) return undefined;
+    const key = `${address} ${bytes}`;
+    const found = known.get(key) ?? (bytes === 0 ? new Uint8Array() : new Uint8Array(memoryAt(address, bytes)));
+    known.set(key, found);
+    return found;
+  };
+  return Array.from({ length: count }, (_, row) => {
+    const stride = blocks.length / count;
+    const block = blocks.subarray(row * stride, (row + 1) * stride);
+    const own = addresses.subarray(row * operands, (row + 1) * operands);
+    return { block, operands: Array.from(own, (address, at) => viewOf(address, block[stride - operands + at]!)) };
+  });
+}
+
+const memoryAt = (address: number, bytes: number): ArrayBuffer => toArrayBuffer(address as never, 0, bytes);
