@@ -79,16 +79,31 @@ export class Cursor {
   /** A length, and as many bytes of UTF-8. */
   text(what: string, most = MAX_HEADER_BYTES): string {
     const start = this.position;
-    const length = this.uint64(`the length of ${what}`);
-    if (length > most) throw this.fail("textTooLong", `expected ${what} of at most ${most} bytes, got ${length}`);
-    const at = this.advance(Number(length), what);
-    const end = at + Number(length);
+    const length = this.shortLength(most) ?? this.length(what, most);
+    const at = this.advance(length, what);
+    const end = at + length;
     if (this.isAscii(at, end)) return this.window.toString("latin1", at, end);
     try {
       return utf8.decode(this.window.subarray(at, end));
     } catch {
       throw this.fail("notUtf8", `expected ${what} at byte ${start} to be UTF-8`);
     }
+  }
+
+  /** Of a text that is in the window with its length, as most are: no message is made for what cannot fail. */
+  private shortLength(most: number): number | undefined {
+    const at = this.position - this.windowStart;
+    if (at + 8 > this.window.byteLength || this.view.getUint32(at + 4, true) !== 0) return undefined;
+    const length = this.view.getUint32(at, true);
+    if (length > most || at + 8 + length > this.window.byteLength) return undefined;
+    this.position += 8;
+    return length;
+  }
+
+  private length(what: string, most: number): number {
+    const length = this.uint64(`the length of ${what}`);
+    if (length > most) throw this.fail("textTooLong", `expected ${what} of at most ${most} bytes, got ${length}`);
+    return Number(length);
   }
 
   /** Most texts of a vocabulary are, and short: the call of a decoder would cost more than they do. */
