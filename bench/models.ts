@@ -1,12 +1,12 @@
 // A Llama of 1.1 billion random parameters, as this library and others generate with it:
-// `bun bench/models.ts [q4_0] [q8_0] [bfloat16] [batch] [start] [--folder FOLDER] [--llama FOLDER] [--rounds 3]
+// `bun bench/models.ts [q4_0] [q8_0] [q4_K] [bfloat16] [batch] [start] [--folder FOLDER] [--llama FOLDER] [--rounds 3]
 // [--processor]`.
 //
-// The model is made once, in --folder: a folder of Hugging Face in bfloat16, and GGUF files. q4_0, q8_0: a prompt of
-// 512 tokens and 32 more, beside llama.cpp (the npm package node-llama-cpp in FOLDER/node_modules). bfloat16: the same
-// beside transformers on PyTorch, where python3 has it. batch: 8 requests at once beside one. start: a process from its
-// start to the first token, beside reading the file; both find it in the system's cache. Others run in turn, on as many
-// threads; what counts is the best turn of each. --processor takes the time of processors, which other
+// The model is made once, in --folder: a folder of Hugging Face in bfloat16, and GGUF files. q4_0, q8_0, q4_K: a prompt
+// of 512 tokens and 32 more, beside llama.cpp (the npm package node-llama-cpp in FOLDER/node_modules). bfloat16: the
+// same beside transformers on PyTorch, where python3 has it. batch: 8 requests at once beside one. start: a process
+// from its start to the first token, beside reading the file; both find it in the system's cache. Others run in turn,
+// on as many threads; what counts is the best turn of each. --processor takes the time of processors, which other
 // programs do not change much: with one thread it is that of a machine of one core.
 
 import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
@@ -38,6 +38,8 @@ const sizes = { width: 2048, hidden: 5632, layers: 22, heads: 32, keyValueHeads:
 const [PROMPT, TOKENS] = [512, 32];
 const promptOf = (length: number): number[] =>
   Array.from({ length }, (_, at) => (at * 7919 + (at >> 3)) % sizes.vocabulary);
+const formats = ["q4_0", "q8_0", "q4_K"] as const;
+type Format = (typeof formats)[number];
 const gguf = (format: string): string => join(flags.folder, `${format}.gguf`);
 
 const config = {
@@ -97,7 +99,7 @@ async function makeModel(): Promise<void> {
   const narrow = once((x) => toDType(x, "bfloat16") as Tensor);
   const state = Object.fromEntries(all.map(([name, , x]) => [`${name}.weight`, narrow(x)]));
   await io.saveSafetensors(join(flags.folder, "model.safetensors"), state, { metadata: { format: "pt" } });
-  for (const format of ["q4_0", "q8_0"] as const) {
+  for (const format of formats) {
     const packed = once((x) => (x.rank === 2 ? quantizeGgml(x, format) : x));
     const tensors = Object.fromEntries(all.map(([, name, x]) => [`${name}.weight`, packed(x)]));
     await io.saveGguf(gguf(format), tensors, { metadata: ggufMetadata() });
@@ -180,7 +182,7 @@ async function beside(name: string, model: nn.LanguageModel, peer: LineProcess |
   rows.push([`${name}, a token after another`, ...row("rest", TOKENS)]);
 }
 
-async function besideLlama(format: "q4_0" | "q8_0"): Promise<void> {
+async function besideLlama(format: Format): Promise<void> {
   const isThere = existsSync(join(flags.llama, "node_modules", "node-llama-cpp"));
   if (!isThere) console.log("absent: llama.cpp (npm install node-llama-cpp in a folder, and --llama FOLDER)");
   const program = join(import.meta.dir, "support", "llama_cpp.mjs");
@@ -215,7 +217,7 @@ async function requests(model: nn.LanguageModel, count: number): Promise<number>
   return (after.length * 1000) / (Math.max(...after) - begun);
 }
 
-async function measureBatch(format: "q4_0" | "q8_0"): Promise<void> {
+async function measureBatch(format: Format): Promise<void> {
   const { model } = await nn.loadModel(gguf(format), { precision: "fast" });
   const [one, eight]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
@@ -236,7 +238,7 @@ function reading(path: string): number {
   return clock() - begun;
 }
 
-async function measureStart(format: "q4_0" | "q8_0"): Promise<void> {
+async function measureStart(format: Format): Promise<void> {
   const [reads, firsts]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
     reads.push(reading(gguf(format)));
@@ -258,10 +260,10 @@ const { isa, threads } = cpuInfo(cpuLibrary().native);
 if (flags.first === undefined) {
   await makeModel();
   const chosen = (part: string) => positionals.length === 0 || positionals.includes(part);
-  for (const format of ["q4_0", "q8_0"] as const) if (chosen(format)) await besideLlama(format);
+  for (const format of formats) if (chosen(format)) await besideLlama(format);
   if (chosen("bfloat16")) await besideTransformers();
-  if (chosen("batch")) for (const format of ["q4_0", "q8_0"] as const) await measureBatch(format);
-  if (chosen("start")) for (const format of ["q4_0", "q8_0"] as const) await measureStart(format);
+  if (chosen("batch")) for (const format of formats) await measureBatch(format);
+  if (chosen("start")) for (const format of formats) await measureStart(format);
   const what = flags.processor ? "processor time" : "time";
   console.log(`${isa}, ${threads} threads, the best ${what} of ${rounds} turns`);
   console.log(table(["tokens a second", "here", "the other", "ratio"], rows));
