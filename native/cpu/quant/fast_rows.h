@@ -175,6 +175,8 @@ void multiply_bytes(const Weights &weights, const ByteRows &x, int64_t count, in
   int64_t at = 0;
   for (; at + 4 <= count; at += 4)
     multiply_bytes<Dots, Row, 4>(weights, x.row(at), begin, end, out + at * weights.rows);
+  for (; at + 2 <= count; at += 2)
+    multiply_bytes<Dots, Row, 2>(weights, x.row(at), begin, end, out + at * weights.rows);
   for (; at < count; at++) multiply_bytes<Dots, Row, 1>(weights, x.row(at), begin, end, out + at * weights.rows);
 }
 

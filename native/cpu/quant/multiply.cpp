@@ -36,7 +36,7 @@ ManyRowsProduct product_of_bytes(int64_t count, const Weights &weights) {
 
 struct Product {
   const Weights &weights;
-  Rows x;
+  WideRows x;
   int64_t count;
   float *out;
 
@@ -131,7 +131,7 @@ public:
   // `width` values of each; `needs_dense` where rows of any strides are of no use.
   GivenRows(const RowsHead &block, const Operands &operands, int operand, int64_t width, bool needs_dense)
       : GivenRows(Strided(block, operands, operand, width), width, needs_dense) {}
-  const Rows &rows() const { return rows_; }
+  const WideRows &rows() const { return rows_; }
 
 private:
   struct Strided {
@@ -180,7 +180,7 @@ private:
   }
 
   Scratch<float> wide_;
-  Rows rows_;
+  WideRows rows_;
 };
 
 // out[i, n] += bias[n]
@@ -315,7 +315,7 @@ void quantized_projections(const QuantizedProjectionsBlock &block, Operands oper
 struct GatedProduct {
   const Weights &gate, &up;
   GateActivation activation;
-  Rows x;
+  WideRows x;
   int64_t count;
   DType dtype;           // of x, the biases and the result
   const char *biases[2]; // null where there is none

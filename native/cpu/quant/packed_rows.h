@@ -4,7 +4,7 @@
 #include "../matmul/product.h"
 #include "../memory.h"
 #include "../parallel.h"
-#include "fast.h"
+#include "eight.h"
 #include "many.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline int64_t value_rows(int64_t columns) { return std::max<int64_t>(1, (1 << 1
 inline char *address(const float *values) { return reinterpret_cast<char *>(const_cast<float *>(values)); }
 
 // Rows of x in float32. They are dense where they are few, and where they are rounded.
-struct Rows {
+struct WideRows {
   const float *values;
   int64_t row_stride, column_stride;
 
@@ -27,36 +27,67 @@ struct Rows {
   }
 };
 
-// Few rows of x in 8 bits.
+// Few rows of x in 8 bits: eight at a time in lanes, and the others for a sum in lanes each.
 class PackedRows {
 public:
-  PackedRows(const Rows &x, int64_t count, int64_t columns)
+  PackedRows(const WideRows &x, int64_t count, int64_t columns)
       : count_(count), pairs_(pairs_of_parts(columns)), levels_(scratch_product({count, pairs_, 64})),
-        numbers_(scratch_product({count, pairs_, 6})) {
+        numbers_(scratch_product({count, pairs_, 6})), groups_(groups_of_lanes(count)), parts_(columns / 32),
+        lane_levels_(scratch_product({groups_, parts_, 32 * lanes_of_rows})),
+        lane_sums_(scratch_product({groups_, parts_, 2 * lanes_of_rows})),
+        lane_numbers_(scratch_product({groups_, parts_, 3 * lanes_of_rows})) {
     const int64_t parts = count * pairs_ * 2;
     float *scales = numbers_.data();
     rows_ = {pairs_, levels_.data(), scales, scales + parts, scales + 2 * parts};
     parallel_for(count, value_rows(columns), [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; at++) fast_kernels().pack(x.row(at), columns, rows_.row(at));
     });
+    lanes_ = {parts_, lane_levels_.data(), lane_numbers_.data(), lane_sums_.data(),
+              lane_numbers_.data() + groups_ * parts_ * lanes_of_rows};
+    for (int64_t group = 0; group < groups_; group++) {
+      const int64_t at = group * lanes_of_rows;
+      eight_rows_kernels().arrange(rows_.row(at), std::min(lanes_of_rows, count - at), lanes(group));
+    }
   }
 
   // As `FastKernels::multiply`, with all rows of x.
   void multiply(const Weights &weights, int64_t begin, int64_t end, float *out) const {
-    fast_kernels().multiply(weights, rows_, count_, begin, end, out);
+    for (int64_t group = 0; group < groups_; group++) {
+      const int64_t at = group * lanes_of_rows, own = std::min(lanes_of_rows, count_ - at);
+      eight_rows_kernels().multiply(weights, lanes(group), own, begin, end, out + at * weights.rows);
+    }
+    const int64_t at = groups_ * lanes_of_rows;
+    if (at < count_) fast_kernels().multiply(weights, rows_.row(at), count_ - at, begin, end, out + at * weights.rows);
   }
 
 private:
+  // Fewer rows take less with a sum in lanes for each of them.
+  static constexpr int64_t least_lanes = 6;
+  static int64_t groups_of_lanes(int64_t count) {
+    if (!eight_rows_kernels().multiply) return 0;
+    return count / lanes_of_rows + (count % lanes_of_rows >= least_lanes);
+  }
+  ByteLanes lanes(int64_t group) const {
+    const int64_t first = group * parts_ * lanes_of_rows;
+    return {parts_, lanes_.levels + first * 32, lanes_.scales + first, lanes_.sums + first * 2,
+            lanes_.scaled_sums + first * 2};
+  }
+
   int64_t count_, pairs_;
   Scratch<int8_t> levels_;
   Scratch<float> numbers_;
   ByteRows rows_;
+  int64_t groups_, parts_;
+  Scratch<int8_t> lane_levels_;
+  Scratch<int32_t> lane_sums_;
+  Scratch<float> lane_numbers_;
+  ByteLanes lanes_;
 };
 
 // Many rows of x in 8 bits.
 class PackedBlocks {
 public:
-  PackedBlocks(const Rows &x, int64_t count, int64_t columns)
+  PackedBlocks(const WideRows &x, int64_t count, int64_t columns)
       : parts_(columns / 32), rows_((count + rows_of_block - 1) / rows_of_block * rows_of_block),
         levels_(scratch_product({rows_, parts_, 32})), numbers_(scratch_product({rows_, parts_, 3})),
         sums_(scratch_product({rows_, parts_, 2})) {
