@@ -1,4 +1,5 @@
 /** Views that are adjacent in memory, as those of `split` are. */
+import { isEqual, plainList } from "./frozen.ts";
 import type { Shape } from "./shape.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -17,7 +18,7 @@ export function adjacentAxis(views: readonly Layout[]): number | undefined {
 }
 
 const isLike = (a: Layout, b: Layout): boolean =>
-  a.storage === b.storage && a.dtype === b.dtype && a.strides.join() === b.strides.join();
+  a.storage === b.storage && a.dtype === b.dtype && isEqual(plainList(a.strides), plainList(b.strides));
 
 const areSuccessive = (views: readonly Layout[], axis: number): boolean =>
   views.every(({ offset }, at) => {
@@ -26,4 +27,4 @@ const areSuccessive = (views: readonly Layout[], axis: number): boolean =>
   });
 
 const differOnlyIn = (axis: number, a: Shape, b: Shape): boolean =>
-  a.every((size, at) => at === axis || size === b[at]);
+  plainList(a).every((size, at) => at === axis || size === plainList(b)[at]);

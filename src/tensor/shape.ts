@@ -23,10 +23,11 @@ export const rowMajorStrides = (shape: Shape): number[] => rowMajor(plainList(sh
  * axis repeats itself, which says nothing of an order.
  */
 export function denseStrides(shape: Shape, like: readonly number[]): number[] {
-  if (shape.some((size, axis) => size > 1 && like[axis] === 0)) return rowMajorStrides(shape);
-  const inward = [...shape.keys()].sort((a, b) => Math.abs(like[b]!) - Math.abs(like[a]!));
-  const dense = rowMajorStrides(inward.map((axis) => shape[axis]!));
-  return shape.map((_, axis) => dense[inward.indexOf(axis)]!);
+  const [sizes, steps] = [plainList(shape), plainList(like)];
+  if (sizes.some((size, axis) => size > 1 && steps[axis] === 0)) return rowMajor(sizes);
+  const inward = [...sizes.keys()].sort((a, b) => Math.abs(steps[b]!) - Math.abs(steps[a]!));
+  const dense = rowMajor(inward.map((axis) => sizes[axis]!));
+  return sizes.map((_, axis) => dense[inward.indexOf(axis)]!);
 }
 
 /**

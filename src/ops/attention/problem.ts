@@ -53,6 +53,7 @@
  */
 import type { OperationCall } from "../../backend/backend.ts";
 import type { PhiloxKey } from "../../random/philox.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { broadcastStrides } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -218,14 +219,14 @@ export function problemOf(
   call: Pick<OperationCall<AttentionAttributes>, "inputs" | "attributes"> & { readonly outputs?: readonly Tensor[] },
 ): AttentionProblem {
   const { attributes } = call;
-  const named = new Map(attributes.inputs.map((name, at) => [name, call.inputs[at]!]));
-  const [q, k, v] = [named.get("q")!, named.get("k")!, named.get("v")!];
-  const [batch, heads, queries, dim] = q.shape as [number, number, number, number];
-  const [, kvHeads, keys] = k.shape as [number, number, number];
+  const shapeOf = (name: InputName) => plainList(call.inputs[attributes.inputs.indexOf(name)]!.shape);
+  const [batch, heads, queries, dim] = shapeOf("q") as [number, number, number, number];
+  const [, kvHeads, keys] = shapeOf("k") as [number, number, number];
+  const valueDim = shapeOf("v")[3]!;
   const pairs = [batch, heads, queries, keys];
   return {
     ...attributes,
-    ...{ batch, heads, kvHeads, group: kvHeads === 0 ? 1 : heads / kvHeads, queries, keys, dim, valueDim: v.shape[3]! },
+    ...{ batch, heads, kvHeads, group: kvHeads === 0 ? 1 : heads / kvHeads, queries, keys, dim, valueDim },
     inputs: operandsOf(attributes.inputs, call.inputs, pairs) as AttentionProblem["inputs"],
     outputs: operandsOf(attributes.outputs, call.outputs ?? [], pairs),
   };
@@ -236,7 +237,9 @@ function operandsOf(
   tensors: readonly Tensor[],
   pairs: readonly number[],
 ): Partial<Record<InputName | OutputName, Operand>> {
-  return Object.fromEntries(tensors.map((tensor, at) => [names[at]!, operandOf(names[at]!, tensor, pairs)]));
+  const operands: Partial<Record<InputName | OutputName, Operand>> = {};
+  for (const [at, tensor] of tensors.entries()) operands[names[at]!] = operandOf(names[at]!, tensor, pairs);
+  return operands;
 }
 
 /**
@@ -254,7 +257,7 @@ const axes: Partial<Record<InputName | OutputName, (tensor: Tensor, pairs: reado
 };
 
 function operandOf(name: InputName | OutputName, tensor: Tensor, pairs: readonly number[]): Operand {
-  const [batch = 0, head = 0, row = 0, column = 0] = axes[name]?.(tensor, pairs) ?? tensor.strides;
+  const [batch = 0, head = 0, row = 0, column = 0] = plainList(axes[name]?.(tensor, pairs) ?? tensor.strides);
   return { tensor, batch, head, row, column };
 }
 

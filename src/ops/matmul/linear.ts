@@ -4,6 +4,7 @@ import { ShapeError } from "../../core/errors.ts";
 import { either, nothing } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -11,7 +12,7 @@ import { sum } from "../reduction/sum.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkRanks, checkSameDType } from "./checks.ts";
 import { matmul } from "./matmul.ts";
-import { broadcastTo, productPrimitive } from "./product.ts";
+import { broadcastTo, product as matrixProduct, productPrimitive } from "./product.ts";
 import { transposed } from "./views.ts";
 
 const primitive = productPrimitive("linear");
@@ -60,35 +61,44 @@ function ofOneRow<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor
 
 /** One problem in all three: the bias is the input to which the product is added, repeated for each row. */
 function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<D> | undefined): Tensor<D> {
-  const lead = x.shape.slice(0, -1);
-  const shape = [...lead, weight.shape[0]!];
+  const shape = [...plainList(x.shape).slice(0, -1), plainList(weight.shape)[0]!];
   const operands = [x, withoutHistory(weight), ...(bias ? [broadcastTo(bias, shape)] : [])];
   const output = execute(primitive, operands, shape, x.dtype, { alpha: 1, beta: 1 });
   const inputs = bias ? [x, weight, bias] : [x, weight];
   record("linear", inputs, [output], [x, weight], ([gradient], [input, factor], needs) => {
-    const rows = (of: Tensor) => reshape(of, [elementCount(lead), of.shape.at(-1)!]);
+    if (!needs[1] && !needs[2]) return [matmul(gradient!, factor!), null, null].slice(0, inputs.length);
+    const rows = rowsOf(gradient!);
     return [
-      needs[0] ? matmul(gradient!, factor!) : null,
-      needs[1] ? matmul(transposed(rows(gradient!)), rows(input!)) : null,
-      needs[2] ? (sum(rows(gradient!), { dim: 0 }) as Tensor) : null,
+      needs[0] ? reshape(matrixProduct(rows, factor!), input!.shape) : null,
+      needs[1] ? matrixProduct(transposed(rows), rowsOf(input!)) : null,
+      needs[2] ? (sum(rows, { dim: 0 }) as Tensor) : null,
     ].slice(0, inputs.length);
   });
   return output;
 }
 
+/** All rows below each other, as one matrix. */
+function rowsOf(x: Tensor): Tensor {
+  const shape = plainList(x.shape);
+  return reshape(x, [elementCount(shape.slice(0, -1)), shape.at(-1)!]);
+}
+
 /** weightᵀ as a backend takes it: a view that is no step of the graph. */
-const withoutHistory = ({ storage, dtype, shape: [out, size], strides: [row, column], offset }: Tensor): Tensor =>
-  new Tensor(storage, dtype, [size!, out!], [column!, row!], offset);
+function withoutHistory({ storage, dtype, shape, strides, offset }: Tensor): Tensor {
+  const [out, size] = plainList(shape);
+  const [row, column] = plainList(strides);
+  return new Tensor(storage, dtype, [size!, out!], [column!, row!], offset);
+}
 
 function checkSizes(x: Tensor, weight: Tensor, bias: Tensor | null | undefined): void {
-  const [rows, columns] = weight.shape;
-  if (x.rank === 0 || x.shape.at(-1) !== columns)
+  const [rows, columns] = plainList(weight.shape);
+  if (x.rank === 0 || plainList(x.shape).at(-1) !== columns)
     throw new ShapeError(
       "linear",
       "shapesDiffer",
       `expected the last axis of x to have ${columns} elements, got x ${x.describe()} for weight ${weight.describe()}`,
     );
-  if (bias && (bias.rank !== 1 || bias.shape[0] !== rows))
+  if (bias && (bias.rank !== 1 || plainList(bias.shape)[0] !== rows))
     throw new ShapeError(
       "linear",
       "shapesDiffer",

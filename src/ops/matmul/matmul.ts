@@ -2,6 +2,7 @@ import { named } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { collapse, elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "../view/reshape.ts";
@@ -50,11 +51,12 @@ const matmulParameters = parameters("matmul", factors);
  */
 function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
   if (a.rank === 2 || b.rank !== 2) return null;
-  const lead = a.shape.slice(0, -1);
-  const isOneRun = collapse(lead, [a.strides.slice(0, -1)]).shape.length <= 1;
+  const shape = plainList(a.shape);
+  const lead = shape.slice(0, -1);
+  const isOneRun = collapse(lead, [plainList(a.strides).slice(0, -1)]).shape.length <= 1;
   if (!isOneRun && !b.requiresGrad) return null;
-  const rows = reshape(a, [elementCount(lead), a.shape.at(-1)!]);
-  return reshape(product(rows, b), [...lead, b.shape[1]!]);
+  const rows = reshape(a, [elementCount(lead), shape.at(-1)!]);
+  return reshape(product(rows, b), [...lead, plainList(b.shape)[1]!]);
 }
 
 /**

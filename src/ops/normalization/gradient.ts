@@ -3,6 +3,7 @@ import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mean } from "../reduction/mean.ts";
 import { reshape } from "../view/reshape.ts";
@@ -51,7 +52,7 @@ export function normalizationGradient(
   const sources = (Object.keys(gradientNames) as GradientSource[]).filter((source) => needed.has(source));
   const inputs = present(operands);
   const outputs = sources.map((source) => gradientNames[source]);
-  const row = { shape: x.shape.slice(-1), dtype: vectorDType };
+  const row = { shape: plainList(x.shape).slice(-1), dtype: vectorDType };
   const specs = sources.map((source) => (source === "x" ? { shape: x.shape, dtype: x.dtype } : row));
   const call = { inputs: inputs.names, outputs, isCentred, eps };
   const results = executeMany(normalizationBackward, inputs.tensors, specs, call, operation);

@@ -3,6 +3,7 @@ import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, mul } from "../elementwise/arithmetic.ts";
@@ -50,7 +51,7 @@ export interface SumAndNorm<D extends DType = DType> {
  */
 export function normalize(call: NormalizationCall): Normalized {
   const { operation, operands } = call;
-  if (operands.x.shape.at(-1) === 0) return rowsOfNothing(operands);
+  if (plainList(operands.x.shape).at(-1) === 0) return rowsOfNothing(operands);
   const inputs = present(operands);
   const vectorDType = (operands.weight ?? operands.bias ?? operands.x).dtype;
   const { out, sum, mean, scale } = forward(call);
@@ -75,7 +76,7 @@ const sourceOf = (name: OperandName): GradientSource => (name === "residual" ? "
 function forward({ operation, isCentred, eps, operands }: NormalizationCall) {
   const { x, residual } = operands;
   const inputs = present(operands);
-  const row = { shape: x.shape.slice(0, -1), dtype: accumulationDType(x.dtype) };
+  const row = { shape: plainList(x.shape).slice(0, -1), dtype: accumulationDType(x.dtype) };
   const specs = { out: x, ...(residual && { sum: x }), ...(isCentred && { mean: row }), scale: row };
   const outputs = Object.keys(specs) as (keyof typeof specs)[];
   const attributes = { inputs: inputs.names, outputs, isCentred, eps };

@@ -22,6 +22,7 @@
  */
 import type { OperationCall } from "../../backend/backend.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { type Slices, slicesOf } from "../../tensor/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { InputName, NormalizationAttributes, OutputName } from "./primitive.ts";
@@ -48,7 +49,7 @@ export function problemOf({
 }: OperationCall<NormalizationAttributes>): NormalizationProblem {
   const { isCentred, eps } = attributes;
   const x = inputs[0]!;
-  const length = x.shape.at(-1)!;
+  const length = plainList(x.shape).at(-1)!;
   const named = { ...namedTensors(attributes.inputs, inputs), x };
   const results = namedTensors(attributes.outputs, outputs);
   const vector = named.weight ?? named.bias ?? results.gradWeight ?? results.gradBias;
@@ -58,13 +59,22 @@ export function problemOf({
   };
 }
 
-export const namedTensors = <Name extends string>(names: readonly Name[], tensors: readonly Tensor[]): Named<Name> =>
-  Object.fromEntries(names.map((name, at) => [name, tensors[at]!])) as Named<Name>;
+export function namedTensors<Name extends string>(names: readonly Name[], tensors: readonly Tensor[]): Named<Name> {
+  const named: { [Own in Name]?: Tensor } = {};
+  for (const [at, name] of names.entries()) named[name] = tensors[at]!;
+  return named;
+}
 
 /** The operands that there are, as lists of names and of tensors. */
 export function present<Name extends string>(operands: Named<Name>): { names: Name[]; tensors: Tensor[] } {
-  const names = (Object.keys(operands) as Name[]).filter((name) => operands[name]);
-  return { names, tensors: names.map((name) => operands[name]!) };
+  const [names, tensors]: [Name[], Tensor[]] = [[], []];
+  for (const name of Object.keys(operands) as Name[]) {
+    const tensor = operands[name];
+    if (!tensor) continue;
+    names.push(name);
+    tensors.push(tensor);
+  }
+  return { names, tensors };
 }
 
 /** Rows of operands of the shape of x, in row-major order, whatever their strides: statistics are numbered so. */
