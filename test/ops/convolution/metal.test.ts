@@ -13,6 +13,14 @@ const cases: Readonly<Record<string, Case>> = {
     ...({ x: [2, 5, 17, 16], weight: [37, 5, 3, 2] } as const),
     ...{ stride: 1, padding: 1, groups: 1 },
   },
+  "whole tiles whose rows are read by fours": {
+    ...({ x: [1, 8, 8, 8], weight: [32, 8, 2, 2] } as const),
+    ...{ stride: 1, padding: 0, groups: 1 },
+  },
+  "whole tiles of positions that are read by fours": {
+    ...({ x: [2, 8, 8, 8], weight: [32, 8, 3, 3] } as const),
+    ...{ stride: 1, padding: 1, groups: 1 },
+  },
   "phases of a stride, some without a place": {
     ...({ x: [1, 9, 11, 12], weight: [10, 9, 2, 2] } as const),
     ...{ stride: 3, padding: 1, groups: 1 },
