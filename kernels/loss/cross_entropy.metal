@@ -91,6 +91,17 @@ struct ClassLane {
     long target;  // -1 where it counts for nothing
 };
 
+// A number of a slice, which one lane of a SIMD-group reads where all of them share the slice.
+template <typename Number> inline Number slice_number(device const Number *numbers, long at, uint thread_index) {
+    if (LANES < 32) return numbers[at];
+    return simd_broadcast_first(thread_index % 32 == 0 ? numbers[at] : Number(0));
+}
+
+// Halves of a number of 64 bits are read as they are.
+inline long slice_number(device const long *numbers, long at, uint thread_index) {
+    return as_type<long>(slice_number(reinterpret_cast<device const uint2 *>(numbers), at, thread_index));
+}
+
 template <typename Index>
 inline ClassLane class_lane(
     constant CrossEntropyParameters &p, device const Index *targets, uint thread_index, uint group) {
@@ -102,7 +113,7 @@ inline ClassLane class_lane(
     own.target = -1;
     if (own.exists) {
         slice_offsets(p.slices, slice, own.offsets);
-        long target = long(targets[own.offsets[1]]);
+        long target = long(slice_number(targets, own.offsets[1], thread_index));
         bool counts = target != p.ignore_index && target >= 0 && target < p.slices.length;
         own.target = counts ? target : -1;
     }
@@ -179,9 +190,9 @@ kernel void cross_entropy_gradient(
         for (long c = begin; c < end; c += LANES) out[own.offsets[4] + c * p.slices.along[4]] = T(0.0f);
         return;
     }
-    float scale = scales[own.offsets[3]];
-    float largest = log_sums[own.offsets[2]];
-    float logarithm = log_sums[own.offsets[2] + p.slices.nest.count];
+    float scale = slice_number(scales, own.offsets[3], thread_index);
+    float largest = slice_number(log_sums, own.offsets[2], thread_index);
+    float logarithm = slice_number(log_sums, own.offsets[2] + p.slices.nest.count, thread_index);
     float each = p.label_smoothing / float(p.slices.length);
     float at_target = (1.0f - p.label_smoothing) * (WEIGHTED ? factors[own.target] : 1.0f);
     float share = at_target + each * (WEIGHTED && SMOOTHED ? factor_sum[0] : float(p.slices.length));

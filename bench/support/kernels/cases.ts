@@ -172,7 +172,7 @@ function others(dtype: FloatDType): Case[] {
         [64, 1024],
         [64, 1024],
       ],
-      (x) => ops.sort(x!),
+      (x) => ops.sort(x!).values,
     ),
     call("crossEntropy 256x1024", dtype, [rows!], [rows!], (x) => ops.crossEntropy(x!, indices)),
     call(
@@ -185,6 +185,32 @@ function others(dtype: FloatDType): Case[] {
       ],
       (x) => ops.rope(x!),
     ),
+  ];
+}
+
+/** Gradients, counted without the passes that they belong to; and gelu. */
+function gradients(dtype: FloatDType): Case[] {
+  const [rows, flat, table] = [[256, 1024], [2 ** 18], [2048, 64]];
+  const places = (count: number, among: number) =>
+    ops.tensor(
+      Array.from({ length: count }, (_, index) => (index * 37) % among),
+      { dtype: "int64" },
+    );
+  const classes = places(256, 1024);
+  const tokens = places(4096, 2048);
+  const of = (name: string, shape: Shape, moved: readonly Shape[], compute: (x: Tensor) => Tensor): Case => {
+    const x = ops.randn([...shape], { dtype, requiresGrad: true });
+    const output = compute(x);
+    const gradOutputs = [ops.randn([...output.shape], { dtype })];
+    return call(`${name} gradient`, dtype, [], moved, () => grad([output], [x], { gradOutputs, retainGraph: true }));
+  };
+  return [
+    call("gelu 2^18", dtype, [flat], [flat, flat], (x) => ops.gelu(x!)),
+    of("gelu 2^18", flat, [flat, flat, flat], (x) => ops.gelu(x)),
+    of("softmax 256x1024", rows, [rows, rows, rows], (x) => ops.softmax(x)),
+    of("crossEntropy 256x1024", rows, [rows, rows], (x) => ops.crossEntropy(x, classes)),
+    of("embedding 2048x64, 4096 rows", table, [[4096, 64], table], (x) => ops.embedding(tokens, x)),
+    of("rope 8x128x64", [1, 8, 128, 64], [[2 ** 17]], (x) => ops.rope(x)),
   ];
 }
 
@@ -203,6 +229,7 @@ export function makeCases(): Case[] {
     ...floats.flatMap((dtype) => [...products(dtype), ...attention(dtype), ...norms(dtype), ...others(dtype)]),
     ...floats.flatMap(convolutions),
     ...floats.flatMap(quantized),
+    ...floats.flatMap(gradients),
     optimizer(),
   ];
 }

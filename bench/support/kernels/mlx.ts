@@ -307,6 +307,49 @@ function elementCases(dtype: Counted): PeerCase[] {
   ];
 }
 
+// ---------------------------------------------------------------- orders and rotations
+
+/** Values, then indices: x, out, the length, and from element to element and row to row of both. */
+function sortCase(dtype: Counted): PeerCase {
+  const [rows, width] = [64, 1024];
+  const file = `${KERNELS}/sort.metal`;
+  const sizes = { 2: int(width), 3: int(1), 4: int(1), 5: int(width), 6: int(width) };
+  const shape = { threadgroups: [1, rows, 1], threadgroup: [256, 1, 1] } as const;
+  return {
+    ...{ name: `sort ${rows}x${width} ${short[dtype]}`, shape: [rows, width], dtype },
+    launches: ([x], out) => [
+      {
+        ...{ ...shape, file, name: `c_block_sort_${dtype}_${dtype}_bn256_tn4` },
+        arguments: { 0: x!, 1: out, ...sizes },
+      },
+      {
+        ...{ ...shape, file, name: `carg_block_sort_${dtype}_uint32_bn256_tn4` },
+        arguments: { 0: x!, 1: scratch([rows, width], "float32"), ...sizes }, // of four bytes each
+      },
+    ],
+  };
+}
+
+/** x, out, the first position, a scale, strides of both, of the positions, heads; at 10 log2 of the base. */
+function ropeCase(dtype: Counted): PeerCase {
+  const [heads, length, dim] = [8, 128, 64];
+  const strides = packed(...longs(length * dim, dim, 1));
+  return {
+    ...{ name: `rope ${heads}x${length}x${dim} ${short[dtype]}`, shape: [1, heads, length, dim], dtype },
+    launches: ([x], out) => [
+      {
+        ...{ file: `${KERNELS}/rope.metal`, name: `rope_${dtype}` },
+        constants: { 1: true, 2: false, 3: false }, // forward; halves of a row; rows of heads are not dealt out
+        arguments: {
+          ...{ 0: x!, 1: out, 2: int(0), 3: float(1), 4: strides, 5: strides, 6: long(0), 7: int(heads) },
+          10: float(Math.log2(10000)),
+        },
+        ...{ grid: [dim / 2, length, heads / 4], threadgroup: [32, 16, 2] },
+      },
+    ],
+  };
+}
+
 export const mlxCases = (): PeerCase[] =>
   (["float32", "float16"] as const).flatMap((dtype) => [
     ...products(dtype),
@@ -319,4 +362,6 @@ export const mlxCases = (): PeerCase[] =>
       ] as const
     ).flatMap((shape) => rowCases(dtype, shape)),
     ...elementCases(dtype),
+    sortCase(dtype),
+    ropeCase(dtype),
   ]);
