@@ -25,13 +25,13 @@ template <class Row> constexpr bool has_tables = false;
 // Sixteen values of x in the order of lanes of tables, and lanes in the order of values.
 template <class Row> Floats in_lanes(Floats x) {
 #if defined(__AVX512F__)
-  if constexpr (has_tables<Row>) return in_order(Nibbles<Row>::order(), x);
+  if constexpr (has_tables<Row>) return Nibbles<Row>::in_lanes(x);
 #endif
   return x;
 }
 template <class Row> Floats out_of_lanes(Floats lanes) {
 #if defined(__AVX512F__)
-  if constexpr (has_tables<Row>) return in_order(Nibbles<Row>::natural_order(), lanes);
+  if constexpr (has_tables<Row>) return Nibbles<Row>::out_of_lanes(lanes);
 #endif
   return lanes;
 }
@@ -78,13 +78,27 @@ void unpack_levels_of(const Weights &weights, int64_t at, int64_t first, int64_t
 // Rows of weights that are multiplied at once lie one after the other. While they are, the bytes of as many rows after
 // them are brought from memory: processors fetch ahead within a page only, and a row may be shorter than that.
 template <class Row, int rows> struct NextRows {
-  const uint8_t *from;
+  const uint8_t *levels;
+  const uint8_t *scales, *biases; // of groups, which have them in rows of their own
+  int64_t number_bytes;           // of a block of all rows
 
-  NextRows(const Weights &weights, int64_t first) : from(weights.packed + (first + rows) * weights.row_bytes) {}
+  NextRows(const Weights &weights, int64_t first) : levels(weights.packed + (first + rows) * weights.row_bytes) {
+    if constexpr (!Row::has_groups) return;
+    const int64_t size = weights.scale_dtype == DType::float32 ? 4 : 2;
+    const int64_t from = (first + rows) * (weights.columns / weights.group) * size;
+    scales = static_cast<const uint8_t *>(weights.scales) + from;
+    if constexpr (Row::has_low) biases = static_cast<const uint8_t *>(weights.biases) + from;
+    number_bytes = rows * (Row::block_parts * 32 / weights.group) * size;
+  }
   // Inlined: GCC takes a function that only prefetches for one without effects, and drops its calls.
   [[gnu::always_inline]] void fetch(int64_t block) const {
     constexpr int64_t bytes = rows * Row::block_bytes;
-    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + block * bytes + at);
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(levels + block * bytes + at);
+    if constexpr (!Row::has_groups) return;
+    for (int64_t at = block * number_bytes; at < (block + 1) * number_bytes; at += 64) {
+      __builtin_prefetch(scales + at);
+      if constexpr (Row::has_low) __builtin_prefetch(biases + at);
+    }
   }
 };
 

@@ -19,29 +19,21 @@ inline Floats looked_up(Floats table, __m512i nibbles) {
 inline __m512i shifted(__m512i lanes, __m512i by) { return _mm512_maskz_srlv_epi32(all_lanes, lanes, by); }
 inline Floats in_order(__m512i order, Floats x) { return _mm512_maskz_permutexvar_ps(all_lanes, order, x); }
 
-// Lane 4 i + j has byte 4 j + i: words of four bytes are loaded four times over, so that each lane shifts its own.
-struct TransposedLanes {
-  static __m512i order() { return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15); }
-  static __m512i natural_order() { return order(); }
-  static __m512i words(const uint8_t *from) { return _mm512_maskz_broadcast_i32x4(all_lanes, bytes16(from)); }
-  static __m512i shifts(int first) {
-    return _mm512_add_epi32(_mm512_setr_epi32(0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24),
-                            _mm512_set1_epi32(first));
-  }
-};
-
 template <class Row> struct Nibbles {
   static constexpr bool are_there = false;
 };
 
-// A block of 32: values 0 to 15 in the lower halves of sixteen bytes, the others in the upper ones.
-template <class Format, int first, const int8_t (&all)[16]> struct BlockNibbles : TransposedLanes {
+// A block of 32: values 0 to 15 in the lower halves of sixteen bytes, the others in the upper ones. A lane has a byte,
+// whose lower half is an index as it is.
+template <class Format, int first, const int8_t (&all)[16]> struct BlockNibbles {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = all;
+  static Floats in_lanes(Floats x) { return x; }
+  static Floats out_of_lanes(Floats lanes) { return lanes; }
   static void look_up(const LevelRow<Format> &row, int64_t block, int part, Floats table, Floats (&out)[2]) {
-    const __m512i low = shifted(words(row.block_of(block, part) + first), shifts(0));
-    out[0] = looked_up(table, low);
-    out[1] = looked_up(table, _mm512_maskz_srli_epi32(all_lanes, low, 4));
+    const __m512i bytes = lanes_of(bytes16(row.block_of(block, part) + first));
+    out[0] = looked_up(table, bytes);
+    out[1] = looked_up(table, _mm512_maskz_srli_epi32(all_lanes, bytes, 4));
   }
 };
 template <> struct Nibbles<LevelRow<Q4_0>> : BlockNibbles<Q4_0, 2, nibbles_around_0> {};
@@ -49,16 +41,25 @@ template <> struct Nibbles<LevelRow<Q4_1>> : BlockNibbles<Q4_1, 4, nibbles_from_
 template <> struct Nibbles<LevelRow<Iq4Nl>> : BlockNibbles<Iq4Nl, 2, Iq4Nl::table> {};
 template <> struct Nibbles<LevelRow<Mxfp4>> : BlockNibbles<Mxfp4, 1, Mxfp4::table> {};
 
-// 32 bytes have a part in their lower halves and the next one in the upper ones.
-template <> struct Nibbles<LevelRow<Q4K>> : TransposedLanes {
+// 32 bytes have a part in their lower halves and the next one in the upper ones. Lane 4 i + j has byte 4 j + i: words
+// of four bytes are loaded four times over, so that each lane shifts its own.
+template <> struct Nibbles<LevelRow<Q4K>> {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = nibbles_from_0;
+  static Floats in_lanes(Floats x) {
+    return in_order(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), x);
+  }
+  static Floats out_of_lanes(Floats lanes) { return in_lanes(lanes); } // there and back alike
   static void look_up(const LevelRow<Q4K> &row, int64_t block, int part, Floats table, Floats (&out)[2]) {
     const uint8_t *from = row.block_of(block, part) + 16 + (part >> 1) * 32;
-    const __m512i by = shifts((part & 1) * 4);
+    const __m512i by = _mm512_add_epi32(_mm512_setr_epi32(0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24),
+                                        _mm512_set1_epi32((part & 1) * 4));
     out[0] = looked_up(table, shifted(words(from), by));
     out[1] = looked_up(table, shifted(words(from + 16), by));
   }
+
+private:
+  static __m512i words(const uint8_t *from) { return _mm512_maskz_broadcast_i32x4(all_lanes, bytes16(from)); }
 };
 
 // Adjacent values in the halves of a byte: eight of them in each of two words, which are loaded eight times over. Lane
@@ -66,8 +67,12 @@ template <> struct Nibbles<LevelRow<Q4K>> : TransposedLanes {
 template <bool is_symmetric> struct Nibbles<GroupLevelRow<4, is_symmetric>> {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = is_symmetric ? nibbles_around_0 : nibbles_from_0;
-  static __m512i order() { return _mm512_setr_epi32(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15); }
-  static __m512i natural_order() { return _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15); }
+  static Floats in_lanes(Floats x) {
+    return in_order(_mm512_setr_epi32(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15), x);
+  }
+  static Floats out_of_lanes(Floats lanes) {
+    return in_order(_mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15), lanes);
+  }
   static __m512i sixteen(const uint8_t *from) {
     int64_t words;
     std::memcpy(&words, from, sizeof words);

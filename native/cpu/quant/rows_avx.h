@@ -102,6 +102,7 @@ template <class Format> ManyHead<8> head_of_blocks(const uint8_t *from, int coun
 // Rows of a format's blocks: a head and the levels of eight parts at a time, of which there may be fewer at the end of
 // a row of blocks of 32.
 template <class Format> struct LevelRow : LevelsOf<Format> {
+  static constexpr bool has_groups = false;                      // whether scales lie apart from levels
   static constexpr bool is_wide = LevelsOf<Format>::offset > 64; // whether raw bytes are more than 128
   static constexpr bool is_whole = Format::values == 256;        // whether eight parts are one block
   static constexpr int block_parts = 8, block_bytes = (is_whole ? 1 : 8) * Format::bytes;
@@ -161,6 +162,7 @@ inline __m256 numbers_of_parts(const void *numbers, DType dtype, int64_t first_g
 
 // Rows of groups, eight parts at a time, fewer at the end. Levels of symmetric ones are brought around 0.
 template <int bits, bool is_symmetric> struct GroupLevelRow {
+  static constexpr bool has_groups = true;
   static constexpr bool has_low = !is_symmetric, has_halves = false, is_wide = bits == 8;
   static constexpr int offset = is_symmetric ? 1 << (bits - 1) : 0;
   static constexpr int block_parts = 8, block_bytes = 8 * bits * 4;

@@ -37,6 +37,7 @@ inline float sum_of(Floats vector) {
 
 // Rows of a format's blocks: the head and the levels of a block.
 template <class Format> struct LevelRow : LevelsOf<Format> {
+  static constexpr bool has_groups = false; // whether scales lie apart from levels
   using typename LevelsOf<Format>::Head;
   static constexpr bool is_wide = false; // whether levels are 0 to 255
   static constexpr int block_parts = Format::values / 32, block_bytes = Format::bytes;
@@ -50,6 +51,7 @@ template <class Format> struct LevelRow : LevelsOf<Format> {
 
 // Rows of groups, eight parts at a time, fewer at the end. Levels of symmetric ones are brought around 0.
 template <int bits, bool is_symmetric> struct GroupLevelRow {
+  static constexpr bool has_groups = true;
   static constexpr bool has_low = !is_symmetric, has_halves = false, is_wide = bits == 8 && !is_symmetric;
   static constexpr int block_parts = 8, block_bytes = 8 * bits * 4;
   using Head = ManyHead<8>;
