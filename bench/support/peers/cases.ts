@@ -105,6 +105,18 @@ export const cases: readonly Case[] = [
     operands: [{ shape: [50257, 768] }, { shape: [8192], below: 50257, dtype: "int64" }],
     bytes: 8 * 8192 * 768,
   },
+  {
+    name: "scatterAdd 1 M to 64 K",
+    operation: "scatterAdd",
+    operands: [{ shape: [1 << 16] }, { shape: [1 << 20], below: 1 << 16, dtype: "int64" }, { shape: [1 << 20] }],
+    bytes: (12 << 20) + (8 << 16),
+  },
+  { ...elementwise("histogram", 4, [many]), name: "histogram 16 M, 100 bins" },
+  {
+    name: "ctcLoss 200 times 32x64, 30 labels, with backward",
+    operation: "ctcLoss",
+    operands: [{ shape: [200, 32, 64] }, { shape: [32, 30], below: 63, dtype: "int64" }],
+  },
   ...[64, 128, 256, 512, 1024, 2048].map((size) => product(size, size, size)),
   product(128, 784, 512),
   product(768, 384, 1536),

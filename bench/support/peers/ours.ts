@@ -4,18 +4,22 @@ import {
   argmax,
   contiguous,
   crossEntropy,
+  ctcLoss,
   embedding,
   exp,
   flashAttention,
   gelu,
   grad,
   gt,
+  histogram,
   layerNorm,
+  logSoftmax,
   matmul,
   nn,
   noGrad,
   optim,
   relu,
+  scatterAdd,
   softmax,
   sort,
   sum,
@@ -98,6 +102,26 @@ export const ours: Readonly<Record<string, Preparation>> = {
   topk: ([a], { count }) => ({ call: () => first({ ...topk(a!, Number(count)) }) }),
   sort: plain((a) => first({ ...sort(a!) })),
   embedding: plain((weight, indices) => embedding(indices!, weight!)),
+  scatterAdd: plain((x, index, source) => scatterAdd(x!, 0, index as Tensor<"int64">, source!)),
+  histogram: plain((x) => {
+    const { hist, binEdges } = histogram(x!, 100, { range: [-4, 4] });
+    binEdges.dispose();
+    return hist;
+  }),
+  ctcLoss: ([logits, classes]) => {
+    logits!.requiresGrad = true;
+    const [times, batch] = logits!.shape as [number, number];
+    const labels = add(classes!, 1n) as Tensor<"int64">;
+    const lengths = [new Array<number>(batch).fill(times), new Array<number>(batch).fill(labels.shape[1]!)] as const;
+    return {
+      call: () =>
+        tidy(() => {
+          const loss = ctcLoss(logSoftmax(logits!, 2), labels, ...lengths);
+          grad(loss, [logits!]);
+          return loss.detach();
+        }),
+    };
+  },
   matmul: plain((a, b) => matmul(a!, b!)),
   attention: ([q, k, v], { causal }) => ({ call: () => flashAttention(q!, k!, v!, { causal: causal === true }) }),
   attentionBackward: ([q, k, v, cotangent], { causal }) => {

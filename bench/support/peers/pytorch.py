@@ -40,6 +40,20 @@ def attention_backward(q, k, v, cotangent, causal):
     return call
 
 
+def ctc_loss(logits, classes):
+    logits.requires_grad_()
+    labels = classes + 1
+    times, batch = logits.shape[:2]
+    lengths = torch.full((batch,), times), torch.full((batch,), labels.shape[1])
+
+    def call():
+        loss = F.ctc_loss(logits.log_softmax(2), labels, *lengths)
+        torch.autograd.grad(loss, [logits])
+        return loss.detach()
+
+    return call
+
+
 def adam_w(parameter, gradient):
     parameter.requires_grad_().grad = gradient
     optimizer = torch.optim.AdamW([parameter], lr=1e-3, fused=True)
@@ -104,6 +118,9 @@ OPERATIONS = {
     "transposedCopy": plain(lambda x: x.T.contiguous()),
     "topk": lambda x, count: lambda: torch.topk(x, count).values,
     "sort": plain(lambda x: torch.sort(x).values),
+    "scatterAdd": plain(lambda x, index, source: x.scatter_add(0, index, source)),
+    "histogram": plain(lambda x: torch.histogram(x, 100, range=(-4, 4)).hist),
+    "ctcLoss": ctc_loss,
     "embedding": plain(lambda weight, indices: F.embedding(indices, weight)),
     "matmul": plain(torch.matmul),
     "attention": lambda q, k, v, causal: lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal),
