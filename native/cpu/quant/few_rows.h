@@ -139,10 +139,10 @@ template <class Row, int rows, int count> struct BlockProduct {
     }
     for (int row = 0; row < rows; row++) {
       Floats own[count]; // in registers
-      std::copy_n(sums[row], count, own);
+      for (int at = 0; at < count; at++) own[at] = sums[row][at];
 #pragma GCC unroll 8
       for (int part = 0; part < parts; part++) add_part_of_row(row, part, own);
-      std::copy_n(own, count, sums[row]);
+      for (int at = 0; at < count; at++) sums[row][at] = own[at];
     }
   }
 };
