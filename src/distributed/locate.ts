@@ -48,6 +48,7 @@ export function candidates(launch: Launch | undefined = launchOf()): readonly st
 const loaderFunctions = {
   dlopen: { args: ["buffer", "i32"], returns: "ptr" },
   dlsym: { args: ["i64", "buffer"], returns: "ptr" },
+  dlclose: { args: ["i64"], returns: "i32" },
 } as const;
 
 const RTLD_NOW = 2;
@@ -58,6 +59,8 @@ const RTLD_GLOBAL = process.platform === "darwin" ? 8 : 0x100;
 export interface Located {
   readonly path: string;
   readonly addressOf: (symbol: string) => number | null;
+  /** Gives this hold on the library back; the last one unloads it. */
+  readonly close: () => void;
 }
 
 /** Loads the first library that there is; undefined where there is none. */
@@ -67,7 +70,11 @@ export function locate(paths: readonly string[] = candidates()): Located | undef
     const handle = loader.dlopen(text(path), RTLD_NOW | RTLD_GLOBAL);
     if (handle === null) continue;
     if (loader.dlsym(handle, text("MPI_Init_thread")) === null) continue;
-    return { path, addressOf: (symbol) => addressIn(loader.dlsym(handle, text(symbol))) };
+    return {
+      path,
+      addressOf: (symbol) => addressIn(loader.dlsym(handle, text(symbol))),
+      close: () => void loader.dlclose(handle),
+    };
   }
   return undefined;
 }

@@ -4,7 +4,8 @@ import { declarations, type Family, type Handles, handlesOf, type Reduction, typ
 import { DistributedError } from "./errors.ts";
 import type { Located } from "./locate.ts";
 
-type Functions = ReturnType<typeof dlopen<typeof declarations>>["symbols"];
+type Library = ReturnType<typeof dlopen<typeof declarations>>;
+type Functions = Library["symbols"];
 
 /** A communicator: ranks, and an order of calls of its own. */
 export type Communicator = number;
@@ -44,14 +45,17 @@ export class Request {
 export class Mpi {
   readonly path: string;
   readonly family: Family;
+  private readonly library: Library;
   private readonly functions: Functions;
   private readonly handles: Handles;
 
   /** @throws {DistributedError} `mpiUnusable` where functions are missing. */
-  constructor({ path, addressOf }: Located) {
+  constructor(private readonly located: Located) {
+    const { path, addressOf } = located;
     this.path = path;
     try {
-      this.functions = dlopen(path, declarations).symbols;
+      this.library = dlopen(path, declarations);
+      this.functions = this.library.symbols;
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new DistributedError("distributed.init", "mpiUnusable", `${path} can't be used: ${reason}`);
@@ -96,6 +100,18 @@ export class Mpi {
 
   finalize(): void {
     this.check("distributed.finalize", this.functions.MPI_Finalize());
+  }
+
+  /**
+   * Tells the launcher that this process ends well, after {@link finalize} and as the last thing that it does. From 4.1
+   * on, MPICH says so in a handler of `atexit` (`MPIR_pmi_finalize_on_exit` in its src/util/mpir_pmi.c). Bun ends without
+   * running those, and a launcher that hears nothing kills the ranks that are still ending. A library's handlers also run
+   * when it is unloaded, which MPICH bears; Open MPI has none, and stays.
+   */
+  unload(): void {
+    if (!/^M(VA)?PICH/.test(this.version())) return;
+    this.library.close();
+    this.located.close();
   }
 
   /** Ends all ranks of the world. */

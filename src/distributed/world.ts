@@ -196,13 +196,13 @@ function exchangeTexts(mpi: Mpi, size: number, own: string): string[] {
 /** A process that ends well finalises MPI; one that fails ends the other ranks too, which would wait for it. */
 function endWithProcess(mpi: Mpi): void {
   process.on("exit", (code) => {
-    if (mpi.isFinalized) return;
     try {
       if (code === 0) leave();
     } catch (error) {
       console.error(error instanceof DistributedError ? error.message : error);
     }
     if (!mpi.isFinalized) mpi.abort(code === 0 ? 1 : code);
+    else if (code === 0) mpi.unload();
   });
 }
 

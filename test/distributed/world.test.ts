@@ -6,14 +6,14 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { handlesOf } from "../../src/distributed/abi.ts";
 import { candidates, launchOf } from "../../src/distributed/locate.ts";
 import { testFolder } from "../support/folder.ts";
-import { mpich, openMpi, runProgram } from "./launch.ts";
+import { localCommand, mpich, openMpi, runProgram, saidBy, spawn, standardAbi } from "./launch.ts";
 
 const { path: folder, file } = testFolder("world");
+const source = join(packageRoot, "src/index.ts");
 
 /** What a program prints as a process of its own, without a launcher unless the environment is one's. */
 function run(lines: string, environment: Readonly<Record<string, string>> = {}) {
   const program = file("program.ts");
-  const source = join(packageRoot, "src/index.ts");
   writeFileSync(program, `import * as o from ${JSON.stringify(source)};\nconst d = o.distributed;\n${lines}`);
   const env = { PATH: process.env["PATH"], HOME: folder, ORCHARD_BACKEND: "reference", ...environment };
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, program], { cwd: folder, env });
@@ -153,3 +153,28 @@ for (const [installation, ranks] of [
       }
     });
   });
+
+/** A process that ends without the word is taken for one that crashed: its launcher kills those that still end. */
+for (const installation of [mpich, standardAbi])
+  describe.skipIf(installation.missing !== undefined)(
+    `ranks of ${installation.name} tell the launcher that they end`,
+    () => {
+      const commandsOf = async (...lines: readonly string[]) => {
+        const program = file("end.ts");
+        writeFileSync(program, [`import { distributed as d } from ${JSON.stringify(source)};`, ...lines].join("\n"));
+        const { text, status } = await saidBy(spawn(localCommand(installation, 2, [program], ["-verbose"])));
+        return { status, ends: text.match(/(cmd=|\): )finalize$/gm)?.length ?? 0 };
+      };
+
+      test("where the process ends", async () => {
+        expect(await commandsOf("await d.init();")).toEqual({ status: 0, ends: 2 });
+      });
+
+      test("where it goes on after `finalize`", async () => {
+        expect(await commandsOf("await d.init();", "await d.finalize();", "await Bun.sleep(10);")).toEqual({
+          status: 0,
+          ends: 2,
+        });
+      });
+    },
+  );

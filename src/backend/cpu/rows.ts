@@ -51,21 +51,24 @@ export function cpuRowsCall<Fields extends Readonly<Record<string, Field<never>>
     const ordinal = ordinalOf(description);
     // First: memory that comes from a device may have this very call compute something again on the way.
     held = rows.flatMap((row) => row.operands.map((operand) => bytesOf(operand, leftOut)));
-    if (blocks.length < rows.length * stride) {
-      blocks = new Float64Array(rows.length * stride);
-      addresses = new Float64Array(rows.length * operands.length);
+    try {
+      if (blocks.length < rows.length * stride) {
+        blocks = new Float64Array(rows.length * stride);
+        addresses = new Float64Array(rows.length * operands.length);
+      }
+      for (const [at, { values }] of rows.entries()) write(blocks, at * stride, values);
+      for (const [at, bytes] of held.entries()) {
+        const row = Math.floor(at / operands.length);
+        const isThere = bytes !== leftOut;
+        addresses[at] = isThere && bytes.byteLength > 0 ? ptr(bytes) : 0;
+        blocks[row * stride + description.length + (at % operands.length)] = isThere ? bytes.byteLength : LEFT_OUT;
+      }
+      const { native } = cpuLibrary();
+      const status = native.orchard_cpu_run_rows(ordinal, blocks, rows.length * stride * 8, rows.length, addresses);
+      if (status !== 0) throw errorOf(native, status, operation, operands);
+    } finally {
+      held = [];
     }
-    for (const [at, { values }] of rows.entries()) write(blocks, at * stride, values);
-    for (const [at, bytes] of held.entries()) {
-      const row = Math.floor(at / operands.length);
-      const isThere = bytes !== leftOut;
-      addresses[at] = isThere && bytes.byteLength > 0 ? ptr(bytes) : 0;
-      blocks[row * stride + description.length + (at % operands.length)] = isThere ? bytes.byteLength : LEFT_OUT;
-    }
-    const { native } = cpuLibrary();
-    const status = native.orchard_cpu_run_rows(ordinal, blocks, rows.length * stride * 8, rows.length, addresses);
-    held = [];
-    if (status !== 0) throw errorOf(native, status, operation, operands);
   };
   return Object.assign(call, { description });
 }
