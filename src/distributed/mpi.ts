@@ -104,9 +104,9 @@ export class Mpi {
 
   /**
    * Tells the launcher that this process ends well, after {@link finalize} and as the last thing that it does. From 4.1
-   * on, MPICH says so in a handler of `atexit` (`MPIR_pmi_finalize_on_exit` in its src/util/mpir_pmi.c). Bun ends without
-   * running those, and a launcher that hears nothing kills the ranks that are still ending. A library's handlers also run
-   * when it is unloaded, which MPICH bears; Open MPI has none, and stays.
+   * on, MPICH says so in a handler of `atexit` (`MPIR_pmi_finalize_on_exit` in its src/util/mpir_pmi.c). Bun ends
+   * without running those, and a launcher that hears nothing kills the ranks that are still ending. A library's own
+   * handlers also run when it is unloaded, which MPICH bears; Open MPI has none, and stays.
    */
   unload(): void {
     if (!/^M(VA)?PICH/.test(this.version())) return;
