@@ -202,7 +202,10 @@ function endWithProcess(mpi: Mpi): void {
       console.error(error instanceof DistributedError ? error.message : error);
     }
     if (!mpi.isFinalized) mpi.abort(code === 0 ? 1 : code);
-    else if (code === 0) mpi.unload();
+    else if (code === 0) {
+      forget(); // what runs at the end too, and calls something, gets an error
+      mpi.unload();
+    }
   });
 }
 
@@ -232,7 +235,12 @@ export async function finalize(): Promise<void> {
     throw new DistributedError("distributed.finalize", "callsUnderWay", text);
   }
   leave();
-  ended = connection !== undefined;
+  forget();
+}
+
+/** From here on there is no world. */
+function forget(): void {
+  ended ||= current?.connection !== undefined;
   current = undefined;
   joining = undefined;
 }

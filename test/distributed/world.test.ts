@@ -170,6 +170,17 @@ for (const installation of [mpich, standardAbi])
         expect(await commandsOf("await d.init();")).toEqual({ status: 0, ends: 2 });
       });
 
+      test("where what it does at the end calls something: it is told that there is no world", async () => {
+        const told = `({ code }) => { if (code !== "notInitialized") process.kill(process.pid, "SIGABRT"); }`;
+        expect(
+          await commandsOf(
+            "await d.init();",
+            `const told = ${told};`,
+            `process.on("exit", () => { void d.finalize(); try { d.rank(); } catch (error) { told(error); } });`,
+          ),
+        ).toEqual({ status: 0, ends: 2 });
+      });
+
       test("where it goes on after `finalize`", async () => {
         expect(await commandsOf("await d.init();", "await d.finalize();", "await Bun.sleep(10);")).toEqual({
           status: 0,
