@@ -89,6 +89,54 @@ final class CompilerCacheTests: CacheTestCase {
         XCTAssertEqual(try files(".so"), [])
     }
 
+    /// A process that is killed runs no handler; nor does one that ends by `_exit`, as some programs do.
+    func testATemporaryFolderIsRemovedOnceItsProcessHasEnded() throws {
+        if let base = Self.argument {
+            setenv("TMPDIR", base, 1)
+            try withSetting("cache", "") { try check(source(14), 14) }
+            if ProcessInfo.processInfo.environment["ORCHARD_TEST_STAYS"] != nil {
+                print("ready")
+                fflush(stdout)
+                while true { pause() }
+            }
+            return
+        }
+        let base = folder + "/temporary"
+        try FileManager.default.createDirectory(
+            atPath: base + "/orchard-kernels-new", withIntermediateDirectories: true)
+        let folders = {
+            try FileManager.default.contentsOfDirectory(atPath: base).filter { $0 != "orchard-kernels-new" }
+        }
+        let name = "testATemporaryFolderIsRemovedOnceItsProcessHasEnded"
+        setenv("ORCHARD_TEST_STAYS", "1", 1)
+        let stays = try (0..<2).map { _ in
+            let pipe = Pipe()
+            let process = try child(name, argument: base, output: pipe)
+            while !String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self).contains("ready") {}
+            return process
+        }
+        unsetenv("ORCHARD_TEST_STAYS")
+        XCTAssertEqual(try folders().count, 2)
+        let ends = {
+            let process = try self.child(name, argument: base)
+            process.waitUntilExit()
+            XCTAssertEqual(process.terminationStatus, 0)
+        }
+        try ends()
+        XCTAssertEqual(try folders().count, 2, "those of processes that live stay, and its own is gone")
+        for process in stays {
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+            try ends()
+        }
+        XCTAssertEqual(try folders(), [])
+        XCTAssertTrue(FileManager.default.fileExists(atPath: base + "/orchard-kernels-new"), "may be in the making")
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date() - 7200], ofItemAtPath: base + "/orchard-kernels-new")
+        try ends()
+        XCTAssertFalse(FileManager.default.fileExists(atPath: base + "/orchard-kernels-new"))
+    }
+
     func testTheFolderIsMadeWhereItIsMissing() throws {
         let below = folder + "/a/b"
         try withSetting("cache", below) { try check(source(15), 15) }

@@ -1,18 +1,17 @@
 #include "compile/kernel_cache.h"
 
 #include "compile/content_hash.h"
+#include "compile/temporary_folder.h"
 #include "support/settings.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <vector>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -68,22 +67,9 @@ bool accepts_files(const std::string &folder) {
   return written;
 }
 
-// The folder is this process's alone, and holds files only.
-void remove_temporary_folder() {
-  const std::string &folder = state().temporary;
-  if (DIR *directory = opendir(folder.c_str())) {
-    while (dirent *entry = readdir(directory)) unlink((folder + "/" + entry->d_name).c_str());
-    closedir(directory);
-  }
-  rmdir(folder.c_str());
-}
-
 const std::string &temporary_folder(State &state) {
-  if (!state.temporary.empty()) return state.temporary;
-  const char *base = getenv("TMPDIR");
-  std::string pattern = std::string(base && *base ? base : "/tmp") + "/orchard-kernels-XXXXXX";
-  if (mkdtemp(pattern.data())) atexit(remove_temporary_folder);
-  return state.temporary = pattern;
+  if (state.temporary.empty()) state.temporary = make_temporary_folder();
+  return state.temporary;
 }
 
 void say_once(State &state, const std::string &folder, const char *reason) {

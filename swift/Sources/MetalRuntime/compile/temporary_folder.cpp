@@ -1,0 +1,81 @@
+#include "compile/temporary_folder.h"
+
+#include "compile/cached_file.h"
+
+#include <cstdlib>
+#include <ctime>
+#include <string_view>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace mrt {
+namespace {
+
+constexpr std::string_view prefix = "orchard-kernels-";
+// The file whose lock says that the folder's process lives.
+constexpr const char *owner = "/owner";
+// A folder without that file is being made, or its process was killed at that moment.
+constexpr time_t seconds_of_a_new_folder = 3600;
+
+struct Folder {
+  std::string path;
+  FileLock lock;
+};
+
+// The folder holds files only.
+void remove_folder(const std::string &path) {
+  if (DIR *directory = opendir(path.c_str())) {
+    while (dirent *entry = readdir(directory)) unlink((path + "/" + entry->d_name).c_str());
+    closedir(directory);
+  }
+  rmdir(path.c_str());
+}
+
+bool was_left(const std::string &path) {
+  struct stat facts;
+  if (lstat(path.c_str(), &facts) || !S_ISDIR(facts.st_mode) || facts.st_uid != geteuid()) return false;
+  const time_t made = facts.st_mtim.tv_sec;
+  if (lstat((path + owner).c_str(), &facts)) return made + seconds_of_a_new_folder < time(nullptr);
+  return FileLock(path + owner, LOCK_EX | LOCK_NB).holds();
+}
+
+void remove_left_folders(const std::string &base) {
+  DIR *directory = opendir(base.c_str());
+  while (dirent *entry = directory ? readdir(directory) : nullptr) {
+    if (std::string_view(entry->d_name).substr(0, prefix.size()) != prefix) continue;
+    std::string path = base + "/" + entry->d_name;
+    if (was_left(path)) remove_folder(path);
+  }
+  if (directory) closedir(directory);
+}
+
+// Another process may take a folder that has no lock yet for one that was left: then this makes another.
+bool make_folder(const std::string &base, Folder &folder) {
+  for (int attempt = 0; attempt < 16; attempt++) {
+    folder.path = base + "/" + std::string(prefix) + "XXXXXX";
+    if (!mkdtemp(folder.path.data())) return false;
+    const std::string file = folder.path + owner;
+    const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (descriptor >= 0) close(descriptor);
+    folder.lock = FileLock(file, LOCK_EX);
+    if (access(file.c_str(), F_OK) == 0) return true;
+  }
+  return false;
+}
+
+} // namespace
+
+std::string make_temporary_folder() {
+  const char *named = getenv("TMPDIR");
+  const std::string base = named && *named ? named : "/tmp";
+  remove_left_folders(base);
+  static Folder *folder = new Folder; // its lock ends with the process
+  if (make_folder(base, *folder)) atexit([] { remove_folder(folder->path); });
+  return folder->path;
+}
+
+} // namespace mrt
