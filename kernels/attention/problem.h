@@ -13,6 +13,9 @@
 #include "common/philox.h"
 #include "generated/attention_option.h"
 
+// Arrays, of matrices too, lie in registers only where every index is known.
+#define UNROLLED _Pragma("clang loop unroll(full)")
+
 #define LOG2_E 1.44269504f
 #define LN_2 0.693147181f
 

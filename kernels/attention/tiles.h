@@ -19,8 +19,6 @@
 
 typedef simdgroup_matrix<float, 8, 8> Sums;
 
-// Arrays of matrices lie in registers only where every index is known.
-#define UNROLLED _Pragma("clang loop unroll(full)")
 // What is rare is not worth the room that its copies take in the cache of instructions.
 #define ROLLED _Pragma("clang loop unroll(disable)")
 

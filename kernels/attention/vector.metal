@@ -1,15 +1,18 @@
-// out and L of attention (problem.h) for few queries, as in decoding: each key is used once, so that tiles pay nothing
-// and memory is all that counts.
+// out and L of attention (problem.h) for few queries, as in decoding: a head's keys are used by few rows, so that tiles
+// pay nothing and memory is all that counts.
 //
-// vector: a threadgroup has one query and a part of its keys, which its SIMDGROUPS take in iteration; a SIMD-group's
-// lanes lie side by side along D and E. Each SIMD-group has its own online softmax (forward.metal says which), and the
-// first one merges them, its own from its registers:
+// vector: a threadgroup has a team of rows (queries of the G heads that share a head of keys, query by query) and a
+// part of their keys, so that keys and values are read once for the team. Its SIMDGROUPS take KEYS keys at a time, in
+// turn; a SIMD-group's lanes lie side by side along D and E. What its lanes have of the KEYS · ROWS products is summed
+// so that each lane ends with one pair's, and treats that pair alone: its score, its softmax, its dropout. Each
+// SIMD-group has its own online softmax (forward.metal says which), and the first one merges them, its own from its
+// registers:
 //
 //     top = max tops,  total = Σ totals exp(tops - top),  row = Σ rows exp(tops - top)
 //
 // Long keys are cut into parts, whose tops, totals and rows go to memory; `vector_combine` merges them in their order,
-// so that the result is the same on every run. Grid: threadgroups (queries · parts, heads, sequences), and (queries,
-// heads, sequences) for vector_combine, of as many threads as a row has elements.
+// so that the result is the same on every run. Grid: threadgroups (teams · parts, heads of keys, sequences), and
+// (queries, heads, sequences) for vector_combine, of as many threads as a row has elements.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,7 +20,64 @@ using namespace metal;
 #include "attention/pairs.h"
 
 #define VECTOR_WIDTH 256
-#define LANE_ELEMENTS (VECTOR_WIDTH / 32)
+
+// Elements of each row that a lane has, and keys that a SIMD-group takes at a time, by the rows of a team: what a lane
+// holds of queries, of sums and of products is limited (src/ops/attention/tiles.metal.ts, `vectorTeam`).
+constexpr int lane_elements(int rows) { return rows == 8 ? 4 : VECTOR_WIDTH / 32; }
+constexpr int keys_at_a_time(int rows) { return rows == 8 ? 4 : 8; }
+
+// How many elements side by side a lane has of a row of `dim`, for vector loads.
+inline uint run_of(uint dim) { return !has(ATTENTION_OPTION_QUADS) ? 1 : dim % 128 == 0 ? 4 : dim % 64 == 0 ? 2 : 1; }
+
+// The element that is a lane's i-th one.
+inline uint element_of(int i, uint lane, uint dim) {
+    const uint run = run_of(dim);
+    return uint(i) / run * run * 32 + lane * run + uint(i) % run;
+}
+
+// A lane's elements of one row of keys or values.
+template <typename T, int ELEMENTS>
+inline void load_elements(thread float *elements, device const T *row, long column, uint dim, uint lane) {
+    const uint run = run_of(dim);
+    UNROLLED
+    for (int i = 0; i < ELEMENTS; i += 1) {
+        const uint e = element_of(i, lane, dim);
+        if (run == 4 && i % 4 == 0 && e < dim) {
+            const float4 four = float4(*reinterpret_cast<device const vec<T, 4> *>(row + e));
+            elements[i] = four.x;
+            elements[i + 1] = four.y;
+            elements[i + 2] = four.z;
+            elements[i + 3] = four.w;
+        } else if (run == 2 && i % 2 == 0 && e < dim) {
+            const float2 two = float2(*reinterpret_cast<device const vec<T, 2> *>(row + e));
+            elements[i] = two.x;
+            elements[i + 1] = two.y;
+        } else if (run == 1) {
+            elements[i] = e < dim ? float(row[e * column]) : 0.0f;
+        }
+    }
+}
+
+// Σ over the lanes of each of COUNT numbers: a lane gets that of number lane · COUNT / 32. At each step half of the
+// numbers go to the lanes of the other half, in an order of additions that is the same on every run. (A template for
+// each step: compilers know no index of a loop whose end an outer loop sets.)
+template <int COUNT> inline float scattered_sum(thread float *numbers, uint lane, ushort step = 16) {
+    const bool is_upper = lane & step;
+    UNROLLED
+    for (int i = 0; i < COUNT / 2; i += 1) {
+        const float given = is_upper ? numbers[i] : numbers[i + COUNT / 2];
+        numbers[i] = (is_upper ? numbers[i + COUNT / 2] : numbers[i]) + simd_shuffle_xor(given, step);
+    }
+    return scattered_sum<COUNT / 2>(numbers, lane, step / 2);
+}
+
+template <> inline float scattered_sum<1>(thread float *numbers, uint, ushort step) {
+    float sum = numbers[0];
+    for (; step > 0; step /= 2) {
+        sum += simd_shuffle_xor(sum, step);
+    }
+    return sum;
+}
 
 // Writes a row from Σ row, its top and its total; each thread its elements.
 template <typename T>
@@ -56,14 +116,31 @@ inline void finish_row(
 
 inline float shrunk(float top, float to) { return top == -INFINITY ? 0.0f : exponential(top - to); }
 
+// A row of a team: a query of one head.
+struct TeamRow {
+    int query;
+    uint head;
+};
+
+inline TeamRow team_row(constant Attention &a, uint key_head, int row) {
+    return {row / int(a.group), key_head * uint(a.group) + uint(row % int(a.group))};
+}
+
+// Where the part of a row begins in `parts`: those of a row lie side by side.
+inline ulong part_offset(constant Attention &a, Sequence s, TeamRow row, long part) {
+    const long index = (s.batch * a.heads + row.head) * a.queries + s.query_start + row.query;
+    return ulong(index * a.parts + part) * (VALUE_DIM + 2);
+}
+
 // q, k, v         [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
 // mask, bias      [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
 // sinks, slopes   [[buffer(5, 6)]]     [H], [B, H]
 // sequences       [[buffer(7)]]        [count, 4]
 // out             [[buffer(8)]]        [B, H, M, E]
 // log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]; written with LOG_SUM_EXP
-// parts           [[buffer(11)]]       a threadgroup's row of E, its top and its total, where keys are cut
-template <typename T, int SIMDGROUPS>
+// parts           [[buffer(11)]]       where keys are cut: of each row, its parts, each E sums, a top and a total
+// rows            [[threadgroup(0)]]   (SIMDGROUPS - 1) · ROWS · E floats: sums of all SIMD-groups but the first
+template <typename T, int SIMDGROUPS, int ROWS>
 kernel void attention_vector(
     device const T *q [[buffer(0)]],
     device const T *k [[buffer(1)]],
@@ -78,124 +155,186 @@ kernel void attention_vector(
     device float *log_sum_exp_low [[buffer(10)]],
     device float *parts [[buffer(11)]],
     constant Attention &a [[buffer(12)]],
+    threadgroup float *rows [[threadgroup(0)]],
     uint3 group [[threadgroup_position_in_grid]],
-    uint3 groups [[threadgroups_per_grid]],
     uint simdgroup [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-    threadgroup float rows[(SIMDGROUPS - 1) * VECTOR_WIDTH];  // of all but the first
-    threadgroup float tops[SIMDGROUPS];
-    threadgroup float totals[SIMDGROUPS];
+    constexpr int ELEMENTS = lane_elements(ROWS);
+    constexpr int KEYS = keys_at_a_time(ROWS);
+    constexpr int SHARERS = 32 / (KEYS * ROWS);  // lanes that have the same pair
+    threadgroup float tops[SIMDGROUPS * ROWS];
+    threadgroup float totals[SIMDGROUPS * ROWS];
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    const int query = int(group.x) / int(a.parts);
-    if (query >= s.queries) {
+    const int first_row = int(group.x) / int(a.parts) * ROWS;
+    const int rows_left = min(ROWS, s.queries * int(a.group) - first_row);
+    if (rows_left <= 0) {
         return;
     }
-    const uint head = group.y;
-    const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
-    device const T *keys = k + row_offset(a.k, s.batch, head / a.group, s.key_start);
-    device const T *values = v + row_offset(a.v, s.batch, head / a.group, s.key_start);
-    device const T *own = q + row_offset(a.q, s.batch, head, s.query_start + query);
-    float q_row[LANE_ELEMENTS];
-    float row[LANE_ELEMENTS];
-    for (int i = 0; i < LANE_ELEMENTS; i += 1) {
-        const uint d = lane + i * 32;
-        q_row[i] = d < DIM ? float(own[d * a.q.column]) : 0.0f;
-        row[i] = 0.0f;
+    float q_rows[ROWS][ELEMENTS];
+    float sums[ROWS][ELEMENTS];
+    UNROLLED
+    for (int r = 0; r < ROWS; r += 1) {
+        const TeamRow row = team_row(a, group.y, first_row + min(r, rows_left - 1));
+        device const T *own = q + row_offset(a.q, s.batch, row.head, s.query_start + row.query);
+        UNROLLED
+        for (int i = 0; i < ELEMENTS; i += 1) {
+            const uint d = element_of(i, lane, DIM);
+            q_rows[r][i] = d < DIM ? float(own[d * a.q.column]) : 0.0f;
+            sums[r][i] = 0.0f;
+        }
     }
+    // What this lane has of each KEYS keys: its own row and key among them.
+    const int own_key = int(lane) / SHARERS / ROWS;
+    const int own_row = int(lane) / SHARERS % ROWS;
+    const TeamRow own = team_row(a, group.y, first_row + min(own_row, rows_left - 1));
+    const Pairs<T> pairs = pairs_of(a, s, own.head, mask, bias, slopes);
 
-    const Interval range = keys_of(a, s, query, query);
-    const long first = range.first + long(group.x) % a.parts * a.part_keys;
+    const int last_query = team_row(a, group.y, first_row + rows_left - 1).query;
+    const Interval range = keys_of(a, s, first_row / int(a.group), last_query);
+    const long part = long(group.x) % a.parts;
+    const long first = range.first + part * a.part_keys;
     const int end = int(min(long(range.end), first + a.part_keys));
     float top = -INFINITY;
     float total = 0.0f;
-    for (long key = first + simdgroup; key < end; key += SIMDGROUPS) {
-        const int j = int(key);
-        if (!attends(a, pairs, query, j)) {
+    for (long block = first + simdgroup * KEYS; block < end; block += SIMDGROUPS * KEYS) {
+        const int key = int(block) + own_key;
+        const bool counts = own_row < rows_left && key < end && attends(a, pairs, own.query, key);
+        if (!simd_any(counts)) {
             continue;
         }
-        float product = 0.0f;
-        for (int i = 0; i < LANE_ELEMENTS; i += 1) {
-            const uint d = lane + i * 32;
-            if (d < DIM) {
-                product = fma(q_row[i], float(keys[key * a.k.row + d * a.k.column]), product);
+        const int keys_left = end - int(block);
+        float products[KEYS * ROWS];
+        device const T *key_row = k + row_offset(a.k, s.batch, group.y, s.key_start + block);
+        UNROLLED
+        for (int step = 0; step < KEYS; step += 1) {
+            float elements[ELEMENTS];
+            load_elements<T, ELEMENTS>(elements, key_row, a.k.column, DIM, lane);
+            key_row += step + 1 < keys_left ? a.k.row : 0;  // beyond the end, the last key again
+            UNROLLED
+            for (int r = 0; r < ROWS; r += 1) {
+                float product = 0.0f;
+                UNROLLED
+                for (int i = 0; i < ELEMENTS; i += 1) {
+                    if (element_of(i, 0, DIM) < DIM) {
+                        product = fma(q_rows[r][i], elements[i], product);
+                    }
+                }
+                products[step * ROWS + r] = product;
             }
         }
-        const float score = score_of(a, pairs, true, query, j, lanes_sum<32>(product)).value;
-        if (score == -INFINITY) {
-            continue;
+        const float product = scattered_sum<KEYS * ROWS>(products, lane);
+        const float score = counts ? score_of(a, pairs, true, own.query, key, product).value : -INFINITY;
+        float most = score;
+        UNROLLED
+        for (ushort step = SHARERS * ROWS; step < 32; step *= 2) {
+            most = max(most, simd_shuffle_xor(most, step));
         }
-        if (score > top) {
-            const float factor = shrunk(top, score);
+        if (simd_any(most > top)) {
+            const float larger = max(top, most);
+            const float factor = shrunk(top, larger);
             total *= factor;
-            for (int i = 0; i < LANE_ELEMENTS; i += 1) {
-                row[i] *= factor;
+            top = larger;
+            UNROLLED
+            for (int r = 0; r < ROWS; r += 1) {
+                const float of_row = simd_shuffle(factor, ushort(r * SHARERS));
+                UNROLLED
+                for (int i = 0; i < ELEMENTS; i += 1) {
+                    sums[r][i] *= of_row;
+                }
             }
-            top = score;
         }
-        const float p = exponential(score - top);
-        const float dropped = p * kept(a, s, head, query, j);
+        const float p = score == -INFINITY ? 0.0f : exponential(score - top);
+        const float dropped = p == 0.0f ? 0.0f : p * kept(a, s, own.head, own.query, key);
         total += p;
-        for (int i = 0; i < LANE_ELEMENTS; i += 1) {
-            const uint e = lane + i * 32;
-            if (e < VALUE_DIM && dropped != 0.0f) {
-                row[i] = fma(dropped, float(values[key * a.v.row + e * a.v.column]), row[i]);
+        device const T *value_row = v + row_offset(a.v, s.batch, group.y, s.key_start + block);
+        UNROLLED
+        for (int step = 0; step < KEYS; step += 1) {
+            float elements[ELEMENTS];
+            load_elements<T, ELEMENTS>(elements, value_row, a.v.column, VALUE_DIM, lane);
+            value_row += step + 1 < keys_left ? a.v.row : 0;
+            UNROLLED
+            for (int r = 0; r < ROWS; r += 1) {
+                const float weight = simd_shuffle(dropped, ushort((step * ROWS + r) * SHARERS));
+                if (weight == 0.0f) {
+                    continue;  // the value may be anything
+                }
+                UNROLLED
+                for (int i = 0; i < ELEMENTS; i += 1) {
+                    if (element_of(i, 0, VALUE_DIM) < VALUE_DIM) {
+                        sums[r][i] = fma(weight, elements[i], sums[r][i]);
+                    }
+                }
             }
         }
     }
-    for (int i = 0; i < LANE_ELEMENTS; i += 1) {
-        const uint e = lane + i * 32;
-        if (simdgroup > 0 && e < VALUE_DIM) {
-            rows[(simdgroup - 1) * VECTOR_WIDTH + e] = row[i];
+    UNROLLED
+    for (ushort step = SHARERS * ROWS; step < 32; step *= 2) {
+        total += simd_shuffle_xor(total, step);
+    }
+    UNROLLED
+    for (int r = 0; r < ROWS; r += 1) {
+        UNROLLED
+        for (int i = 0; i < ELEMENTS; i += 1) {
+            const uint e = element_of(i, lane, VALUE_DIM);
+            if (simdgroup > 0 && r < rows_left && e < VALUE_DIM) {
+                rows[((simdgroup - 1) * ROWS + r) * VALUE_DIM + e] = sums[r][i];
+            }
         }
     }
-    if (lane == 0) {
-        tops[simdgroup] = top;
-        totals[simdgroup] = total;
+    if (own_key == 0 && lane % SHARERS == 0) {
+        tops[simdgroup * ROWS + own_row] = top;
+        totals[simdgroup * ROWS + own_row] = total;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
     if (simdgroup > 0) {
         return;
     }
-    const float own_top = lane < SIMDGROUPS ? tops[lane] : -INFINITY;
-    top = simd_max(own_top);
-    const float own_factor = shrunk(own_top, top);
-    const float own_total = lane < SIMDGROUPS ? totals[lane] : 0.0f;
-    total = 0.0f;
-    for (ushort other = 0; other < SIMDGROUPS; other += 1) {
-        const float factor = simd_shuffle(own_factor, other);
-        total = fma(simd_shuffle(own_total, other), factor, total);
-        for (int i = 0; i < LANE_ELEMENTS; i += 1) {
-            const uint e = lane + i * 32;
-            if (other == 0) {
-                row[i] *= factor;
-            } else if (e < VALUE_DIM) {
-                row[i] = fma(rows[(other - 1) * VECTOR_WIDTH + e], factor, row[i]);
+    UNROLLED
+    for (int r = 0; r < ROWS; r += 1) {
+        if (r >= rows_left) {
+            break;
+        }
+        const float lane_top = lane < SIMDGROUPS ? tops[lane * ROWS + r] : -INFINITY;
+        const float row_top = simd_max(lane_top);
+        const float lane_factor = shrunk(lane_top, row_top);
+        const float lane_total = lane < SIMDGROUPS ? totals[lane * ROWS + r] : 0.0f;
+        float row_total = 0.0f;
+        for (ushort other = 0; other < SIMDGROUPS; other += 1) {
+            const float factor = simd_shuffle(lane_factor, other);
+            row_total = fma(simd_shuffle(lane_total, other), factor, row_total);
+            UNROLLED
+            for (int i = 0; i < ELEMENTS; i += 1) {
+                const uint e = element_of(i, lane, VALUE_DIM);
+                if (other == 0) {
+                    sums[r][i] *= factor;
+                } else if (e < VALUE_DIM) {
+                    sums[r][i] = fma(rows[((other - 1) * ROWS + r) * VALUE_DIM + e], factor, sums[r][i]);
+                }
             }
         }
-    }
-    if (a.parts == 1) {
-        for (int i = 0; i < LANE_ELEMENTS; i += 1) {
-            const uint e = lane + i * 32;
-            finish_row(a, s, head, query, sinks, out, log_sum_exp, log_sum_exp_low, row[i], top, total, e);
+        const TeamRow row = team_row(a, group.y, first_row + r);
+        device float *own_part = parts + (a.parts == 1 ? 0 : part_offset(a, s, row, part));
+        UNROLLED
+        for (int i = 0; i < ELEMENTS; i += 1) {
+            const uint e = element_of(i, lane, VALUE_DIM);
+            const float sum = sums[r][i];
+            if (a.parts == 1) {
+                finish_row(
+                    a, s, row.head, row.query, sinks, out, log_sum_exp, log_sum_exp_low, sum, row_top, row_total, e);
+            } else if (e < VALUE_DIM) {
+                own_part[e] = sum;
+            }
         }
-        return;
-    }
-    device float *part = parts + ((ulong(group.z) * groups.y + group.y) * groups.x + group.x) * (VALUE_DIM + 2);
-    for (int i = 0; i < LANE_ELEMENTS; i += 1) {
-        const uint e = lane + i * 32;
-        if (e < VALUE_DIM) {
-            part[e] = row[i];
+        if (a.parts > 1 && lane == 0) {
+            own_part[VALUE_DIM] = row_top;
+            own_part[VALUE_DIM + 1] = row_total;
         }
-    }
-    if (lane == 0) {
-        part[VALUE_DIM] = top;
-        part[VALUE_DIM + 1] = total;
     }
 }
 
-// parts        [[buffer(0)]]  queries' parts, each E sums, a top and a total
+// parts        [[buffer(0)]]  as attention_vector writes them
 // sinks        [[buffer(1)]]  [H]
 // sequences    [[buffer(2)]]  [count, 4]
 // out          [[buffer(3)]]  [B, H, M, E]
@@ -210,16 +349,13 @@ kernel void vector_combine(
     device float *log_sum_exp_low [[buffer(5)]],
     constant Attention &a [[buffer(6)]],
     uint3 group [[threadgroup_position_in_grid]],
-    uint3 groups [[threadgroups_per_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     const Sequence s = sequence_of(a, sequences, group.z);
     if (int(group.x) >= s.queries) {
         return;
     }
-    const ulong offset =
-        ((ulong(group.z) * groups.y + group.y) * groups.x + group.x) * ulong(a.parts) * (VALUE_DIM + 2);
-    device const float *own = parts + offset;
+    device const float *own = parts + part_offset(a, s, {int(group.x), group.y}, 0);
     // Each lane has the top and the total of every 32nd part.
     float top = -INFINITY;
     for (long part = lane; part < a.parts; part += 32) {
@@ -244,20 +380,25 @@ kernel void vector_combine(
     finish_row(a, s, group.y, int(group.x), sinks, out, log_sum_exp, log_sum_exp_low, sum, top, total, thread_index);
 }
 
-#define VECTOR(T, SIMDGROUPS)                                                                                          \
-    template [[host_name("vector_" #T "_" #SIMDGROUPS)]] kernel void attention_vector<T, SIMDGROUPS>(                  \
+#define VECTOR(T, SIMDGROUPS, ROWS)                                                                                    \
+    template [[host_name("vector_" #T "_" #SIMDGROUPS "x" #ROWS)]] kernel void attention_vector<T, SIMDGROUPS, ROWS>(  \
         device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *, \
         device const float *, device const int *, device T *, device float *, device float *, device float *,          \
-        constant Attention &, uint3, uint3, uint, uint);
+        constant Attention &, threadgroup float *, uint3, uint, uint);
 #define COMBINE(T)                                                                                              \
     template [[host_name("vector_combine_" #T)]] kernel void vector_combine<T>(                                 \
         device const float *, device const T *, device const int *, device T *, device float *, device float *, \
-        constant Attention &, uint3, uint3, uint, uint);
+        constant Attention &, uint3, uint, uint);
 
-// The SIMD-groups are those of `vectorCut` (src/ops/attention/tiles.metal.ts).
+// The SIMD-groups are those of `vectorCut`, the rows those of `vectorTeam` (src/ops/attention/tiles.metal.ts).
+#define TEAMS(T, SIMDGROUPS) \
+    VECTOR(T, SIMDGROUPS, 1) \
+    VECTOR(T, SIMDGROUPS, 2) \
+    VECTOR(T, SIMDGROUPS, 4) \
+    VECTOR(T, SIMDGROUPS, 8)
 #define VECTORS(T) \
-    VECTOR(T, 2)   \
-    VECTOR(T, 8)   \
+    TEAMS(T, 2)    \
+    TEAMS(T, 8)    \
     COMBINE(T)
 
 VECTORS(float)

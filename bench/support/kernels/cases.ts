@@ -72,6 +72,18 @@ function attention(dtype: FloatDType): Case[] {
   return [...dense, decode];
 }
 
+/** Decoding by heads of queries that share heads of keys. */
+function groupedDecode(dtype: FloatDType): Case {
+  const [query, keys] = [
+    [1, 8, 1, 128],
+    [1, 2, 2048, 128],
+  ];
+  const shapes = [query!, keys!, keys!];
+  return call("decode of 8 heads on 2", dtype, shapes, [...shapes, query!], (q, k, v) =>
+    ops.flashAttention(q!, k!, v!, { path: "fused" } as object),
+  );
+}
+
 /** Both passes of a normalization; the backward is counted alone. */
 function norms(dtype: FloatDType): Case[] {
   const kinds = {
@@ -231,5 +243,6 @@ export function makeCases(): Case[] {
     ...floats.flatMap(quantized),
     ...floats.flatMap(gradients),
     optimizer(),
+    ...floats.map(groupedDecode),
   ];
 }

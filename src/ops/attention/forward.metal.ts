@@ -6,7 +6,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { launchTiled, sequenceCount, tensorOf, tilesOf, unsupportedReason } from "./launch.metal.ts";
 import { type Call, callOf, constantsOf, type Parts, parametersOf } from "./parameters.metal.ts";
 import { type AttentionAttributes, problemOf } from "./problem.ts";
-import { SIMD_WIDTH, VECTOR_QUERIES, vectorCut, vectorSimdgroups } from "./tiles.metal.ts";
+import { SIMD_WIDTH, VECTOR_QUERIES, vectorCut, vectorSimdgroups, vectorTeam } from "./tiles.metal.ts";
 
 /** Few queries go through keys one by one, many by tiles. */
 export const forwardMetal: MetalImplementation<AttentionAttributes> = {
@@ -44,9 +44,9 @@ const combineThreads = ({ valueDim }: Call): number => SIMD_WIDTH * Math.max(1, 
 /** One kernel, or two where keys are cut into parts. */
 function launchVector(call: Call): TicketRange | undefined {
   const queries = tilesOf(call, "queries", 1);
-  const rows = queries * call.heads * sequenceCount(call);
-  if (rows === 0) return undefined;
-  const { simdgroups, ...cut } = cutOf(call, rows);
+  const rows = call.batch * call.heads * call.queries;
+  if (rows === 0 || queries === 0) return undefined;
+  const { simdgroups, ...cut } = cutOf(call, queries);
   const [whole, part] = [vectorKernel(call, vectorSimdgroups.whole), vectorKernel(call, vectorSimdgroups.cut)];
   // Compiled now, so that longer keys, once they are cut, compile nothing.
   for (const kernel of [part, combineKernel(call)]) pipelineFor(metalContext(), kernel);
@@ -67,11 +67,14 @@ function launchVector(call: Call): TicketRange | undefined {
   return spanOf([partial, combined]);
 }
 
-/** How the keys that one query can attend to are cut, and for how many SIMD-groups. */
-function cutOf(call: Call, rows: number): Parts & { readonly simdgroups: number } {
+/** The teams of the queries of one head of keys: of the longest sequence, where they are packed. */
+const teamOf = (call: Call) => vectorTeam(tilesOf(call, "queries", 1) * call.group, Math.max(call.dim, call.valueDim));
+
+/** How the keys that a team of queries can attend to are cut, and for how many SIMD-groups. */
+function cutOf(call: Call, queries: number): Parts & { readonly simdgroups: number } {
   const { left = Infinity, right = Infinity } = call.band ?? {};
-  const attended = Math.min(tilesOf(call, "keys", 1), left + right + 1);
-  const { parts, simdgroups } = vectorCut(attended, rows);
+  const attended = Math.min(tilesOf(call, "keys", 1), left + right + queries);
+  const { parts, simdgroups } = vectorCut(attended, teamOf(call).teams * call.kvHeads * sequenceCount(call));
   const partKeys = Math.max(1, Math.ceil(attended / parts));
   return { parts: Math.max(1, Math.ceil(attended / partKeys)), partKeys, simdgroups };
 }
@@ -85,19 +88,24 @@ function launchParts(call: Call, kernel: VectorKernel, cut: Parts, parts: Tensor
       writes(parts),
     ],
     parameters: parametersOf(call, cut),
-    threadgroups: [tilesOf(call, "queries", 1) * cut.parts, call.heads, sequenceCount(call)],
+    threadgroups: [teamOf(call).teams * cut.parts, call.kvHeads, sequenceCount(call)],
   });
 }
 
 const FILE = "attention/vector.metal";
 const typeOf = (call: Call): string => metalTypeOf(call.operands.q!.tensor.dtype);
 
-const vectorKernel = (call: Call, simdgroups: number) => ({
-  file: FILE,
-  name: `vector_${typeOf(call)}_${simdgroups}`,
-  constants: constantsOf(call),
-  threadgroup: SIMD_WIDTH * simdgroups,
-});
+function vectorKernel(call: Call, simdgroups: number) {
+  const { teamRows } = teamOf(call);
+  const sums = (simdgroups - 1) * teamRows * call.valueDim * Float32Array.BYTES_PER_ELEMENT;
+  return {
+    file: FILE,
+    name: `vector_${typeOf(call)}_${simdgroups}x${teamRows}`,
+    constants: constantsOf(call, ["k", "v"]),
+    threadgroup: SIMD_WIDTH * simdgroups,
+    threadgroupMemory: [Math.max(16, Math.ceil(sums / 16) * 16)],
+  };
+}
 type VectorKernel = ReturnType<typeof vectorKernel>;
 
 const combineKernel = (call: Call) => ({

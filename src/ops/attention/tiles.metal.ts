@@ -201,7 +201,22 @@ export const kernelName = ({ kernel, width, down, across, columns, tall }: Tile,
  */
 export const VECTOR_QUERIES = 8;
 
-/** SIMD-groups of the vector path's threadgroups, which have all keys of a query, or parts of them. */
+/** What a lane of the vector path holds of its team's queries, a row's share of 32 elements counted as one. */
+const TEAM_SHARES = 32;
+const MOST_TEAM_ROWS = 8;
+
+/**
+ * The rows (queries of the heads that share a head of keys) that a threadgroup of the vector path has, so that it reads
+ * keys and values once for all of them: a power of 2, by which a lane's products are divided among the lanes; and how
+ * many such teams there are. `dim`: the larger one of D and E.
+ */
+export function vectorTeam(rows: number, dim: number): { readonly teamRows: number; readonly teams: number } {
+  const most = dim <= (TEAM_SHARES / MOST_TEAM_ROWS) * SIMD_WIDTH ? MOST_TEAM_ROWS : MOST_TEAM_ROWS / 2;
+  const teams = Math.ceil(rows / most);
+  return { teams, teamRows: 2 ** Math.ceil(Math.log2(Math.max(1, rows / Math.max(1, teams)))) };
+}
+
+/** SIMD-groups of the vector path's threadgroups, which have all keys of a team, or parts of them. */
 export const vectorSimdgroups = { whole: 8, cut: 2 } as const;
 
 /**
@@ -213,10 +228,10 @@ const PART_KEYS = 512;
 const PART_THREADGROUPS = 512;
 const MOST_PARTS = 128;
 
-/** Into how many parts a query's keys are cut, and for how many SIMD-groups. `rows`: queries of heads and sequences. */
-export function vectorCut(keys: number, rows: number): { readonly parts: number; readonly simdgroups: 2 | 8 } {
+/** Into how many parts a team's keys are cut, and for how many SIMD-groups. `teams`: of all heads and sequences. */
+export function vectorCut(keys: number, teams: number): { readonly parts: number; readonly simdgroups: 2 | 8 } {
   const { whole, cut } = vectorSimdgroups;
-  const most = Math.ceil(PART_THREADGROUPS / Math.max(rows, 1));
+  const most = Math.ceil(PART_THREADGROUPS / Math.max(teams, 1));
   const parts = Math.max(1, Math.min(Math.floor(keys / PART_KEYS), most));
   const smaller = (parts * whole) / cut;
   return parts > 1 && smaller <= MOST_PARTS ? { parts: smaller, simdgroups: cut } : { parts, simdgroups: whole };

@@ -11,7 +11,7 @@ import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import { withFamily } from "../../../src/ops/attention/launch.metal.ts";
 import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
-import { vectorCut } from "../../../src/ops/attention/tiles.metal.ts";
+import { vectorCut, vectorTeam } from "../../../src/ops/attention/tiles.metal.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import { tensor } from "../../../src/ops/index.ts";
 import { Generator } from "../../../src/random/generator.ts";
@@ -169,6 +169,49 @@ describe.if(hasMetal)("attention on metal", () => {
     });
   });
 
+  describe("queries of heads that share keys, as teams of rows", () => {
+    // Teams of 1 to 8 rows, one team and several, whole and with rows that nobody has, elements by fours, by twos and
+    // one by one, and D that leaves a lane room for four rows only.
+    const sizes = [
+      { heads: 1, kvHeads: 1, queries: 1, dim: 128, valueDim: 64, names: [] },
+      { heads: 2, kvHeads: 1, queries: 1, dim: 64, valueDim: 128, names: ["sinks"] },
+      { heads: 6, kvHeads: 2, queries: 1, dim: 128, valueDim: 128, names: ["bias"] },
+      { heads: 8, kvHeads: 2, queries: 1, dim: 256, valueDim: 40, names: ["mask"] },
+      { heads: 5, kvHeads: 1, queries: 1, dim: 72, valueDim: 64, names: ["softcap"] },
+      { heads: 12, kvHeads: 2, queries: 1, dim: 64, valueDim: 64, names: ["slopes"] },
+      { heads: 7, kvHeads: 1, queries: 2, dim: 20, valueDim: 128, names: ["causal", "dropout"] },
+      { heads: 8, kvHeads: 1, queries: 1, dim: 128, valueDim: 128, names: ["dropout", "mask"] },
+      { heads: 11, kvHeads: 1, queries: 1, dim: 192, valueDim: 256, names: ["windowBoth"] },
+      { heads: 4, kvHeads: 2, queries: 3, dim: 64, valueDim: 64, names: ["windowBoth"] },
+      { heads: 4, kvHeads: 2, queries: 7, dim: 16, valueDim: 16, names: ["packed", "causal"] },
+      { heads: 2, kvHeads: 2, queries: 8, dim: 33, valueDim: 9, names: ["causal", "bias"] },
+    ] as const;
+    const layouts = ["contiguous", "contiguous", "contiguous", "contiguous"] as const;
+    const cases = [75, 1030].flatMap((keys) =>
+      sizes.map(({ names, heads, kvHeads, queries, dim, valueDim }, at): AttentionCase => {
+        const drawn = caseOf(names, [keys === 75 ? 2 : 1, queries, keys, dim, valueDim], at + keys);
+        const own = { ...drawn, heads, kvHeads, name: `${drawn.name} ${heads} heads on ${kvHeads}` };
+        return at % 2 === 0 ? { ...own, layouts } : own;
+      }),
+    );
+    test.each([
+      ["float32", cases],
+      ["float16", cases.filter((_, at) => at % 3 === 0)],
+      ["bfloat16", cases.filter((_, at) => at % 3 === 1)],
+    ] as const)("%s", (dtype, some) => {
+      checked("teams of rows", () => {
+        for (const each of some) checkCase(each, dtype, metal);
+      });
+    });
+
+    test("are 1, 2, 4 or 8, as few teams as there is room for", () => {
+      const teams = [1, 2, 3, 4, 5, 8, 9, 12, 16, 17].map((rows) => vectorTeam(rows, 128));
+      expect(teams.map(({ teamRows }) => teamRows)).toEqual([1, 2, 4, 4, 8, 8, 8, 8, 8, 8]);
+      expect(teams.map(({ teams: count }) => count)).toEqual([1, 1, 1, 1, 1, 1, 2, 2, 2, 3]);
+      expect(vectorTeam(8, 129)).toEqual({ teamRows: 4, teams: 2 });
+    });
+  });
+
   test.each([
     ["rise", (key: number) => key],
     ["fall", (key: number) => 99 - key],
@@ -215,6 +258,15 @@ describe.if(hasMetal)("attention on metal", () => {
         expect(run(withKeys(masked, loud), options[name]!())).toEqual(quiet);
         expect(quiet.every(Number.isFinite)).toBe(true);
       });
+    });
+
+    test("leave every bit as it is behind a mask, where few queries share a key's row", () => {
+      const few = (own: Operands) => ({ ...own, q: own.q.slice(0, 144), gradOut: own.gradOut.slice(0, 144) });
+      const queries = [1, 2, 3, 24] as const;
+      const [noisy, quiet] = [loud, 0].map((value) => ({ ...few(withKeys(masked, value)), queries }));
+      const got = checked("few queries", () => run(noisy!, { mask: mask(), causal: true }));
+      expect(got).toEqual(run(quiet!, { mask: mask(), causal: true }));
+      expect(got.every(Number.isFinite)).toBe(true);
     });
 
     test("reach those queries that attend to them, and no other", () => {

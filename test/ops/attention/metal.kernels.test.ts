@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { measureTraffic } from "../../../bench/support/attention_traffic.ts";
+import { count } from "../../../bench/support/kernels/count.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { metalTypeOf, pipelineFor } from "../../../src/backend/metal/launch.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -108,11 +109,11 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
     metalContext().wait();
   };
 
-  test("a new sequence length compiles nothing; a new head dimension does", () => {
+  test("a new sequence length compiles nothing; a new head dimension does, and more rows of a team", () => {
     const context = metalContext();
     const compiled = () => context.statistics().pipelinesCompiled + context.statistics().pipelineHits;
     attend(40, 40, 24);
-    attend(3, 40, 24);
+    for (const queries of [1, 2, 3, 5]) attend(queries, 40, 24);
     const before = compiled();
     for (const [queries, keys] of [
       [40, 41],
@@ -126,6 +127,22 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
     expect(compiled()).toBe(before);
     attend(40, 40, 28);
     expect(compiled()).toBeGreaterThan(before);
+  });
+
+  test.each([
+    ["4 heads that share them", [8, 2, 1]],
+    ["8 queries", [2, 2, 8]],
+    ["2 queries of 3 heads that share them", [3, 1, 2]],
+  ] as const)("keys and values are read once for %s", (_, [heads, kvHeads, queries]) => {
+    const context = metalContext();
+    if (!context.isSoftware) return expect(process.platform).toBe("darwin"); // Apple's device counts nothing
+    const [keys, dim] = [512, 64];
+    const shapes = [heads, kvHeads, kvHeads].map((own, at) => [1, own, at === 0 ? queries : keys, dim]);
+    const [q, k, v] = withBackend("metal", () => shapes.map((shape) => randn(shape, { dtype: "float16" })));
+    const { bytes } = count(() => withBackend("metal", () => flashAttention(q!, k!, v!, { path: "fused" })));
+    const once = kvHeads * keys * dim * 2 * 2;
+    expect(bytes).toBeGreaterThan(once);
+    expect(bytes).toBeLessThan(1.15 * once);
   });
 
   const sizes = [
