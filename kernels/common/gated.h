@@ -12,6 +12,13 @@
 
 namespace orchard {
 
+// 1 / x for x between 2^-126 and 2^126: a fast quotient is off by at most 2.5 units in the last place there (MSL table
+// 8.2), and one of Newton's steps squares its relative error, so that what remains are the step's own roundings.
+inline float reciprocal(float x) {
+    const float r = metal::fast::divide(1.0f, x);
+    return metal::fma(metal::fma(-x, r, 1.0f), r, r);
+}
+
 // S(-a), and the derivative of x S(x) at -a.
 struct Tail {
     float share;
@@ -29,7 +36,7 @@ inline float exp_of_negative(float high, float low) {
 struct NormalShare {
     static float end() { return 15.0f; }  // from there on S(-a) is 0
     static float factor(float a) {        // G(a)
-        float t = 1.0f / metal::fma(a, 0.3f, 1.0f);
+        float t = reciprocal(metal::fma(a, 0.3f, 1.0f));
         float g = -0.0209846701f;
         g = metal::fma(g, t, 0.114402115f);
         g = metal::fma(g, t, -0.232835487f);

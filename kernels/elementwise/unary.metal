@@ -1,6 +1,7 @@
 // output[i] = f(input[i]) for every index i of the output's shape; f is the function constant `operation`.
 //
-// float16 and bfloat16 are storage: f is computed in float32 and rounded once. Integers are computed as they are.
+// float16 and bfloat16 are storage: f is computed in float32, of some activations with fewer digits (narrow.h), and
+// rounded once. Integers are computed as they are.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -9,6 +10,7 @@ using namespace metal;
 #include "common/gamma.h"
 #include "common/gated.h"
 #include "common/math.h"
+#include "common/narrow.h"
 #include "common/runs.h"
 #include "common/special.h"
 #include "generated/unary.h"
@@ -71,6 +73,17 @@ inline float apply(float x) {
     }
 }
 
+// As `apply`, where the result is rounded to 16 bits.
+inline float apply_narrow(float x) {
+    switch (operation) {
+    case UNARY_SIGMOID: return orchard::narrow::sigmoid(x);
+    case UNARY_GELU: return orchard::narrow::gelu(x);
+    case UNARY_GELU_TANH: return orchard::narrow::gelu_tanh(x);
+    case UNARY_SILU: return orchard::narrow::silu(x);
+    default: return apply(x);
+    }
+}
+
 template <typename T> inline T apply_integer(T x) {
     switch (operation) {
     case UNARY_NEG: return T(0) - x;
@@ -115,11 +128,11 @@ template <> struct Compute<float> {
     static bool predicate(float x) { return test_float(x); }
 };
 template <> struct Compute<half> {
-    static half run(half x) { return half(apply(float(x))); }
+    static half run(half x) { return half(apply_narrow(float(x))); }
     static bool predicate(half x) { return test_float(float(x)); }
 };
 template <> struct Compute<bfloat> {
-    static bfloat run(bfloat x) { return bfloat(apply(float(x))); }
+    static bfloat run(bfloat x) { return bfloat(apply_narrow(float(x))); }
     static bool predicate(bfloat x) { return test_float(float(x)); }
 };
 

@@ -19,7 +19,7 @@ import * as library from "../../../src/ops/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { geluBy, geluTanh, silu as siluOracle, tanhshrinkBySeries } from "../activation/oracle.ts";
 import { Random } from "../samples.ts";
-import { compare } from "../tolerance.ts";
+import { compare, ulpOf } from "../tolerance.ts";
 import { erf } from "./oracle.ts";
 import * as special from "./special_oracle.ts";
 
@@ -195,4 +195,30 @@ describe.each(isas)("on cpu with %s", (isa) => {
 describe("on metal", () => {
   for (const row of functions) test(row[0], () => checkOne("metal", 4, row));
   for (const row of functionsOfTwo) test(row[0], () => checkTwo("metal", 1, row));
+});
+
+/** All numbers of a dtype. */
+function everyNumber(dtype: "float16" | "bfloat16"): Float32Array {
+  const words = Array.from({ length: 2 ** 16 }, (_, index) => index);
+  if (dtype === "bfloat16") return new Float32Array(Uint32Array.from(words, (word) => word << 16).buffer);
+  return Float32Array.from(new Float16Array(Uint16Array.from(words).buffer));
+}
+
+/** Metal has these with fewer digits: a sixteenth of the last place beside what rounding takes (narrow.h). */
+const narrow = functions.filter(([name]) => ["sigmoid", "gelu", "gelu by tanh", "silu"].includes(name));
+
+describe.each(["float16", "bfloat16"] as const)("every number of %s on metal", (dtype) => {
+  test.each(narrow.map((row) => [row[0], row] as const))("%s", (_, [, compute, formula]) => {
+    const x = everyNumber(dtype);
+    const narrowed = (): Tensor => compute(library.toDType(tensor(x), dtype));
+    const y = withStrict(true, () => withBackend("metal", () => library.toDType(narrowed(), "float32").dataSync()));
+    const isRight = (got: number, exact: number): boolean => {
+      if (Number.isNaN(exact) || Math.abs(exact) === Infinity) return Object.is(got, exact);
+      return Math.abs(got - exact) <= (0.5 + 1 / 16) * ulpOf(dtype, exact);
+    };
+    const wrong = Array.from(x, (value, at) => ({ x: value, got: Number(y[at]), exact: formula(value) })).filter(
+      ({ got, exact }) => !isRight(got, exact),
+    );
+    expect(wrong.slice(0, 5)).toEqual([]);
+  });
 });
