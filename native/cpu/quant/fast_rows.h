@@ -160,9 +160,13 @@ void multiply_byte_rows(std::index_sequence<r...>, const Weights &weights, int64
     for (int at = 0; at < count; at++) out[at * stride + row] = merged(sums[row][at]);
 }
 
+// Rows of weights at once with one row of x. Those of four bits are bound by instructions, which several share. Wider
+// ones are bound by memory, which processors read sooner where fewer rows are read at once.
+template <class Row> constexpr int rows_together = Row::block_bytes < 160 ? 4 : Row::block_bytes < 256 ? 2 : 1;
+
 template <class Dots, class Row, int count>
 void multiply_bytes(const Weights &weights, const ByteRows &x, int64_t begin, int64_t end, float *out) {
-  constexpr int together = count == 1 ? 4 : 2;
+  constexpr int together = count == 1 ? rows_together<Row> : 2;
   int64_t n = begin;
   for (; n + together <= end; n += together)
     multiply_byte_rows<Dots, Row, count>(std::make_index_sequence<together>(), weights, n, x, out + n, weights.rows);
