@@ -61,7 +61,7 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
 
   /** This module and all its submodules, each once. */
   modules(): Module[] {
-    return [...this.namedModules().values()];
+    return [...modulesIn(this, new Set())];
   }
 
   /** The {@link modules} by the first of their names. The name of this module is empty. */
@@ -272,6 +272,18 @@ function* stateSlotsIn(module: Module, prefix = "", ancestors: readonly Module[]
     if (slot.value instanceof Module) yield* stateSlotsIn(slot.value, name, [...ancestors, module]);
     else if (isStateSlot(slot)) yield { ...slot, name };
   }
+}
+
+/** Adds a module and those in its properties, as {@link slotsOf} finds them: without names, which cost more. */
+function modulesIn(value: unknown, found: Set<Module>): Set<Module> {
+  if (value instanceof Module) {
+    if (found.has(value)) return found;
+    found.add(value);
+    for (const own of Object.values(value)) modulesIn(own, found);
+  } else if (Array.isArray(value) || value instanceof Map) {
+    for (const item of value.values()) modulesIn(item, found);
+  }
+  return found;
 }
 
 /** The tensors that a slot stands for: itself, or its parts. */

@@ -67,8 +67,9 @@ interface RowLayout {
 }
 
 /** How the rows along the last axis lie in memory; undefined where it takes more than two axes to say it. */
-export function layoutOfRows({ rank, shape, strides }: Tensor): RowLayout | undefined {
+export function layoutOfRows({ rank, shape, strides, isContiguous, size }: Tensor): RowLayout | undefined {
   const along = strides.at(-1)!;
+  if (isContiguous && size > 0) return { batchRows: size / shape[rank - 1]!, xStrides: [0, shape[rank - 1]!, 1] };
   if (rank <= 2)
     return { batchRows: Math.max(1, rank === 2 ? shape[0]! : 1), xStrides: [0, strides[rank - 2] ?? 0, along] };
   const lead = collapse(shape.slice(0, -1), [strides.slice(0, -1)]);
