@@ -1,13 +1,16 @@
 // The first k elements of each slice of x along an axis in order (values), and where each was (indices). Equal elements
 // stay in the order of their indices; NaN counts as larger than all numbers.
 //
-// - sort_slice: a bitonic network (Batcher 1968) in threadgroup memory, for slices of at most BLOCK elements.
+// - sort_slice: a bitonic network (Batcher 1968), for slices of at most BLOCK elements. A thread holds OWN of them,
+// side
+//   by side, in registers: what is compared lies in the same thread, in another lane of its SIMD-group, or, for 6 of 55
+//   steps, in another SIMD-group, by way of threadgroup memory.
 //
 // For longer ones, one after the other:
 // - sort_block: the same for each block of BLOCK elements.
-// - sort_merge: two runs of L become one of 2L, L = BLOCK, 2 BLOCK, …: each record counts those of the other run before
-//   it.
-// - sort_finish: the first k are taken.
+// - sort_merge: two runs of L become one of 2L, L = BLOCK, 2 BLOCK, …: a thread bisects for where its MERGED records
+//   begin in both runs (Odeh and others 2012, "Merge Path"), and takes the smaller one of two as often.
+// - sort_finish: the last two runs are merged so, and the first k elements are taken.
 //
 // A record is a key (keys.h; all bits flipped for descending) and an index. The network compares both, so that no two
 // records are equal and it gives the stable order, though it is not stable in itself; merging favours the left run.
@@ -19,6 +22,8 @@ using namespace metal;
 #include "sorting/keys.h"
 
 #define BLOCK 1024
+#define OWN 4
+#define MERGED 8
 
 struct Sort {
     Slices<3> slices;  // x, values, indices
@@ -27,62 +32,134 @@ struct Sort {
     uint descending;   // 1 or 0
 };
 
-// Puts records [0, capacity) in order; capacity is a power of two. Called by all threads of the threadgroup.
+// The record of the lane whose number differs in the bits of `across`. Halves of 64 bits: shuffles of long are not
+// specified everywhere.
+inline uint from_lane(uint number, ushort across) { return simd_shuffle_xor(number, across); }
+inline ulong from_lane(ulong number, ushort across) {
+    return as_type<ulong>(simd_shuffle_xor(as_type<uint2>(number), across));
+}
+
+template <typename K> inline bool is_above(K key, uint order, K other_key, uint other_order) {
+    return key > other_key || (key == other_key && order > other_order);
+}
+
+// Puts two records of a thread in order, or in the opposite one.
 template <typename K>
-inline void sort_records(threadgroup K *keys, threadgroup uint *order, uint capacity, uint lane, uint threads) {
-    for (uint size = 2; size <= capacity; size *= 2) {
-        for (uint stride = size / 2; stride > 0; stride /= 2) {
-            threadgroup_barrier(mem_flags::mem_threadgroup);
-            for (uint pair = lane; pair < capacity / 2; pair += threads) {
-                uint low = 2 * pair - (pair & (stride - 1));
-                uint high = low + stride;
-                bool is_above = keys[low] > keys[high] || (keys[low] == keys[high] && order[low] > order[high]);
-                bool ascending = (low & size) == 0;
-                if (is_above == ascending) {
-                    K key = keys[low];
-                    keys[low] = keys[high];
-                    keys[high] = key;
-                    uint index = order[low];
-                    order[low] = order[high];
-                    order[high] = index;
+inline void arrange(thread K (&keys)[OWN], thread uint (&order)[OWN], uint low, uint high, bool ascending) {
+    if (is_above(keys[low], order[low], keys[high], order[high]) == ascending) {
+        const K key = keys[low];
+        keys[low] = keys[high];
+        keys[high] = key;
+        const uint index = order[low];
+        order[low] = order[high];
+        order[high] = index;
+    }
+}
+
+// Compares each record with that of the thread whose number differs in the bits of `across`, and keeps one of both.
+template <typename K>
+inline void exchange(
+    thread K (&keys)[OWN],
+    thread uint (&order)[OWN],
+    threadgroup K *shared_keys,
+    threadgroup uint *shared_order,
+    uint across,
+    bool keeps_low,
+    uint thread_index,
+    uint threads) {
+    const bool is_shared = across >= 32;
+    if (is_shared) {
+        for (uint i = 0; i < OWN; i += 1) {
+            shared_keys[i * threads + thread_index] = keys[i];
+            shared_order[i * threads + thread_index] = order[i];
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    for (uint i = 0; i < OWN; i += 1) {
+        const uint place = i * threads + (thread_index ^ across);
+        const K key = is_shared ? shared_keys[place] : from_lane(keys[i], ushort(across));
+        const uint index = is_shared ? shared_order[place] : from_lane(order[i], ushort(across));
+        if (is_above(keys[i], order[i], key, index) == keeps_low) {
+            keys[i] = key;
+            order[i] = index;
+        }
+    }
+    if (is_shared) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+}
+
+// Puts the records of all threads in order, a thread's first one being number OWN · thread_index.
+template <typename K>
+inline void sort_records(
+    thread K (&keys)[OWN],
+    thread uint (&order)[OWN],
+    threadgroup K *shared_keys,
+    threadgroup uint *shared_order,
+    uint thread_index,
+    uint threads) {
+    const uint first = OWN * thread_index;
+    for (uint size = 2; size <= OWN * threads; size *= 2) {
+        const bool ascending = (first & size) == 0;
+        for (uint stride = size / 2; stride >= OWN; stride /= 2) {
+            const bool keeps_low = ((first & stride) == 0) == ascending;
+            exchange(keys, order, shared_keys, shared_order, stride / OWN, keeps_low, thread_index, threads);
+        }
+        if (size > 2) {
+            arrange(keys, order, 0, 2, ascending);
+            arrange(keys, order, 1, 3, ascending);
+        }
+        arrange(keys, order, 0, 1, ascending);
+        arrange(keys, order, 2, 3, size == 2 ? false : ascending);
+    }
+}
+
+// What threads put in order together: OWN elements of each, of block number `block` of a slice.
+template <typename T> struct Block {
+    using K = typename Key<T>::type;
+    K keys[OWN];
+    uint order[OWN];  // in the slice
+    long first;
+    uint used;
+
+    // `staged` gets the elements themselves, where it is given.
+    void sort(
+        device const T *x,
+        constant Sort &sort,
+        uint block,
+        threadgroup T *staged,
+        threadgroup K *shared_keys,
+        threadgroup uint *shared_order,
+        uint thread_index,
+        uint threads) thread {
+        first = long(block) * BLOCK;
+        used = uint(min(sort.slices.length - first, long(BLOCK)));
+        for (uint i = 0; i < OWN; i += 1) {
+            const uint at = OWN * thread_index + i;
+            // What fills the block up comes behind every record: the largest key, and indices beyond theirs.
+            keys[i] = ~K(0);
+            order[i] = uint(first) + at;
+            if (at < used) {
+                const T element = x[(first + at) * sort.slices.along[0]];
+                const K key = Key<T>::of(element);
+                keys[i] = sort.descending != 0 ? ~key : key;
+                if (staged) {
+                    staged[at] = element;
                 }
             }
         }
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-}
-
-// Loads block number `block` of the slice at x, puts it in order, and returns how many records it has.
-template <typename T, typename K>
-inline uint sorted_block(
-    device const T *x,
-    constant Sort &sort,
-    uint block,
-    threadgroup K *keys,
-    threadgroup uint *order,
-    uint lane,
-    uint threads) {
-    long first = long(block) * BLOCK;
-    uint used = uint(min(sort.slices.length - first, long(BLOCK)));
-    uint capacity = 1;
-    while (capacity < used) {
-        capacity *= 2;
-    }
-    for (uint at = lane; at < capacity; at += threads) {
-        // What fills the block up comes behind every record: the largest key, and indices beyond theirs.
-        K key = ~K(0);
-        if (at < used) {
-            K own = Key<T>::of(x[(first + at) * sort.slices.along[0]]);
-            key = sort.descending != 0 ? ~own : own;
+        sort_records(keys, order, shared_keys, shared_order, thread_index, threads);
+        // In threadgroup memory, from where threads side by side take records side by side.
+        for (uint i = 0; i < OWN; i += 1) {
+            shared_keys[OWN * thread_index + i] = keys[i];
+            shared_order[OWN * thread_index + i] = order[i];
         }
-        keys[at] = key;
-        order[at] = uint(first) + at;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    sort_records(keys, order, capacity, lane, threads);
-    return used;
-}
+};
 
-// Slices of at most BLOCK elements, one threadgroup each: x counts the slices.
+// Slices of at most BLOCK elements, one threadgroup each, of a quarter of the next power of 2 as threads: x counts the
+// slices.
 // x                [[buffer(0)]]     the elements that its strides reach
 // values, indices  [[buffer(1, 2)]]  the elements that their strides reach
 template <typename T>
@@ -92,18 +169,20 @@ kernel void sort_slice(
     device long *indices [[buffer(2)]],
     constant Sort &sort [[buffer(3)]],
     uint slice [[threadgroup_position_in_grid]],
-    uint lane [[thread_position_in_threadgroup]],
+    uint thread_index [[thread_position_in_threadgroup]],
     uint threads [[threads_per_threadgroup]]) {
     using K = typename Key<T>::type;
+    threadgroup T staged[BLOCK];
     threadgroup K keys[BLOCK];
     threadgroup uint order[BLOCK];
     long offsets[3];
     slice_offsets(sort.slices, slice, offsets);
-    sorted_block(x + offsets[0], sort, 0, keys, order, lane, threads);
-    for (long at = lane; at < sort.count; at += threads) {
-        long index = long(order[at]);
-        values[offsets[1] + at * sort.slices.along[1]] = x[offsets[0] + index * sort.slices.along[0]];
-        indices[offsets[2] + at * sort.slices.along[2]] = index;
+    Block<T> block;
+    block.sort(x + offsets[0], sort, 0, staged, keys, order, thread_index, threads);
+    for (long at = thread_index; at < sort.count; at += threads) {
+        const uint index = order[at];
+        values[offsets[1] + at * sort.slices.along[1]] = staged[index];
+        indices[offsets[2] + at * sort.slices.along[2]] = long(index);
     }
 }
 
@@ -124,33 +203,66 @@ kernel void sort_block(
     threadgroup uint block_order[BLOCK];
     long offsets[3];
     slice_offsets(sort.slices, group.y, offsets);
-    uint used = sorted_block(x + offsets[0], sort, group.x, block_keys, block_order, lane.x, threads.x);
-    long first = long(group.y) * sort.slices.length + long(group.x) * BLOCK;
-    for (uint at = lane.x; at < used; at += threads.x) {
+    Block<T> block;
+    block.sort(x + offsets[0], sort, group.x, nullptr, block_keys, block_order, lane.x, threads.x);
+    const long first = long(group.y) * sort.slices.length + block.first;
+    for (uint at = lane.x; at < block.used; at += threads.x) {
         keys[first + at] = block_keys[at];
         order[first + at] = block_order[at];
     }
 }
 
-// The number of keys of a sorted run that are below `key`, or at most `key`.
-template <typename K> inline long count_before(device const K *run, long length, K key, bool equal_too) {
-    long low = 0;
-    long high = length;
-    while (low < high) {
-        long middle = (low + high) / 2;
-        bool before = run[middle] < key || (equal_too && run[middle] == key);
-        if (before) {
-            low = middle + 1;
-        } else {
-            high = middle;
+// MERGED records of two sorted runs, those from number `first` of a slice on: their keys, and where they were.
+template <typename K> struct Merged {
+    K keys[MERGED];
+    long places[MERGED];  // in the slice
+    uint count;
+
+    // `keys_of`: the slice's keys. A key that is in both runs comes from the left one first.
+    void take(device const K *keys_of, constant Sort &sort, long first) thread {
+        const long start = first / (2 * sort.run) * (2 * sort.run);
+        const long middle = min(start + sort.run, sort.slices.length);
+        const long end = min(start + 2 * sort.run, sort.slices.length);
+        const long before = first - start;
+        long low = max(0l, before - (end - middle));
+        long high = min(before, middle - start);
+        while (low < high) {
+            const long split = (low + high) / 2;
+            if (keys_of[start + split] <= keys_of[middle + before - 1 - split]) {
+                low = split + 1;
+            } else {
+                high = split;
+            }
+        }
+        long left = start + low;
+        long right = middle + before - low;
+        count = uint(min(long(MERGED), end - first));
+        K left_key = left < middle ? keys_of[left] : K(0);
+        K right_key = right < end ? keys_of[right] : K(0);
+        for (uint i = 0; i < MERGED; i += 1) {
+            if (i >= count) {
+                break;
+            }
+            const bool is_left = right >= end || (left < middle && left_key <= right_key);
+            keys[i] = is_left ? left_key : right_key;
+            places[i] = is_left ? left : right;
+            if (i + 1 == count) {
+                break;
+            }
+            if (is_left) {
+                left += 1;
+                left_key = left < middle ? keys_of[left] : K(0);
+            } else {
+                right += 1;
+                right_key = right < end ? keys_of[right] : K(0);
+            }
         }
     }
-    return low;
-}
+};
 
 // keys, order            [[buffer(0, 1)]]  slices × length, runs of `run` in order
 // new_keys, new_order    [[buffer(2, 3)]]  the same, runs of twice that
-// One thread for each record: x counts those of a slice, y the slices.
+// One thread for MERGED records: x counts those of a slice, y the slices.
 template <typename K>
 kernel void sort_merge(
     device const K *keys [[buffer(0)]],
@@ -159,35 +271,44 @@ kernel void sort_merge(
     device uint *new_order [[buffer(3)]],
     constant Sort &sort [[buffer(4)]],
     uint2 position [[thread_position_in_grid]]) {
-    long at = long(position.x);
-    long first = long(position.y) * sort.slices.length;
-    long start = at / (2 * sort.run) * (2 * sort.run);
-    long middle = min(start + sort.run, sort.slices.length);
-    long end = min(start + 2 * sort.run, sort.slices.length);
-    K key = keys[first + at];
-    long rank = at < middle ? at - start + count_before(keys + first + middle, end - middle, key, false)
-                            : at - middle + count_before(keys + first + start, middle - start, key, true);
-    new_keys[first + start + rank] = key;
-    new_order[first + start + rank] = order[first + at];
+    const long slice = long(position.y) * sort.slices.length;
+    const long first = long(position.x) * MERGED;
+    Merged<K> merged;
+    merged.take(keys + slice, sort, first);
+    for (uint i = 0; i < MERGED; i += 1) {
+        if (i < merged.count) {
+            new_keys[slice + first + i] = merged.keys[i];
+            new_order[slice + first + i] = order[slice + merged.places[i]];
+        }
+    }
 }
 
 // x, values, indices  [[buffer(0, 1, 2)]]  the elements that their strides reach
-// order               [[buffer(3)]]        slices × length, in order
-// One thread for each element of the result: x counts those of a slice, y the slices.
+// keys, order         [[buffer(3, 4)]]     slices × length, two runs in order
+// One thread for MERGED elements of the result: x counts those of a slice, y the slices.
 template <typename T>
 kernel void sort_finish(
     device const T *x [[buffer(0)]],
     device T *values [[buffer(1)]],
     device long *indices [[buffer(2)]],
-    device const uint *order [[buffer(3)]],
-    constant Sort &sort [[buffer(4)]],
+    device const typename Key<T>::type *keys [[buffer(3)]],
+    device const uint *order [[buffer(4)]],
+    constant Sort &sort [[buffer(5)]],
     uint2 position [[thread_position_in_grid]]) {
     long offsets[3];
     slice_offsets(sort.slices, position.y, offsets);
-    long at = long(position.x);
-    long index = long(order[long(position.y) * sort.slices.length + at]);
-    values[offsets[1] + at * sort.slices.along[1]] = x[offsets[0] + index * sort.slices.along[0]];
-    indices[offsets[2] + at * sort.slices.along[2]] = index;
+    const long slice = long(position.y) * sort.slices.length;
+    const long first = long(position.x) * MERGED;
+    Merged<typename Key<T>::type> merged;
+    merged.take(keys + slice, sort, first);
+    for (uint i = 0; i < MERGED; i += 1) {
+        const long at = first + i;
+        if (i < merged.count && at < sort.count) {
+            const long index = long(order[slice + merged.places[i]]);
+            values[offsets[1] + at * sort.slices.along[1]] = x[offsets[0] + index * sort.slices.along[0]];
+            indices[offsets[2] + at * sort.slices.along[2]] = index;
+        }
+    }
 }
 
 #define MERGE(K)                                                        \
@@ -203,7 +324,8 @@ MERGE(ulong)
     template [[host_name("sort_block_" #T)]] kernel void sort_block<T>(                                         \
         device const T *, device typename Key<T>::type *, device uint *, constant Sort &, uint2, uint2, uint2); \
     template [[host_name("sort_finish_" #T)]] kernel void sort_finish<T>(                                       \
-        device const T *, device T *, device long *, device const uint *, constant Sort &, uint2);
+        device const T *, device T *, device long *, device const typename Key<T>::type *, device const uint *, \
+        constant Sort &, uint2);
 
 SORT(float)
 SORT(half)

@@ -1,15 +1,5 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
-import { metalContext } from "../../backend/metal/context.ts";
-import {
-  type KernelName,
-  launch,
-  metalTypeOf,
-  noFloat64,
-  pipelineFor,
-  reads,
-  spanOf,
-  writes,
-} from "../../backend/metal/launch.ts";
+import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -17,9 +7,11 @@ import { type Slices, sliceCount, slicesOf } from "../../tensor/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type SortAttributes, sortParameters } from "./primitive.ts";
 
-/** Elements that one threadgroup sorts: `BLOCK` in the kernel. */
-const BLOCK = 1024;
-const THREADS = 256;
+/** Elements that one threadgroup sorts, those of a thread, and those that a thread merges: as in the kernel. */
+const [BLOCK, OWN, MERGED] = [1024, 4, 8];
+const SIMD_WIDTH = 32;
+const MERGE_THREADS = 128;
+const FILE = "sorting/sort.metal";
 
 export const sortMetal: MetalImplementation<SortAttributes> = {
   unsupported: (call) => noFloat64(call) ?? tooLongToSort(call.inputs[0]!, call.attributes.dim),
@@ -69,7 +61,8 @@ function sortInBlocks({ x, values, indices, slices, count, parameters }: Sort): 
     operands: [reads(x), writes(from.keys), writes(from.order)],
     parameters: parameters(0),
   });
-  for (let run = BLOCK; run < length; run *= 2) {
+  let run = BLOCK;
+  for (; 2 * run < length; run *= 2) {
     launchThreads(`sort_merge_${x.dtype === "int64" ? "ulong" : "uint"}`, [length, total], {
       operands: [reads(from.keys), reads(from.order), writes(to.keys), writes(to.order)],
       parameters: parameters(run),
@@ -77,8 +70,8 @@ function sortInBlocks({ x, values, indices, slices, count, parameters }: Sort): 
     [from, to] = [to, from];
   }
   const last = launchThreads(`sort_finish_${type}`, [count, total], {
-    operands: [reads(x), writes(values), writes(indices), reads(from.order)],
-    parameters: parameters(0),
+    operands: [reads(x), writes(values), writes(indices), reads(from.keys), reads(from.order)],
+    parameters: parameters(run),
   });
   for (const tensor of [from.keys, from.order, to.keys, to.order]) tensor.dispose();
   return spanOf([first, last]);
@@ -92,17 +85,16 @@ const records = (dtype: DType, count: number): { keys: Tensor; order: Tensor } =
 
 type Bound = Pick<Parameters<typeof launch>[0], "operands" | "parameters">;
 
-/** One threadgroup for each block of at most `elements`, with a thread for every two or fewer. */
+/** One threadgroup for each block of at most `elements`: they are filled up to a power of 2. */
 function launchGroups(name: string, threadgroups: [number, number?], elements: number, bound: Bound): TicketRange {
-  const kernel: KernelName = { file: "sorting/sort.metal", name };
-  const { maxTotalThreads } = pipelineFor(metalContext(), kernel).info;
-  const threads = Math.min(THREADS, maxTotalThreads, Math.max(32, Math.ceil(elements / 2)));
+  const threads = Math.max(SIMD_WIDTH, 2 ** Math.ceil(Math.log2(Math.max(1, elements / OWN))));
   const [x, y = 1] = threadgroups;
-  return launch({ ...kernel, ...bound, threadgroups: [x, y], threadgroup: [threads] });
+  return launch({ file: FILE, name, ...bound, threadgroups: [x, y], threadgroup: [threads] });
 }
 
-/** One thread for each element of every slice. */
+/** One thread for every {@link MERGED} elements of each slice. */
 function launchThreads(name: string, [length, slices]: [number, number], bound: Bound): TicketRange {
-  const threadgroup = [Math.min(length, THREADS)] as const;
-  return launch({ file: "sorting/sort.metal", name, ...bound, grid: [length, slices], threadgroup });
+  const threads = Math.ceil(length / MERGED);
+  const threadgroup = [Math.min(threads, MERGE_THREADS)] as const;
+  return launch({ file: FILE, name, ...bound, grid: [threads, slices], threadgroup });
 }
