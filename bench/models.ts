@@ -5,18 +5,21 @@
 // The model is made once, in --folder: a folder of Hugging Face in bfloat16, and GGUF files. q4_0, q8_0, q4_K: a prompt
 // of 512 tokens and 32 more, beside llama.cpp (the npm package node-llama-cpp in FOLDER/node_modules). bfloat16: the
 // same beside transformers on PyTorch, where python3 has it. batch: 8 requests at once beside one. start: a process
-// from its start to the first token, beside reading the file; both find it in the system's cache. Others run in turn,
-// on as many threads; what counts is the best turn of each. --processor takes the time of processors, which other
-// programs do not change much: with one thread it is that of a machine of one core.
+// that imports the package as it is installed, from its start to the first token, beside reading the file; both find it
+// in the system's cache. Others run in turn, on as many threads; what counts is the best turn of each. --processor
+// takes the time of processors, which other programs do not change much: with one thread it is that of a machine of
+// one core.
 
-import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import packageFile from "../package.json";
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
 import { Generator, io, nn, noGrad, quantizeGgml, randn, setBackend, type Tensor, toDType } from "../src/index.ts";
 import type { GgufInput } from "../src/io/gguf/encode.ts";
+import { buildHere, installPackage } from "./support/installed.ts";
 import { table } from "./support/measure.ts";
 import { LineProcess } from "./support/pytorch.ts";
 
@@ -28,8 +31,6 @@ const { values: flags, positionals } = parseArgs({
     python: { type: "string", default: "python3" },
     rounds: { type: "string", default: "3" },
     processor: { type: "boolean", default: false },
-    /** Is the child of `start`. */
-    first: { type: "string" },
   },
 });
 
@@ -238,14 +239,34 @@ function reading(path: string): number {
   return clock() - begun;
 }
 
-async function measureStart(format: Format): Promise<void> {
+/** A program that prints the milliseconds from its start to the first token. */
+const firstToken = `import { nn, setBackend } from ${JSON.stringify(packageFile.name)};
+setBackend("cpu");
+const { model } = await nn.loadModel(process.argv[2], { precision: "fast" });
+for await (const _ of nn.generate(model, [1], { temperature: 0, maxTokens: 1 })) {
+  const { user, system } = process.cpuUsage();
+  console.log(${flags.processor} ? (user + system) / 1e3 : performance.now());
+}
+`;
+
+async function measureStarts(chosenFormats: readonly Format[]): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "orchard-start-"));
+  try {
+    await installPackage(folder);
+    const program = join(folder, "first.ts");
+    await Bun.write(program, firstToken);
+    for (const format of chosenFormats) await measureStart(program, format);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function measureStart(program: string, format: Format): Promise<void> {
   const [reads, firsts]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
     reads.push(reading(gguf(format)));
-    const child = Bun.spawn(
-      [process.execPath, import.meta.path, "--first", gguf(format), ...(flags.processor ? ["--processor"] : [])],
-      { stdout: "pipe" },
-    );
+    const env = { ...process.env, ...buildHere };
+    const child = Bun.spawn([process.execPath, program, gguf(format)], { stdout: "pipe", env });
     firsts.push(Number(await new Response(child.stdout).text()));
   }
   const [read, first] = [Math.min(...reads), Math.min(...firsts)];
@@ -257,17 +278,12 @@ async function measureStart(format: Format): Promise<void> {
 setBackend("cpu");
 const rows: string[][] = [];
 const { isa, threads } = cpuInfo(cpuLibrary().native);
-if (flags.first === undefined) {
-  await makeModel();
-  const chosen = (part: string) => positionals.length === 0 || positionals.includes(part);
-  for (const format of formats) if (chosen(format)) await besideLlama(format);
-  if (chosen("bfloat16")) await besideTransformers();
-  if (chosen("batch")) for (const format of formats) await measureBatch(format);
-  if (chosen("start")) for (const format of formats) await measureStart(format);
-  const what = flags.processor ? "processor time" : "time";
-  console.log(`${isa}, ${threads} threads, the best ${what} of ${rounds} turns`);
-  console.log(table(["tokens a second", "here", "the other", "ratio"], rows));
-} else {
-  const { model } = await nn.loadModel(flags.first, { precision: "fast" });
-  for await (const _ of nn.generate(model, [1], { temperature: 0, maxTokens: 1 })) console.log(clock());
-}
+await makeModel();
+const chosen = (part: string) => positionals.length === 0 || positionals.includes(part);
+for (const format of formats) if (chosen(format)) await besideLlama(format);
+if (chosen("bfloat16")) await besideTransformers();
+if (chosen("batch")) for (const format of formats) await measureBatch(format);
+if (chosen("start")) await measureStarts(formats);
+const what = flags.processor ? "processor time" : "time";
+console.log(`${isa}, ${threads} threads, the best ${what} of ${rounds} turns`);
+console.log(table(["tokens a second", "here", "the other", "ratio"], rows));

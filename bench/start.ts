@@ -1,11 +1,11 @@
 // From nothing to a first result: a fresh process that imports the library and adds two tensors, beside one that does
 // nothing. The library is this clone's sources, and the package as it is installed.
-import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageFile from "../package.json";
-import { stageMain } from "../scripts/release/stage.ts";
-import { buildFolder, cpuLibraryName, packageRoot } from "../src/core/paths.ts";
+import { packageRoot } from "../src/core/paths.ts";
+import { buildHere, installPackage } from "./support/installed.ts";
 import { interleaved, table } from "./support/measure.ts";
 
 const rounds = 20;
@@ -29,20 +29,12 @@ const programs: Readonly<
   "package: the same without bytecode": { text: firstResult(name), folder: "text" },
 };
 
-/** The package in a folder, beside what it depends on. The dylib is this machine's build, named by the environment. */
-async function install(folder: string): Promise<void> {
-  const [modules, own] = [join(folder, "node_modules"), join(packageRoot, "node_modules")];
-  await stageMain(join(modules, name));
-  rmSync(join(modules, "tsconfig.json")); // with which it was compiled
-  for (const each of readdirSync(own)) symlinkSync(join(own, each), join(modules, each));
-}
-
 /** Milliseconds of processor time of each run, which a busy machine stretches less than the clock's. */
 const processorTimes = new Map<string, number[]>();
 
 function runProgram(program: string, path: string, backend: string): void {
   const { exitCode, stderr, resourceUsage } = Bun.spawnSync([process.execPath, path], {
-    env: { ...process.env, ORCHARD_BACKEND: backend, ORCHARD_CPU_LIBRARY: join(buildFolder, cpuLibraryName) },
+    env: { ...process.env, ORCHARD_BACKEND: backend, ...buildHere },
   });
   if (exitCode !== 0 || stderr.length > 0) throw new Error(`${program} failed: ${stderr}`);
   processorTimes.set(program, [...(processorTimes.get(program) ?? []), Number(resourceUsage.cpuTime.total) / 1000]);
@@ -52,7 +44,7 @@ const medianOf = (values: readonly number[]) => values.toSorted((a, b) => a - b)
 
 const folder = mkdtempSync(join(tmpdir(), "orchard-start-"));
 try {
-  await install(join(folder, "installed"));
+  await installPackage(join(folder, "installed"));
   cpSync(join(folder, "installed"), join(folder, "text"), { recursive: true, verbatimSymlinks: true });
   rmSync(join(folder, "text", "node_modules", name, "src", "bundle", "bytecode.js"));
   const runs: Record<string, () => void> = {};

@@ -1,0 +1,18 @@
+import { readdirSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import packageFile from "../../package.json";
+import { stageMain } from "../../scripts/release/stage.ts";
+import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
+
+/** The package in a folder as users install it, beside what it depends on. @returns its folder */
+export async function installPackage(folder: string): Promise<string> {
+  const [modules, own] = [join(folder, "node_modules"), join(packageRoot, "node_modules")];
+  const installed = join(modules, packageFile.name);
+  await stageMain(installed);
+  rmSync(join(modules, "tsconfig.json")); // with which it was compiled
+  for (const each of readdirSync(own)) symlinkSync(join(own, each), join(modules, each));
+  return installed;
+}
+
+/** The variables with which an installed package finds this machine's build of the cpu dylib. */
+export const buildHere = { ORCHARD_CPU_LIBRARY: join(buildFolder, cpuLibraryName) } as const;
