@@ -5,8 +5,8 @@
 // and the gradients of the table (for each row the sum over the indices that name it) and of the factors.
 //
 // One thread an element, no matrix of all rows on the way, and no atomics: for the gradient of the table the host has
-// sorted the indices stably before (kernels/sorting), a threadgroup finds the run of its row by one bisection, and
-// writes the row once, zeros where no index names it. What one element gets is summed in the order of the indices, in
+// sorted the indices stably before (kernels/sorting), a threadgroup finds the runs of its rows by a bisection each, and
+// writes each row once, zeros where no index names it. What one element gets is summed in the order of the indices, in
 // float32 with compensation, so that every run gives the same bits.
 //
 // The host checks indices and offsets; until it reports an error, an index that is no row counts for nothing.
@@ -19,6 +19,8 @@ using namespace metal;
 
 constant uint MODE [[function_constant(0)]];      // a BagMode
 constant uint WEIGHTED [[function_constant(1)]];  // 1 where indices have factors
+
+#define ROWS_OF_GROUP 8  // of the table, of which a threadgroup computes the gradients
 
 struct Bags {
     long bags;
@@ -110,8 +112,8 @@ inline long bag_of(constant Bags &p, device const long *numbers, long index) {
 // gradients    [[buffer(4)]]  [bags, width], the elements that its strides reach
 // sizes, best  [[buffer(5, 6)]]  as above: of means, and of the largest
 // out          [[buffer(7)]]  [rows, width]
-// run          [[threadgroup(0)]]  the first key of the row, and that of the next one
-// grid: threadgroups [rows, width / threads]
+// runs         [[threadgroup(0)]]  the first key of each row, and of the one behind them
+// grid: threadgroups [rows / ROWS_OF_GROUP, width / threads]
 template <typename T, typename Index>
 kernel void bag_gradient(
     device const Index *keys [[buffer(0)]],
@@ -123,27 +125,38 @@ kernel void bag_gradient(
     device const long *best [[buffer(6)]],
     device T *out [[buffer(7)]],
     constant Bags &p [[buffer(8)]],
-    threadgroup long *run [[threadgroup(0)]],
+    threadgroup long *runs [[threadgroup(0)]],
     uint2 group [[threadgroup_position_in_grid]],
-    uint lane [[thread_index_in_threadgroup]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint lane [[thread_index_in_simdgroup]],
     uint2 threads [[threads_per_threadgroup]]) {
-    long row = group.x;
-    if (lane < 2) run[lane] = row == p.padding ? 0 : lower_bound(keys, 0, 1, p.total, row + lane);
+    const long first_row = long(group.x) * ROWS_OF_GROUP;
+    const int rows = int(min(p.rows - first_row, long(ROWS_OF_GROUP)));
+    if (int(thread_index) <= rows) runs[thread_index] = lower_bound(keys, 0, 1, p.total, first_row + thread_index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    long column = long(group.y) * threads.x + lane;
-    if (column >= p.width) return;
-    FloatSum sum;
-    for (long at = run[0]; at < run[1]; at += 1) {
-        long index = order[at];
-        long bag = bag_of(p, numbers, index);
-        if (bag < 0) continue;
-        if (MODE == BAG_MODE_MAX && best[bag * p.width + column] != index) continue;
-        float gradient = float(gradients[offset_in(p.gradients, bag, column)]);
-        if (MODE == BAG_MODE_MEAN) gradient /= sizes[bag];
-        if (WEIGHTED != 0) gradient *= float(factors[index]);
-        sum.add(gradient);
+    const long column = long(group.y) * threads.x + thread_index;
+    for (int r = 0; r < rows; r += 1) {
+        const long row = first_row + r;
+        const long end = row == p.padding ? 0 : runs[r + 1];
+        FloatSum sum;
+        for (long first = runs[r]; first < end; first += 32) {
+            // Each lane reads the place of one index, and finds its bag, for all.
+            const long own = first + lane < end ? order[first + lane] : 0;
+            const uint2 own_bag = as_type<uint2>(bag_of(p, numbers, own));
+            const int count = int(min(end - first, 32l));
+            for (ushort i = 0; i < count; i += 1) {
+                const long index = as_type<long>(simd_shuffle(as_type<uint2>(own), i));
+                const long bag = as_type<long>(simd_shuffle(own_bag, i));
+                if (bag < 0 || column >= p.width) continue;
+                if (MODE == BAG_MODE_MAX && best[bag * p.width + column] != index) continue;
+                float gradient = float(gradients[offset_in(p.gradients, bag, column)]);
+                if (MODE == BAG_MODE_MEAN) gradient /= sizes[bag];
+                if (WEIGHTED != 0) gradient *= float(factors[index]);
+                sum.add(gradient);
+            }
+        }
+        if (column < p.width) out[row * p.width + column] = T(sum.result());
     }
-    out[row * p.width + column] = T(sum.result());
 }
 
 // indices, numbers, table, gradients  [[buffer(0, 1, 2, 3)]]  as above
@@ -207,16 +220,16 @@ kernel void find_descent(
 BAGS_OF(long)
 BAGS_OF(int)
 
-#define BAGS(T, Index)                                                                                              \
-    template [[host_name("bag_rows_" #T "_" #Index)]] kernel void bag_rows<T, Index>(                               \
-        device const Index *, device const Index *, device const T *, device const T *, device T *, device float *, \
-        device long *, constant Bags &, uint2);                                                                     \
-    template [[host_name("bag_gradient_" #T "_" #Index)]] kernel void bag_gradient<T, Index>(                       \
-        device const Index *, device const long *, device const long *, device const T *, device const T *,         \
-        device const float *, device const long *, device T *, constant Bags &, threadgroup long *, uint2, uint,    \
-        uint2);                                                                                                     \
-    template [[host_name("bag_factors_" #T "_" #Index)]] kernel void bag_factors<T, Index>(                         \
-        device const Index *, device const long *, device const T *, device const T *, device T *, constant Bags &, \
+#define BAGS(T, Index)                                                                                                 \
+    template [[host_name("bag_rows_" #T "_" #Index)]] kernel void bag_rows<T, Index>(                                  \
+        device const Index *, device const Index *, device const T *, device const T *, device T *, device float *,    \
+        device long *, constant Bags &, uint2);                                                                        \
+    template [[host_name("bag_gradient_" #T "_" #Index)]] kernel void bag_gradient<T, Index>(                          \
+        device const Index *, device const long *, device const long *, device const T *, device const T *,            \
+        device const float *, device const long *, device T *, constant Bags &, threadgroup long *, uint2, uint, uint, \
+        uint2);                                                                                                        \
+    template [[host_name("bag_factors_" #T "_" #Index)]] kernel void bag_factors<T, Index>(                            \
+        device const Index *, device const long *, device const T *, device const T *, device T *, constant Bags &,    \
         uint, uint, uint, uint);
 
 #define BAGS_WITH(T) \

@@ -213,6 +213,7 @@ function gradients(dtype: FloatDType): Case[] {
   const of = (name: string, shape: Shape, moved: readonly Shape[], compute: (x: Tensor) => Tensor): Case => {
     const x = ops.randn([...shape], { dtype, requiresGrad: true });
     const output = compute(x);
+    output.dataSync(); // a gradient of what the device has not checked yet, such as indices, would be copied first
     const gradOutputs = [ops.randn([...output.shape], { dtype })];
     return call(`${name} gradient`, dtype, [], moved, () => grad([output], [x], { gradOutputs, retainGraph: true }));
   };

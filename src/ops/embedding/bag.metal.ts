@@ -10,6 +10,9 @@ import { type BagAttributes, bagModes, bagParameters, offsetsParameters } from "
 const FILE = "embedding/bags.metal";
 const THREADS = 256;
 const SIMD = 32;
+/** Rows of a table of which a threadgroup computes the gradients, and what says where they and the next one begin. */
+const ROWS_OF_GROUP = 8;
+const RUN_BYTES = Math.ceil(((ROWS_OF_GROUP + 1) * 8) / 16) * 16;
 /** Of kernels to which neither the mode nor factors matter. */
 const NO_CONSTANTS = [0, 0];
 
@@ -47,9 +50,9 @@ export const bagGradientMetal: MetalImplementation<BagAttributes> = {
       ...kernelOf("bag_gradient", attributes, gradients, indices),
       operands: [...[keys, order, numbers, factors, gradients, counts, best].map(reads), writes(output!)],
       parameters: parametersOf(attributes, indices, { gradients }),
-      threadgroups: [attributes.rows, Math.ceil(output!.shape[1]! / threads)],
+      threadgroups: [Math.ceil(attributes.rows / ROWS_OF_GROUP), Math.ceil(output!.shape[1]! / threads)],
       threadgroup: threads,
-      threadgroupMemory: [16],
+      threadgroupMemory: [RUN_BYTES],
     });
     for (const tensor of new Set([own, keys, order, numbers])) tensor.dispose();
     return spanOf([sorted, launched, summed]);

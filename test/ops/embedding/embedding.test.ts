@@ -164,6 +164,30 @@ test("a row that counts for nothing gets no gradient, whatever its bag gets", ()
     });
 });
 
+describe("a row that many indices name gets the gradients of all", () => {
+  // Runs of 1, 32, 33 and 100 indices: a SIMD-group reads 32 at a time.
+  const runs = [1, 32, 33, 100];
+  const named = runs.flatMap((count, row) => new Array<bigint>(count).fill(BigInt(3 * row)));
+  test.each(tested)("on %s", (backend) => {
+    withBackend(backend, () => {
+      const weight = full([11, 3], 1, { dtype: "float32" });
+      weight.requiresGrad = true;
+      const output = embedding(tensor(named), weight);
+      const seed = tensor(
+        named.map((_, at) => [at, 1, 2 * at]),
+        { dtype: "float32" },
+      );
+      const rows = grad([output], [weight], { gradOutputs: [seed] })[0]!.toArray() as number[][];
+      const places = (row: bigint) => named.flatMap((own, at) => (own === row ? [at] : []));
+      const expected = rows.map((_, row) => {
+        const sum = places(BigInt(row)).reduce((total, at) => total + at, 0);
+        return [sum, places(BigInt(row)).length, 2 * sum];
+      });
+      expect(rows).toEqual(expected);
+    });
+  });
+});
+
 describe("of equal rows the first in a bag is the largest, and gets the gradient once", () => {
   test.each(tested)("on %s", (backend) => {
     withBackend(backend, () => {
