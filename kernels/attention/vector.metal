@@ -20,6 +20,8 @@ using namespace metal;
 #include "attention/pairs.h"
 
 #define VECTOR_WIDTH 256
+// Parts of a row that are read before the first of them is added: their waits overlap.
+#define READ_AHEAD 8
 
 // Elements of each row that a lane has, and keys that a SIMD-group takes at a time, by the rows of a team: what a lane
 // holds of queries, of sums and of products is limited (src/ops/attention/tiles.metal.ts, `vectorTeam`).
@@ -370,11 +372,21 @@ kernel void vector_combine(
         device const float *own_row = row + min(lane, uint(count) - 1) * (VALUE_DIM + 2);
         const float own_factor = shrunk(own_row[VALUE_DIM], top);
         const float own_total = own_row[VALUE_DIM + 1];
-        for (ushort part = 0; part < count; part += 1) {
-            const float factor = simd_shuffle(own_factor, part);
-            total = fma(simd_shuffle(own_total, part), factor, total);
-            sum = fma(thread_index < VALUE_DIM ? row[thread_index] : 0.0f, factor, sum);
-            row += VALUE_DIM + 2;
+        for (ushort part = 0; part < count; part += READ_AHEAD) {
+            float sums[READ_AHEAD];
+            UNROLLED
+            for (ushort i = 0; i < READ_AHEAD; i += 1) {
+                const bool is_inside = part + i < count && thread_index < VALUE_DIM;
+                sums[i] = is_inside ? row[(part + i) * (VALUE_DIM + 2) + thread_index] : 0.0f;
+            }
+            UNROLLED
+            for (ushort i = 0; i < READ_AHEAD; i += 1) {
+                if (part + i < count) {
+                    const float factor = simd_shuffle(own_factor, part + i);
+                    total = fma(simd_shuffle(own_total, part + i), factor, total);
+                    sum = fma(sums[i], factor, sum);
+                }
+            }
         }
     }
     finish_row(a, s, group.y, int(group.x), sinks, out, log_sum_exp, log_sum_exp_low, sum, top, total, thread_index);

@@ -275,6 +275,19 @@ kernel void sort_merge(
     const long first = long(position.x) * MERGED;
     Merged<K> merged;
     merged.take(keys + slice, sort, first);
+    // By fours where slices begin at a multiple of four: threads side by side write whole lines of memory.
+    if (merged.count == MERGED && sort.slices.length % 4 == 0) {
+        device vec<K, 4> *keys_to = reinterpret_cast<device vec<K, 4> *>(new_keys + slice + first);
+        device uint4 *order_to = reinterpret_cast<device uint4 *>(new_order + slice + first);
+        for (uint four = 0; four < MERGED / 4; four += 1) {
+            const uint i = four * 4;
+            keys_to[four] = vec<K, 4>(merged.keys[i], merged.keys[i + 1], merged.keys[i + 2], merged.keys[i + 3]);
+            order_to[four] = uint4(
+                order[slice + merged.places[i]], order[slice + merged.places[i + 1]],
+                order[slice + merged.places[i + 2]], order[slice + merged.places[i + 3]]);
+        }
+        return;
+    }
     for (uint i = 0; i < MERGED; i += 1) {
         if (i < merged.count) {
             new_keys[slice + first + i] = merged.keys[i];
