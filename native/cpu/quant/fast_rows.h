@@ -137,10 +137,11 @@ inline float merged(Eight vector) {
   return numbers[0];
 }
 
-// As `multiply_rows` of few_rows.h.
+// As `multiply_rows` of few_rows.h. Flattened: how much a compiler inlines by itself depends on what else the file has,
+// and a call for each part takes twice the time.
 template <class Dots, class Row, int count, size_t... r>
-void multiply_byte_rows(std::index_sequence<r...>, const Weights &weights, int64_t first, const ByteRows &x, float *out,
-                        int64_t stride) {
+[[gnu::flatten]] void multiply_byte_rows(std::index_sequence<r...>, const Weights &weights, int64_t first,
+                                         const ByteRows &x, float *out, int64_t stride) {
   using Step = HeadStep<Row>;
   constexpr int rows = sizeof...(r);
   const Row all[rows] = {Row(weights, first + int64_t(r))...};
