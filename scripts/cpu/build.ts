@@ -1,15 +1,26 @@
 /** Builds `libOrchardCPU`, the cpu backend's dylib, from C++ and nothing else. */
-import { existsSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { run } from "../../src/cli/run.ts";
 import { withLock } from "../../src/cli/toolchain/lock.ts";
 import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
+import { ContentCache, contentKey } from "../content_cache.ts";
 import { Failure } from "../failure.ts";
 import { inParallel } from "../parallel.ts";
 import { withSpinner } from "../progress.ts";
 import { type CppCompiler, findCompiler } from "./compiler.ts";
-import { flagsOf, isOutOfDate, isPerSet, type ObjectFile, objectFiles, objectName, setsOf } from "./objects.ts";
+import {
+  flagsOf,
+  isOutOfDate,
+  isPerSet,
+  keyFile,
+  type ObjectFile,
+  objectFiles,
+  objectKey,
+  objectName,
+  setsOf,
+} from "./objects.ts";
 import { type Precompiled, precompile } from "./precompile.ts";
 import { setsOfMachine, setsSource } from "./sets.ts";
 import { slowestFirst } from "./slow.ts";
@@ -72,15 +83,28 @@ async function buildLocked(build: CpuBuild, progress: (text: string) => void): P
   const { compiler, objectFolder, target } = build;
   const all = objectFiles(sourceFolder, objectFolder, compiler, build.flags);
   await removeOthers(objectFolder, all);
-  const sets = chosenSets(build);
-  const whole = await objectsOf(build, sets);
-  const isStale = (object: ObjectFile) => isOutOfDate(object, stamp(compiler, object));
+  const isStale = (object: ObjectFile) => !isCurrent(compiler, object);
+  const whole = await objectsOf(build, chosenSets(build));
   const objects = build.sets ? forNow(compiler, whole, isStale) : whole;
   const stale = objects.filter(isStale);
   await compileAll(build, stale, progress);
   const command = linkCommand(build, objects);
-  if (stale.length > 0 || !(await isLinked(target, objects, command, objectFolder))) await link(build, command);
+  const key = contentKey([...command, ...objects.map((object) => objectKey(compiler, object))]);
+  if (!(await isLinked(target, key, objectFolder))) await link(build, command, key);
   return target;
+}
+
+/** Objects of all clones on the machine. A whole build of the three instruction sets takes 40 MB. */
+const cache = new ContentCache("objects", 600e6);
+
+/** Whether an object is up to date, or the cache has it: then it is put in place. */
+function isCurrent(compiler: CppCompiler, object: ObjectFile): boolean {
+  const key = objectKey(compiler, object);
+  if (!isOutOfDate(object, key)) return true;
+  rmSync(keyFile(object.path), { force: true });
+  if (!cache.restore(key, object.path)) return false;
+  writeFileSync(keyFile(object.path), key);
+  return true;
 }
 
 /** Of all objects, those of a build for now, and how it compiles those that are out of date. */
@@ -115,11 +139,11 @@ const quick = ({ isClang }: Pick<CppCompiler, "isClang">, object: ObjectFile): O
 /** Those that the build names, and those that were compiled before and are still up to date. */
 function chosenSets({ compiler, objectFolder, flags, sets }: CpuBuild): string[] {
   const names = setsOf(compiler).map(({ name }) => name);
-  const isCurrent = (name: string) =>
+  const isBuilt = (name: string) =>
     objectFiles(sourceFolder, objectFolder, compiler, flags, [name])
       .filter(({ source }) => isPerSet(source))
-      .every((object) => !isOutOfDate(object, stamp(compiler, object)));
-  return names.filter((name) => sets === undefined || sets.includes(name) || isCurrent(name));
+      .every((object) => isCurrent(compiler, object));
+  return names.filter((name) => sets === undefined || sets.includes(name) || isBuilt(name));
 }
 
 /** The objects of the chosen sets, and the one that says which they are. */
@@ -147,6 +171,7 @@ async function compileAll(
     });
   } finally {
     await headers?.remove();
+    if (stale.length > 0) cache.trim();
   }
 }
 
@@ -155,30 +180,20 @@ async function removeOthers(objectFolder: string, objects: readonly ObjectFile[]
   const wanted = new Set(objects.map(objectName));
   const isOwn = (name: string) => name === ".lock" || name === linkStamp || name.startsWith("sets.");
   for (const name of await readdir(objectFolder))
-    if (!isOwn(name) && !wanted.has(name.replace(/\.o(\.d|\.command)?$/, "")))
+    if (!isOwn(name) && !wanted.has(name.replace(/\.o(\.key)?$/, "")))
       await rm(join(objectFolder, name), { recursive: true });
 }
 
-/** @param further the flags that read precompiled headers: what is made is the same */
-const compileCommand = (
-  { command }: CppCompiler,
-  { source, path, flags }: ObjectFile,
-  further: readonly string[] = [],
-): string[] => [...command, ...flags, ...further, ...["-MMD", "-MF", `${path}.d`, "-c", source, "-o", path]];
-
-/** What is kept beside an object, so that another compiler or other flags make it anew. */
-const stamp = (compiler: CppCompiler, object: ObjectFile): string =>
-  `${[compiler.version, ...compileCommand(compiler, object)].join("\n")}\n`;
-
+/** @param headers the flags that read precompiled headers: what is made is the same */
 async function compile(compiler: CppCompiler, object: ObjectFile, headers: Precompiled | undefined): Promise<void> {
-  const command = compileCommand(compiler, object, headers?.flagsFor(object));
-  await rm(`${object.path}.command`, { force: true });
-  const { status, output } = await run(command);
+  const { source, path, flags } = object;
+  const further = headers?.flagsFor(object) ?? [];
+  const { status, output } = await run([...compiler.command, ...flags, ...further, "-c", source, "-o", path]);
   if (status !== 0)
-    throw new Failure(
-      `${relative(packageRoot, object.source)} (${objectName(object)}) does not compile:\n${output.trim()}`,
-    );
-  await Bun.write(`${object.path}.command`, stamp(compiler, object));
+    throw new Failure(`${relative(packageRoot, source)} (${objectName(object)}) does not compile:\n${output.trim()}`);
+  const key = objectKey(compiler, object);
+  await Bun.write(keyFile(path), key);
+  cache.store(key, path);
 }
 
 /** The dylib needs the machine's C library and nothing else, so that a packed one loads on other machines. */
@@ -196,31 +211,24 @@ const libraryFlags =
         "-ldl",
       ];
 
-/** The command of the last link, in the folder of objects: with other objects the dylib is linked anew. */
-const linkStamp = "link.command";
+/** What the dylib was linked of, in the folder of objects: with other objects or flags it is linked anew. */
+const linkStamp = "link.key";
 
 const linkCommand = (
   { compiler: { command, linkFlags }, flags, libraryFlags: ofLibrary, target }: CpuBuild,
   objects: readonly ObjectFile[],
 ): string[] => [...command, ...objects.map(({ path }) => path), ...linkFlags, ...flags, ...ofLibrary, "-o", target];
 
-async function link({ target, objectFolder }: CpuBuild, command: readonly string[]): Promise<void> {
+async function link({ target, objectFolder }: CpuBuild, command: readonly string[], key: string): Promise<void> {
   await mkdir(dirname(target), { recursive: true });
   const draft = `${target}.${process.pid}`;
   const { status, output } = await run([...command.slice(0, -1), draft]);
   if (status !== 0) throw new Failure(`${cpuLibraryName} can't be linked:\n${output.trim()}`);
   await rename(draft, target); // at once: a process that has the old one open keeps it
-  await Bun.write(join(objectFolder, linkStamp), command.join("\n"));
+  await Bun.write(join(objectFolder, linkStamp), key);
 }
 
-async function isLinked(
-  target: string,
-  objects: readonly ObjectFile[],
-  command: readonly string[],
-  objectFolder: string,
-): Promise<boolean> {
-  const [file, stamped] = [Bun.file(target), Bun.file(join(objectFolder, linkStamp))];
-  if (!(await file.exists()) || !(await stamped.exists())) return false;
-  if ((await stamped.text()) !== command.join("\n")) return false;
-  return objects.every(({ path }) => Bun.file(path).lastModified <= file.lastModified);
+async function isLinked(target: string, key: string, objectFolder: string): Promise<boolean> {
+  const [file, stamp] = [Bun.file(target), Bun.file(join(objectFolder, linkStamp))];
+  return (await file.exists()) && (await stamp.exists()) && (await stamp.text()) === key;
 }

@@ -1,7 +1,8 @@
 /** Which object files the cpu backend's dylib is made of, and which of them are out of date. */
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { platform } from "../../src/core/paths.ts";
+import { contentKey, contentOf } from "../content_cache.ts";
 import { Failure } from "../failure.ts";
 import type { CppCompiler } from "./compiler.ts";
 
@@ -98,27 +99,42 @@ export const flagsOf = (
 /** The folder beside the objects that has precompiled headers while they are compiled. */
 export const precompiledFolder = "precompiled";
 
-/** True where the object is older than what it was made of, or was made in another way than the stamp says. */
-export function isOutOfDate({ path }: ObjectFile, stamp: string): boolean {
-  if (!existsSync(path) || !existsSync(`${path}.d`) || readStamp(path) !== stamp) return true;
-  const made = statSync(path).mtimeMs;
-  // Clang lists the precompiled header too, which is gone once it has served.
-  const precompiled = join(dirname(path), precompiledFolder, "/");
-  return dependencies(readFileSync(`${path}.d`, "utf8"))
-    .filter((file) => !file.startsWith(precompiled))
-    .some((file) => !existsSync(file) || statSync(file).mtimeMs > made);
+/** Whether an object was made of something else than the key says: see {@link objectKey}. */
+export const isOutOfDate = ({ path }: ObjectFile, key: string): boolean =>
+  !existsSync(path) || !existsSync(keyFile(path)) || readFileSync(keyFile(path), "utf8") !== key;
+
+/** Where an object's key is kept, beside it. */
+export const keyFile = (path: string): string => `${path}.key`;
+
+/**
+ * Everything that an object depends on: the compiler, its flags, the source and the files that it includes, by content
+ * and by their paths from the source. Where the source tree lies and when it was written do not matter, unless debug
+ * information names the files. The standard library's headers count by the compiler's version.
+ */
+export function objectKey(
+  { command, version }: Pick<CppCompiler, "command" | "version">,
+  { source, flags }: ObjectFile,
+): string {
+  const folder = flags.some((flag) => /^-g(?!0$)/.test(flag)) ? dirname(source) : "";
+  const files = includedFiles(source).flatMap((path) => {
+    const content = contentOf(path);
+    return [relative(dirname(source), path), content ? "has" : "is missing", content ?? ""];
+  });
+  return contentKey([version, ...command, ...flags, folder, ...files]);
 }
 
-const readStamp = (path: string) =>
-  existsSync(`${path}.command`) ? readFileSync(`${path}.command`, "utf8") : undefined;
-
-/** The prerequisites in a compiler's `-MMD` file: `object: source header \` and further lines. */
-export function dependencies(text: string): string[] {
-  const words = text.slice(text.indexOf(": ") + 2).replaceAll("\\\n", " ");
-  return words
-    .split(/(?<!\\)\s+/)
-    .filter(Boolean)
-    .map((word) => word.replaceAll("\\ ", " "));
+/**
+ * A source, and what it includes in quotation marks, directly or not. An include that the preprocessor would skip counts
+ * too; so does one that is missing, so that adding the file changes the key.
+ */
+export function includedFiles(source: string): string[] {
+  const files = new Set([source]);
+  for (const file of files) {
+    const text = contentOf(file)?.toString() ?? "";
+    for (const [, path] of text.matchAll(/^[ \t]*#[ \t]*include[ \t]*"([^"]+)"/gm))
+      files.add(resolve(dirname(file), path!));
+  }
+  return [...files];
 }
 
 /** The object's name, for people: `conversion.isa.avx2`. */

@@ -1,11 +1,19 @@
 /** How the cpu backend's dylib is built: which objects there are, in which order, and when one is made anew. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { forNow, laterFamilies } from "../../scripts/cpu/build.ts";
 import { findCompiler, findCompilers } from "../../scripts/cpu/compiler.ts";
-import { dependencies, isOutOfDate, objectFiles, objectName, setsOf } from "../../scripts/cpu/objects.ts";
+import {
+  includedFiles,
+  isOutOfDate,
+  keyFile,
+  objectFiles,
+  objectKey,
+  objectName,
+  setsOf,
+} from "../../scripts/cpu/objects.ts";
 import { precompile } from "../../scripts/cpu/precompile.ts";
 import { setsOfMachine, setsSource, tableNames } from "../../scripts/cpu/sets.ts";
 import { slowestFirst } from "../../scripts/cpu/slow.ts";
@@ -25,33 +33,56 @@ describe("objects", () => {
       expect(flags).toContain(`-DORCHARD_ISA=${sets[index]}`);
   });
 
-  test("a compiler's list of prerequisites, over lines and with spaces in names", () => {
-    expect(dependencies("a.o: one.cpp \\\n two.h /with\\ space/three.h\n")).toEqual([
-      "one.cpp",
-      "two.h",
-      "/with space/three.h",
-    ]);
+  const sources = {
+    "s.cpp": '#include "a/h.h"\n  #  include "none.h"\n',
+    "a/h.h": '#include "../s.cpp"\n#include <vector>\n',
+  };
+  const write = (root: string, files: Readonly<Record<string, string>>) => {
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(join(root, name, ".."), { recursive: true });
+      writeFileSync(join(root, name), text);
+    }
+    return { source: join(root, "s.cpp"), path: join(root, "s.o"), flags: ["-O2"] };
+  };
+  const newFolder = () => mkdtempSync(join(folder, "keys-"));
+
+  test("a source's includes are found through others, each once", () => {
+    const { source } = write(newFolder(), sources);
+    expect(includedFiles(source).map((path) => relative(dirname(source), path))).toEqual(["s.cpp", "a/h.h", "none.h"]);
   });
 
-  test("one is out of date where a file is newer or gone, the command is another, or it is not there", () => {
-    const [source, header, path] = ["s.cpp", "h.h", "s.o"].map((name) => join(folder, name)) as [
-      string,
-      string,
-      string,
+  test("a key is the same wherever and whenever the sources were written", () => {
+    const [one, other] = [write(newFolder(), sources), write(newFolder(), sources)];
+    utimesSync(other.source, 1000, 1000);
+    expect(objectKey(compiler, one)).toBe(objectKey(compiler, other));
+  });
+
+  test("a key changes with each thing that the object is made of", () => {
+    const plain = write(newFolder(), sources);
+    const keys = [
+      objectKey(compiler, plain),
+      objectKey({ ...compiler, version: "2" }, plain),
+      objectKey({ ...compiler, command: ["clang++"] }, plain),
+      objectKey(compiler, { ...plain, flags: ["-O3"] }),
+      objectKey(compiler, write(newFolder(), { ...sources, "s.cpp": `${sources["s.cpp"]} ` })),
+      objectKey(compiler, write(newFolder(), { ...sources, "a/h.h": `${sources["a/h.h"]} ` })),
+      objectKey(compiler, write(newFolder(), { ...sources, "none.h": "" })),
     ];
-    const object = { source, path, flags: [] };
-    expect(isOutOfDate(object, "c++")).toBe(true);
-    for (const file of [source, header, path]) writeFileSync(file, "");
-    writeFileSync(`${path}.d`, `${path}: ${source} ${header}\n`);
-    writeFileSync(`${path}.command`, "c++");
-    const at = (file: string, seconds: number) => utimesSync(file, seconds, seconds);
-    for (const [index, file] of [source, header, path].entries()) at(file, 1000 + index);
-    expect(isOutOfDate(object, "c++")).toBe(false);
-    expect(isOutOfDate(object, "clang++")).toBe(true);
-    at(header, 2000);
-    expect(isOutOfDate(object, "c++")).toBe(true);
-    rmSync(header);
-    expect(isOutOfDate(object, "c++")).toBe(true);
+    const debug = { ...plain, flags: ["-g"] };
+    const moved = { ...write(newFolder(), sources), flags: ["-g"] };
+    expect(objectKey(compiler, debug)).not.toBe(objectKey(compiler, moved)); // it names its source
+    writeFileSync(plain.source, "int changed;\n");
+    expect(new Set([...keys, objectKey(compiler, plain)]).size).toBe(keys.length + 1);
+  });
+
+  test("one is out of date where it is not there, or was made of something else", () => {
+    const object = write(newFolder(), sources);
+    expect(isOutOfDate(object, "key")).toBe(true);
+    writeFileSync(object.path, "");
+    expect(isOutOfDate(object, "key")).toBe(true);
+    writeFileSync(keyFile(object.path), "key");
+    expect(isOutOfDate(object, "key")).toBe(false);
+    expect(isOutOfDate(object, "other")).toBe(true);
   });
 });
 
@@ -140,7 +171,7 @@ describe("instruction sets", () => {
   });
 });
 
-test("what precompiled headers served is up to date when these are gone, and compiles so again", async () => {
+test("precompiled headers are made again after they were removed, and sources compile without them too", async () => {
   for (const own of await findCompilers()) {
     const place = mkdtempSync(join(folder, "precompiled-"));
     const source = join(place, "source.cpp");
@@ -148,12 +179,11 @@ test("what precompiled headers served is up to date when these are gone, and com
     const object = { source, path: join(place, "source.baseline.o"), flags: ["-std=c++17"] };
     for (let times = 0; times < 2; times++) {
       const headers = await precompile(own, place, Array(6).fill(object), () => undefined);
-      const more = ["-MMD", "-MF", `${object.path}.d`, "-c", source, "-o", object.path];
-      const flags = [...object.flags, ...(headers?.flagsFor(object) ?? [])];
-      expect(Bun.spawnSync([...own.command, ...flags, ...more]).stderr.toString()).toBe("");
-      writeFileSync(`${object.path}.command`, "");
+      for (const more of [headers?.flagsFor(object) ?? [], []]) {
+        const command = [...own.command, ...object.flags, ...more, "-c", source, "-o", object.path];
+        expect(Bun.spawnSync(command).stderr.toString()).toBe("");
+      }
       await headers?.remove();
-      expect(isOutOfDate(object, "")).toBe(false);
     }
   }
 });

@@ -1,0 +1,118 @@
+/**
+ * Files that builds make, kept in the user's cache under a key of everything they are made of. A second clone on the
+ * same machine, or a job of continuous integration that restores the folder, copies them instead of building.
+ */
+import { createHash } from "node:crypto";
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { cacheFolder } from "../src/core/paths.ts";
+
+/** A key: the SHA-256 of its parts. Parts are separated, so that ("ab", "c") and ("a", "bc") differ. */
+export function contentKey(parts: Iterable<string | Uint8Array>): string {
+  const hash = createHash("sha256");
+  for (const part of parts) {
+    hash.update(`${typeof part === "string" ? Buffer.byteLength(part) : part.length}:`);
+    hash.update(part);
+  }
+  return hash.digest("hex");
+}
+
+/** A folder of files by key. It holds at most `limit` bytes: the files that were used least recently go first. */
+export class ContentCache {
+  readonly folder: string;
+  readonly #limit: number;
+
+  constructor(name: string, limit: number, parent: string = cacheFolder()) {
+    this.folder = join(parent, name);
+    this.#limit = limit;
+  }
+
+  /** Copies the file of a key to `path`, and returns whether there was one. */
+  restore(key: string, path: string): boolean {
+    const kept = this.#pathOf(key);
+    try {
+      copyWhole(kept, path);
+    } catch {
+      return false; // it is not there, or another process evicted it meanwhile
+    }
+    const now = new Date();
+    if (existsSync(kept)) utimesSync(kept, now, now);
+    return true;
+  }
+
+  /** Keeps a copy of the file at `path`. A cache that cannot be written only costs time, and is left as it is. */
+  store(key: string, path: string): void {
+    try {
+      mkdirSync(dirname(this.#pathOf(key)), { recursive: true });
+      copyWhole(path, this.#pathOf(key));
+    } catch (error) {
+      console.warn(
+        `The build cache ${this.folder} cannot be written: ${error instanceof Error ? error.message : error}`,
+      );
+    }
+  }
+
+  /** Removes what was used least recently until the limit holds. */
+  trim(): void {
+    if (!existsSync(this.folder)) return;
+    const files = readdirSync(this.folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .flatMap((entry) => factsOf(join(entry.parentPath, entry.name)))
+      .sort((a, b) => b.used - a.used);
+    let bytes = 0;
+    for (const { path, size } of files) {
+      bytes += size;
+      if (bytes > this.#limit) rmSync(path, { force: true });
+    }
+  }
+
+  #pathOf(key: string): string {
+    return join(this.folder, key.slice(0, 2), key.slice(2));
+  }
+}
+
+const factsOf = (path: string) => {
+  const facts = statSync(path, { throwIfNoEntry: false }); // another process may have removed it
+  return facts ? [{ path, size: facts.size, used: facts.mtimeMs }] : [];
+};
+
+/** The copy appears whole or not at all; where the file system can, it shares the blocks of the original. */
+function copyWhole(from: string, to: string): void {
+  const draft = `${to}.${process.pid}`;
+  try {
+    copyFileSync(from, draft, constants.COPYFILE_FICLONE);
+    renameSync(draft, to);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+interface Known {
+  readonly version: string;
+  readonly content: Buffer;
+}
+
+const contents = new Map<string, Known>();
+
+/** The content of a file, which is read again only after it changed; undefined where there is no such file. */
+export function contentOf(path: string): Buffer | undefined {
+  const facts = statSync(path, { bigint: true, throwIfNoEntry: false });
+  if (!facts?.isFile()) return undefined;
+  const version = [facts.ino, facts.size, facts.mtimeNs, facts.ctimeNs].join(" ");
+  const known = contents.get(path);
+  if (known?.version === version) return known.content;
+  const content = readFileSync(path);
+  contents.set(path, { version, content });
+  return content;
+}
