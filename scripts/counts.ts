@@ -64,6 +64,19 @@ export function countJUnit(report: string | undefined, status: number): Counts {
   return { passed, skipped, ...failedOf([], status === 0 && report !== undefined, status) };
 }
 
+/** How long a test file took. */
+export interface FileTime {
+  readonly file: string;
+  readonly seconds: number;
+}
+
+/** The files of a JUnit report of Bun's: an outermost suite is a file. */
+export const fileTimes = (report: string): FileTime[] =>
+  [...report.matchAll(/^ {2}<testsuite\b([^>]*)>/gm)].map(([, suite]) => ({
+    file: attribute(suite!, "file") ?? "",
+    seconds: Number(attribute(suite!, "time") ?? 0),
+  }));
+
 /** `file: suite > test: first line of the message`. */
 const junitFailures = (report: string): string[] =>
   [...report.matchAll(/<testcase\b([^>]*[^>/])>\s*<failure\b([^>]*)>/g)].map(([, test, failure]) => {

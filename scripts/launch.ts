@@ -25,13 +25,19 @@ const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./suite/suite.ts")).checkEverything,
     meaning: "checks types, layers, lint, formats, line lengths, Swift warnings, and every kernel",
   },
+  "check:quick": {
+    load: async () => (await import("./suite/suite.ts")).checkQuickly,
+    meaning: "checks types, layers, lint, line lengths, and the format of changed files, in seconds",
+  },
   "check:sanitize": {
     load: async () => (await import("./sanitize/sanitize.ts")).checkSanitized,
     meaning: "[folder]: replays the tests' calls of the cpu dylib under sanitizers, or those recorded in the folder",
   },
   test: {
     load: async () => (await import("./suite/suite.ts")).testEverything,
-    meaning: "[files]: builds, and runs all tests, or those in the files",
+    meaning:
+      "[--all] [--changed] [--shard 1/3] [files [-t pattern]]: builds, and runs all tests, those that changes reach, " +
+      "a share, or those in the files; --all runs every sweep in full",
   },
   "test:arm64": {
     load: async () => (await import("./arm64/arm64.ts")).testArm64,

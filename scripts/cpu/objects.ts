@@ -124,8 +124,8 @@ export function objectKey(
 }
 
 /**
- * A source, and what it includes in quotation marks, directly or not. An include that the preprocessor would skip counts
- * too; so does one that is missing, so that adding the file changes the key.
+ * A source, and the files it includes in quotation marks, directly or not. An include that the preprocessor would skip
+ * counts too; so does one that is missing, so that adding the file changes the key.
  */
 export function includedFiles(source: string): string[] {
   const files = new Set([source]);

@@ -4,7 +4,7 @@
  * know `using`.
  */
 import { readFileSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { parseSync } from "oxc-parser";
 
 /** An import of one file by another, both relative to the root folder. */
@@ -15,13 +15,21 @@ export interface Import {
   readonly runsFirst: boolean;
 }
 
-/** The imports among the TypeScript files under a folder. @throws {Error} for a file that does not parse. */
-export function importsUnder(root: string): Import[] {
-  const files = [...new Bun.Glob("**/*.ts").scanSync({ cwd: root })].sort();
-  return files.flatMap((from) =>
-    importsOf(join(root, from))
+/**
+ * The imports among the TypeScript files under a folder, with paths from `root`.
+ *
+ * @throws {Error} for a file that does not parse
+ */
+export function importsUnder(folder: string, root: string = folder): Import[] {
+  const files = [...new Bun.Glob("**/*.ts").scanSync({ cwd: folder })].sort().map((file) => join(folder, file));
+  return files.flatMap((file) =>
+    importsOf(file)
       .filter(({ path }) => path.startsWith(".") && path.endsWith(".ts"))
-      .map(({ path, runsFirst }) => ({ from, to: normalize(join(dirname(from), path)), runsFirst })),
+      .map(({ path, runsFirst }) => ({
+        from: relative(root, file),
+        to: relative(root, join(dirname(file), path)),
+        runsFirst,
+      })),
   );
 }
 

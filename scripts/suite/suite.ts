@@ -1,20 +1,24 @@
+/** `bun run test`, `check` and `check:quick`: which parts there are, and which of them run at the same time. */
 import { mkdir } from "node:fs/promises";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
-import { type Counts, onePassed, sum } from "../counts.ts";
+import { type Counts, type FileTime, onePassed, sum } from "../counts.ts";
 import { buildCpu } from "../cpu/build.ts";
 import { swiftFormatGap } from "../format/swift.ts";
 import { checkPackages } from "../release/check.ts";
 import { build } from "../swift/command.ts";
 import { buildTests } from "../swift/package.ts";
 import { setUp } from "../toolchain/setup.ts";
+import { changedFiles, reachedTests } from "./changed.ts";
 import { checkClangFormat, checkKernels, checkLines, checkStyle, checkSwiftFormat, checkTypes } from "./checks.ts";
 import { describeGaps, forgetGaps, readGaps } from "./gaps.ts";
 import { checkLayers } from "./layers.ts";
-import { describe, describeFailures, leaveOut, type PartResult, runPart } from "./part.ts";
+import { readOptions, type SuiteOptions } from "./options.ts";
+import { describe, describeFailures, describeSlowest, leaveOut, type PartResult, runPart } from "./part.ts";
 import { reportFolder } from "./report.ts";
-import { bunTests, metalTests, swiftTests } from "./tests.ts";
+import { swiftTests } from "./swift_tests.ts";
+import { metalTests, type Selection, testChosen, testClasses, testOrdinary } from "./typescript.ts";
 
-/** A part that needs Swift. */
+/** A part that needs Swift, and the dylib that it builds. */
 interface MetalPart {
   readonly name: string;
   readonly body: (swift: SwiftToolchain) => Promise<Counts>;
@@ -30,33 +34,86 @@ const swiftWarnings: MetalPart = {
   },
 };
 
-/** Every part of the suite; words choose files and tests of `bun test`, and then nothing else runs. */
+/** Runs the suite, or the share of it that the words choose. */
 export async function testEverything(words: readonly string[]): Promise<void> {
+  const options = readOptions(words);
   await mkdir(reportFolder(), { recursive: true });
   await forgetGaps();
-  const typescript = () => runPart("TypeScript tests", () => bunTests(words));
-  if (words.length > 0) return report([await typescript()], await readGaps());
+  if (options.files.length > 0) return report([await testChosen(options, options.bunWords)], [], await readGaps());
+  if (options.onlyChanged) return testChanged(options);
+  return testAll(options);
+}
+
+/** Everything, or one share: the other parts are run with the first share of the TypeScript tests. */
+async function testAll(options: SuiteOptions): Promise<void> {
+  const selection: Selection = { isFull: options.isFull, shard: options.shard };
+  const isFirst = options.shard === undefined || options.shard.index === 1;
   const swift = await setUp(); // a machine that can have no Swift is told at once, in one line
-  const before = [...(await sourceChecks(swift)), ...(await metalParts(swift, [swiftSuite, kernels]))];
-  const results = [...before, ...(await builtParts()), await typescript()];
-  report(results, await readGaps());
+  const checks = isFirst ? sourceChecks(swift) : Promise.resolve([]);
+  const [cpu, metal] = await Promise.all([cpuPart(), metalPart(swift)]);
+  const beside = isFirst ? besideTests(swift, cpu, metal) : Promise.resolve([]);
+  const ordinary = await testOrdinary(selection);
+  const before = [...(await checks), metal, ...(await beside), cpu, ...ordinary.results];
+  const classes = await testClasses(selection); // by now nothing runs beside them
+  report([...before, ...classes.results], [...ordinary.times, ...classes.times], await readGaps());
+}
+
+/** Parts that only need the processor's time: they run beside the TypeScript tests, one after the other. */
+async function besideTests(
+  swift: SwiftToolchain | undefined,
+  cpu: PartResult,
+  metal: PartResult,
+): Promise<PartResult[]> {
+  return [...(await metalParts(swift, metal, [swiftSuite, kernels])), await packagesPart(cpu)];
+}
+
+/** The tests that the working tree's changes reach, once what they changed is built. */
+async function testChanged(options: SuiteOptions): Promise<void> {
+  const changed = await changedFiles();
+  const files = reachedTests(changed);
+  console.log(`${changed.length} changed files reach ${files.length} test files.`);
+  if (files.length === 0) return;
+  const results: PartResult[] = [];
+  if (changed.some((file) => file.startsWith("native/"))) results.push(await cpuPart());
+  if (changed.some((file) => file.startsWith("swift/"))) results.push(await metalPart(await setUp()));
+  const selection: Selection = { files, isFull: options.isFull, shard: undefined };
+  const ordinary = await testOrdinary(selection);
+  const classes = await testClasses(selection);
+  const times = [...ordinary.times, ...classes.times];
+  report([...results, ...ordinary.results, ...classes.results], times, await readGaps());
 }
 
 /** What needs no test to run. */
 export async function checkEverything(): Promise<void> {
   const swift = await setUp();
-  const before = [...(await sourceChecks(swift)), ...(await metalParts(swift, [swiftWarnings, kernels]))];
-  report([...before, ...(await builtParts())]);
+  const checks = sourceChecks(swift);
+  const [cpu, metal] = await Promise.all([cpuPart(), metalPart(swift)]);
+  const beside = await metalParts(swift, metal, [swiftWarnings, kernels]);
+  report([...(await checks), metal, ...beside, cpu, await packagesPart(cpu)]);
 }
 
-const sourceChecks = async (swift: SwiftToolchain | undefined): Promise<PartResult[]> => [
-  await runPart("Types", checkTypes),
-  await runPart("Format and lint", checkStyle),
-  await runPart("Layers of src", checkLayers),
-  await runPart("Format of C++ and MSL", checkClangFormat),
-  await swiftFormatPart(swift),
-  await runPart("Length of lines", checkLines),
-];
+/** What takes seconds, as before a commit: formats only of files that changed. */
+export async function checkQuickly(): Promise<void> {
+  const changed = await changedFiles();
+  const parts = [
+    runPart("Types", checkTypes),
+    runPart("Format and lint", checkStyle),
+    runPart("Layers of src", checkLayers),
+    runPart("Format of C++ and MSL", () => checkClangFormat(changed)),
+    runPart("Length of lines", checkLines),
+  ];
+  report(await Promise.all(parts));
+}
+
+const sourceChecks = (swift: SwiftToolchain | undefined): Promise<PartResult[]> =>
+  Promise.all([
+    runPart("Types", checkTypes),
+    runPart("Format and lint", checkStyle),
+    runPart("Layers of src", checkLayers),
+    runPart("Format of C++ and MSL", checkClangFormat),
+    swiftFormatPart(swift),
+    runPart("Length of lines", checkLines),
+  ]);
 
 async function swiftFormatPart(swift: SwiftToolchain | undefined): Promise<PartResult> {
   const gap = swift ? await swiftFormatGap(swift) : "ORCHARD_SKIP_METAL=1";
@@ -72,31 +129,40 @@ const cpuPart = (): Promise<PartResult> =>
     return onePassed;
   });
 
-/** The packages hold the dylib of the cpu backend. */
-async function builtParts(): Promise<PartResult[]> {
-  const built = await cpuPart();
-  const name = "Packages";
-  return [built, built.counts.failed > 0 ? leaveOut(name, "the build failed") : await runPart(name, checkPackages)];
-}
+const metalName = "The metal backend, built";
 
-/** Builds, and then runs the parts; where there is no Swift or the build fails, they are told as not run. */
-async function metalParts(swift: SwiftToolchain | undefined, parts: readonly MetalPart[]): Promise<PartResult[]> {
-  const names = parts.map(({ name }) => name);
-  if (!swift)
-    return [...names, `Tests of ${metalTests.join(", ")}`].map((name) => leaveOut(name, "ORCHARD_SKIP_METAL=1"));
-  const built = await runPart("Build", async () => {
+async function metalPart(swift: SwiftToolchain | undefined): Promise<PartResult> {
+  if (!swift) return leaveOut(metalName, "ORCHARD_SKIP_METAL=1");
+  return runPart(metalName, async () => {
     await build(swift);
     return onePassed;
   });
-  if (built.counts.failed > 0) return [built, ...names.map((name) => leaveOut(name, "the build failed"))];
-  const results = [built];
+}
+
+/** The packages hold the dylib of the cpu backend. */
+async function packagesPart(cpu: PartResult): Promise<PartResult> {
+  const name = "Packages";
+  return cpu.counts.failed > 0 ? leaveOut(name, "the build failed") : runPart(name, checkPackages);
+}
+
+/** Runs the parts; where there is no Swift or the build failed, they are told as not run. */
+async function metalParts(
+  swift: SwiftToolchain | undefined,
+  built: PartResult,
+  parts: readonly MetalPart[],
+): Promise<PartResult[]> {
+  const names = parts.map(({ name }) => name);
+  if (!swift)
+    return [...names, `Tests of ${metalTests.join(", ")}`].map((name) => leaveOut(name, "ORCHARD_SKIP_METAL=1"));
+  if (built.counts.failed > 0) return names.map((name) => leaveOut(name, "the build failed"));
+  const results: PartResult[] = [];
   for (const { name, body } of parts) results.push(await runPart(name, () => body(swift)));
   return results;
 }
 
-function report(results: readonly PartResult[], gaps = ""): void {
+function report(results: readonly PartResult[], times: readonly FileTime[] = [], gaps = ""): void {
   const { passed, failed } = sum(results.map(({ counts }) => counts));
-  console.log(describe(results) + describeGaps(gaps) + describeFailures(results));
+  console.log(describe(results) + describeSlowest(times) + describeGaps(gaps) + describeFailures(results));
   console.log(`${passed} passed, ${failed} failed`);
   if (failed > 0 || passed === 0) process.exitCode = 1;
 }

@@ -1,14 +1,15 @@
 import { copyFile, cp, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { runOrFail } from "../../src/cli/run.ts";
+import { swiftFolder } from "../../src/cli/swift_module.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { buildFolder, libraryName } from "../../src/core/paths.ts";
-import { buildRelease, productsFolder, swiftFolder } from "./package.ts";
+import { contentKey, contentOf } from "../content_cache.ts";
+import { buildDylib } from "./package.ts";
 
 /** Builds the dylib and puts it, without debug information, where the loader looks. Returns its path. */
 export async function buildLibrary(swift: SwiftToolchain): Promise<string> {
-  await buildRelease(swift, "--product", "OrchardMetal");
-  const built = join(productsFolder("release"), libraryName);
+  const built = await buildDylib(swift);
   const target = join(buildFolder, libraryName);
   await mkdir(buildFolder, { recursive: true });
   await copyHeaders();
@@ -20,14 +21,27 @@ export async function buildLibrary(swift: SwiftToolchain): Promise<string> {
   return target;
 }
 
-/** On Linux the runtime finds the Metal standard library's headers beside the dylib.  */
+/** The Metal standard library's headers as the runtime finds them on Linux, beside the dylib. */
+export const headersFolder: string = join(buildFolder, "metal");
+
+const runtimeFolder = join(swiftFolder, "Sources", "MetalRuntime");
+
+/**
+ * With a hash of the runtime's sources: compiled kernels depend on them, and so clones and programs of the same sources
+ * share what they compile (compile/clang.cpp).
+ */
 async function copyHeaders(): Promise<void> {
   if (process.platform !== "linux") return;
-  const target = join(buildFolder, "metal");
-  const draft = `${target}.${process.pid}`;
-  await cp(join(swiftFolder, "Sources", "MetalRuntime", "metal"), draft, { recursive: true });
-  await rm(target, { recursive: true, force: true });
-  await rename(draft, target);
+  const draft = `${headersFolder}.${process.pid}`;
+  await cp(join(runtimeFolder, "metal"), draft, { recursive: true });
+  await Bun.write(join(draft, "mrt", "sources"), runtimeKey());
+  await rm(headersFolder, { recursive: true, force: true });
+  await rename(draft, headersFolder);
+}
+
+function runtimeKey(): string {
+  const names = [...new Bun.Glob("**/*.{cpp,h}").scanSync(runtimeFolder)].filter((name) => !name.startsWith("metal/"));
+  return contentKey(names.sort().flatMap((name) => [name, contentOf(join(runtimeFolder, name))!]));
 }
 
 async function isNewer(target: string, built: string): Promise<boolean> {

@@ -1,21 +1,117 @@
+/**
+ * The Swift package, built once: the dylib and the tests come from the same objects, in release, with
+ * `-enable-testing`. What a build makes is kept by the content of the sources, for this clone and for others.
+ */
+import { existsSync } from "node:fs";
+import { cp, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type RunResult, run } from "../../src/cli/run.ts";
-import { releaseFlags } from "../../src/cli/swift_module.ts";
+import { type RunResult, run, runOrFail } from "../../src/cli/run.ts";
+import { claimScratch, packageFlags, packageKey, swiftFolder } from "../../src/cli/swift_module.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
-import { packageRoot } from "../../src/core/paths.ts";
+import { libraryName } from "../../src/core/paths.ts";
+import { ContentCache, contentKey } from "../content_cache.ts";
 import { Failure } from "../failure.ts";
 
-export const swiftFolder: string = join(packageRoot, "swift");
+const scratch = join(swiftFolder, ".build");
 
-/** `swift build` in release. */
-export function buildRelease(swift: SwiftToolchain, ...words: string[]): Promise<RunResult> {
-  return swiftBuild(swift, ["-c", "release", ...releaseFlags, ...words]);
+/** Where SwiftPM puts what it builds. */
+const built = join(scratch, "release");
+
+/** Where products lie that are up to date, whether they were built here or come from the cache. */
+const products = join(scratch, "products");
+
+/** The tests' program, on Linux. */
+export const testProgram: string = join(products, "OrchardPackageTests.xctest");
+
+/** Of products of all clones on the machine. The dylib and the tests take 90 MB together. */
+const cache = new ContentCache("swift/products", 600e6);
+
+interface Product {
+  readonly name: "library" | "tests";
+  /** Names in the folder of products. */
+  readonly files: readonly string[];
+  readonly build: (swift: SwiftToolchain) => Promise<void>;
 }
 
-/** `swift build` of the package and its tests, in debug, with warnings as errors. */
-export async function buildTests(swift: SwiftToolchain): Promise<RunResult> {
-  if (process.platform === "darwin") await requireXCTest();
-  return swiftBuild(swift, ["--build-tests", "-Xswiftc", "-warnings-as-errors", ...swift.programFlags]);
+const library: Product = {
+  name: "library",
+  files: [libraryName],
+  build: async (swift) => {
+    await swiftBuild(swift, "--product", "OrchardMetal");
+    await mkdir(products, { recursive: true });
+    if (process.platform === "linux") await linkStatically(swift, join(products, libraryName));
+    else await cp(join(built, libraryName), join(products, libraryName));
+  },
+};
+
+/** With the modules, whose public symbols a test reads. */
+const tests: Product = {
+  name: "tests",
+  files: ["OrchardPackageTests.xctest", "Modules"],
+  build: async (swift) => {
+    if (process.platform === "darwin") await requireXCTest();
+    await swiftBuild(swift, "--build-tests");
+    await mkdir(products, { recursive: true });
+    for (const name of tests.files) await cp(join(built, name), join(products, name), { recursive: true });
+  },
+};
+
+/** Builds the dylib, or takes it from the cache, and returns its path. */
+export async function buildDylib(swift: SwiftToolchain): Promise<string> {
+  await bring(library, swift);
+  return join(products, libraryName);
+}
+
+/** Builds the tests, or takes them from the cache. */
+export const buildTests = (swift: SwiftToolchain): Promise<void> => bring(tests, swift);
+
+async function bring(product: Product, swift: SwiftToolchain): Promise<void> {
+  const key = contentKey([packageKey(swift), product.name]);
+  const stamp = Bun.file(join(products, `${product.name}.key`));
+  const paths = product.files.map((name) => join(products, name));
+  if (paths.every(existsSync) && (await stamp.exists()) && (await stamp.text()) === key) return;
+  claimScratch(scratch);
+  for (const path of [stamp.name!, ...paths]) await rm(path, { recursive: true, force: true });
+  if (!(await restore(product, key))) {
+    await product.build(swift);
+    await store(product, key);
+  }
+  await Bun.write(stamp, key);
+}
+
+const archiveOf = ({ name }: Product): string => join(products, `${name}.${process.pid}.tar`);
+
+async function restore(product: Product, key: string): Promise<boolean> {
+  const archive = archiveOf(product);
+  await mkdir(products, { recursive: true });
+  if (!cache.restore(key, archive)) return false;
+  const { status } = await run(["tar", "-xf", archive, "-C", products]);
+  await rm(archive);
+  return status === 0;
+}
+
+async function store(product: Product, key: string): Promise<void> {
+  const archive = archiveOf(product);
+  await runOrFail("Packing what was built", ["tar", "-cf", archive, "-C", products, ...product.files]);
+  cache.store(key, archive);
+  cache.trim();
+  await rm(archive);
+}
+
+/**
+ * The objects as a dylib that contains Swift's libraries. SwiftPM would compile everything a second time for that: only
+ * the link differs. The source, compiled here, has the compiler name the static libraries that Foundation consists of.
+ */
+async function linkStatically(swift: SwiftToolchain, target: string): Promise<void> {
+  const source = join(products, "libraries.swift");
+  const draft = `${target}.${process.pid}`;
+  await Bun.write(source, "import Foundation\n");
+  const objects = `@${join(built, "OrchardMetal.product", "Objects.LinkFileList")}`;
+  const linker = ["--gc-sections", "-s", "-z", "defs"].flatMap((word) => ["-Xlinker", word]);
+  const own = ["-emit-library", "-module-name", "Libraries", "-static-stdlib", "-lstdc++", "-ldl", "-lpthread"];
+  const command = [swift.swiftc, source, objects, ...own, ...linker, ...swift.compilerFlags, "-o", draft];
+  await runOrFail("Linking the dylib", command, { cwd: products, environment: swift.environment });
+  await rename(draft, target);
 }
 
 /** Apple's command-line tools have no XCTest: only Xcode has. */
@@ -28,8 +124,8 @@ async function requireXCTest(): Promise<void> {
   );
 }
 
-async function swiftBuild(swift: SwiftToolchain, words: string[]): Promise<RunResult> {
-  const command = [swift.swift, "build", ...words, ...swift.buildFlags];
+async function swiftBuild(swift: SwiftToolchain, ...words: string[]): Promise<RunResult> {
+  const command = [swift.swift, "build", ...packageFlags(swift), ...words];
   const result = await run(command, { cwd: swiftFolder, environment: swift.environment });
   if (result.status !== 0) throw new Failure(`swift build failed:\n${interesting(result.output)}`);
   return result;
@@ -42,9 +138,4 @@ async function swiftBuild(swift: SwiftToolchain, words: string[]): Promise<RunRe
 function interesting(output: string): string {
   const lines = output.split("\n").filter((line) => !/^\[\d+\/\d+\]|^(Building|Planning) /.test(line));
   return [...new Set(lines)].slice(-200).join("\n").trim();
-}
-
-/** The folder of what was built in a configuration. */
-export function productsFolder(configuration: "release" | "debug"): string {
-  return join(swiftFolder, ".build", configuration);
 }

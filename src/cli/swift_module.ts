@@ -9,22 +9,44 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
   utimesSync,
+  writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { isClone } from "../core/commands.ts";
 import { cacheFolder, packageRoot } from "../core/paths.ts";
 import type { SwiftToolchain } from "./toolchain.ts";
 
-const swiftFolder = join(packageRoot, "swift");
+/** The folder of the Swift package. */
+export const swiftFolder: string = join(packageRoot, "swift");
+
 const headers = join(swiftFolder, "Sources", "MetalRuntime");
 
-/** The flags of release builds on Linux: Swift's own library goes into the product, and symbols are left out. */
-export const releaseFlags: readonly string[] =
-  process.platform === "linux" ? ["-Xswiftc", "-static-stdlib", "-Xlinker", "-s"] : [];
+/**
+ * How `swift build` builds this package, whatever it is to make: other flags would compile everything again. Warnings
+ * are errors where the compiler is one that the sources were tried with; another version may know other warnings.
+ */
+export const packageFlags = (swift: SwiftToolchain): string[] => [
+  ...["-c", "release", "-Xswiftc", "-enable-testing"],
+  ...(isClone && (swift.origin === "cache" || process.env["CI"]) ? ["-Xswiftc", "-warnings-as-errors"] : []),
+  ...swift.buildFlags,
+  ...swift.programFlags,
+];
+
+/** A hash of everything that a build of this package depends on: the compiler, the flags, and the files by content. */
+export function packageKey(swift: SwiftToolchain, folder: string = swiftFolder): string {
+  const hash = createHash("sha256").update([swift.swiftc, swift.version, ...packageFlags(swift)].join("\n"));
+  const names = ["Package.swift", ...new Bun.Glob("{Sources,Tests}/**/*").scanSync(folder)];
+  for (const name of names.sort()) {
+    const content = readFileSync(join(folder, name));
+    hash.update(`\n${name} ${content.length}\n`).update(content);
+  }
+  return hash.digest("hex");
+}
 
 /** Where the compiled modules lie: `libMetal.a`, and a `.swiftmodule` for each name that a program imports. */
 export type ModuleFolder = { readonly folder: string } | { readonly problem: string };
@@ -34,14 +56,15 @@ export type ModuleFolder = { readonly folder: string } | { readonly problem: str
  * which appears at once: programs that compile at the same time see all of it or none.
  */
 export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder> {
-  const folder = join(scratchFolder(), "modules", fingerprint(swift));
+  const folder = join(modulesFolder(), packageKey(swift).slice(0, 16));
   if (existsSync(folder)) return touched(folder);
+  claimScratch(scratchFolder());
   const products = join(scratchFolder(), "release");
   // The archiver only adds and replaces: an archive made anew holds nothing of source files that are gone.
   rmSync(join(products, "libMetal.a"), { force: true });
   const command = [
-    ...[swift.swift, "build", "-c", "release", "--scratch-path", scratchFolder(), "--product", "Metal"],
-    ...[...releaseFlags, ...swift.buildFlags],
+    ...[swift.swift, "build", "--scratch-path", scratchFolder(), "--product", "Metal"],
+    ...packageFlags(swift),
   ];
   const { status, output } = await collect(swift, command, swiftFolder);
   if (status !== 0) return { problem: output };
@@ -51,8 +74,23 @@ export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder>
   copyFileSync(join(products, "libMetal.a"), join(draft, "libMetal.a"));
   if (existsSync(folder)) rmSync(draft, { recursive: true });
   else renameSync(draft, folder);
-  removeOld(join(scratchFolder(), "modules"));
+  removeOld(modulesFolder());
   return { folder };
+}
+
+/** Modules of all clones and installed packages on the machine. */
+const modulesFolder = (): string => join(cacheFolder(), "swift", "modules");
+
+/**
+ * SwiftPM's folder holds absolute paths, and fails where the checkout was moved ("PCH was compiled with module cache
+ * path …"). It is emptied if it was made for another place.
+ */
+export function claimScratch(scratch: string): void {
+  const stamp = join(scratch, "made-for");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === scratch) return;
+  rmSync(scratch, { recursive: true, force: true });
+  mkdirSync(scratch, { recursive: true });
+  writeFileSync(stamp, scratch);
 }
 
 /** SwiftPM's folder: in a clone the usual one; the installed package's sources are not to be written to. */
@@ -86,31 +124,15 @@ export async function collect(swift: SwiftToolchain, command: string[], cwd: str
 
 const shortHash = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
-/** Of the sources as they are, by name, size and time, and of the compiler. */
-function fingerprint(swift: SwiftToolchain): string {
-  const hash = createHash("sha256").update(`${swift.swiftc} ${swift.version}\n`);
-  const files = [
-    join(swiftFolder, "Package.swift"),
-    ...[...new Bun.Glob("**/*.{swift,h,cpp,c,modulemap}").scanSync(join(swiftFolder, "Sources"))].map((name) =>
-      join(swiftFolder, "Sources", name),
-    ),
-  ];
-  for (const file of files.sort()) {
-    const { size, mtimeMs } = statSync(file);
-    hash.update(`${file} ${size} ${mtimeMs}\n`);
-  }
-  return hash.digest("hex").slice(0, 16);
-}
-
 function touched(folder: string): ModuleFolder {
   const now = new Date();
   utimesSync(folder, now, now);
   return { folder };
 }
 
-/** Folders of former sources that nothing has used for an hour. */
+/** Modules of other sources that nothing has used for a week. */
 function removeOld(parent: string): void {
-  const limit = Date.now() - 3_600_000;
+  const limit = Date.now() - 7 * 24 * 3_600_000;
   for (const name of readdirSync(parent)) {
     const folder = join(parent, name);
     if (statSync(folder).mtimeMs < limit) rmSync(folder, { recursive: true, force: true });

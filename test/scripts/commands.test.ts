@@ -60,6 +60,7 @@ describe("ORCHARD_SKIP_METAL=1", () => {
       expect(out).toMatch(new RegExp(`^ +${part} +[123] passed, 0 failed`, "m"));
     for (const part of [
       "Format of Swift",
+      "The metal backend, built",
       "Swift without warnings",
       "Kernels, strictly typed",
       "Tests of test/backend/metal/",
@@ -104,14 +105,22 @@ describe("nothing is built for", () => {
     expect(out).toStartWith(`Usage: orchard ${name === "demo" ? "train" : name} `);
   });
 
-  test.each(["setup", "build", "check", "check:sanitize", "test", "bench", "format", "docs", "fixtures"])(
-    "%s --help, which is a line",
-    (name) => {
-      const { out, err, exitCode } = script(name, nothing, "--help");
-      expect([out.trimEnd().split("\n").length, err, exitCode]).toEqual([1, "", 0]);
-      expect(out).toStartWith(`bun run ${name} `);
-    },
-  );
+  test.each([
+    "setup",
+    "build",
+    "check",
+    "check:quick",
+    "check:sanitize",
+    "test",
+    "bench",
+    "format",
+    "docs",
+    "fixtures",
+  ])("%s --help, which is a line", (name) => {
+    const { out, err, exitCode } = script(name, nothing, "--help");
+    expect([out.trimEnd().split("\n").length, err, exitCode]).toEqual([1, "", 0]);
+    expect(out).toStartWith(`bun run ${name} `);
+  });
 
   test("a mistake in the words of train", () => {
     const { out, err, exitCode } = script("train", nothing, "--stepz", "5");
@@ -143,8 +152,8 @@ describe("where Swift can't be had", () => {
 test("an unknown command is an error that names those that there are", () => {
   const { err, exitCode } = script("nothing", {});
   const known =
-    "bench, build, check, check:sanitize, demo, docs, fixtures, format, generate, release, setup, test, test:arm64, " +
-    "train";
+    "bench, build, check, check:quick, check:sanitize, demo, docs, fixtures, format, generate, release, setup, test, " +
+    "test:arm64, train";
   expect([err, exitCode]).toEqual([`There is no command "nothing"; there are: ${known}.\n`, 1]);
 });
 

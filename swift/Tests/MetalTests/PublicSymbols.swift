@@ -9,13 +9,16 @@ struct PublicSymbol {
     var owner: String { path.count == 1 ? "-" : path.dropLast().joined(separator: ".") }
 }
 
+/// The Swift package: the tests run in its folder. Where this file lay when it was compiled may be another clone.
+let packageFolder = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
+
 /// Gets the public declarations from the toolchain of the module `Metal` that these tests were built with.
 enum PublicSymbols {
     static let metal: Result<[PublicSymbol], any Error> = Result { try extract() }
 
     private static func extract() throws -> [PublicSymbol] {
         let build = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
-        let sources = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../Sources").standardized
+        let sources = packageFolder.appendingPathComponent("Sources")
         let output = FileManager.default.temporaryDirectory.appendingPathComponent("symbols-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: output, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: output) }
@@ -69,7 +72,7 @@ enum PublicSymbols {
 /// The tables of facts in Tests/Facts.
 enum Facts {
     static func rows(_ name: String) throws -> [[String]] {
-        let folder = URL(fileURLWithPath: #filePath).appendingPathComponent("../../Facts").standardized
+        let folder = packageFolder.appendingPathComponent("Tests/Facts")
         return try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
             .split(separator: "\n").filter { !$0.hasPrefix("#") }
             .map { $0.split(separator: "\t", omittingEmptySubsequences: false).map(String.init) }

@@ -80,6 +80,13 @@ std::string own_object() {
   return dladdr((const void *)&own_object, &self) && self.dli_fname ? self.dli_fname : "";
 }
 
+// A build of the whole package writes the hash of this library's sources beside the headers, so that every clone with
+// these sources finds the kernels that one has compiled; any other build is known by its file.
+std::string rewriter_identity(const std::string &headers) {
+  std::string hash;
+  return read_file(headers + "/mrt/sources", hash) ? hash : file_identity(own_object());
+}
+
 // Absolute, without links and dots: only so the compiler's own view of the files knows it.
 std::string real_path(const std::string &path) {
   char *real = realpath(path.c_str(), nullptr);
@@ -89,6 +96,10 @@ std::string real_path(const std::string &path) {
 }
 
 std::string parent_folder(const std::string &path) { return path.substr(0, path.rfind('/')); }
+
+// Where the compiler sees the folder of headers: precompiled headers and compiled kernels name their files, and shall
+// be the same for every copy of the folder.
+const char *const mounted_headers = "/metal";
 
 // The folder that the setting names, else one beside the shared object that this code lies in, else the source tree's.
 std::string find_headers() {
@@ -127,7 +138,7 @@ std::vector<std::string> language_flags(const Toolchain &tools, const CompileOpt
           "-fno-spell-checking",
           "-ferror-limit=0",
           "-I",
-          tools.headers,
+          mounted_headers,
           "-D__METAL_VERSION__=" + std::to_string(options.version),
           "-Xclang",
           "-cl-single-precision-constant"}; // MSL has no double: 1.0 is a float
@@ -207,12 +218,13 @@ std::string in_json(const std::string &text) {
 
 // The compiler sees Metal's headers, this one file and nothing else, by whatever path a program asks.
 std::string overlay(const Toolchain &tools, const std::string &file) {
-  const auto entry = [](const std::string &type, const std::string &path) {
-    return "{\"type\": \"" + type + "\", \"name\": " + in_json(path) + ", \"external-contents\": " + in_json(path) +
+  const auto entry = [](const std::string &type, const std::string &path, const std::string &contents) {
+    return "{\"type\": \"" + type + "\", \"name\": " + in_json(path) + ", \"external-contents\": " + in_json(contents) +
            "}";
   };
-  return "{\"version\": 0, \"redirecting-with\": \"redirect-only\", \"roots\": [" +
-         entry("directory-remap", tools.headers) + (file.empty() ? "" : ", " + entry("file", file)) + "]}\n";
+  return "{\"version\": 0, \"redirecting-with\": \"redirect-only\", \"use-external-names\": false, \"roots\": [" +
+         entry("directory-remap", mounted_headers, tools.headers) +
+         (file.empty() ? "" : ", " + entry("file", file, file)) + "]}\n";
 }
 
 // A name, and for a macro with parameters those: what the command line hands on as it is could hold directives.
@@ -266,8 +278,8 @@ CachedFile build_header(const Toolchain &tools, std::vector<std::string> flags, 
                         const std::string &name, std::string &problem) {
   std::string temporary = cache_temporary(".pch"), content;
   flags.insert(flags.end(),
-               {"-x", language, "-c", "-Xclang", "-emit-pch", tools.headers + "/mrt/prelude.h", "-o", temporary});
-  ProcessResult result = run_process(flags, "");
+               {"-ivfsoverlay", fourth_stream, "-c", "-Xclang", "-emit-pch", "-o", temporary, "-x", language, "-"});
+  ProcessResult result = run_process(flags, "#include <mrt/prelude.h>\n", overlay(tools, {}));
   if (result.status != 0 || !read_file(temporary, content)) {
     problem = result.output;
     unlink(temporary.c_str());
@@ -408,7 +420,7 @@ const Toolchain *toolchain(std::string &problem) {
   hash_folder(found->headers, hash);
   found->identity =
       hash.add(found->clang).add(file_identity(found->clang)).add(file_identity(found->linker)).hexadecimal();
-  found->rewriter = file_identity(own_object());
+  found->rewriter = rewriter_identity(found->headers);
   slot = std::move(found);
   return slot.get();
 }
@@ -419,7 +431,7 @@ ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, 
   std::vector<std::string> flags = language_flags(tools, options);
   // -undef: a program must not see what kind of machine this is.
   append(flags, {"-E", "-undef", "-DMRT_PREPROCESS=1", "-fno-caret-diagnostics", "-include"});
-  flags.push_back(tools.headers + "/mrt/macros.h");
+  flags.push_back(std::string(mounted_headers) + "/mrt/macros.h");
   for (const std::string &macro : options.macros) flags.push_back("-D" + macro);
   flags.insert(flags.end(), {"-ivfsoverlay", fourth_stream, "-std=c++17", "-x", "c++", "-"});
   return run_process(flags, "# 1 \"program_source\"\n" + source, overlay(tools, {}), longest_expansion);

@@ -1,0 +1,49 @@
+/** Runs `bun test`, shown as it runs, and reads its report. */
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import { type Counts, countJUnit, type FileTime, fileTimes } from "../counts.ts";
+
+/** Each takes gigabytes, and some of their tests have as many threads as there are cores. */
+const MOST_WORKERS = 4;
+
+/** Seconds that each file took when they were last measured: slow files start first, and shards take equally long. */
+export const timingsFile: string = join(packageRoot, "test", "timings.json");
+
+export interface TestRunOptions {
+  /** Where Bun writes its JUnit report. */
+  readonly report: string;
+  /** Whether files are shared by several processes: a test must then need nothing that another file has left. */
+  readonly isParallel?: boolean;
+  /** Further words for `bun test`. */
+  readonly words?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export interface TestRun {
+  readonly counts: Counts;
+  readonly times: readonly FileTime[];
+}
+
+/** Runs these files, or what the words select where there are none. */
+export async function runTestFiles(files: readonly string[], options: TestRunOptions): Promise<TestRun> {
+  const { report, isParallel = false, words = [], environment = {} } = options;
+  await Bun.file(report)
+    .delete()
+    .catch(() => undefined); // there is none on the first run
+  const workers = Math.min(availableParallelism(), MOST_WORKERS);
+  const child = Bun.spawn(
+    [
+      ...[process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`],
+      ...(isParallel ? [`--parallel=${workers}`, "--no-isolate", `--timings=${timingsFile}`] : []),
+      ...words,
+      ...files.map((file) => (file.startsWith("test/") ? `./${file}` : file)), // a path, not a part of one
+    ],
+    { cwd: packageRoot, env: { ...process.env, ...environment }, stdio: ["ignore", "inherit", "inherit"] },
+  );
+  const status = await child.exited;
+  const text = await Bun.file(report)
+    .text()
+    .catch(() => undefined);
+  return { counts: countJUnit(text, status), times: fileTimes(text ?? "") };
+}

@@ -1,0 +1,53 @@
+/** Which test files the changes of the working tree reach. */
+import { join } from "node:path";
+import { runOrFail } from "../../src/cli/run.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import { type Import, importsUnder } from "./imports.ts";
+
+/** Files that differ from the last commit, and new ones. */
+export async function changedFiles(root: string = packageRoot): Promise<string[]> {
+  const git = async (...words: string[]) =>
+    (await runOrFail("Asking git for changes", ["git", ...words, "-z"], { cwd: root })).output.split("\0");
+  const names = [
+    ...(await git("diff", "--name-only", "--relative", "HEAD")),
+    ...(await git("ls-files", "--others", "--exclude-standard")),
+  ];
+  return [...new Set(names.filter(Boolean))].sort();
+}
+
+/** Folders of TypeScript whose imports are followed. */
+const folders = ["src", "test", "scripts", "bench", "examples"];
+
+const importsOfAll = (root: string): Import[] => folders.flatMap((folder) => importsUnder(join(root, folder), root));
+
+/** The test files that import one of these files, directly or through others, and those that reach it otherwise. */
+export function reachedTests(changed: readonly string[], root: string = packageRoot): string[] {
+  const tests = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: root })].sort();
+  const importers = new Map<string, string[]>();
+  for (const { from, to } of importsOfAll(root)) importers.set(to, [...(importers.get(to) ?? []), from]);
+  const reached = new Set(changed);
+  for (const file of reached) for (const importer of importers.get(file) ?? []) reached.add(importer);
+  const patterns = changed.flatMap((file) => testsBeside(file)).map((pattern) => new Bun.Glob(pattern));
+  return tests.filter((test) => reached.has(test) || patterns.some((pattern) => pattern.match(test)));
+}
+
+/**
+ * What TypeScript does not import: a kernel and a C++ file are tested by the family that their folder names, and what a
+ * folder of shared code contains by all of them.
+ */
+const beside: readonly (readonly [file: RegExp, tests: (family: string) => readonly string[]])[] = [
+  [/^(?:kernels|native\/cpu)\/(?:common|include|runtime)\//, () => everyOperation],
+  [/^native\/cpu\/[^/]+$/, () => everyOperation],
+  [/^(?:kernels|native\/cpu)\/(linalg|quant|optim)\//, (family) => [`test/${family}/**`]],
+  [/^(?:kernels|native\/cpu)\/(\w+)\//, (family) => [`test/ops/${family}/**`, `test/ops/*/**/*${family}*`]],
+  [/^swift\//, () => ["test/backend/metal/**", "test/cli/**", "test/scripts/dylib.test.ts"]],
+  [/^docs\/|\.md$/, () => ["test/*.test.ts", "test/scripts/{links,docs,repository}.test.ts"]],
+  [/^test\/fixtures\//, () => ["test/fixtures/**"]],
+];
+
+const everyOperation = ["test/ops/**", "test/linalg/**", "test/quant/**", "test/optim/**", "test/backend/**"];
+
+function testsBeside(file: string): readonly string[] {
+  const [pattern, tests] = beside.find(([each]) => each.test(file)) ?? [];
+  return tests?.(pattern!.exec(file)![1] ?? "") ?? [];
+}

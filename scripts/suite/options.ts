@@ -1,0 +1,66 @@
+/** What `bun run test` may be told. */
+import { parseArgs } from "node:util";
+import { Failure } from "../failure.ts";
+
+/** A share of the files: `index` of `count`, from 1. */
+export interface Shard {
+  readonly index: number;
+  readonly count: number;
+}
+
+export interface SuiteOptions {
+  /** Files or folders of tests; empty for the whole suite. */
+  readonly files: readonly string[];
+  /** Words for `bun test` beside the files. */
+  readonly bunWords: readonly string[];
+  /** Every sweep in full, as continuous integration runs it at night. */
+  readonly isFull: boolean;
+  /** Only the tests that the changes of the working tree reach. */
+  readonly onlyChanged: boolean;
+  readonly shard: Shard | undefined;
+}
+
+/** @throws {Failure} for an unknown option, a malformed shard, or a choice made twice */
+export function readOptions(words: readonly string[]): SuiteOptions {
+  const { values, positionals } = parse(words);
+  const { all = false, changed = false, shard, "test-name-pattern": pattern } = values;
+  const choices = [
+    changed && "--changed",
+    shard !== undefined && "--shard",
+    positionals.length > 0 && "names of files",
+  ];
+  const made = choices.filter((choice) => choice !== false);
+  if (pattern !== undefined && positionals.length === 0)
+    throw new Failure("test: -t requires files or folders, such as `bun run test test/ops/softmax -t backward`.");
+  if (made.length > 1) throw new Failure(`test: expected one choice of files, got ${made.join(" and ")}.`);
+  return {
+    files: positionals,
+    bunWords: pattern === undefined ? [] : ["--test-name-pattern", pattern],
+    isFull: all,
+    onlyChanged: changed,
+    shard: shard === undefined ? undefined : shardOf(shard),
+  };
+}
+
+function parse(words: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...words],
+      allowPositionals: true,
+      options: {
+        all: { type: "boolean" },
+        changed: { type: "boolean" },
+        shard: { type: "string" },
+        "test-name-pattern": { type: "string", short: "t" },
+      },
+    });
+  } catch (error) {
+    throw new Failure(`test: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function shardOf(text: string): Shard {
+  const [, index = 0, count = 0] = (/^(\d+)\/(\d+)$/.exec(text) ?? []).map(Number);
+  if (index < 1 || index > count) throw new Failure(`test: expected --shard to be a share such as 1/3, got "${text}".`);
+  return { index, count };
+}

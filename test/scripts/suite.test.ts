@@ -1,0 +1,153 @@
+/** The suite's runner: its words, the classes of tests that depend on load, and what it reports. */
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import fc from "fast-check";
+import { type Counts, fileTimes, noTests, oneFailed, onePassed } from "../../scripts/counts.ts";
+import { Failure } from "../../scripts/failure.ts";
+import { changedFiles, reachedTests } from "../../scripts/suite/changed.ts";
+import { classGlobs, classOf, loadClasses, runClassFiles } from "../../scripts/suite/classes.ts";
+import { readOptions } from "../../scripts/suite/options.ts";
+import { describeFailures, describeSlowest } from "../../scripts/suite/part.ts";
+import { testFolder } from "../support/folder.ts";
+
+describe("words of `bun run test`", () => {
+  const plain = { files: [], bunWords: [], isFull: false, onlyChanged: false, shard: undefined };
+
+  test("are read", () => {
+    expect(readOptions([])).toEqual(plain);
+    expect(readOptions(["--all"])).toEqual({ ...plain, isFull: true });
+    expect(readOptions(["--changed"])).toEqual({ ...plain, onlyChanged: true });
+    expect(readOptions(["--all", "--shard", "2/3"])).toEqual({ ...plain, isFull: true, shard: { index: 2, count: 3 } });
+    expect(readOptions(["test/io", "-t", "npy"])).toEqual({
+      ...plain,
+      files: ["test/io"],
+      bunWords: ["--test-name-pattern", "npy"],
+    });
+  });
+
+  test.each([
+    [["--nonsense"], "nonsense"],
+    [["--shard", "0/3"], '"0/3"'],
+    [["--shard", "4/3"], '"4/3"'],
+    [["--shard", "one"], '"one"'],
+    [["--changed", "test/io"], "got --changed and names of files"],
+    [["--changed", "--shard", "1/2"], "got --changed and --shard"],
+    [["-t", "npy"], "requires files or folders"],
+  ])("%j is refused", (words, message) => {
+    expect(() => readOptions(words)).toThrow(Failure);
+    expect(() => readOptions(words)).toThrow(message);
+  });
+});
+
+describe("classes of tests that depend on load", () => {
+  test("a file's name says its class, and only then a pattern leaves it out of the others", () => {
+    const name = fc.constantFrom("memory", "timing", "run", "faults", "hosts", "a.memory", "memory.more", "kill");
+    fc.assert(
+      fc.property(name, fc.constantFrom("test/ops", "test"), (base, folder) => {
+        const file = `${folder}/${base}.test.ts`;
+        const matches = classGlobs.some((glob) => new Bun.Glob(glob).match(file));
+        expect(classOf(file) !== undefined).toBe(matches);
+      }),
+    );
+    expect(classOf("test/train/curve.memory.test.ts")).toBe("memory");
+    expect(classOf("test/train/memory.test.ts")).toBeUndefined();
+    expect(Object.keys(loadClasses)).toEqual(["timing", "memory", "faults", "hosts"]);
+  });
+
+  /** Plays the outcomes of a file's runs, and counts them. */
+  const playing = (outcomes: Readonly<Record<string, readonly Counts[]>>) => {
+    const runs: string[] = [];
+    const runFile = async (file: string) => {
+      runs.push(file);
+      const counts = outcomes[file]![runs.filter((each) => each === file).length - 1]!;
+      return { counts, times: [] };
+    };
+    return { runs, runFile };
+  };
+
+  test("one that fails once and then passes is green, and named", async () => {
+    const { runs, runFile } = playing({ a: [onePassed], b: [oneFailed("b > slow"), onePassed] });
+    const outcome = await runClassFiles(["a", "b"], runFile);
+    expect(runs).toEqual(["a", "b", "b"]);
+    expect(outcome).toEqual({ ...noTests, passed: 2, remarks: ["b failed once, passed alone: b > slow"] });
+  });
+
+  test("one that fails twice is red, and one that passes is not run again", async () => {
+    const { runs, runFile } = playing({ a: [oneFailed("first"), oneFailed("second")], b: [onePassed] });
+    const outcome = await runClassFiles(["a", "b"], runFile);
+    expect(runs).toEqual(["a", "a", "b"]);
+    expect(outcome).toMatchObject({ passed: 1, failed: 1, failures: ["second"] });
+    const report = describeFailures([{ name: "Tests of class faults", counts: outcome, seconds: 1 }]);
+    expect(report).toContain("a failed once, failed alone: first");
+    expect(report).toContain("Tests of class faults: second");
+  });
+});
+
+describe("which tests a change reaches", () => {
+  const folder = testFolder("changed");
+  const write = (path: string, text = "") => {
+    mkdirSync(dirname(folder.file(path)), { recursive: true });
+    writeFileSync(folder.file(path), text);
+  };
+  write("src/low.ts", "export const low = 1;\n");
+  write("src/high.ts", 'import { low } from "./low.ts";\nexport const high = low;\n');
+  write("src/types.ts", 'export type { T } from "./other.ts";\n');
+  write("src/other.ts", "export type T = 1;\n");
+  write("test/ops/scan/scan.test.ts", 'import { high } from "../../../src/high.ts";\nhigh;\n');
+  write("test/types.test.ts", 'import type { T } from "../src/types.ts";\nexport type U = T;\n');
+  write("test/optim/muon.test.ts", "");
+  write("test/readme.test.ts", "");
+  for (const name of ["scripts", "bench", "examples"]) write(`${name}/none.ts`);
+  const reached = (...files: string[]) => reachedTests(files, folder.path);
+
+  test("through imports of values and types, and by the family of what is not imported", () => {
+    expect(reached("src/low.ts")).toEqual(["test/ops/scan/scan.test.ts"]);
+    expect(reached("src/other.ts")).toEqual(["test/types.test.ts"]);
+    expect(reached("test/readme.test.ts")).toEqual(["test/readme.test.ts"]);
+    expect(reached("kernels/scan/scan.metal")).toEqual(["test/ops/scan/scan.test.ts"]);
+    expect(reached("native/cpu/optim/update.cpp")).toEqual(["test/optim/muon.test.ts"]);
+    expect(reached("kernels/common/bits.h")).toEqual(["test/ops/scan/scan.test.ts", "test/optim/muon.test.ts"]);
+    expect(reached("docs/start.md")).toEqual(["test/readme.test.ts", "test/types.test.ts"]);
+    expect(reached("LICENSE")).toEqual([]);
+  });
+
+  test("what git names as changed: edited, staged, new and removed files", async () => {
+    const git = (...words: string[]) =>
+      Bun.spawnSync(["git", "-c", "user.name=a", "-c", "user.email=a@b", ...words], { cwd: folder.path });
+    git("init");
+    git("add", ".");
+    git("commit", "-m", "first");
+    expect(await changedFiles(folder.path)).toEqual([]);
+    write("src/low.ts", "export const low = 2;\n");
+    write("src/new name.ts");
+    write("test/optim/muon.test.ts", "changed\n");
+    git("add", "test/optim/muon.test.ts");
+    git("rm", "-q", "test/readme.test.ts");
+    expect(await changedFiles(folder.path)).toEqual([
+      "src/low.ts",
+      "src/new name.ts",
+      "test/optim/muon.test.ts",
+      "test/readme.test.ts",
+    ]);
+  });
+});
+
+test("the slowest files of a report of Bun's are named, the slowest first", () => {
+  const report = [
+    '<testsuites name="bun test" tests="2" time="3">',
+    '  <testsuite name="test/a.test.ts" file="test/a.test.ts" tests="1" time="1.5" hostname="h">',
+    '    <testsuite name="inner" file="test/a.test.ts" time="1.4">',
+    "    </testsuite>",
+    "  </testsuite>",
+    '  <testsuite name="test/b.test.ts" file="test/b.test.ts" tests="1" time="12.25" hostname="h">',
+    "  </testsuite>",
+    "</testsuites>",
+  ].join("\n");
+  const times = fileTimes(report);
+  expect(times).toEqual([
+    { file: "test/a.test.ts", seconds: 1.5 },
+    { file: "test/b.test.ts", seconds: 12.25 },
+  ]);
+  expect(describeSlowest(times, 1)).toBe("\nThe slowest test files\n     12.3 s  test/b.test.ts\n");
+});
