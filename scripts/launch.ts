@@ -17,8 +17,10 @@ interface Entry {
 
 const commands: Readonly<Record<string, Entry>> = {
   setup: {
-    load: async () => (await import("./toolchain/setup.ts")).setUp,
-    meaning: "installs the dependencies, and Swift and OpenBLAS where they are missing",
+    load: async () => (await import("./toolchain/command.ts")).setUpCommand,
+    meaning:
+      "[--hook]: installs the dependencies, and Swift and OpenBLAS where they are missing; --hook adds a git hook " +
+      "that runs check:quick before each commit",
   },
   build: { load: async () => (await import("./built.ts")).buildAll, meaning: "sets up, and builds the dylibs" },
   check: {
