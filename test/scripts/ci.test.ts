@@ -6,14 +6,15 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 
 /** What `.ci/run` makes of a suite that prints `output` and exits with `status`. */
-function runCi(output: string, status: number) {
+function runCi(output: string, status: number, ...words: string[]) {
   const folder = mkdtempSync(join(tmpdir(), "orchard-ci-"));
-  writeFileSync(join(folder, "npx"), `#!/bin/sh\nprintf '${output}'\nexit ${status}\n`);
+  writeFileSync(join(folder, "npx"), `#!/bin/sh\necho "$@"\nprintf '${output}'\nexit ${status}\n`);
   chmodSync(join(folder, "npx"), 0o755);
-  const { stdout, exitCode } = Bun.spawnSync([join(packageRoot, ".ci/run")], {
+  const { stdout, exitCode } = Bun.spawnSync([join(packageRoot, ".ci/run"), ...words], {
     env: { ...process.env, PATH: `${folder}:${process.env["PATH"]}` },
   });
-  return { lastLine: stdout.toString().trimEnd().split("\n").at(-1), succeeded: exitCode === 0 };
+  const printed = stdout.toString();
+  return { printed, lastLine: printed.trimEnd().split("\n").at(-1), succeeded: exitCode === 0 };
 }
 
 test.each([
@@ -28,5 +29,10 @@ test.each([
   ["one that does not come to its end", "Building\\n", 137, "0 passed, 1 failed", false],
   ["one that says nothing and succeeds", "", 0, "0 passed, 1 failed", false],
 ] as const)("%s", (_, output, status, lastLine, succeeded) => {
-  expect(runCi(output, status)).toEqual({ lastLine, succeeded });
+  expect(runCi(output, status)).toMatchObject({ lastLine, succeeded });
+});
+
+test("hands on the options that it is given", () => {
+  const { printed } = runCi("1 passed, 0 failed\\n", 0, "--shard", "1/3");
+  expect(printed).toMatch(/^--yes bun@[\d.]+ run test --shard 1\/3$/m);
 });

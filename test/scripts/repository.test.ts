@@ -124,9 +124,13 @@ describe("set-up", () => {
   test("continuous integration runs .ci/run on Linux and macOS (with Metal's validation) and keeps the report", () => {
     const [, linux, sanitize, macos] = read(".github/workflows/ci.yml").split(/^ {2}(?:linux|sanitize|macos):$/m);
     for (const job of [linux, macos]) {
-      expect(job).toContain("- run: .ci/run\n");
+      expect(job).toMatch(/run: \.ci\/run(?: |\n)/);
       expect(job).toMatch(/upload-artifact@v4\n +if: always\(\)[\s\S]*path: report\//);
     }
+    const shards = /shard: \[([\d, ]+)\]/.exec(linux!)![1]!.split(", ");
+    expect(shards).toEqual(shards.map((_, at) => `${at + 1}`));
+    expect(linux).toContain(`--shard \${{ matrix.shard }}/${shards.length} `);
+    expect(linux).toContain("github.event_name == 'schedule' && '--all'");
     expect(macos).toContain('METAL_DEVICE_WRAPPER_TYPE: "1"');
     expect(read(".ci/run")).toMatch(/^npx --yes bun@[\d.]+ run test /m);
     expect(sanitize).toMatch(/- run: npx --yes bun@[\d.]+ run check:sanitize\n/);
