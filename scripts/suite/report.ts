@@ -7,3 +7,6 @@ export const reportFolder = (): string => environment("ORCHARD_REPORT") ?? join(
 
 /** What the tests of operations write: one line for each thing that a backend lacks, `exp float64 on metal: why`. */
 export const gapsFile = (): string => join(reportFolder(), "gaps.txt");
+
+/** Bytes of compiled kernels that the suite may keep in the cache. */
+export const suiteCacheLimit: number = 2 ** 31;

@@ -5,7 +5,7 @@ import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { type Counts, countXCTest } from "../counts.ts";
 import { headersFolder } from "../swift/dylib.ts";
 import { buildTests, testProgram } from "../swift/package.ts";
-import { reportFolder } from "./report.ts";
+import { reportFolder, suiteCacheLimit } from "./report.ts";
 
 /** Builds the Swift package's tests, warnings as errors, and runs them. The whole output is kept under `report/`. */
 export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
@@ -14,6 +14,7 @@ export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
     process.platform === "darwin" ? [swift.swift, "test", "--skip-build", ...packageFlags(swift)] : [testProgram];
   const more = {
     ...(swift.sysroot ? { SDKROOT: swift.sysroot } : {}), // for tests that call a tool of the toolchain
+    ORCHARD_METAL_CACHE_LIMIT: String(suiteCacheLimit),
     ORCHARD_METAL_HEADERS: headersFolder, // a program from the cache knows those of the clone that built it
   };
   const onLine = (line: string) => {

@@ -3,6 +3,7 @@
  * a run may choose: another dylib, the checker, a cache.
  */
 import { plugin } from "bun";
+import { suiteCacheLimit } from "../../scripts/suite/report.ts";
 
 // The timeout only ends tests that hang: compiling kernels into a cold cache can take minutes on a busy machine. A
 // default timeout applies to the file that sets it (Bun 1.4.5 has no project setting), so the statement is inserted
@@ -42,6 +43,8 @@ process.env["ORCHARD_METAL_POISON"] = "1";
 // Several files run at once, and the software device computes on the same cores: only what hangs shall end by its time.
 process.env["ORCHARD_METAL_TIMEOUT_MS"] = "600000";
 process.env["ORCHARD_METAL_COMPILE_TIMEOUT_MS"] = "600000";
+// All kernels of the suite and the precompiled headers of each build, of 17 MB each: evicted, they are compiled again.
+process.env["ORCHARD_METAL_CACHE_LIMIT"] = String(suiteCacheLimit);
 // No test may depend on crossovers that were measured on this machine.
 process.env["ORCHARD_ATTENTION_TABLE"] = "none";
 process.env["ORCHARD_LINALG_TABLE"] = "none";
