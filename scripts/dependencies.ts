@@ -4,8 +4,13 @@
  */
 import { join } from "node:path";
 import { packageRoot } from "../src/core/paths.ts";
+import { Failure } from "./failure.ts";
 
-/** Installs the locked dependencies where they are missing or older than the lock file, with the Bun that runs. */
+/**
+ * Installs the locked dependencies where they are missing or older than the lock file, with the Bun that runs.
+ *
+ * @throws {Failure} with what the installation said, if it fails
+ */
 export async function installDependencies(root: string = packageRoot): Promise<void> {
   const lock = await Bun.file(join(root, "bun.lock")).bytes();
   const expected = Bun.hash(lock).toString(16);
@@ -18,11 +23,9 @@ export async function installDependencies(root: string = packageRoot): Promise<v
     stderr: "pipe",
   });
   const output = (await Promise.all([install.stdout.text(), install.stderr.text()])).join("");
-  if ((await install.exited) !== 0) {
-    console.error(
+  if ((await install.exited) !== 0)
+    throw new Failure(
       `${output}The dependencies can't be installed (see above). Is the network there, and the package registry?`,
     );
-    process.exit(1);
-  }
   await stamp.write(expected);
 }

@@ -15,7 +15,8 @@ export function serveFolder(folder: string, base: string) {
   return { url: `http://127.0.0.1:${server.port}${base}`, stop: (now: boolean) => server.stop(now) };
 }
 
-function fileOf(folder: string, path: string): string | undefined {
+/** The file of a path within a site: itself, a page without its ending, or the page of a folder. */
+export function fileOf(folder: string, path: string): string | undefined {
   const inside = normalize(join("/", path));
   const candidates = [inside, `${inside}.html`, join(inside, "index.html")].map((name) => join(folder, name));
   return candidates.find((file) => existsSync(file) && statSync(file).isFile());

@@ -23,29 +23,35 @@ export async function buildDocs(words: readonly string[]): Promise<void> {
   const options = readWords(words);
   const problems = linkProblems();
   if (problems.length > 0) throw new Failure(`Links of documents lead nowhere:\n${problems.join("\n")}`);
-  await installDependencies(site);
-  await writePages(pages, repositoryAddress());
-  const typedoc = [
-    process.execPath,
-    program("typedoc", "bin/typedoc"),
-    "--options",
-    join(site, "build", "typedoc.json"),
-  ];
-  await Bun.write(join(site, "build", "typedoc.json"), JSON.stringify(apiOptions));
-  await runOrFail("Documenting the API", typedoc, { cwd: site });
-  await runOrFail("Building the site", [process.execPath, program("vitepress", "bin/vitepress.js"), "build"], {
-    cwd: site,
-    environment: { DOCS_BASE: options.base },
-  });
+  await buildSite(options.base);
   console.log(`The site is in ${siteFolder}`);
   if (options.check) await (await import("./browse.ts")).checkPages(siteFolder, options.base, options.pictures);
   if (options.serve) await serveUntilInterrupted(options.base);
 }
 
+/**
+ * Builds the site into `build/docs`.
+ *
+ * @param base the path where it will be
+ * @throws {Failure} if a tool fails, such as VitePress for a dead link
+ */
+export async function buildSite(base = "/"): Promise<void> {
+  await installDependencies(site);
+  await writePages(pages, repositoryAddress());
+  const options = join(site, "build", "typedoc.json");
+  await Bun.write(options, JSON.stringify(apiOptions));
+  const typedoc = [process.execPath, program("typedoc", "bin/typedoc"), "--options", options];
+  await runOrFail("Documenting the API", typedoc, { cwd: site });
+  await runOrFail("Building the site", [process.execPath, program("vitepress", "bin/vitepress.js"), "build"], {
+    cwd: site,
+    environment: { DOCS_BASE: base },
+  });
+}
+
 const program = (name: string, path: string): string => join(site, "node_modules", name, path);
 
 /** Where continuous integration runs, its repository. */
-const repositoryAddress = (): string | undefined =>
+export const repositoryAddress = (): string | undefined =>
   process.env["GITHUB_REPOSITORY"] && `${process.env["GITHUB_SERVER_URL"]}/${process.env["GITHUB_REPOSITORY"]}`;
 
 interface Options {
@@ -75,7 +81,8 @@ function readWords(words: readonly string[]): Options {
 const apiOptions = {
   entryPoints: [join(packageRoot, "src", "index.ts")],
   tsconfig: join(packageRoot, "tsconfig.json"),
-  plugin: ["typedoc-plugin-markdown"],
+  plugin: ["typedoc-plugin-markdown", join(site, "router.ts")],
+  router: "page",
   out: join(pages, "api"),
   name: "orchard-metal",
   entryFileName: "index",

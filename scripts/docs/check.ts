@@ -1,0 +1,75 @@
+/** The site as a check of the suite: it builds, and every link in it leads somewhere. A success is remembered. */
+import { join } from "node:path";
+import { cacheFolder, packageRoot } from "../../src/core/paths.ts";
+import { type Counts, noTests, onePassed } from "../counts.ts";
+import { filesOf } from "../format/files.ts";
+import { checkSiteLinks } from "./html.ts";
+import { linkProblems } from "./links.ts";
+import { pagePaths } from "./pages.ts";
+import { buildSite, repositoryAddress, siteFolder } from "./site.ts";
+
+/** Replacements for tests. */
+export interface DocsOptions {
+  /** Builds a site, and returns its folder. */
+  readonly build?: () => Promise<string>;
+  /** The folder for one file per content that passed; by default it is in the user's cache, for all clones. */
+  readonly cache?: string;
+}
+
+/**
+ * Builds the site and checks its links. If the same content passed before, in this clone or another, nothing is built.
+ *
+ * @throws {Failure} if the site doesn't build, such as for a dead link that VitePress finds
+ */
+export async function checkDocs({
+  build = buildHere,
+  cache = join(cacheFolder(), "docs"),
+}: DocsOptions = {}): Promise<Counts> {
+  const inSources = linkProblems(); // of more files than the site's, so never remembered
+  if (inSources.length > 0) return failed(inSources);
+  const stamp = Bun.file(join(cache, `${await docsKey()}.json`));
+  if (await stamp.exists()) {
+    console.log("The site's content passed before");
+    return onePassed;
+  }
+  const { pages, links, problems } = await checkSiteLinks(await build());
+  if (problems.length > 0) return failed(problems);
+  console.log(`${pages} pages, ${links} links: no problem`);
+  await stamp.write(JSON.stringify({ pages, links }));
+  return onePassed;
+}
+
+async function buildHere(): Promise<string> {
+  await buildSite();
+  return siteFolder;
+}
+
+/** One failure for each problem. */
+function failed(problems: readonly string[]): Counts {
+  for (const problem of problems) console.log(problem);
+  return { ...noTests, failed: problems.length, failures: problems };
+}
+
+/** What the site is made from: its pages, the sources that TypeDoc reads with their settings, and the tools. */
+export const docsSources = (): string[] => [
+  ...pagePaths().keys(),
+  ...filesOf([
+    "docs/**/*.{svg,png}",
+    "src/**/*.ts",
+    "site/*",
+    "site/.vitepress/**",
+    "scripts/docs/*.ts",
+    "scripts/format/files.ts",
+  ]),
+  ...["bun.lock", "package.json", "tsconfig.json"],
+];
+
+/** A hash of all that decides how the site becomes. */
+export async function docsKey(root: string = packageRoot): Promise<string> {
+  const hash = new Bun.SHA256().update(JSON.stringify([Bun.version, repositoryAddress()]));
+  for (const file of docsSources().sort()) {
+    const content = await Bun.file(join(root, file)).bytes();
+    hash.update(`${file}\0${content.length}\0`).update(content);
+  }
+  return hash.digest("hex");
+}

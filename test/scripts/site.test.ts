@@ -1,0 +1,100 @@
+/** The site's check: links of built pages, and what it remembers. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { checkDocs, docsKey, docsSources } from "../../scripts/docs/check.ts";
+import { checkSiteLinks } from "../../scripts/docs/html.ts";
+import { Failure } from "../../scripts/failure.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+
+const root = mkdtempSync(join(tmpdir(), "orchard-site-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
+/** Writes files into a new folder of their own. */
+function folderOf(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(root, "folder-"));
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), text);
+  }
+  return folder;
+}
+
+/** A site of three pages and a picture, with more on its second page. */
+const siteOf = (more = "") =>
+  folderOf({
+    "index.html": '<h1 id="top">a</h1><a href="/base/guide">b</a> <a href="/base/api/#t&amp;f">c</a>',
+    "guide.html": `<a href="#here">a</a> <p id="here"></p> <img src="picture.svg"> <a href="https://x.y/z">b</a> ${more}`,
+    "api/index.html": '<h2 id="t&amp;f">a</h2> <a href="../guide.html#here">b</a> <a href="/base/">c</a>',
+    "picture.svg": "<svg/>",
+  });
+
+describe("links of built pages", () => {
+  test("lead to pages with and without their ending, to files and to anchors", async () => {
+    expect(await checkSiteLinks(siteOf(), "/base/")).toEqual({ pages: 3, links: 6, problems: [] });
+  });
+
+  test.each([
+    ['<a href="/base/gide">', "guide: /base/gide: leads to no page or file"],
+    ['<a href="./api/Index">', "guide: ./api/Index: leads to no page or file"],
+    ['<a href="api/#top">', 'guide: api/#top: the page has no anchor "top"'],
+    ['<a href="#there">', 'guide: #there: the page has no anchor "there"'],
+    ['<img src="/base/other.svg">', "guide: /base/other.svg: leads to no page or file"],
+    ['<script src="/guide.js"></script>', "guide: /guide.js: is outside /base/"],
+    ['<a href="http://[">', "guide: http://[: is no address"],
+  ])("that lead nowhere are problems: %s", async (link, problem) => {
+    const { links, problems } = await checkSiteLinks(siteOf(link), "/base/");
+    expect(problems).toEqual([problem]);
+    expect(links).toBe(7);
+  });
+});
+
+describe("the check", () => {
+  /** Checks a site of one page with its cache in a folder, and tells how often the site was built. */
+  async function check(cache: string, page: string | Failure) {
+    let builds = 0;
+    const counts = await checkDocs({
+      cache,
+      build: async () => {
+        builds++;
+        if (page instanceof Failure) throw page;
+        return folderOf({ "index.html": page });
+      },
+    });
+    return { builds, failures: counts.failures, passed: counts.passed };
+  }
+
+  test("builds once for a content that passes, and then takes the result, in any clone", async () => {
+    const cache = join(root, "passes");
+    expect(await check(cache, '<a href="/">')).toEqual({ builds: 1, failures: [], passed: 1 });
+    expect(readdirSync(cache)).toEqual([`${await docsKey()}.json`]);
+    expect(await check(cache, '<a href="/">')).toEqual({ builds: 0, failures: [], passed: 1 });
+  });
+
+  test("fails for a dead link every time", async () => {
+    const cache = join(root, "dead");
+    const expected = { builds: 1, failures: ["/: /nothing: leads to no page or file"], passed: 0 };
+    expect(await check(cache, '<a href="/nothing">')).toEqual(expected);
+    expect(await check(cache, '<a href="/nothing">')).toEqual(expected);
+    expect(existsSync(cache)).toBe(false);
+  });
+
+  test("throws what the build throws, and remembers nothing", async () => {
+    const cache = join(root, "throws");
+    await expect(check(cache, new Failure("1 dead link(s) found"))).rejects.toThrow("1 dead link(s) found");
+    expect(existsSync(cache)).toBe(false);
+  });
+
+  test("depends on every page, source and tool, wherever the clone is", async () => {
+    const sources = docsSources();
+    const site = ["site/.vitepress/config.ts", "site/bun.lock", "site/router.ts"];
+    const pages = ["README.md", "CHANGELOG.md", "docs/start.md", "docs/pictures/demo.svg"];
+    expect(sources).toEqual(expect.arrayContaining([...site, ...pages, "src/index.ts", "scripts/docs/pages.ts"]));
+    const clone = join(root, "clone");
+    for (const file of sources) await Bun.write(join(clone, file), Bun.file(join(packageRoot, file)));
+    expect(await docsKey(clone)).toBe(await docsKey());
+    await Bun.write(join(clone, "docs", "start.md"), "[a](nothing.md)\n");
+    expect(await docsKey(clone)).not.toBe(await docsKey());
+  });
+});
