@@ -11,7 +11,11 @@ import { Failure } from "../failure.ts";
 /** Entries of the package, by their names in `src`. The first one's exports are the library's. */
 const [main, ...others] = ["index.js", "test.js"] as const;
 
-/** Packages, which stay where they are. */
+/**
+ * Packages, which stay where they are. In modules of `"type": "module"`, Bun's bundler makes an import of a default from
+ * one a `require` whose whole result is the default, as Node.js does for CommonJS; Bun without a bundler takes the
+ * export `default` where there is one. So the modules are bundled below a package.json without a type.
+ */
 const external = Object.keys({ ...packageFile.dependencies, ...packageFile.peerDependencies }).flatMap((name) => [
   name,
   `${name}/*`,
@@ -43,10 +47,12 @@ export async function bundleLibrary(folder: string): Promise<void> {
   const entry = join(source, "bundle", "entry.js");
   const texts = await Promise.all(others.map(async (name) => [name, await textOf(source, name)] as const));
   await Bun.write(entry, entryOf(texts.flatMap(([, text]) => importsOf(text))));
+  const ofNoType = join(source, "package.json");
+  await Bun.write(ofNoType, "{}\n");
   const names = renamedIn(await (await build(entry, { naming: "library.js" })).text());
   const plain = await build(entry, { naming: "library.js", isWritten: true, names });
   await build(entry, { naming: "bytecode.js", isWritten: true, isBytecode: true, names });
-  await rm(entry);
+  await Promise.all([rm(entry), rm(ofNoType)]);
   await Bun.write(join(source, "bundle", "chosen.js"), chooser());
   for (const [name, text] of texts) await Bun.write(join(source, name), ofLibrary(name, text));
   await Bun.write(join(source, main), mainEntry(new Bun.Transpiler({ loader: "js" }).scan(await plain.text()).exports));
