@@ -86,8 +86,12 @@ async function build(entry: string, { naming, isWritten, isBytecode, names = new
   return output;
 }
 
-/** Bundlers take along what a module requires by that name, which the bundler gave another. */
-const requiring = (text: string): string => text.replaceAll("__require(", "require(");
+/**
+ * Bundlers take along what a module requires by that name, which the bundler gave another. An ECMAScript module has no
+ * `require` unless Bun transpiles it, which the bundler's first line tells Bun not to do; a line stays, for the map.
+ */
+const requiring = (text: string): string =>
+  text.replaceAll("__require(", "require(").replace(/^\/\/ @bun\n/, "// The library, for every engine.\n");
 
 /** The sources that a map names lie beside the bundle, from where Bun reads them. */
 async function withoutContents(path: string): Promise<void> {
