@@ -3,7 +3,7 @@
  * there. They and what they depend on come from a registry of this process's. The dylib is this machine's build;
  * `bun run release --local` does the same with the portable one, from a real registry, in projects of every kind.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import {
   cpSync,
   existsSync,
@@ -16,7 +16,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import packageFile from "../package.json";
 import { packFolders } from "../scripts/release/pack.ts";
@@ -24,13 +23,13 @@ import { deviceTarget, stageDevice, stageMain, stagePlatform } from "../scripts/
 import { toolchainsFolder } from "../src/cli/toolchain.ts";
 import { buildFolder, cpuLibraryName, libraryName, packageRoot, platform } from "../src/core/paths.ts";
 import * as library from "../src/index.ts";
+import { testFolder } from "./support/folder.ts";
 import { localRegistry } from "./support/registry.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-pack-"));
+const { path: folder } = testFolder("pack");
 const project = join(folder, "project");
 const nothing = join(folder, "nothing");
 const installed = join(project, "node_modules", packageFile.name);
-afterAll(() => rmSync(folder, { recursive: true }));
 
 const environment = { PATH: nothing, HOME: nothing, TMPDIR: folder };
 
@@ -434,6 +433,7 @@ console.log(JSON.stringify({ names: namesOf(library), stack, loaded: loaded.sort
 
 const archive = `
 import { io, tensor } from "${packageFile.name}";
+import { testFolder } from "./support/folder.ts";
 
 await io.saveNpz("archive.npz", { x: tensor([1, 2]) });
 console.log(io.loadNpz("archive.npz")["x"]!.toArray());

@@ -1,10 +1,10 @@
 /** Examples of tensors in documents run as written, by the package's own name, and print what their comments say. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import packageFile from "../package.json";
 import { packageRoot } from "../src/core/paths.ts";
+import { testFolder } from "./support/folder.ts";
 import { examplesOf } from "./support/readme.ts";
 
 const examples = (document: string) => examplesOf(document).filter(({ program }) => !program.includes("metalKernel"));
@@ -36,8 +36,7 @@ describe.each(documents)("%s", (document) => {
 });
 
 describe("docs/training.md", () => {
-  const folder = mkdtempSync(join(tmpdir(), "orchard-training-"));
-  afterAll(() => rmSync(folder, { recursive: true }));
+  const { path: folder } = testFolder("training");
   mkdirSync(join(folder, "node_modules"));
   symlinkSync(packageRoot, join(folder, "node_modules", packageFile.name));
 

@@ -1,9 +1,8 @@
 /** What stands above the operations: each function with arguments that it takes. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import * as orchard from "../../src/index.ts";
+import { testFolder } from "../support/folder.ts";
 import { distributedCalls } from "./distributed.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
@@ -16,13 +15,12 @@ const before = process.cwd();
 
 /** A folder for what functions write. It is the working folder too: a hostile path may be that of a new file. */
 export function enterFolder(): void {
-  folder = mkdtempSync(join(tmpdir(), "orchard-arguments-"));
+  folder = testFolder("arguments").path;
   process.chdir(folder);
 }
 
 export function leaveFolder(): void {
   process.chdir(before);
-  rmSync(folder, { recursive: true });
 }
 export type Call = (...values: never[]) => unknown;
 /** Functions by name, each with arguments that it takes. */

@@ -1,13 +1,13 @@
 /** `orchard doctor` on machines of every kind: a cache folder and a PATH of the test's own. No dylib is needed. */
 import { expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
 /** A cache folder whose toolchain's `swiftc` is the given shell script; without one it is empty. */
 function machine(swiftc?: string) {
-  const cache = mkdtempSync(join(tmpdir(), "orchard-doctor-"));
+  const { path: cache } = testFolder("doctor");
   const toolchain = join(cache, "orchard", "toolchain", "swift-6.0.3-test");
   if (swiftc === undefined) return { cache, toolchain };
   const bin = join(toolchain, "usr/libexec/swift/bin");

@@ -1,14 +1,14 @@
 /** `orchard metal run`: the findings of a command's programs, in every format. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { metalContext } from "../../src/index.ts";
 import { withoutAnnouncement } from "../support/child.ts";
+import { testFolder } from "../support/folder.ts";
 
 const software = metalContext().isSoftware;
-const folder = mkdtempSync(join(tmpdir(), "orchard-run-"));
+const { path: folder } = testFolder("run");
 
 /** A program whose kernel reads past a buffer, races with equal values, and violates a rule of the API. */
 const program = join(folder, "program.ts");

@@ -1,12 +1,12 @@
 /** `orchard toolchain install`: what it says where there is nothing to do, or nothing that it can. */
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toolchainName } from "../../src/cli/toolchain/packages.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
-const root = mkdtempSync(join(tmpdir(), "orchard-install-"));
+const { path: root } = testFolder("install");
 
 /** Runs it with no Swift on PATH, and what it finds in this cache folder. */
 function install(cache: string, release = join(root, "none")) {

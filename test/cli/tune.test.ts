@@ -2,9 +2,8 @@
  * `orchard tune`: what it makes of measurements, and the command in a process and a cache folder of its own. No test is
  * about speed.
  */
-import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatLinalgTable, formatTable } from "../../src/cli/tune.ts";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -13,9 +12,9 @@ import { leastSizeFrom, tuneLinalg } from "../../src/linalg/tune.ts";
 import { type CrossoverTable, defaultScoresShare, dimClasses, headClasses } from "../../src/ops/attention/crossover.ts";
 import { readTable, type TableFile } from "../../src/ops/attention/crossover_file.ts";
 import { crossoverFrom, type TuneStep, tune, tunedBackends } from "../../src/ops/attention/tune.ts";
+import { testFolder } from "../support/folder.ts";
 
-const root = mkdtempSync(join(tmpdir(), "orchard-tune-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const { path: root } = testFolder("tune");
 
 /** Speed-ups of the unfused way by length. */
 const bound = (speedups: Readonly<Record<number, number>>): number =>

@@ -1,15 +1,13 @@
 /** What `console.log` shows of objects that hold much: exact texts, the same from `Bun.inspect` and `node:util`. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { printedBytes, printedColumns, printedCount, printedLines, printedOptions } from "../../src/core/printing.ts";
 import { data, Generator, io, nn, ones, optim, randn, sum, type Tensor, tensor, zeros } from "../../src/index.ts";
+import { testFolder } from "../support/folder.ts";
 import { saveShards } from "../support/shards.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-printing-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("printing");
 
 /** What is printed; alone, in Node's inspect, and inside a list. */
 function printed(value: unknown): string {

@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { ArgumentError, DataError } from "../../src/core/errors.ts";
 import { textParts } from "../../src/data/read.ts";
 import { data } from "../../src/index.ts";
+import { withVariables } from "../support/environment.ts";
 import { testFolder } from "../support/folder.ts";
 
 const root = testFolder("dataset");
@@ -209,22 +210,16 @@ describe("the token file", () => {
     /** Opens texts of so many bytes, 2 for each token, in this order. Returns which of them are there after that. */
     const keptOf = async (limit: string | undefined, sizes: readonly number[]) => {
       const folder = root.file(`limited-${counter++}`);
-      const before = process.env["ORCHARD_TOKEN_CACHE_LIMIT"];
-      if (limit !== undefined) process.env["ORCHARD_TOKEN_CACHE_LIMIT"] = limit;
-      try {
-        const files: string[] = [];
-        for (const [index, size] of sizes.entries()) {
-          const { report } = await open(folderOf({ "a.txt": text(index, size) }), { cacheFolder: folder });
-          for (const end of ["tokens", "json"])
-            utimesSync(report.tokenFile.replace(/tokens$/, end), index + 1, index + 1); // used one after the other
-          files.push(report.tokenFile);
-        }
-        const names = readdirSync(folder);
-        return files.flatMap((file, index) => (names.some((name) => file.endsWith(name)) ? index : []));
-      } finally {
-        if (before === undefined) delete process.env["ORCHARD_TOKEN_CACHE_LIMIT"];
-        else process.env["ORCHARD_TOKEN_CACHE_LIMIT"] = before;
+      using _ = withVariables({ ORCHARD_TOKEN_CACHE_LIMIT: limit });
+      const files: string[] = [];
+      for (const [index, size] of sizes.entries()) {
+        const { report } = await open(folderOf({ "a.txt": text(index, size) }), { cacheFolder: folder });
+        for (const end of ["tokens", "json"])
+          utimesSync(report.tokenFile.replace(/tokens$/, end), index + 1, index + 1); // used one after the other
+        files.push(report.tokenFile);
       }
+      const names = readdirSync(folder);
+      return files.flatMap((file, index) => (names.some((name) => file.endsWith(name)) ? index : []));
     };
     let counter = 0;
 
@@ -245,15 +240,16 @@ describe("the token file", () => {
       const [left, foreign] = [join(folder, `${"0".repeat(32)}.tokens`), join(folder, "mine.tokens")];
       for (const path of [left, foreign]) writeFileSync(path, new Uint8Array(100_000));
       utimesSync(left, 1, 1);
-      process.env["ORCHARD_TOKEN_CACHE_LIMIT"] = "50000";
+      using _ = withVariables({ ORCHARD_TOKEN_CACHE_LIMIT: "50000" });
       await open(folderOf({ "a.txt": text(1) }), { cacheFolder: folder });
-      delete process.env["ORCHARD_TOKEN_CACHE_LIMIT"];
       expect(readdirSync(folder)).toHaveLength(3);
       expect(readdirSync(folder)).toContain("mine.tokens");
     });
 
     test.each(["many", "-1", "1.5"])("of %s bytes is an error", async (limit) => {
-      expect(keptOf(limit, [400])).rejects.toThrow(`expected ORCHARD_TOKEN_CACHE_LIMIT to be a number of bytes, got`);
+      await expect(keptOf(limit, [400])).rejects.toThrow(
+        `expected ORCHARD_TOKEN_CACHE_LIMIT to be a number of bytes, got`,
+      );
     });
   });
 

@@ -1,12 +1,11 @@
 /** The examples of linear algebra, as a user runs them: what they print is true, and what they draw is a picture. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-examples-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("examples");
 
 /** What an example prints, and the size of its picture. */
 function run(name: string, ...words: string[]) {

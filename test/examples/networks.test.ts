@@ -1,12 +1,11 @@
 /** The examples that train networks, as a user runs them, for a few steps: losses fall. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-networks-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("networks");
 
 /** What a program prints, and the losses in it. */
 function run(...words: readonly string[]): { readonly out: string; readonly losses: readonly number[] } {

@@ -1,12 +1,11 @@
 /** The README's program with its picture, as a user runs it. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-spirals-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("spirals");
 
 test("the spirals are told apart, and the picture shows it getting better", () => {
   const picture = join(folder, "spirals.svg");

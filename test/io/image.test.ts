@@ -1,7 +1,6 @@
 /** Pictures: what is read of files with known pixels, what is written, and files that are damaged or too large. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import {
@@ -14,10 +13,10 @@ import {
   type Tensor,
   tensor,
 } from "../../src/index.ts";
+import { testFolder } from "../support/folder.ts";
 import { chunk, hollowPng, png } from "../support/png.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-pictures-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("pictures");
 
 /** Numbers of a simple sequence, from 0 to 255. */
 const bytes = (count: number, seed = 1): Uint8Array =>

@@ -3,8 +3,7 @@
  * it computes, in float32 by FlashAttention's rule. See scripts/fixtures/models/make.py.
  */
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import {
@@ -20,6 +19,7 @@ import {
   zeros,
 } from "../../src/index.ts";
 import { epsilon } from "../ops/tolerance.ts";
+import { testFolder } from "../support/folder.ts";
 
 const kinds = { gpt2: nn.GPT, llama: nn.Llama } as const;
 type Kind = keyof typeof kinds;
@@ -113,12 +113,11 @@ describe.each(names)("%s", (kind) => {
     const values = (some: Readonly<nn.StateDict>) =>
       Object.fromEntries(Object.entries(some).map(([name, x]) => [name, [x.dtype, x.toArray()]]));
     expect(values(back)).toEqual(values(state));
-    const folder = mkdtempSync(join(tmpdir(), "orchard-pretrained-"));
+    const { path: folder } = testFolder("pretrained");
     writeFileSync(join(folder, "config.json"), JSON.stringify(configOf(kind)));
     await io.saveSafetensors(join(folder, "model.safetensors"), back);
     const again = kinds[kind].fromPretrained(folder, { dtype: "bfloat16" });
     expect(again.parameters().every(({ dtype }) => dtype === "bfloat16")).toBe(true);
-    rmSync(folder, { recursive: true });
   });
 
   test("mismatches are listed by Hugging Face's names, and nothing is loaded", () => {
@@ -173,7 +172,7 @@ describe("configs", () => {
   });
 
   test("files that lack or are broken are named", () => {
-    const folder = mkdtempSync(join(tmpdir(), "orchard-pretrained-"));
+    const { path: folder } = testFolder("pretrained");
     expect(() => nn.GPT.fromPretrained(join(folder, "nowhere"))).toThrow(FileError);
     const copy = join(folder, "copy");
     mkdirSync(copy);
@@ -182,6 +181,5 @@ describe("configs", () => {
     writeFileSync(join(copy, "config.json"), "{");
     expect(() => nn.GPT.fromPretrained(copy)).toThrow(FileFormatError);
     expect(() => nn.GPT.fromPretrained(copy)).toThrow("config.json");
-    rmSync(folder, { recursive: true });
   });
 });

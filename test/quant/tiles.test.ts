@@ -1,11 +1,11 @@
 /** Products of many rows of x in 8 bits by AMX's tiles, on a machine that may have none. */
 import { expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findCompiler } from "../../scripts/cpu/compiler.ts";
 import { flagsOf, setsOf } from "../../scripts/cpu/objects.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
 const processors = existsSync("/proc/cpuinfo") ? readFileSync("/proc/cpuinfo", "utf8") : "";
 const hasVnni = process.arch === "x64" && processors.includes("avx512_vnni");
@@ -15,7 +15,7 @@ test.skipIf(!hasVnni)(
   async () => {
     const compiler = await findCompiler();
     const set = setsOf(compiler).find(({ name }) => name === "avx512")!;
-    const program = join(mkdtempSync(join(tmpdir(), "orchard-tiles-")), "tiles");
+    const program = testFolder("tiles").file("tiles");
     const source = join(packageRoot, "test/support/byte_tiles.cpp");
     const flags = [...flagsOf(compiler, set, ["-O1"]), ...compiler.linkFlags];
     const compiled = Bun.spawnSync([...compiler.command, ...flags, source, "-o", program]);

@@ -1,13 +1,13 @@
 /** `.ci/run` against an `npx` that plays the suite. */
 import { expect, test } from "bun:test";
-import { chmodSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
 /** What `.ci/run` makes of a suite that prints `output` and exits with `status`. */
 function runCi(output: string, status: number, ...words: string[]) {
-  const folder = mkdtempSync(join(tmpdir(), "orchard-ci-"));
+  const { path: folder } = testFolder("ci");
   writeFileSync(join(folder, "npx"), `#!/bin/sh\necho "$@"\nprintf '${output}'\nexit ${status}\n`);
   chmodSync(join(folder, "npx"), 0o755);
   const { stdout, exitCode } = Bun.spawnSync([join(packageRoot, ".ci/run"), ...words], {

@@ -1,13 +1,13 @@
 /** The package's scripts on a machine where Metal is left out on purpose, and on one where Swift can't be had. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { installDependencies } from "../../scripts/dependencies.ts";
 import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
-const empty = mkdtempSync(join(tmpdir(), "orchard-commands-"));
+const { path: empty } = testFolder("commands");
 
 /**
  * Runs a script with an empty cache folder. Nothing is downloaded: `ORCHARD_BLAS` names a BLAS, none. The report of a

@@ -1,7 +1,6 @@
 /** How the cpu backend's dylib is built: which objects there are, in which order, and when one is made anew. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, utimesSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { forNow, laterFamilies } from "../../scripts/cpu/build.ts";
 import { findCompiler, findCompilers } from "../../scripts/cpu/compiler.ts";
@@ -18,8 +17,9 @@ import { precompile } from "../../scripts/cpu/precompile.ts";
 import { setsOfMachine, setsSource, tableNames } from "../../scripts/cpu/sets.ts";
 import { slowestFirst } from "../../scripts/cpu/slow.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-objects-"));
+const { path: folder } = testFolder("objects");
 const compiler = { command: ["c++"], linkFlags: [], version: "1", isClang: false };
 
 describe("objects", () => {

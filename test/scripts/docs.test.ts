@@ -1,16 +1,15 @@
 /** What `bun run docs` makes of the documents, without the tools that build the site. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { linkProblems } from "../../scripts/docs/links.ts";
 import { pagePaths, withSiteLinks, writePages } from "../../scripts/docs/pages.ts";
 import { serveFolder } from "../../scripts/docs/serve.ts";
 import { terminalPicture } from "../../scripts/docs/terminal.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-docs-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("docs");
 
 test("a terminal's picture has words where they stand, curves as dots, and what is left of a bar", () => {
   const svg = terminalPicture("█░ 1\r██ 2 \u001b[1m<of> 2\u001b[0m\n  ⠁⢀ a  b\n", "A run");

@@ -1,18 +1,17 @@
 /** The check of layers finds what it is for, and the table that it reads is the one of the architecture. */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { layerProblems, readLayers } from "../../scripts/suite/layers.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
 const layers = readLayers(readFileSync(join(packageRoot, "docs", "architecture.md"), "utf8"));
 let root: string;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "orchard-layers-"));
+  root = testFolder("layers").path;
 });
-afterEach(() => rmSync(root, { recursive: true }));
 
 /** The problems of a tree of these files. */
 function problemsOf(files: Record<string, string>): string[] {

@@ -1,11 +1,11 @@
 /** The documents link to what is there. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { anchorOf } from "../../scripts/docs/anchors.ts";
 import { documents, linkProblems, linksOf } from "../../scripts/docs/links.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
 describe("the repository's documents", () => {
   test("link to files that are there, and to headings that they have", () => {
@@ -31,8 +31,7 @@ describe("the repository's documents", () => {
 });
 
 describe("a link is told where it leads nowhere", () => {
-  const root = mkdtempSync(join(tmpdir(), "orchard-links-"));
-  afterAll(() => rmSync(root, { recursive: true }));
+  const { path: root } = testFolder("links");
   const problems = (text: string) => {
     writeFileSync(join(root, "page.md"), `# Page one\n\n${text}\n`);
     return linkProblems(["page.md"], root);

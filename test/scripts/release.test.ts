@@ -1,12 +1,12 @@
 /** What the release's packages need, and what packing writes. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkGlibc } from "../../scripts/release/dylib.ts";
 import { glibcNeeded } from "../../scripts/release/glibc.ts";
 import { importingJavaScript } from "../../scripts/release/stage.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
 const strings = (...names: string[]) => new TextEncoder().encode(`\u007fELF\0${names.join("\0")}\0`);
 
@@ -16,13 +16,12 @@ test("the newest version of glibc that a library's symbols name", () => {
 });
 
 test("a library that needs a newer glibc than 2.28 is refused, by its version", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "orchard-glibc-"));
+  const { path: folder } = testFolder("glibc");
   const path = join(folder, "library.so");
   await Bun.write(path, strings("GLIBC_2.28"));
   await checkGlibc(path);
   await Bun.write(path, strings("GLIBC_2.28", "GLIBC_2.35"));
   await expect(checkGlibc(path)).rejects.toThrow("needs glibc 2.35, expected at most 2.28");
-  rmSync(folder, { recursive: true });
 });
 
 test("one module says where files are: in the packed library the others are no files of their own", () => {

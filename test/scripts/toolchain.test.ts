@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeMachine, parseRelease } from "../../src/cli/toolchain/install.ts";
 import { withLock } from "../../src/cli/toolchain/lock.ts";
 import { developmentPackages, isKnownRelease, swiftPackages } from "../../src/cli/toolchain/packages.ts";
 import { cachedToolchains, isAtLeast, parseSwiftVersion } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-toolchain-"));
+const { path: folder } = testFolder("toolchain");
 
 describe("Swift's version", () => {
   test("is read from Swift's and Apple's sentences", () => {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Browser, Page } from "puppeteer-core";
 import { setBackend } from "../../src/index.ts";
 import type { ModelServer } from "../../src/serve/server.ts";
-import { launchChromium } from "../support/chromium.ts";
+import { launchChromium, newPage } from "../support/chromium.ts";
 import { randomLlama, start, textAlone } from "./served.ts";
 
 const model = randomLlama();
@@ -23,7 +23,7 @@ afterAll(() => browser.close());
 
 beforeEach(async () => {
   server = start({ limits: { tokens: 40 } }, model, greedy);
-  page = await browser.newPage();
+  page = await newPage(browser);
   [problems, asked] = [[], []];
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("console", (message) => message.type() === "error" && problems.push(message.text()));

@@ -1,7 +1,8 @@
 /** A real browser: the machine's, or on Linux the Chromium of an npm package, which needs no system packages. */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import puppeteer, { type Browser } from "puppeteer-core";
+import puppeteer, { type Browser, type Page } from "puppeteer-core";
+import { restoreVariables } from "./environment.ts";
 
 const installed = [
   process.env["CHROMIUM_PATH"],
@@ -29,19 +30,39 @@ async function findProgram(): Promise<Program> {
 /** Chromium refuses a locale of POSIX, which is what a machine without one has. */
 const locale = { LANG: "en_US.UTF-8", LC_ALL: "en_US.UTF-8" };
 
+/** How long a page, the browser's start and its protocol may take: a limit for what hangs. */
+const TIMEOUT = 300_000;
+
 export async function launchChromium(): Promise<Browser> {
+  const before = { ...process.env };
+  try {
+    return await launch();
+  } finally {
+    restoreVariables(before); // the npm package sets some
+  }
+}
+
+/** A page whose waits end after {@link TIMEOUT}. */
+export async function newPage(browser: Browser): Promise<Page> {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(TIMEOUT);
+  return page;
+}
+
+async function launch(): Promise<Browser> {
   const { executablePath, args, libraries } = await findProgram();
-  const launch = (more: Record<string, string> = {}) =>
+  const start = (more: Record<string, string> = {}) =>
     puppeteer.launch({
+      ...{ timeout: TIMEOUT, protocolTimeout: TIMEOUT },
       executablePath,
       args: [...args, "--lang=en-US"],
       env: { ...process.env, ...locale, ...more },
       headless: "shell",
     });
   try {
-    return await launch();
+    return await start();
   } catch (error) {
     if (!libraries || !String(error).includes("shared libraries")) throw error;
-    return launch({ LD_LIBRARY_PATH: await libraries() });
+    return start({ LD_LIBRARY_PATH: await libraries() });
   }
 }

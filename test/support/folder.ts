@@ -1,5 +1,4 @@
-/** A temporary folder of a test file. */
-import { afterAll } from "bun:test";
+/** Temporary folders of a test file. */
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,9 +11,16 @@ export interface TestFolder {
   names(): string[];
 }
 
-/** Made at once, removed after the tests of the file. */
+const made: string[] = [];
+
+/** Makes a folder at once, in a test or outside; it is removed after the tests of the file. */
 export function testFolder(label: string): TestFolder {
   const path = mkdtempSync(join(tmpdir(), `orchard-${label}-`));
-  afterAll(() => rmSync(path, { recursive: true, force: true }));
+  made.push(path);
   return { path, file: (...names) => join(path, ...names), names: () => readdirSync(path).sort() };
+}
+
+/** Removes the folders of the file that ends. The preload calls it after the file's own hooks. */
+export function removeTestFolders(): void {
+  for (const path of made.splice(0)) rmSync(path, { recursive: true, force: true });
 }

@@ -2,18 +2,26 @@
  * Runs before every test file. It unsets environment variables, so that the suite sees the defaults, except those that
  * a run may choose: another dylib, the checker, a cache.
  */
+import { join, relative } from "node:path";
 import { plugin } from "bun";
 import { suiteCacheLimit } from "../../scripts/suite/report.ts";
 
+const packageRoot = join(import.meta.dir, "..", "..");
+
 // The timeout only ends tests that hang: compiling kernels into a cold cache can take minutes on a busy machine. A
 // default timeout applies to the file that sets it (Bun 1.4.5 has no project setting), so the statement is inserted
-// into the first line of each file.
+// into the first line of each file. What checks that a file restored the environment comes last: hooks run in the order
+// in which they are registered.
 const statement = 'import { setDefaultTimeout as setSuiteTimeout } from "bun:test"; setSuiteTimeout(600_000);';
+const leftovers = JSON.stringify(join(import.meta.dir, "leftovers.ts"));
+const check = (path: string) => `
+import { afterAll as afterSuiteFile } from "bun:test"; import { restoreSuite } from ${leftovers};
+afterSuiteFile(() => restoreSuite(${JSON.stringify(relative(packageRoot, path))}));`;
 plugin({
-  name: "timeout",
+  name: "suite",
   setup: (build) => {
     build.onLoad({ filter: /\.test\.ts$/ }, async ({ path }) => ({
-      contents: `${statement} ${await Bun.file(path).text()}`,
+      contents: `${statement} ${await Bun.file(path).text()}${check(path)}`,
       loader: "ts",
     }));
   },
@@ -55,3 +63,6 @@ await import("../../src/test.ts");
 // Whoever reads a block of JavaScript's after its release shall find other numbers.
 const { poisonSpareBlocks } = await import("../../src/tensor/spare_blocks.ts");
 poisonSpareBlocks(0xff);
+
+const { rememberSuite } = await import("./leftovers.ts");
+rememberSuite();

@@ -1,15 +1,15 @@
 /** Programs in separate processes with their own temporary folders, and the files they write there. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { withoutAnnouncement } from "./child.ts";
+import { testFolder } from "./folder.ts";
 
 /** False if the metal backend was skipped on request. */
 export const hasMetal = !environmentFlag("ORCHARD_SKIP_METAL");
 
-export const newFolder = (): string => mkdtempSync(join(tmpdir(), "orchard-recorded-"));
+export const newFolder = (): string => testFolder("recorded").path;
 
 /** Names in the scope of programs, besides the package's exports. */
 const prelude = `

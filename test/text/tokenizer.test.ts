@@ -1,12 +1,11 @@
 /** Tokenizers of models against Hugging Face's own, and SentencePiece; streams against whole texts. */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { io, text, zeros } from "../../src/index.ts";
 import { patternsOf } from "../../src/text/gguf_patterns.ts";
 import { tokenizerOfGguf } from "../../src/text/gguf_tokenizer.ts";
+import { testFolder } from "../support/folder.ts";
 
 interface Row {
   readonly text: string;
@@ -178,28 +177,24 @@ describe("the tokenizers of GGUF files", () => {
 });
 
 test("files: a folder, a GGUF file, and what is wrong with them", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "orchard-text-"));
-  try {
-    const { tokenizer: json, config, rows } = fixtures.llama3;
-    await Bun.write(join(folder, "tokenizer.json"), JSON.stringify(json));
-    await Bun.write(join(folder, "tokenizer_config.json"), JSON.stringify(config));
-    const loaded = text.loadTokenizer(folder);
-    expect(loaded.encode(rows[8]!.text)).toEqual([...rows[8]!.special]);
-    expect(loaded.endOfText).toBe(loaded.idOf("<|end|>"));
+  const { path: folder } = testFolder("text");
+  const { tokenizer: json, config, rows } = fixtures.llama3;
+  await Bun.write(join(folder, "tokenizer.json"), JSON.stringify(json));
+  await Bun.write(join(folder, "tokenizer_config.json"), JSON.stringify(config));
+  const loaded = text.loadTokenizer(folder);
+  expect(loaded.encode(rows[8]!.text)).toEqual([...rows[8]!.special]);
+  expect(loaded.endOfText).toBe(loaded.idOf("<|end|>"));
 
-    const { bpe } = (await read("sentencepiece")) as { bpe: Pieces };
-    const file = join(folder, "model.gguf");
-    const metadata = metadataOf("llama", bpe).map(([key, value]) => [`tokenizer.ggml.${key}`, value]);
-    await io.saveGguf(file, { a: zeros([1]) }, { metadata: Object.fromEntries(metadata) });
-    const row = fixtures.llama2.rows[8]!;
-    expect(text.loadTokenizer(file).encode(row.text)).toEqual([...row.special]);
+  const { bpe } = (await read("sentencepiece")) as { bpe: Pieces };
+  const file = join(folder, "model.gguf");
+  const metadata = metadataOf("llama", bpe).map(([key, value]) => [`tokenizer.ggml.${key}`, value]);
+  await io.saveGguf(file, { a: zeros([1]) }, { metadata: Object.fromEntries(metadata) });
+  const row = fixtures.llama2.rows[8]!;
+  expect(text.loadTokenizer(file).encode(row.text)).toEqual([...row.special]);
 
-    await Bun.write(join(folder, "tokenizer.json"), "{");
-    expect(() => text.loadTokenizer(folder)).toThrow(expect.objectContaining({ name: "FileFormatError" }));
-    await Bun.write(join(folder, "tokenizer.json"), "{}");
-    expect(() => text.loadTokenizer(folder)).toThrow(/expected a model/);
-    expect(() => text.loadTokenizer(join(folder, "none"))).toThrow(expect.objectContaining({ name: "FileError" }));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  await Bun.write(join(folder, "tokenizer.json"), "{");
+  expect(() => text.loadTokenizer(folder)).toThrow(expect.objectContaining({ name: "FileFormatError" }));
+  await Bun.write(join(folder, "tokenizer.json"), "{}");
+  expect(() => text.loadTokenizer(folder)).toThrow(/expected a model/);
+  expect(() => text.loadTokenizer(join(folder, "none"))).toThrow(expect.objectContaining({ name: "FileError" }));
 });

@@ -1,10 +1,9 @@
 /** The loss curve: what is drawn, that it is well-formed, and that the PNG is the same picture, text included. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { drawCurve, type Point, toPng } from "../../src/train/curve.ts";
 import { CURVE_FILES, CurveFiles } from "../../src/train/listeners/curve.ts";
+import { testFolder } from "../support/folder.ts";
 import { stepEvent } from "./events.ts";
 
 const points = (count: number, loss: (step: number) => number): Point[] =>
@@ -77,8 +76,7 @@ describe("as PNG", () => {
 });
 
 describe("in a run's folder", () => {
-  const folder = mkdtempSync(join(tmpdir(), "orchard-curve-"));
-  afterAll(() => rmSync(folder, { recursive: true }));
+  const { path: folder } = testFolder("curve");
   const file = (kind: keyof typeof CURVE_FILES) => Bun.file(join(folder, CURVE_FILES[kind]));
 
   test("the SVG is there after an evaluation, the PNG at the end, with what came before the session", async () => {

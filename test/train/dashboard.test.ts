@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Browser, Page } from "puppeteer-core";
 import { Dashboard } from "../../src/train/dashboard/server.ts";
 import type { RunEvent } from "../../src/train/events.ts";
-import { launchChromium } from "../support/chromium.ts";
+import { launchChromium, newPage } from "../support/chromium.ts";
 import { startEvent, stepEvent } from "./events.ts";
 
 let browser: Browser;
@@ -21,7 +21,7 @@ let problems: string[];
 
 beforeEach(async () => {
   dashboard = new Dashboard();
-  page = await browser.newPage();
+  page = await newPage(browser);
   problems = [];
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("console", (message) => message.type() === "error" && problems.push(message.text()));

@@ -1,7 +1,6 @@
 /** The listeners of a run: the log, the progress bar, and what happens if one of them fails. */
-import { afterAll, describe, expect, spyOn, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, spyOn, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import type { Listener, RunEvent } from "../../src/train/events.ts";
@@ -10,10 +9,10 @@ import { Listeners } from "../../src/train/listeners/all.ts";
 import { JsonLog, LOG_FILE } from "../../src/train/listeners/log.ts";
 import { Pace } from "../../src/train/pace.ts";
 import { progressLine } from "../../src/train/progress_line.ts";
+import { testFolder } from "../support/folder.ts";
 import { startEvent, stepEvent } from "./events.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-listeners-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("listeners");
 
 test("the log has a line of JSON for each event, of later sessions too; numbers that are not finite are words", () => {
   for (const events of [[startEvent, stepEvent(1, { loss: Number.NaN })], [stepEvent(2)]]) {

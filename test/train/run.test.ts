@@ -1,7 +1,6 @@
 /** Runs in this process: their events, that they are deterministic and resume bit-identically, and how they end. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { noGrad } from "../../src/autograd/modes.ts";
 import { getBackend, setBackend } from "../../src/backend/policy.ts";
@@ -15,8 +14,9 @@ import { NotFiniteError } from "../../src/train/not_finite.ts";
 import { type Outcome, runSession } from "../../src/train/run.ts";
 import { loadRun, Session } from "../../src/train/session.ts";
 import { presets, type Settings } from "../../src/train/settings.ts";
+import { testFolder } from "../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-run-"));
+const { path: folder } = testFolder("run");
 const text = join(folder, "text.ts");
 const before = getBackend();
 beforeAll(async () => {
@@ -24,10 +24,7 @@ beforeAll(async () => {
   const lines = Array.from({ length: 400 }, (_, k) => `export const value${k}: number = ${(k * 7919) % 1000};\n`);
   await Bun.write(text, lines.join(""));
 });
-afterAll(() => {
-  setBackend(before);
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => setBackend(before));
 
 const small: Settings = {
   ...presets.tiny,

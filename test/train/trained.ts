@@ -1,6 +1,4 @@
 /** Runs so small that Metal's software device takes a step of them in a moment, and what is left of them. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend } from "../../src/backend/policy.ts";
@@ -11,6 +9,7 @@ import { runSession } from "../../src/train/run.ts";
 import { Session } from "../../src/train/session.ts";
 import { presets, type Settings } from "../../src/train/settings.ts";
 import "../../src/index.ts";
+import { testFolder } from "../support/folder.ts";
 
 /** With dropout, all else as small as it can be. */
 export const small: Settings = {
@@ -46,7 +45,7 @@ export function train(backend: BackendName, settings: Settings, disturb: Disturb
       if (event.kind === "start") disturb.atStart?.(session);
       if (event.kind === "start" || event.kind === "step") disturb.beforeStep?.(event.step);
     };
-    const { heldOutLoss } = await withFolder((checkpoints) => runSession(session, checkpoints, { on }));
+    const { heldOutLoss } = await runSession(session, testFolder("trained").path, { on });
     const steps = events.filter((event) => event.kind === "step");
     const sample = events.filter((event) => event.kind === "sample").map((event) => event.text);
     return {
@@ -57,16 +56,6 @@ export function train(backend: BackendName, settings: Settings, disturb: Disturb
       moments: new Map(Object.entries(session.optimizer.stateDict().tensors).map(([name, x]) => [name, numbers(x)])),
     };
   });
-}
-
-/** What is saved is not looked at here. */
-async function withFolder<Result>(body: (folder: string) => Promise<Result>): Promise<Result> {
-  const folder = mkdtempSync(join(tmpdir(), "orchard-trained-"));
-  try {
-    return await body(folder);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 }
 
 const numbers = (x: Tensor): number[] => Array.from(x.dataSync(), Number);

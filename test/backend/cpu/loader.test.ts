@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   configure,
@@ -12,8 +11,9 @@ import {
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
+import { testFolder } from "../../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-cpu-loader-"));
+const { path: folder } = testFolder("cpu-loader");
 const failure = (path: string): BackendError => {
   try {
     loadCpuLibrary([{ origin: "ORCHARD_CPU_LIBRARY", path }]);

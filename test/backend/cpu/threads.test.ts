@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCompiler } from "../../../scripts/cpu/compiler.ts";
 import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { nativeTables } from "../../../src/backend/cpu/tables.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
+import { testFolder } from "../../support/folder.ts";
 
 /** Long after anything here is done: what does not end by itself is killed, and the test fails. */
 const timeout = 20_000;
@@ -73,7 +72,7 @@ describe("threads of the cpu backend", () => {
 
   test("each block of a work runs once, and is done when the call returns", async () => {
     const { command, linkFlags } = await findCompiler();
-    const program = join(mkdtempSync(join(tmpdir(), "orchard-parallel-")), "parallel");
+    const program = testFolder("parallel").file("parallel");
     const sources = [
       "test/support/parallel.cpp",
       ...["parallel", "processor"].map((n) => `native/cpu/runtime/${n}.cpp`),
@@ -96,7 +95,7 @@ describe("threads of the cpu backend", () => {
 
   test("a forked child computes with threads of its own", async () => {
     const { command, linkFlags } = await findCompiler();
-    const program = join(mkdtempSync(join(tmpdir(), "orchard-fork-")), "fork");
+    const program = testFolder("fork").file("fork");
     const header = join(packageRoot, "native/cpu/include");
     const source = join(packageRoot, "test/support/fork.cpp");
     const compiled = Bun.spawnSync([

@@ -1,14 +1,13 @@
 /** The commands that need the dylib, as a user runs them. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { metalContext } from "../../../src/index.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
+import { testFolder } from "../../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-commands-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("commands");
 
 function run(...words: string[]) {
   return runWith({}, ...words);

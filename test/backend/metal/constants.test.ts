@@ -1,11 +1,9 @@
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { MetalContext, metalKernel } from "../../../src/index.ts";
+import { testFolder } from "../../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-constants-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("constants");
 
 /** As many kernels as the software device compiles in several parts, each of which is one file of its cache. */
 const kernels = Array.from(

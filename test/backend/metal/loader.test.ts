@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, cpSync, mkdtempSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, cpSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packagedModule, platformModule } from "../../../scripts/release/assets.ts";
 import { library, libraryCandidates, loadLibrary } from "../../../src/backend/metal/loader.ts";
 import { cachedToolchains } from "../../../src/cli/toolchain.ts";
 import { BackendError } from "../../../src/core/errors.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
+import { testFolder } from "../../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-loader-"));
+const { path: folder } = testFolder("loader");
 const failure = (path: string): BackendError => {
   try {
     loadLibrary([{ origin: "ORCHARD_LIBRARY", path }]);

@@ -1,15 +1,14 @@
 /** `orchard metal check`: files and folders, includes and macros, formats, and the exit status. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatResults, parseDiagnostics } from "../../../src/cli/diagnostics.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { metalContext } from "../../../src/index.ts";
+import { testFolder } from "../../support/folder.ts";
 
 const software = metalContext().isSoftware;
-const folder = mkdtempSync(join(tmpdir(), "orchard-check-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("check");
 
 function file(name: string, text: string): string {
   const path = join(folder, name);

@@ -1,13 +1,12 @@
 /** `orchard swift`: a compute program as one writes it for macOS, compiled and run here. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
+import { testFolder } from "../../support/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "orchard-swift-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("swift");
 
 function runProgram(source: string, environment: Record<string, string> = {}, ...words: string[]) {
   const path = join(folder, "program.swift");

@@ -2,19 +2,19 @@
  * Swift programs and packages as others have them, on the modules that stand in for Apple's. The package is one that a
  * Mac takes as it is: several targets, resources, `.metal` files with a header, XCTest.
  */
-import { afterAll, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { moduleEnvironment } from "../../../src/cli/swift_module.ts";
 import { namesProgram } from "../../../src/cli/swift_package.ts";
 import { compileProgram } from "../../../src/cli/swift_program.ts";
 import { cachedToolchain, cachedToolchains, findSwift } from "../../../src/cli/toolchain.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
+import { withVariables } from "../../support/environment.ts";
+import { testFolder } from "../../support/folder.ts";
 
 const command = join(packageRoot, "src", "cli", "orchard.ts");
-const folder = mkdtempSync(join(tmpdir(), "orchard-swift-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { path: folder } = testFolder("swift");
 
 const hasSwift = process.env["ORCHARD_SKIP_METAL"] !== "1" && findSwift() !== undefined;
 
@@ -87,18 +87,15 @@ test("the toolchain that set-up brought keeps its flags on PATH, through a link 
   if (cached === undefined) return; // this machine has a Swift of its own
   const links = join(folder, "bin");
   mkdirSync(links);
-  const own = process.env["PATH"];
-  try {
-    for (const bin of [join(cached, "usr/libexec/swift/bin"), links]) {
-      if (bin === links) symlinkSync(join(cached, "usr/libexec/swift/bin"), join(links, "swift-bin"));
-      process.env["PATH"] = `${bin === links ? join(links, "swift-bin") : bin}:${own}`;
-      expect(findSwift()).toMatchObject({
-        origin: "cache",
-        compilerFlags: cachedToolchain(cached)!.compilerFlags,
-        programFlags: cachedToolchain(cached)!.programFlags,
-      });
-    }
-  } finally {
-    process.env["PATH"] = own;
+  for (const bin of [join(cached, "usr/libexec/swift/bin"), links]) {
+    if (bin === links) symlinkSync(join(cached, "usr/libexec/swift/bin"), join(links, "swift-bin"));
+    using _ = withVariables({
+      PATH: `${bin === links ? join(links, "swift-bin") : bin}:${process.env["PATH"]}`,
+    });
+    expect(findSwift()).toMatchObject({
+      origin: "cache",
+      compilerFlags: cachedToolchain(cached)!.compilerFlags,
+      programFlags: cachedToolchain(cached)!.programFlags,
+    });
   }
 });

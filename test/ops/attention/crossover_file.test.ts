@@ -1,17 +1,6 @@
 /** The file of measured crossovers: written whole or not at all, and believed only where it was measured. */
-import { afterAll, beforeEach, expect, test } from "bun:test";
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, expect, test } from "bun:test";
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageFile from "../../../package.json";
 import { packageRoot } from "../../../src/core/paths.ts";
@@ -23,9 +12,9 @@ import {
   thisMachine,
   writeTable,
 } from "../../../src/ops/attention/crossover_file.ts";
+import { testFolder } from "../../support/folder.ts";
 
-const root = mkdtempSync(join(tmpdir(), "orchard-crossovers-"));
-afterAll(() => rmSync(root, { recursive: true }));
+const { path: root } = testFolder("crossovers");
 
 const path = join(root, "deep", "folder", "attention.json");
 beforeEach(() => rmSync(join(root, "deep"), { recursive: true, force: true }));

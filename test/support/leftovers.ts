@@ -1,0 +1,34 @@
+/** What a file of tests must leave to the next one, which runs in the same process. */
+import { getBackend, isStrict, setBackend, setStrict } from "../../src/backend/policy.ts";
+import { restoreVariables } from "./environment.ts";
+import { removeTestFolders } from "./folder.ts";
+
+let suite: { readonly variables: Readonly<Record<string, string | undefined>>; readonly folder: string } | undefined;
+const [backend, strict] = [getBackend(), isStrict()];
+
+/** Takes the environment of now for that of the suite. */
+export function rememberSuite(): void {
+  suite = { variables: { ...process.env }, folder: process.cwd() };
+}
+
+/**
+ * Removes the file's temporary folders, and restores the suite's environment and working folder and the backend that is
+ * tried first. A file may choose a backend and
+ * leave it chosen; environment variables and the folder it has to restore itself, so that nobody has to know which
+ * file ran before: the error names the file that did not.
+ */
+export function restoreSuite(file: string): void {
+  if (suite === undefined) throw new Error("expected the preload to call rememberSuite()");
+  removeTestFolders();
+  setBackend(backend);
+  setStrict(strict);
+  const names = restoreVariables(suite.variables);
+  const folder = process.cwd();
+  process.chdir(suite.folder);
+  const left = [
+    ...(names.length > 0 ? [`the environment variables ${names.join(", ")} (see test/support/environment.ts)`] : []),
+    ...(folder === suite.folder ? [] : [`the working folder ${folder}`]),
+  ];
+  if (left.length > 0)
+    throw new Error(`${file} leaves to the next file ${left.join(" and ")}: restore what it changes`);
+}
