@@ -1,6 +1,7 @@
 /** Texts that are generated at once: each as if it were alone, whoever joins and leaves. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { amax, Generator, nn, noGrad, setBackend, type Tensor, tensor } from "../../src/index.ts";
+import { waitFor } from "../support/wait.ts";
 
 const sizes = { vocabularySize: 31, contextLength: 32, layers: 2, heads: 4, width: 16 } as const;
 const generator = () => new Generator(9);
@@ -119,7 +120,7 @@ test("the queue has an end, and disposing ends every text", async () => {
   streams[1]!.cancel();
   const third = batcher.submit([3]);
   batcher.dispose();
-  expect(read(third)).rejects.toThrow(/disposed of/);
+  await expect(read(third)).rejects.toThrow(/disposed of/);
   expect(() => batcher.submit([3])).toThrow(expect.objectContaining({ name: "DisposedError" }));
 });
 
@@ -128,9 +129,8 @@ test("logits of NaN end the texts with an error, and later ones go on", async ()
   using batcher = new nn.Batcher(model, { slots: 2 });
   const forward = model.forward.bind(model);
   model.forward = (tokens, inputs) => forward(tokens, inputs).mul(Number.NaN);
-  expect(read(batcher.submit([1, 2, 3]))).rejects.toThrow(/finite maximum, got NaN/);
-  await Bun.sleep(0);
-  while (batcher.active + batcher.waiting > 0) await Bun.sleep(1);
+  await expect(read(batcher.submit([1, 2, 3]))).rejects.toThrow(/finite maximum, got NaN/);
+  await waitFor("the end of every text", () => batcher.active + batcher.waiting === 0);
   model.forward = forward;
   const options = { maxTokens: 4, temperature: 0 };
   expect(await read(batcher.submit([1, 2, 3], options))).toEqual(await alone(model, [1, 2, 3], options));

@@ -10,6 +10,7 @@ import { ChatSession } from "../../src/serve/chat_session.ts";
 import { loadServed } from "../../src/serve/load.ts";
 import { WordWrap } from "../../src/serve/word_wrap.ts";
 import { testFolder } from "../support/folder.ts";
+import { waitFor } from "../support/wait.ts";
 
 const { path: folder } = testFolder("serve");
 const model = join(folder, "tiny-llama");
@@ -101,8 +102,7 @@ describe("orchard chat", () => {
     };
     const done = runChatLoop(session, { input, output, notes, columns: 80 });
     input.write("the in\r");
-    const deadline = performance.now() + 60_000;
-    while (session.messages.length < 2 && performance.now() < deadline) await Bun.sleep(5);
+    await waitFor("the interrupted answer", () => session.messages.length === 2, { state: () => written.join("") });
     expect(interrupted).toBe(true);
     expect(session.pace.tokens).toBeLessThan(200);
     input.write("/exit\r");

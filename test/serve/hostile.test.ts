@@ -5,7 +5,7 @@ import * as fc from "fast-check";
 import { memory, setBackend } from "../../src/index.ts";
 import { ModelServer } from "../../src/serve/server.ts";
 import { ChatTemplate } from "../../src/text/chat_template.ts";
-import { randomLlama, served, start, TEMPLATE } from "./served.ts";
+import { randomLlama, served, showsFigures, start, TEMPLATE } from "./served.ts";
 
 let server: ModelServer;
 beforeAll(() => {
@@ -231,11 +231,7 @@ test("what is no HTTP, and a server that goes on after all of it", async () => {
   expect(response.status).toBe(200);
   const answer = (await response.json()) as { usage: { completion_tokens: number } };
   expect(answer.usage.completion_tokens).toBe(2);
-  const deadline = performance.now() + 60_000;
-  const inFlight = async () =>
-    /requests_in_flight (\d+)/.exec(await (await fetch(`${server.url}/metrics`)).text())?.[1];
-  while ((await inFlight()) !== "1" && performance.now() < deadline) await Bun.sleep(10);
-  expect(await inFlight()).toBe("1"); // this one
+  await showsFigures(server, /requests_in_flight 1\n/); // the one for these figures
 });
 
 test("no tensor outlives its request", async () => {

@@ -115,17 +115,13 @@ const texts = [
   ],
 ];
 
-test.each(paths)(
-  "%s: anything in every place",
-  async (path) => {
-    const body = whole[path];
-    await expectInForm(await post(path, JSON.stringify(body)), "the request itself");
-    for (const way of places(body))
-      for (const text of texts)
-        await expectInForm(await post(path, withText(body, way, text)), `${way.join(".")}: ${text.slice(0, 40)}`);
-  },
-  120_000,
-);
+test.each(paths)("%s: anything in every place", async (path) => {
+  const body = whole[path];
+  await expectInForm(await post(path, JSON.stringify(body)), "the request itself");
+  for (const way of places(body))
+    for (const text of texts)
+      await expectInForm(await post(path, withText(body, way, text)), `${way.join(".")}: ${text.slice(0, 40)}`);
+});
 
 test("every place twice, or under another name", async () => {
   for (const path of paths) {

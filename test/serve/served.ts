@@ -3,6 +3,7 @@ import { data, Generator, nn } from "../../src/index.ts";
 import type { ServedModel } from "../../src/serve/served_model.ts";
 import { ModelServer, type ServerOptions } from "../../src/serve/server.ts";
 import { ChatTemplate } from "../../src/text/chat_template.ts";
+import { waitFor } from "../support/wait.ts";
 
 const sizes = { vocabularySize: 256, contextLength: 256, layers: 2, heads: 4, keyValueHeads: 2, width: 32 } as const;
 
@@ -30,6 +31,34 @@ export const start = (
   model?: nn.LanguageModel,
   defaults?: ServedModel["defaults"],
 ): ModelServer => new ModelServer({ ...served(model), defaults }, { port: 0, ...options });
+
+/** Lets a model compute so many times; its results then wait until the function that this returns is called. */
+export function holdAfter(model: nn.Llama, calls: number): () => void {
+  const gate = Promise.withResolvers<void>();
+  model.forward = (tokens, inputs) => {
+    const logits = nn.Llama.prototype.forward.call(model, tokens, inputs);
+    if (calls-- > 0) return logits;
+    const data = logits.data.bind(logits);
+    return Object.defineProperty(logits, "data", { value: () => gate.promise.then(() => data()) });
+  };
+  return () => {
+    restoreModel(model);
+    gate.resolve();
+  };
+}
+
+/** Undoes {@link holdAfter} for what the model computes from now on. */
+export const restoreModel = (model: nn.Llama): boolean => Reflect.deleteProperty(model, "forward");
+
+/** Waits until a server's `/metrics` match. */
+export async function showsFigures({ url }: ModelServer, pattern: RegExp): Promise<string> {
+  const figures = async () => (await fetch(`${url}/metrics`)).text();
+  const matching = async () => {
+    const text = await figures();
+    return pattern.test(text) ? text : undefined;
+  };
+  return waitFor(`/metrics to match ${pattern}`, matching, { state: figures });
+}
 
 /** The text that the model generates alone, greedily. */
 export async function textAlone(model: nn.LanguageModel, prompt: string, maxTokens: number): Promise<string> {

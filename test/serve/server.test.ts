@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { setBackend } from "../../src/index.ts";
 import type { ModelServer } from "../../src/serve/server.ts";
-import { randomLlama, start, textAlone } from "./served.ts";
+import { within } from "../support/wait.ts";
+import { holdAfter, randomLlama, restoreModel, showsFigures, start, textAlone } from "./served.ts";
 
 const name = "tiny/llama";
 const model = randomLlama();
@@ -200,12 +201,18 @@ test("limits of bodies and of waiting requests", async () => {
     const ask = (content: string) =>
       own.chat.completions.create({ model: name, messages: said(content), max_tokens: 60 }).catch((error) => error);
     expect(await ask("x".repeat(1000))).toMatchObject({ status: 413, code: "body_too_large" });
-    const answers = await Promise.all(Array.from({ length: 6 }, (_, at) => ask(`${at}`)));
+    const goOn = holdAfter(model, 0);
+    const asked = Array.from({ length: 6 }, (_, at) => ask(`${at}`));
+    // Nothing else is answered while the model waits.
+    expect(await within("a refusal beside a full queue", Promise.race(asked))).toMatchObject({ status: 429 });
+    goOn();
+    const answers = await Promise.all(asked);
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThan(0);
     expect(answers.filter(({ choices }) => choices).length).toBe(6 - refused.length);
     expect(refused[0]!.headers.get("retry-after")).toBe("1");
   } finally {
+    restoreModel(model);
     await small.close(0);
   }
 });
@@ -213,19 +220,15 @@ test("limits of bodies and of waiting requests", async () => {
 test("so many requests at a time, and no more", async () => {
   const small = start({ limits: { connections: 2 } }, model);
   const own = clientOf(small);
-  const forward = model.forward.bind(model);
+  const goOn = holdAfter(model, 0); // both still go on when the third comes
   try {
-    model.forward = (tokens, inputs) => {
-      Bun.sleepSync(3); // both still go on when the third comes
-      return forward(tokens, inputs);
-    };
     const options = { model: name, messages: said("Hi"), max_tokens: 100 };
     const open = [own.chat.completions.create(options), own.chat.completions.create({ ...options, stream: true })];
-    const figures = async () => (await fetch(`${small.url}/metrics`)).text();
-    const deadline = performance.now() + 60_000;
-    while (!/texts_active 2\n/.test(await figures()) && performance.now() < deadline) await Bun.sleep(1);
-    const third = await own.chat.completions.create(options).catch((error: unknown) => error);
+    await showsFigures(small, /requests_in_flight 3\n/); // with the one for these figures
+    const asked = own.chat.completions.create(options).catch((error: unknown) => error);
+    const third = await within("the refusal of a third request", asked);
     expect(third).toMatchObject({ status: 429, code: "overloaded" });
+    goOn();
     const [whole, stream] = await Promise.all(open);
     expect(whole).toMatchObject({ object: "chat.completion" });
     await Array.fromAsync(stream as AsyncIterable<unknown>);
@@ -233,7 +236,7 @@ test("so many requests at a time, and no more", async () => {
       object: "chat.completion",
     });
   } finally {
-    model.forward = forward;
+    goOn();
     await small.close(0);
   }
 });
@@ -277,12 +280,7 @@ test("64 clients at once, of whom half leave: each of the others gets its own an
     const answers = await Promise.all(clients);
     for (let at = 0; at < 64; at += 2)
       expect(answers[at]).toBe(await textAlone(model, promptOf(`question ${at}`), 6 + (at % 7)));
-    const deadline = performance.now() + 60_000;
-    const figures = async () => (await fetch(`${busyServer.url}/metrics`)).text();
-    while (!/texts_active 0\n/.test(await figures()) && performance.now() < deadline) await Bun.sleep(10);
-    const metrics = await figures();
-    expect(metrics).toMatch(/orchard_texts_active 0\n/);
-    expect(metrics).toMatch(/orchard_texts_waiting 0\n/);
+    const metrics = await showsFigures(busyServer, /texts_active 0\n[\s\S]*texts_waiting 0\n/);
     expect(metrics).toMatch(/orchard_texts_total\{outcome="finished"\} (3[2-9]|[4-6]\d)\n/);
   } finally {
     await busyServer.close(0);
@@ -292,16 +290,19 @@ test("64 clients at once, of whom half leave: each of the others gets its own an
 test("closing lets requests end, and takes no more", async () => {
   const closing = start({}, model);
   const options = { model: name, messages: said("Hi"), max_tokens: 40, temperature: 0 };
+  const goOn = holdAfter(model, 6);
   const stream = await clientOf(closing).chat.completions.create({ ...options, stream: true });
   const text = Array.fromAsync(stream);
-  const closed = closing.close(20);
-  const refused = await clientOf(closing)
+  const closed = closing.close(300);
+  const asked = clientOf(closing)
     .chat.completions.create(options)
     .catch((error: unknown) => error);
+  const refused = await within("the refusal of a request to a server that closes", asked);
   expect(refused).toMatchObject({ status: 503, code: "shutting_down" });
+  goOn();
   expect((await text).map(({ choices }) => choices[0]?.delta.content ?? "").join("")).toBe(
     await textAlone(model, promptOf("Hi"), 40),
   );
   await closed;
-  expect(fetch(`${closing.url}/health`)).rejects.toThrow();
+  await expect(fetch(`${closing.url}/health`)).rejects.toThrow();
 });
