@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { readLog } from "../../src/train/listeners/log.ts";
 import { testFolder } from "../support/folder.ts";
+import { waitFor } from "../support/wait.ts";
 
 export const tiny = [
   ...["--preset", "tiny", "--width", "16", "--context", "16"],
@@ -57,11 +58,20 @@ export const pointsDrawn = (run: string): number =>
 /** Waits until the log of a process has this step. Fails with what it said where it ends before. */
 export async function reaches(run: string, step: number, child: Child): Promise<void> {
   const log = join(run, "log.jsonl");
-  const isThere = () => existsSync(log) && readFileSync(log, "utf8").includes(`"step","step":${step},`);
-  while (!isThere()) {
-    await Bun.sleep(5);
-    if (child.exitCode === null || isThere()) continue;
+  const text = () => (existsSync(log) ? readFileSync(log, "utf8") : "");
+  const isThere = () => text().includes(`"step","step":${step},`);
+  const isThereOrEnded = async () => {
+    if (isThere()) return true;
+    if (child.exitCode === null || isThere()) return false;
     const { out, err, exitCode } = await outputOf(child);
     throw new Error(`the run ended with ${exitCode} before step ${step}:\n${out}\n${err}`);
-  }
+  };
+  await waitFor(`step ${step} in ${log}`, isThereOrEnded, { state: text });
+}
+
+/** Runs the command as a process whose files have so many KB at most. */
+export function limited(kilobytes: number, environment: Record<string, string | undefined>, ...words: string[]) {
+  const script = `ulimit -f ${kilobytes}; trap "" XFSZ; exec "$0" "$@"`;
+  const options = { cwd: packageRoot, env: environment };
+  return Bun.spawnSync(["bash", "-c", script, process.execPath, "src/cli/orchard.ts", ...words], options);
 }

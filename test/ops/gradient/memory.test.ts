@@ -11,7 +11,6 @@ import { Function, type FunctionContext } from "../../../src/ops/gradient/functi
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { keep } from "../../../src/tensor/tidy.ts";
 import { memory } from "../../../src/tensor/usage.ts";
-import { checkForgotten } from "../../support/forgotten.ts";
 
 const COUNT = 2 ** 15;
 const BYTES = 4 * COUNT;
@@ -121,7 +120,4 @@ describe("saved tensors", () => {
     backward(y, block());
     expect(factors.every(({ storage }) => storage.isReleased)).toBe(true);
   });
-
-  test("a graph without a backward pass is collected with its result, in a loop that never waits", () =>
-    checkForgotten("graphs"));
 });

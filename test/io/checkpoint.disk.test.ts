@@ -1,59 +1,14 @@
-/** Processes that are killed while they save, and disks that are full: the last good checkpoint is there. */
+/** Disks that are full while a process saves: the last good checkpoint is there. */
 import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { io, tensor } from "../../src/index.ts";
 import { gaps, writeGaps } from "../ops/run.ts";
-import { Random } from "../ops/samples.ts";
 import { testFolder } from "../support/folder.ts";
 
-const root = testFolder("kill");
+const root = testFolder("full-disk");
 const saver = join(import.meta.dir, "saver.ts");
-const leftovers = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".tmp"));
 afterAll(writeGaps);
-
-const KILLS = 24;
-const LONGEST_MILLISECONDS = 60;
-
-/**
- * Starts a saver, kills it some time after its first checkpoint, and returns the last step that it reported as saved.
- */
-async function killedSaver(folder: string, first: number, milliseconds: number): Promise<number> {
-  const child = Bun.spawn([process.execPath, saver, folder, String(first), "400000", "2"], {
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  let said = "";
-  let isAwaited = false;
-  for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
-    said += part;
-    if (!isAwaited) setTimeout(() => child.kill("SIGKILL"), milliseconds);
-    isAwaited = true;
-  }
-  await child.exited;
-  expect(child.signalCode).toBe("SIGKILL");
-  return Number(said.trim().split("\n").at(-1));
-}
-
-test(`after each of ${KILLS} kills at random moments the last checkpoint is whole`, async () => {
-  const folder = root.file("killed");
-  const random = new Random(1);
-  let [saved, interrupted] = [0, 0];
-  for (let kill = 0; kill < KILLS; kill++) {
-    const said = await killedSaver(folder, saved + 1, random.next() * LONGEST_MILLISECONDS);
-    interrupted += leftovers(folder).length;
-    expect(leftovers(folder).length).toBeLessThan(2);
-    const { step, model, rejected, extra } = await io.loadCheckpoint(folder);
-    expect(rejected).toEqual([]);
-    expect([said, said + 1]).toContain(step); // it may be killed between the rename and its word
-    expect(extra).toBe(step);
-    for (const each of Object.values(model)) expect([...new Set<number | bigint>(each.dataSync())]).toEqual([step]);
-    saved = step;
-  }
-  expect(interrupted).toBeGreaterThan(0); // some were in the middle of a file
-  await io.saveCheckpoint(folder, { model: { w: tensor([1]) }, step: saved + 1 });
-  expect(leftovers(folder)).toEqual([]);
-});
 
 interface Failed {
   readonly name: string;

@@ -1,0 +1,27 @@
+/** Device buffers in numbers: each is collected, and each call finds its own. */
+import { expect, test } from "bun:test";
+import { DeviceBuffer, MetalContext } from "../../../src/index.ts";
+import { waitFor } from "../../support/wait.ts";
+
+test("buffers that nobody disposes of come back by collection", async () => {
+  using context = new MetalContext();
+  for (let index = 0; index < 2000; index++) new DeviceBuffer(65_536, { context });
+  const live = () => context.statistics().liveBuffers;
+  const isCollected = () => {
+    Bun.gc(true);
+    return live() <= 200;
+  };
+  await waitFor("the collection of all but 200 of 2000 buffers", isCollected, { state: live });
+});
+
+test("100,000 calls with small arrays read what was written: no view moves under a call", () => {
+  using context = new MetalContext();
+  using buffer = new DeviceBuffer(64, { context });
+  for (let index = 0; index < 50_000; index++) {
+    buffer.write(new Uint32Array([index, ~index >>> 0]), 8);
+    const [first, second] = buffer.read(Uint32Array, 8, 2);
+    if (first !== index || second !== ~index >>> 0)
+      expect([index, first, second]).toEqual([index, index, ~index >>> 0]);
+  }
+  expect(buffer.byteLength).toBe(64);
+});

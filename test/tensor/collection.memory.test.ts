@@ -1,0 +1,35 @@
+/** Tensors that are forgotten are collected while a loop goes on that never waits. */
+import { describe, expect, test } from "bun:test";
+import { metalContext } from "../../src/backend/metal/context.ts";
+import { withBackend } from "../../src/backend/policy.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
+import { fill_ } from "../../src/ops/copy/inplace.ts";
+import { empty } from "../../src/ops/creation/full.ts";
+import { exp } from "../../src/ops/elementwise/exponential.ts";
+import { slice } from "../../src/ops/view/slice.ts";
+import { memory, resetPeakMemory } from "../../src/tensor/usage.ts";
+import { checkForgotten } from "../support/forgotten.ts";
+
+describe("what is forgotten is collected", () => {
+  test.each(["results", "graphs"] as const)(
+    "%s, in a loop that neither waits nor collects: live bytes drive the collector",
+    checkForgotten,
+  );
+
+  test.skipIf(environmentFlag("ORCHARD_SKIP_METAL")).each(["shared", "private"] as const)(
+    "on metal too, in %s buffers that operations read",
+    (storage) => {
+      withBackend("metal", () => {
+        metalContext().wait();
+        Bun.gc(true);
+        resetPeakMemory();
+        const before = memory().metal.liveBytes;
+        for (let made = 0; made < 1000; made++) {
+          const big = fill_(slice(empty([1024, 1024], { storage }), { end: 1 }), 1);
+          exp(big); // it reads little of what it holds
+        }
+        expect(memory().metal.peakBytes - before).toBeLessThan(512 * 2 ** 20);
+      });
+    },
+  );
+});

@@ -1,0 +1,49 @@
+/** Two processes and one run: the second is refused, until the first has ended, however it ended. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { LOCK_FILE } from "../../src/io/lock.ts";
+import { readLog } from "../../src/train/listeners/log.ts";
+import { lossesOf, outputOf, reaches, tiny, trainingCommands } from "./command.ts";
+
+const { text, start, orchard, train, newRun } = trainingCommands();
+const startsOf = (run: string) => readLog(run).filter(({ kind }) => kind === "start").length;
+
+describe("a run that a process is training", () => {
+  test("is resumed by no other, which names the folder and the process, and goes on undisturbed", async () => {
+    const [whole, run] = [newRun(), newRun()];
+    await train(whole, "--steps", "300", "--save-every", "0");
+    const first = start(["train", text, ...tiny, "--out", run, "--steps", "300", "--save-every", "0"]);
+    await reaches(run, 3, first);
+    for (const words of [
+      ["--resume", run],
+      ["--resume", "--out", run],
+    ]) {
+      const { out, err, exitCode } = await orchard("train", ...words);
+      expect([out, exitCode]).toEqual(["", 1]);
+      expect(err).toBe(`[train] ${run}: process ${first.pid} is using it; wait until it ends, or end it\n`);
+    }
+    expect((await outputOf(first)).exitCode).toBe(0);
+    expect([startsOf(run), existsSync(join(run, LOCK_FILE))]).toEqual([1, false]);
+    expect(lossesOf(run)).toEqual(lossesOf(whole));
+  });
+
+  test("is free after kill -9 of that process, and only one of two that resume it then gets it", async () => {
+    const [whole, run] = [newRun(), newRun()];
+    await train(whole, "--steps", "300");
+    const first = start(["train", text, ...tiny, "--out", run, "--steps", "300"]);
+    await reaches(run, 8, first);
+    first.kill("SIGKILL");
+    await first.exited;
+    expect(JSON.parse(readFileSync(join(run, LOCK_FILE), "utf8"))).toMatchObject({ pid: first.pid }); // only the file
+    const both = [start(["train", "--resume", run]), start(["train", "--resume", run])];
+    const results = await Promise.all(both.map(outputOf));
+    expect(results.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1]);
+    const winner = both[results.findIndex(({ exitCode }) => exitCode === 0)]!;
+    const refused = results.find(({ exitCode }) => exitCode === 1)!;
+    expect(refused.err).toContain(`${run}: process ${winner.pid} is using it`);
+    expect(startsOf(run)).toBe(2);
+    expect(lossesOf(run)).toEqual(lossesOf(whole));
+    expect(existsSync(join(run, LOCK_FILE))).toBe(false);
+  });
+});
