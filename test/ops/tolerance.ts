@@ -20,6 +20,9 @@ export type Accuracy =
   | { readonly flash: true; readonly ulps?: number }
   | { readonly scaleUlps: number };
 
+/** Whether {@link compare} reads the plain computation. */
+export const readsPlain = (accuracy: Accuracy): boolean => "flash" in accuracy;
+
 /** Distance from 1 to the next number. */
 export const epsilon: Readonly<Partial<Record<DType, number>>> = {
   float64: 2 ** -52,
