@@ -13,6 +13,7 @@ import type { Tensor } from "../../src/tensor/tensor.ts";
 import { hash, makeBlock, place, Random } from "./samples.ts";
 import type { OperationRow, Sample } from "./table.ts";
 import { compare, readsPlain } from "./tolerance.ts";
+import { samplesOn, withoutLayouts } from "./turns.ts";
 import { asList, forgetWanted, gradientsOf, nameOf, type Wanted, type WantedGradients, wantedOf } from "./wanted.ts";
 
 /** The backends that are tested: all of them, without Metal where that is left out on purpose. */
@@ -53,10 +54,7 @@ function testRow(row: OperationRow<unknown>, backend: BackendName, dtype: DType)
     const why = whyUnavailable(backend);
     if (why) throw new Error(`${backend} can't be tested: ${why}`);
     if (backend === "metal") metalContext().configure("check", true);
-    for (const sample of row.samples) {
-      if (sample.dtypes && !sample.dtypes.includes(dtype)) continue;
-      checkSample(row, sample, backend, dtype);
-    }
+    for (const sample of samplesOn(row, backend, dtype)) checkSample(row, sample, backend, dtype);
     if (backend === "metal") checkFindings(row);
   });
 }
@@ -124,7 +122,7 @@ function testFiniteDifferences(row: OperationRow<unknown>, backend: "cpu" | "ref
   test(`${row.name} gradient by finite differences on ${backend}`, () => {
     const why = whyUnavailable(backend);
     if (why) throw new Error(`${backend} can't be tested: ${why}`);
-    for (const sample of row.samples) {
+    for (const sample of withoutLayouts(row.samples)) {
       const size = sample.inputs.reduce(
         (total, { shape }) => total + shape.reduce((product, extent) => product * extent, 1),
         0,

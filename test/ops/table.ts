@@ -2,6 +2,7 @@
 import type { BackendName } from "../../src/backend/names.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
+import { repeats } from "../support/repeats.ts";
 import type { Block, Layout, OperandSpec } from "./samples.ts";
 import type { Accuracy } from "./tolerance.ts";
 
@@ -67,8 +68,9 @@ export interface OperationRow<Options = undefined> {
   readonly gradient: boolean;
   /**
    * The error that gradients may have by analysis, in rounding errors of the largest one: as `roundings` of a result.
+   * A list for each operand has the error of each element, in rounding errors of that element.
    */
-  readonly gradientRoundings?: (inputs: readonly Block[], options: Options) => number;
+  readonly gradientRoundings?: (inputs: readonly Block[], options: Options) => number | readonly (readonly number[])[];
   /** Backends and dtypes that lack it on purpose, with the reason; they are listed at the end of the run. */
   readonly lacks?: Partial<Record<BackendName, { readonly dtypes?: readonly DType[]; readonly reason: string }>>;
 }
@@ -81,6 +83,9 @@ export function withLayouts(shapes: readonly (readonly number[])[], extra: reado
   ];
 }
 
+/** Rows of 129 elements: usually enough for several threadgroups, each of which ends inside a row. */
+export const manyRows = repeats({ usual: 17, all: 65 });
+
 /** Sizes 0 and 1, odd sizes, several ranks, and one that needs many threadgroups. */
 export const commonShapes: readonly (readonly number[])[] = [
   [],
@@ -91,5 +96,5 @@ export const commonShapes: readonly (readonly number[])[] = [
   [2, 0, 3],
   [2, 3, 17],
   [1031],
-  [65, 129],
+  [manyRows, 129],
 ];

@@ -138,7 +138,8 @@ function gradientRoundings(
     return broadcastRoundings(blocks, shape, dtype, (operands) => gradientsFrom(operands.map(widened)));
   }
   const count = row.gradientRoundings?.(blocks, sample.options) ?? 0;
-  return exact.map((gradient) => {
+  return exact.map((gradient, at) => {
+    if (typeof count !== "number") return gradient.map((value, index) => count[at]![index]! * Math.abs(value));
     const largest = gradient.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
     return gradient.map(() => count * largest);
   });

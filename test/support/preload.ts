@@ -37,9 +37,11 @@ const allowed = new Set([
   "ORCHARD_REPORT",
   "ORCHARD_METAL_CHECK",
   "ORCHARD_METAL_CACHE",
+  "ORCHARD_METAL_CACHE_LIMIT",
   "ORCHARD_METAL_CLANG",
   "ORCHARD_METAL_HEADERS",
   "ORCHARD_PRINT_RATIOS",
+  "ORCHARD_TEST_ALL",
 ]);
 
 for (const name of Object.keys(process.env)) {

@@ -1,4 +1,5 @@
 /** The calls that attention is tested with: options alone, in pairs and triples, and sizes around those of tiles. */
+import { isExhaustive, repeats, usually } from "../../support/repeats.ts";
 import { type Layout, layouts, Random } from "../samples.ts";
 
 /** One call, without its numbers. */
@@ -97,9 +98,11 @@ export function caseOf(names: readonly OptionName[], [batch, queries, keys, dim,
   };
 }
 
-/** Each option alone, and none, in a few sizes. */
+/** Each option alone, and none, in a few sizes; usually in one of them, which come in turn. */
 export const alone: readonly AttentionCase[] = [[], ...optionNames.map((name) => [name])].flatMap((names, at) =>
-  fewSizes.map((sizes, index) => caseOf(names, sizes, 31 * at + index)),
+  usually(fewSizes, (_, index) => index === at % fewSizes.length).map((sizes, index) =>
+    caseOf(names, sizes, 31 * at + index),
+  ),
 );
 
 /** Each pair of options that go together. */
@@ -158,16 +161,23 @@ export function triples(seed: number): AttentionCase[] {
   return drawTriples(seed).map((names, at) => caseOf(names, smallSizes[random.integer(0, smallSizes.length - 1)]!, at));
 }
 
-/** Sizes drawn from all, each in each role at least once, with one option or none. */
+/**
+ * Sizes drawn from all, each in each role at least once, with one option or none. A usual run has smaller products of
+ * them, and leaves a draw out whose size has had its role in an earlier case.
+ */
 export function sampledSizes(seed: number): AttentionCase[] {
   const random = new Random(seed);
   const pick = <Item>(items: readonly Item[]): Item => items[random.integer(0, items.length - 1)]!;
   const found: AttentionCase[] = [];
+  const had = new Set<string>();
+  const most = repeats({ usual: 200_000, all: 1_500_000 });
   const draws = rows.flatMap((size) => [0, 1, 2, 3].map((role) => ({ size, role })));
   for (const { size, role } of draws.filter(({ size, role }) => role < 2 || size <= 256)) {
+    if (!isExhaustive && had.has(`${size} ${role}`)) continue;
     for (;;) {
       const drawn = [1, pick(rows), pick(rows), pick(dims), pick(dims)].with(role + 1, size) as unknown as Sizes;
-      if (drawn[1] * drawn[2] * (drawn[3] + drawn[4]) > 1_500_000) continue;
+      if (drawn[1] * drawn[2] * (drawn[3] + drawn[4]) > most) continue;
+      for (const [at, drawnSize] of drawn.slice(1).entries()) had.add(`${drawnSize} ${at}`);
       found.push(caseOf(random.next() < 0.5 ? [] : [pick(optionNames)], drawn, found.length));
       break;
     }

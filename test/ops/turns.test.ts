@@ -1,0 +1,52 @@
+/** Samples that take turns on Metal: every shape, option and layout still runs. */
+import { describe, expect, test } from "bun:test";
+import type { DType } from "../../src/tensor/dtype.ts";
+import { layouts } from "./samples.ts";
+import type { Sample } from "./table.ts";
+import { samplesOn, withoutLayouts } from "./turns.ts";
+
+const floats: readonly DType[] = ["float32", "float16", "bfloat16"];
+const add = (x: number) => (y: number) => x + y;
+
+/** Two shapes and two options, in all layouts; options are told apart by what they are, functions by themselves. */
+function samplesOf(first: unknown, second: unknown): Sample<unknown>[] {
+  const shapes = [[2, 3], [7]];
+  return [first, second].flatMap((options) =>
+    shapes.flatMap((shape) => layouts.map((layout) => ({ inputs: [{ shape, layout }], options }))),
+  );
+}
+const what = ({ inputs, options }: Sample<unknown>) => `${inputs[0]!.shape} ${typeof options} ${String(options)}`;
+
+describe.each([
+  ["equal objects", samplesOf({ dim: 0 }, { dim: 1 }), 4],
+  ["numbers that JSON has not", samplesOf(Number.NaN, -0), 4],
+  ["functions of the same text", samplesOf(add(1), add(2)), 4],
+])("samples with %s", (_, samples, groups) => {
+  const row = { samples, dtypes: ["float64", ...floats] as const };
+
+  test("run on metal in each dtype a third, and in all dtypes everything", () => {
+    const runs = floats.map((dtype) => samplesOn(row, "metal", dtype, false));
+    for (const own of runs) {
+      expect(own.length).toBe(samples.length / 3);
+      expect(new Set(own.map(what))).toEqual(new Set(samples.map(what)));
+      expect(new Set(own.map(({ inputs }) => inputs[0]!.layout))).toEqual(new Set(layouts));
+    }
+    expect(new Set(runs.flat())).toEqual(new Set(samples));
+  });
+
+  test("run elsewhere, and exhaustively, in every layout", () => {
+    expect(samplesOn(row, "cpu", "float16", false)).toEqual(samples);
+    expect(samplesOn(row, "reference", "float64", false)).toEqual(samples);
+    expect(samplesOn(row, "metal", "float16", true)).toEqual(samples);
+  });
+
+  test("have no layouts for finite differences", () => expect(withoutLayouts(samples).length).toBe(groups));
+});
+
+test("groups of two, and samples of one dtype, run on metal whole", () => {
+  const two = layouts.slice(0, 2).map((layout) => ({ inputs: [{ shape: [3], layout }], options: undefined }));
+  expect(samplesOn({ samples: two, dtypes: floats }, "metal", "float32", false)).toEqual(two);
+  const one = samplesOf(1, 2).map((sample) => ({ ...sample, dtypes: ["float16"] as const }));
+  expect(samplesOn({ samples: one, dtypes: floats }, "metal", "float16", false)).toEqual(one);
+  expect(samplesOn({ samples: one, dtypes: floats }, "metal", "float32", false)).toEqual([]);
+});

@@ -1,0 +1,62 @@
+/**
+ * Which of a row's samples run. Samples that differ in layouts alone form a group. Finite differences have no layouts:
+ * they take one sample of a group. On Metal, whose software device computes under the checker, the samples of a group
+ * take turns by dtype: each dtype runs a third of them, and all run in some dtype. So every shape and option runs in
+ * every dtype, and in every layout. The other backends, and an exhaustive run, run everything.
+ */
+import type { BackendName } from "../../src/backend/names.ts";
+import type { DType } from "../../src/tensor/dtype.ts";
+import { isExhaustive } from "../support/repeats.ts";
+import type { OperationRow, Sample } from "./table.ts";
+
+const TURNS = 3;
+type Row = Pick<OperationRow<unknown>, "samples" | "dtypes">;
+
+/** Returns the samples that run on a backend in a dtype. */
+export function samplesOn(
+  { samples, dtypes }: Row,
+  backend: BackendName,
+  dtype: DType,
+  isEverything = isExhaustive,
+): readonly Sample<unknown>[] {
+  const takes = ({ dtypes: own }: Sample<unknown>, of: DType) => !own || own.includes(of);
+  const fitting = samples.filter((sample) => takes(sample, dtype));
+  if (isEverything || backend !== "metal") return fitting;
+  return groupsOf(fitting).flatMap((group, at) => {
+    const turns = dtypes.filter((of) => of !== "float64" && takes(group[0]!, of));
+    const count = Math.min(TURNS, turns.length);
+    if (group.length < TURNS) return group;
+    return group.filter((_, index) => (index + at + turns.indexOf(dtype)) % count === 0);
+  });
+}
+
+/** Returns one sample of each group, for what has no layouts. */
+export const withoutLayouts = (samples: readonly Sample<unknown>[]): readonly Sample<unknown>[] =>
+  groupsOf(samples).map(([first]) => first!);
+
+/** Groups samples that have the same shapes, values and options, whatever their layouts and the dtypes of indices. */
+function groupsOf(samples: readonly Sample<unknown>[]): readonly (readonly Sample<unknown>[])[] {
+  return [...Map.groupBy(samples, keyOf).values()];
+}
+
+const keyOf = ({ inputs, options, dtypes, gradient }: Sample<unknown>): string =>
+  JSON.stringify([inputs.map(({ shape, values }) => [shape, values]), options, dtypes, gradient], (_, value) =>
+    isPlain(value) ? value : `${typeof value} ${identityOf(value)}`,
+  );
+
+/** Whether JSON tells such values apart. */
+function isPlain(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  if (typeof value === "bigint" || typeof value === "function") return false;
+  if (typeof value !== "object" || value === null) return true;
+  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+}
+
+const identities = new Map<unknown, number>();
+
+function identityOf(value: unknown): string {
+  if (typeof value === "number") return Object.is(value, -0) ? "-0" : String(value);
+  if (typeof value === "bigint") return String(value);
+  if (!identities.has(value)) identities.set(value, identities.size);
+  return String(identities.get(value));
+}
