@@ -18,9 +18,10 @@ import {
 } from "../../../src/ops/index.ts";
 import { type DType, isFloat } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { repeats } from "../../support/repeats.ts";
 import { testTable } from "../run.ts";
 import type { OperandSpec, Values } from "../samples.ts";
-import { type Expected, exactly, type OperationRow, type Round, type Sample } from "../table.ts";
+import { type Expected, exactly, manyRows, type OperationRow, type Round, type Sample } from "../table.ts";
 import type { Accuracy } from "../tolerance.ts";
 import { axesOf, groupsOf, type Reduced, reducedShape, total } from "./groups.ts";
 
@@ -29,6 +30,12 @@ const integers: readonly DType[] = ["int64", "int32", "uint32", "int8", "uint8",
 const everything = [...floats, ...integers];
 
 type Options = Reduced & { readonly p?: number; readonly correction?: number };
+
+// Lengths of one result: more than a SIMD-group takes at once, more than a chunk of side by side columns has (512 rows),
+// and more than a threadgroup adds up (16,384 elements). Usually just more; an exhaustive run has more chunks.
+const ofThreadgroup = repeats({ usual: 2100, all: 2500 });
+const ofColumns = repeats({ usual: 530, all: 1300 });
+const ofPasses = repeats({ usual: 16_500, all: 37_000 });
 
 /** Operands and axes: each kind of loop nest that kernels distinguish, and each layout. */
 const calls: readonly (readonly [OperandSpec, Options])[] = [
@@ -46,11 +53,11 @@ const calls: readonly (readonly [OperandSpec, Options])[] = [
   [{ shape: [40, 70] }, { dim: 0 }],
   [{ shape: [40, 70] }, { dim: 1 }],
   [{ shape: [1031] }, {}],
-  [{ shape: [65, 129] }, { dim: 0, keepdim: true }],
-  [{ shape: [65, 129] }, { dim: 1 }],
-  [{ shape: [3, 2500] }, { dim: 1 }],
-  [{ shape: [1300, 9] }, { dim: 0 }],
-  [{ shape: [37000] }, {}],
+  [{ shape: [manyRows, 129] }, { dim: 0, keepdim: true }],
+  [{ shape: [manyRows, 129] }, { dim: 1 }],
+  [{ shape: [2, ofThreadgroup] }, { dim: 1 }],
+  [{ shape: [ofColumns, 9] }, { dim: 0 }],
+  [{ shape: [ofPasses] }, {}],
   [{ shape: [31, 5], layout: "transposed" }, { dim: 0 }],
   [{ shape: [31, 5], layout: "transposed" }, {}],
   [{ shape: [9, 33], layout: "strided" }, { dim: 1 }],
