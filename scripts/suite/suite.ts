@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { type Counts, type FileTime, onePassed, sum } from "../counts.ts";
 import { buildCpu } from "../cpu/build.ts";
+import { checkDocs } from "../docs/check.ts";
 import { swiftFormatGap } from "../format/swift.ts";
 import { checkPackages } from "../release/check.ts";
 import { build } from "../swift/command.ts";
@@ -64,7 +65,8 @@ async function besideTests(
   cpu: PartResult,
   metal: PartResult,
 ): Promise<PartResult[]> {
-  return [...(await metalParts(swift, metal, [swiftSuite, kernels])), await packagesPart(cpu)];
+  const documentation = await runPart("Documentation, built", checkDocs);
+  return [...(await metalParts(swift, metal, [swiftSuite, kernels])), await packagesPart(cpu), documentation];
 }
 
 /** The tests that the working tree's changes reach, once what they changed is built. */

@@ -26,7 +26,7 @@ export interface TypeScriptOutcome {
 
 const ignored = (): readonly string[] => (environmentFlag("ORCHARD_SKIP_METAL") ? metalTests : []);
 
-/** Sweeps run in full where this is set: see test/support/sweep.ts. */
+/** Sweeps run in full where this is set: see test/support/repeats.ts. */
 const environmentOf = ({ isFull }: Pick<Selection, "isFull">): Readonly<Record<string, string>> =>
   isFull ? { ORCHARD_TEST_ALL: "1" } : {};
 

@@ -84,7 +84,10 @@ const samples: Sample<Options>[] = both.flatMap((descending) => [
   { inputs: [{ shape: [0, 3] }], options: { dim: 1, descending } },
   tied([2, 1024], "contiguous", { dim: 1, descending }),
   tied([2, 1025], "strided", { dim: 1, descending }),
-  { inputs: [{ shape: [2, repeats({ usual: 2051, all: 3001 })], layout: "transposed" }], options: { dim: 1, descending } },
+  {
+    inputs: [{ shape: [2, repeats({ usual: 2051, all: 3001 })], layout: "transposed" }],
+    options: { dim: 1, descending },
+  },
 ]);
 
 const outputs = ({ values, indices }: { values: Tensor; indices: Tensor }) => [values, indices];
