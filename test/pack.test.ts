@@ -4,100 +4,38 @@
  * `bun run release --local` does the same with the portable one, from a real registry, in projects of every kind.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { rm } from "node:fs/promises";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import packageFile from "../package.json";
-import { packFolders } from "../scripts/release/pack.ts";
-import { deviceTarget, stageDevice, stageMain, stagePlatform } from "../scripts/release/stage.ts";
-import { toolchainsFolder } from "../src/cli/toolchain.ts";
-import { buildFolder, cpuLibraryName, libraryName, packageRoot, platform } from "../src/core/paths.ts";
+import { cpuLibraryName, libraryName, packageRoot } from "../src/core/paths.ts";
 import * as library from "../src/index.ts";
-import { testFolder } from "./support/folder.ts";
-import { localRegistry } from "./support/registry.ts";
+import { testCommands, testDocuments, testEntries } from "./pack/installed.ts";
+import { archive, kernelProgram, type Names, namesOf, oneFile, program, tsconfig } from "./pack/programs.ts";
+import {
+  add,
+  bun,
+  bunWith,
+  device,
+  environment,
+  folder,
+  hasDevice,
+  hasMetal,
+  installed,
+  main,
+  noRegistry,
+  nothing,
+  packHere,
+  platformName,
+  project,
+  spoiled,
+  withCompiler,
+  without,
+} from "./pack/project.ts";
 
-const { path: folder } = testFolder("pack");
-const project = join(folder, "project");
-const nothing = join(folder, "nothing");
-const installed = join(project, "node_modules", packageFile.name);
-
-const environment = { PATH: nothing, HOME: nothing, TMPDIR: folder };
-
-/**
- * Runs Bun in the empty project of a machine that has nothing else: no tool on PATH, no cache, a registry that does not
- * answer.
- */
-function bun(...words: string[]) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], {
-    cwd: project,
-    env: { ...environment, BUN_CONFIG_REGISTRY: "http://127.0.0.1:9/" },
-  });
-  return { out: stdout.toString(), err: stderr.toString(), exitCode };
-}
-
-/** Adds the package in that project, and returns the names that were asked of the registry. */
-async function add(): Promise<string[]> {
-  using registry = localRegistry(folder, { [packageFile.name]: main, [platformName]: platformFolder });
-  const child = Bun.spawn([process.execPath, "add", packageFile.name], {
-    cwd: project,
-    env: { ...environment, BUN_CONFIG_REGISTRY: registry.url },
-    stdout: "ignore",
-    stderr: "pipe",
-  });
-  const err = await child.stderr.text();
-  const exitCode = await child.exited;
-  expect([exitCode, exitCode === 0 ? "" : err]).toEqual([0, ""]);
-  return [...registry.served].sort();
-}
-
-/** Learns 2·x + 1 from eight points by gradient descent, and says what it found and where. */
-const program = `
-import { codepaths, noGrad, type Tensor, tensor } from "${packageFile.name}";
-
-const x: Tensor<"float32"> = tensor([[-2], [-1.5], [-1], [-0.5], [0.5], [1], [1.5], [2]]);
-const y = x.mul(2).add(1);
-let [w, b]: [Tensor, Tensor] = [tensor([[0]]), tensor([0])];
-for (let step = 0; step < 200; step++) {
-  for (const parameter of [w, b]) parameter.requiresGrad = true;
-  const loss = x.matmul(w).add(b).sub(y).square().mean();
-  loss.backward();
-  [w, b] = noGrad(() => [w.sub(w.grad!.mul(0.1)).detach(), b.sub(b.grad!.mul(0.1)).detach()]);
-}
-const learned: readonly number[] = [Number(w.item()), Number(b.item())];
-const backends = [...new Set(codepaths().map(({ backend }) => backend))];
-console.log(JSON.stringify({ learned, backends, sum: tensor([1, 2, 3]).sum().item() }));
-`;
-
-beforeAll(async () => {
-  mkdirSync(nothing, { recursive: true });
-  await Bun.write(join(project, "package.json"), '{ "name": "empty", "type": "module" }\n');
-  await Bun.write(join(project, "program.ts"), program);
-  const dylibs = [join(buildFolder, cpuLibraryName), ...(hasMetal ? [join(buildFolder, libraryName)] : [])];
-  await stageMain(main);
-  await stagePlatform(platformFolder, platform, dylibs);
-  [tarball, platformTarball] = (await packFolders([main, platformFolder], join(folder, "tarballs"))) as [
-    string,
-    string,
-  ];
-});
-
-/** On macOS, unless this run leaves Metal out. */
-const hasMetal = process.platform === "darwin" && existsSync(join(buildFolder, libraryName));
-
-const platformName = `${packageFile.name}-${platform}`;
-const main = join(folder, "packages", packageFile.name);
-const platformFolder = join(folder, "packages", platformName);
 let [tarball, platformTarball] = ["", ""];
+beforeAll(async () => {
+  [tarball, platformTarball] = await packHere();
+});
 
 describe("the tarballs", () => {
   const listed = (path = tarball) => {
@@ -224,22 +162,20 @@ describe("in an empty project", () => {
   });
 
   test.each([
-    ["bytecode of another version", (path: string) => Bun.write(`${path}.jsc`, new Uint8Array(1000))],
-    ["no bytecode", (path: string) => rm(`${path}.jsc`)],
-    ["another engine", (path: string) => rm(path)], // the file that is then not asked for
-  ])("%s: the text of the library computes, without a word", async (_, spoil) => {
+    ["bytecode of another version", (path: string) => writeFileSync(`${path}.jsc`, new Uint8Array(1000))],
+    ["no bytecode", (path: string) => rmSync(`${path}.jsc`)],
+    ["another engine", (path: string) => rmSync(path)], // the file that is then not asked for
+  ])("%s: the text of the library computes, without a word", (_, spoil) => {
     const path = join(installed, "src", "bundle", "bytecode.js");
-    const kept = [path, `${path}.jsc`].map((file) => [file, readFileSync(file)] as const);
-    rmSync(path); // a link to the file in Bun's cache
-    writeFileSync(path, kept[0]![1]);
-    rmSync(`${path}.jsc`);
-    writeFileSync(`${path}.jsc`, kept[1]![1]);
-    await spoil(path);
+    using _spoiled = spoiled([path, `${path}.jsc`], () => spoil(path));
     const result = used();
-    for (const [file, bytes] of kept) writeFileSync(file, bytes);
     expectLearned(result);
     expect(result.err).toBe("");
   });
+
+  testEntries();
+  testDocuments();
+  testCommands();
 
   test("its command runs", () => {
     const { out, exitCode } = bun("x", "orchard", "--version");
@@ -291,7 +227,7 @@ describe("in an empty project", () => {
     expect(bun("build", "--target=bun", "archive.ts", "--outdir", join(away, "bundle")).exitCode).toBe(0);
     const { stdout, stderr } = Bun.spawnSync([process.execPath, join(away, "bundle", "archive.js")], {
       cwd: away,
-      env: { ...environment, BUN_CONFIG_REGISTRY: "http://127.0.0.1:9/" }, // Bun would install what is missing
+      env: { ...environment, ...noRegistry },
     });
     expect([stdout.toString(), stderr.toString()]).toEqual(["[ 1, 2 ]\n", ""]);
   });
@@ -304,9 +240,7 @@ describe("in an empty project", () => {
   });
 
   test("without the platform's package the import says so in one line, and the reference backend computes", () => {
-    const folder = join(project, "node_modules", platformName);
-    cpSync(folder, `${folder}.away`, { recursive: true });
-    rmSync(folder, { recursive: true });
+    using _away = without(platformName);
     const name = hasMetal ? "metal" : "cpu";
     const line = `[orchard] ${name} is unavailable: its dylib is in ${platformName}, which is not installed: `;
     const { err } = bun("-e", `import "${packageFile.name}";`);
@@ -319,38 +253,22 @@ describe("in an empty project", () => {
   });
 });
 
-/** Where this run built the device. Its package is not packed here, which takes long: it is put where Bun puts it. */
-const hasDevice = process.platform === "linux" && process.arch === "x64" && existsSync(join(buildFolder, libraryName));
-
 describe.if(hasDevice)("the software device's package", () => {
-  const name = `${packageFile.name}-${deviceTarget}`;
-  const device = join(folder, "packages", name);
-  const place = join(project, "node_modules", name);
-
-  /** Runs Bun in the project with the cache folder that has a toolchain, or with an empty one. */
-  function checked(words: readonly string[], more: Record<string, string> = {}) {
-    const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], {
-      cwd: project,
-      env: { ...environment, ...more },
-    });
-    return { out: stdout.toString(), err: stderr.toString(), exitCode };
-  }
+  const { name } = device;
 
   beforeAll(async () => {
-    const platformPackage = join(project, "node_modules", platformName);
-    renameSync(`${platformPackage}.away`, platformPackage); // where the test before put it
-    await stageDevice(device, join(buildFolder, libraryName), join(buildFolder, "metal"));
+    await device.stage();
     await Bun.write(join(project, "kernel.ts"), kernelProgram);
   });
 
   test("holds the dylib, Metal's headers and what describes them", async () => {
-    const names = [...new Bun.Glob("**").scanSync({ cwd: device })];
+    const names = [...new Bun.Glob("**").scanSync({ cwd: device.folder })];
     const own = names.filter((path) => !path.startsWith("metal/"));
     expect(own.sort()).toEqual(["LICENSE", "README.md", "index.d.ts", "index.js", libraryName, "package.json"].sort());
     expect(names).toContain("metal/mrt/prelude.h");
-    const manifest = (await Bun.file(join(device, "package.json")).json()) as Record<string, unknown>;
+    const manifest = (await Bun.file(join(device.folder, "package.json")).json()) as Record<string, unknown>;
     expect(manifest).toMatchObject({ name, version: packageFile.version, os: ["linux"], cpu: ["x64"] });
-    expect(await Bun.file(join(device, "README.md")).text()).toMatch(/needs glibc 2\.\d\d or newer/);
+    expect(await Bun.file(join(device.folder, "README.md")).text()).toMatch(/needs glibc 2\.\d\d or newer/);
   });
 
   test("without it, what needs it says how to add it", () => {
@@ -358,106 +276,28 @@ describe.if(hasDevice)("the software device's package", () => {
     expect(bun("x", "orchard", "doctor").out).toContain(`the software device is not installed\n`);
     expect(bun("x", "orchard", "doctor").out).toContain(`fix: ${command}\n`);
     expect(bun("kernel.ts").err).toContain(`\`${command}\` adds the software device`);
-    expect(checked(["-e", `import "${packageFile.name}";`], { ORCHARD_BACKEND: "metal" }).err).toContain(
+    expect(bunWith({ ORCHARD_BACKEND: "metal" }, "-e", `import "${packageFile.name}";`).err).toContain(
       `its dylib is in ${name}, which is not installed: \`bun add ${name}@`,
     );
   });
 
   test("with it, but no compiler, a kernel says what brings one", () => {
-    symlinkSync(device, place);
+    using _added = device.added();
     const { err, exitCode } = bun("kernel.ts");
     expect(err).toContain("`orchard toolchain install` brings one");
     expect(exitCode).toBe(1);
   });
 
   test("with both, kernels run, the checker speaks up, and several files are checked", async () => {
-    const cache = mkdtempSync(join(folder, "cache-"));
-    mkdirSync(join(cache, "orchard"));
-    if (existsSync(toolchainsFolder())) symlinkSync(toolchainsFolder(), join(cache, "orchard", "toolchain"));
-    const more = { XDG_CACHE_HOME: cache, PATH: process.env["PATH"]! };
-    expect(checked(["kernel.ts"], more)).toEqual({ out: "3,5,7 metal\n", err: "", exitCode: 0 });
-    const { err, exitCode } = checked(["kernel.ts", "past"], { ...more, ORCHARD_METAL_CHECK: "1" });
+    using _added = device.added();
+    const more = withCompiler();
+    expect(bunWith(more, "kernel.ts")).toEqual({ out: "3,5,7 metal\n", err: "", exitCode: 0 });
+    const { err, exitCode } = bunWith({ ...more, ORCHARD_METAL_CHECK: "1" }, "kernel.ts", "past");
     expect(err).toContain("reads 4 bytes at byte 12 of buffer 'x', which is 12 bytes long");
     expect(exitCode).toBe(1);
     const source = "#include <metal_stdlib>\nkernel void NAME(device float *x) { x[0] = 1; }\n";
     for (const file of ["one", "two"]) await Bun.write(join(project, `${file}.metal`), source.replace("NAME", file));
-    const both = checked(["x", "orchard", "metal", "check", "one.metal", "two.metal", "--jobs", "2"], more);
+    const both = bunWith(more, "x", "orchard", "metal", "check", "one.metal", "two.metal", "--jobs", "2");
     expect(both.out).toBe("one.metal: no problems\ntwo.metal: no problems\n");
-    rmSync(place);
   });
 });
-
-const kernelProgram = `
-import { metalKernel } from "${packageFile.name}";
-
-const ahead = process.argv[2] === "past" ? 1 : 0;
-const kernel = metalKernel({
-  name: "odd",
-  source: "#include <metal_stdlib>\\nkernel void odd(const device float *x, device float *y, " +
-    "uint i [[thread_position_in_grid]]) { y[i] = 2 * x[i + " + ahead + "] + 1; }",
-});
-const { y } = kernel.run({ x: new Float32Array([1, 2, 3]), y: new Float32Array(3) }, { grid: 3 }).outputs;
-console.log(y.join(), "metal");
-`;
-
-type Names = Readonly<Record<string, unknown>>;
-
-/** What functions and classes are called, by where they are; also in a program of its own, as text. */
-function namesOf(library: Names): Record<string, string> {
-  const rooms = ["data", "distributed", "io", "linalg", "nn", "optim", "text"].map((room) => [room, library[room]]);
-  const found = [["", library], ...rooms].flatMap(([room, members]) =>
-    Object.entries(members as Names).map(([key, value]) => [
-      `${room}.${key}`,
-      typeof value === "function" ? value.name : typeof value,
-    ]),
-  );
-  return Object.fromEntries(found.sort());
-}
-
-/** Loads one file of the library and tells what it finds, of names, errors and threads. */
-const oneFile = `
-import * as library from "${packageFile.name}";
-import { data, matmul, tensor } from "${packageFile.name}";
-
-${namesOf.toString()}
-const stack = (() => {
-  try { return String(matmul(tensor([[1, 2]]), tensor([[1, 2]]))); } catch (error) { return error.stack; }
-})();
-const source = import.meta.resolve("${packageFile.name}").replace("file://", "").replace("index.js", "");
-const paths = Object.keys(require.cache).filter((path) => path.startsWith(source));
-const loaded = paths.map((path) => path.slice(source.length));
-using items = await data.openWorkerDataset(new URL("./items.ts", import.meta.url), { workers: 1 });
-const item = await items.get(1);
-console.log(JSON.stringify({ names: namesOf(library), stack, loaded: loaded.sort(), item }));
-`;
-
-const archive = `
-import { io, tensor } from "${packageFile.name}";
-import { testFolder } from "./support/folder.ts";
-
-await io.saveNpz("archive.npz", { x: tensor([1, 2]) });
-console.log(io.loadNpz("archive.npz")["x"]!.toArray());
-`;
-
-/** Stricter than what `bun init` writes: declarations are checked, and no import may name a TypeScript file. */
-const tsconfig = {
-  compilerOptions: {
-    lib: ["ESNext"],
-    target: "ESNext",
-    module: "Preserve",
-    moduleDetection: "force",
-    types: ["bun"],
-    moduleResolution: "bundler",
-    verbatimModuleSyntax: true,
-    noEmit: true,
-    strict: true,
-    skipLibCheck: false,
-    erasableSyntaxOnly: true,
-    exactOptionalPropertyTypes: true,
-    noFallthroughCasesInSwitch: true,
-    noUncheckedIndexedAccess: true,
-    noImplicitOverride: true,
-    noPropertyAccessFromIndexSignature: true,
-    noUnusedLocals: true,
-  },
-};

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import packageFile from "../package.json";
 import { packageRoot } from "../src/core/paths.ts";
 import { testFolder } from "./support/folder.ts";
-import { examplesOf } from "./support/readme.ts";
+import { examplesOf, programsOf, promisedText, writeBooks } from "./support/readme.ts";
 
 const examples = (document: string) => examplesOf(document).filter(({ program }) => !program.includes("metalKernel"));
 
@@ -40,19 +40,17 @@ describe("docs/training.md", () => {
   mkdirSync(join(folder, "node_modules"));
   symlinkSync(packageRoot, join(folder, "node_modules", packageFile.name));
 
-  // What continues the block above imports nothing.
-  const programs = examplesOf("docs/training.md").filter(({ program }) => program.includes("import "));
+  const programs = programsOf("docs/training.md");
 
   test("has a loop, data, a tokenizer, a checkpoint and an optimizer", () =>
     expect(programs.length).toBeGreaterThan(4));
 
-  test.each(programs)("$title", async ({ program, promised }) => {
-    await Bun.write(join(folder, "books", "one.txt"), "It was the best of times. ".repeat(4000));
-    const short = program.replace(/step < \d{4};/, "step < 3;");
-    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", short], {
+  test.each(programs)("$title", async (example) => {
+    await writeBooks(folder);
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", example.program], {
       cwd: folder,
       env: { ...process.env, ORCHARD_BACKEND: "cpu", XDG_CACHE_HOME: join(folder, "cache") },
     });
-    expect([stdout.toString(), stderr.toString()]).toEqual([promised.map((line) => `${line}\n`).join(""), ""]);
+    expect([stdout.toString(), stderr.toString()]).toEqual([promisedText(example), ""]);
   });
 });

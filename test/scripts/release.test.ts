@@ -1,7 +1,8 @@
 /** What the release's packages need, and what packing writes. */
-import { expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { bundleLibrary } from "../../scripts/release/bundle.ts";
 import { checkGlibc } from "../../scripts/release/dylib.ts";
 import { glibcNeeded } from "../../scripts/release/glibc.ts";
 import { importingJavaScript } from "../../scripts/release/stage.ts";
@@ -46,4 +47,54 @@ test("declarations name modules as JavaScript has them, and nothing else changes
     'declare module "./d.js" {}',
     'declare const e: "./e.ts";',
   ]);
+});
+
+describe("imports of packages are the same from the bytecode, the plain bundle and the modules", () => {
+  const { path: folder } = testFolder("bundle");
+
+  /** Packages of each kind, under names that a bundle leaves out: by an export, by the whole, and by a marked default. */
+  const packages = {
+    tinyqueue: ["module", "export default class Made {}\nexport const named = 1;\n"],
+    "cli-progress": ["commonjs", "module.exports = class Made {};\nmodule.exports.named = 2;\n"],
+    fflate: [
+      "commonjs",
+      'Object.defineProperty(exports, "__esModule", { value: true });\nexports.default = class Made {};\nexports.named = 3;\n',
+    ],
+  } as const;
+  const kinds = Object.keys(packages).map(
+    (name, at) => `import Made${at}, { named as named${at} } from "${name}";
+import * as all${at} from "${name}";
+const load${at} = () => require("${name}");
+found["${name}"] = async () => [
+  new Made${at}().constructor.name, named${at}, all${at}.default === Made${at}, all${at}.named,
+  load${at}().named, (await import("${name}")).default === Made${at},
+];
+`,
+  );
+
+  beforeAll(async () => {
+    for (const [name, [type, text]] of Object.entries(packages)) {
+      await Bun.write(join(folder, "node_modules", name, "package.json"), JSON.stringify({ name, type }));
+      await Bun.write(join(folder, "node_modules", name, "index.js"), text);
+    }
+    await Bun.write(join(folder, "package.json"), '{ "type": "module" }\n');
+    const index = `export const found = {};\n${kinds.join("")}`;
+    for (const [file, text] of [
+      ["index.js", index],
+      ["modules.js", index],
+      ["test.js", ""],
+    ] as const)
+      await Bun.write(join(folder, "src", file), text);
+    await bundleLibrary(folder);
+  });
+
+  test.each(["bundle/bytecode.js", "bundle/library.js", "modules.js"])("%s", (file) => {
+    const program = `const { found } = require(${JSON.stringify(join(folder, "src", file))});
+      for (const name in found) console.log(name, JSON.stringify(await found[name]()));`;
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: folder });
+    const lines = [1, 2, 3].map((named, at) => {
+      return `${Object.keys(packages)[at]} ${JSON.stringify(["Made", named, true, named, named, true])}\n`;
+    });
+    expect([stdout.toString(), stderr.toString()]).toEqual([lines.join(""), ""]);
+  });
 });

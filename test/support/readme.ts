@@ -22,3 +22,16 @@ export function examplesOf(document: string): Example[] {
     promised: [...program.matchAll(/^(?: *console\.log\(.*\); )?\/\/ (.*)$/gm)].map(([, line]) => line!),
   }));
 }
+
+/** The programs of a document: blocks that continue the one above import nothing. Loops of training are cut short. */
+export const programsOf = (document: string): Example[] =>
+  examplesOf(document)
+    .filter(({ program }) => program.includes("import "))
+    .map((example) => ({ ...example, program: example.program.replace(/step < \d{4};/, "step < 3;") }));
+
+/** Writes the text that programs of docs/training.md read in their working folder. */
+export const writeBooks = (folder: string): Promise<number> =>
+  Bun.write(join(folder, "books", "one.txt"), "It was the best of times. ".repeat(4000));
+
+/** What a program prints if it keeps its promises. */
+export const promisedText = ({ promised }: Example): string => promised.map((line) => `${line}\n`).join("");

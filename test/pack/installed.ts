@@ -1,0 +1,171 @@
+/** Tests of the package in a project: every name it exports, the programs of its documents, its commands. */
+import { beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+import * as library from "../../src/index.ts";
+import { writeModel } from "../serve/folder.ts";
+import { programsOf, promisedText, writeBooks } from "../support/readme.ts";
+import { writeWalk } from "./bundle_walk.ts";
+import { commandLines } from "./commands.ts";
+import {
+  bun,
+  bunWith,
+  device,
+  environment,
+  folder,
+  hasDevice,
+  hasMetal,
+  installed,
+  project,
+  spoiled,
+  withCompiler,
+} from "./project.ts";
+import type { Walked } from "./walk.ts";
+
+/** With what computes kernels where there is something, until the result is disposed of. */
+function kernels(): Disposable & { readonly more: Record<string, string>; readonly by: "metal" | "none" } {
+  if (!hasDevice) return { more: {}, by: hasMetal ? "metal" : "none", [Symbol.dispose]: () => undefined };
+  const added = device.added();
+  return { more: withCompiler(), by: "metal", [Symbol.dispose]: () => added[Symbol.dispose]() };
+}
+
+/** The names of a library as the walk says them: those in rooms, such as `nn`, with the room's. */
+const exportedNames = (values: object, room = ""): string[] =>
+  Object.entries(values).flatMap(([key, value]) =>
+    Object.prototype.toString.call(value) === "[object Module]"
+      ? exportedNames(value as object, `${room}${key}.`)
+      : [`${room}${key}`],
+  );
+
+/** The packages that a bundle imports, by their import's text: `gpt-tokenizer/encoding/r50k_base`. */
+async function importsOf(bundle: string): Promise<string[]> {
+  const text = await Bun.file(join(installed, "src", "bundle", bundle)).text();
+  const found = [...text.matchAll(/\b(?:from|import\(|require\()"([a-z@][\w@/.-]*)"/g)].map(([, name]) => name!);
+  return [...new Set(found)].filter((name) => !isBuiltin(name)).sort();
+}
+
+const packageOf = (path: string): string => path.split("/", path.startsWith("@") ? 2 : 1).join("/");
+
+/** A line for every name that the package exports, with the bytecode and without. */
+export function testEntries(): void {
+  describe("every name that it exports does what it is for", () => {
+    beforeAll(async () => {
+      await writeWalk(project);
+      if (hasDevice) await device.stage();
+      symlinkSync(join(packageRoot, "node_modules", "sharp"), join(project, "node_modules", "sharp")); // a peer's
+    });
+
+    function walked(more: Readonly<Record<string, string>>, by: string): Walked {
+      const scratch = mkdtempSync(join(folder, "walk-"));
+      const { out, err, exitCode } = bunWith(more, "walk.js", scratch, by);
+      expect([exitCode, exitCode === 0 ? "" : err]).toEqual([0, ""]);
+      return JSON.parse(out) as Walked;
+    }
+
+    test.each(["bytecode.js", "library.js"])("from %s", async (bundle) => {
+      const packages = await importsOf("library.js");
+      expect(packages.length).toBeGreaterThan(5);
+      expect(await importsOf("bytecode.js")).toEqual(packages);
+      const path = join(installed, "src", "bundle", "bytecode.js");
+      using _spoiled = spoiled([path], () => bundle === "library.js" && rmSync(path));
+      using device = kernels();
+      const { called, problems, loaded } = walked(device.more, device.by);
+      expect(problems).toEqual([]);
+      expect([...called].sort()).toEqual(exportedNames(library).sort());
+      const bundles = loaded.filter((file) => /\/bundle\/(?:bytecode|library)\.js$/.test(file));
+      expect(bundles).toEqual([join(installed, "src", "bundle", bundle)]);
+      // The lines reach every import of a package that the bundle has.
+      expect(packages.filter((name) => !loaded.some((file) => file.includes(`/${packageOf(name)}/`)))).toEqual([]);
+    });
+  });
+}
+
+/** The programs that people copy first. */
+export function testDocuments(): void {
+  describe.each(["README.md", "docs/start.md", "docs/training.md"])("the programs of %s", (document) => {
+    const programs = programsOf(document);
+    beforeAll(() => writeBooks(project));
+
+    test("are several", () => expect(programs.length).toBeGreaterThan(2));
+
+    for (const example of programs)
+      test.if(hasDevice || hasMetal || !example.program.includes("metalKernel"))(example.title, () => {
+        using device = kernels();
+        const more = { ORCHARD_BACKEND: "cpu", XDG_CACHE_HOME: join(folder, "documents"), ...device.more };
+        expect(bunWith(more, "-e", example.program)).toEqual({ out: promisedText(example), err: "", exitCode: 0 });
+      });
+  });
+}
+
+/** A line of every command. */
+export function testCommands(): void {
+  describe("each of its commands runs", () => {
+    const model = join(folder, "model");
+    const lines = commandLines(model);
+    const program = join(project, "node_modules", ".bin", "orchard");
+    const more = {
+      XDG_CACHE_HOME: join(folder, "commands"),
+      ORCHARD_BACKEND: "cpu",
+      HF_ENDPOINT: "http://127.0.0.1:9",
+    };
+    beforeAll(async () => {
+      await Promise.all([writeModel(model), writeBooks(project)]);
+    });
+
+    test("this list has all", () => {
+      const { out } = bun("x", "orchard", "--help");
+      const names = [...out.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name!);
+      expect(names.sort()).toEqual([...Object.keys(lines), "serve"].sort());
+    });
+
+    test.each(Object.entries(lines))("%s", (_, { words, says, exitCode: expected = 0, input = "" }) => {
+      const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, program, ...words], {
+        cwd: project,
+        env: { ...environment, ...more },
+        stdin: new TextEncoder().encode(input),
+      });
+      const text = `${stdout}${stderr}`;
+      expect([exitCode, exitCode === expected ? "" : text]).toEqual([expected, ""]);
+      expect(text).toMatch(says);
+      expect(text).not.toMatch(/(?:Type|Reference|Syntax)Error|Cannot find/);
+    });
+
+    test("serve", async () => {
+      const child = Bun.spawn([process.execPath, program, "serve", model, "--port", "0"], {
+        cwd: project,
+        env: { ...environment, ...more },
+        stderr: "pipe",
+      });
+      try {
+        const url = await addressIn(child.stdout);
+        const answer = await fetch(new URL("/v1/completions", url), {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ model: "model", prompt: "the", max_tokens: 2 }),
+        });
+        expect([answer.status, ((await answer.json()) as { usage: object }).usage]).toEqual([
+          200,
+          expect.objectContaining({ completion_tokens: 2 }),
+        ]);
+        expect(await (await fetch(new URL("/metrics", url))).text()).toContain("orchard_");
+      } finally {
+        child.kill();
+        await child.exited;
+      }
+    });
+  });
+}
+
+/** The first address that a program prints. @throws with what it printed if it ends without one */
+async function addressIn(stream: ReadableStream<Uint8Array>): Promise<string> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) {
+    text += decoder.decode(chunk, { stream: true });
+    const found = /http:\/\/[\d.]+:\d+/.exec(text);
+    if (found) return found[0];
+  }
+  throw new Error(`no address in ${JSON.stringify(text)}`);
+}

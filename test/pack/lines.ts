@@ -1,0 +1,230 @@
+/**
+ * A line for every public name that the tables of arguments have no call of, or none that succeeds: of files, of
+ * classes that functions make, of state. Each does what its name promises, or throws.
+ */
+import { join } from "node:path";
+import * as orchard from "../../src/index.ts";
+
+const { data, distributed, io, nn, ones, optim, tensor, text, zeros } = orchard;
+
+/** @throws if the condition of a line is false */
+function holds(condition: boolean): void {
+  if (!condition) throw new Error("the line is not true");
+}
+
+/** The line must throw an error whose message begins so. */
+async function refused(line: () => unknown, message: string): Promise<void> {
+  const outcome = await Promise.try(line).catch((error: unknown) => error);
+  holds(outcome instanceof orchard.OrchardError && outcome.message.startsWith(message));
+}
+
+type Lines = Readonly<Record<string, () => unknown>>;
+
+const pixels = () => ones([2, 2, 3], { dtype: "uint8" });
+const sizes = { vocabularySize: 256, contextLength: 8, layers: 1, heads: 1, width: 4 };
+const model = () => new nn.GPT(sizes);
+const weights = () => ({ x: tensor([1, 2]) });
+const isX = (found: orchard.Tensor | undefined) => holds(found?.toArray().toString() === "1,2");
+const line = "It was the best of times. ";
+const tokenizer = () => data.trainBpe(line.repeat(20), { size: 270 });
+
+class Doubled extends orchard.Function {
+  static forward(context: orchard.FunctionContext, x: orchard.Tensor): orchard.Tensor {
+    holds(context instanceof orchard.FunctionContext);
+    return x.mul(2);
+  }
+  static backward(_: orchard.FunctionContext, gradient: orchard.Tensor | null): orchard.Tensor {
+    return gradient!.mul(2);
+  }
+}
+
+function doubled(): void {
+  const x = tensor([1, 2], { requiresGrad: true });
+  Doubled.apply(x).sum().backward();
+  holds(x.grad?.toArray().toString() === "2,2");
+}
+
+class Twice extends nn.Module {
+  readonly layer = new nn.Linear(2, 2);
+  forward(x: orchard.Tensor): orchard.Tensor {
+    return this.layer.forward(this.layer.forward(x));
+  }
+}
+
+const general: Lines = {
+  output: () => holds(orchard.output(Float32Array, 2).length === 2),
+  Function: doubled,
+  FunctionContext: doubled,
+  Tensor: () => holds(orchard.Tensor.isTensor(tensor([1])) && tensor([1]) instanceof orchard.Tensor),
+  QuantizedTensor: () => holds(orchard.quantize(ones([2, 64])) instanceof orchard.QuantizedTensor),
+  PerTensorWeights: () => holds(orchard.quantizePerTensor(ones([2, 64])) instanceof orchard.PerTensorWeights),
+  SmoothWeights: () => holds(orchard.smoothQuantize(ones([2, 64]), ones([64])) instanceof orchard.SmoothWeights),
+  backendNames: () => holds(orchard.backendNames.includes("reference")),
+  codepaths() {
+    orchard.resetCodepaths();
+    tensor([1]).exp();
+    holds(orchard.codepaths().some(({ operation }) => operation === "exp"));
+  },
+  resetCodepaths() {
+    tensor([1]).exp();
+    orchard.resetCodepaths();
+    holds(orchard.codepaths().length === 0);
+  },
+  formatCodepaths() {
+    tensor([1]).exp();
+    holds(orchard.formatCodepaths(orchard.codepaths()).includes("exp"));
+  },
+  getBackend: () => holds(orchard.backendNames.includes(orchard.getBackend())),
+  isStrict: () => holds(!orchard.isStrict()),
+  isGradEnabled: () => holds(orchard.isGradEnabled() && !orchard.noGrad(orchard.isGradEnabled)),
+  overrides: () => holds(orchard.overrides().length === 0),
+  routes: () => holds(Array.isArray(orchard.routes())),
+  memory: () => holds(orchard.memory().host.peakBytes > 0),
+  resetPeakMemory() {
+    orchard.resetPeakMemory();
+    const { liveBytes, peakBytes } = orchard.memory().host;
+    holds(peakBytes >= liveBytes);
+  },
+};
+
+function toNobody(name: string, ...values: unknown[]): Promise<void> {
+  const call = distributed[name as keyof typeof distributed] as (...values: unknown[]) => unknown;
+  return refused(() => call(...values), `[${name}] expected ${name.startsWith("send") ? "dst" : "src"} to be a rank`);
+}
+
+const ofLayers: Lines = {
+  "data.TextStream": () => holds(new data.ByteTokenizer().decoder() instanceof data.TextStream),
+  "nn.Module": () => holds(new Twice().parameters().length === 2 && new Twice().forward(ones([2])).shape[0] === 2),
+  "nn.StateDictError"() {
+    try {
+      new nn.Linear(2, 2).loadStateDict({ other: ones([1]) });
+    } catch (error) {
+      return holds(error instanceof nn.StateDictError && error.unexpected.join() === "other");
+    }
+    throw new Error("the state was loaded");
+  },
+  "nn.LanguageModel": () => holds(model() instanceof nn.LanguageModel),
+  "nn.TokenStream"() {
+    using batcher = new nn.Batcher(model());
+    const stream = batcher.submit([1], { maxTokens: 1 });
+    holds(stream instanceof nn.TokenStream);
+    stream.cancel();
+  },
+  "nn.generateText": () => nn.generateText(model(), new data.ByteTokenizer(), "a", { maxTokens: 1, temperature: 0 }),
+  "nn.noInitialization": () => new nn.Linear(2, 2, { initialization: nn.noInitialization }),
+  "nn.pytorchInitialization": () => new nn.Linear(2, 2, { initialization: nn.pytorchInitialization }),
+  "optim.Optimizer": () => holds(new optim.SGD([zeros([2], { requiresGrad: true })]) instanceof optim.Optimizer),
+  "optim.constant": () => holds(optim.constant()(3) === 1),
+  "distributed.DataParallel": () =>
+    holds(distributed.dataParallel(new nn.Linear(2, 2)) instanceof distributed.DataParallel),
+  // In a world of one there is no other rank.
+  ...Object.fromEntries(
+    ["send", "sendAsync"].map((name) => [`distributed.${name}`, () => toNobody(name, ones([2]), { dst: 1 })]),
+  ),
+  ...Object.fromEntries(
+    ["receive", "receiveAsync"].map((name) => [
+      `distributed.${name}`,
+      () => toNobody(name, [2], { src: 1, dtype: "float32" }),
+    ]),
+  ),
+};
+
+/** @param folder is for the files that they write */
+const ofFiles = (folder: string): Lines => {
+  const at = (name: string) => join(folder, name);
+  const dataset = async () => {
+    await Bun.write(at("books/one.txt"), line.repeat(40));
+    const options = { paths: at("books"), tokenizer: new data.ByteTokenizer(), contextLength: 4 };
+    return data.openTextDataset({ ...options, cacheFolder: folder });
+  };
+  const workers = async () => {
+    await Bun.write(at("items.ts"), "export default () => ({ length: 2, get: (index: number) => -index });\n");
+    return data.openWorkerDataset<number>(at("items.ts"), { workers: 1 });
+  };
+  return {
+    "data.BpeTokenizer": () => holds(tokenizer().decode(tokenizer().encode(line)) === line),
+    "data.TrainingWindows": async () => holds((await dataset()).train instanceof data.TrainingWindows),
+    "data.HeldOutWindows": async () => holds((await dataset()).heldOut instanceof data.HeldOutWindows),
+    async "data.WorkerDataset"() {
+      using items = await workers();
+      holds(items instanceof data.WorkerDataset);
+    },
+    async "data.openWorkerDataset"() {
+      using items = await workers();
+      holds((await items.get(1)) === -1);
+    },
+    async "data.ImageFolder"() {
+      await Bun.write(at("pictures/a/one.png"), await io.encodeImage(pixels(), { format: "png", channels: "last" }));
+      holds(new data.ImageFolder(at("pictures")).length === 1);
+    },
+    async "io.loadImage"() {
+      await io.saveImage(at("one.png"), pixels(), { channels: "last" });
+      const picture = await io.loadImage(at("one.png"), { channels: "last" });
+      holds(picture.shape.join() === "2,2,3");
+    },
+    async "io.loadNpy"() {
+      await io.saveNpy(at("x.npy"), tensor([1, 2]));
+      isX(io.loadNpy(at("x.npy")));
+    },
+    async "io.loadNpz"() {
+      await io.saveNpz(at("x.npz"), weights(), { compressed: true });
+      isX(io.loadNpz(at("x.npz"))["x"]);
+    },
+    async "io.loadSafetensors"() {
+      await io.saveSafetensors(at("x.safetensors"), weights());
+      isX(io.loadSafetensors(at("x.safetensors"))["x"]);
+    },
+    async "io.openSafetensors"() {
+      await io.saveSafetensors(at("y.safetensors"), weights());
+      using file = io.openSafetensors(at("y.safetensors"));
+      holds(file.names.join() === "x");
+    },
+    async "io.loadWeights"() {
+      await io.saveSafetensors(at("z.safetensors"), weights());
+      holds(Object.keys(io.loadWeights(at("z.safetensors"))).length > 0);
+    },
+    async "io.openGguf"() {
+      await io.saveGguf(at("x.gguf"), weights());
+      using file = io.openGguf(at("x.gguf"));
+      holds(file.names.join() === "x");
+    },
+    async "io.loadCheckpoint"() {
+      await io.saveCheckpoint(at("run"), { model: weights(), step: 1, generator: new orchard.Generator() });
+      holds((await io.loadCheckpoint(at("run"))).step === 1);
+    },
+    async "text.loadTokenizer"() {
+      await Bun.write(at("tokenizer/tokenizer.json"), JSON.stringify(tokenizer()));
+      const loaded = text.loadTokenizer(at("tokenizer"));
+      holds(loaded.decode(loaded.encode(line)) === line);
+    },
+  };
+};
+
+const saxpy = {
+  name: "saxpy",
+  source: `#include <metal_stdlib>
+using namespace metal;
+kernel void saxpy(device const float *x, device float *y, constant float &a, uint i [[thread_position_in_grid]]) {
+    y[i] += a * x[i];
+}`,
+};
+
+/** What needs a device; without one each line is refused. */
+export const ofMetal: Lines = {
+  MetalContext: () => holds(orchard.metalContext() instanceof orchard.MetalContext),
+  metalContext: () => holds(orchard.metalContext().deviceInfo().name !== ""),
+  MetalKernel: () => new orchard.MetalKernel(saxpy),
+  metalKernel() {
+    const bindings = { x: new Float32Array([1, 2]), y: new Float32Array([3, 4]), a: 2 };
+    const { y } = orchard.metalKernel(saxpy).run(bindings, { grid: 2 }).outputs;
+    holds(String(y) === "5,8");
+  },
+  DeviceBuffer() {
+    using buffer = new orchard.DeviceBuffer(new Float32Array([1, 2]));
+    holds(String(buffer.read(Float32Array)) === "1,2");
+  },
+  kernelOverride: () =>
+    orchard.kernelOverride(orchard.metalKernel(saxpy), () => ({ bindings: {}, options: { grid: 1 } })),
+};
+
+export const linesIn = (folder: string): Lines => ({ ...general, ...ofLayers, ...ofFiles(folder) });
