@@ -2,7 +2,7 @@
 import { type Application, type Reflection, ReflectionKind } from "typedoc";
 import { MemberRouter } from "typedoc-plugin-markdown";
 
-/** VitePress takes `Index.md` for the page of its folder, since it ignores case: the type `Index` needs another file. */
+/** VitePress ignores case and serves `Index.md` as the page of its folder, so the type `Index` needs another file. */
 class PageRouter extends MemberRouter {
   override getIdealBaseName(reflection: Reflection): string {
     const path = super.getIdealBaseName(reflection);

@@ -12,9 +12,9 @@ import { Failure } from "../failure.ts";
 const [main, ...others] = ["index.js", "test.js"] as const;
 
 /**
- * Packages, which stay where they are. In modules of `"type": "module"`, Bun's bundler makes an import of a default from
- * one a `require` whose whole result is the default, as Node.js does for CommonJS; Bun without a bundler takes the
- * export `default` where there is one. So the modules are bundled below a package.json without a type.
+ * Packages, which stay external. In modules of `"type": "module"`, Bun's bundler compiles their default imports to
+ * CommonJS as Node.js has them: the whole result of `require` is the default. Bun without a bundler takes the export
+ * `default` if there is one. So the modules are bundled below a package.json without a type.
  */
 const external = Object.keys({ ...packageFile.dependencies, ...packageFile.peerDependencies }).flatMap((name) => [
   name,

@@ -25,7 +25,7 @@ function folderOf(files: Readonly<Record<string, string>>): string {
 const siteOf = (more = "") =>
   folderOf({
     "index.html": '<h1 id="top">a</h1><a href="/base/guide">b</a> <a href="/base/api/#t&amp;f">c</a>',
-    "guide.html": `<a href="#here">a</a> <p id="here"></p> <img src="picture.svg"> <a href="https://x.y/z">b</a> ${more}`,
+    "guide.html": `<a href="#here">a</a> <p id="here"></p> <img src="picture.svg"> <a href="https://x.y">b</a> ${more}`,
     "api/index.html": '<h2 id="t&amp;f">a</h2> <a href="../guide.html#here">b</a> <a href="/base/">c</a>',
     "picture.svg": "<svg/>",
   });
