@@ -18,7 +18,8 @@ const patterns = [
   "test/random/*.test.ts",
   "test/optim/{clip,in_place,muon}.test.ts",
   "test/fixtures/fixtures.test.ts",
-  "test/backend/cpu/{bounds,convert,copy,elementwise,matmul,memory,threads,two_byte_products}.test.ts",
+  "test/backend/cpu/{bounds,convert,collection.memory,copy,elementwise,matmul,memory}.test.ts",
+  "test/backend/cpu/{threads,threads.timing,two_byte_products}.test.ts",
 ];
 
 /** Tests that are left out in emulation, by words of their names, and why. */

@@ -23,13 +23,9 @@ for (const group of groups)
       expect(refused).toEqual([]);
     });
 
-    test.each(subjects.map((subject) => [subject.name, subject] as const))(
-      "%s",
-      (_, subject) => {
-        expect(problemsOf(subject, around)).toEqual([]);
-      },
-      60_000,
-    );
+    test.each(subjects.map((subject) => [subject.name, subject] as const))("%s", (_, subject) => {
+      expect(problemsOf(subject, around)).toEqual([]);
+    });
 
     test("several hostile values at once", () => {
       const subject = fc.constantFrom(...subjects);

@@ -5,6 +5,7 @@
  */
 import { OrchardError } from "../../src/core/errors.ts";
 import { type Parameter, type Signature, signatures } from "../../src/core/parameters.ts";
+import { processorSeconds } from "../support/processor_time.ts";
 import { CallersError, hostiles } from "./hostile.ts";
 
 export type Call = (...values: readonly unknown[]) => unknown;
@@ -76,10 +77,10 @@ function* trials({ signature, right }: Subject, make: () => unknown): Generator<
 
 /** What is wrong with the outcome of a call; undefined where nothing is. */
 function problemOf({ call, signature }: Subject, { values, place, name, hostile }: Trial): string | undefined {
-  const start = performance.now();
   const where = `${place}:`;
+  let seconds = 0;
   try {
-    call(...values);
+    seconds = processorSeconds(() => call(...values));
   } catch (error) {
     if (error instanceof CallersError) return undefined;
     if (!(error instanceof OrchardError)) return `${where} ${String(error)}`;
@@ -88,8 +89,7 @@ function problemOf({ call, signature }: Subject, { values, place, name, hostile 
     const isNamed = name === undefined || isOfKind(signature, name, hostile) || namesPlace(signature, name, error);
     if (!isNamed) return `${where} the message does not name ${name}: ${error.message}`;
   }
-  const took = performance.now() - start;
-  return took > 5_000 ? `${where} took ${took.toFixed(0)} ms` : undefined;
+  return seconds > 5 ? `${where} took ${seconds.toFixed(1)} s of processor time` : undefined;
 }
 
 /**

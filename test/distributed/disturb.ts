@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive } from "../../src/io/atomic.ts";
+import { waitFor } from "../support/wait.ts";
 import { type Command, type Launched, programWords, resultsIn, saidBy, spawn } from "./launch.ts";
 
 /** What a rank learned. */
@@ -16,9 +17,6 @@ export interface World {
   readonly pids: readonly number[];
   readonly hosts: readonly string[];
 }
-
-/** How soon everything has to end after a fault that is known within 2 seconds: a machine may be slow. */
-const SECONDS = 60;
 
 export interface Disturbing {
   readonly variables?: Readonly<Record<string, string>>;
@@ -43,28 +41,30 @@ export async function disturbed(
     for (const each of [file, join(folder, `rank-${rank}.json`)]) rmSync(each, { force: true });
   const child = spawn(commandOf(programWords("faults.ts", folder)), { ORCHARD_MPI_HEARTBEAT: "1", ...variables });
   const said = saidBy(child);
-  while (!ready.every((file) => existsSync(file) && readFileSync(file, "utf8").endsWith("}"))) {
-    await Bun.sleep(10);
+  const isReady = async () => {
+    if (ready.every((file) => existsSync(file) && readFileSync(file, "utf8").endsWith("}"))) return true;
     if (child.exitCode !== null) throw new Error(`the ranks ended before they were disturbed: ${(await said).text}`);
-  }
+    return false;
+  };
+  await waitFor(`the exchanges of ${ranks} ranks`, isReady, { state: () => ready.filter((file) => existsSync(file)) });
   const world = JSON.parse(readFileSync(ready[0]!, "utf8")) as World;
   disturb(world, child);
-  await until(() => {
-    if (learners) return resultsIn(folder, ranks).filter((each) => each !== undefined).length === learners.length;
+  const learned = () => resultsIn<Learned>(folder, ranks);
+  const isOver = () => {
+    if (learners) return learned().filter((each) => each !== undefined).length === learners.length;
     return survivors ? survivors.every((rank) => !isAlive(world.pids[rank]!)) : child.exitCode !== null;
-  });
+  };
+  await waitFor("all ranks to learn of the fault, or to end", isOver, { state: learned });
   if (survivors ?? learners) child.kill("SIGKILL");
   if (learners) for (const rank of learners) if (isAlive(world.pids[rank]!)) process.kill(world.pids[rank]!, "SIGKILL");
   await afterwards();
   const { text, status } = await said;
-  return { learned: resultsIn<Learned>(folder, ranks), text, status, world };
+  return { learned: learned(), text, status, world };
 }
 
-/** Waits for what takes its time. */
-export async function until(holds: () => boolean): Promise<void> {
-  for (const since = performance.now(); !holds(); await Bun.sleep(20))
-    if (performance.now() - since > SECONDS * 1000) throw new Error(`not everything had ended after ${SECONDS} s`);
-}
+/** Waits until no process of these is left. */
+export const untilEnded = (pids: () => readonly number[]): Promise<true> =>
+  waitFor("the end of all processes", () => pids().length === 0, { state: pids });
 
 /** What a rank learns of another one. */
 export const lostBy = (rank: number, { pids, hosts }: World, what: string): Learned => ({

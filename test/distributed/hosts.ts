@@ -38,7 +38,8 @@ export class Hosts implements Disposable {
 
   private make(): string | undefined {
     if (process.platform !== "linux") return "two hosts: network namespaces are Linux's";
-    if (program(["ip"], "iproute2") === undefined) return "two hosts: `ip` is not here";
+    const { missing } = program(["ip"], "iproute2");
+    if (missing !== undefined) return `two hosts: ${missing}`;
     writeFileSync(this.agent, this.agentScript(), { mode: 0o755 });
     const { first: a, second: b } = this;
     const steps = [

@@ -1,10 +1,11 @@
-/** The libraries of MPI that tests use: what is missing is installed, and what can't be says why. */
+/** The libraries of MPI that tests use, and why those are missing that are not there. */
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fixturesPython } from "../../scripts/fixtures/environment.ts";
 import { FileError } from "../../src/core/errors.ts";
 import { cacheFolder } from "../../src/core/paths.ts";
 import { lockFolder } from "../../src/io/lock.ts";
+import { waitFor } from "../support/wait.ts";
 
 /** A library with its launcher; `missing` says why there is none. */
 export interface Installation {
@@ -16,11 +17,11 @@ export interface Installation {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-const isRoot = process.getuid?.() === 0;
+/** Whether tests may install packages of the system: a machine of continuous integration is made for them. */
+const mayInstall = process.env["CI"] !== undefined && process.getuid?.() === 0 && Bun.which("apt-get") !== null;
 
-/** On Debian, root installs packages, from the machine's own mirror. Returns whether they are there now. */
+/** Installs packages of Debian from the machine's own mirror. Returns whether they are there now. */
 function aptInstall(...packages: string[]): boolean {
-  if (!isRoot || Bun.which("apt-get") === null) return false;
   const apt = (...words: string[]) =>
     Bun.spawnSync(["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=120", ...words], {
       env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
@@ -30,29 +31,46 @@ function aptInstall(...packages: string[]): boolean {
   return apt(...wanted) || (apt("update") && apt(...wanted));
 }
 
-/** The path of a program, for which a package is installed where it is missing. */
-export function program(names: readonly string[], ...packages: string[]): string | undefined {
-  const find = () => names.map((name) => Bun.which(name)).find((path) => path !== null) ?? undefined;
-  return find() ?? (aptInstall(...packages) ? find() : undefined);
+/**
+ * The path of a program, or why it is missing. Where `CI` is set, root installs its package; nowhere else does a test
+ * change the system.
+ */
+export function program(names: readonly string[], ...packages: string[]): { path?: string; missing?: string } {
+  const find = () => names.map((name) => Bun.which(name)).find((path) => path !== null);
+  const path = find() ?? (mayInstall && aptInstall(...packages) ? find() : undefined);
+  if (path) return { path };
+  const wanted = packages.join(" ");
+  const advice = `install ${wanted}, for example by \`apt-get install ${wanted}\``;
+  const missing = mayInstall
+    ? `${names[0]} is not here, and apt-get could not install ${wanted}`
+    : `${names[0]} is not here: ${advice}, or set CI=1 to have root's tests install it`;
+  return { missing };
 }
 
 function debian(name: "Open MPI" | "MPICH", names: readonly string[], apt: string): Installation {
-  const launcher = program(names, apt);
-  const missing = launcher === undefined ? `${name} is not here, and apt-get could not install ${apt}` : undefined;
-  return { name, family: name, launcher: launcher ?? names[0]!, missing, environment: {} };
+  const { path, missing } = program(names, apt);
+  return {
+    name,
+    family: name,
+    launcher: path ?? names[0]!,
+    missing: missing && `${name}: ${missing}`,
+    environment: {},
+  };
 }
 
 /** Files of tests that run beside each other install one after the other. */
 async function onlyInstaller(): Promise<Disposable> {
   const folder = join(cacheFolder(), "fixtures");
   mkdirSync(folder, { recursive: true });
-  for (;;)
+  const locked = () => {
     try {
       return lockFolder("install", folder);
     } catch (error) {
       if (!(error instanceof FileError) || error.code !== "locked") throw error;
-      await Bun.sleep(100);
+      return undefined;
     }
+  };
+  return waitFor("another file of tests to install its library of MPI", locked, { pauseMilliseconds: 100 });
 }
 
 /** A library of PyPI, in a virtual environment of its own in the cache, as fixtures' packages are. */

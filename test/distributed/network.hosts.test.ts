@@ -1,7 +1,7 @@
 /** Two hosts: ranks that MPI connects over TCP, and what becomes of them when a host or the way to it is gone. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { testFolder } from "../support/folder.ts";
-import { disturbed, lostBy, plain, until, type World } from "./disturb.ts";
+import { disturbed, lostBy, plain, untilEnded, type World } from "./disturb.ts";
 import { expectedOf } from "./expected.ts";
 import { Hosts } from "./hosts.ts";
 import { openMpi, programWords, resultsIn, saidBy, spawn, standardAbi } from "./launch.ts";
@@ -18,22 +18,18 @@ for (const installation of [openMpi, standardAbi])
       disturbed(folder, 2, command, disturb, {
         survivors,
         afterwards: async () => {
-          await until(() => hosts.pids(hosts.first).length === 0);
+          await untilEnded(() => hosts.pids(hosts.first));
           hosts.fail(hosts.second); // a daemon of the launcher's may wait there for ever
           hosts.mend();
         },
       });
     const names = [hosts.first.namespace, hosts.second.namespace];
 
-    test.skipIf(installation !== openMpi)(
-      "give what the formula gives, by every call on every dtype",
-      async () => {
-        const { text, status } = await saidBy(spawn(command(programWords("collectives.ts", folder))));
-        expect({ text, status }).toEqual({ text: "", status: 0 });
-        for (const [rank, results] of resultsIn(folder, 2).entries()) expect(results).toEqual(expectedOf(2, rank));
-      },
-      60_000,
-    );
+    test.skipIf(installation !== openMpi)("give what the formula gives, by every call on every dtype", async () => {
+      const { text, status } = await saidBy(spawn(command(programWords("collectives.ts", folder))));
+      expect({ text, status }).toEqual({ text: "", status: 0 });
+      for (const [rank, results] of resultsIn(folder, 2).entries()) expect(results).toEqual(expectedOf(2, rank));
+    });
 
     test("a cable that is pulled: each side names the other, and ends", async () => {
       const { learned, world } = await fault(() => hosts.cut(), [0, 1]);

@@ -48,5 +48,4 @@ test.skipIf(openMpi.missing !== undefined)(
       expect(differ(adapter.flat(), alone[name]!.adapter.flat())).toBeLessThan(CLOSE);
     }
   },
-  120_000,
 );
