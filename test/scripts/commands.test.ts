@@ -6,6 +6,7 @@ import packageFile from "../../package.json" with { type: "json" };
 import { installDependencies } from "../../scripts/dependencies.ts";
 import { buildFolder, cpuLibraryName, packageRoot, platform } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
+import { within } from "../support/wait.ts";
 
 const { path: empty } = testFolder("commands");
 
@@ -208,9 +209,11 @@ test("a build in a terminal without columns, as a container may have, shows its 
     });`;
   const command = ["sh", "-c", 'stty cols 0; exec "$0" -e "$1"', process.execPath, program];
   const child = Bun.spawn(command, { cwd: packageRoot, terminal: { data } });
-  const timer = setTimeout(() => child.kill("SIGKILL"), 20_000);
-  expect(await child.exited).toBe(0);
-  clearTimeout(timer);
+  try {
+    expect(await within("the end of the build", child.exited)).toBe(0);
+  } finally {
+    child.kill("SIGKILL"); // a spinner of no columns clears lines without end
+  }
   for (const text of ["working", "  one", "  two"]) expect(shown).toContain(text);
 });
 

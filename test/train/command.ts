@@ -66,7 +66,12 @@ export async function reaches(run: string, step: number, child: Child): Promise<
     const { out, err, exitCode } = await outputOf(child);
     throw new Error(`the run ended with ${exitCode} before step ${step}:\n${out}\n${err}`);
   };
-  await waitFor(`step ${step} in ${log}`, isThereOrEnded, { state: text });
+  try {
+    await waitFor(`step ${step} in ${log}`, isThereOrEnded, { state: text });
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  }
 }
 
 /** Runs the command as a process whose files have so many KB at most. */

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { Dashboard } from "../../src/train/dashboard/server.ts";
+import { within } from "../support/wait.ts";
 import { startEvent } from "./events.ts";
 
 let dashboard: Dashboard;
@@ -15,19 +16,29 @@ beforeAll(() => {
 });
 afterAll(() => dashboard.close());
 
-/** Sends a request as it is, and returns what comes within a moment, or until the server has nothing more. */
+/** Whether this is a whole answer: an event after the upgrade, or a body as long as its head says. */
+function isWhole(got: string): boolean {
+  if (/^HTTP\/1\.1 101/.test(got)) return got.includes("secret");
+  const [head, ...parts] = got.split("\r\n\r\n");
+  if (parts.length === 0) return false;
+  const length = /^content-length: (\d+)/im.exec(head!)?.[1];
+  // Without a length the server closes the connection.
+  return length !== undefined && parts.join("\r\n\r\n").length >= Number(length);
+}
+
+/** Sends a request as it is, and returns the answer, or what came until the server closed the connection. */
 function send(lines: readonly string[]): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const socket = connect(Number(port), "127.0.0.1", () => socket.write(`${lines.join("\r\n")}\r\n\r\n`));
   let got = "";
-  socket.setTimeout(2000, () => socket.destroy());
+  socket.setEncoding("latin1");
   socket.on("data", (part) => {
     got += part;
-    if (/^HTTP\/1\.1 101/.test(got) ? got.includes("secret") : /\r\n\r\n/.test(got)) socket.setTimeout(30);
+    if (isWhole(got)) socket.destroy();
   });
   socket.on("error", reject);
   socket.on("close", () => resolve(got));
-  return promise;
+  return within(`the answer to ${lines[0]}`, promise);
 }
 
 const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);

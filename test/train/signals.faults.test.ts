@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { checkpointName } from "../../src/io/checkpoint/format.ts";
 import { readLog } from "../../src/train/listeners/log.ts";
+import { waitFor } from "../support/wait.ts";
 import { type Child, lossesOf, outputOf, reaches, tiny, trainingCommands } from "./command.ts";
 
 const { text, environment, start, orchard, train, newRun } = trainingCommands();
@@ -79,10 +80,11 @@ describe("in a terminal", () => {
     const options = { cwd: packageRoot, env: environment, terminal: { cols: 80, rows: 24, data } };
     const command = ["train", text, ...tiny, "--out", run, ...words];
     const child = Bun.spawn([process.execPath, "src/cli/orchard.ts", ...command], options);
-    while (!readLog(run).some(({ step }) => step === 3)) {
+    const isUnderWay = () => {
       if (child.exitCode !== null) throw new Error(`the run ended with ${child.exitCode}:\n${shown}`);
-      await Bun.sleep(5);
-    }
+      return readLog(run).some(({ step }) => step === 3);
+    };
+    await waitFor("step 3 of the run", isUnderWay, { state: () => shown });
     return { child, screen: () => shown };
   }
   /** Whether the last of these escape sequences shows the cursor. */
@@ -109,9 +111,8 @@ describe("in a terminal", () => {
       setInterval(() => console.error("working", interrupt.signal.aborted), 50);
       await new Promise(() => undefined);`;
     const child = Bun.spawn([process.execPath, "-e", program], { cwd: packageRoot, terminal: { data } });
-    const until = async (text: string) => {
-      while (!shown.includes(text)) await Bun.sleep(5);
-    };
+    const until = (text: string) =>
+      waitFor(`the terminal to show "${text}"`, () => shown.includes(text), { state: () => shown });
     await until("working");
     child.terminal!.write("\x03");
     await until("press Ctrl-C again to end at once");
