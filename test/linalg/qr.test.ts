@@ -19,9 +19,10 @@ import { reshape } from "../../src/ops/view/reshape.ts";
 import { select, slice } from "../../src/ops/view/slice.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
+import { repeats } from "../support/repeats.ts";
 import { checkGradients, leaf } from "./gradients.ts";
 import { difference, families, identity, type Matrix, matrix, norm1, product, transposed } from "./matrices.ts";
-import { inDType, on, places, type RealDType, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
+import { inDType, inTurn, on, places, type RealDType, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 
 /** Rows and columns: those at which the kernels change their ways, and what fits the memory of a threadgroup. */
 const shapes: readonly (readonly [number, number])[] = [
@@ -51,7 +52,11 @@ const largeShapes: readonly (readonly [number, number])[] = [
 const few = new Set(["5 3", "3 5", "9 9", "33 31", "31 33"]);
 
 const shapesFor = (backend: string, family: string): readonly (readonly [number, number])[] => {
-  if (backend === "cpu") return family === "random" ? [...shapes, ...largeShapes] : [...shapes, [129, 129]];
+  if (backend === "cpu")
+    return inTurn(family, Object.keys(families), [
+      ...shapes,
+      ...(family === "random" ? largeShapes : [[129, 129] as const]),
+    ]);
   return family === "random" ? shapes : shapes.filter(([m, n]) => few.has(`${m} ${n}`));
 };
 
@@ -138,8 +143,8 @@ for (const { backend, dtype } of places) {
     test("batches, of more matrices than threads or lanes", () => {
       const all = [
         ...([
-          [500, 16, 16],
-          [100, 32, 64],
+          [repeats({ usual: backend === "metal" ? 70 : 500, all: 500 }), 16, 16],
+          [repeats({ usual: backend === "metal" ? 12 : 100, all: 100 }), 32, 64],
           [7, 128, 32],
         ] as const),
         ...(backend === "cpu"

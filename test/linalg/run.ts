@@ -7,6 +7,7 @@ import { whyUnavailable } from "../../src/backend/registry.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
 import { reshape } from "../../src/ops/view/reshape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
+import { usually } from "../support/repeats.ts";
 import { type Matrix, rounded } from "./matrices.ts";
 
 export type RealDType = "float32" | "float64";
@@ -32,8 +33,15 @@ export const places: readonly { readonly backend: BackendName; readonly dtype: R
 
 /** Sizes around those at which kernels change their ways. */
 export const sizes: readonly number[] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64];
-/** Sizes that metal's kernels leave to cpu. */
-export const largeSizes: readonly number[] = [65, 100, 127, 128, 129];
+/** Sizes that metal's kernels leave to cpu: usually those that are one more than whole blocks. */
+export const largeSizes = usually([65, 100, 127, 128, 129], (size) => size % 64 === 1);
+
+/**
+ * The sizes at which a family of matrices is computed. Random ones have all of them; in a usual run each other family
+ * has a third, so that each size meets every third family, and each family small and large sizes.
+ */
+export const inTurn = <Size>(family: string, names: readonly string[], all: readonly Size[]): readonly Size[] =>
+  usually(all, (_, at) => family === "random" || at % 3 === names.indexOf(family) % 3);
 
 let runsOn: BackendName | undefined;
 

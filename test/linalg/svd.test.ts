@@ -18,9 +18,10 @@ import { narrow, select } from "../../src/ops/view/slice.ts";
 import { unsqueeze } from "../../src/ops/view/squeeze.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
+import { repeats } from "../support/repeats.ts";
 import { checkGradients, leaf } from "./gradients.ts";
 import { families, type Matrix, matrix } from "./matrices.ts";
-import { inDType, on, places, type RealDType, sizes, toMatrix, toTensor } from "./run.ts";
+import { inDType, inTurn, on, places, type RealDType, sizes, toMatrix, toTensor } from "./run.ts";
 import { checkFactors, checkSvd } from "./svd.ts";
 import { checked, testVariants } from "./variants.ts";
 
@@ -51,7 +52,7 @@ const shapesOn: Readonly<Record<string, readonly [random: readonly Shape[], othe
 const batchesOn: Readonly<Record<string, readonly Shape[]>> = {
   reference: [[5, 4]],
   metal: [
-    [100, 32],
+    [repeats({ usual: 10, all: 100 }), 32],
     [60, 8],
   ],
   cpu: [
@@ -72,7 +73,8 @@ for (const { backend, dtype } of places)
 
     for (const [family, make] of Object.entries(families))
       test(`svd, ${family}`, () => {
-        for (const [rows, columns] of shapesOn[backend]![family === "random" ? 0 : 1]) {
+        const shapes = shapesOn[backend]![family === "random" ? 0 : 1];
+        for (const [rows, columns] of inTurn(family, Object.keys(families), shapes)) {
           const a = inDType(make(rows, columns, rows + 1), dtype);
           run(() => checkSvd(a, dtype, false, `svd, ${family}`));
           if (rows !== columns) run(() => checkSvd(a, dtype, true, `svd, ${family}, full`));

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { basename } from "node:path";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";
+import { usually } from "../support/repeats.ts";
 
 const isSoftware = whyUnavailable("metal") === undefined && metalContext().isSoftware;
 
@@ -18,9 +19,13 @@ const VARIABLE = "METAL_TEST_VARIANT";
 const own = process.env[VARIABLE];
 if (own) for (const [name, value] of Object.entries(variants[own]!)) metalContext().configure(name, value);
 
-/** Runs the test of that name, which the file has, on each variant of the device. */
+/**
+ * Runs the tests of that name, which the file has, on each variant of the device; usually on the one that differs in
+ * everything.
+ */
 export function testVariants(file: string, name: string): void {
-  for (const variant of own ? [] : Object.keys(variants))
+  const all = usually(Object.keys(variants), (variant) => variant === "fast formulas");
+  for (const variant of own ? [] : all)
     test.if(isSoftware)(`${variant}: ${name}`, async () => {
       const child = Bun.spawn([process.execPath, "test", file, "-t", name], {
         env: { ...process.env, [VARIABLE]: variant },

@@ -78,7 +78,15 @@ const fewSizes: readonly Sizes[] = [
   [2, 1, 129, 31, 16],
 ];
 
-const smallSizes: readonly Sizes[] = [...fewSizes, [2, 9, 9, 1, 2], [1, 40, 17, 20, 9], [2, 16, 48, 33, 32]];
+/** Of pairs and triples: usually the smaller ones, of one tile and of several. */
+const smallSizes: readonly Sizes[] = [
+  ...usually(fewSizes, ([, queries, keys]) => queries * keys < 1000),
+  ...([
+    [2, 9, 9, 1, 2],
+    [1, 40, 17, 20, 9],
+    [repeats({ usual: 1, all: 2 }), 16, 48, 33, 32],
+  ] as const),
+];
 
 /** Whether options go together: each says something of its own. */
 export function goTogether(names: readonly OptionName[]): boolean {

@@ -16,6 +16,7 @@ import { grad } from "../../../src/ops/gradient/backward.ts";
 import { tensor } from "../../../src/ops/index.ts";
 import { Generator } from "../../../src/random/generator.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { usually } from "../../support/repeats.ts";
 import { checkFindings } from "../run.ts";
 import { Random } from "../samples.ts";
 import { type AttentionCase, caseOf, type OptionName } from "./cases.ts";
@@ -103,8 +104,9 @@ describe.if(hasMetal)("attention on metal", () => {
     const biasValues = Array.from({ length: 70 * 70 }, () => random.next());
     const options = { causal: true, dropout: 0.2, biasValues } as const;
     const first = run(of, options);
-    for (const workers of [1, 2, 3])
-      for (const seed of [1, 7, 1234]) expect(withSettings({ workers, seed }, () => run(of, options))).toEqual(first);
+    for (const workers of usually([1, 2, 3], (own) => own !== 2))
+      for (const seed of usually([1, 7, 1234], (own) => own !== 7))
+        expect(withSettings({ workers, seed }, () => run(of, options))).toEqual(first);
     const few = operands([1, 2, 3, 16], [1, 2, 1200, 16]);
     const whole = run(few);
     for (const workers of [1, 3]) expect(withSettings({ workers, seed: 99 }, () => run(few))).toEqual(whole);
@@ -136,10 +138,15 @@ describe.if(hasMetal)("attention on metal", () => {
       caseOf(options, [1, 20, 75, 24, 32], at + 20),
       caseOf(options, [1, 33, 67, 104, 128], at + 10),
     ]);
-    test.each(["float32", "float16", "bfloat16"] as const)("%s", (dtype) => {
+    // Usually float32 in all, and each other dtype in a third: every size, and every set of options in one of them.
+    test.each([
+      ["float32", cases],
+      ["float16", usually(cases, (_, at) => (at + Math.floor(at / 3)) % 3 === 0)],
+      ["bfloat16", usually(cases, (_, at) => (at + Math.floor(at / 3)) % 3 === 1)],
+    ] as const)("%s", (dtype, some) => {
       checked("tiles of M3", () =>
         withFamily("apple9", () => {
-          for (const each of cases) checkCase(each, dtype, metal);
+          for (const each of some) checkCase(each, dtype, metal);
         }),
       );
     });
@@ -171,7 +178,8 @@ describe.if(hasMetal)("attention on metal", () => {
 
   describe("queries of heads that share keys, as teams of rows", () => {
     // Teams of 1 to 8 rows, one team and several, whole and with rows that nobody has, elements by fours, by twos and
-    // one by one, and D that leaves a lane room for four rows only.
+    // one by one, and D that leaves a lane room for four rows only; keys in one part, and in two, usually in every other
+    // size.
     const sizes = [
       { heads: 1, kvHeads: 1, queries: 1, dim: 128, valueDim: 64, names: [] },
       { heads: 2, kvHeads: 1, queries: 1, dim: 64, valueDim: 128, names: ["sinks"] },
@@ -195,7 +203,7 @@ describe.if(hasMetal)("attention on metal", () => {
       }),
     );
     test.each([
-      ["float32", cases],
+      ["float32", usually(cases, ({ keys }, at) => keys === 75 || at % 2 === 0)],
       ["float16", cases.filter((_, at) => at % 3 === 0)],
       ["bfloat16", cases.filter((_, at) => at % 3 === 1)],
     ] as const)("%s", (dtype, some) => {

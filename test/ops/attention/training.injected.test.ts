@@ -6,6 +6,7 @@ import { type FaultKind, metalContext } from "../../../src/backend/metal/context
 import { withBackend } from "../../../src/backend/policy.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { trainAttention } from "../../support/attention-model.ts";
+import { repeats } from "../../support/repeats.ts";
 import { checkFindings } from "../run.ts";
 import {
   type AttentionOperation,
@@ -16,7 +17,8 @@ import {
   withThreadLimit,
 } from "./faults.ts";
 
-const [steps, seed] = [50, 7];
+/** Each step meets a fault; 20 refuse one allocation each of 20 places. */
+const [steps, seed] = [repeats({ usual: 20, all: 50 }), 7];
 
 let warn: ReturnType<typeof spyOn>;
 
