@@ -56,7 +56,6 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantised weights on met
     expectProducts("f16", 3, 517, [4, 6]);
     expectProducts({ bits: 3, groupSize: 128, symmetric: false }, 34, 640, [2, 7]);
   });
-  testVariants(import.meta.path, "products and gradients in every format, at the edges of tiles, checked");
 
   test("the large tiles, in every dtype, checked", () => {
     const w = weightsOf("q5_0", 1990, 64);
@@ -66,7 +65,6 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantised weights on met
       expect([dtype, worstRatio(y, x, w) <= 1]).toEqual([dtype, true]);
     }
   });
-  testVariants(import.meta.path, "the large tiles, in every dtype, checked");
 
   test("values of blocks and of groups with float16 scales are bit for bit the reference's, checked", () => {
     for (const format of formats)
@@ -80,10 +78,6 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantised weights on met
         expect([where, Buffer.compare(bytesIn(got), bytesIn(expected))]).toEqual([where, 0]);
       }
   });
-  testVariants(
-    import.meta.path,
-    "values of blocks and of groups with float16 scales are bit for bit the reference's, checked",
-  );
 
   test("values of groups with float32 scales are within a rounding of the product", () => {
     for (const symmetric of [true, false]) {
@@ -96,7 +90,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantised weights on met
         );
     }
   });
-  testVariants(import.meta.path, "values of groups with float32 scales are within a rounding of the product");
+  testVariants(import.meta.path, ", checked$|^quantised weights on metal values of groups");
 
   describe("counted", () => {
     let context: MetalContext;

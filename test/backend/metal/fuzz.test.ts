@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { declarations } from "../../../src/backend/metal/abi.ts";
 import { withoutAnnouncement } from "../../support/child.ts";
+import { repeats } from "../../support/repeats.ts";
 
 /** What the program prints: the status of the close, the buffers left before it, and how often each answer came. */
 interface Answers {
@@ -12,9 +13,11 @@ interface Answers {
 
 const root = join(import.meta.dir, "..", "..", "..");
 
-describe("20,000 random calls from two threads", () => {
+const calls = repeats({ usual: 6000, all: 20_000 });
+
+describe(`${calls} random calls from two threads`, () => {
   test.each([1, 20261])("seed %p: no crash, no leak, each answer a status, and no function left out", async (seed) => {
-    const child = Bun.spawn([process.execPath, "test/support/random-calls.ts", String(seed), "20000", "2"], {
+    const child = Bun.spawn([process.execPath, "test/support/random-calls.ts", String(seed), String(calls), "2"], {
       cwd: root,
       stdout: "pipe",
       stderr: "pipe",
@@ -27,7 +30,7 @@ describe("20,000 random calls from two threads", () => {
     expect([code, withoutAnnouncement(err).trim()]).toEqual([0, ""]);
     const { closed, live, total } = JSON.parse(out) as Answers;
     expect([closed, live]).toEqual([0, 0]);
-    expect(Object.values(total).reduce((sum, times) => sum + times, 0)).toBe(20_000);
+    expect(Object.values(total).reduce((sum, times) => sum + times, 0)).toBe(calls);
     const reached = new Set(Object.keys(total).map((key) => key.split(" ")[0]));
     const spared = [
       "orchard_abi_version",
