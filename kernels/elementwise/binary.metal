@@ -17,36 +17,43 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
+// What each operation makes of floats: a name of the enumeration that has no row here does not compile.
+template <Binary name> struct OfFloats;
+#define OF_FLOATS(name, result)                              \
+    template <> struct OfFloats<name> {                      \
+        static float of(float a, float b) { return result; } \
+    };
+
+OF_FLOATS(BINARY_ADD, a + b)
+OF_FLOATS(BINARY_SUB, a - b)
+OF_FLOATS(BINARY_MUL, (a * b))
+OF_FLOATS(BINARY_DIV, a / b)
+OF_FLOATS(BINARY_FLOOR_DIVIDE, orchard::floor_divide(a, b))
+OF_FLOATS(BINARY_TRUNC_DIVIDE, trunc(a / b))
+OF_FLOATS(BINARY_REMAINDER, orchard::remainder(a, b))
+OF_FLOATS(BINARY_FMOD, precise::fmod(a, b))
+OF_FLOATS(BINARY_POW, precise::pow(a, b))
+OF_FLOATS(BINARY_MAXIMUM, a > b || orchard::is_nan(a) ? a : b)
+OF_FLOATS(BINARY_MINIMUM, a < b || orchard::is_nan(a) ? a : b)
+OF_FLOATS(BINARY_ATAN2, precise::atan2(a, b))
+OF_FLOATS(BINARY_HYPOT, orchard::hypot(a, b))
+OF_FLOATS(BINARY_LOGADDEXP, orchard::logaddexp(a, b))
+OF_FLOATS(BINARY_LOGADDEXP2, orchard::logaddexp2(a, b))
+OF_FLOATS(BINARY_XLOGY, orchard::xlogy(a, b))
+OF_FLOATS(BINARY_POLYGAMMA, orchard::polygamma(a, b))
+OF_FLOATS(BINARY_NEXTAFTER, orchard::next_after(a, b))
+OF_FLOATS(BINARY_COPYSIGN, copysign(a, b))
+OF_FLOATS(BINARY_HEAVISIDE, a == 0.0f ? b : float(a > 0.0f))
+OF_FLOATS(BINARY_SWIGLU, orchard::gated<orchard::LogisticShare>(a) * b)
+OF_FLOATS(BINARY_GELU_GRADIENT, orchard::gated_derivative<orchard::NormalShare>(b) * a)
+OF_FLOATS(BINARY_GELU_TANH_GRADIENT, orchard::gated_derivative<orchard::TanhShare>(b) * a)
+OF_FLOATS(BINARY_SILU_GRADIENT, orchard::gated_derivative<orchard::LogisticShare>(b) * a)
+OF_FLOATS(BINARY_HARDSWISH_GRADIENT, b <= -3.0f ? 0.0f : b < 3.0f ? a * ((b + 1.5f) / 3.0f) : a)
+OF_FLOATS(BINARY_LEAKY, a > 0.0f ? a : a * b)
+
 inline float apply(float a, float b) {
-    switch (operation) {
-    case BINARY_ADD: return a + b;
-    case BINARY_SUB: return a - b;
-    case BINARY_MUL: return a * b;
-    case BINARY_DIV: return a / b;
-    case BINARY_FLOOR_DIVIDE: return orchard::floor_divide(a, b);
-    case BINARY_TRUNC_DIVIDE: return trunc(a / b);
-    case BINARY_REMAINDER: return orchard::remainder(a, b);
-    case BINARY_FMOD: return precise::fmod(a, b);
-    case BINARY_POW: return precise::pow(a, b);
-    case BINARY_MAXIMUM: return a > b || orchard::is_nan(a) ? a : b;
-    case BINARY_MINIMUM: return a < b || orchard::is_nan(a) ? a : b;
-    case BINARY_ATAN2: return precise::atan2(a, b);
-    case BINARY_HYPOT: return orchard::hypot(a, b);
-    case BINARY_LOGADDEXP: return orchard::logaddexp(a, b);
-    case BINARY_LOGADDEXP2: return orchard::logaddexp2(a, b);
-    case BINARY_XLOGY: return orchard::xlogy(a, b);
-    case BINARY_POLYGAMMA: return orchard::polygamma(a, b);
-    case BINARY_NEXTAFTER: return orchard::next_after(a, b);
-    case BINARY_COPYSIGN: return copysign(a, b);
-    case BINARY_HEAVISIDE: return a == 0.0f ? b : float(a > 0.0f);
-    case BINARY_SWIGLU: return orchard::gated<orchard::LogisticShare>(a) * b;
-    case BINARY_GELU_GRADIENT: return a * orchard::gated_derivative<orchard::NormalShare>(b);
-    case BINARY_GELU_TANH_GRADIENT: return a * orchard::gated_derivative<orchard::TanhShare>(b);
-    case BINARY_SILU_GRADIENT: return a * orchard::gated_derivative<orchard::LogisticShare>(b);
-    case BINARY_HARDSWISH_GRADIENT: return b <= -3.0f ? 0.0f : b < 3.0f ? a * ((b + 1.5f) / 3.0f) : a;
-    case BINARY_LEAKY: return a > 0.0f ? a : a * b;
-    default: return a;
-    }
+    switch (operation) { BINARY_FLOATS(ORCHARD_CASE, OfFloats, of(a, b)) }
+    return NAN;
 }
 
 // The smallest integer over -1 wraps around.
@@ -75,53 +82,75 @@ template <typename T> inline T power(T base, T exponent) {
     return result;
 }
 
+template <Binary name> struct OfIntegers;
+#define OF_INTEGERS(name, result)                                      \
+    template <> struct OfIntegers<name> {                              \
+        template <typename T> static T of(T a, T b) { return result; } \
+    };
+
+OF_INTEGERS(BINARY_ADD, a + b)
+OF_INTEGERS(BINARY_SUB, a - b)
+OF_INTEGERS(BINARY_MUL, (a * b))
+OF_INTEGERS(BINARY_FLOOR_DIVIDE, quotient(a, b) - T(signs_differ(rest(a, b), b)))
+OF_INTEGERS(BINARY_TRUNC_DIVIDE, quotient(a, b))
+OF_INTEGERS(BINARY_REMAINDER, rest(a, b) + (signs_differ(rest(a, b), b) ? b : T(0)))
+OF_INTEGERS(BINARY_FMOD, rest(a, b))
+OF_INTEGERS(BINARY_POW, power(a, b))
+OF_INTEGERS(BINARY_MAXIMUM, a > b ? a : b)
+OF_INTEGERS(BINARY_MINIMUM, a < b ? a : b)
+OF_INTEGERS(BINARY_HEAVISIDE, a == T(0) ? b : T(a > T(0)))
+OF_INTEGERS(BINARY_GCD, orchard::greatest_common_divisor(a, b))
+OF_INTEGERS(BINARY_LCM, orchard::least_common_multiple(a, b))
+OF_INTEGERS(BINARY_BITWISE_AND, (a & b))
+OF_INTEGERS(BINARY_BITWISE_OR, a | b)
+OF_INTEGERS(BINARY_BITWISE_XOR, a ^ b)
+OF_INTEGERS(BINARY_BITWISE_LEFT_SHIFT, orchard::shifted_left(a, b))
+OF_INTEGERS(BINARY_BITWISE_RIGHT_SHIFT, orchard::shifted_right(a, b))
+
 template <typename T> inline T apply_integer(T a, T b) {
-    switch (operation) {
-    case BINARY_ADD: return a + b;
-    case BINARY_SUB: return a - b;
-    case BINARY_MUL: return a * b;
-    case BINARY_FLOOR_DIVIDE: return quotient(a, b) - T(signs_differ(rest(a, b), b));
-    case BINARY_TRUNC_DIVIDE: return quotient(a, b);
-    case BINARY_REMAINDER: return rest(a, b) + (signs_differ(rest(a, b), b) ? b : T(0));
-    case BINARY_FMOD: return rest(a, b);
-    case BINARY_POW: return power(a, b);
-    case BINARY_MAXIMUM: return a > b ? a : b;
-    case BINARY_MINIMUM: return a < b ? a : b;
-    case BINARY_HEAVISIDE: return a == T(0) ? b : T(a > T(0));
-    case BINARY_GCD: return orchard::greatest_common_divisor(a, b);
-    case BINARY_LCM: return orchard::least_common_multiple(a, b);
-    case BINARY_BITWISE_AND: return a & b;
-    case BINARY_BITWISE_OR: return a | b;
-    case BINARY_BITWISE_XOR: return a ^ b;
-    case BINARY_BITWISE_LEFT_SHIFT: return orchard::shifted_left(a, b);
-    case BINARY_BITWISE_RIGHT_SHIFT: return orchard::shifted_right(a, b);
-    default: return a;
-    }
+    switch (operation) { BINARY_INTEGERS(ORCHARD_CASE, OfIntegers, of(a, b)) }
+    return T(0);
 }
+
+template <Binary name> struct OfBools;
+#define OF_BOOLS(name, result)                            \
+    template <> struct OfBools<name> {                    \
+        static bool of(bool a, bool b) { return result; } \
+    };
+
+OF_BOOLS(BINARY_ADD, a || b)
+OF_BOOLS(BINARY_MUL, (a && b))
+OF_BOOLS(BINARY_MAXIMUM, a || b)
+OF_BOOLS(BINARY_MINIMUM, (a && b))
+OF_BOOLS(BINARY_HEAVISIDE, a || b)
+OF_BOOLS(BINARY_BITWISE_AND, (a && b))
+OF_BOOLS(BINARY_BITWISE_OR, a || b)
+OF_BOOLS(BINARY_BITWISE_XOR, a != b)
 
 inline bool apply_bool(bool a, bool b) {
-    switch (operation) {
-    case BINARY_ADD:
-    case BINARY_HEAVISIDE:
-    case BINARY_MAXIMUM:
-    case BINARY_BITWISE_OR: return a || b;
-    case BINARY_BITWISE_XOR: return a != b;
-    default: return a && b;
-    }
+    switch (operation) { BINARY_BOOLS(ORCHARD_CASE, OfBools, of(a, b)) }
+    return false;
 }
 
+template <Binary name> struct Test;
+#define TEST(name, result)                                                \
+    template <> struct Test<name> {                                       \
+        template <typename T> static bool of(T a, T b) { return result; } \
+    };
+
+TEST(BINARY_EQ, a == b)
+TEST(BINARY_NE, a != b)
+TEST(BINARY_LT, a < b)
+TEST(BINARY_LE, a <= b)
+TEST(BINARY_GT, a > b)
+TEST(BINARY_GE, a >= b)
+TEST(BINARY_LOGICAL_AND, a != T(0) && b != T(0))
+TEST(BINARY_LOGICAL_OR, a != T(0) || b != T(0))
+TEST(BINARY_LOGICAL_XOR, (a != T(0)) != (b != T(0)))
+
 template <typename T> inline bool test(T a, T b) {
-    switch (operation) {
-    case BINARY_EQ: return a == b;
-    case BINARY_NE: return a != b;
-    case BINARY_LT: return a < b;
-    case BINARY_LE: return a <= b;
-    case BINARY_GT: return a > b;
-    case BINARY_GE: return a >= b;
-    case BINARY_LOGICAL_AND: return a != T(0) && b != T(0);
-    case BINARY_LOGICAL_OR: return a != T(0) || b != T(0);
-    default: return (a != T(0)) != (b != T(0));
-    }
+    switch (operation) { BINARY_TESTS(ORCHARD_CASE, Test, of(a, b)) }
+    return false;
 }
 
 template <typename T> struct Compute {

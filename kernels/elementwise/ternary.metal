@@ -30,18 +30,35 @@ inline float softplus(float x, float beta, float threshold) {
     return scaled > threshold ? x : orchard::log1p(precise::exp(scaled)) / beta;
 }
 
+// What each operation makes of floats: a name of the enumeration that has no row here does not compile.
+template <Ternary name> struct OfFloats;
+#define OF_FLOATS(name, result)                                       \
+    template <> struct OfFloats<name> {                               \
+        static float of(float a, float b, float c) { return result; } \
+    };
+
+OF_FLOATS(TERNARY_CLAMP, clamp_between(a, b, c))
+OF_FLOATS(TERNARY_LERP, interpolate(a, b, c))
+OF_FLOATS(TERNARY_SOFTPLUS, softplus(a, b, c))
+OF_FLOATS(TERNARY_ELU, a > 0.0f ? a : b * orchard::expm1(a * c))
+
 inline float apply(float a, float b, float c) {
-    switch (operation) {
-    case TERNARY_CLAMP: return clamp_between(a, b, c);
-    case TERNARY_LERP: return interpolate(a, b, c);
-    case TERNARY_SOFTPLUS: return softplus(a, b, c);
-    case TERNARY_ELU: return a > 0.0f ? a : b * orchard::expm1(a * c);
-    default: return a;
-    }
+    switch (operation) { TERNARY_FLOATS(ORCHARD_CASE, OfFloats, of(a, b, c)) }
+    return NAN;
+}
+
+template <Ternary name> struct OfIntegers;
+template <> struct OfIntegers<TERNARY_CLAMP> {
+    template <typename T> static T of(T a, T b, T c) { return clamp_between(a, b, c); }
+};
+
+template <typename T> inline T apply_integer(T a, T b, T c) {
+    switch (operation) { TERNARY_INTEGERS(ORCHARD_CASE, OfIntegers, of(a, b, c)) }
+    return T(0);
 }
 
 template <typename T> struct Compute {
-    static T run(T a, T b, T c) { return clamp_between(a, b, c); }
+    static T run(T a, T b, T c) { return apply_integer(a, b, c); }
 };
 template <> struct Compute<float> {
     static float run(float a, float b, float c) { return apply(a, b, c); }

@@ -17,60 +17,67 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
+// What each operation makes of a float: a name of the enumeration that has no row here does not compile.
+template <Unary name> struct OfFloat;
+#define OF_FLOAT(name, result)                      \
+    template <> struct OfFloat<name> {              \
+        static float of(float x) { return result; } \
+    };
+
+OF_FLOAT(UNARY_NEG, -x)
+OF_FLOAT(UNARY_ABS, fabs(x))
+OF_FLOAT(UNARY_SIGN, float(x > 0.0f) - float(x < 0.0f))
+OF_FLOAT(UNARY_SQUARE, (x * x))
+OF_FLOAT(UNARY_RELU, x < 0.0f ? 0.0f : x)
+OF_FLOAT(UNARY_FLOOR, floor(x))
+OF_FLOAT(UNARY_CEIL, ceil(x))
+OF_FLOAT(UNARY_ROUND, rint(x))
+OF_FLOAT(UNARY_TRUNC, trunc(x))
+OF_FLOAT(UNARY_FRAC, x - trunc(x))
+OF_FLOAT(UNARY_RECIPROCAL, 1.0f / x)
+OF_FLOAT(UNARY_SQRT, precise::sqrt(x))
+OF_FLOAT(UNARY_RSQRT, precise::rsqrt(x))
+OF_FLOAT(UNARY_EXP, precise::exp(x))
+OF_FLOAT(UNARY_EXP2, precise::exp2(x))
+OF_FLOAT(UNARY_EXPM1, orchard::expm1(x))
+OF_FLOAT(UNARY_LOG, precise::log(x))
+OF_FLOAT(UNARY_LOG2, precise::log2(x))
+OF_FLOAT(UNARY_LOG10, precise::log10(x))
+OF_FLOAT(UNARY_LOG1P, orchard::log1p(x))
+OF_FLOAT(UNARY_TANH, precise::tanh(x))
+OF_FLOAT(UNARY_SIGMOID, orchard::sigmoid(x))
+OF_FLOAT(UNARY_ERF, orchard::erf(x))
+OF_FLOAT(UNARY_SIN, precise::sin(x))
+OF_FLOAT(UNARY_COS, precise::cos(x))
+OF_FLOAT(UNARY_TAN, precise::tan(x))
+OF_FLOAT(UNARY_ASIN, precise::asin(x))
+OF_FLOAT(UNARY_ACOS, precise::acos(x))
+OF_FLOAT(UNARY_ATAN, precise::atan(x))
+OF_FLOAT(UNARY_SINH, precise::sinh(x))
+OF_FLOAT(UNARY_COSH, precise::cosh(x))
+OF_FLOAT(UNARY_ASINH, precise::asinh(x))
+OF_FLOAT(UNARY_ACOSH, precise::acosh(x))
+OF_FLOAT(UNARY_ATANH, precise::atanh(x))
+OF_FLOAT(UNARY_ERFC, orchard::erfc(x))
+OF_FLOAT(UNARY_ERFINV, orchard::erfinv(x))
+OF_FLOAT(UNARY_LGAMMA, orchard::lgamma(x))
+OF_FLOAT(UNARY_DIGAMMA, orchard::digamma(x))
+OF_FLOAT(UNARY_SINC, orchard::sinc(x))
+OF_FLOAT(UNARY_I0, orchard::bessel<0>(x))
+OF_FLOAT(UNARY_I1, orchard::bessel<1>(x))
+OF_FLOAT(UNARY_GELU, orchard::gated<orchard::NormalShare>(x))
+OF_FLOAT(UNARY_GELU_TANH, orchard::gated<orchard::TanhShare>(x))
+OF_FLOAT(UNARY_SILU, orchard::gated<orchard::LogisticShare>(x))
+OF_FLOAT(UNARY_HARDSWISH, min(max(x + 3.0f, 0.0f), 6.0f) / 6.0f * x)
+OF_FLOAT(UNARY_HARDSIGMOID, orchard::is_nan(x) ? x : min(max(x + 3.0f, 0.0f), 6.0f) / 6.0f)
+OF_FLOAT(UNARY_SOFTSIGN, x / (1.0f + fabs(x)))
+OF_FLOAT(UNARY_MISH, orchard::mish(x))
+OF_FLOAT(UNARY_LOG_SIGMOID, orchard::log_sigmoid(x))
+OF_FLOAT(UNARY_TANHSHRINK, orchard::tanhshrink(x))
+
 inline float apply(float x) {
-    switch (operation) {
-    case UNARY_NEG: return -x;
-    case UNARY_ABS: return fabs(x);
-    case UNARY_SIGN: return float(x > 0.0f) - float(x < 0.0f);
-    case UNARY_SQUARE: return x * x;
-    case UNARY_RELU: return x < 0.0f ? 0.0f : x;
-    case UNARY_FLOOR: return floor(x);
-    case UNARY_CEIL: return ceil(x);
-    case UNARY_ROUND: return rint(x);
-    case UNARY_TRUNC: return trunc(x);
-    case UNARY_FRAC: return x - trunc(x);
-    case UNARY_RECIPROCAL: return 1.0f / x;
-    case UNARY_SQRT: return precise::sqrt(x);
-    case UNARY_RSQRT: return precise::rsqrt(x);
-    case UNARY_EXP: return precise::exp(x);
-    case UNARY_EXP2: return precise::exp2(x);
-    case UNARY_EXPM1: return orchard::expm1(x);
-    case UNARY_LOG: return precise::log(x);
-    case UNARY_LOG2: return precise::log2(x);
-    case UNARY_LOG10: return precise::log10(x);
-    case UNARY_LOG1P: return orchard::log1p(x);
-    case UNARY_TANH: return precise::tanh(x);
-    case UNARY_SIGMOID: return orchard::sigmoid(x);
-    case UNARY_ERF: return orchard::erf(x);
-    case UNARY_SIN: return precise::sin(x);
-    case UNARY_COS: return precise::cos(x);
-    case UNARY_TAN: return precise::tan(x);
-    case UNARY_ASIN: return precise::asin(x);
-    case UNARY_ACOS: return precise::acos(x);
-    case UNARY_ATAN: return precise::atan(x);
-    case UNARY_SINH: return precise::sinh(x);
-    case UNARY_COSH: return precise::cosh(x);
-    case UNARY_ASINH: return precise::asinh(x);
-    case UNARY_ACOSH: return precise::acosh(x);
-    case UNARY_ATANH: return precise::atanh(x);
-    case UNARY_ERFC: return orchard::erfc(x);
-    case UNARY_ERFINV: return orchard::erfinv(x);
-    case UNARY_LGAMMA: return orchard::lgamma(x);
-    case UNARY_DIGAMMA: return orchard::digamma(x);
-    case UNARY_SINC: return orchard::sinc(x);
-    case UNARY_I0: return orchard::bessel<0>(x);
-    case UNARY_I1: return orchard::bessel<1>(x);
-    case UNARY_GELU: return orchard::gated<orchard::NormalShare>(x);
-    case UNARY_GELU_TANH: return orchard::gated<orchard::TanhShare>(x);
-    case UNARY_SILU: return orchard::gated<orchard::LogisticShare>(x);
-    case UNARY_HARDSWISH: return x * (min(max(x + 3.0f, 0.0f), 6.0f) / 6.0f);
-    case UNARY_HARDSIGMOID: return orchard::is_nan(x) ? x : min(max(x + 3.0f, 0.0f), 6.0f) / 6.0f;
-    case UNARY_SOFTSIGN: return x / (1.0f + fabs(x));
-    case UNARY_MISH: return orchard::mish(x);
-    case UNARY_LOG_SIGMOID: return orchard::log_sigmoid(x);
-    case UNARY_TANHSHRINK: return orchard::tanhshrink(x);
-    default: return x;
-    }
+    switch (operation) { UNARY_FLOATS(ORCHARD_CASE, OfFloat, of(x)) }
+    return NAN;
 }
 
 // As `apply`, where the result is rounded to 16 bits.
@@ -84,56 +91,80 @@ inline float apply_narrow(float x) {
     }
 }
 
+template <Unary name> struct OfInteger;
+#define OF_INTEGER(name, result)                                  \
+    template <> struct OfInteger<name> {                          \
+        template <typename T> static T of(T x) { return result; } \
+    };
+
+OF_INTEGER(UNARY_NEG, T(0) - x)
+OF_INTEGER(UNARY_ABS, x < T(0) ? T(0) - x : x)
+OF_INTEGER(UNARY_SIGN, T(x > T(0)) - T(x < T(0)))
+OF_INTEGER(UNARY_SQUARE, (x * x))
+OF_INTEGER(UNARY_RELU, x < T(0) ? T(0) : x)
+OF_INTEGER(UNARY_FLOOR, x)
+OF_INTEGER(UNARY_CEIL, x)
+OF_INTEGER(UNARY_ROUND, x)
+OF_INTEGER(UNARY_TRUNC, x)
+OF_INTEGER(UNARY_FRAC, T(0))
+OF_INTEGER(UNARY_BITWISE_NOT, T(~x))
+
 template <typename T> inline T apply_integer(T x) {
-    switch (operation) {
-    case UNARY_NEG: return T(0) - x;
-    case UNARY_ABS: return x < T(0) ? T(0) - x : x;
-    case UNARY_SIGN: return T(x > T(0)) - T(x < T(0));
-    case UNARY_SQUARE: return x * x;
-    case UNARY_RELU: return x < T(0) ? T(0) : x;
-    case UNARY_FRAC: return T(0);
-    case UNARY_BITWISE_NOT: return T(~x);
-    default: return x;  // rounded it is already
-    }
+    switch (operation) { UNARY_INTEGERS(ORCHARD_CASE, OfInteger, of(x)) }
+    return T(0);
 }
+
+template <Unary name> struct OfBool;
+template <> struct OfBool<UNARY_SIGN> {
+    static bool of(bool x) { return x; }
+};
+template <> struct OfBool<UNARY_BITWISE_NOT> {
+    static bool of(bool x) { return !x; }
+};
+
+inline bool apply_bool(bool x) {
+    switch (operation) { UNARY_BOOLS(ORCHARD_CASE, OfBool, of(x)) }
+    return false;
+}
+
+// Whether an element passes a test: of floats, and of integers and bools.
+template <Unary name> struct Test;
+#define TEST(name, of_float, of_integer)                                 \
+    template <> struct Test<name> {                                      \
+        static bool of(float x) { return of_float; }                     \
+        template <typename T> static bool of(T x) { return of_integer; } \
+    };
+
+TEST(UNARY_LOGICAL_NOT, x == 0.0f, x == T(0))
+TEST(UNARY_ISNAN, orchard::is_nan(x), false)
+TEST(UNARY_ISINF, fabs(x) == INFINITY, false)
+TEST(UNARY_ISFINITE, fabs(x) < INFINITY, true)
+TEST(UNARY_SIGNBIT, signbit(x), x < T(0))
 
 template <typename T> inline bool test(T x) {
-    switch (operation) {
-    case UNARY_LOGICAL_NOT: return x == T(0);
-    case UNARY_ISNAN: return orchard::is_nan(x);
-    case UNARY_SIGNBIT: return x < T(0);
-    default: return false;
-    }
-}
-
-inline bool test_float(float x) {
-    switch (operation) {
-    case UNARY_ISINF: return fabs(x) == INFINITY;
-    case UNARY_ISFINITE: return fabs(x) < INFINITY;
-    case UNARY_SIGNBIT: return signbit(x);
-    default: return test(x);
-    }
+    switch (operation) { UNARY_TESTS(ORCHARD_CASE, Test, of(x)) }
+    return false;
 }
 
 template <typename T> struct Compute {
+    using Number = T;
     static T run(T x) { return apply_integer(x); }
-    static bool predicate(T x) { return operation == UNARY_ISFINITE || test(x); }
 };
 template <> struct Compute<bool> {
-    static bool run(bool x) { return operation == UNARY_BITWISE_NOT ? !x : x; }
-    static bool predicate(bool x) { return operation == UNARY_ISFINITE || (operation == UNARY_LOGICAL_NOT && !x); }
+    using Number = bool;
+    static bool run(bool x) { return apply_bool(x); }
 };
 template <> struct Compute<float> {
+    using Number = float;
     static float run(float x) { return apply(x); }
-    static bool predicate(float x) { return test_float(x); }
 };
 template <> struct Compute<half> {
+    using Number = float;
     static half run(half x) { return half(apply_narrow(float(x))); }
-    static bool predicate(half x) { return test_float(float(x)); }
 };
 template <> struct Compute<bfloat> {
+    using Number = float;
     static bfloat run(bfloat x) { return bfloat(apply_narrow(float(x))); }
-    static bool predicate(bfloat x) { return test_float(float(x)); }
 };
 
 // input   [[buffer(0)]]  the elements that its strides reach
@@ -172,7 +203,7 @@ kernel void unary_predicate(
     T x[run_width<T>()];
     bool results[run_width<T>()];
     load_run(input, places[0], 0, own.count, x);
-    for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::predicate(x[i]);
+    for (uint i = 0; i < run_length(); i += 1) results[i] = test(typename Compute<T>::Number(x[i]));
     store_run(output, places[1], results, own.count);
 }
 

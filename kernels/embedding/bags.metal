@@ -37,6 +37,33 @@ inline long offset_in(constant long (&matrix)[3], long row, long column) {
     return matrix[2] + row * matrix[0] + column * matrix[1];
 }
 
+// What each mode makes of a bag: its largest rows, or a number from their sum; and the share of a bag's gradient that
+// each row gets. A name of the enumeration that has no row here does not compile.
+template <BagMode name> struct Mode;
+#define MODE_ROW(name, largest, of_sum, share)                                            \
+    template <> struct Mode<name> {                                                       \
+        static bool is_largest() { return largest; }                                      \
+        static float result(float sum, long size) { return of_sum; }                      \
+        static float share_of(float gradient, device const float *size) { return share; } \
+    };
+
+MODE_ROW(BAG_MODE_SUM, false, sum, gradient)
+MODE_ROW(BAG_MODE_MEAN, false, size > 0 ? sum / float(size) : sum, gradient / *size)
+MODE_ROW(BAG_MODE_MAX, true, sum, gradient)
+
+inline bool is_largest() {
+    switch (MODE) { BAG_MODE_NAMES(ORCHARD_CASE, Mode, is_largest()) }
+    return false;
+}
+inline float bag_result(float sum, long size) {
+    switch (MODE) { BAG_MODE_NAMES(ORCHARD_CASE, Mode, result(sum, size)) }
+    return NAN;
+}
+inline float share_of(float gradient, device const float *size) {
+    switch (MODE) { BAG_MODE_NAMES(ORCHARD_CASE, Mode, share_of(gradient, size)) }
+    return NAN;
+}
+
 inline bool counts(constant Bags &p, long row) { return row >= 0 && row < p.rows && row != p.padding; }
 
 // table    [[buffer(3)]]  [rows, width], the elements that its strides reach
@@ -72,7 +99,7 @@ kernel void bag_rows(
         size += 1;
         if (column >= p.width) continue;
         T own = table[offset_in(p.table, row, column)];
-        if (MODE != BAG_MODE_MAX) {
+        if (!is_largest()) {
             sum.add(WEIGHTED != 0 ? float(own) * float(factors[i]) : float(own));
         } else if (largest < 0 || float(own) > float(value) || (isnan(float(own)) && !isnan(float(value)))) {
             value = own;
@@ -82,11 +109,11 @@ kernel void bag_rows(
     if (column == 0) sizes[bag] = float(size);
     if (column >= p.width) return;
     long element = bag * p.width + column;
-    if (MODE == BAG_MODE_MAX) {
+    if (is_largest()) {
         out[element] = value;
         best[element] = largest;
     } else {
-        out[element] = T(MODE == BAG_MODE_MEAN && size > 0 ? sum.result() / float(size) : sum.result());
+        out[element] = T(bag_result(sum.result(), size));
     }
 }
 
@@ -148,9 +175,8 @@ kernel void bag_gradient(
                 const long index = as_type<long>(simd_shuffle(as_type<uint2>(own), i));
                 const long bag = as_type<long>(simd_shuffle(own_bag, i));
                 if (bag < 0 || column >= p.width) continue;
-                if (MODE == BAG_MODE_MAX && best[bag * p.width + column] != index) continue;
-                float gradient = float(gradients[offset_in(p.gradients, bag, column)]);
-                if (MODE == BAG_MODE_MEAN) gradient /= sizes[bag];
+                if (is_largest() && best[bag * p.width + column] != index) continue;
+                float gradient = share_of(float(gradients[offset_in(p.gradients, bag, column)]), sizes + bag);
                 if (WEIGHTED != 0) gradient *= float(factors[index]);
                 sum.add(gradient);
             }

@@ -67,14 +67,20 @@ template <> struct SumOf<bfloat> {
     using product = FloatProduct;
 };
 
+struct Larger {
+    template <typename T> static bool is_better(T value, T best) { return value > best; }
+};
+struct Smaller {
+    template <typename T> static bool is_better(T value, T best) { return value < best; }
+};
+
 // NaN is larger and smaller than any number.
-template <typename T> struct Extremum {
+template <typename T, typename Order> struct Extremum {
     T best = T(0);
     bool is_empty = true;
 
     void add(T value) {
-        bool is_better = WAY == SCATTERING_AMAX ? value > best : value < best;
-        best = is_empty || is_better || !(value == value) ? value : best;
+        best = is_empty || Order::is_better(value, best) || !(value == value) ? value : best;
         is_empty = false;
     }
     T result() const { return best; }
@@ -99,6 +105,31 @@ template <typename State, typename T> inline T put_together(State state, T own, 
         state.add(run.at(i));
     }
     return T(state.result());
+}
+
+// What becomes of an element that a run comes to. A name of the enumeration that has none does not compile.
+template <Scattering name> struct Scattered;
+template <> struct Scattered<SCATTERING_SUM> {
+    template <typename T> static T of(T own, Run<T> run) { return put_together(typename SumOf<T>::type(), own, run); }
+};
+template <> struct Scattered<SCATTERING_PROD> {
+    template <typename T> static T of(T own, Run<T> run) {
+        return put_together(typename SumOf<T>::product(), own, run);
+    }
+};
+template <> struct Scattered<SCATTERING_AMAX> {
+    template <typename T> static T of(T own, Run<T> run) { return put_together(Extremum<T, Larger>(), own, run); }
+};
+template <> struct Scattered<SCATTERING_AMIN> {
+    template <typename T> static T of(T own, Run<T> run) { return put_together(Extremum<T, Smaller>(), own, run); }
+};
+template <> struct Scattered<SCATTERING_LAST> {
+    template <typename T> static T of(T, Run<T> run) { return run.at(run.count - 1); }
+};
+
+template <typename T> inline T scattered(T own, Run<T> run) {
+    switch (WAY) { SCATTERING_NAMES(ORCHARD_CASE, Scattered, of(own, run)) }
+    return T(0);
 }
 
 template <typename T, typename Index>
@@ -137,17 +168,7 @@ kernel void scatter(
     long destination = long(element / ulong(scatter.inner) % ulong(scatter.size));
     Run<T> run = find_run(source + offsets[2], keys, order, scatter, offsets[3], destination);
     T own = x[offsets[0]];
-    if (run.count == 0) {
-        output[offsets[1]] = own;
-    } else if (WAY == SCATTERING_SUM) {
-        output[offsets[1]] = put_together(typename SumOf<T>::type(), own, run);
-    } else if (WAY == SCATTERING_PROD) {
-        output[offsets[1]] = put_together(typename SumOf<T>::product(), own, run);
-    } else if (WAY == SCATTERING_LAST) {
-        output[offsets[1]] = run.at(run.count - 1);
-    } else {
-        output[offsets[1]] = put_together(Extremum<T>(), own, run);
-    }
+    output[offsets[1]] = run.count == 0 ? own : scattered(own, run);
 }
 
 // output[…, i, …] = the product of what comes to where source[…, i, …] comes, without it. A thread goes over its run

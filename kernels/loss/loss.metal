@@ -30,6 +30,57 @@ struct LossElement {
     float v;
 };
 
+// log(1 + exp(-x))
+inline float softplus_of_negative(float x) { return orchard::log1p(precise::exp(-fabs(x))) + (x < 0.0f ? -x : 0.0f); }
+
+inline float cross_entropy(LossElement e) {
+    return e.w * ((1.0f - e.t) * e.x + (1.0f - e.t + e.v * e.t) * softplus_of_negative(e.x));
+}
+
+inline float cross_entropy_by_x(LossElement e) {
+    float small = precise::exp(-fabs(e.x));
+    float near_one = 1.0f / (1.0f + small);
+    float near_zero = small * near_one;
+    return e.w * ((1.0f - e.t) * (e.x < 0.0f ? near_zero : near_one) - e.v * e.t * (e.x < 0.0f ? near_one : near_zero));
+}
+
+// The value of each loss and its derivatives by x and t. A name of the enumeration that has no row here does not
+// compile.
+template <Loss name> struct Formula;
+#define FORMULA(name, weighted, value, derivative_by_x, derivative_by_t)  \
+    template <> struct Formula<name> {                                    \
+        static bool is_weighted() { return weighted; }                    \
+        static float of(LossElement e) { return value; }                  \
+        static float by_x(LossElement e) { return derivative_by_x; }      \
+        static float by_target(LossElement e) { return derivative_by_t; } \
+    };
+
+FORMULA(LOSS_SQUARED_ERROR, false, (e.x - e.t) * (e.x - e.t), 2.0f * (e.x - e.t), 2.0f * (e.t - e.x))
+FORMULA(LOSS_BINARY_CROSS_ENTROPY, false, cross_entropy(e), cross_entropy_by_x(e), e.w * (0.0f - e.x))
+FORMULA(
+    LOSS_WEIGHTED_BINARY_CROSS_ENTROPY,
+    true,
+    cross_entropy(e),
+    cross_entropy_by_x(e),
+    e.w *((e.v - 1.0f) * softplus_of_negative(e.x) - e.x))
+
+inline bool is_weighted() {
+    switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, is_weighted()) }
+    return false;
+}
+inline float loss_value(LossElement e) {
+    switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, of(e)) }
+    return NAN;
+}
+inline float derivative_by_x(LossElement e) {
+    switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, by_x(e)) }
+    return NAN;
+}
+inline float derivative_by_target(LossElement e) {
+    switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, by_target(e)) }
+    return NAN;
+}
+
 template <typename T, int count>
 inline LossElement loss_element(
     device const T *x,
@@ -37,32 +88,9 @@ inline LossElement loss_element(
     device const T *weight,
     device const T *positive,
     thread long (&offsets)[count]) {
-    bool weighted = operation == LOSS_WEIGHTED_BINARY_CROSS_ENTROPY;
     return {
-        float(x[offsets[0]]), float(target[offsets[1]]), weighted ? float(weight[offsets[2]]) : 1.0f,
-        weighted ? float(positive[offsets[3]]) : 1.0f};
-}
-
-// log(1 + exp(-x))
-inline float softplus_of_negative(float x) { return orchard::log1p(precise::exp(-fabs(x))) + (x < 0.0f ? -x : 0.0f); }
-
-inline float loss_value(LossElement e) {
-    if (operation == LOSS_SQUARED_ERROR) return (e.x - e.t) * (e.x - e.t);
-    return e.w * ((1.0f - e.t) * e.x + (1.0f - e.t + e.v * e.t) * softplus_of_negative(e.x));
-}
-
-inline float derivative_by_x(LossElement e) {
-    if (operation == LOSS_SQUARED_ERROR) return 2.0f * (e.x - e.t);
-    float small = precise::exp(-fabs(e.x));
-    float near_one = 1.0f / (1.0f + small);
-    float near_zero = small * near_one;
-    return e.w * ((1.0f - e.t) * (e.x < 0.0f ? near_zero : near_one) - e.v * e.t * (e.x < 0.0f ? near_one : near_zero));
-}
-
-inline float derivative_by_target(LossElement e) {
-    if (operation == LOSS_SQUARED_ERROR) return 2.0f * (e.t - e.x);
-    float change = operation == LOSS_BINARY_CROSS_ENTROPY ? 0.0f : (e.v - 1.0f) * softplus_of_negative(e.x);
-    return e.w * (change - e.x);
+        float(x[offsets[0]]), float(target[offsets[1]]), is_weighted() ? float(weight[offsets[2]]) : 1.0f,
+        is_weighted() ? float(positive[offsets[3]]) : 1.0f};
 }
 
 // x, target, weight, positive  [[buffer(0, 1, 2, 3)]]  the elements that their strides reach; weights of the weighted

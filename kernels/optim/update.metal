@@ -76,31 +76,58 @@ inline Coefficients coefficients_of(constant Update &update, uint number) {
         update.eps[number]};
 }
 
-inline uint planes() {
-    switch (RULE) {
-    case UPDATE_RULE_SGD: return 0;
-    case UPDATE_RULE_SGD_MOMENTUM:
-    case UPDATE_RULE_SGD_NESTEROV:
-    case UPDATE_RULE_LION:
-    case UPDATE_RULE_RMSPROP:
-    case UPDATE_RULE_ADAGRAD: return 1;
-    case UPDATE_RULE_ADAM_AMSGRAD:
-    case UPDATE_RULE_RMSPROP_CENTERED_MOMENTUM: return 3;
-    default: return 2;
-    }
-}
-
 // A moving average with the weight 1 − β of the new value.
 inline float averaged(float x, float one_minus_beta, float g) { return x + one_minus_beta * (g - x); }
 inline float larger(float a, float b) { return a >= b || a != a ? a : b; }
 
-// g divided by the root of the average of its squares, or of its variance, which rounding may make negative.
-inline float root_mean_square(float g, thread float (&state)[3], Coefficients k) {
-    bool is_centered = RULE == UPDATE_RULE_RMSPROP_CENTERED || RULE == UPDATE_RULE_RMSPROP_CENTERED_MOMENTUM;
+// The steps d of the rules, which change the state of an element.
+
+inline float momentum_step(float g, thread float (&state)[3], Coefficients k) {
+    state[0] = k.momentum * state[0] + k.one_minus_beta1 * g;
+    return state[0];
+}
+
+inline float lion_step(float g, thread float (&state)[3], Coefficients k) {
+    float average = averaged(state[0], k.one_minus_beta1, g);
+    state[0] = averaged(state[0], k.one_minus_beta2, g);
+    return isnan(average) ? average : sign(average);
+}
+
+// g divided by the root of the average of its squares.
+inline float rmsprop_step(float g, thread float (&state)[3], Coefficients k) {
     state[0] = averaged(state[0], k.one_minus_beta2, g * g);
-    if (!is_centered) return g / (precise::sqrt(state[0]) + k.eps);
+    return g / (precise::sqrt(state[0]) + k.eps);
+}
+
+// g divided by the root of its variance, which rounding may make negative.
+inline float centered_step(float g, thread float (&state)[3], Coefficients k) {
+    state[0] = averaged(state[0], k.one_minus_beta2, g * g);
     state[1] = averaged(state[1], k.one_minus_beta2, g);
     return g / (precise::sqrt(larger(state[0] - state[1] * state[1], 0.0f)) + k.eps);
+}
+
+// A step that momentum carries on, in a plane of the state.
+inline float carried_on(float d, thread float &plane, Coefficients k) {
+    plane = k.momentum * plane + d;
+    return plane;
+}
+
+inline float adagrad_step(float g, thread float (&state)[3], Coefficients k) {
+    state[0] += g * g;
+    return g / (precise::sqrt(state[0]) + k.eps);
+}
+
+inline float adadelta_step(float g, thread float (&state)[3], Coefficients k) {
+    state[0] = averaged(state[0], k.one_minus_beta2, g * g);
+    float d = precise::sqrt(state[1] + k.eps) / precise::sqrt(state[0] + k.eps) * g;
+    state[1] = averaged(state[1], k.one_minus_beta2, d * d);
+    return d;
+}
+
+inline float adamax_step(float g, thread float (&state)[3], Coefficients k) {
+    state[0] = averaged(state[0], k.one_minus_beta1, g);
+    state[1] = larger(k.momentum * state[1], abs(g) + k.eps);
+    return state[0] / state[1];
 }
 
 inline void update_moments(float g, thread float (&state)[3], Coefficients k) {
@@ -108,51 +135,60 @@ inline void update_moments(float g, thread float (&state)[3], Coefficients k) {
     state[1] = averaged(state[1], k.one_minus_beta2, g * g);
 }
 
-// Changes the state of an element, and returns its step d.
+inline float adam_step(float g, thread float (&state)[3], Coefficients k) {
+    update_moments(g, state, k);
+    return state[0] / (precise::sqrt(state[1]) * k.bias_correction + k.eps);
+}
+
+inline float amsgrad_step(float g, thread float (&state)[3], Coefficients k) {
+    update_moments(g, state, k);
+    state[2] = larger(state[2], state[1]);
+    return state[0] / (precise::sqrt(state[2]) * k.bias_correction + k.eps);
+}
+
+inline float nadam_step(float g, thread float (&state)[3], Coefficients k) {
+    update_moments(g, state, k);
+    return (state[0] + k.momentum * g) / (precise::sqrt(state[1]) * k.bias_correction + k.eps);
+}
+
+inline float radam_step(float g, thread float (&state)[3], Coefficients k) {
+    update_moments(g, state, k);
+    return state[0] / (k.bias_correction == 0.0f ? 1.0f : precise::sqrt(state[1]) + k.eps);
+}
+
+// How many planes of state each rule has, and its step. A name of the enumeration that has no row here does not
+// compile.
+template <UpdateRule name> struct Rule;
+#define STEP(name, planes_of_state, step)                                                   \
+    template <> struct Rule<name> {                                                         \
+        static uint planes() { return planes_of_state; }                                    \
+        static float of(float g, thread float (&state)[3], Coefficients k) { return step; } \
+    };
+
+STEP(UPDATE_RULE_SGD, 0, g)
+STEP(UPDATE_RULE_SGD_MOMENTUM, 1, momentum_step(g, state, k))
+STEP(UPDATE_RULE_SGD_NESTEROV, 1, g + k.momentum * momentum_step(g, state, k))
+STEP(UPDATE_RULE_ADAM, 2, adam_step(g, state, k))
+STEP(UPDATE_RULE_ADAM_AMSGRAD, 3, amsgrad_step(g, state, k))
+STEP(UPDATE_RULE_LION, 1, lion_step(g, state, k))
+STEP(UPDATE_RULE_RMSPROP, 1, rmsprop_step(g, state, k))
+STEP(UPDATE_RULE_RMSPROP_MOMENTUM, 2, carried_on(rmsprop_step(g, state, k), state[1], k))
+STEP(UPDATE_RULE_RMSPROP_CENTERED, 2, centered_step(g, state, k))
+STEP(UPDATE_RULE_RMSPROP_CENTERED_MOMENTUM, 3, carried_on(centered_step(g, state, k), state[2], k))
+STEP(UPDATE_RULE_ADAGRAD, 1, adagrad_step(g, state, k))
+STEP(UPDATE_RULE_ADADELTA, 2, adadelta_step(g, state, k))
+STEP(UPDATE_RULE_ADAMAX, 2, adamax_step(g, state, k))
+STEP(UPDATE_RULE_NADAM, 2, nadam_step(g, state, k))
+STEP(UPDATE_RULE_RADAM, 2, radam_step(g, state, k))
+
+inline uint planes() {
+    switch (RULE) { UPDATE_RULE_NAMES(ORCHARD_CASE, Rule, planes()) }
+    return 0;
+}
+
 inline float step_of(float g, thread float (&state)[3], Coefficients k) {
-    switch (RULE) {
-    case UPDATE_RULE_SGD: return g;
-    case UPDATE_RULE_SGD_MOMENTUM: state[0] = k.momentum * state[0] + k.one_minus_beta1 * g; return state[0];
-    case UPDATE_RULE_SGD_NESTEROV:
-        state[0] = k.momentum * state[0] + k.one_minus_beta1 * g;
-        return g + k.momentum * state[0];
-    case UPDATE_RULE_LION: {
-        float average = averaged(state[0], k.one_minus_beta1, g);
-        state[0] = averaged(state[0], k.one_minus_beta2, g);
-        return isnan(average) ? average : sign(average);
-    }
-    case UPDATE_RULE_RMSPROP:
-    case UPDATE_RULE_RMSPROP_CENTERED: return root_mean_square(g, state, k);
-    case UPDATE_RULE_RMSPROP_MOMENTUM:
-        state[1] = k.momentum * state[1] + root_mean_square(g, state, k);
-        return state[1];
-    case UPDATE_RULE_RMSPROP_CENTERED_MOMENTUM:
-        state[2] = k.momentum * state[2] + root_mean_square(g, state, k);
-        return state[2];
-    case UPDATE_RULE_ADAGRAD: state[0] += g * g; return g / (precise::sqrt(state[0]) + k.eps);
-    case UPDATE_RULE_ADADELTA: {
-        state[0] = averaged(state[0], k.one_minus_beta2, g * g);
-        float d = precise::sqrt(state[1] + k.eps) / precise::sqrt(state[0] + k.eps) * g;
-        state[1] = averaged(state[1], k.one_minus_beta2, d * d);
-        return d;
-    }
-    case UPDATE_RULE_ADAMAX:
-        state[0] = averaged(state[0], k.one_minus_beta1, g);
-        state[1] = larger(k.momentum * state[1], abs(g) + k.eps);
-        return state[0] / state[1];
-    case UPDATE_RULE_NADAM:
-        update_moments(g, state, k);
-        return (state[0] + k.momentum * g) / (precise::sqrt(state[1]) * k.bias_correction + k.eps);
-    case UPDATE_RULE_RADAM:
-        update_moments(g, state, k);
-        return state[0] / (k.bias_correction == 0.0f ? 1.0f : precise::sqrt(state[1]) + k.eps);
-    default: {
-        update_moments(g, state, k);
-        if (RULE == UPDATE_RULE_ADAM_AMSGRAD) state[2] = larger(state[2], state[1]);
-        float second = RULE == UPDATE_RULE_ADAM_AMSGRAD ? state[2] : state[1];
-        return state[0] / (precise::sqrt(second) * k.bias_correction + k.eps);
-    }
-    }
+    switch (RULE) { UPDATE_RULE_NAMES(ORCHARD_CASE, Rule, of(g, state, k)) }
+    return NAN;
 }
 
 // A parameter's buffers.

@@ -38,12 +38,20 @@ template <typename T> inline T with_bias(float product, device const T *bias, lo
     return (has_bias & which) != 0 ? T(float(T(product)) + float(bias[column])) : T(product);
 }
 
+// A name of the enumeration that has no row here does not compile.
+template <GateActivation name> struct Activation;
+#define ACTIVATION(name, Share)                                                \
+    template <> struct Activation<name> {                                      \
+        static float of(float x) { return orchard::gated<orchard::Share>(x); } \
+    };
+
+ACTIVATION(GATE_ACTIVATION_SILU, LogisticShare)
+ACTIVATION(GATE_ACTIVATION_GELU, NormalShare)
+ACTIVATION(GATE_ACTIVATION_GELU_TANH, TanhShare)
+
 inline float activated(float x) {
-    switch (gate_activation) {
-    case GATE_ACTIVATION_SILU: return orchard::gated<orchard::LogisticShare>(x);
-    case GATE_ACTIVATION_GELU: return orchard::gated<orchard::NormalShare>(x);
-    default: return orchard::gated<orchard::TanhShare>(x);
-    }
+    switch (gate_activation) { GATE_ACTIVATION_NAMES(ORCHARD_CASE, Activation, of(x)) }
+    return NAN;
 }
 
 // An element of a gated product, of the sums of both products.

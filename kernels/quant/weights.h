@@ -60,33 +60,57 @@ inline void unpack_as(P block, int part, int first, thread float (&out)[COUNT]) 
     }
 }
 
+// The values of a packing: of blocks, and of groups with their scale and bias. A name of the enumeration that has none
+// does not compile.
+template <Packing name> struct Values;
+#define BLOCKS(name, Format)                                                                   \
+    template <> struct Values<name> {                                                          \
+        template <int COUNT, typename P>                                                       \
+        static void unpack(P block, int part, int first, Scales, thread float (&out)[COUNT]) { \
+            unpack_as<Format, COUNT>(block, part, first, out);                                 \
+        }                                                                                      \
+    };
+
+BLOCKS(PACKING_Q4_0, Q4_0)
+BLOCKS(PACKING_Q4_1, Q4_1)
+BLOCKS(PACKING_Q5_0, Q5_0)
+BLOCKS(PACKING_Q5_1, Q5_1)
+BLOCKS(PACKING_Q8_0, Q8_0)
+BLOCKS(PACKING_Q2_K, Q2K)
+BLOCKS(PACKING_Q3_K, Q3K)
+BLOCKS(PACKING_Q4_K, Q4K)
+BLOCKS(PACKING_Q5_K, Q5K)
+BLOCKS(PACKING_Q6_K, Q6K)
+BLOCKS(PACKING_IQ4_NL, Iq4Nl)
+BLOCKS(PACKING_MXFP4, Mxfp4)
+BLOCKS(PACKING_F16, F16)
+BLOCKS(PACKING_BF16, BF16)
+
+template <> struct Values<PACKING_AFFINE> {
+    template <int COUNT, typename P>
+    static void unpack(P block, int, int first, Scales group, thread float (&out)[COUNT]) {
+        for (int i = 0; i < COUNT; i += 1) {
+            const float product = group.scale * float(packed_level(block, int(level_bits), first + i));
+            out[i] = product + group.low;
+        }
+    }
+};
+
+template <> struct Values<PACKING_SYMMETRIC> {
+    template <int COUNT, typename P>
+    static void unpack(P block, int, int first, Scales group, thread float (&out)[COUNT]) {
+        const float centre = float(1u << (level_bits - 1));
+        for (int i = 0; i < COUNT; i += 1) {
+            out[i] = group.scale * (float(packed_level(block, int(level_bits), first + i)) - centre);
+        }
+    }
+};
+
 // The values `first` to first + COUNT - 1 of a part of a block, all within one half of it. `group`: the scale and the
 // bias of groups.
 template <int COUNT, typename P>
 inline void unpack(P block, int part, int first, Scales group, thread float (&out)[COUNT]) {
-    switch (packing) {
-    case PACKING_Q4_0: return unpack_as<Q4_0, COUNT>(block, part, first, out);
-    case PACKING_Q4_1: return unpack_as<Q4_1, COUNT>(block, part, first, out);
-    case PACKING_Q5_0: return unpack_as<Q5_0, COUNT>(block, part, first, out);
-    case PACKING_Q5_1: return unpack_as<Q5_1, COUNT>(block, part, first, out);
-    case PACKING_Q8_0: return unpack_as<Q8_0, COUNT>(block, part, first, out);
-    case PACKING_Q2_K: return unpack_as<Q2K, COUNT>(block, part, first, out);
-    case PACKING_Q3_K: return unpack_as<Q3K, COUNT>(block, part, first, out);
-    case PACKING_Q4_K: return unpack_as<Q4K, COUNT>(block, part, first, out);
-    case PACKING_Q5_K: return unpack_as<Q5K, COUNT>(block, part, first, out);
-    case PACKING_Q6_K: return unpack_as<Q6K, COUNT>(block, part, first, out);
-    case PACKING_IQ4_NL: return unpack_as<Iq4Nl, COUNT>(block, part, first, out);
-    case PACKING_MXFP4: return unpack_as<Mxfp4, COUNT>(block, part, first, out);
-    case PACKING_F16: return unpack_as<F16, COUNT>(block, part, first, out);
-    case PACKING_BF16: return unpack_as<BF16, COUNT>(block, part, first, out);
-    default: break;
-    }
-    const bool is_symmetric = packing == PACKING_SYMMETRIC;
-    const float centre = is_symmetric ? float(1u << (level_bits - 1)) : 0.0f;
-    for (int i = 0; i < COUNT; i += 1) {
-        const float product = group.scale * (float(packed_level(block, int(level_bits), first + i)) - centre);
-        out[i] = is_symmetric ? product : product + group.low;
-    }
+    switch (packing) { PACKING_NAMES(ORCHARD_CASE, Values, unpack(block, part, first, group, out)) }
 }
 
 // ---------------------------------------------------------------- bytes in threadgroup memory

@@ -23,15 +23,21 @@ struct SelectAt {
 
 inline bool is_tie(float x, float y) { return x == y || (x != x && y != y); }
 
+// A name of the enumeration that has no row here does not compile.
+template <ReductionDerivative name> struct Derivative;
+#define DERIVATIVE(name, result)                                      \
+    template <> struct Derivative<name> {                             \
+        static float of(float x, float y, float p) { return result; } \
+    };
+
+DERIVATIVE(REDUCTION_DERIVATIVE_TIE, is_tie(x, y) ? 1.0f : 0.0f)
+DERIVATIVE(REDUCTION_DERIVATIVE_SIGN, x != x ? x : sign(x))
+DERIVATIVE(REDUCTION_DERIVATIVE_QUOTIENT, y == 0.0f ? 0.0f : x / y)
+DERIVATIVE(REDUCTION_DERIVATIVE_POWER, x == 0.0f || y == 0.0f ? 0.0f : sign(x) * precise::pow(abs(x / y), p - 1.0f))
+
 inline float derivative_of(float x, float y, float p) {
-    switch (operation) {
-    case REDUCTION_DERIVATIVE_TIE: return is_tie(x, y) ? 1.0f : 0.0f;
-    case REDUCTION_DERIVATIVE_SIGN: return x != x ? x : sign(x);
-    case REDUCTION_DERIVATIVE_QUOTIENT: return y == 0.0f ? 0.0f : x / y;
-    case REDUCTION_DERIVATIVE_POWER:
-        return x == 0.0f || y == 0.0f ? 0.0f : sign(x) * precise::pow(abs(x / y), p - 1.0f);
-    default: return 0.0f;
-    }
+    switch (operation) { REDUCTION_DERIVATIVE_NAMES(ORCHARD_CASE, Derivative, of(x, y, p)) }
+    return NAN;
 }
 
 template <typename T>

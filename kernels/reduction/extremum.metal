@@ -15,6 +15,15 @@ template <typename Number, typename Index> struct ExtremumState {
     Index index;  // all bits set: no element yet
 };
 
+// Whether a comes before b, as NaN does before all numbers.
+template <Reduction name> struct Beyond;
+template <> struct Beyond<REDUCTION_MAX> {
+    template <typename Number> static bool of(Number a, Number b) { return b == b && !(a <= b); }
+};
+template <> struct Beyond<REDUCTION_MIN> {
+    template <typename Number> static bool of(Number a, Number b) { return b == b && !(a >= b); }
+};
+
 template <typename Number, typename Index> struct Extremum {
     using State = ExtremumState<Number, Index>;
 
@@ -22,7 +31,10 @@ template <typename Number, typename Index> struct Extremum {
     static bool is_none(State x) { return x.index == ~Index(0); }
 
     // Not where they are equal, or both NaN.
-    static bool is_beyond(Number a, Number b) { return b == b && (operation == REDUCTION_MAX ? !(a <= b) : !(a >= b)); }
+    static bool is_beyond(Number a, Number b) {
+        switch (operation) { REDUCTION_EXTREMA(ORCHARD_CASE, Beyond, of(a, b)) }
+        return false;
+    }
 
     static State merge(State a, State b) {
         if (is_none(b)) return a;

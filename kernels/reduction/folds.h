@@ -40,100 +40,89 @@ template <typename Number> struct FoldState {
     float fifth;
 };
 
-template <typename Number> struct Fold;
+using FloatState = FoldState<float>;
 
-template <> struct Fold<float> {
-    using State = FoldState<float>;
+inline FloatState state_of(float x) { return {x, 0.0f, 0.0f, 0.0f, 0.0f}; }
+inline FloatState state_of(Product x) { return {x.value, x.lost, float(x.exponent), 0.0f, 0.0f}; }
+inline FloatState state_of(Squares x) { return {x.sum, float(x.level), 0.0f, 0.0f, 0.0f}; }
+inline Product product_in(FloatState x) { return {x.first, x.second, int(x.third)}; }
+inline Squares squares_in(FloatState moments) { return {moments.second, int(moments.fifth)}; }
 
-    static State identity() {
-        switch (operation) {
-        case REDUCTION_PROD: return state_of(product_of(1.0f));
-        case REDUCTION_NORM2: return state_of(Squares{0.0f, -1});
-        case REDUCTION_ALL: return {1.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-        case REDUCTION_AMAX:
-        case REDUCTION_LOGSUMEXP: return {-INFINITY, 0.0f, 0.0f, 0.0f, 0.0f};
-        case REDUCTION_AMIN:
-        case REDUCTION_NORM_NEG_INF: return {INFINITY, 0.0f, 0.0f, 0.0f, 0.0f};
-        default: return {0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-        }
+// A reduction of floats: its state of no elements and of one, how two states become one, how many fields are in use,
+// and the result. A name of the enumeration that has none does not compile.
+template <Reduction name> struct FloatFold;
+
+// Those with one field: its start, what an element x gives, and what fields a and b become.
+#define FLOAT_FOLD(name, start, element, merged)                                                         \
+    template <> struct FloatFold<name> {                                                                 \
+        static int fields() { return 1; }                                                                \
+        static FloatState identity() { return state_of(start); }                                         \
+        static FloatState of_element(float x, float) { return state_of(element); }                       \
+        static float both(float a, float b) { return merged; }                                           \
+        static FloatState merge(FloatState a, FloatState b) { return state_of(both(a.first, b.first)); } \
+        static float result(FloatState state, constant ReductionParameters &) { return state.first; }    \
+    };
+
+FLOAT_FOLD(REDUCTION_SUM, 0.0f, x, a + b)
+FLOAT_FOLD(REDUCTION_AMAX, -INFINITY, x, larger(a, b))
+FLOAT_FOLD(REDUCTION_AMIN, INFINITY, x, smaller(a, b))
+FLOAT_FOLD(REDUCTION_ALL, 1.0f, x != 0.0f ? 1.0f : 0.0f, smaller(a, b))
+FLOAT_FOLD(REDUCTION_ANY, 0.0f, x != 0.0f ? 1.0f : 0.0f, larger(a, b))
+FLOAT_FOLD(REDUCTION_NORM0, 0.0f, x != 0.0f ? 1.0f : 0.0f, a + b)
+FLOAT_FOLD(REDUCTION_NORM1, 0.0f, abs(x), a + b)
+FLOAT_FOLD(REDUCTION_NORM_INF, 0.0f, abs(x), larger(a, b))
+FLOAT_FOLD(REDUCTION_NORM_NEG_INF, INFINITY, abs(x), smaller(a, b))
+
+template <> struct FloatFold<REDUCTION_PROD> {
+    static int fields() { return 5; }
+    static FloatState identity() { return state_of(product_of(1.0f)); }
+    static FloatState of_element(float x, float) { return state_of(product_of(x)); }
+    static FloatState merge(FloatState a, FloatState b) { return state_of(multiplied(product_in(a), product_in(b))); }
+    static float result(FloatState state, constant ReductionParameters &) { return rounded(product_in(state)); }
+};
+
+template <> struct FloatFold<REDUCTION_MEAN> {
+    static int fields() { return 2; }
+    static FloatState identity() { return state_of(0.0f); }
+
+    static FloatState of_element(float x, float) {
+        bool is_large = abs(x) >= 0x1p90f;
+        return {is_large ? x * 0x1p-90f : x, is_large ? 1.0f : 0.0f, 0.0f, 0.0f, 0.0f};
     }
 
-    // The state of one element.
-    static State of_element(float x, float p) {
-        switch (operation) {
-        case REDUCTION_ALL:
-        case REDUCTION_ANY:
-        case REDUCTION_NORM0: return {x != 0.0f ? 1.0f : 0.0f, 0.0f, 0.0f, 0.0f, 0.0f};
-        case REDUCTION_NORM1:
-        case REDUCTION_NORM_INF:
-        case REDUCTION_NORM_NEG_INF: return {abs(x), 0.0f, 0.0f, 0.0f, 0.0f};
-        case REDUCTION_PROD: return state_of(product_of(x));
-        case REDUCTION_MEAN: {
-            bool is_large = abs(x) >= 0x1p90f;
-            return {is_large ? x * 0x1p-90f : x, is_large ? 1.0f : 0.0f, 0.0f, 0.0f, 0.0f};
-        }
-        case REDUCTION_NORM2: return state_of(square_of(x));
-        case REDUCTION_NORM_P: return power_of(abs(x), p);
-        case REDUCTION_VAR:
-        case REDUCTION_STD: return {x, 0.0f, 1.0f, 0.0f, -1.0f};
-        case REDUCTION_LOGSUMEXP: return {x, precise::exp(x - shift_of(x)), 0.0f, 0.0f, 0.0f};
-        default: return {x, 0.0f, 0.0f, 0.0f, 0.0f};
-        }
+    static FloatState merge(FloatState a, FloatState b) {
+        float level = max(a.second, b.second);
+        return {scaled_to(level, a) + scaled_to(level, b), level, 0.0f, 0.0f, 0.0f};
     }
 
-    static State merge(State a, State b) {
-        switch (operation) {
-        case REDUCTION_PROD: return state_of(multiplied(product_in(a), product_in(b)));
-        case REDUCTION_MEAN: {
-            float level = max(a.second, b.second);
-            return {scaled_to(level, a) + scaled_to(level, b), level, 0.0f, 0.0f, 0.0f};
-        }
-        case REDUCTION_NORM2: return state_of(added({a.first, int(a.second)}, {b.first, int(b.second)}));
-        case REDUCTION_NORM_P: return merged_powers(a, b);
-        case REDUCTION_AMAX:
-        case REDUCTION_ANY:
-        case REDUCTION_NORM_INF: return {larger(a.first, b.first), 0.0f, 0.0f, 0.0f, 0.0f};
-        case REDUCTION_AMIN:
-        case REDUCTION_ALL:
-        case REDUCTION_NORM_NEG_INF: return {smaller(a.first, b.first), 0.0f, 0.0f, 0.0f, 0.0f};
-        case REDUCTION_VAR:
-        case REDUCTION_STD: return merged_moments(a, b);
-        case REDUCTION_LOGSUMEXP: {
-            float largest = larger(a.first, b.first);
-            float sum = rescaled(a.second, a.first, largest) + rescaled(b.second, b.first, largest);
-            return {largest, sum, 0.0f, 0.0f, 0.0f};
-        }
-        default: return {a.first + b.first, 0.0f, 0.0f, 0.0f, 0.0f};
-        }
+    static float scaled_to(float level, FloatState x) { return x.second < level ? x.first * 0x1p-90f : x.first; }
+
+    static float result(FloatState state, constant ReductionParameters &p) {
+        return state.first / float(p.reduced.count) * (state.second > 0.0f ? 0x1p90f : 1.0f);
+    }
+};
+
+template <> struct FloatFold<REDUCTION_NORM2> {
+    static int fields() { return 2; }
+    static FloatState identity() { return state_of(Squares{0.0f, -1}); }
+    static FloatState of_element(float x, float) { return state_of(square_of(x)); }
+
+    static FloatState merge(FloatState a, FloatState b) {
+        return state_of(added({a.first, int(a.second)}, {b.first, int(b.second)}));
     }
 
-    // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. Means
-    // are carried with what their rounding lost (TwoSum): far from zero that is all of a small deviation.
-    static State merged_moments(State a, State b) {
-        if (b.third == 0.0f) return a;
-        if (a.third == 0.0f) return b;
-        float count = a.third + b.third;
-        // Half of the difference: all of it may overflow.
-        float half_difference = (0.5f * b.first - 0.5f * a.first) + 0.5f * (b.fourth - a.fourth);
-        float share = b.third / count;
-        float step = a.fourth + half_difference * (2.0f * share);
-        float mean = a.first + step;
-        float lost = two_sum_error(a.first, step, mean);
-        Squares apart = square_of(half_difference);
-        apart.sum *= 4.0f * (a.third * share);
-        Squares squares = added(added(squares_in(a), squares_in(b)), apart);
-        return {mean, squares.sum, count, isfinite(mean) ? lost : 0.0f, float(squares.level)};
+    static float result(FloatState state, constant ReductionParameters &) {
+        return root({state.first, int(state.second)});
     }
+};
 
-    static State state_of(Product x) { return {x.value, x.lost, float(x.exponent), 0.0f, 0.0f}; }
-    static Product product_in(State x) { return {x.first, x.second, int(x.third)}; }
-    static State state_of(Squares x) { return {x.sum, float(x.level), 0.0f, 0.0f, 0.0f}; }
-    static Squares squares_in(State moments) { return {moments.second, int(moments.fifth)}; }
-
-    static float scaled_to(float level, State x) { return x.second < level ? x.first * 0x1p-90f : x.first; }
+template <> struct FloatFold<REDUCTION_NORM_P> {
+    static int fields() { return 5; }
+    static FloatState identity() { return state_of(0.0f); }
+    static FloatState of_element(float x, float p) { return power_of(abs(x), p); }
 
     // x^p of x ≥ 0, divided by a power of two that leaves something about 1.
-    static State power_of(float x, float p) {
+    static FloatState power_of(float x, float p) {
         int exponent = 0;
         if (x == 0.0f || !isfinite(x)) return {precise::pow(x, p), 0.0f, p, 0.0f, 0.0f};
         float fraction = frexp(x, exponent);
@@ -142,19 +131,122 @@ template <> struct Fold<float> {
         return {power, float(is_small ? exponent - 1 : exponent), p, 0.0f, 0.0f};
     }
 
-    static float power_at(float exponent, State x) {
+    static float power_at(float exponent, FloatState x) {
         if (x.second == exponent || x.first == 0.0f || isinf(x.first)) return x.first;
         return x.first * precise::exp2((x.second - exponent) * x.third);
     }
 
-    static State merged_powers(State a, State b) {
+    static FloatState merge(FloatState a, FloatState b) {
         if (a.first == 0.0f) return b;
         if (b.first == 0.0f) return a;
         float exponent = a.second * a.third >= b.second * b.third ? a.second : b.second;
         return {power_at(exponent, a) + power_at(exponent, b), exponent, a.third, 0.0f, 0.0f};
     }
 
-    static State shuffled(State state, ushort mask) {
+    static float result(FloatState state, constant ReductionParameters &p) {
+        return ldexp(precise::pow(state.first, 1.0f / p.parameter), int(state.second));
+    }
+};
+
+// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. Means
+// are carried with what their rounding lost (TwoSum): far from zero that is all of a small deviation.
+inline FloatState merged_moments(FloatState a, FloatState b) {
+    if (b.third == 0.0f) return a;
+    if (a.third == 0.0f) return b;
+    float count = a.third + b.third;
+    // Half of the difference: all of it may overflow.
+    float half_difference = (0.5f * b.first - 0.5f * a.first) + 0.5f * (b.fourth - a.fourth);
+    float share = b.third / count;
+    float step = a.fourth + half_difference * (2.0f * share);
+    float mean = a.first + step;
+    float lost = two_sum_error(a.first, step, mean);
+    Squares apart = square_of(half_difference);
+    apart.sum *= 4.0f * (a.third * share);
+    Squares squares = added(added(squares_in(a), squares_in(b)), apart);
+    return {mean, squares.sum, count, isfinite(mean) ? lost : 0.0f, float(squares.level)};
+}
+
+inline Squares variance(FloatState state, constant ReductionParameters &p) {
+    float freedom = max(float(p.reduced.count) - p.parameter, 0.0f);
+    // An infinite element leaves an infinite mean: its own deviation is inf - inf.
+    if (p.reduced.count == 0 || !isfinite(state.first)) return {NAN, 0};
+    return {state.second / freedom, int(state.fifth)};
+}
+
+// A variance, or its root.
+#define MOMENTS_FOLD(name, of_variance)                                                       \
+    template <> struct FloatFold<name> {                                                      \
+        static int fields() { return 5; }                                                     \
+        static FloatState identity() { return state_of(0.0f); }                               \
+        static FloatState of_element(float x, float) { return {x, 0.0f, 1.0f, 0.0f, -1.0f}; } \
+        static FloatState merge(FloatState a, FloatState b) { return merged_moments(a, b); }  \
+        static float result(FloatState state, constant ReductionParameters &p) {              \
+            return of_variance(variance(state, p));                                           \
+        }                                                                                     \
+    };
+
+MOMENTS_FOLD(REDUCTION_VAR, rounded)
+MOMENTS_FOLD(REDUCTION_STD, root)
+
+template <> struct FloatFold<REDUCTION_LOGSUMEXP> {
+    static int fields() { return 2; }
+    static FloatState identity() { return state_of(-INFINITY); }
+
+    static FloatState of_element(float x, float) { return {x, precise::exp(x - shift_of(x)), 0.0f, 0.0f, 0.0f}; }
+
+    static FloatState merge(FloatState a, FloatState b) {
+        float largest = larger(a.first, b.first);
+        float sum = rescaled(a.second, a.first, largest) + rescaled(b.second, b.first, largest);
+        return {largest, sum, 0.0f, 0.0f, 0.0f};
+    }
+
+    static float result(FloatState state, constant ReductionParameters &) {
+        return precise::log(state.second) + shift_of(state.first);
+    }
+};
+
+// A reduction of integers. Sums and products wrap around.
+template <Reduction name> struct IntegerFold;
+#define INTEGER_FOLD(name, start, element, merged)           \
+    template <> struct IntegerFold<name> {                   \
+        static long identity() { return start; }             \
+        static long of_element(long x) { return element; }   \
+        static long merge(long a, long b) { return merged; } \
+    };
+
+INTEGER_FOLD(REDUCTION_SUM, 0, x, long(ulong(a) + ulong(b)))
+INTEGER_FOLD(REDUCTION_PROD, 1, x, long(ulong(a) * ulong(b)))
+INTEGER_FOLD(REDUCTION_AMAX, -0x7fffffffffffffff - 1, x, larger(a, b))
+INTEGER_FOLD(REDUCTION_AMIN, 0x7fffffffffffffff, x, smaller(a, b))
+INTEGER_FOLD(REDUCTION_ALL, 1, x != 0, smaller(a, b))
+INTEGER_FOLD(REDUCTION_ANY, 0, x != 0, larger(a, b))
+
+// The reduction that the function constant `operation` names.
+template <typename Number> struct Fold;
+
+template <> struct Fold<float> {
+    static int fields() {
+        switch (operation) { REDUCTION_FOLDS(ORCHARD_CASE, FloatFold, fields()) }
+        return 0;
+    }
+    static FloatState identity() {
+        switch (operation) { REDUCTION_FOLDS(ORCHARD_CASE, FloatFold, identity()) }
+        return state_of(NAN);
+    }
+    static FloatState of_element(float x, float p) {
+        switch (operation) { REDUCTION_FOLDS(ORCHARD_CASE, FloatFold, of_element(x, p)) }
+        return state_of(NAN);
+    }
+    static FloatState merge(FloatState a, FloatState b) {
+        switch (operation) { REDUCTION_FOLDS(ORCHARD_CASE, FloatFold, merge(a, b)) }
+        return state_of(NAN);
+    }
+    static float result(FloatState state, constant ReductionParameters &p) {
+        switch (operation) { REDUCTION_FOLDS(ORCHARD_CASE, FloatFold, result(state, p)) }
+        return NAN;
+    }
+
+    static FloatState shuffled(FloatState state, ushort mask) {
         state.first = shuffled_xor(state.first, mask);
         if (fields() > 1) state.second = shuffled_xor(state.second, mask);
         if (fields() > 2) {
@@ -164,78 +256,31 @@ template <> struct Fold<float> {
         }
         return state;
     }
-
-    static int fields() {
-        switch (operation) {
-        case REDUCTION_VAR:
-        case REDUCTION_STD:
-        case REDUCTION_PROD:
-        case REDUCTION_NORM_P: return 5;
-        case REDUCTION_MEAN:
-        case REDUCTION_NORM2:
-        case REDUCTION_LOGSUMEXP: return 2;
-        default: return 1;
-        }
-    }
-
-    static float result(State state, constant ReductionParameters &p) {
-        switch (operation) {
-        case REDUCTION_PROD: return rounded(product_in(state));
-        case REDUCTION_MEAN: return state.first / float(p.reduced.count) * (state.second > 0.0f ? 0x1p90f : 1.0f);
-        case REDUCTION_NORM2: return root({state.first, int(state.second)});
-        case REDUCTION_NORM_P: return ldexp(precise::pow(state.first, 1.0f / p.parameter), int(state.second));
-        case REDUCTION_VAR: return rounded(variance(state, p));
-        case REDUCTION_STD: return root(variance(state, p));
-        case REDUCTION_LOGSUMEXP: return precise::log(state.second) + shift_of(state.first);
-        default: return state.first;
-        }
-    }
-
-    static Squares variance(State state, constant ReductionParameters &p) {
-        float freedom = max(float(p.reduced.count) - p.parameter, 0.0f);
-        // An infinite element leaves an infinite mean: its own deviation is inf - inf.
-        if (p.reduced.count == 0 || !isfinite(state.first)) return {NAN, 0};
-        return {state.second / freedom, int(state.fifth)};
-    }
 };
 
 template <> struct Fold<long> {
     using State = FoldState<long>;
 
-    static State identity() {
-        switch (operation) {
-        case REDUCTION_PROD:
-        case REDUCTION_ALL: return {1, 0.0f, 0.0f, 0.0f, 0.0f};
-        case REDUCTION_AMAX: return {-0x7fffffffffffffff - 1, 0.0f, 0.0f, 0.0f, 0.0f};
-        case REDUCTION_AMIN: return {0x7fffffffffffffff, 0.0f, 0.0f, 0.0f, 0.0f};
-        default: return {0, 0.0f, 0.0f, 0.0f, 0.0f};
-        }
+    static State state_with(long x) { return {x, 0.0f, 0.0f, 0.0f, 0.0f}; }
+    static long start() {
+        switch (operation) { REDUCTION_INTEGERS(ORCHARD_CASE, IntegerFold, identity()) }
+        return 0;
     }
-
-    static State of_element(long x, float) {
-        bool is_truth = operation == REDUCTION_ALL || operation == REDUCTION_ANY;
-        return {is_truth ? long(x != 0) : x, 0.0f, 0.0f, 0.0f, 0.0f};
+    static long of_value(long x) {
+        switch (operation) { REDUCTION_INTEGERS(ORCHARD_CASE, IntegerFold, of_element(x)) }
+        return 0;
     }
-
-    // Sums and products wrap around.
-    static State merge(State a, State b) {
-        switch (operation) {
-        case REDUCTION_PROD: return {long(ulong(a.first) * ulong(b.first)), 0.0f, 0.0f, 0.0f, 0.0f};
-        case REDUCTION_AMAX:
-        case REDUCTION_ANY: return {larger(a.first, b.first), 0.0f, 0.0f, 0.0f, 0.0f};
-        case REDUCTION_AMIN:
-        case REDUCTION_ALL: return {smaller(a.first, b.first), 0.0f, 0.0f, 0.0f, 0.0f};
-        default: return {long(ulong(a.first) + ulong(b.first)), 0.0f, 0.0f, 0.0f, 0.0f};
-        }
-    }
-
-    static State shuffled(State state, ushort mask) {
-        state.first = shuffled_xor(state.first, mask);
-        return state;
+    static long both(long a, long b) {
+        switch (operation) { REDUCTION_INTEGERS(ORCHARD_CASE, IntegerFold, merge(a, b)) }
+        return 0;
     }
 
     static int fields() { return 1; }
+    static State identity() { return state_with(start()); }
+    static State of_element(long x, float) { return state_with(of_value(x)); }
+    static State merge(State a, State b) { return state_with(both(a.first, b.first)); }
     static long result(State state, constant ReductionParameters &) { return state.first; }
+    static State shuffled(State state, ushort mask) { return state_with(shuffled_xor(state.first, mask)); }
 };
 
 #endif

@@ -38,22 +38,12 @@ template <> struct Carrier<bfloat> {
     using result = bfloat;
 };
 
-inline bool is_product() { return operation == SCAN_CUMPROD || operation == SCAN_EXCLUSIVE_CUMPROD; }
-inline bool is_exclusive() { return operation == SCAN_EXCLUSIVE_CUMPROD || operation == SCAN_SHIFT; }
-
 // (value + lost) · 2^exponent, the exponent 0 but in products.
 template <typename Number> struct Carried {
     Number value;
     Number lost;
     int exponent;
 };
-
-inline Carried<float> carried_of(float x) {
-    if (!is_product()) return {x, 0.0f, 0};
-    Product product = product_of(x);
-    return {product.value, product.lost, product.exponent};
-}
-inline Carried<long> carried_of(long x) { return {x, 0, 0}; }
 
 inline Carried<float> plus(Carried<float> a, Carried<float> b) {
     float sum = a.value + b.value;
@@ -69,6 +59,57 @@ inline Carried<float> times(Carried<float> a, Carried<float> b) {
 }
 inline Carried<long> times(Carried<long> a, Carried<long> b) { return {long(ulong(a.value) * ulong(b.value)), 0, 0}; }
 
+// What each scan carries on: from what came before the element k and from what comes of it. `product`: whether products
+// are carried; `exclusive`: whether an element's result is what came before it; `coefficients`: whether there are some,
+// of which `lag` elements lie between a[k] and the one that is used. A name of the enumeration that has no row here
+// does not compile.
+template <Scan name> struct Step;
+#define STEP(name, joined, product, exclusive, coefficients, lag)                                            \
+    template <> struct Step<name> {                                                                          \
+        template <typename Number> static Carried<Number> of(Carried<Number> before, Carried<Number> next) { \
+            return joined;                                                                                   \
+        }                                                                                                    \
+        static bool is_product() { return product; }                                                         \
+        static bool is_exclusive() { return exclusive; }                                                     \
+        static bool has_coefficients() { return coefficients; }                                              \
+        static long lag_of() { return lag; }                                                                 \
+    };
+
+STEP(SCAN_CUMSUM, plus(before, next), false, false, false, 0)
+STEP(SCAN_CUMPROD, times(before, next), true, false, false, 0)
+STEP(SCAN_EXCLUSIVE_CUMPROD, times(before, next), true, true, false, 0)
+STEP(SCAN_SHIFT, next, false, true, false, 0)
+STEP(SCAN_RECURRENCE, next, false, false, true, 0)
+STEP(SCAN_SHIFTED_RECURRENCE, next, false, false, true, 1)
+
+template <typename Number> inline Carried<Number> joined(Carried<Number> before, Carried<Number> next) {
+    switch (operation) { SCAN_NAMES(ORCHARD_CASE, Step, of(before, next)) }
+    return before;
+}
+inline bool is_product() {
+    switch (operation) { SCAN_NAMES(ORCHARD_CASE, Step, is_product()) }
+    return false;
+}
+inline bool is_exclusive() {
+    switch (operation) { SCAN_NAMES(ORCHARD_CASE, Step, is_exclusive()) }
+    return false;
+}
+inline bool has_coefficients() {
+    switch (operation) { SCAN_NAMES(ORCHARD_CASE, Step, has_coefficients()) }
+    return false;
+}
+inline long coefficient_lag() {
+    switch (operation) { SCAN_NAMES(ORCHARD_CASE, Step, lag_of()) }
+    return 0;
+}
+
+inline Carried<float> carried_of(float x) {
+    if (!is_product()) return {x, 0.0f, 0};
+    Product product = product_of(x);
+    return {product.value, product.lost, product.exponent};
+}
+inline Carried<long> carried_of(long x) { return {x, 0, 0}; }
+
 // A coefficient times what is carried. Where the product is not finite, nothing was lost of it.
 inline Carried<float> weighted(float a, Carried<float> h) {
     float product = a * h.value;
@@ -81,11 +122,6 @@ inline float shown(Carried<float> x) {
 }
 inline long shown(Carried<long> x) { return x.value; }
 
-template <typename Number> inline Carried<Number> joined(Carried<Number> before, Carried<Number> next) {
-    if (is_product()) return times(before, next);
-    return operation == SCAN_CUMSUM ? plus(before, next) : next;
-}
-
 template <typename T>
 inline void scan_slice(
     device const T *x,
@@ -96,15 +132,14 @@ inline void scan_slice(
     using Number = typename Carrier<T>::number;
     using Result = typename Carrier<T>::result;
     if (slice >= ulong(slices.nest.count)) return;
-    bool has_coefficients = operation == SCAN_RECURRENCE || operation == SCAN_SHIFTED_RECURRENCE;
     long offsets[3];
     slice_offsets(slices, slice, offsets);
     Carried<Number> carried = carried_of(Number(is_product() ? 1 : 0));
     for (long k = 0; k < slices.length; k += 1) {
         Carried<Number> before = carried;
         Carried<Number> next = carried_of(Number(x[offsets[0] + k * slices.along[0]]));
-        if (has_coefficients && k > 0) {
-            long at = operation == SCAN_RECURRENCE ? k : k - 1;
+        if (has_coefficients() && k > 0) {
+            long at = k - coefficient_lag();
             next = plus(next, weighted(Number(a[offsets[1] + at * slices.along[1]]), before));
         }
         carried = joined(before, next);

@@ -30,7 +30,43 @@ struct SliceState {
     float sum;
 };
 
-inline bool is_gradient() { return operation == SOFTMAX_SOFTMAX_GRADIENT || operation == SOFTMAX_LOG_SOFTMAX_GRADIENT; }
+// What each operation sums up, of x and y, what it makes of the sum, and an element's result from that (`factor`) and
+// the slice's state. `is_kept`: x is exp(x - largest). A name of the enumeration that has no row here does not compile.
+template <Softmax name> struct Formula;
+#define FORMULA(name, gradient, summand, of_sum, result)                                                   \
+    template <> struct Formula<name> {                                                                     \
+        static bool is_gradient() { return gradient; }                                                     \
+        static float term(float x, float y, float shift) { return summand; }                               \
+        static float factor_of(float sum) { return of_sum; }                                               \
+        static float of(float x, float y, SliceState state, float factor, bool is_kept) { return result; } \
+    };
+
+FORMULA(
+    SOFTMAX_SOFTMAX,
+    false,
+    precise::exp(x - shift),
+    1.0f / sum,
+    (is_kept ? x : precise::exp(x - state.largest)) * factor)
+FORMULA(SOFTMAX_LOG_SOFTMAX, false, precise::exp(x - shift), precise::log(sum), (x - state.largest) - factor)
+FORMULA(SOFTMAX_SOFTMAX_GRADIENT, true, (x * y), sum, y *(x - state.sum))
+FORMULA(SOFTMAX_LOG_SOFTMAX_GRADIENT, true, x, sum, x - precise::exp(y) * state.sum)
+
+inline bool is_gradient() {
+    switch (operation) { SOFTMAX_NAMES(ORCHARD_CASE, Formula, is_gradient()) }
+    return false;
+}
+inline float summand(float x, float y, float shift) {
+    switch (operation) { SOFTMAX_NAMES(ORCHARD_CASE, Formula, term(x, y, shift)) }
+    return NAN;
+}
+inline float factor_of(float sum) {
+    switch (operation) { SOFTMAX_NAMES(ORCHARD_CASE, Formula, factor_of(sum)) }
+    return NAN;
+}
+inline float result_of(float x, float y, SliceState state, float factor, bool is_kept) {
+    switch (operation) { SOFTMAX_NAMES(ORCHARD_CASE, Formula, of(x, y, state, factor, is_kept)) }
+    return NAN;
+}
 
 struct SliceMerge {
     static SliceState merge(SliceState a, SliceState b) {
@@ -89,9 +125,7 @@ inline float sum_of(thread Elements &own, float largest, bool keeps) {
     const float shift = shift_of(largest);
     float sum = 0.0f;
     for (uint i = 0; i < COUNT; i += 1) {
-        float term = own.x[i];
-        if (operation == SOFTMAX_SOFTMAX_GRADIENT) term *= own.y[i];
-        if (!is_gradient()) term = precise::exp(term - shift);
+        const float term = summand(own.x[i], own.y[i], shift);
         if (keeps) own.x[i] = term;
         sum += term;
     }
@@ -134,16 +168,6 @@ inline SliceState column_state(SliceState own, threadgroup SliceState *scratch, 
     return state;
 }
 
-// factor: 1 / Σ, or log Σ; is_kept: x is exp(x - largest).
-inline float result_of(float x, float y, SliceState state, float factor, bool is_kept) {
-    switch (operation) {
-    case SOFTMAX_SOFTMAX: return (is_kept ? x : precise::exp(x - state.largest)) * factor;
-    case SOFTMAX_LOG_SOFTMAX: return (x - state.largest) - factor;
-    case SOFTMAX_SOFTMAX_GRADIENT: return y * (x - state.sum);
-    default: return x - precise::exp(y) * state.sum;
-    }
-}
-
 template <typename T>
 inline void softmax_slice(
     device const T *x,
@@ -172,7 +196,7 @@ inline void softmax_slice(
         state = column_state(thread_state(own, slice, slices), scratch, thread_index);
     }
     const bool is_nothing = !is_gradient() && isinf(state.largest);
-    const float factor = operation == SOFTMAX_SOFTMAX ? 1.0f / state.sum : precise::log(state.sum);
+    const float factor = factor_of(state.sum);
     for (long begin = 0; begin < slice.length; begin += LANES * COUNT) {
         if (!FITS) load_block(own, slice, slices, begin);
         for (uint i = 0; i < COUNT; i += 1) {

@@ -8,6 +8,8 @@ export interface Enumeration<Name extends string = string> {
   /** In PascalCase, as the C++ enumeration is called. */
   readonly type: string;
   readonly names: readonly Name[];
+  /** Empty where the names are one list. */
+  readonly groups: Readonly<Record<string, readonly Name[]>>;
   /** A name's number in Metal's kernels. */
   ordinal(name: Name): number;
   /** What a kernel reads under `generated/<type>.h`. */
@@ -20,37 +22,62 @@ export type NameOf<E> = E extends Enumeration<infer Name> ? Name : never;
 const defined = new Map<string, Enumeration>();
 
 /**
- * Defines an enumeration. The order of its names has no meaning.
+ * Defines an enumeration, of a list of names or of groups: lists of names that share a way to be computed, such as on
+ * integers; a name may be in several. The order of names has no meaning. Metal's kernels get a macro for all names and
+ * one for each group, which writes a row for every name. A kernel makes its `switch` of it, so that a name without a
+ * formula does not compile.
  *
  * @example
  * const scans = enumeration("Scan", ["cumsum", "cumprod"]);
- * // a kernel: #include "generated/scan.h" … case SCAN_CUMSUM:
+ * // a kernel: #include "generated/scan.h" … switch (operation) { SCAN_NAMES(ORCHARD_CASE, Step, of(x)) }
  * // C++: ORCHARD_NAMES(Scan, cumsum, cumprod)
  */
-export function enumeration<const Name extends string>(type: string, names: readonly Name[]): Enumeration<Name> {
+export function enumeration<const Name extends string>(
+  type: string,
+  members: readonly Name[] | Readonly<Record<string, readonly Name[]>>,
+): Enumeration<Name> {
   if (defined.has(type)) throw new TypeError(`the enumeration ${type} is defined twice`);
+  const groups: Enumeration<Name>["groups"] = isList(members) ? {} : members;
+  const names = isList(members) ? members : [...new Set(Object.values(members).flat())];
   const ordinals = Object.fromEntries(names.map((name, index) => [name, index])) as Record<Name, number>;
   const result: Enumeration<Name> = {
     type,
     names,
+    groups,
     ordinal: (name) => ordinals[name],
     get header() {
-      return headerOf(type, names);
+      return headerOf(type, { names, ...groups });
     },
   };
   defined.set(type, result as unknown as Enumeration);
   return result;
 }
 
+const isList = <Name>(members: readonly Name[] | Readonly<Record<string, readonly Name[]>>): members is readonly Name[] =>
+  Array.isArray(members);
+
 /** Every enumeration that was defined. */
 export const enumerations = (): readonly Enumeration[] => [...defined.values()];
 
 const snakeCase = (name: string): string => name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 
-function headerOf(type: string, names: readonly string[]): Enumeration["header"] {
+/**
+ * A case of a switch over names: the call of a struct's function, such as `of(x)`, where the struct is a template that
+ * is declared for all names and defined for each.
+ */
+const caseMacro = "#define ORCHARD_CASE(name, Of, call) \\\n    case name: return Of<name>::call;\n";
+
+type Lists = { readonly names: readonly string[] } & Readonly<Record<string, readonly string[]>>;
+
+function headerOf(type: string, lists: Lists): Enumeration["header"] {
   const constant = (name: string) => `${snakeCase(type)}_${snakeCase(name)}`.toUpperCase();
-  const rows = names.map((name, index) => `    ${constant(name)} = ${index},`);
-  return { name: `generated/${snakeCase(type)}.h`, text: `enum ${type} {\n${rows.join("\n")}\n};\n` };
+  const rows = lists.names.map((name, index) => `    ${constant(name)} = ${index},\n`);
+  const macros = Object.entries(lists).map(([list, names]) => {
+    const calls = names.map((name) => ` \\\n    ROW(${constant(name)}, __VA_ARGS__)`);
+    return `#define ${constant(list)}(ROW, ...)${calls.join("")}\n`;
+  });
+  const text = `enum ${type} {\n${rows.join("")}};\n${caseMacro}${macros.join("")}`;
+  return { name: `generated/${snakeCase(type)}.h`, text };
 }
 
 /** A table with a row for each name. */

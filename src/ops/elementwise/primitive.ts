@@ -6,37 +6,51 @@ import { cpuCall, loop } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { dtype, oneOf } from "../../backend/fields.ts";
 
+// Groups of names are the dtypes that an operation is computed in; the results of `tests` are bools.
+
+const unaryNumbers = ["abs", "neg", "sign", "square", "floor", "ceil", "round", "trunc", "frac", "relu"] as const;
+
 /** Operations on each element. */
-export const unaryOperations = enumeration("Unary", [
-  ...["abs", "neg", "sign", "square", "reciprocal"],
-  ...["floor", "ceil", "round", "trunc", "frac"],
-  ...["sqrt", "rsqrt"],
-  ...["exp", "exp2", "expm1", "log", "log2", "log10", "log1p"],
-  ...["sin", "cos", "tan", "tanh"],
-  ...["erf"],
-  ...["asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"],
-  ...["erfc", "erfinv", "lgamma", "digamma", "sinc", "i0", "i1"],
-  ...["relu", "sigmoid", "gelu", "geluTanh", "silu", "hardswish", "hardsigmoid"],
-  ...["softsign", "mish", "logSigmoid", "tanhshrink"],
-  ...["bitwiseNot", "logicalNot", "isnan", "isinf", "isfinite", "signbit"],
-]);
+export const unaryOperations = enumeration("Unary", {
+  floats: [
+    ...unaryNumbers,
+    ...["reciprocal", "sqrt", "rsqrt"],
+    ...["exp", "exp2", "expm1", "log", "log2", "log10", "log1p"],
+    ...["sin", "cos", "tan", "asin", "acos", "atan"],
+    ...["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"],
+    ...["erf", "erfc", "erfinv", "lgamma", "digamma", "sinc", "i0", "i1"],
+    ...["sigmoid", "gelu", "geluTanh", "silu", "hardswish", "hardsigmoid"],
+    ...["softsign", "mish", "logSigmoid", "tanhshrink"],
+  ],
+  integers: [...unaryNumbers, "bitwiseNot"],
+  bools: ["sign", "bitwiseNot"],
+  tests: ["logicalNot", "isnan", "isinf", "isfinite", "signbit"],
+});
 export type UnaryName = NameOf<typeof unaryOperations>;
 
+const sums = ["add", "mul", "maximum", "minimum", "heaviside"] as const;
+const divisions = ["sub", "floorDivide", "truncDivide", "remainder", "fmod", "pow"] as const;
+const bitOperations = ["bitwiseAnd", "bitwiseOr", "bitwiseXor"] as const;
+
 /** Operations on pairs of elements. */
-export const binaryOperations = enumeration("Binary", [
-  ...["add", "sub", "mul", "div", "floorDivide", "truncDivide", "remainder", "fmod", "pow"],
-  ...["maximum", "minimum"],
-  ...["atan2"],
-  ...["hypot", "logaddexp", "logaddexp2", "xlogy", "polygamma", "nextafter", "copysign", "heaviside", "gcd", "lcm"],
-  ...["swiglu", "geluGradient", "geluTanhGradient", "siluGradient", "hardswishGradient", "leaky"],
-  ...["bitwiseAnd", "bitwiseOr", "bitwiseXor", "bitwiseLeftShift", "bitwiseRightShift"],
-  ...["logicalAnd", "logicalOr", "logicalXor"],
-  ...["eq", "ne", "lt", "le", "gt", "ge"],
-]);
+export const binaryOperations = enumeration("Binary", {
+  floats: [
+    ...[...sums, ...divisions, "div"],
+    ...["atan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "polygamma", "nextafter", "copysign"],
+    ...["swiglu", "geluGradient", "geluTanhGradient", "siluGradient", "hardswishGradient", "leaky"],
+  ],
+  integers: [...sums, ...divisions, ...bitOperations, "bitwiseLeftShift", "bitwiseRightShift", "gcd", "lcm"],
+  bools: [...sums, ...bitOperations],
+  tests: ["logicalAnd", "logicalOr", "logicalXor", "eq", "ne", "lt", "le", "gt", "ge"],
+});
 export type BinaryName = NameOf<typeof binaryOperations>;
 
-/** Operations on three elements. The first operand of `where` is a bool. */
-export const ternaryOperations = enumeration("Ternary", ["where", "clamp", "lerp", "softplus", "elu"]);
+/** Operations on three elements. The first operand of a choice is a bool. */
+export const ternaryOperations = enumeration("Ternary", {
+  choices: ["where"],
+  floats: ["clamp", "lerp", "softplus", "elu"],
+  integers: ["clamp"],
+});
 export type TernaryName = NameOf<typeof ternaryOperations>;
 
 export const unaryCall = cpuCall("unary", { operation: oneOf(unaryOperations), dtype, loop: loop(2) }, ["x", "out"]);

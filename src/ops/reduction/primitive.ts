@@ -16,7 +16,12 @@ export type FoldName = (typeof foldNames)[number];
 export const extremumNames = ["max", "min"] as const;
 export type ExtremumName = (typeof extremumNames)[number];
 
-export const reductions = enumeration("Reduction", [...foldNames, ...extremumNames]);
+/** `integers` are folds of integers that have integers as results; the others compute floats alone. */
+export const reductions = enumeration("Reduction", {
+  folds: foldNames,
+  integers: ["sum", "prod", "amax", "amin", "all", "any"],
+  extrema: extremumNames,
+});
 export type ReductionName = NameOf<typeof reductions>;
 
 export interface ReductionAttributes {

@@ -1,0 +1,157 @@
+/**
+ * The names that kernels know by number: each has a formula in the kernels, and a kernel that lacks one does not
+ * compile. A few formulas are removed on each run, others on the next; `ORCHARD_TEST_ALL=1` removes every one in turn.
+ */
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Enumeration, enumerations } from "../../../src/backend/enumeration.ts";
+import { kernelHeaders } from "../../../src/backend/metal/launch.ts";
+import { createLibrary } from "../../../src/backend/metal/pipeline.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
+import { KernelCompileError, metalContext } from "../../../src/index.ts";
+import { Random } from "../../ops/samples.ts";
+
+const folder = join(packageRoot, "kernels");
+const texts: Readonly<Record<string, string>> = Object.fromEntries(
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.(metal|h)$/.test(name))
+    .sort()
+    .map((name) => [name, readFileSync(join(folder, name), "utf8")]),
+);
+const files = Object.entries(texts);
+
+const constantOf = (type: string, name: string): string =>
+  `${type}_${name}`.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
+
+const included = enumerations().filter(({ header }) => files.some(([, text]) => text.includes(`"${header.name}"`)));
+/** Bits of a function constant: kernels ask for each with `has`. */
+const isOptions = ({ type }: Enumeration): boolean => type.endsWith("Option");
+
+/** Groups with a kernel of their own, by its host name, which holds nothing of other groups. */
+const ownKernels: Readonly<Record<string, string>> = { TERNARY_CHOICES: "where_" };
+
+/** A formula in a kernel: the struct of a name. */
+interface Formula {
+  readonly file: string;
+  readonly struct: string;
+  readonly constant: string;
+}
+
+/** The formulas that a file's switches need: those of each struct that is a template over names, for each group. */
+function formulasIn(file: string, text: string): Formula[] {
+  return included.flatMap(({ type, names, groups }) =>
+    Object.entries({ names, ...groups }).flatMap(([group, members]) => {
+      const uses = text.matchAll(new RegExp(`${constantOf(type, group)}\\(ORCHARD_CASE, (\\w+),`, "g"));
+      const structs = new Set([...uses].map(([, struct]) => struct!));
+      const constants = members.map((name) => constantOf(type, name));
+      return [...structs].flatMap((struct) => constants.map((constant) => ({ file, struct, constant })));
+    }),
+  );
+}
+
+const formulas = files.flatMap(([file, text]) => formulasIn(file, text));
+
+/** Where a formula's text begins: as a struct, or as a row of a macro that makes one. */
+function beginOf({ file, struct, constant }: Formula): number {
+  const text = texts[file]!;
+  const macros = [...text.matchAll(/^#define (\w+)\(name(?:.*\\\n)*.*/gm)];
+  const makers = macros.filter(([body]) => body.includes(`struct ${struct}<name>`)).map(([, name]) => `${name}\\(\\s*`);
+  const row = [`template <> struct ${struct}<`, ...makers].map((begin) => `^${begin}${constant}\\b`).join("|");
+  const found = [...text.matchAll(new RegExp(row, "gm"))];
+  if (found.length !== 1) throw new Error(`${file}: expected one ${struct} of ${constant}, got ${found.length}`);
+  return found[0]!.index;
+}
+
+/** A file's text without a formula. */
+function without(formula: Formula): string {
+  const text = texts[formula.file]!;
+  const begin = beginOf(formula);
+  const isStruct = text.startsWith("template", begin);
+  const end = isStruct ? text.indexOf("\n};\n", begin) + 4 : text.indexOf(")\n", begin) + 2;
+  return text.slice(0, begin) + text.slice(end);
+}
+
+/** A `.metal` file that a change of a file reaches: itself, or one that includes it. */
+function kernelWith(file: string): string {
+  if (file.endsWith(".metal")) return file;
+  return kernelWith(files.find(([, text]) => text.includes(`#include "${file}"`))![0]);
+}
+
+function compile(file: string, changed: Readonly<Record<string, string>>): void {
+  const context = metalContext();
+  if (context.isSoftware) context.configure("whole", true);
+  try {
+    const headers = { ...kernelHeaders(), ...changed };
+    const library = createLibrary(context, "names", { source: changed[file] ?? texts[file]!, headers, fileName: file });
+    context.native.orchard_release(library);
+  } finally {
+    if (context.isSoftware) context.configure("whole", false);
+  }
+}
+
+describe("every name that kernels know", () => {
+  test.each(included.filter(isOptions).map((own) => [own.type, own] as const))(
+    "%s: is asked for",
+    (type, { names }) => {
+      const all = Object.values(texts).join("\n");
+      expect(names.filter((name) => !all.includes(`has(${constantOf(type, name)})`))).toEqual([]);
+    },
+  );
+
+  test.each(included.filter((own) => !isOptions(own)).map((own) => [own.type, own] as const))(
+    "%s: has a formula",
+    (type, { names, groups }) => {
+      const others = Object.entries(groups).flatMap(([group, members]) => {
+        const kernel = ownKernels[constantOf(type, group)];
+        return kernel && files.some(([, text]) => text.includes(`host_name("${kernel}`)) ? members : [];
+      });
+      const found = new Set(formulas.map(({ constant }) => constant));
+      expect(names.filter((name) => !found.has(constantOf(type, name)) && !others.includes(name))).toEqual([]);
+    },
+  );
+
+  test("is in a switch that its list makes: none has a default with a formula", () => {
+    const users = files.filter(([, text]) => text.includes("ORCHARD_CASE"));
+    expect(users.length).toBeGreaterThan(10);
+    const defaults = users.flatMap(([file, text]) => (text.match(/default:.*/g) ?? []).map((line) => [file, line]));
+    expect(defaults).toEqual([["elementwise/unary.metal", "default: return apply(x);"]]);
+  });
+
+  test("has each formula once", () => {
+    expect(formulas.length).toBeGreaterThan(150);
+    for (const formula of formulas) expect(without(formula)).not.toBe(texts[formula.file]!);
+  });
+});
+
+describe("a kernel does not compile", () => {
+  const seed = Number(Bun.env.ORCHARD_TEST_SEED ?? Date.now() % 1_000_000);
+  const random = new Random(seed);
+  const all = Bun.env.ORCHARD_TEST_ALL === "1";
+  const chosen = all ? formulas : Array.from({ length: 3 }, () => formulas[random.integer(0, formulas.length - 1)]!);
+
+  test.each(chosen.map((formula) => [`${formula.struct}<${formula.constant}> in ${formula.file}`, formula] as const))(
+    `without %s (seed ${seed})`,
+    (_name, formula) => {
+      const removed = { [formula.file]: without(formula) };
+      let message = "it compiled";
+      try {
+        compile(kernelWith(formula.file), removed);
+      } catch (error) {
+        if (!(error instanceof KernelCompileError)) throw error;
+        message = error.diagnostics;
+      }
+      expect(message).toContain(`'${formula.struct}<${formula.constant}>'`);
+    },
+  );
+
+  test("with a name that only the list has", () => {
+    const { header, names } = enumerations().find(({ type }) => type === "Scan")!;
+    const row = "    ROW(SCAN_CUMSUM, __VA_ARGS__)";
+    const longer = header.text
+      .replace("};", `    SCAN_NEW = ${names.length},\n};`)
+      .replace(row, `${row} \\\n    ROW(SCAN_NEW, __VA_ARGS__)`);
+    expect(() => compile("scan/scan.metal", { [header.name]: longer })).toThrow("SCAN_NEW");
+    compile("scan/scan.metal", {});
+  });
+});
