@@ -105,8 +105,12 @@ template <class T> void find_largest(const BagColumns &bag) {
 }
 
 template <class T> void bag(const BagColumns &own) {
-  if (own.mode == BagMode::max) find_largest<T>(own);
-  else add_bag<T>(own);
+  switch (own.mode) {
+  case BagMode::sum:
+  case BagMode::mean: return add_bag<T>(own);
+  case BagMode::max: return find_largest<T>(own);
+  case BagMode::count: break;
+  }
 }
 
 // ---------------------------------------------------------------- gradients

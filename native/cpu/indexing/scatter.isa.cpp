@@ -27,15 +27,18 @@ template <class T, bool is_largest> bool is_taken(T value, T best) {
 
 template <class T, Scattering way> void put(State<T, way> &to, T value) {
   using S = State<T, way>;
+  constexpr bool is_sum = way == Scattering::sum;
   if constexpr (way == Scattering::last) to = value;
   else if constexpr (way == Scattering::amax) to = is_taken<T, true>(value, to) ? value : to;
   else if constexpr (way == Scattering::amin) to = is_taken<T, false>(value, to) ? value : to;
-  else if constexpr (std::is_same_v<T, Bool>) to = store<Bool>(load(to) || load(value));
-  else if constexpr (std::is_same_v<S, double>)
-    to = way == Scattering::sum ? to + double(load(value)) : to * double(load(value));
   else {
-    const auto own = Wrapping<T>(to), other = Wrapping<T>(value);
-    to = static_cast<T>(static_cast<Wrapping<T>>(way == Scattering::sum ? own + other : own * other));
+    static_assert(is_sum || way == Scattering::prod);
+    if constexpr (std::is_same_v<T, Bool>) to = store<Bool>(load(to) || load(value));
+    else if constexpr (std::is_same_v<S, double>) to = is_sum ? to + double(load(value)) : to * double(load(value));
+    else {
+      const auto own = Wrapping<T>(to), other = Wrapping<T>(value);
+      to = static_cast<T>(static_cast<Wrapping<T>>(is_sum ? own + other : own * other));
+    }
   }
 }
 
@@ -156,13 +159,13 @@ template <DType dtype, Scattering way> constexpr void set(Scatterings &table) {
   own[1] = scatter_slices<Storage<dtype>, int32_t, used>;
 }
 
+template <DType dtype, int... way> constexpr void set_all(Scatterings &table, std::integer_sequence<int, way...>) {
+  (set<dtype, Scattering(way)>(table), ...);
+}
+
 template <int... dtype> constexpr Scatterings all(std::integer_sequence<int, dtype...>) {
   Scatterings table{};
-  (set<DType(dtype), Scattering::sum>(table), ...);
-  (set<DType(dtype), Scattering::prod>(table), ...);
-  (set<DType(dtype), Scattering::amax>(table), ...);
-  (set<DType(dtype), Scattering::amin>(table), ...);
-  (set<DType(dtype), Scattering::last>(table), ...);
+  (set_all<DType(dtype)>(table, std::make_integer_sequence<int, int(Scattering::count)>{}), ...);
   return table;
 }
 

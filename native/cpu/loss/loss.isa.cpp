@@ -84,9 +84,12 @@ void weighted_binary_cross_entropies(const C *__restrict x, const C *__restrict 
 }
 
 template <class C> void values_of(Loss loss, Elements<C> e, C *out, int64_t count) {
-  if (loss == Loss::squaredError) squared_errors(e.x, e.t, out, count);
-  else if (loss == Loss::binaryCrossEntropy) binary_cross_entropies(e.x, e.t, out, count);
-  else weighted_binary_cross_entropies(e.x, e.t, e.w, e.v, out, count);
+  switch (loss) {
+  case Loss::squaredError: return squared_errors(e.x, e.t, out, count);
+  case Loss::binaryCrossEntropy: return binary_cross_entropies(e.x, e.t, out, count);
+  case Loss::weightedBinaryCrossEntropy: return weighted_binary_cross_entropies(e.x, e.t, e.w, e.v, out, count);
+  case Loss::count: break;
+  }
 }
 
 // (1 - t) σ(x) - v t σ(-x), with both from one exponential.
@@ -107,19 +110,29 @@ void weighted_logit_derivatives(const C *__restrict x, const C *__restrict t, co
 }
 
 template <class C> void derivatives_of(Loss loss, Elements<C> e, C *out, int64_t count) {
-  if (loss == Loss::squaredError)
+  switch (loss) {
+  case Loss::squaredError:
     for (int64_t i = 0; i < count; i++) out[i] = 2 * (e.x[i] - e.t[i]);
-  else if (loss == Loss::binaryCrossEntropy) logit_derivatives(e.x, e.t, out, count);
-  else weighted_logit_derivatives(e.x, e.t, e.w, e.v, out, count);
+    return;
+  case Loss::binaryCrossEntropy: return logit_derivatives(e.x, e.t, out, count);
+  case Loss::weightedBinaryCrossEntropy: return weighted_logit_derivatives(e.x, e.t, e.w, e.v, out, count);
+  case Loss::count: break;
+  }
 }
 
 template <class C> void target_derivatives_of(Loss loss, Elements<C> e, C *out, int64_t count) {
-  if (loss == Loss::squaredError)
+  switch (loss) {
+  case Loss::squaredError:
     for (int64_t i = 0; i < count; i++) out[i] = 2 * (e.t[i] - e.x[i]);
-  else if (loss == Loss::binaryCrossEntropy)
+    return;
+  case Loss::binaryCrossEntropy:
     for (int64_t i = 0; i < count; i++) out[i] = -e.x[i];
-  else
+    return;
+  case Loss::weightedBinaryCrossEntropy:
     for (int64_t i = 0; i < count; i++) out[i] = e.w[i] * ((e.v[i] - 1) * softplus_of_negative(e.x[i]) - e.x[i]);
+    return;
+  case Loss::count: break;
+  }
 }
 
 // ---------------------------------------------------------------- runs

@@ -12,6 +12,11 @@ ORCHARD_NAMES(UpdateRule, sgd, sgdMomentum, sgdNesterov, adam, adamAmsgrad, lion
 constexpr int update_planes(UpdateRule rule) {
   switch (rule) {
   case UpdateRule::sgd: return 0;
+  case UpdateRule::sgdMomentum:
+  case UpdateRule::sgdNesterov:
+  case UpdateRule::lion:
+  case UpdateRule::rmsprop:
+  case UpdateRule::adagrad: return 1;
   case UpdateRule::adam:
   case UpdateRule::rmspropMomentum:
   case UpdateRule::rmspropCentered:
@@ -21,8 +26,9 @@ constexpr int update_planes(UpdateRule rule) {
   case UpdateRule::radam: return 2;
   case UpdateRule::adamAmsgrad:
   case UpdateRule::rmspropCenteredMomentum: return 3;
-  default: return 1;
+  case UpdateRule::count: break;
   }
+  return 0;
 }
 
 // A parameter.

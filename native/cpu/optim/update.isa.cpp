@@ -77,6 +77,7 @@ template <UpdateRule rule, class C> inline C step_of(C g, C (&state)[3], const R
     v = averaged(v, k.one_minus_beta2, C(g * g));
     return m / (k.bias_correction == C(0) ? C(1) : std::sqrt(v) + k.eps);
   } else {
+    static_assert(rule == UpdateRule::adam || rule == UpdateRule::adamAmsgrad);
     m = averaged(m, k.one_minus_beta1, g);
     v = averaged(v, k.one_minus_beta2, C(g * g));
     if constexpr (rule == UpdateRule::adamAmsgrad) largest = larger(largest, v);
@@ -115,6 +116,7 @@ template <class C> Step<C> step_by(UpdateRule rule) {
   case UpdateRule::sgdNesterov: return step<UpdateRule::sgdNesterov, C>;
   case UpdateRule::adam: return step<UpdateRule::adam, C>;
   case UpdateRule::adamAmsgrad: return step<UpdateRule::adamAmsgrad, C>;
+  case UpdateRule::lion: return step<UpdateRule::lion, C>;
   case UpdateRule::rmsprop: return step<UpdateRule::rmsprop, C>;
   case UpdateRule::rmspropMomentum: return step<UpdateRule::rmspropMomentum, C>;
   case UpdateRule::rmspropCentered: return step<UpdateRule::rmspropCentered, C>;
@@ -124,8 +126,9 @@ template <class C> Step<C> step_by(UpdateRule rule) {
   case UpdateRule::adamax: return step<UpdateRule::adamax, C>;
   case UpdateRule::nadam: return step<UpdateRule::nadam, C>;
   case UpdateRule::radam: return step<UpdateRule::radam, C>;
-  default: return step<UpdateRule::lion, C>;
+  case UpdateRule::count: break;
   }
+  return nullptr;
 }
 
 // Calls use(Type<storage>{}) for what is computed in C.

@@ -221,8 +221,11 @@ template <class Use> bool with_level_rows(const Weights &weights, Use &&use) {
   case Packing::mxfp4: use(Type<LevelRow<Mxfp4>>{}); return true;
   case Packing::affine: with_level_bits<false>(weights.bits, use); return true;
   case Packing::symmetric: with_level_bits<true>(weights.bits, use); return true;
-  default: return false;
+  case Packing::f16:
+  case Packing::bf16:
+  case Packing::count: break;
   }
+  return false;
 }
 
 } // namespace orchard::ORCHARD_ISA

@@ -50,9 +50,12 @@ void multiply_as(const float *__restrict gate, const float *__restrict up, float
 }
 
 void multiply(GateActivation activation, const float *gate, const float *up, float *out, int64_t count) {
-  if (activation == GateActivation::silu) return multiply_as<LogisticShare>(gate, up, out, count);
-  if (activation == GateActivation::gelu) return multiply_as<NormalShare>(gate, up, out, count);
-  multiply_as<TanhShare>(gate, up, out, count);
+  switch (activation) {
+  case GateActivation::silu: return multiply_as<LogisticShare>(gate, up, out, count);
+  case GateActivation::gelu: return multiply_as<NormalShare>(gate, up, out, count);
+  case GateActivation::geluTanh: return multiply_as<TanhShare>(gate, up, out, count);
+  case GateActivation::count: break;
+  }
 }
 
 void apply(GateActivation activation, const float *gate, const float *up, DType dtype, void *out, int64_t count) {

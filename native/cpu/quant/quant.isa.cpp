@@ -95,7 +95,8 @@ template <class Use> void with_rows(const Weights &weights, Use &&use) {
   case Packing::f16: return use(Type<FloatRow<Float16>>{});
   case Packing::bf16: return use(Type<FloatRow<BFloat16>>{});
   case Packing::affine: return with_bits<false>(weights.bits, use);
-  default: return with_bits<true>(weights.bits, use);
+  case Packing::symmetric: return with_bits<true>(weights.bits, use);
+  case Packing::count: break;
   }
 }
 

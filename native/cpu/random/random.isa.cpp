@@ -200,15 +200,32 @@ void permute_tile(const Permutation &permutation, int64_t begin, int64_t count, 
 
 template <class T> constexpr bool is_float = std::is_floating_point_v<Compute<T>>;
 
+using DrawTile = void (*)(const Draw &draw, int64_t begin, int64_t count, void *out);
+
+// Null where a dtype has no such numbers.
+template <class T> constexpr DrawTile draw_of(Distribution distribution) {
+  switch (distribution) {
+  case Distribution::integers: return draw_integers<T>;
+  case Distribution::bits:
+    if constexpr (std::is_same_v<T, uint32_t>) return draw_bits;
+    break;
+  case Distribution::uniform:
+    if constexpr (is_float<T>) return draw_uniform<T>;
+    break;
+  case Distribution::normal:
+    if constexpr (is_float<T>) return draw_normal<T>;
+    break;
+  case Distribution::count: break;
+  }
+  return nullptr;
+}
+
 template <int... dtype> constexpr Randoms all(std::integer_sequence<int, dtype...>) {
   Randoms table{};
   auto add = [&table](auto type, int at) {
     using T = typename decltype(type)::type;
-    table.draw[int(Distribution::integers)][at] = draw_integers<T>;
-    if constexpr (std::is_same_v<T, uint32_t>) table.draw[int(Distribution::bits)][at] = draw_bits;
+    for (int kind = 0; kind < int(Distribution::count); kind++) table.draw[kind][at] = draw_of<T>(Distribution(kind));
     if constexpr (is_float<T>) {
-      table.draw[int(Distribution::uniform)][at] = draw_uniform<T>;
-      table.draw[int(Distribution::normal)][at] = draw_normal<T>;
       table.bernoulli[at] = bernoulli_tile<T>;
       table.race[at] = race_row<T>;
     }

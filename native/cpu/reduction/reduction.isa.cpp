@@ -194,34 +194,41 @@ template <class Op, class T, bool is_indexed = false> constexpr ReductionKernel 
   return {sizeof(typename Op::State), row<Op, T>, columns<Op, T>, merge<Op>, finish<Op, is_indexed>};
 }
 
-// float64 and float32 and what is computed in it.
-template <class T> constexpr void fill_floats(ReductionKernel (&kernels)[reduction_count][dtype_count], int at) {
-  using C = Compute<T>;
-  auto put = [&](Reduction operation, ReductionKernel own) { kernels[int(operation)][at] = own; };
-  put(Reduction::mean, kernel<Fold<Mean<C>>, T>());
-  put(Reduction::norm0, kernel<Fold<Norm0<C>>, T>());
-  put(Reduction::norm1, kernel<Fold<Norm1<C>>, T>());
-  put(Reduction::norm2, kernel<Fold<Norm2<C>>, T>());
-  put(Reduction::normInf, kernel<Fold<NormInf<C>>, T>());
-  put(Reduction::normNegInf, kernel<Fold<NormNegInf<C>>, T>());
-  put(Reduction::normP, kernel<Fold<NormP<C>>, T>());
-  put(Reduction::var, kernel<Variance<C>, T>());
-  put(Reduction::std, kernel<Deviation<C>, T>());
-  put(Reduction::logsumexp, kernel<LogSumExp<C>, T>());
+template <class Op, class T> constexpr ReductionKernel float_kernel() {
+  if constexpr (std::is_floating_point_v<Compute<T>>) return kernel<Op, T>();
+  else return {};
 }
 
-template <class T> constexpr void fill(ReductionKernel (&kernels)[reduction_count][dtype_count], int at) {
+// The kernel of a reduction of elements of type T; none where it is not defined for integers.
+template <class T> constexpr ReductionKernel kernel_of(Reduction operation) {
   using C = Compute<T>;
-  auto put = [&](Reduction operation, ReductionKernel own) { kernels[int(operation)][at] = own; };
-  put(Reduction::sum, kernel<Fold<Sum<C>>, T>());
-  put(Reduction::prod, kernel<Fold<Product<C>>, T>());
-  put(Reduction::amax, kernel<Fold<Largest<C>>, T>());
-  put(Reduction::amin, kernel<Fold<Smallest<C>>, T>());
-  put(Reduction::all, kernel<Fold<Every<C>>, T>());
-  put(Reduction::any, kernel<Fold<Some<C>>, T>());
-  put(Reduction::max, kernel<MaxWithIndex<C>, T, true>());
-  put(Reduction::min, kernel<MinWithIndex<C>, T, true>());
-  if constexpr (std::is_floating_point_v<C>) fill_floats<T>(kernels, at);
+  switch (operation) {
+  case Reduction::sum: return kernel<Fold<Sum<C>>, T>();
+  case Reduction::prod: return kernel<Fold<Product<C>>, T>();
+  case Reduction::amax: return kernel<Fold<Largest<C>>, T>();
+  case Reduction::amin: return kernel<Fold<Smallest<C>>, T>();
+  case Reduction::all: return kernel<Fold<Every<C>>, T>();
+  case Reduction::any: return kernel<Fold<Some<C>>, T>();
+  case Reduction::max: return kernel<MaxWithIndex<C>, T, true>();
+  case Reduction::min: return kernel<MinWithIndex<C>, T, true>();
+  case Reduction::mean: return float_kernel<Fold<Mean<C>>, T>();
+  case Reduction::norm0: return float_kernel<Fold<Norm0<C>>, T>();
+  case Reduction::norm1: return float_kernel<Fold<Norm1<C>>, T>();
+  case Reduction::norm2: return float_kernel<Fold<Norm2<C>>, T>();
+  case Reduction::normInf: return float_kernel<Fold<NormInf<C>>, T>();
+  case Reduction::normNegInf: return float_kernel<Fold<NormNegInf<C>>, T>();
+  case Reduction::normP: return float_kernel<Fold<NormP<C>>, T>();
+  case Reduction::var: return float_kernel<Variance<C>, T>();
+  case Reduction::std: return float_kernel<Deviation<C>, T>();
+  case Reduction::logsumexp: return float_kernel<LogSumExp<C>, T>();
+  case Reduction::count: break;
+  }
+  return {};
+}
+
+template <class T> constexpr void fill(ReductionKernel (&kernels)[reduction_count][dtype_count], int dtype) {
+  for (int operation = 0; operation < reduction_count; operation++)
+    kernels[operation][dtype] = kernel_of<T>(Reduction(operation));
 }
 
 template <int... dtype> constexpr Reductions all_kernels(std::integer_sequence<int, dtype...>) {

@@ -18,10 +18,13 @@ inline int64_t added(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64
 // What is carried past an element.
 template <Scan code, class Number> Number next_of(Number before, Number element, Number coefficient, bool is_first) {
   if constexpr (code == Scan::cumsum) return added(before, element);
-  if constexpr (code == Scan::cumprod || code == Scan::exclusiveCumprod) return multiplied(before, element);
-  if constexpr (code == Scan::recurrence || code == Scan::shiftedRecurrence)
+  else if constexpr (code == Scan::cumprod || code == Scan::exclusiveCumprod) return multiplied(before, element);
+  else if constexpr (code == Scan::recurrence || code == Scan::shiftedRecurrence)
     return is_first ? element : added(multiplied(coefficient, before), element);
-  return element;
+  else {
+    static_assert(code == Scan::shift);
+    return element;
+  }
 }
 
 template <Scan code> constexpr int64_t first_carried = code == Scan::cumprod || code == Scan::exclusiveCumprod ? 1 : 0;
@@ -163,23 +166,21 @@ template <class T> void part(const ScanPart &own) {
   else part_of<T, -1>(own);
 }
 
-template <class T> constexpr void fill(Scans &table, int dtype) {
-  using Number = Carried<Compute<T>>;
-  auto put = [&](Scan code, ScanKernel kernel) { table.kernels[int(code)][dtype] = kernel; };
-  put(Scan::cumsum, {scan<Scan::cumsum, T>, total<T>, joined<Number>, part<T>});
-  put(Scan::cumprod,
-      {scan<Scan::cumprod, T>, nullptr, nullptr, nullptr}); // a product of parts may be infinite where the slice's is 0
-  if constexpr (std::is_floating_point_v<Compute<T>>) {
-    put(Scan::exclusiveCumprod, {scan<Scan::exclusiveCumprod, T>, nullptr, nullptr, nullptr});
-    put(Scan::shift, {scan<Scan::shift, T>, nullptr, nullptr, nullptr});
-    put(Scan::recurrence, {scan<Scan::recurrence, T>, nullptr, nullptr, nullptr});
-    put(Scan::shiftedRecurrence, {scan<Scan::shiftedRecurrence, T>, nullptr, nullptr, nullptr});
-  }
+// A product of parts may be infinite where the slice's is 0. Integers are only added and multiplied.
+template <Scan code, class T> constexpr ScanKernel kernel_of() {
+  constexpr bool is_float = std::is_floating_point_v<Compute<T>>;
+  if constexpr (code == Scan::cumsum) return {scan<code, T>, total<T>, joined<Carried<Compute<T>>>, part<T>};
+  else if constexpr (code == Scan::cumprod || is_float) return {scan<code, T>, nullptr, nullptr, nullptr};
+  else return {};
+}
+
+template <class T, int... code> constexpr void fill(Scans &table, int dtype, std::integer_sequence<int, code...>) {
+  ((table.kernels[code][dtype] = kernel_of<Scan(code), T>()), ...);
 }
 
 template <int... dtype> constexpr Scans all_kernels(std::integer_sequence<int, dtype...>) {
   Scans table{};
-  (fill<Storage<DType(dtype)>>(table, dtype), ...);
+  (fill<Storage<DType(dtype)>>(table, dtype, std::make_integer_sequence<int, scan_count>{}), ...);
   return table;
 }
 
