@@ -1,0 +1,142 @@
+/** The names of options: what a call computes with an option, beside the same call without. */
+import {
+  addRmsNorm,
+  batchNorm,
+  flashAttention,
+  grad,
+  layerNorm,
+  manualSeed,
+  rmsNorm,
+  type Tensor,
+  tensor,
+} from "../../../src/index.ts";
+import { attentionOptions } from "../../../src/ops/attention/primitive.ts";
+import { batchNormOptions } from "../../../src/ops/normalization/batch_norm_primitive.ts";
+import { normalizationOptions } from "../../../src/ops/normalization/primitive.ts";
+import { drawn, shaped, variable, type Walk } from "./walk.ts";
+
+/** Σ results · factors. */
+const weighted = (label: string, results: readonly Tensor[]): Tensor =>
+  results
+    .map((result, at) => result.mul(drawn(`${label} ${at}`, result.shape, { low: 0.5, high: 2 })).sum() as Tensor)
+    .reduce((total, own) => total.add(own) as Tensor);
+
+const spread = { low: -2, high: 2 } as const;
+
+// ---------------------------------------------------------------- attention
+
+const SHAPE = [1, 2, 6, 8] as const;
+
+function attention(name: string, [q, k, v]: readonly Tensor[]): Tensor[] {
+  const own = [q!, k!, v!].map(variable);
+  const lists = [shaped([6, 6], drawnMask(), "bool"), drawn("bias", [2, 6, 6], spread), drawn("sinks", [2], spread)];
+  const [mask, bias, sinks] = lists as [Tensor<"bool">, Tensor, Tensor];
+  manualSeed(5);
+  // Rows that are no runs in memory, but for `quads`.
+  const inputs = name === "quads" ? own : own.map((operand) => strided(operand));
+  const options = {
+    ...{ mask: { mask }, bias: { bias }, sinks: { sinks }, slopes: { alibi: [0.5, 0.1] }, softcap: { softcap: 1.5 } },
+    ...{ band: { window: 1 }, dropout: { dropout: 0.4 }, packed: { cuSeqlens: [0, 2, 6] } },
+  }[name];
+  const withSums = name === "gradLogSumExp" || name === "logSumExp";
+  const results = flashAttention(inputs[0]!, inputs[1]!, inputs[2]!, { ...options, returnLogSumExp: true });
+  const used = name === "gradLogSumExp" ? [results.out, results.logSumExp!] : [results.out];
+  const gradients = grad(weighted("attention", used as Tensor[]), own);
+  return [...gradients, results.out as Tensor, ...(withSums ? [results.logSumExp as Tensor] : [])];
+}
+
+const drawnMask = (): number[] => Array.from({ length: 36 }, (_, at) => Number(at % 6 === 0 || at % 5 !== 2));
+const strided = (x: Tensor): Tensor => x.transpose(2, 3).contiguous().transpose(2, 3) as Tensor;
+
+export const attentionOption: readonly Walk[] = [
+  {
+    names: attentionOptions.names,
+    operands: () => ["q", "k", "v"].map((label) => drawn(label, SHAPE, spread)),
+    compute: attention,
+    base: (operands) => attention("none", operands),
+    // How operands lie, and what else is written, changes no result.
+    same: [["logSumExp", "quads"]],
+    unchanged: ["logSumExp", "quads"],
+  },
+];
+
+// ---------------------------------------------------------------- normalization
+
+const normalization = (name: string, [x, residual, weight, bias]: readonly Tensor[]): Tensor[] => {
+  const own = { x: variable(x!), weight: variable(weight!), bias: variable(bias!) };
+  const plain = () => rmsNorm(own.x) as Tensor;
+  const scaled = () => rmsNorm(own.x, { weight: own.weight }) as Tensor;
+  const gradient = (out: Tensor, of: Tensor) => grad(weighted("normalization", [out]), [of]);
+  switch (name) {
+    case "mean":
+      return [layerNorm(own.x) as Tensor];
+    case "residual":
+      return [addRmsNorm(own.x, residual!).out as Tensor];
+    case "weight":
+      return [scaled()];
+    case "bias":
+      return [layerNorm(own.x, { bias: own.bias }) as Tensor];
+    case "gradSum": {
+      const { out, sum } = addRmsNorm(own.x, residual!);
+      return grad(weighted("normalization", [out as Tensor, sum as Tensor]), [own.x]);
+    }
+    case "gradX":
+      return gradient(plain(), own.x);
+    case "gradWeight":
+      return gradient(scaled(), own.weight);
+    case "gradBias":
+      return gradient(layerNorm(own.x, { bias: own.bias }) as Tensor, own.bias);
+    default:
+      return [plain()];
+  }
+};
+
+export const normalizationOption: readonly Walk[] = [
+  {
+    names: normalizationOptions.names,
+    operands: () => [
+      drawn("x", [5, 12], { low: -1, high: 3 }),
+      drawn("residual", [5, 12], spread),
+      drawn("weight", [12], { low: 0.5, high: 2 }),
+      drawn("bias", [12], spread),
+    ],
+    compute: normalization,
+    base: (operands) => normalization("none", operands),
+  },
+];
+
+const channels = (name: string, [x, weight, bias]: readonly Tensor[]): Tensor[] => {
+  const own = { x: variable(x!), weight: variable(weight!), bias: variable(bias!) };
+  const statistics = { runningMean: tensor([0.5, -1, 2]), runningVar: tensor([2, 0.5, 3]) };
+  const training = true;
+  const gradient = (out: Tensor, of: Tensor) => grad(weighted("channels", [out]), [of]);
+  switch (name) {
+    case "weight":
+      return [batchNorm(own.x, { training, weight: own.weight }) as Tensor];
+    case "bias":
+      return [batchNorm(own.x, { training, bias: own.bias }) as Tensor];
+    case "given":
+      return [batchNorm(own.x, statistics) as Tensor];
+    case "gradX":
+      return gradient(batchNorm(own.x, { training }) as Tensor, own.x);
+    case "gradWeight":
+      return gradient(batchNorm(own.x, { training, weight: own.weight }) as Tensor, own.weight);
+    case "gradBias":
+      return gradient(batchNorm(own.x, { training, bias: own.bias }) as Tensor, own.bias);
+    default:
+      return [batchNorm(own.x, { training }) as Tensor];
+  }
+};
+
+export const batchNormOption: readonly Walk[] = [
+  {
+    names: batchNormOptions.names,
+    operands: () => [
+      drawn("x", [4, 3, 7], { low: -1, high: 3 }),
+      drawn("weight", [3], { low: 0.5, high: 2 }),
+      drawn("bias", [3], spread),
+    ],
+    base: (operands) => channels("none", operands),
+    compute: channels,
+  },
+];
