@@ -42,6 +42,7 @@ const allowed = new Set([
   "ORCHARD_METAL_HEADERS",
   "ORCHARD_PRINT_RATIOS",
   "ORCHARD_TEST_ALL",
+  "ORCHARD_TEST_SEED",
 ]);
 
 for (const name of Object.keys(process.env)) {

@@ -10,7 +10,7 @@ import { kernelHeaders } from "../../../src/backend/metal/launch.ts";
 import { createLibrary } from "../../../src/backend/metal/pipeline.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { KernelCompileError, metalContext } from "../../../src/index.ts";
-import { Random } from "../../ops/samples.ts";
+import { seed, someOf } from "../../support/some.ts";
 
 const folder = join(packageRoot, "kernels");
 const texts: Readonly<Record<string, string>> = Object.fromEntries(
@@ -125,10 +125,7 @@ describe("every name that kernels know", () => {
 });
 
 describe("a kernel does not compile", () => {
-  const seed = Number(Bun.env.ORCHARD_TEST_SEED ?? Date.now() % 1_000_000);
-  const random = new Random(seed);
-  const all = Bun.env.ORCHARD_TEST_ALL === "1";
-  const chosen = all ? formulas : Array.from({ length: 3 }, () => formulas[random.integer(0, formulas.length - 1)]!);
+  const chosen = someOf(formulas, 3);
 
   test.each(chosen.map((formula) => [`${formula.struct}<${formula.constant}> in ${formula.file}`, formula] as const))(
     `without %s (seed ${seed})`,
