@@ -53,8 +53,9 @@ export function enumeration<const Name extends string>(
   return result;
 }
 
-const isList = <Name>(members: readonly Name[] | Readonly<Record<string, readonly Name[]>>): members is readonly Name[] =>
-  Array.isArray(members);
+const isList = <Name>(
+  members: readonly Name[] | Readonly<Record<string, readonly Name[]>>,
+): members is readonly Name[] => Array.isArray(members);
 
 /** Every enumeration that was defined. */
 export const enumerations = (): readonly Enumeration[] => [...defined.values()];
