@@ -46,7 +46,7 @@ test("a run that is killed goes on from its last checkpoint, past a damaged one,
   expect(pointsDrawn(killed)).toBe(40); // a step that was taken twice once
 });
 
-test("a full disk ends no log, curve and checkpoint that are there: with room again the run goes on from them", async () => {
+test("a full disk destroys no log, curve or checkpoint: with room again the run goes on from them", async () => {
   const [whole, run] = [newRun(), newRun()];
   const steps = ["--steps", "100"];
   await train(whole, ...steps);

@@ -178,7 +178,7 @@ describe.if(hasMetal)("attention on metal", () => {
 
   describe("queries of heads that share keys, as teams of rows", () => {
     // Teams of 1 to 8 rows, one team and several, whole and with rows that nobody has, elements by fours, by twos and
-    // one by one, and D that leaves a lane room for four rows only; keys in one part, and in two, usually in every other
+    // one by one, and D that leaves a lane room for four rows only; keys in one part and in two, usually in every other
     // size.
     const sizes = [
       { heads: 1, kvHeads: 1, queries: 1, dim: 128, valueDim: 64, names: [] },

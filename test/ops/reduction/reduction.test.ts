@@ -31,7 +31,7 @@ const everything = [...floats, ...integers];
 
 type Options = Reduced & { readonly p?: number; readonly correction?: number };
 
-// Lengths of one result: more than a SIMD-group takes at once, more than a chunk of side by side columns has (512 rows),
+// Lengths of one result: more than a SIMD-group takes at once, more than a chunk of adjacent columns has (512 rows),
 // and more than a threadgroup adds up (16,384 elements). Usually just more; an exhaustive run has more chunks.
 const ofThreadgroup = repeats({ usual: 2100, all: 2500 });
 const ofColumns = repeats({ usual: 530, all: 1300 });
