@@ -2,59 +2,15 @@
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend } from "../../src/backend/policy.ts";
-import { packageRoot } from "../../src/core/paths.ts";
 import { expand, OutOfMemoryError, ones, type Tensor, zeros } from "../../src/index.ts";
 import { setMemoryLimit } from "../../src/tensor/reserve.ts";
 import { memory } from "../../src/tensor/usage.ts";
 import { tested } from "../ops/run.ts";
 import { testFolder } from "../support/folder.ts";
-import { mayMakeGroups, spawnInGroup } from "../support/real-group.ts";
 import { inGroup1, inGroup2, systemRoot } from "../support/system-root.ts";
+import { combinations, expectLimit, filled, filler, MB, options } from "./filling.ts";
 
-const MB = 2 ** 20;
 const folder = testFolder("memory-limit");
-const filler = [process.execPath, "test/support/memory-filler.ts"];
-const options = (environment: Record<string, string>) => ({
-  cwd: packageRoot,
-  env: { ...process.env, ORCHARD_MEMORY_LIMIT: "", ...environment },
-});
-
-interface Filled {
-  readonly name: string;
-  readonly code: string;
-  readonly message: string;
-  readonly made: number;
-  readonly live: number;
-  readonly after: readonly number[];
-}
-
-function filled(command: readonly string[], environment: Record<string, string>): Filled {
-  const { stdout, stderr, exitCode, signalCode } = Bun.spawnSync([...command], options(environment));
-  return parsed({ stdout: stdout.toString(), stderr: stderr.toString(), exitCode, signal: signalCode });
-}
-
-function parsed(ended: { stdout: string; stderr: string; exitCode: number | null; signal?: unknown }): Filled {
-  const { stdout, stderr, exitCode, signal } = ended;
-  if (exitCode !== 0) throw new Error(`exit ${exitCode} ${signal}: ${stderr}${stdout}`);
-  expect(stderr).not.toContain("falls back");
-  return JSON.parse(stdout);
-}
-
-/** Refused at the limit, not before seven eighths of it, and fine afterwards. */
-function expectLimit(own: Filled, limit: number, source: RegExp): void {
-  expect(own).toMatchObject({ name: "OutOfMemoryError", code: "memoryLimit" });
-  const live = /(\d+) bytes are refused: (\d+) bytes are live on the host and (\d+) on metal/.exec(own.message) ?? [];
-  const [asked, host, metal] = live.slice(1);
-  const [, allowed, by] = /, and tensors may take (\d+) \((.*)\)$/.exec(own.message) ?? [];
-  expect([Number(allowed), by]).toEqual([limit, expect.stringMatching(source)]);
-  expect(own.message).toMatch(/^\[(full|empty)\] there is no memory for the result/);
-  expect(Number(asked) + Number(host) + Number(metal)).toBeGreaterThan(limit);
-  expect(own.made).toBeLessThanOrEqual(limit);
-  expect(own.made).toBeGreaterThan(limit * 0.85);
-  expect(new Set(own.after)).toEqual(new Set([2 ** 18]));
-}
-
-const combinations = [...tested, tested.join(",")];
 
 describe("a limit of the environment", () => {
   test.each(combinations)("on %s", (backends) => {
@@ -84,23 +40,6 @@ describe.if(process.platform === "linux")("limits of the system", () => {
     const [, allowed] = /tensors may take (\d+) /.exec(own.message) ?? [];
     expect(Number(allowed)).toBeLessThan(12 * 2 ** 30);
     expectLimit(own, Number(allowed), letter === "v" ? /RLIMIT_AS/ : /RLIMIT_DATA/);
-  });
-
-  const limits = {
-    1: { "memory.limit_in_bytes": `${512 * MB}` },
-    2: { "memory.max": `${512 * MB}`, "memory.swap.max": "0" },
-  };
-  describe.if(mayMakeGroups("memory", limits))("of a real control group, in which nothing is killed", () => {
-    test.each(combinations)("large tensors on %s", (backends) => {
-      const own = parsed(spawnInGroup("memory", limits, [...filler, backends, `${MB}`], options({}))!);
-      expectLimit(own, 256 * MB, /^of 536870912 bytes: memory\./);
-    });
-
-    test.each(["cpu", "reference"])("small tensors on %s, which are JavaScript's own", (backend) => {
-      const own = parsed(spawnInGroup("memory", limits, [...filler, backend, `${32 << 10}`], options({}))!);
-      expect(own).toMatchObject({ name: "OutOfMemoryError", code: "memoryLimit", after: [2 ** 18] });
-      expect(own.made).toBeGreaterThan(200 * MB);
-    });
   });
 });
 
