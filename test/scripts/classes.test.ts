@@ -1,0 +1,47 @@
+/** Which tests may depend on the machine's load, by the names of their files. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+
+const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: packageRoot })].sort();
+const classes = ["timing", "memory", "faults", "hosts"] as const;
+const classOf = (file: string) => classes.find((name) => file.endsWith(`.${name}.test.ts`));
+
+/** Words of tests that depend on load, and the class that may have them. */
+const words: Readonly<Record<string, (typeof classes)[number]>> = {
+  "process.cpuUsage(": "timing",
+  "memoryUsage.rss(": "memory",
+  "/proc/self/smaps": "memory",
+  'flat-memory.ts"': "memory",
+  'forgotten.ts"': "memory",
+  spawnInGroup: "memory",
+  'from "./launch.ts"': "hosts",
+  "setTimeout(() => child.kill": "faults",
+  "performance.now(": "timing", // waits are those of test/support/wait.ts
+};
+
+/** Where a word depends on no load: a quota of processors limits, and measures nothing. */
+const exempt = ["test/backend/cpu/processors.test.ts", "test/scripts/classes.test.ts"];
+
+test("every class has files", () => {
+  for (const name of classes) expect([name, files.some((file) => classOf(file) === name)]).toEqual([name, true]);
+});
+
+test("a file whose results depend on the machine's load has the name of a class", () => {
+  const problems = files.flatMap((file) => {
+    const text = readFileSync(join(packageRoot, file), "utf8");
+    return Object.entries(words)
+      .filter(([word, wanted]) => text.includes(word) && classOf(file) !== wanted && !exempt.includes(file))
+      .map(([word, wanted]) => `${file} has ${word}: class ${wanted}, got ${classOf(file) ?? "none"}`);
+  });
+  expect(problems).toEqual([]);
+});
+
+test("no test has a shorter limit of time than the suite's", () => {
+  const short = files.filter((file) => {
+    const text = readFileSync(join(packageRoot, file), "utf8");
+    return /\}(?:, |,\n *)\d{1,3}_?000(?:,\n *)?\);$/m.test(text);
+  });
+  expect(short).toEqual([]);
+});
