@@ -1,8 +1,9 @@
 /**
- * Which of a row's samples run. Samples that differ in layouts alone form a group. Finite differences have no layouts:
- * they take one sample of a group. On Metal, whose software device computes under the checker, the samples of a group
- * take turns by dtype: each dtype runs a third of them, and all run in some dtype. So every shape and option runs in
- * every dtype, and in every layout. The other backends, and an exhaustive run, run everything.
+ * Chooses which of a row's samples run. Samples that differ only in their layouts form a group. Finite differences use
+ * contiguous operands, so they need one sample of each group. Metal's software device is slow, because the checker
+ * watches every access: there each dtype runs a third of a group, and all dtypes together run the whole group. Every
+ * shape and option still runs in every dtype and in every layout. The other backends run everything, and so does an
+ * exhaustive run.
  */
 import type { BackendName } from "../../src/backend/names.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
@@ -30,7 +31,7 @@ export function samplesOn(
   });
 }
 
-/** Returns one sample of each group, for what has no layouts. */
+/** Returns one sample of each group, for tests that use contiguous operands. */
 export const withoutLayouts = (samples: readonly Sample<unknown>[]): readonly Sample<unknown>[] =>
   groupsOf(samples).map(([first]) => first!);
 

@@ -1,5 +1,5 @@
 /**
- * What a sample's results and gradients are compared with: the oracle and the reference backend's gradients. Neither
+ * Computes the expected results and gradients of a sample: the oracle and the reference backend's gradients. Neither
  * depends on the backend under test, so all backends share them.
  */
 import { withBackend } from "../../src/backend/policy.ts";
@@ -14,7 +14,7 @@ import { type Expected, exactly, type OperationRow, type Sample } from "./table.
 type Row = OperationRow<unknown>;
 type Numbers = readonly number[];
 
-/** The same numbers for every backend. */
+/** Expected values of one sample, the same for every backend. */
 export interface Wanted {
   readonly blocks: readonly Block[];
   /** Of the random cotangents: see {@link gradientsOf}. */
@@ -36,7 +36,10 @@ export interface WantedGradients {
 
 let latest: { readonly row: Row; readonly dtype: DType; readonly samples: Map<Sample<unknown>, Wanted> } | undefined;
 
-/** Computes what is wanted once for all backends whose tests of a row and a dtype follow each other. */
+/**
+ * Returns the expected values of a sample. They are kept until another row or dtype follows, so that the backends share
+ * them.
+ */
 export function wantedOf(row: Row, sample: Sample<unknown>, dtype: DType): Wanted {
   if (latest?.row !== row || latest.dtype !== dtype) latest = { row, dtype, samples: new Map() };
   const known = latest.samples.get(sample);
@@ -46,7 +49,7 @@ export function wantedOf(row: Row, sample: Sample<unknown>, dtype: DType): Wante
   return wanted;
 }
 
-/** Frees what the last row's tests have shared. */
+/** Frees the expected values of the last row. */
 export function forgetWanted(): void {
   latest = undefined;
 }
