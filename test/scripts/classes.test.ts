@@ -2,14 +2,13 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { classOf, type LoadClass, loadClasses } from "../../scripts/suite/classes.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 
 const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: packageRoot })].sort();
-const classes = ["timing", "memory", "faults", "hosts"] as const;
-const classOf = (file: string) => classes.find((name) => file.endsWith(`.${name}.test.ts`));
 
 /** Words of tests that depend on load, and the class that may have them. */
-const words: Readonly<Record<string, (typeof classes)[number]>> = {
+const words: Readonly<Record<string, LoadClass>> = {
   "process.cpuUsage(": "timing",
   "memoryUsage.rss(": "memory",
   "/proc/self/smaps": "memory",
@@ -25,7 +24,8 @@ const words: Readonly<Record<string, (typeof classes)[number]>> = {
 const exempt = ["test/backend/cpu/processors.test.ts", "test/scripts/classes.test.ts"];
 
 test("every class has files", () => {
-  for (const name of classes) expect([name, files.some((file) => classOf(file) === name)]).toEqual([name, true]);
+  for (const name of Object.keys(loadClasses))
+    expect([name, files.some((file) => classOf(file) === name)]).toEqual([name, true]);
 });
 
 test("a file whose results depend on the machine's load has the name of a class", () => {
