@@ -96,9 +96,11 @@ function withRoundings(
 const absolute = (block: Block): Block => ({ ...block, values: block.values.map(Math.abs) });
 
 /**
- * Of a sum of n terms, in units of the sum of their magnitudes; the oracle of a float64 has the same errors once more.
+ * Returns the rounding errors of a sum of n terms, in units of the sum of their magnitudes: see `sumLength`. The oracle
+ * of a float64 has the same errors once more.
  */
-const roundingsOf = (terms: number, dtype: DType): number => 2 * Math.sqrt(terms) * (dtype === "float64" ? 2 : 1);
+export const roundingsOf = (terms: number, dtype: DType): number =>
+  2 * Math.sqrt(terms) * (dtype === "float64" ? 2 : 1);
 
 /** The reference backend's gradients, in float64 and in the dtype of the test, from the same values. */
 function wantedGradients(

@@ -19,6 +19,7 @@ import { errorOf } from "../../support/errors.ts";
 import { tested, testTable } from "../run.ts";
 import type { Block } from "../samples.ts";
 import type { OperationRow, Round } from "../table.ts";
+import { roundingsOf } from "../wanted.ts";
 import { matrices, productDTypes, wrapped } from "./products.ts";
 
 const floats = productDTypes.slice(0, 4);
@@ -165,8 +166,13 @@ const covarianceOptions = ({ correction, fweights, aweights }: Weights, like: Te
   ...(aweights && { aweights: tensor([...aweights], { dtype: like.dtype as "float32" }) }),
 });
 
-/** NumPy's definition, without its squeeze for a matrix of one row. */
-function covariance(x: Block, { correction = 1, fweights, aweights }: Weights, round: Round): number[][] {
+/** NumPy's definition, without its squeeze for a matrix of one row. Of magnitudes: each term of a sum is positive. */
+function covariance(
+  x: Block,
+  { correction = 1, fweights, aweights }: Weights,
+  round: Round,
+  ofTerms: (term: number) => number = (term) => term,
+): number[][] {
   const [rows, n] = (x.shape.length === 2 ? x.shape : [1, x.shape[0] ?? 1]) as [number, number];
   const w = Array.from({ length: n }, (_, k) => (fweights?.[k] ?? 1) * (aweights?.[k] ?? 1));
   const total = w.reduce((all, own) => all + own, 0);
@@ -179,7 +185,7 @@ function covariance(x: Block, { correction = 1, fweights, aweights }: Weights, r
   });
   return centred.map((left) =>
     centred.map((right) =>
-      round(left.reduce((all, value, k) => round(all + round(value * w[k]! * right[k]!)), 0) / scale),
+      round(left.reduce((all, value, k) => round(all + ofTerms(round(value * w[k]! * right[k]!))), 0) / scale),
     ),
   );
 }
@@ -202,7 +208,10 @@ const covRow: OperationRow<Weights> = {
   ).map(([shape, options]) => ({ inputs: [{ shape }], options, gradient: shape[0] < 30 })),
   oracle([x], options, round) {
     const values = covariance(x!, options, round);
-    return { shape: values.length === 1 ? [] : [values.length, values.length], values: values.flat() };
+    // A sum of products. In float64 the plain computation is the oracle itself, and so its error says nothing.
+    const terms = roundingsOf(x!.shape.at(-1) ?? 1, x!.dtype);
+    const roundings = covariance(x!, options, round, Math.abs).flatMap((row) => row.map((sum) => terms * sum));
+    return { shape: values.length === 1 ? [] : [values.length, values.length], values: values.flat(), roundings };
   },
   accuracy: { flash: true },
   gradientRoundings: () => 64,
