@@ -255,7 +255,8 @@ final class FaultTests: XCTestCase {
         let memory = residentBytes(), threads = threadCount()
         try run(300)
         XCTAssertLessThan(residentBytes() - memory, 1 << 20)
-        XCTAssertEqual(threadCount(), threads)
+        // A thread that each of the 600 faults left behind would show; a busy machine's dispatch queues add a few.
+        XCTAssertLessThan(threadCount(), threads + 100)
     }
 
     func testFaultsOfOneThreadDoNotTouchDispatchesOfOthers() throws {
