@@ -111,7 +111,7 @@ export function checkCase(of: AttentionCase, dtype: DType, way: Way, shared?: Ma
   const drawn = drawCall(of, dtype, way.backend, new Random(hash(seed)));
   const { setup } = drawn;
   const got = on(way, () => runCall(drawn, way));
-  const count = roundingsOf(setup);
+  const count = roundingsOf(setup, dtype);
   const known = shared?.get(of) ?? computeWanted(drawn, dtype);
   shared?.set(of, known);
   const { want, plain, sums } = known;
@@ -148,9 +148,10 @@ const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
  * of its score, which exp makes relative, of exp and its like, and of the sums (Higham and Mary, as in `../run.ts`). A
  * plain computation with few results can be luckier than that. The oracle of a float64 has the same errors once more.
  */
-function roundingsOf({ q, k, scale, dim, queries, keys }: Setup): number {
+function roundingsOf({ q, k, scale, dim, queries, keys }: Setup, dtype: DType): number {
   const most = (values: readonly number[]) => values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
-  return 8 + 2 * Math.sqrt(Math.max(queries, keys)) + 2 * Math.sqrt(dim) * scale * most(q) * most(k);
+  const own = 8 + 2 * Math.sqrt(Math.max(queries, keys)) + 2 * Math.sqrt(dim) * scale * most(q) * most(k);
+  return dtype === "float64" ? 2 * own : own;
 }
 
 /**
