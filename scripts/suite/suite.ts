@@ -133,10 +133,12 @@ const cpuPart = (): Promise<PartResult> =>
 
 const metalName = "The metal backend, built";
 
+/** With the Swift tests and the modules that come with them: TypeScript tests compile programs with those. */
 async function metalPart(swift: SwiftToolchain | undefined): Promise<PartResult> {
   if (!swift) return leaveOut(metalName, "ORCHARD_SKIP_METAL=1");
   return runPart(metalName, async () => {
     await build(swift);
+    await buildTests(swift);
     return onePassed;
   });
 }

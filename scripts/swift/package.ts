@@ -6,7 +6,14 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type RunResult, run, runOrFail } from "../../src/cli/run.ts";
-import { claimScratch, packageFlags, packageKey, swiftFolder } from "../../src/cli/swift_module.ts";
+import {
+  claimScratch,
+  keepModules,
+  moduleFiles,
+  packageFlags,
+  packageKey,
+  swiftFolder,
+} from "../../src/cli/swift_module.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { libraryName } from "../../src/core/paths.ts";
 import { ContentCache, contentKey } from "../content_cache.ts";
@@ -44,12 +51,14 @@ const library: Product = {
   },
 };
 
-/** With the modules, whose public symbols a test reads. */
+/** With the modules: a test reads their public symbols, and programs that `orchard swift` compiles link them. */
 const tests: Product = {
   name: "tests",
-  files: ["OrchardPackageTests.xctest", "Modules"],
+  files: ["OrchardPackageTests.xctest", ...(process.platform === "linux" ? moduleFiles : [])],
   build: async (swift) => {
     if (process.platform === "darwin") await requireXCTest();
+    // The archiver only adds and replaces: an archive made anew holds nothing of source files that are gone.
+    await rm(join(built, "libMetal.a"), { force: true });
     await swiftBuild(swift, "--build-tests");
     await mkdir(products, { recursive: true });
     for (const name of tests.files) await cp(join(built, name), join(products, name), { recursive: true });
@@ -62,11 +71,14 @@ export async function buildDylib(swift: SwiftToolchain): Promise<string> {
   return join(products, libraryName);
 }
 
-/** Builds the tests, or takes them from the cache. */
-export const buildTests = (swift: SwiftToolchain): Promise<void> => bring(tests, swift);
+/** Builds the tests and, on Linux, the modules of `orchard swift`, or takes them from the cache. */
+export async function buildTests(swift: SwiftToolchain): Promise<void> {
+  await bring(tests, swift);
+  if (process.platform === "linux") keepModules(swift, products);
+}
 
 async function bring(product: Product, swift: SwiftToolchain): Promise<void> {
-  const key = contentKey([packageKey(swift), product.name]);
+  const key = contentKey([packageKey(swift), product.name, ...product.files]);
   const stamp = Bun.file(join(products, `${product.name}.key`));
   const paths = product.files.map((name) => join(products, name));
   if (paths.every(existsSync) && (await stamp.exists()) && (await stamp.text()) === key) return;

@@ -68,6 +68,17 @@ export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder>
   ];
   const { status, output } = await collect(swift, command, swiftFolder);
   if (status !== 0) return { problem: output };
+  keepModules(swift, products);
+  return { folder };
+}
+
+/** What programs import and link, in the folder of a build. */
+export const moduleFiles: readonly string[] = ["Modules", "libMetal.a"];
+
+/** Keeps the modules that a build of the package has made, where {@link buildModules} finds them. */
+export function keepModules(swift: SwiftToolchain, products: string): void {
+  const folder = join(modulesFolder(), packageKey(swift).slice(0, 16));
+  if (existsSync(folder)) return;
   const draft = `${folder}.${process.pid}`;
   mkdirSync(draft, { recursive: true });
   cpSync(join(products, "Modules"), draft, { recursive: true });
@@ -75,7 +86,6 @@ export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder>
   if (existsSync(folder)) rmSync(draft, { recursive: true });
   else renameSync(draft, folder);
   removeOld(modulesFolder());
-  return { folder };
 }
 
 /** Modules of all clones and installed packages on the machine. */
