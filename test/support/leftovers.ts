@@ -1,4 +1,5 @@
 /** What a file of tests must leave to the next one, which runs in the same process. */
+import { isMetalOpen, metalContext } from "../../src/backend/metal/context.ts";
 import { getBackend, isStrict, setBackend, setStrict } from "../../src/backend/policy.ts";
 import { restoreVariables } from "./environment.ts";
 import { removeTestFolders } from "./folder.ts";
@@ -11,15 +12,28 @@ export function rememberSuite(): void {
   suite = { variables: { ...process.env }, folder: process.cwd() };
 }
 
+/** Forgets the checker's findings that the file did not ask for: the next file would report them as its mistakes. */
+function forgetFindings(): void {
+  if (!isMetalOpen()) return;
+  const context = metalContext();
+  try {
+    context.wait();
+  } catch {
+    // Work that a test made fail on purpose has no findings to wait for.
+  }
+  context.report({ clear: true });
+}
+
 /**
- * Removes the file's temporary folders, and restores the suite's environment and working folder and the backend that is
- * tried first. A file may choose a backend and
- * leave it chosen; environment variables and the folder it has to restore itself, so that nobody has to know which
- * file ran before: the error names the file that did not.
+ * Removes the file's temporary folders, forgets its findings, and restores the suite's environment and working folder
+ * and the backend that is tried first. A file may choose a backend and leave it chosen; environment variables and the
+ * folder it has to restore itself, so that nobody has to know which file ran before: the error names the file that did
+ * not.
  */
 export function restoreSuite(file: string): void {
   if (suite === undefined) throw new Error("expected the preload to call rememberSuite()");
   removeTestFolders();
+  forgetFindings();
   setBackend(backend);
   setStrict(strict);
   const names = restoreVariables(suite.variables);
