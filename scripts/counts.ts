@@ -70,12 +70,21 @@ export interface FileTime {
   readonly seconds: number;
 }
 
+/** What a report says of one file. */
+export interface FileOutcome extends FileTime {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
 /** The files of a JUnit report of Bun's: an outermost suite is a file. */
-export const fileTimes = (report: string): FileTime[] =>
-  [...report.matchAll(/^ {2}<testsuite\b([^>]*)>/gm)].map(([, suite]) => ({
-    file: attribute(suite!, "file") ?? "",
-    seconds: Number(attribute(suite!, "time") ?? 0),
-  }));
+export const fileOutcomes = (report: string): FileOutcome[] =>
+  [...report.matchAll(/^ {2}<testsuite\b([^>]*)>/gm)].map(([, suite]) => {
+    const number = (name: string) => Number(attribute(suite!, name) ?? 0);
+    const [failed, skipped] = [number("failures"), number("skipped")];
+    const passed = number("tests") - failed - skipped;
+    return { file: attribute(suite!, "file") ?? "", seconds: number("time"), passed, failed, skipped };
+  });
 
 /** `file: suite > test: first line of the message`. */
 const junitFailures = (report: string): string[] =>

@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
-import { type Counts, countJUnit, type FileTime, fileTimes } from "../counts.ts";
+import { type Counts, countJUnit, type FileOutcome, fileOutcomes } from "../counts.ts";
 
 /** Each takes gigabytes, and some of their tests have as many threads as there are cores. */
 const MOST_WORKERS = 4;
@@ -22,7 +22,7 @@ export interface TestRunOptions {
 
 export interface TestRun {
   readonly counts: Counts;
-  readonly times: readonly FileTime[];
+  readonly files: readonly FileOutcome[];
 }
 
 /** Runs these files, or what the words select where there are none. */
@@ -45,5 +45,5 @@ export async function runTestFiles(files: readonly string[], options: TestRunOpt
   const text = await Bun.file(report)
     .text()
     .catch(() => undefined);
-  return { counts: countJUnit(text, status), times: fileTimes(text ?? "") };
+  return { counts: countJUnit(text, status), files: fileOutcomes(text ?? "") };
 }

@@ -15,6 +15,8 @@ export interface SuiteOptions {
   readonly bunWords: readonly string[];
   /** Every sweep in full, as continuous integration runs it at night. */
   readonly isFull: boolean;
+  /** Also what passed in an earlier run of the same files. */
+  readonly isAgain: boolean;
   /** Only the tests that the changes of the working tree reach. */
   readonly onlyChanged: boolean;
   readonly shard: Shard | undefined;
@@ -23,7 +25,7 @@ export interface SuiteOptions {
 /** @throws {Failure} for an unknown option, a malformed shard, or a choice made twice */
 export function readOptions(words: readonly string[]): SuiteOptions {
   const { values, positionals } = parse(words);
-  const { all = false, changed = false, shard, "test-name-pattern": pattern } = values;
+  const { all = false, again = false, changed = false, shard, "test-name-pattern": pattern } = values;
   const choices = [
     changed && "--changed",
     shard !== undefined && "--shard",
@@ -37,6 +39,7 @@ export function readOptions(words: readonly string[]): SuiteOptions {
     files: positionals,
     bunWords: pattern === undefined ? [] : ["--test-name-pattern", pattern],
     isFull: all,
+    isAgain: again,
     onlyChanged: changed,
     shard: shard === undefined ? undefined : shardOf(shard),
   };
@@ -48,6 +51,7 @@ function parse(words: readonly string[]) {
       args: [...words],
       allowPositionals: true,
       options: {
+        again: { type: "boolean" },
         all: { type: "boolean" },
         changed: { type: "boolean" },
         shard: { type: "string" },

@@ -1,10 +1,13 @@
-import { type Counts, type FileTime, noTests, oneFailed } from "../counts.ts";
+import { type Counts, type FileTime, noTests, oneFailed, sum } from "../counts.ts";
 import { Failure } from "../failure.ts";
+import type { Outcomes, Passed } from "./outcomes.ts";
 
 /** The counts of a part, and what else its report says. */
 export interface PartCounts extends Counts {
   /** A sentence each, such as that a file failed once and then passed. */
   readonly remarks?: readonly string[];
+  /** How many of those that passed did so in an earlier run of the same files. */
+  readonly kept?: number;
 }
 
 /** The outcome of one part of the suite. */
@@ -32,10 +35,39 @@ export async function runPart(name: string, body: () => Promise<PartCounts>): Pr
   return { name, counts, seconds };
 }
 
+/** Adds what passed in an earlier run of the same files. */
+export function withKept(counts: PartCounts, kept: readonly Passed[]): PartCounts {
+  const earlier = sum(kept.map((own) => ({ ...noTests, ...own })));
+  return { ...counts, ...sum([counts, earlier]), kept: earlier.passed };
+}
+
+/** Runs a part whose outcome is a function of the repository's files, unless it passed with these files. */
+export const runKept = (name: string, outcomes: Outcomes | undefined, body: () => Promise<PartCounts>) =>
+  runPart(name, async () => {
+    const kept = outcomes?.ofPart(name);
+    if (kept) return withKept(noTests, [kept]);
+    const counts = await body();
+    if (counts.failed === 0) outcomes?.keepPart(name, counts);
+    return counts;
+  });
+
 export const leaveOut = (name: string, leftOut: string): PartResult => ({ name, counts: noTests, seconds: 0, leftOut });
 
-const outcome = ({ passed, failed, skipped }: Counts): string =>
-  `${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ""}`;
+const outcome = ({ passed, failed, skipped, kept }: PartCounts): string =>
+  [
+    `${passed} passed${kept ? ` (${kept} of them earlier)` : ""}`,
+    `${failed} failed`,
+    ...(skipped ? [`${skipped} skipped`] : []),
+  ].join(", ");
+
+/** Says how much of the report an earlier run found. */
+export function describeKept(results: readonly PartResult[]): string {
+  const kept = results.reduce((total, { counts }) => total + (counts.kept ?? 0), 0);
+  return kept === 0
+    ? ""
+    : `\n${kept} of the tests passed in an earlier run, and no file changed since that they may depend on: ` +
+        "`bun run test --again` runs them too\n";
+}
 
 /** A row for each part, and what was left out. Parts overlap, so their times do not add up to that of the suite. */
 export function describe(results: readonly PartResult[]): string {

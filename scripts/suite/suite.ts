@@ -14,7 +14,17 @@ import { checkClangFormat, checkKernels, checkLines, checkStyle, checkSwiftForma
 import { describeGaps, forgetGaps, readGaps } from "./gaps.ts";
 import { checkLayers } from "./layers.ts";
 import { readOptions, type SuiteOptions } from "./options.ts";
-import { describe, describeFailures, describeSlowest, leaveOut, type PartResult, runPart } from "./part.ts";
+import { Outcomes } from "./outcomes.ts";
+import {
+  describe,
+  describeFailures,
+  describeKept,
+  describeSlowest,
+  leaveOut,
+  type PartResult,
+  runKept,
+  runPart,
+} from "./part.ts";
 import { reportFolder } from "./report.ts";
 import { swiftTests } from "./swift_tests.ts";
 import { metalTests, type Selection, testChosen, testClasses, testOrdinary } from "./typescript.ts";
@@ -48,25 +58,37 @@ export async function testEverything(words: readonly string[]): Promise<void> {
 /** Everything, or one share: the other parts are run with the first share of the TypeScript tests. */
 async function testAll(options: SuiteOptions): Promise<void> {
   const selection: Selection = { isFull: options.isFull, shard: options.shard };
+  const outcomes = await outcomesFor(options);
   const isFirst = options.shard === undefined || options.shard.index === 1;
   const swift = await setUp(); // a machine that can have no Swift is told at once, in one line
   const checks = isFirst ? sourceChecks(swift) : Promise.resolve([]);
   const [cpu, metal] = await Promise.all([cpuPart(), metalPart(swift)]);
-  const beside = isFirst ? besideTests(swift, cpu, metal) : Promise.resolve([]);
-  const ordinary = await testOrdinary(selection);
+  const beside = isFirst ? besideTests(swift, cpu, metal, outcomes) : Promise.resolve([]);
+  const ordinary = await testOrdinary(selection, outcomes);
   const before = [...(await checks), metal, ...(await beside), cpu, ...ordinary.results];
   const classes = await testClasses(selection); // by now nothing runs beside them
-  report([...before, ...classes.results], [...ordinary.times, ...classes.times], await readGaps());
+  const gaps = await readGaps();
+  report([...before, ...classes.results], [...ordinary.times, ...classes.times], outcomes?.allGaps(gaps) ?? gaps);
+  outcomes?.save();
 }
+
+/** A run in full, a share and continuous integration answer for everything that they count. */
+const outcomesFor = async ({ isFull, isAgain, shard }: SuiteOptions): Promise<Outcomes | undefined> =>
+  isFull || shard !== undefined || process.env["CI"] ? undefined : Outcomes.open({ forget: isAgain });
 
 /** Parts that only need the processor's time: they run beside the TypeScript tests, one after the other. */
 async function besideTests(
   swift: SwiftToolchain | undefined,
   cpu: PartResult,
   metal: PartResult,
+  outcomes: Outcomes | undefined,
 ): Promise<PartResult[]> {
   const documentation = await runPart("Documentation, built", checkDocs);
-  return [...(await metalParts(swift, metal, [swiftSuite, kernels])), await packagesPart(cpu), documentation];
+  return [
+    ...(await metalParts(swift, metal, [swiftSuite, kernels], outcomes)),
+    await packagesPart(cpu, outcomes),
+    documentation,
+  ];
 }
 
 /** The tests that the working tree's changes reach, once what they changed is built. */
@@ -144,9 +166,9 @@ async function metalPart(swift: SwiftToolchain | undefined): Promise<PartResult>
 }
 
 /** The packages hold the dylib of the cpu backend. */
-async function packagesPart(cpu: PartResult): Promise<PartResult> {
+async function packagesPart(cpu: PartResult, outcomes?: Outcomes): Promise<PartResult> {
   const name = "Packages";
-  return cpu.counts.failed > 0 ? leaveOut(name, "the build failed") : runPart(name, checkPackages);
+  return cpu.counts.failed > 0 ? leaveOut(name, "the build failed") : runKept(name, outcomes, checkPackages);
 }
 
 /** Runs the parts; where there is no Swift or the build failed, they are told as not run. */
@@ -154,19 +176,22 @@ async function metalParts(
   swift: SwiftToolchain | undefined,
   built: PartResult,
   parts: readonly MetalPart[],
+  outcomes?: Outcomes,
 ): Promise<PartResult[]> {
   const names = parts.map(({ name }) => name);
   if (!swift)
     return [...names, `Tests of ${metalTests.join(", ")}`].map((name) => leaveOut(name, "ORCHARD_SKIP_METAL=1"));
   if (built.counts.failed > 0) return names.map((name) => leaveOut(name, "the build failed"));
   const results: PartResult[] = [];
-  for (const { name, body } of parts) results.push(await runPart(name, () => body(swift)));
+  for (const { name, body } of parts) results.push(await runKept(name, outcomes, () => body(swift)));
   return results;
 }
 
 function report(results: readonly PartResult[], times: readonly FileTime[] = [], gaps = ""): void {
   const { passed, failed } = sum(results.map(({ counts }) => counts));
-  console.log(describe(results) + describeSlowest(times) + describeGaps(gaps) + describeFailures(results));
+  console.log(
+    describe(results) + describeSlowest(times) + describeGaps(gaps) + describeKept(results) + describeFailures(results),
+  );
   console.log(`${passed} passed, ${failed} failed`);
   if (failed > 0 || passed === 0) process.exitCode = 1;
 }

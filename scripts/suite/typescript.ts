@@ -2,11 +2,12 @@
 import { join } from "node:path";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
-import type { FileTime } from "../counts.ts";
+import { type FileTime, noTests } from "../counts.ts";
 import { runTestFiles, type TestRun } from "./bun_test.ts";
-import { classGlobs, classOf, type LoadClass, loadClasses, runClassFiles } from "./classes.ts";
+import { classOf, type LoadClass, loadClasses, runClassFiles } from "./classes.ts";
 import type { SuiteOptions } from "./options.ts";
-import { type PartResult, runPart } from "./part.ts";
+import type { Outcomes } from "./outcomes.ts";
+import { type PartResult, runPart, withKept } from "./part.ts";
 import { reportFolder } from "./report.ts";
 
 /** Tests that load the metal backend's dylib. */
@@ -26,28 +27,37 @@ export interface TypeScriptOutcome {
 
 const ignored = (): readonly string[] => (environmentFlag("ORCHARD_SKIP_METAL") ? metalTests : []);
 
+/** All test files that this run may choose from. */
+function allTests(): string[] {
+  const left = ignored().map((glob) => new Bun.Glob(glob));
+  const all = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: packageRoot })].sort();
+  return all.filter((file) => !left.some((glob) => glob.match(file)));
+}
+
 /** Sweeps run in full where this is set: see test/support/repeats.ts. */
 const environmentOf = ({ isFull }: Pick<Selection, "isFull">): Readonly<Record<string, string>> =>
   isFull ? { ORCHARD_TEST_ALL: "1" } : {};
 
-/** Runs the tests that no load can change, in several processes. */
-export async function testOrdinary(selection: Selection): Promise<TypeScriptOutcome> {
-  const { files = [], shard } = selection;
+/** Runs the tests that no load can change, in several processes, but for those whose outcomes are kept. */
+export async function testOrdinary(selection: Selection, outcomes?: Outcomes): Promise<TypeScriptOutcome> {
+  const { files = allTests(), shard } = selection;
   const chosen = files.filter((file) => classOf(file) === undefined);
-  if (files.length > 0 && chosen.length === 0) return { results: [], times: [] };
-  let times: TestRun["times"] = [];
+  if (chosen.length === 0) return { results: [], times: [] };
+  const kept = chosen.flatMap((file) => outcomes?.ofFile(file) ?? []);
+  const left = chosen.filter((file) => !outcomes?.ofFile(file));
+  let times: TestRun["files"] = [];
   const result = await runPart("TypeScript tests", async () => {
-    const run = await runTestFiles(chosen, {
+    if (left.length === 0) return withKept(noTests, kept);
+    const run = await runTestFiles(left, {
       report: join(reportFolder(), "bun.xml"),
       isParallel: true,
-      words: [
-        ...[...classGlobs, ...ignored()].map((glob) => `--path-ignore-patterns=${glob}`),
-        ...(shard ? [`--shard=${shard.index}/${shard.count}`] : []),
-      ],
+      words: shard ? [`--shard=${shard.index}/${shard.count}`] : [],
       environment: environmentOf(selection),
     });
-    times = run.times;
-    return run.counts;
+    times = run.files;
+    // A mistake outside the tests shows in the status alone, and would be in any of the files.
+    if (run.counts.failed === 0) for (const own of run.files) outcomes?.keepFile(own.file, own);
+    return withKept(run.counts, kept);
   });
   return { results: [result], times };
 }
@@ -56,16 +66,15 @@ export async function testOrdinary(selection: Selection): Promise<TypeScriptOutc
 export async function testClasses({ files, shard, ...rest }: Selection): Promise<TypeScriptOutcome> {
   const times: FileTime[] = [];
   const results: PartResult[] = [];
-  const all = files ?? [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: packageRoot })].sort();
-  const left = ignored().map((glob) => new Bun.Glob(glob));
+  const all = files ?? allTests();
   for (const name of Object.keys(loadClasses) as LoadClass[]) {
-    const own = all.filter((file) => classOf(file) === name && !left.some((glob) => glob.match(file)));
+    const own = all.filter((file) => classOf(file) === name);
     const chosen = own.filter((_, at) => shard === undefined || at % shard.count === shard.index - 1);
     if (chosen.length === 0) continue;
     const result = await runPart(`Tests of class ${name}`, () =>
       runClassFiles(chosen, async (file, report) => {
         const run = await runTestFiles([file], { report, environment: environmentOf(rest) });
-        times.push(...run.times);
+        times.push(...run.files);
         return run;
       }),
     );

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import fc from "fast-check";
-import { type Counts, fileTimes, noTests, oneFailed, onePassed } from "../../scripts/counts.ts";
+import { type Counts, fileOutcomes, noTests, oneFailed, onePassed } from "../../scripts/counts.ts";
 import { Failure } from "../../scripts/failure.ts";
 import { changedFiles, reachedTests } from "../../scripts/suite/changed.ts";
 import { classGlobs, classOf, loadClasses, runClassFiles } from "../../scripts/suite/classes.ts";
@@ -12,11 +12,12 @@ import { describeFailures, describeSlowest } from "../../scripts/suite/part.ts";
 import { testFolder } from "../support/folder.ts";
 
 describe("words of `bun run test`", () => {
-  const plain = { files: [], bunWords: [], isFull: false, onlyChanged: false, shard: undefined };
+  const plain = { files: [], bunWords: [], isFull: false, isAgain: false, onlyChanged: false, shard: undefined };
 
   test("are read", () => {
     expect(readOptions([])).toEqual(plain);
     expect(readOptions(["--all"])).toEqual({ ...plain, isFull: true });
+    expect(readOptions(["--again"])).toEqual({ ...plain, isAgain: true });
     expect(readOptions(["--changed"])).toEqual({ ...plain, onlyChanged: true });
     expect(readOptions(["--all", "--shard", "2/3"])).toEqual({ ...plain, isFull: true, shard: { index: 2, count: 3 } });
     expect(readOptions(["test/io", "-t", "npy"])).toEqual({
@@ -61,7 +62,7 @@ describe("classes of tests that depend on load", () => {
     const runFile = async (file: string) => {
       runs.push(file);
       const counts = outcomes[file]![runs.filter((each) => each === file).length - 1]!;
-      return { counts, times: [] };
+      return { counts, files: [] };
     };
     return { runs, runFile };
   };
@@ -139,7 +140,7 @@ describe("which tests a change reaches", () => {
 test("the slowest files of a report of Bun's are named, the slowest first", () => {
   const report = [
     '<testsuites name="bun test" tests="2" time="3">',
-    '  <testsuite name="test/a.test.ts" file="test/a.test.ts" tests="1" time="1.5" hostname="h">',
+    '  <testsuite name="a" file="test/a.test.ts" tests="5" failures="1" skipped="2" time="1.5" hostname="h">',
     '    <testsuite name="inner" file="test/a.test.ts" time="1.4">',
     "    </testsuite>",
     "  </testsuite>",
@@ -147,10 +148,10 @@ test("the slowest files of a report of Bun's are named, the slowest first", () =
     "  </testsuite>",
     "</testsuites>",
   ].join("\n");
-  const times = fileTimes(report);
+  const times = fileOutcomes(report);
   expect(times).toEqual([
-    { file: "test/a.test.ts", seconds: 1.5 },
-    { file: "test/b.test.ts", seconds: 12.25 },
+    { file: "test/a.test.ts", seconds: 1.5, passed: 2, failed: 1, skipped: 2 },
+    { file: "test/b.test.ts", seconds: 12.25, passed: 1, failed: 0, skipped: 0 },
   ]);
   expect(describeSlowest(times, 1)).toBe("\nThe slowest test files\n     12.3 s  test/b.test.ts\n");
 });

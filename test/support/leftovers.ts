@@ -12,20 +12,21 @@ export function rememberSuite(): void {
   suite = { variables: { ...process.env }, folder: process.cwd() };
 }
 
-/** Forgets the checker's findings that the file did not ask for: the next file would report them as its mistakes. */
-function forgetFindings(): void {
-  if (!isMetalOpen()) return;
+/** Takes the checker's findings that the file left: the next file would report them as its mistakes. */
+function takeFindings(): readonly string[] {
+  if (!isMetalOpen()) return [];
   const context = metalContext();
   try {
     context.wait();
   } catch {
     // Work that a test made fail on purpose has no findings to wait for.
   }
-  context.report({ clear: true });
+  const { findings } = context.report({ clear: true });
+  return findings.map(({ kind, kernel }) => `a finding of the checker, ${kind} in ${kernel}`);
 }
 
 /**
- * Removes the file's temporary folders, forgets its findings, and restores the suite's environment and working folder
+ * Removes the file's temporary folders, takes its findings, and restores the suite's environment and working folder
  * and the backend that is tried first. A file may choose a backend and leave it chosen; environment variables and the
  * folder it has to restore itself, so that nobody has to know which file ran before: the error names the file that did
  * not.
@@ -33,7 +34,7 @@ function forgetFindings(): void {
 export function restoreSuite(file: string): void {
   if (suite === undefined) throw new Error("expected the preload to call rememberSuite()");
   removeTestFolders();
-  forgetFindings();
+  const findings = takeFindings();
   setBackend(backend);
   setStrict(strict);
   const names = restoreVariables(suite.variables);
@@ -41,6 +42,7 @@ export function restoreSuite(file: string): void {
   process.chdir(suite.folder);
   const left = [
     ...(names.length > 0 ? [`the environment variables ${names.join(", ")} (see test/support/environment.ts)`] : []),
+    ...findings,
     ...(folder === suite.folder ? [] : [`the working folder ${folder}`]),
   ];
   if (left.length > 0)
