@@ -38,8 +38,8 @@ const commands: Readonly<Record<string, Entry>> = {
   test: {
     load: async () => (await import("./suite/suite.ts")).testEverything,
     meaning:
-      "[--all] [--changed] [--shard 1/3] [files [-t pattern]]: builds, and runs all tests, those that changes reach, " +
-      "a share, or those in the files; --all runs every sweep in full",
+      "[--again] [--all] [--changed] [--shard 1/3] [files [-t pattern]]: builds, and runs all tests, those that " +
+      "changes reach, a share, or those in the files; --all runs every sweep in full, --again also what passed before",
   },
   "test:arm64": {
     load: async () => (await import("./arm64/arm64.ts")).testArm64,
