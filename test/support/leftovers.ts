@@ -13,7 +13,7 @@ export function rememberSuite(): void {
 }
 
 /** Takes the checker's findings that the file left: the next file would report them as its mistakes. */
-function takeFindings(): readonly string[] {
+export function takeFindings(): readonly string[] {
   if (!isMetalOpen()) return [];
   const context = metalContext();
   try {
