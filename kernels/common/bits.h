@@ -29,15 +29,15 @@ template <typename Bits> inline Bits next_bits(Bits a, Bits b, Bits infinite) {
 
 // The number next to a in the direction of b; b where they are equal, NaN where either is.
 inline float next_after(float a, float b) {
-    return metal::as_type<float>(next_bits<uint>(metal::as_type<uint>(a), metal::as_type<uint>(b), 0x7f800000u));
+    return as_type<float>(next_bits<uint>(as_type<uint>(a), as_type<uint>(b), 0x7f800000u));
 }
 inline half next_after(half a, half b) {
-    ushort next = next_bits<ushort>(metal::as_type<ushort>(a), metal::as_type<ushort>(b), ushort(0x7c00));
-    return metal::as_type<half>(next);
+    ushort next = next_bits<ushort>(as_type<ushort>(a), as_type<ushort>(b), ushort(0x7c00));
+    return as_type<half>(next);
 }
 inline bfloat next_after(bfloat a, bfloat b) {
-    ushort next = next_bits<ushort>(metal::as_type<ushort>(a), metal::as_type<ushort>(b), ushort(0x7f80));
-    return metal::as_type<bfloat>(next);
+    ushort next = next_bits<ushort>(as_type<ushort>(a), as_type<ushort>(b), ushort(0x7f80));
+    return as_type<bfloat>(next);
 }
 
 // The type of an integer's magnitude.

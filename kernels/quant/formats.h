@@ -20,11 +20,11 @@ struct Scales {
 };
 
 template <typename P> inline uint short_at(P bytes) { return uint(bytes[0]) | uint(bytes[1]) << 8; }
-template <typename P> inline float half_at(P bytes) { return float(metal::as_type<half>(ushort(short_at(bytes)))); }
+template <typename P> inline float half_at(P bytes) { return float(as_type<half>(ushort(short_at(bytes)))); }
 
 // 2^(exponent - 128): half of a power, since the values of mxfp4 are doubled.
 inline float half_power(uint exponent) {
-    return metal::as_type<float>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
+    return as_type<float>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
 }
 
 // Of 16 bytes: the lower four bits of all, then the upper ones.
@@ -170,7 +170,7 @@ struct BF16 {
     enum { has_low = 0 };
     template <typename P> static Scales scales(P, int, int) { return {1.0f, 0.0f}; }
     template <typename P> static float level(P block, int, int i) {
-        return metal::as_type<float>(short_at(block + 2 * i) << 16);
+        return as_type<float>(short_at(block + 2 * i) << 16);
     }
 };
 
