@@ -248,8 +248,8 @@ final class CompilerTests: XCTestCase {
               if (v0.x != 67 || v0.y != 1) return;
               int at = 0; \(stores.joined(separator: " "))
             }
-            kernel void two(device uint *y, uint2 p [[thread_position_in_grid]], ushort one \
-            [[thread_position_in_threadgroup]]) { if (p.x == 3 && p.y == 1) y[0] = p.x + 10 * p.y + 100 * one; }
+            kernel void two(device uint *y, uint2 p [[thread_position_in_grid]], ushort2 own \
+            [[thread_position_in_threadgroup]]) { if (p.x == 3 && p.y == 1) y[0] = p.x + 10 * p.y + 100 * own.x; }
             """)
         let y = TestBuffer(length: 4 * (27 + 11))
         try library.function("f").run([y], grid: (70, 2, 1), group: (40, 2, 1))

@@ -15,12 +15,12 @@ final class FaultTests: XCTestCase {
         uint i [[thread_position_in_grid]]) {
           y[i] = x[i];
         }
-        uint depth(uint n, device uint *y) {
+        template <typename N> uint depth(N n, device uint *y) {
           volatile uint frame[64];
           frame[n % 64] = n;
           return n == y[0] ? 0 : depth(n + 1, y) + frame[n % 64];
         }
-        kernel void deep(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]]) { y[i + 1] = depth(1, y); }
+        kernel void deep(device uint *y [[buffer(0)]], uint i [[thread_position_in_grid]]) { y[i + 1] = depth(1u, y); }
         kernel void forever(device volatile uint *y [[buffer(0)]]) { while (y[0] != 5) {} }
         kernel void forever_at_barriers(device volatile uint *y [[buffer(0)]]) {
           while (y[0] != 5) threadgroup_barrier(mem_flags::mem_device);

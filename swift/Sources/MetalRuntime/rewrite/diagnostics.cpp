@@ -39,7 +39,18 @@ void replace_all(std::string &text, std::string_view from, std::string_view to, 
   }
 }
 
+// Of an assertion of the standard library's own, only what it says.
+void leave_out_requirement(std::string &message) {
+  constexpr std::string_view start = "static assertion failed due to requirement '";
+  if (message.compare(0, start.size(), start) != 0) return;
+  for (std::string_view own : {"address of vector element requested", "invalid vector element type",
+                               "' is not valid "
+                               "for attribute '"})
+    if (message.find(own) != std::string::npos) message.erase(0, message.find("': ") + 3);
+}
+
 std::string metal_wording(std::string message, bool hide_generic = true) {
+  leave_out_requirement(message);
   for (const Wording &wording : messages) replace_all(message, wording.clang, wording.metal, false);
   for (const Wording &wording : names) replace_all(message, wording.clang, wording.metal, true);
   if (hide_generic) replace_all(message, "__generic ", "", false);
@@ -177,6 +188,32 @@ bool is_false_alarm(const std::string &message) {
   return false;
 }
 
+// The space that a type names for what it refers to: of the pointee of `__global float *__private` the global one.
+// Empty where it names none, as for what is behind `this`, a temporary, and an object of a template's own type.
+std::string_view referred_space(std::string_view type) {
+  const size_t star = type.rfind('*');
+  if (star != std::string_view::npos) type = type.substr(0, star);
+  const size_t inner = type.rfind('*');
+  if (inner != std::string_view::npos) type.remove_prefix(inner + 1);
+  type = type.substr(0, type.find('<')); // the arguments of a template are types of their own
+  for (std::string_view space : {"__global", "__local", "__constant", "__private"})
+    if (type.find(space) != std::string_view::npos) return space;
+  return {};
+}
+
+// `assigning 'A' to 'B' changes address space of pointer`, `binding reference of type 'A' to value of type 'B' changes
+// address space`, where both types name a space. Each may be followed by (aka 'its other name'), which then counts.
+bool crosses_spaces(const std::string &message) {
+  if (message.find("changes address space") == std::string::npos) return false;
+  const size_t middle = message.find(" to ");
+  if (middle == std::string::npos) return false;
+  const std::vector<std::string> before = quoted_parts(message.substr(0, middle)),
+                                 after = quoted_parts(message.substr(middle));
+  if (before.empty() || after.empty()) return false;
+  const std::string_view first = referred_space(before.back()), second = referred_space(after.back());
+  return !first.empty() && !second.empty() && first != second;
+}
+
 } // namespace
 
 // ---------------------------------------------------------------- the user's lines
@@ -255,6 +292,7 @@ std::vector<Group> group_notes(const std::string &output) {
 }
 
 bool is_false_alarm(const Group &group) {
+  if (crosses_spaces(group.head.message)) return false;
   if (is_false_alarm(metal_wording(group.head.message))) return true;
   auto speaks_of = [&](const Printout &printout) {
     // Without a reason: the function was found wrong before, which may have been a false alarm; if it was not, that has

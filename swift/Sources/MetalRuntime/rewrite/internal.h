@@ -123,12 +123,16 @@ void leave_out_stages(TokenList &tokens, const SourceLines &lines, std::vector<D
 void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version,
                     std::vector<Diagnostic> &diagnostics);
 void check_language(Rewriter &rewriter); // rules.cpp
+void check_calls(Rewriter &rewriter);
+void check_addresses(Rewriter &rewriter);
 void rewrite_lambdas(Rewriter &rewriter);
 void rewrite_spellings(Rewriter &rewriter);
 void rewrite_scalars(Rewriter &rewriter);
 bool names_builtin(const TokenList &tokens, uint32_t index); // the `__asm` of a declaration, with Apple's own name
 void rewrite_constants(Rewriter &rewriter);
 void rewrite_kernels(Rewriter &rewriter);
+void check_positions(Rewriter &rewriter, const Declaration &kernel,
+                     const std::vector<KernelParameter> &parameters);            // positions.cpp
 void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel); // variables.cpp
 void rewrite_spaces(Rewriter &rewriter);
 void find_overloads(Rewriter &rewriter);                                                      // duplicates.cpp

@@ -131,8 +131,9 @@ void check_parameter(Rewriter &rewriter, KernelParameter &parameter, uint32_t lo
   if (is_binding != is_pointer)
     return rewriter.error(location, "type '" + parameter.spelled_type + "' is not valid for attribute '" +
                                         parameter.source + "'");
-  std::string_view wrong_space = parameter.source == "buffer" ? "threadgroup" : "device";
-  if (is_binding && parameter.space == wrong_space)
+  const bool is_wrong =
+      parameter.space == "thread" || parameter.space == (parameter.source == "buffer" ? "threadgroup" : "device");
+  if (is_binding && is_wrong)
     rewriter.error(location, "attribute '" + parameter.source + "' cannot be applied to a parameter in the '" +
                                  parameter.space + "' address space");
 }
@@ -150,8 +151,7 @@ KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
     } else {
       kept.push_back(index);
       parameter.coherent |= tokens[index].coherent;
-      if (parameter.space.empty() && one_of(tokens[index].text, {"device", "constant", "threadgroup"}))
-        parameter.space = rewriter.text(index);
+      if (parameter.space.empty() && is_space(tokens[index].text)) parameter.space = rewriter.text(index);
     }
   }
   bool is_array = false; // `constant int strides[3]` is a pointer
@@ -330,6 +330,7 @@ void rewrite_function(Rewriter &rewriter, uint32_t position) {
   for (KernelParameter &parameter : kernel.parameters)
     check_parameter(rewriter, parameter, parameter.name != none ? parameter.name : parameter.tokens.first);
   check_indices(rewriter, kernel.parameters);
+  check_positions(rewriter, declaration, kernel.parameters);
   if (const Attribute *limit = attribute_named(rewriter, declaration.attributes, "max_total_threads_per_threadgroup"))
     kernel.max_threads = rewriter.text(limit->arguments);
   kernel.constants_used = constants_used(rewriter, declaration, kernel.parameters);

@@ -51,7 +51,7 @@ void Locals::take_parameters(Range range, std::initializer_list<std::string_view
     if (tokens.is(index, ",")) in_default = false;
     if (tokens.is(index, "=")) in_default = true;
     if (in_default || index == range.first || !tokens.is_identifier(index)) continue;
-    const bool has_type = is_type_name(tokens, index - 1) || one_of(tokens[index - 1].text, {"*", "&", ">"});
+    const bool has_type = is_type_name(tokens, index - 1) || one_of(tokens[index - 1].text, {"*", "&", "&&", ">"});
     if (has_type && one_of(tokens[index + 1].text, ends)) until[tokens[index].text] = end;
   }
 }

@@ -27,6 +27,8 @@ Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) 
   take_coherence(result.tokens, lines, version, result.diagnostics);
   Rewriter rewriter{result.tokens, lines, parse_program(result.tokens), version, result, {}, {}, {}, {}};
   check_language(rewriter);
+  check_calls(rewriter);
+  check_addresses(rewriter);
   find_overloads(rewriter);
   rewrite_lambdas(rewriter);
   rewrite_spellings(rewriter);

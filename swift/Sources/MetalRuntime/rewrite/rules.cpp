@@ -78,6 +78,9 @@ private:
       for (const Refusal &refusal : absent)
         if (text == refusal.keyword)
           return rewriter.error(index, "'" + std::string(text) + "' is not available: " + std::string(refusal.message));
+    // It is parsed like static_cast: no name of a namespace, and nothing without the type.
+    if (text == "as_type" && is_member) return rewriter.error(index, "expected unqualified-id");
+    if (text == "as_type" && !tokens.is(index + 1, "<")) return rewriter.error(index, "expected '<' after 'as_type'");
     if (is_member) return;
     if (one_of(text, {"asm", "__asm", "__asm__"}) && names_builtin(tokens, index)) return;
     for (const Refusal &refusal : refusals)
@@ -115,8 +118,10 @@ private:
   // The program's own classes, so that `Point *p` can be distinguished from a product.
   void collect_types() {
     for (const Declaration &declaration : rewriter.program.declarations)
-      if (declaration.kind == DeclarationKind::type && declaration.name != none)
+      if (declaration.kind == DeclarationKind::type && declaration.name != none) {
         types.insert(tokens[declaration.name].text);
+        if (!tokens.is(declaration.start, "enum")) classes.insert(tokens[declaration.name].text);
+      }
   }
 
   bool is_type(uint32_t index) const {
@@ -180,9 +185,12 @@ private:
   void check_variable(const Declaration &declaration) {
     template_names(declaration);
     check_pointers({declaration.start, declaration.name});
+    for (const Attribute &attribute : declaration.attributes)
+      if (tokens.is(attribute.name, "function_constant") && classes.count(tokens[declaration.name - 1].text))
+        rewriter.error(declaration.name, "a function constant must be of a scalar or vector type");
     bool of_namespace = !rewriter.program.scopes[declaration.scope].is_class, constant = false;
     for (uint32_t index = declaration.start; index < declaration.name; index++)
-      constant |= one_of(tokens[index].text, {"constant", "sampler", "device", "threadgroup"});
+      constant |= one_of(tokens[index].text, {"constant", "sampler", "threadgroup"});
     if (of_namespace && !constant && declaration.parameters.first == none && declaration.start < declaration.name &&
         (declaration.initializer != none || tokens.is(declaration.tokens.last - 1, ";")) &&
         is_type(declaration.name - 1))
@@ -261,7 +269,7 @@ private:
 
   Rewriter &rewriter;
   const TokenList &tokens;
-  std::set<std::string_view> types, parameters;
+  std::set<std::string_view> types, classes, parameters;
 };
 
 } // namespace

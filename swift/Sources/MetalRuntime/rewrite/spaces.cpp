@@ -143,6 +143,8 @@ void rewrite_space(Rewriter &rewriter, uint32_t index, bool of_object) {
 // A literal without a suffix is a float in Metal; `h` and `bf` are its own (MSL 2.1).
 void rewrite_literal(Rewriter &rewriter, uint32_t index) {
   std::string text = rewriter.text(index);
+  if (std::string("qQwWiIjJ").find(text.back()) != std::string::npos) // clang's own: wide and imaginary numbers
+    return rewriter.error(index, "invalid suffix '" + text.substr(text.size() - 1) + "' on a constant");
   bool hexadecimal = text.size() > 1 && (text[1] == 'x' || text[1] == 'X');
   if (text.find_first_of(hexadecimal ? "pP" : ".eE") == std::string::npos) return;
   auto ends = [&](std::string_view suffix) {

@@ -79,6 +79,7 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
 #define MRT_VEC4_OF_VOLATILE MRT_VEC_OF_VOLATILE(4, v.x, v.y, v.z, v.w)
 
 #define MRT_VEC_MEMBERS(N)                                                                                             \
+  static_assert(__is_arithmetic(T) || MRT_IS_BFLOAT(T), "invalid vector element type");                                \
   typedef T value_type;                                                                                                \
   constexpr vec() = default;                                                                                           \
   MRT_VEC_COPIES MRT_VEC##N##_OF_VOLATILE MRT_IN_EACH_SPACE(MRT_VEC##N##_CONSTRUCTORS)                                 \
@@ -163,6 +164,34 @@ template <typename T> struct alignas(4 * sizeof(T)) MRT_COPIED_BY_REFERENCE vec<
   T x, y, z, w;
   MRT_VEC_MEMBERS(4)
 };
+
+} // namespace metal
+
+namespace mrt {
+
+// What a kernel may take for positions and sizes of the grid, and for indices and counts (MSL 5.2.3.6).
+template <typename T> constexpr MRT_CONSTANT bool is_index = __is_same(T, uint) || __is_same(T, ushort);
+template <typename T> constexpr MRT_CONSTANT bool is_position = is_index<T>;
+template <typename T> constexpr MRT_CONSTANT bool is_position<metal::vec<T, 2>> = is_index<T>;
+template <typename T> constexpr MRT_CONSTANT bool is_position<metal::vec<T, 3>> = is_index<T>;
+template <typename T> constexpr MRT_CONSTANT bool is_index<const T> = is_index<T>;
+template <typename T> constexpr MRT_CONSTANT bool is_position<const T> = is_position<T>;
+
+// Called by the strict text beside `&object.x`: an element of a vector has no address (MSL 2.2.1).
+#ifdef MRT_STRICT
+template <typename> constexpr MRT_CONSTANT bool has_elements = false;
+template <typename T, int N> constexpr MRT_CONSTANT bool has_elements<metal::vec<T, N>> = true;
+template <typename T> constexpr void address_of_member(const T &) {
+  static_assert(!has_elements<metal::remove_cv_t<metal::remove_addrspace_t<T>>>, "address of vector element requested");
+}
+template <typename T> constexpr void address_of_member(const MRT_CONSTANT T &) {
+  static_assert(!has_elements<metal::remove_cv_t<T>>, "address of vector element requested");
+}
+#endif
+
+} // namespace mrt
+
+namespace metal {
 
 // ---------------------------------------------------------------- operators, component by component (MSL 3.1)
 #define MRT_COMPONENTS(R, E)                                                                                           \

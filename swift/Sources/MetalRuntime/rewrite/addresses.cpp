@@ -1,0 +1,43 @@
+// `&object.x`, where only types tell whether the object is a vector, whose elements have no address (MSL 2.2.1). The
+// strict text asks: `(mrt::address_of_member(object), &object.x)`, which vec.h declares for everything but vectors.
+#include "rewrite/internal.h"
+
+namespace mrt {
+namespace {
+
+constexpr std::string_view elements[] = {"x", "y", "z", "w", "r", "g", "b", "a"};
+// What stands before an operand; behind anything else `&` is the operator of two operands, or part of a type.
+constexpr std::string_view openings[] = {"(",      ",", "=", "{", ";",  "}",  "?", ":",
+                                         "return", "[", "+", "-", "&&", "||", "!"};
+
+// The last token of a postfix expression that begins at `first`; none where there is none.
+uint32_t last_of_operand(const TokenList &tokens, uint32_t first) {
+  uint32_t last = first;
+  if (tokens.is(first, "(")) last = tokens[first].partner;
+  else if (!tokens.is_identifier(first)) return none;
+  while (last != none && last + 1 < tokens.size()) {
+    const uint32_t next = last + 1;
+    if (one_of(tokens[next].text, {".", "->", "::"}) && tokens.is_identifier(next + 1)) last = next + 1;
+    else if (one_of(tokens[next].text, {"[", "("}) && tokens[next].partner > next) last = tokens[next].partner;
+    else break;
+  }
+  return last;
+}
+
+} // namespace
+
+void check_addresses(Rewriter &rewriter) {
+  const TokenList &tokens = rewriter.tokens;
+  for (uint32_t index = 1; index + 2 < tokens.size(); index++) {
+    if (!tokens.is(index, "&") || !one_of(tokens[index - 1].text, openings)) continue;
+    const uint32_t last = last_of_operand(tokens, index + 1);
+    if (last == none || last < index + 3 || !one_of(tokens[last].text, elements)) continue;
+    const bool by_pointer = tokens.is(last - 1, "->");
+    if (!by_pointer && !tokens.is(last - 1, ".")) continue;
+    rewriter.strict().insert_before(index, std::string("(mrt::address_of_member(") + (by_pointer ? "*" : "") +
+                                               tokens.join(index + 1, last - 1) + "), ");
+    rewriter.strict().insert_after(last, ")");
+  }
+}
+
+} // namespace mrt

@@ -1,0 +1,83 @@
+// Which functions may not be called from where: MSL has no recursion (1.5.1), and no function calls a kernel (5.1.3).
+// By names, so only of functions whose name no other one has: overloads and templates may call others of their name.
+#include "rewrite/internal.h"
+
+namespace mrt {
+namespace {
+
+class Calls {
+public:
+  explicit Calls(Rewriter &rewriter) : rewriter(rewriter), tokens(rewriter.tokens) {
+    for (const Declaration &declaration : rewriter.program.declarations) {
+      if (declaration.kind != DeclarationKind::function || declaration.name == none) continue;
+      Known &known = functions[tokens[declaration.name].text];
+      known.is_template |= !declaration.templates.empty() || rewriter.program.scopes[declaration.scope].is_class;
+      if (!declaration.body.exists()) continue;
+      known.definitions++;
+      known.definition = &declaration;
+      for (uint32_t index = declaration.start; index < declaration.name; index++)
+        known.is_kernel |= tokens.is(index, "kernel");
+      for (const Attribute &attribute : declaration.attributes) known.is_kernel |= tokens.is(attribute.name, "kernel");
+    }
+    for (auto &[name, known] : functions)
+      if (known.definition && known.definitions == 1) collect(known);
+  }
+
+  void run() {
+    for (auto &[name, known] : functions) {
+      for (const auto &[callee, token] : known.callees) {
+        if (functions[callee].is_kernel)
+          rewriter.error(token, "kernel function '" + std::string(callee) + "' cannot be called from a function");
+        else if (reaches(callee, name))
+          rewriter.error(token, callee == name ? "function '" + std::string(name) +
+                                                     "' calls itself: recursion is not supported in "
+                                                     "Metal"
+                                               : "function '" + std::string(callee) + "' calls '" + std::string(name) +
+                                                     "' in turn: recursion is not supported in Metal");
+      }
+    }
+  }
+
+private:
+  struct Known {
+    const Declaration *definition = nullptr;
+    unsigned definitions = 0;
+    bool is_template = false, is_kernel = false;
+    std::map<std::string_view, uint32_t> callees; // with the first token of each
+  };
+
+  void collect(Known &known) {
+    Locals locals(tokens, *known.definition);
+    for (uint32_t index = known.definition->tokens.first; index < known.definition->tokens.last; index++) {
+      const bool is_hidden = index != known.definition->name && locals.hide(index);
+      if (is_hidden || index < known.definition->body.first || !tokens.is_identifier(index)) continue;
+      if (!tokens.is(index + 1, "(") || one_of(tokens[index - 1].text, {".", "->", "::"})) continue;
+      auto callee = functions.find(tokens[index].text);
+      if (callee == functions.end() || callee->second.definitions != 1) continue;
+      if (!callee->second.is_template || callee->second.is_kernel) known.callees.emplace(tokens[index].text, index);
+    }
+  }
+
+  bool reaches(std::string_view from, std::string_view to) {
+    std::set<std::string_view> seen{from};
+    std::vector<std::string_view> open{from};
+    while (!open.empty()) {
+      const std::string_view at = open.back();
+      open.pop_back();
+      if (at == to) return true;
+      for (const auto &[callee, token] : functions[at].callees)
+        if (seen.insert(callee).second) open.push_back(callee);
+    }
+    return false;
+  }
+
+  Rewriter &rewriter;
+  const TokenList &tokens;
+  std::map<std::string_view, Known> functions;
+};
+
+} // namespace
+
+void check_calls(Rewriter &rewriter) { Calls(rewriter).run(); }
+
+} // namespace mrt
