@@ -1,5 +1,5 @@
 /** Outcomes that the suite keeps: until a file changes that they may depend on, and no longer. */
-import { beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
@@ -100,6 +100,13 @@ test("are not kept where there is no git", async () => {
 });
 
 describe("a part", () => {
+  // Its lines would read as if they were of the suite that runs this file.
+  let log: ReturnType<typeof spyOn>;
+  beforeEach(() => {
+    log = spyOn(console, "log").mockImplementation(() => {});
+  });
+  afterEach(() => log.mockRestore());
+
   test("that passed is not run again, and says so", async () => {
     const outcomes = await open();
     const result = await runKept("Swift tests", outcomes, () => Promise.reject(new Error("it ran")));

@@ -171,9 +171,9 @@ extension SoftwareComputeEncoder {
         return 0
     }
 
+    /// Lengths stay set until they are set again, and count whether the pipeline has such an argument or not.
     private func fitsThreadgroupMemory(_ pipeline: SoftwarePipeline, _ selector: String) -> Bool {
-        let dynamic = pipeline.bindings.filter { $0.isUsed && $0.type == .threadgroupMemory }
-            .reduce(0) { $0 + threadgroupLengths[$1.index] }
+        let dynamic = threadgroupLengths.reduce(0, +)
         let total = pipeline.staticThreadgroupMemoryLength + dynamic
         let limit = SoftwareDevice.maxThreadgroupMemoryLength
         return total <= limit

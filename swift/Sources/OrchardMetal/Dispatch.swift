@@ -62,6 +62,8 @@ extension DispatchRequest {
         } else {
             encoder.dispatchThreadgroups(MTLSize(grid), threadsPerThreadgroup: threads)
         }
+        // A length stays set on the encoder, which other pipelines share: it would count for theirs, too.
+        for memory in threadgroupMemory { encoder.setThreadgroupMemoryLength(0, index: memory.index) }
         if label != nil { encoder.popDebugGroup() }
     }
 }

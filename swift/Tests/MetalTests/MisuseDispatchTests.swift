@@ -158,6 +158,23 @@ final class MisuseDispatchTests: MetalTestCase {
         }
     }
 
+    /// A length that an earlier pipeline needed counts for one that has no such argument.
+    func testThreadgroupMemoryStaysSet() throws {
+        let x = buffer([1, 2, 3, 4])
+        try run { encoder in
+            encoder.setBuffer(x, offset: 0, index: 0)
+            encoder.setThreadgroupMemoryLength(32768, index: 3)
+            encoder.setComputePipelineState(try pipeline("reverse"))
+            encoder.setThreadgroupMemoryLength(16, index: 0)
+            assertMisuse(
+                "(static(0) + setThreadgroupMemoryLength(32784))(32784) threadgroup memory must be <= 32768"
+            ) { dispatch(encoder) }
+            encoder.setThreadgroupMemoryLength(0, index: 3)
+            dispatch(encoder)
+        }
+        XCTAssertEqual(floats(x), [4, 3, 2, 1])
+    }
+
     func testThreadgroupSizes() throws {
         let x = buffer([Float](repeating: 0, count: 2048))
         try run { encoder in

@@ -29,6 +29,32 @@ final class DispatchTests: XCTestCase {
         XCTAssertEqual(try client.read(to, 64, of: UInt32.self), (0..<64).reversed().map { UInt32($0) })
     }
 
+    /// Dispatches share an encoder, on which lengths stay set: a kernel with much memory of its own follows one that
+    /// was given much.
+    func testThreadgroupMemoryIsOneDispatchs() throws {
+        let client = try Client()
+        let source = """
+            kernel void own(device uint *y [[buffer(0)]], uint i [[thread_position_in_threadgroup]]) {
+              threadgroup uint t[7680];
+              for (uint k = i; k < 7680; k += 32) t[k] = k;
+              threadgroup_barrier(metal::mem_flags::mem_threadgroup);
+              y[i] = t[7679 - i];
+            }
+            """
+        let reverse = try client.pipeline(client.library(Kernels.add), "reverse")
+        let own = try client.pipeline(client.library("#include <metal_stdlib>\n" + source), "own")
+        let from = try client.buffer((0..<64).map { UInt32($0) }), to = try client.buffer(256)
+        let result = try client.buffer(128)
+        try client.dispatch(
+            reverse, grid: (1, 1, 1), threadgroup: (64, 1, 1), groups: true,
+            [binding(0, from, read), binding(1, to, write)],
+            memory: [orchard_threadgroup_memory(index: 0, length: 16384)])
+        try client.dispatch(own, grid: (32, 1, 1), threadgroup: (32, 1, 1), [binding(0, result, write)])
+        XCTAssertEqual(try client.statistics.encoders, 1)
+        XCTAssertEqual(try client.read(result, 32, of: UInt32.self), (0..<32).map { UInt32(7679 - $0) })
+        XCTAssertEqual(try client.read(to, 64, of: UInt32.self), (0..<64).reversed().map { UInt32($0) })
+    }
+
     func testThirtyDispatchesShareAnEncoderWithoutBarriers() throws {
         let client = try Client()
         let bump = try client.pipeline(client.library(Kernels.add), "bump")
