@@ -61,6 +61,24 @@ final class IllegalProgramTests: XCTestCase {
                 + "space of pointer")
     }
 
+    /// They share a name with what they call, in Metal's library or by overloading.
+    func testNoCallIsTakenForRecursion() {
+        let helpers = [
+            "float max(float a, float b, float c) { return max(a, max(b, c)); }",
+            "half exp(half x, bool b) { return b ? half(exp(float(x))) : x; }",
+            "float clamp(float x) { return clamp(x, 0.0f, 1.0f); }",
+            "float own(float x, float y) { return x + y; } float own(float x) { return own(x, x); }",
+        ]
+        for helper in helpers {
+            XCTAssertEqual(errors("\(helper)\nkernel void f(device float *y) { y[0] = 1; }"), [], helper)
+        }
+        for name in ["exp", "sqrt", "simd_sum"] {
+            let kernel =
+                "kernel void \(name)(device float *y, uint i [[thread_position_in_grid]]) { y[i] = \(name)(y[i]); }"
+            XCTAssertEqual(errors(kernel), [], name)
+        }
+    }
+
     private func assertDeclarations(_ probes: [Probe], file: StaticString = #filePath, line: UInt = #line) {
         for probe in probes {
             let legal = errors(probe.legal)

@@ -1,5 +1,5 @@
-/// Statements that the Metal Shading Language refuses, each with the section that says so (version 3.2's numbers), and
-/// beside it one as near as can be that it takes: so that a probe is refused for what it is about.
+/// Statements that the Metal Shading Language refuses, each with the section that says so (numbered as in version 3.2),
+/// and beside each a similar statement that it accepts, which shows that only the difference is refused.
 struct Probe {
     let section: String
     let legal: String
@@ -58,7 +58,8 @@ let vectorProbes = [
     Probe("2.2.1", "f = v4.x;", "f = v4.s0;"),
     Probe("2.2.1", "v4.xy = v2;", "v4.xy = v3;"),
     Probe("2.2.1", "thread float4 *q = &v4;", "thread float *q = &v4.x;"),
-    Probe("2.2.1", "thread float4 *q = &v4;", "thread float *q = &v4.w;"),
+    Probe("2.2.1", "struct S { float x; }; device float *q = &((device S *)y)->x;", "thread float *q = &v4.w;"),
+    Probe("2.2.1", "struct S { float x; }; device float *q = &(*(device S *)y).x;", "thread float *q = &v4.z;"),
     Probe("2.2.1", "thread float4 *q = &v4;", "thread float *q = &v4.r;"),
     Probe("2.2.1", "thread float4 *q = &v4;", "thread float2 *q = &v4.xy;"),
     Probe("2.2.1", "thread float4 &q = v4;", "thread float2 &q = v4.xy;"),

@@ -24,6 +24,19 @@ uint32_t last_of_operand(const TokenList &tokens, uint32_t first) {
   return last;
 }
 
+// Whether a copy of these tokens means the same in the strict text, where other passes write spaces, literals and
+// lambdas differently.
+bool is_plain(const TokenList &tokens, uint32_t first, uint32_t last) {
+  for (uint32_t index = first; index < last; index++) {
+    const Token &token = tokens[index];
+    if (is_space(token.text) || one_of(token.text, {"{", "template"})) return false;
+    if (token.kind == TokenKind::number && token.text.find_first_not_of("0123456789u") != std::string_view::npos)
+      return false;
+    if (token.kind == TokenKind::string || token.kind == TokenKind::directive) return false;
+  }
+  return true;
+}
+
 } // namespace
 
 void check_addresses(Rewriter &rewriter) {
@@ -33,7 +46,7 @@ void check_addresses(Rewriter &rewriter) {
     const uint32_t last = last_of_operand(tokens, index + 1);
     if (last == none || last < index + 3 || !one_of(tokens[last].text, elements)) continue;
     const bool by_pointer = tokens.is(last - 1, "->");
-    if (!by_pointer && !tokens.is(last - 1, ".")) continue;
+    if ((!by_pointer && !tokens.is(last - 1, ".")) || !is_plain(tokens, index + 1, last - 1)) continue;
     rewriter.strict().insert_before(index, std::string("(mrt::address_of_member(") + (by_pointer ? "*" : "") +
                                                tokens.join(index + 1, last - 1) + "), ");
     rewriter.strict().insert_after(last, ")");

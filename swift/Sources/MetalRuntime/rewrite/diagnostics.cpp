@@ -39,7 +39,7 @@ void replace_all(std::string &text, std::string_view from, std::string_view to, 
   }
 }
 
-// Of an assertion of the standard library's own, only what it says.
+// Shortens a failed assertion of the headers to its text: the requirement is written in names of their own.
 void leave_out_requirement(std::string &message) {
   constexpr std::string_view start = "static assertion failed due to requirement '";
   if (message.compare(0, start.size(), start) != 0) return;
@@ -188,14 +188,14 @@ bool is_false_alarm(const std::string &message) {
   return false;
 }
 
-// The space that a type names for what it refers to: of the pointee of `__global float *__private` the global one.
-// Empty where it names none, as for what is behind `this`, a temporary, and an object of a template's own type.
+// Returns the address space of what a type points or refers to: `__global` for `__global float *__private`. It is empty
+// where the type names none: for objects behind `this`, temporaries, and types that a template deduces.
 std::string_view referred_space(std::string_view type) {
   const size_t star = type.rfind('*');
   if (star != std::string_view::npos) type = type.substr(0, star);
   const size_t inner = type.rfind('*');
   if (inner != std::string_view::npos) type.remove_prefix(inner + 1);
-  type = type.substr(0, type.find('<')); // the arguments of a template are types of their own
+  type = type.substr(0, type.find('<')); // without template arguments
   for (std::string_view space : {"__global", "__local", "__constant", "__private"})
     if (type.find(space) != std::string_view::npos) return space;
   return {};
