@@ -181,9 +181,9 @@ inline void make_finite(threadgroup T *tile, uint dim, uint thread_index) {
     const int width = int(dim + 7) / 8 * 8;
     ROLLED
     for (int element = int(thread_index); element < ROWS * width; element += THREADS) {
-        threadgroup T &value = tile[element / width * PITCH + element % width];
-        if (!isfinite(float(value))) {
-            value = T(0);
+        threadgroup T *value = tile + element / width * PITCH + element % width;
+        if (!isfinite(float(*value))) {
+            *value = T(0);
         }
     }
 }

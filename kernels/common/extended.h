@@ -40,18 +40,24 @@ struct Squares {
     int level;
 };
 
+// Powers of two in decimal: hexadecimal floats are of C++17, and no other project's kernels have them.
+constant float TWO_TO_50 = 1.12589991e+15f;
+constant float TWO_TO_MINUS_50 = 8.8817842e-16f;
+constant float TWO_TO_90 = 1.23794004e+27f;
+constant float TWO_TO_MINUS_90 = 8.07793567e-28f;
+
 // By this, numbers of a level are multiplied before they are squared.
-inline float unit_of(int level) { return level == 0 ? 1.0f : level > 0 ? 0x1p-90f : 0x1p90f; }
+inline float unit_of(int level) { return level == 0 ? 1.0f : level > 0 ? TWO_TO_MINUS_90 : TWO_TO_90; }
 
 inline Squares square_of(float x) {
-    int level = abs(x) >= 0x1p50f ? 1 : abs(x) < 0x1p-50f ? -1 : 0;
+    int level = abs(x) >= TWO_TO_50 ? 1 : abs(x) < TWO_TO_MINUS_50 ? -1 : 0;
     float scaled = x * unit_of(level);
     return {scaled * scaled, level};
 }
 
 inline float at_level(Squares x, int level) {
     if (x.level == level) return x.sum;
-    return level - x.level == 1 ? x.sum * 0x1p-90f * 0x1p-90f : 0.0f;
+    return level - x.level == 1 ? x.sum * TWO_TO_MINUS_90 * TWO_TO_MINUS_90 : 0.0f;
 }
 
 inline Squares added(Squares a, Squares b) {

@@ -49,7 +49,7 @@ inline void loop_places(constant Nest<operands> &loop, ulong element, thread lon
     for (int operand = 0; operand < count; operand += 1) {
         places[operand] = loop.start[operand];
     }
-    if (loop.count <= long(UINT_MAX)) {
+    if (loop.count <= long(0xffffffffu)) {
         loop_walk(loop, uint(element), places);
     } else {
         loop_walk(loop, element, places);

@@ -26,6 +26,6 @@ inline uint4 philox_block(uint4 start, ulong block) {
 }
 
 // 24 bits in [0, 1)
-inline float uniform_number(uint word) { return float(word >> 8) * 0x1p-24f; }
+inline float uniform_number(uint word) { return float(word >> 8) * 5.96046448e-08f; }  // 2^-24
 
 #endif

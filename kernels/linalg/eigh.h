@@ -30,7 +30,7 @@ inline Rotation annihilate(threadgroup float *a, uint2 pair, float smallest) {
     float first = a[pp];
     float second = a[qq];
     float both = a[pq];
-    float beside = 0x1p-24f * precise::sqrt(fabs(first)) * precise::sqrt(fabs(second));
+    float beside = 5.96046448e-08f * precise::sqrt(fabs(first)) * precise::sqrt(fabs(second));  // 2^-24
     a[pq] = 0.0f;
     if (fabs(both) <= max(beside, smallest)) {
         return Rotation{1.0f, 0.0f};

@@ -83,7 +83,7 @@ inline uint load(device const float *a, uint size, bool upper, Place place, Held
 // Sweeps until nothing is rotated in one. Returns whether it came to that.
 template <uint ROWS, bool VECTORS> inline bool diagonalise(uint size, Place place, Held held) {
     for (uint sweep = 0; sweep < MAX_SWEEPS; sweep++) {
-        if (!is_changed_by_sweep<ROWS, VECTORS>(size, 0x1p-100f, place, held)) {
+        if (!is_changed_by_sweep<ROWS, VECTORS>(size, 7.88860905e-31f, place, held)) {  // 2^-100
             return true;
         }
     }

@@ -20,7 +20,7 @@ using namespace metal;
 // Of matrices up to 512 rows.
 #define MAX_ROWS 512
 // Elements that are nothing beside a matrix whose largest element is about 1, in float32.
-#define NEGLIGIBLE 0x1p-28f
+#define NEGLIGIBLE 3.7252903e-09f  // 2^-28
 
 struct EighBlocked {
     long batch;

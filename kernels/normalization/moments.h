@@ -65,7 +65,9 @@ inline Moments merged(Moments a, Moments b) {
 
 // Whether a mean of squares (with eps) is right as it was computed: no square overflowed, and those that vanished are
 // none of its digits. False for NaN.
-inline bool is_in_range(float mean_square) { return mean_square > 0x1p-80f && mean_square < 0x1p100f; }
+inline bool is_in_range(float mean_square) {
+    return mean_square > 8.27180613e-25f && mean_square < 1.2676506e+30f;  // 2^-80, 2^100
+}
 
 // The power of two that takes the largest element of a row to 1 at most. 1 where there is none that is finite.
 inline float unit_of(float largest) {

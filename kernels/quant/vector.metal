@@ -117,8 +117,8 @@ inline void multiply_rows(
                         sums[at] += simd_shuffle_xor(sums[at], distance);
                     }
                     if (lane_part == 0) {
-                        threadgroup float &total = own_totals[(row_pair + lane_row) * MOST_COUNT + at];
-                        total = column == 0 ? sums[at] : total + sums[at];
+                        threadgroup float *total = own_totals + (row_pair + lane_row) * MOST_COUNT + at;
+                        *total = column == 0 ? sums[at] : *total + sums[at];
                     }
                 }
             }

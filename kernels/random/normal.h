@@ -41,7 +41,7 @@ inline float negative_log(uint word) {
 inline float exponential_number(uint word) {
     bool is_large = word >= (1u << 24);
     uint digits = is_large ? word >> 8 : max(word, 1u);
-    float scale = is_large ? 0x1p-24f : 0x1p-32f;
+    float scale = is_large ? 5.96046448e-08f : 2.32830644e-10f;  // 2^-24, 2^-32
     float u = float(digits) * scale;
     // 1 − u is exact where it is used, with or without a fused operation.
     return -(u < 0.25f ? random_logarithm(-u, 0.0f) : random_logarithm_of(1.0f - u, 0));
@@ -51,7 +51,7 @@ inline float exponential_number(uint word) {
 inline float2 random_cosine_and_sine(uint word) {
     uint quarter = (word + (1u << 29)) >> 30;
     int remainder = int(word - (quarter << 30)) >> 6;
-    float x = float(remainder) * 0x1.921fb6p-24f;
+    float x = float(remainder) * 9.36267597e-08f;  // π / 2 · 2^-24
     float square = x * x;
     float s = fma(fma(-1.9515295891e-4f, square, 8.3321608736e-3f), square, -1.6666654611e-1f);
     float c = fma(fma(2.443315711809948e-5f, square, -1.388731625493765e-3f), square, 4.166664568298827e-2f);

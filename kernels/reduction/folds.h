@@ -86,8 +86,8 @@ template <> struct FloatFold<REDUCTION_MEAN> {
     static FloatState identity() { return state_of(0.0f); }
 
     static FloatState of_element(float x, float) {
-        bool is_large = abs(x) >= 0x1p90f;
-        return {is_large ? x * 0x1p-90f : x, is_large ? 1.0f : 0.0f, 0.0f, 0.0f, 0.0f};
+        bool is_large = abs(x) >= TWO_TO_90;
+        return {is_large ? x * TWO_TO_MINUS_90 : x, is_large ? 1.0f : 0.0f, 0.0f, 0.0f, 0.0f};
     }
 
     static FloatState merge(FloatState a, FloatState b) {
@@ -95,10 +95,10 @@ template <> struct FloatFold<REDUCTION_MEAN> {
         return {scaled_to(level, a) + scaled_to(level, b), level, 0.0f, 0.0f, 0.0f};
     }
 
-    static float scaled_to(float level, FloatState x) { return x.second < level ? x.first * 0x1p-90f : x.first; }
+    static float scaled_to(float level, FloatState x) { return x.second < level ? x.first * TWO_TO_MINUS_90 : x.first; }
 
     static float result(FloatState state, constant ReductionParameters &p) {
-        return state.first / float(p.reduced.count) * (state.second > 0.0f ? 0x1p90f : 1.0f);
+        return state.first / float(p.reduced.count) * (state.second > 0.0f ? TWO_TO_90 : 1.0f);
     }
 };
 

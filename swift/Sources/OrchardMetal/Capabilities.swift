@@ -61,7 +61,9 @@ final class Capabilities: @unchecked Sendable {
                 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
                 using namespace metal;
                 kernel void probe(device uint *result [[buffer(0)]], uint lane [[thread_position_in_grid]]) {
-                    constexpr auto shape = mpp::tensor_ops::matmul2d_descriptor(16, 16, 16);
+                    constexpr auto shape = mpp::tensor_ops::matmul2d_descriptor(
+                        16, 32, 16, false, false, false,
+                        mpp::tensor_ops::matmul2d_descriptor::mode::multiply_accumulate);
                     mpp::tensor_ops::matmul2d<shape, execution_simdgroups<1>> product;
                     (void)product;
                     if (lane == 0) result[0] = 1;
