@@ -25,7 +25,7 @@ const commands: Readonly<Record<string, Entry>> = {
   build: { load: async () => (await import("./built.ts")).buildAll, meaning: "sets up, and builds the dylibs" },
   check: {
     load: async () => (await import("./suite/suite.ts")).checkEverything,
-    meaning: "checks types, layers, lint, formats, line lengths, Swift warnings, and every kernel",
+    meaning: "checks types, layers, lint, formats, line lengths, precedents, Swift warnings, and every kernel",
   },
   "check:quick": {
     load: async () => (await import("./suite/suite.ts")).checkQuickly,
@@ -61,6 +61,12 @@ const commands: Readonly<Record<string, Entry>> = {
   docs: {
     load: async () => (await import("./docs/site.ts")).buildDocs,
     meaning: "[--check] [--serve] [--base /path/]: builds the site of the documentation; --check opens it in a browser",
+  },
+  precedent: {
+    load: async () => (await import("./precedent/precedent.ts")).precedentCommand,
+    meaning:
+      "[--corpus folders]: names what kernels and the dylib use of Metal that no other project does; --corpus reads " +
+      "other projects, and writes the tables of what they use",
   },
   release: {
     load: async () => (await import("./release/release.ts")).release,

@@ -5,6 +5,7 @@ import { type Counts, type FileTime, onePassed, sum } from "../counts.ts";
 import { buildCpu } from "../cpu/build.ts";
 import { checkDocs } from "../docs/check.ts";
 import { swiftFormatGap } from "../format/swift.ts";
+import { checkPrecedent } from "../precedent/precedent.ts";
 import { checkPackages } from "../release/check.ts";
 import { build } from "../swift/command.ts";
 import { buildTests } from "../swift/package.ts";
@@ -137,6 +138,7 @@ const sourceChecks = (swift: SwiftToolchain | undefined): Promise<PartResult[]> 
     runPart("Format of C++ and MSL", checkClangFormat),
     swiftFormatPart(swift),
     runPart("Length of lines", checkLines),
+    runPart("Precedents", checkPrecedent),
   ]);
 
 async function swiftFormatPart(swift: SwiftToolchain | undefined): Promise<PartResult> {

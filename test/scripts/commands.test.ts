@@ -49,13 +49,14 @@ describe("ORCHARD_SKIP_METAL=1", () => {
 
   test("check does the rest, and names each part that it left out", () => {
     const { out, exitCode } = script("check", skip);
-    expect([out.trim().split("\n").at(-1), exitCode]).toEqual(["12 passed, 0 failed", 0]);
+    expect([out.trim().split("\n").at(-1), exitCode]).toEqual(["13 passed, 0 failed", 0]);
     for (const part of [
       "Types",
       "Format and lint",
       "Layers of src",
       "Format of C\\+\\+ and MSL",
       "Length of lines",
+      "Precedents",
       "The cpu backend, built",
     ])
       expect(out).toMatch(new RegExp(`^ +${part} +[123] passed, 0 failed`, "m"));
@@ -117,6 +118,7 @@ describe("nothing is built for", () => {
     "format",
     "docs",
     "fixtures",
+    "precedent",
   ])("%s --help, which is a line", (name) => {
     const { out, err, exitCode } = script(name, nothing, "--help");
     expect([out.trimEnd().split("\n").length, err, exitCode]).toEqual([1, "", 0]);
@@ -153,8 +155,8 @@ describe("where Swift can't be had", () => {
 test("an unknown command is an error that names those that there are", () => {
   const { err, exitCode } = script("nothing", {});
   const known =
-    "bench, build, check, check:quick, check:sanitize, demo, docs, fixtures, format, generate, release, setup, test, " +
-    "test:arm64, train";
+    "bench, build, check, check:quick, check:sanitize, demo, docs, fixtures, format, generate, precedent, release, " +
+    "setup, test, test:arm64, train";
   expect([err, exitCode]).toEqual([`There is no command "nothing"; there are: ${known}.\n`, 1]);
 });
 
@@ -162,7 +164,7 @@ test("every script of package.json that is launched is a command", () => {
   const launched = Object.values(packageFile.scripts).filter((line) => line.startsWith("bun scripts/"));
   const { err } = script("", {});
   for (const line of launched) expect(err).toContain(line.replace("bun scripts/launch.ts ", ""));
-  expect(launched).toHaveLength(15);
+  expect(launched).toHaveLength(16);
 });
 
 test("bench names the benchmarks that there are, where it is asked for another", () => {
