@@ -194,7 +194,31 @@ void start_background_thread(std::function<void()> body) {
 
 namespace {
 
-std::string describe_target(const Fault &fault) {
+// The memory that a wild address belongs to: what it lies in, or else the nearest argument of the dispatch that has an
+// index. Null where there is nothing.
+const Allocation *likely_buffer(const Launch &launch, const Fault &fault) {
+  size_t away = 0;
+  const Allocation *nearest = nearest_allocation(fault.address, &away), *argument = nullptr;
+  if (nearest && away == 0 && !is_label_of_inline_bytes(allocation_label(nearest))) return nearest;
+  const uintptr_t at = uintptr_t(fault.address);
+  const MrtEntry &entry = *launch.code->entry;
+  for (mrt_u32 i = 0; i < entry.parameter_count; i++) {
+    const MrtParameter &parameter = entry.parameters[i];
+    if (parameter.kind != MRT_PARAMETER_BUFFER || parameter.is_reference || (fault.write && parameter.is_const))
+      continue;
+    const void *bound = launch.addresses[parameter.index];
+    const Allocation *candidate = bound ? find_allocation(bound) : nullptr;
+    if (!candidate) continue;
+    const uintptr_t begin = candidate->address, end = begin + candidate->length;
+    const size_t distance = at < begin ? begin - at : at >= end ? at - end : 0;
+    if (argument && distance >= away) continue;
+    argument = candidate;
+    away = distance;
+  }
+  return argument ? argument : nearest;
+}
+
+std::string describe_target(const Launch &launch, const Fault &fault) {
   if (!fault.address_known) return "an address that no memory can have";
   constexpr uintptr_t null_page = 64 << 10;
   char address[40];
@@ -204,13 +228,14 @@ std::string describe_target(const Fault &fault) {
            "through a null pointer: a buffer that is not bound, or a threadgroup argument without a length";
   if (is_absent_argument(uintptr_t(fault.address)))
     return std::string(address) + "an argument that its function constant leaves out";
-  return address + describe_address(fault.address);
+  const Allocation *buffer = likely_buffer(launch, fault);
+  return address + (buffer ? describe_address(fault.address, buffer) : "no buffer is allocated");
 }
 
-std::string describe_access(const Fault &fault) {
+std::string describe_access(const Launch &launch, const Fault &fault) {
   if (fault.misaligned)
     return " used a vector through a misaligned pointer; packed types need no more alignment than their elements";
-  return (fault.write ? " wrote to " : " read from ") + describe_target(fault);
+  return (fault.write ? " wrote to " : " read from ") + describe_target(launch, fault);
 }
 
 } // namespace
@@ -227,7 +252,7 @@ void report_fault(GroupRunner &runner, const Fault &fault) {
   std::string thread_name = describe_thread(thread) + (file ? " at " + describe_line(file, position.line) : "");
   if (fault.result == MRT_RESULT_PAGE_FAULT) {
     if (fault.misaligned) report.kind = "misaligned";
-    launch.fail(fault.result, add_report(report, thread_name + describe_access(fault)));
+    launch.fail(fault.result, add_report(report, thread_name + describe_access(launch, fault)));
   } else if (fault.result == MRT_RESULT_STACK_OVERFLOW) {
     report.kind = "stack-overflow";
     launch.fail(fault.result,
