@@ -78,6 +78,7 @@ final class CheckerAdviceTests: CheckerTestCase {
             }
             """
         let function = try KernelLibrary(source).function("k")
+        for _ in 0..<200 { mrt_memory_free(mrt_memory_allocate(128, "")!) }
         for _ in 0..<24 {
             let x = TestBuffer([Float](repeating: 1, count: 64), label: "x")
             for _ in 0..<8 { mrt_memory_free(mrt_memory_allocate(64, "setBytes at index 2")!) }

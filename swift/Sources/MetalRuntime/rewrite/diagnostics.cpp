@@ -54,7 +54,7 @@ std::string metal_wording(std::string message, bool hide_generic = true) {
   for (const Wording &wording : messages) replace_all(message, wording.clang, wording.metal, false);
   for (const Wording &wording : names) replace_all(message, wording.clang, wording.metal, true);
   if (hide_generic) replace_all(message, "__generic ", "", false);
-  replace_all(message, "mrt_type_", "", false);
+  for (const char *prefix : {"mrt_type_", "mrt_word_"}) replace_all(message, prefix, "", false);
   return message;
 }
 
