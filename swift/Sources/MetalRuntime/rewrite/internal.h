@@ -125,6 +125,10 @@ void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t versio
 void check_language(Rewriter &rewriter); // rules.cpp
 void check_calls(Rewriter &rewriter);
 void check_addresses(Rewriter &rewriter);
+void rewrite_inputs(Rewriter &rewriter);
+// The attribute by which a variable of the program's scope is an input of kernels; else null.
+const Attribute *program_input(const Rewriter &rewriter, const Declaration &declaration);
+bool is_kernel_input(std::string_view attribute); // kernels.cpp
 void rewrite_lambdas(Rewriter &rewriter);
 void rewrite_spellings(Rewriter &rewriter);
 void rewrite_scalars(Rewriter &rewriter);
