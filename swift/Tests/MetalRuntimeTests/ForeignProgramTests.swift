@@ -155,4 +155,37 @@ final class ForeignProgramTests: CheckerTestCase {
         }
         XCTAssertThrowsError(try KernelLibrary("uint2 position;\nkernel void k(device uint *y) { y[0] = position.x; }"))
     }
+
+    /// A method that names no space has its object in `thread` before Metal 4.1, and anywhere from then on.
+    func testTheSpaceOfAnObjectByVersion() throws {
+        let calls = [
+            ("float get() const { return v; }", ".get()"), ("float twice(float x) { return v * x; }", ".twice(2.0f)"),
+            ("template <typename T> T as(T x) const { return T(v) + x; }", ".as(1)"),
+            ("float operator()(float x) const { return v + x; }", "(3.0f)"),
+            ("float operator[](int x) const { return v + x; }", "[2]"),
+        ]
+        var random = SplitMix64(3312)
+        for version in [0x30001, 0x30002, 0x40000, 0x40001] as [UInt32] {
+            for space in ["device", "threadgroup", "thread"] {
+                let (method, call) = calls.randomElement(using: &random)!
+                let source = """
+                    struct Box { float v; \(method) static float make() { return 1; } };
+                    kernel void k(device Box *boxes [[buffer(0)]], device float *y [[buffer(1)]]) {
+                      threadgroup Box shared;
+                      shared.v = Box::make();
+                      Box own = {2};
+                      \(space) Box &box = \(["device": "*boxes", "threadgroup": "shared"][space] ?? "own");
+                      y[0] = box\(call) + Box{3}\(call);
+                    }
+                    """
+                let isLegal = space == "thread" || version >= 0x40001
+                let program = "\(String(version, radix: 16)) \(space) \(method)"
+                if isLegal {
+                    XCTAssertNoThrow(try KernelLibrary(source, version: version), program)
+                } else {
+                    XCTAssertThrowsError(try KernelLibrary(source, version: version), program)
+                }
+            }
+        }
+    }
 }

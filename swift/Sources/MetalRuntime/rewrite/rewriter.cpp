@@ -33,6 +33,7 @@ Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) 
   check_calls(rewriter);
   check_addresses(rewriter);
   find_overloads(rewriter);
+  place_objects(rewriter);
   rewrite_inputs(rewriter);
   rewrite_lambdas(rewriter);
   rewrite_spellings(rewriter);

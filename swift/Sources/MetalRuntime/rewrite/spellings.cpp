@@ -105,6 +105,7 @@ Referred referred(const TokenList &tokens, uint32_t first, uint32_t reference) {
 }
 
 bool is_called(const TokenList &tokens, Range body, std::string_view name) {
+  if (!body.exists()) return false;
   for (uint32_t index = body.first; index + 1 < body.last; index++)
     if (tokens.is(index, name) && tokens.is(index + 1, "(")) return true;
   return false;
@@ -244,7 +245,8 @@ void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
     const std::string result = strict_text(rewriter, before);
     const std::string head = " template <" + types + "> " +
                              (is_template ? result : "metal::enable_if_t<" + unnamed + ", " + result + "> ") + name +
-                             "(" + parameters + ") " + strict_text(rewriter, after);
+                             "(" + parameters + ") " + strict_text(rewriter, after) +
+                             (has_object_in_thread(rewriter, declaration) ? "__private " : "");
     const std::string body =
         "{ " + copies + "return " + name + (is_template ? "<" + names + ">(" : "(") + passed + "); }";
     rewriter.strict().insert_after(declaration.tokens.last - 1, head + (is_defined ? body : ";"));
