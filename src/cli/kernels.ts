@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { enumerations } from "../backend/enumeration.ts";
 import { metalContext } from "../backend/metal/context.ts";
 import { createLibrary } from "../backend/metal/pipeline.ts";
+import { isAboutSource } from "../backend/metal/report.ts";
 import { ArgumentError, KernelCompileError } from "../core/errors.ts";
 import { packageRoot } from "../core/paths.ts";
 import { withFileErrors } from "../io/file_errors.ts";
@@ -37,10 +38,13 @@ export function checkKernel(path: string, options: KernelOptions = {}): string |
     macros: Object.fromEntries(define.map(macroOf)),
     languageVersion: std === undefined ? undefined : versionOf(std),
   };
+  const before = context.reportMark();
   try {
     const library = createLibrary(context, "metal check", source);
     context.native.orchard_release(library);
-    return undefined;
+    const warnings = context.reportSince(before).findings.filter(isAboutSource);
+    const text = warnings.map(({ file, line, message }) => `${file}:${line}: warning: ${message}`).join("\n");
+    return text ? shortened(text, Object.keys(texts.headers)) : undefined;
   } catch (error) {
     if (error instanceof KernelCompileError) return shortened(error.diagnostics, Object.keys(texts.headers));
     throw error;

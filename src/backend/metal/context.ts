@@ -31,7 +31,7 @@ export interface MetalContextOptions {
   memoryLimit?: number;
   /** Folder of compiled pipelines; `null` keeps none. */
   cacheFolder?: string | null;
-  /** Longest wait for the device inside a read, a write or `close`, in milliseconds. Default 60,000. */
+  /** Longest wait for the device inside a read, a write or `close`, in milliseconds. Default 600,000. */
   timeoutMs?: number;
   label?: string;
 }
@@ -64,6 +64,9 @@ export type FaultKind = "allocate" | "library" | "pipeline" | "command-buffer";
 
 const encoder = new TextEncoder();
 
+/** Longer than a device lets one dispatch run: its own error names the kernel and the line. */
+const longestWaitMs = 600_000;
+
 const contextParameters = parameters("MetalContext", {
   storage: named(storageMode, "shared"),
   exact: named(flag),
@@ -88,6 +91,12 @@ export const aContext: Kind<MetalContext> = {
   expected: "a MetalContext",
   parse: (value) => (value instanceof MetalContext ? value : undefined),
 };
+
+/** @internal How long the lists of the report were. */
+export interface ReportMark {
+  readonly findings: number;
+  readonly dispatches: number;
+}
 
 /**
  * One device with its buffers, its pipelines and its stream of work. Most programs use {@link metalContext}, the one
@@ -191,12 +200,12 @@ export class MetalContext implements Disposable {
   }
 
   /** Blocks until a ticket, by default all work so far, is done. @throws {BackendError} `deviceFailed` or `timeout`. */
-  wait(ticket: number = this.commit(), timeoutMs = 60_000): void {
+  wait(ticket: number = this.commit(), timeoutMs: number = longestWaitMs): void {
     if (ticket > 0) this.call("wait", this.native.orchard_ticket_wait(this.handle, ticket, timeoutMs));
   }
 
   /** As {@link wait}, without blocking the event loop: a counter in memory is polled, native code never calls back. */
-  async finished(ticket: number = this.commit(), timeoutMs = 60_000): Promise<void> {
+  async finished(ticket: number = this.commit(), timeoutMs: number = longestWaitMs): Promise<void> {
     if (ticket > 0 && !this.isComplete(ticket)) this.commit();
     const deadline = performance.now() + timeoutMs;
     for (let polls = 0; !this.isComplete(ticket); polls++) {
@@ -255,6 +264,20 @@ export class MetalContext implements Disposable {
     this.kept.dispatches.push(...fresh.dispatches);
     this.kept.notes.push(...fresh.notes);
     return fresh;
+  }
+
+  /** @internal A place in the report: what {@link reportSince} gives for it was recorded after this call. */
+  reportMark(): ReportMark {
+    this.freshReport();
+    return { findings: this.kept.findings.length, dispatches: this.kept.dispatches.length };
+  }
+
+  /** @internal Of what {@link report} cleared in between, nothing is left. */
+  reportSince(mark: ReportMark): Pick<MetalReport, "findings" | "dispatches"> {
+    this.freshReport();
+    const { findings, dispatches } = this.kept;
+    const after = <Entry>(list: readonly Entry[], start: number) => list.slice(start > list.length ? 0 : start);
+    return { findings: after(findings, mark.findings), dispatches: after(dispatches, mark.dispatches) };
   }
 
   /** Makes occurrences fail, to test what happens then: after `skip` further ones, `count` of them. */

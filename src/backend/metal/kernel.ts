@@ -6,7 +6,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { TicketRange } from "../backend.ts";
 import type { GridKind } from "./abi.ts";
 import { type BindingValue, type BoundArguments, bindArguments, type Outputs } from "./arguments.ts";
-import { aContext, type MetalContext, metalContext } from "./context.ts";
+import { aContext, type MetalContext, metalContext, type ReportMark } from "./context.ts";
 import { encode, extents, type Size, threadCount } from "./encode.ts";
 import { applyKernel, type KernelGrid, type KernelHost, kernelPrimitive } from "./kernel_apply.ts";
 import { type GradientsOf, recordKernel } from "./kernel_gradient.ts";
@@ -23,7 +23,7 @@ import {
 } from "./kernel_options.ts";
 import { aSize } from "./kinds.ts";
 import { createPipeline, type LibrarySource, type Pipeline, type PipelineInfo } from "./pipeline.ts";
-import type { Counters, Finding } from "./report.ts";
+import { type Counters, type Finding, isAboutSource } from "./report.ts";
 import type { ScalarValue } from "./scalars.ts";
 
 /**
@@ -177,8 +177,8 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
   private readonly backward: MetalKernel<KernelValues, string> | GradientsOf | undefined;
   private readonly host: KernelHost;
   private readonly primitive: ReturnType<typeof kernelPrimitive>;
-  private readonly compile: () => { context: MetalContext; pipeline: Pipeline };
-  private ready: { context: MetalContext; pipeline: Pipeline } | undefined;
+  private readonly compile: () => Compiled;
+  private ready: Compiled | undefined;
   private disposed = false;
 
   constructor(options: MetalKernelOptions<Values, Results>);
@@ -195,7 +195,10 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     const constantValues = copyOf(operation, constants);
     this.compile = () => {
       const own = context ?? metalContext();
-      return { context: own, pipeline: createPipeline(own, operation, source, name, constantValues) };
+      const mark = own.isChecked ? own.reportMark() : undefined;
+      const pipeline = createPipeline(own, operation, source, name, constantValues);
+      const findings = mark ? own.reportSince(mark).findings.filter(isAboutSource) : [];
+      return { context: own, pipeline, findings };
     };
     if (!this.declared.fallback) this.compiled();
   }
@@ -345,9 +348,10 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
   private launch<Bindings>(bound: BoundArguments<Bindings>, options: RunSettings): Call<Bindings> {
     try {
       if (options.counters) this.count(1);
+      const mark = options.counters || this.context.isChecked ? this.context.reportMark() : undefined;
       const label = options.counters ? `${options.label ?? this.name} #${++runs}` : (options.label ?? this.name);
       const ticket = this.dispatch(bound, options, label);
-      return { bound, ticket, label, counted: options.counters === true };
+      return { bound, ticket, label, counted: options.counters === true, mark };
     } catch (error) {
       if (options.counters) this.count(-1);
       bound.dispose();
@@ -413,12 +417,16 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     );
   }
 
-  private collect<Bindings>({ bound, label, counted }: Call<Bindings>): KernelResult<Bindings> {
-    const report = counted || this.context.isChecked ? this.context.freshReport() : undefined;
+  private collect<Bindings>({ bound, label, counted, mark }: Call<Bindings>): KernelResult<Bindings> {
+    const report = mark ? this.context.reportSince(mark) : undefined;
     const counters = counted
       ? (report?.dispatches.find((dispatch) => dispatch.label?.endsWith(label))?.counters ?? null)
       : null;
-    const findings = report?.findings.filter((finding) => finding.kernel === this.name) ?? [];
+    const found = report?.findings ?? [];
+    const ready = this.compiled();
+    ready.findings.push(...found.filter(isAboutSource)); // of a kernel that was compiled without the checker
+    const ofSource = this.context.isChecked ? ready.findings : [];
+    const findings = [...ofSource, ...found.filter(({ kernel }) => kernel === this.name)];
     return { outputs: bound.readOutputs(), counters, findings };
   }
 
@@ -445,11 +453,20 @@ const copyOf = <T extends object>(operation: string, given: T | undefined): T | 
 
 type Extents = [number, number, number];
 
+interface Compiled {
+  readonly context: MetalContext;
+  readonly pipeline: Pipeline;
+  /** What the checker found in the source itself: see {@link isAboutSource}. */
+  readonly findings: Finding[];
+}
+
 interface Call<Bindings> {
   readonly bound: BoundArguments<Bindings>;
   readonly ticket: number;
   readonly label: string;
   readonly counted: boolean;
+  /** Where the report stood before, for a run that reads it: what an earlier one left is not this one's. */
+  readonly mark: ReportMark | undefined;
 }
 
 let runs = 0; // makes the label of a counted run unique

@@ -12,6 +12,12 @@ export interface Finding {
   count: number;
 }
 
+/**
+ * @internal Whether the compiler found it in the source, such as a variable that is read before it is written. It names
+ * no kernel.
+ */
+export const isAboutSource = ({ kernel, kind }: Finding): boolean => kernel === null && kind === "uninitialized-read";
+
 /** What a dispatch moved and did; bytes and numbers. */
 export interface Counters {
   device_bytes_read: number;

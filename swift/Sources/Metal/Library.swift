@@ -10,6 +10,8 @@ public enum MTLLanguageVersion: UInt, Sendable {
     case version3_0 = 196608
     case version3_1 = 196609
     case version3_2 = 196610
+    case version4_0 = 262144
+    case version4_1 = 262145
 }
 
 public enum MTLLibraryType: Int, Sendable {

@@ -7,7 +7,7 @@ struct ContextOptions {
     var storage = Storage.shared
     var exact = false
     var batchOperations = 40
-    var timeout: TimeInterval = 60
+    var timeout: TimeInterval = 600
     var batchBytes = 40_000_000
     var cacheLimit: UInt64?
     var memoryLimit: UInt64?
@@ -123,8 +123,12 @@ final class Context: HandleObject, @unchecked Sendable {
             if try !isCommitted(ticket) { stream.commit() }
         }
         guard tickets.wait(for: ticket, until: deadline) else {
+            let running = SoftwareDevice.runningKernels()
             throw OrchardError(
-                ORCHARD_TIMEOUT, "Command buffer \(ticket) was not complete in time; \(tickets.completed) are.")
+                ORCHARD_TIMEOUT,
+                "Command buffer \(ticket) was not complete in time; \(tickets.completed) are"
+                    + (running.isEmpty ? "." : ", and \(running) is running.")
+                    + " Wait longer, or look for a loop in its kernels that does not end.")
         }
         if let failure = tickets.failure(of: ticket) { throw failure }
     }

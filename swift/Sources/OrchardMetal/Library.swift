@@ -148,9 +148,10 @@ final class LibraryCache: @unchecked Sendable {
 /// is an open one, which makes a value of any number.
 private enum LanguageVersions {
     static let baseline: UInt32 = 3 << 16 | 1
-    private static let latestMinor: [UInt32: UInt32] = [1: 2, 2: 4, 3: 2, 4: 0]
+    private static let latestMinor: [UInt32: UInt32] = [1: 2, 2: 4, 3: 2, 4: 1]
 
     static var newest: UInt32 {
+        if #available(macOS 27, *), MTLLanguageVersion(rawValue: 4 << 16 | 1) != nil { return 4 << 16 | 1 }
         if #available(macOS 26, *), MTLLanguageVersion(rawValue: 4 << 16) != nil { return 4 << 16 }
         if #available(macOS 15, *) { return 3 << 16 | 2 }
         return baseline

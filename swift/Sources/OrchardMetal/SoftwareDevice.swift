@@ -30,6 +30,9 @@ enum SoftwareDevice {
     static func findings(clear: Bool) -> Any { json(mrt_findings_json(clear)) }
     static func dispatches(clear: Bool) -> Any { json(mrt_dispatch_counts_json(clear)) }
 
+    /// Such as `'softmax'`; empty where none runs.
+    static func runningKernels() -> String { take(mrt_running_kernels()) ?? "" }
+
     private static func json(_ text: UnsafeMutablePointer<CChar>?) -> Any {
         let data = Data((take(text) ?? "null").utf8)
         return (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) ?? NSNull()
@@ -50,5 +53,6 @@ enum SoftwareDevice {
     static func settings() -> Any { NSNull() }
     static func findings(clear: Bool) -> Any { NSNull() }
     static func dispatches(clear: Bool) -> Any { NSNull() }
+    static func runningKernels() -> String { "" }
 }
 #endif

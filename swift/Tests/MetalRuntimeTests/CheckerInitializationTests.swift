@@ -212,6 +212,49 @@ final class CheckerInitializationTests: CheckerTestCase {
         }
     }
 
+    /// Two values that nobody wrote hide each other: 0 * x is 0 and NaN * x is NaN, whatever x is.
+    func testTwoValuesInOneResult() throws {
+        var random = SplitMix64(3301)
+        let results = [
+            "a * b", "fma(a, b, s)", "a - b", "(a - b) * 2", "a * b + b * a", "max(a, b) * b", "a == b ? a : s",
+            "a / b", "a * a - b * b",
+        ]
+        let ignored = ["i < 64 ? s : a * b", "select(a + b, s, i < 64)", "(i >= 64 ? a : s) + (i >= 64 ? b : s)"]
+        for round in 0..<24 {
+            let isUsed = round % 3 != 2
+            let result = (isUsed ? results : ignored).randomElement(using: &random)!
+            let type = ["float", "half"].randomElement(using: &random)!
+            let written = Int.random(in: 0..<40, using: &random)
+            let space = Bool.random(using: &random) ? "threadgroup" : "device"
+            let isThreadgroup = space == "threadgroup"
+            let source = """
+                kernel void k(device \(type) *x [[buffer(0)]], device \(type) *y [[buffer(1)]], \
+                device \(type) *out [[buffer(2)]], uint i [[thread_position_in_threadgroup]]) {
+                  threadgroup \(type) first[64], second[64];
+                  \(space) \(type) *p = \(isThreadgroup ? "first" : "x"), *q = \(isThreadgroup ? "second" : "y");
+                  if (i < \(written)) { p[i] = \(type)(i); q[i] = \(type)(1); }
+                  threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+                  \(type) s = \(type)(i);
+                  for (uint k = 0; k < 64; k++) {
+                    \(type) a = p[k];
+                    \(type) b = q[k];
+                    s += \(type)(\(result));
+                  }
+                  out[i] = s;
+                }
+                """
+            let x = TestBuffer(length: 512, label: "x"), y = TestBuffer(length: 512, label: "y")
+            let target = TestBuffer(length: 512, label: "out")
+            let found = try withSetting("poison", "auto") {
+                try findings(source, [x, y, target], grid: 64, group: 64)
+            }
+            XCTAssertEqual(Set(found.map(\.kind)), ["uninitialized-read"], source)
+            let severities = Set(found.map(\.severity))
+            let isRight = isUsed ? severities.contains("error") : severities == ["note"]
+            XCTAssertTrue(isRight, "\(severities) for\n\(source)")
+        }
+    }
+
     /// Each place is judged by itself, and nothing of what was tried is left in memory.
     func testSeveralValuesInOneDispatch() throws {
         let source = """

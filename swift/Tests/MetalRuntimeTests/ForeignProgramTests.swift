@@ -1,163 +1,191 @@
-import MetalRuntime
 import XCTest
 
-/// What kernels of other projects have, each as the smallest program that has it.
+import MetalRuntime
+
+/// What programs by others say and Apple's compiler takes: it compiles in both passes, and computes what C++ says.
 final class ForeignProgramTests: CheckerTestCase {
-    /// Four numbers of a kernel with one buffer, run as one thread.
-    private func numbers(_ declarations: String, _ body: String, parameters: String = "") throws -> [Float] {
-        let function = try KernelLibrary(
-            "\(declarations)\nkernel void f(device float *y [[buffer(0)]]\(parameters)) { \(body) }", version: 0x30002
-        ).function("f")
-        let y = TestBuffer([Float](repeating: -1, count: 4))
-        try function.run([y], grid: 1, group: 1)
-        return y.array()
-    }
-
-    /// A file draws and computes: what draws is left out, whatever it calls.
-    func testFunctionsThatRenderAreLeftOut() throws {
-        let library = try KernelLibrary(
+    /// What one thread group of four writes to `y`, plain and under the checker, where `x[i]` is i + 1.
+    private func results(_ declarations: String, _ statement: String, line: UInt = #line) throws -> [Float] {
+        let source = """
+            \(declarations)
+            kernel void k(device float *y [[buffer(0)]], device const float *x [[buffer(1)]],
+                          constant float &c [[buffer(2)]], uint i [[thread_position_in_grid]]) { \(statement) }
             """
-            struct Corner { float4 place [[position]]; float2 at; };
-            vertex Corner corner(uint id [[vertex_id]], constant float2 *at [[buffer(0)]]) {
-              return {float4(at[id], 0, 1), at[id]};
+        var all: [[Float]] = []
+        for check in ["0", "1"] {
+            try withSetting("check", check) {
+                let y = TestBuffer([Float](repeating: -1, count: 4)), x = TestBuffer([1, 2, 3, 4] as [Float])
+                try KernelLibrary(source).function("k").run([y, x, TestBuffer([Float(10)])], grid: 4, group: 4)
+                all.append(y.array())
             }
-            fragment float4 paint(Corner in [[stage_in]], texture2d_ms<float> t [[texture(0)]]) {
-              if (in.at.x < 0) discard_fragment();
-              return t.read(uint2(in.at), 0) * dfdx(in.at.x);
+        }
+        XCTAssertEqual(all[0], all[1], line: line)
+        XCTAssertEqual(takeFindings().map(\.description), [], line: line)
+        return all[0]
+    }
+
+    func testXcodesEnumerations() throws {
+        let declarations = """
+            #define NS_ENUM(_type, _name) enum _name : _type _name; enum _name : _type
+            typedef metal::int32_t EnumBackingType;
+            typedef NS_ENUM(EnumBackingType, BufferIndex) { BufferIndexA = 2, BufferIndexB = 5 };
+            typedef NS_ENUM(uchar, Small) { SmallOne = 1, SmallLast = 255 };
+            """
+        let y = try results(
+            declarations, "BufferIndex b = BufferIndexB; Small s = SmallLast; y[i] = b + s + sizeof(Small) * 1000;")
+        XCTAssertEqual(y, [1260, 1260, 1260, 1260])
+    }
+
+    /// A value without a name, bound to `const thread T &`: of functions, methods and objects that are called, of types
+    /// that are spelled and that are deduced.
+    func testTemporariesByReference() throws {
+        let declarations = """
+            float both(const thread float &a, const thread float &b) { return a * 10 + b; }
+            float first(const thread float2 &a, const thread half &b);
+            float first(const thread float2 &a, const thread half &b) { return a.x + float(b); }
+            template <typename T> T deduced(const thread T &a, const thread T &b) { return a * T(10) + b; }
+            struct Plain { float f(const thread float &a, const thread float &b) const { return a * 10 + b; } };
+            template <typename T> struct Op {
+              T operator()(const thread T &a, const thread T &b) const { return a * T(10) + b; }
+            };
+            template <typename T, typename F> T apply(F f, const thread T &a) { return f(a, T(7)) - f(T(0), T(0)); }
+            """
+        var random = SplitMix64(3310)
+        let calls = ["both", "deduced", "Plain().f", "Op<float>()", "deduced<float>"]
+        let values: [(String, (Float) -> Float)] = [
+            ("x[i] + 1", { $0 + 1 }), ("float(x[i])", { $0 }), ("v", { $0 }), ("3.0f", { _ in 3 }),
+            ("x[i] * x[i]", { $0 * $0 }), ("-v", { -$0 }), ("(float)2", { _ in 2 }), ("float{v}", { $0 }),
+            ("static_cast<float>(x[i] - c)", { $0 - 10 }), ("fabs(v)", { $0 }),
+        ]
+        for _ in 0..<12 {
+            let call = calls.randomElement(using: &random)!
+            let a = values.randomElement(using: &random)!, b = values.randomElement(using: &random)!
+            let y = try results(declarations, "float v = x[i]; y[i] = \(call)(\(a.0), \(b.0));")
+            XCTAssertEqual(y, [1, 2, 3, 4].map { a.1($0) * 10 + b.1($0) }, "\(call)(\(a.0), \(b.0))")
+        }
+        XCTAssertEqual(
+            try results(declarations, "y[i] = apply(Op<float>(), x[i] + 1) + first(float2(x[i]), half(1));"),
+            [29, 40, 51, 62])
+    }
+
+    /// What has a name in another space is no temporary.
+    func testOtherSpacesAreNoTemporaries() throws {
+        let functions = [
+            "float f(const thread float &a, const thread float &b) { return a + b; }",
+            "template <typename T> T f(const thread T &a, const thread T &b) { return a + b; }",
+        ]
+        for function in functions {
+            for call in ["f(float(2), x[i])", "f(x[i], 2.0f)", "f(c, 2.0f)", "f(2.0f, c)", "f(x[i], x[i])"] {
+                XCTAssertThrowsError(try results(function, "y[i] = \(call);"), "\(function) \(call)")
             }
-            [[fragment]] half4 other() { return half4(1.5h); }
-            float two() { return 2; }
-            kernel void f(device float *y [[buffer(0)]]) { y[0] = two(); }
+        }
+    }
+
+    func testForwardedReferences() throws {
+        let declarations = """
+            template <typename A> float one(thread A &&a) { return float(a); }
+            template <typename... A> float all(thread A &&...a) { return (one(a) + ... + 0.0f); }
+            """
+        XCTAssertEqual(
+            try results(declarations, "int n = 100; y[i] = all(c, x[i], i, n, 1.0f);"), [112, 114, 116, 118])
+    }
+
+    func testConditionalsOfVectors() throws {
+        let y = try results(
+            "",
+            "float4 v = x[i] - 2; half2 h = half2(x[i]); v = c > 0 ? fmax(v, 0) : v; h = c < 0 ? h : min(h, 2); "
+                + "v = c > 0 ? clamp(v, 0, 1) : -v; y[i] = v.x * 10 + float(h.y);")
+        XCTAssertEqual(y, [1, 2, 12, 12])
+    }
+
+    func testBitFields() throws {
+        let declarations = """
+            struct Flags { uint a : 3; uint b : 5; uint : 0; int c : 12; };
+            union Word { struct { uint low : 4, high : 28; } parts; uint whole; };
+            """
+        let y = try results(
+            declarations,
+            """
+            Flags f; f.a = i; f.b = 31; f.c = -1 - int(i); f.b += f.a;
+            Word w; w.whole = 0x54u + i;
+            threadgroup Flags shared; if (i == 0) { shared.a = 5; shared.b = 1; }
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            y[i] = f.a + 10 * f.b + 1000 * w.parts.low + 10000 * w.parts.high + f.c + shared.a * 100000;
             """)
-        XCTAssertTrue(
-            library.warnings.contains("program_source:5:17: warning: 'fragment' function 'paint' is left out"))
-        XCTAssertTrue(library.warnings.contains("'vertex' function 'corner' is left out"), library.warnings)
-        XCTAssertTrue(library.warnings.contains("'fragment' function 'other' is left out"), library.warnings)
-        let y = TestBuffer([0] as [Float])
-        try library.function("f").run([y], grid: 1, group: 1)
-        XCTAssertEqual(y.array(), [2] as [Float])
-        XCTAssertThrowsError(try library.function("paint"))
+        for (i, value) in y.enumerated() {
+            let fields = i + 10 * ((31 + i) % 32) - 1 - i, words = 1000 * (4 + i) + 50000
+            XCTAssertEqual(Int(value), fields + words + 500_000)
+        }
     }
 
-    func testListsOfNumbers() throws {
-        XCTAssertEqual(
-            try numbers(
-                """
-                template <typename F, int... I> void each(F f, metal::integer_sequence<int, I...>) { (f(I), ...); }
-                struct Nothing { nullptr_t p; };
-                """,
-                """
-                each([&](int k) { y[k] = k * k; }, metal::make_integer_sequence<int, 3>{});
-                y[3] = sizeof(Nothing) + index_sequence<4, 5>::size();
-                """), [0, 1, 4, 10])
+    func testStructuresOfTheAPI() throws {
+        let y = try results(
+            "",
+            """
+            MTLDispatchThreadgroupsIndirectArguments a; a.threadgroupsPerGrid[2] = i;
+            MTLDrawIndexedPrimitivesIndirectArguments d; d.baseVertex = -2; d.baseInstance = 7;
+            MTLQuadTessellationFactorsHalf t; t.insideTessellationFactor[1] = 2.5h;
+            y[i] = a.threadgroupsPerGrid[2] + d.baseVertex + d.baseInstance + float(t.insideTessellationFactor[1])
+                 + 100 * sizeof(MTLDispatchThreadsIndirectArguments) + 1000 * sizeof(MTLQuadTessellationFactorsHalf);
+            """)
+        XCTAssertEqual(y, [14407.5, 14408.5, 14409.5, 14410.5])
     }
 
-    func testNamesOfApplesHeaders() throws {
-        XCTAssertEqual(
-            try numbers(
-                "void add(threadgroup _atomic<uint> *n) { atomic_fetch_add_explicit(n, 3u, memory_order_relaxed); }",
-                """
-                threadgroup _atomic<uint> n;
-                atomic_store_explicit(&n, 4u, memory_order_relaxed);
-                add(&n);
-                y[0] = atomic_load_explicit(&n, memory_order_relaxed);
-                y[1] = numeric_limits<int2>::max().y - 2147483000;
-                y[2] = float(HUGE_VALBF) == INFINITY && float(MAXBFLOAT) < INFINITY;
-                y[3] = numeric_limits<float4>::lowest().w == -FLT_MAX;
-                """), [7, 647, 1, 1])
+    /// A name of a function's own hides an input of the program.
+    func testInputsOfTheProgram() throws {
+        let source = """
+            uint2 position [[thread_position_in_grid]];
+            uint lane [[thread_index_in_threadgroup]];
+            namespace inner { ushort3 group [[threadgroup_position_in_grid]]; }
+            struct Point { uint lane; };
+            uint hidden(uint lane) { Point p{lane}; return p.lane + 1; }
+            uint seen() { return lane * 100; }
+            kernel void k(device uint *y [[buffer(0)]]) {
+              const uint at = position.x + 4 * position.y;
+              y[at] = position.x + 10 * position.y + seen() + 1000 * hidden(position.x);
+              { uint2 position = uint2(0, 7); y[at] += 10000 * position.y; }
+            }
+            """
+        let y = TestBuffer(length: 32)
+        try KernelLibrary(source).function("k").run([y], grid: (4, 2, 1), group: (2, 2, 1))
+        for (index, value) in y.array(UInt32.self).enumerated() {
+            let column = index % 4, row = index / 4
+            let lane = column % 2 + 2 * row
+            XCTAssertEqual(Int(value), column + 10 * row + 100 * lane + 1000 * (column + 1) + 70000)
+        }
+        XCTAssertThrowsError(try KernelLibrary("uint2 position;\nkernel void k(device uint *y) { y[0] = position.x; }"))
     }
 
-    /// As SPIRV-Cross writes coherent blocks.
-    func testVectorsInVolatileMemory() throws {
-        XCTAssertEqual(
-            try numbers(
-                "struct Block { float4 value; };",
-                "volatile device Block &b = *(volatile device Block *)y; b.value = float4(20.0); "
-                    + "float4 v = b.value + float4(0, 1, 2, 3); b.value = v; b.value.x = 5;"), [5, 21, 22, 23])
-    }
-
-    /// As SPIRV-Cross writes matrices in threadgroup memory: lists in braces, and assignments between all spaces.
-    func testMatricesThatAreStoredElsewhere() throws {
-        XCTAssertEqual(
-            try numbers(
-                """
-                template <typename T, int Cols, int Rows = Cols> struct Stored {
-                  vec<T, Rows> columns[Cols];
-                  Stored() thread = default;
-                  thread Stored &operator=(initializer_list<vec<T, Rows>> list) thread {
-                    size_t i = 0;
-                    for (auto column = list.begin(); i < Cols; ++i, ++column) columns[i] = *column;
-                    return *this;
-                  }
-                  Stored(const thread matrix<T, Cols, Rows> &m) thread {
-                    for (size_t i = 0; i < Cols; ++i) columns[i] = m.columns[i];
-                  }
-                  thread Stored &operator=(const thread matrix<T, Cols, Rows> &m) thread {
-                    for (size_t i = 0; i < Cols; ++i) columns[i] = m.columns[i];
-                    return *this;
-                  }
-                  threadgroup Stored &operator=(const thread Stored &m) threadgroup {
-                    for (size_t i = 0; i < Cols; ++i) columns[i] = m.columns[i] + 1;
-                    return *this;
-                  }
-                  operator matrix<T, Cols, Rows>() const thread {
-                    matrix<T, Cols, Rows> m;
-                    for (int i = 0; i < Cols; ++i) m.columns[i] = columns[i];
-                    return m;
-                  }
-                  operator matrix<T, Cols, Rows>() const threadgroup {
-                    matrix<T, Cols, Rows> m;
-                    for (int i = 0; i < Cols; ++i) m.columns[i] = columns[i] * 2;
-                    return m;
-                  }
-                };
-                """,
-                """
-                threadgroup Stored<float, 2> shared;
-                Stored<float, 2> own(float2x2(float2(1, 2), float2(3, 4)));
-                shared = own;
-                float2x2 m = shared, n = own;
-                y[0] = m[0][0]; y[1] = m[1][1]; y[2] = n[0][1]; y[3] = n[1][0];
-                """), [4, 10, 2, 3])
-    }
-
-    func testTexturesWithACoherence() throws {
-        XCTAssertNil(
-            refusal(
-                """
-                kernel void f(texture2d<float, access::read_write, memory_coherence_device> t [[texture(0)]],
-                              texture2d<float, access::write, memory_coherence_threadgroup> u [[texture(1)]]) {
-                  u.write(t.read(uint2(0)), uint2(0));
+    /// A method that names no space has its object in `thread` before Metal 4.1, and anywhere from then on.
+    func testTheSpaceOfAnObjectByVersion() throws {
+        let calls = [
+            ("float get() const { return v; }", ".get()"), ("float twice(float x) { return v * x; }", ".twice(2.0f)"),
+            ("template <typename T> T as(T x) const { return T(v) + x; }", ".as(1)"),
+            ("float operator()(float x) const { return v + x; }", "(3.0f)"),
+            ("float operator[](int x) const { return v + x; }", "[2]"),
+        ]
+        var random = SplitMix64(3312)
+        for version in [0x30001, 0x30002, 0x40000, 0x40001] as [UInt32] {
+            for space in ["device", "threadgroup", "thread"] {
+                let (method, call) = calls.randomElement(using: &random)!
+                let source = """
+                    struct Box { float v; \(method) static float make() { return 1; } };
+                    kernel void k(device Box *boxes [[buffer(0)]], device float *y [[buffer(1)]]) {
+                      threadgroup Box shared;
+                      shared.v = Box::make();
+                      Box own = {2};
+                      \(space) Box &box = \(["device": "*boxes", "threadgroup": "shared"][space] ?? "own");
+                      y[0] = box\(call) + Box{3}\(call);
+                    }
+                    """
+                let isLegal = space == "thread" || version >= 0x40001
+                let program = "\(String(version, radix: 16)) \(space) \(method)"
+                if isLegal {
+                    XCTAssertNoThrow(try KernelLibrary(source, version: version), program)
+                } else {
+                    XCTAssertThrowsError(try KernelLibrary(source, version: version), program)
                 }
-                """))
-    }
-
-    /// The strict pass takes a method that returns a reference to a member for wrong, which it is not; a call that
-    /// could then mean its `const` twin is no mistake either.
-    func testMethodsThatReturnReferencesToMembers() throws {
-        XCTAssertEqual(
-            try numbers(
-                """
-                template <typename T, int R> struct Tile {
-                  typedef vec<T, 2> Fragment;
-                  Fragment values[R] = {Fragment(0)};
-                  constexpr thread Fragment &at(short i) { return values[i]; }
-                  constexpr const thread Fragment &at(short i) const { return values[i]; }
-                  thread T *elements() { return reinterpret_cast<thread T *>(values); }
-                  const thread T *elements() const { return reinterpret_cast<const thread T *>(values); }
-                  static void put(thread Fragment &f, T v) { f = v; }
-                  template <typename P> void load(P p) { for (short i = 0; i < R; i++) put(at(i), p[i]); }
-                };
-                template <typename T> struct Product {
-                  Tile<T, 2> c;
-                  void store(device T *d) { for (int i = 0; i < 4; i++) c.elements()[i] += i, d[i] = c.elements()[i]; }
-                  void store(device T *d, int n) { for (int i = 0; i < n; i++) d[i] = c.elements()[i]; }
-                };
-                """,
-                """
-                Product<float> p; Product<bfloat> q; bfloat b[2] = {bfloat(1), bfloat(2)};
-                for (int i = 0; i < 2; i++) y[i] = 10 * i;
-                p.c.load(y); q.c.load(b); p.store(y); p.store(y, 2); y[3] += q.c.elements()[3];
-                """), [0, 1, 12, 15])
+            }
+        }
     }
 }

@@ -28,6 +28,45 @@ final class SpellingTests: CheckerTestCase {
         XCTAssertEqual(takeFindings().map(\.description), [], line: line)
     }
 
+    // MARK: Names
+
+    /// OpenCL's keywords and types, C++'s later keywords, and what the library is made of: all are free names
+    /// in Metal. Each gets every role that a name can have, in an order that is drawn.
+    func testNamesThatOtherLanguagesReserve() throws {
+        let words = [
+            "global", "local", "generic", "read_only", "write_only", "read_write", "pipe", "queue_t", "event_t",
+            "sampler_t", "vec_step", "clk_event_t", "reserve_id_t", "ndrange_t", "image2d_t", "image3d_t",
+            "atomic_size_t", "channel", "printf",
+            "work_group", "get_global_id", "convert_float", "as_float", "concept", "requires", "co_await", "char8_t",
+            "module", "import", "unix", "linux", "clamped", "runtime", "current_thread", "launch", "mrt_group", "lane",
+            "self", "interrupt", "device_ptr", "checker", "vector",
+            "image1d_buffer_t", "constant_value", "uniform_value", "ballot", "stage", "kernel_name",
+        ]
+        var random = SplitMix64(3307)
+        var names = words
+        while names.count >= 8 {
+            names.shuffle(using: &random)
+            let n = Array(names.suffix(8))
+            names.removeLast(8)
+            try assertBoth(
+                """
+                struct \(n[0]) { float \(n[1]); };
+                enum class \(n[2]) { \(n[3]) };
+                template <typename \(n[4])> \(n[4]) \(n[5])(\(n[4]) \(n[6])) { return \(n[6]); }
+                """,
+                """
+                threadgroup float \(n[7])[4];
+                \(n[7])[i] = \(n[5])(x[i]);
+                \(n[0]) \(n[6]){\(n[7])[i] + float(int(\(n[2])::\(n[3])))};
+                threadgroup \(n[0]) \(n[3]);
+                if (i == 0) \(n[3]).\(n[1]) = 2;
+                threadgroup_barrier(mem_flags::mem_threadgroup);
+                float \(n[4]) = \(n[3]).\(n[1]);
+                y[i] = \(n[6]).\(n[1]) * \(n[4]);
+                """, [2, 4, 6, 8])
+        }
+    }
+
     // MARK: bfloat
 
     private let twin = "struct C { float v; operator bool() const { return v != 0; } };"

@@ -30,6 +30,12 @@ final class TextureTests: MetalTestCase {
           out[i] = in.sample(s, at[i]).x;
         }
 
+        kernel void cubic(texture1d<float> in [[texture(0)]], device const float* at [[buffer(0)]],
+                          device float* out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+          constexpr sampler s(coord::pixel, filter::bicubic);
+          out[i] = in.sample(s, at[i]).x;
+        }
+
         constexpr sampler smooth(coord::normalized, address::repeat, filter::linear);
 
         kernel void sample3(texture3d<half> in, device const packed_float3* at [[buffer(0)]],
@@ -246,6 +252,24 @@ final class TextureTests: MetalTestCase {
                     XCTAssertEqual(Double(value), expected, accuracy: 2e-6, "\(mode), linear \(linear), at \(at)")
                 }
             }
+        }
+    }
+
+    /// Catmull and Rom's cubic through four pixels, which reproduces a line and is no linear filter elsewhere.
+    func testBicubicSampling() throws {
+        let row = (0..<8).map { Float(($0 * 5) % 8) }
+        let line = try texture(.r32Float, .type1D, 8)
+        line.replace(region: MTLRegionMake1D(0, 8), mipmapLevel: 0, withBytes: row, bytesPerRow: 32)
+        let places = (0..<40).map { 2 + Float($0) / 10 }
+        let out = device.makeBuffer(length: 4 * 40)!
+        try dispatch("cubic", MTLSizeMake(40, 1, 1), textures: [line], buffers: [buffer(places), out])
+        for (place, value) in zip(places, floats(out)) {
+            let u = Double(place) - 0.5, first = Int(u), t = u - Double(first)
+            let p = (-1...2).map { Double(row[first + $0]) }
+            let linear = 2 * p[1] + (p[2] - p[0]) * t
+            let square = (2 * p[0] - 5 * p[1] + 4 * p[2] - p[3]) * t * t
+            let cube = (3 * p[1] - p[0] - 3 * p[2] + p[3]) * t * t * t
+            XCTAssertEqual(Double(value), 0.5 * (linear + square + cube), accuracy: 2e-5, "at \(place)")
         }
     }
 

@@ -77,4 +77,46 @@ describe("the checker, from TypeScript", () => {
     expect(finding?.message).toMatch(/kernel 'copy': thread \(63, 0, 0\).*line 2/);
     expect(findings(past(63), "copy", { from: x(), to: x() }).list).toEqual([]);
   });
+
+  test("a run that failed leaves nothing to the next one of that name", async () => {
+    using context = new MetalContext({ exact: true });
+    if (!context.isSoftware) return expect(context.report().findings).toEqual([]);
+    const write = (index: string) =>
+      metalKernel({ name: "put", source: `kernel void put(device float* y, ${thread}) { y[${index}] = i; }`, context });
+    context.configure("check", true);
+    try {
+      using wild = write("(i + 1) << 24");
+      using sound = write("i");
+      const run = (kernel: typeof wild) => kernel.run({ y: x() }, { grid: 64, threadgroup: 64 });
+      expect(() => run(wild)).toThrow("kernel 'put'");
+      expect(run(sound).findings).toEqual([]);
+      await expect(wild.runAsync({ y: x() }, { grid: 64, threadgroup: 64 })).rejects.toThrow("kernel 'put'");
+      expect((await sound.runAsync({ y: x() }, { grid: 64, threadgroup: 64 })).findings).toEqual([]);
+      const { findings } = context.report({ clear: true });
+      expect(findings.map(({ kind }) => kind)).toContain("page-fault");
+    } finally {
+      context.configure("check", false);
+    }
+  });
+
+  test("a variable that is read before it is written is found by each run", () => {
+    using context = new MetalContext({ exact: true });
+    if (!context.isSoftware) return expect(context.report().findings).toEqual([]);
+    const source = (declaration: string) =>
+      `kernel void add(device float* x, ${thread}) {\n  ${declaration}\n  c += x[i];\n  x[i] = c;\n}`;
+    const run = (kernel: { run: typeof wrong.run }) => kernel.run({ x: x() }, { grid: 64 }).findings;
+    using early = metalKernel({ name: "add", source: source("float c; // early"), context });
+    context.configure("check", true);
+    using wrong = metalKernel({ name: "add", source: source("float c;"), context });
+    using right = metalKernel({ name: "add", source: source("float c = 0;"), context });
+    try {
+      for (const kernel of [early, wrong, wrong, early])
+        expect(run(kernel)).toMatchObject([{ kind: "uninitialized-read", severity: "error", line: 3 }]);
+      expect(run(right)).toEqual([]);
+      expect(run(wrong)).toHaveLength(1);
+    } finally {
+      context.configure("check", false);
+      context.report({ clear: true });
+    }
+  });
 });

@@ -118,3 +118,10 @@ test("what is special in a format is escaped", () => {
   expect(formatResults(results, "junit")).toContain('<failure message="100% of &lt;T&gt;">');
   expect(formatResults([{ ...results[0]!, text: "" }], "text")).toBe("a,b:1.metal: no problems");
 });
+
+test("a variable that is read before it is written is a warning", () => {
+  const path = file("warned.metal", "kernel void k(device float* x) {\n  float c;\n  c += x[0];\n  x[0] = c;\n}\n");
+  const { out, exitCode } = check(path);
+  const said = software ? `${path}:5: warning: variable 'c' is read before anything is written to it` : "no problems";
+  expect([out, exitCode]).toEqual([expect.stringContaining(said), 0]);
+});

@@ -127,7 +127,7 @@ void Checker::end_of_groups() {
 }
 
 void Checker::end_dispatch(bool completed) {
-  if (completed) trials.judge(dispatch_.timeout_ms);
+  if (completed) trials.judge(dispatch_.timeout_ms, !trials.is_empty() && has_nan_result());
   hand_over();
   Traffic device, threadgroup;
   add(device, arena_);

@@ -22,6 +22,28 @@ Action action_of(Moment moment, bool write) {
   return write ? Action::write : Action::read;
 }
 
+// A type of floating-point numbers: NaN is what lies beyond infinity, without the sign.
+struct FloatFormat {
+  uint32_t data_type; // that of the scalar, as MTLDataType has it; vectors have the next three
+  size_t size;
+  uint32_t magnitude, infinity;
+
+  bool is_nan(uintptr_t address) const {
+    uint32_t bits = 0;
+    memcpy(&bits, reinterpret_cast<const void *>(address), size);
+    return (bits & magnitude) > infinity;
+  }
+};
+
+constexpr FloatFormat float_formats[] = {
+    {3, 4, 0x7fffffff, 0x7f800000}, {16, 2, 0x7fff, 0x7c00}, {121, 2, 0x7fff, 0x7f80}};
+
+const FloatFormat *float_format(uint32_t data_type) {
+  for (const FloatFormat &format : float_formats)
+    if (data_type >= format.data_type && data_type < format.data_type + 4) return &format;
+  return nullptr;
+}
+
 } // namespace
 
 Location Checker::location(Site site, Moment moment) const {
@@ -60,7 +82,7 @@ bool Checker::in_bounds(const Tracked &memory, const Step &step) {
 void Checker::out_of_bounds(const Step &step, Space space) {
   std::string why;
   const Object object = space == Space::threadgroup ? objects_.nearest_region(step.address, step.size, why)
-                                                    : objects_.nearest_buffer(step.address, step.size, why);
+                                                    : objects_.nearest_buffer(step.address, step.size, step.write, why);
   Finding &finding = found("out-of-bounds", object.identity, step.site, step.now);
   if (!finding.message.empty()) return;
   finding.object = object;
@@ -89,8 +111,24 @@ void Checker::report_uninitialized(Tracked &memory, const Step &step) {
       trials.begin(finding, object.identity, step.site, objects_.buffers(), device);
     }
   }
-  if (trials.is_here() && trials.is_about(object.identity, step.site)) trials.fill(memory.shadow, begin, size);
+  const uint8_t tried = trials.value_for(object.identity, step.site);
+  if (tried) Trials::fill(memory.shadow, begin, size, tried);
   else if (device && poison_reads_as_zero()) clear_unwritten(memory.shadow, step.address, step.size);
+}
+
+// Whether this dispatch has written a NaN to a buffer of floating-point numbers.
+bool Checker::has_nan_result() {
+  const auto written_here = [&](uintptr_t address) {
+    const ShadowPage *page = *arena_.shadow.slot(address);
+    return page && page->cells[address % page_bytes >> page->shift].writer >= order.dispatch_start();
+  };
+  for (const Target &target : objects_.buffers()) {
+    const FloatFormat *format = target.parameter ? float_format(target.parameter->data_type) : nullptr;
+    if (!format || target.constant || !arena_.shadow.contains(target.begin)) continue;
+    for (uintptr_t at = target.begin; at + format->size <= target.end; at += format->size)
+      if (format->is_nan(at) && written_here(at)) return true;
+  }
+  return false;
 }
 
 // The CPU writes shared memory without a notification: what is not poison any more has been written. Judged in units of

@@ -113,6 +113,7 @@ private:
   void out_of_bounds(const Step &step, Space space);
   void check_initialized(Tracked &memory, const Step &step);
   void report_uninitialized(Tracked &memory, const Step &step);
+  bool has_nan_result();
   void find_host_writes(Tracked &memory, const Step &step);
   void race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site, bool other_writes,
             Gap gap);

@@ -20,16 +20,49 @@ constexpr const char *accumulation =
     "; several threads add to it at once, which no barrier mends: use an atomic, or a reduction (simd_sum, or partial "
     "sums in threadgroup memory)";
 
-std::string between(Gap gap, Space space) {
+constexpr const char *may_accumulate = "; where several threads add to it, use an atomic, or a reduction";
+
+// `x[0] = y` by several threads.
+constexpr const char *one_writer =
+    "; several threads write it at once, and any of them may be the last: let one thread write it, give each its own "
+    "element, or use an atomic";
+
+constexpr const char *half_atomic = "; an atomic access and a plain one are not ordered: make both atomic";
+
+constexpr const char *other_groups =
+    ", and nothing orders the threadgroups of a dispatch; use atomics, give each threadgroup its own bytes, or split "
+    "the work into two dispatches";
+
+bool is_atomic(Action action) { return action == Action::atomic_read || action == Action::atomic_write; }
+bool only_writes(Action action) { return action == Action::write; }
+
+// Two threads of a threadgroup.
+std::string within_group(const std::string &barrier, Action action, Action other, bool is_statement) {
+  if (is_atomic(action) != is_atomic(other))
+    return half_atomic + (", or put " + barrier) + " between the two where one comes after the other";
+  if (only_writes(action) && only_writes(other))
+    return one_writer + ("; where they take turns, put " + barrier) + " between the two";
+  return ", with no barrier between; put " + barrier +
+         (is_statement ? " between the two, which in a loop are those of two turns" : " between the two");
+}
+
+std::string advice(Gap gap, Space space, Action action, Action other, bool is_statement) {
   const std::string flag = std::string("mem_flags::mem_") + space_name(space);
+  const bool reads_one = action == Action::read && other == Action::write;
+  const bool may_add = is_statement && (reads_one || (action == Action::write && other == Action::read));
   switch (gap) {
-  case Gap::group: return ", with no barrier between; put threadgroup_barrier(" + flag + ") between the two";
+  case Gap::group:
+    // Of `s[i] += s[i + n]` one thread reads what another one adds to: only what both add to is a sum of several.
+    if (is_statement && action == Action::read_write && other == Action::write) return accumulation;
+    return within_group("threadgroup_barrier(" + flag + ")", action, other, is_statement) +
+           (may_add ? may_accumulate : "");
   case Gap::flag:
     return ", and the barrier between does not order " + std::string(space_name(space)) + " memory; give it " + flag;
   case Gap::groups:
-    return ", and nothing orders the threadgroups of a dispatch; use atomics, give each threadgroup its own bytes, or "
-           "split "
-           "the work into two dispatches";
+    if (is_statement && action == Action::read_write) return accumulation;
+    if (is_atomic(action) != is_atomic(other)) return half_atomic;
+    if (only_writes(action) && only_writes(other)) return one_writer;
+    return std::string(other_groups) + (may_add ? may_accumulate : "");
   case Gap::coherence:
     return ", and the fences between order only memory that is coherent across threadgroups; declare the kernel's "
            "parameter coherent(device)";
@@ -65,13 +98,9 @@ const char *verb(Action action) {
 std::string race_message(const Finding &finding, Gap gap, Space space, Action action, Action other, uint64_t size) {
   const std::string line = finding.other_line ? " at line " + std::to_string(finding.other_line) : "";
   // One statement that reads and writes: `y[0] += x`, or `y[0] = y[0] + x`, which `y[i] = y[i + 1]` looks like.
-  const bool is_statement =
-      finding.position.line && finding.position.line == finding.other_line && (gap == Gap::group || gap == Gap::groups);
-  const bool adds = is_statement && action == Action::read_write;
-  const bool may_add = is_statement && (action == Action::read) == (other == Action::write);
+  const bool is_statement = finding.position.line && finding.position.line == finding.other_line;
   return opening(finding) + " " + verb(action) + " " + bytes_of(finding.object, size) + ", which " +
-         thread_name(finding.other) + " " + verb(other) + line + (adds ? accumulation : between(gap, space)) +
-         (may_add && !adds ? "; where several threads add to it, use an atomic, or a reduction" : "");
+         thread_name(finding.other) + " " + verb(other) + line + advice(gap, space, action, other, is_statement);
 }
 
 std::string bounds_message(const Finding &finding, Action action, uint64_t size, const std::string &why) {

@@ -23,6 +23,10 @@ std::string beyond(const Object &object, uint64_t size) {
   return text + "up to " + std::to_string(past) + " bytes past its end; compare the index with the number of elements";
 }
 
+std::string freed(const Object &object) {
+  return "of " + object.name + ", which has been freed; keep it until the command buffer has completed";
+}
+
 } // namespace
 
 void Objects::begin_dispatch(const Dispatch &dispatch) {
@@ -101,7 +105,7 @@ bool Objects::is_coherent(uintptr_t address) const {
 
 // A label that says no more than that it is a buffer is no name where the parameter has one.
 static bool is_telling(const std::string &label) {
-  return !label.empty() && label != "buffer" && label.compare(0, 17, "setBytes at index") != 0;
+  return !label.empty() && label != "buffer" && !is_label_of_inline_bytes(label);
 }
 
 Object Objects::object_of(const Target &target, uintptr_t address) const {
@@ -131,6 +135,16 @@ Object Objects::object_of(const Region &region, uintptr_t address) const {
   return object;
 }
 
+Object Objects::object_of(const Allocation &allocation, uintptr_t address) {
+  Object object;
+  object.label = allocation_label(&allocation);
+  object.name = object.label.empty() ? "a buffer without a label" : "buffer '" + object.label + "'";
+  object.offset = int64_t(address - allocation.address);
+  object.length = allocation.length;
+  object.identity = reinterpret_cast<const void *>(allocation.address);
+  return object;
+}
+
 Object Objects::describe(uintptr_t address, Space space) const {
   std::string unused;
   if (space == Space::threadgroup) return nearest_region(address, 1, unused);
@@ -154,41 +168,67 @@ Object Objects::nearest_region(uintptr_t address, uint64_t size, std::string &wh
   return object;
 }
 
-Object Objects::nearest_buffer(uintptr_t address, uint64_t size, std::string &why) const {
+Object Objects::nearest_buffer(uintptr_t address, uint64_t size, bool write, std::string &why) const {
   size_t away = 0;
   const void *pointer = reinterpret_cast<const void *>(address);
   const Allocation *allocation = find_allocation(pointer);
   // not that of a guard range
   if (!allocation || !allocation->contains(address, 1)) allocation = nearest_allocation(pointer, &away);
   for (const Target &target : buffers_) {
-    if (allocation ? target.begin != allocation->address
+    if (allocation ? target.begin != allocation->address || away > page_bytes
                    : distance(target.begin, target.end, address, size) > page_bytes)
       continue;
     const Object object = object_of(target, address);
-    why = allocation && allocation->freed
-              ? "of " + object.name + ", which has been freed; keep it until the command buffer has completed"
-              : beyond(object, size);
+    why = allocation && allocation->freed ? freed(object) : beyond(object, size);
     return object;
   }
-  Object object;
-  if (address < page_bytes || !allocation || away > (size_t(1) << 30)) {
-    why = "at an address that lies in no buffer; " +
-          std::string(address < page_bytes ? "bind a buffer to each argument that the kernel uses"
-                                           : "check the pointer's arithmetic");
+  if (address >= page_bytes && allocation && allocation->contains(address, 1) && holds_address_in(*allocation)) {
+    const Object object = object_of(*allocation, address);
+    why = allocation->freed ? freed(object)
+                            : "at byte " + std::to_string(object.offset) + " of " + object.name +
+                                  ", which this dispatch does not bind; bind it, or call useResource";
     return object;
   }
-  object.label = allocation_label(allocation);
-  object.name = object.label.empty() ? "a buffer without a label" : "buffer '" + object.label + "'";
-  object.offset = int64_t(address - allocation->address);
-  object.length = allocation->length;
-  object.identity = reinterpret_cast<const void *>(allocation->address);
-  if (allocation->freed)
-    why = "of " + object.name + ", which has been freed; keep it until the command buffer has completed";
-  else if (allocation->contains(address, size))
-    why = "at byte " + std::to_string(object.offset) + " of " + object.name +
-          ", which this dispatch does not bind; bind it, or call useResource";
-  else why = beyond(object, size);
-  return object;
+  if (const Target *target = address >= page_bytes ? nearest_target(address, size, write) : nullptr) {
+    const Object object = object_of(*target, address);
+    why = beyond(object, size);
+    return object;
+  }
+  why = "at an address that lies in no buffer; " +
+        std::string(address < page_bytes ? "bind a buffer to each argument that the kernel uses"
+                                         : "check the pointer's arithmetic");
+  return {};
+}
+
+// What is reached by a wrong index lies within 32 bits of elements of an argument: the nearest one is the likely one,
+// whatever else lies between them. A reference has no index, and nothing is written through a pointer to const.
+const Target *Objects::nearest_target(uintptr_t address, uint64_t size, bool write) const {
+  constexpr uint64_t farthest = uint64_t(1) << 36;
+  const Target *nearest = nullptr;
+  uint64_t least = farthest;
+  for (const Target &target : buffers_) {
+    const MrtParameter *parameter = target.parameter;
+    if (parameter && (parameter->is_reference || (write && parameter->is_const))) continue;
+    const uint64_t away = distance(target.begin, target.end, address, size);
+    if (away >= least) continue;
+    least = away;
+    nearest = &target;
+  }
+  return nearest;
+}
+
+// A kernel comes to memory that is no argument of its own by an address in one of its arguments.
+bool Objects::holds_address_in(const Allocation &allocation) const {
+  constexpr size_t most_bytes = 1 << 20;
+  for (const Target &target : buffers_) {
+    const uintptr_t end = std::min(target.end, target.begin + most_bytes);
+    for (uintptr_t at = (target.begin + 7) / 8 * 8; at + 8 <= end; at += 8) {
+      uint64_t held;
+      memcpy(&held, reinterpret_cast<const void *>(at), sizeof held);
+      if (allocation.contains(held, 1)) return true;
+    }
+  }
+  return false;
 }
 
 } // namespace mrt::checker

@@ -3,6 +3,7 @@
 
 #include "check/checker.h"
 #include "check/checker_report.h"
+#include "support/memory.h"
 
 #include <string>
 #include <vector>
@@ -47,7 +48,7 @@ public:
   Object describe(uintptr_t address, Space space) const;
   // Of an address that lies in none: the nearest object, and a description of where the address lies.
   Object nearest_region(uintptr_t address, uint64_t size, std::string &why) const;
-  Object nearest_buffer(uintptr_t address, uint64_t size, std::string &why) const;
+  Object nearest_buffer(uintptr_t address, uint64_t size, bool write, std::string &why) const;
 
 private:
   static bool contains(const Region &region, uintptr_t address, uint64_t size) {
@@ -60,6 +61,9 @@ private:
   const MrtParameter *parameter(uint32_t kind, uint32_t index) const;
   Object object_of(const Target &target, uintptr_t address) const;
   Object object_of(const Region &region, uintptr_t address) const;
+  static Object object_of(const Allocation &allocation, uintptr_t address);
+  const Target *nearest_target(uintptr_t address, uint64_t size, bool write) const;
+  bool holds_address_in(const Allocation &allocation) const;
 
   const mrt_dispatch *request_ = nullptr;
   const MrtEntry *entry_ = nullptr;

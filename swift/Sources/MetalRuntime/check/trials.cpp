@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <iterator>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -17,8 +18,11 @@ namespace {
 
 // Each byte of a value that is tried: a large float and a small negative one, as integers positive and negative.
 constexpr uint8_t patterns[] = {0x7f, 0xa5};
+// Of the other values that nobody wrote: as they are, or each byte this one, a float near 1.
+constexpr uint8_t others[] = {0, 0x3f};
+constexpr size_t trials_of_finding = std::size(patterns) * std::size(others);
 // Beyond these, findings stay errors.
-constexpr size_t most_findings = 8, most_bytes = size_t(256) << 20;
+constexpr size_t most_findings = 8, most_bytes = size_t(128) << 20;
 constexpr size_t flag_bytes = 64;
 // Of processor time, which is no different on a busy machine: a value may be the bound of a loop.
 constexpr rlim_t longest_seconds = 5;
@@ -41,8 +45,9 @@ bool Trials::begin(Finding &finding, const void *identity, Site site, const std:
   }
   if (shared_bytes() > most_bytes) return false;
   findings_++;
-  for (const uint8_t pattern : patterns)
-    if (start({&finding, pattern, may_move}, identity, site)) return true;
+  for (const uint8_t other : others)
+    for (const uint8_t pattern : patterns)
+      if (start({&finding, pattern, other, may_move}, identity, site)) return true;
   return false;
 }
 
@@ -72,14 +77,14 @@ bool Trials::start(const Trial &trial, const void *identity, Site site) {
   const rlimit limit = {longest_seconds, longest_seconds};
   setrlimit(RLIMIT_CPU, &limit);
   trials_.clear();
-  here_ = {trial.pattern, identity, site, static_cast<char *>(shared)};
+  here_ = {trial.pattern, trial.others, identity, site, static_cast<char *>(shared)};
   return true;
 }
 
 // The same words as Checker::clear_unwritten; in threadgroup memory, which holds anything, the bytes of the read.
-void Trials::fill(ShadowRange &shadow, uintptr_t address, size_t size) const {
+void Trials::fill(ShadowRange &shadow, uintptr_t address, size_t size, uint8_t value) {
   for (uintptr_t at = address; at < address + size; at++)
-    if (!shadow.written(at, 1)) *reinterpret_cast<uint8_t *>(at) = here_.pattern;
+    if (!shadow.written(at, 1)) *reinterpret_cast<uint8_t *>(at) = value;
 }
 
 void Trials::finish() const {
@@ -100,17 +105,28 @@ void Trials::give_up() { _exit(1); }
 
 // ---------------------------------------------------------------- in the process that asked
 
-void Trials::judge(uint64_t timeout_ms) {
-  for (size_t at = 0; at + 1 < trials_.size(); at++) {
-    const Trial &one = trials_[at], &other = trials_[at + 1];
-    if (one.finding != other.finding) continue;
-    if (!is_done(one, timeout_ms) || !is_done(other, timeout_ms) || !agrees(one) || !agrees(other)) continue;
-    one.finding->severity = "note";
-    one.finding->message += one.may_move
-                                ? "; here the value is moved on as it is, or left out: no other result depends on it"
-                                : "; here the value is left out: no result depends on it";
+void Trials::judge(uint64_t timeout_ms, bool has_nan) {
+  for (size_t at = 0; at + trials_of_finding <= trials_.size(); at++) {
+    const Trial &first = trials_[at];
+    if (first.finding != trials_[at + trials_of_finding - 1].finding || !is_left_out(&first, timeout_ms)) continue;
+    if (has_nan) {
+      first.finding->message += "; a result of the dispatch is NaN, so that it can't be told what depends on the value";
+      continue;
+    }
+    first.finding->severity = "note";
+    first.finding->message += first.may_move
+                                  ? "; here the value is moved on as it is, or left out: no other result depends on it"
+                                  : "; here the value is left out: no result depends on it";
   }
   cancel();
+}
+
+// Those that leave the other values alone end as the dispatch did; those that change these too end alike, which may be
+// otherwise than the dispatch if one of the others makes a difference.
+bool Trials::is_left_out(const Trial *first, uint64_t timeout_ms) const {
+  for (size_t i = 0; i < trials_of_finding; i++)
+    if (!is_done(first[i], timeout_ms)) return false;
+  return agrees(first[0]) && agrees(first[1]) && agree(first[2], first[3]);
 }
 
 bool Trials::is_done(const Trial &trial, uint64_t timeout_ms) const {
@@ -142,6 +158,16 @@ bool Trials::agrees(const Trial &trial) const {
     }
     there += piece.size;
   }
+  return true;
+}
+
+// The same for two trials: where they differ, each has the value that it tried.
+bool Trials::agree(const Trial &one, const Trial &other) const {
+  const char *a = one.shared + flag_bytes, *b = other.shared + flag_bytes;
+  const size_t size = shared_bytes() - flag_bytes;
+  if (memcmp(a, b, size) == 0) return true;
+  for (size_t i = 0; i < size; i++)
+    if (a[i] != b[i] && !(one.may_move && uint8_t(a[i]) == one.pattern && uint8_t(b[i]) == other.pattern)) return false;
   return true;
 }
 

@@ -1,7 +1,8 @@
-// Whether a value that nobody wrote makes a difference. Where a thread reads one, two processes of their own take the
-// dispatch from there to its end, each with another value in its place. A result that then differs by more than those
-// bytes depends on the value. Where none does, the value was moved on as it is, or left out (a padding that a mask
-// removes), and the finding is a note.
+// Whether a value that nobody wrote makes a difference. Where a thread reads one, four processes of their own take the
+// dispatch from there to its end, each with another value in its place: in two of them it is the only one, in two every
+// further value that nobody wrote is another as well, since 0 * x and NaN * x hide what x does. A result that then
+// differs by more than those bytes depends on the value. Where none does, the value was moved on as it is, or left out
+// (a padding that a mask removes), and the finding is a note.
 #pragma once
 
 #include "check/checker_report.h"
@@ -20,13 +21,18 @@ public:
 
   // ---- in a process that tries
   bool is_here() const { return here_.pattern; }
-  bool is_about(const void *identity, Site site) const { return here_.identity == identity && here_.site == site; }
-  void fill(ShadowRange &shadow, uintptr_t address, size_t size) const;
+  // The byte to put where this read finds nothing written; 0: what lies there.
+  uint8_t value_for(const void *identity, Site site) const {
+    return here_.identity == identity && here_.site == site ? here_.pattern : here_.others;
+  }
+  static void fill(ShadowRange &shadow, uintptr_t address, size_t size, uint8_t value);
   [[noreturn]] void finish() const; // the dispatch is at its end
   [[noreturn]] static void give_up();
 
   // ---- in the process that asked
-  void judge(uint64_t timeout_ms); // at the dispatch's end: waits for the processes
+  // At the dispatch's end: waits for the processes. `has_nan`: some result is NaN, which every other value gives too.
+  void judge(uint64_t timeout_ms, bool has_nan);
+  bool is_empty() const { return trials_.empty(); }
   void cancel();
 
 private:
@@ -37,13 +43,14 @@ private:
   // What a process leaves: a flag, and the bytes of every buffer.
   struct Trial {
     Finding *finding = nullptr;
-    uint8_t pattern = 0;
+    uint8_t pattern = 0, others = 0;
     bool may_move = false;
     pid_t process = 0;
     char *shared = nullptr;
   };
   struct Here {
     uint8_t pattern = 0; // 0: this is no process that tries
+    uint8_t others = 0;
     const void *identity = nullptr;
     Site site = 0;
     char *shared = nullptr;
@@ -52,10 +59,12 @@ private:
   size_t shared_bytes() const;
   bool start(const Trial &trial, const void *identity, Site site);
   bool is_done(const Trial &trial, uint64_t timeout_ms) const;
+  bool is_left_out(const Trial *first, uint64_t timeout_ms) const;
   bool agrees(const Trial &trial) const;
+  bool agree(const Trial &one, const Trial &other) const;
 
   std::vector<Piece> pieces_; // of this dispatch
-  std::vector<Trial> trials_; // two of each finding, one after the other
+  std::vector<Trial> trials_; // those of each finding, one after the other
   size_t findings_ = 0;
   Here here_;
 };

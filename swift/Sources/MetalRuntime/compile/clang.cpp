@@ -150,9 +150,9 @@ void append(std::vector<std::string> &list, std::initializer_list<const char *> 
 
 std::vector<std::string> strict_flags(const Toolchain &tools, const CompileOptions &options) {
   std::vector<std::string> flags = language_flags(tools, options);
-  append(flags,
-         {"-cl-std=clc++2021", "-cl-no-stdinc", "-target", "x86_64-linux-gnu", "-Xclang",
-          "-cl-ext=+cl_khr_fp16,+__cl_clang_function_pointers", "-fdeclspec", "-Wuninitialized", "-DMRT_STRICT=1"});
+  append(flags, {"-cl-std=clc++2021", "-cl-no-stdinc", "-target", "x86_64-linux-gnu", "-Xclang",
+                 "-cl-ext=+cl_khr_fp16,+__cl_clang_function_pointers,+__cl_clang_bitfields", "-fdeclspec",
+                 "-Wuninitialized", "-DMRT_STRICT=1"});
   return flags;
 }
 

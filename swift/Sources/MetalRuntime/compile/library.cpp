@@ -19,6 +19,8 @@ struct mrt_library {
   MetalProgram program;
   const bool fast;
   const uint32_t max_threads;
+  std::string warnings;
+  std::atomic<bool> told{false}; // its warnings are among the findings
   std::mutex mutex;
   std::map<std::string, std::vector<mrt_function_constant>> constants; // for mrt_library_function_constants
 };
@@ -210,6 +212,11 @@ void find_uninitialized(const std::string &warnings) {
   }
 }
 
+// Once a library, where somebody checks it.
+void tell_warnings(mrt_library *library) {
+  if (!library->told.exchange(true)) find_uninitialized(library->warnings);
+}
+
 // As the source declares them; what only the compiler knows (an index that is a name, a type of the program's own)
 // comes from it.
 std::vector<mrt_function_constant> function_constants(mrt_library *library, size_t entry) {
@@ -236,6 +243,7 @@ const KernelCode *kernel_code(const mrt_function *constant_function, Build build
   auto *function = const_cast<mrt_function *>(constant_function); // its codes are a cache
   std::lock_guard<std::mutex> lock(function->mutex);
   KernelCode &code = function->codes[build.checked | build.fast << 1 | build.contract << 2];
+  if (build.checked) tell_warnings(function->library);
   if (code.module) return &code;
   const LoadedModule *loaded = function->library->program.module(function->entry, build, problem);
   if (!loaded) return nullptr;
@@ -255,9 +263,10 @@ mrt_library *mrt_library_create(const char *source, const mrt_compile_options *o
                              (options->macros[index].value ? options->macros[index].value : ""));
   bool fast = options && options->math_functions == 0;
   auto library = std::make_unique<mrt_library>(source, std::move(compile), fast, options ? options->max_threads : 0);
-  std::string text;
-  bool compiled = library->program.compile(build_of(library.get(), setting_flag(Setting::check)), text);
-  if (compiled && setting_flag(Setting::check)) find_uninitialized(text);
+  std::string &text = library->warnings;
+  const bool checked = setting_flag(Setting::check);
+  const bool compiled = library->program.compile(build_of(library.get(), checked), text);
+  if (compiled && (checked || setting_flag(Setting::whole))) tell_warnings(library.get());
   set_message(message, text);
   return compiled ? library.release() : nullptr;
 }

@@ -194,7 +194,47 @@ void start_background_thread(std::function<void()> body) {
 
 namespace {
 
-std::string describe_target(const Fault &fault) {
+// The argument that a wild address belongs to: the nearest one that has an index. Null where there is none.
+const Allocation *nearest_argument(const Launch &launch, const Fault &fault) {
+  const uintptr_t at = uintptr_t(fault.address);
+  const MrtEntry &entry = *launch.code->entry;
+  const Allocation *nearest = nullptr;
+  size_t least = SIZE_MAX;
+  for (mrt_u32 i = 0; i < entry.parameter_count; i++) {
+    const MrtParameter &parameter = entry.parameters[i];
+    if (parameter.kind != MRT_PARAMETER_BUFFER || parameter.is_reference || (fault.write && parameter.is_const))
+      continue;
+    const void *bound = launch.addresses[parameter.index];
+    const Allocation *candidate = bound ? find_allocation(bound) : nullptr;
+    if (!candidate) continue;
+    const uintptr_t begin = candidate->address, end = begin + candidate->length;
+    const size_t away = at < begin ? begin - at : at >= end ? at - end : 0;
+    if (away >= least) continue;
+    nearest = candidate;
+    least = away;
+  }
+  return nearest;
+}
+
+// The buffer that lies there, or lay there: a pointer that is stale, or an index that is wrong by much.
+const Allocation *named_buffer_at(const void *address) {
+  size_t away = 0;
+  const Allocation *nearest = nearest_allocation(address, &away);
+  const std::string label = nearest && away == 0 ? allocation_label(nearest) : std::string();
+  return label.empty() || is_label_of_inline_bytes(label) ? nullptr : nearest;
+}
+
+std::string describe_place(const Launch &launch, const Fault &fault) {
+  size_t away;
+  const Allocation *argument = nearest_argument(launch, fault), *there = named_buffer_at(fault.address);
+  if (!argument && !there) there = nearest_allocation(fault.address, &away);
+  if (!argument && !there) return "no buffer is allocated";
+  std::string text = argument ? describe_address(fault.address, argument) : std::string();
+  if (there && there != argument) text += (text.empty() ? "" : ": ") + describe_address(fault.address, there);
+  return text;
+}
+
+std::string describe_target(const Launch &launch, const Fault &fault) {
   if (!fault.address_known) return "an address that no memory can have";
   constexpr uintptr_t null_page = 64 << 10;
   char address[40];
@@ -204,13 +244,13 @@ std::string describe_target(const Fault &fault) {
            "through a null pointer: a buffer that is not bound, or a threadgroup argument without a length";
   if (is_absent_argument(uintptr_t(fault.address)))
     return std::string(address) + "an argument that its function constant leaves out";
-  return address + describe_address(fault.address);
+  return address + describe_place(launch, fault);
 }
 
-std::string describe_access(const Fault &fault) {
+std::string describe_access(const Launch &launch, const Fault &fault) {
   if (fault.misaligned)
     return " used a vector through a misaligned pointer; packed types need no more alignment than their elements";
-  return (fault.write ? " wrote to " : " read from ") + describe_target(fault);
+  return (fault.write ? " wrote to " : " read from ") + describe_target(launch, fault);
 }
 
 } // namespace
@@ -227,7 +267,7 @@ void report_fault(GroupRunner &runner, const Fault &fault) {
   std::string thread_name = describe_thread(thread) + (file ? " at " + describe_line(file, position.line) : "");
   if (fault.result == MRT_RESULT_PAGE_FAULT) {
     if (fault.misaligned) report.kind = "misaligned";
-    launch.fail(fault.result, add_report(report, thread_name + describe_access(fault)));
+    launch.fail(fault.result, add_report(report, thread_name + describe_access(launch, fault)));
   } else if (fault.result == MRT_RESULT_STACK_OVERFLOW) {
     report.kind = "stack-overflow";
     launch.fail(fault.result,

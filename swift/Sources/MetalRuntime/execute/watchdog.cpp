@@ -1,6 +1,7 @@
 #include "execute/watchdog.h"
 
 #include "execute/faults.h"
+#include "support/settings.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -68,6 +69,14 @@ public:
     threads.erase(std::find(threads.begin(), threads.end(), pthread_self()));
   }
 
+  std::string running() {
+    std::lock_guard lock(mutex_);
+    std::string names;
+    for (const Watched &entry : watched_)
+      names += (names.empty() ? "'" : ", '") + std::string(entry.launch->kernel()) + "'";
+    return names;
+  }
+
 private:
   std::vector<Watched>::iterator find(Launch &launch) {
     return std::find_if(watched_.begin(), watched_.end(), [&](auto &entry) { return entry.launch == &launch; });
@@ -122,3 +131,5 @@ WatchedThread::WatchedThread(Launch &launch) : launch_(launch) { watchdog().ente
 WatchedThread::~WatchedThread() { watchdog().leave(launch_); }
 
 } // namespace mrt
+
+char *mrt_running_kernels(void) { return mrt::copy_string(mrt::watchdog().running()); }

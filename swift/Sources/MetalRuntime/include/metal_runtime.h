@@ -277,6 +277,9 @@ typedef struct mrt_finding {
   uint64_t count;     // times that it was found (same kind, severity, kernel, lines and buffer are one finding)
 } mrt_finding;
 
+// The names of the kernels that are running, as "'a', 'b'"; empty where none is.
+char *mrt_running_kernels(void);
+
 void mrt_finding_add(const mrt_finding *finding);
 size_t mrt_findings_count(void);     // of severity "error", occurrences of equal ones counted once
 char *mrt_findings_json(bool clear); // [{kind, severity, message, …}], in order of first occurrence

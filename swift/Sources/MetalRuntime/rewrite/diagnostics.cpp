@@ -54,7 +54,7 @@ std::string metal_wording(std::string message, bool hide_generic = true) {
   for (const Wording &wording : messages) replace_all(message, wording.clang, wording.metal, false);
   for (const Wording &wording : names) replace_all(message, wording.clang, wording.metal, true);
   if (hide_generic) replace_all(message, "__generic ", "", false);
-  replace_all(message, "mrt_type_", "", false);
+  for (const char *prefix : {"mrt_type_", "mrt_word_"}) replace_all(message, prefix, "", false);
   return message;
 }
 
@@ -110,6 +110,8 @@ std::string without_qualifiers(std::string type) {
   for (const char *word : {"const", "volatile", "device", "threadgroup", "constant", "thread"})
     for (size_t at; (at = type.find(std::string(word) + " ")) != std::string::npos && (!at || !is_word(type[at - 1]));)
       type.erase(at, strlen(word) + 1);
+  const std::string library = "metal::";
+  for (size_t at; (at = type.find(library)) != std::string::npos;) type.erase(at, library.size());
   return type;
 }
 
@@ -291,9 +293,23 @@ std::vector<Group> group_notes(const std::string &output) {
   return groups;
 }
 
+// `f(x + 1)`, where the method or the object f takes a `const thread T &`: what has no name is in no space.
+bool passes_temporary(const Group &group) {
+  const auto starts = [&](std::string_view prefix) {
+    return group.head.message.compare(0, prefix.size(), prefix) == 0;
+  };
+  if (!starts("no matching member function for call to '") &&
+      !starts("no matching function for call to object of type"))
+    return false;
+  return std::any_of(group.notes.begin(), group.notes.end(), [](const Printout &note) {
+    return note.message.find("cannot bind reference in default address space to object in address space '__private'") !=
+           std::string::npos;
+  });
+}
+
 bool is_false_alarm(const Group &group) {
   if (crosses_spaces(group.head.message)) return false;
-  if (is_false_alarm(metal_wording(group.head.message))) return true;
+  if (is_false_alarm(metal_wording(group.head.message)) || passes_temporary(group)) return true;
   auto speaks_of = [&](const Printout &printout) {
     // Without a reason: the function was found wrong before, which may have been a false alarm; if it was not, that has
     // been said.

@@ -125,6 +125,13 @@ void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t versio
 void check_language(Rewriter &rewriter); // rules.cpp
 void check_calls(Rewriter &rewriter);
 void check_addresses(Rewriter &rewriter);
+void place_objects(Rewriter &rewriter); // methods.cpp
+// Whether it is a method that names no space, whose object lies in `thread`.
+bool has_object_in_thread(const Rewriter &rewriter, const Declaration &declaration);
+void rewrite_inputs(Rewriter &rewriter);
+// The attribute by which a variable of the program's scope is an input of kernels; else null.
+const Attribute *program_input(const Rewriter &rewriter, const Declaration &declaration);
+bool is_kernel_input(std::string_view attribute); // kernels.cpp
 void rewrite_lambdas(Rewriter &rewriter);
 void rewrite_spellings(Rewriter &rewriter);
 void rewrite_scalars(Rewriter &rewriter);

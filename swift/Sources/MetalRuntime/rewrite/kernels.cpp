@@ -386,6 +386,8 @@ void rewrite_instantiation(Rewriter &rewriter, const Declaration &declaration) {
 
 } // namespace
 
+bool is_kernel_input(std::string_view attribute) { return one_of(attribute, builtins); }
+
 void rewrite_kernels(Rewriter &rewriter) {
   for (uint32_t position = 0; position < rewriter.program.declarations.size(); position++) {
     const Declaration &declaration = rewriter.program.declarations[position];

@@ -17,7 +17,10 @@ Printed Rewritten::flat_text(size_t first, size_t last) const {
 }
 
 Printed Rewritten::strict_text() const {
-  return print(tokens, strict, "#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable", "");
+  // A precompiled header does not hand these on.
+  constexpr const char prologue[] = "#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable\n"
+                                    "#pragma OPENCL EXTENSION __cl_clang_bitfields : enable";
+  return print(tokens, strict, prologue, "");
 }
 
 Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) {
@@ -30,6 +33,8 @@ Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) 
   check_calls(rewriter);
   check_addresses(rewriter);
   find_overloads(rewriter);
+  place_objects(rewriter);
+  rewrite_inputs(rewriter);
   rewrite_lambdas(rewriter);
   rewrite_spellings(rewriter);
   rewrite_scalars(rewriter);

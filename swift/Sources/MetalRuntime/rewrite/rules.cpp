@@ -191,7 +191,8 @@ private:
     bool of_namespace = !rewriter.program.scopes[declaration.scope].is_class, constant = false;
     for (uint32_t index = declaration.start; index < declaration.name; index++)
       constant |= one_of(tokens[index].text, {"constant", "sampler", "threadgroup"});
-    if (of_namespace && !constant && declaration.parameters.first == none && declaration.start < declaration.name &&
+    if (of_namespace && !constant && !program_input(rewriter, declaration) && declaration.parameters.first == none &&
+        declaration.start < declaration.name &&
         (declaration.initializer != none || tokens.is(declaration.tokens.last - 1, ";")) &&
         is_type(declaration.name - 1))
       rewriter.error(declaration.name, "program scope variable must reside in constant address space");

@@ -31,6 +31,18 @@ void move_outer_space(Rewriter &rewriter, uint32_t first) {
   rewriter.erase(outer, outer + 1);
 }
 
+// `typedef enum n : t n; enum n : t { … }`, as Xcode's template has NS_ENUM: clang names a type of its own only where
+// the enumerators stand there too. The name means the enumeration anyway.
+void declare_enumeration(Rewriter &rewriter, uint32_t first) {
+  const TokenList &tokens = rewriter.tokens;
+  if (!tokens.is(first + 1, "enum") || !tokens.is_identifier(first + 2) || !tokens.is(first + 3, ":")) return;
+  uint32_t end = first + 4;
+  while (end < tokens.size() && (tokens.is_identifier(end) || tokens.is(end, "::"))) end++;
+  if (!tokens.is(end, ";") || end < first + 6 || !tokens.is(end - 1, tokens[first + 2].text)) return;
+  rewriter.erase(first, first + 1);
+  rewriter.erase(end - 1, end);
+}
+
 // ---------------------------------------------------------------- templates
 
 struct TemplateParameter {
@@ -76,25 +88,45 @@ void count_in_int(Rewriter &rewriter, Range header, Range parameters) {
   }
 }
 
-// `template <typename F> void call(thread F &&f)`, in whose body `f(…)` stands: what is passed may be a function, or an
-// object that has no name, neither of which the strict text has in a space.
-void free_callable(Rewriter &rewriter, const Declaration &declaration) {
+// The name of a type alone between the first token and the `&` or `&&`, and where its `thread` stands; else none.
+struct Referred {
+  uint32_t type = none, space = none;
+};
+
+Referred referred(const TokenList &tokens, uint32_t first, uint32_t reference) {
+  Referred found;
+  for (uint32_t index = first; index < reference; index++) {
+    if (tokens.is(index, "thread")) found.space = index;
+    else if (tokens.is(index, "const")) continue;
+    else if (found.type != none) return {};
+    else found.type = index;
+  }
+  return found;
+}
+
+bool is_called(const TokenList &tokens, Range body, std::string_view name) {
+  if (!body.exists()) return false;
+  for (uint32_t index = body.first; index + 1 < body.last; index++)
+    if (tokens.is(index, name) && tokens.is(index + 1, "(")) return true;
+  return false;
+}
+
+// `template <typename T> void take(thread T &&x)`: T is a reference to whatever is passed, in whichever space it lies.
+// `template <typename F> void call(const thread F &f)`, in whose body `f(…)` stands: what is passed may be a function,
+// or an object that has no name. The strict text has neither in a space of its own.
+void free_reference(Rewriter &rewriter, const Declaration &declaration) {
   const TokenList &tokens = rewriter.tokens;
   for (Range part : split_commas(tokens, declaration.parameters)) {
-    uint32_t end = part.last;
-    while (end > part.first && one_of(tokens[end - 1].text, {"..."})) end--;
-    if (end < part.first + 4 || !tokens.is_identifier(end - 1) || !one_of(tokens[end - 2].text, {"&", "&&"})) continue;
-    bool is_called = false;
-    for (uint32_t index = declaration.body.first; index + 1 < declaration.body.last; index++)
-      is_called |= tokens.is(index, tokens[end - 1].text) && tokens.is(index + 1, "(");
-    if (!is_called) continue;
-    uint32_t type = none, space = none;
-    bool only_name = true;
-    for (uint32_t index = part.first; index < end - 2; index++) {
-      if (tokens.is(index, "thread")) space = index;
-      else if (!tokens.is(index, "const")) only_name &= type == none, type = index;
-    }
-    if (type == none || space == none || !only_name) continue;
+    uint32_t reference = part.last - 1;
+    if (tokens.is_identifier(reference) && reference > part.first) reference--;
+    const uint32_t name = reference + 1;
+    if (tokens.is(reference, "...") && reference > part.first) reference--;
+    bool forwards = tokens.is(reference, "&&");
+    for (uint32_t index = part.first; index < reference; index++) forwards &= !tokens.is(index, "const");
+    if (!forwards && !tokens.is(reference, "&")) continue;
+    if (!forwards && !(name < part.last && is_called(tokens, declaration.body, tokens[name].text))) continue;
+    const auto [type, space] = referred(tokens, part.first, reference);
+    if (type == none || space == none) continue;
     for (Range header : declaration.templates)
       for (const TemplateParameter &parameter : template_parameters(tokens, header))
         if (tokens.is(type, tokens[parameter.name].text)) rewriter.strict().erase(space, space + 1);
@@ -126,7 +158,7 @@ std::string strict_text(const Rewriter &rewriter, Range range) {
 struct Argument {
   Range tokens;
   uint32_t name;
-  std::string type; // of `const thread T &name` with a type that is deduced; else empty
+  std::string type; // of `const thread T &name`, with a type that is deduced in a template; else empty
 };
 
 // Its parameters, where all of them have names and none a default, a pack or brackets; else none.
@@ -137,7 +169,7 @@ std::vector<Argument> arguments_of(const Rewriter &rewriter, const Declaration &
   for (Range part : split_commas(tokens, declaration.parameters)) {
     if (part.size() < 2 || !tokens.is_identifier(part.last - 1)) return {};
     Argument argument = {part, part.last - 1, {}};
-    bool is_const = false, is_thread = false, is_deduced = false;
+    bool is_const = false, is_thread = false, is_deduced = deduced.empty();
     for (uint32_t index = part.first; index < part.last; index++) {
       if (one_of(tokens[index].text, {"=", "...", "(", "[", "&&"})) return {};
       is_const |= tokens.is(index, "const");
@@ -161,24 +193,30 @@ std::vector<TemplateParameter> deduced_parameters(const TokenList &tokens, Range
   return found.size() == split_commas(tokens, {header.first + 2, header.last - 1}).size() ? found : decltype(found)();
 }
 
-// Clang deduces no T of `const thread T &x` from an object without a name, which is in no space. The strict text gets
-// another function for these, which gives it one.
+// Clang binds no `const thread float &x` to an object without a name, which is in no space, and deduces no T of
+// `const thread T &x` from one. The strict text gets another function for these, which gives it one.
 void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
   constexpr size_t most = 3;
   const TokenList &tokens = rewriter.tokens;
+  const bool is_template = !declaration.templates.empty(), is_defined = declaration.body.exists();
   const Range before = {declaration.start, declaration.name},
-              after = {declaration.parameters.last + 1, declaration.body.first - 1};
+              after = {declaration.parameters.last + 1,
+                       is_defined ? declaration.body.first - 1 : declaration.parameters.last + 1};
   const bool returns = before.first < before.last && !tokens.is(before.last - 1, "::") &&
                        !one_of(tokens[before.last - 1].text, {"explicit", "constexpr", "inline"});
-  if (declaration.templates.size() != 1 || declaration.template_arguments.exists() || !returns ||
+  if (declaration.templates.size() > 1 || declaration.template_arguments.exists() || !returns ||
       !tokens.is_identifier(declaration.name) || tokens.is(declaration.name, "operator"))
     return;
+  // clang's complaints about methods are left out (diagnostics.cpp), as are those about templates that are only
+  // declared
+  if (is_template ? !is_defined : rewriter.program.scopes[declaration.scope].is_class) return;
   for (uint32_t index = before.first; index < before.last; index++)
     if (one_of(tokens[index].text, {"auto", "friend", "operator", "kernel"})) return;
-  const std::vector<TemplateParameter> deduced = deduced_parameters(tokens, declaration.templates[0]);
+  const std::vector<TemplateParameter> deduced =
+      is_template ? deduced_parameters(tokens, declaration.templates[0]) : std::vector<TemplateParameter>();
   const std::vector<Argument> arguments = arguments_of(rewriter, declaration, deduced);
   const size_t count = std::count_if(arguments.begin(), arguments.end(), [](auto &each) { return !each.type.empty(); });
-  if (deduced.empty() || count == 0 || count > most) return;
+  if (is_template == deduced.empty() || count == 0 || count > most) return;
   std::string header, names;
   for (const TemplateParameter &parameter : deduced) {
     const std::string_view name = tokens[parameter.name].text;
@@ -188,21 +226,30 @@ void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
     names += (names.empty() ? "" : ", ") + std::string(name);
   }
   for (size_t mask = 1; mask < size_t(1) << count; mask++) {
-    std::string parameters, copies, passed;
+    std::string types = header, unnamed = "true", parameters, copies, passed;
     size_t bit = 0;
     for (const Argument &argument : arguments) {
       const std::string name = rewriter.text(argument.name);
       const bool is_temporary = !argument.type.empty() && mask >> bit++ & 1;
-      parameters += (parameters.empty() ? "" : ", ") +
-                    (is_temporary ? "const " + argument.type + "&&" + name : strict_text(rewriter, argument.tokens));
-      if (is_temporary) copies += "const __private " + argument.type + "mrt_" + name + " = " + name + "; ";
+      std::string parameter = strict_text(rewriter, argument.tokens);
+      if (is_temporary) {
+        parameter = is_template ? "const " + argument.type + "&&" + name : "mrt_of_" + name + " &&" + name;
+        if (!is_template) types += (types.empty() ? "typename mrt_of_" : ", typename mrt_of_") + name;
+        if (!is_template) unnamed += " && !__is_lvalue_reference(mrt_of_" + name + ")";
+        copies += "const __private " + argument.type + "mrt_" + name + " = " + name + "; ";
+      }
+      parameters += (parameters.empty() ? "" : ", ") + parameter;
       passed += (passed.empty() ? "" : ", ") + (is_temporary ? "mrt_" + name : name);
     }
     const std::string name = rewriter.text(declaration.name);
-    rewriter.strict().insert_after(declaration.tokens.last - 1,
-                                   " template <" + header + "> " + strict_text(rewriter, before) + name + "(" +
-                                       parameters + ") " + strict_text(rewriter, after) + "{ " + copies + "return " +
-                                       name + "<" + names + ">(" + passed + "); }");
+    const std::string result = strict_text(rewriter, before);
+    const std::string head = " template <" + types + "> " +
+                             (is_template ? result : "metal::enable_if_t<" + unnamed + ", " + result + "> ") + name +
+                             "(" + parameters + ") " + strict_text(rewriter, after) +
+                             (has_object_in_thread(rewriter, declaration) ? "__private " : "");
+    const std::string body =
+        "{ " + copies + "return " + name + (is_template ? "<" + names + ">(" : "(") + passed + "); }";
+    rewriter.strict().insert_after(declaration.tokens.last - 1, head + (is_defined ? body : ";"));
   }
 }
 
@@ -278,15 +325,15 @@ bool names_builtin(const TokenList &tokens, uint32_t index) {
 void rewrite_spellings(Rewriter &rewriter) {
   const TokenList &tokens = rewriter.tokens;
   std::set<std::string> defined;
-  for (uint32_t index = 0; index + 1 < tokens.size(); index++)
+  for (uint32_t index = 0; index + 1 < tokens.size(); index++) {
     if (is_space(tokens[index].text)) move_outer_space(rewriter, index);
+    if (tokens.is(index, "typedef")) declare_enumeration(rewriter, index);
+  }
   for (const Declaration &declaration : rewriter.program.declarations) {
     if (declaration.kind != DeclarationKind::function || !declaration.parameters.exists()) continue;
     for (Range header : declaration.templates) count_in_int(rewriter, header, declaration.parameters);
-    if (declaration.body.exists()) {
-      free_callable(rewriter, declaration);
-      take_temporaries(rewriter, declaration);
-    }
+    free_reference(rewriter, declaration);
+    take_temporaries(rewriter, declaration);
     for (uint32_t index = declaration.parameters.last; index < declaration.tokens.last && !declaration.body.exists();
          index++)
       if (one_of(tokens[index].text, {"asm", "__asm", "__asm__"}) && names_builtin(tokens, index))

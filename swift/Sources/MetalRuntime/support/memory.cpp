@@ -297,16 +297,18 @@ const Allocation *nearest_allocation(const void *address, size_t *distance) {
   return memory().nearest(uintptr_t(address), distance);
 }
 
-std::string describe_address(const void *address) {
-  size_t distance = 0;
-  const Allocation *allocation = nearest_allocation(address, &distance);
-  if (!allocation) return "no buffer is allocated";
-  std::string name = "buffer '" + allocation_label(allocation) + "' (" + std::to_string(allocation->length) + " bytes" +
-                     (allocation->freed ? ", freed)" : ")");
-  uintptr_t at = uintptr_t(address);
-  if (distance == 0) return "byte " + std::to_string(at - allocation->address) + " of " + name;
-  if (at < allocation->address) return std::to_string(distance) + " bytes before " + name;
-  return std::to_string(distance - 1) + " bytes past the end of " + name;
+bool is_label_of_inline_bytes(const std::string &label) {
+  constexpr const char start[] = "setBytes at index";
+  return label.compare(0, sizeof start - 1, start) == 0;
+}
+
+std::string describe_address(const void *address, const Allocation *allocation) {
+  const uintptr_t at = uintptr_t(address), end = allocation->address + allocation->length;
+  const std::string name = "buffer '" + allocation_label(allocation) + "' (" + std::to_string(allocation->length) +
+                           " bytes" + (allocation->freed ? ", freed)" : ")");
+  if (at < allocation->address) return std::to_string(allocation->address - at) + " bytes before " + name;
+  if (at >= end) return std::to_string(at - end) + " bytes past the end of " + name;
+  return "byte " + std::to_string(at - allocation->address) + " of " + name;
 }
 
 } // namespace mrt

@@ -50,6 +50,9 @@ void *absent_argument();
 bool is_absent_argument(uintptr_t address);
 
 // "17 bytes past the end of buffer 'x' (4096 bytes)": where an address lies, for messages.
-std::string describe_address(const void *address);
+std::string describe_address(const void *address, const Allocation *allocation);
+
+// The label of what setBytes copied: no pointer leads there but the argument's own.
+bool is_label_of_inline_bytes(const std::string &label);
 
 } // namespace mrt

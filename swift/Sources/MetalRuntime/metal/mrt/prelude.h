@@ -4,6 +4,7 @@
 #define MRT_PRELUDE_H
 
 #include "../metal_stdlib"
+#include "indirect_arguments.h"
 
 #ifndef MRT_STRICT
 #include "async_copy.h"

@@ -40,9 +40,9 @@ enum class r_address {
   clamp_to_zero = MRT_CLAMP_TO_ZERO,
   clamp_to_border = MRT_CLAMP_TO_BORDER
 };
-enum class filter { nearest = 0, linear = 1 };
-enum class mag_filter { nearest = 0, linear = 1 };
-enum class min_filter { nearest = 0, linear = 1 };
+enum class filter { nearest = 0, linear = 1, bicubic = 2 };
+enum class mag_filter { nearest = 0, linear = 1, bicubic = 2 };
+enum class min_filter { nearest = 0, linear = 1, bicubic = 2 };
 enum class mip_filter { none = 0, nearest = 1, linear = 2 };
 enum class border_color { transparent_black = 0, opaque_black = 1, opaque_white = 2 };
 enum class compare_func { never, less, less_equal, greater, greater_equal, equal, not_equal, always, none };
@@ -78,9 +78,14 @@ private:
   constexpr MRT_METHOD void set(s_address value) { set(1, 3, uint(value)); }
   constexpr MRT_METHOD void set(t_address value) { set(4, 3, uint(value)); }
   constexpr MRT_METHOD void set(r_address value) { set(7, 3, uint(value)); }
-  constexpr MRT_METHOD void set(filter value) { set(10, 2, uint(value) * 3); }
-  constexpr MRT_METHOD void set(mag_filter value) { set(10, 1, uint(value)); }
-  constexpr MRT_METHOD void set(min_filter value) { set(11, 1, uint(value)); }
+  constexpr MRT_METHOD void set(filter value) { set(mag_filter(value)), set(min_filter(value)); }
+  // A bit of its own says that it is bicubic; where that does not apply, it is linear.
+  constexpr MRT_METHOD void set(mag_filter value) {
+    set(10, 1, value != mag_filter::nearest), set(20, 1, value == mag_filter::bicubic);
+  }
+  constexpr MRT_METHOD void set(min_filter value) {
+    set(11, 1, value != min_filter::nearest), set(21, 1, value == min_filter::bicubic);
+  }
   constexpr MRT_METHOD void set(mip_filter value) { set(12, 2, uint(value)); }
   constexpr MRT_METHOD void set(border_color value) { set(14, 2, uint(value)); }
   constexpr MRT_METHOD void set(compare_func value) { set(16, 4, uint(value)); }

@@ -199,23 +199,52 @@ MRT_TEXEL_PART Neighbours neighbours(float at, int offset, int size, uint mode, 
   return {addressed(i + offset, size, mode), addressed(i + 1 + offset, size, mode), linear ? u - 0.5f - low : 0};
 }
 
+// The pixels along an axis that a filter mixes, and how much of each.
+struct Taps {
+  int at[4];
+  float weight[4];
+  uint count;
+};
+
+enum class Filter : uint { nearest, linear, cubic };
+
+// That of enlarging where the level of detail is at most 0, else that of reducing.
+MRT_TEXEL_PART Filter filter_of(uint settings, const SamplePosition &position) {
+  const uint shift = position.lod <= 0 ? 0 : 1;
+  return settings >> (20 + shift) & 1 ? Filter::cubic : settings >> (10 + shift) & 1 ? Filter::linear : Filter::nearest;
+}
+
+MRT_TEXEL_PART Taps taps(float at, int offset, int size, uint mode, bool pixels, Filter filter) {
+  const Neighbours middle = neighbours(at, offset, size, mode, pixels, filter != Filter::nearest);
+  const float t = middle.weight;
+  if (filter == Filter::nearest) return {{middle.first}, {1}, 1};
+  if (filter == Filter::linear) return {{middle.first, middle.second}, {1 - t, t}, 2};
+  const Neighbours before = neighbours(at, offset - 1, size, mode, pixels, true),
+                   after = neighbours(at, offset + 1, size, mode, pixels, true);
+  // Catmull and Rom's cubic through the four.
+  return {{before.first, middle.first, middle.second, after.second},
+          {((1 - 0.5f * t) * t - 0.5f) * t, (1.5f * t - 2.5f) * t * t + 1, ((2 - 1.5f * t) * t + 0.5f) * t,
+           (0.5f * t - 0.5f) * t * t},
+          4};
+}
+
 MRT_TEXEL_PART Texel sample_level(const MrtTexture *texture, uint settings, const SamplePosition &position, uint level,
                                   const void *caller) {
   const MrtLevel &image = texture->levels[level];
   const uint sizes[3] = {image.width, image.height, image.depth};
-  const bool linear = (position.lod <= 0 ? settings >> 10 : settings >> 11) & 1, pixels = settings & 1;
-  Neighbours axes[3] = {};
+  const Filter filter = filter_of(settings, position);
+  Taps axes[3] = {{{}, {1}, 1}, {{}, {1}, 1}, {{}, {1}, 1}};
   for (uint axis = 0; axis < position.dimensions; axis++)
-    axes[axis] = neighbours(position.at[axis], position.offset[axis], int(sizes[axis]), settings >> (1 + 3 * axis) & 7,
-                            pixels, linear);
+    axes[axis] = taps(position.at[axis], position.offset[axis], int(sizes[axis]), settings >> (1 + 3 * axis) & 7,
+                      settings & 1, filter);
+  const uint count = axes[0].count * axes[1].count * axes[2].count;
   Texel sum = {};
-  for (uint corner = 0; corner < 1u << position.dimensions; corner++) {
+  for (uint tap = 0; tap < count; tap++) {
     float weight = 1;
-    int at[3] = {0, 0, 0};
-    for (uint axis = 0; axis < position.dimensions; axis++) {
-      const bool second = corner >> axis & 1;
-      weight *= second ? axes[axis].weight : 1 - axes[axis].weight;
-      at[axis] = second ? axes[axis].second : axes[axis].first;
+    int at[3];
+    for (uint axis = 0, rest = tap; axis < 3; rest /= axes[axis].count, axis++) {
+      weight *= axes[axis].weight[rest % axes[axis].count];
+      at[axis] = axes[axis].at[rest % axes[axis].count];
     }
     if (weight == 0) continue;
     const bool inside = at[0] >= 0 && at[1] >= 0 && at[2] >= 0;
@@ -224,7 +253,7 @@ MRT_TEXEL_PART Texel sample_level(const MrtTexture *texture, uint settings, cons
             ? load(texture, pixel_at(texture, {uint(at[0]), uint(at[1]), uint(at[2]), position.slice, level}), caller)
             : border(texture, settings);
     const Texel texel = compared(pixel, settings, position);
-    if (!linear) return texel;
+    if (filter == Filter::nearest) return texel;
     for (uint i = 0; i < 4; i++) sum.f[i] += weight * texel.f[i];
   }
   return sum;

@@ -76,8 +76,7 @@ MRT_TEXEL_PART Quad quad_of(const MrtTexture *texture, const SamplePosition &pos
 
 MRT_TEXEL_PART Texel sample_cube(const MrtTexture *texture, uint settings, const SamplePosition &position, uint level,
                                  const void *caller) {
-  const bool linear = (position.lod <= 0 ? settings >> 10 : settings >> 11) & 1;
-  if (!linear) {
+  if (filter_of(settings, position) == Filter::nearest) { // of the others all mix linearly here
     const FacePosition place = face_of(position.at[0], position.at[1], position.at[2]);
     const int size = int(texture->levels[level].width);
     return compared(load_cube(texture, place.face, clamped_index(place.s, size), clamped_index(place.t, size),

@@ -16,6 +16,10 @@
 #define MRT_THREADGROUP __local
 #define MRT_CONSTANT __constant
 #define MRT_THREAD __private
+// An input of kernels that is declared in the program's scope (rewrite/inputs.cpp).
+namespace mrt {
+template <typename T> T input();
+}
 #else
 // With MRT_SPACED the flat text keeps its address spaces: SYCL's, which are all at address space 0 of the machine, and
 // to none of which a pointer or reference without one converts, while all of them convert to one without. So the
