@@ -3,8 +3,8 @@ import { anObject, flag, text } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters, reading } from "../../core/parameters.ts";
 import type { TokenConstraint } from "../../nn/generation/constraint.ts";
 import { type ConstrainedTokenizer, HeldForm } from "./held.ts";
-import { schemaText } from "./json_schema.ts";
 import type { CallForm, Form } from "./messages.ts";
+import { schemaText } from "./schema_text.ts";
 
 export type { ConstrainedTokenizer } from "./held.ts";
 

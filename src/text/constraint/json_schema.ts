@@ -3,6 +3,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import { everything } from "./code_points.ts";
 import { type Pattern, repeat, setOf } from "./pattern.ts";
 import { readPattern } from "./read_pattern.ts";
+import { invalidSchema as invalid, MOST_DEPTH, type Schema } from "./schema_text.ts";
 
 /** Keywords that say something of values. What XGrammar would read over is not among them. */
 const HELD = new Set([
@@ -19,33 +20,12 @@ const BY_NAME = ["properties", "$defs", "definitions"] as const;
 const LISTS = ["prefixItems", "anyOf"] as const;
 const ONE = ["items", "additionalProperties"] as const;
 
-const MOST_CHARACTERS = 65_536;
-const MOST_DEPTH = 64;
 /** Any of them may come next: XGrammar's automaton grows by their square. */
 const MOST_OPTIONAL = 256;
 const MOST_PROPERTIES = 1024;
 
-type Schema = Readonly<Record<string, unknown>>;
-
-const invalid = (path: string, message: string, options?: ErrorOptions): ArgumentError =>
-  new ArgumentError("compileConstraint", "invalidSchema", `schema${path}: ${message}`, options);
-
 const isObject = (value: unknown): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** A schema as JSON, as it is now. @throws {ArgumentError} `invalidSchema` if it is too deep or too long. */
-export function schemaText(schema: Schema): string {
-  let text: string;
-  try {
-    text = JSON.stringify(schema) ?? "null";
-  } catch (cause) {
-    if (!(cause instanceof RangeError)) throw cause;
-    throw invalid("", `expected JSON of at most ${MOST_DEPTH} levels: ${String(cause)}`, { cause });
-  }
-  if (text.length > MOST_CHARACTERS)
-    throw invalid("", `expected at most ${MOST_CHARACTERS} characters of JSON, got ${text.length}`);
-  return text;
-}
 
 /** A schema as XGrammar reads it, in which what it is not asked for are texts of the form `@1@`. */
 export interface HeldSchema {
