@@ -40,7 +40,8 @@ test.each([
   ["{{ 'a\nb' | indent(1000000000) }}", /indents by at most 64/],
   ["{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", /at most \d+ steps/],
   [
-    "{% for a in range(99999) %}{% if a %}{% continue %}{% endif %}{% for b in range(99) %}{% endfor %}{% endfor %}{% for b in range(99999) %}{{ b ~ b ~ b ~ b ~ b ~ b ~ b ~ b ~ b ~ b }}{% endfor %}",
+    "{% for a in range(99999) %}{% if a %}{% continue %}{% endif %}{% endfor %}" +
+      "{% for b in range(99999) %}{{ b ~ b ~ b ~ b ~ b ~ b ~ b ~ b ~ b ~ b }}{% endfor %}",
     /at most \d+ steps/,
   ],
   ["{% macro f(n) %}{{ f(n) }}{% endmacro %}{{ f(1) }}", /nests at most/],
@@ -68,7 +69,8 @@ test("a long chat, with what templates use, is far from the limits", () => {
   const source =
     "{% set ns = namespace(n=0) %}{% for m in messages %}{% if m.role == 'system' %}{% continue %}{% endif %}" +
     "{% set ns.n = ns.n + 1 %}{{ m.role | upper }}: {{ m.content.split('</think>')[-1].lstrip('\\n') | trim }}" +
-    "{{ m | tojson(indent=2) | replace('\\n', '\\n  ') | indent(4, true) }}{{ '%s' | default(100) }}\n{% endfor %}{{ ns.n }}";
+    "{{ m | tojson(indent=2) | replace('\\n', '\\n  ') | indent(4, true) }}{{ '%s' | default(100) }}\n{% endfor %}" +
+    "{{ ns.n }}";
   const messages = Array.from({ length: 3000 }, (_, at) => ({
     role: at % 9 ? "user" : "system",
     content: `${at} `.repeat(99),
