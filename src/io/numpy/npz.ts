@@ -20,8 +20,8 @@ import { entriesOf, unpacked } from "./zip.ts";
  * const { x, y } = io.loadNpz("data.npz");
  *
  * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} for an invalid file,
- * and `unsupportedType` for a type that tensors do not have. @throws {OutOfMemoryError} where the arrays together exceed
- * the memory limit; nothing is inflated then.
+ * and `unsupportedType` for a type that tensors do not have. @throws {OutOfMemoryError} where the arrays would take
+ * more than the memory limit; nothing is inflated then.
  */
 export function loadNpz(path: string): Record<string, Tensor> {
   const own = loadParameters([path]).path;
