@@ -3,6 +3,7 @@
  * only the end of a process ends such work for certain; so each process limits its own time. What it knows is known
  * here too: where one ended, another is told, and only the task at which it ended fails.
  */
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Subprocess } from "bun";
 import { ArgumentError, BackendError } from "../../core/errors.ts";
@@ -31,6 +32,7 @@ export class EngineProcess {
 
   constructor() {
     const module = moduleFile("text/constraint/engine_main");
+    if (!existsSync(module)) throw notBeside(module);
     this.child = Bun.spawn([process.execPath, module], {
       cwd: dirname(module), // no settings of the folder that the program runs in
       env: { ...process.env, BUN_BE_BUN: "1" }, // a program that was compiled is its own Bun
@@ -93,6 +95,14 @@ export class EngineProcess {
     this.child.unref();
   }
 }
+
+/** Bundles hold no modules that are loaded by their path. */
+const notBeside = (module: string): BackendError =>
+  new BackendError(
+    "compileConstraint",
+    "noEngine",
+    `expected ${module}, which compiles grammars in a process of its own; leave orchard-metal external when you bundle`,
+  );
 
 function endOf(code: number | null, signal: string | number | null): Error {
   const message = "expected a form that can be held to in little time and memory: its automaton grew too large";
