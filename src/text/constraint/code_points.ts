@@ -34,7 +34,7 @@ export const intersection = (a: CodePoints, b: CodePoints): CodePoints => {
   return common;
 };
 
-/** All others. */
+/** All others, but for surrogates. */
 export const complement = (set: CodePoints): CodePoints => {
   const gaps: Range[] = [];
   let next = 0;

@@ -16,8 +16,8 @@ const MOST_PROCESSES = 2;
 /** The process ended before it came to a task: another one can do it. */
 export class Lost extends Error {}
 
-/** Seconds of the processor. A vocabulary of 256,000 tokens takes about one, forms that people write less than ten. */
-const LIMITS = { vocabulary: 60, form: 20, forget: 5 } as const;
+/** Seconds of the processor. A vocabulary of 256,000 tokens takes about one, forms that people write less than 20. */
+const LIMITS = { vocabulary: 60, form: 40, forget: 5 } as const;
 
 interface Waiting {
   readonly resolve: (answer: Answer) => void;

@@ -86,7 +86,7 @@ export class HeldForm implements TokenConstraint {
 }
 
 /** A text has so many seconds of the processor at a time, and so many more for each of its tokens. */
-const [AT_ONCE, EACH_TOKEN] = [2, 0.05];
+const [AT_ONCE, EACH_TOKEN] = [5, 0.25];
 
 class HeldText implements TokenMatcher {
   private readonly id = ++lastId;

@@ -173,3 +173,24 @@ test("an enum: one of its values, also where they begin and end alike", async ()
     { numRuns: repeats({ usual: 25, all: 400 }), seed: 37 },
   );
 }, 120_000);
+
+test("long repeats: texts match, in JSON too", async () => {
+  const wide = fc.constantFrom("[^a]", "[^\\n\\r]", "[\\s\\S]", ".", "[^\\x00-\\x40]", "[А-я]", "[^é]");
+  await fc.assert(
+    fc.asyncProperty(wide, fc.integer({ min: 60, max: 300 }), fc.nat(), async (set, most, seed) => {
+      const random = randomFrom(seed);
+      const source = `${set}{1,${most}}`;
+      const own = new RegExp(`^(?:${source})$`, "u");
+      const plain = await regex(source);
+      const json = await text.compileConstraint(bytes, { schema: { type: "string", pattern: source } });
+      for (const length of [0, 1, most, most + 1]) {
+        const said = "Бb".repeat(length).slice(0, length);
+        expect([source, length, await accepts(plain, said)]).toEqual([source, length, own.test(said)]);
+        expect([source, length, await accepts(json, JSON.stringify(said))]).toEqual([source, length, own.test(said)]);
+      }
+      const said = await drawn(json, () => 0.2 * random(), 500); // ASCII
+      if (said) expect(JSON.parse(new TextDecoder().decode(said))).toMatch(own);
+    }),
+    { numRuns: repeats({ usual: 12, all: 150 }), seed: 38 },
+  );
+}, 120_000);
