@@ -6,8 +6,6 @@ import { type ConstrainedTokenizer, HeldForm } from "./held.ts";
 import type { CallForm, Form } from "./messages.ts";
 import { schemaText } from "./schema_text.ts";
 
-export type { ConstrainedTokenizer } from "./held.ts";
-
 /** The form of a text: one of these. */
 export interface ConstraintOptions {
   /** A regular expression that the whole text matches. */
