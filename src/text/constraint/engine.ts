@@ -5,7 +5,6 @@
  */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Subprocess } from "bun";
 import { ArgumentError, BackendError } from "../../core/errors.ts";
 import { moduleFile } from "../../core/place.ts";
 import type { Answer, Request, Task } from "./messages.ts";
@@ -25,7 +24,7 @@ interface Waiting {
 }
 
 export class EngineProcess {
-  private readonly child: Subprocess<"ignore", "ignore", "ignore">;
+  private readonly child: Bun.Subprocess<"ignore", "ignore", "ignore">;
   private readonly waiting: Waiting[] = [];
   private readonly known = new WeakMap<object, Promise<unknown>>();
   isAlive = true;
