@@ -4,6 +4,7 @@
  */
 import { noGrad } from "../autograd/modes.ts";
 import { ContextVariable } from "../core/context.ts";
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { aFunction, text } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../core/parameters.ts";
@@ -269,17 +270,42 @@ function makeOverride(
   isInUse = true;
   checkName(called, "operation", operation, primitives.keys());
   checkName(called, "backend", backend, backendNames);
-  const compute: OverrideBody = typeof body === "function" ? body : (call) => body.encode(call);
   const run = (call: OverrideCall): Launched => {
-    const results = running.run([...running.get(), own], () => noGrad(() => compute(call)));
-    return isLaunched(results) ? results : copyResults(name, call, backend, results);
+    const within = [...running.get(), own];
+    if (typeof body !== "function") return running.run(within, () => noGrad(() => body.encode(call)));
+    const versions = call.outputs.map(({ storage }) => storage.version);
+    const results = running.run(within, () => noGrad(() => body(call)));
+    if (results instanceof Tensor || Array.isArray(results)) return copyResults(name, call, backend, results);
+    if (!isLaunched(results)) throw notAResult(name, call, results);
+    checkWritten(name, call, versions);
+    return results;
   };
   const own: Override = { operation, backend, name, when, implementation: { run } };
   return own;
 }
 
-const isLaunched = (results: ReturnType<OverrideBody>): results is Launched =>
-  results === undefined || (!Array.isArray(results) && !(results instanceof Tensor));
+/** Nothing, or the command buffers of a kernel. */
+function isLaunched(results: unknown): results is Launched {
+  if (results === undefined || results === null) return true;
+  const { first, last } = results as { first?: unknown; last?: unknown };
+  return typeof first === "number" && typeof last === "number";
+}
+
+const notAResult = (name: string, { operation, outputs }: OverrideCall, results: unknown): ArgumentError =>
+  new ArgumentError(
+    operation,
+    "wrongOverride",
+    `expected ${outputs.length === 1 ? "a tensor" : `${outputs.length} tensors`} or nothing of ${name}, got ` +
+      `${results instanceof Promise ? "a promise; bodies can't be async" : describeValue(results)}`,
+  );
+
+/** A body that returns nothing has written every result: otherwise the caller would get what the memory held. */
+function checkWritten(name: string, { operation, outputs }: OverrideCall, versions: readonly number[]): void {
+  const index = outputs.findIndex(({ size, storage }, at) => size > 0 && storage.version === versions[at]);
+  if (index < 0) return;
+  const message = `expected ${name} to return its results or to write them, got neither for result ${index}`;
+  throw new ArgumentError(operation, "wrongOverride", message);
+}
 
 /** Copies what an override returned into the results of the call. */
 function copyResults(

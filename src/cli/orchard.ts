@@ -1,5 +1,6 @@
 #!/usr/bin/env bun
 /** The `orchard` command. */
+import { endingWithReader } from "./pipes.ts";
 import { runOrchard } from "./program.ts";
 
-await runOrchard(process.argv.slice(2));
+await endingWithReader(() => runOrchard(process.argv.slice(2)));

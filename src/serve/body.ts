@@ -14,7 +14,7 @@ export async function readBody<T>(request: Request, schema: ZodType<T>, limits: 
 }
 
 const tooLarge = (limit: number): ApiError =>
-  new ApiError(413, `expected a body of at most ${limit} bytes`, "body_too_large");
+  new ApiError(413, `expected a body of at most ${limit} bytes`, "body_too_large", null, { Connection: "close" });
 
 async function readText(request: Request, { bodyBytes: limit, bodySeconds }: Limits): Promise<string> {
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
@@ -46,13 +46,37 @@ async function readText(request: Request, { bodyBytes: limit, bodySeconds }: Lim
   }
 }
 
+/** Deeper than any request is. What reads JSON recursively would exhaust the stack. */
+const MOST_DEPTH = 256;
+
 function parse(text: string): unknown {
+  if (depthOf(text) > MOST_DEPTH)
+    throw new ApiError(400, `expected a body of JSON with at most ${MOST_DEPTH} levels`, "invalid_json");
   try {
     return JSON.parse(text);
   } catch (error) {
     throw new ApiError(400, `expected a body of JSON: ${(error as Error).message}`, "invalid_json");
   }
 }
+
+/** How many brackets are open at most. */
+function depthOf(text: string): number {
+  let [depth, most, inText] = [0, 0, false];
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) inText = !inText;
+    else if (inText) at += unit === BACKSLASH ? 1 : 0;
+    else if (unit === BRACKET || unit === BRACE) most = Math.max(most, ++depth);
+    else if (unit === BRACKET + 2 || unit === BRACE + 2) depth--;
+  }
+  return most;
+}
+const [QUOTE, BACKSLASH, BRACKET, BRACE] = ['"', "\\", "[", "{"].map((own) => own.charCodeAt(0)) as [
+  number,
+  number,
+  number,
+  number,
+];
 
 function problemOf(issue: core.$ZodIssue): ApiError {
   const path = issue.path.map(String);

@@ -4,6 +4,7 @@ import type { Format } from "./answer.ts";
 import { ApiError } from "./api_error.ts";
 import type { Part } from "./choice.ts";
 import { chatChances } from "./log_probabilities.ts";
+import { encoded } from "./prompts.ts";
 import { constraintOf } from "./response_format.ts";
 import type { ChatRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
@@ -18,7 +19,7 @@ export async function chatOrder(served: ServedModel, request: ChatRequest): Prom
     throw new ApiError(400, "expected logprobs: true beside top_logprobs", null, "top_logprobs");
   return {
     shared: request,
-    prompts: [[...served.tokenizer.encode(chatText(served, request), { addSpecialTokens: false })]],
+    prompts: [encoded(served, chatText(served, request), "messages", { addSpecialTokens: false })],
     maxTokens: max_completion_tokens ?? max_tokens,
     logProbabilities: logprobs ? (top_logprobs ?? 0) : undefined,
     constraint: (await callConstraint(served, request)) ?? (await constraintOf(served, request.response_format)),

@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline";
 import { OrchardError } from "../core/errors.ts";
 import { counted } from "../core/plural.ts";
+import { printable } from "../core/printable.ts";
 import type { ChatSession } from "./chat_session.ts";
 import { WordWrap } from "./word_wrap.ts";
 
@@ -71,7 +72,7 @@ async function takeLine(session: ChatSession, place: Place, line: string, signal
 async function answer(session: ChatSession, place: Place, line: string, signal: AbortSignal): Promise<void> {
   const { output, columns, notes } = place;
   const wrap = new WordWrap(columns ?? Number.POSITIVE_INFINITY);
-  for await (const piece of session.say(line, signal)) output.write(wrap.push(piece));
+  for await (const piece of session.say(line, signal)) output.write(wrap.push(printable(piece)));
   output.write(`${wrap.end()}\n`);
   const { tokens, tokensPerSecond } = session.pace;
   const broken = signal.aborted ? "interrupted; " : "";

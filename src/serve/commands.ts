@@ -77,7 +77,12 @@ export const runChat = (path: string, flags: ChatFlags): Promise<number> =>
 export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
   reporting(async () => {
     const ended = Promise.withResolvers<number>();
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => ended.resolve(0));
+    const signals = ["SIGINT", "SIGTERM"] as const;
+    const end = () => {
+      for (const signal of signals) process.off(signal, end); // a second one ends the process, whatever it does
+      ended.resolve(0);
+    };
+    for (const signal of signals) process.on(signal, end);
     const served = await load(path, flags, flags.name);
     const server = new ModelServer(served, {
       ...{ host: flags.host, port: flags.port, origins: flags.cors },

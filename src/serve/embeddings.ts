@@ -13,7 +13,7 @@ export async function embeddings(
   { input, encoding_format, dimensions }: EmbeddingRequest,
   signal: AbortSignal,
 ): Promise<Response> {
-  const prompts = promptsOf(served, input);
+  const prompts = promptsOf(served, input, "input");
   const count = check(served, limits, prompts);
   const data: object[] = [];
   for (const [index, prompt] of prompts.entries()) {

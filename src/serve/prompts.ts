@@ -1,11 +1,27 @@
 /** Prompts as clients may write them: a text, tokens, or a list of either. */
+import { encodeAtMost } from "../text/limited_encode.ts";
+import { ApiError } from "./api_error.ts";
 import type { CompletionRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 
-export function promptsOf({ tokenizer }: ServedModel, prompt: CompletionRequest["prompt"]): number[][] {
-  if (typeof prompt === "string") return [[...tokenizer.encode(prompt)]];
+/** @param param what clients call it @throws {ApiError} 400 for one that is longer than the model's context. */
+export function promptsOf(served: ServedModel, prompt: CompletionRequest["prompt"], param = "prompt"): number[][] {
+  if (typeof prompt === "string") return [encoded(served, prompt, param)];
   if (typeof prompt[0] === "number") return [prompt as number[]];
   return (prompt as readonly (string | number[])[]).map((own) =>
-    typeof own === "string" ? [...tokenizer.encode(own)] : own,
+    typeof own === "string" ? encoded(served, own, param) : own,
   );
+}
+
+/** The tokens of a text. One that is far too long is not encoded whole. @throws {ApiError} 400 */
+export function encoded(
+  { tokenizer, model }: ServedModel,
+  text: string,
+  param: string,
+  options?: { readonly addSpecialTokens?: boolean },
+): number[] {
+  const tokens = encodeAtMost(tokenizer, text, model.contextLength, options);
+  if (tokens) return tokens;
+  const message = `expected a prompt of fewer than ${model.contextLength} tokens, the model's context, got many more`;
+  throw new ApiError(400, message, "context_length_exceeded", param);
 }

@@ -1,6 +1,7 @@
 /** `response_format`: the form that answers are held to. */
 import type { TokenConstraint } from "../nn/generation/constraint.ts";
-import { compileConstraint } from "../text/constraint.ts";
+import { compileConstraint } from "../text/constraint/compile.ts";
+import { busy } from "./api_error.ts";
 import type { ChatRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 
@@ -8,7 +9,11 @@ import type { ServedModel } from "./served_model.ts";
 const known = new WeakMap<ServedModel, Map<string, Promise<TokenConstraint>>>();
 const MOST_KNOWN = 16;
 
-/** A form that is compiled where it is not known. */
+/** Forms that are being compiled, of all models. */
+let compiling = 0;
+const MOST_COMPILING = 16;
+
+/** A form that is compiled where it is not known. @throws {ApiError} 429 where many others are being compiled. */
 export async function compiledOnce(
   served: ServedModel,
   key: string,
@@ -16,12 +21,26 @@ export async function compiledOnce(
 ): Promise<TokenConstraint> {
   const forms = known.get(served) ?? new Map<string, Promise<TokenConstraint>>();
   known.set(served, forms);
-  const constraint = forms.get(key) ?? compile();
+  const constraint = forms.get(key) ?? counted(compile);
   forms.delete(key);
-  const compiled = await constraint; // what can't be compiled is not kept
   forms.set(key, constraint);
   if (forms.size > MOST_KNOWN) forms.delete(forms.keys().next().value!);
-  return compiled;
+  try {
+    return await constraint;
+  } catch (error) {
+    if (forms.get(key) === constraint) forms.delete(key); // what can't be compiled is not kept
+    throw error;
+  }
+}
+
+async function counted<T>(compile: () => Promise<T>): Promise<T> {
+  if (compiling >= MOST_COMPILING) throw busy("too many forms of answers are being compiled; try again later");
+  compiling++;
+  try {
+    return await compile();
+  } finally {
+    compiling--;
+  }
 }
 
 /** @throws {ArgumentError} for a schema that can't be held to. */

@@ -95,7 +95,7 @@ export const chatRequest = z.strictObject({
   ...shared,
   ...ignored,
   modalities: optional(z.array(z.literal("text", 'expected ["text"]')).max(1)),
-  messages: z.array(message).min(1),
+  messages: z.array(message).min(1).max(4096),
   max_tokens: optional(z.int().min(1)),
   max_completion_tokens: optional(z.int().min(1)),
   logprobs: optional(z.boolean()),

@@ -36,6 +36,16 @@ interface Route {
 
 const FLUSH_MILLISECONDS = 500;
 
+/** @throws {ApiError} 400 for a request without a valid Host, and for a path that is none. */
+function pathOf({ url }: Request): string {
+  if (!URL.canParse(url)) throw new ApiError(400, "expected a valid Host and path", "invalid_request");
+  try {
+    return decodeURIComponent(new URL(url).pathname);
+  } catch {
+    throw new ApiError(400, "expected a valid path", "invalid_request");
+  }
+}
+
 export class ModelServer {
   private readonly engine: Engine;
   private readonly server: Bun.Server<undefined>;
@@ -68,7 +78,7 @@ export class ModelServer {
 
   private listen(hostname: string, port: number): Bun.Server<undefined> {
     try {
-      const maxRequestBodySize = 2 * this.engine.limits.bodyBytes;
+      const maxRequestBodySize = Number.MAX_SAFE_INTEGER; // what is too large gets an answer in the API's form
       const fetch = (request: Request, server: Bun.Server<undefined>) => {
         server.timeout(request, 0); // a text may wait for its turn; its own time limit ends it
         return this.answer(request);
@@ -118,8 +128,7 @@ export class ModelServer {
     let path = "unknown";
     this.inFlight++;
     try {
-      const { pathname } = new URL(request.url);
-      const decoded = decodeURIComponent(pathname);
+      const decoded = pathOf(request);
       if (this.routes.has(decoded)) path = decoded;
       const response = await this.route(request, decoded);
       this.metrics.answered(path, response.status);
@@ -140,7 +149,7 @@ export class ModelServer {
   }
 
   private errorOf(error: unknown): ApiError {
-    const own = error instanceof URIError ? new ApiError(400, "expected a valid path") : apiErrorOf(error);
+    const own = apiErrorOf(error);
     if (own.status === 500) console.error("serve:", error);
     return own;
   }

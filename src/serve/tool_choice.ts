@@ -1,7 +1,8 @@
 /** `tools`, `tool_choice` and `parallel_tool_calls`: which functions may be called, and what an answer is held to. */
 import { ArgumentError } from "../core/errors.ts";
 import type { TokenConstraint } from "../nn/generation/constraint.ts";
-import { type CallableFunction, type CallForm, compileCalls } from "../text/constraint.ts";
+import { type CallableFunction, compileCalls } from "../text/constraint/compile.ts";
+import type { CallForm } from "../text/constraint/messages.ts";
 import { ApiError } from "./api_error.ts";
 import { compiledOnce } from "./response_format.ts";
 import type { ChatRequest } from "./schemas.ts";

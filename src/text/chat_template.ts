@@ -2,6 +2,7 @@ import type { Template } from "@huggingface/jinja";
 import { ArgumentError } from "../core/errors.ts";
 import { flag, isListed, text } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../core/parameters.ts";
+import { runTemplate } from "./template_run.ts";
 
 /** One message of a chat. Templates read further fields: `tool_calls`, `tool_call_id`, `name`. */
 export interface ChatMessage {
@@ -103,7 +104,7 @@ export class ChatTemplate {
     const { messages, addGenerationPrompt, tools, variables } = readRender(values);
     const known = { messages, tools, add_generation_prompt: addGenerationPrompt };
     return attempt("ChatTemplate.render", "refused", () =>
-      this.template.render({ ...this.tokens, ...known, ...variables }),
+      runTemplate(this.template.parsed, { ...this.tokens, ...known, ...variables }),
     );
   }
 }

@@ -1,5 +1,6 @@
 /** Tokenizers of models, and how chats are written. Exported as `text`. */
 export { type ChatMessage, ChatTemplate, type RenderOptions, type TemplateTokens } from "./chat_template.ts";
-export { type ConstrainedTokenizer, type ConstraintOptions, compileConstraint } from "./constraint.ts";
+export { type ConstraintOptions, compileConstraint } from "./constraint/compile.ts";
+export type { ConstrainedTokenizer } from "./constraint/held.ts";
 export { loadTokenizer } from "./load_tokenizer.ts";
 export { type DecodeOptions, type EncodeOptions, PretrainedTokenizer } from "./pretrained_tokenizer.ts";

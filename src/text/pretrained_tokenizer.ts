@@ -6,6 +6,7 @@ import { named, operand, parameters } from "../core/parameters.ts";
 import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
 import type { TemplateTokens } from "./chat_template.ts";
 import { type Spelling, spellingOf } from "./token_bytes.ts";
+import { checkTokenizer } from "./tokenizer_check.ts";
 import { contentOf, type TokenizerConfig, type TokenizerJson } from "./tokenizer_file.ts";
 
 /** Options of {@link PretrainedTokenizer.encode}. */
@@ -72,6 +73,7 @@ export class PretrainedTokenizer implements Tokenizer {
   constructor(...values: unknown[]) {
     const { json, config, name } = readTokenizer(values);
     this.name = name;
+    checkTokenizer(json, config);
     const { encoder, spelling, added } = attempt(() => partsOf(json, config));
     this.encoder = encoder;
     this.spelling = spelling;
@@ -102,7 +104,10 @@ export class PretrainedTokenizer implements Tokenizer {
   encode(...values: unknown[]): number[] {
     const { text, addSpecialTokens } = readEncode(values);
     const wellFormed = checkText("PretrainedTokenizer", text).toWellFormed();
-    return this.encoder.encode(wellFormed, { add_special_tokens: addSpecialTokens }).ids;
+    const { ids } = this.encoder.encode(wellFormed, { add_special_tokens: addSpecialTokens });
+    if (ids.every((id) => id !== undefined)) return ids;
+    const message = "expected a vocabulary with a token for what it does not know; its unk_token is not in it";
+    throw new ArgumentError("PretrainedTokenizer", "noUnknownToken", message);
   }
 
   /** The text of tokens. Invalid UTF-8 becomes U+FFFD. @throws {ArgumentError} for an unknown token. */

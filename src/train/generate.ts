@@ -4,6 +4,7 @@ import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { counted } from "../core/plural.ts";
+import { printable } from "../core/printable.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
 import { generateText, type TextCodec } from "../nn/generation/text.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
@@ -49,7 +50,7 @@ export function runGenerate(named: string | undefined, flags: GenerateFlags): Pr
     const { codec, pace } = counting(tokenizer);
     let pending = prompt; // is written when the flags were found to be valid
     for await (const piece of generateText(model, codec, prompt, { ...options, maxTokens })) {
-      process.stdout.write(pending + piece);
+      process.stdout.write(pending + printable(piece));
       pending = "";
     }
     process.stdout.write(`${pending}\n`);

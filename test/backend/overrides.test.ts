@@ -265,3 +265,44 @@ test("a thousand random sequences of both end in the original state", () => {
   });
   fc.assert(property, { numRuns: 1000 });
 });
+
+describe("what a body returns", () => {
+  const run = (body: unknown) => {
+    using _ = override("gelu", "cpu", body as never);
+    return withBackend("cpu", () => errorOf(() => gelu(x)));
+  };
+
+  test("is tensors or nothing: anything else is an error that names the override", () => {
+    const anything = fc.oneof(
+      fc.anything({ withTypedArray: true, withDate: true, withMap: true }).filter((own) => own != null),
+      fc.constantFrom(() => 1, Symbol("a"), Promise.resolve(), { first: 1 }, { last: "2" }, new Float32Array(3)),
+    );
+    fc.assert(
+      fc.property(anything, (own) => {
+        expect(run(() => own)).toMatchObject({
+          name: "ArgumentError",
+          code: "wrongOverride",
+          message: expect.stringMatching(/override of gelu/),
+        });
+      }),
+      { numRuns: 200, seed: 6 },
+    );
+    expect(run(async () => mul(x, 2))).toMatchObject({ message: expect.stringMatching(/got a promise; .*async/) });
+  });
+
+  test("is nothing only where every result is written, in whatever way", () => {
+    expect(run(() => undefined)).toMatchObject({ code: "wrongOverride", message: expect.stringMatching(/result 0/) });
+    expect(run(({ outputs: [y] }: OverrideCall) => void mul(y!, 2))).toMatchObject({ code: "wrongOverride" });
+    const ways: ((call: OverrideCall) => void)[] = [
+      ({ outputs: [y] }) => void y!.fill_(7),
+      ({ outputs: [y] }) => void y!.copy_(tensor([7, 7, 7])),
+      ({ outputs: [y] }) => {
+        for (let at = 0; at < 3; at++) y!.narrow(0, at, 1).fill_(7);
+      },
+    ];
+    for (const body of ways) {
+      using _ = override("gelu", "cpu", body as never);
+      expect(onCpu()).toEqual([7, 7, 7]);
+    }
+  });
+});

@@ -2,10 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { zipSync } from "fflate";
 import { packageRoot } from "../../src/core/paths.ts";
 import { ArgumentError, DTypeError, FileError, FileFormatError, io, tensor, zeros } from "../../src/index.ts";
+import { encodeArray } from "../../src/io/numpy/array.ts";
+import { setMemoryLimit } from "../../src/tensor/reserve.ts";
 import { testFolder } from "../support/folder.ts";
 
 const folder = testFolder("npz");
@@ -114,4 +117,84 @@ test("whatever bytes change, the answer is the arrays or a FileFormatError", () 
     );
   }
   expect(Object.values(expected).map((taken) => taken > 10 && taken < 390)).toEqual([true, true]);
+});
+
+/** A zip archive of deflated files, of which the list may say anything. */
+function archiveOf(files: readonly { name: string; packed: Uint8Array; size: number; crc?: number; at?: number }[]) {
+  const parts: Buffer[] = [];
+  const list: Buffer[] = [];
+  let end = 0;
+  for (const { name, packed, size, crc = 0, at } of files) {
+    const local = Buffer.alloc(30 + name.length);
+    local.writeUInt32LE(0x04034b50);
+    local.writeUInt16LE(name.length, 26);
+    local.write(name, 30);
+    const entry = Buffer.alloc(46 + name.length);
+    entry.writeUInt32LE(0x02014b50);
+    entry.writeUInt16LE(8, 10);
+    entry.writeUInt32LE(crc, 16);
+    entry.writeUInt32LE(packed.length, 20);
+    entry.writeUInt32LE(size, 24);
+    entry.writeUInt16LE(name.length, 28);
+    entry.writeUInt32LE(at ?? end, 42);
+    entry.write(name, 46);
+    list.push(entry);
+    if (at !== undefined) continue;
+    parts.push(local, Buffer.from(packed));
+    end += local.length + packed.length;
+  }
+  const whole = Buffer.alloc(22);
+  whole.writeUInt32LE(0x06054b50);
+  whole.writeUInt16LE(files.length, 10);
+  whole.writeUInt32LE(end, 16);
+  return Buffer.concat([...parts, ...list, whole]);
+}
+
+describe("bombs", () => {
+  const megabytes = deflateRawSync(Buffer.alloc(64 * 2 ** 20));
+
+  test("what is larger than the memory limit is refused before it is inflated", () => {
+    const packed = Buffer.alloc(64 * 1024, 0xff); // which can't be inflated
+    const files = Array.from({ length: 9 }, (_, at) => ({ name: `${at}.npy`, packed, size: 64 * 2 ** 20 }));
+    const own = fileOf(archiveOf(files));
+    expect(() => io.loadNpz(own)).toThrow(expect.objectContaining({ code: "badArchive" }));
+    setMemoryLimit(512 * 2 ** 20);
+    try {
+      expect(() => io.loadNpz(own)).toThrow(expect.objectContaining({ name: "OutOfMemoryError", code: "memoryLimit" }));
+    } finally {
+      setMemoryLimit(undefined);
+    }
+  });
+
+  test("a file that is more than the list says is not inflated beyond that", () => {
+    const own = fileOf(archiveOf([{ name: "a.npy", packed: megabytes, size: 100 }]));
+    expect(() => io.loadNpz(own)).toThrow(expect.objectContaining({ name: "FileFormatError", code: "sizeDiffers" }));
+  });
+
+  test("files within each other", () => {
+    const packed = deflateRawSync(Buffer.alloc(1000));
+    const first = { name: "a.npy", packed, size: 1000 };
+    for (const more of [
+      [{ ...first, name: "b.npy", at: 0 }],
+      [
+        { ...first, name: "b.npy" },
+        { ...first, name: "c.npy", at: 0 },
+      ],
+    ]) {
+      const own = fileOf(archiveOf([first, ...more]));
+      expect(() => io.loadNpz(own)).toThrow(
+        expect.objectContaining({ code: "badArchive", message: expect.stringMatching(/apart/) }),
+      );
+    }
+  });
+
+  test("60,000 names", () => {
+    const header = Buffer.concat(encodeArray("test", zeros([0])));
+    const packed = deflateRawSync(header);
+    const crc = Bun.hash.crc32(header);
+    const files = Array.from({ length: 60_000 }, (_, at) => ({ name: `${at}.npy`, packed, size: header.length, crc }));
+    expect(Object.keys(io.loadNpz(fileOf(archiveOf(files)))).length).toBe(60_000);
+    const twice = fileOf(archiveOf([...files, files[0]!]));
+    expect(() => io.loadNpz(twice)).toThrow(expect.objectContaining({ message: expect.stringMatching(/0.npy twice/) }));
+  });
 });

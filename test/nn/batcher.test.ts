@@ -151,3 +151,25 @@ test("log-probabilities are those of the logits", async () => {
   for (const [at, own] of value!.likeliest!.entries())
     expect(own.logProbability).toBeCloseTo(sorted[at]!.logProbability, 5);
 });
+
+test("a form that takes for ever keeps its own text waiting, and no other", async () => {
+  const model = models.Llama();
+  using batcher = new nn.Batcher(model, { slots: 2 });
+  const decided = Promise.withResolvers<void>();
+  const disposed = Promise.withResolvers<void>();
+  const constraint = {
+    start: async () => ({
+      isDone: false,
+      forbid: () => undefined,
+      accept: () => decided.promise,
+      [Symbol.dispose]: disposed.resolve,
+    }),
+  };
+  const held = batcher.submit([1, 2], { constraint, maxTokens: 3, temperature: 0 });
+  const free = batcher.submit([3], { maxTokens: 12, temperature: 0 });
+  expect(await read(free)).toEqual(await alone(model, [3], { maxTokens: 12, temperature: 0 }));
+  expect(held.isDone).toBe(false);
+  decided.resolve();
+  expect(await read(held)).toEqual(await alone(model, [1, 2], { maxTokens: 3, temperature: 0 }));
+  await disposed.promise;
+});

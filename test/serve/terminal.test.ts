@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { packageRoot } from "../../src/core/paths.ts";
+import { printable } from "../../src/core/printable.ts";
 import { testFolder } from "../support/folder.ts";
 import { waitFor } from "../support/wait.ts";
 
@@ -100,7 +101,7 @@ test("an answer streams within 80 columns, and what was said is remembered, save
     ["user", "the in"],
     ["user", "the in"],
   ]);
-  expect(shown.replaceAll(/\s/g, "")).toContain(answer![1].replaceAll(/\s/g, ""));
+  expect(shown.replaceAll(/\s/g, "")).toContain(printable(answer![1]).replaceAll(/\s/g, ""));
   expect(await chat.say("/nothing")).toContain("no command /nothing; /help lists them\n");
   await chat.say("/reset");
   await chat.say(`/save ${file}`);

@@ -30,3 +30,50 @@ test("what a template refuses, and what is no template", () => {
     false,
   ]);
 });
+
+const doubled = (start: string, step: string, times: number) => `${start}${step.repeat(times)}`;
+test.each([
+  ["{% for i in range(10000000) %}a{% endfor %}", /ranges of at most/],
+  ["{{ range(1, 5, 0) | length }}", /no step of 0/],
+  ["{{ range(0, 1000000000, 0.0001) | length }}", /ranges of at most/],
+  ["{{ messages | tojson(indent=1000000000) }}", /indents by at most 64/],
+  ["{{ 'a\nb' | indent(1000000000) }}", /indents by at most 64/],
+  ["{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", /at most \d+ steps/],
+  [
+    "{% for a in range(99999) %}{% if a %}{% continue %}{% endif %}{% endfor %}" +
+      "{% for b in range(99999) %}{{ b ~ b ~ b ~ b ~ b ~ b ~ b ~ b ~ b ~ b }}{% endfor %}",
+    /at most \d+ steps/,
+  ],
+  ["{% macro f(n) %}{{ f(n) }}{% endmacro %}{{ f(1) }}", /nests at most/],
+  [`{{ ${"(".repeat(9000)}1${")".repeat(9000)} }}`, /./],
+  [`{{ ${"1 + ".repeat(5000)}1 }}`, /nests at most/],
+  [doubled("{% set a = 'aaaaaaaa' %}", "{% set a = a ~ a %}", 60), /at most/],
+  [`${doubled("{% set a = ['aaaaaaaa'] %}", "{% set a = a + a %}", 60)}{{ a | length }}`, /at most/],
+  [`${doubled("{% set a = [1] %}", "{% set a = [a, a] %}", 60)}{{ a | tojson }}`, /at most/],
+  [`${doubled("{% set a = {'b': 1} %}", "{% set a = {'b': a, 'c': a} %}", 60)}{{ a }}`, /at most/],
+  [doubled("{% set a = 'aaaaaaaa' %}", "{% set a = a.replace('a', a) %}", 9), /(texts|values) of at most/],
+  [
+    doubled("{% set a = 'aaaaaaaa' %}{% set f = a.replace %}", "{% set a = a | replace('a', a) %}", 9),
+    /(texts|values) of at most/,
+  ],
+  [doubled("{% set a = 'aaaaaaaa' %}", "{% set a = a | join(a) %}", 9), /(texts|values) of at most/],
+  [`${"{% set a = namespace(b=1) %}{% set c = namespace(b=[a, a]) %}"}{{ c.b | tojson }}`, /no namespace into/],
+  ["{% for i in range(9000) %}{{ messages | tojson }}{% endfor %}", /at most/],
+] as const)("template %# is refused at a limit", (source, message) => {
+  const long = [{ role: "user", content: "a".repeat(100_000) }];
+  const render = () => new text.ChatTemplate(source).render(long);
+  expect(render).toThrow(expect.objectContaining({ name: "ArgumentError", message: expect.stringMatching(message) }));
+});
+
+test("a long chat, with what templates use, is far from the limits", () => {
+  const source =
+    "{% set ns = namespace(n=0) %}{% for m in messages %}{% if m.role == 'system' %}{% continue %}{% endif %}" +
+    "{% set ns.n = ns.n + 1 %}{{ m.role | upper }}: {{ m.content.split('</think>')[-1].lstrip('\\n') | trim }}" +
+    "{{ m | tojson(indent=2) | replace('\\n', '\\n  ') | indent(4, true) }}{{ '%s' | default(100) }}\n{% endfor %}" +
+    "{{ ns.n }}";
+  const messages = Array.from({ length: 3000 }, (_, at) => ({
+    role: at % 9 ? "user" : "system",
+    content: `${at} `.repeat(99),
+  }));
+  expect(new text.ChatTemplate(source).render(messages)).toEndWith("\n2666");
+});

@@ -98,6 +98,7 @@ export class BoundArguments<Bindings> {
     const bytes = bytesOf(tensor.dtype);
     const { first, count } = reachOf(tensor);
     const [offset, length] = [first * bytes, count * bytes];
+    if (access !== "read") tensor.storage.version++; // as an operation in place
     this.buffers.push({ buffer: memory.handle, offset, length, index, access: Access[access] });
   }
 

@@ -4,12 +4,13 @@ import { ArgumentError, FileFormatError } from "../../core/errors.ts";
 import { aPath, flag, isArray } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import { countScriptBlock, reserve } from "../../tensor/reserve.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { writeAtomically } from "../atomic.ts";
 import { withFileErrors } from "../file_errors.ts";
 import { decodeArray, encodeArray } from "./array.ts";
 import type { Fail } from "./header.ts";
-import { type Entry, entriesOf } from "./zip.ts";
+import { entriesOf, unpacked } from "./zip.ts";
 
 /**
  * The arrays of a .npz file by name, as `np.savez` and `np.savez_compressed` write them. Each is read as
@@ -19,19 +20,19 @@ import { type Entry, entriesOf } from "./zip.ts";
  * const { x, y } = io.loadNpz("data.npz");
  *
  * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} for an invalid file,
- * and `unsupportedType` for a type that tensors do not have.
+ * and `unsupportedType` for a type that tensors do not have. @throws {OutOfMemoryError} where the arrays would take
+ * more than the memory limit; nothing is inflated then.
  */
 export function loadNpz(path: string): Record<string, Tensor> {
   const own = loadParameters([path]).path;
   const bytes = withFileErrors("loadNpz", own, () => readFileSync(own));
   const fail: Fail = (code, message) => new FileFormatError("loadNpz", code, own, message);
   const entries = entriesOf(bytes, fail);
-  const files = unzipped(bytes, entries, fail);
+  reserve(entries.reduce((sum, { size }) => sum + size, 0)); // before a byte is inflated
   return Object.fromEntries(
     entries.map((entry) => {
-      const array = files.get(entry.name)!;
-      if (array.byteLength !== entry.size || Bun.hash.crc32(array) !== entry.crc)
-        throw fail("badChecksum", `expected the bytes of ${entry.name} to have the sum of checks that the file names`);
+      const array = unpacked(entry, fail);
+      if (entry.isDeflated) countScriptBlock(array.buffer as ArrayBuffer);
       const inner: Fail = (code, message) => fail(code, `${entry.name}: ${message}`);
       return [entry.name.slice(0, -".npy".length), decodeArray(array, inner)];
     }),
@@ -41,17 +42,6 @@ export function loadNpz(path: string): Record<string, Tensor> {
 const archives = () => require("fflate") as typeof import("fflate");
 
 const loadParameters = parameters("loadNpz", { path: operand(aPath) });
-
-function unzipped(bytes: Uint8Array, entries: readonly Entry[], fail: Fail): Map<string, Uint8Array> {
-  try {
-    const files = archives().unzipSync(bytes);
-    const found = new Map(Object.entries(files));
-    if (entries.every(({ name }) => found.has(name))) return found;
-  } catch (cause) {
-    throw fail("badArchive", `expected a zip archive, got one that fails with "${String(cause)}"`);
-  }
-  throw fail("badArchive", "expected a zip archive whose parts have the names in its list");
-}
 
 /** Options of {@link saveNpz}. */
 export interface SaveNpzOptions {

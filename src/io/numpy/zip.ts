@@ -1,9 +1,9 @@
 /**
- * The list at the end of a zip archive: names, sizes and sums of checks, which the library that inflates does not
- * compare.
+ * Reads zip archives: the list at their end, and the files one by one, each within the size that the list names.
  *
  * Source: PKWARE, ".ZIP File Format Specification" 6.3.10, sections 4.3.12 and 4.3.16.
  */
+import { inflateRawSync } from "node:zlib";
 import type { Fail } from "./header.ts";
 
 /** A file in an archive. */
@@ -12,11 +12,15 @@ export interface Entry {
   /** Of its bytes when they are inflated. */
   readonly size: number;
   readonly crc: number;
+  /** Its bytes in the archive. */
+  readonly packed: Uint8Array;
+  readonly isDeflated: boolean;
 }
 
 const END = 0x06054b50;
 const FILE = 0x02014b50;
-const [END_BYTES, FILE_BYTES] = [22, 46];
+const LOCAL = 0x04034b50;
+const [END_BYTES, FILE_BYTES, LOCAL_BYTES] = [22, 46, 30];
 /** A comment behind the end has at most so many bytes. */
 const MOST_COMMENT = 65_535;
 /** Deflated bytes become at most so many times as many: 258 of 2 bits. */
@@ -39,9 +43,24 @@ export function entriesOf(bytes: Uint8Array, fail: Fail): Entry[] {
     entries.push(entryAt(bytes, view, at, length, fail));
     at += FILE_BYTES + length + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
   }
-  const twice = entries.find(({ name }, index) => entries.findIndex((own) => own.name === name) !== index);
-  if (twice) throw fail("badArchive", `expected each array once, got ${twice.name} twice`);
+  checkApart(entries, bytes.byteOffset + start, fail);
   return entries;
+}
+
+/** Each name once, and each byte in one file at most: otherwise few bytes are many arrays. */
+function checkApart(entries: readonly Entry[], listStart: number, fail: Fail): void {
+  const names = new Set<string>();
+  for (const { name } of entries) {
+    if (names.has(name)) throw fail("badArchive", `expected each array once, got ${name} twice`);
+    names.add(name);
+  }
+  let end = 0;
+  for (const { name, packed } of entries.toSorted((a, b) => a.packed.byteOffset - b.packed.byteOffset)) {
+    const start = packed.byteOffset;
+    if (start < end) throw fail("badArchive", `expected files that lie apart in the archive, got ${name} in another`);
+    end = start + packed.byteLength;
+  }
+  if (end > listStart) throw fail("badArchive", "expected the files before the list of the archive");
 }
 
 /** Where the end of the list is, which is at the end of the archive but for a comment. */
@@ -62,5 +81,33 @@ function entryAt(bytes: Uint8Array, view: DataView, at: number, length: number, 
     throw fail("unsupportedMethod", `expected ${name} to be stored (0) or deflated (8), got method ${method}`);
   if (packed > bytes.byteLength || size > (method === 0 ? packed : packed * MOST_GROWTH))
     throw fail("sizeDiffers", `expected ${name} to have ${size} bytes, which ${packed} cannot hold`);
-  return { name, size, crc: view.getUint32(at + 16, true) };
+  const own = packedAt(bytes, view, view.getUint32(at + 42, true), packed, name, fail);
+  return { name, size, crc: view.getUint32(at + 16, true), packed: own, isDeflated: method === 8 };
+}
+
+/** The bytes of a file, behind a header of its own. */
+function packedAt(bytes: Uint8Array, view: DataView, at: number, size: number, name: string, fail: Fail): Uint8Array {
+  if (at + LOCAL_BYTES > view.byteLength || view.getUint32(at, true) !== LOCAL)
+    throw fail("badArchive", `expected ${name} where the list of the archive has it`);
+  const start = at + LOCAL_BYTES + view.getUint16(at + 26, true) + view.getUint16(at + 28, true);
+  if (start + size > view.byteLength) throw fail("badArchive", `expected ${size} bytes of ${name}, got fewer`);
+  return bytes.subarray(start, start + size);
+}
+
+/** The bytes of a file, no more than the list names. @throws {FileFormatError} */
+export function unpacked({ name, size, crc, packed, isDeflated }: Entry, fail: Fail): Uint8Array {
+  const bytes = isDeflated ? inflated(packed, name, size, fail) : packed;
+  if (bytes.byteLength !== size || Bun.hash.crc32(bytes) !== crc)
+    throw fail("badChecksum", `expected the bytes of ${name} to have the sum of checks that the file names`);
+  return bytes;
+}
+
+function inflated(packed: Uint8Array, name: string, size: number, fail: Fail): Uint8Array {
+  try {
+    return inflateRawSync(packed, { maxOutputLength: Math.max(1, size) });
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE")
+      throw fail("sizeDiffers", `expected ${name} to have ${size} bytes, got more`);
+    throw fail("badArchive", `expected ${name} to be deflated bytes, got some that fail with "${String(cause)}"`);
+  }
 }

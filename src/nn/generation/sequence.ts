@@ -35,12 +35,18 @@ export class Sequence implements Disposable {
   readonly counts = new Map<number, number>();
   private readonly settings: SequenceSettings;
   private count = 0;
+  private isDisposed = false;
   private matcher: TokenMatcher | undefined;
 
   constructor(prompt: readonly number[], settings: SequenceSettings) {
     this.prompt = prompt;
     this.seen = new Set(prompt);
     this.settings = settings;
+  }
+
+  /** Whether the text is held to a form. */
+  get isHeld(): boolean {
+    return this.settings.constraint !== undefined;
   }
 
   /** Whether no further token may come. */
@@ -51,7 +57,7 @@ export class Sequence implements Disposable {
   /** The next token; undefined if the text ends. @throws {ArgumentError} for logits without a finite maximum. */
   async next(logits: ArrayLike<number>): Promise<GeneratedToken | undefined> {
     const { sampling, generator, stopTokens, logProbabilities, constraint } = this.settings;
-    if (constraint) this.matcher ??= await constraint.start(stopTokens);
+    if (constraint) this.matcher ??= await this.started(constraint.start(stopTokens));
     if (this.matcher?.isDone) return undefined;
     const token = chooseToken(logits, this, sampling, generator, this.matcher && ((own) => this.matcher!.forbid(own)));
     if (stopTokens.has(token)) return undefined;
@@ -62,7 +68,15 @@ export class Sequence implements Disposable {
     return logProbabilities === undefined ? { token } : { token, ...chancesOf(logits, token, logProbabilities) };
   }
 
+  /** The text may have ended meanwhile. */
+  private async started(matcher: Promise<TokenMatcher>): Promise<TokenMatcher> {
+    const own = await matcher;
+    if (this.isDisposed) own[Symbol.dispose]();
+    return own;
+  }
+
   [Symbol.dispose](): void {
+    this.isDisposed = true;
     this.matcher?.[Symbol.dispose]();
     this.matcher = undefined;
   }

@@ -17,6 +17,8 @@ export class Slot {
   /** The tokens of the text that are not computed yet: of its prompt, or the last one. */
   pending: readonly number[] = [];
   job: Job | undefined;
+  /** Settles when the next token is chosen; undefined where it is. */
+  deciding: Promise<void> | undefined;
   private lastUse = 0;
 
   constructor(readonly cache: KeyValueCache) {}
@@ -51,12 +53,19 @@ export class Slot {
     return this.cache.canTruncate(shared) ? shared : 0;
   }
 
-  /** Takes the logits after so many of the pending tokens. */
-  async accept(logits: ArrayLike<number>, tokens: number): Promise<void> {
+  /** Takes the logits after so many of the pending tokens. The next one may be decided later. */
+  accept(logits: ArrayLike<number>, tokens: number): void {
     this.tokens.push(...this.pending.slice(0, tokens));
     this.pending = this.pending.slice(tokens);
     const { job } = this;
     if (!job || this.pending.length > 0) return;
+    const deciding = this.decide(job, logits).finally(() => {
+      if (this.deciding === deciding) this.deciding = undefined;
+    });
+    this.deciding = deciding;
+  }
+
+  private async decide(job: Job, logits: ArrayLike<number>): Promise<void> {
     try {
       const chosen = await job.sequence.next(logits);
       if (this.job !== job) return; // it ended meanwhile
@@ -66,7 +75,7 @@ export class Slot {
       }
       if (!chosen || job.sequence.isFull) this.finish(chosen ? "length" : "stop");
     } catch (error) {
-      this.fail(error);
+      if (this.job === job) this.fail(error);
     }
   }
 
@@ -87,6 +96,7 @@ export class Slot {
   release(): void {
     this.job?.sequence[Symbol.dispose]();
     this.job = undefined;
+    this.deciding = undefined;
     this.pending = [];
     this.lastUse = performance.now();
   }

@@ -1,0 +1,48 @@
+/** Regular expressions as trees over sets of characters, without what does not change which texts match. */
+import { type CodePoints, union } from "./code_points.ts";
+
+export type Pattern =
+  | { readonly kind: "set"; readonly set: CodePoints }
+  | { readonly kind: "sequence"; readonly parts: readonly Pattern[] }
+  | { readonly kind: "choice"; readonly options: readonly Pattern[] }
+  | { readonly kind: "repeat"; readonly part: Pattern; readonly least: number; readonly most: number };
+
+/** Matches the empty text alone. */
+export const empty: Pattern = { kind: "sequence", parts: [] };
+/** Matches no text. */
+export const nothing: Pattern = { kind: "choice", options: [] };
+
+export const isEmpty = (own: Pattern): boolean => own.kind === "sequence" && own.parts.length === 0;
+export const isNothing = (own: Pattern): boolean => own.kind === "choice" && own.options.length === 0;
+
+export const setOf = (set: CodePoints): Pattern => (set.length === 0 ? nothing : { kind: "set", set });
+
+export function sequence(parts: readonly Pattern[]): Pattern {
+  const flat = parts.flatMap((part) => (part.kind === "sequence" ? part.parts : [part]));
+  if (flat.some(isNothing)) return nothing;
+  return flat.length === 1 ? flat[0]! : { kind: "sequence", parts: flat };
+}
+
+/** Options that are one character each are one set; an empty option makes the others optional. */
+export function choice(options: readonly Pattern[]): Pattern {
+  const flat = options.flatMap((option) => (option.kind === "choice" ? option.options : [option]));
+  const sets = flat.flatMap((option) => (option.kind === "set" ? [option.set] : []));
+  const others = flat.filter((option) => option.kind !== "set" && !isEmpty(option));
+  const kept = sets.length > 0 ? [setOf(union(...sets)), ...others] : others;
+  const chosen: Pattern = kept.length === 1 ? kept[0]! : { kind: "choice", options: kept };
+  return flat.some(isEmpty) ? repeat(chosen, 0, 1) : chosen;
+}
+
+/** A repeat of a repeat is one wherever every number of times between the ends can be had. */
+export function repeat(part: Pattern, least: number, most: number): Pattern {
+  if (isNothing(part)) return least === 0 ? empty : nothing;
+  if (isEmpty(part) || most === 0) return empty;
+  if (least === 1 && most === 1) return part;
+  if (part.kind === "repeat" && hasNoGap(part, least, most))
+    return { kind: "repeat", part: part.part, least: part.least * least, most: part.most * most };
+  return { kind: "repeat", part, least, most };
+}
+
+/** Whether n and n + 1 times together have no gap, for the first n, after which the ends lie closer. */
+const hasNoGap = (inner: { readonly least: number; readonly most: number }, least: number, most: number): boolean =>
+  least === most || inner.least * (least + 1) <= (least === 0 ? 0 : inner.most * least) + 1;

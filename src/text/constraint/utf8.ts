@@ -1,0 +1,66 @@
+/**
+ * Sets of characters as bytes of UTF-8, as automata over bytes need them (the algorithm of Rust's `utf8-ranges`): the
+ * ranges are split where the number of bytes changes, and then until all that come after a differing byte are full.
+ */
+import type { CodePoints, Range } from "./code_points.ts";
+
+/** What a byte may be, and then what may follow: alternatives, of which no two begin with the same byte. */
+export interface ByteBranch {
+  readonly bytes: readonly Range[];
+  /** Empty where the character ends. */
+  readonly next: readonly ByteBranch[];
+}
+
+/** The last code points of one, two, three and four bytes. */
+const LASTS = [0x7f, 0x7ff, 0xffff, 0x10ffff];
+
+/** The bytes of all characters of a set. */
+export const byteBranches = (set: CodePoints): readonly ByteBranch[] => merged(set.flatMap(sequencesOf));
+
+/** One range for each byte. */
+type Sequence = readonly Range[];
+
+function sequencesOf([first, last]: Range): Sequence[] {
+  const border = LASTS.find((own) => first <= own && own < last) ?? unevenEnd(first, last);
+  if (border !== undefined) return [...sequencesOf([first, border]), ...sequencesOf([border + 1, last])];
+  const [from, to] = [bytesOf(first), bytesOf(last)];
+  return [from.map((byte, at): Range => [byte, to[at]!])];
+}
+
+/** Where a range is split, so that the bytes after one that differs are all there are; undefined if they are. */
+function unevenEnd(first: number, last: number): number | undefined {
+  if (last <= LASTS[0]!) return undefined;
+  for (let bits = 6; bits <= 18; bits += 6) {
+    const low = (1 << bits) - 1;
+    if ((first & ~low) === (last & ~low)) return undefined;
+    if ((first & low) !== 0) return first | low;
+    if ((last & low) !== low) return (last & ~low) - 1;
+  }
+  return undefined;
+}
+
+function bytesOf(point: number): number[] {
+  const length = LASTS.findIndex((last) => point <= last) + 1;
+  if (length === 1) return [point];
+  const rest = Array.from({ length: length - 1 }, (_, at) => 0x80 | ((point >> (6 * (length - 2 - at))) & 0x3f));
+  return [((0xf00 >> length) & 0xff) | (point >> (6 * (length - 1))), ...rest];
+}
+
+/** Sequences that begin alike share their beginning, and beginnings that go on alike are one. */
+function merged(sequences: readonly Sequence[]): ByteBranch[] {
+  const byFirst = new Map<string, { readonly first: Range; readonly rests: Sequence[] }>();
+  for (const [first, ...rest] of sequences) {
+    const own = byFirst.get(String(first)) ?? { first: first!, rests: [] };
+    byFirst.set(String(first), own);
+    own.rests.push(rest);
+  }
+  const byRest = new Map<string, { readonly bytes: Range[]; readonly next: readonly ByteBranch[] }>();
+  for (const { first, rests } of byFirst.values()) {
+    const next = rests[0]!.length === 0 ? [] : merged(rests);
+    const key = JSON.stringify(next);
+    const own = byRest.get(key) ?? { bytes: [], next };
+    byRest.set(key, own);
+    own.bytes.push(first);
+  }
+  return [...byRest.values()];
+}

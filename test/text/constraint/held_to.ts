@@ -1,0 +1,39 @@
+/** Texts under a form, byte by byte. */
+import { data, text } from "../../../src/index.ts";
+import type { TokenConstraint } from "../../../src/nn/generation/constraint.ts";
+
+export const bytes = new data.ByteTokenizer();
+/** No text in UTF-8 has it: it ends the texts. */
+const END = 0xff;
+
+export const regex = (source: string): Promise<TokenConstraint> => text.compileConstraint(bytes, { regex: source });
+
+/** Whether a text is complete under a form. */
+export async function accepts(form: TokenConstraint, own: string | Uint8Array): Promise<boolean> {
+  using matcher = await form.start(new Set([END]));
+  for (const byte of typeof own === "string" ? new TextEncoder().encode(own) : own) {
+    if (!allowed(matcher).includes(byte)) return false;
+    await matcher.accept(byte);
+  }
+  return allowed(matcher).includes(END);
+}
+
+/** A text that follows the form, drawn by numbers from 0 to 1; undefined if it has no end within so many bytes. */
+export async function drawn(form: TokenConstraint, random: () => number, most = 60): Promise<Uint8Array | undefined> {
+  using matcher = await form.start(new Set([END]));
+  const own: number[] = [];
+  while (own.length < most) {
+    const next = allowed(matcher);
+    const byte = next[Math.floor(random() * next.length)]!;
+    if (byte === END) return Uint8Array.from(own);
+    own.push(byte);
+    await matcher.accept(byte);
+  }
+  return undefined;
+}
+
+function allowed(matcher: Awaited<ReturnType<TokenConstraint["start"]>>): number[] {
+  const scores = new Float64Array(256);
+  matcher.forbid(scores);
+  return [...scores.keys()].filter((byte) => scores[byte] === 0);
+}
