@@ -1,4 +1,5 @@
 /** Kinds of parameters that have to do with tensors: tensors, numbers in their place, dtypes, shapes. */
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { isListed, listOf } from "../core/kinds.ts";
 import type { Kind } from "../core/parameters.ts";
@@ -17,6 +18,16 @@ export const aTensor: Kind<Tensor> = {
     return value;
   },
 };
+
+/** @internal Refuses what is no tensor, before anything of it is read. @throws {ArgumentError} `invalidOperand` */
+export function expectTensor(operation: string, name: string, value: unknown): void {
+  if (aTensor.parse(value, operation, name) === undefined)
+    throw new ArgumentError(
+      operation,
+      "invalidOperand",
+      `expected ${name} to be a tensor, got ${describeValue(value)}`,
+    );
+}
 
 /** A tensor of which only shape and dtype are read, which it keeps after its disposal. */
 export const tensorOrGone: Kind<Tensor> = {

@@ -455,3 +455,37 @@ function cyclic(): unknown[] {
   list.push(list);
   return list;
 }
+
+describe("what is required by position, the others by position or by name", () => {
+  test("schedules", () => {
+    const { step, multiStep, polynomial, cosineWarmRestarts, linear } = o.optim;
+    expect(step(7, { gamma: 0.3 })(7)).toBe(0.3);
+    expect(step(7, 0.3)(14)).toBe(0.3 ** 2);
+    expect(multiStep([2, 4], 0.5)(4)).toBe(0.25);
+    expect(polynomial(4, 2)(2)).toBe(0.25);
+    expect(cosineWarmRestarts(2, 3, { floor: 1 })(1)).toBe(1);
+    expect(linear(10, { from: 0.5, to: 1 })(0)).toBe(0.5);
+    expect(() => step(7, 0.3, 5 as never)).toThrow("expected optim.step(stepSize, gamma?)");
+  });
+
+  test("layers", () => {
+    expect(new o.nn.MLP(8, { hidden: 5 }).up.weight.shape).toEqual([5, 8]);
+    expect(new o.nn.SwiGLU(8, { hidden: 5 }).up.weight.shape).toEqual([5, 8]);
+    expect(new o.nn.MultiHeadAttention(8, { heads: 2 }).heads).toBe(2);
+    expect(() => new o.nn.MLP(8, { nonsense: 5 } as never)).toThrow(ArgumentError);
+  });
+
+  test("what the object says of a typed array is not believed", () => {
+    const array = Object.defineProperties(new Float32Array([1, 2, 3]), {
+      ...{ buffer: { value: new ArrayBuffer(0) }, byteOffset: { value: 3 }, length: { value: 0 } },
+    });
+    expect(listOf(o.fromArray(array))).toEqual([1, 2, 3]);
+  });
+
+  test("modules in modules, 20,000 deep", () => {
+    let deep: o.nn.Module = new o.nn.Identity();
+    for (let depth = 0; depth < 20_000; depth++) deep = new o.nn.ModuleList([deep]);
+    for (const run of [() => deep.stateDict(), () => deep.eval(), () => deep.modules(), () => String(deep)])
+      expect(run).toThrow("at most 1000 modules, each in the one before");
+  });
+});
