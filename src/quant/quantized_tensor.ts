@@ -1,7 +1,7 @@
 import { ArgumentError, DisposedError } from "../core/errors.ts";
 import { type Kind, madeBy } from "../core/parameters.ts";
 import { elementCount, type Shape } from "../tensor/shape.ts";
-import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
+import { byteLengthOf, notCloneable, Tensor } from "../tensor/tensor.ts";
 import { formatName, type QuantizedFormat, type ScaleDType } from "./formats.ts";
 
 /** What a quantised tensor is made of. */
@@ -32,6 +32,8 @@ export class QuantizedTensor implements Disposable {
   /** The dtype of what it dequantises to. */
   readonly dtype: ScaleDType;
   readonly #parts: QuantizedParts;
+  /** @internal So that `structuredClone` throws, as of a tensor. */
+  readonly notCloneable = notCloneable;
 
   /** @internal It owns the parts. */
   constructor(format: QuantizedFormat, shape: Shape, dtype: ScaleDType, parts: QuantizedParts) {
