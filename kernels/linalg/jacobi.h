@@ -63,7 +63,7 @@ struct Rotation {
     float sine;
     float half_tangent;
     bool is_swapped;  // the second row is the longer one, and becomes the first
-    bool is_needed;
+    bool is_needed;   // also for a swap alone: the other pairs of a sweep with one are not those of the tournament
 };
 
 template <typename Pointer> inline Rotation rotation_of(Row<Pointer> x, Row<Pointer> y) {
@@ -83,7 +83,7 @@ template <typename Pointer> inline Rotation rotation_of(Row<Pointer> x, Row<Poin
     bool is_swapped = y_length > x_length;
     float tolerance = EPSILON * max(4.0f, precise::sqrt(float(x.length)));
     if (abs(cosine) <= tolerance) {
-        return Rotation{0.0f, 0.0f, is_swapped, false};
+        return Rotation{0.0f, 0.0f, is_swapped, is_swapped};
     }
     // tan 2θ = -2 q cosine / (1 - q²), where q ≤ 1 is the ratio of the norms.
     float q = is_swapped ? precise::divide(x_length, y_length) : precise::divide(y_length, x_length);
@@ -96,7 +96,7 @@ template <typename Pointer> inline Rotation rotation_of(Row<Pointer> x, Row<Poin
 }
 
 template <typename Pointer> inline void rotate(Row<Pointer> x, Row<Pointer> y, Rotation rotation) {
-    if (!rotation.is_needed && !rotation.is_swapped) {
+    if (!rotation.is_needed) {
         return;
     }
     for (uint e = x.lane; e < x.length; e += LANES) {

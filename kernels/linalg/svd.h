@@ -96,7 +96,7 @@ template <typename Own> inline void sort_rows(Own own, Place place) {
             float first = number_of(own.norms, at, place.lane);
             float second = number_of(own.norms, at + 1, place.lane);
             if (second > first) {
-                Rotation swap = Rotation{0.0f, 0.0f, true, false};
+                Rotation swap = Rotation{0.0f, 0.0f, true, true};
                 rotate(own.row(at, place.lane), own.row(at + 1, place.lane), swap);
                 if (own.has_vectors) {
                     rotate(own.rotations(at, place.lane), own.rotations(at + 1, place.lane), swap);

@@ -156,7 +156,6 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
     bool is_all = problem.round == 0;
     bool is_rotated = false;
-    bool is_swapped = false;
     for (uint step = 0; step < (is_all ? 2 * block - 1 : block); step++) {
         for (uint at = group; at < block; at += groups) {
             uint2 pair = meeting_of(at, step, block, is_all);
@@ -167,13 +166,12 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
                 rotate(x, y, rotation);
                 rotate(own.rotations(pair.x, lane), own.rotations(pair.y, lane), rotation);
                 is_rotated = is_rotated || rotation.is_needed;
-                is_swapped = is_swapped || rotation.is_swapped;
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
     if (lane == 0) {
-        changes[group] = (is_rotated ? 1 : 0) | (is_swapped ? 2 : 0);
+        changes[group] = is_rotated ? 1 : 0;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     uint changed = 0;
@@ -181,7 +179,7 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
         changed |= changes[other];
     }
     if (index.x == 0) {
-        flags[(ulong(matrix) * others + problem.round) * (problem.blocks / 2) + position.x] = int(changed & 1);
+        flags[(ulong(matrix) * others + problem.round) * (problem.blocks / 2) + position.x] = int(changed);
     }
     for (uint at = group; at < 2 * block && changed != 0; at += groups) {
         for (uint e = lane; e < own.pitch && own.has(at); e += LANES) {

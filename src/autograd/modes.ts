@@ -1,5 +1,6 @@
 import { checkBody } from "../core/body.ts";
 import { ContextVariable } from "../core/context.ts";
+import { expectNothing } from "../core/parameters.ts";
 
 const checkNoGrad = checkBody("noGrad");
 const checkEnableGrad = checkBody("enableGrad");
@@ -14,10 +15,20 @@ export const gradEnabled = new ContextVariable(true);
  * @example
  * const accuracy = noGrad(() => evaluate(model));
  */
-export const noGrad = <Result>(body: () => Result): Result => gradEnabled.run(false, checkNoGrad(body));
+export function noGrad<Result>(body: () => Result): Result;
+export function noGrad<Result>(body: () => Result, ...others: unknown[]): Result {
+  return gradEnabled.run(false, checkNoGrad(body, others));
+}
 
 /** Runs `body` with recording, inside a {@link noGrad} too. */
-export const enableGrad = <Result>(body: () => Result): Result => gradEnabled.run(true, checkEnableGrad(body));
+export function enableGrad<Result>(body: () => Result): Result;
+export function enableGrad<Result>(body: () => Result, ...others: unknown[]): Result {
+  return gradEnabled.run(true, checkEnableGrad(body, others));
+}
 
 /** Whether operations are recorded now. */
-export const isGradEnabled = (): boolean => gradEnabled.get();
+export function isGradEnabled(): boolean;
+export function isGradEnabled(...values: unknown[]): boolean {
+  expectNothing("isGradEnabled", values);
+  return gradEnabled.get();
+}

@@ -1,5 +1,7 @@
 /** A record of which backend ran each operation, and why. */
+
 import { getOrMake } from "../core/collections.ts";
+import { expectNothing } from "../core/parameters.ts";
 import type { BackendName } from "./names.ts";
 
 /** Calls of one operation that took the same codepath for the same reason. */
@@ -49,7 +51,9 @@ export function codepathCount(operation: string, backend: BackendName, reason: s
  * @example
  * codepaths()[0]; // { operation: "matmul", backend: "cpu", reason: "preferred", calls: 2 }
  */
-export function codepaths(): Codepath[] {
+export function codepaths(): Codepath[];
+export function codepaths(...values: unknown[]): Codepath[] {
+  expectNothing("codepaths", values);
   return [...all.values()]
     .flatMap(({ counts }) => [...counts.values()])
     .filter(({ calls }) => calls > 0)
@@ -58,6 +62,8 @@ export function codepaths(): Codepath[] {
 }
 
 /** Starts the counts anew. */
-export function resetCodepaths(): void {
+export function resetCodepaths(): void;
+export function resetCodepaths(...values: unknown[]): void {
+  expectNothing("resetCodepaths", values);
   for (const { counts } of all.values()) for (const count of counts.values()) count.calls = 0;
 }

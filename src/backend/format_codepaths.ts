@@ -1,4 +1,13 @@
+import { listOf, someNumber, text } from "../core/kinds.ts";
+import { operand, parameters, required, structure } from "../core/parameters.ts";
 import type { Codepath } from "./codepaths.ts";
+
+const aCodepath = structure({
+  ...{ operation: required(text), backend: required(text), reason: required(text), calls: required(someNumber) },
+});
+const formatParameters = parameters("formatCodepaths", {
+  paths: operand(listOf(aCodepath, "a list of what codepaths() gives")),
+});
 
 /**
  * A line for each way that operations took: the operation, the backend, how often, and why.
@@ -6,7 +15,9 @@ import type { Codepath } from "./codepaths.ts";
  * @example
  * console.log(formatCodepaths(codepaths())); //   matmul  cpu             2  preferred
  */
-export function formatCodepaths(paths: readonly Codepath[]): string {
+export function formatCodepaths(paths: readonly Codepath[]): string;
+export function formatCodepaths(...values: unknown[]): string {
+  const { paths } = formatParameters(values);
   const widest = Math.max(0, ...paths.map(({ operation }) => operation.length));
   return paths
     .map(({ operation, backend, calls, reason }) =>

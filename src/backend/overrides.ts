@@ -7,7 +7,7 @@ import { ContextVariable } from "../core/context.ts";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { aFunction, text } from "../core/kinds.ts";
-import { type Kind, named, operand, parameters } from "../core/parameters.ts";
+import { expectNothing, type Kind, named, operand, parameters } from "../core/parameters.ts";
 import { nearestName } from "../core/suggestion.ts";
 import { formatShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
@@ -173,7 +173,9 @@ export function withOverride(...values: unknown[]): unknown {
 }
 
 /** The overrides that are in force here, the one that comes first first. */
-export function overrides(): readonly Pick<OverrideHandle, "operation" | "backend" | "name">[] {
+export function overrides(): readonly Pick<OverrideHandle, "operation" | "backend" | "name">[];
+export function overrides(...values: unknown[]): readonly Pick<OverrideHandle, "operation" | "backend" | "name">[] {
+  expectNothing("overrides", values);
   return inForce("overrides").map(({ operation, backend, name }) => ({ operation, backend, name }));
 }
 
@@ -193,8 +195,9 @@ export interface RouteHandle extends Disposable, Route {
  *
  * @throws {ArgumentError} for a family or a backend that there is not.
  */
-export function route(family: string, backend: BackendName): RouteHandle {
-  routeParameters([family, backend]);
+export function route(family: string, backend: BackendName): RouteHandle;
+export function route(...values: unknown[]): RouteHandle {
+  const { family, backend } = routeParameters(values);
   const own = makeRoute("route", family, backend);
   ofProcess = { ...ofProcess, routes: [...ofProcess.routes, own] };
   const restore = (): void => {
@@ -204,15 +207,20 @@ export function route(family: string, backend: BackendName): RouteHandle {
 }
 
 /** As {@link route}, for the body of a call and its awaits alone. */
-export function withRoute<Result>(family: string, backend: BackendName, body: () => Result): Result {
-  withRouteParameters([family, backend, body]);
+export function withRoute<Result>(family: string, backend: BackendName, body: () => Result): Result;
+export function withRoute(...values: unknown[]): unknown {
+  const { family, backend, body } = withRouteParameters(values);
   const own = makeRoute("withRoute", family, backend);
   const outer = ofBody.get();
   return ofBody.run({ ...outer, routes: [...outer.routes, own] }, body);
 }
 
 /** The routes that are in force here, the one that comes first first. */
-export const routes = (): readonly Route[] => inForce("routes").map((own) => ({ ...own }));
+export function routes(): readonly Route[];
+export function routes(...values: unknown[]): readonly Route[] {
+  expectNothing("routes", values);
+  return inForce("routes").map((own) => ({ ...own }));
+}
 
 /** @internal The override that runs a call on a backend; undefined where there is none, as there nearly always is. */
 export function overrideFor(

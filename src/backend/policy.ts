@@ -3,7 +3,7 @@ import { ContextVariable } from "../core/context.ts";
 import { environment, environmentFlag } from "../core/environment.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { aFunction, choice, flag } from "../core/kinds.ts";
-import { type Kind, operand, parameters } from "../core/parameters.ts";
+import { expectNothing, type Kind, operand, parameters } from "../core/parameters.ts";
 import { type BackendName, backendNames } from "./names.ts";
 
 const isBackendName = (name: string): name is BackendName => (backendNames as readonly string[]).includes(name);
@@ -49,15 +49,20 @@ const readWithStrict = parameters("withStrict", { value: operand(flag), body });
  * @example
  * setBackend("reference");
  */
-export function setBackend(name: BackendName): void {
-  processBackend = readSetBackend([name]).name;
+export function setBackend(name: BackendName): void;
+export function setBackend(...values: unknown[]): void {
+  processBackend = readSetBackend(values).name;
 }
 
 /** The backend that {@link withBackend} asks for here; null where it does not. */
 export const getScopedBackend = (): BackendName | null => preferred.get();
 
 /** The backend that calls try first now. */
-export const getBackend = (): BackendName => preferred.get() ?? processBackend;
+export function getBackend(): BackendName;
+export function getBackend(...values: unknown[]): BackendName {
+  expectNothing("getBackend", values);
+  return preferred.get() ?? processBackend;
+}
 
 /**
  * Runs `body` with another backend tried first, across its awaits.
@@ -65,18 +70,24 @@ export const getBackend = (): BackendName => preferred.get() ?? processBackend;
  * @example
  * const expected = withBackend("reference", () => softmax(x));
  */
-export function withBackend<Result>(name: BackendName, body: () => Result): Result {
-  if (!isBackendName(name) || typeof body !== "function") readWithBackend([name, body]);
+export function withBackend<Result>(name: BackendName, body: () => Result): Result;
+export function withBackend<Result>(name: BackendName, body: () => Result, ...others: unknown[]): Result {
+  if (others.length > 0 || !isBackendName(name) || typeof body !== "function") readWithBackend([name, body, ...others]);
   return preferred.run(name, body);
 }
 
 /** In strict mode a call that its first backend can't run is an error instead of a fallback. */
-export function setStrict(value: boolean): void {
-  processStrict = readSetStrict([value]).value;
+export function setStrict(value: boolean): void;
+export function setStrict(...values: unknown[]): void {
+  processStrict = readSetStrict(values).value;
 }
 
 /** Whether strict mode is on now: by {@link withStrict}, {@link setStrict} or `ORCHARD_STRICT`, in this order. */
-export const isStrict = (): boolean => strict.get() ?? processStrict;
+export function isStrict(): boolean;
+export function isStrict(...values: unknown[]): boolean {
+  expectNothing("isStrict", values);
+  return strict.get() ?? processStrict;
+}
 
 /**
  * Runs `body` in strict mode, or out of it.
@@ -84,8 +95,10 @@ export const isStrict = (): boolean => strict.get() ?? processStrict;
  * @example
  * const y = withStrict(true, () => softmax(x)); // on the first backend, or an error
  */
-export function withStrict<Result>(value: boolean, body: () => Result): Result {
-  if (typeof value !== "boolean" || typeof body !== "function") readWithStrict([value, body]);
+export function withStrict<Result>(value: boolean, body: () => Result): Result;
+export function withStrict<Result>(value: boolean, body: () => Result, ...others: unknown[]): Result {
+  if (others.length > 0 || typeof value !== "boolean" || typeof body !== "function")
+    readWithStrict([value, body, ...others]);
   return strict.run(value, body);
 }
 

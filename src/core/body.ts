@@ -10,10 +10,10 @@ type Body = (...values: never) => unknown;
  *
  * @throws {ArgumentError} (what is returned) where it is no function.
  */
-export function checkBody(operation: string): <B extends Body>(body: B) => B {
+export function checkBody(operation: string): <B extends Body>(body: B, others?: readonly unknown[]) => B {
   const read = parameters(operation, { body: operand(aFunction<Body>()) });
-  return (body) => {
-    if (typeof body !== "function") read([body]);
+  return (body, others = []) => {
+    if (others.length > 0 || typeof body !== "function") read([body, ...others]);
     return body;
   };
 }

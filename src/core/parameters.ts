@@ -108,6 +108,25 @@ type GivenAfter<O, First extends keyof O, Others extends readonly (keyof O)[]> =
   ? Given<Omit<O, First>, Others>
   : never;
 
+/**
+ * As {@link Given}, where an option is required: it is given by position, before the others, or by name.
+ *
+ * @example
+ * type Rest = Needed<{ stepSize: number; gamma?: number }, "stepSize", ["gamma"]>; // step(7, 0.3)
+ */
+export type Needed<O, First extends keyof O, Others extends readonly Exclude<keyof O, First>[] = []> =
+  | [options: O]
+  | [value: O[First], ...others: Given<Omit<O, First>, Others>];
+
+/** Refuses what a function that has no parameters was given. */
+export function expectNothing(operation: string, values: readonly unknown[]): void {
+  if (values.some((value) => value !== undefined)) unlisted(operation, {})(values);
+}
+
+/** The error of a constructor that only functions of the package call. */
+export const madeBy = (operation: string, maker: string): ArgumentError =>
+  new ArgumentError(operation, "invalidOperand", `expected to be made by ${maker}, got other arguments`);
+
 /** Reads the values of a call. */
 export type Reader<P extends Parameters> = (values: readonly unknown[]) => Parsed<P>;
 

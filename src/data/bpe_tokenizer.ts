@@ -1,6 +1,7 @@
 import TinyQueue from "tinyqueue";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { madeBy } from "../core/parameters.ts";
 import { readVocabulary, type TokenizerFile, tokenizerFile } from "./bpe_file.ts";
 import type { Vocabulary } from "./bpe_trainer.ts";
 import { byteCharacters, bytesOfText, wordsOf } from "./bpe_words.ts";
@@ -34,6 +35,8 @@ export class BpeTokenizer implements Tokenizer {
 
   /** @internal See {@link trainBpe} and {@link BpeTokenizer.fromJSON}. */
   constructor(private readonly vocabulary: Vocabulary) {
+    if (!Array.isArray(vocabulary?.tokens) || !Array.isArray(vocabulary.merges))
+      throw madeBy("BpeTokenizer", "trainBpe or BpeTokenizer.fromJSON");
     const { tokens, merges } = vocabulary;
     const ids = new Map(tokens.map((token, id) => [token, id]));
     const hash = new Bun.CryptoHasher("sha256").update(JSON.stringify([tokens, merges])).digest("hex");

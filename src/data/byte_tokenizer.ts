@@ -1,5 +1,6 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { expectNothing } from "../core/parameters.ts";
 import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "./tokenizer.ts";
 
 const VALUES = 256;
@@ -17,6 +18,11 @@ export class ByteTokenizer implements Tokenizer {
   readonly separator: number = "\n".charCodeAt(0);
   private readonly bytes = Uint8Array.from({ length: VALUES }, (_, byte) => byte);
   private readonly encoder = new TextEncoder();
+
+  constructor();
+  constructor(...values: unknown[]) {
+    expectNothing("ByteTokenizer", values);
+  }
 
   encode(text: string): Uint8Array {
     return this.encoder.encode(checkText("ByteTokenizer", text));

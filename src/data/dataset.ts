@@ -92,8 +92,9 @@ const SMALL_BYTES = 1_000_000;
  * text; `tooShort` for less than one window; `vocabularyTooSmall` for a token beyond the model's vocabulary.
  * @throws {ArgumentError} for an invalid option. @throws {FileError} where the cache cannot be written.
  */
-export async function openTextDataset(options: TextDatasetOptions): Promise<TextDataset> {
-  const settings = readOptions([options]);
+export function openTextDataset(options: TextDatasetOptions): Promise<TextDataset>;
+export async function openTextDataset(...values: unknown[]): Promise<TextDataset> {
+  const settings = readOptions(values);
   const { tokenizer, contextLength, seed } = settings;
   const { source, files, isDefault } = locate(operation, settings.paths);
   const folder = settings.cacheFolder ?? join(cacheFolder(), "tokens");

@@ -2,6 +2,7 @@ import type ranksOfBytes from "gpt-tokenizer/bpeRanks/r50k_base";
 import type encoding from "gpt-tokenizer/encoding/r50k_base";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { expectNothing } from "../core/parameters.ts";
 import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
 
 interface Loaded {
@@ -50,6 +51,11 @@ export class Gpt2Tokenizer implements Tokenizer {
   readonly separator: number = END_OF_TEXT;
   private readonly known: (Uint8Array | undefined)[] = [];
   private readonly encoder = new TextEncoder();
+
+  constructor();
+  constructor(...values: unknown[]) {
+    expectNothing("Gpt2Tokenizer", values);
+  }
 
   encode(text: string): Tokens {
     checkText("Gpt2Tokenizer", text);

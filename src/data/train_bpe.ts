@@ -40,7 +40,8 @@ const readArguments = parameters(operation, {
  *
  * @throws {ArgumentError} for a text that is none, or a size below 257.
  */
-export function trainBpe(text: string | readonly string[], size: number | TrainBpeOptions): BpeTokenizer {
-  const own = readArguments([text, size]);
+export function trainBpe(text: string | readonly string[], size: number | TrainBpeOptions): BpeTokenizer;
+export function trainBpe(...values: unknown[]): BpeTokenizer {
+  const own = readArguments(values);
   return new BpeTokenizer(trainVocabulary(typeof own.text === "string" ? [own.text] : own.text, own.size));
 }

@@ -1,4 +1,5 @@
 import { ArgumentError, DataError } from "../core/errors.ts";
+import { madeBy } from "../core/parameters.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
 import { type Permutation, permutationOf, permuted } from "../random/permutation.ts";
 import { callKey, philox } from "../random/philox.ts";
@@ -62,6 +63,8 @@ export class TrainingWindows {
     private readonly seed: bigint,
     fingerprint: string,
   ) {
+    if (typeof tokens?.length !== "number" || typeof seed !== "bigint")
+      throw madeBy("TrainingWindows", "openTextDataset");
     this.fingerprint = `${fingerprint}/${contextLength}`;
     this.current = this.epochOf(0);
   }

@@ -1,6 +1,6 @@
 /** Calls that every rank makes, on tensors: PyTorch's names. */
 import { aNumber, choice, flag } from "../core/kinds.ts";
-import { type Given, named, operand, optional, parameters } from "../core/parameters.ts";
+import { expectNothing, type Given, named, operand, optional, parameters } from "../core/parameters.ts";
 import { mul } from "../ops/elementwise/arithmetic.ts";
 import { div } from "../ops/elementwise/division.ts";
 import { reshape } from "../ops/view/reshape.ts";
@@ -217,13 +217,17 @@ const allToAllAsyncParameters = parameters("allToAllAsync", { x: operand(aTensor
 const exchanging = (call: Call): Call => ({ ...call, backward: (gradient) => allToAll(gradient) });
 
 /** Waits until every rank is here. @throws {DistributedError} as {@link allReduce} */
-export function barrier(): void {
+export function barrier(): void;
+export function barrier(...values: unknown[]): void {
+  expectNothing("barrier", values);
   const { connection } = worldOf("barrier");
   if (connection !== undefined) connection.queue.wait(barrierOn(connection, "barrier"));
 }
 
 /** {@link barrier} as a promise: the event loop goes on meanwhile. */
-export async function barrierAsync(): Promise<void> {
+export function barrierAsync(): Promise<void>;
+export async function barrierAsync(...values: unknown[]): Promise<void> {
+  expectNothing("barrierAsync", values);
   const { connection } = worldOf("barrierAsync");
   if (connection !== undefined) await connection.queue.finish(barrierOn(connection, "barrierAsync"));
 }

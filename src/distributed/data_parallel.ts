@@ -4,7 +4,7 @@ import { noGrad } from "../autograd/modes.ts";
 import { isPromise } from "../core/context.ts";
 import { aFunction, aNumber, anObject } from "../core/kinds.ts";
 import { positive } from "../core/options.ts";
-import { named, operand, parameters } from "../core/parameters.ts";
+import { madeBy, named, operand, parameters } from "../core/parameters.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type Bucket, CommonBucket, type Layout, layoutOf, type Owners, SharedBucket } from "./buckets.ts";
@@ -99,11 +99,10 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
   private readonly end = (isComplete: boolean): void => this.endPass(isComplete);
 
   /** @internal */
-  constructor(
-    model: M,
-    bucketBytes: number,
-    { connection, worldSize, rank }: Pick<World, "connection" | "worldSize" | "rank">,
-  ) {
+  constructor(model: M, bucketBytes: number, world: Pick<World, "connection" | "worldSize" | "rank">) {
+    if (typeof model?.namedParameters !== "function" || typeof world !== "object" || world === null)
+      throw madeBy("DataParallel", "dataParallel");
+    const { connection, worldSize, rank } = world;
     this.rank = rank;
     this.model = model;
     this.bucketBytes = bucketBytes;

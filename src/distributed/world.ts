@@ -4,7 +4,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { aNumber, flag } from "../core/kinds.ts";
 import { processorLimit } from "../core/limits.ts";
 import { type NumberRule, positive } from "../core/options.ts";
-import { named, parameters } from "../core/parameters.ts";
+import { expectNothing, named, parameters } from "../core/parameters.ts";
 import { DistributedError } from "./errors.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { installAdvice, type Launch, launchOf, locate } from "./locate.ts";
@@ -246,16 +246,32 @@ function forget(): void {
 }
 
 /** Whether {@link init} was called, and {@link finalize} was not. */
-export const isInitialized = (): boolean => current !== undefined;
+export function isInitialized(): boolean;
+export function isInitialized(...values: unknown[]): boolean {
+  expectNothing("distributed.isInitialized", values);
+  return current !== undefined;
+}
 
 /** This process's number in the world, from 0. @throws {DistributedError} `notInitialized` */
-export const rank = (): number => worldOf("distributed.rank").rank;
+export function rank(): number;
+export function rank(...values: unknown[]): number {
+  expectNothing("distributed.rank", values);
+  return worldOf("distributed.rank").rank;
+}
 
 /** How many processes there are. @throws {DistributedError} `notInitialized` */
-export const worldSize = (): number => worldOf("distributed.worldSize").worldSize;
+export function worldSize(): number;
+export function worldSize(...values: unknown[]): number {
+  expectNothing("distributed.worldSize", values);
+  return worldOf("distributed.worldSize").worldSize;
+}
 
 /** This process's number among those of its machine, from 0. @throws {DistributedError} `notInitialized` */
-export const localRank = (): number => worldOf("distributed.localRank").localRank;
+export function localRank(): number;
+export function localRank(...values: unknown[]): number {
+  expectNothing("distributed.localRank", values);
+  return worldOf("distributed.localRank").localRank;
+}
 
 /** @internal @throws {DistributedError} `notInitialized` */
 export function worldOf(operation: string): World {

@@ -1,6 +1,6 @@
 import { ArgumentError, ShapeError } from "../core/errors.ts";
-import { flag } from "../core/kinds.ts";
-import { named, parameters, required } from "../core/parameters.ts";
+import { anObject, flag, listOf, someNumber } from "../core/kinds.ts";
+import { type Kind, type Needed, named, parameters, required, unlisted } from "../core/parameters.ts";
 import { flashAttention } from "../ops/attention/flash_attention.ts";
 import { MOST_TOKENS, type StepRotation } from "../ops/attention/step.ts";
 import { type RopeOptions, rope } from "../ops/position/rope.ts";
@@ -9,6 +9,7 @@ import { transpose } from "../ops/view/permute.ts";
 import { reshape } from "../ops/view/reshape.ts";
 import { slice } from "../ops/view/slice.ts";
 import { split } from "../ops/view/split.ts";
+import { aTensor, expectTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { Attend, AttentionCache, Positions } from "./cache.ts";
 import type { AttendStep } from "./cache_step.ts";
@@ -56,6 +57,13 @@ export interface AttentionInputs {
    */
   readonly lengths?: readonly number[] | undefined;
 }
+
+const inputsParameters = unlisted("MultiHeadAttention.forward", {
+  cache: named(anObject<AttentionCache>("a cache")),
+  mask: named(aTensor as Kind<Tensor<"bool">>),
+  positions: named(aTensor as Kind<Tensor<"int32">>),
+  lengths: named(listOf(someNumber, "a list of lengths")),
+});
 
 /** @internal What {@link MultiHeadAttention} and the blocks around it take. */
 export const attentionParameters = {
@@ -110,9 +118,10 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
   /** Made at the first step of decoding. */
   #rotation: StepRotation | undefined;
 
-  constructor(given: AttentionOptions) {
+  constructor(...values: Needed<AttentionOptions, "width">);
+  constructor(...values: unknown[]) {
     super();
-    const options = multiHeadAttentionParameters([given]);
+    const options = multiHeadAttentionParameters(values);
     const { width, heads, keyValueHeads = heads, bias, causal, dropout, rotary } = options;
     const headWidth = options.headWidth ?? dividedWidth(width, heads);
     checkGroups(heads, keyValueHeads);
@@ -128,7 +137,9 @@ export class MultiHeadAttention extends Module<[x: Tensor, inputs?: AttentionInp
   }
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] @throws {ShapeError} for another rank or width. */
-  override forward(x: Tensor, { cache, mask, positions: given }: AttentionInputs = {}): Tensor {
+  override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
+    expectTensor("MultiHeadAttention", "x", x);
+    const { cache, mask, positions: given } = inputsParameters([inputs]);
     if (x.rank !== 3 || x.shape[2] !== this.width)
       throw new ShapeError(
         "MultiHeadAttention",

@@ -6,6 +6,7 @@ import { type Given, operand, optional, parameters } from "../core/parameters.ts
 import { add_ } from "../ops/copy/inplace.ts";
 import { ones, zeros } from "../ops/creation/full.ts";
 import { batchNorm, groupNorm, instanceNorm } from "../ops/normalization/batch_norm.ts";
+import { expectTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type LayerOptions, oneParameter, zeroParameter } from "./initialization.ts";
 import { epsilon, layerParameters, size } from "./kinds.ts";
@@ -73,6 +74,7 @@ abstract class BatchNorm extends Module<[x: Tensor], Tensor> {
   }
 
   override forward(x: Tensor): Tensor {
+    expectTensor(this.constructor.name, "x", x);
     if (!this.#ranks.includes(x.rank))
       throw new ShapeError(
         this.constructor.name,
@@ -238,6 +240,7 @@ abstract class InstanceNorm extends Module<[x: Tensor], Tensor> {
   }
 
   override forward(x: Tensor): Tensor {
+    expectTensor(this.constructor.name, "x", x);
     if (x.rank !== this.#rank || x.shape[1] !== this.numFeatures)
       throw new ShapeError(
         this.constructor.name,

@@ -67,10 +67,11 @@ export class TransformerBlock extends Module<[x: Tensor, inputs?: AttentionInput
   readonly feedForward: MLP | SwiGLU;
   readonly dropout: Dropout;
 
-  constructor(given: BlockOptions) {
+  constructor(options: BlockOptions);
+  constructor(...values: unknown[]) {
     super();
     const { norm, eps, feedForward, hidden, feedForwardBias, dropout, attentionDropout, ...attention } =
-      blockParameters([given]);
+      blockParameters(values);
     const { width, bias } = attention;
     const layer = layerOptions(attention);
     const newNorm = (): Normalization =>

@@ -9,6 +9,7 @@ import { shapeList } from "../tensor/kinds.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Module } from "./module.ts";
+import { readIndex } from "./slots.ts";
 
 /** @internal @throws {ArgumentError} `notAModule` */
 export function checkModule(operation: string, module: unknown, where: string): void {
@@ -139,7 +140,7 @@ export class ModuleList<M extends Module = Module<[x: Tensor], Tensor>> extends 
 
   /** The module at an index, a negative one counted from the end; undefined where there is none. */
   at(index: number): M | undefined {
-    return this.items.at(index);
+    return this.items.at(readIndex("ModuleList.at", index));
   }
 
   /** Adds a module at the end. Returns the list. */

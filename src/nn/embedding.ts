@@ -1,7 +1,7 @@
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { choice, flag, someNumber } from "../core/kinds.ts";
-import { type Given, named, operand, optional, parameters } from "../core/parameters.ts";
+import { type Given, named, operand, optional, parameters, reading } from "../core/parameters.ts";
 import { zero_ } from "../ops/copy/inplace.ts";
 import { embedding } from "../ops/embedding/embedding.ts";
 import { embeddingBag } from "../ops/embedding/embedding_bag.ts";
@@ -143,7 +143,8 @@ export class EmbeddingBag<out D extends FloatDType = FloatDType> extends Module<
   /** @param indices [bags, size], or [count] with `offsets` @returns [bags, width] */
   override forward(indices: Tensor, inputs: EmbeddingBagInputs = {}): Tensor<D> {
     const { mode, includeLastOffset, paddingIndex } = this;
-    return embeddingBag(indices, this.weight, { ...inputs, mode, includeLastOffset, paddingIndex });
+    const options = reading("EmbeddingBag", () => ({ ...inputs, mode, includeLastOffset, paddingIndex }));
+    return embeddingBag(indices, this.weight, options);
   }
 
   /** @internal */

@@ -1,5 +1,5 @@
 import { choice, flag } from "../core/kinds.ts";
-import { named, parameters, required } from "../core/parameters.ts";
+import { type Needed, named, parameters, required } from "../core/parameters.ts";
 import { type GeluOptions, gelu } from "../ops/activation/gelu.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { gatedLayers } from "./gated_layers.ts";
@@ -51,9 +51,10 @@ export class MLP extends Module<[x: Tensor], Tensor> {
   readonly up: Linear | QuantizedLinear;
   readonly down: Linear | QuantizedLinear;
 
-  constructor(given: MLPOptions) {
+  constructor(...values: Needed<MLPOptions, "width">);
+  constructor(...values: unknown[]) {
     super();
-    const { width, hidden = 4 * width, approximate, ...options } = mlpParameters([given]);
+    const { width, hidden = 4 * width, approximate, ...options } = mlpParameters(values);
     this.approximate = approximate;
     this.up = new Linear(width, hidden, options);
     this.down = new Linear(hidden, width, { ...options, residual: true });
@@ -98,9 +99,10 @@ export class SwiGLU extends Module<[x: Tensor], Tensor> {
   readonly up: Linear | QuantizedLinear;
   readonly down: Linear | QuantizedLinear;
 
-  constructor(given: FeedForwardOptions) {
+  constructor(...values: Needed<FeedForwardOptions, "width">);
+  constructor(...values: unknown[]) {
     super();
-    const { width, hidden = 4 * width, ...options } = swigluParameters([given]);
+    const { width, hidden = 4 * width, ...options } = swigluParameters(values);
     this.gate = new Linear(width, hidden, options);
     this.up = new Linear(width, hidden, options);
     this.down = new Linear(hidden, width, { ...options, residual: true });

@@ -104,9 +104,10 @@ export class GPT extends LanguageModel {
   override readonly finalNorm: LayerNorm;
   override readonly head: Linear | QuantizedLinear | null;
 
-  constructor(given: GPTOptions) {
+  constructor(options: GPTOptions);
+  constructor(...values: unknown[]) {
     super();
-    const options = gptParameters([given]);
+    const options = gptParameters(values);
     const { vocabularySize, contextLength, layers, heads, width, tied, bias, eps } = options;
     const { dtype, generator, initialization = gpt2Initialization(layers) } = options;
     const layer = { dtype, generator, initialization };

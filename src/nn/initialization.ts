@@ -41,7 +41,10 @@ export interface Initialization {
 }
 
 /** A normal distribution with mean 0 and this standard deviation. */
-export const normalOf = (deviation: number): Initializer => normalWith(normalParameters([deviation]).deviation);
+export function normalOf(deviation: number): Initializer;
+export function normalOf(...values: unknown[]): Initializer {
+  return normalWith(normalParameters(values).deviation);
+}
 
 const normalWith =
   (deviation: number): Initializer =>

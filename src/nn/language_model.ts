@@ -2,7 +2,7 @@ import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { aNumber, choice, flag, instanceOf, listOf } from "../core/kinds.ts";
 import type { NumberRule } from "../core/options.ts";
-import { named, parameters } from "../core/parameters.ts";
+import { named, parameters, reading } from "../core/parameters.ts";
 import { tensor } from "../ops/creation/tensor.ts";
 import { narrow } from "../ops/view/slice.ts";
 import { isInteger } from "../tensor/dtype.ts";
@@ -20,7 +20,7 @@ import { Module } from "./module.ts";
 import type { Normalization } from "./normalization.ts";
 import type { QuantizedEmbedding } from "./quantized_embedding.ts";
 import type { QuantizedLinear } from "./quantized_linear.ts";
-import type { LoadOptions, LoadReport, StateDict } from "./state_dict.ts";
+import { type LoadOptions, type LoadReport, readLoadOptions, type StateDict } from "./state_dict.ts";
 
 /** What a {@link LanguageModel} takes besides tokens. */
 export interface LanguageModelInputs {
@@ -186,8 +186,10 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
    *
    * @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape.
    */
-  loadHuggingFace(tensors: Readonly<StateDict> | TensorSource, options: LoadOptions = {}): LoadReport {
-    return loadMapped(this, this.huggingFaceMappings(), tensors, options);
+  loadHuggingFace(tensors: Readonly<StateDict> | TensorSource, options?: LoadOptions): LoadReport {
+    return reading(`${this.constructor.name}.loadHuggingFace`, () =>
+      loadMapped(this, this.huggingFaceMappings(), tensors, readLoadOptions(options)),
+    );
   }
 
   /** The weights by Hugging Face's names, as views. Saved with `saveSafetensors`, `transformers` reads the file. */

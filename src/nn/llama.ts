@@ -100,9 +100,10 @@ export class Llama extends LanguageModel {
   override readonly finalNorm: RMSNorm;
   override readonly head: Linear | QuantizedLinear | null;
 
-  constructor(given: LlamaOptions) {
+  constructor(options: LlamaOptions);
+  constructor(...values: unknown[]) {
     super();
-    const options = llamaParameters([given]);
+    const options = llamaParameters(values);
     const { vocabularySize, contextLength, layers, width, tied, eps } = options;
     const { dtype, generator, initialization = llamaInitialization() } = options;
     const layer = { dtype, generator, initialization };

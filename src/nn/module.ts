@@ -11,7 +11,7 @@ import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import { type BackwardHook, type BackwardPreHook, type ForwardHook, type ForwardPreHook, register } from "./hooks.ts";
 import { floatDType } from "./kinds.ts";
-import { joinPath, type Slot, slotsOf } from "./slots.ts";
+import { checkDepth, joinPath, type Slot, slotsOf } from "./slots.ts";
 import { type LoadOptions, type LoadReport, loadInto, readLoadOptions, type StateDict } from "./state_dict.ts";
 import { formatSummary, formatTree, type SummaryLayer, type SummaryTree } from "./summary.ts";
 
@@ -68,12 +68,13 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
   namedModules(): Map<string, Module> {
     const named = new Map<string, Module>();
     const seen = new Set<Module>();
-    const visit = (name: string, module: Module): void => {
+    const visit = (name: string, module: Module, depth = 0): void => {
       if (seen.has(module)) return;
+      checkDepth(depth);
       seen.add(module);
       named.set(name, module);
       for (const slot of slotsOf(module))
-        if (slot.value instanceof Module) visit(joinPath(name, slot.name), slot.value);
+        if (slot.value instanceof Module) visit(joinPath(name, slot.name), slot.value, depth + 1);
     };
     visit("", this);
     return named;
@@ -213,11 +214,7 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
 
   /** The tree of modules. */
   toString(): string {
-    const parts = [...slotsOf(this)].filter(({ value }) => value instanceof Module);
-    if (parts.length === 0) return `${this.constructor.name}(${this.details()})`;
-    const lines = parts.map(({ name, value }) => `(${name}): ${value}`.replaceAll("\n", "\n  "));
-    const details = this.details();
-    return [`${this.constructor.name}(`, ...(details ? [details] : []), ...lines].join("\n  ").concat("\n)");
+    return textOf(this);
   }
 
   /** The tree of modules with the shapes of their tensors, and how many parameters and bytes they are. */
@@ -246,13 +243,26 @@ export function summaryLayers(model: Module): SummaryLayer[] {
   }));
 }
 
-function treeOf(module: Module): SummaryTree {
+function textOf(module: Module, depth = 0): string {
+  checkDepth(depth);
+  const [name, details] = [module.constructor.name, module.details()];
+  const lines = [...slotsOf(module)].flatMap(({ name: own, value }) =>
+    value instanceof Module ? [`(${own}): ${textOf(value, depth + 1)}`.replaceAll("\n", "\n  ")] : [],
+  );
+  if (lines.length === 0) return `${name}(${details})`;
+  return [`${name}(`, ...(details ? [details] : []), ...lines].join("\n  ").concat("\n)");
+}
+
+function treeOf(module: Module, depth = 0): SummaryTree {
+  checkDepth(depth);
   const slots = [...slotsOf(module)];
   return {
     kind: module.constructor.name,
     details: module.details(),
     tensors: slots.filter(isStateSlot).map(({ name, value }) => [name, value]),
-    parts: slots.flatMap(({ name, value }) => (value instanceof Module ? [[name, treeOf(value)] as const] : [])),
+    parts: slots.flatMap(({ name, value }) =>
+      value instanceof Module ? [[name, treeOf(value, depth + 1)] as const] : [],
+    ),
   };
 }
 
@@ -267,6 +277,7 @@ const isStateSlot = (slot: Slot): slot is Slot<State> =>
 /** Every slot of a tensor in a module and its submodules. A tensor in several slots is yielded once for each. */
 function* stateSlotsIn(module: Module, prefix = "", ancestors: readonly Module[] = []): Generator<Slot<State>> {
   if (ancestors.includes(module)) return;
+  checkDepth(ancestors.length);
   for (const slot of slotsOf(module)) {
     const name = joinPath(prefix, slot.name);
     if (slot.value instanceof Module) yield* stateSlotsIn(slot.value, name, [...ancestors, module]);
@@ -275,13 +286,14 @@ function* stateSlotsIn(module: Module, prefix = "", ancestors: readonly Module[]
 }
 
 /** Adds a module and those in its properties, as {@link slotsOf} finds them: without names, which cost more. */
-function modulesIn(value: unknown, found: Set<Module>): Set<Module> {
+function modulesIn(value: unknown, found: Set<Module>, depth = 0): Set<Module> {
   if (value instanceof Module) {
     if (found.has(value)) return found;
+    checkDepth(depth);
     found.add(value);
-    for (const own of Object.values(value)) modulesIn(own, found);
+    for (const own of Object.values(value)) modulesIn(own, found, depth + 1);
   } else if (Array.isArray(value) || value instanceof Map) {
-    for (const item of value.values()) modulesIn(item, found);
+    for (const item of value.values()) modulesIn(item, found, depth);
   }
   return found;
 }

@@ -3,7 +3,7 @@ import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { operand, parameters, required } from "../core/parameters.ts";
 import { type PerAxis, perAxis } from "../ops/convolution/geometry.ts";
 import { type PadMode, pad } from "../ops/join/pad.ts";
-import { aScalar } from "../tensor/kinds.ts";
+import { aScalar, expectTensor } from "../tensor/kinds.ts";
 import type { Scalar } from "../tensor/promotion.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Module } from "./module.ts";
@@ -30,6 +30,7 @@ abstract class Padding extends Module<[x: Tensor], Tensor> {
   }
 
   override forward(x: Tensor): Tensor {
+    expectTensor(this.constructor.name, "x", x);
     const axes = this.padding.length / 2;
     if (this.#mode !== "constant" && x.rank !== axes + 1 && x.rank !== axes + 2)
       throw new ShapeError(

@@ -11,6 +11,7 @@ import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import { checkName } from "./containers.ts";
 import { Module } from "./module.ts";
+import { readIndex } from "./slots.ts";
 
 /** A parameter: a leaf that requires gradients as it is, and of any other tensor a new one of the same memory. */
 function parameterOf(operation: string, value: unknown): Tensor {
@@ -54,7 +55,7 @@ export class ParameterList extends Module<never[], never> {
 
   /** The parameter at an index, a negative one counted from the end; undefined where there is none. */
   at(index: number): Tensor | undefined {
-    return this.items.at(index);
+    return this.items.at(readIndex("ParameterList.at", index));
   }
 
   /** Adds a parameter at the end. Returns the list. */

@@ -10,7 +10,7 @@ import { formatName, type GroupSize, groupSizes } from "../quant/formats.ts";
 import { aPrecision, type ProductPrecision, quantizedMatmul } from "../quant/matmul/matmul.ts";
 import { oneOf, type QuantizeInt4Options, quantizeInt4 } from "../quant/quantize.ts";
 import { aQuantizedTensor, type QuantizedTensor } from "../quant/quantized_tensor.ts";
-import { aTensor } from "../tensor/kinds.ts";
+import { aTensor, expectTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import { Linear } from "./linear.ts";
@@ -166,6 +166,7 @@ export class Int4Linear extends QuantizedLinear {
 
   override forward(x: Tensor): Tensor {
     if (!this.dequantOnLoad) return super.forward(x);
+    expectTensor("Int4Linear", "x", x);
     const half = x.dtype === "float16" ? x : toDType(x, "float16");
     const product = linear(half, this.dense());
     return withBias(x.dtype === "float16" ? product : toDType(product, x.dtype), this.bias);

@@ -14,6 +14,7 @@ import {
   threshold,
 } from "../ops/activation/thresholds.ts";
 import { softmax } from "../ops/softmax/softmax.ts";
+import { expectTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Module } from "./module.ts";
 import { ModuleWithOptions } from "./with_options.ts";
@@ -105,6 +106,7 @@ export class Softmax2d extends Module<[x: Tensor], Tensor> {
   }
 
   override forward(x: Tensor): Tensor {
+    expectTensor("Softmax2d", "x", x);
     if (x.rank !== 3 && x.rank !== 4)
       throw new ShapeError("Softmax2d", "wrongRank", `expected 4 axes, or 3 without a batch, got ${x.describe()}`);
     return softmax(x, { dim: -3 });

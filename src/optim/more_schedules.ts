@@ -5,7 +5,7 @@
 import { ArgumentError } from "../core/errors.ts";
 import { aFunction, aNumber, choice, listOf } from "../core/kinds.ts";
 import { count, finite, notNegative, positive } from "../core/options.ts";
-import { named, operand, parameters, required } from "../core/parameters.ts";
+import { type Needed, named, operand, optional, parameters, required } from "../core/parameters.ts";
 import { printed, type Schedule } from "./schedule.ts";
 
 const steps = aNumber(count);
@@ -25,11 +25,12 @@ export interface StepOptions {
  *
  * @throws {ArgumentError}
  */
-export function step(options: StepOptions): Schedule {
-  const { stepSize, gamma } = stepParameters([options]);
+export function step(...values: Needed<StepOptions, "stepSize", ["gamma"]>): Schedule;
+export function step(...values: unknown[]): Schedule {
+  const { stepSize, gamma } = stepParameters(values);
   return printed("step", { stepSize, gamma }, [0, stepSize], (at) => gamma ** Math.floor(at / stepSize));
 }
-const stepParameters = parameters("optim.step", { stepSize: required(steps), gamma: named(factor, 0.1) });
+const stepParameters = parameters("optim.step", { stepSize: required(steps), gamma: optional(factor, 0.1) });
 
 /** Options of {@link multiStep}. */
 export interface MultiStepOptions {
@@ -44,14 +45,15 @@ export interface MultiStepOptions {
  *
  * @throws {ArgumentError}
  */
-export function multiStep(options: MultiStepOptions): Schedule {
-  const { milestones, gamma } = multiStepParameters([options]);
+export function multiStep(...values: Needed<MultiStepOptions, "milestones", ["gamma"]>): Schedule;
+export function multiStep(...values: unknown[]): Schedule {
+  const { milestones, gamma } = multiStepParameters(values);
   const schedule: Schedule = (at) => gamma ** milestones.filter((milestone) => milestone <= at).length;
   return printed("multiStep", { milestones, gamma }, [0, ...milestones], schedule);
 }
 const multiStepParameters = parameters("optim.multiStep", {
   milestones: required(listOf(steps, "a list of steps above 0")),
-  gamma: named(factor, 0.1),
+  gamma: optional(factor, 0.1),
 });
 
 /** Options of {@link exponential}. */
@@ -65,8 +67,9 @@ export interface ExponentialOptions {
  *
  * @throws {ArgumentError}
  */
-export function exponential(options: ExponentialOptions): Schedule {
-  const { gamma } = exponentialParameters([options]);
+export function exponential(...values: Needed<ExponentialOptions, "gamma">): Schedule;
+export function exponential(...values: unknown[]): Schedule {
+  const { gamma } = exponentialParameters(values);
   return printed("exponential", { gamma }, [0, 1, 10], (at) => gamma ** at);
 }
 const exponentialParameters = parameters("optim.exponential", { gamma: required(factor) });
@@ -84,14 +87,15 @@ export interface PolynomialOptions {
  *
  * @throws {ArgumentError}
  */
-export function polynomial(options: PolynomialOptions): Schedule {
-  const { total, power } = polynomialParameters([options]);
+export function polynomial(...values: Needed<PolynomialOptions, "total", ["power"]>): Schedule;
+export function polynomial(...values: unknown[]): Schedule {
+  const { total, power } = polynomialParameters(values);
   const schedule: Schedule = (at) => (1 - Math.min(at, total) / total) ** power;
   return printed("polynomial", { total, power }, [0, total], schedule);
 }
 const polynomialParameters = parameters("optim.polynomial", {
   total: required(steps),
-  power: named(aNumber(positive), 1),
+  power: optional(aNumber(positive), 1),
 });
 
 /** Options of {@link cosineAnnealing}. */
@@ -108,8 +112,9 @@ export interface CosineAnnealingOptions {
  *
  * @throws {ArgumentError}
  */
-export function cosineAnnealing(options: CosineAnnealingOptions): Schedule {
-  const { total, floor } = cosineAnnealingParameters([options]);
+export function cosineAnnealing(...values: Needed<CosineAnnealingOptions, "total">): Schedule;
+export function cosineAnnealing(...values: unknown[]): Schedule {
+  const { total, floor } = cosineAnnealingParameters(values);
   return printed("cosineAnnealing", { total, floor }, [0, total], (at) => annealed(floor, at / total));
 }
 const cosineAnnealingParameters = parameters("optim.cosineAnnealing", {
@@ -133,8 +138,9 @@ export interface WarmRestartsOptions {
  *
  * @throws {ArgumentError}
  */
-export function cosineWarmRestarts(options: WarmRestartsOptions): Schedule {
-  const { period, multiple, floor } = warmRestartsParameters([options]);
+export function cosineWarmRestarts(...values: Needed<WarmRestartsOptions, "period", ["multiple"]>): Schedule;
+export function cosineWarmRestarts(...values: unknown[]): Schedule {
+  const { period, multiple, floor } = warmRestartsParameters(values);
   const schedule: Schedule = (at) => {
     let [start, length] = [0, period];
     if (multiple === 1) start = period * Math.floor(at / period);
@@ -145,7 +151,7 @@ export function cosineWarmRestarts(options: WarmRestartsOptions): Schedule {
 }
 const warmRestartsParameters = parameters("optim.cosineWarmRestarts", {
   period: required(steps),
-  multiple: named(steps, 1),
+  multiple: optional(steps, 1),
   floor: named(share, 0),
 });
 
@@ -169,8 +175,9 @@ export interface CyclicOptions {
  *
  * @throws {ArgumentError}
  */
-export function cyclic(options: CyclicOptions): Schedule {
-  const { base, stepsUp, stepsDown = stepsUp, mode, gamma } = cyclicParameters([options]);
+export function cyclic(...values: Needed<CyclicOptions, "base">): Schedule;
+export function cyclic(...values: unknown[]): Schedule {
+  const { base, stepsUp, stepsDown = stepsUp, mode, gamma } = cyclicParameters(values);
   const total = stepsUp + stepsDown;
   const rising = stepsUp / total;
   const schedule: Schedule = (at) => {

@@ -5,14 +5,18 @@
 import { ArgumentError } from "../core/errors.ts";
 import { aNumber, choice, someNumber } from "../core/kinds.ts";
 import { count, notNegative, positive } from "../core/options.ts";
-import { named, parameters, required } from "../core/parameters.ts";
+import { expectNothing, type Needed, named, parameters, required } from "../core/parameters.ts";
 import { printedAs, printedOptions } from "../core/printing.ts";
 
 /** The factor in a step, counted from 0: `optimizer.scaleLearningRate(schedule(step))`. */
 export type Schedule = (step: number) => number;
 
 /** A factor of 1 in every step. */
-export const constant = (): Schedule => printed("constant", {}, [0], () => 1);
+export function constant(): Schedule;
+export function constant(...values: unknown[]): Schedule {
+  expectNothing("optim.constant", values);
+  return printed("constant", {}, [0], () => 1);
+}
 
 /** Options of {@link linear}. */
 export interface LinearOptions {
@@ -29,8 +33,9 @@ export interface LinearOptions {
  *
  * @throws {ArgumentError}
  */
-export function linear(options: LinearOptions): Schedule {
-  const { total, from, to } = linearParameters([options]);
+export function linear(...values: Needed<LinearOptions, "total">): Schedule;
+export function linear(...values: unknown[]): Schedule {
+  const { total, from, to } = linearParameters(values);
   const schedule: Schedule = (step) => from + (to - from) * Math.min(1, step / total);
   return printed("linear", { total, from, to }, [0, total], schedule);
 }
@@ -59,8 +64,9 @@ export interface CosineOptions {
  *
  * @throws {ArgumentError}
  */
-export function cosineWithWarmup(options: CosineOptions): Schedule {
-  const { warmup, total, floor } = cosineParameters([options]);
+export function cosineWithWarmup(options: CosineOptions): Schedule;
+export function cosineWithWarmup(...values: unknown[]): Schedule {
+  const { warmup, total, floor } = cosineParameters(values);
   if (!Number.isSafeInteger(warmup) || warmup < 0 || warmup >= total)
     throw new ArgumentError(
       "cosineWithWarmup",
@@ -103,8 +109,9 @@ export interface OneCycleOptions {
  *
  * @throws {ArgumentError}
  */
-export function oneCycle(options: OneCycleOptions): Schedule {
-  const { total, warmupShare, divFactor, finalDivFactor, anneal } = oneCycleParameters([options]);
+export function oneCycle(...values: Needed<OneCycleOptions, "total">): Schedule;
+export function oneCycle(...values: unknown[]): Schedule {
+  const { total, warmupShare, divFactor, finalDivFactor, anneal } = oneCycleParameters(values);
   const first = 1 / divFactor;
   const top = warmupShare * total - 1;
   const interpolate = anneal === "cosine" ? cosine : line;

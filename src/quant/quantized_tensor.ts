@@ -1,7 +1,7 @@
 import { ArgumentError, DisposedError } from "../core/errors.ts";
-import type { Kind } from "../core/parameters.ts";
+import { type Kind, madeBy } from "../core/parameters.ts";
 import { elementCount, type Shape } from "../tensor/shape.ts";
-import { byteLengthOf, type Tensor } from "../tensor/tensor.ts";
+import { byteLengthOf, notCloneable, Tensor } from "../tensor/tensor.ts";
 import { formatName, type QuantizedFormat, type ScaleDType } from "./formats.ts";
 
 /** What a quantised tensor is made of. */
@@ -32,9 +32,13 @@ export class QuantizedTensor implements Disposable {
   /** The dtype of what it dequantises to. */
   readonly dtype: ScaleDType;
   readonly #parts: QuantizedParts;
+  /** @internal So that `structuredClone` throws, as of a tensor. */
+  readonly notCloneable = notCloneable;
 
   /** @internal It owns the parts. */
   constructor(format: QuantizedFormat, shape: Shape, dtype: ScaleDType, parts: QuantizedParts) {
+    if (!Array.isArray(shape) || !Tensor.isTensor(parts?.packed))
+      throw madeBy("QuantizedTensor", "quantize or quantizeGgml");
     this.format = typeof format === "string" ? format : Object.freeze({ ...format });
     this.shape = Object.freeze([...shape]);
     this.dtype = dtype;

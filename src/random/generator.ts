@@ -45,8 +45,9 @@ export class Generator {
   }
 
   /** Starts anew from a seed: a whole number of at least 0 and below 2⁶⁴. @throws {ArgumentError} */
-  manualSeed(seed: number | bigint): this {
-    return this.setState({ seed: seedParameters([seed]).seed, offset: 0n });
+  manualSeed(seed: number | bigint): this;
+  manualSeed(...values: unknown[]): this {
+    return this.setState({ seed: seedParameters(values).seed, offset: 0n });
   }
 
   getState(): GeneratorState {
@@ -54,8 +55,9 @@ export class Generator {
   }
 
   /** Goes on from a state of {@link getState}. @throws {ArgumentError} */
-  setState(state: GeneratorState): this {
-    const { seed, offset } = stateParameters([state]);
+  setState(state: GeneratorState): this;
+  setState(...values: unknown[]): this {
+    const { seed, offset } = stateParameters(values);
     [this.seed_, this.offset] = [seed, offset];
     return this;
   }
@@ -92,4 +94,7 @@ export const defaultGenerator = new Generator();
  * manualSeed(0);
  * const weights = randn([784, 10]);
  */
-export const manualSeed = (seed: number | bigint): Generator => defaultGenerator.manualSeed(seed);
+export function manualSeed(seed: number | bigint): Generator;
+export function manualSeed(...values: unknown[]): Generator {
+  return defaultGenerator.setState({ seed: seedParameters(values).seed, offset: 0n });
+}

@@ -105,8 +105,19 @@ export function dtypeOfArray(array: ArrayBufferView): DType | undefined {
   return name !== undefined && Object.hasOwn(dtypeByArray, name) ? dtypeByArray[name] : undefined;
 }
 
-const nameOfArray = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)!
-  .get as () => string | undefined;
+/** Where a typed array lies, as the engine knows it: the object's own properties may say anything. */
+export const extentOf = (array: ArrayBufferView): Pick<ArrayBufferView, "buffer" | "byteOffset" | "byteLength"> => ({
+  buffer: bufferOfArray.call(array),
+  byteOffset: offsetOfArray.call(array),
+  byteLength: lengthOfArray.call(array),
+});
+
+const getterOfArrays = <Value>(name: string | symbol) =>
+  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), name)!.get as () => Value;
+const nameOfArray = getterOfArrays<string | undefined>(Symbol.toStringTag);
+const bufferOfArray = getterOfArrays<ArrayBufferLike>("buffer");
+const offsetOfArray = getterOfArrays<number>("byteOffset");
+const lengthOfArray = getterOfArrays<number>("byteLength");
 
 const dtypeByArray: Readonly<Record<string, DType>> = {
   Float64Array: "float64",

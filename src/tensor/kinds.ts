@@ -1,4 +1,5 @@
 /** Kinds of parameters that have to do with tensors: tensors, numbers in their place, dtypes, shapes. */
+import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { isListed, listOf } from "../core/kinds.ts";
 import type { Kind } from "../core/parameters.ts";
@@ -18,6 +19,16 @@ export const aTensor: Kind<Tensor> = {
   },
 };
 
+/** @internal Refuses what is no tensor, before anything of it is read. @throws {ArgumentError} `invalidOperand` */
+export function expectTensor(operation: string, name: string, value: unknown): void {
+  if (aTensor.parse(value, operation, name) === undefined)
+    throw new ArgumentError(
+      operation,
+      "invalidOperand",
+      `expected ${name} to be a tensor, got ${describeValue(value)}`,
+    );
+}
+
 /** A tensor of which only shape and dtype are read, which it keeps after its disposal. */
 export const tensorOrGone: Kind<Tensor> = {
   expected: "a tensor",
@@ -30,6 +41,27 @@ export const aScalar: Kind<Scalar> = {
   parse: (value) =>
     typeof value === "number" || typeof value === "bigint" || typeof value === "boolean" ? value : undefined,
 };
+
+/**
+ * The same as `kind`, for which a tensor without axes may stand: its element counts, which is waited for. No gradient
+ * goes through it, so a tensor that requires one is refused.
+ */
+export const orElement = <T>(kind: Kind<T>): Kind<T> => ({
+  ...kind,
+  expected: `${kind.expected}, or a tensor without axes`,
+  parse(value, operation, name) {
+    const x = aTensor.parse(value, operation, name);
+    if (x === undefined) return kind.parse(value, operation, name);
+    if (x.rank > 0) return undefined;
+    if (x.requiresGrad)
+      throw new ArgumentError(
+        operation,
+        "noGradientFor",
+        `expected ${name} to be a number, or a tensor that requires no gradient, got ${x.describe()}; detach it`,
+      );
+    return kind.parse(x.item(), operation, name);
+  },
+});
 
 /** A tensor or a plain number. */
 export const tensorOrScalar: Kind<Tensor | Scalar> = {

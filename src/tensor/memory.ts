@@ -110,7 +110,11 @@ export class BorrowedMemory implements Memory {
   private readonly bytes: Uint8Array<ArrayBuffer>;
   private readonly bufferBytes: number;
 
-  constructor({ buffer, byteOffset, byteLength }: ArrayBufferView<ArrayBuffer>) {
+  constructor({
+    buffer,
+    byteOffset,
+    byteLength,
+  }: Pick<ArrayBufferView<ArrayBuffer>, "buffer" | "byteOffset" | "byteLength">) {
     this.byteLength = byteOffset + byteLength;
     this.bytes = new Uint8Array(buffer, 0, this.byteLength); // of length 0 once the buffer is shorter, or gone
     this.bufferBytes = buffer.byteLength;

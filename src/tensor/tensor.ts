@@ -6,6 +6,7 @@ import { bytesOf, type DataOf, type DType, type ElementOf, isFloat } from "./dty
 import { ElementCopy, elementAt, readElements } from "./elements.ts";
 import { formatTensor } from "./format.ts";
 import { freezeList, frozenRowMajor } from "./frozen.ts";
+import { jsonOf, type TensorJson } from "./json.ts";
 import type { StorageMode } from "./memory.ts";
 import { elementCount, isRowMajor, MAX_RANK, type Shape, sameShape } from "./shape.ts";
 import type { Storage } from "./storage.ts";
@@ -51,6 +52,11 @@ export class Tensor<D extends DType = DType> implements Disposable {
   #isKept = false;
   #leafRequiresGrad = false;
   #disposed = false;
+  /**
+   * @internal `structuredClone` and `postMessage` copy an object's own properties, of which there would be none: with a
+   * function among them they throw a DataCloneError, in place of making `{}`.
+   */
+  readonly notCloneable = notCloneable;
 
   /** @internal */
   constructor(storage: Storage, dtype: D, shape: Shape, strides?: readonly number[], offset = 0) {
@@ -330,6 +336,18 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /** Shape, dtype and a table of the elements, abbreviated where it is long. */
+  /**
+   * What `JSON.stringify` writes: the dtype, the shape and the elements as nested arrays.
+   *
+   * @example
+   * JSON.stringify(tensor([[1, NaN]])); // {"dtype":"float32","shape":[1,2],"data":[[1,"NaN"]]}
+   *
+   * @throws {ArgumentError} `tooLarge` for more than a million elements.
+   */
+  toJSON(): TensorJson {
+    return jsonOf(this);
+  }
+
   toString(): string {
     return this.#disposed ? `Tensor ${this.describe()} (disposed)` : formatTensor(this);
   }
@@ -337,6 +355,11 @@ export class Tensor<D extends DType = DType> implements Disposable {
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return this.toString();
   }
+}
+
+/** @internal See {@link Tensor.notCloneable}. */
+export function notCloneable(): never {
+  throw new ArgumentError("Tensor", "notCloneable", "a tensor can't be cloned; send its data(), shape and dtype");
 }
 
 /** Whether the process runs tests: `bun test` sets it so, and other runners do. */

@@ -2,6 +2,7 @@ import { checkBody } from "../core/body.ts";
 import { ContextVariable, isPromise } from "../core/context.ts";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { expectNothing } from "../core/parameters.ts";
 import type { Tensor } from "./tensor.ts";
 
 const checkTidy = checkBody("tidy");
@@ -39,8 +40,9 @@ export const tidyScope = new ContextVariable<TidyScope | null>(null);
  * const loss = tidy(() => square(sub(predict(x), y)).mean());
  * const data = await tidy(async () => (await model(x)).data());
  */
-export function tidy<Result>(body: () => Result): Result {
-  checkTidy(body);
+export function tidy<Result>(body: () => Result): Result;
+export function tidy<Result>(body: () => Result, ...others: unknown[]): Result {
+  checkTidy(body, others);
   const scope = new TidyScope();
   const around = tidyScope.get();
   const close = (result: unknown) => void scope.close(tensorsIn(result), around);
@@ -70,7 +72,9 @@ export function tidy<Result>(body: () => Result): Result {
 const isParameter = ({ isLeaf, requiresGrad }: Tensor): boolean => isLeaf && requiresGrad;
 
 /** Marks a tensor so that no `tidy` disposes of it, and returns it. */
-export function keep<T extends Tensor>(tensor: T): T {
+export function keep<T extends Tensor>(tensor: T): T;
+export function keep<T extends Tensor>(tensor: T, ...others: unknown[]): T {
+  expectNothing("keep", others);
   if (!isTensorValue(tensor))
     throw new ArgumentError("keep", "invalidOperand", `expected a tensor, got ${describeValue(tensor)}`);
   tensor.isKept = true;

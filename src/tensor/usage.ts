@@ -1,4 +1,5 @@
 /** How much memory tensors take outside JavaScript's own. */
+import { expectNothing } from "../core/parameters.ts";
 import type { MemoryDevice } from "./memory.ts";
 import { dropSpareBlocks } from "./spare_blocks.ts";
 
@@ -69,13 +70,17 @@ const nothing: MemoryUsage = { liveBytes: 0, blocks: 0, peakBytes: 0 };
  * trainStep();
  * console.log(memory().host.peakBytes / 2 ** 20, "MB at most");
  */
-export function memory(): Record<MemoryDevice, MemoryUsage> {
+export function memory(): Record<MemoryDevice, MemoryUsage>;
+export function memory(...values: unknown[]): Record<MemoryDevice, MemoryUsage> {
+  expectNothing("memory", values);
   const of = (device: MemoryDevice) => meters.get(device)?.usage() ?? nothing;
   return { host: of("host"), metal: of("metal") };
 }
 
 /** Starts peaks anew, from what is live now. */
-export function resetPeakMemory(): void {
+export function resetPeakMemory(): void;
+export function resetPeakMemory(...values: unknown[]): void {
+  expectNothing("resetPeakMemory", values);
   for (const own of meters.values()) own.resetPeak();
 }
 

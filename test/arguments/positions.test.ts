@@ -22,6 +22,8 @@ describe("by position", () => {
     ["sum(x, 1, { keepdim })", () => o.sum(x, 1, { keepdim: true }), [[3], [7]]],
     ["sum(x, [0, 1])", () => o.sum(x, [0, 1]), 10],
     ["sum(x, undefined, true)", () => o.sum(x, undefined, true), [[10]]],
+    ["diff(row, 1, 0, row)", () => o.diff(row, 1, 0, row), [-2, 1, 1, -2, 1]],
+    ["diff(row, 0, 0, row, row)", () => o.diff(row, 0, 0, row, row), [3, 1, 2]],
     ["mean(x, 0)", () => o.mean(x, 0), [2, 3]],
     ["prod(x, -1)", () => o.prod(x, -1), [2, 12]],
     ["amax(x, 0, true)", () => o.amax(x, 0, true), [[3, 4]]],
@@ -455,3 +457,73 @@ function cyclic(): unknown[] {
   list.push(list);
   return list;
 }
+
+describe("what is required by position, the others by position or by name", () => {
+  test("schedules", () => {
+    const { step, multiStep, polynomial, cosineWarmRestarts, linear } = o.optim;
+    expect(step(7, { gamma: 0.3 })(7)).toBe(0.3);
+    expect(step(7, 0.3)(14)).toBe(0.3 ** 2);
+    expect(multiStep([2, 4], 0.5)(4)).toBe(0.25);
+    expect(polynomial(4, 2)(2)).toBe(0.25);
+    expect(cosineWarmRestarts(2, 3, { floor: 1 })(1)).toBe(1);
+    expect(linear(10, { from: 0.5, to: 1 })(0)).toBe(0.5);
+    expect(() => step(7, 0.3, 5 as never)).toThrow("expected optim.step(stepSize, gamma?)");
+  });
+
+  test("layers", () => {
+    expect(new o.nn.MLP(8, { hidden: 5 }).up.weight.shape).toEqual([5, 8]);
+    expect(new o.nn.SwiGLU(8, { hidden: 5 }).up.weight.shape).toEqual([5, 8]);
+    expect(new o.nn.MultiHeadAttention(8, { heads: 2 }).heads).toBe(2);
+    expect(() => new o.nn.MLP(8, { nonsense: 5 } as never)).toThrow(ArgumentError);
+  });
+
+  test("what the object says of a typed array is not believed", () => {
+    const array = Object.defineProperties(new Float32Array([1, 2, 3]), {
+      ...{ buffer: { value: new ArrayBuffer(0) }, byteOffset: { value: 3 }, length: { value: 0 } },
+    });
+    expect(listOf(o.fromArray(array))).toEqual([1, 2, 3]);
+  });
+
+  test("modules in modules, 20,000 deep", () => {
+    let deep: o.nn.Module = new o.nn.Identity();
+    for (let depth = 0; depth < 20_000; depth++) deep = new o.nn.ModuleList([deep]);
+    for (const run of [() => deep.stateDict(), () => deep.eval(), () => deep.modules(), () => String(deep)])
+      expect(run).toThrow("at most 1000 modules, each in the one before");
+  });
+});
+
+describe("what PyTorch takes in place of a number", () => {
+  test("a tensor without axes as a value, unless it requires a gradient", () => {
+    const three = tensor(3);
+    expect(o.full([2], tensor(3n)).toArray()).toEqual([3n, 3n]);
+    expect(o.fullLike(row, three).toArray()).toEqual([3, 3, 3]);
+    expect(o.zeros([2]).fill_(three).toArray()).toEqual([3, 3]);
+    expect(o.indexFill(row, 0, tensor([1n]), three).toArray()).toEqual([3, 3, 2]);
+    expect(() => o.full([2], tensor([3]))).toThrow("or a tensor without axes, got float32[1]");
+    expect(() => o.full([2], tensor(3, { requiresGrad: true }))).toThrow("detach it");
+  });
+
+  test("tensors as q, atol and rtol", () => {
+    expect(o.quantile(row, tensor(0.5)).toArray()).toBe(2);
+    expect(o.quantile(row, tensor([0, 1])).toArray()).toEqual([1, 3]);
+    expect(() => o.quantile(row, tensor([[0.5]]))).toThrow("one axis at most");
+    const diagonal = tensor([[4, 0], [0, 1]]); // biome-ignore format: a matrix
+    expect(o.linalg.matrixRank(diagonal, { atol: tensor(2) }).toArray()).toBe(1n);
+    expect(o.linalg.matrixRank(diagonal, { rtol: tensor(0.1) }).toArray()).toBe(2n);
+    expect(o.linalg.pinv(diagonal, { atol: tensor(2) }).toArray()).toEqual(o.diag(tensor([0.25, 0])).toArray());
+  });
+
+  test("null in sizes of adaptive pooling leaves an axis as it is", () => {
+    const picture = o.arange(8, { dtype: "float32" }).reshape([1, 2, 4]);
+    for (const pool of [o.adaptiveAvgPool2d, o.adaptiveMaxPool2d] as const) {
+      expect(pool(picture, [null, 2]).toArray()).toEqual(pool(picture, [2, 2]).toArray());
+      expect(pool(picture, [1, null]).toArray()).toEqual(pool(picture, [1, 4]).toArray());
+      expect(pool(picture, null).toArray()).toEqual(picture.toArray());
+    }
+    expect(() => o.adaptiveAvgPool2d(picture, [null])).toThrow(ArgumentError);
+  });
+
+  test("the divisor of averages by position", () => {
+    expect(o.avgPool1d(tensor([[[1, 3]]]), 2, 2, 0, false, true, 4).toArray()).toEqual([[[1]]]);
+  });
+});

@@ -76,6 +76,7 @@ function restoringStrict(call: Call): Call {
 
 /** Each function with arguments that it takes. */
 export const calls: Calls = {
+  formatCodepaths: [orchard.formatCodepaths as Call, () => [orchard.codepaths()]],
   Linear: [make(nn.Linear), () => [2, 3, { bias: true, residual: false, dtype: "float32" }]],
   Dropout: [make(nn.Dropout), () => [{ p: 0.5 }]],
   Dropout1d: [make(nn.Dropout1d), () => [{ p: 0.5 }]],

@@ -20,7 +20,8 @@ import { errorOf } from "../support/errors.ts";
 import { usually } from "../support/repeats.ts";
 import { definiteEigenvalues, type Eigen, residualOf } from "./eigenvectors.ts";
 import { checkGradients, leaf } from "./gradients.ts";
-import { families, identity, type Matrix, matrix, symmetricFamilies, transposed } from "./matrices.ts";
+import { families, identity, type Matrix, matrix, product, symmetricFamilies, transposed } from "./matrices.ts";
+import { randomNumbers } from "./random.ts";
 import {
   inDType,
   inTurn,
@@ -322,6 +323,18 @@ test.each([40, 64, 96, 97, 260])("a batch of matrices of %d rows on cpu", (size)
   const matrices = Array.from({ length: count }, (_, at) => symmetricFamilies[names[at % 5]!]!(size, at));
   for (const dtype of ["float32", "float64"] as const)
     on("cpu", true, () => checkBatch(matrices, dtype, "large batch"));
+});
+
+// what is left behind the rank are rounding errors, as large as their neighbours
+test.each([57, 65, 80, 96])("batches of matrices of rank 1 to 5 and %d rows on cpu", (size) => {
+  for (const dtype of ["float32", "float64"] as const)
+    for (const rank of [1, 2, 3, 5]) {
+      const matrices = Array.from({ length: 16 }, (_, at) => {
+        const samples: Matrix = { rows: size, columns: rank, values: randomNumbers(size * rank, 100 * rank + at) };
+        return product(samples, transposed(samples));
+      });
+      on("cpu", true, () => checkBatch(matrices, dtype, `rank ${rank}`));
+    }
 });
 
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {

@@ -11,31 +11,27 @@ import { stack } from "../../src/ops/join/cat.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
 import { reshape } from "../../src/ops/view/reshape.ts";
 import { narrow } from "../../src/ops/view/slice.ts";
-import type { Tensor } from "../../src/tensor/tensor.ts";
 import { errorOf } from "../support/errors.ts";
 import { difference, families, identity, type Matrix, matrix, norm1, product } from "./matrices.ts";
-import { inDType, largeSizes, on, places, type RealDType, ratio, sizes, THRESHOLD, toTensor } from "./run.ts";
+import {
+  batchOf,
+  inDType,
+  largeSizes,
+  matricesIn,
+  on,
+  places,
+  type RealDType,
+  ratio,
+  sizes,
+  THRESHOLD,
+  toTensor,
+} from "./run.ts";
 
 const names = Object.keys(families);
 
 /** One matrix of each family, as a batch. */
 const all = (rows: number, columns: number, dtype: RealDType): Matrix[] =>
   names.map((name, at) => inDType(families[name]!(rows, columns, at + 3), dtype));
-const batchOf = (matrices: readonly Matrix[], dtype: RealDType): Tensor =>
-  stack(matrices.map((own) => toTensor(own, dtype)));
-
-/** The matrices of a batch. */
-function matricesIn(x: Tensor): Matrix[] {
-  const [rows, columns] = x.shape.slice(-2) as [number, number];
-  const values = Float64Array.from(x.dataSync() as ArrayLike<number>);
-  const size = rows * columns;
-  return Array.from({ length: x.shape[0]! }, (_, at) => ({
-    rows,
-    columns,
-    values: values.slice(at * size, (at + 1) * size),
-  }));
-}
-
 /** The largest of the ratios of columns, each to its own solution. */
 function checkSolution(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, name: string): void {
   const column = (own: Matrix, j: number): Matrix => matrix(own.rows, 1, (i) => own.values[i * own.columns + j]!);

@@ -8,7 +8,7 @@ export function randomNumbers(count: number, seed: number): Float64Array {
 }
 
 /** Uniform numbers in [0, 1). */
-function mulberry32(seed: number): () => number {
+export function mulberry32(seed: number): () => number {
   let state = (seed * 0x9e3779b9) >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

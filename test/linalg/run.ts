@@ -5,6 +5,7 @@ import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
+import { stack } from "../../src/ops/join/cat.ts";
 import { reshape } from "../../src/ops/view/reshape.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { usually } from "../support/repeats.ts";
@@ -60,6 +61,22 @@ export const toTensor = ({ rows, columns, values }: Matrix, dtype: RealDType): T
 export function toMatrix(x: Tensor): Matrix {
   const [rows, columns] = x.shape.slice(-2) as [number, number];
   return { rows, columns, values: Float64Array.from(x.dataSync() as ArrayLike<number>) };
+}
+
+/** Matrices of one shape as a batch. */
+export const batchOf = (matrices: readonly Matrix[], dtype: RealDType): Tensor =>
+  stack(matrices.map((own) => toTensor(own, dtype)));
+
+/** The matrices of a batch. */
+export function matricesIn(x: Tensor): Matrix[] {
+  const [rows, columns] = x.shape.slice(-2) as [number, number];
+  const values = Float64Array.from(x.dataSync() as ArrayLike<number>);
+  const size = rows * columns;
+  return Array.from({ length: x.shape[0]! }, (_, at) => ({
+    rows,
+    columns,
+    values: values.slice(at * size, (at + 1) * size),
+  }));
 }
 
 /**

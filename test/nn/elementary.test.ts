@@ -434,3 +434,14 @@ test("RReLU draws slopes in training alone", () => {
   expect(slopes.every((own) => own >= 0.25 && own < 0.75)).toBe(true);
   expect(new Set(slopes).size).toBeGreaterThan(900);
 });
+
+test("parameters are float32 where no dtype is given", () => {
+  const layers = [
+    ...[new nn.PReLU(), new Linear(2, 2), new nn.Bilinear(2, 2, 2), new nn.Embedding(3, 2), new nn.LayerNorm(2)],
+    ...[new nn.RMSNorm(2), new nn.GroupNorm(1, 2), new nn.BatchNorm1d(2), new nn.Conv1d(1, 1, 1), new nn.LSTM(2, 2)],
+    ...[new nn.MLP(2), new nn.SwiGLU(2), new nn.MultiHeadAttention(2, { heads: 1 })],
+  ];
+  for (const layer of layers)
+    for (const [name, parameter] of layer.namedParameters())
+      expect([layer.constructor.name, name, parameter.dtype]).toEqual([layer.constructor.name, name, "float32"]);
+});

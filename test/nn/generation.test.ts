@@ -124,6 +124,11 @@ describe("the choice of a token", () => {
     ]);
     const sampling = samplingOf({ presencePenalty: 0.5, frequencyPenalty: 0.25 });
     expect([...scoresOf(logits, { seen: [0, 1, 4], counts }, sampling)]).toEqual([1, 1.75, -2, 3, -0.25, 2]);
+    const alone = (own: Parameters<typeof samplingOf>[0]) => [
+      ...scoresOf(logits, { seen: [0, 1, 4], counts }, samplingOf(own)),
+    ];
+    expect(alone({ presencePenalty: 0.5 })).toEqual([1, 2.5, -2, 3, 0, 2]);
+    expect(alone({ frequencyPenalty: 0.25 })).toEqual([1, 2.25, -2, 3, 0.25, 2]);
     const logitBias = new Map([
       [0, 4],
       [3, Number.NEGATIVE_INFINITY],

@@ -197,3 +197,33 @@ describe("step", () => {
     expect(() => optimizer.step()).toThrow(/\[AdamW\].*after dispose/);
   });
 });
+
+describe("limits, from both sides", () => {
+  const plateau = (options: object) => new optim.ReduceOnPlateau(new SGD([w()], { lr: 1 }), options);
+  test.each<readonly [what: string, accepted: () => unknown, refused: () => unknown]>([
+    [
+      "warmup is below total",
+      () => cosineWithWarmup({ warmup: 9, total: 10 }),
+      () => cosineWithWarmup({ warmup: 10, total: 10 }),
+    ],
+    ["a factor below 1", () => plateau({ factor: 0.999 }), () => plateau({ factor: 1 })],
+    ["a factor of 0", () => plateau({ factor: 0 }), () => plateau({ factor: -0.001 })],
+    ["a patience of 0", () => plateau({ patience: 0 }), () => plateau({ patience: -1 })],
+    ["a cooldown of 0", () => plateau({ cooldown: 0 }), () => plateau({ cooldown: 0.5 })],
+  ])("%s", (_, accepted, refused) => {
+    expect(accepted).not.toThrow();
+    expect(refused).toThrow(ArgumentError);
+  });
+});
+
+test("no optimizer keeps master weights, or maximizes, unless it is asked to", () => {
+  const { Adadelta, Adagrad, Adam, Adamax, NAdam, RAdam, RMSprop } = optim;
+  for (const Optimizer of [Adadelta, Adagrad, Adam, AdamW, Adamax, NAdam, RAdam, RMSprop, SGD, Lion]) {
+    const [group] = new Optimizer([w()], {}).groups as readonly { masterWeights?: boolean; maximize?: boolean }[];
+    expect([Optimizer.name, group!.masterWeights ?? false, group!.maximize ?? false]).toEqual([
+      Optimizer.name,
+      false,
+      false,
+    ]);
+  }
+});

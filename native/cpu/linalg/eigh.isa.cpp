@@ -118,12 +118,15 @@ template <class T> Progress iterate(const Tridiagonal<T> &t, QlPosition &positio
   const int64_t n = t.n, most_iterations = 30 * n + 30;
   T *d = t.diagonal, *e = t.below;
   if (n > 0) e[n - 1] = 0;
+  // Beside the norm, not beside neighbours: behind the rank of a matrix all are rounding errors of the reduction, and
+  // each sweep that passes a large element makes new ones.
+  T norm = 0;
+  for (int64_t i = 0; i < n; i++) norm = std::max(norm, std::abs(d[i]) + std::abs(e[i]));
+  const T negligible = std::numeric_limits<T>::epsilon() * norm;
   while (position.l < n) {
     const int64_t l = position.l;
     int64_t m = l;
-    for (; m + 1 < n; m++)
-      if (std::abs(e[m]) <= std::numeric_limits<T>::epsilon() * (std::abs(d[m]) + std::abs(d[m + 1])) + vanishing<T>)
-        break;
+    while (m + 1 < n && std::abs(e[m]) > negligible) m++;
     if (m == l) {
       position.l++;
       continue;

@@ -110,12 +110,9 @@ template <class T> struct Lanes {
   }
 
   // Where each lane's sweep begins: at the first negligible element from l on.
-  V end_of(int64_t l) const {
+  V end_of(int64_t l, V negligible) const {
     V m = V{} + T(n - 1);
-    for (int64_t i = n - 2; i >= l; i--) {
-      const V beside = (magnitude(d[i]) + magnitude(d[i + 1])) * std::numeric_limits<T>::epsilon() + vanishing<T>;
-      m = magnitude(e[i]) <= beside ? V{} + T(i) : m;
-    }
+    for (int64_t i = n - 2; i >= l; i--) m = magnitude(e[i]) <= negligible ? V{} + T(i) : m;
     return m;
   }
 
@@ -179,9 +176,12 @@ template <class T> struct Lanes {
 
   void iterate() {
     failed = V{};
+    V norm = {};
+    for (int64_t i = 0; i < n; i++) norm = larger(norm, magnitude(d[i]) + magnitude(e[i]));
+    const V negligible = norm * std::numeric_limits<T>::epsilon(); // see eigh.isa.cpp
     for (int64_t l = 0; l < n; l++)
       for (int count = 0;; count++) {
-        const V m = end_of(l);
+        const V m = end_of(l, negligible);
         if (!is_any(m > T(l))) break;
         if (count == most_sweeps) {
           failed = m > T(l) ? V{} + 1 : failed;

@@ -1,9 +1,9 @@
 import { type Pointer, read } from "bun:ffi";
 import { environment } from "../../core/environment.ts";
 import { ArgumentError, DisposedError } from "../../core/errors.ts";
-import { aPath, either, flag, nothing, text } from "../../core/kinds.ts";
+import { aFunction, aPath, choice, either, flag, nothing, someNumber, text } from "../../core/kinds.ts";
 import { processorLimit } from "../../core/limits.ts";
-import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { expectNothing, type Kind, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { StorageMode } from "../../tensor/memory.ts";
 import { limitOfMemory } from "../../tensor/reserve.ts";
 import { OPEN_EXACT, Storage } from "./abi.ts";
@@ -85,6 +85,26 @@ const settingValue: Kind<string | number | boolean> = {
 };
 const configureParameters = parameters("configure", { name: operand(text), value: operand(settingValue) });
 const reportParameters = parameters("report", { clear: named(flag, false) });
+const deviceInfoParameters = parameters("MetalContext.deviceInfo", { probe: named(flag, false) });
+const waitParameters = parameters("MetalContext.wait", {
+  ticket: optional(wholeNumber),
+  timeoutMs: optional(wholeNumber, longestWaitMs),
+});
+const trimParameters = parameters("MetalContext.trim", { keepBytes: optional(wholeNumber, 0) });
+const injectFaultParameters = parameters("MetalContext.injectFault", {
+  kind: operand(choice("allocate", "library", "pipeline", "command-buffer")),
+  skip: named(wholeNumber, 0),
+  count: named(wholeNumber, 1),
+  code: named(someNumber, 0),
+});
+const labelledParameters = parameters("MetalContext.labelled", {
+  label: operand(text),
+  body: operand(aFunction<() => unknown>()),
+});
+const captureParameters = parameters("MetalContext.capture", {
+  path: operand(aPath),
+  body: operand(aFunction<() => unknown>()),
+});
 
 /** @internal */
 export const aContext: Kind<MetalContext> = {
@@ -184,9 +204,11 @@ export class MetalContext implements Disposable {
   }
 
   /** Facts about the device; with `probe`, also its capabilities, each found by compiling and running a kernel. */
-  deviceInfo(options: { probe?: boolean } = {}): DeviceInfo {
+  deviceInfo(options?: { probe?: boolean }): DeviceInfo;
+  deviceInfo(...values: unknown[]): DeviceInfo {
+    const { probe } = deviceInfoParameters(values);
     const json = readText(this.native, "device info", (buffer, capacity, length) =>
-      this.native.orchard_device_info(this.handle, options.probe ? 1 : 0, buffer, capacity, length),
+      this.native.orchard_device_info(this.handle, probe ? 1 : 0, buffer, capacity, length),
     );
     return JSON.parse(json) as DeviceInfo;
   }
@@ -200,12 +222,16 @@ export class MetalContext implements Disposable {
   }
 
   /** Blocks until a ticket, by default all work so far, is done. @throws {BackendError} `deviceFailed` or `timeout`. */
-  wait(ticket: number = this.commit(), timeoutMs: number = longestWaitMs): void {
+  wait(ticket?: number, timeoutMs?: number): void;
+  wait(...values: unknown[]): void {
+    const { ticket = this.commit(), timeoutMs } = waitParameters(values);
     if (ticket > 0) this.call("wait", this.native.orchard_ticket_wait(this.handle, ticket, timeoutMs));
   }
 
   /** As {@link wait}, without blocking the event loop: a counter in memory is polled, native code never calls back. */
-  async finished(ticket: number = this.commit(), timeoutMs: number = longestWaitMs): Promise<void> {
+  finished(ticket?: number, timeoutMs?: number): Promise<void>;
+  async finished(...values: unknown[]): Promise<void> {
+    const { ticket = this.commit(), timeoutMs } = waitParameters(values);
     if (ticket > 0 && !this.isComplete(ticket)) this.commit();
     const deadline = performance.now() + timeoutMs;
     for (let polls = 0; !this.isComplete(ticket); polls++) {
@@ -227,7 +253,9 @@ export class MetalContext implements Disposable {
   }
 
   /** Frees cached buffers until at most `keepBytes` are left. */
-  trim(keepBytes = 0): void {
+  trim(keepBytes?: number): void;
+  trim(...values: unknown[]): void {
+    const { keepBytes } = trimParameters(values);
     this.call("trim", this.native.orchard_trim(this.handle, keepBytes));
   }
 
@@ -281,14 +309,17 @@ export class MetalContext implements Disposable {
   }
 
   /** Makes occurrences fail, to test what happens then: after `skip` further ones, `count` of them. */
-  injectFault(kind: FaultKind, options: { skip?: number; count?: number; code?: number } = {}): void {
+  injectFault(kind: FaultKind, options?: { skip?: number; count?: number; code?: number }): void;
+  injectFault(...values: unknown[]): void {
+    const { kind, skip, count, code } = injectFaultParameters(values);
     const text = encoder.encode(kind);
-    const { skip = 0, count = 1, code = 0 } = options;
     this.call("inject fault", this.native.orchard_inject_fault(this.handle, text, text.length, skip, count, code));
   }
 
   /** Names the operations inside `body` in messages, captures and reports. */
-  labelled<Result>(label: string, body: () => Result): Result {
+  labelled<Result>(label: string, body: () => Result): Result;
+  labelled(...values: unknown[]): unknown {
+    const { label, body } = labelledParameters(values);
     const text = encoder.encode(label);
     this.call("label", this.native.orchard_label_push(this.handle, text, text.length));
     try {
@@ -299,7 +330,9 @@ export class MetalContext implements Disposable {
   }
 
   /** Writes what `body` does on the GPU to a `.gputrace` at `path` (macOS, with `MTL_CAPTURE_ENABLED=1`). */
-  capture<Result>(path: string, body: () => Result): Result {
+  capture<Result>(path: string, body: () => Result): Result;
+  capture(...values: unknown[]): unknown {
+    const { path, body } = captureParameters(values);
     const text = encoder.encode(path);
     this.call("capture", this.native.orchard_capture_begin(this.handle, text, text.length));
     try {
@@ -360,7 +393,9 @@ let shared: MetalContext | undefined;
 export const isMetalOpen = (): boolean => shared !== undefined && !shared.isClosed;
 
 /** The process's context, opened at the first call, and again after it was closed. */
-export function metalContext(): MetalContext {
+export function metalContext(): MetalContext;
+export function metalContext(...values: unknown[]): MetalContext {
+  expectNothing("metalContext", values);
   if (!shared || shared.isClosed) shared = new MetalContext();
   return shared;
 }

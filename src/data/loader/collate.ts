@@ -2,7 +2,7 @@
 import { describeValue } from "../../core/describe.ts";
 import { DataError } from "../../core/errors.ts";
 import { listOf } from "../../core/kinds.ts";
-import { reading } from "../../core/parameters.ts";
+import { expectNothing, reading } from "../../core/parameters.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { stack } from "../../ops/join/cat.ts";
 import { Tensor } from "../../tensor/tensor.ts";
@@ -30,7 +30,8 @@ export type Collated<Item> = Item extends Tensor
  * @throws {DataError} `itemsDiffer`, `notCollatable`, naming the part; `noItems`.
  */
 export function collate<Item>(items: readonly Item[]): Collated<Item>;
-export function collate(items: readonly unknown[]): unknown {
+export function collate(items: readonly unknown[], ...others: unknown[]): unknown {
+  expectNothing("collate", others);
   return reading("collate", () => {
     const own = anyItems.parse(items, "collate", "items");
     if (own !== undefined && own.length > 0) return collated(own, "item");

@@ -12,7 +12,7 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { eigh } from "../eigh/eigh.ts";
 import { matrixOperand, mT, squareOperand } from "../matrices.ts";
-import { areSignificant, type RankOptions, rankParameters } from "./rank_tolerance.ts";
+import { areSignificant, type RankOptions, rankParameters, type Tolerances } from "./rank_tolerance.ts";
 import { factorise } from "./svd.ts";
 
 const pinvParameters = parameters("pinv", { a: operand(aTensor), ...rankParameters });
@@ -39,7 +39,9 @@ export function pinv(...values: unknown[]): Tensor {
   return toDType(recorded(own, options), a.dtype);
 }
 
-function recorded(a: Tensor, options: RankOptions): Tensor {
+type RankDecision = Tolerances & { readonly hermitian: boolean };
+
+function recorded(a: Tensor, options: RankDecision): Tensor {
   const result = noGrad(() => pseudoinverse(a, options));
   record("pinv", [a], [result], [a, result], ([gradient], [own, inverse]) => [
     gradientOf(mT(gradient!), own!, inverse!),
@@ -47,7 +49,7 @@ function recorded(a: Tensor, options: RankOptions): Tensor {
   return result;
 }
 
-function pseudoinverse(a: Tensor, options: RankOptions): Tensor {
+function pseudoinverse(a: Tensor, options: RankDecision): Tensor {
   const [rows, columns] = a.shape.slice(-2) as [number, number];
   if (rows === 0 || columns === 0) return zeros([...a.shape.slice(0, -2), columns, rows], { dtype: a.dtype });
   const invert = (values: Tensor): Tensor =>

@@ -1,5 +1,6 @@
 /** The mapping of Hugging Face's tensor names to a model's parameters: one table for loading and saving. */
 import { noGrad } from "../../autograd/modes.ts";
+import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { SafetensorsReader } from "../../io/safetensors/file.ts";
 import { transpose } from "../../ops/view/permute.ts";
@@ -78,6 +79,12 @@ export function loadMapped(
   tensors: Readonly<StateDict> | TensorSource,
   options: LoadOptions,
 ): LoadReport {
+  if (typeof tensors !== "object" || tensors === null)
+    throw new ArgumentError(
+      `${module.constructor.name}.loadHuggingFace`,
+      "invalidOperand",
+      `expected tensors by name or an open safetensors file, got ${describeValue(tensors)}`,
+    );
   const views = huggingFaceState(module, mappings);
   const targets = new Map(mappings.map(({ names }) => [views[names[0]!]!, names]));
   const fromFile = isSource(tensors);

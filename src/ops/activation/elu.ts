@@ -6,7 +6,7 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/arithmetic.ts";
-import { gt } from "../elementwise/comparison.ts";
+import { le } from "../elementwise/comparison.ts";
 import { defineTernary, type Ternary } from "../elementwise/define.ts";
 import { exp } from "../elementwise/exponential.ts";
 import { operandDType, scalarTensor } from "../elementwise/operands.ts";
@@ -17,9 +17,9 @@ import { where } from "../elementwise/where.ts";
 const eluOf: Ternary = defineTernary("elu", {
   reference: { float: (x, alpha, rate) => (x > 0 ? x : alpha * Math.expm1(rate * x)) },
   gradient(g, [x, alpha, rate]) {
-    const isPositive = gt(x, 0);
-    const below = where(isPositive, 0, x); // where x is large its exponential would be infinite, and 0 times it NaN
-    return [where(isPositive, g, mul(g, mul(mul(alpha, rate), exp(mul(below, rate))))), null, null];
+    const isBelow = le(x, 0); // where x is NaN the gradient passes, as in PyTorch
+    const below = where(isBelow, x, 0); // where x is large its exponential would be infinite, and 0 times it NaN
+    return [where(isBelow, mul(g, mul(mul(alpha, rate), exp(mul(below, rate)))), g), null, null];
   },
 });
 

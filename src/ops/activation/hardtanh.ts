@@ -5,7 +5,11 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { clampAs } from "../elementwise/clamp.ts";
+import { ge, le } from "../elementwise/comparison.ts";
+import type { TernaryGradient } from "../elementwise/define.ts";
+import { logicalOr } from "../elementwise/logic.ts";
 import { operandDType, scalarTensor } from "../elementwise/operands.ts";
+import { where } from "../elementwise/where.ts";
 
 /** The bounds of {@link hardtanh}. */
 export interface HardtanhOptions {
@@ -16,7 +20,7 @@ export interface HardtanhOptions {
 }
 
 /**
- * min(max(x, minVal), maxVal) for each element. The gradient is 0 at the bounds.
+ * min(max(x, minVal), maxVal) for each element. The gradient is 0 at the bounds, and passes where x is NaN.
  *
  * @example
  * hardtanh(tensor([-2, 0.5, 2])); // float32 [-1, 0.5, 1]
@@ -49,5 +53,12 @@ export function hardtanhAs<D extends DType>(
     throw new ArgumentError(operation, "invalidBounds", `expected minVal up to maxVal ${maxVal}, got ${minVal}`);
   const dtype = operandDType(operation, x.dtype, "numbers");
   for (const bound of [minVal, maxVal]) scalarTensor(bound, dtype, operation); // it must fit
-  return clampAs(operation, x, { min: minVal, max: maxVal }) as Tensor<D>;
+  return clampAs(operation, x, { min: minVal, max: maxVal }, insideOnly) as Tensor<D>;
 }
+
+/** 0 at the bounds and beyond; where x is NaN, which is neither, the gradient passes as in PyTorch. */
+const insideOnly: TernaryGradient = (g, [x, least, most]) => [
+  where(logicalOr(le(x, least), ge(x, most)), 0, g),
+  null,
+  null,
+];

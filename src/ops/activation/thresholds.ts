@@ -10,7 +10,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { abs, mul, neg, sub } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
-import { gt, le } from "../elementwise/comparison.ts";
+import { le } from "../elementwise/comparison.ts";
 import { where } from "../elementwise/where.ts";
 import { floatOperand } from "../reduction/reduce.ts";
 import { softmax } from "../softmax/softmax.ts";
@@ -92,7 +92,7 @@ softshrink.method = "same" as const;
 const softshrinkParameters = parameters("softshrink", shrinking);
 
 /**
- * x where it is above a threshold, and a value elsewhere, whose gradient is 0.
+ * x where it is above a threshold, and a value elsewhere, whose gradient is 0. NaN stays.
  *
  * @example
  * threshold(tensor([0, 1, 2]), 1, 9); // float32 [9, 9, 2]
@@ -101,7 +101,7 @@ export function threshold<D extends DType>(x: Tensor<D>, threshold: number, valu
 export function threshold(...values: unknown[]): Tensor {
   const { x, threshold: above, value } = thresholdParameters(values);
   const input = floatOperand("threshold", x, undefined);
-  return underName("threshold", () => tidy(() => where(gt(input, above), input, value) as Tensor));
+  return underName("threshold", () => tidy(() => where(le(input, above), value, input) as Tensor));
 }
 threshold.method = "same" as const;
 const thresholdParameters = parameters("threshold", {

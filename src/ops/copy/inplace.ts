@@ -10,7 +10,7 @@ import { needsGradient } from "../../autograd/record.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
-import { aScalar, aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
+import { aScalar, aTensor, orElement, tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes, formatShape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { type AlphaOptions, alphaParameter, mul, plainAdd, plainSub, scaledBy } from "../elementwise/arithmetic.ts";
@@ -42,14 +42,20 @@ export function copy_(...values: unknown[]): Tensor {
 copy_.method = "same" as const;
 const copyParameters = parameters("copy_", { x: operand(aTensor), source: operand(tensorOrScalar) });
 
-/** Changes every element of x to a number. @returns x @throws as {@link copy_} */
-export function fill_<T extends Tensor>(x: T, value: number | bigint | boolean): T;
+/**
+ * Changes every element of x to a number, or to the element of a tensor without axes.
+ *
+ * @returns x
+ *
+ * @throws as {@link copy_}
+ */
+export function fill_<T extends Tensor>(x: T, value: number | bigint | boolean | Tensor): T;
 export function fill_(...values: unknown[]): Tensor {
   const { x, value } = fillParameters(values);
   return assign("fill_", x, scalarTensor(value, x.dtype, "fill_"));
 }
 fill_.method = "same" as const;
-const fillParameters = parameters("fill_", { x: operand(aTensor), value: operand(aScalar) });
+const fillParameters = parameters("fill_", { x: operand(aTensor), value: operand(orElement(aScalar)) });
 
 /** Changes every element of x to 0. @returns x @throws as {@link copy_} */
 export function zero_<T extends Tensor>(x: T): T;

@@ -2,7 +2,7 @@ import { empty as allocate } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
-import { aScalar, aShape, type SizedArguments, shapeList, tensorOrGone } from "../../tensor/kinds.ts";
+import { aScalar, aShape, orElement, type SizedArguments, shapeList, tensorOrGone } from "../../tensor/kinds.ts";
 import { plainDType, type Scalar } from "../../tensor/promotion.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -14,7 +14,7 @@ import type { DTypeOfValue } from "./tensor.ts";
  * A tensor whose elements are all `value`.
  *
  * @param shape at most 8 sizes of at least 0
- * @param value with an integer dtype it loses its fraction
+ * @param value a number, or a tensor without axes. With an integer dtype it loses its fraction
  * @param options `dtype` as PyTorch's by default: booleans bool, bigints and whole numbers int64, other numbers float32
  *
  * @example
@@ -25,7 +25,7 @@ import type { DTypeOfValue } from "./tensor.ts";
  */
 export function full<D extends DType>(
   shape: Shape,
-  value: Scalar,
+  value: Scalar | Tensor,
   options: CreationOptions<D> & { dtype: D },
 ): Tensor<D>;
 export function full<V extends Scalar>(
@@ -33,13 +33,14 @@ export function full<V extends Scalar>(
   value: V,
   options?: CreationOptions<never>,
 ): Tensor<DTypeOfValue<V>>;
+export function full(shape: Shape, value: Tensor, options?: CreationOptions<never>): Tensor;
 export function full(...values: unknown[]): Tensor {
   const { shape, value, dtype = plainDType([value]), ...options } = fullParameters(values);
   return filled("full", shape, value, dtype, options);
 }
 const fullParameters = parameters("full", {
   shape: required(shapeList),
-  value: required(aScalar),
+  value: required(orElement(aScalar)),
   ...creationOptions,
 });
 
@@ -115,7 +116,7 @@ const onesLikeParameters = parameters("onesLike", { x: operand(tensorOrGone), ..
  */
 export function fullLike<D extends DType, E extends DType = D>(
   x: Tensor<D>,
-  value: Scalar,
+  value: Scalar | Tensor,
   options?: CreationOptions<E>,
 ): Tensor<E>;
 export function fullLike(...values: unknown[]): Tensor {
@@ -124,7 +125,7 @@ export function fullLike(...values: unknown[]): Tensor {
 }
 const fullLikeParameters = parameters("fullLike", {
   x: operand(tensorOrGone),
-  value: required(aScalar),
+  value: required(orElement(aScalar)),
   ...creationOptions,
 });
 

@@ -3,7 +3,7 @@ import { encoderOf } from "../../backend/reference/elements.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { type Kind, named, operand, optional, parameters } from "../../core/parameters.ts";
-import { bytesOf, type DType, dtypeOfArray, integerRange, isFloat } from "../../tensor/dtype.ts";
+import { bytesOf, type DType, dtypeOfArray, extentOf, integerRange, isFloat } from "../../tensor/dtype.ts";
 import { aScalar, aTypedArray, shapeList } from "../../tensor/kinds.ts";
 import { type AllocationHint, BorrowedMemory } from "../../tensor/memory.ts";
 import { plainDType } from "../../tensor/promotion.ts";
@@ -136,7 +136,7 @@ const tensorParameters = parameters("tensor", {
  */
 export function fromArray<A extends TensorArray>(array: A, shape?: Shape): Tensor<DTypeOfArray<A>>;
 export function fromArray(...given: unknown[]): Tensor {
-  const { array, shape: sizes = [array.length] } = fromArrayParameters(given);
+  const { array, shape: sizes } = fromArrayParameters(given);
   const dtype = dtypeOfArray(array);
   if (dtype === undefined)
     throw new DTypeError(
@@ -144,20 +144,22 @@ export function fromArray(...given: unknown[]): Tensor {
       "unknownArray",
       `expected a typed array with elements of a dtype, got ${describeValue(array)}`,
     );
-  checkBuffer(array.buffer);
-  const shape = checkShape("fromArray", sizes);
-  if (elementCount(shape) !== array.length)
+  const { buffer, byteOffset, byteLength } = extentOf(array);
+  const length = byteLength / bytesOf(dtype);
+  checkBuffer(buffer);
+  const shape = checkShape("fromArray", sizes ?? [length]);
+  if (elementCount(shape) !== length)
     throw new ShapeError(
       "fromArray",
       "sizeDiffers",
-      `expected ${elementCount(shape)} elements for shape ${formatShape(shape)}, got ${array.length}`,
+      `expected ${elementCount(shape)} elements for shape ${formatShape(shape)}, got ${length}`,
     );
   return new Tensor(
-    new Storage(new BorrowedMemory(array as ArrayBufferView<ArrayBuffer>)),
+    new Storage(new BorrowedMemory({ buffer: buffer as ArrayBuffer, byteOffset, byteLength })),
     dtype,
     shape,
     undefined,
-    array.byteOffset / bytesOf(dtype),
+    byteOffset / bytesOf(dtype),
   );
 }
 

@@ -95,8 +95,8 @@ clamp.method = "own" as const;
 const bound = either(tensorOrScalar, nothing);
 const clampParameters = parameters("clamp", { x: operand(aTensor), min: optional(bound), max: optional(bound) });
 
-/** The same under the name of another operation, for errors. */
-export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions): Tensor {
+/** The same under the name of another operation, for errors, and with its gradient. */
+export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions, own?: TernaryGradient): Tensor {
   const bounds = [min ?? null, max ?? null] as const;
   const given = bounds.filter((bound) => bound !== null);
   if (given.length === 0) throw new ArgumentError(operation, "noBound", "expected min, max or both, got neither");
@@ -104,7 +104,7 @@ export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions
   const [least, most] = rangeOf(input.dtype).map((bound, at) =>
     bounds[at] === null ? scalarTensor(bound, input.dtype) : others.shift()!,
   ) as [Tensor, Tensor];
-  const gradient = gradientWith([shareOf(bounds[0]), shareOf(bounds[1])]);
+  const gradient = own ?? gradientWith([shareOf(bounds[0]), shareOf(bounds[1])]);
   return named(operation, () => clampBetween([input, least, most], gradient));
 }
 

@@ -17,6 +17,7 @@ import { scatterAlong } from "../indexing/scatter.ts";
 import { max } from "../reduction/extrema.ts";
 import { filled } from "../view/embed.ts";
 import { reshape } from "../view/reshape.ts";
+import { type AdaptiveSize, adaptiveSize, adaptiveSizes } from "./adaptive.ts";
 import type { PooledWithIndices } from "./max_pool.ts";
 import { checkAxes } from "./windows.ts";
 
@@ -29,7 +30,7 @@ export interface AdaptiveMaxPoolOptions {
 const adaptiveParameters = (operation: string) =>
   parameters(operation, {
     x: operand(aTensor),
-    outputSize: required(perAxis),
+    outputSize: required(adaptiveSize),
     returnIndices: optional(flag, false),
   });
 
@@ -38,7 +39,7 @@ const adaptiveParameters = (operation: string) =>
  * ⌊i · size / n⌋ to ⌈(i + 1) · size / n⌉. Of equal ones the first takes the gradient.
  *
  * @param x [batch, channels, length], or without a batch
- * @param outputSize the size of the result: along all axes, or each
+ * @param outputSize the size of the result: along all axes, or each; null leaves an axis as it is
  *
  * @example
  * adaptiveMaxPool1d(tensor([[[1, 3, 2, 6]]]), 2); // float32 [[[3, 6]]]
@@ -48,12 +49,12 @@ const adaptiveParameters = (operation: string) =>
  */
 export function adaptiveMaxPool1d<D extends DType>(
   x: Tensor<D>,
-  outputSize: PerAxis,
+  outputSize: AdaptiveSize,
   options: { returnIndices: true },
 ): PooledWithIndices<D>;
 export function adaptiveMaxPool1d<D extends DType>(
   x: Tensor<D>,
-  outputSize: PerAxis,
+  outputSize: AdaptiveSize,
   options?: AdaptiveMaxPoolOptions,
 ): Tensor<D>;
 export function adaptiveMaxPool1d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
@@ -71,12 +72,12 @@ const adaptiveMaxPool1dParameters = adaptiveParameters("adaptiveMaxPool1d");
  */
 export function adaptiveMaxPool2d<D extends DType>(
   x: Tensor<D>,
-  outputSize: PerAxis,
+  outputSize: AdaptiveSize,
   options: { returnIndices: true },
 ): PooledWithIndices<D>;
 export function adaptiveMaxPool2d<D extends DType>(
   x: Tensor<D>,
-  outputSize: PerAxis,
+  outputSize: AdaptiveSize,
   options?: AdaptiveMaxPoolOptions,
 ): Tensor<D>;
 export function adaptiveMaxPool2d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
@@ -94,12 +95,12 @@ const adaptiveMaxPool2dParameters = adaptiveParameters("adaptiveMaxPool2d");
  */
 export function adaptiveMaxPool3d<D extends DType>(
   x: Tensor<D>,
-  outputSize: PerAxis,
+  outputSize: AdaptiveSize,
   options: { returnIndices: true },
 ): PooledWithIndices<D>;
 export function adaptiveMaxPool3d<D extends DType>(
   x: Tensor<D>,
-  outputSize: PerAxis,
+  outputSize: AdaptiveSize,
   options?: AdaptiveMaxPoolOptions,
 ): Tensor<D>;
 export function adaptiveMaxPool3d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
@@ -113,7 +114,7 @@ function adaptiveMaxPool(
   rank: number,
 ): Tensor | PooledWithIndices<DType> {
   checkAxes(operation, x, rank);
-  const sizes = alongAxes(operation, "outputSize", outputSize, rank, 1);
+  const sizes = adaptiveSizes(operation, x, outputSize, rank);
   if (x.shape.slice(-rank).includes(0))
     throw new ShapeError(operation, "noElements", `expected elements along the last axes, got ${x.describe()}`);
   checkShape(operation, [...x.shape.slice(0, -rank), ...sizes]);

@@ -2,12 +2,12 @@
 import { named as underName } from "../../backend/dispatch.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
 import { count as wholeFromOne } from "../../core/options.ts";
-import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { alongAxes, type PerAxis, perAxis } from "../convolution/geometry.ts";
+import { type PerAxis, perAxis } from "../convolution/geometry.ts";
 import { toDType } from "../copy/cast.ts";
 import { tensor } from "../creation/tensor.ts";
 import { add } from "../elementwise/arithmetic.ts";
@@ -17,6 +17,7 @@ import { pad } from "../join/pad.ts";
 import { mean } from "../reduction/mean.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow, slice } from "../view/slice.ts";
+import { type AdaptiveSize, adaptiveSize, adaptiveSizes } from "./adaptive.ts";
 import { checkAxes, type Windows, windowsOf } from "./windows.ts";
 
 /** Options of {@link avgPool1d} and its like. */
@@ -34,7 +35,10 @@ export interface AvgPoolOptions {
 }
 
 /** The ways to pass them: by name or by position. */
-export type AvgPoolArguments = Given<AvgPoolOptions, ["stride", "padding", "ceilMode", "countIncludePad"]>;
+export type AvgPoolArguments = Given<
+  AvgPoolOptions,
+  ["stride", "padding", "ceilMode", "countIncludePad", "divisorOverride"]
+>;
 
 const avgPoolParameters = (operation: string) =>
   parameters(operation, {
@@ -44,7 +48,7 @@ const avgPoolParameters = (operation: string) =>
     padding: optional(perAxis, 0),
     ceilMode: optional(flag, false),
     countIncludePad: optional(flag, true),
-    divisorOverride: named(aNumber(wholeFromOne)),
+    divisorOverride: optional(aNumber(wholeFromOne)),
   });
 
 /**
@@ -100,7 +104,7 @@ const avgPool3dParameters = avgPoolParameters("avgPool3d");
  * ⌈(i + 1) · size / n⌉.
  *
  * @param x [batch, channels, length], or without a batch
- * @param outputSize the size of the result: along all axes, or each
+ * @param outputSize the size of the result: along all axes, or each; null leaves an axis as it is
  *
  * @example
  * adaptiveAvgPool1d(tensor([[[1, 3, 2, 6]]]), 2); // float32 [[[2, 4]]]
@@ -108,7 +112,7 @@ const avgPool3dParameters = avgPoolParameters("avgPool3d");
  * @throws {ShapeError} where x has other axes. @throws {DTypeError} for anything but floats. @throws {ArgumentError}
  * for sizes below 1.
  */
-export function adaptiveAvgPool1d<D extends DType>(x: Tensor<D>, outputSize: PerAxis): Tensor<D>;
+export function adaptiveAvgPool1d<D extends DType>(x: Tensor<D>, outputSize: AdaptiveSize): Tensor<D>;
 export function adaptiveAvgPool1d(...values: unknown[]): Tensor {
   return adaptiveAvgPool("adaptiveAvgPool1d", adaptiveAvgPool1dParameters(values), 1);
 }
@@ -118,12 +122,12 @@ const adaptiveAvgPool1dParameters = adaptiveParameters("adaptiveAvgPool1d");
  * The same along two axes: see {@link adaptiveAvgPool1d}.
  *
  * @param x [batch, channels, height, width], or without a batch
- * @param outputSize the size of the result: along all axes, or each
+ * @param outputSize the size of the result: along all axes, or each; null leaves an axis as it is
  *
  * @example
  * adaptiveAvgPool2d(tensor([[[[1, 3], [2, 6]]]]), 1); // float32 [[[[3]]]]
  */
-export function adaptiveAvgPool2d<D extends DType>(x: Tensor<D>, outputSize: PerAxis): Tensor<D>;
+export function adaptiveAvgPool2d<D extends DType>(x: Tensor<D>, outputSize: AdaptiveSize): Tensor<D>;
 export function adaptiveAvgPool2d(...values: unknown[]): Tensor {
   return adaptiveAvgPool("adaptiveAvgPool2d", adaptiveAvgPool2dParameters(values), 2);
 }
@@ -133,19 +137,19 @@ const adaptiveAvgPool2dParameters = adaptiveParameters("adaptiveAvgPool2d");
  * The same along three axes: see {@link adaptiveAvgPool1d}.
  *
  * @param x [batch, channels, depth, height, width], or without a batch
- * @param outputSize the size of the result: along all axes, or each
+ * @param outputSize the size of the result: along all axes, or each; null leaves an axis as it is
  *
  * @example
  * adaptiveAvgPool3d(ones([1, 1, 2, 2, 2]), 1); // float32 [[[[[1]]]]]
  */
-export function adaptiveAvgPool3d<D extends DType>(x: Tensor<D>, outputSize: PerAxis): Tensor<D>;
+export function adaptiveAvgPool3d<D extends DType>(x: Tensor<D>, outputSize: AdaptiveSize): Tensor<D>;
 export function adaptiveAvgPool3d(...values: unknown[]): Tensor {
   return adaptiveAvgPool("adaptiveAvgPool3d", adaptiveAvgPool3dParameters(values), 3);
 }
 const adaptiveAvgPool3dParameters = adaptiveParameters("adaptiveAvgPool3d");
 
 function adaptiveParameters(operation: string) {
-  return parameters(operation, { x: operand(aTensor), outputSize: required(perAxis) });
+  return parameters(operation, { x: operand(aTensor), outputSize: required(adaptiveSize) });
 }
 
 /** The elements of all windows at each of their places: views of x, padded. */
@@ -209,7 +213,7 @@ function adaptiveAvgPool(
   rank: number,
 ): Tensor {
   checkAxes(operation, x, rank);
-  const sizes = alongAxes(operation, "outputSize", outputSize, rank, 1);
+  const sizes = adaptiveSizes(operation, x, outputSize, rank);
   return underName(operation, () =>
     tidy(() => {
       const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;

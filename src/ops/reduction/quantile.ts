@@ -2,8 +2,8 @@
 import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, choice, either, flag, listOf, someNumber } from "../../core/kinds.ts";
-import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
-import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { type Given, type Kind, named, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -27,6 +27,18 @@ import { any } from "./logic.ts";
 import type { OrderOptions } from "./order.ts";
 import { floatOperand } from "./reduce.ts";
 import { sum } from "./sum.ts";
+
+const numbers = either(someNumber, listOf(someNumber, "a list of numbers"));
+
+/** Numbers, or a tensor of them with one axis at most, which is read. */
+const chancesKind: Kind<number | number[]> = {
+  expected: "a number, a list of numbers, or a tensor of floats with one axis at most",
+  parse(value, operation, name) {
+    const x = aTensor.parse(value, operation, name);
+    if (x === undefined) return numbers.parse(value, operation, name);
+    return x.rank <= 1 && isFloat(x.dtype) && !x.requiresGrad ? (x.toArray() as number | number[]) : undefined;
+  },
+};
 
 /** How {@link quantile} goes between two elements. */
 export type QuantileInterpolation = "linear" | "lower" | "higher" | "midpoint" | "nearest";
@@ -52,7 +64,7 @@ export interface QuantileOptions extends OrderOptions {
  */
 export function quantile<D extends DType>(
   x: Tensor<D>,
-  q: number | readonly number[],
+  q: number | readonly number[] | Tensor,
   ...options: Given<QuantileOptions, ["dim", "keepdim"]>
 ): Tensor<D>;
 export function quantile(...values: unknown[]): Tensor {
@@ -76,7 +88,7 @@ const quantileParameters = parametersOfQuantile("quantile");
  */
 export function nanquantile<D extends DType>(
   x: Tensor<D>,
-  q: number | readonly number[],
+  q: number | readonly number[] | Tensor,
   ...options: Given<QuantileOptions, ["dim", "keepdim"]>
 ): Tensor<D>;
 export function nanquantile(...values: unknown[]): Tensor {
@@ -88,7 +100,7 @@ const nanquantileParameters = parametersOfQuantile("nanquantile");
 function parametersOfQuantile(operation: string) {
   return parameters(operation, {
     x: operand(aTensor),
-    q: required(either(someNumber, listOf(someNumber, "a list of numbers"))),
+    q: required(chancesKind),
     dim: optional(axisKind),
     keepdim: optional(flag, false),
     interpolation: named<QuantileInterpolation>(choice("linear", "lower", "higher", "midpoint", "nearest"), "linear"),

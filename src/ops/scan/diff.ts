@@ -24,7 +24,7 @@ export interface DiffOptions {
   n?: number | undefined;
   /** The axis. Default −1. */
   dim?: number | undefined;
-  /** What stands before x along the axis. */
+  /** What stands before x along the axis; not read where n is 0, as in PyTorch. */
   prepend?: Tensor | undefined;
   /** What stands after x along the axis. */
   append?: Tensor | undefined;
@@ -39,7 +39,10 @@ export interface DiffOptions {
  * @throws {ShapeError} for an axis out of range, and where `prepend` or `append` do not fit. @throws {ArgumentError}
  * for an n that is negative or not whole.
  */
-export function diff<D extends DType>(x: Tensor<D>, ...options: Given<DiffOptions, ["n", "dim"]>): Tensor<D>;
+export function diff<D extends DType>(
+  x: Tensor<D>,
+  ...options: Given<DiffOptions, ["n", "dim", "prepend", "append"]>
+): Tensor<D>;
 export function diff(...values: unknown[]): Tensor {
   const { x, n, dim, prepend, append } = diffParameters(values);
   const axis = axisOf("diff", x, dim);
@@ -49,7 +52,7 @@ export function diff(...values: unknown[]): Tensor {
   for (const part of parts) checkNeighbour(x, part, axis);
   return underName("diff", () =>
     tidy(() => {
-      let result = cat(parts, axis) as Tensor;
+      let result = cat(n === 0 ? [x] : parts, axis) as Tensor;
       for (let time = 0; time < n && result.shape[axis]! > 0; time++) result = differences(result, axis);
       return result;
     }),
@@ -60,8 +63,8 @@ const diffParameters = parameters("diff", {
   x: operand(aTensor),
   n: optional(someNumber, 1),
   dim: optional(axisKind, -1),
-  prepend: named(aTensor),
-  append: named(aTensor),
+  prepend: optional(aTensor),
+  append: optional(aTensor),
 });
 
 function checkNeighbour(x: Tensor, part: Tensor, axis: number): void {

@@ -280,6 +280,7 @@ describe("what does not fit is refused, by name", () => {
     spent.dispose();
     spent.dispose();
     expect(() => spent.run(good, { grid: 8 })).toThrow(DisposedError);
+    expect(new DeviceBuffer(1).read(Uint8Array).length).toBe(1); // the shortest there is
     const buffer = new DeviceBuffer(16);
     buffer.dispose();
     expect(() => buffer.read(Float32Array)).toThrow(DisposedError);

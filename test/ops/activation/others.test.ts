@@ -13,6 +13,7 @@ import { relu6 } from "../../../src/ops/activation/relu6.ts";
 import { selu } from "../../../src/ops/activation/selu.ts";
 import { softsign } from "../../../src/ops/activation/softsign.ts";
 import { tanhshrink } from "../../../src/ops/activation/tanhshrink.ts";
+import { threshold } from "../../../src/ops/activation/thresholds.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { clamp } from "../../../src/ops/elementwise/clamp.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -72,6 +73,20 @@ testDerivatives("elu", eluOf, { at: [0, 1, 1000], are: [1.5, 1, 1] });
 testDerivatives("celu", celuOf, { at: [0, 1, 1000], are: [1, 1, 1] });
 testDerivatives("tanhshrink", tanhshrink, { at: [0, -0], are: [0, 0] });
 testDerivatives("softsign", softsign, { at: [0, 1, -3], are: [1, 0.25, 0.0625] });
+
+// PyTorch's backward kernels compare: hardtanh's gives 0 for x <= min or x >= max, elu's the slope below for x <= 0,
+// threshold's 0 for x <= threshold; NaN is neither (Activation.cpp, ActivationEluKernel.cu)
+const nan = Number.NaN;
+testDerivatives("relu6 with NaN", relu6, { at: [nan, 3], are: [1, 1] });
+testDerivatives("hardtanh with NaN", hardtanh, { at: [nan, 2], are: [1, 0] });
+testDerivatives("elu with NaN", eluOf, { at: [nan, 1], are: [1, 1] });
+testDerivatives("celu with NaN", celuOf, { at: [nan, 1], are: [1, 1] });
+testDerivatives("selu with NaN", selu, { at: [nan, 1], are: [scale, scale] });
+testDerivatives("threshold with NaN", (x) => threshold(x, 1, 9), { at: [nan, 0, 1, 2], are: [1, 0, 0, 1] });
+
+test.each(tested)("threshold keeps NaN on %s", (backend) => {
+  withBackend(backend, () => expect(threshold(tensor([0, 1, 2, nan]), 1, 9).toArray()).toEqual([9, 9, 2, nan]));
+});
 
 testDerivatives("relu with NaN", relu, {
   at: [Number.NaN, 0, -0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],

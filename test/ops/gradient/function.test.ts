@@ -1,16 +1,20 @@
 import { describe, expect, test } from "bun:test";
+import { onArrival } from "../../../src/autograd/arrival.ts";
 import { noGrad } from "../../../src/autograd/modes.ts";
 import { AutogradError } from "../../../src/autograd/node.ts";
 import { AnomalyError, detectAnomaly } from "../../../src/backend/anomaly.ts";
 import { ArgumentError, DisposedError } from "../../../src/core/errors.ts";
+import { toDType } from "../../../src/ops/copy/cast.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { add, mul, sub } from "../../../src/ops/elementwise/arithmetic.ts";
+import { gt } from "../../../src/ops/elementwise/comparison.ts";
 import { div } from "../../../src/ops/elementwise/division.ts";
 import { exp } from "../../../src/ops/elementwise/exponential.ts";
 import { backward, grad } from "../../../src/ops/gradient/backward.ts";
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 import { Function, type FunctionContext } from "../../../src/ops/gradient/function.ts";
 import { GradcheckError, gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
+import { argmax } from "../../../src/ops/reduction/extrema.ts";
 import { sum } from "../../../src/ops/reduction/sum.ts";
 import { reshape } from "../../../src/ops/view/reshape.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -205,6 +209,12 @@ describe("detectAnomaly names the operation that made the first NaN", () => {
     expect(() => detectAnomaly(() => backward(sum(Bad.apply(parameter([1])))))).toThrow(/^\[backward of Bad: div\]/);
   });
 
+  test("and passes over integers and bools, which have neither", () => {
+    const x = tensor([1, 2]);
+    const results = detectAnomaly(() => [argmax(x), gt(x, 1), toDType(x, "int64")], { infinity: true });
+    expect(results.map((own) => own.toArray())).toEqual([1n, [false, true], [1n, 2n]]);
+  });
+
   test("or the first infinity, where these are searched for", () => {
     const overflow = () => sub(mul(tensor([3e38]), 10), mul(tensor([3e38]), 10));
     expect(() => detectAnomaly(overflow)).toThrow("[sub] it made the first NaN");
@@ -222,4 +232,16 @@ describe("detectAnomaly names the operation that made the first NaN", () => {
     });
     await expect(later).rejects.toThrow(AnomalyError);
   });
+});
+
+test.each<readonly [order: string, compute: (a: Tensor, b: Tensor) => Tensor]>([
+  ["b, a", (a, b) => mul(mul(mul(a, 2), b), a)], // a has a part of its gradient first, and the rest last
+  ["b, a", (a, b) => mul(mul(mul(a, 2), b), b)],
+])("gradients of leaves arrive with the last operation that uses them, not at the end: %s", (order, compute) => {
+  const [a, b] = [parameter([2]), parameter([3])];
+  const arrived: string[] = [];
+  const removers = [onArrival(a, () => arrived.push("a")), onArrival(b, () => arrived.push("b"))];
+  backward(sum(mul(compute(a, b), add(parameter([1]), 1))));
+  for (const remove of removers) remove();
+  expect(arrived.join(", ")).toBe(order);
 });

@@ -99,6 +99,15 @@ test.each([
   await expect(text.compileConstraint(bytes, options)).rejects.toThrow(expect.objectContaining({ code }));
 });
 
+test("keywords for people are accepted and say nothing of values", async () => {
+  const forPeople = {
+    ...{ $schema: "https://json-schema.org/draft/2020-12/schema", $id: "https://example.org/a", $comment: "none" },
+    ...{ title: "A", description: "a number", default: 1, examples: [2], $defs: {}, definitions: {} },
+  };
+  for (const [key, value] of Object.entries(forPeople))
+    await text.compileConstraint(bytes, { schema: { type: "integer", [key]: value } });
+});
+
 test("the path of what is wrong with a schema is named", async () => {
   const schema = { properties: { a: { type: "string", format: "email" } } };
   await expect(text.compileConstraint(bytes, { schema })).rejects.toThrow(/schema.properties.a: .*got format/);

@@ -131,3 +131,9 @@ describe("without messages", () => {
     expect(found!.pieces).toEqual([` ${word}<|end|>`]);
   });
 });
+
+test("a question is what the template writes before an answer", () => {
+  const { templateTokens } = tokenizerOf("llama3");
+  expect(new AnswerFinder(chatml, templateTokens).ask("Hi?")).toBe("<|start|>user\nHi?<|end|>\n<|start|>assistant\n");
+  expect(new AnswerFinder(instruct, { ...templateTokens, bosToken: "<s>" }).ask("Hi?")).toBe("<s>[INST] Hi? [/INST]");
+});

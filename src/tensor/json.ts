@@ -1,0 +1,37 @@
+/** Tensors as JSON. */
+import { ArgumentError } from "../core/errors.ts";
+import type { DType } from "./dtype.ts";
+import type { NestedArray, Tensor } from "./tensor.ts";
+
+/**
+ * A tensor in JSON. What JSON has no number for is a text: `"NaN"`, `"Infinity"`, `"-Infinity"`, and integers of 2⁵³
+ * and more.
+ */
+export interface TensorJson {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly data: NestedArray<number | boolean | string>;
+}
+
+/** A text of more elements would take more memory than anybody means to. */
+const MOST_ELEMENTS = 1_000_000;
+
+export function jsonOf(x: Tensor): TensorJson {
+  if (x.size > MOST_ELEMENTS)
+    throw new ArgumentError(
+      "toJSON",
+      "tooLarge",
+      `expected at most ${MOST_ELEMENTS} elements, got ${x.describe()}; io.saveSafetensors writes large tensors`,
+    );
+  return { dtype: x.dtype, shape: x.shape, data: plain(x.toArray()) };
+}
+
+type Element = number | bigint | boolean;
+
+function plain(value: NestedArray<Element>): NestedArray<number | boolean | string> {
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value === "boolean") return value;
+  const number = Number(value);
+  const isExact = typeof value === "bigint" ? Number.isSafeInteger(number) : Number.isFinite(number);
+  return isExact ? number : String(value);
+}

@@ -1,0 +1,132 @@
+/**
+ * Every export, class and method, found by walking the package: nothing that is passed is dropped, and whatever is
+ * passed, the answer is a result or an `OrchardError`.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { OrchardError } from "../../src/core/errors.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import * as orchard from "../../src/index.ts";
+import { failureOf } from "./each_place.ts";
+import { groups } from "./groups.ts";
+import { CallersError, hostiles } from "./hostile.ts";
+import { type Call, calls, enterFolder, leaveFolder } from "./upper.ts";
+
+beforeAll(enterFolder);
+afterAll(leaveFolder);
+
+type Class = new (...values: readonly unknown[]) => object;
+
+const isClass = (value: unknown): value is Class =>
+  typeof value === "function" && /^class\b/.test(Function.prototype.toString.call(value));
+const isError = (value: unknown): boolean => typeof value === "function" && value.prototype instanceof Error;
+
+/** Functions and classes that the package exports, also those of its namespaces. */
+const exported = Object.entries<unknown>(orchard)
+  .flatMap(([name, value]): [string, unknown][] =>
+    typeof value === "object"
+      ? Object.entries(value as Record<string, unknown>).map(([own, inner]) => [`${name}.${own}`, inner])
+      : [[name, value]],
+  )
+  .filter((entry): entry is [string, Call] => typeof entry[1] === "function" && !isError(entry[1]));
+
+const ofOperations = new Map(
+  groups.flatMap((group) => group.collect().subjects.map(({ name, right }) => [name, right])),
+);
+
+/** Arguments that a function takes; none where it is in no table of calls. */
+const rightOf = (name: string): readonly unknown[] =>
+  (calls[name] ?? calls[name.split(".").at(-1)!])?.[1]() ?? ofOperations.get(name)?.() ?? [];
+
+/** What is made by functions of the package, or is a base class: its constructor is not called. */
+const notConstructed = new Set([
+  ...["Function", "FunctionContext", "Tensor", "PerTensorWeights", "SmoothWeights"],
+  ...["data.HeldOutWindows", "data.TextStream", "data.WorkerDataset", "nn.TokenStream"],
+  ...["nn.LanguageModel", "nn.Module"],
+]);
+/** Passes what comes after the model on to its `forward`. */
+const passesOn = new Set(["nn.summary"]);
+/** Ends what the others stand on. */
+const ending = new Set(["distributed.finalize"]);
+
+const isOptions = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+/** A value of a class that no function knows. */
+class Surplus {}
+/** More than any function has parameters. */
+const MANY = 20;
+
+test.each(exported.filter(([name]) => !notConstructed.has(name) && !passesOn.has(name) && !ending.has(name)))(
+  "%s refuses an argument too many, and an unknown option",
+  async (name, value) => {
+    const call = (...values: readonly unknown[]): unknown =>
+      isClass(value) ? new value(...values) : (value as (...own: readonly unknown[]) => unknown)(...values);
+    const refuses = async (values: readonly unknown[]) =>
+      (await failureOf(() => call(...values))) instanceof OrchardError;
+    const surplus = Array.from({ length: MANY }, () => new Surplus());
+    expect(await refuses([...rightOf(name), ...surplus])).toBe(true);
+    const right = rightOf(name);
+    const last = right.at(-1);
+    const options = { ...(isOptions(last) ? last : {}), nonsense: 5 };
+    expect(await refuses([...(isOptions(last) ? right.slice(0, -1) : right), options])).toBe(true);
+  },
+);
+
+/** Names of methods that are private, protected or internal: TypeScript refuses them, and no page lists them. */
+const hidden = new Set<string>();
+for (const file of new Bun.Glob("**/*.ts").scanSync(join(packageRoot, "src"))) {
+  const text = readFileSync(join(packageRoot, "src", file), "utf8");
+  const isInternal = /@internal(?:[^*]|\*(?!\/))*\*\/\s+(?:override |async |abstract |static |protected |get )*(\w+)/g;
+  for (const [, own] of text.matchAll(isInternal)) hidden.add(own!);
+  for (const [, own] of text.matchAll(/^ {2}(?:private|protected)(?: (?:override|async|readonly|abstract))* (\w+)/gm))
+    hidden.add(own!);
+}
+
+/** Gives back what it gets, which the test cannot look at where it is a proxy. */
+const givesBack = new Set(["nn.Identity.forward"]);
+
+/** What optimizers override for the base class to call. */
+const ofSubclasses = new Set(["stateNames", "stateShape"]);
+
+/** Values of every sort, but for those that take long to look through. */
+const some = hostiles
+  .filter(({ name }) => !/holes|nine sizes|9_?007|texts?\b.*x{5}/.test(name))
+  .filter((_, at) => at % 2 === 0);
+
+/** The public methods of a class and of those that it extends. */
+function* methodsOf(Class: Class): Generator<readonly [string, Call]> {
+  for (let own = Class.prototype; own && own !== Object.prototype; own = Object.getPrototypeOf(own))
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(own)))
+      if (typeof value === "function" && name !== "constructor" && !hidden.has(name) && !ofSubclasses.has(name))
+        yield [name, value as Call];
+}
+
+/** What a method threw that is no error of ours. A promise that is open after a second is no failure. */
+async function untyped(make: () => object, method: Call, values: readonly unknown[]): Promise<unknown> {
+  const instance = make();
+  const failure = await Promise.race([failureOf(() => method.apply(instance, values as never[])), Bun.sleep(1000)]);
+  return failure instanceof OrchardError || failure instanceof CallersError ? undefined : failure;
+}
+
+test("methods of every class answer hostile arguments with a result or a typed error", async () => {
+  const seen = new Set<Call>();
+  const found: string[] = [];
+  for (const [name, value] of exported) {
+    if (!isClass(value) || notConstructed.has(name)) continue;
+    const make = () => new value(...rightOf(name));
+    if ((await failureOf(make)) !== undefined) continue; // made by functions
+    for (const [method, call] of methodsOf(value)) {
+      if (seen.has(call) || givesBack.has(`${name}.${method}`)) continue;
+      seen.add(call);
+      for (const { name: hostile, make: of } of some)
+        for (const values of [[of()], [of(), of()]]) {
+          const error = await untyped(make, call, values);
+          if (error !== undefined) found.push(`${name}.${method} with ${hostile}: ${String(error).slice(0, 100)}`);
+        }
+    }
+  }
+  expect(found).toEqual([]);
+  expect(seen.size).toBeGreaterThan(150);
+});
