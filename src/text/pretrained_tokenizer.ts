@@ -2,7 +2,7 @@ import type { Tokenizer as Encoder } from "@huggingface/tokenizers";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { anObject, flag, text } from "../core/kinds.ts";
-import { named, operand, parameters } from "../core/parameters.ts";
+import { named, operand, parameters, reading } from "../core/parameters.ts";
 import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
 import type { TemplateTokens } from "./chat_template.ts";
 import { type Spelling, spellingOf } from "./token_bytes.ts";
@@ -73,7 +73,7 @@ export class PretrainedTokenizer implements Tokenizer {
   constructor(...values: unknown[]) {
     const { json, config, name } = readTokenizer(values);
     this.name = name;
-    checkTokenizer(json, config);
+    reading("PretrainedTokenizer", () => checkTokenizer(json, config)); // what is passed may be a proxy
     const { encoder, spelling, added } = attempt(() => partsOf(json, config));
     this.encoder = encoder;
     this.spelling = spelling;

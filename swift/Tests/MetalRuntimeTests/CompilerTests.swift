@@ -85,7 +85,8 @@ final class CompilerTests: XCTestCase {
                 uint i [[thread_position_in_grid]]) {
                   scratch[i] = \(type)(0.5f);
                   blend(scratch[i], x[i], i == 0);
-                  y[i] = float(scratch[i]);
+                  \(type) blended = scratch[i];
+                  y[i] = float(blended);
                 }
                 """
             let x = TestBuffer([Float(3), 4]), y = TestBuffer(length: 8), scratch = TestBuffer(length: 8)
