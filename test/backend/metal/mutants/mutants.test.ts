@@ -4,7 +4,8 @@ import { type Finding, MetalContext, metalKernel } from "../../../../src/index.t
 import { Random } from "../../../ops/samples.ts";
 import { repeats } from "../../../support/repeats.ts";
 import { seed } from "../../../support/some.ts";
-import { type Mistake, type Program, programs } from "./programs.ts";
+import type { Mistake, Program } from "./program.ts";
+import { programs } from "./programs.ts";
 
 const drawn = repeats({ usual: 1, all: 5 });
 const random = new Random(33 + seed);
