@@ -4,8 +4,8 @@
 const ENDED_BY_PIPE = 128 + 13;
 
 /**
- * Runs a command, which ends without a trace where nobody reads what it prints. Of a terminal that was closed a signal
- * tells, and what handles that goes on: to save, it needs no terminal.
+ * Runs a command, and ends the process silently when the reader of its output has gone. A closed terminal is reported
+ * by a signal instead, whose handler can still save: other errors of the streams are ignored here.
  */
 export async function endingWithReader(body: () => Promise<unknown>): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", endOfReader);

@@ -1,11 +1,11 @@
-/** Texts of others, on a terminal. */
+/** Makes text from models and files safe to print on a terminal. */
 
 /**
  * A text in which characters that would steer a terminal are written as escapes, `\x1b`: they could move the cursor,
  * rename the window, or have the terminal answer as if a person had typed. Tabs and ends of lines stay.
  */
 export const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it is for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: this function escapes them
   text.replace(/\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g, (own) => {
     return `\\x${own.charCodeAt(0).toString(16).padStart(2, "0")}`;
   });

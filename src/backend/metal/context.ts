@@ -64,7 +64,7 @@ export type FaultKind = "allocate" | "library" | "pipeline" | "command-buffer";
 
 const encoder = new TextEncoder();
 
-/** Longer than a device lets one dispatch run: its own error names the kernel and the line. */
+/** Longer than the device's limit for one dispatch, whose error names the kernel and the line. */
 const longestWaitMs = 600_000;
 
 const contextParameters = parameters("MetalContext", {

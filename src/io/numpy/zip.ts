@@ -85,7 +85,7 @@ function entryAt(bytes: Uint8Array, view: DataView, at: number, length: number, 
   return { name, size, crc: view.getUint32(at + 16, true), packed: own, isDeflated: method === 8 };
 }
 
-/** The bytes of a file, behind a header of its own. */
+/** The bytes of an entry, which follow its local header. */
 function packedAt(bytes: Uint8Array, view: DataView, at: number, size: number, name: string, fail: Fail): Uint8Array {
   if (at + LOCAL_BYTES > view.byteLength || view.getUint32(at, true) !== LOCAL)
     throw fail("badArchive", `expected ${name} where the list of the archive has it`);

@@ -44,7 +44,7 @@ export class Sequence implements Disposable {
     this.settings = settings;
   }
 
-  /** Whether the text is held to a form. */
+  /** Whether a constraint limits the text. */
   get isHeld(): boolean {
     return this.settings.constraint !== undefined;
   }
