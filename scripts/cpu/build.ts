@@ -15,6 +15,7 @@ import {
   isOutOfDate,
   isPerSet,
   keyFile,
+  lessOptimised,
   type ObjectFile,
   objectFiles,
   objectKey,
@@ -121,19 +122,13 @@ export function forNow(
 }
 
 /**
- * GCC 12 takes half the time for a file, and what it makes is up to a quarter slower; most loops are in the files of
- * instruction sets, and the others are optimised still less. Values are the same: nothing here lets a compiler change
- * one. Warnings are for whole builds: at -O2 GCC 12 takes more of what its intrinsics leave
- * undefined for mistakes (GCC bug 105593).
+ * Most loops are in the files of instruction sets, and the others are optimised still less. Values are the same:
+ * nothing here lets a compiler change one. Warnings are for whole builds: at -O2 GCC 12 takes more of what its
+ * intrinsics leave undefined for mistakes (GCC bug 105593).
  */
-const quick = ({ isClang }: Pick<CppCompiler, "isClang">, object: ObjectFile): ObjectFile => ({
+const quick = (compiler: Pick<CppCompiler, "isClang">, object: ObjectFile): ObjectFile => ({
   ...object,
-  flags: [
-    ...object.flags,
-    isPerSet(object.source) ? "-O2" : "-O1",
-    ...(isClang ? [] : ["-fvect-cost-model=dynamic"]),
-    "-w",
-  ],
+  flags: [...object.flags, ...(isPerSet(object.source) ? lessOptimised(compiler) : ["-O1"]), "-w"],
 });
 
 /** Those that the build names, and those that were compiled before and are still up to date. */
