@@ -8,6 +8,7 @@ import * as orchard from "../src/index.ts";
 const layer = new orchard.nn.Linear(1, 1);
 const scopes: Readonly<Record<string, object>> = {
   ...{ data: orchard.data, io: orchard.io, linalg: orchard.linalg, nn: orchard.nn, optim: orchard.optim },
+  ...{ console, loss: orchard.tensor([1]), parameter: orchard.tensor([1]) },
   ...{ x: orchard.tensor([1]), model: layer, optimizer: new orchard.optim.SGD(layer.parameters(), { lr: 1 }) },
 };
 
@@ -28,6 +29,8 @@ function isThere(code: string): boolean {
 test.each([
   ["docs/from-pytorch.md", 45],
   ["docs/from-mlx.md", 40],
+  ["docs/from-tensorflow-js.md", 45],
+  ["docs/indexing.md", 25],
 ])("each name in %s", (page, count) => {
   const all = names(page);
   expect(all.length).toBeGreaterThan(count);

@@ -17,6 +17,10 @@ const guide = [
       { text: "Start", link: "/start" },
       { text: "From PyTorch", link: "/from-pytorch" },
       { text: "From MLX", link: "/from-mlx" },
+      { text: "From TensorFlow.js", link: "/from-tensorflow-js" },
+      { text: "Indexing", link: "/indexing" },
+      { text: "Memory", link: "/memory" },
+      { text: "Debugging", link: "/debugging" },
       { text: "Coverage", link: "/coverage" },
       { text: "Gallery", link: "/gallery" },
     ],
@@ -67,7 +71,7 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "io", "linalg", "nn", "optim"].map((name) => ({
+      ...["data", "distributed", "io", "linalg", "nn", "optim", "text"].map((name) => ({
         text: name,
         link: `/api/orchard-metal/namespaces/${name}/`,
       })),
