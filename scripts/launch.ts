@@ -23,6 +23,10 @@ const commands: Readonly<Record<string, Entry>> = {
       "that runs check:quick before each commit",
   },
   build: { load: async () => (await import("./built.ts")).buildAll, meaning: "sets up, and builds the dylibs" },
+  clean: {
+    load: async () => (await import("./clean.ts")).clean,
+    meaning: "[--caches]: removes what builds left in this clone; --caches also what all clones share",
+  },
   check: {
     load: async () => (await import("./suite/suite.ts")).checkEverything,
     meaning: "checks types, layers, lint, formats, line lengths, precedents, Swift warnings, and every kernel",

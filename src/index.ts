@@ -72,6 +72,7 @@ export type { DataOf, DType, ElementOf, FloatDType, IntegerDType } from "./tenso
 export type { TensorJson } from "./tensor/json.ts";
 export type { AllocationHint } from "./tensor/memory.ts";
 export type { Scalar } from "./tensor/promotion.ts";
+export { setMemoryFraction, setMemoryLimit } from "./tensor/reserve.ts";
 export type { Shape } from "./tensor/shape.ts";
 export { type ArrayOfRank, type GradientHook, type NestedArray, Tensor } from "./tensor/tensor.ts";
 export { keep, tidy } from "./tensor/tidy.ts";

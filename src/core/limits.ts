@@ -54,6 +54,8 @@ const wholeNumber = (text: string | undefined): number =>
 
 /** What tensors may take on all backends together. */
 export interface MemoryLimit extends Limit {
+  /** Bytes of memory that the process may use: the machine's, or the limit of its control groups. */
+  readonly available: number;
   /** Bytes that the whole process may have in memory, which are more: whatever it has, it leaves some to others. */
   readonly resident: number;
 }
@@ -75,11 +77,12 @@ export function memoryLimit(
 ): MemoryLimit {
   const groups = groupFolders("memory", root).flatMap(groupMemory);
   const inMemory = smallest([{ count: machine, source: "the machine's memory" }, ...groups]);
-  const resident = Math.floor((inMemory.count / 16) * 15);
+  const available = inMemory.count;
+  const resident = Math.floor((available / 16) * 15);
   const chosen = environment("ORCHARD_MEMORY_LIMIT", values);
-  if (chosen !== undefined) return { count: checkedBytes(chosen), resident, source: "ORCHARD_MEMORY_LIMIT" };
+  if (chosen !== undefined) return { count: checkedBytes(chosen), available, resident, source: "ORCHARD_MEMORY_LIMIT" };
   const { count, source } = smallest([inMemory, ...resourceLimits(root)]);
-  return { count: usable(count), resident, source: `of ${count} bytes: ${source}` };
+  return { count: usable(count), available, resident, source: `of ${count} bytes: ${source}` };
 }
 
 function groupMemory({ version, path }: GroupFolder): Limit[] {

@@ -1,6 +1,8 @@
 /** Keeps what tensors take on all backends together within the memory limit. */
 import { OutOfMemoryError } from "../core/errors.ts";
+import { aNumber, either, nothing } from "../core/kinds.ts";
 import { type MemoryLimit, memoryLimit, residentBytes } from "../core/limits.ts";
+import { operand, parameters } from "../core/parameters.ts";
 import { memory, reclaimMemory } from "./usage.ts";
 
 let limit: MemoryLimit | undefined;
@@ -13,10 +15,75 @@ export function limitOfMemory(): MemoryLimit {
   return limit;
 }
 
-/** @internal For tests: another limit from now on; undefined: the system's. */
-export function setMemoryLimit(count: number | undefined): void {
-  limit = count === undefined ? undefined : { ...memoryLimit(), count, source: "by a test" };
+/**
+ * Sets how much memory tensors may take, on all backends together, from the next allocation on. Live tensors stay, even
+ * if they take more than the new limit. An allocation over the limit collects garbage, and then throws an
+ * `OutOfMemoryError` with the code `memoryLimit`.
+ *
+ * @param bytes a whole number of at least 1; null restores the default, which `ORCHARD_MEMORY_LIMIT` sets
+ *
+ * @example
+ * setMemoryLimit(4 * 2 ** 30); // 4 GiB
+ * setMemoryLimit(null);
+ *
+ * @throws {ArgumentError} for any other value
+ */
+export function setMemoryLimit(bytes: number | null): void;
+export function setMemoryLimit(...values: unknown[]): void {
+  const { bytes } = readSetMemoryLimit(values);
+  setLimit(bytes === null ? undefined : { ...memoryLimit(), count: bytes, source: "set by setMemoryLimit" });
+}
+
+/**
+ * Sets the memory limit to a fraction of the memory that this process may use: the machine's, or the limit of its
+ * control group (a container). PyTorch: `torch.cuda.set_per_process_memory_fraction`.
+ *
+ * @param fraction above 0, at most 1
+ *
+ * @example
+ * setMemoryFraction(0.5);
+ *
+ * @throws {ArgumentError} for any other value
+ */
+export function setMemoryFraction(fraction: number): void;
+export function setMemoryFraction(...values: unknown[]): void {
+  const { fraction } = readSetMemoryFraction(values);
+  const system = memoryLimit();
+  const count = Math.max(1, Math.floor(fraction * system.available));
+  setLimit({ ...system, count, source: `set by setMemoryFraction: ${fraction} of ${system.available} bytes` });
+}
+
+const readSetMemoryLimit = parameters("setMemoryLimit", {
+  bytes: operand(
+    either(
+      aNumber({
+        holds: (bytes) => Number.isSafeInteger(bytes) && bytes >= 1,
+        expected: "a whole number of at least 1",
+      }),
+      nothing,
+    ),
+  ),
+});
+const readSetMemoryFraction = parameters("setMemoryFraction", {
+  fraction: operand(aNumber({ holds: (part) => part > 0 && part <= 1, expected: "a number above 0 and at most 1" })),
+});
+
+const listeners = new Set<(count: number) => void>();
+
+/**
+ * @internal Has a backend's allocator follow the limit, from now on.
+ *
+ * @returns ends that
+ */
+export function followMemoryLimit(listener: (count: number) => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+function setLimit(own: MemoryLimit | undefined): void {
+  limit = own;
   spare = 0;
+  for (const listener of listeners) listener(limitOfMemory().count);
 }
 
 /**

@@ -162,7 +162,7 @@ describe("bombs", () => {
     try {
       expect(() => io.loadNpz(own)).toThrow(expect.objectContaining({ name: "OutOfMemoryError", code: "memoryLimit" }));
     } finally {
-      setMemoryLimit(undefined);
+      setMemoryLimit(null);
     }
   });
 

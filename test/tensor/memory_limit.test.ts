@@ -1,10 +1,19 @@
 /** What tensors take on all backends together has a limit, beyond which there is a typed error and no other backend. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
-import { withBackend } from "../../src/backend/policy.ts";
-import { expand, OutOfMemoryError, ones, type Tensor, zeros } from "../../src/index.ts";
-import { setMemoryLimit } from "../../src/tensor/reserve.ts";
-import { memory } from "../../src/tensor/usage.ts";
+import { withBackend, withStrict } from "../../src/backend/policy.ts";
+import { memoryLimit } from "../../src/core/limits.ts";
+import {
+  ArgumentError,
+  expand,
+  OutOfMemoryError,
+  ones,
+  setMemoryFraction,
+  setMemoryLimit,
+  type Tensor,
+  zeros,
+} from "../../src/index.ts";
+import { memory, reclaimMemory } from "../../src/tensor/usage.ts";
 import { tested } from "../ops/run.ts";
 import { testFolder } from "../support/folder.ts";
 import { inGroup1, inGroup2, systemRoot } from "../support/system-root.ts";
@@ -43,9 +52,54 @@ describe.if(process.platform === "linux")("limits of the system", () => {
   });
 });
 
+describe("a limit of the program", () => {
+  afterEach(() => setMemoryLimit(null));
+  const { available } = memoryLimit();
+  const refusal = (elements: number) => errorOf(() => withBackend("cpu", () => zeros([elements])));
+  const fractionOf = (bytes: number) => (memory().host.liveBytes + bytes) / available;
+
+  test("holds from the next allocation on, in bytes and as a fraction of the memory", () => {
+    const set = [
+      [() => setMemoryLimit(memory().host.liveBytes + 16 * MB), /set by setMemoryLimit/],
+      [() => setMemoryFraction(fractionOf(16 * MB)), /set by setMemoryFraction: 0\.\d+(e-\d+)? of \d+ bytes/],
+    ] as const;
+    for (const [limit, source] of set) {
+      limit();
+      expect(withBackend("cpu", () => zeros([MB])).size).toBe(MB);
+      const failure = refusal(8 * MB);
+      expect(failure).toBeInstanceOf(OutOfMemoryError);
+      expect((failure as Error).message).toMatch(source);
+    }
+  });
+
+  test.each(tested)("may be raised: %s follows", (backend) => {
+    reclaimMemory(); // what other tests left must not make room
+    const used = memory().host.liveBytes + memory().metal.liveBytes;
+    setMemoryLimit(used + 8 * MB);
+    expect(errorOf(() => withBackend(backend, () => zeros([4 * MB])))).toBeInstanceOf(OutOfMemoryError);
+    setMemoryLimit(used + 64 * MB);
+    expect(withBackend(backend, () => withStrict(true, () => zeros([4 * MB]))).size).toBe(4 * MB);
+  });
+
+  test("ends with null", () => {
+    setMemoryLimit(1);
+    expect(refusal(MB)).toBeInstanceOf(OutOfMemoryError);
+    setMemoryLimit(null);
+    expect(withBackend("cpu", () => zeros([MB])).size).toBe(MB);
+  });
+
+  test.each([0, -1, 1.5, Number.NaN, Infinity, 2 ** 53, "1", undefined])("is no %p", (bytes) =>
+    expect(errorOf(() => setMemoryLimit(bytes as number))).toBeInstanceOf(ArgumentError),
+  );
+  test.each([0, -0.5, 1.0001, Number.NaN, "1", null])("is no fraction %p", (fraction) =>
+    expect(errorOf(() => setMemoryFraction(fraction as number))).toBeInstanceOf(ArgumentError),
+  );
+  test.each([Number.MIN_VALUE, 1])("may be the fraction %p", (fraction) => setMemoryFraction(fraction));
+});
+
 describe.each(tested)("on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
-  afterEach(() => setMemoryLimit(undefined));
+  afterEach(() => setMemoryLimit(null));
 
   test("no other backend is tried, and what is live stays", () => {
     const warn = spyOn(console, "warn").mockImplementation(() => undefined);
@@ -60,7 +114,9 @@ describe.each(tested)("on %s", (backend) => {
         const failure = errorOf(() => on(operation));
         expect(failure).toBeInstanceOf(OutOfMemoryError);
         expect((failure as OutOfMemoryError).code).toBe("memoryLimit");
-        expect((failure as OutOfMemoryError).message).toContain(`tensors may take ${before + 24 * MB} (by a test)`);
+        expect((failure as OutOfMemoryError).message).toContain(
+          `tensors may take ${before + 24 * MB} (set by setMemoryLimit)`,
+        );
       }
       expect(warn).not.toHaveBeenCalled();
       expect(live()).toBe(before);

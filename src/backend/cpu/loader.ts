@@ -1,7 +1,7 @@
 import { environment } from "../../core/environment.ts";
 import { processorLimit } from "../../core/limits.ts";
 import { cacheFolder, cpuLibraryName } from "../../core/paths.ts";
-import { limitOfMemory } from "../../tensor/reserve.ts";
+import { followMemoryLimit, limitOfMemory } from "../../tensor/reserve.ts";
 import { type Candidate, candidatesOf, type LibraryDescription, type LoadedLibrary, loadFrom } from "../library.ts";
 import { ABI_VERSION, declarations } from "./abi.ts";
 import { recordCalls } from "./record.ts";
@@ -35,12 +35,13 @@ export function loadCpuLibrary(candidates: readonly Candidate[] = cpuLibraryCand
   for (const [setting, { variable, otherwise }] of Object.entries(settings))
     configure(loaded.native, setting, environment(variable) ?? otherwise(), variable);
   if (forcesBlas(environment("ORCHARD_BLAS"))) configure(loaded.native, "products", "blas", "ORCHARD_BLAS");
-  limitMemory(loaded.native);
+  const limit = (count: number) => limitMemory(loaded.native, count);
+  limit(limitOfMemory().count);
+  followMemoryLimit(limit); // a dylib is never unloaded
   return loaded;
 }
 
-function limitMemory(native: Native): void {
-  const { count } = limitOfMemory();
+function limitMemory(native: Native, count: number): void {
   check(native, native.orchard_cpu_set_memory_limit(count), "cpu memory limit");
   check(native, native.orchard_cpu_set_cache_limit(Math.floor(count / 6)), "cpu cache limit");
 }

@@ -5,7 +5,7 @@ import { aFunction, aPath, choice, either, flag, nothing, someNumber, text } fro
 import { processorLimit } from "../../core/limits.ts";
 import { expectNothing, type Kind, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { StorageMode } from "../../tensor/memory.ts";
-import { limitOfMemory } from "../../tensor/reserve.ts";
+import { followMemoryLimit, limitOfMemory } from "../../tensor/reserve.ts";
 import { OPEN_EXACT, Storage } from "./abi.ts";
 import { emptyStruct, readStruct, writeBlock } from "./block.ts";
 import { kernelText } from "./kernel_files.ts";
@@ -128,6 +128,7 @@ export class MetalContext implements Disposable {
   /** @internal */ readonly native: Native;
   /** @internal */ readonly handle: number;
   private closed = false;
+  private readonly unfollow?: () => void;
   /** @internal Where buffers live that name no storage of their own. */
   defaultStorage: StorageMode;
   private software: boolean | undefined;
@@ -162,6 +163,13 @@ export class MetalContext implements Disposable {
     check(this.native, this.native.orchard_completion_counter(this.handle, out), "open Metal");
     this.counterAddress = Number(out[0]) as Pointer;
     limitWorkers(this);
+    if (options.memoryLimit === undefined && defaultMemoryLimit() !== undefined) this.unfollow = this.followLimit();
+  }
+
+  /** Weakly: a context that nobody has is garbage. */
+  private followLimit(): () => void {
+    const self = new WeakRef(this);
+    return followMemoryLimit((count) => self.deref()?.configure("memory_limit", count));
   }
 
   /** True once {@link close} was called. */
@@ -175,6 +183,7 @@ export class MetalContext implements Disposable {
   close(): void {
     if (this.closed) return;
     this.closed = true;
+    this.unfollow?.();
     check(this.native, this.native.orchard_close(this.handle), "close Metal");
   }
 

@@ -143,7 +143,7 @@ describe("quantised", () => {
 });
 
 describe("memory", () => {
-  afterEach(() => setMemoryLimit(undefined));
+  afterEach(() => setMemoryLimit(null));
 
   /** 1.2 MB in float32. */
   async function larger(): Promise<string> {
