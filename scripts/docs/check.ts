@@ -32,11 +32,23 @@ export async function checkDocs({
     console.log("The site's content passed before");
     return onePassed;
   }
-  const { pages, links, problems } = await checkSiteLinks(await build());
+  const folder = await build();
+  const { pages, links, problems: ofLinks } = await checkSiteLinks(folder);
+  const problems = [...ofLinks, ...searchProblems(folder)];
   if (problems.length > 0) return failed(problems);
   console.log(`${pages} pages, ${links} links: no problem`);
   await stamp.write(JSON.stringify({ pages, links }));
   return onePassed;
+}
+
+/** A reader's first search loads the whole index. */
+const MOST_SEARCH_BYTES = 1e6;
+
+function searchProblems(folder: string): string[] {
+  const files = [...new Bun.Glob("**/@localSearchIndex*.js").scanSync(folder)];
+  const bytes = files.reduce((sum, file) => sum + Bun.file(join(folder, file)).size, 0);
+  if (bytes <= MOST_SEARCH_BYTES) return [];
+  return [`the search index has ${bytes} bytes, expected at most ${MOST_SEARCH_BYTES}: see site/.vitepress/search.ts`];
 }
 
 async function buildHere(): Promise<string> {

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig } from "vitepress";
 import { anchorOf } from "../../scripts/docs/anchors.ts";
+import { searchable } from "./search.ts";
 
 const repository = process.env["GITHUB_REPOSITORY"]
   ? `${process.env["GITHUB_SERVER_URL"]}/${process.env["GITHUB_REPOSITORY"]}`
@@ -107,7 +108,10 @@ export default defineConfig({
       "/api/": api,
     },
     outline: { level: [2, 3] },
-    search: { provider: "local", options: { miniSearch: { searchOptions: { boost: { title: 8, titles: 2 } } } } },
+    search: {
+      provider: "local",
+      options: { _render: searchable, miniSearch: { searchOptions: { boost: { title: 8, titles: 2 } } } },
+    },
     ...(repository ? { socialLinks: [{ icon: "github", link: repository }] } : {}),
     footer: { message: "MIT license" },
   },

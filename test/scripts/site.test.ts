@@ -52,14 +52,14 @@ describe("links of built pages", () => {
 
 describe("the check", () => {
   /** Checks a site of one page with its cache in a folder, and tells how often the site was built. */
-  async function check(cache: string, page: string | Failure) {
+  async function check(cache: string, page: string | Failure, more: Readonly<Record<string, string>> = {}) {
     let builds = 0;
     const counts = await checkDocs({
       cache,
       build: async () => {
         builds++;
         if (page instanceof Failure) throw page;
-        return folderOf({ "index.html": page });
+        return folderOf({ "index.html": page, ...more });
       },
     });
     return { builds, failures: counts.failures, passed: counts.passed };
@@ -78,6 +78,14 @@ describe("the check", () => {
     expect(await check(cache, '<a href="/nothing">')).toEqual(expected);
     expect(await check(cache, '<a href="/nothing">')).toEqual(expected);
     expect(existsSync(cache)).toBe(false);
+  });
+
+  test.each([
+    [1_000_000, []],
+    [1_000_001, [expect.stringContaining("the search index has 1000001 bytes, expected at most 1000000")]],
+  ])("fails for a search index of more than 1 MB: %d bytes", async (bytes, failures) => {
+    const index = { "assets/chunks/@localSearchIndexroot.abc.js": "a".repeat(bytes) };
+    expect((await check(join(root, `search-${bytes}`), '<a href="/">', index)).failures).toEqual(failures);
   });
 
   test("throws what the build throws, and remembers nothing", async () => {
