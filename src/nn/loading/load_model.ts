@@ -25,8 +25,9 @@ import {
 import { describeGguf } from "./gguf.ts";
 import { describeFolder } from "./hugging_face.ts";
 import { placesOf, type Style } from "./names.ts";
+import { sourceOf } from "./packed/methods.ts";
 import { type MemoryReport, planOf, reportOf, type Storing } from "./plan.ts";
-import { ggufSource, safetensorsSource, type WeightSource } from "./source.ts";
+import { ggufSource, type WeightSource } from "./source.ts";
 
 /** Options of {@link loadModel}. */
 export interface LoadModelOptions {
@@ -115,11 +116,18 @@ function open(path: string): Opened {
 }
 
 function openFolder(path: string): Opened {
-  const { config, ...described } = describeFolder(path);
-  const [generation, chatTemplate] = [generationOf(path), chatTemplateOf(path)];
-  const source = safetensorsSource(openFor("loadModel", path));
-  const about = { config: config as Readonly<Record<string, unknown>>, generation, chatTemplate };
-  return { described, source, style: "huggingFace", ...about, [Symbol.dispose]: () => source[Symbol.dispose]() };
+  const { config, settings, ...described } = describeFolder(path);
+  const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
+  const file = openFor("loadModel", path);
+  const close = { [Symbol.dispose]: () => file.close() };
+  try {
+    const source = sourceOf(file, settings);
+    const own = config as Readonly<Record<string, unknown>>;
+    return { described, source, style: "huggingFace", config: own, ...about, ...close };
+  } catch (cause) {
+    file.close();
+    throw cause;
+  }
 }
 
 function openGguf(path: string): Opened {
