@@ -41,6 +41,11 @@ export class Decoder extends LanguageModel {
   override readonly blocks: readonly DecoderBlock[];
   override readonly finalNorm: Normalization;
   override readonly head: Linear | QuantizedLinear | null;
+  /**
+   * What its weights were loaded from: a name `owner/name` for a model in the cache of Hugging Face's tools, else the
+   * path. Undefined for a model of a description alone.
+   */
+  origin: string | undefined = undefined;
   readonly #description: DecoderDescription;
   readonly #longTexts: LongTexts | undefined;
 

@@ -99,7 +99,14 @@ export async function loadModel(...values: unknown[]): Promise<LoadedModel> {
   // Of files that fill the memory, pages that came early would be gone before their turn.
   const isReadAhead = report.mappedBytes <= report.availableBytes / 2;
   await fill(model, steps, source, { ...storing, isReadAhead });
+  model.origin = originOf(path);
   return { model, path, source: style, config, generation, chatTemplate, report };
+}
+
+/** The name of a model in the cache of Hugging Face's tools, `models--owner--name/snapshots/…`, else the path. */
+function originOf(path: string): string {
+  const [, owner, name] = /(?:^|[\\/])models--(.+?)--([^\\/]+)[\\/]snapshots[\\/]/.exec(path) ?? [];
+  return owner !== undefined && !path.endsWith(".gguf") ? `${owner}/${name}` : path;
 }
 
 interface Opened extends Disposable, Pick<LoadedModel, "config" | "generation" | "chatTemplate"> {
