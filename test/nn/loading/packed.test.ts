@@ -3,14 +3,25 @@
  * these weights as plain ones. See scripts/fixtures/models/packed.py, and scripts/fixtures/quant.py for MLX's.
  */
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
-import { ArgumentError, dequantize, io, nn, noGrad, randn, type Tensor, tensor } from "../../../src/index.ts";
+import {
+  ArgumentError,
+  dequantize,
+  io,
+  nn,
+  noGrad,
+  quantize,
+  randn,
+  stack,
+  type Tensor,
+  tensor,
+} from "../../../src/index.ts";
 import { formatName } from "../../../src/quant/formats.ts";
 import { QuantizedTensor } from "../../../src/quant/quantized_tensor.ts";
 import { testFolder } from "../../support/folder.ts";
-import { errorOf, numbers } from "./oracle.ts";
+import { errorOf, folderOf, numbers } from "./oracle.ts";
 
 const folder = testFolder("packed");
 const fixture = (name: string) => join(packageRoot, "test", "fixtures", "quant", name);
@@ -171,6 +182,49 @@ describe("MLX", () => {
     expect(valuesOf(weightOf(model, "query"))).toEqual(numbers(other.values));
     expect(valuesOf(weightOf(model, "key"))).toEqual(numbers(values));
   });
+});
+
+/** The names of Mixtral's projections in stacks. */
+const stackedNames: Readonly<Record<string, string>> = { w1: "gate_proj", w2: "down_proj", w3: "up_proj" };
+
+test.each(["mixtral", "qwen3_moe"])("experts of %s in stacks, as mlx-lm has them, quantised and not", async (name) => {
+  const copy = (label: string): string => {
+    const path = folder.file(`${label}-${name}`);
+    cpSync(folderOf(name), path, { recursive: true });
+    return path;
+  };
+  const [path, plain] = [copy("stacked"), copy("rounded")];
+  const weights = io.loadSafetensors(join(path, "model.safetensors"));
+  const stacks = new Map<string, string[]>();
+  for (const key of Object.keys(weights)) {
+    const [, block, index, projection] = /^(.*)\.experts\.(\d+)\.(\w+)\.weight$/.exec(key) ?? [];
+    if (projection === undefined) continue;
+    const stacked = `${block}.switch_mlp.${stackedNames[projection] ?? projection}`;
+    const keys = stacks.get(stacked) ?? [];
+    keys[Number(index)] = key;
+    stacks.set(stacked, keys);
+  }
+  const [packed, rounded] = [{ ...weights }, { ...weights }];
+  for (const [stacked, keys] of stacks) {
+    for (const key of keys) delete packed[key];
+    const whole = stack(keys.map((key) => weights[key]!));
+    // rows of 48 and 24 are no whole groups
+    if (whole.shape.at(-1)! % 32 !== 0) packed[`${stacked}.weight`] = whole;
+    else {
+      const own = quantize(whole.to("float32"), { bits: 8, groupSize: 32 });
+      const { packed: weight, scales, biases } = own.parts;
+      for (const [end, part] of Object.entries({ weight, scales, biases })) packed[`${stacked}.${end}`] = part!;
+      const dense = dequantize(own);
+      for (const [at, key] of keys.entries()) rounded[key] = dense.narrow(0, at, 1).reshape([...dense.shape.slice(1)]);
+    }
+  }
+  await io.saveSafetensors(join(path, "model.safetensors"), packed);
+  await io.saveSafetensors(join(plain, "model.safetensors"), rounded);
+  const config = JSON.parse(readFileSync(join(path, "config.json"), "utf8"));
+  writeFileSync(join(path, "config.json"), JSON.stringify({ ...config, quantization: { bits: 8, group_size: 32 } }));
+  const [model, wanted] = [await load(path), await load(plain)];
+  expect(errorOf(logitsOf(model), logitsOf(wanted))).toBeLessThan(1e-5);
+  expect(String(model)).toContain("affine 8 bits, groups of 32");
 });
 
 describe("refused by name", () => {

@@ -44,8 +44,8 @@ function layerOf(file: SafetensorsReader, name: string, groupSize: number): Pack
       return { ...stored, type: "AWQ 4 bits", dtype: format ? null : "float32", format };
     },
     read: () => {
-      const levels = levelsOf(elements(file.tensor(`${name}.qweight`)));
-      return weightOf(groups(), packedByInputs(levels, inputs, outputs), floats(file.tensor(`${name}.scales`)));
+      const words = elements(file.tensor(`${name}.qweight`));
+      return weightOf(groups(), packedByInputs(words, inputs, outputs), floats(file.tensor(`${name}.scales`)));
     },
   };
 }
@@ -53,19 +53,24 @@ function layerOf(file: SafetensorsReader, name: string, groupSize: number): Pack
 /** The levels of words in the order of outputs. */
 function levelsOf(words: Int32Array): Uint8Array {
   const levels = new Uint8Array(words.length * PER_WORD);
-  for (const [at, word] of words.entries())
+  for (let at = 0; at < words.length; at++)
     for (let place = 0; place < PER_WORD; place++)
-      levels[at * PER_WORD + outputsInWord[place]!] = (word >>> (BITS * place)) & 15;
+      levels[at * PER_WORD + outputsInWord[place]!] = (words[at]! >>> (BITS * place)) & 15;
   return levels;
 }
 
-/** Levels [inputs, outputs] in words along the inputs: [outputs, inputs / 8]. */
-function packedByInputs(levels: Uint8Array, inputs: number, outputs: number): Uint32Array {
-  const words = new Uint32Array((inputs / PER_WORD) * outputs);
-  for (let input = 0; input < inputs; input++) {
-    const [column, shift] = [Math.floor(input / PER_WORD), BITS * (input % PER_WORD)];
-    for (let output = 0; output < outputs; output++)
-      words[output * (inputs / PER_WORD) + column]! |= levels[input * outputs + output]! << shift;
-  }
-  return words;
+/** Words [inputs, outputs / 8] as words along the inputs, [outputs, inputs / 8]. */
+function packedByInputs(words: Int32Array, inputs: number, outputs: number): Uint32Array {
+  const [columns, rowWords] = [outputs / PER_WORD, inputs / PER_WORD];
+  const packed = new Uint32Array(outputs * rowWords);
+  for (let column = 0; column < columns; column++)
+    for (let input = 0; input < inputs; input++) {
+      const word = words[input * columns + column]!;
+      const [at, shift] = [input >>> 3, BITS * (input & 7)];
+      for (let place = 0; place < PER_WORD; place++) {
+        const output = column * PER_WORD + outputsInWord[place]!;
+        packed[output * rowWords + at]! |= ((word >>> (BITS * place)) & 15) << shift;
+      }
+    }
+  return packed;
 }

@@ -5,7 +5,7 @@ import type { Tensor } from "../../../tensor/tensor.ts";
 
 /** Integers. */
 export function elements(read: Tensor): Int32Array {
-  const values = Int32Array.from(noGrad(() => read.dataSync()) as ArrayLike<number>);
+  const values = new Int32Array(noGrad(() => read.dataSync()) as ArrayLike<number>);
   read.dispose();
   return values;
 }
@@ -13,7 +13,7 @@ export function elements(read: Tensor): Int32Array {
 /** Floats of any dtype as float32. */
 export function floats(read: Tensor): Float32Array {
   const converted = noGrad(() => toDType(read, "float32"));
-  const values = Float32Array.from(converted.dataSync() as ArrayLike<number>);
+  const values = new Float32Array(converted.dataSync() as ArrayLike<number>);
   for (const own of new Set([read, converted])) own.dispose();
   return values;
 }

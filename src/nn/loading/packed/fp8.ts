@@ -55,9 +55,14 @@ function scaled(file: SafetensorsReader, name: string, settings: Settings): Tens
   if (scales.length !== Math.ceil(outputs / rows) * perRow)
     throw settings.fail(`expected ${Math.ceil(outputs / rows) * perRow} scales of ${name}, got ${scales.length}`);
   const out = new Float32Array(outputs * inputs);
-  for (const [at, byte] of (bytes.dataSync() as Uint8Array).entries()) {
-    const [output, input] = [Math.floor(at / inputs), at % inputs];
-    out[at] = values[byte]! * scales[Math.floor(output / rows) * perRow + Math.floor(input / columns)]!;
+  const levels = bytes.dataSync() as Uint8Array;
+  for (let output = 0; output < outputs; output++) {
+    const row = Math.floor(output / rows) * perRow;
+    for (let first = 0; first < inputs; first += columns) {
+      const scale = scales[row + first / columns]!;
+      const end = output * inputs + Math.min(first + columns, inputs);
+      for (let at = output * inputs + first; at < end; at++) out[at] = values[levels[at]!]! * scale;
+    }
   }
   bytes.dispose();
   return tensor(out, { shape: [outputs, inputs] });

@@ -3,6 +3,7 @@
  * stacks the experts of a layer in one tensor for each projection.
  */
 import type { Json } from "../../../io/json.ts";
+import { fileDType } from "../../../io/safetensors/dtypes.ts";
 import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
 import { type FormatEntries, ofEntry, readEntries } from "../../../io/safetensors/quantized.ts";
 import { reshape } from "../../../ops/view/reshape.ts";
@@ -15,9 +16,15 @@ export const mlx: Packing = (file, settings) => {
   const fail = (_: string, message: string, tensor?: string) =>
     settings.fail(tensor === undefined ? message : `${tensor}: ${message}`);
   const entries = readEntries(Object.fromEntries(settings.entries()) as { readonly [key: string]: Json }, fail);
-  const layers = layersWith(file, "scales").filter((name) => file.has(`${name}.weight`));
-  return new Map(layers.flatMap((name) => expertsOf(file, name, layerOf(file, name, entries, fail))));
+  const layers = layersWith(file, "weight").flatMap((name) => {
+    if (file.has(`${name}.scales`)) return expertsOf(file, name, layerOf(file, name, entries, fail));
+    return STACKED.test(name) ? expertsOf(file, name, plainLayer(file, name)) : [];
+  });
+  return new Map(layers);
 };
+
+/** `mlx-lm`'s experts: `model.layers.0.mlp.switch_mlp.up_proj`. */
+const STACKED = /^(.*)\.switch_mlp\.(\w+)$/;
 
 type Fail = Parameters<typeof readEntries>[1];
 
@@ -43,6 +50,18 @@ function layerOf(file: SafetensorsReader, name: string, entries: FormatEntries, 
   return (index, count = 1) => ({ parts, describe: () => describe(index, count), read: () => read(index) });
 }
 
+/** Layers that are stacked and not quantised. */
+function plainLayer(file: SafetensorsReader, name: string): Stack {
+  const weight = `${name}.weight`;
+  const { dtype: type, shape, byteLength } = file.info(weight);
+  const stored = { type, dtype: fileDType(type)?.dtype ?? null, format: null };
+  return (index, count = 1) => ({
+    parts: [weight],
+    describe: () => ({ ...stored, shape: shape.slice(1), byteLength: byteLength / count }),
+    read: () => itemOf(file.tensor(weight), index),
+  });
+}
+
 /** One of the matrices of a stack: a view of it. */
 function itemOf(stack: Tensor, index: number | undefined): Tensor {
   return index === undefined ? stack : reshape(narrow(stack, 0, index, 1), [...stack.shape.slice(1)]);
@@ -53,7 +72,7 @@ const mixtral: Readonly<Record<string, string>> = { gate_proj: "w1", down_proj: 
 
 /** A layer under its name; a stack of experts as the layers of a checkpoint, one for each expert. */
 function expertsOf(file: SafetensorsReader, name: string, stack: Stack): (readonly [string, PackedLayer])[] {
-  const [, block, projection] = /^(.*)\.switch_mlp\.(\w+)$/.exec(name) ?? [];
+  const [, block, projection] = STACKED.exec(name) ?? [];
   if (block === undefined || projection === undefined) return [[name, stack()]];
   const count = file.info(`${name}.weight`).shape[0]!;
   const own = block.endsWith("block_sparse_moe") ? (mixtral[projection] ?? projection) : projection;
