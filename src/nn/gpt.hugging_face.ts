@@ -1,17 +1,18 @@
 /** GPT-2 in Hugging Face's `transformers`: `config.json` and tensor names. */
 import { ArgumentError } from "../core/errors.ts";
+import type { LayerDescription } from "./decoder/description.ts";
 import type { GPT, GPTOptions } from "./gpt.ts";
-import { checkConfig } from "./hugging_face/config.ts";
 import { conv1D, type LayerViews, layerMappings, type TensorMapping } from "./hugging_face/mappings.ts";
+import { describeConfig } from "./loading/hugging_face.ts";
 
-/** The fields of a GPT-2's `config.json` that are read. */
+/** The fields of a GPT-2's `config.json` that are read. Those that are missing have the defaults of `transformers`. */
 export interface Gpt2Config {
   readonly model_type?: string;
-  readonly vocab_size: number;
-  readonly n_positions: number;
-  readonly n_embd: number;
-  readonly n_layer: number;
-  readonly n_head: number;
+  readonly vocab_size?: number;
+  readonly n_positions?: number;
+  readonly n_embd?: number;
+  readonly n_layer?: number;
+  readonly n_head?: number;
   readonly n_inner?: number | null;
   readonly activation_function?: string;
   readonly layer_norm_epsilon?: number;
@@ -25,34 +26,22 @@ export interface Gpt2Config {
   readonly add_cross_attention?: boolean;
 }
 
-const activations: Readonly<Record<string, NonNullable<GPTOptions["activation"]>>> = {
-  gelu: "gelu",
-  gelu_new: "geluTanh",
-  gelu_pytorch_tanh: "geluTanh",
-};
-
 /**
  * @internal The options of the model that a config describes. @throws {ArgumentError} for a config that is not
  * supported.
  */
 export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
-  checkConfig("GPT", config, "gpt2", ["vocab_size", "n_positions", "n_embd", "n_layer", "n_head"], {
-    scale_attn_weights: true,
-    scale_attn_by_inverse_layer_idx: false,
-    add_cross_attention: false,
-  });
-  const { activation_function = "gelu_new" } = config;
-  const activation = activations[activation_function];
-  if (activation === undefined)
-    throw new ArgumentError(
-      "GPT",
-      "unknownActivation",
-      `expected activation_function to be one of ${Object.keys(activations).join(", ")}, got "${activation_function}"`,
-    );
+  const { norm, layers, ...described } = describeConfig("GPT", "gpt2", config);
+  const { attention, feedForward } = layers[0]!;
+  const { activation } = feedForward;
+  if (activation === "silu") throw unsupported(`activation_function "${config.activation_function}"`);
+  if (attention.bidirectional) throw unsupported("is_causal: false");
+  const isScaled = (own: LayerDescription) => own.attention.scale === 1 / Math.sqrt(own.attention.headWidth);
+  if (!layers.every(isScaled)) throw unsupported("attention with another scale than 1 / √(n_embd / n_head)");
   return {
-    ...{ vocabularySize: config.vocab_size, contextLength: config.n_positions, layers: config.n_layer },
-    ...{ heads: config.n_head, width: config.n_embd, hidden: config.n_inner ?? undefined, activation },
-    ...{ eps: config.layer_norm_epsilon ?? 1e-5, tied: config.tie_word_embeddings ?? true },
+    ...{ vocabularySize: described.vocabularySize, contextLength: described.contextLength, layers: layers.length },
+    ...{ heads: attention.heads, width: described.width, hidden: feedForward.hidden, activation },
+    ...{ eps: norm.eps, tied: described.tied },
     dropout: {
       embedding: config.embd_pdrop ?? 0.1,
       attention: config.attn_pdrop ?? 0.1,
@@ -60,6 +49,13 @@ export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
     },
   };
 }
+
+const unsupported = (what: string): ArgumentError =>
+  new ArgumentError(
+    "GPT",
+    "unsupportedConfig",
+    `${what} is not supported by nn.GPT. Load the folder with nn.loadModel`,
+  );
 
 /** @internal GPT-2's tensor names. Its `Conv1D` has weights [inputs, outputs]. */
 export function gpt2Mappings(model: GPT): TensorMapping[] {

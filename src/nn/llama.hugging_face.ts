@@ -1,13 +1,12 @@
 /** Llama in Hugging Face's `transformers`: `config.json` and tensor names. */
 import { ArgumentError } from "../core/errors.ts";
-import type { RopeScaling } from "../ops/position/rope.ts";
 import { narrow } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { checkConfig } from "./hugging_face/config.ts";
 import { layerMappings, type TensorMapping } from "./hugging_face/mappings.ts";
 import type { Llama, LlamaOptions } from "./llama.ts";
+import { describeConfig } from "./loading/hugging_face.ts";
 
-/** The scaling of rotary position embeddings in a `config.json`. */
+/** The settings of rotary position embeddings in a `config.json`. */
 export interface RopeConfig {
   readonly rope_type?: string;
   readonly type?: string;
@@ -19,18 +18,20 @@ export interface RopeConfig {
   readonly beta_fast?: number;
   readonly beta_slow?: number;
   readonly attention_factor?: number;
+  readonly mscale?: number;
+  readonly mscale_all_dim?: number;
   readonly truncate?: boolean;
 }
 
-/** The fields of a Llama's `config.json` that are read. */
+/** The fields of a Llama's `config.json` that are read. Those that are missing have the defaults of `transformers`. */
 export interface LlamaConfig {
   readonly model_type?: string;
-  readonly vocab_size: number;
-  readonly max_position_embeddings: number;
-  readonly hidden_size: number;
-  readonly intermediate_size: number;
-  readonly num_hidden_layers: number;
-  readonly num_attention_heads: number;
+  readonly vocab_size?: number;
+  readonly max_position_embeddings?: number;
+  readonly hidden_size?: number;
+  readonly intermediate_size?: number;
+  readonly num_hidden_layers?: number;
+  readonly num_attention_heads?: number;
   readonly num_key_value_heads?: number | null;
   readonly head_dim?: number | null;
   readonly rms_norm_eps?: number;
@@ -51,48 +52,25 @@ export interface LlamaConfig {
  * supported.
  */
 export function optionsOfLlama(config: LlamaConfig): LlamaOptions {
-  const sizes = ["vocab_size", "max_position_embeddings", "hidden_size", "intermediate_size"];
-  const counts = ["num_hidden_layers", "num_attention_heads"];
-  checkConfig("Llama", config, "llama", [...sizes, ...counts], { hidden_act: "silu" });
-  const rope = config.rope_parameters ?? config.rope_scaling ?? {};
+  const { norm, layers, ...described } = describeConfig("Llama", "llama", config);
+  const { attention, feedForward } = layers[0]!;
+  const scaling = attention.rope!.scaling;
+  if (scaling?.type === "dynamic" || scaling?.type === "longrope")
+    throw unsupported("unknownScaling", `rope_type "${scaling.type}"`);
+  if (attention.bidirectional) throw unsupported("unsupportedConfig", "is_causal: false");
+  if (feedForward.activation !== "silu") throw unsupported("unsupportedConfig", `hidden_act "${config.hidden_act}"`);
   return {
-    ...{ vocabularySize: config.vocab_size, contextLength: config.max_position_embeddings },
-    ...{ layers: config.num_hidden_layers, heads: config.num_attention_heads, width: config.hidden_size },
-    ...{ keyValueHeads: config.num_key_value_heads ?? undefined, headWidth: config.head_dim ?? undefined },
-    ...{ hidden: config.intermediate_size, eps: config.rms_norm_eps ?? 1e-6 },
-    ...{ ropeBase: rope.rope_theta ?? config.rope_theta ?? 10_000, ropeScaling: scalingOf(rope, config) },
-    ...{ attentionBias: config.attention_bias ?? false, feedForwardBias: config.mlp_bias ?? false },
-    ...{ attentionDropout: config.attention_dropout ?? 0, tied: config.tie_word_embeddings ?? false },
+    ...{ vocabularySize: described.vocabularySize, contextLength: described.contextLength, width: described.width },
+    ...{ layers: layers.length, heads: attention.heads, keyValueHeads: attention.keyValueHeads },
+    ...{ headWidth: attention.headWidth, hidden: feedForward.hidden, eps: norm.eps, tied: described.tied },
+    ...{ ropeBase: attention.rope!.base, ropeScaling: scaling },
+    ...{ attentionBias: attention.outputBias, feedForwardBias: feedForward.bias },
+    attentionDropout: config.attention_dropout ?? 0,
   };
 }
 
-type Scaling = (rope: RopeConfig, original: number) => RopeScaling | undefined;
-
-/** A missing number becomes NaN, which `rope` refuses by name. */
-const scalings: Readonly<Record<string, Scaling>> = {
-  default: () => undefined,
-  linear: ({ factor = Number.NaN }) => ({ type: "linear", factor }),
-  llama3: ({ factor = Number.NaN, ...rope }, originalContextLength) => ({
-    ...{ type: "llama3", factor, originalContextLength },
-    lowFrequencyFactor: rope.low_freq_factor ?? Number.NaN,
-    highFrequencyFactor: rope.high_freq_factor ?? Number.NaN,
-  }),
-  yarn: ({ factor = Number.NaN, ...rope }, originalContextLength) => ({
-    ...{ type: "yarn", factor, originalContextLength, truncate: rope.truncate },
-    ...{ betaFast: rope.beta_fast, betaSlow: rope.beta_slow, attentionFactor: rope.attention_factor },
-  }),
-};
-
-function scalingOf(rope: RopeConfig, config: LlamaConfig): RopeScaling | undefined {
-  const type = rope.rope_type ?? rope.type ?? "default";
-  const scaling = scalings[type];
-  if (scaling) return scaling(rope, rope.original_max_position_embeddings ?? config.max_position_embeddings);
-  throw new ArgumentError(
-    "Llama",
-    "unknownScaling",
-    `expected rope_type to be one of ${Object.keys(scalings).join(", ")}, got "${type}"`,
-  );
-}
+const unsupported = (code: string, what: string): ArgumentError =>
+  new ArgumentError("Llama", code, `${what} is not supported by nn.Llama. Load the folder with nn.loadModel`);
 
 /** @internal Llama's tensor names. Its three attention projections are rows of one weight here. */
 export function llamaMappings(model: Llama): TensorMapping[] {

@@ -154,7 +154,12 @@ describe("configs", () => {
 
   test.each<readonly [string, string, () => unknown]>([
     ["another architecture", "otherModel", () => nn.GPT.fromHuggingFace(llama, {})],
-    ["a size that lacks", "incompleteConfig", () => nn.Llama.fromHuggingFace({ ...llama, hidden_size: undefined }, {})],
+    ["a size that is none", "invalidConfig", () => nn.Llama.fromHuggingFace({ ...llama, hidden_size: 0 }, {})],
+    [
+      "a setting of another model",
+      "unsupportedConfig",
+      () => nn.Llama.fromHuggingFace({ ...llama, attention_multiplier: 0.1 } as nn.LlamaConfig, {}),
+    ],
     ["an activation", "unknownActivation", () => nn.GPT.fromHuggingFace({ ...gpt2, activation_function: "relu" }, {})],
     [
       "scores that are scaled by layer",
@@ -164,7 +169,7 @@ describe("configs", () => {
     [
       "a way to stretch positions",
       "unknownScaling",
-      () => nn.Llama.fromHuggingFace({ ...llama, rope_parameters: { rope_type: "longrope" } }, {}),
+      () => nn.Llama.fromHuggingFace({ ...llama, rope_parameters: { rope_type: "dynamic", factor: 2 } }, {}),
     ],
   ])("refuse %s", (_, code, make) => {
     expect(make).toThrow(ArgumentError);

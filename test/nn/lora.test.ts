@@ -74,6 +74,39 @@ describe.each(adapters)("peft's adapter of %s", (name) => {
   });
 });
 
+describe("the base model", () => {
+  const write = (path: string, own: object) => {
+    cpSync(adapterOf("llama"), path, { recursive: true });
+    const config = JSON.parse(readFileSync(join(path, "adapter_config.json"), "utf8"));
+    writeFileSync(join(path, "adapter_config.json"), JSON.stringify({ ...config, ...own }));
+  };
+  const saved = async (adapter: nn.LoraAdapter, path: string): Promise<string | null> => {
+    await nn.saveLora(adapter, path);
+    return JSON.parse(readFileSync(join(path, "adapter_config.json"), "utf8")).base_model_name_or_path;
+  };
+
+  test("is the folder that the model was loaded from, or the name of one in the hub's cache", async () => {
+    const plain = nn.lora(await load("llama"), { rank: 2 });
+    expect([plain.baseModel, await saved(plain, folder.file("plain"))]).toEqual([folderOf("llama"), folderOf("llama")]);
+    const cached = folder.file("hub", "models--some-one--a--model", "snapshots", "0f3a");
+    cpSync(folderOf("llama"), cached, { recursive: true });
+    const { model } = await nn.loadModel(cached);
+    expect(await saved(nn.lora(model, { rank: 2 }), folder.file("cached"))).toBe("some-one/a--model");
+  });
+
+  test("of an adapter that was loaded is the one that its config names", async () => {
+    const path = folder.file("named");
+    write(path, { base_model_name_or_path: "owner/base" });
+    const adapter = nn.loadLora(await load("llama"), path);
+    expect([adapter.baseModel, await saved(adapter, folder.file("again"))]).toEqual(["owner/base", "owner/base"]);
+    expect(nn.loadLora(await load("llama"), adapterOf("llama")).baseModel).toBe(folderOf("llama"));
+    const other = await load("qwen3");
+    expect(() => nn.loadLora(other, path)).toThrow("does not match the model; the adapter is one of owner/base");
+    write(folder.file("wrong"), { base_model_name_or_path: 3 });
+    expect(() => nn.loadLora(other, folder.file("wrong"))).toThrow("expected base_model_name_or_path to be a text");
+  });
+});
+
 describe("lora", () => {
   test("adds nothing at first, and trains its own matrices alone", async () => {
     const model = await load("qwen3");

@@ -35,6 +35,8 @@ export interface SafetensorsReader extends Disposable {
    * @throws {FileFormatError} for an unknown name. @throws {DTypeError} for a dtype that tensors do not support.
    */
   tensor(name: string): Tensor;
+  /** @internal The bytes of a tensor of any dtype, uint8 [bytes]. */
+  bytes(name: string): Tensor;
   /** All tensors by name. */
   tensors(): Record<string, Tensor>;
   close(): void;
@@ -78,6 +80,13 @@ export class SafetensorsFile implements SafetensorsReader {
     this.file.checkOpen();
     const { shape, begin, ...entry } = this.entry(name);
     return this.file.tensor({ name, dtype: this.dtypeOf(entry), shape, position: this.header.end + begin });
+  }
+
+  /** @internal */
+  bytes(name: string): Tensor {
+    this.file.checkOpen();
+    const { byteLength, begin } = this.entry(name);
+    return this.file.tensor({ name, dtype: "uint8", shape: [byteLength], position: this.header.end + begin });
   }
 
   tensors(): Record<string, Tensor> {

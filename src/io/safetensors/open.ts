@@ -11,6 +11,9 @@ import { ShardedSafetensors } from "./sharded.ts";
 /** The file names that are searched in a folder, in this order. */
 const NAMES = ["model.safetensors.index.json", "model.safetensors"];
 
+/** What older checkpoints have instead: Python objects by `pickle`. */
+const PICKLED = ["pytorch_model.bin.index.json", "pytorch_model.bin"];
+
 /**
  * Opens a safetensors file. The header is read and checked; tensors are loaded on demand and memory-mapped.
  *
@@ -56,6 +59,16 @@ export function openFor(operation: string, path: string): SafetensorsReader {
 function fileIn(operation: string, folder: string): string {
   const found = NAMES.map((name) => join(folder, name)).find((path) => existsSync(path));
   if (found !== undefined) return found;
+  const pickled = PICKLED.find((name) => existsSync(join(folder, name)));
+  if (pickled !== undefined)
+    throw new FileError(
+      operation,
+      "pickledWeights",
+      folder,
+      `${pickled} is not supported: reading it can run any code that is in it. Convert it if you trust where it comes ` +
+        'from, in the folder: python -c "from transformers import AutoModelForCausalLM as M; ' +
+        "M.from_pretrained('.', dtype='auto').save_pretrained('.')\"",
+    );
   throw new FileError(
     operation,
     "notFound",

@@ -3,10 +3,10 @@
  * `a.biases`, which is missing where it is symmetric; blocks are uint8. The metadata `quantization` is JSON: by the
  * name of the packed tensor, `{ "group_size": 64, "bits": 4, "mode": "affine" | "symmetric", "dtype": "float16" }`, or
  * `{ "format": "q4_K", "dtype": "float32" }`. MLX writes the same fields in `config.json`, by the name of the module,
- * and those of all the others beside them.
+ * and those of all the others beside them; its mode may also be "mxfp4".
  */
 import { describeValue } from "../../core/describe.ts";
-import { ArgumentError, type FileFormatError } from "../../core/errors.ts";
+import { ArgumentError } from "../../core/errors.ts";
 import {
   type AffineBits,
   affineBits,
@@ -20,7 +20,8 @@ import {
   scaleDTypes,
 } from "../../quant/formats.ts";
 import { namedParts, ofParts, partNames, problemOf } from "../../quant/parts.ts";
-import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
+import { type QuantizedParts, QuantizedTensor } from "../../quant/quantized_tensor.ts";
+import { blocksOfWords, problemOfWords } from "../../quant/words.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { brief, isJsonObject, type Json, parseJson } from "../json.ts";
 import type { SafetensorsReader } from "./file.ts";
@@ -70,6 +71,8 @@ function entryOf({ format, dtype }: QuantizedTensor): Json {
 export interface FormatEntry {
   readonly format: QuantizedFormat;
   readonly dtype?: ScaleDType | undefined;
+  /** Where MLX packs a format of blocks in another way: levels in words, and exponents as scales. */
+  readonly mode?: "mxfp4" | undefined;
 }
 
 /** Which tensors of a file are quantised. */
@@ -80,7 +83,7 @@ export interface FormatEntries {
   readonly fallback?: FormatEntry | undefined;
 }
 
-type Fail = (code: string, message: string, tensor?: string) => FileFormatError;
+type Fail = (code: string, message: string, tensor?: string) => Error;
 
 /** The formats that a file's metadata has. @throws {FileFormatError} `invalidQuantization` */
 export function formatsIn(text: string, fail: Fail): FormatEntries {
@@ -108,9 +111,14 @@ function readEntry(json: { readonly [key: string]: Json }, fail: Fail, tensor?: 
     if (!includes(ggmlFormats, format)) throw invalid("format", `one of ${ggmlFormats.join(", ")}`);
     return { format: format as GgmlFormat, dtype: dtype as ScaleDType | undefined };
   }
+  if (mode === "mxfp4") {
+    if (bits !== 4) throw invalid("bits", "4 for mxfp4");
+    if (groupSize !== 32) throw invalid("group_size", "32 for mxfp4");
+    return { format: "mxfp4", dtype: dtype as ScaleDType | undefined, mode };
+  }
   if (!includes(affineBits, bits)) throw invalid("bits", `one of ${affineBits.join(", ")}`);
   if (!includes(groupSizes, groupSize)) throw invalid("group_size", `one of ${groupSizes.join(", ")}`);
-  if (mode !== "affine" && mode !== "symmetric") throw invalid("mode", "affine or symmetric");
+  if (mode !== "affine" && mode !== "symmetric") throw invalid("mode", "affine, symmetric or mxfp4");
   return {
     format: { bits: bits as AffineBits, groupSize: groupSize as GroupSize, symmetric: mode === "symmetric" },
     dtype: dtype as ScaleDType | undefined,
@@ -131,7 +139,7 @@ export function assembled(
     const own = entry ?? (hasScales(reader, name) ? fallback : undefined);
     if (own) formats.set(name, own);
   }
-  const parts = new Set([...formats].flatMap(([name, { format }]) => (isAffine(format) ? partsIn(reader, name) : [])));
+  const parts = new Set([...formats].flatMap(([name, entry]) => (hasParts(entry) ? partsIn(reader, name) : [])));
   const names = reader.names.filter((name) => !parts.has(name));
   return Object.fromEntries(
     names.map((name) => {
@@ -141,7 +149,8 @@ export function assembled(
   );
 }
 
-const isAffine = (format: QuantizedFormat): boolean => typeof format === "object";
+/** Whether a weight has parts beside it. */
+const hasParts = ({ format, mode }: FormatEntry): boolean => typeof format === "object" || mode !== undefined;
 const moduleOf = (name: string): string => (name.endsWith(".weight") ? name.slice(0, -".weight".length) : name);
 
 const partsIn = (reader: SafetensorsReader, name: string): string[] =>
@@ -151,16 +160,22 @@ const partsIn = (reader: SafetensorsReader, name: string): string[] =>
 const hasScales = (reader: SafetensorsReader, name: string): boolean =>
   reader.info(name).dtype === "U32" && reader.has(partNames(name).scales);
 
-function joined(reader: SafetensorsReader, name: string, { format, dtype }: FormatEntry, fail: Fail): QuantizedTensor {
+function joined(reader: SafetensorsReader, name: string, entry: FormatEntry, fail: Fail): QuantizedTensor {
   const names = partNames(name);
-  const part = (own: string) => (isAffine(format) && reader.has(own) ? reader.tensor(own) : undefined);
+  const part = (own: string) => (hasParts(entry) && reader.has(own) ? reader.tensor(own) : undefined);
   const parts = { packed: reader.tensor(name), scales: part(names.scales), biases: part(names.biases) };
-  const all = [parts.packed, parts.scales, parts.biases];
+  return ofEntry(entry, parts, name, fail);
+}
+
+/** The quantised tensor of parts, which are freed: it has views of its own. @throws {FileFormatError} */
+export function ofEntry(entry: FormatEntry, parts: QuantizedParts, name: string, fail: Fail): QuantizedTensor {
+  const { format, dtype, mode } = entry;
   try {
-    const problem = problemOf(format, parts);
-    if (problem === undefined) return ofParts(format, parts, dtype);
-    throw fail("invalidQuantization", `it is no ${formatName(format)}: ${problem.message}`, name);
+    const problem = mode === undefined ? problemOf(format, parts) : problemOfWords(parts);
+    if (problem !== undefined)
+      throw fail("invalidQuantization", `it is no ${formatName(format)}: ${problem.message}`, name);
+    return ofParts(format, mode === undefined ? parts : { packed: blocksOfWords(parts.packed, parts.scales!) }, dtype);
   } finally {
-    for (const own of all) own?.dispose(); // the quantised tensor has views of its own
+    for (const own of [parts.packed, parts.scales, parts.biases]) own?.dispose();
   }
 }

@@ -44,6 +44,11 @@ export class ShardedSafetensors implements SafetensorsReader {
     return this.fileWith(name).tensor(name);
   }
 
+  /** @internal */
+  bytes(name: string): Tensor {
+    return this.fileWith(name).bytes(name);
+  }
+
   tensors(): Record<string, Tensor> {
     return Object.fromEntries(this.names.map((name) => [name, this.tensor(name)]));
   }

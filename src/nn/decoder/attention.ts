@@ -1,5 +1,6 @@
 /** Attention of a {@link Decoder}. */
 import { flashAttention } from "../../ops/attention/flash_attention.ts";
+import type { FlashAttentionOptions } from "../../ops/attention/options.ts";
 import { MOST_TOKENS } from "../../ops/attention/step.ts";
 import { unflatten } from "../../ops/view/flatten.ts";
 import { transpose } from "../../ops/view/permute.ts";
@@ -66,7 +67,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, { cache, mask, positions: given, ...inputs }: AttentionInputs = {}): Tensor {
-    const { heads, headWidth, scale, softcap, window, rope } = this.#description;
+    const { heads, headWidth, scale, softcap, rope } = this.#description;
     const [q, k, v] = this.project(x);
     const lengths = inputs.lengths ?? [(cache?.position ?? 0) + x.shape[1]!];
     const stepped = given || mask ? null : this.step([q, k, v], cache, lengths);
@@ -75,11 +76,17 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const rotated = (own: Tensor, norm: RMSNorm | null) => rotate(this.split(own, norm), rope, positions, lengths);
     const queries = rotated(q, this.queryNorm);
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null) };
-    const options = { causal: true, scale, softcap, ...(window && { window: { left: window - 1 } }) } as const;
+    const options = { scale, softcap, ...this.reach() };
     const attend: Attend = (own, { keys, values }) =>
       flashAttention(own, keys, values, { ...options, mask: lastOfMask(mask, keys) });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
+  }
+
+  private reach(): Pick<FlashAttentionOptions, "causal" | "window"> {
+    const { window, bidirectional = false } = this.#description;
+    const left = window === undefined ? undefined : window - 1;
+    return { causal: !bidirectional, ...(left !== undefined && { window: bidirectional ? left : { left } }) };
   }
 
   /** Attention of a few tokens as one operation, where there is one. */

@@ -4,12 +4,12 @@ import { div } from "../../ops/elementwise/division.ts";
 import { tanh } from "../../ops/elementwise/hyperbolic.ts";
 import { transpose } from "../../ops/view/permute.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { Positions } from "../cache.ts";
+import type { KeyValueCache, Positions } from "../cache.ts";
 import { KeyValueCacheBatch } from "../cache_batch.ts";
 import { Embedding } from "../embedding.ts";
 import { layerMappings, type TensorMapping } from "../hugging_face/mappings.ts";
 import { type LayerOptions, layerOptions, llamaInitialization } from "../initialization.ts";
-import { LanguageModel, paddedInputs, type TextInputs } from "../language_model.ts";
+import { type CacheOptions, LanguageModel, paddedInputs, type TextInputs } from "../language_model.ts";
 import { Linear } from "../linear.ts";
 import type { ArchitectureName } from "../loading/architectures.ts";
 import { type Place, placesOf } from "../loading/names.ts";
@@ -41,6 +41,11 @@ export class Decoder extends LanguageModel {
   override readonly blocks: readonly DecoderBlock[];
   override readonly finalNorm: Normalization;
   override readonly head: Linear | QuantizedLinear | null;
+  /**
+   * What its weights were loaded from: a name `owner/name` for a model in the cache of Hugging Face's tools, else the
+   * path. Undefined for a model of a description alone.
+   */
+  origin: string | undefined = undefined;
   readonly #description: DecoderDescription;
   readonly #longTexts: LongTexts | undefined;
 
@@ -69,6 +74,18 @@ export class Decoder extends LanguageModel {
   override get hasRelativePositions(): boolean {
     const { layers } = this.#description;
     return layers.every(({ attention: { rope, window } }) => rope && isRelative(rope) && window === undefined);
+  }
+
+  /** @throws {ArgumentError} `bidirectional` for a model whose tokens attend to later ones. */
+  override newCache(options?: CacheOptions): KeyValueCache;
+  override newCache(...values: [options?: CacheOptions]): KeyValueCache {
+    if (!this.#description.layers.some(({ attention }) => attention.bidirectional)) return super.newCache(...values);
+    throw new ArgumentError(
+      "Decoder",
+      "bidirectional",
+      "expected a causal model: tokens of this one attend to later ones, so keys and values can't be kept, and it " +
+        "generates no text; use forward, hiddenStates or nn.embed",
+    );
   }
 
   /** @internal */

@@ -58,8 +58,10 @@ export interface AttentionDescription {
   readonly scale?: number | undefined;
   /** Scores become softcap · tanh(score / softcap). Default: none. */
   readonly softcap?: number | undefined;
-  /** How many tokens a token attends to, itself included. Default: all before it. */
+  /** How many tokens a token attends to, itself included, on each side that it attends to. Default: all. */
   readonly window?: number | undefined;
+  /** Whether a token attends to later ones too. Such a model computes no text token by token. Default false. */
+  readonly bidirectional?: boolean | undefined;
   /** Rotary position embeddings. Default: none. */
   readonly rope?: RopeDescription | undefined;
 }

@@ -18,8 +18,8 @@ export interface Architecture {
   readonly normsFromOne?: boolean;
   /** RMSNorm of queries and keys. */
   readonly queryKeyNorm?: "head" | "all";
-  /** Which projections have biases; `attention`: as `attention_bias` says, of all four. Default `attention`. */
-  readonly biases?: "attention" | "queryKeyValue" | "all" | "none";
+  /** Whether queries, keys and values have biases. Default as `attention_bias` says, of all four projections. */
+  readonly queryKeyValueBias?: boolean;
   /** Queries, keys and values are one weight, and so are gate and up. */
   readonly fused?: boolean;
   readonly activation?: Activation;
@@ -31,7 +31,7 @@ export interface Architecture {
   readonly scaledEmbeddings?: boolean;
   /** Scores are multiplied with 1 / √query_pre_attn_scalar, not 1 / √headWidth. */
   readonly queryScalar?: boolean;
-  /** Scores and logits are capped. */
+  /** Scores are capped, as `attn_logit_softcapping` says. */
   readonly softcaps?: boolean;
   /**
    * Which layers slide a window: `all`; all but every `every`-th; `upper`: all but the first `max_window_layers`. Files
@@ -42,13 +42,8 @@ export interface Architecture {
   readonly localBase?: boolean;
   /** Mixtures of experts: probabilities divided by their sum, always or as `norm_topk_prob` says. */
   readonly experts?: "normalized" | "asConfigured";
-  /** Whether the head is the token embedding's weight where a config does not say it. */
-  readonly tied?: boolean;
-  /** What a config that leaves it out means. */
-  readonly eps?: number;
-  readonly ropeBase?: number;
-  /** The size of heads where a config leaves it out. Default width / heads. */
-  readonly headWidth?: number;
+  /** Part of a head may rotate, and LongRoPE is the only scaling of it, which older files call `su` or `yarn`. */
+  readonly partialRotation?: boolean;
 }
 
 /** Gemma 2 and 3 have these in common. */
@@ -58,33 +53,24 @@ const gemma = {
   activation: "geluTanh",
   scaledEmbeddings: true,
   queryScalar: true,
-  tied: true,
-  headWidth: 256,
 } as const satisfies Partial<Architecture>;
 
 /** By the `model_type` of a `config.json`. */
 export const architectures = {
   gpt2: {
-    ...{ title: "GPT-2", norm: "layerNorm", biases: "all", fused: true, activation: "geluTanh", plain: true },
-    ...{ learnedPositions: true, tied: true, eps: 1e-5 },
+    ...{ title: "GPT-2", norm: "layerNorm", fused: true, activation: "geluTanh", plain: true },
+    learnedPositions: true,
   },
   llama: { title: "Llama 1, 2, 3; SmolLM, TinyLlama, Yi" },
-  mistral: { title: "Mistral", biases: "none", windows: "all" },
-  mixtral: { title: "Mixtral", biases: "none", windows: "all", experts: "normalized", eps: 1e-5, ropeBase: 1e6 },
-  qwen2: { title: "Qwen2, Qwen2.5", biases: "queryKeyValue", windows: "upper" },
-  qwen3: { title: "Qwen3", queryKeyNorm: "head", windows: "upper", headWidth: 128 },
+  mistral: { title: "Mistral", windows: "all" },
+  mixtral: { title: "Mixtral", windows: "all", experts: "normalized" },
+  qwen2: { title: "Qwen2, Qwen2.5", queryKeyValueBias: true, windows: "upper" },
+  qwen3: { title: "Qwen3", queryKeyNorm: "head", windows: "upper" },
   qwen3_moe: { title: "Qwen3-MoE", queryKeyNorm: "head", windows: "all", experts: "asConfigured" },
   gemma2: { ...gemma, title: "Gemma 2", softcaps: true, windows: { every: 2 } },
-  gemma3_text: {
-    ...gemma,
-    title: "Gemma 3",
-    queryKeyNorm: "head",
-    windows: { every: 6 },
-    localBase: true,
-    ropeBase: 1e6,
-  },
-  phi3: { title: "Phi-3", biases: "none", fused: true, windows: "all", eps: 1e-5 },
-  olmo2: { title: "OLMo 2", norms: "after", queryKeyNorm: "all", eps: 1e-5 },
+  gemma3_text: { ...gemma, title: "Gemma 3", queryKeyNorm: "head", windows: { every: 6 }, localBase: true },
+  phi3: { title: "Phi-3", fused: true, windows: "all", partialRotation: true },
+  olmo2: { title: "OLMo 2", norms: "after", queryKeyNorm: "all" },
 } as const satisfies Readonly<Record<string, Architecture>>;
 
 /** The name of an architecture. */

@@ -25,8 +25,9 @@ import {
 import { describeGguf } from "./gguf.ts";
 import { describeFolder } from "./hugging_face.ts";
 import { placesOf, type Style } from "./names.ts";
+import { sourceOf } from "./packed/methods.ts";
 import { type MemoryReport, planOf, reportOf, type Storing } from "./plan.ts";
-import { ggufSource, safetensorsSource, type WeightSource } from "./source.ts";
+import { ggufSource, type WeightSource } from "./source.ts";
 
 /** Options of {@link loadModel}. */
 export interface LoadModelOptions {
@@ -70,8 +71,8 @@ const loadModelParameters = parameters("loadModel", {
 });
 
 /**
- * Loads a language model: a folder of Hugging Face (`config.json`, one or many safetensors files) or a GGUF file.
- * `docs/models.md` lists the architectures. Weights that keep their dtype are mapped from the file, others are
+ * Loads a language model: a folder of Hugging Face (`config.json`, one or many safetensors files, also with weights
+ * quantised by MLX, GPTQ, AWQ or fp8) or a GGUF file. `docs/models.md` lists the architectures and methods. Weights that keep their dtype are mapped from the file, others are
  * converted one at a time, so that no weight is in memory twice.
  *
  * @param path a folder, or a `.gguf` file; of a model in several files any of them
@@ -98,7 +99,14 @@ export async function loadModel(...values: unknown[]): Promise<LoadedModel> {
   // Of files that fill the memory, pages that came early would be gone before their turn.
   const isReadAhead = report.mappedBytes <= report.availableBytes / 2;
   await fill(model, steps, source, { ...storing, isReadAhead });
+  model.origin = originOf(path);
   return { model, path, source: style, config, generation, chatTemplate, report };
+}
+
+/** The name of a model in the cache of Hugging Face's tools, `models--owner--name/snapshots/…`, else the path. */
+function originOf(path: string): string {
+  const [, owner, name] = /(?:^|[\\/])models--(.+?)--([^\\/]+)[\\/]snapshots[\\/]/.exec(path) ?? [];
+  return owner !== undefined && !path.endsWith(".gguf") ? `${owner}/${name}` : path;
 }
 
 interface Opened extends Disposable, Pick<LoadedModel, "config" | "generation" | "chatTemplate"> {
@@ -115,11 +123,18 @@ function open(path: string): Opened {
 }
 
 function openFolder(path: string): Opened {
-  const { config, ...described } = describeFolder(path);
-  const [generation, chatTemplate] = [generationOf(path), chatTemplateOf(path)];
-  const source = safetensorsSource(openFor("loadModel", path));
-  const about = { config: config as Readonly<Record<string, unknown>>, generation, chatTemplate };
-  return { described, source, style: "huggingFace", ...about, [Symbol.dispose]: () => source[Symbol.dispose]() };
+  const { config, settings, ...described } = describeFolder(path);
+  const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
+  const file = openFor("loadModel", path);
+  const close = { [Symbol.dispose]: () => file.close() };
+  try {
+    const source = sourceOf(file, settings);
+    const own = config as Readonly<Record<string, unknown>>;
+    return { described, source, style: "huggingFace", config: own, ...about, ...close };
+  } catch (cause) {
+    file.close();
+    throw cause;
+  }
 }
 
 function openGguf(path: string): Opened {

@@ -64,7 +64,8 @@ export function planOf(model: Decoder, places: readonly Place[], source: WeightS
   const seen = new Set([...used, ...differences.different.map(({ name }) => name)]);
   // Of a tied head the weight may be there too: it is the embedding's.
   const tied = places.flatMap(({ names }) => names.map((name) => `${name}.weight`));
-  const unexpected = source.names.filter((name) => !seen.has(name) && !isIgnored(name) && !tied.includes(name));
+  const isNeutral = (name: string) => tied.includes(name) || (source.isNeutral?.(name) ?? false);
+  const unexpected = source.names.filter((name) => !seen.has(name) && !isIgnored(name) && !isNeutral(name));
   const found = { ...differences, unexpected };
   if (found.missing.length + found.different.length + unexpected.length > 0)
     throw new StateDictError("loadModel", model.description.architecture, found);
@@ -87,7 +88,8 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
       return [];
     }
     const stored = source.describe(name);
-    const change = end === "weight" || place.change?.kind === "plusOne" ? place.change : undefined;
+    const isChanged = end === "weight" || place.change?.kind === "plusOne";
+    const change = isChanged ? changeOf(stored, place.change) : undefined;
     const got = shapeAfter(stored.shape, change);
     const isReadable = stored.format !== null || (stored.dtype !== null && isFloat(stored.dtype));
     if (!isReadable || !got || !sameShape(got, parameter.shape)) {
@@ -106,6 +108,10 @@ function expectedShape({ shape }: Tensor, change: Change | undefined): string {
   return change?.kind === "part" ? `${formatShape(shape)} for each expert` : formatShape(shape);
 }
 
+/** Packed weights are matrices of outputs and inputs, whatever plain ones of the checkpoint are. */
+const changeOf = (stored: StoredTensor, change: Change | undefined): Change | undefined =>
+  change?.kind === "transposed" && (stored.format !== null || stored.isComputed) ? undefined : change;
+
 function shapeAfter(shape: Shape, change: Change | undefined): Shape | undefined {
   if (change?.kind === "transposed") return shape.toReversed();
   if (change?.kind !== "part") return shape;
@@ -120,16 +126,16 @@ function stepOf(target: Target, module: Module, storing: Storing): Step {
   const size = stored.byteLength / parts;
   const becomes = stored.format ?? wantedOf(target, module, storing);
   const isSame = becomes === (stored.format ?? stored.dtype);
-  const isMapped = isSame && change?.kind !== "plusOne" && change?.kind !== "transposed";
+  const isMapped = isSame && !stored.isComputed && change?.kind !== "plusOne" && change?.kind !== "transposed";
   const count = elementCount(shape);
   const isRead = isMapped && stored.byteLength < LEAST_MAPPED_BYTES;
   const made = bytesIn(becomes, count);
-  const isQuantized = !isSame && !isDType(becomes);
+  const isUnpacked = stored.isComputed || (!isSame && !isDType(becomes));
   return {
     ...{ ...target, becomes, isMapped: isMapped && !isRead },
     allocated: isMapped ? (isRead ? size : 0) : made,
-    // quantised on the host: from a copy of all values in float32, and a copy in the file's dtype
-    temporary: isQuantized ? 4 * count + size : 0,
+    // computed on the host: from a copy of all values in float32, and a copy in the file's dtype
+    temporary: isUnpacked ? 4 * count + size : 0,
   };
 }
 

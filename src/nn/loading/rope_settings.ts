@@ -1,77 +1,118 @@
 /** Rotary position embeddings in a `config.json`: `rope_scaling`, or `rope_parameters` since version 5. */
-import { ArgumentError } from "../../core/errors.ts";
 import type { RopeDescription } from "../decoder/description.ts";
+import type { Architecture } from "./architectures.ts";
+import { checkKeys, rotationKeys } from "./config_fields.ts";
 import type { Settings } from "./settings.ts";
 
 type Scaling = RopeDescription["scaling"];
-interface Context {
+
+/** What a rotation is read of, besides its own settings. */
+export interface RopeContext {
   readonly config: Settings;
-  /** The longest text of the model. */
-  readonly contextLength: number;
+  readonly row: Architecture;
+  readonly headWidth: number;
+  /** The base where the settings have none. */
+  readonly base: () => number;
 }
 
-const originalOf = (rope: Settings, { config, contextLength }: Context): number =>
-  rope.wholeIfAny("original_max_position_embeddings") ??
-  config.wholeIfAny("original_max_position_embeddings") ??
-  contextLength;
+interface ScalingContext extends RopeContext {
+  /** How many elements of a head rotate. */
+  readonly dim: number;
+}
 
-const scalings: Readonly<Record<string, (rope: Settings, context: Context) => Scaling>> = {
+/** The length of the texts that a model was first trained on. That of the config is before the rotation's. */
+const originalOf = (rope: Settings, { config }: RopeContext): number =>
+  config.wholeIfAny("original_max_position_embeddings") ??
+  rope.wholeIfAny("original_max_position_embeddings") ??
+  config.whole("max_position_embeddings");
+
+const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext) => Scaling>> = {
   default: () => undefined,
   linear: (rope) => ({ type: "linear", factor: rope.positive("factor") }),
-  dynamic: (rope, context) => ({
-    ...{ type: "dynamic", factor: rope.positive("factor"), originalContextLength: context.contextLength },
+  dynamic: (rope, { config }) => ({
+    type: "dynamic",
+    factor: rope.positive("factor"),
+    originalContextLength: config.whole("max_position_embeddings"),
   }),
   llama3: (rope, context) => ({
     ...{ type: "llama3", factor: rope.positive("factor"), originalContextLength: originalOf(rope, context) },
     lowFrequencyFactor: rope.positive("low_freq_factor"),
     highFrequencyFactor: rope.positive("high_freq_factor"),
   }),
+  // where there are two kinds of layers, `transformers` looks for `truncate` beside their settings, where none is
   yarn: (rope, context) => ({
     ...{ type: "yarn", factor: rope.positive("factor"), originalContextLength: originalOf(rope, context) },
     ...{ betaFast: rope.positiveIfAny("beta_fast"), betaSlow: rope.positiveIfAny("beta_slow") },
-    ...{ attentionFactor: rope.positiveIfAny("attention_factor"), truncate: rope.flag("truncate", true) },
+    ...{ attentionFactor: yarnFactor(rope), truncate: context.row.localBase || rope.flag("truncate", true) },
   }),
   longrope: longRope,
 };
 
+/** Of architectures where part of a head rotates. */
+const partialScalings: typeof scalings = {
+  default: scalings["default"]!,
+  longrope: longRope,
+  su: longRope,
+  yarn: longRope,
+};
+
+/** Hugging Face's `_compute_yarn_parameters`, with DeepSeek's two factors: what one makes of results over the other. */
+function yarnFactor(rope: Settings): number | undefined {
+  const [given, own, all] = ["attention_factor", "mscale", "mscale_all_dim"].map((name) => rope.numberIfAny(name));
+  const factor = rope.positive("factor");
+  const lengthened = (scale: number) => (factor <= 1 ? 1 : 0.1 * scale * Math.log(factor) + 1);
+  if (given !== undefined) return rope.positive("attention_factor");
+  return own && all ? lengthened(own) / lengthened(all) : undefined;
+}
+
 /** Results grow with how much longer texts may be: √(1 + ln(longer) / ln(original)). */
-function longRope(rope: Settings, context: Context): Scaling {
+function longRope(rope: Settings, context: ScalingContext): Scaling {
   const original = originalOf(rope, context);
-  const factor = rope.positiveIfAny("factor") ?? context.contextLength / original;
+  const factor = rope.positiveIfAny("factor") ?? context.config.whole("max_position_embeddings") / original;
   const attentionFactor = factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(original));
+  const [short, long] = ["short_factor", "long_factor"].map((name) => factorsOf(rope, name, context.dim / 2));
   return {
-    ...{ type: "longrope", short: rope.numbers("short_factor"), long: rope.numbers("long_factor") },
-    ...{ originalContextLength: original, attentionFactor: rope.positiveIfAny("attention_factor") ?? attentionFactor },
+    ...{ type: "longrope", short: short!, long: long!, originalContextLength: original },
+    attentionFactor: rope.positiveIfAny("attention_factor") ?? attentionFactor,
   };
+}
+
+function factorsOf(rope: Settings, name: string, pairs: number): number[] {
+  const factors = rope.numbers(name);
+  if (factors.length === pairs) return factors;
+  throw rope.wrong(name, `${pairs} numbers, one for each pair of elements that rotates`, factors);
 }
 
 /**
  * @param rope the settings of the rotation, if there are any
- * @param fallback the base where nothing says it
  * @throws {ArgumentError} for a scaling that is not known.
  */
-export function ropeOf(
-  rope: Settings | undefined,
-  context: Context,
-  fallback: number,
-  headWidth: number,
-): RopeDescription {
-  const { config } = context;
-  const base = rope?.positiveIfAny("rope_theta") ?? config.positiveIfAny("rope_theta") ?? fallback;
-  const partial = rope?.positiveIfAny("partial_rotary_factor") ?? config.positiveIfAny("partial_rotary_factor") ?? 1;
-  const dim = partial === 1 ? undefined : Math.floor(headWidth * partial);
-  return { base, dim, scaling: rope && scalingOf(rope, context) };
+export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDescription {
+  const base = rope?.positiveIfAny("rope_theta") ?? context.base();
+  if (rope) checkKeys(rope, (key) => rotationKeys.has(key), "is not a setting of rotary positions");
+  const type = rope?.textIfAny("rope_type") ?? rope?.textIfAny("type") ?? "default";
+  const known = context.row.partialRotation ? partialScalings : scalings;
+  const scaling = Object.hasOwn(known, type) ? known[type] : undefined;
+  if (scaling === undefined) {
+    const [name, expected] = [rope!.nameOf("rope_type"), Object.keys(known).join(", ")];
+    throw context.config.refused("unknownScaling", `expected ${name} to be one of ${expected}, got "${type}"`);
+  }
+  const dim = rotatedOf(rope, type, context);
+  return {
+    base,
+    dim: dim === context.headWidth ? undefined : dim,
+    scaling: rope && scaling(rope, { ...context, dim }),
+  };
 }
 
-function scalingOf(rope: Settings, context: Context): Scaling {
-  const type = rope.textIfAny("rope_type") ?? rope.textIfAny("type") ?? "default";
-  const scaling = Object.hasOwn(scalings, type) ? scalings[type] : undefined;
-  if (scaling) return scaling(rope, context);
-  throw new ArgumentError(
-    "loadModel",
-    "unknownScaling",
-    `${context.config.path}: expected rope_type to be one of ${Object.keys(scalings).join(", ")}, got "${type}"`,
-  );
+/** How many elements of a head rotate. Without a scaling, other architectures do not read `partial_rotary_factor`. */
+function rotatedOf(rope: Settings | undefined, type: string, { config, row, headWidth }: RopeContext): number {
+  const [settings, name] = [rope ?? config, "partial_rotary_factor"];
+  const factor = rope?.positiveIfAny(name) ?? config.positiveIfAny(name) ?? 1;
+  if (row.partialRotation) return Math.floor(headWidth * factor);
+  if (type !== "default" && factor !== 1)
+    throw settings.wrong(name, `1, the only supported value with rope_type "${type}"`, factor);
+  return headWidth;
 }
 
 /** How long texts may be: a dynamic scaling makes them longer than the model was trained on. */

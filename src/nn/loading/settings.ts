@@ -1,12 +1,12 @@
 /** Typed reading of settings that somebody else wrote: a `config.json`, or the metadata of a GGUF file. */
 import { describeValue } from "../../core/describe.ts";
-import { FileFormatError } from "../../core/errors.ts";
+import { ArgumentError, FileFormatError } from "../../core/errors.ts";
 
 /** Fields by name. A missing field is undefined; null counts as missing. */
 export class Settings {
   constructor(
-    /** The file, for errors. */
-    readonly path: string,
+    /** The file, for errors; undefined for a config that a caller has as an object. */
+    readonly path: string | undefined,
     private readonly fields: ReadonlyMap<string, unknown>,
     /** What stands before each name, for errors. */
     private readonly prefix = "",
@@ -16,6 +16,25 @@ export class Settings {
 
   get(name: string): unknown {
     return this.fields.get(name) ?? undefined;
+  }
+
+  /** The names of all fields, of missing values too. */
+  get names(): readonly string[] {
+    return [...this.fields.keys()];
+  }
+
+  entries(): readonly (readonly [name: string, value: unknown])[] {
+    return [...this.fields];
+  }
+
+  /** The name of a field with those of the objects that it is in. */
+  nameOf(name: string): string {
+    return `${this.prefix}${name}`;
+  }
+
+  /** Other fields of the same file. */
+  with(fields: ReadonlyMap<string, unknown>): Settings {
+    return new Settings(this.path, fields, this.prefix, this.operation);
   }
 
   /** An object in these settings, or undefined. */
@@ -49,7 +68,15 @@ export class Settings {
     return this.get(name) === undefined ? undefined : this.positive(name);
   }
 
-  flag(name: string, fallback: boolean): boolean {
+  /** A finite number, or undefined where it is missing. */
+  numberIfAny(name: string): number | undefined {
+    const value = this.get(name);
+    if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
+    throw this.wrong(name, "a number", value);
+  }
+
+  /** True or false. @throws {FileFormatError} where it is missing and there is no fallback. */
+  flag(name: string, fallback?: boolean): boolean {
     const value = this.get(name) ?? fallback;
     if (typeof value === "boolean") return value;
     throw this.wrong(name, "true or false", value);
@@ -70,11 +97,17 @@ export class Settings {
   }
 
   /** The error of a field. */
-  wrong(name: string, expected: string, got: unknown): FileFormatError {
-    return this.fail(`expected ${this.prefix}${name} to be ${expected}, got ${describeValue(got)}`);
+  wrong(name: string, expected: string, got: unknown): FileFormatError | ArgumentError {
+    return this.fail(`expected ${this.nameOf(name)} to be ${expected}, got ${describeValue(got)}`);
   }
 
-  fail(message: string): FileFormatError {
+  fail(message: string): FileFormatError | ArgumentError {
+    if (this.path === undefined) return new ArgumentError(this.operation, "invalidConfig", message);
     return new FileFormatError(this.operation, "invalidConfig", this.path, message);
+  }
+
+  /** The error of a setting that is valid and not supported. */
+  refused(code: string, message: string): ArgumentError {
+    return new ArgumentError(this.operation, code, this.path === undefined ? message : `${this.path}: ${message}`);
   }
 }

@@ -3,7 +3,7 @@ import type { GgufReader } from "../../io/gguf/file.ts";
 import { tensorTypes } from "../../io/gguf/types.ts";
 import { fileDType } from "../../io/safetensors/dtypes.ts";
 import type { SafetensorsReader } from "../../io/safetensors/file.ts";
-import type { GgmlFormat } from "../../quant/formats.ts";
+import type { QuantizedFormat } from "../../quant/formats.ts";
 import type { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
@@ -18,7 +18,9 @@ export interface StoredTensor {
   /** Of plain tensors; null where it is quantised, or nothing here reads it. */
   readonly dtype: DType | null;
   /** Of quantised ones. */
-  readonly format: GgmlFormat | null;
+  readonly format: QuantizedFormat | null;
+  /** Whether reading it computes its values: it is no view of the file. Default false. */
+  readonly isComputed?: boolean;
 }
 
 /** An open file of weights. */
@@ -28,6 +30,8 @@ export interface WeightSource extends Disposable {
   has(name: string): boolean;
   describe(name: string): StoredTensor;
   read(name: string): Tensor | QuantizedTensor;
+  /** Whether a tensor that no layer takes would change nothing. Default: none. */
+  isNeutral?(name: string): boolean;
 }
 
 /** Safetensors, one file or several. */

@@ -68,7 +68,8 @@ export function lora(...values: unknown[]): LoraAdapter {
       `expected targets among ${[...has].join(", ")}, got ${unknown === undefined ? "none" : JSON.stringify(unknown)}`,
     );
   const options = { rank, scale: alpha / rank, dropout, generator };
-  return new LoraAdapter(model, { rank, alpha, dropout }, layersOf(model, chosen, options));
+  const own = { rank, alpha, dropout, baseModel: model.origin };
+  return new LoraAdapter(model, own, layersOf(model, chosen, options));
 }
 
 /** @internal The linear layers of a model's blocks by path, without those of experts. @throws {ArgumentError} */
@@ -98,12 +99,17 @@ export function layersOf(
   return layers;
 }
 
+/** What an adapter is made of besides its layers. */
+type AdapterSettings = Pick<LoraAdapter, "rank" | "alpha" | "dropout" | "baseModel">;
+
 /** What {@link lora} adds to a model. */
 export class LoraAdapter {
   readonly model: Decoder;
   readonly rank: number;
   readonly alpha: number;
   readonly dropout: number;
+  /** The model that it adapts, a name or a path: PEFT's `base_model_name_or_path`. Undefined if nothing says it. */
+  readonly baseModel: string | undefined;
   /** By their paths in the model. */
   readonly layers: ReadonlyMap<string, LoraLinear>;
   #state: "active" | "merged" | "removed" = "active";
@@ -113,13 +119,14 @@ export class LoraAdapter {
   /** @internal */
   constructor(
     model: Decoder,
-    { rank, alpha, dropout }: { readonly rank: number; readonly alpha: number; readonly dropout: number },
+    { rank, alpha, dropout, baseModel }: AdapterSettings,
     layers: ReadonlyMap<string, LoraLinear>,
   ) {
     this.model = model;
     this.rank = rank;
     this.alpha = alpha;
     this.dropout = dropout;
+    this.baseModel = baseModel;
     this.layers = layers;
     this.#thawed = model.parameters();
     for (const parameter of this.#thawed) parameter.requiresGrad = false;

@@ -71,11 +71,11 @@ export async function saveLora(...values: unknown[]): Promise<void> {
   await saveSafetensors(join(folder, WEIGHTS), state, { metadata: { format: "pt" } });
 }
 
-function configOf({ model, rank, alpha, dropout }: LoraAdapter, names: readonly string[]): object {
+function configOf({ model, rank, alpha, dropout, baseModel }: LoraAdapter, names: readonly string[]): object {
   // a name behind the number of its layer: `self_attn.q_proj`
   const targets = new Set(names.map((name) => name.replace(/^.*\.\d+\./, "")));
   return {
-    ...{ peft_type: "LORA", task_type: "CAUSAL_LM", base_model_name_or_path: null, inference_mode: true },
+    ...{ peft_type: "LORA", task_type: "CAUSAL_LM", base_model_name_or_path: baseModel ?? null, inference_mode: true },
     ...{ r: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: [...targets].sort(), bias: "none" },
     ...{ fan_in_fan_out: model.description.architecture === "gpt2", modules_to_save: null, use_rslora: false },
     ...{ use_dora: false, rank_pattern: {}, alpha_pattern: {}, init_lora_weights: true },
@@ -102,7 +102,8 @@ const loadParameters = parameters("loadLora", {
 export function loadLora(model: Decoder, folder: string): LoraAdapter;
 export function loadLora(...values: unknown[]): LoraAdapter {
   const { model, folder } = loadParameters(values);
-  const { rank, alpha, dropout, scale } = readConfig(join(folder, CONFIG));
+  const { scale, ...settings } = readConfig(join(folder, CONFIG));
+  const { rank, dropout, baseModel } = settings;
   using file = openFor("loadLora", join(folder, WEIGHTS));
   const linear = linearLayers(model);
   const names = model.huggingFaceNames();
@@ -113,20 +114,21 @@ export function loadLora(...values: unknown[]): LoraAdapter {
     { path, target: down.weight, name: partOf(names.get(path)!, "A") },
     { path, target: up.weight, name: partOf(names.get(path)!, "B") },
   ]);
-  checkTensors(file, new Map(matched.map(({ target, name }) => [target, name])));
+  const of = baseModel === undefined ? "the model" : `the model; the adapter is one of ${baseModel}`;
+  checkTensors(file, new Map(matched.map(({ target, name }) => [target, name])), of);
   noGrad(() => {
     for (const { path, target, name } of matched) {
       const isUp = target === layers.get(path)!.up.weight;
       copy_(target, isUp ? inOrder(model, path, file.tensor(name), "llamaCpp") : file.tensor(name));
     }
   });
-  return new LoraAdapter(model, { rank, alpha, dropout }, layers);
+  return new LoraAdapter(model, { ...settings, baseModel: baseModel ?? model.origin }, layers);
 }
 
 const partOf = (name: string, part: "A" | "B"): string => `base_model.model.${name}.lora_${part}.weight`;
 
 /** @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape. */
-function checkTensors(file: SafetensorsReader, matched: ReadonlyMap<Tensor, string>): void {
+function checkTensors(file: SafetensorsReader, matched: ReadonlyMap<Tensor, string>, of: string): void {
   const known = new Set(matched.values());
   const describing = (text: string) => ({ describe: () => text });
   const present = [...matched].filter(([, name]) => file.has(name));
@@ -140,7 +142,7 @@ function checkTensors(file: SafetensorsReader, matched: ReadonlyMap<Tensor, stri
   const missing = [...known].filter((name) => !file.has(name));
   const unexpected = file.names.filter((name) => !known.has(name));
   if (missing.length + unexpected.length + different.length > 0 || known.size === 0)
-    throw new StateDictError("loadLora", "the model", { missing, unexpected, different });
+    throw new StateDictError("loadLora", of, { missing, unexpected, different });
 }
 
 /**
@@ -164,6 +166,7 @@ interface AdapterConfig {
   readonly alpha: number;
   readonly dropout: number;
   readonly scale: number;
+  readonly baseModel: string | undefined;
 }
 
 function readConfig(path: string): AdapterConfig {
@@ -189,7 +192,8 @@ function readConfig(path: string): AdapterConfig {
   const scale = alpha / (settings.flag("use_rslora", false) ? Math.sqrt(rank) : rank);
   const dropout = settings.get("lora_dropout") === 0 ? 0 : (settings.positiveIfAny("lora_dropout") ?? 0);
   if (dropout >= 1) throw settings.wrong("lora_dropout", "a probability below 1", dropout);
-  return { rank, alpha: scale * rank, dropout, scale };
+  const baseModel = settings.textIfAny("base_model_name_or_path");
+  return { rank, alpha: scale * rank, dropout, scale, baseModel };
 }
 
 const unsupported = (path: string, name: string, values: readonly unknown[], got: unknown): ArgumentError =>

@@ -9,7 +9,9 @@ import { openGgufFor } from "../../io/gguf/open.ts";
 import { saveGguf } from "../../io/gguf/save.ts";
 import { openFor } from "../../io/safetensors/open.ts";
 import { saveSafetensors } from "../../io/safetensors/save.ts";
+import { readConfig } from "../../nn/hugging_face/config.ts";
 import type { ArchitectureName } from "../../nn/loading/architectures.ts";
+import { quantizationKeys } from "../../nn/loading/config_fields.ts";
 import { loadModel } from "../../nn/loading/load_model.ts";
 import { placesOf, type Style } from "../../nn/loading/names.ts";
 import type { LoraAdapter } from "../../nn/lora/lora.ts";
@@ -43,6 +45,7 @@ export const runMerge = (path: string, adapter: string, { out }: { readonly out:
  */
 export async function mergeModel(path: string, adapter: string, out: string): Promise<number> {
   checkOut(path, out);
+  if (!path.endsWith(".gguf")) checkPlain(path);
   const { model, source } = await loadModel(path);
   const loaded = loadLora(model, adapter);
   await (source === "gguf" ? writeGguf : writeFolder)(path, loaded, out);
@@ -56,6 +59,19 @@ function checkOut(path: string, out: string): void {
   if (!isGguf && out.endsWith(".gguf")) throw fail("notAFolder", "a folder for a folder of Hugging Face");
   if (isGguf && existsSync(out)) throw fail("modelExists", "a file that is not there");
   if (existsSync(join(out, "config.json"))) throw fail("modelExists", "a folder without a model");
+}
+
+/** Sums of weights in the layout of another method would have to be rounded as that method does. */
+function checkPlain(folder: string): void {
+  const config = new Map(Object.entries(readConfig("merge", folder)));
+  const key = quantizationKeys.find((own) => (config.get(own) ?? null) !== null);
+  if (key === undefined) return;
+  throw new ArgumentError(
+    "merge",
+    "quantizedModel",
+    `expected a folder with plain weights, got ${folder} with ${key}. Merge into the original model, or pass the ` +
+      "adapter with --adapter",
+  );
 }
 
 async function writeFolder(path: string, loaded: LoraAdapter, out: string): Promise<void> {

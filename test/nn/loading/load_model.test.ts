@@ -12,7 +12,9 @@ import {
   noGrad,
   OutOfMemoryError,
   randn,
+  tensor,
 } from "../../../src/index.ts";
+import { fieldsOf } from "../../../src/nn/loading/config_fields.ts";
 import { setMemoryLimit } from "../../../src/tensor/reserve.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { testFolder } from "../../support/folder.ts";
@@ -97,13 +99,38 @@ test("in several files, and of a model with a tied head that has it twice", asyn
 
 test("the text part of a model that sees pictures", async () => {
   const path = copyOf("gemma3");
-  const text = JSON.parse(readFileSync(join(path, "config.json"), "utf8"));
-  writeFileSync(join(path, "config.json"), JSON.stringify({ model_type: "gemma3", text_config: text }));
+  const all = Object.entries(JSON.parse(readFileSync(join(path, "config.json"), "utf8")));
+  // without fields that have the default, and with those of the other parts
+  const text = Object.fromEntries(all.filter(([key, value]) => fieldsOf.gemma3_text[key] !== value));
+  const around = { model_type: "gemma3", vision_config: { hidden_size: 2 }, boi_token_index: 5 };
+  const write = (own: object) =>
+    writeFileSync(join(path, "config.json"), JSON.stringify({ ...around, ...own, text_config: text }));
+  write({});
   const named = Object.entries(weightsOf("gemma3")).map(([name, x]) => [`language_model.${name}`, x] as const);
   const picture = { "vision_tower.x.weight": randn([2, 2]), "multi_modal_projector.y": randn([2]) };
   await io.saveSafetensors(join(path, "model.safetensors"), { ...Object.fromEntries(named), ...picture });
   const { model } = await load(path);
   expect(errorOf(logitsOf(model, "gemma3"), answersOf("gemma3")["logits"]!)).toBeLessThan(1e-5);
+  write({ audio_config: { hidden_size: 2 } });
+  expect((await failure(load(path))).message).toContain("audio_config is not a setting of a model with pictures");
+  write({ tie_word_embeddings: false });
+  expect(await failure(load(path))).toMatchObject({ missing: ["lm_head.weight"] });
+});
+
+test("a model whose tokens attend to later ones has no cache, and embeds", async () => {
+  const { model } = await load(copyOf("gemma3", { use_bidirectional_attention: true }));
+  expect(() => model.newCache()).toThrow(expect.objectContaining({ code: "bidirectional" }));
+  const generated = failure(Array.fromAsync(nn.generate(model, [1, 2, 3])));
+  expect((await generated).message).toContain("generates no text; use forward, hiddenStates or nn.embed");
+  const [alone, padded] = [
+    [3, 4, 5],
+    [0, 0, 3, 4, 5],
+  ].map((row) => tensor([row], { dtype: "int32" }));
+  const own = noGrad(() => model.hiddenStates(alone!));
+  const behind = noGrad(() => model.hiddenStates(padded!, { padding: [2] })).narrow(1, 2, 3);
+  expect(errorOf(behind, own)).toBeLessThan(1e-6);
+  const vector = await nn.embed(model, [[3, 4, 5]], { normalize: false });
+  expect(errorOf(vector, own.mean(1))).toBeLessThan(1e-6);
 });
 
 test("Gemma 3's settings of rotation before version 5 of transformers", async () => {
@@ -203,7 +230,10 @@ describe("refused by name", () => {
     ["llama", { hidden_size: "32" }, "invalidConfig", "expected hidden_size to be a whole number of at least 1"],
     ["llama", { num_hidden_layers: 1e6 }, "invalidConfig", "expected num_hidden_layers to be at most 65536"],
     ["llama", { rope_parameters: { rope_type: "linear" } }, "invalidConfig", "expected rope_parameters.factor"],
-    ["gpt2", { scale_attn_by_inverse_layer_idx: true }, "invalidConfig", "scale_attn_by_inverse_layer_idx"],
+    ["gpt2", { add_cross_attention: true }, "unsupportedConfig", "expected add_cross_attention to be false"],
+    ["llama", { residual_multiplier: 0.2 }, "unsupportedConfig", "expected residual_multiplier to be 1, the only"],
+    ["llama", { attention_multiplier: 0.2 }, "unsupportedConfig", "attention_multiplier is not a setting of Llama"],
+    ["llama", { rope_scaling: { stretch: 2 } }, "unsupportedConfig", "rope_scaling.stretch is not a setting of rotary"],
     [
       "llama",
       { num_attention_heads: 3, head_dim: 8 },
@@ -240,6 +270,18 @@ describe("refused by name", () => {
     const path = copyOf("llama");
     writeFileSync(join(path, "config.json"), "[]");
     expect((await failure(load(path))).code).toBe("invalidConfig");
+  });
+
+  test.each(["pytorch_model.bin", "pytorch_model.bin.index.json"])("%s, with how to convert it", async (name) => {
+    const path = copyOf("llama");
+    rmSync(join(path, "model.safetensors"));
+    writeFileSync(join(path, name), "");
+    const error = await failure(load(path));
+    expect([error.code, error.message]).toEqual([
+      "pickledWeights",
+      expect.stringContaining(`${name} is not supported`),
+    ]);
+    expect(error.message).toContain("save_pretrained");
   });
 
   test("an architecture of a GGUF file", async () => {

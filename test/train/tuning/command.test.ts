@@ -106,6 +106,20 @@ test.each(["gpt2", "phi3", "llama"] as const)("merged into a GGUF file, %s has t
   await refused(join(folder, "other")).toThrow("expected a .gguf file for one");
 });
 
+test.each(["quantization", "quantization_config", "compression_config"])(
+  "not merged into weights with %s",
+  async (key) => {
+    const path = join(folder, key);
+    mkdirSync(path, { recursive: true });
+    writeFileSync(
+      join(path, "config.json"),
+      JSON.stringify({ model_type: "llama", [key]: { bits: 4, group_size: 64 } }),
+    );
+    const merged = mergeModel(path, join(folderOf("llama"), "adapter"), join(folder, `of-${key}`));
+    await expect(merged).rejects.toThrow(`expected a folder with plain weights, got ${path} with ${key}`);
+  },
+);
+
 test.each(["gpt2", "phi3", "llama"])("merged, %s has its names, forms and dtypes", async (name) => {
   const [own, out] = [folderOf(name), join(folder, `merged-${name}`)];
   mkdirSync(folder, { recursive: true });

@@ -1,0 +1,84 @@
+/**
+ * Weights in floats of 8 bits (`float8_e4m3fn`) with scales: `weight_scale_inv` of blocks [block rows, block columns],
+ * or `weight_scale`, one for all of them or one for each output. W = float · scale.
+ *
+ * Source of the float: P. Micikevicius et al., "FP8 formats for deep learning", 2022: a sign, four bits of exponent
+ * with a bias of 7, three of mantissa; no infinities, and NaN where all bits but the sign are set. The layout is that
+ * of DeepSeek-V3's and Qwen3's files.
+ */
+import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
+import { tensor } from "../../../ops/creation/tensor.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import type { Settings } from "../settings.ts";
+import { floats } from "./elements.ts";
+import { bytesOfParts, layersWith, type PackedLayer, type Packing } from "./source.ts";
+
+const FLOAT8 = "F8_E4M3";
+
+/** The value of each byte. */
+const values = Float32Array.from({ length: 256 }, (_, byte) => {
+  const [exponent, mantissa] = [(byte >> 3) & 15, byte & 7];
+  if (exponent === 15 && mantissa === 7) return Number.NaN;
+  const magnitude = exponent === 0 ? mantissa * 2 ** -9 : (8 + mantissa) * 2 ** (exponent - 10);
+  return byte < 128 ? magnitude : -magnitude;
+});
+
+export const fp8: Packing = (file, settings) => {
+  const format = settings.textIfAny("fmt") ?? "e4m3";
+  if (format !== "e4m3") throw settings.wrong("fmt", "e4m3, the only supported value", format);
+  const layers = layersWith(file, "weight").filter((name) => file.info(`${name}.weight`).dtype === FLOAT8);
+  return new Map(layers.map((name) => [name, layerOf(file, name, settings)]));
+};
+
+function layerOf(file: SafetensorsReader, name: string, settings: Settings): PackedLayer {
+  // `input_scale` rounds activations, which are not rounded here
+  const ends = ["weight", "weight_scale_inv", "weight_scale", "input_scale"];
+  const parts = ends.map((end) => `${name}.${end}`).filter((part) => file.has(part));
+  const { shape } = file.info(`${name}.weight`);
+  return {
+    parts,
+    describe: () => ({
+      ...{ shape, byteLength: bytesOfParts(file, parts), type: FLOAT8, dtype: "float32", format: null },
+      isComputed: true,
+    }),
+    read: () => scaled(file, name, settings),
+  };
+}
+
+function scaled(file: SafetensorsReader, name: string, settings: Settings): Tensor {
+  const [outputs, inputs] = file.info(`${name}.weight`).shape as readonly [number, number];
+  const part = ["weight_scale_inv", "weight_scale"].map((end) => `${name}.${end}`).find((own) => file.has(own));
+  if (part === undefined) throw settings.fail(`expected ${name}.weight_scale_inv or ${name}.weight_scale in the files`);
+  const [rows, columns] = blockOf(file.info(part).shape, outputs, inputs, settings);
+  const [scales, bytes] = [floats(file.tensor(part)), file.bytes(`${name}.weight`)];
+  const perRow = Math.ceil(inputs / columns);
+  if (scales.length !== Math.ceil(outputs / rows) * perRow)
+    throw settings.fail(`expected ${Math.ceil(outputs / rows) * perRow} scales of ${name}, got ${scales.length}`);
+  const out = new Float32Array(outputs * inputs);
+  const levels = bytes.dataSync() as Uint8Array;
+  for (let output = 0; output < outputs; output++) {
+    const row = Math.floor(output / rows) * perRow;
+    for (let first = 0; first < inputs; first += columns) {
+      const scale = scales[row + first / columns]!;
+      const end = output * inputs + Math.min(first + columns, inputs);
+      for (let at = output * inputs + first; at < end; at++) out[at] = values[levels[at]!]! * scale;
+    }
+  }
+  bytes.dispose();
+  return tensor(out, { shape: [outputs, inputs] });
+}
+
+/** The rows and columns that share a scale. */
+function blockOf(
+  scales: readonly number[],
+  outputs: number,
+  inputs: number,
+  settings: Settings,
+): readonly [number, number] {
+  const count = scales.reduce((product, size) => product * size, 1);
+  const given = settings.get("weight_block_size");
+  if (count === 1) return [outputs, inputs];
+  if (given === undefined) return [1, inputs];
+  const [rows, columns] = settings.numbers("weight_block_size");
+  return [rows!, columns!];
+}
