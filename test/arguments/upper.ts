@@ -7,7 +7,7 @@ import { distributedCalls } from "./distributed.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 
-const { data, io, nn, optim, tensor, text, zeros, sum } = orchard;
+const { data, io, metrics, nn, optim, tensor, text, zeros, sum } = orchard;
 
 /** Where functions of files write. */
 let folder = "";
@@ -34,6 +34,7 @@ const make =
 
 const leaf = () => zeros([2, 2], { requiresGrad: true });
 const { transforms } = data;
+const labels = () => tensor([0n, 1n]);
 const picture = () => zeros([2, 2, 3], { dtype: "uint8" });
 const sizes = { vocabularySize: 5, contextLength: 4, layers: 1, heads: 2, width: 4 };
 const model = new nn.GPT(sizes);
@@ -519,6 +520,13 @@ export const calls: Calls = {
     (tokens) => data.trainBpe("a b", { size: 257 }).decode(tokens as Iterable<number>),
     () => [[97]],
   ],
+  accuracy: [metrics.accuracy as Call, () => [labels(), labels()]],
+  confusionMatrix: [metrics.confusionMatrix as Call, () => [labels(), labels(), { classes: 2 }]],
+  precision: [metrics.precision as Call, () => [labels(), labels(), { average: "macro", zeroDivision: 1 }]],
+  recall: [metrics.recall as Call, () => [labels(), labels(), { average: "macro", zeroDivision: 1 }]],
+  f1Score: [metrics.f1Score as Call, () => [labels(), labels(), { average: "macro", zeroDivision: 1 }]],
+  rocAuc: [metrics.rocAuc as Call, () => [tensor([0.5, 0.25]), labels(), { average: "macro" }]],
+  perplexity: [metrics.perplexity as Call, () => [zeros([2, 3]), labels(), { ignoreIndex: 0 }]],
   trainBpe: [data.trainBpe as Call, () => ["a text", { size: 260 }]],
   TensorDataset: [make(data.TensorDataset), () => [zeros([2, 2]), zeros([2])]],
   Subset: [make(data.Subset), () => [new data.TensorDataset(zeros([2])), [1, 0]]],
