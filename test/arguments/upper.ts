@@ -530,6 +530,11 @@ export const calls: Calls = {
   trainBpe: [data.trainBpe as Call, () => ["a text", { size: 260 }]],
   TensorDataset: [make(data.TensorDataset), () => [zeros([2, 2]), zeros([2])]],
   Subset: [make(data.Subset), () => [new data.TensorDataset(zeros([2])), [1, 0]]],
+  ConcatDataset: [make(data.ConcatDataset), () => [[new data.TensorDataset(zeros([2]))]]],
+  progress: [data.progress as Call, () => [[1, 2], { label: "items", total: 2 }]],
+  "Progress.show": [(figures) => data.progress([1]).show(figures as never), () => [{ loss: 0.5 }]],
+  IterableDataset: [make(data.IterableDataset), () => [() => [1, 2], { shuffleBuffer: 2 }]],
+  weightedRandomSampler: [data.weightedRandomSampler as Call, () => [[1, 2], { count: 1, replacement: false }]],
   MappedDataset: [make(data.MappedDataset), () => [new data.TensorDataset(zeros([2])), () => 1]],
   ImageFolder: [
     make(data.ImageFolder),

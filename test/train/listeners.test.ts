@@ -2,9 +2,9 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { formatBytes, formatCount, formatDuration } from "../../src/core/format.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import type { Listener, RunEvent } from "../../src/train/events.ts";
-import { formatBytes, formatCount, formatDuration } from "../../src/train/format.ts";
 import { Listeners } from "../../src/train/listeners/all.ts";
 import { JsonLog, LOG_FILE } from "../../src/train/listeners/log.ts";
 import { Pace } from "../../src/train/pace.ts";

@@ -1,16 +1,11 @@
 import { MultiBar, type SingleBar } from "cli-progress";
+import { lineColumns } from "../../core/fitted_line.ts";
+import { formatBytes, formatCount, formatDuration, shownPath } from "../../core/format.ts";
 import type { Listener, RunEvent, StartEvent, StepEvent } from "../events.ts";
-import { formatBytes, formatCount, formatDuration, shownPath } from "../format.ts";
 import { type Figures, progressLine } from "../progress_line.ts";
 
 /** Without a terminal, a line of progress is printed at this interval, in milliseconds. */
 const LINE_INTERVAL = 5_000;
-
-/**
- * The columns that the line may have: one less than the terminal, which may wrap a full line. Everything is shown where
- * there is no terminal.
- */
-const columns = (): number => (process.stderr.isTTY ? (process.stderr.columns || 80) - 1 : Number.POSITIVE_INFINITY);
 
 /**
  * Shows a progress bar on stderr with the loss, the speed, the time left, the memory and the backend, as far as the
@@ -19,7 +14,7 @@ const columns = (): number => (process.stderr.isTTY ? (process.stderr.columns ||
  */
 export class ProgressBar implements Listener {
   private readonly bars = new MultiBar({
-    format: (_, { value, total }, figures: Figures) => progressLine(columns(), value, total, figures),
+    format: (_, { value, total }, figures: Figures) => progressLine(lineColumns(), value, total, figures),
     noTTYOutput: true,
     notTTYSchedule: LINE_INTERVAL,
     hideCursor: true,

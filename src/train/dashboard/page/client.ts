@@ -1,8 +1,8 @@
 /** The dashboard page: numbers, three charts and samples, updated by the server's messages. */
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { formatBytes, formatCount, formatDuration } from "../../../core/format.ts";
 import type { RunEvent } from "../../events.ts";
-import { formatBytes, formatCount, formatDuration } from "../../format.ts";
 import { smooth } from "../../smooth.ts";
 import { EVENTS_PATH, type Message } from "../protocol.ts";
 import { bytesAt, distances as ticks, withDecimals } from "./ticks.ts";
