@@ -76,6 +76,7 @@ export function addTrainCommand(program: Command): void {
     .option("--verbose", "list at the end which backend ran each operation, and why")
     .option("--out <folder>", "the run's folder (default: a new one in runs/)")
     .option("--resume [folder]", "resume a run (default: the latest in runs/)")
+    .option("--tensorboard", "write an event file of TensorBoard into the run's folder")
     .addOption(new Option("--dashboard [port]", "serve a page with live curves").argParser(parseNumber))
     .addHelpText("after", presetTable)
     .action(async (paths: readonly string[], flags: RunFlags) => {

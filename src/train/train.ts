@@ -23,6 +23,7 @@ import { Listeners } from "./listeners/all.ts";
 import { CURVE_FILES, CurveFiles } from "./listeners/curve.ts";
 import { JsonLog, LOG_FILE, readLog } from "./listeners/log.ts";
 import { indented, ProgressBar } from "./listeners/progress.ts";
+import { TensorBoardLog } from "./listeners/tensorboard.ts";
 import { type Outcome, runSession } from "./run.ts";
 import { loadRun, Session } from "./session.ts";
 import { checkSettings, type PresetName, presetFor, presets, type Settings, settingsOf } from "./settings.ts";
@@ -41,6 +42,8 @@ export interface RunFlags extends Partial<Omit<Settings, "dtype">>, TuningFlags 
   readonly out?: string;
   readonly resume?: string | true;
   readonly dashboard?: number | true;
+  /** Writes an event file of TensorBoard into the run's folder. */
+  readonly tensorboard?: true;
   /** Lists which backend ran each operation. */
   readonly verbose?: true;
 }
@@ -82,7 +85,8 @@ async function train(flags: RunFlags, team: Team, page: Dashboard | undefined): 
   const samples: string[] = [];
   const shown = [new ProgressBar(), ...(page ? [page] : []), samplesInto(samples)];
   const curve = new CurveFiles(folder, curvesIn(folder, session.step));
-  const listeners = new Listeners([new JsonLog(folder), curve, ...shown]);
+  const logs = [new JsonLog(folder), ...(flags.tensorboard ? [new TensorBoardLog(folder)] : [])];
+  const listeners = new Listeners([...logs, curve, ...shown]);
   using interrupt = onInterrupt();
   try {
     const outcome = await runSession(session, checkpointsIn(folder), listeners, interrupt.signal);

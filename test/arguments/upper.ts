@@ -531,6 +531,14 @@ export const calls: Calls = {
   TensorDataset: [make(data.TensorDataset), () => [zeros([2, 2]), zeros([2])]],
   Subset: [make(data.Subset), () => [new data.TensorDataset(zeros([2])), [1, 0]]],
   ConcatDataset: [make(data.ConcatDataset), () => [[new data.TensorDataset(zeros([2]))]]],
+  SummaryWriter: [make(io.SummaryWriter), () => [join(folder, "events")]],
+  "SummaryWriter.addScalar": [
+    (...values) => {
+      using log = new io.SummaryWriter(join(folder, "events"));
+      log.addScalar(...(values as unknown as [string, number, number]));
+    },
+    () => ["loss", 0.5, 3],
+  ],
   progress: [data.progress as Call, () => [[1, 2], { label: "items", total: 2 }]],
   "Progress.show": [(figures) => data.progress([1]).show(figures as never), () => [{ loss: 0.5 }]],
   IterableDataset: [make(data.IterableDataset), () => [() => [1, 2], { shuffleBuffer: 2 }]],
