@@ -30,6 +30,7 @@ const numbers = {
   seed: ["<number>", "seed of all random numbers"],
   evaluateEvery: ["<steps>", "steps between evaluations; 0: only at the end"],
   evaluationBatches: ["<count>", "batches per evaluation"],
+  patience: ["<count>", "evaluations without a lower held-out loss after which the run ends; 0: never"],
   saveEvery: ["<steps>", "steps between checkpoints; 0: only at the end"],
   keep: ["<count>", "number of checkpoints to keep"],
   sampleEvery: ["<steps>", "steps between samples; 0: only at the end"],

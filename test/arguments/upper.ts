@@ -460,6 +460,12 @@ export const calls: Calls = {
   "optim.cyclic": [optim.cyclic as Call, () => [{ base: 0.1, stepsUp: 3, mode: "exponential", gamma: 0.5 }]],
   "optim.chained": [optim.chained as Call, () => [[optim.constant()]]],
   "optim.sequential": [optim.sequential as Call, () => [[optim.constant(), optim.constant()], [3]]],
+  EarlyStopping: [make(optim.EarlyStopping), () => [{ patience: 3, mode: "max", minDelta: 0.1 }]],
+  "EarlyStopping.step": [(x) => new optim.EarlyStopping().step(x), () => [1]],
+  "EarlyStopping.loadStateDict": [
+    (state) => new optim.EarlyStopping().loadStateDict(state),
+    () => [new optim.EarlyStopping().stateDict()],
+  ],
   ReduceOnPlateau: [make(optim.ReduceOnPlateau), () => [new optim.SGD([leaf()]), { patience: 3, mode: "max" }]],
   "ReduceOnPlateau.step": [(x) => new optim.ReduceOnPlateau(new optim.SGD([leaf()])).step(x), () => [1]],
   "ReduceOnPlateau.loadStateDict": [
