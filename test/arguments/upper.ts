@@ -545,6 +545,8 @@ export const calls: Calls = {
     },
     () => ["loss", 0.5, 3],
   ],
+  loadCsv: [io.loadCsv as Call, () => [join(folder, "a.csv"), { delimiter: ";", header: false }]],
+  loadParquet: [io.loadParquet as Call, () => [join(folder, "a.parquet"), { columns: ["a"], dtypes: { a: "int32" } }]],
   progress: [data.progress as Call, () => [[1, 2], { label: "items", total: 2 }]],
   "Progress.show": [(figures) => data.progress([1]).show(figures as never), () => [{ loss: 0.5 }]],
   IterableDataset: [make(data.IterableDataset), () => [() => [1, 2], { shuffleBuffer: 2 }]],
