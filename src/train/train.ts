@@ -20,7 +20,7 @@ import type { EvaluationEvent, Listener, StepEvent } from "./events.ts";
 import { checkpointsIn, findRun, lockRun, makeRunFolder, type RunFolder } from "./folder.ts";
 import { onInterrupt } from "./interrupt.ts";
 import { Listeners } from "./listeners/all.ts";
-import { CURVE_FILES, CurveFiles } from "./listeners/curve.ts";
+import { CURVE_FILES, CurveFiles, pointOf } from "./listeners/curve.ts";
 import { JsonLog, LOG_FILE, readLog } from "./listeners/log.ts";
 import { indented, ProgressBar } from "./listeners/progress.ts";
 import { TensorBoardLog } from "./listeners/tensorboard.ts";
@@ -161,7 +161,7 @@ function curvesIn(folder: string, step: number): Curves {
   const events = readLog(folder).filter((event) => event.step <= step);
   const pointsOf = (kind: "step" | "evaluation"): Point[] => {
     const points = events.filter((event): event is StepEvent | EvaluationEvent => event.kind === kind);
-    return [...new Map(points.map((point) => [point.step, point])).values()];
+    return [...new Map(points.map((point) => [point.step, pointOf(point)])).values()];
   };
   return { training: pointsOf("step"), heldOut: pointsOf("evaluation") };
 }
@@ -222,7 +222,7 @@ interface Summary {
 function summarize({ outcome, session, folder, picture, sample, isVerbose }: Summary): string {
   const { reason, step, loss, heldOutLoss, heldOutBits, checkpoint, unsaved } = outcome;
   return [
-    ...(picture === "" ? [] : [`\nloss, in nats a token (o: held out):\n${picture}`]),
+    ...(picture === "" ? [] : [`\nloss, in bits per byte (o: held out):\n${picture}`]),
     ...(sample === undefined ? [] : [`\nsample:\n${indented(sample)}`]),
     `\n${describeComputed(session.backend, codepaths())}`,
     ...(isVerbose ? [`\nbackends:\n${formatCodepaths(codepaths())}`] : []),
@@ -240,9 +240,9 @@ function summarize({ outcome, session, folder, picture, sample, isVerbose }: Sum
 /** The losses that there are: none where no step was taken, and no held-out loss before the first evaluation. */
 function describeLosses(loss: number, heldOutLoss: number, heldOutBits: number): string[] {
   const known = [
-    ...(Number.isNaN(loss) ? [] : [`loss ${loss.toFixed(4)}`]),
+    ...(Number.isNaN(loss) ? [] : [`loss ${loss.toFixed(4)} nats per token`]),
     ...(Number.isNaN(heldOutLoss) ? [] : [`held out ${heldOutLoss.toFixed(4)}`]),
-    ...(Number.isNaN(heldOutBits) ? [] : [`${heldOutBits.toFixed(3)} bits a byte`]),
+    ...(Number.isNaN(heldOutBits) ? [] : [`${heldOutBits.toFixed(3)} bits per byte`]),
   ];
   return known.length > 0 ? [known.join(", ")] : [];
 }

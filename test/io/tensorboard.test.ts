@@ -84,18 +84,14 @@ describe("a run", () => {
       for (const event of [session, ...list]) log.on(event);
       log.close();
     }
-    const scalars = (step: number, more: readonly (readonly [string, number])[], bits: readonly number[]) =>
+    const scalars = (step: number, bits: number, more: readonly (readonly [string, number])[]) =>
       withoutTime({
         step,
-        scalars: [
-          ["nats_per_token/train", 1 + 4 / step],
-          ...bits.map((own) => ["bits_per_byte/train", own] as const),
-          ...more,
-        ],
+        scalars: [["nats_per_token/train", 3 * (1 + 4 / step)], ["bits_per_byte/train", bits], ...more],
       });
     const speed = ["speed/tokens_per_second", 45_678] as const;
-    const first = scalars(1, [["optimizer/learning_rate", 1e-3], ["optimizer/gradient_norm", 1], speed], [5]);
-    const second = scalars(2, [["optimizer/learning_rate", 0.5], ["optimizer/gradient_norm", 3], speed], []);
+    const first = scalars(1, 5, [["optimizer/learning_rate", 1e-3], ["optimizer/gradient_norm", 1], speed]);
+    const second = scalars(2, 3, [["optimizer/learning_rate", 0.5], ["optimizer/gradient_norm", 3], speed]);
     const heldOut = [
       ["nats_per_token/held_out", 4.5],
       ["bits_per_byte/held_out", 2.25],
@@ -115,8 +111,8 @@ describe("a run", () => {
     expect(exitCode).toBe(0);
     const read = JSON.parse(stdout.toString()) as Record<string, [number, number][]>;
     expect(read["nats_per_token/train"]).toEqual([
-      [1, 5],
-      [2, 3],
+      [1, 15],
+      [2, 9],
     ]);
     expect(read["bits_per_byte/held_out"]).toEqual([[2, 2.25]]);
   });

@@ -27,8 +27,7 @@ export class ProgressBar implements Listener {
   on(event: RunEvent): void {
     if (event.kind === "start") this.start(event);
     else if (event.kind === "step") this.show(event.step, ofStep(event));
-    else if (event.kind === "evaluation")
-      this.show(event.step, { heldOut: (event.bitsPerByte ?? event.loss).toFixed(3) });
+    else if (event.kind === "evaluation") this.show(event.step, { heldOut: event.bitsPerByte.toFixed(3) });
     else if (event.kind === "end") this.close();
     else if (event.kind === "sample" && event.step === this.bar?.getTotal()) return;
     else this.bars.log(`${lineOf(event)}\n`);
@@ -52,8 +51,8 @@ export class ProgressBar implements Listener {
   }
 }
 
-const ofStep = ({ loss, bitsPerByte, tokensPerSecond, secondsLeft, liveBytes }: StepEvent): Partial<Figures> => ({
-  loss: bitsPerByte === undefined ? `loss ${loss.toFixed(3)}` : `${bitsPerByte.toFixed(3)} bits/byte`,
+const ofStep = ({ bitsPerByte, tokensPerSecond, secondsLeft, liveBytes }: StepEvent): Partial<Figures> => ({
+  loss: `${bitsPerByte.toFixed(3)} bits/byte`,
   speed: formatCount(tokensPerSecond),
   left: formatDuration(secondsLeft),
   memory: formatBytes(liveBytes),
