@@ -30,6 +30,7 @@ const numbers = {
   seed: ["<number>", "seed of all random numbers"],
   evaluateEvery: ["<steps>", "steps between evaluations; 0: only at the end"],
   evaluationBatches: ["<count>", "batches per evaluation"],
+  patience: ["<count>", "evaluations without a lower held-out loss after which the run ends; 0: never"],
   saveEvery: ["<steps>", "steps between checkpoints; 0: only at the end"],
   keep: ["<count>", "number of checkpoints to keep"],
   sampleEvery: ["<steps>", "steps between samples; 0: only at the end"],
@@ -76,6 +77,7 @@ export function addTrainCommand(program: Command): void {
     .option("--verbose", "list at the end which backend ran each operation, and why")
     .option("--out <folder>", "the run's folder (default: a new one in runs/)")
     .option("--resume [folder]", "resume a run (default: the latest in runs/)")
+    .option("--tensorboard", "write an event file of TensorBoard into the run's folder")
     .addOption(new Option("--dashboard [port]", "serve a page with live curves").argParser(parseNumber))
     .addHelpText("after", presetTable)
     .action(async (paths: readonly string[], flags: RunFlags) => {

@@ -12,6 +12,7 @@ export {
 export { Gpt2Tokenizer } from "./gpt2_tokenizer.ts";
 export { ImageFolder, type ImageFolderOptions } from "./images/folder.ts";
 export { type Collated, collate } from "./loader/collate.ts";
+export { ConcatDataset } from "./loader/concat.ts";
 export {
   type Dataset,
   type ItemContext,
@@ -21,8 +22,11 @@ export {
   Subset,
   TensorDataset,
 } from "./loader/items.ts";
+export { IterableDataset, type IterableDatasetOptions } from "./loader/iterable.ts";
 export { DataLoader, type DataLoaderOptions, type LoaderState } from "./loader/loader.ts";
+export { type WeightedSamplerOptions, weightedRandomSampler } from "./loader/sampler.ts";
 export { openWorkerDataset, WorkerDataset, type WorkerDatasetOptions } from "./loader/workers.ts";
+export { Progress, type ProgressOptions, progress } from "./progress.ts";
 export type { SkipReason } from "./scan.ts";
 export { TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
 export { type TrainBpeOptions, trainBpe } from "./train_bpe.ts";

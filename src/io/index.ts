@@ -1,4 +1,4 @@
-/** Safetensors, GGUF and NumPy files, pictures, and training checkpoints. Exported as `io`. */
+/** Safetensors, GGUF, NumPy's, TensorBoard's files, pictures, and training checkpoints. Exported as `io`. */
 export {
   type Checkpoint,
   type CheckpointTypes,
@@ -26,4 +26,8 @@ export { loadNpz, type SaveNpzOptions, saveNpz } from "./numpy/npz.ts";
 export type { SafetensorsReader, TensorInfo } from "./safetensors/file.ts";
 export { loadSafetensors, openSafetensors } from "./safetensors/open.ts";
 export { type SaveOptions, saveSafetensors } from "./safetensors/save.ts";
+export type { Table } from "./table/columns.ts";
+export { type LoadCsvOptions, loadCsv } from "./table/csv.ts";
+export { type LoadParquetOptions, loadParquet } from "./table/parquet.ts";
+export { SummaryWriter } from "./tensorboard/writer.ts";
 export { type LoadWeightsOptions, loadWeights, type Weights } from "./weights.ts";

@@ -114,16 +114,55 @@ function totals(tensors: readonly State[]): string {
   return [of("parameters", parameters), ...(buffers.length > 0 ? [of("in buffers", buffers)] : [])].join("; ");
 }
 
-/** Pads every column to its widest cell, separates columns by two spaces, and draws a rule below the header. */
+/** The columns of a terminal that the table has. */
+const TERMINAL = 80;
+const GAP = "  ";
+/** No column of texts gets narrower. */
+const NARROWEST = 9;
+
+/** Pads every column, and draws a rule below the header. Cells that do not fit a terminal go on in the next line. */
 function aligned(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const widths = widthsOf(header, rows);
+  const lines = [header, ...rows].map((row) => linesOf(row, header, widths));
+  const rule = widths.map((width) => "─".repeat(width)).join(GAP);
+  return [...lines[0]!, rule, ...lines.slice(1).flat(), rule];
+}
+
+/** Those of the widest cells; the widest columns of texts give way until the table fits. */
+function widthsOf(header: readonly string[], rows: readonly (readonly string[])[]): number[] {
   const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
-  const lines = [header, ...rows].map((row) =>
-    row
-      .map((cell, column) =>
-        rightAligned.includes(header[column]!) ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
-      )
-      .join("  "),
+  const room = TERMINAL - GAP.length * (widths.length - 1);
+  const narrowed = widths.map((width, column) => (rightAligned.includes(header[column]!) ? 0 : width));
+  for (let surplus = widths.reduce((sum, width) => sum + width, 0) - room; surplus > 0; surplus--) {
+    const widest = narrowed.indexOf(Math.max(...narrowed));
+    if (narrowed[widest]! <= NARROWEST) break;
+    narrowed[widest]!--;
+    widths[widest]!--;
+  }
+  return widths;
+}
+
+function linesOf(row: readonly string[], header: readonly string[], widths: readonly number[]): string[] {
+  const cells = row.map((cell, column) => wrapped(cell, widths[column]!));
+  const height = Math.max(...cells.map(({ length }) => length));
+  return Array.from({ length: height }, (_, line) =>
+    cells
+      .map((cell, column) => {
+        const [text, width] = [cell[line] ?? "", widths[column]!];
+        return rightAligned.includes(header[column]!) ? text.padStart(width) : text.padEnd(width);
+      })
+      .join(GAP),
   );
-  const rule = widths.map((width) => "─".repeat(width)).join("  ");
-  return [lines[0]!, rule, ...lines.slice(1), rule];
+}
+
+/** Lines of at most `width` characters, which end after a space, a comma or a dot where there is one. */
+function wrapped(text: string, width: number): string[] {
+  const lines = [""];
+  const parts = text.split(/(?<=[ .])/).flatMap((part) => part.match(new RegExp(`.{1,${width}}`, "gs")) ?? []);
+  for (const part of parts) {
+    const longer = `${lines.at(-1)}${part}`;
+    if (longer.trimEnd().length <= width) lines[lines.length - 1] = longer;
+    else lines.push(part);
+  }
+  return lines.map((line) => line.trimEnd());
 }

@@ -14,6 +14,7 @@ export {
 } from "./adam_variants.ts";
 export { type AveragedState, AveragedWeights, type AveragedWeightsOptions } from "./averaged.ts";
 export { type ClipGradNormOptions, clipGradNorm, clipGradValue } from "./clip.ts";
+export { EarlyStopping, type EarlyStoppingOptions, type EarlyStoppingState } from "./early_stopping.ts";
 export type { FusedOptions } from "./fused.ts";
 export { GradScaler, type GradScalerOptions, type GradScalerState } from "./grad_scaler.ts";
 export type { GroupOptions, LearningRate, ParameterGroup, ParameterList, Parameters } from "./groups.ts";

@@ -95,7 +95,7 @@ export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
         connections: flags.maxConnections ?? defaultLimits.connections,
       },
     });
-    console.log(`serving ${served.name} at ${server.url}`);
+    console.log(`serving ${served.name} at ${server.url}\nchat in a browser: ${server.url}/`);
     const code = await ended.promise;
     console.error("closing: answers that began are finished");
     await server.close();

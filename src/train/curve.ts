@@ -6,6 +6,7 @@ import { scaleLinear } from "d3-scale";
 import { line } from "d3-shape";
 import { smooth } from "./smooth.ts";
 
+/** A loss in bits per byte of text: the unit of every picture, bar and page, which compares models with any tokens. */
 export interface Point {
   readonly step: number;
   readonly loss: number;
@@ -132,7 +133,7 @@ function axes({ x, y }: Scales): string {
   const sideways = `transform="translate(18 ${HEIGHT / 2}) rotate(-90)"`;
   const titles = [
     `<text x="${(left + right) / 2}" y="${HEIGHT - 8}" text-anchor="middle">step</text>`,
-    `<text ${sideways} text-anchor="middle">loss (nats per token)</text>`,
+    `<text ${sideways} text-anchor="middle">loss (bits per byte)</text>`,
   ];
   return [...rows, ...columns, ...titles].join("\n");
 }

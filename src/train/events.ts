@@ -8,7 +8,7 @@ export interface StepEvent {
   /** The mean of −log p over the tokens of the step, before the update, in nats. */
   readonly loss: number;
   /** The loss in bits for each byte of text, with the mean length of tokens. */
-  readonly bitsPerByte?: number;
+  readonly bitsPerByte: number;
   readonly learningRate: number;
   /** The global norm of the gradients, before clipping. */
   readonly gradientNorm: number;
@@ -30,7 +30,7 @@ export interface EvaluationEvent {
   /** In nats per token. */
   readonly loss: number;
   /** The loss in bits for each byte of the text: of models with any tokens, the better one has the smaller. */
-  readonly bitsPerByte?: number;
+  readonly bitsPerByte: number;
 }
 
 /** Text that the model generated. */

@@ -3,6 +3,7 @@ import { GPT } from "../nn/gpt.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
 import { Llama } from "../nn/llama.ts";
 import { AdamW } from "../optim/adam.ts";
+import { EarlyStopping } from "../optim/early_stopping.ts";
 import { GradScaler } from "../optim/grad_scaler.ts";
 import { cosineWithWarmup, type Schedule } from "../optim/schedule.ts";
 import type { Generator } from "../random/generator.ts";
@@ -47,3 +48,7 @@ export const makeSchedule = ({
   finalLearningRate,
 }: Pick<Settings, "warmup" | "steps" | "learningRate" | "finalLearningRate">): Schedule =>
   cosineWithWarmup({ warmup, total: steps, floor: finalLearningRate / learningRate });
+
+/** Ends runs with a patience early. */
+export const makeStopping = ({ patience }: Pick<Settings, "patience">): EarlyStopping | undefined =>
+  patience > 0 ? new EarlyStopping({ patience }) : undefined;

@@ -4,6 +4,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { LanguageModel } from "../nn/language_model.ts";
 import type { AdamW } from "../optim/adam.ts";
+import type { EarlyStopping } from "../optim/early_stopping.ts";
 import { memory } from "../tensor/usage.ts";
 import type { Listener, StepEvent } from "./events.ts";
 import type { AnyBatch } from "./gradients.ts";
@@ -21,6 +22,8 @@ export interface Trainable {
   readonly team: Team;
   readonly model: LanguageModel;
   readonly optimizer: AdamW;
+  /** Ends the run early; undefined: it takes all steps. */
+  readonly stopping: EarlyStopping | undefined;
   /** How many steps were taken. */
   readonly step: number;
   readonly tokensPerStep: number;
@@ -89,6 +92,7 @@ class Run {
   private readonly pace = new Pace();
   private loss = Number.NaN;
   private heldOut = { step: -1, loss: Number.NaN, bitsPerByte: Number.NaN };
+  private isStopped = false;
   private bytesPerToken = { text: Number.NaN, heldOut: Number.NaN };
   private checkpoint: { step: number; file?: string; problem?: unknown } = { step: -1 };
 
@@ -99,20 +103,24 @@ class Run {
   ) {}
 
   async toTheEnd(signal: AbortSignal | undefined): Promise<Outcome> {
-    const { settings, team } = this.session;
+    const { team } = this.session;
     this.emitStart();
     this.bytesPerToken = await this.session.bytesPerToken();
-    while (this.session.step < settings.steps && !team.any(signal?.aborted === true)) {
+    while (!this.isComplete && !team.any(signal?.aborted === true)) {
       this.pace.start();
       await this.takeStep();
       await this.betweenSteps();
       await setImmediate(); // lets timers and signal handlers run
     }
-    const reason = this.session.step < settings.steps ? "interrupted" : "finished";
+    const reason = this.isComplete ? "finished" : "interrupted";
     if (reason === "finished") await this.evaluate();
     await this.save();
     if (reason === "finished") await this.sample();
     return this.outcome(reason);
+  }
+
+  private get isComplete(): boolean {
+    return this.isStopped || this.session.step >= this.session.settings.steps;
   }
 
   private outcome(reason: Outcome["reason"]): Outcome {
@@ -172,6 +180,11 @@ class Run {
     const loss = await evaluate(model, this.session.heldOutBatches(), this.session.team);
     this.heldOut = { step, loss, bitsPerByte: bitsPerByte(loss, this.bytesPerToken.heldOut) };
     this.listener.on({ kind: "evaluation", ...this.heldOut });
+    const { stopping, settings } = this.session;
+    this.isStopped = stopping?.step(loss) === true && step < settings.steps;
+    if (!this.isStopped) return;
+    const text = `stopped early: the last ${stopping?.badSteps} evaluations had no lower loss than ${stopping?.best}`;
+    this.listener.on({ kind: "note", step, text });
   }
 
   private async sample(): Promise<void> {

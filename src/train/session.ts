@@ -8,11 +8,12 @@ import { type Checkpoint, loadCheckpoint } from "../io/checkpoint/load.ts";
 import { saveCheckpoint } from "../io/checkpoint/save.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
 import type { AdamW } from "../optim/adam.ts";
+import type { EarlyStopping, EarlyStoppingState } from "../optim/early_stopping.ts";
 import type { GradScaler } from "../optim/grad_scaler.ts";
 import type { Schedule } from "../optim/schedule.ts";
 import type { OptimizerStateDict } from "../optim/state_dict.ts";
 import { defaultGenerator, type Generator, type GeneratorState } from "../random/generator.ts";
-import { makeModel, makeOptimizer, makeScaler, makeSchedule } from "./model.ts";
+import { makeModel, makeOptimizer, makeScaler, makeSchedule, makeStopping } from "./model.ts";
 import type { Trainable } from "./run.ts";
 import { writeSample } from "./sample.ts";
 import { presets, type Settings, shapeSettings } from "./settings.ts";
@@ -27,6 +28,8 @@ export interface SavedRun {
   readonly scaler: ReturnType<GradScaler["stateDict"]> | null;
   /** A tokenizer that was trained on the text; those of older versions have none. */
   readonly tokenizer?: SavedTokenizer;
+  /** Of runs that may end early. */
+  readonly stopping?: EarlyStoppingState;
 }
 
 /** @internal */
@@ -63,6 +66,7 @@ export class Session implements Trainee, Trainable {
   readonly generator: Generator = defaultGenerator;
   readonly schedule: Schedule;
   readonly clip: number;
+  readonly stopping: EarlyStopping | undefined;
   step = 0;
   private heldOutBytes: number | undefined;
   /** The positions at the end of the last step, which a checkpoint stores. */
@@ -107,6 +111,7 @@ export class Session implements Trainee, Trainable {
     this.scaler = makeScaler(settings);
     this.schedule = makeSchedule(settings);
     this.clip = settings.clip;
+    this.stopping = makeStopping(settings);
     team.join(this.model);
     team.seed(this.generator);
     this.committed = this.position();
@@ -161,7 +166,9 @@ export class Session implements Trainee, Trainable {
   save(folder: string): Promise<string> {
     const { model, optimizer, step, settings, scaler, committed } = this;
     const tokenizer = savedTokenizer(this.tokenizer);
-    const extra: SavedRun = { settings, scaler: scaler?.stateDict() ?? null, ...(tokenizer && { tokenizer }) };
+    const stopping = this.stopping?.stateDict();
+    const some = { ...(tokenizer && { tokenizer }), ...(stopping && { stopping }) };
+    const extra: SavedRun = { settings, scaler: scaler?.stateDict() ?? null, ...some };
     return saveCheckpoint(folder, { model, optimizer, step, ...committed, extra }, { keep: settings.keep });
   }
 
@@ -171,6 +178,7 @@ export class Session implements Trainee, Trainable {
     if (generator) this.team.seed(this.generator.setState(generator));
     if (data) this.text.train.setState(data);
     if (extra?.scaler) this.scaler?.loadStateDict(extra.scaler);
+    if (extra?.stopping) this.stopping?.loadStateDict(extra.stopping);
     this.step = step;
     this.committed = this.position();
   }

@@ -41,6 +41,8 @@ export interface Settings {
   /** Steps between evaluations; 0: only at the end. */
   readonly evaluateEvery: number;
   readonly evaluationBatches: number;
+  /** After how many evaluations in a row without a lower held-out loss the run ends; 0: never. */
+  readonly patience: number;
   /** Steps between checkpoints; 0: only at the end. */
   readonly saveEvery: number;
   /** How many checkpoints to keep. */
@@ -88,6 +90,7 @@ const common: Settings = {
   seed: 1337,
   evaluateEvery: 250,
   evaluationBatches: 20,
+  patience: 0,
   saveEvery: 250,
   keep: 2,
   sampleEvery: 500,
@@ -210,6 +213,7 @@ const ranges: { readonly [Name in keyof Settings]?: Range } = {
   seed: count,
   evaluateEvery: count,
   evaluationBatches: positiveCount,
+  patience: count,
   saveEvery: count,
   keep: positiveCount,
   sampleEvery: count,

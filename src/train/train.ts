@@ -7,6 +7,7 @@ import type { BackendName } from "../backend/names.ts";
 import { getBackend, setBackend, setStrict } from "../backend/policy.ts";
 import { orchardCommand } from "../core/commands.ts";
 import { ArgumentError } from "../core/errors.ts";
+import { formatBytes, formatCount, shownPath } from "../core/format.ts";
 import { counted } from "../core/plural.ts";
 import type { DataReport } from "../data/dataset.ts";
 import { writeAtomically } from "../io/atomic.ts";
@@ -17,12 +18,12 @@ import { Dashboard } from "./dashboard/server.ts";
 import { reportErrors } from "./errors.ts";
 import type { EvaluationEvent, Listener, StepEvent } from "./events.ts";
 import { checkpointsIn, findRun, lockRun, makeRunFolder, type RunFolder } from "./folder.ts";
-import { formatBytes, formatCount, shownPath } from "./format.ts";
 import { onInterrupt } from "./interrupt.ts";
 import { Listeners } from "./listeners/all.ts";
-import { CURVE_FILES, CurveFiles } from "./listeners/curve.ts";
+import { CURVE_FILES, CurveFiles, pointOf } from "./listeners/curve.ts";
 import { JsonLog, LOG_FILE, readLog } from "./listeners/log.ts";
 import { indented, ProgressBar } from "./listeners/progress.ts";
+import { TensorBoardLog } from "./listeners/tensorboard.ts";
 import { type Outcome, runSession } from "./run.ts";
 import { loadRun, Session } from "./session.ts";
 import { checkSettings, type PresetName, presetFor, presets, type Settings, settingsOf } from "./settings.ts";
@@ -41,6 +42,8 @@ export interface RunFlags extends Partial<Omit<Settings, "dtype">>, TuningFlags 
   readonly out?: string;
   readonly resume?: string | true;
   readonly dashboard?: number | true;
+  /** Writes an event file of TensorBoard into the run's folder. */
+  readonly tensorboard?: true;
   /** Lists which backend ran each operation. */
   readonly verbose?: true;
 }
@@ -82,7 +85,8 @@ async function train(flags: RunFlags, team: Team, page: Dashboard | undefined): 
   const samples: string[] = [];
   const shown = [new ProgressBar(), ...(page ? [page] : []), samplesInto(samples)];
   const curve = new CurveFiles(folder, curvesIn(folder, session.step));
-  const listeners = new Listeners([new JsonLog(folder), curve, ...shown]);
+  const logs = [new JsonLog(folder), ...(flags.tensorboard ? [new TensorBoardLog(folder)] : [])];
+  const listeners = new Listeners([...logs, curve, ...shown]);
   using interrupt = onInterrupt();
   try {
     const outcome = await runSession(session, checkpointsIn(folder), listeners, interrupt.signal);
@@ -157,7 +161,7 @@ function curvesIn(folder: string, step: number): Curves {
   const events = readLog(folder).filter((event) => event.step <= step);
   const pointsOf = (kind: "step" | "evaluation"): Point[] => {
     const points = events.filter((event): event is StepEvent | EvaluationEvent => event.kind === kind);
-    return [...new Map(points.map((point) => [point.step, point])).values()];
+    return [...new Map(points.map((point) => [point.step, pointOf(point)])).values()];
   };
   return { training: pointsOf("step"), heldOut: pointsOf("evaluation") };
 }
@@ -218,7 +222,7 @@ interface Summary {
 function summarize({ outcome, session, folder, picture, sample, isVerbose }: Summary): string {
   const { reason, step, loss, heldOutLoss, heldOutBits, checkpoint, unsaved } = outcome;
   return [
-    ...(picture === "" ? [] : [`\nloss, in nats a token (o: held out):\n${picture}`]),
+    ...(picture === "" ? [] : [`\nloss, in bits per byte (o: held out):\n${picture}`]),
     ...(sample === undefined ? [] : [`\nsample:\n${indented(sample)}`]),
     `\n${describeComputed(session.backend, codepaths())}`,
     ...(isVerbose ? [`\nbackends:\n${formatCodepaths(codepaths())}`] : []),
@@ -236,9 +240,9 @@ function summarize({ outcome, session, folder, picture, sample, isVerbose }: Sum
 /** The losses that there are: none where no step was taken, and no held-out loss before the first evaluation. */
 function describeLosses(loss: number, heldOutLoss: number, heldOutBits: number): string[] {
   const known = [
-    ...(Number.isNaN(loss) ? [] : [`loss ${loss.toFixed(4)}`]),
+    ...(Number.isNaN(loss) ? [] : [`loss ${loss.toFixed(4)} nats per token`]),
     ...(Number.isNaN(heldOutLoss) ? [] : [`held out ${heldOutLoss.toFixed(4)}`]),
-    ...(Number.isNaN(heldOutBits) ? [] : [`${heldOutBits.toFixed(3)} bits a byte`]),
+    ...(Number.isNaN(heldOutBits) ? [] : [`${heldOutBits.toFixed(3)} bits per byte`]),
   ];
   return known.length > 0 ? [known.join(", ")] : [];
 }

@@ -42,7 +42,7 @@ const rightOf = (name: string): readonly unknown[] =>
 /** What is made by functions of the package, or is a base class: its constructor is not called. */
 const notConstructed = new Set([
   ...["Function", "FunctionContext", "Tensor", "PerTensorWeights", "SmoothWeights"],
-  ...["data.HeldOutWindows", "data.TextStream", "data.WorkerDataset", "nn.TokenStream"],
+  ...["data.HeldOutWindows", "data.Progress", "data.TextStream", "data.WorkerDataset", "nn.TokenStream"],
   ...["nn.LanguageModel", "nn.Module"],
 ]);
 /** Passes what comes after the model on to its `forward`. */

@@ -7,7 +7,7 @@ import { distributedCalls } from "./distributed.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
 
-const { data, io, nn, optim, tensor, text, zeros, sum } = orchard;
+const { data, io, metrics, nn, optim, tensor, text, zeros, sum } = orchard;
 
 /** Where functions of files write. */
 let folder = "";
@@ -34,6 +34,7 @@ const make =
 
 const leaf = () => zeros([2, 2], { requiresGrad: true });
 const { transforms } = data;
+const labels = () => tensor([0n, 1n]);
 const picture = () => zeros([2, 2, 3], { dtype: "uint8" });
 const sizes = { vocabularySize: 5, contextLength: 4, layers: 1, heads: 2, width: 4 };
 const model = new nn.GPT(sizes);
@@ -459,6 +460,12 @@ export const calls: Calls = {
   "optim.cyclic": [optim.cyclic as Call, () => [{ base: 0.1, stepsUp: 3, mode: "exponential", gamma: 0.5 }]],
   "optim.chained": [optim.chained as Call, () => [[optim.constant()]]],
   "optim.sequential": [optim.sequential as Call, () => [[optim.constant(), optim.constant()], [3]]],
+  EarlyStopping: [make(optim.EarlyStopping), () => [{ patience: 3, mode: "max", minDelta: 0.1 }]],
+  "EarlyStopping.step": [(x) => new optim.EarlyStopping().step(x), () => [1]],
+  "EarlyStopping.loadStateDict": [
+    (state) => new optim.EarlyStopping().loadStateDict(state),
+    () => [new optim.EarlyStopping().stateDict()],
+  ],
   ReduceOnPlateau: [make(optim.ReduceOnPlateau), () => [new optim.SGD([leaf()]), { patience: 3, mode: "max" }]],
   "ReduceOnPlateau.step": [(x) => new optim.ReduceOnPlateau(new optim.SGD([leaf()])).step(x), () => [1]],
   "ReduceOnPlateau.loadStateDict": [
@@ -519,9 +526,31 @@ export const calls: Calls = {
     (tokens) => data.trainBpe("a b", { size: 257 }).decode(tokens as Iterable<number>),
     () => [[97]],
   ],
+  accuracy: [metrics.accuracy as Call, () => [labels(), labels()]],
+  confusionMatrix: [metrics.confusionMatrix as Call, () => [labels(), labels(), { classes: 2 }]],
+  precision: [metrics.precision as Call, () => [labels(), labels(), { average: "macro", zeroDivision: 1 }]],
+  recall: [metrics.recall as Call, () => [labels(), labels(), { average: "macro", zeroDivision: 1 }]],
+  f1Score: [metrics.f1Score as Call, () => [labels(), labels(), { average: "macro", zeroDivision: 1 }]],
+  rocAuc: [metrics.rocAuc as Call, () => [tensor([0.5, 0.25]), labels(), { average: "macro" }]],
+  perplexity: [metrics.perplexity as Call, () => [zeros([2, 3]), labels(), { ignoreIndex: 0 }]],
   trainBpe: [data.trainBpe as Call, () => ["a text", { size: 260 }]],
   TensorDataset: [make(data.TensorDataset), () => [zeros([2, 2]), zeros([2])]],
   Subset: [make(data.Subset), () => [new data.TensorDataset(zeros([2])), [1, 0]]],
+  ConcatDataset: [make(data.ConcatDataset), () => [[new data.TensorDataset(zeros([2]))]]],
+  SummaryWriter: [make(io.SummaryWriter), () => [join(folder, "events")]],
+  "SummaryWriter.addScalar": [
+    (...values) => {
+      using log = new io.SummaryWriter(join(folder, "events"));
+      log.addScalar(...(values as unknown as [string, number, number]));
+    },
+    () => ["loss", 0.5, 3],
+  ],
+  loadCsv: [io.loadCsv as Call, () => [join(folder, "a.csv"), { delimiter: ";", header: false }]],
+  loadParquet: [io.loadParquet as Call, () => [join(folder, "a.parquet"), { columns: ["a"], dtypes: { a: "int32" } }]],
+  progress: [data.progress as Call, () => [[1, 2], { label: "items", total: 2 }]],
+  "Progress.show": [(figures) => data.progress([1]).show(figures as never), () => [{ loss: 0.5 }]],
+  IterableDataset: [make(data.IterableDataset), () => [() => [1, 2], { shuffleBuffer: 2 }]],
+  weightedRandomSampler: [data.weightedRandomSampler as Call, () => [[1, 2], { count: 1, replacement: false }]],
   MappedDataset: [make(data.MappedDataset), () => [new data.TensorDataset(zeros([2])), () => 1]],
   ImageFolder: [
     make(data.ImageFolder),

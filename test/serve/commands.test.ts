@@ -38,8 +38,10 @@ describe("orchard serve", () => {
   test("serves a folder, and ends on SIGTERM when what began is finished", async () => {
     const child = start("serve", model, "--port", "0", "--slots", "2");
     const { value } = await child.stdout.getReader().read();
-    const [, name, url] = /^serving (\S+) at (\S+)\n$/.exec(new TextDecoder().decode(value))!;
+    const said = /^serving (\S+) at (\S+)\nchat in a browser: (\S+)\n$/.exec(new TextDecoder().decode(value))!;
+    const [, name, url, page] = said;
     expect(name).toBe("tiny-llama");
+    expect(await (await fetch(page!)).text()).toContain("<!doctype html>");
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
     const options = { model: name!, messages: [{ role: "user", content: "the in" } as const], temperature: 0 };
     const { choices } = await client.chat.completions.create({ ...options, max_tokens: 12 });

@@ -25,7 +25,9 @@ describe("a run", () => {
     expect(out).toMatch(/^model +gpt, 2 layers, 2 heads, width 16, context 16: \d+\.\dK parameters, float32$/m);
     expect(out).toMatch(/^text +1 file, 17\.\d KB, .*K tokens/m);
     expect(out).toMatch(/^backend +cpu$/m);
-    expect(out).toMatch(/^finished at step 20: loss \d\.\d{4}, held out \d\.\d{4}, \d\.\d{3} bits a byte$/m);
+    expect(out).toMatch(
+      /^finished at step 20: loss \d\.\d{4} nats per token, held out \d\.\d{4}, \d\.\d{3} bits per byte$/m,
+    );
     expect(out).toMatch(/^sample:\n {2}│ export /m);
     const sample = readLog(run).find(({ kind }) => kind === "sample") as SampleEvent;
     expect(`${out}${err}`.split(indented(sample.prompt + sample.text))).toHaveLength(2); // shown once
@@ -48,7 +50,7 @@ describe("a run", () => {
     expect(out).toMatch(/^steps +to 5, of 1 window$/m);
     const again = await orchard("train", "--resume", run);
     // no step was taken, and so there is no loss
-    expect(again.out).toMatch(/^finished at step 5: held out \d\.\d{4}, \d\.\d{3} bits a byte$/m);
+    expect(again.out).toMatch(/^finished at step 5: held out \d\.\d{4}, \d\.\d{3} bits per byte$/m);
     expect(`${again.out}${again.err}`).not.toContain("NaN");
   });
 

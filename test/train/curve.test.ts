@@ -83,7 +83,7 @@ describe("in a run's folder", () => {
     const files = new CurveFiles(folder, { training: points(3, () => 2), heldOut: [] });
     files.on(stepEvent(4));
     expect(await file("svg").exists()).toBe(false);
-    files.on({ kind: "evaluation", step: 4, loss: 2 });
+    files.on({ kind: "evaluation", step: 4, loss: 6, bitsPerByte: 2 });
     expect(pathIn(await file("svg").text(), "training")).toHaveLength(4);
     expect(await file("png").exists()).toBe(false);
     await files.close();

@@ -61,7 +61,7 @@ describe("a page", () => {
     emit(startEvent, ...Array.from({ length: 100 }, (_, k) => stepEvent(k + 1)), {
       kind: "evaluation",
       step: 100,
-      loss: 1.234,
+      ...{ loss: 3.702, bitsPerByte: 1.234 },
     });
     await open();
     await shows("step", "100 of 400");
@@ -77,7 +77,7 @@ describe("a page", () => {
     await open();
     await shows("state", "running");
     expect(await colored("loss-chart", blue)).toBe(0);
-    emit(stepEvent(1), stepEvent(2, { loss: 2.5 }));
+    emit(stepEvent(1), stepEvent(2, { bitsPerByte: 2.5 }));
     await shows("step", "2 of 400");
     expect(await textOf("loss")).toBe("2.500");
     emit({ kind: "end", step: 2, reason: "interrupted" });
@@ -103,7 +103,7 @@ describe("a page", () => {
   });
 
   test("says that a loss is not finite, and draws a gap", async () => {
-    emit(startEvent, stepEvent(1), stepEvent(2, { loss: Number.NaN }));
+    emit(startEvent, stepEvent(1), stepEvent(2, { loss: Number.NaN, bitsPerByte: Number.NaN }));
     await open();
     await shows("loss", "not finite");
   });
@@ -125,8 +125,10 @@ describe("charts", () => {
   }
   const run: readonly RunEvent[] = [
     startEvent,
-    ...Array.from({ length: 300 }, (_, k) => stepEvent(k + 1, { loss: 2 + (k % 2), residentBytes: 190 * 2 ** 20 })),
-    { kind: "evaluation", step: 300, loss: 2.5 },
+    ...Array.from({ length: 300 }, (_, k) =>
+      stepEvent(k + 1, { bitsPerByte: 2 + (k % 2), residentBytes: 190 * 2 ** 20 }),
+    ),
+    { kind: "evaluation", step: 300, loss: 7.5, bitsPerByte: 2.5 },
   ];
 
   /** Opens the page in a window of this width. Returns where the drawings are, and what was written in them. */
@@ -177,7 +179,7 @@ describe("charts", () => {
     for (const box of boxes) expect(box.width).toBeGreaterThan(300);
   });
 
-  test.each([375, 1280])("have ticks at round numbers in %d", async (width) => {
+  test.each([375, 1280])("have ticks at round numbers, and axes with their units, in %d", async (width) => {
     const { ticks } = await opened(width);
     const isRound = (distance: number) => /^[125]e/.test(distance.toExponential());
     const distanceOf = (labels: readonly string[]) => {
@@ -187,8 +189,11 @@ describe("charts", () => {
       for (const gap of gaps) expect(gap).toBeCloseTo(gaps[0]!, 9);
       return Number(gaps[0]!.toPrecision(9));
     };
-    for (const chart of ["loss-chart", "speed-chart", "memory-chart"]) {
-      const labels = await ticks(chart);
+    const units = { "loss-chart": "bits per byte", "speed-chart": "tokens per second", "memory-chart": "bytes" };
+    for (const [chart, unit] of Object.entries(units)) {
+      const written = await ticks(chart);
+      expect(written.filter((label) => /^[a-z]/.test(label)).toSorted()).toEqual(["step", unit].toSorted());
+      const labels = written.filter((label) => !/^[a-z]/.test(label));
       const steps = labels.filter((label) => /^\d+$/.test(label) && Number(label) >= 20);
       const others = labels.filter((label) => !steps.includes(label));
       expect([chart, distanceOf(steps), isRound(distanceOf(steps))]).toEqual([chart, expect.anything(), true]);

@@ -39,7 +39,9 @@ test("a run of the demo's preset in 80 columns", async () => {
   expect(page).toMatch(/^sample:\n {2}│ export interface/m);
   expect(page).toMatch(/^computed on cpu: .*\noperations .*\nfallbacks /m);
   expect(page).not.toContain("flashAttention"); // without --verbose
-  expect(page).toMatch(/^finished at step 12: loss \d\.\d{4}, held out \d\.\d{4}, \d\.\d{3} bits a byte$/m);
+  expect(page).toMatch(
+    /^finished at step 12: loss \d\.\d{4} nats per token, held out \d\.\d{4}, \d\.\d{3} bits per byte$/m,
+  );
   expect(page).toContain(`generate text: bun run generate ${run}`);
   expect(await Bun.file(join(run, "tokenizer.json")).exists()).toBe(true);
 });

@@ -13,7 +13,8 @@ export const startEvent: RunEvent = {
 export const stepEvent = (step: number, more: Partial<StepEvent> = {}): StepEvent => ({
   kind: "step",
   step,
-  loss: 1 + 4 / step,
+  loss: 3 * (1 + 4 / step),
+  bitsPerByte: 1 + 4 / step,
   learningRate: 1e-3,
   gradientNorm: 1,
   tokens: step * 768,

@@ -2,9 +2,9 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { formatBytes, formatCount, formatDuration } from "../../src/core/format.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import type { Listener, RunEvent } from "../../src/train/events.ts";
-import { formatBytes, formatCount, formatDuration } from "../../src/train/format.ts";
 import { Listeners } from "../../src/train/listeners/all.ts";
 import { JsonLog, LOG_FILE } from "../../src/train/listeners/log.ts";
 import { Pace } from "../../src/train/pace.ts";
@@ -38,7 +38,7 @@ test("the bar shows loss, held-out loss, speed, time left, memory and backend; s
     import { ProgressBar } from "./src/train/listeners/progress.ts";
     import { startEvent, stepEvent } from "./test/train/events.ts";
     const bar = new ProgressBar();
-    for (const event of [startEvent, stepEvent(1), { kind: "evaluation", step: 1, loss: 4.5678 },
+    for (const event of [startEvent, stepEvent(1), { kind: "evaluation", step: 1, loss: 9, bitsPerByte: 4.5678 },
       { kind: "sample", step: 1, prompt: "ex", text: "port\\nlet" }, { kind: "note", step: 1, text: "mind this" },
       { kind: "checkpoint", step: 1, file: "a.safetensors" }, { kind: "end", step: 1, reason: "finished" }])
       bar.on(event);
@@ -46,7 +46,7 @@ test("the bar shows loss, held-out loss, speed, time left, memory and backend; s
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
   expect([stdout.toString(), exitCode]).toEqual(["", 0]);
   const shown = stderr.toString();
-  expect(shown).toContain("1/400 │ loss 5.000 │ held out 4.568 │ 45.7K tokens/s │ 1 min 1 s left │ 3.0 MB │ cpu");
+  expect(shown).toContain("1/400 │ 5.000 bits/byte │ held out 4.568 │ 45.7K tokens/s │ 1 min 1 s left │ 3.0 MB │ cpu");
   expect(shown).toContain("step 1, sample:\n  │ export\n  │ let\n");
   expect(shown).toContain("step 1: mind this\n");
   expect(shown).toContain("step 1, saved: a.safetensors\n");
@@ -87,7 +87,7 @@ describe("the line of progress", () => {
       const bar = new ProgressBar();
       bar.on(startEvent);
       for (let step = 1; step <= 4; step++) { bar.on(stepEvent(step)); await Bun.sleep(150); }
-      bar.on({ kind: "evaluation", step: 4, loss: 4.5678 });
+      bar.on({ kind: "evaluation", step: 4, loss: 9, bitsPerByte: 4.5678 });
       bar.on({ kind: "end", step: 4, reason: "finished" });`;
     const child = Bun.spawn([process.execPath, "-e", program], {
       cwd: packageRoot,
@@ -100,7 +100,7 @@ describe("the line of progress", () => {
     expect(drawn.length).toBeGreaterThan(3);
     for (const row of drawn) expect(row.length).toBeLessThan(cols);
     expect(shown.trimEnd().split("\n")).toHaveLength(1); // no row below the first
-    expect(drawn.at(-1)).toContain("4/400 │ loss 2.000");
+    expect(drawn.at(-1)).toContain("4/400 │ 2.000 bits/byte");
     expect(drawn.at(-1)!.includes("held out 4.568")).toBe(cols >= 80);
     expect(drawn.at(-1)!.includes("│ cpu")).toBe(cols >= 120);
   });

@@ -59,6 +59,30 @@ async function run(
   return { outcome, events, losses: stepsIn(events).map(({ loss }) => loss) };
 }
 
+describe("a run with patience", () => {
+  /** Steps that change no weight: no evaluation is better than the first. */
+  const still: Settings = {
+    ...{ ...small, learningRate: 1e-30, finalLearningRate: 0, weightDecay: 0, sampleEvery: 0, sampleTokens: 1 },
+    ...{ steps: 40, evaluateEvery: 2, saveEvery: 2, keep: 20, patience: 3 },
+  };
+
+  test("ends after as many evaluations as have no lower loss, says so, and resumes to the same end", async () => {
+    const checkpoints = newFolder();
+    const { outcome, events } = await run(await Session.start(still), checkpoints);
+    expect(outcome).toMatchObject({ reason: "finished", step: 8 });
+    const notes = events.flatMap((event) => (event.kind === "note" ? event.text : []));
+    expect(notes).toEqual([expect.stringMatching(/^stopped early: the last 3 evaluations had no lower loss than \d/)]);
+    const checkpoint = await loadRun(join(checkpoints, checkpointName(6)));
+    const resumed = await run(await Session.resume(checkpoint, checkpoint.extra.settings));
+    expect(resumed.outcome).toMatchObject({ reason: "finished", step: 8, heldOutLoss: outcome.heldOutLoss });
+  });
+
+  test("of 0 takes all steps", async () => {
+    const { outcome } = await run(await Session.start({ ...still, steps: 12, patience: 0 }));
+    expect(outcome).toMatchObject({ reason: "finished", step: 12 });
+  });
+});
+
 describe("a run", () => {
   test("emits steps, evaluations, checkpoints and samples when they are due, and its end", async () => {
     const checkpoints = newFolder();

@@ -9,6 +9,7 @@ import { permuted } from "../../random/permutation.ts";
 import { callKey, philox, splitWords } from "../../random/philox.ts";
 import { type Collated, collate } from "./collate.ts";
 import { aDataset, type Dataset, type ItemContext, orderOf } from "./items.ts";
+import { IterableDataset } from "./iterable.ts";
 
 /** Options of {@link DataLoader}. */
 export interface DataLoaderOptions<Item, Batch> {
@@ -192,11 +193,12 @@ export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<B
   /** What makes each item of an epoch. */
   async *#items(epoch: number): AsyncGenerator<() => Promise<Item>, void, undefined> {
     const { dataset } = this;
+    const { seed } = this.#options;
     if (!isDataset(dataset)) {
-      for await (const item of dataset) yield () => Promise.resolve(item);
+      const items = dataset instanceof IterableDataset ? dataset.items(contextOf(seed, epoch, 0)) : dataset;
+      for await (const item of items as AsyncIterable<Item>) yield () => Promise.resolve(item);
       return;
     }
-    const { seed } = this.#options;
     for (const index of this.#indices(dataset.length, epoch)) {
       if (!(Number.isSafeInteger(index) && index >= 0 && index < dataset.length))
         throw new DataError(

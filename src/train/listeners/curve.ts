@@ -2,7 +2,7 @@ import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { withFileErrors } from "../../io/file_errors.ts";
 import { type Curves, drawCurve, type Point, toPng } from "../curve.ts";
-import type { Listener, RunEvent } from "../events.ts";
+import type { EvaluationEvent, Listener, RunEvent, StepEvent } from "../events.ts";
 
 /** The file names of the curve in a run's folder. */
 export const CURVE_FILES = { svg: "loss.svg", png: "loss.png" } as const;
@@ -30,8 +30,8 @@ export class CurveFiles implements Listener {
   }
 
   on(event: RunEvent): void {
-    if (event.kind === "step") this.training.push(event);
-    if (event.kind === "evaluation") this.heldOut.push(event);
+    if (event.kind === "step") this.training.push(pointOf(event));
+    if (event.kind === "evaluation") this.heldOut.push(pointOf(event));
     if (event.kind === "evaluation" || event.kind === "checkpoint") this.draw();
   }
 
@@ -45,6 +45,9 @@ export class CurveFiles implements Listener {
     return svg;
   }
 }
+
+/** The loss of an event, as it is drawn. */
+export const pointOf = ({ step, bitsPerByte }: StepEvent | EvaluationEvent): Point => ({ step, loss: bitsPerByte });
 
 /** Replaces a file atomically: readers never see a partial picture, also on a full disk. @throws {FileError} */
 function replaceFile(path: string, content: string | Uint8Array): void {

@@ -1,16 +1,11 @@
 import { MultiBar, type SingleBar } from "cli-progress";
+import { lineColumns } from "../../core/fitted_line.ts";
+import { formatBytes, formatCount, formatDuration, shownPath } from "../../core/format.ts";
 import type { Listener, RunEvent, StartEvent, StepEvent } from "../events.ts";
-import { formatBytes, formatCount, formatDuration, shownPath } from "../format.ts";
 import { type Figures, progressLine } from "../progress_line.ts";
 
 /** Without a terminal, a line of progress is printed at this interval, in milliseconds. */
 const LINE_INTERVAL = 5_000;
-
-/**
- * The columns that the line may have: one less than the terminal, which may wrap a full line. Everything is shown where
- * there is no terminal.
- */
-const columns = (): number => (process.stderr.isTTY ? (process.stderr.columns || 80) - 1 : Number.POSITIVE_INFINITY);
 
 /**
  * Shows a progress bar on stderr with the loss, the speed, the time left, the memory and the backend, as far as the
@@ -19,7 +14,7 @@ const columns = (): number => (process.stderr.isTTY ? (process.stderr.columns ||
  */
 export class ProgressBar implements Listener {
   private readonly bars = new MultiBar({
-    format: (_, { value, total }, figures: Figures) => progressLine(columns(), value, total, figures),
+    format: (_, { value, total }, figures: Figures) => progressLine(lineColumns(), value, total, figures),
     noTTYOutput: true,
     notTTYSchedule: LINE_INTERVAL,
     hideCursor: true,
@@ -32,8 +27,7 @@ export class ProgressBar implements Listener {
   on(event: RunEvent): void {
     if (event.kind === "start") this.start(event);
     else if (event.kind === "step") this.show(event.step, ofStep(event));
-    else if (event.kind === "evaluation")
-      this.show(event.step, { heldOut: (event.bitsPerByte ?? event.loss).toFixed(3) });
+    else if (event.kind === "evaluation") this.show(event.step, { heldOut: event.bitsPerByte.toFixed(3) });
     else if (event.kind === "end") this.close();
     else if (event.kind === "sample" && event.step === this.bar?.getTotal()) return;
     else this.bars.log(`${lineOf(event)}\n`);
@@ -57,8 +51,8 @@ export class ProgressBar implements Listener {
   }
 }
 
-const ofStep = ({ loss, bitsPerByte, tokensPerSecond, secondsLeft, liveBytes }: StepEvent): Partial<Figures> => ({
-  loss: bitsPerByte === undefined ? `loss ${loss.toFixed(3)}` : `${bitsPerByte.toFixed(3)} bits/byte`,
+const ofStep = ({ bitsPerByte, tokensPerSecond, secondsLeft, liveBytes }: StepEvent): Partial<Figures> => ({
+  loss: `${bitsPerByte.toFixed(3)} bits/byte`,
   speed: formatCount(tokensPerSecond),
   left: formatDuration(secondsLeft),
   memory: formatBytes(liveBytes),

@@ -1,8 +1,8 @@
 /** What a run that adapts a model says of itself. */
 import { join } from "node:path";
 import { orchardCommand } from "../../core/commands.ts";
+import { formatBytes, formatCount, shownPath } from "../../core/format.ts";
 import { counted } from "../../core/plural.ts";
-import { formatBytes, formatCount, shownPath } from "../format.ts";
 import type { ExamplesReport } from "./dataset.ts";
 import { ADAPTER, type TuningSession } from "./session.ts";
 

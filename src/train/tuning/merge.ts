@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
+import { shownPath } from "../../core/format.ts";
 import { counted } from "../../core/plural.ts";
 import { withFileErrors } from "../../io/file_errors.ts";
 import { openGgufFor } from "../../io/gguf/open.ts";
@@ -23,7 +24,6 @@ import { quantizeGgml } from "../../quant/quantize.ts";
 import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reportErrors } from "../errors.ts";
-import { shownPath } from "../format.ts";
 
 /** Returns the exit code. */
 export const runMerge = (path: string, adapter: string, { out }: { readonly out: string }): Promise<number> =>

@@ -11,13 +11,14 @@ import { type LoadedModel, loadModel } from "../../nn/loading/load_model.ts";
 import type { LoraAdapter } from "../../nn/lora/lora.ts";
 import { saveLora } from "../../nn/lora/peft.ts";
 import { AdamW } from "../../optim/adam.ts";
+import type { EarlyStopping, EarlyStoppingState } from "../../optim/early_stopping.ts";
 import { GradScaler } from "../../optim/grad_scaler.ts";
 import type { Schedule } from "../../optim/schedule.ts";
 import type { OptimizerStateDict } from "../../optim/state_dict.ts";
 import { defaultGenerator, type Generator, type GeneratorState } from "../../random/generator.ts";
 import { loadTokenizer } from "../../text/load_tokenizer.ts";
 import type { PretrainedTokenizer } from "../../text/pretrained_tokenizer.ts";
-import { makeSchedule } from "../model.ts";
+import { makeSchedule, makeStopping } from "../model.ts";
 import type { Trainable } from "../run.ts";
 import { takeStep } from "../step.ts";
 import { Team } from "../team.ts";
@@ -34,6 +35,8 @@ import { AnswerFinder } from "./spans.ts";
 export interface SavedTuning {
   readonly tuning: TuningSettings;
   readonly scaler: ReturnType<GradScaler["stateDict"]> | null;
+  /** Of runs that may end early. */
+  readonly stopping?: EarlyStoppingState;
 }
 
 /** @internal */
@@ -61,6 +64,7 @@ export class TuningSession implements Trainee, Trainable {
   readonly generator: Generator = defaultGenerator;
   readonly schedule: Schedule;
   readonly clip: number;
+  readonly stopping: EarlyStopping | undefined;
   readonly data: ExampleDataset;
   readonly loaded: LoadedModel;
   step = 0;
@@ -110,6 +114,7 @@ export class TuningSession implements Trainee, Trainable {
     this.scaler = this.model.stateDict()["finalNorm.weight"]?.dtype === "float16" ? new GradScaler() : undefined;
     this.schedule = makeSchedule(settings);
     this.clip = settings.clip;
+    this.stopping = makeStopping(settings);
     team.join(this.model);
     team.seed(this.generator);
     this.committed = this.position();
@@ -156,7 +161,8 @@ export class TuningSession implements Trainee, Trainable {
   /** Saves a checkpoint, and beside its folder the adapter as PEFT has it. @throws {FileError} */
   async save(folder: string): Promise<string> {
     const { optimizer, step, settings: tuning, scaler, committed } = this;
-    const extra: SavedTuning = { tuning, scaler: scaler?.stateDict() ?? null };
+    const stopping = this.stopping?.stateDict();
+    const extra: SavedTuning = { tuning, scaler: scaler?.stateDict() ?? null, ...(stopping && { stopping }) };
     const model = weightsOf(this.adapter);
     const path = await saveCheckpoint(folder, { model, optimizer, step, ...committed, extra }, { keep: tuning.keep });
     await saveLora(this.adapter, join(folder, "..", ADAPTER));
@@ -193,6 +199,7 @@ export class TuningSession implements Trainee, Trainable {
     if (generator) this.team.seed(this.generator.setState(generator));
     if (data) this.data.train.setState(data);
     if (extra?.scaler) this.scaler?.loadStateDict(extra.scaler);
+    if (extra?.stopping) this.stopping?.loadStateDict(extra.stopping);
     this.step = step;
     this.committed = this.position();
   }

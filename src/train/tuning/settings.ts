@@ -7,8 +7,8 @@ import { checkRanges, checkWarmup, presets, type Settings } from "../settings.ts
 type Shared = Pick<
   Settings,
   | ("data" | "heldOut" | "context" | "steps" | "batch" | "accumulate" | "learningRate" | "finalLearningRate")
-  | ("warmup" | "beta2" | "weightDecay" | "clip" | "seed" | "evaluateEvery" | "evaluationBatches" | "saveEvery")
-  | ("keep" | "sampleEvery" | "sampleTokens" | "prompt" | "temperature")
+  | ("warmup" | "beta2" | "weightDecay" | "clip" | "seed" | "evaluateEvery" | "evaluationBatches" | "patience")
+  | ("saveEvery" | "keep" | "sampleEvery" | "sampleTokens" | "prompt" | "temperature")
 >;
 
 export interface TuningSettings extends Shared {
@@ -36,7 +36,7 @@ const defaults: Omit<TuningSettings, "model" | "data" | "lora"> = {
   ...{ loraAlpha: 0, loraDropout: 0, loraTargets: [], quantize: "", dtype: "" },
   ...{ packing: false, checkpointActivations: false, context: 1024, heldOut: 0.05 },
   ...{ steps: 0, batch: 4, accumulate: 1, learningRate: 2e-4, finalLearningRate: 2e-5, warmup: 10 },
-  ...{ beta2: 0.999, weightDecay: 0, clip: 1, seed: 1337, evaluateEvery: 50, evaluationBatches: 20 },
+  ...{ beta2: 0.999, weightDecay: 0, clip: 1, seed: 1337, evaluateEvery: 50, evaluationBatches: 20, patience: 0 },
   ...{ saveEvery: 100, keep: 2, sampleEvery: 0, sampleTokens: 100, prompt: "", temperature: 0 },
 };
 
@@ -57,7 +57,7 @@ export type TuningFlags = Partial<TuningSettings>;
  * @throws {ArgumentError} for invalid settings, and those that a run can't change.
  */
 export function tuningSettings(flags: TuningFlags, saved?: TuningSettings): TuningSettings {
-  const base = saved ?? { ...defaults, model: "", data: [], lora: 0 };
+  const base = { ...defaults, model: "", data: [], lora: 0, ...saved }; // runs of older versions lack some
   const known = Object.entries(flags).filter(([name, value]) => name in base && value !== undefined);
   const settings: TuningSettings = { ...base, ...Object.fromEntries(known) };
   const foreign = ofText.find((name) => name in flags);

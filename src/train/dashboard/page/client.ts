@@ -1,8 +1,8 @@
 /** The dashboard page: numbers, three charts and samples, updated by the server's messages. */
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { formatBytes, formatCount, formatDuration } from "../../../core/format.ts";
 import type { RunEvent } from "../../events.ts";
-import { formatBytes, formatCount, formatDuration } from "../../format.ts";
 import { smooth } from "../../smooth.ts";
 import { EVENTS_PATH, type Message } from "../protocol.ts";
 import { bytesAt, distances as ticks, withDecimals } from "./ticks.ts";
@@ -25,6 +25,8 @@ interface Series {
 
 interface Look {
   readonly title: string;
+  /** What the vertical axis counts. */
+  readonly unit: string;
   readonly format: (value: number) => string;
   /** The possible distances of ticks. */
   readonly distances: readonly number[];
@@ -34,6 +36,7 @@ interface Look {
 
 const fromZero = (_: uPlot, __: number, max: number | null): uPlot.Range.MinMax => [0, 1.05 * (max ?? 1)];
 const PHONE_WIDTH = 480;
+const FONT = "12px system-ui, sans-serif";
 
 /** A chart over steps. */
 class Chart {
@@ -43,7 +46,7 @@ class Chart {
 
   constructor(
     private readonly parent: HTMLElement,
-    { title, format, distances, tick }: Look,
+    { title, unit, format, distances, tick }: Look,
     private readonly series: readonly Series[],
   ) {
     this.values = series.map(() => []);
@@ -55,8 +58,9 @@ class Chart {
       spanGaps: true,
       value: (_: uPlot, value: number | null) => (value === null ? "" : format(value)),
     }));
+    const fonts = { font: FONT, labelFont: FONT, labelSize: 20 };
     const ink = () => getComputedStyle(document.body).color;
-    const axis = { stroke: ink, grid: { stroke: "#88888833" }, font: "12px system-ui, sans-serif" };
+    const axis = { stroke: ink, grid: { stroke: "#88888833" }, ...fonts };
     const values = (_: uPlot, ticks: number[], __: number, ___: number, distance: number) =>
       ticks.map((value) => tick(value, distance));
     const options = {
@@ -64,8 +68,8 @@ class Chart {
       ...this.size(),
       scales: { x: { time: false }, y: { range: fromZero } },
       axes: [
-        { ...axis, incrs: [...ticks.steps], space: 60 },
-        { ...axis, incrs: [...distances], values, size: 60 },
+        { ...axis, label: "step", incrs: [...ticks.steps], space: 60 },
+        { ...axis, label: unit, incrs: [...distances], values, size: 60 },
       ],
     };
     this.plot = new uPlot({ ...options, series: [{ label: "step" }, ...drawn] }, [[], ...series.map(() => [])], parent);
@@ -94,12 +98,18 @@ class Chart {
   }
 }
 
-const trainingLoss = (event: RunEvent) => (event.kind === "step" ? event.loss : undefined);
+const trainingLoss = (event: RunEvent) => (event.kind === "step" ? event.bitsPerByte : undefined);
 
 const charts = [
   new Chart(
     element("loss-chart"),
-    { title: "Loss", format: (loss) => loss.toFixed(3), distances: ticks.numbers, tick: withDecimals },
+    {
+      title: "Loss",
+      unit: "bits per byte",
+      format: (loss) => loss.toFixed(3),
+      distances: ticks.numbers,
+      tick: withDecimals,
+    },
     [
       { label: "training", color: "#3b82f666", of: trainingLoss },
       { label: "smoothed", color: "#3b82f6", width: 2, smoothed: true, of: trainingLoss },
@@ -108,19 +118,23 @@ const charts = [
         color: "#ea580c",
         width: 2,
         points: true,
-        of: (event) => (event.kind === "evaluation" ? event.loss : undefined),
+        of: (event) => (event.kind === "evaluation" ? event.bitsPerByte : undefined),
       },
     ],
   ),
   new Chart(
     element("speed-chart"),
-    { title: "Tokens per second", format: formatCount, distances: ticks.numbers, tick: formatCount },
+    { title: "Speed", unit: "tokens per second", format: formatCount, distances: ticks.numbers, tick: formatCount },
     [{ label: "speed", color: "#16a34a", of: (event) => (event.kind === "step" ? event.tokensPerSecond : undefined) }],
   ),
-  new Chart(element("memory-chart"), { title: "Memory", format: formatBytes, distances: ticks.bytes, tick: bytesAt }, [
-    { label: "tensors", color: "#9333ea", of: (event) => (event.kind === "step" ? event.liveBytes : undefined) },
-    { label: "process", color: "#64748b", of: (event) => (event.kind === "step" ? event.residentBytes : undefined) },
-  ]),
+  new Chart(
+    element("memory-chart"),
+    { title: "Memory", unit: "bytes", format: formatBytes, distances: ticks.bytes, tick: bytesAt },
+    [
+      { label: "tensors", color: "#9333ea", of: (event) => (event.kind === "step" ? event.liveBytes : undefined) },
+      { label: "process", color: "#64748b", of: (event) => (event.kind === "step" ? event.residentBytes : undefined) },
+    ],
+  ),
 ];
 
 let total = 0;
@@ -134,14 +148,14 @@ const handlers: Handlers = {
     show("backend", backend);
     show("parameters", formatCount(parameters));
   },
-  step({ step, loss, tokensPerSecond, secondsLeft, liveBytes }) {
+  step({ step, bitsPerByte, tokensPerSecond, secondsLeft, liveBytes }) {
     show("step", `${step} of ${total}`);
-    show("loss", loss === null ? "not finite" : loss.toFixed(3));
+    show("loss", bitsPerByte === null ? "not finite" : bitsPerByte.toFixed(3));
     show("speed", formatCount(tokensPerSecond));
     show("left", formatDuration(secondsLeft));
     show("memory", formatBytes(liveBytes));
   },
-  evaluation: ({ loss }) => show("held-out", loss.toFixed(3)),
+  evaluation: ({ bitsPerByte }) => show("held-out", bitsPerByte.toFixed(3)),
   sample: ({ step, prompt, text }) => prepend("samples", "pre", `step ${step}\n${prompt}${text}`),
   note: ({ step, text }) => prepend("notes", "span", `step ${step}: ${text}`),
   end: ({ reason }) => show("state", reason),

@@ -1,5 +1,5 @@
 /** Where the axes of charts have ticks, and what stands there. */
-import { BYTE_UNITS } from "../../format.ts";
+import { BYTE_UNITS } from "../../../core/format.ts";
 
 /** 1, 2 and 5 times each power of ten from 10^least to 10^most. */
 const roundNumbers = (least: number, most: number): number[] =>

@@ -1,0 +1,58 @@
+/** What the readers of tables share: their options, and columns of numbers as tensors. */
+import { ArgumentError, DTypeError, type FileFormatError } from "../../core/errors.ts";
+import { isArray, listOf, text } from "../../core/kinds.ts";
+import type { Kind } from "../../core/parameters.ts";
+import { nearestName } from "../../core/suggestion.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { tensor } from "../../ops/creation/tensor.ts";
+import { type DType, isDType } from "../../tensor/dtype.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+
+/** The columns of a table by name: numbers and booleans are tensors, everything else is a list with an item a row. */
+export type Table = Record<string, Tensor | unknown[]>;
+
+/** Makes an error of a file. */
+export type Fail = (code: string, message: string) => FileFormatError;
+
+/** @internal The names of columns. */
+export const someNames: Kind<string[]> = listOf(text, "a list of names");
+
+/** @internal Dtypes by the name of a column. */
+export const dtypesByName: Kind<ReadonlyMap<string, DType>> = {
+  expected: 'an object of dtypes by column, such as { label: "int64" }',
+  parse(value) {
+    if (typeof value !== "object" || value === null || isArray(value)) return undefined;
+    const entries = Object.entries(value);
+    return entries.every((entry): entry is [string, DType] => isDType(entry[1])) ? new Map(entries) : undefined;
+  },
+};
+
+/** @throws {ArgumentError} `unknownColumn`, with the nearest name. */
+export function checkColumns(operation: string, asked: Iterable<string>, names: readonly string[]): void {
+  for (const name of asked) {
+    if (names.includes(name)) continue;
+    const nearest = nearestName(name, names);
+    const meant = nearest === undefined ? "" : `; did you mean "${nearest}"?`;
+    const known = names.slice(0, 20).join(", ");
+    throw new ArgumentError(
+      operation,
+      "unknownColumn",
+      `there is no column ${JSON.stringify(name)}${meant} The columns are ${known}${names.length > 20 ? ", …" : ""}`,
+    );
+  }
+}
+
+/** A column in the dtype that was asked for. @throws {DTypeError} `notNumbers` for one that is no tensor. */
+export function inDType(operation: string, name: string, column: Tensor | unknown[], dtype: DType | undefined) {
+  if (dtype === undefined) return column;
+  if (Tensor.isTensor(column)) return column.dtype === dtype ? column : toDType(column, dtype);
+  throw new DTypeError(
+    operation,
+    "notNumbers",
+    `expected the column ${JSON.stringify(name)} to have numbers to make ${dtype} of, got other values`,
+  );
+}
+
+/** A tensor [rows], or [rows, …] of these sizes. */
+export const tensorOf = (values: NodeJS.TypedArray, dtype: DType, shape: readonly number[]): Tensor =>
+  tensor(values as Float32Array, { dtype: dtype as "float32", shape: [...shape] });

@@ -1,0 +1,22 @@
+/** CRC-32C: Castagnoli's polynomial, reflected, as in RFC 3720. */
+
+const POLYNOMIAL = 0x82f63b78;
+
+/** The remainder of each byte. */
+const table = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let remainder = byte;
+  for (let bit = 0; bit < 8; bit++) remainder = (remainder >>> 1) ^ (remainder & 1 ? POLYNOMIAL : 0);
+  return remainder;
+});
+
+export function crc32c(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = (crc >>> 8) ^ table[(crc ^ byte) & 0xff]!;
+  return ~crc >>> 0;
+}
+
+/** As TFRecord files store it, so that a checksum of bytes that hold checksums stays useful: rotated, plus a constant. */
+export function maskedCrc32c(bytes: Uint8Array): number {
+  const crc = crc32c(bytes);
+  return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
+}

@@ -1,0 +1,90 @@
+/** When to end a training whose measure no longer gets better. */
+import { ArgumentError } from "../core/errors.ts";
+import { aNumber, choice, someNumber } from "../core/kinds.ts";
+import { count, notNegative } from "../core/options.ts";
+import { named, operand, optional, parameters, reading } from "../core/parameters.ts";
+
+/** Options of {@link EarlyStopping}. */
+export interface EarlyStoppingOptions {
+  /** After how many measures in a row that are no better the training ends. Default 10. */
+  patience?: number;
+  /** Whether less is better, or more. Default `"min"`. */
+  mode?: "min" | "max";
+  /** By more than how much a measure has to be better. Default 0. */
+  minDelta?: number;
+}
+
+/** What {@link EarlyStopping.stateDict} gives: JSON, where `best` is null as long as there is none. */
+export interface EarlyStoppingState {
+  readonly best: number | null;
+  readonly badSteps: number;
+}
+
+const stoppingParameters = parameters("EarlyStopping", {
+  patience: optional(aNumber({ ...count, expected: "a whole number of at least 1" }), 10),
+  mode: named(choice("min", "max"), "min"),
+  minDelta: named(aNumber(notNegative), 0),
+});
+const stepParameters = parameters("EarlyStopping.step", { measure: operand(someNumber) });
+
+/**
+ * Says when to stop: where a measure, such as the held-out loss, was not better than the best one for `patience` steps
+ * in a row. NaN is never better, and the first one has to be finite.
+ *
+ * @example
+ * const stopping = new optim.EarlyStopping({ patience: 3 });
+ * for (let epoch = 0; epoch < 100; epoch++) if (stopping.step(trainAndEvaluate())) break;
+ * console.log(stopping.best);
+ *
+ * @throws {ArgumentError}
+ */
+export class EarlyStopping {
+  readonly #options: ReturnType<typeof stoppingParameters>;
+  #best: number | undefined;
+  #badSteps = 0;
+
+  constructor(patience?: number, options?: Omit<EarlyStoppingOptions, "patience">);
+  constructor(options?: EarlyStoppingOptions);
+  constructor(...values: unknown[]) {
+    this.#options = stoppingParameters(values);
+  }
+
+  /** The best measure; undefined before the first one that is finite. */
+  get best(): number | undefined {
+    return this.#best;
+  }
+
+  /** How many measures since the best one were no better. */
+  get badSteps(): number {
+    return this.#badSteps;
+  }
+
+  /** Notes a measure; returns whether to stop. @throws {ArgumentError} for what is no number. */
+  step(measure: number): boolean;
+  step(...values: unknown[]): boolean {
+    const { measure } = stepParameters(values);
+    const { patience } = this.#options;
+    if (this.#isBetter(measure)) [this.#best, this.#badSteps] = [measure, 0];
+    else this.#badSteps++;
+    return this.#badSteps >= patience;
+  }
+
+  #isBetter(measure: number): boolean {
+    const { mode, minDelta } = this.#options;
+    if (this.#best === undefined) return Number.isFinite(measure);
+    return mode === "min" ? measure < this.#best - minDelta : measure > this.#best + minDelta;
+  }
+
+  /** What the next step depends on: JSON. */
+  stateDict(): EarlyStoppingState {
+    return { best: this.#best ?? null, badSteps: this.#badSteps };
+  }
+
+  /** Goes on from a state of {@link stateDict}. @throws {ArgumentError} `invalidState` */
+  loadStateDict(state: EarlyStoppingState): void {
+    const { best, badSteps } = reading("EarlyStopping", () => ({ ...state }));
+    if (!(best === null || typeof best === "number") || !Number.isSafeInteger(badSteps) || badSteps < 0)
+      throw new ArgumentError("EarlyStopping", "invalidState", "expected a state of stateDict()");
+    [this.#best, this.#badSteps] = [best ?? undefined, badSteps];
+  }
+}

@@ -1,0 +1,53 @@
+/** Early stopping: against its definition over all measures so far. */
+import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { ArgumentError, optim } from "../../src/index.ts";
+
+const measures = fc.array(fc.oneof(fc.integer({ min: -4, max: 4 }), fc.constant(Number.NaN), fc.constant(Infinity)), {
+  maxLength: 40,
+});
+
+/**
+ * A measure is a record where it is below all before it; the first stop is the first place that is `patience` after the
+ * last record, or after the start.
+ */
+function firstStop(list: readonly number[], patience: number): number {
+  const isRecord = (at: number) =>
+    Number.isFinite(list[at]!) && list.slice(0, at).every((before) => !Number.isFinite(before) || list[at]! < before);
+  const lastRecord = (at: number) => list.findLastIndex((_, own) => own <= at && isRecord(own));
+  return list.findIndex((_, at) => at - lastRecord(at) >= patience);
+}
+
+describe("EarlyStopping", () => {
+  test("stops after as many measures that are no better; its state is JSON and goes on", () => {
+    fc.assert(
+      fc.property(measures, fc.integer({ min: 1, max: 6 }), fc.constantFrom("min", "max"), (list, patience, mode) => {
+        let stopping = new optim.EarlyStopping({ patience, mode });
+        const found = list.findIndex((measure) => {
+          const stops = stopping.step(mode === "min" ? measure : -measure);
+          const state: unknown = JSON.parse(JSON.stringify(stopping.stateDict()));
+          stopping = new optim.EarlyStopping(patience, { mode });
+          stopping.loadStateDict(state as optim.EarlyStoppingState);
+          return stops;
+        });
+        expect(found).toBe(firstStop(list, patience));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("a measure has to be better by more than minDelta", () => {
+    const stopping = new optim.EarlyStopping({ patience: 2, minDelta: 0.5 });
+    expect([3, 2.5, 2.4375, 2, 2].map((measure) => stopping.step(measure))).toEqual([false, false, false, false, true]);
+    expect([stopping.best, stopping.badSteps]).toEqual([2.4375, 2]);
+  });
+
+  test.each([
+    ["a patience of 0", () => new optim.EarlyStopping({ patience: 0 })],
+    ["a negative delta", () => new optim.EarlyStopping({ minDelta: -1 })],
+    ["a text", () => new optim.EarlyStopping().step("1" as never)],
+    ["another state", () => new optim.EarlyStopping().loadStateDict({ best: 1, badSteps: -1 })],
+  ])("refuses %s", (_name, call) => {
+    expect(call).toThrow(ArgumentError);
+  });
+});
