@@ -72,6 +72,12 @@ const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./release/release.ts")).release,
     meaning: "[--local] [--platform name]: builds and packs the packages; --local adds them to projects of every kind",
   },
+  mutate: {
+    load: async () => (await import("./mutate/mutate.ts")).mutate,
+    meaning:
+      "[--seed 1] [--count 20] [--seconds 180] [folder, file or file:line]: plants mistakes in copies of the " +
+      "repository, one at a time, runs the tests that reach them, and names those that survive",
+  },
   fixtures: {
     load: async () => (await import("./fixtures/make.ts")).makeFixtures,
     meaning: "writes the results of PyTorch in test/fixtures again",
