@@ -11,6 +11,15 @@ export interface TestFile {
   readonly seconds: number;
 }
 
+/** What a test file has to do with a mutant's file. */
+interface Relation {
+  readonly inFolder: boolean;
+  readonly isDirect: boolean;
+  readonly stem: string;
+  /** What the mutant's file exports. */
+  readonly names: readonly string[];
+}
+
 /** Of a file that was never measured. */
 const UNMEASURED_SECONDS = 1;
 
@@ -35,10 +44,17 @@ export class Tests {
   nearest(file: string, seconds: number): TestFile[] {
     const names = exportedNames(file, this.#textOf(file));
     const distances = distancesFrom([file], this.#importers);
-    const ranked = reachedTests([file], this.#root, this.#importers).map((test) => ({
+    const reached = reachedTests([file], this.#root, this.#importers);
+    const folders = mirrorsOf(file, reached);
+    const ranked = reached.map((test) => ({
       file: test,
       seconds: (this.#milliseconds[test] ?? UNMEASURED_SECONDS * 1000) / 1000,
-      rank: this.#rankOf(test, file, names, distances.get(test)),
+      rank: this.#rankOf(test, {
+        inFolder: folders.some((folder) => isIn(test, folder)),
+        isDirect: distances.get(test) === 1,
+        stem: stemOf(file),
+        names,
+      }),
     }));
     ranked.sort((left, right) => left.rank - right.rank || left.seconds - right.seconds);
     let left = seconds;
@@ -49,13 +65,11 @@ export class Tests {
     });
   }
 
-  /** Less is nearer: by imports, by names that the test mentions, and by folder, as `test` mirrors `src`. */
-  #rankOf(test: string, file: string, names: readonly string[], distance = Number.POSITIVE_INFINITY): number {
-    const folder = folderOf(file);
-    const inFolder = isIn(test, `test/${folder}`) || isIn(test, `test/ops/${folder}`);
+  /** Less is nearer: by imports, by folder, and by names that the test mentions; then by whether load may change it. */
+  #rankOf(test: string, { inFolder, isDirect, stem, names }: Relation): number {
     const mentions = names.some((name) => this.#textOf(test).includes(name));
-    const isDirect = distance === 1 || (inFolder && stemOf(test) === stemOf(file));
-    const rank = isDirect ? 0 : inFolder && mentions ? 1 : inFolder ? 2 : mentions ? 3 : 4;
+    const isNext = isDirect || (inFolder && stemOf(test) === stem);
+    const rank = isNext ? 0 : inFolder && mentions ? 1 : inFolder ? 2 : mentions ? 3 : 4;
     return 2 * rank + (classOf(test) === undefined ? 0 : 1);
   }
 
@@ -70,8 +84,15 @@ export class Tests {
 
 const isIn = (file: string, folder: string): boolean => file.startsWith(`${folder}/`);
 
-/** Below `src`, `native/cpu` or `kernels`. */
-const folderOf = (file: string): string => dirname(file.replace(/^(?:src|native\/cpu|kernels)\//, ""));
+/** `test` mirrors `src`: the folders of tests that mirror a file's, or the nearest folder above it that has tests. */
+function mirrorsOf(file: string, tests: readonly string[]): string[] {
+  const own = dirname(file.replace(/^(?:src|native\/cpu|kernels)\//, ""));
+  for (let folder = own; folder !== "."; folder = dirname(folder)) {
+    const mirrors = [`test/${folder}`, `test/ops/${folder}`].filter((each) => tests.some((test) => isIn(test, each)));
+    if (mirrors.length > 0) return mirrors;
+  }
+  return [];
+}
 
 const stemOf = (file: string): string => basename(file).split(".", 1)[0]!;
 

@@ -132,11 +132,19 @@ function smallRepository(name: string): (path: string, text: string) => void {
 
 describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
   test("the nearest tests come first, and those that reach nothing not at all", () => {
-    smallRepository("nearest");
+    const write = smallRepository("nearest");
     const tests = new Tests(folder.file("nearest"));
     const nearest = (seconds: number) => tests.nearest("src/sign/sign.ts", seconds).map(({ file }) => file);
     expect(nearest(100)).toEqual(["test/sign/sign.test.ts", "test/far.test.ts"]);
     expect(nearest(10)).toEqual(["test/sign/sign.test.ts"]);
+    // What lies deeper than any test belongs to those of the folder above.
+    write("src/sign/deep/part.ts", "export const part = 1;\n");
+    write("src/all.ts", 'import "./sign/deep/part.ts";\nexport { isNegative } from "./sign/sign.ts";\n');
+    write("test/other.test.ts", 'import "../src/all.ts";\n');
+    write("test/sign/slow.test.ts", 'import "../../src/all.ts";\n');
+    write("test/timings.json", JSON.stringify({ files: { "test/sign/slow.test.ts": 9000 } }));
+    const deep = new Tests(folder.file("nearest")).nearest("src/sign/deep/part.ts", 10).map(({ file }) => file);
+    expect(deep).toEqual(["test/sign/slow.test.ts", "test/far.test.ts"]);
   });
 
   test("a draw depends on the seed, and of a line on nothing but that line", () => {
