@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { parseSync } from "oxc-parser";
 import { distancesFrom, importersIn, reachedTests } from "../suite/changed.ts";
 import { classOf } from "../suite/classes.ts";
+import { measuredTimings, type Timings } from "../suite/order.ts";
 
 /** A test file, and the seconds that it took when it was last measured. */
 export interface TestFile {
@@ -20,21 +21,17 @@ interface Relation {
   readonly names: readonly string[];
 }
 
-/** Of a file that was never measured. */
-const UNMEASURED_SECONDS = 1;
-
 /** What a tree's tests import, read once for many mutants. */
 export class Tests {
   readonly #root: string;
   readonly #importers: ReadonlyMap<string, readonly string[]>;
-  readonly #milliseconds: Readonly<Record<string, number>>;
+  readonly #timings: Timings;
   readonly #texts = new Map<string, string>();
 
   constructor(root: string) {
     this.#root = root;
     this.#importers = importersIn(root);
-    const timings = JSON.parse(this.#textOf("test/timings.json")) as { files: Record<string, number> };
-    this.#milliseconds = timings.files;
+    this.#timings = measuredTimings(root);
   }
 
   /**
@@ -48,7 +45,7 @@ export class Tests {
     const folders = mirrorsOf(file, reached);
     const ranked = reached.map((test) => ({
       file: test,
-      seconds: (this.#milliseconds[test] ?? UNMEASURED_SECONDS * 1000) / 1000,
+      seconds: this.#timings(test),
       rank: this.#rankOf(test, {
         inFolder: folders.some((folder) => isIn(test, folder)),
         isDirect: distances.get(test) === 1,
