@@ -1,6 +1,6 @@
 /**
- * The order in which test files run: a seed draws it, so that what one file leaves to the next in its process shows, and
- * can be repeated. Slow files are likely to come early: then no process waits for one at the end.
+ * The order in which test files run: a seed draws it, so that what one file leaves to the next in its process shows,
+ * and can be repeated. Slow files are likely to come early: then no process waits for one at the end.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
