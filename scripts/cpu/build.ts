@@ -45,6 +45,8 @@ export interface CpuBuild {
    * {@link laterFamilies}, unless one was compiled before: what calls them falls back, and says what builds them.
    */
   readonly sets?: readonly string[];
+  /** Whether it leaves the objects of other clones alone, and keeps none for them: what it compiles is no source. */
+  readonly isApart?: boolean;
 }
 
 /**
@@ -73,7 +75,7 @@ export async function buildCpuLibrary(progress: (text: string) => void = () => {
   return withLock(join(build.objectFolder, ".lock"), onWait, () => buildLocked(build, progress));
 }
 
-async function usualBuild(which: "all" | "machine" = "all"): Promise<CpuBuild> {
+export async function usualBuild(which: "all" | "machine" = "all"): Promise<CpuBuild> {
   const compiler = await findCompiler();
   const sets = which === "machine" ? { sets: setsOfMachine(setsOf(compiler)) } : {};
   const target = join(buildFolder, cpuLibraryName);
@@ -81,10 +83,10 @@ async function usualBuild(which: "all" | "machine" = "all"): Promise<CpuBuild> {
 }
 
 async function buildLocked(build: CpuBuild, progress: (text: string) => void): Promise<string> {
-  const { compiler, objectFolder, target } = build;
+  const { compiler, objectFolder, target, isApart = false } = build;
   const all = objectFiles(sourceFolder, objectFolder, compiler, build.flags);
   await removeOthers(objectFolder, all);
-  const isStale = (object: ObjectFile) => !isCurrent(compiler, object);
+  const isStale = (object: ObjectFile) => !isCurrent(compiler, object, isApart);
   const whole = await objectsOf(build, chosenSets(build));
   const objects = build.sets ? forNow(compiler, whole, isStale) : whole;
   const stale = objects.filter(isStale);
@@ -99,11 +101,11 @@ async function buildLocked(build: CpuBuild, progress: (text: string) => void): P
 const cache = new ContentCache("objects", 600e6);
 
 /** Whether an object is up to date, or the cache has it: then it is put in place. */
-function isCurrent(compiler: CppCompiler, object: ObjectFile): boolean {
+function isCurrent(compiler: CppCompiler, object: ObjectFile, isApart: boolean): boolean {
   const key = objectKey(compiler, object);
   if (!isOutOfDate(object, key)) return true;
   rmSync(keyFile(object.path), { force: true });
-  if (!cache.restore(key, object.path)) return false;
+  if (isApart || !cache.restore(key, object.path)) return false;
   writeFileSync(keyFile(object.path), key);
   return true;
 }
@@ -131,14 +133,14 @@ const quick = (compiler: Pick<CppCompiler, "isClang">, object: ObjectFile): Obje
   flags: [...object.flags, ...(isPerSet(object.source) ? lessOptimised(compiler) : ["-O1"]), "-w"],
 });
 
-/** Those that the build names, and those that were compiled before and are still up to date. */
-function chosenSets({ compiler, objectFolder, flags, sets }: CpuBuild): string[] {
+/** Those that the build names, and unless it is apart those that were compiled before and are still up to date. */
+function chosenSets({ compiler, objectFolder, flags, sets, isApart = false }: CpuBuild): string[] {
   const names = setsOf(compiler).map(({ name }) => name);
   const isBuilt = (name: string) =>
     objectFiles(sourceFolder, objectFolder, compiler, flags, [name])
       .filter(({ source }) => isPerSet(source))
-      .every((object) => isCurrent(compiler, object));
-  return names.filter((name) => sets === undefined || sets.includes(name) || isBuilt(name));
+      .every((object) => isCurrent(compiler, object, isApart));
+  return names.filter((name) => sets === undefined || sets.includes(name) || (!isApart && isBuilt(name)));
 }
 
 /** The objects of the chosen sets, and the one that says which they are. */
@@ -153,7 +155,7 @@ async function objectsOf({ compiler, objectFolder, flags }: CpuBuild, sets: read
 
 /** Compiles the slow files first, so that no processor waits for one at the end. */
 async function compileAll(
-  { compiler, objectFolder }: CpuBuild,
+  { compiler, objectFolder, isApart = false }: CpuBuild,
   stale: readonly ObjectFile[],
   progress: (text: string) => void,
 ): Promise<void> {
@@ -162,7 +164,7 @@ async function compileAll(
     let done = 0;
     await inParallel(slowestFirst(stale), async (object) => {
       progress(`Compiling C++: ${++done} of ${stale.length}, ${objectName(object)}`);
-      await compile(compiler, object, headers);
+      await compile(compiler, object, headers, isApart);
     });
   } finally {
     await headers?.remove();
@@ -180,7 +182,12 @@ async function removeOthers(objectFolder: string, objects: readonly ObjectFile[]
 }
 
 /** @param headers the flags that read precompiled headers: what is made is the same */
-async function compile(compiler: CppCompiler, object: ObjectFile, headers: Precompiled | undefined): Promise<void> {
+async function compile(
+  compiler: CppCompiler,
+  object: ObjectFile,
+  headers: Precompiled | undefined,
+  isApart: boolean,
+): Promise<void> {
   const { source, path, flags } = object;
   const further = headers?.flagsFor(object) ?? [];
   const { status, output } = await run([...compiler.command, ...flags, ...further, "-c", source, "-o", path]);
@@ -188,7 +195,7 @@ async function compile(compiler: CppCompiler, object: ObjectFile, headers: Preco
     throw new Failure(`${relative(packageRoot, source)} (${objectName(object)}) does not compile:\n${output.trim()}`);
   const key = objectKey(compiler, object);
   await Bun.write(keyFile(path), key);
-  cache.store(key, path);
+  if (!isApart) cache.store(key, path);
 }
 
 /** The dylib needs the machine's C library and nothing else, so that a packed one loads on other machines. */

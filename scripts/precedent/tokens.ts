@@ -7,6 +7,8 @@ export interface Token {
   readonly text: string;
   readonly file: string;
   readonly line: number;
+  /** Where it begins in the text. */
+  readonly start: number;
   /** It is the first of its line. */
   readonly isFirst: boolean;
   /** Nothing stands between it and the token before. */
@@ -40,11 +42,11 @@ export function tokensOf(text: string, file: string): Token[] {
   let line = 1;
   let isFirst = true;
   let isGlued = false;
-  for (const { 0: found, groups } of text.matchAll(pattern)) {
+  for (const { 0: found, index: start, groups } of text.matchAll(pattern)) {
     if (groups!["newline"] !== undefined) {
       isFirst = true;
     } else if (groups!["space"] === undefined && groups!["comment"] === undefined) {
-      tokens.push({ kind: kindOf(groups!), text: found, file, line, isFirst, isGlued });
+      tokens.push({ kind: kindOf(groups!), text: found, file, line, start, isFirst, isGlued });
       isFirst = false;
       isGlued = true;
       line += found.split("\n").length - 1;

@@ -1,14 +1,10 @@
 /** Runs `bun test`, shown as it runs, and reads its report. */
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, countJUnit, type FileOutcome, fileOutcomes } from "../counts.ts";
 
 /** Each takes gigabytes, and some of their tests have as many threads as there are cores. */
 const MOST_WORKERS = 4;
-
-/** Seconds that each file took when they were last measured: slow files start first, and shards take equally long. */
-export const timingsFile: string = join(packageRoot, "test", "timings.json");
 
 export interface TestRunOptions {
   /** Where Bun writes its JUnit report. */
@@ -25,7 +21,7 @@ export interface TestRun {
   readonly files: readonly FileOutcome[];
 }
 
-/** Runs these files, or what the words select where there are none. */
+/** Runs these files in their order, or what the words select where there are none. */
 export async function runTestFiles(files: readonly string[], options: TestRunOptions): Promise<TestRun> {
   const { report, isParallel = false, words = [], environment = {} } = options;
   await Bun.file(report)
@@ -35,7 +31,7 @@ export async function runTestFiles(files: readonly string[], options: TestRunOpt
   const child = Bun.spawn(
     [
       ...[process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`],
-      ...(isParallel ? [`--parallel=${workers}`, "--no-isolate", `--timings=${timingsFile}`] : []),
+      ...(isParallel ? [`--parallel=${workers}`, "--no-isolate"] : []),
       ...words,
       ...files.map((file) => (file.startsWith("test/") ? `./${file}` : file)), // a path, not a part of one
     ],

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
-import { type Import, importsUnder } from "./imports.ts";
+import { importsUnder } from "./imports.ts";
 
 /** Files that differ from the last commit, and new ones. */
 export async function changedFiles(root: string = packageRoot): Promise<string[]> {
@@ -18,15 +18,34 @@ export async function changedFiles(root: string = packageRoot): Promise<string[]
 /** Folders of TypeScript whose imports are followed. */
 const folders = ["src", "test", "scripts", "bench", "examples"];
 
-const importsOfAll = (root: string): Import[] => folders.flatMap((folder) => importsUnder(join(root, folder), root));
+/** Of each file, those that import it. */
+export function importersIn(root: string = packageRoot): ReadonlyMap<string, readonly string[]> {
+  const importers = new Map<string, string[]>();
+  for (const { from, to } of folders.flatMap((folder) => importsUnder(join(root, folder), root)))
+    importers.set(to, [...(importers.get(to) ?? []), from]);
+  return importers;
+}
+
+/** The files that import one of these, directly or through others, and by how many imports. */
+export function distancesFrom(
+  files: readonly string[],
+  importers: ReadonlyMap<string, readonly string[]>,
+): ReadonlyMap<string, number> {
+  const distances = new Map(files.map((file) => [file, 0]));
+  for (const [file, distance] of distances)
+    for (const importer of importers.get(file) ?? [])
+      if (!distances.has(importer)) distances.set(importer, distance + 1);
+  return distances;
+}
 
 /** The test files that import one of these files, directly or through others, and those that reach it otherwise. */
-export function reachedTests(changed: readonly string[], root: string = packageRoot): string[] {
+export function reachedTests(
+  changed: readonly string[],
+  root: string = packageRoot,
+  importers: ReadonlyMap<string, readonly string[]> = importersIn(root),
+): string[] {
   const tests = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: root })].sort();
-  const importers = new Map<string, string[]>();
-  for (const { from, to } of importsOfAll(root)) importers.set(to, [...(importers.get(to) ?? []), from]);
-  const reached = new Set(changed);
-  for (const file of reached) for (const importer of importers.get(file) ?? []) reached.add(importer);
+  const reached = distancesFrom(changed, importers);
   const patterns = changed.flatMap((file) => testsBeside(file)).map((pattern) => new Bun.Glob(pattern));
   return tests.filter((test) => reached.has(test) || patterns.some((pattern) => pattern.match(test)));
 }

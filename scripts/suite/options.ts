@@ -1,6 +1,7 @@
 /** What `bun run test` may be told. */
 import { parseArgs } from "node:util";
 import { Failure } from "../failure.ts";
+import { drawSeed } from "./order.ts";
 
 /** A share of the files: `index` of `count`, from 1. */
 export interface Shard {
@@ -20,12 +21,14 @@ export interface SuiteOptions {
   /** Only the tests that the changes of the working tree reach. */
   readonly onlyChanged: boolean;
   readonly shard: Shard | undefined;
+  /** Draws the order in which test files run. */
+  readonly seed: number;
 }
 
 /** @throws {Failure} for an unknown option, a malformed shard, or a choice made twice */
 export function readOptions(words: readonly string[]): SuiteOptions {
   const { values, positionals } = parse(words);
-  const { all = false, again = false, changed = false, shard, "test-name-pattern": pattern } = values;
+  const { all = false, again = false, changed = false, shard, seed, "test-name-pattern": pattern } = values;
   const choices = [
     changed && "--changed",
     shard !== undefined && "--shard",
@@ -42,6 +45,7 @@ export function readOptions(words: readonly string[]): SuiteOptions {
     isAgain: again,
     onlyChanged: changed,
     shard: shard === undefined ? undefined : shardOf(shard),
+    seed: seed === undefined ? drawSeed() : seedOf(seed),
   };
 }
 
@@ -54,6 +58,7 @@ function parse(words: readonly string[]) {
         again: { type: "boolean" },
         all: { type: "boolean" },
         changed: { type: "boolean" },
+        seed: { type: "string" },
         shard: { type: "string" },
         "test-name-pattern": { type: "string", short: "t" },
       },
@@ -67,4 +72,10 @@ function shardOf(text: string): Shard {
   const [, index = 0, count = 0] = (/^(\d+)\/(\d+)$/.exec(text) ?? []).map(Number);
   if (index < 1 || index > count) throw new Failure(`test: expected --shard to be a share such as 1/3, got "${text}".`);
   return { index, count };
+}
+
+function seedOf(text: string): number {
+  if (!/^\d{1,15}$/.test(text))
+    throw new Failure(`test: expected --seed to be an integer of at least 0, got "${text}".`);
+  return Number(text);
 }

@@ -58,7 +58,7 @@ export async function testEverything(words: readonly string[]): Promise<void> {
 
 /** Everything, or one share: the other parts are run with the first share of the TypeScript tests. */
 async function testAll(options: SuiteOptions): Promise<void> {
-  const selection: Selection = { isFull: options.isFull, shard: options.shard };
+  const selection: Selection = { isFull: options.isFull, shard: options.shard, seed: options.seed };
   const outcomes = await outcomesFor(options);
   const isFirst = options.shard === undefined || options.shard.index === 1;
   const swift = await setUp(); // a machine that can have no Swift is told at once, in one line
@@ -101,7 +101,7 @@ async function testChanged(options: SuiteOptions): Promise<void> {
   const results: PartResult[] = [];
   if (changed.some((file) => file.startsWith("native/"))) results.push(await cpuPart());
   if (changed.some((file) => file.startsWith("swift/"))) results.push(await metalPart(await setUp()));
-  const selection: Selection = { files, isFull: options.isFull, shard: undefined };
+  const selection: Selection = { files, isFull: options.isFull, shard: undefined, seed: options.seed };
   const ordinary = await testOrdinary(selection);
   const classes = await testClasses(selection);
   const times = [...ordinary.times, ...classes.times];

@@ -6,6 +6,7 @@ import { type FileTime, noTests } from "../counts.ts";
 import { runTestFiles, type TestRun } from "./bun_test.ts";
 import { classOf, type LoadClass, loadClasses, runClassFiles } from "./classes.ts";
 import type { SuiteOptions } from "./options.ts";
+import { inOrderOf, measuredTimings, shareOf } from "./order.ts";
 import type { Outcomes } from "./outcomes.ts";
 import { type PartResult, runPart, withKept } from "./part.ts";
 import { reportFolder } from "./report.ts";
@@ -14,7 +15,7 @@ import { reportFolder } from "./report.ts";
 export const metalTests: readonly string[] = ["test/backend/metal/**", "test/scripts/dylib.test.ts"];
 
 /** Which test files run. */
-export interface Selection extends Pick<SuiteOptions, "isFull" | "shard"> {
+export interface Selection extends Pick<SuiteOptions, "isFull" | "shard" | "seed"> {
   /** Paths of test files; undefined for all. */
   readonly files?: readonly string[];
 }
@@ -40,18 +41,20 @@ const environmentOf = ({ isFull }: Pick<Selection, "isFull">): Readonly<Record<s
 
 /** Runs the tests that no load can change, in several processes, but for those whose outcomes are kept. */
 export async function testOrdinary(selection: Selection, outcomes?: Outcomes): Promise<TypeScriptOutcome> {
-  const { files = allTests(), shard } = selection;
-  const chosen = files.filter((file) => classOf(file) === undefined);
+  const { files = allTests(), shard, seed } = selection;
+  const ordinary = files.filter((file) => classOf(file) === undefined);
+  const timings = measuredTimings();
+  const chosen = inOrderOf(seed, shard === undefined ? ordinary : shareOf(ordinary, shard, timings), timings);
   if (chosen.length === 0) return { results: [], times: [] };
   const kept = chosen.flatMap((file) => outcomes?.ofFile(file) ?? []);
   const left = chosen.filter((file) => !outcomes?.ofFile(file));
   let times: TestRun["files"] = [];
   const result = await runPart("TypeScript tests", async () => {
+    console.log(describeOrder(seed));
     if (left.length === 0) return withKept(noTests, kept);
     const run = await runTestFiles(left, {
       report: join(reportFolder(), "bun.xml"),
       isParallel: true,
-      words: shard ? [`--shard=${shard.index}/${shard.count}`] : [],
       environment: environmentOf(selection),
     });
     times = run.files;
@@ -83,12 +86,24 @@ export async function testClasses({ files, shard, ...rest }: Selection): Promise
   return { results, times };
 }
 
+/** What repeats the order, for whoever meets a failure that depends on it. */
+const describeOrder = (seed: number): string => `Files run in the order of --seed ${seed}`;
+
 /** One process for what the words select, as while working on a test. */
 export async function testChosen(selection: Selection, words: readonly string[]): Promise<PartResult> {
+  const files = inOrderOf(selection.seed, filesNamed(selection.files ?? []), measuredTimings());
   return runPart("TypeScript tests", async () => {
+    console.log(describeOrder(selection.seed));
     const patterns = ignored().map((glob) => `--path-ignore-patterns=${glob}`);
     const report = join(reportFolder(), "bun.xml");
     const options = { report, words: [...patterns, ...words], environment: environmentOf(selection) };
-    return (await runTestFiles(selection.files ?? [], options)).counts;
+    return (await runTestFiles(files, options)).counts;
   });
+}
+
+/** As Bun takes the words: files whose paths contain one. A word that names none is left for Bun to refuse. */
+function filesNamed(words: readonly string[]): string[] {
+  const all = allTests();
+  const named = words.map((word) => [word, all.filter((file) => file.includes(word.replace(/^\.\//, "")))] as const);
+  return [...new Set(named.flatMap(([word, files]) => (files.length > 0 ? files : [word])))];
 }

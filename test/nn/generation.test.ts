@@ -129,6 +129,13 @@ describe("the choice of a token", () => {
     ];
     expect(alone({ presencePenalty: 0.5 })).toEqual([1, 2.5, -2, 3, 0, 2]);
     expect(alone({ frequencyPenalty: 0.25 })).toEqual([1, 2.25, -2, 3, 0.25, 2]);
+    // Each alone, with every whole number and half that the OpenAI API allows.
+    for (let penalty = -2; penalty <= 2; penalty += 0.5) {
+      const lowered = (of: (count: number) => number) =>
+        [...logits].map((logit, token) => logit - (counts.has(token) ? of(counts.get(token)!) : 0));
+      expect(alone({ presencePenalty: penalty })).toEqual(lowered(() => penalty));
+      expect(alone({ frequencyPenalty: penalty })).toEqual(lowered((count) => penalty * count));
+    }
     const logitBias = new Map([
       [0, 4],
       [3, Number.NEGATIVE_INFINITY],

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { optim, type Tensor, zeros } from "../../src/index.ts";
+import { updateMetal } from "../../src/optim/update.metal.ts";
 import { bytesOf, type FloatDType } from "../../src/tensor/dtype.ts";
 import { make, type OptimizerName, tested } from "./run.ts";
 
@@ -46,6 +47,15 @@ describe.if(isWatched)("a step on metal", () => {
     const groups = [{ parameters: parameters.slice(0, 20), weightDecay: 0 }, { parameters: parameters.slice(20) }];
     const dispatches = dispatchesOf(new optim.AdamW(groups) as never, parameters, "float32");
     expect(dispatches.map(({ label, count }) => [label, count])).toEqual([["update_float_float", 6]]);
+  });
+
+  test("has no room for a tenth parameter in a launch: such a call is for another backend", () => {
+    const reasonFor = (count: number) =>
+      updateMetal.unsupported!({ inputs: [], attributes: { members: Array(count) } } as never);
+    expect([1, 9, 10, 11].map(reasonFor)).toEqual([
+      ...[undefined, undefined],
+      ...["a launch has room for 9 parameters", "a launch has room for 9 parameters"],
+    ]);
   });
 
   const rules: readonly (readonly [OptimizerName, object, number])[] = [

@@ -8,19 +8,33 @@ import { Failure } from "../../scripts/failure.ts";
 import { changedFiles, reachedTests } from "../../scripts/suite/changed.ts";
 import { classGlobs, classOf, loadClasses, runClassFiles } from "../../scripts/suite/classes.ts";
 import { readOptions } from "../../scripts/suite/options.ts";
+import { inOrderOf, measuredTimings, shareOf } from "../../scripts/suite/order.ts";
 import { describeFailures, describeSlowest } from "../../scripts/suite/part.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 
+const orders = testFolder("orders");
+
 describe("words of `bun run test`", () => {
-  const plain = { files: [], bunWords: [], isFull: false, isAgain: false, onlyChanged: false, shard: undefined };
+  const plain = {
+    files: [],
+    bunWords: [],
+    isFull: false,
+    isAgain: false,
+    onlyChanged: false,
+    shard: undefined,
+    seed: 7,
+  };
+  const read = (...words: string[]) => readOptions([...words, "--seed", "7"]);
 
   test("are read", () => {
-    expect(readOptions([])).toEqual(plain);
-    expect(readOptions(["--all"])).toEqual({ ...plain, isFull: true });
-    expect(readOptions(["--again"])).toEqual({ ...plain, isAgain: true });
-    expect(readOptions(["--changed"])).toEqual({ ...plain, onlyChanged: true });
-    expect(readOptions(["--all", "--shard", "2/3"])).toEqual({ ...plain, isFull: true, shard: { index: 2, count: 3 } });
-    expect(readOptions(["test/io", "-t", "npy"])).toEqual({
+    expect(read()).toEqual(plain);
+    expect(read("--all")).toEqual({ ...plain, isFull: true });
+    expect(read("--again")).toEqual({ ...plain, isAgain: true });
+    expect(read("--changed")).toEqual({ ...plain, onlyChanged: true });
+    expect(read("--all", "--shard", "2/3")).toEqual({ ...plain, isFull: true, shard: { index: 2, count: 3 } });
+    expect(new Set(Array.from({ length: 9 }, () => readOptions([]).seed)).size).toBe(9);
+    expect(read("test/io", "-t", "npy")).toEqual({
       ...plain,
       files: ["test/io"],
       bunWords: ["--test-name-pattern", "npy"],
@@ -32,12 +46,73 @@ describe("words of `bun run test`", () => {
     [["--shard", "0/3"], '"0/3"'],
     [["--shard", "4/3"], '"4/3"'],
     [["--shard", "one"], '"one"'],
+    [["--seed", "first"], '"first"'],
+    [["--seed", "-1"], "--seed"],
     [["--changed", "test/io"], "got --changed and names of files"],
     [["--changed", "--shard", "1/2"], "got --changed and --shard"],
     [["-t", "npy"], "requires files or folders"],
   ])("%j is refused", (words, message) => {
     expect(() => readOptions(words)).toThrow(Failure);
     expect(() => readOptions(words)).toThrow(message);
+  });
+});
+
+describe("the order of files", () => {
+  const files = Array.from({ length: 40 }, (_, at) => `test/${at}.test.ts`);
+  const timings = (file: string) => (file === "test/7.test.ts" ? 400 : 1);
+
+  test("is that of the seed: all of the files, whatever their order was", () => {
+    fc.assert(
+      fc.property(fc.nat(), fc.shuffledSubarray(files, { minLength: 40 }), (seed, shuffled) => {
+        const order = inOrderOf(seed, shuffled, timings);
+        expect(order).toEqual(inOrderOf(seed, files, timings));
+        expect(order.toSorted()).toEqual(files.toSorted());
+      }),
+    );
+  });
+
+  test("differs by seed, and a file comes first as often as its share of the time", () => {
+    const first = Array.from({ length: 1000 }, (_, seed) => inOrderOf(seed, files, timings)[0]!);
+    const slow = first.filter((file) => file === "test/7.test.ts").length;
+    expect(Math.abs(slow - (1000 * 400) / 439)).toBeLessThan(3 * Math.sqrt(1000 * 0.91 * 0.09)); // three deviations
+    expect(new Set(first).size).toBeGreaterThan(20);
+  });
+
+  test("shares are all of the files, each once, and take equally long", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 6 }),
+        fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 12 }),
+        (count, seconds) => {
+          const own = seconds.map((_, at) => `test/${at}.test.ts`);
+          const secondsOf = (file: string) => seconds[own.indexOf(file)]!;
+          const shares = Array.from({ length: count }, (_, at) => shareOf(own, { index: at + 1, count }, secondsOf));
+          expect(shares.flat().toSorted()).toEqual(own.toSorted());
+          const totals = shares.map((share) => share.reduce((sum, file) => sum + secondsOf(file), 0));
+          expect(Math.max(...totals) - Math.min(...totals)).toBeLessThanOrEqual(Math.max(...seconds));
+        },
+      ),
+    );
+  });
+
+  test("is how Bun runs them in one process", async () => {
+    const run = async (seed: number) => {
+      const words = ["test", `--seed=${seed}`, "test/scripts/timeout", "test/scripts/gaps", "test/tensor/frozen"];
+      const child = Bun.spawn([process.execPath, "scripts/launch.ts", ...words], {
+        cwd: packageRoot,
+        env: { ...process.env, ORCHARD_REPORT: orders.path },
+        stderr: "pipe",
+        stdout: "pipe",
+      });
+      const [output, printed] = await Promise.all([
+        new Response(child.stderr).text(),
+        new Response(child.stdout).text(),
+      ]);
+      expect(printed).toContain(`Files run in the order of --seed ${seed}\n`);
+      return [...output.matchAll(/^(test\/\S+\.test\.ts):$/gm)].map(([, file]) => file!);
+    };
+    const named = ["test/scripts/gaps.test.ts", "test/scripts/timeout.test.ts", "test/tensor/frozen.test.ts"];
+    for (const seed of [1, 2]) expect(await run(seed)).toEqual(inOrderOf(seed, named, measuredTimings()));
   });
 });
 

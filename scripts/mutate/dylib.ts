@@ -1,0 +1,7 @@
+/** Builds the cpu dylib of a copy of the repository, for this processor alone. It runs in the copy. */
+import { buildCpuLibrary, usualBuild } from "../cpu/build.ts";
+import { main } from "../failure.ts";
+
+await main(async () => {
+  await buildCpuLibrary(undefined, { ...(await usualBuild("machine")), isApart: true });
+});

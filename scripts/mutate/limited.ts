@@ -1,0 +1,60 @@
+/** Runs a program that may never end: a mutant's. */
+
+export interface LimitedRun {
+  readonly status: number;
+  /** Both streams, as they came. */
+  readonly output: string;
+  /** Whether the time was over: it was then killed with all processes that it had started. */
+  readonly isOver: boolean;
+}
+
+export interface LimitedOptions {
+  readonly cwd: string;
+  readonly seconds: number;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Where memory runs out, Linux ends the mutant and no other program. */
+const expendable =
+  process.platform === "linux" ? ["sh", "-c", 'echo 1000 >/proc/self/oom_score_adj; exec "$@"', "sh"] : [];
+
+/** Runs a program in a process group of its own. */
+export async function runLimited(
+  command: readonly string[],
+  { cwd, seconds, environment = {} }: LimitedOptions,
+): Promise<LimitedRun> {
+  const child = Bun.spawn([...expendable, ...command], {
+    cwd,
+    env: { ...process.env, ...environment },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+    detached: true,
+  });
+  let isOver = false;
+  const end = () => {
+    try {
+      process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // All of them have ended.
+    }
+  };
+  const timer = setTimeout(() => {
+    isOver = true;
+    end();
+  }, seconds * 1000);
+  process.on("exit", end);
+  try {
+    let output = "";
+    const collect = async (stream: ReadableStream<Uint8Array>) => {
+      const decoder = new TextDecoder();
+      for await (const chunk of stream) output += decoder.decode(chunk, { stream: true });
+    };
+    await Promise.all([collect(child.stdout), collect(child.stderr), child.exited]);
+    return { status: await child.exited, output, isOver };
+  } finally {
+    clearTimeout(timer);
+    process.off("exit", end);
+    end();
+  }
+}

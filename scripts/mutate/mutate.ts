@@ -1,0 +1,114 @@
+/** `bun run mutate`: plants mistakes in copies of the repository, and names those that no test finds. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { packageRoot } from "../../src/core/paths.ts";
+import { Failure } from "../failure.ts";
+import { filesOf } from "./copy.ts";
+import { Judge, type Verdict } from "./judge.ts";
+import { describeChange, type Mutation } from "./mutation.ts";
+import { drawMutations, languageOf, languages, type Place, readPlace } from "./sites.ts";
+
+export interface MutateOptions {
+  readonly place: Place;
+  readonly seed: number;
+  readonly count: number;
+  /** Test files run whose measured times add up to so many seconds. */
+  readonly seconds: number;
+}
+
+/** @throws {Failure} for an unknown option, or a number that is none */
+export function readMutateOptions(words: readonly string[]): MutateOptions {
+  const { values, positionals } = parse(words);
+  if (positionals.length > 1)
+    throw new Failure(`mutate: expected one folder, file or line of a file, got ${positionals.join(" and ")}.`);
+  const number = (name: "seed" | "count" | "seconds", fallback: number, least: number) => {
+    const value = Number(values[name] ?? fallback);
+    if (!Number.isSafeInteger(value) || value < least)
+      throw new Failure(`mutate: expected --${name} to be an integer of at least ${least}, got "${values[name]}".`);
+    return value;
+  };
+  const place = readPlace(positionals[0] ?? "");
+  return {
+    place,
+    seed: number("seed", 1, 0),
+    count: number("count", place.line === undefined ? 20 : Number.MAX_SAFE_INTEGER, 1),
+    seconds: number("seconds", 180, 1),
+  };
+}
+
+function parse(words: readonly string[]) {
+  try {
+    const text = { type: "string" } as const;
+    return parseArgs({ args: [...words], allowPositionals: true, options: { seed: text, count: text, seconds: text } });
+  } catch (error) {
+    throw new Failure(`mutate: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** A mutant, and what became of it. */
+export interface Judged {
+  readonly mutation: Mutation;
+  readonly verdict: Verdict;
+}
+
+/** Mutates lines of the working tree, as the words say. */
+export async function mutate(words: readonly string[], root: string = packageRoot): Promise<void> {
+  const { place, seed, count, seconds } = readMutateOptions(words);
+  const files = (await filesOf(root)).filter((file) => languageOf(file) !== undefined);
+  const drawn = drawMutations(root, files, place, seed);
+  let next = drawn.next(); // a place without mutations is refused before anything is copied
+  console.log(`Mutating with --seed ${seed}: the tests of each mutant take up to ${seconds} s of measured time.`);
+  using judge = await Judge.of(root, { seconds });
+  endBySignal(judge);
+  const judged: Judged[] = [];
+  for (; !next.done && counted(judged).length < count; next = drawn.next()) {
+    const mutation = next.value;
+    judged.push({ mutation, verdict: await judge.judge(mutation) });
+    console.log(describeJudged(root, counted(judged).length, judged.at(-1)!));
+  }
+  console.log(describeCounts(judged));
+  for (const file of judge.failing) console.log(`${file} fails without a mutant, and judged none`);
+}
+
+/** Copies are removed however the command ends. */
+function endBySignal(judge: Judge): void {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.once(signal, () => {
+      judge[Symbol.dispose]();
+      process.exit(1);
+    });
+}
+
+const counted = (judged: readonly Judged[]): Judged[] => judged.filter(({ verdict }) => verdict.end !== "not counted");
+
+function describeJudged(root: string, number: number, { mutation, verdict }: Judged): string {
+  const { file, line, kind } = mutation;
+  const place = `${file}:${line} ${kind}`;
+  if (verdict.end === "not counted") return `      ${place}: not counted: ${verdict.why}`;
+  const head = `${String(number).padStart(4)}  ${verdict.end.padEnd(8)}  ${place}`;
+  if (verdict.end === "killed") return `${head}\n      by ${verdict.by}`;
+  const source = readFileSync(join(root, file), "utf8");
+  return `${head}\n      ${describeChange(source, mutation)}\n      ran ${describeRan(verdict.ran)}`;
+}
+
+function describeRan(ran: readonly { readonly file: string; readonly seconds: number }[]): string {
+  const seconds = ran.reduce((sum, own) => sum + own.seconds, 0).toFixed(0);
+  return ran.length === 0 ? "no test: none reaches the file" : `${ran.length} files of ${seconds} s: ${list(ran)}`;
+}
+
+const list = (ran: readonly { readonly file: string }[], most = 8): string =>
+  [...ran.slice(0, most).map(({ file }) => file), ...(ran.length > most ? ["…"] : [])].join(", ");
+
+/** A row for each language. */
+export function describeCounts(judged: readonly Judged[]): string {
+  const rows = languages.flatMap(({ name, files }) => {
+    const own = judged.filter(({ mutation }) => files.test(mutation.file));
+    const [all, left] = [counted(own), own.length - counted(own).length];
+    const killed = all.filter(({ verdict }) => verdict.end === "killed").length;
+    const percent = all.length === 0 ? "" : ` (${((100 * killed) / all.length).toFixed(1)} %)`;
+    const uncounted = left === 0 ? "" : `, ${left} not counted`;
+    return own.length === 0 ? [] : [`  ${name.padEnd(12)} ${killed} of ${all.length} killed${percent}${uncounted}`];
+  });
+  return `\n${rows.join("\n")}`;
+}

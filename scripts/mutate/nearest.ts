@@ -1,0 +1,107 @@
+/** Which test files judge a mutant: those that reach its file, the nearest first, as far as the time goes. */
+import { readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { parseSync } from "oxc-parser";
+import { distancesFrom, importersIn, reachedTests } from "../suite/changed.ts";
+import { classOf } from "../suite/classes.ts";
+import { measuredTimings, type Timings } from "../suite/order.ts";
+
+/** A test file, and the seconds that it took when it was last measured. */
+export interface TestFile {
+  readonly file: string;
+  readonly seconds: number;
+}
+
+/** What a test file has to do with a mutant's file. */
+interface Relation {
+  readonly inFolder: boolean;
+  readonly isDirect: boolean;
+  readonly stem: string;
+  /** What the mutant's file exports. */
+  readonly names: readonly string[];
+}
+
+/** What a tree's tests import, read once for many mutants. */
+export class Tests {
+  readonly #root: string;
+  readonly #importers: ReadonlyMap<string, readonly string[]>;
+  readonly #timings: Timings;
+  readonly #texts = new Map<string, string>();
+
+  constructor(root: string) {
+    this.#root = root;
+    this.#importers = importersIn(root);
+    this.#timings = measuredTimings(root);
+  }
+
+  /**
+   * The test files that reach a file, the nearest first, whose measured times add up to at most `seconds`. Which they
+   * are does not depend on how fast the machine is. The first is always among them.
+   */
+  nearest(file: string, seconds: number): TestFile[] {
+    const names = exportedNames(file, this.#textOf(file));
+    const distances = distancesFrom([file], this.#importers);
+    const reached = reachedTests([file], this.#root, this.#importers);
+    const folders = mirrorsOf(file, reached);
+    const ranked = reached.map((test) => ({
+      file: test,
+      seconds: this.#timings(test),
+      rank: this.#rankOf(test, {
+        inFolder: folders.some((folder) => isIn(test, folder)),
+        isDirect: distances.get(test) === 1,
+        stem: stemOf(file),
+        names,
+      }),
+    }));
+    ranked.sort((left, right) => left.rank - right.rank || left.seconds - right.seconds);
+    let left = seconds;
+    return ranked.filter((test, at) => {
+      const isTaken = at === 0 || test.seconds <= left;
+      if (isTaken) left -= test.seconds;
+      return isTaken;
+    });
+  }
+
+  /** Less is nearer: by imports, by folder, and by names that the test mentions; then by whether load may change it. */
+  #rankOf(test: string, { inFolder, isDirect, stem, names }: Relation): number {
+    const mentions = names.some((name) => this.#textOf(test).includes(name));
+    const isNext = isDirect || (inFolder && stemOf(test) === stem);
+    const rank = isNext ? 0 : inFolder && mentions ? 1 : inFolder ? 2 : mentions ? 3 : 4;
+    return 2 * rank + (classOf(test) === undefined ? 0 : 1);
+  }
+
+  #textOf(file: string): string {
+    const known = this.#texts.get(file);
+    if (known !== undefined) return known;
+    const text = readFileSync(join(this.#root, file), "utf8");
+    this.#texts.set(file, text);
+    return text;
+  }
+}
+
+const isIn = (file: string, folder: string): boolean => file.startsWith(`${folder}/`);
+
+/** `test` mirrors `src`: the folders of tests that mirror a file's, or the nearest folder above it that has tests. */
+function mirrorsOf(file: string, tests: readonly string[]): string[] {
+  const own = dirname(file.replace(/^(?:src|native\/cpu|kernels)\//, ""));
+  for (let folder = own; folder !== "."; folder = dirname(folder)) {
+    const mirrors = [`test/${folder}`, `test/ops/${folder}`].filter((each) => tests.some((test) => isIn(test, each)));
+    if (mirrors.length > 0) return mirrors;
+  }
+  return [];
+}
+
+const stemOf = (file: string): string => basename(file).split(".", 1)[0]!;
+
+/** Names of one or two letters are in every file. */
+const LEAST_NAME = 4;
+
+/** What tests can call of a file: the names that TypeScript exports; the name of a kernel's or C++ file. */
+function exportedNames(file: string, source: string): string[] {
+  if (!file.endsWith(".ts")) return [stemOf(file)].filter(({ length }) => length >= LEAST_NAME);
+  const { module } = parseSync(file, source);
+  return module.staticExports
+    .flatMap(({ entries }) => entries)
+    .flatMap(({ exportName, isType }) => (isType || !exportName.name ? [] : [exportName.name]))
+    .filter(({ length }) => length >= LEAST_NAME);
+}

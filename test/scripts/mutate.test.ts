@@ -1,0 +1,268 @@
+/** `bun run mutate`: what it plants, which tests it chooses, and a whole run over a small repository. */
+import { describe, expect, spyOn, test } from "bun:test";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { parseSync } from "oxc-parser";
+import { Failure } from "../../scripts/failure.ts";
+import { filesOf } from "../../scripts/mutate/copy.ts";
+import { cppChanges } from "../../scripts/mutate/cpp.ts";
+import { firstFailure, groupsOf } from "../../scripts/mutate/judge.ts";
+import { runLimited } from "../../scripts/mutate/limited.ts";
+import { mutate, readMutateOptions } from "../../scripts/mutate/mutate.ts";
+import { applied, type Change } from "../../scripts/mutate/mutation.ts";
+import { Tests } from "../../scripts/mutate/nearest.ts";
+import { drawMutations, languageOf, languages, readPlace } from "../../scripts/mutate/sites.ts";
+import { typescriptChanges } from "../../scripts/mutate/typescript.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
+import { someOf } from "../support/some.ts";
+
+const folder = testFolder("mutate");
+
+const mutants = (source: string, changes: readonly Change[]): string[] =>
+  changes.map((change) => `${change.kind}: ${applied(source, change)}`);
+
+const ofTypeScript = (source: string) => mutants(source, typescriptChanges(source, "a.ts"));
+const ofCpp = (source: string) => mutants(source, cppChanges(source, "a.h"));
+
+describe("mistakes in TypeScript", () => {
+  test.each([
+    ["const x = a - b;", ["arithmetic: const x = a + b;"]],
+    ["const x = a < b;", ["boundary: const x = a <= b;", "comparison: const x = a >= b;"]],
+    ["const x = a === b;", ["comparison: const x = a !== b;"]],
+    ["const x = a && b;", ["condition: const x = a || b;"]],
+    ["const x = a ?? b;", ["default: const x = (b);", "default: const x = (a)!;"]],
+    ["const x = a ? b : c;", ["condition: const x = !(a) ? b : c;", "condition: const x = false ? b : c;"]],
+    ["const x = !a;", ["negation: const x = a;"]],
+    ["const x = [0, 1.5, true];", ["[1, 1.5, true]", "[0, 2.5, true]", "[0, 0.5, true]", "[0, 1.5, false]"]],
+    ['const x = "float32";', ['constant: const x = "float64";']],
+    ['const x: "float32" = y as 3;', []],
+    ["type X = 1 | 2;", []],
+    ["call(a);", ["removed statement: ;"]],
+    ["x = a;", ["removed statement: ;"]],
+    [
+      "if (a) throw new E(1 + 2);",
+      ["condition: if (!(a)) throw new E(1 + 2);", "if (false)", "removed statement: if (a) ;"],
+    ],
+    ["const x = f(a, b);", ["swapped arguments: const x = f(b, a);"]],
+    ["const x = f(a, a);", []],
+    ["const x = a.min(b);", ["call: const x = a.max(b);", "removed call: const x = a;"]],
+    ["const x = (a +\n b);", ["arithmetic: const x = (a -\n b);"]],
+  ])("%s", (source, expected) => {
+    const found = ofTypeScript(source);
+    expect(found).toHaveLength(expected.length);
+    for (const [at, part] of expected.entries()) expect(found[at]).toContain(part);
+  });
+});
+
+describe("mistakes in C++ and kernels", () => {
+  test.each([
+    ["float x = a * b;", ["arithmetic: float x = a / b;"]],
+    ["device float *x = y;", []],
+    ["template <typename T> struct X;", []],
+    ["#define N 4", []],
+    ["return a <= b;", ["boundary: return a < b;", "comparison: return a > b;"]],
+    ["return 2.0f;", ["constant: return 3.0f;", "constant: return 1.0f;"]],
+    ["return 7u;", ["constant: return 8u;", "constant: return 6u;"]],
+    ["if (done) return;", ["condition: if (!(done)) return;", "condition: if (false) return;"]],
+    ["barrier(mem::group);", ["removed statement: ;"]],
+    ["out.items[at] = y;", ["removed statement: ;"]],
+    ["auto y = load(at, base);", ["swapped arguments: auto y = load(base, at);"]],
+    ["void load(int at, int base);", []],
+    ["y = min(a, b);", ["call: y = max(a, b);", "swapped arguments: y = min(b, a);", "removed statement: ;"]],
+    ["x = y; // a + b", ["removed statement: ; // a + b"]],
+  ])("%s", (source, expected) => {
+    expect(ofCpp(source)).toEqual(expected);
+  });
+});
+
+describe("over the files of the repository", () => {
+  test("each mutation changes one line, and TypeScript still parses", async () => {
+    const files = (await filesOf(packageRoot)).filter((file) => languageOf(file) !== undefined);
+    for (const { files: own, name } of languages)
+      expect([name, files.some((file) => own.test(file))]).toEqual([name, true]);
+    let count = 0;
+    for (const file of someOf(files, 40)) {
+      const source = readFileSync(join(packageRoot, file), "utf8");
+      const lines = source.split("\n");
+      for (const change of someOf(languageOf(file)!.changes(source, file), 5)) {
+        const mutant = applied(source, change);
+        const changed = mutant.split("\n");
+        expect(changed).toHaveLength(lines.length);
+        const line = source.slice(0, change.start).split("\n").length;
+        expect(lines.flatMap((text, at) => (text === changed[at] ? [] : [at + 1]))).toEqual([line]);
+        if (file.endsWith(".ts")) expect([file, change, parseSync(file, mutant).errors]).toEqual([file, change, []]);
+        count++;
+      }
+    }
+    expect(count).toBeGreaterThan(60);
+  });
+});
+
+/** A repository of three files, of which a test reaches two lines. */
+function smallRepository(name: string): (path: string, text: string) => void {
+  const root = folder.file(name);
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  write("tsconfig.json", readFileSync(join(packageRoot, "tsconfig.json"), "utf8"));
+  write(".gitignore", "node_modules\n");
+  write("test/timings.json", JSON.stringify({ version: 1, files: { "test/far.test.ts": 30_000 } }));
+  for (const empty of ["scripts", "bench", "examples"]) write(`${empty}/none.ts`, "");
+  write("src/sign/sign.ts", "export const isNegative = (x: number): boolean => x < 0;\n");
+  write("src/all.ts", 'export { isNegative } from "./sign/sign.ts";\n');
+  const head = 'import { expect, test } from "bun:test";\n';
+  write("test/far.test.ts", `${head}import "../src/all.ts";\ntest("far", () => expect(1).toBe(1));\n`);
+  write("test/none.test.ts", `${head}test("none", () => expect(1).toBe(2));\n`);
+  write(
+    "test/sign/sign.test.ts",
+    `${head}import { isNegative } from "../../src/sign/sign.ts";\n` +
+      'test("signs", () => expect(isNegative(-1)).toBe(true));\n',
+  );
+  symlinkSync(join(packageRoot, "node_modules"), join(root, "node_modules"));
+  const git = (...words: string[]) =>
+    Bun.spawnSync(["git", "-c", "user.name=a", "-c", "user.email=a@b", ...words], { cwd: root });
+  git("init");
+  git("add", ".");
+  git("commit", "-m", "first");
+  return write;
+}
+
+describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
+  test("the nearest tests come first, and those that reach nothing not at all", () => {
+    const write = smallRepository("nearest");
+    const tests = new Tests(folder.file("nearest"));
+    const nearest = (seconds: number) => tests.nearest("src/sign/sign.ts", seconds).map(({ file }) => file);
+    expect(nearest(100)).toEqual(["test/sign/sign.test.ts", "test/far.test.ts"]);
+    expect(nearest(10)).toEqual(["test/sign/sign.test.ts"]);
+    // What lies deeper than any test belongs to those of the folder above.
+    write("src/sign/deep/part.ts", "export const part = 1;\n");
+    write("src/all.ts", 'import "./sign/deep/part.ts";\nexport { isNegative } from "./sign/sign.ts";\n');
+    write("test/other.test.ts", 'import "../src/all.ts";\n');
+    write("test/sign/slow.test.ts", 'import "../../src/all.ts";\n');
+    write("test/timings.json", JSON.stringify({ files: { "test/sign/slow.test.ts": 9000 } }));
+    const deep = new Tests(folder.file("nearest")).nearest("src/sign/deep/part.ts", 10).map(({ file }) => file);
+    expect(deep).toEqual(["test/sign/slow.test.ts", "test/far.test.ts"]);
+  });
+
+  test("a draw depends on the seed, and of a line on nothing but that line", () => {
+    const write = smallRepository("draws");
+    const names = Array.from({ length: 30 }, (_, at) => `src/each/file${at}.ts`);
+    for (const [at, name] of names.entries()) write(name, `export const value${at} = (x: number) => x + ${at};\n`);
+    const draw = (seed: number) => [...drawMutations(folder.file("draws"), names, readPlace("src"), seed)];
+    expect(draw(1)).toEqual(draw(1));
+    expect(draw(1)).toHaveLength(30);
+    expect(draw(2).map(({ file }) => file)).not.toEqual(draw(1).map(({ file }) => file));
+    const before = draw(1).filter(({ file }) => file !== names[7]);
+    write(names[7]!, "// moved\nexport const other = 1 - 2;\n");
+    expect(draw(1).filter(({ file }) => file !== names[7])).toEqual(before);
+  });
+
+  test("mutants are judged in copies: what a test finds is killed, the rest is named with what ran", async () => {
+    const write = smallRepository("whole");
+    write("src/sign/sign.ts", "export const isNegative = (x: number): boolean => x < 0;\nexport const unused = 1;\n");
+    const source = readFileSync(folder.file("whole/src/sign/sign.ts"), "utf8");
+    const copies = () => [...new Bun.Glob("orchard-mutate-*").scanSync({ cwd: tmpdir(), onlyFiles: false })].sort();
+    const earlier = copies();
+    const log = spyOn(console, "log").mockImplementation(() => undefined);
+    let printed: string;
+    try {
+      await mutate(["src/sign/sign.ts:1"], folder.file("whole"));
+      printed = log.mock.calls.join("\n");
+    } finally {
+      log.mockRestore();
+    }
+    expect(printed).toContain("survived  src/sign/sign.ts:1 boundary");
+    expect(printed).toContain("=> x < 0;\n      → export const isNegative = (x: number): boolean => x <= 0;");
+    expect(printed).toContain("ran 2 files of 31 s: test/sign/sign.test.ts, test/far.test.ts");
+    expect(printed).toContain("killed    src/sign/sign.ts:1 comparison\n      by test/sign/sign.test.ts: signs");
+    expect(printed).toContain("TypeScript   1 of 3 killed (33.3 %)");
+    expect(readFileSync(folder.file("whole/src/sign/sign.ts"), "utf8")).toBe(source);
+    expect(copies()).toEqual(earlier);
+  });
+
+  test("a mutant with a type error is not counted, nor is a test that fails without it", async () => {
+    const write = smallRepository("types");
+    write("src/sign/sign.ts", "export const isNegative = (x: number): number => x + (3 as 3 | 4);\n");
+    write(
+      "src/word.ts",
+      'import { isNegative } from "./sign/sign.ts";\nexport const word = (x: string): string => x + isNegative(1);\n',
+    );
+    write(
+      "test/far.test.ts",
+      'import { expect, test } from "bun:test";\nimport "../src/word.ts";\ntest("far", () => expect(1).toBe(2));\n',
+    );
+    const log = spyOn(console, "log").mockImplementation(() => undefined);
+    let printed: string;
+    try {
+      await mutate(["./src/word.ts:2"], folder.file("types"));
+      printed = log.mock.calls.join("\n");
+    } finally {
+      log.mockRestore();
+    }
+    expect(printed).toMatch(/src\/word.ts:2 arithmetic: not counted: .*error TS/);
+    expect(printed).toContain("TypeScript   0 of 2 killed (0.0 %), 1 not counted");
+    expect(printed).toContain("test/far.test.ts fails without a mutant, and judged none");
+  });
+});
+
+describe("running tests", () => {
+  test("files share a process up to some seconds, and those that depend on load run alone", () => {
+    const files = ["a 4", "b 10", "c 2", "d.memory 1", "e 1", "f 100", "g 1"].map((text) => {
+      const [name, seconds] = text.split(" ");
+      return { file: `test/${name}.test.ts`, seconds: Number(seconds) };
+    });
+    const groups = groupsOf(files).map((group) => group.map(({ file }) => file.slice(5, -8)).join());
+    expect(groups).toEqual(["a,b", "c", "d.memory", "e", "f", "g"]);
+  });
+
+  test("the first failure is named with its file", () => {
+    const passed = "\ntest/a.test.ts:\n(pass) one [0.07ms]\n\ntest/b.test.ts:\n";
+    expect(
+      firstFailure(`${passed}error: expected 1\n(fail) two > three [2.25ms]\n(fail) four\ntest/c.test.ts:\n`),
+    ).toEqual({
+      file: "test/b.test.ts",
+      what: "test/b.test.ts: two > three",
+    });
+    const unhandled = `${passed}\n# Unhandled error between tests\n-------\nerror: at load\n`;
+    expect(firstFailure(unhandled)?.what).toBe("test/b.test.ts: at load");
+    expect(firstFailure(passed, true)?.what).toBe("test/b.test.ts: the tests do not end");
+    expect(firstFailure('error: regex "a" matched 0 tests. Searched 1 file\n')).toBeUndefined();
+  });
+
+  test("a program that does not end is ended, with what it started", async () => {
+    const child = "await Bun.spawn([process.execPath, '-e', 'setInterval(() => {}, 1000)']).exited";
+    const { isOver } = await runLimited([process.execPath, "-e", child], { cwd: folder.path, seconds: 0.5 });
+    expect(isOver).toBe(true);
+  });
+});
+
+describe("words of `bun run mutate`", () => {
+  test("are read", () => {
+    const plain = { place: { path: "", line: undefined }, seed: 1, count: 20, seconds: 180 };
+    expect(readMutateOptions([])).toEqual(plain);
+    expect(readMutateOptions(["--seed", "7", "--count", "3", "--seconds", "60", "src/optim/"])).toEqual({
+      ...{ seed: 7, count: 3, seconds: 60 },
+      place: { path: "src/optim", line: undefined },
+    });
+    expect(readMutateOptions(["src/a.ts:40"]).place).toEqual({ path: "src/a.ts", line: 40 });
+  });
+
+  test.each([
+    [["--nonsense"], "nonsense"],
+    [["--seed", "x"], '--seed to be an integer of at least 0, got "x"'],
+    [["--count", "0"], "--count to be an integer of at least 1"],
+    [["src", "kernels"], "got src and kernels"],
+  ])("%j is refused", (words, message) => {
+    expect(() => readMutateOptions(words)).toThrow(Failure);
+    expect(() => readMutateOptions(words)).toThrow(message);
+  });
+
+  test("a place where nothing can be mutated is refused", async () => {
+    await expect(mutate(["docs"])).rejects.toThrow(
+      "expected a folder or a file of src, native/cpu or kernels, got docs",
+    );
+  });
+});
