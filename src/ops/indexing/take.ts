@@ -16,24 +16,25 @@ import { reshape } from "../view/reshape.ts";
 import { axisOf } from "../view/slice.ts";
 import { gatherAlong } from "./adjoint.ts";
 import { anIndex, checkVector, type IndexDType } from "./indices.ts";
+import { fromTheFront } from "./places.ts";
 import { scatter } from "./scatter.ts";
 
 /**
- * The elements at row-major places: `result[i] = x.flatten()[index[i]]`.
+ * The elements at row-major places: `result[i] = x.flatten()[index[i]]`. Negative indices count from the end.
  *
  * @returns the shape of the index
  *
  * @example
- * take(tensor([[1, 2], [3, 4]]), tensor([3n, 0n])); // [4, 1]
+ * take(tensor([[1, 2], [3, 4]]), tensor([-1n, 0n])); // [4, 1]
  *
- * @throws {ShapeError} `indexOutOfRange` for an index that is negative or too large (on Metal when a result is read).
+ * @throws {ShapeError} `indexOutOfRange` (on Metal when a result is read).
  * @throws {DTypeError} for an index of floats or bools.
  */
 export function take<D extends DType>(x: Tensor<D>, index: Tensor<IndexDType>): Tensor<D>;
 export function take(...values: unknown[]): Tensor {
   const { x, index } = takeParameters(values);
   return underName("take", () =>
-    tidy(() => reshape(gatherAlong("take", flatten(x), flatten(index) as Tensor<IndexDType>, 0), index.shape)),
+    tidy(() => reshape(gatherAlong("take", flatten(x), fromTheFront("take", flatten(index), x.size), 0), index.shape)),
   );
 }
 take.method = "same" as const;

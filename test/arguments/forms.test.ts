@@ -1,0 +1,106 @@
+/** PyTorch's everyday forms of calls, beside formulas in float64. */
+import { describe, expect, test } from "bun:test";
+import * as o from "../../src/index.ts";
+import { manualSeed, type Tensor, tensor } from "../../src/index.ts";
+
+/** Whole numbers from low to high, both included. */
+const draw = (count: number, low: number, high: number): bigint[] =>
+  Array.from(o.randint(low, high + 1, [count]).dataSync());
+
+const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
+
+describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
+  const on = (name: string, body: () => void) => test(name, () => o.withBackend(backend, body));
+
+  on("negative indices of take, put and takeAlongDim count from the end", () => {
+    manualSeed(1);
+    for (let round = 0; round < 20; round++) {
+      const sizes = draw(2, 1, 6).map(Number) as [number, number];
+      const x = o.randn(sizes);
+      const flat = numbersOf(x);
+      const places = draw(5, -flat.length, flat.length - 1);
+      const fromFront = places.map((place) => (Number(place) + flat.length) % flat.length);
+      expect(numbersOf(o.take(x, tensor(places)))).toEqual(fromFront.map((place) => flat[place]!));
+      const source = o.randn([places.length]);
+      const put = [...flat];
+      for (const [at, place] of fromFront.entries()) put[place] = numbersOf(source)[at]!;
+      expect(numbersOf(o.put(x, tensor(places), source))).toEqual(put);
+      const columns = draw(sizes[0], -sizes[1], sizes[1] - 1);
+      const chosen = o.takeAlongDim(x, tensor(columns).reshape([-1, 1]), 1);
+      const expected = columns.map((column, row) => flat[row * sizes[1] + ((Number(column) + sizes[1]) % sizes[1])]!);
+      expect(numbersOf(chosen)).toEqual(expected);
+    }
+    for (const place of [-5n, 4n])
+      expect(() => o.take(o.ones([2, 2]), tensor([place])).dataSync()).toThrow(/^\[take\] expected indices of/);
+  });
+
+  on("rmsNorm over several axes", () => {
+    manualSeed(2);
+    for (let round = 0; round < 10; round++) {
+      const shape = draw(3, 1, 5).map(Number);
+      const x = o.randn(shape, { dtype: "float64" });
+      const [rows, size] = [shape[0]!, shape[1]! * shape[2]!];
+      const weight = o.randn(shape.slice(1), { dtype: "float64" });
+      const [values, factors] = [numbersOf(x), numbersOf(weight)];
+      const expected = Array.from({ length: rows }, (_, row) => {
+        const own = values.slice(row * size, (row + 1) * size);
+        const root = Math.sqrt(own.reduce((sum, value) => sum + value * value, 0) / size + 1e-6);
+        return own.map((value, at) => (value / root) * factors[at]!);
+      }).flat();
+      const got = numbersOf(o.rmsNorm(x, shape.slice(1), weight, 1e-6));
+      for (const [at, value] of expected.entries()) expect(got[at]).toBeCloseTo(value, 12);
+    }
+  });
+
+  on("round with decimals", () => {
+    manualSeed(3);
+    for (const decimals of [-2, -1, 0, 1, 2, 3]) {
+      const x = o.randn([50], { dtype: "float64" }).mul(100) as Tensor;
+      const step = 10 ** -decimals;
+      for (const [at, value] of numbersOf(o.round(x, { decimals })).entries()) {
+        const given = numbersOf(x)[at]!;
+        expect(Math.abs(value - given)).toBeLessThanOrEqual((step / 2) * (1 + 1e-9));
+        expect(value / step).toBeCloseTo(Math.round(value / step), 9);
+      }
+    }
+    expect(() => o.round(tensor([1n]), { decimals: 1 })).toThrow("expected floats");
+  });
+});
+
+const row = tensor([3, 1, 2]);
+
+describe("what PyTorch takes in place of a number", () => {
+  test("a tensor without axes as a value, unless it requires a gradient", () => {
+    const three = tensor(3);
+    expect(o.full([2], tensor(3n)).toArray()).toEqual([3n, 3n]);
+    expect(o.fullLike(row, three).toArray()).toEqual([3, 3, 3]);
+    expect(o.zeros([2]).fill_(three).toArray()).toEqual([3, 3]);
+    expect(o.indexFill(row, 0, tensor([1n]), three).toArray()).toEqual([3, 3, 2]);
+    expect(() => o.full([2], tensor([3]))).toThrow("or a tensor without axes, got float32[1]");
+    expect(() => o.full([2], tensor(3, { requiresGrad: true }))).toThrow("detach it");
+  });
+
+  test("tensors as q, atol and rtol", () => {
+    expect(o.quantile(row, tensor(0.5)).toArray()).toBe(2);
+    expect(o.quantile(row, tensor([0, 1])).toArray()).toEqual([1, 3]);
+    expect(() => o.quantile(row, tensor([[0.5]]))).toThrow("one axis at most");
+    const diagonal = tensor([[4, 0], [0, 1]]); // biome-ignore format: a matrix
+    expect(o.linalg.matrixRank(diagonal, { atol: tensor(2) }).toArray()).toBe(1n);
+    expect(o.linalg.matrixRank(diagonal, { rtol: tensor(0.1) }).toArray()).toBe(2n);
+    expect(o.linalg.pinv(diagonal, { atol: tensor(2) }).toArray()).toEqual(o.diag(tensor([0.25, 0])).toArray());
+  });
+
+  test("null in sizes of adaptive pooling leaves an axis as it is", () => {
+    const picture = o.arange(8, { dtype: "float32" }).reshape([1, 2, 4]);
+    for (const pool of [o.adaptiveAvgPool2d, o.adaptiveMaxPool2d] as const) {
+      expect(pool(picture, [null, 2]).toArray()).toEqual(pool(picture, [2, 2]).toArray());
+      expect(pool(picture, [1, null]).toArray()).toEqual(pool(picture, [1, 4]).toArray());
+      expect(pool(picture, null).toArray()).toEqual(picture.toArray());
+    }
+    expect(() => o.adaptiveAvgPool2d(picture, [null])).toThrow(o.ArgumentError);
+  });
+
+  test("the divisor of averages by position", () => {
+    expect(o.avgPool1d(tensor([[[1, 3]]]), 2, 2, 0, false, true, 4).toArray()).toEqual([[[1]]]);
+  });
+});
