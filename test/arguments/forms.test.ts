@@ -65,6 +65,45 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
     }
     expect(() => o.round(tensor([1n]), { decimals: 1 })).toThrow("expected floats");
   });
+
+  on("integers in convolutions and pooling are computed exactly", () => {
+    manualSeed(4);
+    for (const dtype of ["int64", "int32", "int8"] as const) {
+      const x = o.randint(-5, 6, [2, 4, 9], { dtype });
+      const weight = o.randint(-2, 3, [4, 2, 3], { dtype });
+      const wide = [x, weight].map((own) => own.to("float64")) as [Tensor, Tensor];
+      const conv = o.conv1d(x, weight, { stride: [2], padding: 1, groups: 2 });
+      expect(conv.dtype).toBe(dtype);
+      expect(numbersOf(conv)).toEqual(numbersOf(o.conv1d(wide[0], wide[1], { stride: 2, padding: 1, groups: 2 })));
+      expect(numbersOf(o.maxPool1d(x, 3, 2, 1))).toEqual(numbersOf(o.maxPool1d(wide[0], 3, 2, 1)));
+      const means = numbersOf(o.avgPool1d(wide[0], 2)).map((mean) => Math.trunc(mean) + 0);
+      expect(numbersOf(o.avgPool1d(x, [2], []))).toEqual(means);
+    }
+    expect(() => o.conv1d(o.ones([1, 1, 2], { dtype: "bool" }), o.ones([1, 1, 1], { dtype: "bool" }))).toThrow("dtype");
+  });
+
+  on("integer targets of losses of floats, and integers where they make floats", () => {
+    manualSeed(5);
+    const x = o.randn([40], { dtype: "float64" });
+    const target = o.randint(0, 2, [40]).mul(2n).sub(1n) as Tensor<"int64">;
+    const pairs = numbersOf(x).map((value, at): [number, number] => [value, numbersOf(target)[at]!]);
+    const formulas: readonly [(x: Tensor, t: Tensor) => Tensor, (x: number, t: number) => number][] = [
+      [(a, t) => o.l1Loss(a, t, { reduction: "none" }), (a, t) => Math.abs(a - t)],
+      [(a, t) => o.mseLoss(a, t, { reduction: "none" }), (a, t) => (a - t) ** 2],
+      [(a, t) => o.softMarginLoss(a, t, { reduction: "none" }), (a, t) => Math.log1p(Math.exp(-t * a))],
+      [(a, t) => o.poissonNllLoss(a, t, { reduction: "none" }), (a, t) => Math.exp(a) - t * a],
+    ];
+    for (const [loss, formula] of formulas)
+      for (const [at, got] of numbersOf(loss(x, target)).entries()) expect(got).toBeCloseTo(formula(...pairs[at]!), 12);
+    const leaf = x.to("float32").detach();
+    leaf.requiresGrad = true;
+    o.smoothL1Loss(leaf, target).backward();
+    expect(leaf.grad?.dtype).toBe("float32");
+    expect(o.l1Loss(tensor([3n]), tensor([1n]), { reduction: "sum" }).item()).toBe(2n);
+    expect(o.pairwiseDistance(tensor([3n, 0n]), tensor([0n, 4n]), 2, 0).item()).toBe(5);
+    expect(o.trapezoid(tensor([1n, 2n])).item()).toBe(1.5);
+    expect(() => o.mseLoss(tensor([3n]), tensor([1n]))).toThrow("expected x to be floats");
+  });
 });
 
 const row = tensor([3, 1, 2]);
@@ -97,7 +136,8 @@ describe("what PyTorch takes in place of a number", () => {
       expect(pool(picture, [1, null]).toArray()).toEqual(pool(picture, [1, 4]).toArray());
       expect(pool(picture, null).toArray()).toEqual(picture.toArray());
     }
-    expect(() => o.adaptiveAvgPool2d(picture, [null])).toThrow(o.ArgumentError);
+    expect(o.adaptiveAvgPool2d(picture, [null]).toArray()).toEqual(picture.toArray());
+    expect(() => o.adaptiveAvgPool2d(picture, [null, 1, 1])).toThrow(o.ArgumentError);
   });
 
   test("the divisor of averages by position", () => {
