@@ -115,8 +115,26 @@ describe("what PyTorch takes in place of a number", () => {
     expect(o.fullLike(row, three).toArray()).toEqual([3, 3, 3]);
     expect(o.zeros([2]).fill_(three).toArray()).toEqual([3, 3]);
     expect(o.indexFill(row, 0, tensor([1n]), three).toArray()).toEqual([3, 3, 2]);
-    expect(() => o.full([2], tensor([3]))).toThrow("or a tensor without axes, got float32[1]");
+    expect(() => o.full([2], tensor([3]))).toThrow(
+      "expected value to be a number, a bigint or a boolean, got float32[1]",
+    );
     expect(() => o.full([2], tensor(3, { requiresGrad: true }))).toThrow("detach it");
+  });
+
+  test("a tensor without axes as any number: axes, sizes, factors", () => {
+    const x = o.arange(6).reshape([2, 3]);
+    expect(o.sum(x, tensor(1n) as never).toArray()).toEqual(o.sum(x, 1).toArray());
+    expect(o.narrow(x, 1, tensor(1n) as never, 2).toArray()).toEqual(o.narrow(x, 1, 1, 2).toArray());
+    expect(o.linspace(tensor(1) as never, 2, 3).toArray()).toEqual([1, 1.5, 2]);
+    expect(o.leakyRelu(o.neg(row), tensor(0.5) as never).toArray()).toEqual([-1.5, -0.5, -1]);
+    expect(() => o.sum(x, tensor([1n]) as never)).toThrow("expected dim to be an axis");
+    expect(() => o.leakyRelu(row, tensor(0.5, { requiresGrad: true }) as never)).toThrow("detach it");
+  });
+
+  test("a tolerance for each matrix", () => {
+    const batch = o.stack([o.diag(tensor([4, 1])), o.diag(tensor([4, 1]))]);
+    expect(o.linalg.matrixRank(batch, { atol: tensor([2, 0.5]) }).toArray()).toEqual([1n, 2n]);
+    expect(o.linalg.matrixRank(batch, { rtol: tensor([0.1, 0.5]) }).toArray()).toEqual([2n, 1n]);
   });
 
   test("tensors as q, atol and rtol", () => {

@@ -4,7 +4,7 @@ import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { aScalar, aTensor, orElement } from "../../tensor/kinds.ts";
+import { aScalar, aTensor } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -119,7 +119,7 @@ const indexFillParameters = parameters("indexFill", {
   x: operand(aTensor),
   dim: required(axisKind),
   index: required(anIndex),
-  value: required(orElement(aScalar)),
+  value: required(aScalar),
 });
 
 /** A vector of indices of slices, as one of elements: repeated along the other axes. */
