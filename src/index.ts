@@ -82,3 +82,4 @@ export * as text from "./text/index.ts";
 
 import "./backend/presence.ts";
 import "./ops/methods.ts";
+import "./checked_methods.ts";

@@ -284,11 +284,43 @@ export function structure<P extends Parameters>(parts: P): Kind<Parsed<P>> {
 }
 
 function parsed(operation: string, name: string, kind: Kind<unknown>, value: unknown, isOperand: boolean): unknown {
-  const result = kind.parse(value, operation, name);
+  let result = kind.parse(value, operation, name);
+  if (result === undefined) result = ofElement(operation, name, kind, value);
   if (result !== undefined) return result;
   const [Class, code] = kind.error ?? [ArgumentError, isOperand ? "invalidOperand" : "invalidOption"];
   throw new Class(operation, code, `expected ${name} to be ${kind.expected}, got ${describeValue(value)}`);
 }
+
+/** A tensor without axes, of which this module knows no more. */
+interface Scalarlike {
+  readonly rank: 0;
+  readonly requiresGrad: boolean;
+  readonly item: () => unknown;
+  readonly describe: () => string;
+}
+
+const isScalarlike = (value: unknown): value is Scalarlike =>
+  typeof value === "object" && value !== null && "rank" in value && value.rank === 0 && "item" in value;
+
+/**
+ * As in PyTorch, a tensor without axes stands for a number: its element counts, which is waited for. No gradient goes
+ * through it, so a tensor that requires one is refused.
+ */
+function ofElement(operation: string, name: string, kind: Kind<unknown>, value: unknown): unknown {
+  if (!isScalarlike(value)) return undefined;
+  const element = value.item();
+  const result = kind.parse(element, operation, name) ?? kind.parse(plainNumber(element), operation, name);
+  if (result === undefined || !value.requiresGrad) return result;
+  throw new ArgumentError(
+    operation,
+    "noGradientFor",
+    `expected ${name} to be a number, or a tensor that requires no gradient, got ${value.describe()}; detach it`,
+  );
+}
+
+/** A bigint as a number, where that has its value. */
+const plainNumber = (value: unknown): unknown =>
+  typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 
 /** The error of an option that a function does not have, with the one that was probably meant. */
 export function unknownOption(operation: string, name: string, names: readonly string[], of?: string): ArgumentError {

@@ -42,27 +42,6 @@ export const aScalar: Kind<Scalar> = {
     typeof value === "number" || typeof value === "bigint" || typeof value === "boolean" ? value : undefined,
 };
 
-/**
- * The same as `kind`, for which a tensor without axes may stand: its element counts, which is waited for. No gradient
- * goes through it, so a tensor that requires one is refused.
- */
-export const orElement = <T>(kind: Kind<T>): Kind<T> => ({
-  ...kind,
-  expected: `${kind.expected}, or a tensor without axes`,
-  parse(value, operation, name) {
-    const x = aTensor.parse(value, operation, name);
-    if (x === undefined) return kind.parse(value, operation, name);
-    if (x.rank > 0) return undefined;
-    if (x.requiresGrad)
-      throw new ArgumentError(
-        operation,
-        "noGradientFor",
-        `expected ${name} to be a number, or a tensor that requires no gradient, got ${x.describe()}; detach it`,
-      );
-    return kind.parse(x.item(), operation, name);
-  },
-});
-
 /** A tensor or a plain number. */
 export const tensorOrScalar: Kind<Tensor | Scalar> = {
   expected: `a tensor, ${aScalar.expected}`,

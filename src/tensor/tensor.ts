@@ -213,9 +213,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
    * backends `cpu` and `reference`, and are only encoded there on `metal`.) Changing the tensor in place before the
    * promise settles gives a mixture of both.
    */
-  data(): Promise<DataOf<D>>;
-  async data(...extra: unknown[]): Promise<DataOf<D>> {
-    refuseArguments("data", extra);
+  async data(): Promise<DataOf<D>> {
     this.checkAlive("data");
     const { storage } = this;
     storage.retain(); // the tensor may be disposed of meanwhile
@@ -233,9 +231,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /** As {@link data}, blocking until the device is done. */
-  dataSync(): DataOf<D>;
-  dataSync(...extra: unknown[]): DataOf<D> {
-    refuseArguments("dataSync", extra);
+  dataSync(): DataOf<D> {
     return this.read("dataSync");
   }
 
@@ -245,9 +241,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /** The value of a tensor of one element. @throws {ArgumentError} where it has more or none. */
-  item(): ElementOf<D>;
-  item(...extra: unknown[]): ElementOf<D> {
-    refuseArguments("item", extra);
+  item(): ElementOf<D> {
     this.checkAlive("item");
     if (this.size !== 1)
       throw new ArgumentError("item", "notOneElement", `expected a tensor of one element, got ${this.describe()}`);
@@ -408,15 +402,6 @@ const rankOfArray = aNumber({
   expected: `a rank from 0 to ${MAX_RANK}`,
 });
 const toArrayParameters = unlisted("toArray", { rank: named(rankOfArray) });
-
-function refuseArguments(operation: string, extra: readonly unknown[]): void {
-  if (extra.length === 0) return;
-  throw new ArgumentError(
-    operation,
-    "tooManyArguments",
-    `expected ${operation}() without arguments, got ${extra.length}, the first of them ${describeValue(extra[0])}`,
-  );
-}
 
 function checkGradient(owner: Tensor, gradient: unknown): void {
   if (!Tensor.isTensor(gradient))

@@ -95,6 +95,30 @@ const some = hostiles
   .filter(({ name }) => !/holes|nine sizes|9_?007|texts?\b.*x{5}/.test(name))
   .filter((_, at) => at % 2 === 0);
 
+/**
+ * What JSON.stringify and loops call with arguments of their own, predicates that are passed to `filter`, and methods
+ * that take any number of values.
+ */
+const unlimited = new Set([
+  ...["toJSON", "return", "isTensor", "isQuantized"],
+  ...["apply", "saveForBackward", "markNonDifferentiable"],
+]);
+
+/** The result of a call; undefined where it failed. */
+async function settled(call: () => unknown): Promise<unknown> {
+  try {
+    return await call();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The public static methods of a class. */
+function* staticsOf(Class: Class): Generator<readonly [string, Call]> {
+  for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(Class)))
+    if (typeof value === "function" && !isClass(value) && !hidden.has(name)) yield [name, value as Call];
+}
+
 /** The public methods of a class and of those that it extends. */
 function* methodsOf(Class: Class): Generator<readonly [string, Call]> {
   for (let own = Class.prototype; own && own !== Object.prototype; own = Object.getPrototypeOf(own))
@@ -102,6 +126,26 @@ function* methodsOf(Class: Class): Generator<readonly [string, Call]> {
       if (typeof value === "function" && name !== "constructor" && !hidden.has(name) && !ofSubclasses.has(name))
         yield [name, value as Call];
 }
+
+test("methods of every class refuse an argument too many", async () => {
+  const seen = new Set<Call>();
+  const found: string[] = [];
+  const surplus = Array.from({ length: MANY }, () => new Surplus());
+  for (const [name, value] of exported) {
+    if (!isClass(value)) continue;
+    const made = await settled(() => new value(...rightOf(name)));
+    const instance = made instanceof value ? made : Object.create(value.prototype);
+    for (const [method, call] of [...methodsOf(value), ...staticsOf(value)]) {
+      if (seen.has(call) || unlimited.has(method)) continue;
+      seen.add(call);
+      const owner = Object.hasOwn(value, method) ? value : instance;
+      const failure = await failureOf(() => call.apply(owner, surplus as never[]));
+      if (!(failure instanceof OrchardError)) found.push(`${name}.${method}: ${String(failure).slice(0, 100)}`);
+    }
+  }
+  expect(found).toEqual([]);
+  expect(seen.size).toBeGreaterThan(400);
+});
 
 /** What a method threw that is no error of ours. A promise that is open after a second is no failure. */
 async function untyped(make: () => object, method: Call, values: readonly unknown[]): Promise<unknown> {

@@ -491,39 +491,3 @@ describe("what is required by position, the others by position or by name", () =
       expect(run).toThrow("at most 1000 modules, each in the one before");
   });
 });
-
-describe("what PyTorch takes in place of a number", () => {
-  test("a tensor without axes as a value, unless it requires a gradient", () => {
-    const three = tensor(3);
-    expect(o.full([2], tensor(3n)).toArray()).toEqual([3n, 3n]);
-    expect(o.fullLike(row, three).toArray()).toEqual([3, 3, 3]);
-    expect(o.zeros([2]).fill_(three).toArray()).toEqual([3, 3]);
-    expect(o.indexFill(row, 0, tensor([1n]), three).toArray()).toEqual([3, 3, 2]);
-    expect(() => o.full([2], tensor([3]))).toThrow("or a tensor without axes, got float32[1]");
-    expect(() => o.full([2], tensor(3, { requiresGrad: true }))).toThrow("detach it");
-  });
-
-  test("tensors as q, atol and rtol", () => {
-    expect(o.quantile(row, tensor(0.5)).toArray()).toBe(2);
-    expect(o.quantile(row, tensor([0, 1])).toArray()).toEqual([1, 3]);
-    expect(() => o.quantile(row, tensor([[0.5]]))).toThrow("one axis at most");
-    const diagonal = tensor([[4, 0], [0, 1]]); // biome-ignore format: a matrix
-    expect(o.linalg.matrixRank(diagonal, { atol: tensor(2) }).toArray()).toBe(1n);
-    expect(o.linalg.matrixRank(diagonal, { rtol: tensor(0.1) }).toArray()).toBe(2n);
-    expect(o.linalg.pinv(diagonal, { atol: tensor(2) }).toArray()).toEqual(o.diag(tensor([0.25, 0])).toArray());
-  });
-
-  test("null in sizes of adaptive pooling leaves an axis as it is", () => {
-    const picture = o.arange(8, { dtype: "float32" }).reshape([1, 2, 4]);
-    for (const pool of [o.adaptiveAvgPool2d, o.adaptiveMaxPool2d] as const) {
-      expect(pool(picture, [null, 2]).toArray()).toEqual(pool(picture, [2, 2]).toArray());
-      expect(pool(picture, [1, null]).toArray()).toEqual(pool(picture, [1, 4]).toArray());
-      expect(pool(picture, null).toArray()).toEqual(picture.toArray());
-    }
-    expect(() => o.adaptiveAvgPool2d(picture, [null])).toThrow(ArgumentError);
-  });
-
-  test("the divisor of averages by position", () => {
-    expect(o.avgPool1d(tensor([[[1, 3]]]), 2, 2, 0, false, true, 4).toArray()).toEqual([[[1]]]);
-  });
-});

@@ -1,5 +1,6 @@
 /** `data()` lets the event loop turn, on every backend, and reads what is there. */
 import { describe, expect, test } from "bun:test";
+import "../../src/checked_methods.ts";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
@@ -133,7 +134,7 @@ test("what reads a tensor takes no arguments", async () => {
   const x = zeros([1]);
   for (const read of ["dataSync", "item"] as const)
     expect(() => (x[read] as (...values: unknown[]) => unknown).call(x, 3)).toThrow(
-      `[${read}] expected ${read}() without arguments, got 1, the first of them 3`,
+      `[Tensor.${read}] expected at most 0 arguments, got 1, with 3 as argument 1; expected Tensor.${read}()`,
     );
   const promise = (x.data as (...values: unknown[]) => Promise<unknown>).call(x, "float64");
   expect(promise).rejects.toMatchObject({ name: "ArgumentError", code: "tooManyArguments" });

@@ -1,17 +1,21 @@
 /** Which singular values count as 0. */
-import { aNumber, flag } from "../../core/kinds.ts";
+import { aNumber, either, flag } from "../../core/kinds.ts";
 import { notNegative } from "../../core/options.ts";
 import { named } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { full } from "../../ops/creation/full.ts";
 import { abs, mul } from "../../ops/elementwise/arithmetic.ts";
 import { gt } from "../../ops/elementwise/comparison.ts";
 import { maximum } from "../../ops/elementwise/extrema.ts";
+import { where } from "../../ops/elementwise/where.ts";
 import { amax } from "../../ops/reduction/extrema.ts";
-import { orElement } from "../../tensor/kinds.ts";
+import { unsqueeze } from "../../ops/view/squeeze.ts";
+import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /** Options of what decides by tolerances which singular values are 0. */
 export interface RankOptions {
-  /** Singular values up to this one are 0: a number, or a tensor without axes. Default 0. */
+  /** Singular values up to this one are 0: a number, or a tensor with one for each matrix. Default 0. */
   atol?: number | Tensor | undefined;
   /**
    * Singular values up to this part of the largest one are 0. Default 0 where `atol` is above 0, else max(m, n) ε with
@@ -22,14 +26,14 @@ export interface RankOptions {
   hermitian?: boolean;
 }
 
+const tolerance = either(aNumber(notNegative), aTensor);
 export const rankParameters = {
-  atol: named(orElement(aNumber(notNegative))),
-  rtol: named(orElement(aNumber(notNegative))),
+  atol: named(tolerance),
+  rtol: named(tolerance),
   hermitian: named(flag, false),
 } as const;
 
-/** The same, as numbers. */
-export type Tolerances = Readonly<Partial<Record<"atol" | "rtol", number | undefined>>>;
+export type Tolerances = Readonly<Partial<Record<"atol" | "rtol", number | Tensor | undefined>>>;
 
 /**
  * Which values' sizes are above max(atol, rtol · the largest one).
@@ -38,7 +42,13 @@ export type Tolerances = Readonly<Partial<Record<"atol" | "rtol", number | undef
  */
 export function areSignificant(values: Tensor, a: Tensor, { atol, rtol }: Tolerances): Tensor {
   const epsilon = a.dtype === "float64" ? 2 ** -52 : 2 ** -23;
-  const relative = rtol ?? (atol ? 0 : Math.max(...a.shape.slice(-2)) * epsilon);
+  const usual = Math.max(...a.shape.slice(-2)) * epsilon;
+  const least = ofMatrices(atol ?? 0, values);
+  const relative = rtol === undefined ? (where(gt(least, 0), 0, usual) as Tensor) : ofMatrices(rtol, values);
   const sizes = abs(values);
-  return gt(sizes, maximum(mul(amax(sizes, -1, true), relative), atol ?? 0));
+  return gt(sizes, maximum(mul(amax(sizes, -1, true), relative), least));
 }
+
+/** A tolerance of each matrix, beside its values. */
+const ofMatrices = (given: number | Tensor, { dtype }: Tensor): Tensor =>
+  unsqueeze(typeof given === "number" ? full([], given, { dtype }) : toDType(given, dtype), -1);

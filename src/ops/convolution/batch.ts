@@ -1,11 +1,12 @@
 import { named as underName } from "../../backend/dispatch.ts";
-import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { add } from "../elementwise/arithmetic.ts";
 import { reshape } from "../view/reshape.ts";
 import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import { wideDType } from "./geometry.ts";
 import { operandDType } from "./primitive.ts";
 
 interface Operands {
@@ -27,8 +28,9 @@ export const ofBatch = (
   underName(operation, () =>
     tidy(() => {
       const isAlone = x.rank === rank + 1;
-      const [batch, kernel] = [isAlone ? unsqueeze(x, 0) : x, weight].map((own) => toDType(own, operandDType(x.dtype)));
-      const own = compute(batch!, kernel!, bias ? accumulationDType(x.dtype) : batch!.dtype);
+      const dtype = isFloat(x.dtype) ? operandDType(x.dtype) : wideDType(x.dtype);
+      const [batch, kernel] = [isAlone ? unsqueeze(x, 0) : x, weight].map((own) => toDType(own, dtype));
+      const own = compute(batch!, kernel!, bias ? wideDType(x.dtype) : dtype);
       const result = toDType(withBias(own, bias), x.dtype);
       return isAlone ? squeeze(result, { dim: 0 }) : result;
     }),

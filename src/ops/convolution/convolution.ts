@@ -66,7 +66,7 @@ type Call = ReturnType<ReturnType<typeof convolutionParameters>>;
  * conv1d(tensor([[[1, 2, 3]]]), tensor([[[1, 1]]])); // float32 [[[3, 5]]]
  *
  * @throws {ShapeError} where shapes do not fit, or the kernel is larger than what is padded. @throws {DTypeError}
- * where dtypes differ, or are no floats. @throws {ArgumentError} for a stride, dilation or number of groups below 1.
+ * where dtypes differ, or are bool. @throws {ArgumentError} for a stride, dilation or number of groups below 1.
  */
 export function conv1d<D extends DType>(x: Tensor<D>, weight: Tensor<D>, ...options: ConvolutionArguments): Tensor<D>;
 export function conv1d(...values: unknown[]): Tensor {
@@ -106,7 +106,7 @@ const conv3dParameters = convolutionParameters("conv3d");
 
 function convolution(operation: string, call: Call, rank: number): Tensor {
   const { x, weight, bias } = call;
-  checkOperands(operation, bias ? [x, weight, bias] : [x, weight]);
+  checkOperands(operation, bias ? [x, weight, bias] : [x, weight], { takesIntegers: true });
   checkRanks(operation, x, weight, rank);
   const geometry = geometryOf(operation, call, rank);
   checkBias(operation, bias, weight.shape[0]!);

@@ -2,7 +2,7 @@
 import { checkElements } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, either, listOf, someNumber } from "../../core/kinds.ts";
-import { isFloat } from "../../tensor/dtype.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -31,7 +31,8 @@ export interface Geometry {
 
 /** The numbers along `rank` axes. @throws {ArgumentError} where one is below `least`, or there are too few */
 export function alongAxes(operation: string, name: string, value: PerAxis, rank: number, least: number): number[] {
-  const list = typeof value === "number" ? new Array<number>(rank).fill(value) : [...value];
+  const given = typeof value === "number" ? [value] : [...value];
+  const list = given.length === 1 ? new Array<number>(rank).fill(given[0]!) : given; // PyTorch repeats lists of one too
   const whole = least === 1 ? "whole numbers of at least 1" : "whole numbers of at least 0";
   if (list.length !== rank)
     throw new ArgumentError(
@@ -51,16 +52,24 @@ const MOST = 2 ** 31;
 /** The span of a kernel's elements along an axis. */
 export const spanOf = (kernel: number, dilation: number): number => dilation * (kernel - 1) + 1;
 
-/** @throws {DTypeError} where operands are no floats of one dtype. @throws {ShapeError} for too many elements */
-export function checkOperands(operation: string, operands: readonly Tensor[]): void {
+/**
+ * @throws {DTypeError} where operands are not of one dtype, or are bools; where they are no floats, unless whole numbers
+ * are taken too. @throws {ShapeError} for too many elements
+ */
+export function checkOperands(
+  operation: string,
+  operands: readonly Tensor[],
+  { takesIntegers = false }: { readonly takesIntegers?: boolean } = {},
+): void {
   const [first] = operands;
   for (const own of operands) {
     own.checkAlive(operation);
-    if (!isFloat(own.dtype) || own.dtype !== first!.dtype)
+    const isNumber = isFloat(own.dtype) || (takesIntegers && own.dtype !== "bool");
+    if (!isNumber || own.dtype !== first!.dtype)
       throw new DTypeError(
         operation,
         "dtypesDiffer",
-        `expected floats of one dtype, got ${operands.map((each) => each.describe()).join(" and ")}`,
+        `expected ${takesIntegers ? "floats or integers" : "floats"} of one dtype, got ${operands.map((each) => each.describe()).join(" and ")}`,
       );
   }
   checkElements(operation, operands);
@@ -123,3 +132,6 @@ export function outputSize(
     );
   return Math.floor(room / stride) + 1;
 }
+
+/** Of what integers are computed: float64 holds them exactly up to 2^53. */
+export const wideDType = (dtype: DType): DType => (isFloat(dtype) ? accumulationDType(dtype) : "float64");

@@ -66,7 +66,7 @@ type Call = ReturnType<ReturnType<typeof transposedParameters>>;
  * convTranspose1d(tensor([[[1, 2]]]), tensor([[[1, 1]]])); // float32 [[[1, 3, 2]]]
  *
  * @throws {ShapeError} where shapes do not fit, or nothing is left. @throws {DTypeError} where dtypes differ, or are
- * no floats. @throws {ArgumentError} for a stride, dilation or number of groups below 1, or too much `outputPadding`.
+ * bool. @throws {ArgumentError} for a stride, dilation or number of groups below 1, or too much `outputPadding`.
  */
 export function convTranspose1d<D extends DType>(
   x: Tensor<D>,
@@ -118,7 +118,7 @@ const transpose3dParameters = transposedParameters("convTranspose3d");
 
 function transposed(operation: string, call: Call, rank: number): Tensor {
   const { x, weight, bias } = call;
-  checkOperands(operation, bias ? [x, weight, bias] : [x, weight]);
+  checkOperands(operation, bias ? [x, weight, bias] : [x, weight], { takesIntegers: true });
   checkRanks(operation, x, weight, rank);
   const geometry = geometryOf(operation, call, rank);
   checkBias(operation, bias, weight.shape[1]! * call.groups);

@@ -53,7 +53,7 @@ const windowOptions = {
 export function unfold<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: UnfoldArguments): Tensor<D>;
 export function unfold(...values: unknown[]): Tensor {
   const { x, ...given } = unfoldParameters(values);
-  checkOperands("unfold", [x]);
+  x.checkAlive("unfold");
   if (x.rank !== 3 && x.rank !== 4)
     throw new ShapeError(
       "unfold",

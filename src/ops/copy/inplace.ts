@@ -10,7 +10,7 @@ import { needsGradient } from "../../autograd/record.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
-import { aScalar, aTensor, orElement, tensorOrScalar } from "../../tensor/kinds.ts";
+import { aScalar, aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes, formatShape, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { type AlphaOptions, alphaParameter, mul, plainAdd, plainSub, scaledBy } from "../elementwise/arithmetic.ts";
@@ -55,7 +55,7 @@ export function fill_(...values: unknown[]): Tensor {
   return assign("fill_", x, scalarTensor(value, x.dtype, "fill_"));
 }
 fill_.method = "same" as const;
-const fillParameters = parameters("fill_", { x: operand(aTensor), value: operand(orElement(aScalar)) });
+const fillParameters = parameters("fill_", { x: operand(aTensor), value: operand(aScalar) });
 
 /** Changes every element of x to 0. @returns x @throws as {@link copy_} */
 export function zero_<T extends Tensor>(x: T): T;

@@ -2,7 +2,7 @@ import { empty as allocate } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
-import { aScalar, aShape, orElement, type SizedArguments, shapeList, tensorOrGone } from "../../tensor/kinds.ts";
+import { aScalar, aShape, type SizedArguments, shapeList, tensorOrGone } from "../../tensor/kinds.ts";
 import { plainDType, type Scalar } from "../../tensor/promotion.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -40,7 +40,7 @@ export function full(...values: unknown[]): Tensor {
 }
 const fullParameters = parameters("full", {
   shape: required(shapeList),
-  value: required(orElement(aScalar)),
+  value: required(aScalar),
   ...creationOptions,
 });
 
@@ -125,7 +125,7 @@ export function fullLike(...values: unknown[]): Tensor {
 }
 const fullLikeParameters = parameters("fullLike", {
   x: operand(tensorOrGone),
-  value: required(orElement(aScalar)),
+  value: required(aScalar),
   ...creationOptions,
 });
 

@@ -8,6 +8,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, sub } from "../elementwise/arithmetic.ts";
+import { promoteOperands } from "../elementwise/operands.ts";
 import { norm } from "../reduction/norm.ts";
 import { checkVectors } from "./vectors.ts";
 
@@ -41,7 +42,8 @@ export function pairwiseDistance<D extends DType>(
   ...options: Given<PairwiseDistanceOptions, ["p", "eps", "keepdim"]>
 ): Tensor<D>;
 export function pairwiseDistance(...values: unknown[]): Tensor {
-  const { x1, x2, p, eps, keepdim } = pairwiseDistanceParameters(values);
+  const { p, eps, keepdim, ...given } = pairwiseDistanceParameters(values);
+  const [x1, x2] = promoteOperands("pairwiseDistance", [given.x1, given.x2], "floats") as [Tensor, Tensor];
   checkVectors("pairwiseDistance", x1, x2);
   return underName("pairwiseDistance", () => tidy(() => distanceOf(x1, x2, { p, eps, keepdim })));
 }

@@ -1,4 +1,14 @@
+import { named as underName } from "../../backend/dispatch.ts";
+import { DTypeError } from "../../core/errors.ts";
+import { aNumber } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { mul } from "./arithmetic.ts";
 import { defineUnary } from "./define.ts";
+import { trueDivide } from "./division.ts";
 import { zerosLike } from "./operands.ts";
 import type { UnaryOperation } from "./types.ts";
 
@@ -28,17 +38,47 @@ export const ceil: UnaryOperation = defineUnary("ceil", {
   gradient: zerosLike,
 });
 
-/**
- * The nearest whole number for each element, halves to the even one. The gradient is 0. @see {@link neg}
- *
- * @example
- * round(tensor([0.5, 1.5, 2.5])); // float32 [0, 2, 2]
- */
-export const round: UnaryOperation = defineUnary("round", {
+const wholeNumbers: UnaryOperation = defineUnary("round", {
+  isPublic: false, // {@link round} is
   takes: "numbers",
   reference: { float: roundHalfToEven, integer: itself },
   gradient: zerosLike,
 });
+
+/** Options of {@link round}. */
+export interface RoundOptions {
+  /** How many decimal places stay; with −1 tens do. Default 0. */
+  decimals?: number | undefined;
+}
+
+/**
+ * The nearest whole number for each element, or the nearest one with some decimal places; halves to the even one. The
+ * gradient is 0. @see {@link neg}
+ *
+ * @example
+ * round(tensor([0.5, 1.5, 2.5])); // float32 [0, 2, 2]
+ * round(tensor([1.256, -0.124]), { decimals: 2 }); // float32 [1.26, -0.12]
+ *
+ * @throws {DTypeError} for bools, and for integers with decimals other than 0.
+ */
+export function round<D extends DType>(x: Tensor<D>, options?: RoundOptions): Tensor<D>;
+export function round(x: Tensor, ...options: unknown[]): Tensor {
+  if (options.length === 0 && Tensor.isTensor(x)) return wholeNumbers(x);
+  const { x: own, decimals } = roundParameters([x, ...options]);
+  if (decimals === 0) return wholeNumbers(own);
+  if (!isFloat(own.dtype))
+    throw new DTypeError(
+      "round",
+      "notAFloat",
+      `expected floats to round to ${decimals} decimals, got ${own.describe()}`,
+    );
+  const power = 10 ** Math.abs(decimals);
+  const [scale, unscale] = decimals > 0 ? [mul, trueDivide] : [trueDivide, mul];
+  return underName("round", () => tidy(() => unscale(wholeNumbers(scale(own, power) as Tensor), power) as Tensor));
+}
+round.method = "same" as const;
+const wholeNumber = aNumber({ holds: Number.isSafeInteger, expected: "a whole number" });
+const roundParameters = parameters("round", { x: operand(aTensor), decimals: named(wholeNumber, 0) });
 
 /**
  * x without its fraction for each element, towards 0. The gradient is 0. @see {@link neg}

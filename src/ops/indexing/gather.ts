@@ -1,3 +1,4 @@
+import { named as underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
 import { operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -5,10 +6,12 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes, normalizeAxis } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { expand } from "../view/expand.ts";
 import { flatten } from "../view/flatten.ts";
 import { gatherAlong, indexSelectAlong } from "./adjoint.ts";
 import { anIndex, checkIndexShape, checkVector, type IndexDType } from "./indices.ts";
+import { fromTheFront } from "./places.ts";
 
 /** The axis of {@link gather}, {@link indexSelect}, `scatterAdd` and `indexAdd`. */
 export interface IndexOptions {
@@ -75,8 +78,8 @@ export interface TakeAlongDimOptions {
 }
 
 /**
- * As {@link gather}, with `x` and `index` broadcast to each other on the other axes. It fits what `argsort` and
- * `argmax` return.
+ * As {@link gather}, with `x` and `index` broadcast to each other on the other axes, and negative indices counted from the
+ * end. It fits what `argsort` and `argmax` return.
  *
  * @example
  * takeAlongDim(x, argsort(x, { dim: 1 }), { dim: 1 }); // sort(x, { dim: 1 }).values
@@ -91,7 +94,7 @@ export function takeAlongDim<D extends DType>(
 ): Tensor<D>;
 export function takeAlongDim(...values: unknown[]): Tensor {
   const { x, index, dim } = takeAlongDimParameters(values);
-  if (dim === undefined) return gatherAlong("takeAlongDim", flatten(x), flatten(index), 0);
+  if (dim === undefined) return takenAlong(flatten(x), flatten(index), 0);
   const axis = normalizeAxis("takeAlongDim", dim, x.rank);
   if (index.rank !== x.rank)
     throw new ShapeError(
@@ -99,10 +102,9 @@ export function takeAlongDim(...values: unknown[]): Tensor {
       "wrongRank",
       `expected index to have the rank of ${x.describe()}, got ${index.describe()}`,
     );
-  if (x.rank === 0) return gatherAlong("takeAlongDim", x, index, 0);
+  if (x.rank === 0) return takenAlong(x, index, 0);
   const common = broadcastShapes("takeAlongDim", x.shape.with(axis, 1), index.shape.with(axis, 1));
-  return gatherAlong(
-    "takeAlongDim",
+  return takenAlong(
     expand(x, common.with(axis, x.shape[axis]!)),
     expand(index, common.with(axis, index.shape[axis]!)),
     axis,
@@ -114,3 +116,8 @@ const takeAlongDimParameters = parameters("takeAlongDim", {
   index: operand(anIndex),
   dim: optional(axisKind),
 });
+
+const takenAlong = (x: Tensor, index: Tensor<IndexDType>, axis: number): Tensor =>
+  underName("takeAlongDim", () =>
+    tidy(() => gatherAlong("takeAlongDim", x, fromTheFront("takeAlongDim", index, x.shape[axis] ?? 1), axis)),
+  );

@@ -99,8 +99,7 @@ export function indexError(range: IndexRange, position: number, value: number | 
   return new ShapeError(
     operation,
     "indexOutOfRange",
-    `expected indices of 0 to ${size - 1}, got ${value ?? "another one (changed since)"} at [${where.join(", ")}]; ` +
-      "negative indices do not count from the end here",
+    `expected indices of 0 to ${size - 1}, got ${value ?? "another one (changed since)"} at [${where.join(", ")}]`,
   );
 }
 

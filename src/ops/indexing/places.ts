@@ -1,4 +1,5 @@
 /** One index for each of several axes as one number: on cpu in one pass, elsewhere made of other operations. */
+import { noGrad } from "../../autograd/modes.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -16,6 +17,8 @@ import type { IndexDType } from "./indices.ts";
 import { indexPlacesCall, MOST_LISTS } from "./primitive.ts";
 
 interface PlacesAttributes {
+  /** What the caller called, for errors. */
+  readonly operation: string;
   /** Of the axes that are indexed. */
   readonly sizes: readonly number[];
 }
@@ -23,7 +26,7 @@ interface PlacesAttributes {
 const found = new Float64Array(1);
 
 const placesCpu: Implementation<PlacesAttributes> = {
-  run({ operation, inputs, outputs: [places], attributes: { sizes } }) {
+  run({ inputs, outputs: [places], attributes: { operation, sizes } }) {
     const { shape } = places!;
     const own = inputs.map((index) => broadcastStrides(index.shape, index.strides, shape));
     const filled = <Value>(values: readonly Value[], rest: Value): Value[] => [
@@ -61,9 +64,14 @@ export function placesAmong(
   sizes: Shape,
   shape: Shape,
 ): Tensor<"int64"> {
-  if (firstBackend() === "cpu") return execute(placesPrimitive, alike(indices), shape, "int64", { sizes }, operation);
+  if (firstBackend() === "cpu")
+    return execute(placesPrimitive, alike(indices), shape, "int64", { operation, sizes }, operation);
   return expand(composed(indices, sizes), shape);
 }
+
+/** The indices of an axis with negative ones counted from its end. @throws {ShapeError} as {@link placesAmong} */
+export const fromTheFront = (operation: string, index: Tensor<IndexDType>, size: number): Tensor<"int64"> =>
+  noGrad(() => placesAmong(operation, [index], [size], index.shape));
 
 /** All int32, or all int64. */
 const alike = (indices: readonly Tensor<IndexDType>[]): readonly Tensor[] =>

@@ -21,6 +21,7 @@ import { reshape } from "../view/reshape.ts";
 import { select } from "../view/slice.ts";
 import { gatherAlong, scatterAddAlong } from "./adjoint.ts";
 import { anIndex, type IndexDType } from "./indices.ts";
+import { fromTheFront } from "./places.ts";
 import { scatterAlong } from "./scatter.ts";
 import { checkSourceDType } from "./scatter_add.ts";
 
@@ -31,16 +32,15 @@ export interface PutOptions {
 }
 
 /**
- * A copy of `x` with other elements at row-major places: `result.flatten()[index[i]] = source[i]`. Where several
- * indices name one place, the last one wins; with `accumulate` all are added.
+ * A copy of `x` with other elements at row-major places: `result.flatten()[index[i]] = source[i]`. Negative
+ * indices count from the end. Where several indices name one place, the last one wins; with `accumulate` all are added.
  *
  * @param source of x's dtype, with as many elements as the index
  *
  * @example
  * put(tensor([[1, 2], [3, 4]]), tensor([3n, 0n]), tensor([8, 9])); // float32 [[9, 2], [3, 8]]
  *
- * @throws {ShapeError} where counts differ, and `indexOutOfRange` for an index that is negative or too large (on Metal
- * when a result is read). @throws {DTypeError} for an index of floats or bools, and a source of another dtype.
+ * @throws {ShapeError} where counts differ, and `indexOutOfRange` (on Metal when a result is read). @throws {DTypeError} for an index of floats or bools, and a source of another dtype.
  */
 export function put<D extends DType>(
   x: Tensor<D>,
@@ -61,7 +61,8 @@ export function put(...values: unknown[]): Tensor {
   return underName("put", () =>
     tidy(() => {
       const along = accumulate ? scatterAddAlong : scatterAlong;
-      return reshape(along("put", flatten(x), flatten(index) as Tensor<IndexDType>, flatten(source), 0), x.shape);
+      const places = fromTheFront("put", flatten(index), x.size);
+      return reshape(along("put", flatten(x), places, flatten(source), 0), x.shape);
     }),
   );
 }

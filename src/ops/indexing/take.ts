@@ -4,7 +4,7 @@ import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { aScalar, aTensor, orElement } from "../../tensor/kinds.ts";
+import { aScalar, aTensor } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -16,24 +16,25 @@ import { reshape } from "../view/reshape.ts";
 import { axisOf } from "../view/slice.ts";
 import { gatherAlong } from "./adjoint.ts";
 import { anIndex, checkVector, type IndexDType } from "./indices.ts";
+import { fromTheFront } from "./places.ts";
 import { scatter } from "./scatter.ts";
 
 /**
- * The elements at row-major places: `result[i] = x.flatten()[index[i]]`.
+ * The elements at row-major places: `result[i] = x.flatten()[index[i]]`. Negative indices count from the end.
  *
  * @returns the shape of the index
  *
  * @example
- * take(tensor([[1, 2], [3, 4]]), tensor([3n, 0n])); // [4, 1]
+ * take(tensor([[1, 2], [3, 4]]), tensor([-1n, 0n])); // [4, 1]
  *
- * @throws {ShapeError} `indexOutOfRange` for an index that is negative or too large (on Metal when a result is read).
+ * @throws {ShapeError} `indexOutOfRange` (on Metal when a result is read).
  * @throws {DTypeError} for an index of floats or bools.
  */
 export function take<D extends DType>(x: Tensor<D>, index: Tensor<IndexDType>): Tensor<D>;
 export function take(...values: unknown[]): Tensor {
   const { x, index } = takeParameters(values);
   return underName("take", () =>
-    tidy(() => reshape(gatherAlong("take", flatten(x), flatten(index) as Tensor<IndexDType>, 0), index.shape)),
+    tidy(() => reshape(gatherAlong("take", flatten(x), fromTheFront("take", flatten(index), x.size), 0), index.shape)),
   );
 }
 take.method = "same" as const;
@@ -118,7 +119,7 @@ const indexFillParameters = parameters("indexFill", {
   x: operand(aTensor),
   dim: required(axisKind),
   index: required(anIndex),
-  value: required(orElement(aScalar)),
+  value: required(aScalar),
 });
 
 /** A vector of indices of slices, as one of elements: repeated along the other axes. */

@@ -8,15 +8,16 @@ import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { relu } from "../activation/relu.ts";
+import { toDType } from "../copy/cast.ts";
 import { distanceOf, pairwiseDistance } from "../distance/pairwise_distance.ts";
 import { checkVectors } from "../distance/vectors.ts";
 import { add, mul, square, sub } from "../elementwise/arithmetic.ts";
 import { eq } from "../elementwise/comparison.ts";
 import { div } from "../elementwise/division.ts";
 import { minimum } from "../elementwise/extrema.ts";
+import { promoteOperands } from "../elementwise/operands.ts";
 import { sqrt } from "../elementwise/power.ts";
 import { where } from "../elementwise/where.ts";
-import { checkSameDType } from "../matmul/checks.ts";
 import { sum } from "../reduction/sum.ts";
 import { checkBroadcast, composedLoss } from "./composed_loss.ts";
 import type { MarginLossOptions } from "./margin_losses.ts";
@@ -29,9 +30,9 @@ const COSINE_EPS = 1e-12;
  * With c the cosine of the angle between two vectors: 1 − c where the target is 1, and max(c − margin, 0) where it is
  * −1, averaged over the batch.
  *
- * @param x1 [width] or [batch, width], floats
+ * @param x1 [width] or [batch, width]; integers become float32
  * @param x2 of x1's shape and dtype
- * @param target 1 or −1, of x1's dtype: without axes, or [batch]
+ * @param target 1 or −1, of any dtype: without axes, or [batch]
  * @param options the margin is 0 by default
  * @returns a tensor without axes, or of the target's shape with `reduction: "none"`, in x1's dtype
  *
@@ -45,13 +46,14 @@ const COSINE_EPS = 1e-12;
 export function cosineEmbeddingLoss<D extends DType>(
   x1: Tensor<D>,
   x2: Tensor<D>,
-  target: Tensor<D>,
+  target: Tensor,
   options?: MarginLossOptions,
 ): Tensor<D>;
 export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
-  const { x1, x2, target, margin, reduction } = cosineParameters(values);
+  const { target: given, margin, reduction, ...vectors } = cosineParameters(values);
+  const [x1, x2] = promoteOperands("cosineEmbeddingLoss", [vectors.x1, vectors.x2], "floats") as [Tensor, Tensor];
   checkBroadcast("cosineEmbeddingLoss", { x1, x2 });
-  checkSameDType("cosineEmbeddingLoss", [x1, target]);
+  const target = toDType(given, x1.dtype);
   const shape = checkVectors("cosineEmbeddingLoss", x1, x2);
   if (shape.length > 2 || target.rank !== shape.length - 1)
     throw new ShapeError(
@@ -113,11 +115,13 @@ export function tripletMarginLoss<D extends DType>(
   options?: TripletMarginLossOptions,
 ): Tensor<D>;
 export function tripletMarginLoss(...values: unknown[]): Tensor {
-  const { anchor, positive, negative, margin, p, eps, swap, reduction } = tripletParameters(values);
+  const { margin, p, eps, swap, reduction, ...given } = tripletParameters(values);
+  const vectors = promoteOperands("tripletMarginLoss", [given.anchor, given.positive, given.negative], "floats");
+  const [anchor, positive, negative] = vectors as [Tensor, Tensor, Tensor];
   checkBroadcast("tripletMarginLoss", { anchor, positive, negative });
   checkVectors("tripletMarginLoss", anchor, positive);
   const distance = (left: Tensor, right: Tensor): Tensor => distanceOf(left, right, { p, eps });
-  return composedLoss({ operation: "tripletMarginLoss", reduction }, [anchor, positive, negative], (a, near, far) =>
+  return composedLoss({ operation: "tripletMarginLoss", reduction }, vectors, (a, near, far) =>
     tripletLoss(a!, near!, far!, { distance, margin, swap }),
   );
 }

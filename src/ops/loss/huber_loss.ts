@@ -3,11 +3,12 @@ import { notNegative, positive } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { abs, add, mul, square, sub } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
 import { composedLoss } from "./composed_loss.ts";
-import { checkTarget, type LossOptions, reductionParameter } from "./options.ts";
+import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /** Options of {@link huberLoss}. */
 export interface HuberLossOptions extends LossOptions {
@@ -22,20 +23,24 @@ export interface HuberLossOptions extends LossOptions {
  * Source: P. Huber, "Robust Estimation of a Location Parameter", 1964.
  *
  * @param x floats of any shape
- * @param target of x's shape and dtype; it has a gradient too
+ * @param target of x's shape, promoted with x to one dtype; it has a gradient too
  * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
  *
  * @example
  * huberLoss(tensor([1, 2]), tensor([1.5, 5]), { reduction: "none" }); // float32 [0.125, 2.5]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where neither is a float. @throws
  * {ArgumentError} for an unknown reduction, or a δ that is not above 0.
  */
-export function huberLoss<D extends DType>(x: Tensor<D>, target: Tensor<D>, options?: HuberLossOptions): Tensor<D>;
+export function huberLoss<D extends DType, E extends DType>(
+  x: Tensor<D>,
+  target: Tensor<E>,
+  options?: HuberLossOptions,
+): Tensor<Promote<D, E>>;
 export function huberLoss(...values: unknown[]): Tensor {
   const { x, target, delta, reduction } = huberLossParameters(values);
-  checkTarget("huberLoss", x, target);
-  return composedLoss({ operation: "huberLoss", reduction }, [x, target], (a, t) => linearFrom(delta, a!, t!));
+  const [own, its] = withTarget("huberLoss", x, target);
+  return composedLoss({ operation: "huberLoss", reduction }, [own, its], (a, t) => linearFrom(delta, a!, t!));
 }
 const huberLossParameters = parameters("huberLoss", {
   x: operand(aTensor),
@@ -57,24 +62,24 @@ export interface SmoothL1LossOptions extends LossOptions {
  * Source: R. Girshick, "Fast R-CNN", 2015.
  *
  * @param x floats of any shape
- * @param target of x's shape and dtype; it has a gradient too
+ * @param target of x's shape, promoted with x to one dtype; it has a gradient too
  * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
  *
  * @example
  * smoothL1Loss(tensor([1, 2]), tensor([1.5, 5]), { reduction: "none" }); // float32 [0.125, 2.5]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where neither is a float. @throws
  * {ArgumentError} for an unknown reduction, or a negative β.
  */
-export function smoothL1Loss<D extends DType>(
+export function smoothL1Loss<D extends DType, E extends DType>(
   x: Tensor<D>,
-  target: Tensor<D>,
+  target: Tensor<E>,
   options?: SmoothL1LossOptions,
-): Tensor<D>;
+): Tensor<Promote<D, E>>;
 export function smoothL1Loss(...values: unknown[]): Tensor {
   const { x, target, beta, reduction } = smoothL1LossParameters(values);
-  checkTarget("smoothL1Loss", x, target);
-  return composedLoss({ operation: "smoothL1Loss", reduction }, [x, target], (a, t) =>
+  const [own, its] = withTarget("smoothL1Loss", x, target);
+  return composedLoss({ operation: "smoothL1Loss", reduction }, [own, its], (a, t) =>
     beta === 0 ? (abs(sub(a!, t!)) as Tensor) : (mul(linearFrom(beta, a!, t!), 1 / beta) as Tensor),
   );
 }

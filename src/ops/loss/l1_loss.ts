@@ -1,29 +1,34 @@
 import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { abs, sub } from "../elementwise/arithmetic.ts";
 import { composedLoss } from "./composed_loss.ts";
-import { checkTarget, type LossOptions, reductionParameter } from "./options.ts";
+import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /**
  * The mean absolute error: |x − target|, averaged over all elements. The gradient is 0 where both are equal.
  *
- * @param x floats of any shape
- * @param target of x's shape and dtype; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
+ * @param x numbers of any shape; integers have no mean
+ * @param target of x's shape, promoted with x to one dtype; it has a gradient too
+ * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in that dtype; the mean of nothing is NaN
  *
  * @example
  * l1Loss(tensor([1, 2]), tensor([1, 4])); // float32 1
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} for bools. @throws
  * {ArgumentError} for an unknown reduction.
  */
-export function l1Loss<D extends DType>(x: Tensor<D>, target: Tensor<D>, options?: LossOptions): Tensor<D>;
+export function l1Loss<D extends DType, E extends DType>(
+  x: Tensor<D>,
+  target: Tensor<E>,
+  options?: LossOptions,
+): Tensor<Promote<D, E>>;
 export function l1Loss(...values: unknown[]): Tensor {
   const { x, target, reduction } = l1LossParameters(values);
-  checkTarget("l1Loss", x, target);
-  return composedLoss({ operation: "l1Loss", reduction }, [x, target], (a, t) => abs(sub(a!, t!)) as Tensor);
+  const operands = withTarget("l1Loss", x, target, "numbers");
+  return composedLoss({ operation: "l1Loss", reduction }, operands, (a, t) => abs(sub(a!, t!)) as Tensor);
 }
 const l1LossParameters = parameters("l1Loss", {
   x: operand(aTensor),

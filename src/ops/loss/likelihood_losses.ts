@@ -4,6 +4,7 @@ import { notNegative, positive } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { atLeast } from "../distance/at_least.ts";
 import { add, mul, square, sub } from "../elementwise/arithmetic.ts";
@@ -14,7 +15,7 @@ import { log } from "../elementwise/logarithm.ts";
 import { where } from "../elementwise/where.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { checkBroadcast, composedLoss } from "./composed_loss.ts";
-import { checkTarget, type LossOptions, reductionParameter } from "./options.ts";
+import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /** Options of {@link poissonNllLoss}. */
 export interface PoissonNllLossOptions extends LossOptions {
@@ -31,24 +32,24 @@ export interface PoissonNllLossOptions extends LossOptions {
  * `logInput`, averaged over all elements.
  *
  * @param x the logarithms of rates, or rates; floats of any shape
- * @param target of x's shape and dtype; it has a gradient too
+ * @param target of x's shape, promoted with x to one dtype; it has a gradient too
  * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * poissonNllLoss(tensor([0, 1]), tensor([1, 2]), { reduction: "none" }); // float32 [1, 0.71828183]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where neither is a float. @throws
  * {ArgumentError} for an unknown reduction, or a negative eps.
  */
-export function poissonNllLoss<D extends DType>(
+export function poissonNllLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
-  target: Tensor<D>,
+  target: Tensor<E>,
   options?: PoissonNllLossOptions,
-): Tensor<D>;
+): Tensor<Promote<D, E>>;
 export function poissonNllLoss(...values: unknown[]): Tensor {
   const { x, target, logInput, full, eps, reduction } = poissonParameters(values);
-  checkTarget("poissonNllLoss", x, target);
-  return composedLoss({ operation: "poissonNllLoss", reduction }, [x, target], (a, t) => {
+  const operands = withTarget("poissonNllLoss", x, target, "floats");
+  return composedLoss({ operation: "poissonNllLoss", reduction }, operands, (a, t) => {
     const losses = (logInput ? sub(exp(a!), mul(t!, a!)) : sub(a!, mul(t!, log(add(a!, eps) as Tensor)))) as Tensor;
     return full ? (add(losses, stirling(t!)) as Tensor) : losses;
   });
@@ -85,29 +86,29 @@ export interface GaussianNllLossOptions extends LossOptions {
  * Source: D. Nix and A. Weigend, "Estimating the Mean and Variance of the Target Probability Distribution", 1994.
  *
  * @param x means, floats of any shape
- * @param target of x's shape and dtype; it has a gradient too
+ * @param target of x's shape, promoted with x to one dtype; it has a gradient too
  * @param variance of x's dtype; of x's shape, without its last axis, or with shapes that broadcast to it
  * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * gaussianNllLoss(tensor([0, 1]), tensor([1, 1]), tensor([1, 4]), { reduction: "none" }); // float32 [0.5, 0.69314718]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where neither is a float. @throws
  * {ArgumentError} for an unknown reduction, or an eps that is not above 0.
  */
-export function gaussianNllLoss<D extends DType>(
+export function gaussianNllLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
-  target: Tensor<D>,
+  target: Tensor<E>,
   variance: Tensor<D>,
   options?: GaussianNllLossOptions,
-): Tensor<D>;
+): Tensor<Promote<D, E>>;
 export function gaussianNllLoss(...values: unknown[]): Tensor {
   const { x, target, variance, full, eps, reduction } = gaussianParameters(values);
-  checkTarget("gaussianNllLoss", x, target);
+  const [mean, its] = withTarget("gaussianNllLoss", x, target);
   const isOfRows = variance.rank === x.rank - 1 && variance.shape.every((size, axis) => size === x.shape[axis]);
   const own = isOfRows && variance.rank > 0 ? unsqueeze(variance, -1) : variance;
-  checkBroadcast("gaussianNllLoss", { x, variance: own });
-  return composedLoss({ operation: "gaussianNllLoss", reduction }, [x, target, own], (a, t, v) => {
+  checkBroadcast("gaussianNllLoss", { x: mean, variance: own });
+  return composedLoss({ operation: "gaussianNllLoss", reduction }, [mean, its, own], (a, t, v) => {
     const least = atLeast(v!, eps);
     const losses = mul(add(log(least), div(square(sub(a!, t!)), least)), 0.5) as Tensor;
     return full ? (add(losses, 0.5 * Math.log(2 * Math.PI)) as Tensor) : losses;

@@ -4,6 +4,7 @@ import { aNumber, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import type { Promote } from "../../tensor/promotion.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { logSigmoid } from "../activation/log_sigmoid.ts";
@@ -14,6 +15,7 @@ import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
 import { eq, ge, gt, ne } from "../elementwise/comparison.ts";
 import { logaddexp } from "../elementwise/logaddexp.ts";
 import { logicalAnd, logicalNot } from "../elementwise/logic.ts";
+import { promoteOperands } from "../elementwise/operands.ts";
 import { where } from "../elementwise/where.ts";
 import { wholeIndices } from "../embedding/rows.ts";
 import { gather, indexSelect } from "../indexing/gather.ts";
@@ -29,7 +31,7 @@ import { reshape } from "../view/reshape.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { checkClassWeight, checkTargetShape } from "./classes.ts";
 import { checkBroadcast, checkScores, composedLoss } from "./composed_loss.ts";
-import { checkFactor, checkTarget, type LossOptions, reductionParameter } from "./options.ts";
+import { checkFactor, type LossOptions, reductionParameter, withTarget } from "./options.ts";
 import type { ProbabilityLossOptions } from "./probability_losses.ts";
 
 /** Options of losses with a margin. */
@@ -53,15 +55,15 @@ export interface MarginLossOptions extends LossOptions {
  * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
  * {ArgumentError} for an unknown reduction.
  */
-export function hingeEmbeddingLoss<D extends DType>(
+export function hingeEmbeddingLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
-  target: Tensor<D>,
+  target: Tensor<E>,
   options?: MarginLossOptions,
-): Tensor<D>;
+): Tensor<Promote<D, E>>;
 export function hingeEmbeddingLoss(...values: unknown[]): Tensor {
   const { x, target, margin, reduction } = hingeParameters(values);
-  checkTarget("hingeEmbeddingLoss", x, target);
-  return composedLoss({ operation: "hingeEmbeddingLoss", reduction }, [x, target], (a, t) => {
+  const operands = withTarget("hingeEmbeddingLoss", x, target);
+  return composedLoss({ operation: "hingeEmbeddingLoss", reduction }, operands, (a, t) => {
     const far = where(ne(t!, 1), relu(sub(margin, a!) as Tensor), 0);
     return add(far, where(ne(t!, -1), a!, 0)) as Tensor;
   });
@@ -97,8 +99,9 @@ export function marginRankingLoss<D extends DType>(
 ): Tensor<D>;
 export function marginRankingLoss(...values: unknown[]): Tensor {
   const { x1, x2, target, margin, reduction } = rankingParameters(values);
-  checkBroadcast("marginRankingLoss", { x1, x2, target });
-  return composedLoss({ operation: "marginRankingLoss", reduction }, [x1, x2, target], (a, b, t) =>
+  const operands = promoteOperands("marginRankingLoss", [x1, x2, target], "floats");
+  checkBroadcast("marginRankingLoss", { x1: operands[0]!, x2: operands[1]!, target: operands[2]! });
+  return composedLoss({ operation: "marginRankingLoss", reduction }, operands, (a, b, t) =>
     relu(sub(margin, mul(t!, sub(a!, b!))) as Tensor),
   );
 }
@@ -123,11 +126,15 @@ const rankingParameters = parameters("marginRankingLoss", {
  * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
  * {ArgumentError} for an unknown reduction.
  */
-export function softMarginLoss<D extends DType>(x: Tensor<D>, target: Tensor<D>, options?: LossOptions): Tensor<D>;
+export function softMarginLoss<D extends DType, E extends DType>(
+  x: Tensor<D>,
+  target: Tensor<E>,
+  options?: LossOptions,
+): Tensor<Promote<D, E>>;
 export function softMarginLoss(...values: unknown[]): Tensor {
   const { x, target, reduction } = softMarginParameters(values);
-  checkTarget("softMarginLoss", x, target);
-  return composedLoss({ operation: "softMarginLoss", reduction }, [x, target], (a, t) => {
+  const operands = withTarget("softMarginLoss", x, target);
+  return composedLoss({ operation: "softMarginLoss", reduction }, operands, (a, t) => {
     const exponent = neg(mul(t!, a!)) as Tensor;
     return logaddexp(exponent, zerosLike(exponent)) as Tensor;
   });
@@ -253,14 +260,14 @@ const multilabelMarginParameters = parameters("multilabelMarginLoss", {
  * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes
  * differ, or are no floats. @throws {ArgumentError} for an unknown reduction.
  */
-export function multilabelSoftMarginLoss<D extends DType>(
+export function multilabelSoftMarginLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
-  target: Tensor<D>,
+  target: Tensor<E>,
   ...options: Given<ProbabilityLossOptions, ["weight"]>
-): Tensor<D>;
+): Tensor<Promote<D, E>>;
 export function multilabelSoftMarginLoss(...values: unknown[]): Tensor {
   const { x, target, weight, reduction } = multilabelSoftParameters(values);
-  checkTarget("multilabelSoftMarginLoss", x, target);
+  const [own, its] = withTarget("multilabelSoftMarginLoss", x, target);
   if (x.rank === 0)
     throw new ShapeError(
       "multilabelSoftMarginLoss",
@@ -268,8 +275,8 @@ export function multilabelSoftMarginLoss(...values: unknown[]): Tensor {
       `expected x to have an axis of classes, got ${x.describe()}`,
     );
   checkFactor("multilabelSoftMarginLoss", "weight", x, weight);
-  checkSameDType("multilabelSoftMarginLoss", weight ? [x, weight] : [x]);
-  const operands = weight ? [x, target, weight] : [x, target];
+  checkSameDType("multilabelSoftMarginLoss", weight ? [own, weight] : [own]);
+  const operands = weight ? [own, its, weight] : [own, its];
   return composedLoss({ operation: "multilabelSoftMarginLoss", reduction }, operands, (a, t, w) => {
     const likelihoods = add(mul(t!, logSigmoid(a!)), mul(sub(1, t!), logSigmoid(neg(a!) as Tensor)));
     const losses = neg(w ? mul(likelihoods, w) : likelihoods) as Tensor;

@@ -2,34 +2,39 @@ import { named } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { square, sub } from "../elementwise/arithmetic.ts";
 import { fusedLoss } from "./loss_function.ts";
-import { checkTarget, type LossOptions, type LossReduction, reductionParameter } from "./options.ts";
+import { type LossOptions, type LossReduction, reductionParameter, withTarget } from "./options.ts";
 import { reduced } from "./reduced.ts";
 
 /**
  * The mean squared error: (x − target)², averaged over all elements.
  *
  * @param x floats of any shape
- * @param target of x's shape and dtype; it has a gradient too
+ * @param target of x's shape, promoted with x to one dtype; it has a gradient too
  * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
  *
  * @example
  * mseLoss(tensor([1, 2]), tensor([1, 4])); // float32 2
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * @throws {ShapeError} where shapes differ. @throws {DTypeError} where neither is a float. @throws
  * {ArgumentError} for an unknown reduction.
  */
-export function mseLoss<D extends DType>(x: Tensor<D>, target: Tensor<D>, options?: LossOptions): Tensor<D>;
+export function mseLoss<D extends DType, E extends DType>(
+  x: Tensor<D>,
+  target: Tensor<E>,
+  options?: LossOptions,
+): Tensor<Promote<D, E>>;
 export function mseLoss(...values: unknown[]): Tensor {
   const { x, target, reduction } = mseLossParameters(values);
-  checkTarget("mseLoss", x, target);
+  const [own, its] = withTarget("mseLoss", x, target);
   const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, reduction);
   const loss = { operation: "mseLoss", loss: "squaredError", reduction, composed } as const;
-  return named("mseLoss", () => tidy(() => fusedLoss(x, target, [], loss)));
+  return named("mseLoss", () => tidy(() => fusedLoss(own, its, [], loss)));
 }
 const mseLossParameters = parameters("mseLoss", {
   x: operand(aTensor),

@@ -6,6 +6,7 @@ import { named } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { promoteOperands } from "../elementwise/operands.ts";
 
 /** The result of a loss: that of each element, their sum or their mean. */
 export type LossReduction = "none" | "sum" | "mean";
@@ -42,9 +43,9 @@ export function checkFloats(operation: string, what: string, x: Tensor): void {
     );
 }
 
-/** A target of x's shape and dtype. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
-export function checkTarget(operation: string, x: Tensor, target: Tensor): void {
-  checkFloats(operation, "x", x);
+/** @throws {ShapeError} for a target of another shape than x: PyTorch repeats it, with a warning that it is wrong */
+function checkShape(operation: string, x: Tensor, target: Tensor): void {
+  x.checkAlive(operation);
   target.checkAlive(operation);
   if (!sameShape(x.shape, target.shape))
     throw new ShapeError(
@@ -53,6 +54,31 @@ export function checkTarget(operation: string, x: Tensor, target: Tensor): void 
       `expected target to have the shape of x ${x.describe()}, got ${target.describe()}; ` +
         "expand(target, x.shape) repeats it",
     );
+}
+
+/**
+ * x and a target of its shape in their common dtype: integers and bools beside floats become floats.
+ *
+ * @param kind `"numbers"`: a loss that integers have, `"floats"`: one for which integers become float32
+ *
+ * @throws {ShapeError} @throws {DTypeError} where neither is a float, without a kind @throws {DisposedError}
+ */
+export function withTarget(
+  operation: string,
+  x: Tensor,
+  target: Tensor,
+  kind?: "numbers" | "floats",
+): readonly [x: Tensor, target: Tensor] {
+  checkShape(operation, x, target);
+  const [own, its] = promoteOperands(operation, [x, target], kind) as [Tensor, Tensor];
+  if (kind === undefined) checkFloats(operation, "x", own);
+  return [own, its];
+}
+
+/** A target of x's shape and dtype. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
+export function checkTarget(operation: string, x: Tensor, target: Tensor): void {
+  checkFloats(operation, "x", x);
+  checkShape(operation, x, target);
   if (target.dtype !== x.dtype)
     throw new DTypeError(
       operation,

@@ -1,21 +1,11 @@
-import { named } from "../../backend/dispatch.ts";
 import { someNumber } from "../../core/kinds.ts";
-import { type Given, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { reshape } from "../view/reshape.ts";
-import { type Normalized, normalize, type SumAndNorm } from "./normalize.ts";
-import {
-  checkEps,
-  checkNormalizedShape,
-  checkOperand,
-  checkParameters,
-  checkResidual,
-  type LayerNormOptions,
-  normalizedSizes,
-} from "./options.ts";
+import { normalizeLastAxes } from "./last_axes.ts";
+import type { SumAndNorm } from "./normalize.ts";
+import { type LayerNormOptions, normalizedSizes } from "./options.ts";
 
 /**
  * (x − mean) / √(variance + eps) · weight + bias over the last axes, the variance without correction. Statistics are
@@ -33,7 +23,7 @@ import {
 export function layerNorm<D extends DType>(x: Tensor<D>, ...options: LayerNormArguments): Tensor<D>;
 export function layerNorm(...values: unknown[]): Tensor {
   const { x, ...options } = layerNormParameters(values);
-  return normalized("layerNorm", { x }, options).out;
+  return normalizeLastAxes("layerNorm", true, { x }, options).out;
 }
 layerNorm.method = "same" as const;
 
@@ -68,37 +58,10 @@ export function addLayerNorm<D extends DType>(
 ): SumAndNorm<D>;
 export function addLayerNorm(...values: unknown[]): SumAndNorm<DType> {
   const { x, residual, ...options } = addLayerNormParameters(values);
-  return normalized("addLayerNorm", { x, residual }, options) as SumAndNorm<DType>;
+  return normalizeLastAxes("addLayerNorm", true, { x, residual }, options) as SumAndNorm<DType>;
 }
 const addLayerNormParameters = parameters("addLayerNorm", {
   x: operand(aTensor),
   residual: operand(aTensor),
   ...optionsOfLayerNorm,
 });
-
-function normalized(operation: string, { x, residual }: Rows, options: Parsed<typeof optionsOfLayerNorm>): Normalized {
-  const { weight, bias, eps, normalizedShape } = options;
-  checkOperand(operation, x);
-  if (residual) checkResidual(operation, x, residual);
-  const shape = checkNormalizedShape(operation, x, normalizedShape);
-  checkParameters(operation, x, shape, { weight, bias });
-  checkEps(operation, eps);
-  return named(operation, () => {
-    const row = [elementCount(shape)];
-    const rows = (own: Tensor) => reshape<DType>(own, [...x.shape.slice(0, -shape.length), ...row]);
-    const operands = {
-      x: rows(x),
-      residual: residual && rows(residual),
-      weight: weight && reshape(weight, row),
-      bias: bias && reshape(bias, row),
-    };
-    const { out, sum } = normalize({ operation, isCentred: true, eps, operands });
-    return { out: reshape(out, x.shape), sum: sum && reshape(sum, x.shape) };
-  });
-}
-
-/** What is normalized. */
-interface Rows {
-  readonly x: Tensor;
-  readonly residual?: Tensor;
-}

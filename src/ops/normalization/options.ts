@@ -9,13 +9,11 @@ import type { Tensor } from "../../tensor/tensor.ts";
 
 /** Options of `rmsNorm` and `addRmsNorm`. */
 export interface RmsNormOptions {
-  /**
-   * Of the size of the last axis, multiplied with the normalized elements. Of the dtype of x, or float32. Default none.
-   */
+  /** Of the normalized shape, multiplied with the normalized elements. Of the dtype of x, or float32. Default none. */
   weight?: Tensor | undefined;
   /** Added to the mean of squares before its root is taken; at least 0. Default 1e-6. */
   eps?: number | undefined;
-  /** The size of the last axis, as PyTorch's function has it; nothing else is possible. */
+  /** The sizes of the last axes of x, over which one mean is taken. Default the size of the last axis. */
   normalizedShape?: Shape | number | undefined;
 }
 

@@ -1,38 +1,29 @@
-import { ShapeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
-import { type Given, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import { formatShape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { normalize, type SumAndNorm } from "./normalize.ts";
-import {
-  checkEps,
-  checkOperand,
-  checkParameters,
-  checkResidual,
-  normalizedSizes,
-  type RmsNormOptions,
-} from "./options.ts";
+import { normalizeLastAxes } from "./last_axes.ts";
+import type { SumAndNorm } from "./normalize.ts";
+import { normalizedSizes, type RmsNormOptions } from "./options.ts";
 
 /**
- * x / √(mean of x² + eps) · weight over the last axis. Statistics are float32 (float64 of float64), the result has the
+ * x / √(mean of x² + eps) · weight over the last axes. Statistics are float32 (float64 of float64), the result has the
  * dtype of x. Gradients of x and weight, of any order.
  *
- * @param x [..., size], a float dtype, any strides
+ * @param x [..., ...normalizedShape], a float dtype, any strides
  *
  * @example
  * rmsNorm(tensor([[3, 4], [-30, 40]]), { eps: 0 }); // float32 [[0.84852815, 1.1313709], [-0.84852815, 1.1313709]]
  *
  * @throws {DTypeError} for what is no float, and for a weight of neither the dtype of x nor float32.
- * @throws {ShapeError} for a scalar, or a weight that has not the size of the last axis.
+ * @throws {ShapeError} for a scalar, a shape that is not that of the last axes, or another shape of the weight.
  * @throws {ArgumentError} for an eps that is below 0 or not finite, and for an unknown option.
  */
 export function rmsNorm<D extends DType>(x: Tensor<D>, ...options: RmsNormArguments): Tensor<D>;
 export function rmsNorm(...values: unknown[]): Tensor {
   const { x, ...options } = rmsNormParameters(values);
-  const { weight, eps } = checked("rmsNorm", x, options);
-  return normalize({ operation: "rmsNorm", isCentred: false, eps, operands: { x, weight } }).out;
+  return normalizeLastAxes("rmsNorm", false, { x }, options).out;
 }
 rmsNorm.method = "same" as const;
 
@@ -50,7 +41,7 @@ const rmsNormParameters = parameters("rmsNorm", { x: operand(aTensor), ...option
  * `sum` = x + residual and `out` = rmsNorm(sum), in one pass over both: a block's way back into its residual stream,
  * and what the next block starts from. The gradients of both results come together in one pass too.
  *
- * @param x [..., size], a float dtype, any strides
+ * @param x [..., ...normalizedShape], a float dtype, any strides
  * @param residual the same shape and dtype, any strides
  *
  * @example
@@ -67,27 +58,10 @@ export function addRmsNorm<D extends DType>(
 ): SumAndNorm<D>;
 export function addRmsNorm(...values: unknown[]): SumAndNorm<DType> {
   const { x, residual, ...options } = addRmsNormParameters(values);
-  const { weight, eps } = checked("addRmsNorm", x, options);
-  checkResidual("addRmsNorm", x, residual);
-  const operands = { x, residual, weight };
-  return normalize({ operation: "addRmsNorm", isCentred: false, eps, operands }) as SumAndNorm<DType>;
+  return normalizeLastAxes("addRmsNorm", false, { x, residual }, options) as SumAndNorm<DType>;
 }
 const addRmsNormParameters = parameters("addRmsNorm", {
   x: operand(aTensor),
   residual: operand(aTensor),
   ...optionsOfRmsNorm,
 });
-
-function checked(operation: string, x: Tensor, { weight, eps, normalizedShape }: Parsed<typeof optionsOfRmsNorm>) {
-  checkOperand(operation, x);
-  const last = x.shape.slice(-1);
-  if (normalizedShape !== undefined && !sameShape(normalizedShape, last))
-    throw new ShapeError(
-      operation,
-      "shapesDiffer",
-      `expected normalizedShape to be the last axis of ${x.describe()}, ${formatShape(last)}, got ` +
-        formatShape(normalizedShape),
-    );
-  checkParameters(operation, x, last, { weight });
-  return { weight, eps: checkEps(operation, eps) };
-}

@@ -13,7 +13,7 @@ export const adaptiveSize = either(sizeKind, listOf(sizeKind, "a list of numbers
 export function adaptiveSizes(operation: string, x: Tensor, given: AdaptiveSize, rank: number): number[] {
   const own = x.shape.slice(-rank);
   if (typeof given === "number") return alongAxes(operation, "outputSize", given, rank, 1);
-  const list = given ?? own;
+  const list = given === null || (given.length === 1 && given[0] === null) ? own : given;
   return alongAxes(
     operation,
     "outputSize",

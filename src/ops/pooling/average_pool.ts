@@ -1,13 +1,12 @@
 /** Means of windows along one, two and three axes. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
-import { count as wholeFromOne } from "../../core/options.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { type PerAxis, perAxis } from "../convolution/geometry.ts";
+import { type PerAxis, perAxis, wideDType } from "../convolution/geometry.ts";
 import { toDType } from "../copy/cast.ts";
 import { tensor } from "../creation/tensor.ts";
 import { add } from "../elementwise/arithmetic.ts";
@@ -40,6 +39,10 @@ export type AvgPoolArguments = Given<
   ["stride", "padding", "ceilMode", "countIncludePad", "divisorOverride"]
 >;
 
+const divisor = aNumber({
+  holds: (value) => Number.isSafeInteger(value) && value !== 0,
+  expected: "a whole number other than 0",
+});
 const avgPoolParameters = (operation: string) =>
   parameters(operation, {
     x: operand(aTensor),
@@ -48,11 +51,11 @@ const avgPoolParameters = (operation: string) =>
     padding: optional(perAxis, 0),
     ceilMode: optional(flag, false),
     countIncludePad: optional(flag, true),
-    divisorOverride: optional(aNumber(wholeFromOne)),
+    divisorOverride: optional(divisor),
   });
 
 /**
- * The mean of each window.
+ * The mean of each window; of integers without its fraction.
  *
  * @param x [batch, channels, length], or without a batch
  * @param kernelSize the size of windows: along all axes, or each
@@ -61,7 +64,7 @@ const avgPoolParameters = (operation: string) =>
  * avgPool1d(tensor([[[1, 3, 2, 5]]]), 2); // float32 [[[2, 3.5]]]
  *
  * @throws {ShapeError} where x has other axes, or a window is larger than what is padded. @throws {DTypeError} for
- * anything but floats. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
+ * bools. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
  */
 export function avgPool1d<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: AvgPoolArguments): Tensor<D>;
 export function avgPool1d(...values: unknown[]): Tensor {
@@ -178,7 +181,7 @@ function avgPool(
   const windows = windowsOf(operation, x, given, rank);
   return underName(operation, () =>
     tidy(() => {
-      const views = viewsOf(toDType(x, accumulationDType(x.dtype)), windows, 0);
+      const views = viewsOf(toDType(x, wideDType(x.dtype)), windows, 0);
       const total = views.reduce((sum, view) => add(sum, view) as Tensor);
       return toDType(div(total, divisorsOf(windows, given, total)), x.dtype);
     }),

@@ -2,11 +2,12 @@
 import { named as underName } from "../../backend/dispatch.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { type PerAxis, perAxis } from "../convolution/geometry.ts";
+import { toDType } from "../copy/cast.ts";
 import { largestOfWindows } from "./max_pool_function.ts";
 import { windowsOf } from "./windows.ts";
 
@@ -54,7 +55,7 @@ const maxPoolParameters = (operation: string) =>
  * maxPool1d(tensor([[[1, 3, 2, 5]]]), 2); // float32 [[[3, 5]]]
  *
  * @throws {ShapeError} where x has other axes, or a window is larger than what is padded. @throws {DTypeError} for
- * anything but floats. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
+ * bools. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
  */
 export function maxPool1d<D extends DType>(
   x: Tensor<D>,
@@ -115,7 +116,9 @@ function maxPool(
   const windows = windowsOf(operation, x, given, rank);
   return underName(operation, () =>
     tidy(() => {
-      const { values, indices } = largestOfWindows(operation, x, windows, returnIndices);
+      const floats = isFloat(x.dtype) ? x : toDType(x, "float64");
+      const { values: largest, indices } = largestOfWindows(operation, floats, windows, returnIndices);
+      const values = toDType(largest, x.dtype);
       return returnIndices ? { values, indices: indices as Tensor<"int64"> } : values;
     }),
   );

@@ -24,8 +24,13 @@ interface WindowOptions {
 }
 
 /** @internal */
-export function checkAxes(operation: string, x: Tensor, rank: number): void {
-  checkOperands(operation, [x]);
+export function checkAxes(
+  operation: string,
+  x: Tensor,
+  rank: number,
+  taken: { readonly takesIntegers?: boolean } = {},
+): void {
+  checkOperands(operation, [x], taken);
   if (x.rank !== rank + 1 && x.rank !== rank + 2)
     throw new ShapeError(
       operation,
@@ -36,9 +41,9 @@ export function checkAxes(operation: string, x: Tensor, rank: number): void {
 
 /** Where windows of a call stand. @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} */
 export function windowsOf(operation: string, x: Tensor, given: WindowOptions, rank: number): Windows {
-  checkAxes(operation, x, rank);
+  checkAxes(operation, x, rank, { takesIntegers: true });
   const kernel = alongAxes(operation, "kernelSize", given.kernelSize, rank, 1);
-  const stride = given.stride === undefined ? kernel : alongAxes(operation, "stride", given.stride, rank, 1);
+  const stride = isAbsent(given.stride) ? kernel : alongAxes(operation, "stride", given.stride, rank, 1);
   const padding = alongAxes(operation, "padding", given.padding, rank, 0);
   const dilation = alongAxes(operation, "dilation", given.dilation ?? 1, rank, 1);
   const input = x.shape.slice(-rank);
@@ -68,3 +73,7 @@ export function windowsOf(operation: string, x: Tensor, given: WindowOptions, ra
   });
   return { kernel, stride, padding, dilation, input, output, beyond };
 }
+
+/** An empty list stands for no stride, as in PyTorch. */
+const isAbsent = (stride: PerAxis | undefined): stride is undefined | readonly [] =>
+  stride === undefined || (typeof stride !== "number" && stride.length === 0);

@@ -3,7 +3,7 @@ import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
-import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -11,8 +11,8 @@ import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, mul, sub } from "../elementwise/arithmetic.ts";
 import { ne } from "../elementwise/comparison.ts";
+import { promoteOperands } from "../elementwise/operands.ts";
 import { cat } from "../join/cat.ts";
-import { checkSameDType } from "../matmul/checks.ts";
 import { sum } from "../reduction/sum.ts";
 import { reshape } from "../view/reshape.ts";
 import { axisOf, narrow } from "../view/slice.ts";
@@ -152,16 +152,10 @@ function areaParameters(operation: string) {
 /** The areas between neighbours, put together, in the dtype that sums have. */
 function areas(
   operation: string,
-  { y, x, dx, dim }: ReturnType<ReturnType<typeof areaParameters>>,
+  { dx, dim, ...given }: ReturnType<ReturnType<typeof areaParameters>>,
   together: (each: Tensor, axis: number) => Tensor,
 ): Tensor {
-  if (!isFloat(y.dtype))
-    throw new DTypeError(
-      operation,
-      "notAFloat",
-      `expected floats, got ${y.describe()}; toDType(y, "float32") converts`,
-    );
-  if (x) checkSameDType(operation, [y, x]);
+  const [y, x] = promoteOperands(operation, given.x ? [given.y, given.x] : [given.y], "floats") as [Tensor, Tensor?];
   const axis = axisOf(operation, y, dim);
   const places = x && (x.rank === 1 ? alongAxis(x, axis, y.rank) : x);
   if (places) broadcastShapes(operation, y.shape, places.shape);

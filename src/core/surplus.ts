@@ -1,0 +1,99 @@
+/**
+ * Methods refuse an argument too many, as functions do: {@link refuseSurplus} puts a check of the number of arguments
+ * before each method of a class. How many a method takes is in its own text, which is read when more come than it has
+ * parameters without a default; calls with fewer compare two numbers.
+ */
+import { describeValue } from "./describe.ts";
+import { ArgumentError } from "./errors.ts";
+
+type Class = abstract new (...values: never) => object;
+type Method = (...values: readonly unknown[]) => unknown;
+
+/** Methods that JavaScript calls with arguments of its own. */
+const calledByLanguage = /^(constructor|toJSON|next|return|throw)$/;
+/** Static predicates, to which `tensors.filter(Tensor.isTensor)` passes an index too. */
+const isPredicate = /^is[A-Z]\w*$/;
+/** Whose methods have a check already. */
+const checked = new WeakSet<object>();
+
+/**
+ * Has the methods of classes, and of those that they extend, refuse surplus arguments: `tooManyArguments`. Values that
+ * are no classes are passed over.
+ */
+export function refuseSurplus(values: Iterable<unknown>): void {
+  for (const own of values)
+    for (let Each = own; isClass(Each); Each = Object.getPrototypeOf(Each)) {
+      if (checked.has(Each)) break;
+      checked.add(Each);
+      checkMethods(Each.name, Each.prototype, calledByLanguage);
+      checkMethods(Each.name, Each, isPredicate);
+    }
+}
+
+/** Whether it is a class; those that JavaScript has are none. */
+const isClass = (value: unknown): value is Class => typeof value === "function" && /^class\b/.test(textOf(value));
+
+function checkMethods(className: string, holder: object, unchecked: RegExp): void {
+  for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(holder)))
+    if (typeof property.value === "function" && property.writable && !unchecked.test(name) && !isClass(property.value))
+      Object.defineProperty(holder, name, {
+        ...property,
+        value: checkedMethod(`${className}.${name}`, property.value),
+      });
+}
+
+function checkedMethod(operation: string, method: Method): Method {
+  let most = method.length;
+  let isRead = false;
+  const value = function (this: unknown, ...values: readonly unknown[]): unknown {
+    if (values.length > most && !isRead) {
+      most = parametersOf(method).reduce((count, own) => (own.startsWith("...") ? Infinity : count + 1), 0);
+      isRead = true;
+    }
+    const surplus = values.length > most ? surplusOf(operation, method, values, most) : undefined;
+    if (surplus === undefined) return Reflect.apply(method, this, values);
+    if (isAsynchronous(method)) return Promise.reject(surplus);
+    throw surplus;
+  };
+  Object.defineProperties(value, { name: { value: method.name }, length: { value: method.length } });
+  return value;
+}
+
+/** The error of a call; undefined where the surplus is undefined: passed on as it came. */
+function surplusOf(
+  operation: string,
+  method: Method,
+  values: readonly unknown[],
+  most: number,
+): ArgumentError | undefined {
+  const at = values.findIndex((value, own) => own >= most && value !== undefined);
+  if (at < 0) return undefined;
+  const expected = most === 1 ? "1 argument" : `${most} arguments`;
+  const got = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
+  const names = parametersOf(method).map((own) => own.replace(/^(\w+)\s*=.*$/s, "$1?"));
+  const form = `${operation}(${names.join(", ")})`;
+  return new ArgumentError(operation, "tooManyArguments", `expected at most ${expected}, ${got}; expected ${form}`);
+}
+
+const isAsynchronous = (method: Method): boolean => textOf(method).startsWith("async");
+
+const textOf = (method: object): string => Function.prototype.toString.call(method);
+
+/** The parameters in the text of a method: `["x", "mode = true"]`. */
+function parametersOf(method: Method): string[] {
+  const text = textOf(method);
+  const found: string[] = [];
+  let depth = 0;
+  let start = text.indexOf("(") + 1;
+  for (let at = start; at < text.length; at++) {
+    const letter = text[at]!;
+    if ("([{".includes(letter)) depth++;
+    else if (letter === '"') at = text.indexOf('"', at + 1);
+    else if ((letter === "," || letter === ")") && depth === 0) {
+      found.push(text.slice(start, at).trim());
+      if (letter === ")") break;
+      start = at + 1;
+    } else if (")]}".includes(letter)) depth--;
+  }
+  return found.filter(Boolean);
+}
