@@ -14,7 +14,9 @@ export interface ToolCall {
 }
 
 const OPEN = "<tool_call>";
-const CALL = /<tool_call>\s*(.*?)\s*(?:<\/tool_call>|$)/gs;
+/** A call in tags, which strings of its arguments may contain, too. The last closing tag may be cut. */
+const TAGGED = /<tool_call>((?:"(?:[^"\\\n]|\\.)*"|.)*?)(?:<\/tool_call>|(?:<\/?[a-z_]*)?$)/gs;
+const WHOLE = /^(.*)$/s;
 
 /** Splits the text of one answer into what is said and what is called. Text that may be a call is held back. */
 export class ToolCallFilter {
@@ -43,13 +45,18 @@ export class ToolCallFilter {
     return text;
   }
 
-  /** What was held back: calls, or text that is none. */
+  /** What was held back: the calls that are finished, and the text that is none, such as a call that was cut. */
   end(): { readonly text: string; readonly calls: readonly ToolCall[] } {
-    const text = this.held ?? this.finder.end();
-    if (this.held === undefined) return { text, calls: [] };
-    const found = text.startsWith(OPEN) ? [...text.matchAll(CALL)].map(([, own]) => own!) : [text];
-    const calls = found.map((own) => this.callOf(own));
-    return calls.every((call) => call !== undefined) ? { text: "", calls } : { text, calls: [] };
+    const held = this.held ?? this.finder.end();
+    if (this.held === undefined) return { text: held, calls: [] };
+    const calls: ToolCall[] = [];
+    const written = held.startsWith(OPEN) ? TAGGED : WHOLE;
+    const text = held.replace(written, (whole, own: string) => {
+      const call = this.callOf(own);
+      if (call) calls.push(call);
+      return call ? "" : whole;
+    });
+    return { text: calls.length > 0 ? text.trim() : text, calls };
   }
 
   private callOf(text: string): ToolCall | undefined {

@@ -16,21 +16,30 @@ export interface Calls {
   readonly tools: readonly Tool[];
   /** Whether the answer has to be a call. */
   readonly isForced: boolean;
+  /** Whether the answer may have several calls. */
+  readonly isParallel: boolean;
 }
 
 const refuse = (message: string): never => {
   throw new ApiError(400, message, "invalid_value", "tool_choice");
 };
 
-/** @throws {ApiError} 400 for a choice of what is not among the tools. */
-export function callsOf({ tools = [], tool_choice: choice = "auto" }: ChatRequest): Calls {
-  if (choice === "none") return { tools: [], isForced: false };
-  if (choice === "auto") return { tools, isForced: false };
+/**
+ * What may be called, and how often. Models choose when to end a free answer, but forced calls could follow each other
+ * without end. So a forced answer is one call, unless the request asks for parallel calls of several functions.
+ *
+ * @throws {ApiError} 400 for a choice of what is not among the tools.
+ */
+export function callsOf({ tools = [], tool_choice: choice = "auto", parallel_tool_calls }: ChatRequest): Calls {
+  const free = { isForced: false, isParallel: parallel_tool_calls !== false };
+  const forced = { isForced: true, isParallel: parallel_tool_calls === true };
+  if (choice === "none") return { tools: [], ...free };
+  if (choice === "auto") return { tools, ...free };
   if (tools.length === 0) return refuse("expected tools beside tool_choice");
-  if (choice === "required") return { tools, isForced: true };
-  if (choice.type === "function") return { tools: [named(tools, choice.function.name)], isForced: true };
+  if (choice === "required") return { tools, ...forced };
+  if (choice.type === "function") return { tools: [named(tools, choice.function.name)], ...forced, isParallel: false };
   const { mode, tools: allowed } = choice.allowed_tools;
-  return { tools: allowed.map((own) => named(tools, own.function.name)), isForced: mode === "required" };
+  return { tools: allowed.map((own) => named(tools, own.function.name)), ...(mode === "required" ? forced : free) };
 }
 
 const named = (tools: readonly Tool[], name: string): Tool =>
@@ -44,11 +53,10 @@ const named = (tools: readonly Tool[], name: string): Tool =>
  * @throws {ApiError} 400 for a forced call beside another form, and arguments that can't be held to.
  */
 export async function callConstraint(served: ServedModel, request: ChatRequest): Promise<TokenConstraint | undefined> {
-  const { tools, isForced } = callsOf(request);
+  const { tools, isForced, isParallel } = callsOf(request);
   const format = request.response_format?.type ?? "text";
   if (isForced && format !== "text") return refuse("expected no response_format beside a forced call");
   const written = served.template?.source.includes("<tool_call>") ? "tags" : "json";
-  const isParallel = request.parallel_tool_calls !== false;
   const isHeld = isForced || (written === "tags" && (!isParallel || tools.some((tool) => tool.function.strict)));
   if (!isHeld || tools.length === 0 || format !== "text") return undefined;
   const form: CallForm = { written, isForced, isParallel };

@@ -1,31 +1,16 @@
 /** Answers in a form: JSON by a schema, and calls of functions. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
 import OpenAI from "openai";
-import { nn, setBackend, type Tensor, tensor } from "../../src/index.ts";
+import { setBackend } from "../../src/index.ts";
 import { ModelServer } from "../../src/serve/server.ts";
 import { ToolCallFilter } from "../../src/serve/tool_calls.ts";
 import { ChatTemplate } from "../../src/text/chat_template.ts";
+import { repeats } from "../support/repeats.ts";
+import { Scripted } from "./scripted.ts";
 import { randomLlama, served, tokenizer } from "./served.ts";
 
-/** Says a text, whatever it is asked; then only zeros. */
-class Scripted extends nn.Llama {
-  script = new Uint8Array();
-  private said = 0;
-
-  says(text: string): void {
-    this.script = new TextEncoder().encode(text);
-    this.said = 0;
-  }
-
-  override forward(tokens: Tensor, inputs?: nn.LanguageModelInputs): Tensor {
-    super.forward(tokens, inputs).dispose();
-    const next = this.script[this.said++] ?? 0;
-    return tensor([[Array.from({ length: 256 }, (_, token) => (token === next ? 50 : 0))]], { dtype: "float32" });
-  }
-}
-
-const sizes = { vocabularySize: 256, contextLength: 512, layers: 1, heads: 1, width: 8 };
-const scripted = new Scripted(sizes);
+const scripted = new Scripted();
 const template = new ChatTemplate(
   "{% for t in tools %}{{ t.function.name }};{% endfor %}{% for m in messages %}{{ m.role }}:{{ m.content }}" +
     "{% if m.tool_calls %}{% for c in m.tool_calls %}{{ c.function.arguments.x }}{% endfor %}{% endif %}\n{% endfor %}",
@@ -172,8 +157,14 @@ describe("tools", () => {
         ["add", '{"n":1}'],
         ["sub", '{"n":2}'],
       ] as const;
-      expect(await count({ tool_choice: "required" })).toEqual([[...one], [...two]]);
-      expect(await count({ tool_choice: "required", parallel_tool_calls: false })).toEqual([[...one]]);
+      const both = { type: "allowed_tools", allowed_tools: { mode: "required", tools: [named("add"), named("sub")] } };
+      for (const tool_choice of ["required", both]) {
+        expect(await count({ tool_choice })).toEqual([[...one]]);
+        expect(await count({ tool_choice, parallel_tool_calls: true })).toEqual([[...one], [...two]]);
+        expect(await count({ tool_choice, parallel_tool_calls: false })).toEqual([[...one]]);
+      }
+      for (const parallel_tool_calls of [true, false, undefined])
+        expect(await count({ tool_choice: named("add"), parallel_tool_calls })).toEqual([[...one]]);
       expect(await count({ tool_choice: "auto" })).toEqual([[...one], [...two]]);
       expect(await count({ tool_choice: "auto", parallel_tool_calls: false })).toEqual([[...one]]);
       // A strict function's arguments are held to, also in the midst of a text.
@@ -184,6 +175,47 @@ describe("tools", () => {
     } finally {
       await tagged.close(0);
     }
+  });
+
+  test("calls that are finished are returned, wherever the answer is cut", async () => {
+    const name = fc.constantFrom("add", "sub", "other");
+    const value = fc.string({
+      unit: fc.constantFrom("a", '"', "\\", "\n", "</tool_call>", "<tool_call>"),
+      maxLength: 4,
+    });
+    await fc.assert(
+      fc.property(
+        fc.array(fc.tuple(name, value), { minLength: 1, maxLength: 4 }),
+        fc.nat(),
+        fc.nat(),
+        (said, cut, size) => {
+          const written = said.map(
+            ([own, s]) => `<tool_call>\n${JSON.stringify({ name: own, arguments: { s } })}\n</tool_call>`,
+          );
+          const whole = written.join("\n");
+          const text = whole.slice(0, whole.length - (cut % (whole.length + 1)));
+          const filter = new ToolCallFilter(new Set(["add", "sub"]));
+          let before = "";
+          for (let at = 0; at < text.length; at += 1 + (size % 7))
+            before += filter.push(text.slice(at, at + 1 + (size % 7)));
+          const { text: rest, calls } = filter.end();
+          // A call is finished with its last brace; its tag may be cut.
+          const ends = written.map((_, at) => written.slice(0, at + 1).join("\n").length - "\n</tool_call>".length);
+          const finished = said.filter(([own], at) => ends[at]! <= text.length && own !== "other");
+          expect(calls.map((call) => [call.function.name, call.function.arguments])).toEqual(
+            finished.map(([own, s]) => [own, JSON.stringify({ s })]),
+          );
+          const isAllCalls = finished.length === said.length;
+          if (calls.length > 0 && isAllCalls && text.length === whole.length) expect(before + rest).toBe("");
+          if (calls.length === 0) expect(before + rest).toBe(text);
+          // What began and is no call is text.
+          const begun = said.findIndex((_, at) => ends[at]! > text.length);
+          const start = begun > 0 ? written.slice(0, begun).join("\n").length + 1 : 0;
+          if (begun >= 0) expect((before + rest).trim()).toEndWith(text.slice(start).trim());
+        },
+      ),
+      { numRuns: repeats({ usual: 300, all: 5000 }), seed: 34 },
+    );
   });
 
   const json = { type: "json_object" } as const;

@@ -1,20 +1,10 @@
 /** Forms as grammars of XGrammar. Runs in the process for forms alone. */
-import {
-  type CompiledGrammar,
-  Grammar,
-  type GrammarCompiler,
-  type StructuralTagFormat,
-  Testings,
-} from "@mlc-ai/web-xgrammar";
-import { rangeOf } from "./code_points.ts";
-import { atPath, type Placed, readSchema } from "./json_schema.ts";
+import { type CompiledGrammar, Grammar, type GrammarCompiler, type StructuralTagFormat } from "@mlc-ai/web-xgrammar";
+import { ArgumentError } from "../../core/errors.ts";
 import type { CallForm, Form, FunctionForm } from "./messages.ts";
-import { choice, type Pattern, sequence, setOf } from "./pattern.ts";
 import { readPattern } from "./read_pattern.ts";
+import { schemaRules } from "./schema_rules.ts";
 import { PatternRules } from "./write_pattern.ts";
-
-/** Between two parts of JSON. Without a limit a model may write spaces for ever. */
-const MOST_SPACES = 2;
 
 /** @throws {ArgumentError} for a form that texts can't be held to. */
 export async function compileForm(compiler: GrammarCompiler, form: Form): Promise<CompiledGrammar> {
@@ -30,7 +20,7 @@ export async function compileForm(compiler: GrammarCompiler, form: Form): Promis
 async function grammarOf(form: Exclude<Form, { readonly kind: "json" }>): Promise<Grammar> {
   switch (form.kind) {
     case "schema":
-      return Grammar.fromEBNF(await schemaRules(form.schema));
+      return Grammar.fromEBNF(schemaRules(form.schema));
     case "regex":
       return Grammar.fromEBNF(regexRules(form.source));
     case "calls":
@@ -40,35 +30,17 @@ async function grammarOf(form: Exclude<Form, { readonly kind: "json" }>): Promis
 
 function regexRules(source: string): string {
   const rules = new PatternRules();
-  const root = rules.add(readPattern(source), "plain");
+  const root = rules.add(readPattern(source, "whole"), "plain");
+  if (root === undefined)
+    throw new ArgumentError("compileConstraint", "noText", "expected a regular expression that some text matches");
   return `root ::= ${root}\n${rules.text}\n`;
 }
-
-/** A text of {@link placed}, as XGrammar writes its pattern between quotes. */
-const PLACE = /"\\"" \( "@" ((?:"\d" )+)"@" \) "\\""/g;
-
-/** A schema in XGrammar's notation, in which spaces are limited. */
-async function schemaRules(schema: string): Promise<string> {
-  const { text, places } = readSchema(schema);
-  const rules = new PatternRules();
-  const names = places.map((own) => atPath(own.path, () => placeRule(rules, own)));
-  const written = await Testings._jsonSchemaToEBNF(text, true, undefined, undefined, true, MOST_SPACES);
-  const whole = written.replace(PLACE, (_, digits: string) => names[Number(digits.replace(/[" ]/g, ""))]!);
-  return `${whole}\n${rules.text}\n`;
-}
-
-function placeRule(rules: PatternRules, own: Placed): string {
-  if ("pattern" in own) return `"\\"" ${rules.add(own.pattern, "json")} "\\""`;
-  return rules.add(choice(own.values.map((value) => literal(JSON.stringify(value)))), "plain");
-}
-
-const literal = (text: string): Pattern => sequence(Array.from(text, (own) => setOf(rangeOf(own.codePointAt(0)!))));
 
 type Call = readonly [name: string, parameters: StructuralTagFormat];
 
 async function callsOf(functions: readonly FunctionForm[], form: CallForm): Promise<StructuralTagFormat> {
   const calls: Call[] = [];
-  for (const { name, schema } of functions) calls.push([name, { type: "grammar", grammar: await schemaRules(schema) }]);
+  for (const { name, schema } of functions) calls.push([name, { type: "grammar", grammar: schemaRules(schema) }]);
   return form.written === "tags" ? taggedCalls(calls, form) : plainCall(calls);
 }
 

@@ -1,21 +1,51 @@
 /** Regular expressions as trees over sets of characters, without what does not change which texts match. */
-import { type CodePoints, union } from "./code_points.ts";
+import { type CodePoints, everything, rangeOf, union } from "./code_points.ts";
 
 export type Pattern =
   | { readonly kind: "set"; readonly set: CodePoints }
   | { readonly kind: "sequence"; readonly parts: readonly Pattern[] }
   | { readonly kind: "choice"; readonly options: readonly Pattern[] }
-  | { readonly kind: "repeat"; readonly part: Pattern; readonly least: number; readonly most: number };
+  | { readonly kind: "repeat"; readonly part: Pattern; readonly least: number; readonly most: number }
+  /** The texts that match every part. */
+  | { readonly kind: "both"; readonly parts: readonly Pattern[] }
+  /** The texts that don't match. */
+  | { readonly kind: "not"; readonly part: Pattern }
+  | ({ readonly kind: "multiple" } & Multiple);
+
+/** Digits whose number is a multiple of `of` / 10^`places`; what came before of them is in `rest`. */
+export interface Multiple {
+  readonly of: number;
+  /** The digits so far, modulo `of`. */
+  readonly rest: number;
+  /** How many digits after the point may still come; zeros always may. */
+  readonly places: number;
+  readonly isAfterPoint: boolean;
+}
 
 /** Matches the empty text alone. */
 export const empty: Pattern = { kind: "sequence", parts: [] };
 /** Matches no text. */
 export const nothing: Pattern = { kind: "choice", options: [] };
 
+/** Any text. */
+export const anyText: Pattern = { kind: "repeat", part: { kind: "set", set: everything }, least: 0, most: Infinity };
+
 export const isEmpty = (own: Pattern): boolean => own.kind === "sequence" && own.parts.length === 0;
 export const isNothing = (own: Pattern): boolean => own.kind === "choice" && own.options.length === 0;
 
 export const setOf = (set: CodePoints): Pattern => (set.length === 0 ? nothing : { kind: "set", set });
+
+export const literal = (text: string): Pattern =>
+  sequence(Array.from(text, (own) => setOf(rangeOf(own.codePointAt(0)!))));
+
+export const not = (part: Pattern): Pattern => (part.kind === "not" ? part.part : { kind: "not", part });
+
+export function both(parts: readonly Pattern[]): Pattern {
+  const flat = parts.flatMap((part) => (part.kind === "both" ? part.parts : [part])).filter((own) => own !== anyText);
+  if (flat.some(isNothing)) return nothing;
+  if (flat.length === 0) return anyText;
+  return flat.length === 1 ? flat[0]! : { kind: "both", parts: flat };
+}
 
 export function sequence(parts: readonly Pattern[]): Pattern {
   const flat = parts.flatMap((part) => (part.kind === "sequence" ? part.parts : [part]));

@@ -2,22 +2,25 @@
 import { type AST, RegExpParser, RegExpSyntaxError } from "@eslint-community/regexpp";
 import { ArgumentError } from "../../core/errors.ts";
 import { type CodePoints, charactersOf, complement, rangeOf, union } from "./code_points.ts";
-import { choice, empty, type Pattern, repeat, sequence, setOf } from "./pattern.ts";
+import { anyText, both, choice, empty, not, type Pattern, repeat, sequence, setOf } from "./pattern.ts";
 
 /** More parentheses in each other would exhaust the stack of whoever reads them. */
 const MOST_DEPTH = 64;
+/** Copies of a group with lookaheads. */
+const MOST_COPIES = 8;
 
 const invalid = (code: string, message: string, options?: ErrorOptions) =>
   new ArgumentError("compileConstraint", code, message, options);
 
 /**
- * The texts that match an expression as a whole.
+ * The texts that match an expression.
  *
+ * @param extent `"whole"` if the whole text has to match; `"part"` if a part of it has to, as `RegExp.test` says
  * @throws {ArgumentError} `notARegex`; `tooLarge` for more than 64 groups in each other; `unsupported`, with its name,
- * for what is no matter of the characters alone: lookarounds, references to groups, word boundaries, flags of groups,
- * and `^` and `$` elsewhere than at the ends.
+ * for what is no matter of the characters alone: lookbehinds, references to groups, word boundaries, flags of groups,
+ * `^` and `$` elsewhere than at the ends, and lookaheads in repeated groups.
  */
-export function readPattern(source: string): Pattern {
+export function readPattern(source: string, extent: "whole" | "part"): Pattern {
   checkDepth(source);
   let parsed: AST.Pattern;
   try {
@@ -26,7 +29,8 @@ export function readPattern(source: string): Pattern {
     if (!(cause instanceof RegExpSyntaxError)) throw cause;
     throw invalid("notARegex", `expected a regular expression with the flag u: ${cause.message}`, { cause });
   }
-  return choice(parsed.alternatives.map((own) => alternative(own, true, true)));
+  const margin = extent === "whole" ? empty : anyText;
+  return alternatives(parsed.alternatives, { before: margin, after: margin, rest: empty });
 }
 
 /** Parentheses in classes count too: fewer are allowed then. */
@@ -39,27 +43,85 @@ function checkDepth(source: string): void {
   }
 }
 
-/** @param isFirst whether nothing comes before it @param isLast whether nothing comes after it */
-function alternative({ elements }: AST.Alternative, isFirst: boolean, isLast: boolean): Pattern {
-  const isAnchor = (own: AST.Element) => own.type === "Assertion" && (own.kind === "start" || own.kind === "end");
-  const [from, to] = [elements.findIndex((own) => !isAnchor(own)), elements.findLastIndex((own) => !isAnchor(own))];
-  return sequence(
-    elements.map((own, at) => element(own, isFirst && (from < 0 || at <= from), isLast && (to < 0 || at >= to))),
-  );
+/** Where a part of an expression stands. */
+interface Place {
+  /** The text before it where no `^` says that there is none; undefined if another part comes before it. */
+  readonly before: Pattern | undefined;
+  /** The text after it where no `$` says that there is none; undefined if another part comes after it. */
+  readonly after: Pattern | undefined;
+  /** What follows it, to the end of the text. */
+  readonly rest: Pattern;
 }
 
-function element(own: AST.Element, isFirst: boolean, isLast: boolean): Pattern {
+const alternatives = (all: readonly AST.Alternative[], place: Place): Pattern =>
+  choice(all.map((own) => alternative(own, place)));
+
+const isStart = (own: AST.Element): boolean => own.type === "Assertion" && own.kind === "start";
+const isEnd = (own: AST.Element): boolean => own.type === "Assertion" && own.kind === "end";
+const isGroup = (own: AST.Element | undefined): boolean => own?.type === "Group" || own?.type === "CapturingGroup";
+
+/** An alternative, and what follows it: lookaheads say something of both. */
+function alternative({ elements }: AST.Alternative, { before, after, rest }: Place): Pattern {
+  let [from, to] = [0, elements.length];
+  let [prefix, suffix] = [before ?? empty, after ?? empty];
+  for (; before && from < to && isStart(elements[from]!); from++) prefix = empty;
+  for (; after && from < to && isEnd(elements[to - 1]!); to--) suffix = empty;
+  const inner = elements.slice(from, to);
+  // A group at an end has the anchors of its own alternatives.
+  const opens = before && from === 0 && isGroup(inner[0]);
+  const closes = after && to === elements.length && isGroup(inner.at(-1));
+  if (inner.length === 0 && prefix === anyText) suffix = empty;
+  const tail = closes ? rest : sequence([suffix, rest]);
+  const own = inner.reduceRight((next, each, at) => {
+    const isFirst = at === 0 && opens;
+    const isLast = at === inner.length - 1 && closes;
+    return element(each, { before: isFirst ? before : undefined, after: isLast ? after : undefined, rest: next });
+  }, tail);
+  return opens ? own : sequence([prefix, own]);
+}
+
+function element(own: AST.Element, place: Place): Pattern {
+  if (own.type === "Assertion" && own.kind === "lookahead") {
+    const ahead = alternatives(own.alternatives, { before: undefined, after: anyText, rest: empty });
+    return both([place.rest, own.negate ? not(ahead) : ahead]);
+  }
+  if ((own.type === "Group" && !own.modifiers) || own.type === "CapturingGroup")
+    if (place.before ?? place.after ?? looksAhead(own)) return alternatives(own.alternatives, place);
+  if (own.type === "Quantifier" && looksAhead(own.element)) return copies(own, place.rest);
+  return sequence([alone(own), place.rest]);
+}
+
+/** A repeat whose part says something of what follows. */
+function copies({ element: part, min, max, raw }: AST.Quantifier, rest: Pattern): Pattern {
+  if (max > MOST_COPIES) throw unsupported(raw);
+  let own = rest;
+  for (let count = max; count > 0; count--) {
+    const next = element(part, { before: undefined, after: undefined, rest: own });
+    own = count > min ? choice([rest, next]) : next;
+  }
+  return own;
+}
+
+function looksAhead(own: AST.Element): boolean {
+  if (own.type === "Assertion") return own.kind === "lookahead";
+  if (own.type === "Quantifier") return looksAhead(own.element);
+  if (own.type !== "Group" && own.type !== "CapturingGroup") return false;
+  return own.alternatives.some(({ elements }) => elements.some(looksAhead));
+}
+
+/** An element of which nothing depends on what stands beside it. */
+function alone(own: AST.Element): Pattern {
+  const inside: Place = { before: undefined, after: undefined, rest: empty };
   switch (own.type) {
     case "Assertion":
-      if ((own.kind === "start" && isFirst) || (own.kind === "end" && isLast)) return empty;
       throw unsupported(own.kind === "start" || own.kind === "end" ? `${own.raw} there` : own.raw);
     case "Quantifier":
-      return repeat(element(own.element, false, false), own.min, own.max);
+      return repeat(alone(own.element), own.min, own.max);
     case "Group":
       if (own.modifiers) throw unsupported(own.modifiers.raw);
-      return choice(own.alternatives.map((each) => alternative(each, isFirst, isLast)));
+      return alternatives(own.alternatives, inside);
     case "CapturingGroup":
-      return choice(own.alternatives.map((each) => alternative(each, isFirst, isLast)));
+      return alternatives(own.alternatives, inside);
     case "Character":
       return setOf(rangeOf(own.value));
     case "CharacterSet":

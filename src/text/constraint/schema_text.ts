@@ -6,6 +6,9 @@ export type Schema = Readonly<Record<string, unknown>>;
 const MOST_CHARACTERS = 65_536;
 export const MOST_DEPTH = 64;
 
+/** Keywords for what no other keyword of a schema, and of those that it applies in place, says something of. */
+export const UNEVALUATED = ["unevaluatedProperties", "unevaluatedItems"] as const;
+
 /** What is wrong with a schema, and where. */
 export const invalidSchema = (path: string, message: string, options?: ErrorOptions): ArgumentError =>
   new ArgumentError("compileConstraint", "invalidSchema", `schema${path}: ${message}`, options);
@@ -22,4 +25,14 @@ export function schemaText(schema: Schema): string {
   if (text.length > MOST_CHARACTERS)
     throw invalidSchema("", `expected at most ${MOST_CHARACTERS} characters of JSON, got ${text.length}`);
   return text;
+}
+
+/** What is wrong with an expression is said with its place. */
+export function atPath<T>(path: string, body: () => T): T {
+  try {
+    return body();
+  } catch (cause) {
+    if (!(cause instanceof ArgumentError)) throw cause;
+    throw invalidSchema(path, cause.message.replace(/^\[[^\]]*\] /, ""), { cause });
+  }
 }

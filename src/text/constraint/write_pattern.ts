@@ -7,6 +7,7 @@
  * is repeated are rules of their own, with a reference.
  */
 import { ArgumentError } from "../../core/errors.ts";
+import { automatonOf, type State } from "./automaton.ts";
 import { type CodePoints, complement, difference, intersection, type Range, rangeOf, union } from "./code_points.ts";
 import { isNothing, type Pattern } from "./pattern.ts";
 import { type ByteBranch, byteBranches } from "./utf8.ts";
@@ -30,17 +31,21 @@ interface Written {
   readonly times: number;
   /** Of a character: all its bytes in one expression. Tokens of several characters are then known beforehand. */
   readonly inline?: string | undefined;
+  /** Whether no text matches. */
+  readonly isNothing?: boolean;
 }
 
 /** Of one character. */
 type WrittenSet = Omit<Written, "times">;
 
 const EMPTY = "held_empty";
+const NOTHING: Written = { text: EMPTY, classes: 0, times: 0, isNothing: true };
 
 /** Rules of one grammar. */
 export class PatternRules {
   private readonly bodies: string[] = [];
   private readonly sets = { plain: new Map<CodePoints, WrittenSet>(), json: new Map<CodePoints, WrittenSet>() };
+  private names = 0;
   private classes = 0;
 
   /** All rules, a line each. */
@@ -49,22 +54,38 @@ export class PatternRules {
   }
 
   /**
-   * The name of a rule for what matches an expression.
+   * The name of a rule for what matches an expression; undefined if no text does.
    *
-   * @throws {ArgumentError} `tooLarge`; `noText` for an expression that matches no text.
+   * @throws {ArgumentError} `tooLarge`
    */
-  add(pattern: Pattern, notation: Notation): string {
-    if (isNothing(pattern)) throw invalid("noText", "expected a regular expression that some text matches");
-    const { text, classes } = this.write(pattern, notation);
+  add(pattern: Pattern, notation: Notation): string | undefined {
+    return isNothing(pattern) ? undefined : this.named(this.write(pattern, notation));
+  }
+
+  /** The same, as an automaton in which no two ways begin alike. */
+  addDeterministic(pattern: Pattern): string | undefined {
+    return this.named(this.automaton(pattern, "plain"));
+  }
+
+  private named({ text, classes, isNothing }: Written): string | undefined {
+    if (isNothing) return undefined;
     this.classes += classes;
     checkSize(this.classes);
     return this.rule(`${EMPTY} ${text}`);
   }
 
   private rule(body: string): string {
-    const name = `held_${this.bodies.length}`;
-    this.bodies.push(`${name} ::= ${body}`);
+    const name = this.name();
+    this.define(name, body);
     return name;
+  }
+
+  private name(): string {
+    return `held_${this.names++}`;
+  }
+
+  private define(name: string, body: string): void {
+    this.bodies.push(`${name} ::= ${body}`);
   }
 
   private write(pattern: Pattern, notation: Notation): Written {
@@ -77,7 +98,24 @@ export class PatternRules {
         return this.choice(pattern.options, notation);
       case "repeat":
         return this.repeat(pattern, notation);
+      default:
+        return this.automaton(pattern, notation);
     }
+  }
+
+  /** A rule for each state. */
+  private automaton(pattern: Pattern, notation: Notation): Written {
+    const states = automatonOf(pattern);
+    if (states.length === 0) return NOTHING;
+    const names = states.map(() => this.name());
+    const classes = states.map((state, at) => {
+      const moves = state.moves.map(([set, next]) => ({ ...this.set(set, notation), next: names[next]! }));
+      const options = moves.map(({ text, next }) => this.rule(`${EMPTY} ${text} ${next}`));
+      this.define(names[at]!, [...(state.accepts ? [EMPTY] : []), ...options].join(" | "));
+      return moves.reduce((sum, own) => sum + own.classes, 0);
+    });
+    const sum = classes.reduce((all, own) => all + own, 0);
+    return checked({ text: names[0]!, classes: sum, times: longest(states) });
   }
 
   private set(set: CodePoints, notation: Notation): WrittenSet {
@@ -93,6 +131,7 @@ export class PatternRules {
 
   private sequence(parts: readonly Pattern[], notation: Notation): Written {
     const written = parts.map((own) => this.write(own, notation));
+    if (written.some((own) => own.isNothing)) return NOTHING;
     return checked({
       text: written.map(({ text }) => text).join(" ") || '""',
       classes: written.reduce((sum, { classes }) => sum + classes, 0),
@@ -101,7 +140,8 @@ export class PatternRules {
   }
 
   private choice(options: readonly Pattern[], notation: Notation): Written {
-    const written = options.map((own) => this.write(own, notation));
+    const written = options.map((own) => this.write(own, notation)).filter((own) => !own.isNothing);
+    if (written.length === 0) return NOTHING;
     return checked({
       text: this.rule(written.map(({ text }) => this.rule(`${EMPTY} ${text}`)).join(" | ")),
       classes: written.reduce((sum, { classes }) => sum + classes, 0),
@@ -110,7 +150,8 @@ export class PatternRules {
   }
 
   private repeat({ part, least, most }: Pattern & { readonly kind: "repeat" }, notation: Notation): Written {
-    const { text, classes, times, inline } = this.write(part, notation);
+    const { text, classes, times, inline, isNothing } = this.write(part, notation);
+    if (isNothing) return least > 0 ? NOTHING : { text: EMPTY, classes: 0, times: 0 };
     const count = Number.isFinite(most) ? most : Math.max(1, least);
     const own = checked({ text: "", classes: classes * Math.min(UNROLLED, count), times: times * count });
     const long = count > MOST_COPIES && part.kind === "set" ? longOf(part.set, notation) : undefined;
@@ -125,6 +166,9 @@ export class PatternRules {
 const endOf = (most: number): number | "" => (Number.isFinite(most) ? most : "");
 
 const invalid = (code: string, message: string) => new ArgumentError("compileConstraint", code, message);
+
+/** The longest text on a way through the states that passes none twice: each is a character away from the last. */
+const longest = (states: readonly State[]): number => states.length - 1;
 
 function checked(written: Written): Written {
   checkSize(written.classes);

@@ -1,0 +1,221 @@
+/** The ways through a schema's alternatives: shapes of which a value has one. */
+import { matches, matchesNothing } from "./automaton.ts";
+import { everything } from "./code_points.ts";
+import { type Branch, failing, heldBy, type Reading } from "./keywords.ts";
+import { anyText, both, choice, literal, not, nothing, type Pattern, repeat, setOf } from "./pattern.ts";
+import type { SchemaTerms, Term } from "./schema_terms.ts";
+import { invalidSchema as invalid, type Schema, UNEVALUATED } from "./schema_text.ts";
+import { anything, equal, meet, type Shape, TYPES, type Type, typeOf } from "./shape.ts";
+
+/** Ways through one schema, and what is read on the way. */
+const MOST_SHAPES = 256;
+const MOST_STEPS = 100_000;
+
+interface Way {
+  readonly shape: Shape;
+  readonly waiting: readonly Term[];
+  readonly seen: ReadonlySet<Term>;
+}
+
+export class Alternatives {
+  private readonly known = new Map<string, readonly Shape[]>();
+  private readonly possible = new Map<string, boolean>();
+  private steps = 0;
+
+  constructor(readonly terms: SchemaTerms) {}
+
+  /** The shapes of values that meet all terms. @throws {ArgumentError} `invalidSchema` for too many */
+  shapes(terms: readonly Term[]): readonly Shape[] {
+    const key = keyOf(terms);
+    const known = this.known.get(key);
+    if (known) return known;
+    const found: Shape[] = [];
+    const ways: Way[] = [{ shape: anything, waiting: terms, seen: new Set() }];
+    for (let way = ways.pop(); way; way = ways.pop()) {
+      const [next, ...waiting] = way.waiting;
+      if (!next) found.push(way.shape);
+      else if (way.seen.has(next)) ways.push({ ...way, waiting });
+      else if (!this.isContradicted(next, way)) ways.push(...this.after(next, { ...way, waiting }));
+      if (found.length > MOST_SHAPES || this.steps++ > MOST_STEPS)
+        throw invalid(terms[0]?.path ?? "", `expected at most ${MOST_SHAPES} ways through its alternatives`);
+    }
+    const shapes = found
+      .reverse()
+      .map((own) => this.narrowed(own))
+      .filter(({ types }) => types.length > 0);
+    this.known.set(key, shapes);
+    return shapes;
+  }
+
+  private isContradicted(term: Term, { seen }: Way): boolean {
+    return seen.has(this.terms.of(term.schema, term.path, !term.isDenied));
+  }
+
+  /** The ways on behind a term, the first of them last. */
+  private after(term: Term, { shape, waiting, seen }: Way): Way[] {
+    const { schema, path, isDenied } = term;
+    const now = new Set([...seen, term]);
+    if (typeof schema === "boolean") return schema === isDenied ? [] : [{ shape, waiting, seen: now }];
+    const reading: Reading = {
+      ...{ schema, path, terms: this.terms },
+      areDisjoint: (a, b) => !this.isPossible([a, b]),
+    };
+    const isWhole = !isDenied && UNEVALUATED.some((name) => schema[name] !== undefined);
+    const all = isDenied ? [failing(reading)] : isWhole ? [this.unevaluated(term)] : heldBy(reading);
+    let ways: Way[] = [{ shape, waiting, seen: now }];
+    for (const branches of all) {
+      ways = ways.flatMap((way) => branches.flatMap((branch) => joined(way, branch)));
+      if (ways.length > MOST_SHAPES)
+        throw invalid(path, `expected at most ${MOST_SHAPES} ways through its alternatives`);
+    }
+    return ways.reverse();
+  }
+
+  /** What a schema says of what it says nothing else of: that depends on the way through its alternatives. */
+  private unevaluated(term: Term): Branch[] {
+    const { schema, path } = term as Term & { readonly schema: Schema };
+    const [property, item] = UNEVALUATED.map((name) =>
+      schema[name] === undefined ? undefined : this.terms.of(schema[name] as Schema, `${path}.${name}`),
+    );
+    const anyValue = this.terms.of(true, path);
+    return this.shapes([this.terms.without(term, UNEVALUATED)]).map((shape) => {
+      const objects = shape.objects.filter((own) => !own.isDenied);
+      const lists = shape.lists.filter((own) => !own.isDenied);
+      const properties = new Map(objects.flatMap((own) => [...own.properties.keys()]).map((key) => [key, anyValue]));
+      const patterns = objects.flatMap((own) => own.patterns.map(([pattern]) => [pattern, anyValue] as const));
+      const prefix = Array.from({ length: prefixLength({ lists }) }, () => anyValue);
+      const rest = {
+        ...(property &&
+          !objects.some(({ others }) => others) && { objects: [{ properties, patterns, others: property }] }),
+        ...(item && !lists.some((own) => own.rest) && { lists: [{ prefix, rest: item }] }),
+      };
+      return { facts: meet(shape, rest) };
+    });
+  }
+
+  /** A shape of which the values that are listed meet the rest. */
+  private narrowed(shape: Shape): Shape {
+    const { values, ...others } = shape;
+    if (values === undefined) return shape;
+    const left = values.filter((own) => this.fits(own, { ...others, values: undefined }));
+    return { ...anything, values: left, types: TYPES.filter((type) => left.some((own) => typeOf(own) === type)) };
+  }
+
+  /** Whether a value meets all terms. */
+  accepts(value: unknown, terms: readonly Term[]): boolean {
+    return this.shapes(terms).some((shape) => this.fits(value, shape));
+  }
+
+  private fits(value: unknown, shape: Shape): boolean {
+    const type = typeOf(value);
+    if (!shape.types.includes(type) || shape.excluded.some((own) => equal(own, value))) return false;
+    if (shape.values) return shape.values.some((own) => equal(own, value));
+    if (type === "number") return fitsNumber(value as number, shape);
+    if (type === "string") return matches(textPattern(shape), value as string);
+    if (type === "array") return this.fitsList(value as unknown[], shape);
+    return type !== "object" || this.fitsObject(value as Record<string, unknown>, shape);
+  }
+
+  private fitsList(list: readonly unknown[], shape: Shape): boolean {
+    const { leastItems, mostItems, isUnique, contains } = shape;
+    if (list.length < leastItems || list.length > mostItems) return false;
+    if (isUnique && list.some((own, at) => list.slice(0, at).some((other) => equal(own, other)))) return false;
+    const counted = contains.every(({ term, least, most }) => {
+      const count = list.filter((own) => this.accepts(own, [term])).length;
+      return least <= count && count <= most;
+    });
+    return counted && list.every((own, at) => this.accepts(own, itemTerms(shape, at)));
+  }
+
+  private fitsObject(object: Readonly<Record<string, unknown>>, shape: Shape): boolean {
+    const keys = Object.keys(object);
+    if (keys.length < shape.leastProperties || keys.length > shape.mostProperties) return false;
+    if (!shape.required.every((name) => Object.hasOwn(object, name))) return false;
+    return keys.every((key) => this.accepts(key, shape.names) && this.accepts(object[key], propertyTerms(shape, key)));
+  }
+
+  /** Whether some value may meet all terms: false is certain. */
+  isPossible(terms: readonly Term[]): boolean {
+    const key = keyOf(terms);
+    const known = this.possible.get(key);
+    if (known !== undefined) return known;
+    this.possible.set(key, true); // of what it contains itself, only its other parts can be impossible
+    const own = this.shapes(terms).some((shape) => shape.types.some((type) => this.mayBe(type, shape)));
+    this.possible.set(key, own);
+    return own;
+  }
+
+  private mayBe(type: Type, shape: Shape): boolean {
+    if (shape.values) return true;
+    switch (type) {
+      case "null":
+      case "boolean":
+        return constants[type].some((own) => this.fits(own, shape));
+      case "number":
+        return shape.least <= shape.most;
+      case "string":
+        return (
+          shape.leastLength <= shape.mostLength && !(shape.patterns.length > 1 && matchesNothing(textPattern(shape)))
+        );
+      case "array": {
+        const needed = Math.min(shape.leastItems, prefixLength(shape) + 1);
+        const items = Array.from({ length: needed }, (_, at) => itemTerms(shape, at));
+        return shape.leastItems <= shape.mostItems && items.every((own) => this.isPossible(own));
+      }
+      case "object":
+        return (
+          Math.max(shape.leastProperties, shape.required.length) <= shape.mostProperties &&
+          shape.required.every((name) => this.isPossible(propertyTerms(shape, name)))
+        );
+    }
+  }
+
+  /** The texts that meet all terms. */
+  textsOf(terms: readonly Term[]): Pattern {
+    const shapes = this.shapes(terms).filter(({ types }) => types.includes("string"));
+    return choice(shapes.map((own) => textPattern(own)));
+  }
+}
+
+export const constants = { null: [null], boolean: [true, false] } as const;
+
+const keyOf = (terms: readonly Term[]): string => [...new Set(terms.map(({ id }) => id))].sort((a, b) => a - b).join();
+
+function joined({ shape, waiting, seen }: Way, { facts = {}, terms = [] }: Branch): Way[] {
+  const own = meet(shape, facts);
+  return own.types.length === 0 || own.values?.length === 0
+    ? []
+    : [{ shape: own, waiting: [...terms, ...waiting], seen }];
+}
+
+function fitsNumber(value: number, { least, most, multiples, nonMultiples }: Shape): boolean {
+  const isMultiple = (of: number) => Math.abs(value / of - Math.round(value / of)) < 1e-9;
+  return least <= value && value <= most && multiples.every(isMultiple) && !nonMultiples.some(isMultiple);
+}
+
+/** The texts of a shape. */
+export function textPattern({ values, patterns, leastLength, mostLength, excluded }: Shape): Pattern {
+  const texts = (of: readonly unknown[]) => of.filter((own) => typeof own === "string").map(literal);
+  if (values) return choice(texts(values));
+  if (leastLength > mostLength) return nothing;
+  const hasLength = leastLength > 0 || mostLength < Infinity;
+  const length = hasLength ? repeat(setOf(everything), leastLength, mostLength) : anyText;
+  return both([...patterns, length, ...texts(excluded).map(not)]);
+}
+
+/** How many items at the beginning have terms of their own. */
+export const prefixLength = ({ lists }: Pick<Shape, "lists">): number =>
+  Math.max(0, ...lists.map(({ prefix }) => prefix.length));
+
+export const itemTerms = ({ lists }: Shape, at: number): Term[] =>
+  lists.flatMap(({ prefix, rest }) => prefix[at] ?? rest ?? []);
+
+/** The terms of a property's value. */
+export const propertyTerms = ({ objects }: Shape, name: string): Term[] =>
+  objects.flatMap(({ properties, patterns, others }) => {
+    const own = [
+      ...[properties.get(name) ?? []].flat(),
+      ...patterns.flatMap(([pattern, term]) => (matches(pattern, name) ? [term] : [])),
+    ];
+    return own.length > 0 ? own : (others ?? []);
+  });

@@ -1,0 +1,156 @@
+/**
+ * Deterministic automata of patterns, by derivatives (J. Brzozowski, "Derivatives of regular expressions", 1964): the
+ * derivative of a pattern by a character matches what may follow that character. So intersections and complements cost
+ * no more than other operators.
+ */
+import { ArgumentError } from "../../core/errors.ts";
+import { type CodePoints, everything, rangeOf, union } from "./code_points.ts";
+import { Interned, type Term } from "./interned.ts";
+import type { Pattern } from "./pattern.ts";
+
+/** What may follow in a state: by each set of characters another state. No two sets have a character in common. */
+export interface State {
+  readonly accepts: boolean;
+  readonly moves: readonly (readonly [set: CodePoints, next: number])[];
+}
+
+/** States of which the first is the start. Each leads to a state that accepts; without one there are none. */
+export type Automaton = readonly State[];
+
+const MOST_STATES = 20_000;
+
+/**
+ * The automaton of a pattern, with as few states as possible.
+ *
+ * @throws {ArgumentError} `tooLarge` for more than 20,000 states on the way there.
+ */
+export function automatonOf(pattern: Pattern): Automaton {
+  const atoms = atomsOf(pattern);
+  const terms = new Interned(atoms);
+  const states = [terms.read(pattern)];
+  const numbers = new Map([[states[0]!, 0]]);
+  const moves: number[][] = [];
+  for (let at = 0; at < states.length; at++) {
+    if (states.length > MOST_STATES) throw tooLarge();
+    moves.push(atoms.map((_, atom) => numberOf(terms.derivative(states[at]!, atom), states, numbers)));
+  }
+  const accepting = states.map((own) => own.isNullable);
+  return merged(accepting, moves, atoms);
+}
+
+const tooLarge = () =>
+  new ArgumentError(
+    "compileConstraint",
+    "tooLarge",
+    `expected expressions, lengths and multiples that need at most ${MOST_STATES} states together`,
+  );
+
+function numberOf(term: Term, states: Term[], numbers: Map<Term, number>): number {
+  const known = numbers.get(term);
+  if (known !== undefined) return known;
+  numbers.set(term, states.length);
+  states.push(term);
+  return states.length - 1;
+}
+
+/** Whether a text matches. */
+export function matches(pattern: Pattern, text: string): boolean {
+  const atoms = atomsOf(pattern);
+  const terms = new Interned(atoms);
+  let term = terms.read(pattern);
+  for (const character of text) {
+    const point = character.codePointAt(0)!;
+    const atom = atoms.findIndex((set) => set.some(([first, last]) => first <= point && point <= last));
+    if (atom < 0) return false; // a surrogate alone
+    term = terms.derivative(term, atom);
+  }
+  return term.isNullable;
+}
+
+/** Whether no text matches. @throws {ArgumentError} `tooLarge` */
+export const matchesNothing = (pattern: Pattern): boolean => automatonOf(pattern).length === 0;
+
+/** The coarsest partition of all characters of which every set of a pattern is a union. */
+function atomsOf(pattern: Pattern): CodePoints[] {
+  const sets = [...setsOf(pattern)];
+  const starts = [...new Set([everything, ...sets].flatMap((set) => set.flatMap(([first, last]) => [first, last + 1])))]
+    .sort((a, b) => a - b)
+    .filter((start) => everything.some(([first, last]) => first <= start && start <= last));
+  const places = sets.map(() => 0);
+  const groups = new Map<string, (readonly [number, number])[]>();
+  for (const [at, start] of starts.entries()) {
+    const members = sets.map((set, own) => {
+      while (set[places[own]!] && set[places[own]!]![1] < start) places[own]!++;
+      const range = set[places[own]!];
+      return range !== undefined && range[0] <= start;
+    });
+    const end = (starts[at + 1] ?? 0x110000) - 1;
+    const key = members.map(Number).join("");
+    groups.set(key, [...(groups.get(key) ?? []), [start, end]]);
+  }
+  return [...groups.values()].map((ranges) => union(ranges));
+}
+
+const digits = Array.from({ length: 10 }, (_, digit) => rangeOf(48 + digit));
+
+function setsOf(pattern: Pattern, found = new Set<CodePoints>()): Set<CodePoints> {
+  if (pattern.kind === "set") found.add(pattern.set);
+  if (pattern.kind === "multiple") for (const set of [...digits, rangeOf(46)]) found.add(set);
+  const parts =
+    "parts" in pattern
+      ? pattern.parts
+      : "options" in pattern
+        ? pattern.options
+        : "part" in pattern
+          ? [pattern.part]
+          : [];
+  for (const part of parts) setsOf(part, found);
+  return found;
+}
+
+/** Joins states that accept the same texts (E. Moore's refinement), and drops those that accept none. */
+function merged(accepting: readonly boolean[], moves: readonly number[][], atoms: readonly CodePoints[]): Automaton {
+  let classes = accepting.map(Number);
+  for (let count = new Set(classes).size; ; ) {
+    const known = new Map<string, number>();
+    const refined = moves.map((own, state) => {
+      const key = `${classes[state]}:${own.map((next) => classes[next]).join()}`;
+      const number = known.get(key) ?? known.size;
+      known.set(key, number);
+      return number;
+    });
+    classes = refined;
+    if (known.size === count) break;
+    count = known.size;
+  }
+  const states: { accepts: boolean; moves: Map<number, CodePoints[]> }[] = [];
+  for (const [state, own] of classes.entries())
+    if (!states[own]) {
+      const sets = new Map<number, CodePoints[]>();
+      for (const [atom, next] of moves[state]!.entries())
+        sets.set(classes[next]!, [...(sets.get(classes[next]!) ?? []), atoms[atom]!]);
+      states[own] = { accepts: accepting[state]!, moves: sets };
+    }
+  return live(states.map((own) => ({ ...own, moves: [...own.moves].map(([next, sets]) => [union(...sets), next]) })));
+}
+
+function live(states: Automaton): Automaton {
+  const before = states.map((): number[] => []);
+  for (const [state, { moves }] of states.entries()) for (const [, next] of moves) before[next]!.push(state);
+  const leads = new Set<number>();
+  const waiting = [...states.keys()].filter((own) => states[own]!.accepts);
+  for (let own = waiting.pop(); own !== undefined; own = waiting.pop()) {
+    if (leads.has(own)) continue;
+    leads.add(own);
+    waiting.push(...before[own]!);
+  }
+  if (!leads.has(0)) return [];
+  const numbers = new Map([...leads].sort((a, b) => a - b).map((state, number) => [state, number]));
+  return [...numbers.keys()].map((state) => ({
+    accepts: states[state]!.accepts,
+    moves: states[state]!.moves.flatMap(([set, next]) => {
+      const number = numbers.get(next);
+      return number === undefined ? [] : [[set, number] as const];
+    }),
+  }));
+}

@@ -1,0 +1,79 @@
+/** Texts of JSON schema's `format`, as regular expressions. Each is a part of what its standard allows. */
+import { ArgumentError } from "../../core/errors.ts";
+import type { Pattern } from "./pattern.ts";
+import { readPattern } from "./read_pattern.ts";
+
+const leap = "(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)";
+const days =
+  "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))";
+const date = `(?:\\d{4}-${days}|${leap}-02-29)`;
+const offset = "(?:[Zz]|[+\\-](?:[01]\\d|2[0-3]):[0-5]\\d)";
+const time = `(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?${offset}`;
+/** ISO 8601's, with at least one part. */
+const clock = "T(?:\\d{1,9}H(?:\\d{1,9}M)?(?:\\d{1,9}S)?|\\d{1,9}M(?:\\d{1,9}S)?|\\d{1,9}S)";
+const calendar = "(?:\\d{1,9}Y(?:\\d{1,9}M)?(?:\\d{1,9}D)?|\\d{1,9}M(?:\\d{1,9}D)?|\\d{1,9}D)";
+const duration = `P(?:${calendar}(?:${clock})?|${clock}|\\d{1,9}W)`;
+
+/** A part of a name between dots: RFC 1123 allows 63 characters, and 253 in all. */
+const label = "[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,22}[A-Za-z0-9])?";
+const hostname = `(?:${label}\\.){0,9}${label}`;
+const atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\-]{1,20}";
+const email = `${atom}(?:\\.${atom}){0,2}@${label}(?:\\.${label}){1,3}`;
+
+const byte = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
+const ipv4 = `(?:${byte}\\.){3}${byte}`;
+const group = "[0-9A-Fa-f]{1,4}";
+/** Eight groups, or fewer around "::", which stands for at least one; RFC 4291. */
+const shortened = Array.from({ length: 8 }, (_, before) => {
+  const start = before === 0 ? "" : `${group}(?::${group}){${before - 1}}`;
+  return before === 7 ? `${start}::` : `${start}::(?:${group}(?::${group}){0,${6 - before}})?`;
+});
+const ipv6 = `(?:(?:${group}:){7}${group}|${shortened.join("|")}|::(?:[Ff]{4}:)?${ipv4})`;
+
+/** RFC 3986, without addresses in brackets. */
+const escaped = "%[0-9A-Fa-f]{2}";
+const pathCharacter = `(?:[A-Za-z0-9\\-._~!$&'()*+,;=:@]|${escaped})`;
+const segmentWithoutColon = `(?:[A-Za-z0-9\\-._~!$&'()*+,;=@]|${escaped})+`;
+const authority = `(?:(?:[A-Za-z0-9\\-._~!$&'()*+,;=:]|${escaped})*@)?(?:${ipv4}|${hostname})(?::\\d{1,5})?`;
+const path = `(?:/${pathCharacter}*)*`;
+const end = `(?:\\?(?:${pathCharacter}|[/?])*)?(?:#(?:${pathCharacter}|[/?])*)?`;
+const rooted = `(?://${authority}${path}|/(?:${pathCharacter}+${path})?)`;
+const uri = `[A-Za-z][A-Za-z0-9+\\-.]*:(?:${rooted}|${pathCharacter}+${path})${end}`;
+const uriReference = `(?:${uri}|(?:${rooted}|${segmentWithoutColon}${path})?${end})`;
+const token = "(?:[^~/]|~[01])*";
+
+const sources: Readonly<Record<string, string>> = {
+  date,
+  time,
+  "date-time": `${date}[Tt]${time}`,
+  duration,
+  email,
+  "idn-email": email,
+  hostname,
+  "idn-hostname": hostname,
+  ipv4,
+  ipv6,
+  uri,
+  iri: uri,
+  "uri-reference": uriReference,
+  "iri-reference": uriReference,
+  "uri-template": uriReference,
+  uuid: "[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}",
+  "json-pointer": `(?:/${token})*`,
+  "relative-json-pointer": `(?:0|[1-9]\\d{0,8})(?:#|(?:/${token})*)`,
+};
+
+/** The formats that texts can be held to. */
+export const formats: ReadonlySet<string> = new Set(Object.keys(sources));
+
+const known = new Map<string, Pattern>();
+
+/** The texts of a format. @throws {ArgumentError} `unsupported` */
+export function formatPattern(format: string): Pattern {
+  const source = sources[format];
+  if (source === undefined)
+    throw new ArgumentError("compileConstraint", "unsupported", `expected one of ${[...formats].join(", ")}`);
+  const own = known.get(format) ?? readPattern(source, "whole");
+  known.set(format, own);
+  return own;
+}

@@ -1,0 +1,175 @@
+/** Patterns of which equal ones are one object, so that their derivatives are few. */
+import type { CodePoints } from "./code_points.ts";
+import type { Multiple, Pattern } from "./pattern.ts";
+
+export interface Term {
+  readonly id: number;
+  /** Whether the empty text matches. */
+  readonly isNullable: boolean;
+  readonly node: Node;
+}
+
+type Node =
+  | { readonly kind: "empty" }
+  /** A character of these atoms. */
+  | { readonly kind: "set"; readonly atoms: readonly number[] }
+  | { readonly kind: "pair"; readonly first: Term; readonly rest: Term }
+  | { readonly kind: "choice" | "both"; readonly parts: readonly Term[] }
+  | { readonly kind: "repeat"; readonly part: Term; readonly least: number; readonly most: number }
+  | { readonly kind: "not"; readonly part: Term }
+  | ({ readonly kind: "multiple" } & Multiple);
+
+/** Terms over one partition of the characters. */
+export class Interned {
+  private readonly known = new Map<string, Term>();
+  private readonly derivatives = new Map<Term, (Term | undefined)[]>();
+  private readonly empty = this.term("empty", true, { kind: "empty" });
+  private readonly nothing = this.term("choice", false, { kind: "choice", parts: [] });
+  private readonly all: Term;
+  /** The digit of each atom, "." as 10, and -1 for all others. */
+  private readonly digits: readonly number[];
+
+  constructor(private readonly atoms: readonly CodePoints[]) {
+    this.all = this.repeat(this.set(atoms.map((_, atom) => atom)), 0, Infinity);
+    this.digits = atoms.map((set) => {
+      const [first, last] = set[0]!;
+      return set.length > 1 || first !== last ? -1 : "0123456789.".indexOf(String.fromCodePoint(first));
+    });
+  }
+
+  read(pattern: Pattern): Term {
+    switch (pattern.kind) {
+      case "set":
+        return this.set(this.atoms.flatMap(([range], atom) => (includes(pattern.set, range![0]) ? [atom] : [])));
+      case "sequence":
+        return pattern.parts.reduceRight((rest, part) => this.pair(this.read(part), rest), this.empty);
+      case "choice":
+        return this.choice(pattern.options.map((own) => this.read(own)));
+      case "repeat":
+        return this.repeat(this.read(pattern.part), pattern.least, pattern.most);
+      case "both":
+        return this.both(pattern.parts.map((own) => this.read(own)));
+      case "not":
+        return this.not(this.read(pattern.part));
+      case "multiple":
+        return this.multiple(pattern);
+    }
+  }
+
+  /** What matches after a character of an atom. */
+  derivative(term: Term, atom: number): Term {
+    const known = this.derivatives.get(term) ?? [];
+    this.derivatives.set(term, known);
+    known[atom] ??= this.derived(term.node, atom);
+    return known[atom];
+  }
+
+  private derived(node: Node, atom: number): Term {
+    switch (node.kind) {
+      case "empty":
+        return this.nothing;
+      case "set":
+        return node.atoms.includes(atom) ? this.empty : this.nothing;
+      case "pair": {
+        const { first, rest } = node;
+        const own = this.pair(this.derivative(first, atom), rest);
+        return first.isNullable ? this.choice([own, this.derivative(rest, atom)]) : own;
+      }
+      case "choice":
+        return this.choice(node.parts.map((part) => this.derivative(part, atom)));
+      case "both":
+        return this.both(node.parts.map((part) => this.derivative(part, atom)));
+      case "repeat": {
+        const rest = this.repeat(node.part, Math.max(0, node.least - 1), node.most - 1);
+        return this.pair(this.derivative(node.part, atom), rest);
+      }
+      case "not":
+        return this.not(this.derivative(node.part, atom));
+      case "multiple":
+        return this.afterDigit(node, this.digits[atom]!);
+    }
+  }
+
+  private afterDigit(node: Multiple, digit: number): Term {
+    const { of, rest, places, isAfterPoint } = node;
+    if (digit < 0 || (digit === 10 && isAfterPoint)) return this.nothing;
+    if (digit === 10) return this.multiple({ ...node, isAfterPoint: true });
+    if (isAfterPoint && places === 0) return digit === 0 ? this.multiple(node) : this.nothing;
+    return this.multiple({ ...node, rest: (rest * 10 + digit) % of, places: isAfterPoint ? places - 1 : places });
+  }
+
+  private term(key: string, isNullable: boolean, node: Node): Term {
+    const own = this.known.get(key) ?? { id: this.known.size, isNullable, node };
+    this.known.set(key, own);
+    return own;
+  }
+
+  private set(atoms: readonly number[]): Term {
+    return atoms.length === 0 ? this.nothing : this.term(`set ${atoms.join()}`, false, { kind: "set", atoms });
+  }
+
+  private pair(first: Term, rest: Term): Term {
+    if (first === this.nothing || rest === this.nothing) return this.nothing;
+    if (first === this.empty) return rest;
+    if (rest === this.empty) return first;
+    const { node } = first;
+    if (node.kind === "pair") return this.pair(node.first, this.pair(node.rest, rest));
+    const isNullable = first.isNullable && rest.isNullable;
+    return this.term(`pair ${first.id} ${rest.id}`, isNullable, { kind: "pair", first, rest });
+  }
+
+  private choice(options: readonly Term[]): Term {
+    const parts = new Set(options.flatMap((own) => (own.node.kind === "choice" ? own.node.parts : [own])));
+    if (parts.has(this.all)) return this.all;
+    const atoms = new Set<number>();
+    for (const own of parts)
+      if (own.node.kind === "set") {
+        for (const atom of own.node.atoms) atoms.add(atom);
+        parts.delete(own);
+      }
+    if (atoms.size > 0) parts.add(this.set([...atoms].sort((a, b) => a - b)));
+    if ([...parts].some((own) => own !== this.empty && own.isNullable)) parts.delete(this.empty);
+    return this.joined("choice", parts);
+  }
+
+  private both(all: readonly Term[]): Term {
+    const parts = new Set(all.flatMap((own) => (own.node.kind === "both" ? own.node.parts : [own])));
+    if (parts.has(this.nothing)) return this.nothing;
+    parts.delete(this.all);
+    return parts.size === 0 ? this.all : this.joined("both", parts);
+  }
+
+  private joined(kind: "choice" | "both", set: ReadonlySet<Term>): Term {
+    const parts = [...set].sort((a, b) => a.id - b.id);
+    if (parts.length === 1) return parts[0]!;
+    if (parts.length === 0) return this.nothing;
+    const isNullable = kind === "choice" ? parts.some(nullable) : parts.every(nullable);
+    return this.term(`${kind} ${parts.map(({ id }) => id).join()}`, isNullable, { kind, parts });
+  }
+
+  private repeat(part: Term, least: number, most: number): Term {
+    if (most === 0 || part === this.empty) return this.empty;
+    if (part === this.nothing) return least === 0 ? this.empty : this.nothing;
+    if (least === 1 && most === 1) return part;
+    const isNullable = least === 0 || part.isNullable;
+    return this.term(`repeat ${part.id} ${least} ${most}`, isNullable, { kind: "repeat", part, least, most });
+  }
+
+  private not(part: Term): Term {
+    if (part.node.kind === "not") return part.node.part;
+    if (part === this.nothing) return this.all;
+    if (part === this.all) return this.nothing;
+    return this.term(`not ${part.id}`, !part.isNullable, { kind: "not", part });
+  }
+
+  private multiple({ of, rest, places, isAfterPoint }: Multiple): Term {
+    const isNullable = (rest * 10 ** places) % of === 0;
+    const key = `multiple ${of} ${rest} ${places} ${isAfterPoint}`;
+    return this.term(key, isNullable, { kind: "multiple", of, rest, places, isAfterPoint });
+  }
+}
+
+const nullable = (own: Term): boolean => own.isNullable;
+
+const includes = (set: CodePoints, point: number): boolean =>
+  set.some(([first, last]) => first <= point && point <= last);

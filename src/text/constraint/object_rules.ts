@@ -1,0 +1,124 @@
+/**
+ * Objects: properties that a schema names come in its order. Others follow only where a schema says something of them,
+ * or names none.
+ */
+import { propertyTerms } from "./alternatives.ts";
+import { matches } from "./automaton.ts";
+import { anyText, both, choice, literal, not, type Pattern } from "./pattern.ts";
+import { all, comma, type Expression, empty, none, one, rule, spaces, times, written } from "./productions.ts";
+import type { SchemaRules } from "./schema_rules.ts";
+import type { Term } from "./schema_terms.ts";
+import { invalidSchema as invalid } from "./schema_text.ts";
+import type { ObjectFacts, Shape } from "./shape.ts";
+
+/** Every set of them needs a rule. */
+const MOST_PATTERNS = 4;
+/** Where their number matters, each number needs rules of its own. */
+const MOST_COUNTED = 100;
+
+interface Property {
+  readonly pair: Expression;
+  readonly isRequired: boolean;
+}
+
+interface Properties {
+  readonly named: readonly Property[];
+  /** All others. */
+  readonly other: Expression;
+  readonly least: number;
+  readonly most: number;
+}
+
+export class ObjectRules {
+  constructor(private readonly rules: SchemaRules) {}
+
+  of(shape: Shape): Expression {
+    const { objects, required, names, leastProperties, mostProperties } = shape;
+    const keys = [...new Set([...objects.flatMap(({ properties }) => [...properties.keys()]), ...required])];
+    const allowed = names.length > 0 ? this.rules.alternatives.textsOf(names) : anyText;
+    const named = keys
+      .filter((key) => required.includes(key) || !isForbidden(shape, key))
+      .map((key) => ({ pair: this.named(shape, key, allowed), isRequired: required.includes(key) }));
+    const isOpen = named.length < leastProperties || isOpened(shape, named.length);
+    const other = isOpen ? this.others(shape, keys, allowed) : none;
+    const body = this.after({ named, other, least: leastProperties, most: mostProperties });
+    return all(written('"{"'), spaces, body, written('"}"'));
+  }
+
+  private named(shape: Shape, key: string, allowed: Pattern): Expression {
+    if (allowed !== anyText && !matches(allowed, key)) return none;
+    return this.pair(written(JSON.stringify(JSON.stringify(key))), propertyTerms(shape, key));
+  }
+
+  private pair(key: Expression, terms: readonly Term[]): Expression {
+    return all(key, spaces, written('":"'), spaces, this.rules.value(terms), spaces);
+  }
+
+  /** One property of any other name: what is said of its value depends on the patterns that the name matches. */
+  private others({ objects }: Shape, keys: readonly string[], allowed: Pattern): Expression {
+    const patterns = [...new Set(objects.flatMap((own) => own.patterns.map(([pattern]) => pattern)))];
+    if (patterns.length > MOST_PATTERNS)
+      throw invalid("", `expected at most ${MOST_PATTERNS} patternProperties together, got ${patterns.length}`);
+    const isOther = keys.length > 0 ? not(choice(keys.map(literal))) : anyText;
+    const options = Array.from({ length: 2 ** patterns.length }, (_, set) => {
+      const met = new Set(patterns.filter((_, at) => (set >> at) & 1));
+      const name = both([allowed, isOther, ...patterns.map((own) => (met.has(own) ? own : not(own)))]);
+      const key = this.key(name);
+      return (
+        key &&
+        this.pair(
+          key,
+          objects.flatMap((own) => termsOf(own, met)),
+        )
+      );
+    });
+    return one(options.filter((own) => own !== undefined));
+  }
+
+  private key(name: Pattern): Expression | undefined {
+    const added = this.rules.patterns.add(name, "json");
+    return added === undefined ? undefined : written(`"\\"" ${added} "\\""`);
+  }
+
+  /** What comes behind so many of the named properties, when so many were written: a rule for each such state. */
+  private after({ named, other, least, most }: Properties): Expression {
+    const enough = Math.max(1, most < Infinity ? most : least);
+    if ((least > 1 || most < named.length) && enough > MOST_COUNTED)
+      throw invalid("", `expected minProperties and maxProperties of at most ${MOST_COUNTED}`);
+    const known = new Map<string, string>();
+    const { rules } = this;
+    const counted = least > 1 || most < Infinity ? enough : 1;
+    function state(at: number, count: number): Expression {
+      const key = `${at} ${count}`;
+      const name = known.get(key);
+      if (name !== undefined) return rule(name);
+      const added = rules.name("properties");
+      known.set(key, added);
+      rules.productions.define(added, at < named.length ? next(named[at]!, at, count) : rest(count));
+      return rule(added);
+    }
+    const write = (pair: Expression, at: number, count: number): Expression =>
+      count >= most ? none : all(count > 0 ? comma : empty, pair, state(at, Math.min(count + 1, counted)));
+    const next = ({ pair, isRequired }: Property, at: number, count: number): Expression =>
+      one([write(pair, at + 1, count), ...(isRequired ? [] : [state(at + 1, count)])]);
+    const rest = (count: number): Expression => {
+      if (count >= least && most === Infinity && count > 0) return times(all(comma, other), 0, Infinity);
+      return one([...(count >= least ? [empty] : []), write(other, named.length, count)]);
+    };
+    return state(0, 0);
+  }
+}
+
+const termsOf = ({ patterns, others }: ObjectFacts, met: ReadonlySet<Pattern>): Term[] => {
+  const own = patterns.flatMap(([pattern, term]) => (met.has(pattern) ? [term] : []));
+  return own.length > 0 ? own : [others ?? []].flat();
+};
+
+const isForbidden = ({ objects }: Shape, key: string): boolean =>
+  objects.some(({ properties }) => properties.get(key)?.schema === false);
+
+/** Whether there may be properties that no schema names. */
+const isOpened = ({ objects, names }: Shape, named: number): boolean =>
+  named === 0 ||
+  names.length > 0 ||
+  objects.some(({ patterns, others }) => patterns.length > 0 || others !== undefined);

@@ -1,0 +1,119 @@
+/** Rules of a grammar before they are written: those that no text ends are left out. */
+
+export type Expression =
+  /** XGrammar's notation, which some text matches. */
+  | { readonly kind: "written"; readonly text: string }
+  | { readonly kind: "rule"; readonly name: string }
+  | { readonly kind: "all" | "one"; readonly parts: readonly Expression[] }
+  | { readonly kind: "times"; readonly part: Expression; readonly least: number; readonly most: number };
+
+export const written = (text: string): Expression => ({ kind: "written", text });
+export const rule = (name: string): Expression => ({ kind: "rule", name });
+export const all = (...parts: readonly Expression[]): Expression => ({ kind: "all", parts });
+export const one = (parts: readonly Expression[]): Expression => ({ kind: "one", parts });
+export const times = (part: Expression, least: number, most: number): Expression => ({
+  ...{ kind: "times", part, least, most },
+});
+/** What no text matches. */
+export const none: Expression = one([]);
+
+const EMPTY = '""';
+export const empty = written(EMPTY);
+/** Between two parts of JSON. Without a limit a model may write spaces for ever. */
+export const spaces = written("[ \\n\\t]{0,2}");
+export const comma = all(written('","'), spaces);
+
+/** XGrammar 0.1.27 loses shorter texts where longer repeats begin above 0. */
+const COUNTED = 128;
+
+export class Productions {
+  private readonly bodies = new Map<string, Expression>();
+  private readonly lines: string[] = [];
+  private count = 0;
+  private ended = new Set<string>();
+
+  /** How many rules there are. */
+  get size(): number {
+    return this.bodies.size;
+  }
+
+  define(name: string, body: Expression): void {
+    this.bodies.set(name, body);
+  }
+
+  /** The rules that `root` leads to, a line each; undefined if no text ends. */
+  write(root: string): string | undefined {
+    this.ended = this.findEnded();
+    if (!this.ended.has(root)) return undefined;
+    for (const [name, body] of this.bodies)
+      if (this.ended.has(name))
+        this.lines.push(`${name} ::= ${body.kind === "one" ? this.options(body.parts) : this.text(body)}`);
+    return this.lines.join("\n");
+  }
+
+  private findEnded(): Set<string> {
+    const ended = new Set<string>();
+    for (let before = -1; before < ended.size; ) {
+      before = ended.size;
+      for (const [name, body] of this.bodies) if (!ended.has(name) && ends(body, ended)) ended.add(name);
+    }
+    return ended;
+  }
+
+  private text(own: Expression): string {
+    switch (own.kind) {
+      case "written":
+        return own.text;
+      case "rule":
+        return own.name;
+      case "all":
+        return own.parts.map((part) => this.text(part)).join(" ") || EMPTY;
+      case "one":
+        return this.choice(own.parts);
+      case "times":
+        return this.repeat(own.part, own.least, own.most);
+    }
+  }
+
+  private choice(parts: readonly Expression[]): string {
+    const options = this.options(parts);
+    return options.includes(" ") ? this.extra(options) : options;
+  }
+
+  /** Options that begin alike stay apart only as rules of their own. */
+  private options(parts: readonly Expression[]): string {
+    const options = parts.filter((own) => ends(own, this.ended));
+    if (options.length === 1) return this.text(options[0]!);
+    const apart = (own: Expression) => (own.kind === "rule" ? own.name : this.extra(`held_empty ${this.text(own)}`));
+    return options.map(apart).join(" | ");
+  }
+
+  private repeat(part: Expression, least: number, most: number): string {
+    if (most === 0 || !ends(part, this.ended)) return EMPTY;
+    const own = this.extra(`held_empty ${this.text(part)}`);
+    const end = (value: number) => (Number.isFinite(value) ? value : "");
+    if (least === 0 || most <= COUNTED || most === least) return `${own}{${least},${end(most)}}`;
+    return `${own}{${least}} ${own}{0,${end(most - least)}}`;
+  }
+
+  private extra(body: string): string {
+    const name = `part_${this.count++}`;
+    this.lines.push(`${name} ::= ${body}`);
+    return name;
+  }
+}
+
+function ends(own: Expression, ended: ReadonlySet<string>): boolean {
+  switch (own.kind) {
+    case "written":
+      return true;
+    case "rule":
+      return ended.has(own.name);
+    case "all":
+      return own.parts.every((part) => ends(part, ended));
+    case "one":
+      return own.parts.some((part) => ends(part, ended));
+    case "times":
+      return own.least === 0 || ends(own.part, ended);
+  }
+}

@@ -1,0 +1,122 @@
+/** JSON schemas in XGrammar's notation. */
+import { Alternatives, constants, textPattern } from "./alternatives.ts";
+import { ListRules } from "./list_rules.ts";
+import { type NumberFacts, numberPattern } from "./number_pattern.ts";
+import { ObjectRules } from "./object_rules.ts";
+import { anyText, choice, literal } from "./pattern.ts";
+import { type Expression, none, one, Productions, rule, written } from "./productions.ts";
+import { SchemaTerms, type Term } from "./schema_terms.ts";
+import { atPath, invalidSchema as invalid } from "./schema_text.ts";
+import type { Shape, Type } from "./shape.ts";
+import { PatternRules } from "./write_pattern.ts";
+
+const MOST_RULES = 5000;
+
+/** Any text: what JSON may escape comes in either form. XGrammar knows its tokens beforehand by the assertion. */
+const TEXT = `any_text ::= ["] any_text_rest
+any_text_rest ::= ("\\"" | [^\\0-\\x1f\\"\\\\\\r\\n] any_text_rest | "\\\\" any_text_escape any_text_rest) (= [ \\n\\t]{0,2} [,}\\]:])
+any_text_escape ::= ["\\\\/bfnrt] | "u" [A-Fa-f0-9] [A-Fa-f0-9] [A-Fa-f0-9] [A-Fa-f0-9]`;
+
+/**
+ * A schema as a grammar, whose rule `root` is the JSON of values that are valid by it.
+ *
+ * @param text of {@link schemaText}
+ * @throws {ArgumentError} `invalidSchema`, with the path of what is wrong or too large.
+ */
+export function schemaRules(text: string): string {
+  const own = new SchemaRules(new SchemaTerms(JSON.parse(text)));
+  return own.text();
+}
+
+export class SchemaRules {
+  readonly productions = new Productions();
+  readonly patterns = new PatternRules();
+  readonly alternatives: Alternatives;
+  private readonly waiting: (readonly [name: string, terms: readonly Term[]])[] = [];
+  private readonly names = new Map<string, string>();
+  private readonly numbers = new Map<string, string>();
+  private readonly objects = new ObjectRules(this);
+  private readonly lists = new ListRules(this);
+  private count = 0;
+
+  constructor(private readonly terms: SchemaTerms) {
+    this.alternatives = new Alternatives(terms);
+  }
+
+  text(): string {
+    this.productions.define("root", this.value([this.terms.root]));
+    for (let next = this.waiting.pop(); next; next = this.waiting.pop()) this.define(...next);
+    const rules = this.productions.write("root");
+    if (rules === undefined) throw invalid("", "expected a schema by which some value is valid");
+    return `${rules}\n${TEXT}\n${this.patterns.text}\n`;
+  }
+
+  /** A rule for the values that meet all terms. */
+  value(terms: readonly Term[]): Expression {
+    const key = [...new Set(terms.map(({ id }) => id))].sort((a, b) => a - b).join();
+    const known = this.names.get(key);
+    if (known !== undefined) return rule(known);
+    const name = this.name("value");
+    this.names.set(key, name);
+    this.waiting.push([name, terms]);
+    return rule(name);
+  }
+
+  /** A name that no other rule has. */
+  name(kind: string): string {
+    if (this.productions.size > MOST_RULES) throw invalid("", `expected a schema of at most ${MOST_RULES} rules`);
+    return `${kind}_${this.count++}`;
+  }
+
+  private define(name: string, terms: readonly Term[]): void {
+    const path = terms[0]?.path ?? "";
+    const options = this.alternatives.shapes(terms).flatMap((shape) => this.shape(shape, path));
+    this.productions.define(name, one(options));
+  }
+
+  private shape(shape: Shape, path: string): Expression[] {
+    if (shape.values) return [atPath(path, () => this.values(shape.values!))];
+    const place = (type: Type) => (type === "string" && shape.patterns.length > 0 ? `${path}.pattern` : path);
+    return shape.types.map((type) => atPath(place(type), () => this.typed(type, shape)));
+  }
+
+  private typed(type: Type, shape: Shape): Expression {
+    switch (type) {
+      case "null":
+      case "boolean": {
+        const left = constants[type].filter((own) => !shape.excluded.includes(own));
+        return one(left.map((own) => written(`"${own}"`)));
+      }
+      case "number":
+        return this.number(shape);
+      case "string":
+        return this.string(shape);
+      case "array":
+        return this.lists.of(shape);
+      case "object":
+        return this.objects.of(shape);
+    }
+  }
+
+  private values(values: readonly unknown[]): Expression {
+    const texts = values.map((own) => literal(JSON.stringify(own)));
+    return texts.length === 0 ? none : written(this.patterns.add(choice(texts), "plain")!);
+  }
+
+  private number({ least, most, multiples, nonMultiples, excluded }: Shape): Expression {
+    const numbers = excluded.filter((own) => typeof own === "number");
+    const facts: NumberFacts = { least, most, multiples, nonMultiples, excluded: numbers };
+    const key = [least, most, multiples, nonMultiples, numbers].map(String).join(";");
+    const own = this.numbers.get(key) ?? this.patterns.addDeterministic(numberPattern(facts));
+    if (own === undefined) return none;
+    this.numbers.set(key, own);
+    return written(own);
+  }
+
+  private string(shape: Shape): Expression {
+    const pattern = textPattern(shape);
+    if (pattern === anyText) return written("any_text");
+    const name = this.patterns.add(pattern, "json");
+    return name === undefined ? none : written(`"\\"" ${name} "\\""`);
+  }
+}

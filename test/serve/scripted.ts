@@ -1,0 +1,25 @@
+/** A model that says what a test tells it to, where its constraint lets it. */
+import { nn, type Tensor, tensor } from "../../src/index.ts";
+
+const sizes = { vocabularySize: 256, contextLength: 512, layers: 1, heads: 1, width: 8 };
+
+/** Says a text in bytes, whatever it is asked; then only zeros. */
+export class Scripted extends nn.Llama {
+  script = new Uint8Array();
+  private said = 0;
+
+  constructor() {
+    super(sizes);
+  }
+
+  says(text: string): void {
+    this.script = new TextEncoder().encode(text);
+    this.said = 0;
+  }
+
+  override forward(tokens: Tensor, inputs?: nn.LanguageModelInputs): Tensor {
+    super.forward(tokens, inputs).dispose();
+    const next = this.script[this.said++] ?? 0;
+    return tensor([[Array.from({ length: 256 }, (_, token) => (token === next ? 50 : 0))]], { dtype: "float32" });
+  }
+}
