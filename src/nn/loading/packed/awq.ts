@@ -80,13 +80,14 @@ function packedByInputs(words: Int32Array, inputs: number, outputs: number): Uin
   const [columns, rowWords] = [outputs / PER_WORD, inputs / PER_WORD];
   const packed = new Uint32Array(outputs * rowWords);
   for (let column = 0; column < columns; column++)
-    for (let input = 0; input < inputs; input++) {
-      const word = words[input * columns + column]!;
-      const [at, shift] = [input >>> 3, BITS * (input & 7)];
+    for (let at = 0; at < rowWords; at++)
       for (let place = 0; place < PER_WORD; place++) {
-        const output = column * PER_WORD + outputsInWord[place]!;
-        packed[output * rowWords + at]! |= ((word >>> (BITS * place)) & 15) << shift;
+        let word = 0;
+        for (let input = 0; input < PER_WORD; input++) {
+          const level = words[(at * PER_WORD + input) * columns + column]! >>> (BITS * place);
+          word |= (level & 15) << (BITS * input);
+        }
+        packed[(column * PER_WORD + outputsInWord[place]!) * rowWords + at] = word;
       }
-    }
   return packed;
 }
