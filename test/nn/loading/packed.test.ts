@@ -15,6 +15,7 @@ import {
   io,
   nn,
   noGrad,
+  ones,
   quantize,
   randn,
   stack,
@@ -158,6 +159,18 @@ describe("GPTQ, AWQ and float8", () => {
     const written = await write({ ...parts, weight: bytes }, values, { quantization_config: configs[name]! });
     await retype(join(written.path, "model.safetensors"), "U8", "F8_E4M3");
     expect(await check(written, values)).toBe("float32");
+  });
+
+  test("every float of 8 bits", async () => {
+    const values = tensors["float8.values"]!.reshape([8, 32]);
+    const weight = tensor(
+      Uint8Array.from({ length: 256 }, (_, byte) => byte),
+      { shape: [8, 32] },
+    );
+    const quantization_config = { quant_method: "fp8" };
+    const { path } = await write({ weight, weight_scale: ones([1]) }, values, { quantization_config });
+    await retype(join(path, "model.safetensors"), "U8", "F8_E4M3");
+    expect(valuesOf(weightOf(await load(path), "query"))).toEqual(numbers(values));
   });
 });
 
