@@ -100,14 +100,22 @@ const withoutEffect: ReadonlySet<string> = new Set([
   ...["chunk_size_feed_forward", "pretraining_tp", "attn_implementation", "experts_implementation"],
   ...["reorder_and_upcast_attn", "cache_implementation", "use_flash_attn", "use_flash_attention"],
   // training
-  ...["initializer_range", "attention_dropout", "attn_pdrop", "embd_pdrop", "resid_pdrop", "gradient_checkpointing"],
-  ...["output_router_logits", "router_aux_loss_coef", "router_jitter_noise", "neftune_noise_alpha"],
+  ...["initializer_range", "gradient_checkpointing", "output_router_logits", "router_aux_loss_coef"],
+  ...["router_jitter_noise", "neftune_noise_alpha"],
   // other heads
-  ...["id2label", "label2id", "num_labels", "problem_type", "task_specific_params", "classifier_dropout"],
-  ...["summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels", "summary_first_dropout"],
+  ...["id2label", "label2id", "num_labels", "problem_type", "task_specific_params"],
+  ...["summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"],
   // lengths that nothing reads, and encoders that the model is not
-  ...["n_ctx", "seq_length", "max_sequence_length", "model_max_length", "is_decoder", "tie_encoder_decoder"],
-  ...["cross_attention_hidden_size", "prefix"],
+  ...[
+    "n_ctx",
+    "seq_length",
+    "max_seq_len",
+    "max_sequence_length",
+    "model_max_length",
+    "is_decoder",
+    "tie_encoder_decoder",
+  ],
+  ...["cross_attention_hidden_size", "prefix", "padding_side"],
   // generation, in files of older versions
   ...["max_length", "min_length", "max_new_tokens", "do_sample", "early_stopping", "num_beams", "temperature", "top_k"],
   ...["top_p", "typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "bad_words_ids"],
@@ -118,8 +126,8 @@ const withoutEffect: ReadonlySet<string> = new Set([
   "diversity_penalty",
 ]);
 
-/** `transformers`' private fields, tokens, and versions of programs that wrote the file. */
-const patternsWithoutEffect = [/^_/, /_token_ids?$/, /_version$/];
+/** `transformers`' private fields, tokens, probabilities of dropout, and versions of programs that wrote the file. */
+const patternsWithoutEffect = [/^_/, /_token(_ids?)?$/, /dropout|_pdrop$/, /_version$/];
 
 /** Keys that have no effect in an architecture, though they do in others. */
 const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {

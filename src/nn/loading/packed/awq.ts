@@ -7,10 +7,20 @@
  * layout is that of the package `autoawq` for `version: "gemm"`.
  */
 import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
+import type { Settings } from "../settings.ts";
 import { elements, floats } from "./elements.ts";
 import { adjacent, groupSizeOf } from "./gptq.ts";
 import { formatOf, type Groups, weightOf } from "./groups.ts";
-import { bytesOfParts, layersWith, type PackedLayer, type Packing } from "./source.ts";
+import {
+  bytesOfParts,
+  checkPart,
+  floating,
+  integers,
+  layersWith,
+  matrixOf,
+  type PackedLayer,
+  type Packing,
+} from "./source.ts";
 
 const BITS = 4;
 const PER_WORD = 8;
@@ -25,16 +35,22 @@ export const awq: Packing = (file, settings) => {
   const version = (settings.textIfAny("version") ?? "gemm").toLowerCase();
   if (!versions.includes(version)) throw settings.wrong("version", versions.join(", "), version);
   const size = settings.get("group_size") === undefined ? settings.whole("q_group_size") : groupSizeOf(settings);
-  return new Map(layersWith(file, "qweight").map((name) => [name, layerOf(file, name, size)]));
+  return new Map(layersWith(file, "qweight").map((name) => [name, layerOf(file, name, settings, size)]));
 };
 
-function layerOf(file: SafetensorsReader, name: string, groupSize: number): PackedLayer {
+function layerOf(file: SafetensorsReader, name: string, settings: Settings, groupSize: number): PackedLayer {
   const parts = ["qweight", "qzeros", "scales"].map((part) => `${name}.${part}`);
-  const [inputs, columns] = file.info(`${name}.qweight`).shape as readonly [number, number];
+  const [inputs, columns] = matrixOf(file, settings, `${name}.qweight`, integers);
+  if (inputs % PER_WORD !== 0)
+    throw settings.fail(`expected ${name}.qweight of a multiple of ${PER_WORD} rows, got ${inputs}`);
   const outputs = columns * PER_WORD;
+  const groupOf = adjacent(inputs, groupSize);
+  const count = inputs === 0 ? 0 : groupOf.at(-1)! + 1;
+  checkPart(file, settings, `${name}.scales`, { dtypes: floating, shape: [count, outputs] });
+  checkPart(file, settings, `${name}.qzeros`, { dtypes: integers, shape: [count, columns] });
   const groups = (): Groups => {
     const zeros = levelsOf(elements(file.tensor(`${name}.qzeros`)));
-    return { outputs, inputs, bits: BITS, groupOf: adjacent(inputs, groupSize), zeros };
+    return { outputs, inputs, bits: BITS, groupOf, zeros };
   };
   return {
     parts,
@@ -64,13 +80,14 @@ function packedByInputs(words: Int32Array, inputs: number, outputs: number): Uin
   const [columns, rowWords] = [outputs / PER_WORD, inputs / PER_WORD];
   const packed = new Uint32Array(outputs * rowWords);
   for (let column = 0; column < columns; column++)
-    for (let input = 0; input < inputs; input++) {
-      const word = words[input * columns + column]!;
-      const [at, shift] = [input >>> 3, BITS * (input & 7)];
+    for (let at = 0; at < rowWords; at++)
       for (let place = 0; place < PER_WORD; place++) {
-        const output = column * PER_WORD + outputsInWord[place]!;
-        packed[output * rowWords + at]! |= ((word >>> (BITS * place)) & 15) << shift;
+        let word = 0;
+        for (let input = 0; input < PER_WORD; input++) {
+          const level = words[(at * PER_WORD + input) * columns + column]! >>> (BITS * place);
+          word |= (level & 15) << (BITS * input);
+        }
+        packed[(column * PER_WORD + outputsInWord[place]!) * rowWords + at] = word;
       }
-    }
   return packed;
 }

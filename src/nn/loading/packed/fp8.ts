@@ -11,7 +11,7 @@ import { tensor } from "../../../ops/creation/tensor.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Settings } from "../settings.ts";
 import { floats } from "./elements.ts";
-import { bytesOfParts, layersWith, type PackedLayer, type Packing } from "./source.ts";
+import { bytesOfParts, checkPart, floating, layersWith, matrixOf, type PackedLayer, type Packing } from "./source.ts";
 
 const FLOAT8 = "F8_E4M3";
 
@@ -34,28 +34,60 @@ function layerOf(file: SafetensorsReader, name: string, settings: Settings): Pac
   // `input_scale` rounds activations, which are not rounded here
   const ends = ["weight", "weight_scale_inv", "weight_scale", "input_scale"];
   const parts = ends.map((end) => `${name}.${end}`).filter((part) => file.has(part));
-  const { shape } = file.info(`${name}.weight`);
+  const shape = matrixOf(file, settings, `${name}.weight`, [FLOAT8]);
+  const scales = scalesOf(file, name, settings, shape);
   return {
     parts,
     describe: () => ({
       ...{ shape, byteLength: bytesOfParts(file, parts), type: FLOAT8, dtype: "float32", format: null },
       isComputed: true,
     }),
-    read: () => scaled(file, name, settings),
+    read: () => scaled(file, name, shape, scales),
   };
 }
 
-function scaled(file: SafetensorsReader, name: string, settings: Settings): Tensor {
-  const [outputs, inputs] = file.info(`${name}.weight`).shape as readonly [number, number];
-  const part = ["weight_scale_inv", "weight_scale"].map((end) => `${name}.${end}`).find((own) => file.has(own));
-  if (part === undefined) throw settings.fail(`expected ${name}.weight_scale_inv or ${name}.weight_scale in the files`);
-  const [rows, columns] = blockOf(file.info(part).shape, outputs, inputs, settings);
-  const [scales, bytes] = [floats(file.tensor(part)), file.bytes(`${name}.weight`)];
-  const perRow = Math.ceil(inputs / columns);
-  if (scales.length !== Math.ceil(outputs / rows) * perRow)
-    throw settings.fail(`expected ${Math.ceil(outputs / rows) * perRow} scales of ${name}, got ${scales.length}`);
+/** The tensor of scales, and how many rows and columns of the weight share one. */
+interface Scales {
+  readonly name: string;
+  readonly rows: number;
+  readonly columns: number;
+}
+
+function scalesOf(
+  file: SafetensorsReader,
+  layer: string,
+  settings: Settings,
+  [outputs, inputs]: readonly [number, number],
+): Scales {
+  const name = ["weight_scale_inv", "weight_scale"].map((end) => `${layer}.${end}`).find((own) => file.has(own));
+  if (name === undefined)
+    throw settings.fail(`expected ${layer}.weight_scale_inv or .weight_scale in the files, got none`);
+  const { shape } = file.info(name);
+  const isOne = shape.every((size) => size === 1);
+  const [rows, columns] = isOne ? [outputs, inputs] : blockOf(settings, inputs);
+  const blocks = [Math.ceil(outputs / rows), Math.ceil(inputs / columns)] as const;
+  const isVector = shape.length === 1 && blocks[1] === 1;
+  checkPart(file, settings, name, { dtypes: floating, shape: isOne ? shape : isVector ? [blocks[0]] : blocks });
+  return { name, rows, columns };
+}
+
+/** The rows and columns that share a scale; without a size, the inputs of an output. */
+function blockOf(settings: Settings, inputs: number): readonly [rows: number, columns: number] {
+  if (settings.get("weight_block_size") === undefined) return [1, inputs];
+  const sizes = settings.numbers("weight_block_size");
+  if (sizes.length === 2 && sizes.every(Number.isSafeInteger)) return sizes as unknown as readonly [number, number];
+  throw settings.wrong("weight_block_size", "two whole numbers", sizes);
+}
+
+function scaled(
+  file: SafetensorsReader,
+  layer: string,
+  [outputs, inputs]: readonly [number, number],
+  { name, rows, columns }: Scales,
+): Tensor {
+  const [scales, bytes] = [floats(file.tensor(name)), file.bytes(`${layer}.weight`)];
+  const [perRow, levels] = [Math.ceil(inputs / columns), bytes.dataSync() as Uint8Array];
   const out = new Float32Array(outputs * inputs);
-  const levels = bytes.dataSync() as Uint8Array;
   for (let output = 0; output < outputs; output++) {
     const row = Math.floor(output / rows) * perRow;
     for (let first = 0; first < inputs; first += columns) {
@@ -66,19 +98,4 @@ function scaled(file: SafetensorsReader, name: string, settings: Settings): Tens
   }
   bytes.dispose();
   return tensor(out, { shape: [outputs, inputs] });
-}
-
-/** The rows and columns that share a scale. */
-function blockOf(
-  scales: readonly number[],
-  outputs: number,
-  inputs: number,
-  settings: Settings,
-): readonly [number, number] {
-  const count = scales.reduce((product, size) => product * size, 1);
-  const given = settings.get("weight_block_size");
-  if (count === 1) return [outputs, inputs];
-  if (given === undefined) return [1, inputs];
-  const [rows, columns] = settings.numbers("weight_block_size");
-  return [rows!, columns!];
 }

@@ -12,7 +12,16 @@ import type { AffineBits } from "../../../quant/formats.ts";
 import type { Settings } from "../settings.ts";
 import { elements, floats } from "./elements.ts";
 import { formatOf, type Groups, weightOf } from "./groups.ts";
-import { bytesOfParts, layersWith, type PackedLayer, type Packing } from "./source.ts";
+import {
+  bytesOfParts,
+  checkPart,
+  floating,
+  integers,
+  layersWith,
+  matrixOf,
+  type PackedLayer,
+  type Packing,
+} from "./source.ts";
 
 const bitsOfLevels: readonly number[] = [2, 4, 8];
 const versions: Readonly<Record<string, { readonly offset: number }>> = { gptq: { offset: 1 }, gptq_v2: { offset: 0 } };
@@ -20,11 +29,13 @@ const versions: Readonly<Record<string, { readonly offset: number }>> = { gptq: 
 export const gptq: Packing = (file, settings) => {
   const bits = settings.whole("bits");
   if (!bitsOfLevels.includes(bits)) throw settings.wrong("bits", `one of ${bitsOfLevels.join(", ")}`, bits);
-  const version = settings.textIfAny("checkpoint_format") ?? "gptq";
+  const words = settings.textIfAny("pack_dtype") ?? "int32";
+  if (words !== "int32") throw settings.wrong("pack_dtype", "int32, the only supported value", words);
+  const version = settings.textIfAny("checkpoint_format") ?? settings.textIfAny("format") ?? "gptq";
   if (!Object.hasOwn(versions, version))
     throw settings.wrong("checkpoint_format", Object.keys(versions).join(" or "), version);
   const options = { bits: bits as AffineBits, groupSize: groupSizeOf(settings), ...versions[version]! };
-  return new Map(layersWith(file, "qweight").map((name) => [name, layerOf(file, name, options)]));
+  return new Map(layersWith(file, "qweight").map((name) => [name, layerOf(file, name, settings, options)]));
 };
 
 /** The inputs of a group; -1 for all of them. */
@@ -39,18 +50,26 @@ interface GptqOptions {
   readonly offset: number;
 }
 
-function layerOf(file: SafetensorsReader, name: string, options: GptqOptions): PackedLayer {
+function layerOf(file: SafetensorsReader, name: string, settings: Settings, options: GptqOptions): PackedLayer {
+  const { bits } = options;
   const has = (part: string) => file.has(`${name}.${part}`);
   const parts = ["qweight", "qzeros", "scales", "g_idx"].filter(has).map((part) => `${name}.${part}`);
-  const [rows, outputs] = file.info(`${name}.qweight`).shape as readonly [number, number];
-  const inputs = (rows * 32) / options.bits;
-  const groups = () => groupsOf(file, name, { inputs, outputs }, options);
+  const [rows, outputs] = matrixOf(file, settings, `${name}.qweight`, integers);
+  const inputs = (rows * 32) / bits;
+  const [count] = matrixOf(file, settings, `${name}.scales`, floating);
+  checkPart(file, settings, `${name}.scales`, { dtypes: floating, shape: [count, outputs] });
+  checkPart(file, settings, `${name}.qzeros`, { dtypes: integers, shape: [count, (outputs * bits) / 32] });
+  if (has("g_idx")) checkPart(file, settings, `${name}.g_idx`, { dtypes: integers, shape: [inputs] });
+  const groupOf = has("g_idx") ? elements(file.tensor(`${name}.g_idx`)) : adjacent(inputs, options.groupSize);
+  const wrong = groupOf.find((group) => group < 0 || group >= count);
+  if (wrong !== undefined) throw settings.fail(`expected ${count} groups of inputs of ${name}, got group ${wrong}`);
+  const groups = (): Groups => ({ outputs, inputs, bits, groupOf, zeros: zerosIn(file, name, options) });
   return {
     parts,
     describe() {
       const format = formatOf(groups());
       const stored = { shape: [outputs, inputs], byteLength: bytesOfParts(file, parts), isComputed: true };
-      return { ...stored, type: `GPTQ ${options.bits} bits`, dtype: format ? null : "float32", format };
+      return { ...stored, type: `GPTQ ${bits} bits`, dtype: format ? null : "float32", format };
     },
     read: () => {
       const words = elements(file.tensor(`${name}.qweight`));
@@ -59,18 +78,12 @@ function layerOf(file: SafetensorsReader, name: string, options: GptqOptions): P
   };
 }
 
-function groupsOf(
-  file: SafetensorsReader,
-  name: string,
-  { inputs, outputs }: { readonly inputs: number; readonly outputs: number },
-  { bits, groupSize, offset }: GptqOptions,
-): Groups {
+function zerosIn(file: SafetensorsReader, name: string, { bits, offset }: GptqOptions): Uint8Array {
   const words = elements(file.tensor(`${name}.qzeros`));
   const zeros = new Uint8Array((words.length * 32) / bits);
   unpackLevels(new Uint32Array(words.buffer), bits, zeros);
   const mask = 2 ** bits - 1;
-  const groupOf = file.has(`${name}.g_idx`) ? elements(file.tensor(`${name}.g_idx`)) : adjacent(inputs, groupSize);
-  return { outputs, inputs, bits, groupOf, zeros: zeros.map((zero) => (zero + offset) & mask) };
+  return zeros.map((zero) => (zero + offset) & mask);
 }
 
 /** The groups of inputs where groups are of adjacent ones. */

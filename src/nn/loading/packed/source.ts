@@ -1,6 +1,7 @@
 /** Folders of quantised weights: layers whose weight is in several tensors of a file, each method in its own way. */
 import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
 import type { QuantizedTensor } from "../../../quant/quantized_tensor.ts";
+import { formatShape, sameShape } from "../../../tensor/shape.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Settings } from "../settings.ts";
 import { type StoredTensor, safetensorsSource, type WeightSource } from "../source.ts";
@@ -35,6 +36,38 @@ export function packedSource(file: SafetensorsReader, layers: ReadonlyMap<string
     // some packers give each layer a bias, of zeros where the model has none
     isNeutral: (name) => layerOf(name, BIAS) !== undefined && floats(file.tensor(name)).every((value) => value === 0),
   };
+}
+
+/** What a tensor of a layer must be. */
+export interface PartForm {
+  /** The format's names of dtypes. */
+  readonly dtypes: readonly string[];
+  readonly shape: readonly number[];
+}
+
+export const integers: readonly string[] = ["I32"];
+export const floating: readonly string[] = ["F16", "BF16", "F32"];
+
+/** @throws {FileFormatError} for a part that is missing, or has another dtype or shape. */
+export function checkPart(file: SafetensorsReader, settings: Settings, name: string, form: PartForm): void {
+  const got = file.has(name) ? file.info(name) : undefined;
+  if (got && form.dtypes.includes(got.dtype) && sameShape(got.shape, form.shape)) return;
+  const found = got ? `${got.dtype}${formatShape(got.shape)}` : "none";
+  throw settings.fail(
+    `expected ${name} in the files as ${form.dtypes.join(" or ")}${formatShape(form.shape)}, got ${found}`,
+  );
+}
+
+/** The sizes of a matrix. @throws {FileFormatError} for a tensor that is none of a dtype. */
+export function matrixOf(
+  file: SafetensorsReader,
+  settings: Settings,
+  name: string,
+  dtypes: readonly string[],
+): readonly [rows: number, columns: number] {
+  const { dtype, shape } = file.info(name);
+  if (shape.length === 2 && dtypes.includes(dtype)) return shape as unknown as readonly [number, number];
+  throw settings.fail(`expected ${name} as a matrix of ${dtypes.join(" or ")}, got ${dtype}${formatShape(shape)}`);
 }
 
 /** The bytes of some tensors. */
