@@ -34,7 +34,9 @@ const ipv6 = `(?:(?:${group}:){7}${group}|${shortened.join("|")}|::(?:[Ff]{4}:)?
 const escaped = "%[0-9A-Fa-f]{2}";
 const pathCharacter = `(?:[A-Za-z0-9\\-._~!$&'()*+,;=:@]|${escaped})`;
 const segmentWithoutColon = `(?:[A-Za-z0-9\\-._~!$&'()*+,;=@]|${escaped})+`;
-const authority = `(?:(?:[A-Za-z0-9\\-._~!$&'()*+,;=:]|${escaped})*@)?(?:${ipv4}|${hostname})(?::\\d{1,5})?`;
+/** A name that ends in digits would be read as an address. */
+const named = `(?:${label}\\.){0,9}[A-Za-z](?:[A-Za-z0-9\\-]{0,22}[A-Za-z0-9])?`;
+const authority = `(?:(?:[A-Za-z0-9\\-._~!$&'()*+,;=:]|${escaped})*@)?(?:${ipv4}|${named})(?::\\d{1,4})?`;
 const path = `(?:/${pathCharacter}*)*`;
 const end = `(?:\\?(?:${pathCharacter}|[/?])*)?(?:#(?:${pathCharacter}|[/?])*)?`;
 const rooted = `(?://${authority}${path}|/(?:${pathCharacter}+${path})?)`;

@@ -3,7 +3,7 @@ import { itemTerms, prefixLength } from "./alternatives.ts";
 import { all, comma, type Expression, empty, none, one, rule, spaces, times, written } from "./productions.ts";
 import type { SchemaRules } from "./schema_rules.ts";
 import type { Term } from "./schema_terms.ts";
-import { invalidSchema as invalid } from "./schema_text.ts";
+import { unsupported } from "./schema_text.ts";
 import type { ContainsFacts, Shape } from "./shape.ts";
 
 /** Every set of the values needs a rule. */
@@ -60,7 +60,7 @@ export class ListRules {
       const key = `${at} ${counts.join(" ")}`;
       const name = known.get(key);
       if (name !== undefined) return rule(name);
-      if (known.size > MOST_COUNTED) throw invalid("", "expected contains with fewer items");
+      if (known.size > MOST_COUNTED) throw unsupported("expected contains with fewer items");
       const added = this.rules.name("items");
       known.set(key, added);
       this.rules.productions.define(added, body(at, counts));
@@ -85,7 +85,7 @@ export class ListRules {
   private unique(shape: Shape): Expression {
     const values = this.finite(itemTerms(shape, prefixLength(shape)));
     if (prefixLength(shape) > 0 || shape.contains.length > 0 || values === undefined || values.length > MOST_UNIQUE)
-      throw invalid("", `expected uniqueItems only beside items of which there are at most ${MOST_UNIQUE}`);
+      throw unsupported(`expected uniqueItems only beside items of which there are at most ${MOST_UNIQUE}`);
     const { leastItems, mostItems } = shape;
     const known = new Map<number, string>();
     const texts = values.map((own) => written(JSON.stringify(JSON.stringify(own))));

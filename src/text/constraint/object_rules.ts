@@ -8,7 +8,7 @@ import { anyText, both, choice, literal, not, type Pattern } from "./pattern.ts"
 import { all, comma, type Expression, empty, none, one, rule, spaces, times, written } from "./productions.ts";
 import type { SchemaRules } from "./schema_rules.ts";
 import type { Term } from "./schema_terms.ts";
-import { invalidSchema as invalid } from "./schema_text.ts";
+import { unsupported } from "./schema_text.ts";
 import type { ObjectFacts, Shape } from "./shape.ts";
 
 /** Every set of them needs a rule. */
@@ -41,6 +41,11 @@ export class ObjectRules {
       .map((key) => ({ pair: this.named(shape, key, allowed), isRequired: required.includes(key) }));
     const isOpen = named.length < leastProperties || isOpened(shape, named.length);
     const other = isOpen ? this.others(shape, keys, allowed) : none;
+    // Others may have the same name, so any number of them are one for certain.
+    if (leastProperties > named.length + 1)
+      throw unsupported(
+        `expected minProperties of at most ${named.length + 1}: one more than the properties with names`,
+      );
     const body = this.after({ named, other, least: leastProperties, most: mostProperties });
     return all(written('"{"'), spaces, body, written('"}"'));
   }
@@ -58,7 +63,7 @@ export class ObjectRules {
   private others({ objects }: Shape, keys: readonly string[], allowed: Pattern): Expression {
     const patterns = [...new Set(objects.flatMap((own) => own.patterns.map(([pattern]) => pattern)))];
     if (patterns.length > MOST_PATTERNS)
-      throw invalid("", `expected at most ${MOST_PATTERNS} patternProperties together, got ${patterns.length}`);
+      throw unsupported(`expected at most ${MOST_PATTERNS} patternProperties together, got ${patterns.length}`);
     const isOther = keys.length > 0 ? not(choice(keys.map(literal))) : anyText;
     const options = Array.from({ length: 2 ** patterns.length }, (_, set) => {
       const met = new Set(patterns.filter((_, at) => (set >> at) & 1));
@@ -84,7 +89,7 @@ export class ObjectRules {
   private after({ named, other, least, most }: Properties): Expression {
     const enough = Math.max(1, most < Infinity ? most : least);
     if ((least > 1 || most < named.length) && enough > MOST_COUNTED)
-      throw invalid("", `expected minProperties and maxProperties of at most ${MOST_COUNTED}`);
+      throw unsupported(`expected minProperties and maxProperties of at most ${MOST_COUNTED}`);
     const known = new Map<string, string>();
     const { rules } = this;
     const counted = least > 1 || most < Infinity ? enough : 1;
@@ -97,13 +102,22 @@ export class ObjectRules {
       rules.productions.define(added, at < named.length ? next(named[at]!, at, count) : rest(count));
       return rule(added);
     }
+    /** A named property, and what comes behind it. */
     const write = (pair: Expression, at: number, count: number): Expression =>
       count >= most ? none : all(count > 0 ? comma : empty, pair, state(at, Math.min(count + 1, counted)));
     const next = ({ pair, isRequired }: Property, at: number, count: number): Expression =>
       one([write(pair, at + 1, count), ...(isRequired ? [] : [state(at + 1, count)])]);
     const rest = (count: number): Expression => {
-      if (count >= least && most === Infinity && count > 0) return times(all(comma, other), 0, Infinity);
-      return one([...(count >= least ? [empty] : []), write(other, named.length, count)]);
+      const needed = Math.max(0, least - count);
+      const after = times(
+        all(comma, other),
+        count > 0 ? needed : Math.max(0, needed - 1),
+        most - count - (count > 0 ? 0 : 1),
+      );
+      if (needed > 1 || count + needed > most) return none;
+      if (count > 0) return after;
+      const some = most > 0 ? all(other, after) : none;
+      return needed > 0 ? some : one([empty, some]);
     };
     return state(0, 0);
   }

@@ -12,10 +12,27 @@ import { PatternRules } from "./write_pattern.ts";
 
 const MOST_RULES = 5000;
 
+/** What may follow in UTF-8 where a text goes on: no byte that is in none. */
+const characters = [
+  "[\\x20-\\x21\\x23-\\x5b\\x5d-\\x7f]",
+  "[\\xc2-\\xdf] any_next",
+  "[\\xe0\\xe0] [\\xa0-\\xbf] any_next",
+  "[\\xe1-\\xec\\xee-\\xef] any_next any_next",
+  "[\\xed\\xed] [\\x80-\\x9f] any_next",
+  "[\\xf0\\xf0] [\\x90-\\xbf] any_next any_next",
+  "[\\xf1-\\xf3] any_next any_next any_next",
+  "[\\xf4\\xf4] [\\x80-\\x8f] any_next any_next",
+  '"\\\\" any_escape',
+];
+const rest = characters.map((own) => `${own.replaceAll("any_next", "[\\x80-\\xbf]")} any_text_rest`).join(" | ");
+
 /** Any text: what JSON may escape comes in either form. XGrammar knows its tokens beforehand by the assertion. */
 const TEXT = `any_text ::= ["] any_text_rest
-any_text_rest ::= ("\\"" | [^\\0-\\x1f\\"\\\\\\r\\n] any_text_rest | "\\\\" any_text_escape any_text_rest) (= [ \\n\\t]{0,2} [,}\\]:])
-any_text_escape ::= ["\\\\/bfnrt] | "u" [A-Fa-f0-9] [A-Fa-f0-9] [A-Fa-f0-9] [A-Fa-f0-9]`;
+any_text_rest ::= ("\\"" | ${rest}) (= [ \\n\\t]{0,2} [,}\\]:])
+any_escape ::= ["\\\\/bfnrt] | "u" any_unit
+any_unit ::= [0-9A-Ca-cEFef] any_hex any_hex any_hex | [Dd] [0-7] any_hex any_hex | any_pair
+any_pair ::= [Dd] [89ABab] any_hex any_hex "\\\\u" [Dd] [C-Fc-f] any_hex any_hex
+any_hex ::= [0-9A-Fa-f]`;
 
 /**
  * A schema as a grammar, whose rule `root` is the JSON of values that are valid by it.

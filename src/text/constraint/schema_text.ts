@@ -27,6 +27,10 @@ export function schemaText(schema: Schema): string {
   return text;
 }
 
+/** What texts can't be held to; {@link atPath} says where. */
+export const unsupported = (message: string): ArgumentError =>
+  new ArgumentError("compileConstraint", "unsupported", message);
+
 /** What is wrong with an expression is said with its place. */
 export function atPath<T>(path: string, body: () => T): T {
   try {

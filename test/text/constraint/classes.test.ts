@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { text } from "../../../src/index.ts";
 import { repeats } from "../../support/repeats.ts";
-import { accepts, bytes, drawn, regex } from "./held_to.ts";
+import { accepts, bytes, drawn, randomFrom, regex } from "./held_to.ts";
 
 /** Characters of one to four bytes, and those beside the borders. */
 const letters = [
@@ -84,17 +84,6 @@ const lookingAhead = fc
 const anchored = fc
   .tuple(fc.constantFrom("", "^"), pattern, fc.constantFrom("", "$"), fc.constantFrom("", "a$", "(^b|c)", "(d|e$)"))
   .map(([start, own, end, other]) => `${start}${own}${end}${other === "" ? "" : `|${other}`}`);
-
-/** Numbers from 0 to 1 (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let own = Math.imul(state ^ (state >>> 15), 1 | state);
-    own = (own + Math.imul(own ^ (own >>> 7), 61 | own)) ^ own;
-    return ((own ^ (own >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** Texts near those that match: of the letters of the expression itself, some changed. */
 const textsNear = async (source: string, form: Awaited<ReturnType<typeof regex>>, random: () => number) => {

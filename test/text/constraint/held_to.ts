@@ -37,3 +37,14 @@ function allowed(matcher: Awaited<ReturnType<TokenConstraint["start"]>>): number
   matcher.forbid(scores);
   return [...scores.keys()].filter((byte) => scores[byte] === 0);
 }
+
+/** Numbers from 0 to 1 (mulberry32). */
+export function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let own = Math.imul(state ^ (state >>> 15), 1 | state);
+    own = (own + Math.imul(own ^ (own >>> 7), 61 | own)) ^ own;
+    return ((own ^ (own >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,64 @@
+/** The JSON Schema Test Suite: what its schemas accept, and how many of them texts can be held to. */
+import { expect, test } from "bun:test";
+import { schemaRules } from "../../../src/text/constraint/schema_rules.ts";
+import { usually } from "../../support/repeats.ts";
+import { SchemaForm } from "./schema_forms.ts";
+
+interface Group {
+  readonly name: string;
+  readonly schema: object;
+  readonly tests: readonly (readonly [value: unknown, isValid: boolean])[];
+}
+const groups: readonly Group[] = await Bun.file(
+  new URL("../../fixtures/text/json_schema.json", import.meta.url),
+).json();
+
+/** What is refused, and why; the rest is a defect. */
+const refusals = [
+  /a definition of this schema/, // of other documents, or where a $dynamicRef leads to several
+  /texts can't be held to what fails it/,
+  /uniqueItems only beside items of which there are at most/,
+  /\.format: expected/, // regex
+  /expected minProperties of at most/,
+];
+
+test("few schemas are refused, each for a reason that is documented", async () => {
+  let refused = 0;
+  for (const { name, schema } of groups)
+    try {
+      schemaRules(JSON.stringify(schema));
+    } catch (error) {
+      refused++;
+      expect([name, refusals.some((own) => own.test((error as Error).message)) ? "" : String(error)]).toEqual([
+        name,
+        "",
+      ]);
+    }
+  expect(groups.length).toBe(357);
+  expect(refused).toBeLessThanOrEqual(40);
+  const page = await Bun.file(new URL("../../../docs/serving.md", import.meta.url)).text();
+  expect(page.replace(/\s+/g, " ")).toContain(`${refused} of its ${groups.length} schemas`);
+});
+
+const isHeld = ({ schema }: Group): boolean => {
+  try {
+    return schemaRules(JSON.stringify(schema)) !== "";
+  } catch {
+    return false; // counted above
+  }
+};
+
+test("no value is accepted that is not valid, and nearly all that are", async () => {
+  let [accepted, valid] = [0, 0];
+  for (const group of usually(groups, (_, at) => at % 6 === 1).filter(isHeld)) {
+    using form = await SchemaForm.of(group.schema);
+    for (const [value, isValid] of group.tests) {
+      const isAccepted = await form.accepts(JSON.stringify(value));
+      if (!isValid) expect([group.name, value, isAccepted]).toEqual([group.name, value, false]);
+      if (isValid) valid++;
+      if (isValid && isAccepted) accepted++;
+    }
+  }
+  // The others have properties or items that no schema names, or come in another order.
+  expect(accepted / valid).toBeGreaterThan(0.9);
+});
