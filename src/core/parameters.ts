@@ -225,6 +225,7 @@ function parse(plan: Plan, values: readonly unknown[]): Record<string, unknown> 
   while (count > 0 && values[count - 1] === undefined) count--; // arguments that were passed on as they came
   const options = count > operands ? optionsOf(values[count - 1]) : undefined;
   if (options !== undefined) count--;
+  let given = count;
   for (let at = 0; at < count; at++) {
     const entry = positional[at];
     if (entry === undefined) throw tooMany(plan, values, at);
@@ -233,10 +234,11 @@ function parse(plan: Plan, values: readonly unknown[]): Record<string, unknown> 
     if (kind.starts?.(value)) {
       value = values.slice(at, count);
       count = at;
+      given = at + 1;
     }
     if (value !== undefined) result[name] = parsed(operation, name, kind, value, by === "operand");
   }
-  if (options !== undefined) readOptions(plan, options, values, result);
+  if (options !== undefined) readOptions(plan, options, values.slice(0, given), result);
   for (const name of plan.required) if (result[name] === undefined) throw missing(plan, name);
   return result;
 }
@@ -257,7 +259,7 @@ function readOptions(plan: Plan, options: Options, values: readonly unknown[], r
     const value = options[name];
     if (value === undefined) continue;
     const byPosition = option.at < 0 ? undefined : values[option.at];
-    if (byPosition !== undefined && byPosition !== options) throw givenTwice(plan, name);
+    if (byPosition !== undefined) throw givenTwice(plan, name);
     result[name] = parsed(plan.operation, name, option.kind, value, false);
   }
 }

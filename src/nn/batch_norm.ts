@@ -5,7 +5,8 @@ import { either, flag, nothing, someNumber } from "../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../core/parameters.ts";
 import { add_ } from "../ops/copy/inplace.ts";
 import { ones, zeros } from "../ops/creation/full.ts";
-import { batchNorm, groupNorm, instanceNorm } from "../ops/normalization/batch_norm.ts";
+import { batchNorm, groupNorm } from "../ops/normalization/batch_norm.ts";
+import { instanceNorm } from "../ops/normalization/instance_norm.ts";
 import { expectTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type LayerOptions, oneParameter, zeroParameter } from "./initialization.ts";
@@ -213,11 +214,21 @@ const groupNormParameters = parameters("GroupNorm", {
   ...layerParameters,
 });
 
+/** Options of {@link InstanceNorm1d} and its like. */
+export interface InstanceNormLayerOptions extends ChannelNormLayerOptions {
+  /** How much of a running mean is replaced by that of x. Default 0.1. */
+  momentum?: number | undefined;
+  /** Whether means and variances run along, for evaluation. Default false. */
+  trackRunningStats?: boolean | undefined;
+}
+
 const instanceParameters = (operation: string) =>
   parameters(operation, {
     numFeatures: operand(size),
     eps: optional(epsilon, 1e-5),
+    momentum: optional(someNumber, 0.1),
     affine: optional(flag, false),
+    trackRunningStats: optional(flag, false),
     ...layerParameters,
   });
 
@@ -225,17 +236,26 @@ const instanceParameters = (operation: string) =>
 abstract class InstanceNorm extends Module<[x: Tensor], Tensor> {
   readonly numFeatures: number;
   readonly eps: number;
+  readonly momentum: number;
   readonly weight: Tensor | null;
   readonly bias: Tensor | null;
+  readonly running_mean: Tensor | null;
+  readonly running_var: Tensor | null;
+  readonly num_batches_tracked: Tensor | null;
   readonly #rank: number;
 
   constructor(call: ReturnType<ReturnType<typeof instanceParameters>>, rank: number) {
     super();
-    const { numFeatures, eps, affine, ...options } = call;
+    const { numFeatures, eps, momentum, affine, trackRunningStats, ...options } = call;
+    const { dtype = "float32" } = options;
     this.numFeatures = numFeatures;
     this.eps = eps;
+    this.momentum = momentum;
     this.weight = affine ? oneParameter([numFeatures], options) : null;
     this.bias = affine ? zeroParameter([numFeatures], options) : null;
+    this.running_mean = trackRunningStats ? zeros([numFeatures], { dtype }) : null;
+    this.running_var = trackRunningStats ? ones([numFeatures], { dtype }) : null;
+    this.num_batches_tracked = trackRunningStats ? zeros([], { dtype: "int64" }) : null; // PyTorch's stays 0 too
     this.#rank = rank;
   }
 
@@ -247,8 +267,11 @@ abstract class InstanceNorm extends Module<[x: Tensor], Tensor> {
         "shapesDiffer",
         `expected x to have ${this.#rank} axes, the second of ${this.numFeatures} elements, got ${x.describe()}`,
       );
-    const { weight, bias, eps } = this;
-    return instanceNorm(x, { weight: weight ?? undefined, bias: bias ?? undefined, eps });
+    return instanceNorm(x, {
+      ...{ useInputStats: this.training || this.running_mean === null, momentum: this.momentum, eps: this.eps },
+      ...{ weight: this.weight ?? undefined, bias: this.bias ?? undefined },
+      ...{ runningMean: this.running_mean ?? undefined, runningVar: this.running_var ?? undefined },
+    });
   }
 
   /** @internal */
@@ -264,7 +287,10 @@ abstract class InstanceNorm extends Module<[x: Tensor], Tensor> {
  * new InstanceNorm1d(3).forward(randn([4, 3, 5]));
  */
 export class InstanceNorm1d extends InstanceNorm {
-  constructor(numFeatures: number, ...options: Given<ChannelNormLayerOptions, ["eps", "affine"]>);
+  constructor(
+    numFeatures: number,
+    ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
+  );
   constructor(...values: unknown[]) {
     super(instanceNorm1dParameters(values), 3);
   }
@@ -278,7 +304,10 @@ const instanceNorm1dParameters = instanceParameters("InstanceNorm1d");
  * new InstanceNorm2d(3).forward(randn([4, 3, 5, 5]));
  */
 export class InstanceNorm2d extends InstanceNorm {
-  constructor(numFeatures: number, ...options: Given<ChannelNormLayerOptions, ["eps", "affine"]>);
+  constructor(
+    numFeatures: number,
+    ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
+  );
   constructor(...values: unknown[]) {
     super(instanceNorm2dParameters(values), 4);
   }
@@ -292,7 +321,10 @@ const instanceNorm2dParameters = instanceParameters("InstanceNorm2d");
  * new InstanceNorm3d(3).forward(randn([4, 3, 5, 5, 5]));
  */
 export class InstanceNorm3d extends InstanceNorm {
-  constructor(numFeatures: number, ...options: Given<ChannelNormLayerOptions, ["eps", "affine"]>);
+  constructor(
+    numFeatures: number,
+    ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
+  );
   constructor(...values: unknown[]) {
     super(instanceNorm3dParameters(values), 5);
   }

@@ -1,5 +1,5 @@
 import { either, flag, listOf } from "../core/kinds.ts";
-import { type Given, type Kind, named, operand, optional, parameters } from "../core/parameters.ts";
+import { type Given, type Kind, operand, optional, parameters } from "../core/parameters.ts";
 import { add } from "../ops/elementwise/arithmetic.ts";
 import { addLayerNorm, layerNorm } from "../ops/normalization/layer_norm.ts";
 import type { SumAndNorm } from "../ops/normalization/normalize.ts";
@@ -28,16 +28,20 @@ function sumAndForward(norm: Normalization, x: Tensor, residual: Tensor): SumAnd
 export interface LayerNormOptions<D extends FloatDType = FloatDType> extends LayerOptions<D> {
   /** Added to the variance. Default 1e-5. */
   eps?: number | undefined;
-  /** Whether there is a bias. Default true. */
+  /** Whether there are a weight and a bias. Default true. */
+  elementwiseAffine?: boolean | undefined;
+  /** Whether there is a bias, where there is a weight. Default true. */
   bias?: boolean | undefined;
 }
 
 const sizes: Kind<number[]> = listOf(size, "a whole number of at least 1, or a list of them");
 
+const normalizedShape = operand({ ...either(size, sizes), expected: sizes.expected });
 const layerNormParameters = parameters("LayerNorm", {
-  normalizedShape: operand({ ...either(size, sizes), expected: sizes.expected }),
+  normalizedShape,
   eps: optional(epsilon, 1e-5),
-  bias: named(flag, true),
+  elementwiseAffine: optional(flag, true),
+  bias: optional(flag, true),
   ...layerParameters,
 });
 
@@ -46,7 +50,7 @@ const layerNormParameters = parameters("LayerNorm", {
  *
  * | parameter | shape |
  * |---|---|
- * | `weight` | `normalizedShape`; starts with ones |
+ * | `weight` | `normalizedShape`; starts with ones; null without |
  * | `bias` | `normalizedShape`; starts with zeros; null without |
  *
  * @param normalizedShape the sizes of the last axes; a number is the size of the last axis
@@ -62,18 +66,21 @@ export class LayerNorm<out D extends FloatDType = FloatDType>
 {
   readonly normalizedShape: Shape;
   readonly eps: number;
-  readonly weight: Tensor<D>;
+  readonly weight: Tensor<D> | null;
   readonly bias: Tensor<D> | null;
 
-  constructor(normalizedShape: number | Shape, ...options: Given<LayerNormOptions<D>, ["eps"]>);
+  constructor(
+    normalizedShape: number | Shape,
+    ...options: Given<LayerNormOptions<D>, ["eps", "elementwiseAffine", "bias"]>
+  );
   constructor(...values: unknown[]) {
     super();
-    const { normalizedShape, eps, bias, ...options } = layerNormParameters(values);
+    const { normalizedShape, eps, elementwiseAffine, bias, ...options } = layerNormParameters(values);
     const shape = Object.freeze([normalizedShape].flat());
     this.normalizedShape = shape;
     this.eps = eps;
-    this.weight = oneParameter(shape, options as LayerOptions<D>);
-    this.bias = bias ? zeroParameter(shape, options as LayerOptions<D>) : null;
+    this.weight = elementwiseAffine ? oneParameter(shape, options as LayerOptions<D>) : null;
+    this.bias = elementwiseAffine && bias ? zeroParameter(shape, options as LayerOptions<D>) : null;
   }
 
   /** @param x [..., ...normalizedShape] @returns the same shape */
@@ -88,12 +95,13 @@ export class LayerNorm<out D extends FloatDType = FloatDType>
 
   private options() {
     const { weight, bias, eps, normalizedShape } = this;
-    return { weight, bias: bias ?? undefined, eps, normalizedShape };
+    return { weight: weight ?? undefined, bias: bias ?? undefined, eps, normalizedShape };
   }
 
   /** @internal */
   override details(): string {
-    return `${this.normalizedShape.join(", ")}, eps: ${this.eps}${this.bias ? "" : ", bias: false"}`;
+    const without = this.weight === null ? ", elementwiseAffine: false" : this.bias === null ? ", bias: false" : "";
+    return `${this.normalizedShape.join(", ")}, eps: ${this.eps}${without}`;
   }
 }
 
@@ -101,55 +109,66 @@ export class LayerNorm<out D extends FloatDType = FloatDType>
 export interface RMSNormOptions<D extends FloatDType = FloatDType> extends LayerOptions<D> {
   /** Added to the mean of the squares. Default 1e-6. */
   eps?: number | undefined;
+  /** Whether there is a weight. Default true. */
+  elementwiseAffine?: boolean | undefined;
 }
 
 const rmsNormParameters = parameters("RMSNorm", {
-  width: operand(size),
+  normalizedShape,
   eps: optional(epsilon, 1e-6),
+  elementwiseAffine: optional(flag, true),
   ...layerParameters,
 });
 
 /**
- * x / √(mean(x²) + eps) · weight, over the last axis.
+ * x / √(mean(x²) + eps) · weight, over the last axes.
  *
  * | parameter | shape |
  * |---|---|
- * | `weight` | [width]; starts with ones |
+ * | `weight` | `normalizedShape`; starts with ones; null without |
+ *
+ * @param normalizedShape the sizes of the last axes; a number is the size of the last axis
  *
  * @example
  * new RMSNorm(768).forward(randn([2, 16, 768]));
  *
- * @throws {ArgumentError} for a width below 1.
+ * @throws {ArgumentError} for sizes below 1.
  */
 export class RMSNorm<out D extends FloatDType = FloatDType>
   extends Module<[x: Tensor], Tensor<D>>
   implements Normalization
 {
-  readonly width: number;
+  readonly normalizedShape: Shape;
   readonly eps: number;
-  readonly weight: Tensor<D>;
+  readonly weight: Tensor<D> | null;
 
-  constructor(width: number, ...options: Given<RMSNormOptions<D>, ["eps"]>);
+  constructor(normalizedShape: number | Shape, ...options: Given<RMSNormOptions<D>, ["eps", "elementwiseAffine"]>);
   constructor(...values: unknown[]) {
     super();
-    const { width, eps, ...options } = rmsNormParameters(values);
-    this.width = width;
+    const { normalizedShape, eps, elementwiseAffine, ...options } = rmsNormParameters(values);
+    const shape = Object.freeze([normalizedShape].flat());
+    this.normalizedShape = shape;
     this.eps = eps;
-    this.weight = oneParameter([width], options as LayerOptions<D>);
+    this.weight = elementwiseAffine ? oneParameter(shape, options as LayerOptions<D>) : null;
   }
 
-  /** @param x [..., width] @returns the same shape */
+  /** @param x [..., ...normalizedShape] @returns the same shape */
   override forward(x: Tensor): Tensor<D> {
-    return rmsNorm(x as Tensor<D>, { weight: this.weight, eps: this.eps });
+    return rmsNorm(x as Tensor<D>, this.options());
   }
 
   addForward(x: Tensor, residual: Tensor): SumAndNorm {
     if (hasHooks(this)) return sumAndForward(this, x, residual);
-    return addRmsNorm(x, residual, { weight: this.weight, eps: this.eps });
+    return addRmsNorm(x, residual, this.options());
+  }
+
+  private options() {
+    const { weight, eps, normalizedShape } = this;
+    return { weight: weight ?? undefined, eps, normalizedShape };
   }
 
   /** @internal */
   override details(): string {
-    return `${this.width}, eps: ${this.eps}`;
+    return `${this.normalizedShape.join(", ")}, eps: ${this.eps}`;
   }
 }

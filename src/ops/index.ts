@@ -159,6 +159,7 @@ export * from "./matmul/matmul.ts";
 export * from "./matmul/outer.ts";
 export * from "./matmul/tensordot.ts";
 export * from "./normalization/batch_norm.ts";
+export * from "./normalization/instance_norm.ts";
 export * from "./normalization/layer_norm.ts";
 export * from "./normalization/local_response_norm.ts";
 export type { SumAndNorm } from "./normalization/normalize.ts";

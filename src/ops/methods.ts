@@ -18,6 +18,7 @@ import { ShapeError } from "../core/errors.ts";
 import type { Along, AxisArguments } from "../core/kinds.ts";
 import type { Given } from "../core/parameters.ts";
 import type { DType } from "../tensor/dtype.ts";
+import type { Promote } from "../tensor/promotion.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { type BackwardArguments, backward, detach } from "./gradient/backward.ts";
 import * as operations from "./index.ts";
@@ -89,12 +90,14 @@ interface OwnMethods<D extends DType> {
   /** The k-th smallest element along an axis, and its index. @see {@link operations.kthvalue} */
   kthvalue(k: number, ...options: operations.MedianArguments): operations.ValuesAndIndices<D>;
   /** The largest element; with `dim` along that axis, with its index. @see {@link operations.max} */
+  max<E extends DType>(other: Tensor<E>): Tensor<Promote<D, E>>;
   max(options?: { dim?: undefined }): Tensor<D>;
   max(...options: operations.AlongAxis): operations.ValuesAndIndices<D>;
   /** The median; with `dim` along that axis, with its index. @see {@link operations.median} */
   median(): Tensor<D>;
   median(...options: AxisArguments<operations.OrderOptions>): operations.ValuesAndIndices<D>;
   /** The smallest element; with `dim` along that axis, with its index. @see {@link operations.min} */
+  min<E extends DType>(other: Tensor<E>): Tensor<Promote<D, E>>;
   min(options?: { dim?: undefined }): Tensor<D>;
   min(...options: operations.AlongAxis): operations.ValuesAndIndices<D>;
   /** The element that is there most often along an axis. @see {@link operations.mode} */

@@ -1,6 +1,7 @@
 /** PyTorch's everyday forms of calls, beside formulas in float64. */
 import { describe, expect, test } from "bun:test";
 import * as o from "../../src/index.ts";
+import "../../src/test.ts";
 import { manualSeed, type Tensor, tensor } from "../../src/index.ts";
 
 /** Whole numbers from low to high, both included. */
@@ -100,9 +101,53 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
     o.smoothL1Loss(leaf, target).backward();
     expect(leaf.grad?.dtype).toBe("float32");
     expect(o.l1Loss(tensor([3n]), tensor([1n]), { reduction: "sum" }).item()).toBe(2n);
-    expect(o.pairwiseDistance(tensor([3n, 0n]), tensor([0n, 4n]), 2, 0).item()).toBe(5);
+    expect(o.pairwiseDistance(tensor([3n, 0n]), tensor([0n, 4n]), { p: 2, eps: 0 }).item()).toBe(5);
     expect(o.trapezoid(tensor([1n, 2n])).item()).toBe(1.5);
     expect(() => o.mseLoss(tensor([3n]), tensor([1n]))).toThrow("expected x to be floats");
+  });
+
+  on("batches of attention broadcast", () => {
+    manualSeed(6);
+    const shapes: readonly (readonly [number[], number[], number[] | undefined])[] = [
+      [[2, 3], [1, 3], undefined],
+      [[2, 3], [3], [4, 6]],
+      [[3], [2, 1], [2, 1, 4, 6]],
+      [[2, 1, 2], [1, 3, 2], [6]],
+      [[], [2], [4, 6]],
+    ];
+    for (const [ofQuery, ofKey, ofMask] of shapes) {
+      const query = o.randn([...ofQuery, 4, 5], { dtype: "float64" });
+      const [key, value] = [5, 7].map((size) => o.randn([...ofKey, 6, size], { dtype: "float64" })) as [Tensor, Tensor];
+      const mask = ofMask && o.randn(ofMask, { dtype: "float64" });
+      const scores = o.matmul(query, key.mT).div(Math.sqrt(5)) as Tensor;
+      const expected = o.matmul(o.softmax((mask ? scores.add(mask) : scores) as Tensor, -1), value);
+      const got = o.scaledDotProductAttention(query, key, value, mask);
+      expect(got.shape).toEqual(expected.shape);
+      for (const [at, own] of numbersOf(got).entries()) expect(own).toBeCloseTo(numbersOf(expected)[at]!, 12);
+    }
+  });
+
+  on("instanceNorm with running statistics", () => {
+    manualSeed(7);
+    const x = o.randn([3, 2, 5], { dtype: "float64" });
+    const [mean, variance] = [o.randn([2], { dtype: "float64" }), o.rand([2], { dtype: "float64" })];
+    const [means, variances, values] = [numbersOf(mean), numbersOf(variance), numbersOf(x)];
+    const ofRunning = numbersOf(o.instanceNorm(x, mean, variance, undefined, undefined, false, 0.1, 0.5));
+    for (const [at, value] of values.entries()) {
+      const channel = Math.floor(at / 5) % 2;
+      expect(ofRunning[at]).toBeCloseTo((value - means[channel]!) / Math.sqrt(variances[channel]! + 0.5), 12);
+    }
+    o.instanceNorm(x, mean, variance, { momentum: 0.25 });
+    for (const channel of [0, 1]) {
+      const lines = [0, 1, 2].map((batch) => values.slice((batch * 2 + channel) * 5, (batch * 2 + channel + 1) * 5));
+      const average = (own: readonly number[]) => own.reduce((sum, value) => sum + value, 0) / own.length;
+      const spread = (own: readonly number[]) =>
+        own.reduce((sum, value) => sum + (value - average(own)) ** 2, 0) / (own.length - 1);
+      expect(numbersOf(mean)[channel]).toBeCloseTo(0.75 * means[channel]! + 0.25 * average(lines.map(average)), 12);
+      const running = 0.75 * variances[channel]! + 0.25 * average(lines.map(spread));
+      expect(numbersOf(variance)[channel]).toBeCloseTo(running, 12);
+    }
+    expect(() => o.instanceNorm(x, { useInputStats: false })).toThrow("expected runningMean and runningVar");
   });
 });
 
@@ -156,6 +201,48 @@ describe("what PyTorch takes in place of a number", () => {
     }
     expect(o.adaptiveAvgPool2d(picture, [null]).toArray()).toEqual(picture.toArray());
     expect(() => o.adaptiveAvgPool2d(picture, [null, 1, 1])).toThrow(o.ArgumentError);
+  });
+
+  test("norms without weights, and with running statistics of instances", () => {
+    const x = o.randn([4, 2, 3]);
+    for (const norm of [
+      new o.nn.LayerNorm([2, 3], 1e-5, false),
+      new o.nn.RMSNorm([2, 3], { elementwiseAffine: false }),
+    ]) {
+      expect([norm.weight, norm.parameters().length]).toEqual([null, 0]);
+      expect(norm.forward(x).shape).toEqual([4, 2, 3]);
+    }
+    const layer = new o.nn.InstanceNorm1d(2, { momentum: 1, trackRunningStats: true });
+    layer.forward(x);
+    expect(Object.keys(layer.stateDict())).toEqual(["running_mean", "running_var", "num_batches_tracked"]);
+    expect(layer.running_mean).toBeCloseToTensor(o.mean(x, [0, 2]), { rtol: 1e-5, atol: 1e-6 });
+    const before = layer.running_mean!.toArray();
+    layer.eval().forward(x);
+    expect(layer.running_mean!.toArray()).toEqual(before);
+  });
+
+  test("two tensors in max and min, tensors one by one in meshgrid with options", () => {
+    expect(o.max(row, tensor([2, 2, 5])).toArray()).toEqual([3, 2, 5]);
+    expect(row.min(tensor([2n, 2n, 5n])).toArray()).toEqual([2, 1, 2]);
+    const [across, down] = (o.meshgrid as (...values: unknown[]) => Tensor[])(row, o.arange(2), { indexing: "xy" });
+    expect([across!.toArray(), down!.shape]).toEqual([[[3, 1, 2], [3, 1, 2]], [2, 3]]); // biome-ignore format: rows
+  });
+
+  test("searchsorted from a side, in another order, as int32", () => {
+    const values = tensor([2]);
+    const options = { side: "right", sorter: o.argsort(row), outInt32: true } as const;
+    const found: Tensor<"int32"> = o.searchsorted(row, values, options);
+    expect([found.dtype, found.toArray()]).toEqual(["int32", [2]]);
+    expect(o.searchsorted(tensor([1, 2, 3]), values, { side: "left" }).toArray()).toEqual([1n]);
+  });
+
+  test("a size of 1 is repeated in tensordot, elements without axes are indexed", () => {
+    const [a, b] = [tensor([[2], [3]]), tensor([[1, 10], [100, 1000]])]; // biome-ignore format: a matrix
+    expect(o.tensordot(a, b, 1).toArray()).toEqual([[202, 2020], [303, 3030]]); // biome-ignore format: a matrix
+    const five = tensor(5);
+    expect(o.gather(five, 0, tensor([0n])).toArray()).toEqual([5]);
+    expect(o.indexFill(five, 0, tensor([0n]), 7).toArray()).toBe(7);
+    expect(o.indexCopy(five, 0, tensor([0n]), tensor(8)).toArray()).toBe(8);
   });
 
   test("the divisor of averages by position", () => {

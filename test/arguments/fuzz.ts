@@ -5,6 +5,7 @@
  */
 import { OrchardError } from "../../src/core/errors.ts";
 import { type Parameter, type Signature, signatures } from "../../src/core/parameters.ts";
+import { Tensor } from "../../src/tensor/tensor.ts";
 import { processorSeconds } from "../support/processor_time.ts";
 import { CallersError, hostiles } from "./hostile.ts";
 
@@ -102,10 +103,14 @@ function namesPlace({ parameters }: Signature, name: string, { message }: Orchar
   return hasTwoOrders && /index|source|shape/.test(message);
 }
 
+/** Functions that take a second tensor in place of an axis. */
+const takesOther = new Set(["max", "min"]);
+
 /** Whether a parameter takes a value, or says more of it by an error of its own. */
 function isOfKind({ parameters, operation }: Signature, name: string, value: unknown): boolean {
   try {
     if (value === undefined || isOptions(value)) return true; // nothing, or the options themselves
+    if (Tensor.isTensor(value) && (value.rank === 0 || takesOther.has(operation))) return true; // stands for a number
     const { kind } = parameters[name]!;
     return kind.starts?.(value) === true || kind.parse(value, operation, name) !== undefined;
   } catch {

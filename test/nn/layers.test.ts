@@ -277,7 +277,7 @@ describe("how weights start", () => {
     }
     const { weight } = new nn.Embedding(200, 64, { generator: new Generator(1) });
     expect(Math.abs(deviationOf(weight) - 1)).toBeLessThan(0.03);
-    expect(new nn.LayerNorm(3).weight.toArray()).toEqual([1, 1, 1]);
+    expect(new nn.LayerNorm(3).weight!.toArray()).toEqual([1, 1, 1]);
     expect(new nn.LayerNorm(3).bias!.toArray()).toEqual([0, 0, 0]);
   });
 

@@ -254,7 +254,7 @@ describe("printing", () => {
       }
     }
     const both = new Both();
-    both.small.norm.weight.requiresGrad = false;
+    both.small.norm.weight!.requiresGrad = false;
     expect(both.summary()).toBe(
       `
 layer           kind       state                        numbers    bytes

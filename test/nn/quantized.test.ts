@@ -364,7 +364,7 @@ describe("quantizeModel", () => {
     const parts = Object.values(model.quantizedState()).filter(QuantizedTensor.isQuantized);
     model.to("float16");
     expect(Object.values(model.quantizedState()).filter(QuantizedTensor.isQuantized)).toEqual(parts);
-    expect(model.finalNorm.weight.dtype).toBe("float16");
+    expect(model.finalNorm.weight!.dtype).toBe("float16");
     const given = new nn.QuantizedLinear(formats.affine, ones([24])).forward(normal([2, 256]).to("float16"));
     expect(given.dtype).toBe("float16");
   });

@@ -19,8 +19,8 @@ export type Layers = [
   True<Equals<typeof half.weight, Tensor<"float16">>>,
   True<Equals<typeof half.bias, Tensor<"float16"> | null>>,
   True<Equals<typeof stated.weight, Tensor<"float32">>>,
-  True<Equals<typeof norm.weight, Tensor<"bfloat16">>>,
-  True<Equals<typeof rms.weight, Tensor<"float64">>>,
+  True<Equals<typeof norm.weight, Tensor<"bfloat16"> | null>>,
+  True<Equals<typeof rms.weight, Tensor<"float64"> | null>>,
   True<Equals<typeof rows.weight, Tensor<"float16">>>,
 ];
 

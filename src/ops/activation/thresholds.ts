@@ -3,9 +3,9 @@ import { named as underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { notNegative } from "../../core/options.ts";
-import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
+import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { aTensor } from "../../tensor/kinds.ts";
+import { aDType, aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { abs, mul, neg, sub } from "../elementwise/arithmetic.ts";
@@ -114,6 +114,8 @@ const thresholdParameters = parameters("threshold", {
 export interface SoftminOptions {
   /** The axis, a negative one counted from the back. */
   dim: number;
+  /** The float dtype to convert to first. Default that of x. */
+  dtype?: DType | undefined;
 }
 
 /**
@@ -126,13 +128,17 @@ export interface SoftminOptions {
  */
 export function softmin<D extends DType>(
   x: Tensor<D>,
-  ...options: [dim: number] | [options: SoftminOptions]
+  ...options: [dim: number, options?: Omit<SoftminOptions, "dim">] | [options: SoftminOptions]
 ): Tensor<D>;
 export function softmin(...values: unknown[]): Tensor {
-  const { x, dim } = softminParameters(values);
-  const input = floatOperand("softmin", x, undefined);
+  const { x, dim, dtype } = softminParameters(values);
+  const input = dtype === undefined ? floatOperand("softmin", x, dtype) : x; // integers are negated as such
   const axis = x.rank === 0 ? dim : axisOf("softmin", x, dim);
-  return underName("softmin", () => tidy(() => softmax(neg(input) as Tensor, { dim: axis })));
+  return underName("softmin", () => tidy(() => softmax(neg(input) as Tensor, { dim: axis, dtype })));
 }
 softmin.method = "same" as const;
-const softminParameters = parameters("softmin", { x: operand(aTensor), dim: required(axisKind) });
+const softminParameters = parameters("softmin", {
+  x: operand(aTensor),
+  dim: required(axisKind),
+  dtype: named(aDType),
+});

@@ -3,11 +3,12 @@ import { flag, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import { broadcastShapes, elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { aGenerator, type GeneratorOptions } from "../random/distribution.ts";
-import { select } from "../view/slice.ts";
-import { unsqueeze } from "../view/squeeze.ts";
+import { expand } from "../view/expand.ts";
+import { reshape } from "../view/reshape.ts";
 import { attention } from "./flash_attention.ts";
 
 /** What {@link scaledDotProductAttention} takes beside queries, keys and values: PyTorch's names. */
@@ -34,10 +35,10 @@ export interface ScaledDotProductAttentionOptions extends GeneratorOptions {
  * Attention as PyTorch's `torch.nn.functional.scaled_dot_product_attention` has it: {@link flashAttention} with other
  * names and `isCausal` aligned at the first key.
  *
- * @param query [B, H, M, D], [B, M, D] or [M, D], a float
- * @param key [B, H, N, D], [B, N, D] or [N, D]
- * @param value [B, H, N, E], [B, N, E] or [N, E]
- * @returns [B, H, M, E], [B, M, E] or [M, E]. Zeros for a query that attends to nothing
+ * @param query […, M, D], a float
+ * @param key […, N, D]; axes before the last two broadcast with those of the query
+ * @param value […, N, E]
+ * @returns […, M, E]. Zeros for a query that attends to nothing
  *
  * @example
  * scaledDotProductAttention(query, key, value, { isCausal: true, dropoutP: 0.1 });
@@ -59,12 +60,33 @@ export function scaledDotProductAttention(...values: unknown[]): Tensor {
   const given = attnMask?.dtype === "bool" ? { mask: attnMask as Tensor<"bool"> } : { bias: attnMask };
   const causal = isCausal ? "top-left" : false;
   const own = { ...given, causal, dropout: dropoutP, scale, generator } as const;
+  const operands = [query, key, value] as const;
   return tidy(() => {
-    if (query.rank !== 2) return attention(operation, query, key, value, own).out;
-    const [q, k, v] = [query, key, value].map((rows) => unsqueeze(rows, 0)) as [Tensor, Tensor, Tensor];
-    return select(attention(operation, q, k, v, own).out, 0, 0);
+    if (isOneBatch(operands)) return attention(operation, query, key, value, own).out;
+    const grouped = options.enableGqa ? 1 : 0; // the axis of heads, which then may differ
+    const batch = broadcastShapes(operation, ...operands.map(({ shape }) => shape.slice(0, -2 - grouped)));
+    const inOne = (x: Tensor): Tensor => {
+      const rest = x.shape.slice(x.rank - 2 - grouped);
+      return reshape(expand(x, [...batch, ...rest]), [elementCount(batch), ...rest]);
+    };
+    const [q, k, v] = operands.map(inOne) as [Tensor, Tensor, Tensor];
+    const mask = attnMask && inOne(attnMask.rank < 2 + grouped ? expand(attnMask, pairsOf(q, k)) : attnMask);
+    const masks = attnMask?.dtype === "bool" ? { mask: mask as Tensor<"bool"> } : { bias: mask };
+    const { out } = attention(operation, q, k, v, { ...own, ...masks });
+    return reshape(out, [...batch, ...out.shape.slice(1)]);
   });
 }
+
+/** Whether the operands are a batch as they are, with or without heads: what needs no copy. */
+function isOneBatch([query, key, value]: readonly [Tensor, Tensor, Tensor]): boolean {
+  const { rank } = query;
+  if ((rank !== 3 && rank !== 4) || key.rank !== rank || value.rank !== rank) return false;
+  const isShared = rank === 3 || query.shape[1]! % Math.max(key.shape[1]!, 1) === 0;
+  return isShared && [key, value].every(({ shape }) => shape[0] === query.shape[0] && shape[1] === key.shape[1]);
+}
+
+/** The shape of the scores without their batch. */
+const pairsOf = (q: Tensor, k: Tensor): number[] => [...q.shape.slice(1, -1), k.shape.at(-2)!];
 
 const attentionParameters = parameters("scaledDotProductAttention", {
   query: operand(aTensor),
@@ -92,7 +114,7 @@ function checkTogether(
       'expected attnMask or isCausal, got both; flashAttention with { mask, causal: "top-left" } has both',
     );
   const [heads, shared] = [query.shape.at(-3), key.shape.at(-3)];
-  if (!enableGqa && query.rank === 4 && key.rank === 4 && heads !== shared && shared !== 1)
+  if (!enableGqa && query.rank === 4 && key.rank === 4 && heads !== shared && shared !== 1 && heads !== 1)
     throw new ShapeError(
       operation,
       "headsDiffer",

@@ -64,10 +64,7 @@ function checkHeld(value: number, dtype: DType): bigint {
   if (isFloat(dtype) || dtype === "bool")
     throw new DTypeError("linspace", "unsupportedDType", `expected a dtype with numbers, got ${dtype}`);
   const [least, most] = integerRange(dtype);
-  if (Number.isInteger(value) && value >= least && value <= most) return BigInt(value);
-  throw new DTypeError(
-    "linspace",
-    "doesNotFit",
-    `expected whole ends from ${least} to ${most} for ${dtype}, got ${value}`,
-  );
+  const whole = Math.trunc(value); // as PyTorch converts the ends
+  if (whole >= least && whole <= most) return BigInt(whole);
+  throw new DTypeError("linspace", "doesNotFit", `expected ends from ${least} to ${most} for ${dtype}, got ${value}`);
 }

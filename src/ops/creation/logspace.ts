@@ -36,7 +36,8 @@ export function logspace<D extends DType = "float32">(
   options?: CreationOptions<D>,
 ): Tensor<D>;
 export function logspace(...values: unknown[]): Tensor {
-  const { start, end, steps, base, dtype = "float32", ...options } = logspaceParameters(values);
+  const { steps, base, dtype = "float32", start: from, end: to, ...options } = logspaceParameters(values);
+  const [start, end] = isFloat(dtype) ? [from, to] : [Math.trunc(from), Math.trunc(to)]; // as PyTorch converts them
   checkCreation("logspace", [steps], dtype, options);
   for (const [name, value] of Object.entries({ start, end })) {
     if (!Number.isFinite(value))

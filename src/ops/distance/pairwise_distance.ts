@@ -2,13 +2,14 @@ import { named as underName } from "../../backend/dispatch.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
-import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, sub } from "../elementwise/arithmetic.ts";
 import { promoteOperands } from "../elementwise/operands.ts";
+import type { FloatOf } from "../elementwise/types.ts";
 import { norm } from "../reduction/norm.ts";
 import { checkVectors } from "./vectors.ts";
 
@@ -40,11 +41,11 @@ export function pairwiseDistance<D extends DType>(
   x1: Tensor<D>,
   x2: Tensor<D>,
   ...options: Given<PairwiseDistanceOptions, ["p", "eps", "keepdim"]>
-): Tensor<D>;
+): Tensor<FloatOf<D>>;
 export function pairwiseDistance(...values: unknown[]): Tensor {
   const { p, eps, keepdim, ...given } = pairwiseDistanceParameters(values);
-  const [x1, x2] = promoteOperands("pairwiseDistance", [given.x1, given.x2], "floats") as [Tensor, Tensor];
-  checkVectors("pairwiseDistance", x1, x2);
+  const [x1, x2] = promoteOperands("pairwiseDistance", [given.x1, given.x2], "numbers") as [Tensor, Tensor];
+  checkVectors("pairwiseDistance", x1, x2, { takesIntegers: true });
   return underName("pairwiseDistance", () => tidy(() => distanceOf(x1, x2, { p, eps, keepdim })));
 }
 const pairwiseDistanceParameters = parameters("pairwiseDistance", {
@@ -61,6 +62,7 @@ export function distanceOf(
   x2: Tensor,
   { p, eps, keepdim = false }: { readonly p: number; readonly eps: number; readonly keepdim?: boolean },
 ): Tensor {
-  const [a, b] = [x1, x2].map((own) => toDType(own, accumulationDType(own.dtype)));
-  return toDType(norm(add(sub(a!, b!), eps) as Tensor, { p, dim: -1, keepdim }), x1.dtype);
+  const [a, b] = [x1, x2].map((own) => (isFloat(own.dtype) ? toDType(own, accumulationDType(own.dtype)) : own));
+  const dtype = isFloat(x1.dtype) ? x1.dtype : "float32"; // of differences that wrap around, as in PyTorch
+  return toDType(norm(add(toDType(sub(a!, b!), accumulationDType(dtype)), eps), { p, dim: -1, keepdim }), dtype);
 }

@@ -5,11 +5,16 @@ import { broadcastShapes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkSameDType } from "../matmul/checks.ts";
 
-/** Floats of one dtype, with axes, whose shapes broadcast. @returns the common shape */
-export function checkVectors(operation: string, x1: Tensor, x2: Tensor): Shape {
+/** Floats of one dtype, or integers where they are taken, with axes, whose shapes broadcast. @returns the common shape */
+export function checkVectors(
+  operation: string,
+  x1: Tensor,
+  x2: Tensor,
+  { takesIntegers = false }: { readonly takesIntegers?: boolean } = {},
+): Shape {
   checkSameDType(operation, [x1, x2]);
   const both = `${x1.describe()} and ${x2.describe()}`;
-  if (!isFloat(x1.dtype))
+  if (!isFloat(x1.dtype) && !takesIntegers)
     throw new DTypeError(operation, "notAFloat", `expected floats, got ${both}; toDType(x, "float32") converts`);
   const shape = broadcastShapes(operation, x1.shape, x2.shape);
   if (shape.length === 0) throw new ShapeError(operation, "wrongRank", `expected at least one axis, got ${both}`);

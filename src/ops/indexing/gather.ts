@@ -9,6 +9,7 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { expand } from "../view/expand.ts";
 import { flatten } from "../view/flatten.ts";
+import { reshape } from "../view/reshape.ts";
 import { gatherAlong, indexSelectAlong } from "./adjoint.ts";
 import { anIndex, checkIndexShape, checkVector, type IndexDType } from "./indices.ts";
 import { fromTheFront } from "./places.ts";
@@ -45,8 +46,9 @@ export function gather<D extends DType>(x: Tensor<D>, ...indices: IndexArguments
 export function gather(...values: unknown[]): Tensor {
   const { x, dim, index } = gatherParameters(withAxisFirst(values));
   const axis = normalizeAxis("gather", dim, x.rank);
-  checkIndexShape("gather", x, index, axis);
-  return gatherAlong("gather", x, index, axis);
+  const own = x.rank === 0 && index.rank === 1 ? reshape(x, [1]) : x; // as PyTorch takes a tensor without axes
+  checkIndexShape("gather", own, index, axis);
+  return gatherAlong("gather", own, index, axis);
 }
 gather.method = "same" as const;
 const gatherParameters = parameters("gather", indexing);

@@ -61,6 +61,8 @@ export function indexCopy<D extends DType>(
 ): Tensor<D>;
 export function indexCopy(...values: unknown[]): Tensor {
   const { x, dim, index, source } = indexCopyParameters(values);
+  if (x.rank === 0)
+    return ofElement(x, (own) => indexCopy(own, dim, index, source.rank === 0 ? reshape(source, [1]) : source));
   const axis = axisOf("indexCopy", x, dim);
   const places = checkVector("indexCopy", index);
   if (source.dtype !== x.dtype)
@@ -105,6 +107,7 @@ export function indexFill<D extends DType>(
 ): Tensor<D>;
 export function indexFill(...values: unknown[]): Tensor {
   const { x, dim, index, value } = indexFillParameters(values);
+  if (x.rank === 0) return ofElement(x, (own) => indexFill(own, dim, index, value));
   const axis = axisOf("indexFill", x, dim);
   const places = checkVector("indexFill", index);
   return underName("indexFill", () =>
@@ -131,3 +134,7 @@ const alongAxis = (index: Tensor<IndexDType>, axis: number, { shape }: Tensor): 
     ),
     shape,
   );
+
+/** A tensor without axes is indexed as one with one element along one axis. */
+const ofElement = (x: Tensor, indexed: (own: Tensor) => Tensor): Tensor =>
+  tidy(() => reshape(indexed(reshape(x, [1])), []));

@@ -1,9 +1,12 @@
 /** The coordinates of triangles of matrices. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { aNumber, someNumber } from "../../core/kinds.ts";
-import { optional, parameters, required } from "../../core/parameters.ts";
+import { type Given, named, optional, parameters, required } from "../../core/parameters.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { aDType } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
 import { contiguous } from "../copy/copy.ts";
 import { checkCreation } from "../creation/create.ts";
 import { ones } from "../creation/full.ts";
@@ -15,7 +18,16 @@ const triangleOf = {
   row: required(someNumber),
   col: required(someNumber),
   offset: optional(aNumber({ holds: Number.isSafeInteger, expected: "a whole number" }), 0),
+  dtype: named(aDType, "int64"),
 } as const;
+
+/** Options of {@link trilIndices} and {@link triuIndices}. */
+export interface TriangleIndicesOptions<D extends DType = "int64"> {
+  /** The diagonal up to which, or from which on, elements are in the triangle. Default 0, the main one. */
+  offset?: number | undefined;
+  /** Default int64. */
+  dtype?: D | undefined;
+}
 
 /**
  * The coordinates of the lower triangle of a matrix, in row-major order: the rows in the first line, the columns in the
@@ -32,10 +44,17 @@ const triangleOf = {
  * @throws {ShapeError} for sizes that are no whole numbers of at least 0. @throws {ArgumentError} for an offset that is
  * not whole.
  */
-export function trilIndices(row: number, col: number, offset?: number): Tensor<"int64">;
-export function trilIndices(...values: unknown[]): Tensor<"int64"> {
-  const { row, col, offset } = trilIndicesParameters(values);
-  return coordinates("trilIndices", row, col, (square) => tril(square, offset));
+export function trilIndices<D extends DType = "int64">(
+  row: number,
+  col: number,
+  ...options: Given<TriangleIndicesOptions<D>, ["offset"]>
+): Tensor<D>;
+export function trilIndices(...values: unknown[]): Tensor {
+  const { row, col, offset, dtype } = trilIndicesParameters(values);
+  return toDType(
+    coordinates("trilIndices", row, col, (square) => tril(square, offset)),
+    dtype,
+  );
 }
 const trilIndicesParameters = parameters("trilIndices", triangleOf);
 
@@ -53,10 +72,17 @@ const trilIndicesParameters = parameters("trilIndices", triangleOf);
  * @throws {ShapeError} for sizes that are no whole numbers of at least 0. @throws {ArgumentError} for an offset that is
  * not whole.
  */
-export function triuIndices(row: number, col: number, offset?: number): Tensor<"int64">;
-export function triuIndices(...values: unknown[]): Tensor<"int64"> {
-  const { row, col, offset } = triuIndicesParameters(values);
-  return coordinates("triuIndices", row, col, (square) => triu(square, offset));
+export function triuIndices<D extends DType = "int64">(
+  row: number,
+  col: number,
+  ...options: Given<TriangleIndicesOptions<D>, ["offset"]>
+): Tensor<D>;
+export function triuIndices(...values: unknown[]): Tensor {
+  const { row, col, offset, dtype } = triuIndicesParameters(values);
+  return toDType(
+    coordinates("triuIndices", row, col, (square) => triu(square, offset)),
+    dtype,
+  );
 }
 const triuIndicesParameters = parameters("triuIndices", triangleOf);
 

@@ -1,7 +1,7 @@
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind, either, someNumber } from "../../core/kinds.ts";
-import { operand, optional, parameters, required } from "../../core/parameters.ts";
+import { named, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -20,6 +20,8 @@ import { unsqueeze } from "../view/squeeze.ts";
 export interface RepeatInterleaveOptions {
   /** The axis; where it is left out, x is taken as one row. */
   dim?: number | undefined;
+  /** How many slices the result has: it is what repeats say, so it changes nothing here. */
+  outputSize?: number | undefined;
 }
 
 /**
@@ -58,6 +60,7 @@ const repeatInterleaveParameters = parameters("repeatInterleave", {
   x: operand(aTensor),
   repeats: required(either(someNumber, anIndex)),
   dim: optional(axisKind),
+  outputSize: named(someNumber),
 });
 
 /** Each slice as often: an axis behind the one that is repeated, without copies, then one copy of all. */

@@ -4,7 +4,7 @@ import { ShapeError } from "../../core/errors.ts";
 import { choice } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { aTensor, severalTensors } from "../../tensor/kinds.ts";
+import { aTensor, severalTensors, tensorsInline } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
@@ -160,6 +160,6 @@ export function meshgrid(...values: unknown[]): Tensor[] {
   });
 }
 const meshgridParameters = parameters("meshgrid", {
-  tensors: operand(severalTensors),
+  tensors: operand(tensorsInline),
   indexing: optional(choice("ij", "xy"), "ij"),
 });

@@ -8,6 +8,7 @@ import { elementCount, normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { mul } from "../elementwise/arithmetic.ts";
+import { sum } from "../reduction/sum.ts";
 import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkSameDType, factors } from "./checks.ts";
@@ -45,15 +46,27 @@ export function tensordot(...values: unknown[]): Tensor {
   const { a, b, dims } = tensordotParameters(values);
   checkSameDType("tensordot", [a, b]);
   const [left, right] = axesOf(a, b, dims);
+  const single = left.flatMap((axis, at) => (isSingle(a.shape[axis]!, b.shape[right[at]!]!) ? [at] : []));
   for (const [at, axis] of left.entries())
-    if (a.shape[axis] !== b.shape[right[at]!])
+    if (a.shape[axis] !== b.shape[right[at]!] && !single.includes(at))
       throw new ShapeError(
         "tensordot",
         "shapesDiffer",
         `expected as many elements along axis ${axis} of ${a.describe()} as along axis ${right[at]} of ${b.describe()}`,
       );
-  return underName("tensordot", () => tidy(() => summedOver(a, b, left, right)));
+  return underName("tensordot", () =>
+    tidy(() => {
+      const alongSingle = (x: Tensor, axes: readonly number[]): Tensor => {
+        const repeated = single.map((at) => axes[at]!).filter((axis) => x.shape[axis] !== 1);
+        return repeated.length === 0 ? x : (sum(x, { dim: repeated, keepdim: true, dtype: x.dtype }) as Tensor);
+      };
+      return summedOver(alongSingle(a, left), alongSingle(b, right), left, right);
+    }),
+  );
 }
+
+/** Whether one of two sizes is 1 and is repeated along the other. */
+const isSingle = (a: number, b: number): boolean => a !== b && (a === 1 || b === 1);
 tensordot.method = "same" as const;
 const tensordotParameters = parameters("tensordot", {
   ...factors,

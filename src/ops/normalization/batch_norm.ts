@@ -1,11 +1,11 @@
 /** Norms over batches, groups of channels, and single channels. */
 import { noGrad } from "../../autograd/modes.ts";
 import { named as underName } from "../../backend/dispatch.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, flag, someNumber } from "../../core/kinds.ts";
 import { notNegative } from "../../core/options.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
-import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -13,7 +13,7 @@ import { toDType } from "../copy/cast.ts";
 import { copy_ } from "../copy/inplace.ts";
 import { add, mul } from "../elementwise/arithmetic.ts";
 import { reshape } from "../view/reshape.ts";
-import { alongChannels, ofChannels, type Statistics, withStatistics } from "./channels.ts";
+import { checkChannels, ofChannels, ofGroups, type Statistics, withStatistics } from "./channels.ts";
 
 /** Options of {@link batchNorm}. */
 export interface BatchNormOptions {
@@ -138,65 +138,6 @@ const groupNormParameters = parameters("groupNorm", {
   eps: optional(aNumber(notNegative), 1e-5),
 });
 
-/**
- * (x − mean) / √(variance + eps) · weight + bias, with one mean and variance for each channel of each element of the
- * batch.
- *
- * Source: D. Ulyanov et al., "Instance Normalization: The Missing Ingredient for Fast Stylization", 2016.
- *
- * @param x [batch, channels, …], floats; 16-bit ones are computed in float32
- * @returns of x's shape and dtype
- *
- * @example
- * instanceNorm(tensor([[[1, 3]]]), { eps: 0 }); // float32 [[[-1, 1]]]
- *
- * @throws {ShapeError} where there is no axis behind the channels, or another operand is no vector of them. @throws
- * {DTypeError} for anything but floats.
- */
-export function instanceNorm<D extends DType>(
-  x: Tensor<D>,
-  ...options: Given<ChannelNormOptions, ["weight", "bias", "eps"]>
-): Tensor<D>;
-export function instanceNorm(...values: unknown[]): Tensor {
-  const { x, weight, bias, eps } = instanceNormParameters(values);
-  checkChannels("instanceNorm", x, { weight, bias });
-  if (x.rank < 3)
-    throw new ShapeError(
-      "instanceNorm",
-      "wrongRank",
-      `expected x to be [batch, channels, …], with an axis behind the channels, got ${x.describe()}`,
-    );
-  return underName("instanceNorm", () => tidy(() => ofGroups("instanceNorm", x, x.shape[1]!, { weight, bias, eps })));
-}
-const instanceNormParameters = parameters("instanceNorm", {
-  x: operand(aTensor),
-  weight: optional(aTensor),
-  bias: optional(aTensor),
-  eps: optional(aNumber(notNegative), 1e-5),
-});
-
-function checkChannels(operation: string, x: Tensor, vectors: Readonly<Record<string, Tensor | undefined>>): void {
-  if (!isFloat(x.dtype))
-    throw new DTypeError(
-      operation,
-      "notAFloat",
-      `expected floats, got ${x.describe()}; toDType(x, "float32") converts`,
-    );
-  if (x.rank < 2)
-    throw new ShapeError(operation, "wrongRank", `expected x to be [batch, channels, …], got ${x.describe()}`);
-  for (const [name, own] of Object.entries(vectors)) {
-    if (!own) continue;
-    if (!isFloat(own.dtype))
-      throw new DTypeError(operation, "notAFloat", `expected ${name} to be floats, got ${own.describe()}`);
-    if (own.rank !== 1 || own.size !== x.shape[1])
-      throw new ShapeError(
-        operation,
-        "shapesDiffer",
-        `expected ${name} to be a vector of ${x.shape[1]} elements, one for each channel, got ${own.describe()}`,
-      );
-  }
-}
-
 /** Replaces a part of the running means and variances, in place. @param count the elements of a channel */
 function runAlong(
   { mean, variance }: Statistics,
@@ -214,19 +155,4 @@ function runAlong(
     replace(runningMean, mean);
     replace(runningVar, mul(variance, count / Math.max(count - 1, 1)) as Tensor);
   });
-}
-
-/** Each group of channels of each element of the batch is a channel of a batch of one; weight and bias come after. */
-function ofGroups(
-  operation: string,
-  x: Tensor,
-  groups: number,
-  { weight, bias, eps = 1e-5 }: ChannelNormOptions,
-): Tensor {
-  const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
-  const count = x.shape[0]! * groups;
-  const lines = reshape(wide, [1, count, x.size / Math.max(count, 1)]);
-  const own = reshape(ofChannels(operation, lines, { eps }).out, x.shape);
-  const product = weight ? (mul(own, alongChannels(weight, own)) as Tensor) : own;
-  return toDType(bias ? (add(product, alongChannels(bias, own)) as Tensor) : product, x.dtype);
 }

@@ -2,7 +2,8 @@
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
-import { accumulationDType } from "../../tensor/dtype.ts";
+import { DTypeError, ShapeError } from "../../core/errors.ts";
+import { accumulationDType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { contiguous } from "../copy/copy.ts";
@@ -184,4 +185,50 @@ function gradientsOfGiven(
       variance: mul(mul(products, mul(factor, mul(scale, scale))), -0.5) as Tensor,
     }),
   };
+}
+
+/** x of floats with channels, and vectors of them. @throws {ShapeError} @throws {DTypeError} */
+export function checkChannels(
+  operation: string,
+  x: Tensor,
+  vectors: Readonly<Record<string, Tensor | undefined>>,
+): void {
+  if (!isFloat(x.dtype))
+    throw new DTypeError(
+      operation,
+      "notAFloat",
+      `expected floats, got ${x.describe()}; toDType(x, "float32") converts`,
+    );
+  if (x.rank < 2)
+    throw new ShapeError(operation, "wrongRank", `expected x to be [batch, channels, …], got ${x.describe()}`);
+  for (const [name, own] of Object.entries(vectors)) {
+    if (!own) continue;
+    if (!isFloat(own.dtype))
+      throw new DTypeError(operation, "notAFloat", `expected ${name} to be floats, got ${own.describe()}`);
+    if (own.rank !== 1 || own.size !== x.shape[1])
+      throw new ShapeError(
+        operation,
+        "shapesDiffer",
+        `expected ${name} to be a vector of ${x.shape[1]} elements, one for each channel, got ${own.describe()}`,
+      );
+  }
+}
+
+/** Each group of channels of each element of the batch is a channel of a batch of one; weight and bias come after. */
+export function ofGroups(
+  operation: string,
+  x: Tensor,
+  groups: number,
+  {
+    weight,
+    bias,
+    eps,
+  }: { readonly weight: Tensor | undefined; readonly bias: Tensor | undefined; readonly eps: number },
+): Tensor {
+  const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
+  const count = x.shape[0]! * groups;
+  const lines = reshape(wide, [1, count, x.size / Math.max(count, 1)]);
+  const own = reshape(ofChannels(operation, lines, { eps }).out, x.shape);
+  const product = weight ? (mul(own, alongChannels(weight, own)) as Tensor) : own;
+  return toDType(bias ? (add(product, alongChannels(bias, own)) as Tensor) : product, x.dtype);
 }

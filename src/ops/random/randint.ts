@@ -1,6 +1,6 @@
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { aBigint, either, isArray, someNumber } from "../../core/kinds.ts";
-import { operand, parameters, required } from "../../core/parameters.ts";
+import { operand, optional, parameters, required } from "../../core/parameters.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
 import { shapeList, tensorOrGone } from "../../tensor/kinds.ts";
 import type { Shape } from "../../tensor/shape.ts";
@@ -53,14 +53,21 @@ export function randintLike<D extends DType, E extends DType = D>(
   high: Bound,
   options?: RandomOptions<E>,
 ): Tensor<E>;
+export function randintLike<D extends DType, E extends DType = D>(
+  x: Tensor<D>,
+  high: Bound,
+  options?: RandomOptions<E>,
+): Tensor<E>;
 export function randintLike(...values: unknown[]): Tensor {
   const { x, low, high, dtype = x.dtype, ...options } = randintLikeParameters(values);
-  return drawIntegers("randintLike", low, high, x.shape, dtype, options);
+  return high === undefined
+    ? drawIntegers("randintLike", 0, low, x.shape, dtype, options)
+    : drawIntegers("randintLike", low, high, x.shape, dtype, options);
 }
 const randintLikeParameters = parameters("randintLike", {
   x: operand(tensorOrGone),
-  low: required(bound),
-  high: required(bound),
+  low: required(bound), // or high, where there is one
+  high: optional(bound),
   ...randomOptions,
 });
 

@@ -5,9 +5,12 @@ import { axis, flag } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import type { Promote } from "../../tensor/promotion.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
+import { renamed } from "../elementwise/define.ts";
 import { div } from "../elementwise/division.ts";
+import { maximum, minimum } from "../elementwise/extrema.ts";
 import { selectAt, ties } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import type { ExtremumName } from "./primitive.ts";
@@ -117,25 +120,33 @@ export function evenShares(weights: Tensor, { axes }: ReductionPlan): Tensor {
  * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {ArgumentError}
  * for several axes.
  */
+export function max<D extends DType, E extends DType>(x: Tensor<D>, other: Tensor<E>): Tensor<Promote<D, E>>;
 export function max<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
 export function max<D extends DType>(x: Tensor<D>, ...options: AlongAxis): ValuesAndIndices<D>;
 export function max<D extends DType>(x: Tensor<D>, options?: IndexedOptions): Tensor<D> | ValuesAndIndices<D>;
 export function max(...values: unknown[]): Tensor | ValuesAndIndices {
+  const [first, second] = values;
+  if (values.length === 2 && Tensor.isTensor(first) && Tensor.isTensor(second)) return maxOfTwo(first, second);
   const { x, dim, keepdim } = maxParameters(values);
   return dim === undefined ? sharedExtremum("max", "amax", x, {}) : extremumAlong("max", x, { dim, keepdim });
 }
 const maxParameters = indexedParameters("max");
+const maxOfTwo = renamed("max", maximum);
 max.method = "own" as const;
 
 /** The smallest element. @see {@link max} */
+export function min<D extends DType, E extends DType>(x: Tensor<D>, other: Tensor<E>): Tensor<Promote<D, E>>;
 export function min<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
 export function min<D extends DType>(x: Tensor<D>, ...options: AlongAxis): ValuesAndIndices<D>;
 export function min<D extends DType>(x: Tensor<D>, options?: IndexedOptions): Tensor<D> | ValuesAndIndices<D>;
 export function min(...values: unknown[]): Tensor | ValuesAndIndices {
+  const [first, second] = values;
+  if (values.length === 2 && Tensor.isTensor(first) && Tensor.isTensor(second)) return minOfTwo(first, second);
   const { x, dim, keepdim } = minParameters(values);
   return dim === undefined ? sharedExtremum("min", "amin", x, {}) : extremumAlong("min", x, { dim, keepdim });
 }
 const minParameters = indexedParameters("min");
+const minOfTwo = renamed("min", minimum);
 min.method = "own" as const;
 
 function extremumAlong<D extends DType>(

@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { aNumber, axes, flag } from "../../core/kinds.ts";
+import { aNumber, axes, either, flag } from "../../core/kinds.ts";
 import { type Given, type Kind, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -20,6 +20,8 @@ export interface NormOptions extends ReductionOptions {
 /** The ways to pass them: by name, or the order, the axes and `keepdim` by position. */
 export type NormArguments = Given<NormOptions, ["p", "dim", "keepdim"]>;
 
+/** Frobenius' norm is that of order 2 over all elements. */
+const frobenius: Kind<number> = { expected: '"fro"', parse: (value) => (value === "fro" ? 2 : undefined) };
 const order: Kind<number> = aNumber({ holds: (p) => !Number.isNaN(p), expected: "a number, ±Infinity included" });
 
 /**
@@ -48,7 +50,7 @@ export function norm(...values: unknown[]): Tensor {
 norm.method = "same" as const;
 const normParameters = parameters("norm", {
   x: operand(aTensor),
-  p: optional(order, 2),
+  p: optional(either(order, frobenius), 2),
   dim: optional(axes),
   keepdim: optional(flag, false),
 });

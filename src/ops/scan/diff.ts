@@ -3,7 +3,7 @@ import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
-import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -11,7 +11,9 @@ import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, mul, sub } from "../elementwise/arithmetic.ts";
 import { ne } from "../elementwise/comparison.ts";
+import { div } from "../elementwise/division.ts";
 import { promoteOperands } from "../elementwise/operands.ts";
+import type { FloatOf } from "../elementwise/types.ts";
 import { cat } from "../join/cat.ts";
 import { sum } from "../reduction/sum.ts";
 import { reshape } from "../view/reshape.ts";
@@ -107,16 +109,16 @@ export interface TrapezoidOptions {
  * @throws {DTypeError} for anything but floats of one dtype. @throws {ShapeError} for an axis out of range, or where
  * shapes do not fit.
  */
-export function trapezoid<D extends DType>(y: Tensor<D>, options?: TrapezoidOptions): Tensor<D>;
+export function trapezoid<D extends DType>(y: Tensor<D>, options?: TrapezoidOptions): Tensor<FloatOf<D>>;
 export function trapezoid<D extends DType>(
   y: Tensor<D>,
   x: Tensor<D>,
   options?: Omit<TrapezoidOptions, "dx" | "x">,
-): Tensor<D>;
+): Tensor<FloatOf<D>>;
 export function trapezoid(...values: unknown[]): Tensor {
   return areas("trapezoid", trapezoidParameters(values), (each, axis) => sum(each, { dim: axis }) as Tensor);
 }
-trapezoid.method = "same" as const;
+trapezoid.method = "float" as const;
 const trapezoidParameters = areaParameters("trapezoid");
 
 /**
@@ -128,16 +130,16 @@ const trapezoidParameters = areaParameters("trapezoid");
  * @throws {DTypeError} for anything but floats of one dtype. @throws {ShapeError} for an axis out of range, or where
  * shapes do not fit.
  */
-export function cumulativeTrapezoid<D extends DType>(y: Tensor<D>, options?: TrapezoidOptions): Tensor<D>;
+export function cumulativeTrapezoid<D extends DType>(y: Tensor<D>, options?: TrapezoidOptions): Tensor<FloatOf<D>>;
 export function cumulativeTrapezoid<D extends DType>(
   y: Tensor<D>,
   x: Tensor<D>,
   options?: Omit<TrapezoidOptions, "dx" | "x">,
-): Tensor<D>;
+): Tensor<FloatOf<D>>;
 export function cumulativeTrapezoid(...values: unknown[]): Tensor {
   return areas("cumulativeTrapezoid", cumulativeParameters(values), (each, axis) => cumsum(each, { dim: axis }));
 }
-cumulativeTrapezoid.method = "same" as const;
+cumulativeTrapezoid.method = "float" as const;
 const cumulativeParameters = areaParameters("cumulativeTrapezoid");
 
 function areaParameters(operation: string) {
@@ -155,7 +157,7 @@ function areas(
   { dx, dim, ...given }: ReturnType<ReturnType<typeof areaParameters>>,
   together: (each: Tensor, axis: number) => Tensor,
 ): Tensor {
-  const [y, x] = promoteOperands(operation, given.x ? [given.y, given.x] : [given.y], "floats") as [Tensor, Tensor?];
+  const [y, x] = promoteOperands(operation, given.x ? [given.y, given.x] : [given.y], "numbers") as [Tensor, Tensor?];
   const axis = axisOf(operation, y, dim);
   const places = x && (x.rank === 1 ? alongAxis(x, axis, y.rank) : x);
   if (places) broadcastShapes(operation, y.shape, places.shape);
@@ -167,11 +169,15 @@ function areas(
     );
   return underName(operation, () =>
     tidy(() => {
-      const [own, at] = [y, places].map((each) => each && toDType(each, accumulationDType(each.dtype)));
+      const [own, at] = [y, places].map((each) =>
+        each && isFloat(each.dtype) ? toDType(each, accumulationDType(each.dtype)) : each,
+      );
       const length = Math.max(y.shape[axis]! - 1, 0);
       const heights = add(narrow(own!, axis, Math.min(1, y.shape[axis]!), length), narrow(own!, axis, 0, length));
       const widths = at ? differences(at, axis) : dx;
-      return toDType(together(mul(mul(heights, widths), 0.5) as Tensor, axis), y.dtype);
+      // integers wrap around before they become floats, as in PyTorch
+      const twice = together(mul(heights, widths) as Tensor, axis);
+      return toDType(div(twice, 2) as Tensor, isFloat(y.dtype) ? y.dtype : "float32");
     }),
   );
 }

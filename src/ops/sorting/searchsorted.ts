@@ -2,12 +2,13 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { named as underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
-import { flag } from "../../core/kinds.ts";
-import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { choice, flag } from "../../core/kinds.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
 import { full } from "../creation/full.ts";
 import { add } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
@@ -16,6 +17,7 @@ import { floorDivide } from "../elementwise/division.ts";
 import { logicalAnd, logicalNot } from "../elementwise/logic.ts";
 import { where } from "../elementwise/where.ts";
 import { gather } from "../indexing/gather.ts";
+import { anIndex, type IndexDType } from "../indexing/indices.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 
@@ -23,6 +25,16 @@ import { reshape } from "../view/reshape.ts";
 export interface SearchOptions {
   /** Whether a value goes behind elements that equal it. Default false. */
   right?: boolean | undefined;
+  /** Whether the result is int32. Default false: int64. */
+  outInt32?: boolean | undefined;
+}
+
+/** Options of {@link searchsorted}. */
+export interface SearchsortedOptions extends SearchOptions {
+  /** `"right"` says the same as `right`, and `"left"` the opposite. */
+  side?: "left" | "right" | undefined;
+  /** The indices that sort `sorted` along its last axis, where it is in another order: what `argsort` gives. */
+  sorter?: Tensor<IndexDType> | undefined;
 }
 
 /**
@@ -42,16 +54,25 @@ export interface SearchOptions {
 export function searchsorted(
   sorted: Tensor,
   values: Tensor | Scalar,
-  ...options: Given<SearchOptions, ["right"]>
+  options: SearchsortedOptions & { readonly outInt32: true },
+): Tensor<"int32">;
+export function searchsorted(
+  sorted: Tensor,
+  values: Tensor | Scalar,
+  ...options: Given<SearchsortedOptions, ["right"]>
 ): Tensor<"int64">;
-export function searchsorted(...given: unknown[]): Tensor<"int64"> {
-  const { sorted, values, right } = searchsortedParameters(given);
-  return places("searchsorted", sorted, values, right);
+export function searchsorted(...given: unknown[]): Tensor {
+  const { sorted, values, right, side, sorter, outInt32 } = searchsortedParameters(given);
+  const own = sorter === undefined ? sorted : gather(sorted, -1, sorter);
+  return inDType(places("searchsorted", own, values, side === undefined ? right : side === "right"), outInt32);
 }
 const searchsortedParameters = parameters("searchsorted", {
   sorted: operand(aTensor),
   values: operand(tensorOrScalar),
   right: optional(flag, false),
+  side: named(choice("left", "right")),
+  sorter: named(anIndex),
+  outInt32: named(flag, false),
 });
 
 /**
@@ -65,18 +86,21 @@ const searchsortedParameters = parameters("searchsorted", {
  * @throws {ShapeError} for boundaries that are no vector. @throws {DTypeError} for bools, and where dtypes differ.
  */
 export function bucketize(x: Tensor, boundaries: Tensor, ...options: Given<SearchOptions, ["right"]>): Tensor<"int64">;
-export function bucketize(...given: unknown[]): Tensor<"int64"> {
-  const { x, boundaries, right } = bucketizeParameters(given);
+export function bucketize(...given: unknown[]): Tensor {
+  const { x, boundaries, right, outInt32 } = bucketizeParameters(given);
   if (boundaries.rank !== 1)
     throw new ShapeError("bucketize", "wrongRank", `expected a vector of boundaries, got ${boundaries.describe()}`);
-  return places("bucketize", boundaries, x, right);
+  return inDType(places("bucketize", boundaries, x, right), outInt32);
 }
 bucketize.method = "int64" as const;
 const bucketizeParameters = parameters("bucketize", {
   x: operand(aTensor),
   boundaries: operand(aTensor),
   right: optional(flag, false),
+  outInt32: named(flag, false),
 });
+
+const inDType = (found: Tensor<"int64">, outInt32: boolean): Tensor => toDType(found, outInt32 ? "int32" : "int64");
 
 /** By halving, log₂(n + 1) times, all values at once. */
 function places(operation: string, sorted: Tensor, values: Tensor | Scalar, right: boolean): Tensor<"int64"> {
