@@ -138,12 +138,15 @@ function mainEntry(exported: readonly string[]): string {
 }
 
 /**
- * Bytecode is for an engine and a system: elsewhere the library's text is loaded. The path of the bytecode is put
+ * Bytecode is for an engine and a system: elsewhere the library's text is loaded. An engine that can load neither is
+ * told so first. The path of the bytecode is put
  * together, so that no bundler takes it, and is not there beside a bundle.
  */
-const chooser = (): string => `import { existsSync } from "node:fs";
+export const chooser = (): string => `import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { checkRuntime } from "../core/runtime.js";
 
+checkRuntime();
 const path = join(import.meta.dir, "bytecode.js");
 const isEngine = process.versions.webkit === "${process.versions["webkit"]}";
 const isOurs = isEngine && process.platform === "${process.platform}";

@@ -65,26 +65,19 @@ const compilerSettings = (folder: string) => ({
     typeRoots: [join(packageRoot, "node_modules", "@types")],
   },
   include: [join(packageRoot, "src")],
-  exclude: pages.map(({ path }) => join(packageRoot, path)),
+  exclude: pages.map((path) => join(packageRoot, path)),
 });
 
 /** Declarations name modules as JavaScript has them, for compilers without `allowImportingTsExtensions`. */
 export const importingJavaScript = (text: string): string =>
   text.replace(/((?:\bfrom |\bimport |\bimport\(|\bmodule )")(\.[^"\n]*)\.ts"/g, '$1$2.js"');
 
-interface Page {
-  readonly path: string;
-  readonly files: readonly string[];
-}
-
-const pages: readonly Page[] = [
-  { path: join("src", "train", "dashboard", "page"), files: ["client.ts", "ticks.ts", "page.css", "page.html"] },
-  { path: join("src", "serve", "page"), files: ["client.ts", "events.ts", "page.css", "page.html"] },
-];
+const pages = [join("src", "train", "dashboard", "page"), join("src", "serve", "page")];
 
 /** A page is bundled where it is shown, from its sources; what it shares with the library is JavaScript here. */
-async function copyPage({ path, files }: Page, folder: string): Promise<void> {
-  for (const file of files) {
+async function copyPage(path: string, folder: string): Promise<void> {
+  for (const file of new Bun.Glob("*.{ts,css,html}").scanSync(join(packageRoot, path))) {
+    if (file.endsWith(".d.ts")) continue;
     const text = await Bun.file(join(packageRoot, path, file)).text();
     await Bun.write(join(folder, path, file), text.replace(/(from "\.\.\/[^"]*)\.ts"/g, '$1.js"'));
   }

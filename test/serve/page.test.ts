@@ -35,7 +35,12 @@ afterEach(async () => {
 });
 
 const open = () => page.goto(server.url, { waitUntil: "networkidle0" });
-const articles = (kind: string) => page.$$eval(`article.${kind}`, (all) => all.map(({ textContent }) => textContent));
+const articles = (kind: string) =>
+  page.$$eval(`article.${kind} .body`, (all) => all.map(({ textContent }) => textContent));
+/** The answers as the model wrote them, which are drawn as Markdown. */
+const answers = () =>
+  page.evaluate(`(JSON.parse(sessionStorage.getItem("orchard-chat"))?.messages ?? [])
+    .filter(({ role }) => role === "assistant").map(({ content }) => content)`) as Promise<string[]>;
 const until = (condition: string) => page.waitForFunction(condition);
 const finished = () => until(`/\\d+ tokens in/.test(document.querySelector("#state").textContent)`);
 const visible = (id: string) => page.$eval(`#${id}`, (element) => element.checkVisibility());
@@ -48,13 +53,13 @@ test("Enter sends, the answer streams, and the next message knows what was said"
   const goOn = holdAfter(model, 6);
   await page.keyboard.type("Hi"); // the field has the focus
   await page.keyboard.press("Enter");
-  await until(`document.querySelector("article.assistant")?.textContent.length > 0`);
+  await until(`document.querySelector("article.assistant .body")?.textContent.length > 0`);
   expect([await visible("stop"), await visible("send")]).toEqual([true, false]);
   goOn();
   await finished();
   expect([await visible("stop"), await visible("send")]).toEqual([false, true]);
   const first = await textAlone(model, promptOf("Hi"), 40);
-  expect(await articles("assistant")).toEqual([first]);
+  expect(await answers()).toEqual([first]);
   await page.keyboard.type("a");
   await page.keyboard.down("Shift");
   await page.keyboard.press("Enter");
@@ -66,7 +71,7 @@ test("Enter sends, the answer streams, and the next message knows what was said"
   expect(await articles("user")).toEqual(["Hi", "a\n<b>b</b>"]);
   expect(await page.$$eval("article b", ({ length }) => length)).toBe(0);
   const second = await textAlone(model, promptOf("Hi", first, "a\n<b>b</b>"), 40);
-  expect(await articles("assistant")).toEqual([first, second]);
+  expect(await answers()).toEqual([first, second]);
   expect(asked.every((url) => url.startsWith(server.url) || url.startsWith("data:"))).toBe(true);
   expect(problems).toEqual([]);
 });
@@ -76,12 +81,12 @@ test.each(["the button", "Escape", "a new chat"])("%s stops an answer, on the se
   await open();
   await page.keyboard.type("Hi");
   await page.keyboard.press("Enter");
-  await until(`document.querySelector("article.assistant")?.textContent.length > 0`);
+  await until(`document.querySelector("article.assistant .body")?.textContent.length > 0`);
   if (way === "Escape") await page.keyboard.press("Escape");
   else await page.click(way === "a new chat" ? "#reset" : "#stop");
   await until(`document.querySelector("#send").checkVisibility()`);
   expect(await page.$eval("#state", ({ textContent }) => textContent)).toBe(way === "a new chat" ? "" : "stopped");
-  const lengths = (await articles("assistant")).map((answer) => answer!.length);
+  const lengths = (await answers()).map((answer) => answer.length);
   if (way === "a new chat") expect(lengths).toEqual([]);
   else expect([lengths.length, lengths[0]! > 0, lengths[0]! < 40]).toEqual([1, true, true]);
   await showsFigures(server, /texts_total\{outcome="left"\} 1\n/);
@@ -89,11 +94,11 @@ test.each(["the button", "Escape", "a new chat"])("%s stops an answer, on the se
   const figures = await showsFigures(server, /texts_active 0\n/);
   expect(Number(/generated_tokens_total (\d+)\n/.exec(figures)?.[1])).toBeLessThan(10);
   if (way !== "a new chat") await page.click("#reset");
-  expect(await articles("assistant")).toEqual([]);
+  expect(await answers()).toEqual([]);
   await page.keyboard.type("Hi");
   await page.keyboard.press("Enter");
   await finished();
-  expect(await articles("assistant")).toEqual([await textAlone(model, promptOf("Hi"), 40)]);
+  expect(await answers()).toEqual([await textAlone(model, promptOf("Hi"), 40)]);
   expect(problems).toEqual([]);
 });
 
@@ -109,7 +114,158 @@ test("a mistake is shown, and the chat goes on without it", async () => {
   await page.keyboard.type("Hi");
   await page.keyboard.press("Enter");
   await finished();
-  expect(await articles("assistant")).toEqual([await textAlone(model, promptOf("Hi"), 40)]);
+  expect(await answers()).toEqual([await textAlone(model, promptOf("Hi"), 40)]);
+});
+
+test("a reload keeps the chat and the settings, but no key", async () => {
+  await open();
+  await page.click("#settings summary");
+  await page.type("#temperature", "0");
+  await page.focus("#text");
+  await page.keyboard.type("Hi");
+  await page.keyboard.press("Enter");
+  await finished();
+  const first = await textAlone(model, promptOf("Hi"), 40);
+  await page.reload({ waitUntil: "networkidle0" });
+  expect([await articles("user"), await answers()]).toEqual([["Hi"], [first]]);
+  expect(await page.$eval("#temperature", (field) => (field as unknown as { value: string }).value)).toBe("0");
+  await page.keyboard.type("b");
+  await page.keyboard.press("Enter");
+  await finished();
+  expect(await answers()).toEqual([first, await textAlone(model, promptOf("Hi", first, "b"), 40)]);
+  await page.click("#reset");
+  await page.reload({ waitUntil: "networkidle0" });
+  expect(await articles("user")).toEqual([]);
+});
+
+test("the system prompt and the sampling are sent, what is empty is not", async () => {
+  const sent: Record<string, unknown>[] = [];
+  page.on("request", (request) => {
+    if (request.method() === "POST") sent.push(JSON.parse(request.postData()!) as Record<string, unknown>);
+  });
+  await open();
+  await page.click("#settings summary");
+  for (const [id, value] of Object.entries({ system: "be brief", temperature: "0.5", most: "7", seed: "3" }))
+    await page.type(`#${id}`, value);
+  await page.type("#text", "Hi");
+  await page.keyboard.press("Enter");
+  await finished();
+  const { stream: _, stream_options: __, ...asked } = sent[0]!;
+  const messages = [
+    { role: "system", content: "be brief" },
+    { role: "user", content: "Hi" },
+  ];
+  expect(asked).toEqual({ model: "tiny/llama", messages, temperature: 0.5, max_completion_tokens: 7, seed: 3 });
+});
+
+/** Opens the page with an answer that was written before. */
+async function openWith(content: string): Promise<void> {
+  const kept = JSON.stringify({ messages: [{ role: "assistant", content }], settings: {} });
+  await open();
+  await page.evaluate(`sessionStorage.setItem("orchard-chat", ${JSON.stringify(kept)})`);
+  await page.reload({ waitUntil: "networkidle0" });
+}
+
+const drawn = () =>
+  page.$eval("article.assistant .body", (body) => (body as unknown as { innerHTML: string }).innerHTML);
+
+// The texts of CommonMark's and GFM's specifications, with the elements that they say.
+test.each([
+  ["*foo **bar** baz*", "<p><em>foo <strong>bar</strong> baz</em></p>"],
+  ["# foo", "<h2>foo</h2>"], // the page has a first heading
+  ["3. a\n4. b", '<ol start="3"><li>a</li><li>b</li></ol>'],
+  ["- [x] a", "<ul><li>☑ a</li></ul>"],
+  ["> a\n\n***", "<blockquote><p>a</p></blockquote><hr>"],
+  ["```ts\nif (a < b) &amp;\n```", "<pre><code>if (a &lt; b) &amp;amp;</code></pre>"],
+  ["`<b>` ~~a~~", "<p><code>&lt;b&gt;</code> <del>a</del></p>"],
+  [
+    "| a | b |\n| - | - |\n| 1 | 2 |",
+    "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table>",
+  ],
+  ["\\*a\\* &lt;", "<p>*a* &lt;</p>"],
+])("draws %j", async (content, html) => {
+  await openWith(content);
+  expect((await drawn()).replaceAll("\n", "")).toBe(html);
+});
+
+test("a link leads out of the page in a tab of its own", async () => {
+  await openWith("[a](https://example.org/b)");
+  const rel = 'target="_blank" rel="noopener noreferrer nofollow"';
+  expect(await drawn()).toBe(`<p><a href="https://example.org/b" ${rel}>a</a></p>`);
+});
+
+test("hostile Markdown makes no element but those of texts, and runs nothing", async () => {
+  const [run, scheme] = ["window.pwned=1", "javascript:window.pwned=1"];
+  const pieces = [
+    ...[`<script>${run}</script>`, `<img src=x onerror="${run}">`, `<svg onload=${run}>`, `<iframe srcdoc="x">`],
+    ...[
+      `<a href="${scheme}">x</a>`,
+      `<style>*{display:none}</style>`,
+      `<form action=/x><button>x`,
+      "<!-- x",
+      "<![CDATA[",
+    ],
+    ...[`[x](${scheme})`, `[x](JaVaScRiPt:${run})`, `[x](data:text/html,<script>${run}</script>)`, `<${scheme}>`],
+    ...[`![x](${scheme})`, `![x](https://example.org/x.png)`, `[x][y]\n\n[y]: ${scheme}`, `[x](java\nscript:${run})`],
+    ...[`[x](https://e.org/" onmouseover="${run})`, `\`\`\`<script>\n${run}`, `| <img src=x onerror=${run}> |\n|-|`],
+    ...[
+      "&lt;script&gt;",
+      `&#106;avascript:${run}`,
+      "**",
+      "_",
+      "> ",
+      "- ",
+      "\n",
+      "\n\n",
+      "    ",
+      "~~",
+      "$&",
+      "[",
+      "](",
+      "`",
+    ],
+  ];
+  let seed = 34;
+  const draw = (limit: number) => {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    return Math.floor((seed / 2 ** 32) * limit);
+  };
+  const texts = Array.from({ length: 60 }, () =>
+    Array.from({ length: 1 + draw(9) }, () => pieces[draw(pieces.length)]).join(draw(2) ? "" : " "),
+  );
+  const deep = [">".repeat(20_000), "[".repeat(5000), "*a ".repeat(5000), "- ".repeat(2000), "![".repeat(3000)];
+  const messages = [...pieces, ...texts, ...deep].map((content) => ({ role: "assistant", content }));
+  await open();
+  await page.evaluate(
+    `sessionStorage.setItem("orchard-chat", ${JSON.stringify(JSON.stringify({ messages, settings: {} }))})`,
+  );
+  await page.reload({ waitUntil: "networkidle0" });
+  await until(`document.querySelectorAll("article.assistant").length === ${messages.length}`);
+  const found = (await page.evaluate(`[...document.querySelectorAll("article.assistant .body *")].map((own) => ({
+    name: own.localName, href: own.getAttribute("href"), attributes: own.getAttributeNames() }))`)) as {
+    readonly name: string;
+    readonly href: string | null;
+    readonly attributes: string[];
+  }[];
+  const allowed =
+    "p h2 h3 h4 h5 h6 pre code ul ol li blockquote em strong del a hr br table thead tbody tr th td".split(" ");
+  expect(found.filter(({ name }) => !allowed.includes(name))).toEqual([]);
+  expect(
+    found.flatMap(({ attributes }) => attributes.filter((own) => !["href", "target", "rel", "start"].includes(own))),
+  ).toEqual([]);
+  expect(found.filter(({ href }) => href !== null && !/^(?:https?|mailto):/i.test(href))).toEqual([]);
+  expect(found.filter(({ name }) => name === "a").length).toBeGreaterThan(0);
+  expect(await page.evaluate("window.pwned")).toBeUndefined();
+  expect(asked.every((url) => url.startsWith(server.url) || url.startsWith("data:"))).toBe(true);
+  expect(problems).toEqual([]);
+});
+
+test("a button copies a message as it was written", async () => {
+  await browser.defaultBrowserContext().overridePermissions(server.url, ["clipboard-read", "clipboard-write"]);
+  await openWith("**a** <b>\n");
+  await page.click("article.assistant .copy");
+  await until(`document.querySelector("article.assistant .copy").textContent === "Copied"`);
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe("**a** <b>\n");
 });
 
 test("a server with a key: the page asks for it", async () => {
@@ -127,7 +283,7 @@ test("a server with a key: the page asks for it", async () => {
   await page.type("#text", "Hi");
   await page.keyboard.press("Enter");
   await finished();
-  expect(await articles("assistant")).toEqual([await textAlone(model, promptOf("Hi"), 40)]);
+  expect(await answers()).toEqual([await textAlone(model, promptOf("Hi"), 40)]);
 });
 
 /** The relative luminance of WCAG 2, of a colour as the browser computes it. */

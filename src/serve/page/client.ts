@@ -1,15 +1,13 @@
 /** A page to talk to the model: what was said, and the answer as it comes. */
 import { eventsOf } from "./events.ts";
+import { type Kind, MessageView } from "./message.ts";
+import { currentSettings, onSettings, samplingOf, showSettings, withSystem } from "./settings.ts";
+import { keep, type Message, restored } from "./store.ts";
 
 const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 const [said, state, text] = [element("said"), element("state"), element<HTMLTextAreaElement>("text")];
 const [form, send, stop] = [element<HTMLFormElement>("form"), element("send"), element("stop")];
 const [keyForm, keyField] = [element<HTMLFormElement>("key-form"), element<HTMLInputElement>("key")];
-
-interface Message {
-  readonly role: "user" | "assistant";
-  readonly content: string;
-}
 
 interface Chunk {
   readonly choices: readonly { readonly delta: { readonly content?: string } }[];
@@ -19,7 +17,7 @@ interface Chunk {
 
 let model = "";
 let key = "";
-let messages: Message[] = [];
+let messages: readonly Message[] = [];
 let answering: AbortController | undefined;
 
 /** A request with the key, if there is one. Asks for it where it is missing. */
@@ -32,13 +30,12 @@ async function ask(path: string, options: RequestInit = {}): Promise<Response> {
   throw new Error(error?.message ?? `the server answered with ${response.status}`);
 }
 
-function show(kind: Message["role"] | "error", content: string): HTMLElement {
-  const article = document.createElement("article");
-  article.className = kind;
-  article.textContent = content;
-  said.append(article);
-  article.scrollIntoView({ block: "end" });
-  return article;
+const show = (kind: Kind, content: string): MessageView => new MessageView(said, kind, content);
+
+/** The chat from now on, also after a reload. */
+function remember(next: readonly Message[]): void {
+  messages = next;
+  keep({ messages, settings: currentSettings() });
 }
 
 const problem = (error: unknown): void => void show("error", error instanceof Error ? error.message : String(error));
@@ -50,16 +47,14 @@ async function loadModel(): Promise<void> {
   keyForm.hidden = true;
 }
 
-/** Adds what comes to an article. Returns how many tokens there were. */
-async function follow(response: Response, article: HTMLElement): Promise<number | undefined> {
+/** Adds what comes to a message. Returns how many tokens there were. */
+async function follow(response: Response, message: MessageView): Promise<number | undefined> {
   let tokens: number | undefined;
   for await (const data of eventsOf(response.body!)) {
     if (data === "[DONE]") break;
     const { choices = [], usage, error } = JSON.parse(data) as Chunk;
     if (error) throw new Error(error.message);
-    const isAtEnd = said.scrollHeight - said.scrollTop - said.clientHeight < 40;
-    article.append(choices[0]?.delta.content ?? "");
-    if (isAtEnd) said.scrollTop = said.scrollHeight;
+    message.add(choices[0]?.delta.content ?? "");
     tokens = usage?.completion_tokens ?? tokens;
   }
   return tokens;
@@ -77,15 +72,17 @@ async function say(content: string): Promise<void> {
   const before = messages;
   const own = [...before, { role: "user", content } as const];
   show("user", content);
-  const article = show("assistant", "");
+  const message = show("assistant", "");
   const controller = new AbortController();
   setAnswering(controller);
   const start = performance.now();
   let [note, isKept] = ["", true];
   try {
-    const body = JSON.stringify({ model, messages: own, stream: true, stream_options: { include_usage: true } });
+    const settings = currentSettings();
+    const asked = { model, messages: withSystem(settings, own), ...samplingOf(settings) };
+    const body = JSON.stringify({ ...asked, stream: true, stream_options: { include_usage: true } });
     const response = await ask("/v1/chat/completions", { method: "POST", body, signal: controller.signal });
-    const tokens = await follow(response, article);
+    const tokens = await follow(response, message);
     const seconds = (performance.now() - start) / 1000;
     if (tokens !== undefined) note = `${tokens} tokens in ${seconds.toFixed(1)} s`;
   } catch (error) {
@@ -95,11 +92,12 @@ async function say(content: string): Promise<void> {
       isKept = false;
     }
   }
-  const answer = article.textContent ?? "";
-  if (answer === "") article.remove();
+  const answer = message.text;
+  message.draw();
+  if (answer === "") message.remove();
   setAnswering(undefined);
   if (messages !== before) return; // a new chat has begun
-  if (isKept) messages = [...own, { role: "assistant", content: answer }];
+  if (isKept) remember([...own, { role: "assistant", content: answer }]);
   state.textContent = note;
 }
 
@@ -128,7 +126,7 @@ document.addEventListener("keydown", (event) => {
 });
 element("reset").addEventListener("click", () => {
   answering?.abort();
-  messages = [];
+  remember([]);
   said.replaceChildren();
   state.textContent = "";
   text.focus();
@@ -139,5 +137,11 @@ keyForm.addEventListener("submit", (event) => {
   keyField.value = "";
   loadModel().then(() => text.focus(), problem);
 });
+
+const kept = restored();
+showSettings(kept.settings);
+messages = kept.messages;
+for (const { role, content } of messages) if (role !== "system") show(role, content);
+onSettings(() => remember(messages));
 text.focus();
 loadModel().catch(problem);

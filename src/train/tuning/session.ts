@@ -28,7 +28,7 @@ import { batchesOf, disposeBatch, type ExampleBatch } from "./batches.ts";
 import { readChats } from "./chats.ts";
 import { type ExampleDataset, openExamples } from "./dataset.ts";
 import { Encoder } from "./examples.ts";
-import { type TuningSettings, withSteps } from "./settings.ts";
+import { type TuningSettings, withContext, withSteps } from "./settings.ts";
 import { AnswerFinder } from "./spans.ts";
 
 /** What a checkpoint stores about its run. */
@@ -75,12 +75,13 @@ export class TuningSession implements Trainee, Trainable {
    *
    * @throws {DataError} for files of chats, naming the line. Errors of `loadModel`, `loadTokenizer` and `lora`.
    */
-  static async start(settings: TuningSettings, team = Team.alone): Promise<TuningSession> {
-    team.checkBatch(settings.batch);
-    const written = readChats(settings.data); // before the weights: a mistake is found at once
-    const tokenizer = loadTokenizer(settings.model);
-    const { model: path, dtype, quantize } = settings;
+  static async start(given: TuningSettings, team = Team.alone): Promise<TuningSession> {
+    team.checkBatch(given.batch);
+    const written = readChats(given.data); // before the weights: a mistake is found at once
+    const tokenizer = loadTokenizer(given.model);
+    const { model: path, dtype, quantize } = given;
     const loaded = await loadModel(path, { ...(dtype && { dtype }), ...(quantize && { quantize }) });
+    const settings = withContext(given, loaded.model.contextLength);
     checkFit(settings, loaded.model, tokenizer);
     const { chatTemplate } = loaded;
     const finder = chatTemplate === undefined ? undefined : new AnswerFinder(chatTemplate, tokenizer.templateTokens);

@@ -31,10 +31,10 @@ export interface TuningSettings extends Shared {
   readonly checkpointActivations: boolean;
 }
 
-/** Steps of 0 are those of three epochs. The rate is ten times that of training all weights, as adapters want. */
+/** Steps of 0 are those of three epochs, a context of 0 is the model's up to {@link MOST_CONTEXT}. The rate is ten times that of training all weights, as adapters want. */
 const defaults: Omit<TuningSettings, "model" | "data" | "lora"> = {
   ...{ loraAlpha: 0, loraDropout: 0, loraTargets: [], quantize: "", dtype: "" },
-  ...{ packing: false, checkpointActivations: false, context: 1024, heldOut: 0.05 },
+  ...{ packing: false, checkpointActivations: false, context: 0, heldOut: 0.05 },
   ...{ steps: 0, batch: 4, accumulate: 1, learningRate: 2e-4, finalLearningRate: 2e-5, warmup: 10 },
   ...{ beta2: 0.999, weightDecay: 0, clip: 1, seed: 1337, evaluateEvery: 50, evaluationBatches: 20, patience: 0 },
   ...{ saveEvery: 100, keep: 2, sampleEvery: 0, sampleTokens: 100, prompt: "", temperature: 0 },
@@ -42,6 +42,13 @@ const defaults: Omit<TuningSettings, "model" | "data" | "lora"> = {
 
 /** How often each example is seen if no number of steps is named. */
 export const EPOCHS = 3;
+
+/** The longest context that a model gets where none is named: longer rows take much memory. */
+const MOST_CONTEXT = 1024;
+
+/** The context in which a model of this one is trained. */
+export const withContext = (settings: TuningSettings, contextLength: number): TuningSettings =>
+  settings.context > 0 ? settings : { ...settings, context: Math.min(MOST_CONTEXT, contextLength) };
 
 /** Settings of text runs that a model has of its own. */
 const ofText = ["architecture", "layers", "heads", "width", "dropout", "tokenizer", "vocabulary", "preset"] as const;
@@ -80,8 +87,9 @@ function checkFixed(settings: TuningSettings, saved: TuningSettings): void {
 
 function checkTuning(settings: TuningSettings): TuningSettings {
   const { lora, loraAlpha, loraDropout, quantize, steps } = settings;
-  // 0 steps: as many as three epochs have, which is known when the files are read
-  checkRanges({ ...presets.cpu, ...settings, dtype: "float32", steps: Math.max(1, steps) } as Settings);
+  // 0 steps: as many as three epochs have, which is known when the files are read; 0 tokens of context: the model's
+  const known = { steps: Math.max(1, steps), context: settings.context || 1 };
+  checkRanges({ ...presets.cpu, ...settings, ...known, dtype: "float32" } as Settings);
   if (!Number.isSafeInteger(lora) || lora < 1) fail(`expected lora to be a rank of at least 1, got ${lora}`);
   if (!(loraAlpha >= 0 && loraAlpha < Infinity)) fail(`expected loraAlpha to be at least 0, got ${loraAlpha}`);
   if (!(loraDropout >= 0 && loraDropout < 1)) fail(`expected loraDropout to be from 0 to below 1, got ${loraDropout}`);

@@ -7,7 +7,7 @@ import { lossOf } from "../../../src/train/gradients.ts";
 import { runSession } from "../../../src/train/run.ts";
 import type { ExampleBatch } from "../../../src/train/tuning/batches.ts";
 import { type TuningCheckpoint, TuningSession } from "../../../src/train/tuning/session.ts";
-import { type TuningFlags, tuningSettings } from "../../../src/train/tuning/settings.ts";
+import { type TuningFlags, tuningSettings, withContext } from "../../../src/train/tuning/settings.ts";
 import { writeModel } from "../../serve/folder.ts";
 import { testFolder } from "../../support/folder.ts";
 
@@ -192,6 +192,14 @@ test.each<[string, TuningFlags]>([
   ["expected no layers with a model that exists", { layers: 2 } as TuningFlags],
 ])("%s", (problem, own) => {
   expect(() => settingsOf(own)).toThrow(problem);
+});
+
+test("a context that is not named is the model's, up to 1024", async () => {
+  const { context: _, ...others } = base;
+  const session = await TuningSession.start(tuningSettings(others));
+  expect([session.model.contextLength, session.settings.context]).toEqual([256, 256]);
+  expect(withContext(session.settings, 4096).context).toBe(256);
+  expect(withContext({ ...session.settings, context: 0 }, 4096).context).toBe(1024);
 });
 
 test("a context beyond the model's, targets that it does not have, and chats that are too long", async () => {

@@ -1,0 +1,29 @@
+/**
+ * What runs the package. This file is plain enough for every engine that might load it: it has to say what is missing
+ * before anything else is parsed.
+ */
+
+/** The oldest Bun that runs the package, as `engines` of package.json says. */
+export const OLDEST_BUN = "1.4.5";
+
+/** What is wrong with an engine of these versions, in one sentence; undefined where nothing is. */
+export function missingRuntime(versions: Readonly<Record<string, string | undefined>>): string | undefined {
+  const { bun, deno, node } = versions;
+  if (bun !== undefined && !isOlder(bun, OLDEST_BUN)) return undefined;
+  const other = deno ? `Deno ${deno}` : node ? `Node.js ${node}` : "another engine";
+  const got = bun === undefined ? other : `Bun ${bun}; \`bun upgrade\` installs the newest`;
+  return `orchard-metal requires Bun ${OLDEST_BUN} or newer (https://bun.sh), got ${got}`;
+}
+
+/** Compares the three numbers of versions. What follows them, as in `1.4.6-canary.1`, does not count. */
+function isOlder(version: string, least: string): boolean {
+  const [own, others] = [version, least].map((text) => text.split(/[.+-]/).map(Number)) as [number[], number[]];
+  const at = [0, 1, 2].find((place) => own[place] !== others[place]);
+  return at !== undefined && !(own[at]! > others[at]!);
+}
+
+/** @throws {Error} in an engine that cannot run the package. */
+export function checkRuntime(): void {
+  const problem = missingRuntime(process.versions);
+  if (problem !== undefined) throw new Error(problem);
+}

@@ -1,0 +1,28 @@
+/** The fields of the system prompt and of sampling. */
+import type { Message, Settings } from "./store.ts";
+
+type Field = HTMLInputElement | HTMLTextAreaElement;
+
+const form = document.getElementById("settings-form") as HTMLFormElement;
+const fields = (): Field[] => [...form.querySelectorAll<Field>("[name]")];
+
+export const currentSettings = (): Settings => Object.fromEntries(fields().map(({ name, value }) => [name, value]));
+
+export function showSettings(settings: Settings): void {
+  for (const field of fields()) field.value = settings[field.name] ?? "";
+}
+
+export function onSettings(listener: () => void): void {
+  form.addEventListener("input", listener);
+  form.addEventListener("submit", (event) => event.preventDefault());
+}
+
+/** The numbers among the fields, by the names of the API; those that are empty are the server's defaults. */
+export function samplingOf(settings: Settings): Readonly<Record<string, number>> {
+  const numbers = fields().filter(({ type, name }) => type === "number" && settings[name]?.trim());
+  return Object.fromEntries(numbers.map(({ name }) => [name, Number(settings[name])]));
+}
+
+/** The messages with the system prompt before them, where there is one. */
+export const withSystem = ({ system = "" }: Settings, messages: readonly Message[]): readonly Message[] =>
+  system.trim() === "" ? messages : [{ role: "system", content: system }, ...messages];
