@@ -121,6 +121,7 @@ describe("nothing is built for", () => {
     "docs",
     "fixtures",
     "precedent",
+    "verify:apple",
   ])("%s --help, which is a line", (name) => {
     const { out, err, exitCode } = script(name, nothing, "--help");
     expect([out.trimEnd().split("\n").length, err, exitCode]).toEqual([1, "", 0]);
@@ -158,7 +159,7 @@ test("an unknown command is an error that names those that there are", () => {
   const { err, exitCode } = script("nothing", {});
   const known =
     "bench, build, check, check:quick, check:sanitize, demo, docs, fixtures, format, generate, precedent, release, " +
-    "setup, test, test:arm64, train";
+    "setup, test, test:arm64, train, verify:apple";
   expect([err, exitCode]).toEqual([`There is no command "nothing"; there are: ${known}.\n`, 1]);
 });
 
@@ -166,7 +167,7 @@ test("every script of package.json that is launched is a command", () => {
   const launched = Object.values(packageFile.scripts).filter((line) => line.startsWith("bun scripts/"));
   const { err } = script("", {});
   for (const line of launched) expect(err).toContain(line.replace("bun scripts/launch.ts ", ""));
-  expect(launched).toHaveLength(16);
+  expect(launched).toHaveLength(17);
 });
 
 test("bench names the benchmarks that there are, where it is asked for another", () => {
