@@ -17,8 +17,12 @@ import { type Assumption, assumptionsOf, byHand, readPage } from "./page.ts";
 import { formatReport, type Part, type Verified } from "./report.ts";
 import { Checks } from "./run_check.ts";
 
-/** Metal's API validation, unless the caller says otherwise. */
-const environment = { METAL_DEVICE_WRAPPER_TYPE: "1", ...process.env } as Record<string, string>;
+/** Metal's API validation, unless the caller says otherwise; that a busy machine compiles slowly is no evidence. */
+const environment = {
+  METAL_DEVICE_WRAPPER_TYPE: "1",
+  ORCHARD_METAL_COMPILE_TIMEOUT_MS: "600000",
+  ...process.env,
+} as Record<string, string>;
 
 /** What is verified. */
 interface Request {
