@@ -104,6 +104,17 @@ const atomic: Statement = (scope) => {
   return { text: `${name}(&counts[i & 7], ${value(scalar("uint"), scope)}, memory_order_relaxed);` };
 };
 
+/** What a threadgroup variable is initialized with has no effect, so it is set before it is read. */
+const initialized: Statement = (scope, index) => {
+  const value = pick(scope.random, ["0", "0.0f", "{0}", "1.5f", "0.0", "1e-3"]);
+  return {
+    text: `threadgroup float n${index} = ${value}; if (t == 0) n${index} = 1;
+threadgroup_barrier(mem_flags::mem_threadgroup);`,
+    variables: [{ text: `n${index}`, type: scalar("float"), isConst: true }],
+  };
+};
+
 export const statements = {
+  initialized,
   ...{ variable, assignment, branch, loop, choice, array, shared, collective, atomic },
 } satisfies Readonly<Record<string, Statement>>;

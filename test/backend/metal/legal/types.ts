@@ -38,15 +38,27 @@ export function drawType(random: Random): Type {
   return { scalar: name, length };
 }
 
-/** A literal that the type holds. */
+/** Forms of literals for a number from 1 to 99. One with a point and no suffix is `float`: there is no double. */
+const literals: Readonly<Record<string, (number: number) => readonly string[]>> = {
+  bool: (number) => [number % 2 === 0 ? "true" : "false"],
+  float: (number) => [
+    `${number}.5f`,
+    `.${number}F`,
+    `${number}.`,
+    `${number}.25`,
+    `${number}e-2f`,
+    `0x1.8p${number % 9}f`,
+  ],
+  half: (number) => [`${number}.5h`, `${number}.0H`, `half(${number})`],
+  bfloat: (number) => [`bfloat(${number}.0f)`],
+  int: (number) => [`${number}`, `-${number}`, `0${number % 8}`, `0x${number}`, `0b10${number % 2}`, `1'0${number}`],
+  uint: (number) => [`${number}u`, `0x${number}U`],
+  long: (number) => [`${number}l`, `${number}L`, `long(${number})`],
+  ulong: (number) => [`${number}ul`, `${number}UL`, `ulong(${number})`],
+};
+
+/** A literal that the type holds; of small integers a conversion, as they have none. */
 export function literal({ scalar: name }: Type, random: Random): string {
   const number = random.integer(1, 99);
-  if (name === "bool") return pick(random, ["true", "false"]);
-  if (name === "float") return pick(random, [`${number}.5f`, `.${number}f`, `${number}e-2f`, `0x1.8p${number % 9}f`]);
-  if (name === "half") return pick(random, [`${number}.5h`, `half(${number})`]);
-  if (name === "bfloat") return `bfloat(${number}.0f)`;
-  if (name === "ulong") return pick(random, [`${number}ul`, `ulong(${number})`]);
-  if (name === "long") return pick(random, [`${number}l`, `long(${number})`]);
-  if (name === "uint") return pick(random, [`${number}u`, `0x${number}u`]);
-  return name === "int" ? pick(random, [`${number}`, `-${number}`, `0${number % 8}`]) : `${name}(${number})`;
+  return pick(random, literals[name]?.(number) ?? [`${name}(${number})`]);
 }
