@@ -73,6 +73,12 @@ const commands: Readonly<Record<string, Entry>> = {
       "[--corpus folders]: names what kernels and the dylib use of Metal that no other project does; --corpus reads " +
       "other projects, and writes the tables of what they use",
   },
+  "verify:apple": {
+    load: async () => (await import("./verify/verify.ts")).verifyApple,
+    meaning:
+      "[--list] [identifiers] [assumptions] [kernels] [suite] [paths]: asks this machine about the assumptions of " +
+      "docs/apple.md, all or those that are named, and prints a report to paste",
+  },
   release: {
     load: async () => (await import("./release/release.ts")).release,
     meaning: "[--local] [--platform name]: builds and packs the packages; --local adds them to projects of every kind",

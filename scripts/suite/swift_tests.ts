@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { run } from "../../src/cli/run.ts";
+import { type RunResult, run } from "../../src/cli/run.ts";
 import { packageFlags, swiftFolder } from "../../src/cli/swift_module.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { type Counts, countXCTest } from "../counts.ts";
@@ -9,22 +9,35 @@ import { reportFolder, suiteCacheLimit } from "./report.ts";
 
 /** Builds the Swift package's tests, warnings as errors, and runs them. The whole output is kept under `report/`. */
 export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
+  const { output, status } = await runSwiftTests(swift);
+  await Bun.write(join(reportFolder(), "swift.txt"), output);
+  return countXCTest(output, status);
+}
+
+export interface SwiftTestChoice {
+  /** Classes of the dylib's tests, or tests as `Class/testName`; all tests by default. */
+  readonly names?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export async function runSwiftTests(swift: SwiftToolchain, choice: SwiftTestChoice = {}): Promise<RunResult> {
   await buildTests(swift);
-  const command =
-    process.platform === "darwin" ? [swift.swift, "test", "--skip-build", ...packageFlags(swift)] : [testProgram];
-  const more = {
+  const environment = {
+    ...swift.environment,
     ...(swift.sysroot ? { SDKROOT: swift.sysroot } : {}), // for tests that call a tool of the toolchain
     ORCHARD_METAL_CACHE_LIMIT: String(suiteCacheLimit),
     ORCHARD_METAL_HEADERS: headersFolder, // a program from the cache knows those of the clone that built it
+    ...choice.environment,
   };
   const onLine = (line: string) => {
     if (/error:|: failed|Executed \d+ tests|Fatal error/.test(line)) console.log(line);
   };
-  const { output, status } = await run(command, {
-    cwd: swiftFolder,
-    environment: { ...swift.environment, ...more },
-    onLine,
-  });
-  await Bun.write(join(reportFolder(), "swift.txt"), output);
-  return countXCTest(output, status);
+  return run(testCommand(swift, choice.names ?? []), { cwd: swiftFolder, environment, onLine });
+}
+
+function testCommand(swift: SwiftToolchain, names: readonly string[]): string[] {
+  const chosen = names.map((name) => `OrchardMetalTests.${name}`);
+  if (process.platform !== "darwin") return [testProgram, ...(chosen.length > 0 ? [chosen.join(",")] : [])];
+  const filters = chosen.flatMap((name) => ["--filter", name]);
+  return [swift.swift, "test", "--skip-build", ...packageFlags(swift), ...filters];
 }

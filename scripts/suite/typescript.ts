@@ -12,7 +12,11 @@ import { type PartResult, runPart, withKept } from "./part.ts";
 import { reportFolder } from "./report.ts";
 
 /** Tests that load the metal backend's dylib. */
-export const metalTests: readonly string[] = ["test/backend/metal/**", "test/scripts/dylib.test.ts"];
+export const metalTests: readonly string[] = [
+  "test/backend/metal/**",
+  "test/scripts/dylib.test.ts",
+  "test/scripts/verify.test.ts",
+];
 
 /** Which test files run. */
 export interface Selection extends Pick<SuiteOptions, "isFull" | "shard" | "seed"> {

@@ -121,6 +121,7 @@ describe("nothing is built for", () => {
     "docs",
     "fixtures",
     "precedent",
+    "verify:apple",
   ])("%s --help, which is a line", (name) => {
     const { out, err, exitCode } = script(name, nothing, "--help");
     expect([out.trimEnd().split("\n").length, err, exitCode]).toEqual([1, "", 0]);
@@ -157,8 +158,8 @@ describe("where Swift can't be had", () => {
 test("an unknown command is an error that names those that there are", () => {
   const { err, exitCode } = script("nothing", {});
   const known =
-    "bench, build, check, check:quick, check:sanitize, demo, docs, fixtures, format, generate, mutate, precedent, " +
-    "release, setup, test, test:arm64, train";
+    "bench, build, check, check:quick, check:sanitize, clean, demo, docs, fixtures, format, generate, mutate, " +
+    "precedent, release, setup, test, test:arm64, train, verify:apple";
   expect([err, exitCode]).toEqual([`There is no command "nothing"; there are: ${known}.\n`, 1]);
 });
 

@@ -132,10 +132,34 @@ describe("set-up", () => {
     expect(linux).toContain(`--shard \${{ matrix.shard }}/${shards.length} `);
     expect(linux).toContain("github.event_name == 'schedule' && '--all'");
     expect(macos).toContain('METAL_DEVICE_WRAPPER_TYPE: "1"');
+    expect(macos).toMatch(
+      /- name: .*\n +if: always\(\)\n +run: npx --yes bun@[\d.]+ run verify:apple kernels assumptions\n/,
+    );
     expect(read(".ci/run")).toMatch(/^npx --yes bun@[\d.]+ run test /m);
     expect(sanitize).toMatch(/- run: npx --yes bun@[\d.]+ run check:sanitize\n/);
   });
 });
+
+test("each supported macOS is a runner with an Xcode of its time, and each pair keeps a report of its own", () => {
+  const text = read(".github/workflows/ci.yml");
+  const { jobs } = Bun.YAML.parse(text) as { jobs: { macos: MacJob } };
+  const pairs = jobs.macos.strategy.matrix.include;
+  expect(pairs.map(({ system, xcode }) => `${system} ${xcode}`)).toEqual([
+    "macos-14 16",
+    "macos-15 16",
+    "macos-15 26",
+    "macos-26 26",
+  ]);
+  const [system, xcode] = ["system", "xcode"].map((name) => `\${{ matrix.${name} }}`);
+  expect(jobs.macos["runs-on"]).toBe(system!);
+  expect(text).toContain(`name: report-${system}-xcode-${xcode}\n`);
+  expect(text).toContain(`'Xcode_${xcode}*.app'`);
+});
+
+interface MacJob {
+  readonly "runs-on": string;
+  readonly strategy: { readonly matrix: { readonly include: readonly { system: string; xcode: number }[] } };
+}
 
 test("a release packs each platform on a runner of its own, and publishes with provenance and checksums", () => {
   const text = read(".github/workflows/release.yml");

@@ -1,0 +1,17 @@
+/** What a check, or several, say of an assumption. */
+export interface Outcome {
+  readonly state: "holds" | "fails" | "unknown";
+  readonly evidence: string;
+}
+
+/** An assumption holds where each of its checks says so. */
+export function together(outcomes: readonly Outcome[]): Outcome {
+  const state = (["fails", "unknown"] as const).find((own) => outcomes.some((outcome) => outcome.state === own));
+  return { state: state ?? "holds", evidence: outcomes.map(({ evidence }) => evidence).join("; ") };
+}
+
+/** The verdicts of a report. A device that plays Apple's confirms nothing about it. */
+export const verdicts = {
+  apple: { holds: "confirmed", fails: "refuted", unknown: "not checked" },
+  software: { holds: "played so", fails: "played otherwise", unknown: "not checked" },
+} as const satisfies Readonly<Record<string, Readonly<Record<Outcome["state"], string>>>>;

@@ -1,0 +1,36 @@
+/** Reads docs/apple.md: the assumptions in the order of their risk. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../src/core/paths.ts";
+
+/** What is lost where an assumption is wrong, the most first; the sections of the page begin with these words. */
+export const risks = ["high", "medium", "low", "speed"] as const;
+export type Risk = (typeof risks)[number];
+
+export interface Assumption {
+  readonly identifier: string;
+  readonly risk: Risk;
+  readonly text: string;
+  /** What goes wrong where it does not hold. */
+  readonly consequence: string;
+  /** The page's words for its check; `by hand: …` where no command checks it. */
+  readonly checkedBy: string;
+}
+
+export const byHand = "by hand: ";
+
+export const readPage = (): string => readFileSync(join(packageRoot, "docs", "apple.md"), "utf8");
+
+/** The rows of all sections that are named after a risk, in their order. */
+export function assumptionsOf(page: string): Assumption[] {
+  return page.split(/^## /m).flatMap((section) => {
+    const word = /^(\w+): /.exec(section)?.[1]?.toLowerCase();
+    const risk = risks.find((own) => own === word);
+    if (!risk) return [];
+    return [...section.matchAll(/^\| `([^`]+)` \| (.*) \|$/gm)].map(([, identifier, row]): Assumption => {
+      const [text, consequence, , checkedBy, ...more] = row!.split(" | ");
+      if (!checkedBy || more.length > 0) throw new Error(`docs/apple.md: expected five columns in ${identifier}`);
+      return { identifier: identifier!, risk, text: text!, consequence: consequence!, checkedBy };
+    });
+  });
+}

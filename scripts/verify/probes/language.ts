@@ -1,0 +1,210 @@
+/** What the compiler accepts, and what it refuses. */
+import {
+  compute,
+  expectCompiles,
+  expectNumbers,
+  expectRefused,
+  knowsVersion,
+  NotChecked,
+  type Probe,
+  Refuted,
+  versions,
+} from "../probe.ts";
+
+const both = (accepted: string, refused: string): string => `${accepted}; ${refused}`;
+
+/** A kernel with these statements; `x` and `y` are buffers of float, `c` is in `constant`. */
+const kernel = (body: string, declarations = ""): string => `${declarations}
+kernel void k(device float *x [[buffer(0)]], device float *y [[buffer(1)]], constant float &c [[buffer(2)]],
+              uint i [[thread_position_in_grid]]) { ${body} }`;
+
+const asType: Probe = () =>
+  both(
+    expectCompiles({ as_type: kernel("y[i] = as_type<float>(as_type<uint>(x[i]));") }),
+    expectRefused({ "metal::as_type": kernel("y[i] = metal::as_type<float>(metal::as_type<uint>(x[i]));") }),
+  );
+
+const positions: Probe = () => {
+  const one = (type: string, index = "at") =>
+    `kernel void k(device float *y [[buffer(0)]], ${type} at [[thread_position_in_grid]]) { y[${index}] = 1; }`;
+  const two = (type: string) =>
+    `kernel void k(device float *y [[buffer(0)]], uint2 at [[thread_position_in_grid]],
+       ${type} group [[threadgroup_position_in_grid]]) { y[at.x] = 1; }`;
+  return both(
+    expectCompiles({
+      uint: one("uint"),
+      ushort: one("ushort"),
+      uint2: one("uint2", "at.x"),
+      ushort3: one("ushort3", "at.x"),
+      "uint2 beside ushort2": two("ushort2"),
+    }),
+    expectRefused({
+      int: one("int"),
+      ulong: one("ulong"),
+      uint4: one("uint4", "at.x"),
+      float: one("float", "0"),
+      "uint2 beside uint3": two("uint3"),
+    }),
+  );
+};
+
+const refusals: Probe = () =>
+  expectRefused({
+    recursion: kernel("y[i] = f(x[i]);", "float f(float x) { return x > 0 ? f(x - 1) : x; }"),
+    "the call of a kernel": `kernel void a(device float *x [[buffer(0)]]) { x[0] = 1; }
+      kernel void b(device float *x [[buffer(0)]]) { a(x); }`,
+    "the address of an element of a vector": kernel("float4 v = x[i]; thread float *p = &v.y; *p = 2; y[i] = v.y;"),
+    "a function constant that is a struct": `struct S { int a; }; constant S s [[function_constant(0)]];
+      ${kernel("y[i] = s.a;")}`,
+  });
+
+const threadgroupInitializer: Probe = () =>
+  expectCompiles({
+    "an initializer of a threadgroup variable": kernel(
+      "threadgroup float t[4] = {0}; t[i % 4] = x[i]; y[i] = t[i % 4];",
+    ),
+  });
+
+const matrixOfBool: Probe = () => {
+  const named = "template <typename T> struct Fragment { typedef simdgroup_matrix<T, 8, 8> matrix_type; T own[2]; };";
+  return both(
+    expectCompiles({ "its name": kernel("Fragment<bool> f = {{true, false}}; y[i] = f.own[0];", named) }),
+    expectRefused({ "one that is made": kernel("simdgroup_matrix<bool, 8, 8> m; (void)m; y[i] = 1;") }),
+  );
+};
+
+const narrowConversions: Probe = () => {
+  const types = ["half", "bfloat"];
+  const sources = ["bool", "int", "long", "ulong"];
+  const body = types.flatMap((to) => sources.map((from) => `y[i] += float(${to}(${from}(x[i])));`)).join(" ");
+  return expectCompiles({ [`${sources.join(", ")} to half and bfloat`]: kernel(body) });
+};
+
+/** Values without a name, and objects of other address spaces, bound to `const thread T &`. */
+const temporaries: Probe = () => {
+  const plain = "float f(const thread float &a, const thread float &b) { return a * 10 + b; }";
+  const deduced = "template <typename T> T f(const thread T &a, const thread T &b) { return a + b; }";
+  const forwarded = "template <typename A> float f(thread A &&a) { return float(a); }";
+  return both(
+    expectCompiles({
+      temporaries: kernel("float v = x[i]; y[i] = f(x[i] + 1, 3.0f) + f(float(x[i]), v);", plain),
+      "temporaries of a deduced type": kernel("y[i] = f(x[i] + 1, 3.0f);", deduced),
+      "thread T && of device and constant": kernel("y[i] = f(x[i]) + f(c) + f(i) + f(1.0f);", forwarded),
+    }),
+    expectRefused({
+      "an element of a buffer": kernel("y[i] = f(float(2), x[i]);", plain),
+      "a constant": kernel("y[i] = f(c, 2.0f);", deduced),
+    }),
+  );
+};
+
+const programInputs: Probe = () => {
+  const declarations = `uint position [[thread_position_in_grid]];
+    uint hidden(uint position) { return position + 1; }
+    uint seen() { return position * 100; }`;
+  const body = "y[i] = position + seen() + 10000 * hidden(7);";
+  const got = compute({ declarations, body, result: new Uint32Array(64), threads: 64 });
+  expectNumbers(
+    got,
+    Array.from({ length: 64 }, (_, at) => at * 101 + 80_000),
+    (at) => `thread ${at}`,
+  );
+  return "an input of the program is seen by functions, and hidden by a parameter";
+};
+
+const lambdas: Probe = () => {
+  const lambda = kernel("auto square = [](float v) { return v * v; }; y[i] = square(x[i]);");
+  const constexpr = kernel("if constexpr (sizeof(half) == 2) { y[i] = 1; }");
+  const seen = [
+    expectCompiles({ "if constexpr in 3.1": constexpr }, "3.1"),
+    expectRefused({ "a lambda in 3.1": lambda }, "3.1"),
+  ];
+  if (knowsVersion("3.2")) seen.push(expectCompiles({ "a lambda in 3.2": lambda }, "3.2"));
+  const auto = kernel("y[i] = value<3>();", "template <auto n> float value() { return n; }");
+  seen.push(expectRefused({ "template <auto> in 3.1": auto }, "3.1"));
+  if (knowsVersion("4.0")) seen.push(expectCompiles({ "template <auto> in 4.0": auto }, "4.0"));
+  return seen.join("; ");
+};
+
+const enumeratorTemplates: Probe = () =>
+  expectCompiles({
+    "a struct for each enumerator": kernel(
+      "y[i] = Formula<Two>::apply(x[i]); CALL(y[i] += , x[i], 1)",
+      `enum Name { One, Two };
+       template <Name name> struct Formula;
+       template <> struct Formula<One> { static float apply(float v) { return v; } };
+       template <> struct Formula<Two> { static float apply(float v) { return 2 * v; } };
+       #define CALL(start, ...) start fmax(__VA_ARGS__);`,
+    ),
+  });
+
+const functionPointers: Probe = () => {
+  const declarations = `typedef float (*Unary)(float);
+    static float negate(float v) { return -v; }
+    static float twice(float v) { return 2 * v; }
+    template <float (*f)(float)> float of(float v) { return f(v); }
+    template <typename F> float call(F f, float v) { return f(v); }`;
+  const body = `Unary pick = negate; y[0] = pick(x[0]); y[1] = of<twice>(x[0]); y[2] = call(twice, x[0]);
+    pick = twice; y[3] = pick(x[0]);`;
+  const inputs = { x: new Float32Array([5]) };
+  const got = compute({ declarations, body, inputs, result: new Float32Array(4), threads: 1 });
+  expectNumbers(got, [-5, 10, 10, 10]);
+  return "as template arguments, parameters and variables";
+};
+
+const derivedClasses: Probe = () =>
+  expectCompiles({
+    "a derived class with members": kernel(
+      "B b; b.a = x[i]; b.b = 2; y[i] = b.a * b.b;",
+      "struct A { float a; }; struct B : A { float b; };",
+    ),
+  });
+
+const methodObject: Probe = () => {
+  const declarations = "struct Box { float v; float get() const { return v; } };";
+  const inDevice = kernel("y[i] = ((device Box *)x)[i].get();", declarations);
+  const inThread = kernel("Box b = {x[i]}; y[i] = b.get();", declarations);
+  const before = (["3.1", "3.2", "4.0"] as const).filter(knowsVersion);
+  const seen = before.flatMap((version) => [
+    expectCompiles({ [`an object in thread in ${version}`]: inThread }, version),
+    expectRefused({ [`one in device in ${version}`]: inDevice }, version),
+  ]);
+  if (!knowsVersion("4.1")) throw new NotChecked(`${seen.join("; ")}; this system's compiler does not know Metal 4.1`);
+  seen.push(expectCompiles({ "an object in device in 4.1": inDevice }, "4.1"));
+  return seen.join("; ");
+};
+
+/** Of two methods that the object's address space tells apart, a constant expression calls that of `thread`. */
+const constantObject: Probe = () => {
+  const declarations = `struct Box { int v;
+      constexpr int get() const thread { return v; }
+      constexpr int get() const device { return v + 10; } };
+    constexpr int seen() { Box b{3}; return b.get(); }`;
+  const got = compute({ declarations, body: "y[0] = seen();", result: new Int32Array(1), threads: 1 });
+  expectNumbers(got, [3]);
+  return "a constant expression calls the method of thread";
+};
+
+/** The enumeration takes any number, so an unknown version has to be refused before Metal sees it. */
+const languageVersion: Probe = () => {
+  if (knowsVersion("9.9")) throw new Refuted("Metal 9.9 compiles");
+  return `Metal 9.9 is refused; known are ${versions.filter(knowsVersion).join(", ")}`;
+};
+
+export const languageProbes = {
+  "as-type": asType,
+  positions,
+  "language-refusals": refusals,
+  "threadgroup-initializer": threadgroupInitializer,
+  "matrix-of-bool": matrixOfBool,
+  "narrow-conversions": narrowConversions,
+  temporaries,
+  "program-inputs": programInputs,
+  "lambdas-by-version": lambdas,
+  "enumerator-templates": enumeratorTemplates,
+  "function-pointers": functionPointers,
+  "derived-classes": derivedClasses,
+  "method-object": methodObject,
+  "constant-object": constantObject,
+  "language-version": languageVersion,
+} satisfies Readonly<Record<string, Probe>>;
