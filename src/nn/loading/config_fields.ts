@@ -89,7 +89,7 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
 export const quantizationKeys = ["quantization", "quantization_config", "compression_config"] as const;
 
 /** Keys that change no result of a model in evaluation mode, whatever their values are. */
-const withoutEffect: ReadonlySet<string> = new Set([
+export const withoutEffect: ReadonlySet<string> = new Set([
   // what a checkpoint is
   ...["model_type", "architectures", "transformers_version", "name_or_path", "auto_map", "custom_pipelines"],
   ...["tokenizer_class", "dtype", "torch_dtype", "use_bfloat16", "fp16", "bf16", "fp32", "torchscript"],
