@@ -65,8 +65,8 @@ function fileIn(operation: string, folder: string): string {
       operation,
       "pickledWeights",
       folder,
-      `${pickled} is not supported: reading it can run any code that is in it. Convert it if you trust where it comes ` +
-        'from, in the folder: python -c "from transformers import AutoModelForCausalLM as M; ' +
+      `${pickled} is not supported: reading it can run any code in it. If you trust it, convert it in the folder: ` +
+        'python -c "from transformers import AutoModelForCausalLM as M; ' +
         "M.from_pretrained('.', dtype='auto').save_pretrained('.')\"",
     );
   throw new FileError(

@@ -4,7 +4,7 @@
  * test/fixtures/decoders/configs.json lists them, and what `transformers` computes where they change.
  */
 import type { Json } from "../../io/json.ts";
-import { type ArchitectureName, rowOf } from "./architectures.ts";
+import type { ArchitectureName } from "./architectures.ts";
 import type { Settings } from "./settings.ts";
 
 /** The fields of an architecture's config class that are read, with the values they have where a config lacks them. */
@@ -89,7 +89,7 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
 export const quantizationKeys = ["quantization", "quantization_config", "compression_config"] as const;
 
 /** Keys that change no result of a model in evaluation mode, whatever their values are. */
-const withoutEffect: ReadonlySet<string> = new Set([
+export const withoutEffect: ReadonlySet<string> = new Set([
   // what a checkpoint is
   ...["model_type", "architectures", "transformers_version", "name_or_path", "auto_map", "custom_pipelines"],
   ...["tokenizer_class", "dtype", "torch_dtype", "use_bfloat16", "fp16", "bf16", "fp32", "torchscript"],
@@ -106,15 +106,8 @@ const withoutEffect: ReadonlySet<string> = new Set([
   ...["id2label", "label2id", "num_labels", "problem_type", "task_specific_params"],
   ...["summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"],
   // lengths that nothing reads, and encoders that the model is not
-  ...[
-    "n_ctx",
-    "seq_length",
-    "max_seq_len",
-    "max_sequence_length",
-    "model_max_length",
-    "is_decoder",
-    "tie_encoder_decoder",
-  ],
+  ...["n_ctx", "seq_length", "max_seq_len", "max_sequence_length", "model_max_length"],
+  ...["is_decoder", "tie_encoder_decoder"],
   ...["cross_attention_hidden_size", "prefix", "padding_side"],
   // generation, in files of older versions
   ...["max_length", "min_length", "max_new_tokens", "do_sample", "early_stopping", "num_beams", "temperature", "top_k"],
@@ -166,7 +159,7 @@ const otherParts: ReadonlySet<string> = new Set([
 export function completed(name: ArchitectureName, config: Settings): Settings {
   const [fields, names] = [fieldsOf[name], otherNames[name] ?? {}];
   const isRead = (key: string) => Object.hasOwn(fields, key) || Object.hasOwn(names, key);
-  checkKeys(config, (key) => isRead(key) || hasNoEffect(name, key), `is not a setting of ${rowOf(name).title}`);
+  checkKeys(config, (key) => isRead(key) || hasNoEffect(name, key), `is not a setting of ${name}`);
   const entryOf = (key: string, field = key) => [field, config.get(key)] as const;
   const renamed = Object.entries(names).filter(([key]) => config.get(key) !== undefined);
   return config.with(
@@ -193,17 +186,14 @@ const hasNoEffect = (name: ArchitectureName, key: string): boolean =>
 
 /** @throws {ArgumentError} `unsupportedConfig` for keys that are neither known nor have the value that is implied. */
 export function checkKeys(config: Settings, isKnown: (key: string) => boolean, problem: string): void {
-  for (const key of config.names) {
+  const problems = config.names.flatMap((key): string[] => {
     const value = config.get(key);
-    if (value === undefined || isKnown(key)) continue;
-    const only = Object.hasOwn(onlyValues, key) ? JSON.stringify(onlyValues[key]) : undefined;
-    const got = JSON.stringify(value);
-    if (only === got) continue;
-    throw config.refused(
-      "unsupportedConfig",
-      only === undefined
-        ? `${config.nameOf(key)} ${problem} (got ${got.slice(0, 100)}). If results do not depend on it, delete it`
-        : `expected ${config.nameOf(key)} to be ${only}, the only supported value, got ${got.slice(0, 100)}`,
-    );
-  }
+    if (value === undefined || isKnown(key)) return [];
+    const [name, got] = [config.nameOf(key), JSON.stringify(value)];
+    if (!Object.hasOwn(onlyValues, key)) return [`${name} ${problem} (got ${got.slice(0, 100)})`];
+    const only = JSON.stringify(onlyValues[key]);
+    return only === got ? [] : [`expected ${name} to be ${only}, the only supported value, got ${got.slice(0, 100)}`];
+  });
+  if (problems.length === 0) return;
+  throw config.refused("unsupportedConfig", `${problems.join("; ")}. Delete keys on which no result depends`);
 }

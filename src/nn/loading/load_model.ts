@@ -72,8 +72,9 @@ const loadModelParameters = parameters("loadModel", {
 
 /**
  * Loads a language model: a folder of Hugging Face (`config.json`, one or many safetensors files, also with weights
- * quantised by MLX, GPTQ, AWQ or fp8) or a GGUF file. `docs/models.md` lists the architectures and methods. Weights that keep their dtype are mapped from the file, others are
- * converted one at a time, so that no weight is in memory twice.
+ * quantised by MLX, GPTQ, AWQ or fp8) or a GGUF file. `docs/models.md` lists the architectures and methods. Weights
+ * that keep their dtype are mapped from the file, others are converted one at a time, so that no weight is in memory
+ * twice.
  *
  * @param path a folder, or a `.gguf` file; of a model in several files any of them
  *

@@ -10,7 +10,7 @@ import { OrchardError } from "../../../src/core/errors.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { io, nn, noGrad, type Tensor, tensor } from "../../../src/index.ts";
 import { type ArchitectureName, architectures } from "../../../src/nn/loading/architectures.ts";
-import { fieldsOf } from "../../../src/nn/loading/config_fields.ts";
+import { fieldsOf, quantizationKeys, withoutEffect } from "../../../src/nn/loading/config_fields.ts";
 import { describeConfig } from "../../../src/nn/loading/hugging_face.ts";
 import { Random } from "../../ops/samples.ts";
 import { testFolder } from "../../support/folder.ts";
@@ -93,6 +93,18 @@ function isExpected(name: ArchitectureName, key: string, value: unknown): boolea
   return text.includes("proportional") || text.includes("mrope_section") || name === "gpt2" || isFlat;
 }
 
+/** Keys of which `transformers` makes no other values than ours: it runs programs by them, or fails. */
+const unlike = ["model_type", "auto_map", "custom_pipelines", "use_return_dict", "return_dict", "attn_implementation"];
+
+test("every key that has no effect is in the last change, which has none", () => {
+  const others = new Set([...unlike, ...quantizationKeys, "experts_implementation"]);
+  for (const { cases } of Object.values(families)) {
+    const { change, logits } = cases.at(-1)!;
+    expect([...withoutEffect].filter((key) => !(key in change) && !others.has(key))).toEqual([]);
+    expect(logits).toBe("same");
+  }
+});
+
 describe.each(names)("%s", (name) => {
   const { config, shapes, cases, fields, theta } = families[name];
   const isFromOne = architectures[name].title.startsWith("Gemma");
@@ -115,6 +127,17 @@ describe.each(names)("%s", (name) => {
     for (let turn = 0; turn < 20; turn++) {
       const some = explicit.filter(() => random.integer(0, 1) === 1);
       expect(describeConfig("test", name, Object.fromEntries(some))).toEqual(wanted);
+    }
+  });
+
+  test("keys that nobody knows are refused by name", () => {
+    for (let turn = 0; turn < 20; turn++) {
+      const key = Array.from({ length: 8 }, () => String.fromCharCode(random.integer(97, 122))).join("");
+      const value = [true, 0.5, "x", [1], { a: 1 }][turn % 5];
+      expect(() => describeConfig("test", name, { [key]: value })).toThrow(`${key} is not a setting of`);
+      expect(describeConfig("test", name, { [key]: null, [`_${key}`]: value })).toEqual(
+        describeConfig("test", name, {}),
+      );
     }
   });
 

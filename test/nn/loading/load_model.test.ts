@@ -232,7 +232,13 @@ describe("refused by name", () => {
     ["llama", { rope_parameters: { rope_type: "linear" } }, "invalidConfig", "expected rope_parameters.factor"],
     ["gpt2", { add_cross_attention: true }, "unsupportedConfig", "expected add_cross_attention to be false"],
     ["llama", { residual_multiplier: 0.2 }, "unsupportedConfig", "expected residual_multiplier to be 1, the only"],
-    ["llama", { attention_multiplier: 0.2 }, "unsupportedConfig", "attention_multiplier is not a setting of Llama"],
+    ["llama", { attention_multiplier: 0.2 }, "unsupportedConfig", "attention_multiplier is not a setting of llama"],
+    [
+      "llama",
+      { attention_multiplier: 0.2, logits_scaling: 8 },
+      "unsupportedConfig",
+      "attention_multiplier is not a setting of llama (got 0.2); expected logits_scaling to be 1, the only",
+    ],
     ["llama", { rope_scaling: { stretch: 2 } }, "unsupportedConfig", "rope_scaling.stretch is not a setting of rotary"],
     [
       "llama",

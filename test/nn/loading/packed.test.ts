@@ -272,6 +272,9 @@ test.each(["mixtral", "qwen3_moe"])("experts of %s in stacks, as mlx-lm has them
   const [model, wanted] = [await load(path), await load(plain)];
   expect(errorOf(logitsOf(model), logitsOf(wanted))).toBeLessThan(1e-5);
   expect(String(model)).toContain("affine 8 bits, groups of 32");
+  // a stack is mapped once, not for each expert
+  const { experts } = model.blocks[0]!.feedForward as unknown as { experts: readonly { gate: nn.QuantizedLinear }[] };
+  expect(new Set(experts.map(({ gate }) => gate.weight.parts.packed.storage)).size).toBe(1);
 });
 
 describe("refused by name", () => {

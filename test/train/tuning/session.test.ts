@@ -221,4 +221,5 @@ test("the adapter is in the run's folder, as PEFT has it", async () => {
   await runSession(session, join(folder.path, "c", "checkpoints"), { on: () => undefined });
   const config = await Bun.file(folder.file("c", "adapter", "adapter_config.json")).json();
   expect(config).toMatchObject({ peft_type: "LORA", r: 4, target_modules: ["self_attn.q_proj", "self_attn.v_proj"] });
+  expect(config.base_model_name_or_path).toBe(session.settings.model);
 });

@@ -2,6 +2,7 @@
  * MLX's folders: `weight` in words, `scales` and `biases` of each layer, or exponents in `scales` for mxfp4. `mlx-lm`
  * stacks the experts of a layer in one tensor for each projection.
  */
+import { getOrMake } from "../../../core/collections.ts";
 import type { Json } from "../../../io/json.ts";
 import { fileDType } from "../../../io/safetensors/dtypes.ts";
 import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
@@ -10,6 +11,7 @@ import { reshape } from "../../../ops/view/reshape.ts";
 import { narrow } from "../../../ops/view/slice.ts";
 import { formatName, valuesOfBlock } from "../../../quant/formats.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
+import { keep } from "../../../tensor/tidy.ts";
 import { bytesOfParts, layersWith, type PackedLayer, type Packing } from "./source.ts";
 
 export const mlx: Packing = (file, settings) => {
@@ -42,9 +44,9 @@ function layerOf(file: SafetensorsReader, name: string, entries: FormatEntries, 
     const stored = { shape: own, byteLength: bytesOfParts(file, parts) / count, isComputed: mode !== undefined };
     return { ...stored, type: `MLX ${formatName(format)}`, dtype: null, format };
   };
+  const item = itemsOf(file);
   const read = (index: number | undefined) => {
-    const part = (end: string) =>
-      file.has(`${name}.${end}`) ? itemOf(file.tensor(`${name}.${end}`), index) : undefined;
+    const part = (end: string) => (file.has(`${name}.${end}`) ? item(`${name}.${end}`, index) : undefined);
     return ofEntry(entry, { packed: part("weight")!, scales: part("scales"), biases: part("biases") }, name, fail);
   };
   return (index, count = 1) => ({ parts, describe: () => describe(index, count), read: () => read(index) });
@@ -55,16 +57,22 @@ function plainLayer(file: SafetensorsReader, name: string): Stack {
   const weight = `${name}.weight`;
   const { dtype: type, shape, byteLength } = file.info(weight);
   const stored = { type, dtype: fileDType(type)?.dtype ?? null, format: null };
+  const item = itemsOf(file);
   return (index, count = 1) => ({
     parts: [weight],
     describe: () => ({ ...stored, shape: shape.slice(1), byteLength: byteLength / count }),
-    read: () => itemOf(file.tensor(weight), index),
+    read: () => item(weight, index),
   });
 }
 
-/** One of the matrices of a stack: a view of it. */
-function itemOf(stack: Tensor, index: number | undefined): Tensor {
-  return index === undefined ? stack : reshape(narrow(stack, 0, index, 1), [...stack.shape.slice(1)]);
+/** Tensors of a file, and of stacks one of the matrices: views of one tensor, so that a stack is mapped once. */
+function itemsOf(file: SafetensorsReader): (name: string, index: number | undefined) => Tensor {
+  const stacks = new Map<string, Tensor>();
+  return (name, index) => {
+    if (index === undefined) return file.tensor(name);
+    const stack = getOrMake(stacks, name, () => keep(file.tensor(name)));
+    return reshape(narrow(stack, 0, index, 1), [...stack.shape.slice(1)]);
+  };
 }
 
 /** The names of experts' projections in Mixtral's checkpoints. */
