@@ -10,7 +10,7 @@ const finite = (value: number | undefined): number => Math.max(LEAST, value ?? L
 const decoder = new TextDecoder();
 const textOf = (tokenizer: ServedTokenizer, token: number): string => decoder.decode(tokenizer.bytesOf(token));
 
-export function chatChances(tokenizer: ServedTokenizer, tokens: readonly GeneratedToken[]): object {
+export function chatChances(tokenizer: ServedTokenizer, tokens: readonly GeneratedToken[]) {
   const entry = (token: number, logProbability: number | undefined) => ({
     token: textOf(tokenizer, token),
     logprob: finite(logProbability),
