@@ -197,7 +197,8 @@ export class ModelServer {
     const { served, limits } = this.engine;
     const body = await readBody(request, completionRequest, limits);
     this.checkModel(body.model);
-    const order = completionOrder(served, body);
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(limits.seconds * 1000)]);
+    const order = await completionOrder(this.engine, body, signal);
     return this.run(request, body, order, () => completionFormat(served, body, order));
   }
 
