@@ -1,15 +1,23 @@
 /** Answers of completions: whole, or in parts as server-sent events. */
-import { apiErrorOf } from "./api_error.ts";
+import { type ApiError, apiErrorOf } from "./api_error.ts";
 import { type Part, partsOf } from "./choice.ts";
 import type { Usage, Work } from "./work.ts";
 
+/** What is sent: nothing, an event or several. */
+export type Events = object | readonly object[] | undefined;
+
 /** How an endpoint writes what came. */
 export interface Format {
-  /** Before the first part; undefined for nothing. */
-  readonly head?: (choice: number) => object | undefined;
-  readonly part: (part: Part) => object | undefined;
-  readonly usage: (usage: Usage) => object;
+  /** Before the first part. */
+  readonly head?: (choice: number) => Events;
+  readonly part: (part: Part) => Events;
+  readonly usage: (usage: Usage) => Events;
   readonly whole: (parts: readonly (readonly Part[])[], usage: Usage) => object;
+  /** Whether events have names, by their `type`; then `end` is the last one, and no `[DONE]` follows. */
+  readonly isTyped?: boolean;
+  readonly end?: (usage: Usage) => Events;
+  /** In place of an error in the API's form. */
+  readonly failed?: (error: ApiError) => Events;
 }
 
 /** Ends with the request: `done` is called once. */
@@ -32,16 +40,19 @@ export async function wholeAnswer({ work, format, done }: Session): Promise<Resp
 }
 
 const encoder = new TextEncoder();
-const eventOf = (data: object | string): Uint8Array =>
-  encoder.encode(`data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`);
+const eventOf = (data: object | string, isTyped: boolean): Uint8Array => {
+  const name = isTyped ? `event: ${(data as { type: string }).type}\n` : "";
+  return encoder.encode(`${name}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`);
+};
 
 /** An error after the first byte is an event: the status has been sent. */
 export function streamedAnswer({ work, format, done }: Session, includeUsage: boolean): Response {
   let left = false;
+  const { isTyped = false } = format;
   const body = new ReadableStream<Uint8Array>({
     async start(controller) {
-      const send = (data: object | string | undefined) => {
-        if (data !== undefined && !left) controller.enqueue(eventOf(data));
+      const send = (events: Events | string) => {
+        for (const event of [events ?? []].flat()) if (!left) controller.enqueue(eventOf(event, isTyped));
       };
       const end = (outcome: "finished" | "failed") => {
         if (!left) controller.close();
@@ -51,10 +62,11 @@ export function streamedAnswer({ work, format, done }: Session, includeUsage: bo
         for (const index of work.choices.keys()) send(format.head?.(index));
         for await (const part of partsOf(work.choices)) send(format.part(part));
         if (includeUsage) send(format.usage(work.usage));
-        send("[DONE]");
+        send(isTyped ? format.end?.(work.usage) : "[DONE]");
         end("finished");
       } catch (error) {
-        send(apiErrorOf(error).body);
+        const own = apiErrorOf(error);
+        send(format.failed ? format.failed(own) : own.body);
         end("failed");
       }
     },

@@ -8,7 +8,7 @@ import { encoded } from "./prompts.ts";
 import { constraintOf } from "./response_format.ts";
 import type { ChatRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
-import { ToolCallFilter } from "./tool_calls.ts";
+import { CallSplitter } from "./tool_calls.ts";
 import { callConstraint, callsOf } from "./tool_choice.ts";
 import type { Order } from "./work.ts";
 
@@ -75,26 +75,11 @@ export function chatFormat({ name, tokenizer }: ServedModel, request: ChatReques
         )
       : null,
   });
-  const names = new Set(callsOf(request).tools.map((tool) => tool.function.name));
-  const filters = new Map<number, ToolCallFilter>();
-  const filterOf = (choice: number): ToolCallFilter => {
-    const filter = filters.get(choice) ?? new ToolCallFilter(names);
-    filters.set(choice, filter);
-    return filter;
-  };
-  /** What a part says and calls. */
-  const split = ({ choice, text, finishReason }: Part) => {
-    if (names.size === 0) return { text, calls: [], reason: finishReason };
-    const said = filterOf(choice).push(text);
-    if (!finishReason) return { text: said, calls: [], reason: finishReason };
-    const end = filterOf(choice).end();
-    const reason = end.calls.length > 0 && finishReason === "stop" ? ("tool_calls" as const) : finishReason;
-    return { text: said + end.text, calls: end.calls, reason };
-  };
+  const splitter = new CallSplitter(new Set(callsOf(request).tools.map((tool) => tool.function.name)));
   return {
     head: (index) => chunk([{ index, delta: { role: "assistant", content: "" }, logprobs: null, finish_reason: null }]),
     part(part) {
-      const { text, calls, reason = null } = split(part);
+      const { text, calls, reason = null } = splitter.split(part);
       const tool_calls = calls.map((call, index) => ({ index, ...call }));
       const delta = { ...(text !== "" && { content: text }), ...(calls.length > 0 && { tool_calls }) };
       return chunk([{ index: part.choice, delta, ...chances([part]), finish_reason: reason }]);
@@ -104,7 +89,7 @@ export function chatFormat({ name, tokenizer }: ServedModel, request: ChatReques
       ...common,
       object: "chat.completion",
       choices: choices.map((parts, index) => {
-        const found = parts.map(split);
+        const found = parts.map((part) => splitter.split(part));
         const [content, calls] = [found.map(({ text }) => text).join(""), found.flatMap((own) => own.calls)];
         const called = calls.length > 0;
         const message = { role: "assistant", content: called && content === "" ? null : content, refusal: null };

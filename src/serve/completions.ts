@@ -1,56 +1,74 @@
 /** `POST /v1/completions` */
 
+import type { GeneratedToken } from "../nn/generation/sequence.ts";
 import type { Format } from "./answer.ts";
-import { ApiError } from "./api_error.ts";
 import type { Part } from "./choice.ts";
 import { completionChances } from "./log_probabilities.ts";
+import { promptChances } from "./prompt_chances.ts";
 import { promptsOf } from "./prompts.ts";
 import type { CompletionRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
-import type { Order } from "./work.ts";
+import { checkOrder, type Engine, type Order } from "./work.ts";
 
 /** OpenAI's default of this endpoint. */
 const MAX_TOKENS = 16;
 
+/** What an endpoint of plain texts asks of the model. */
+export interface CompletionOrder extends Order {
+  /** The tokens of each prompt with their probabilities, where the answer repeats them. */
+  readonly chances: readonly (readonly GeneratedToken[])[];
+}
+
 /** @throws {ApiError} 400 */
-export function completionOrder(served: ServedModel, request: CompletionRequest): Order {
+export async function completionOrder(
+  { served, limits, batcher }: Engine,
+  request: CompletionRequest,
+  signal: AbortSignal,
+): Promise<CompletionOrder> {
   const { prompt, max_tokens, logprobs, echo } = request;
-  if (echo && logprobs !== undefined)
-    throw new ApiError(400, "expected echo without logprobs: those of prompts are not computed", null, "logprobs");
-  return {
-    shared: request,
-    prompts: promptsOf(served, prompt),
-    maxTokens: max_tokens ?? MAX_TOKENS,
-    logProbabilities: logprobs,
-  };
+  const prompts = promptsOf(served, prompt);
+  const order = { shared: request, prompts, maxTokens: max_tokens ?? MAX_TOKENS, logProbabilities: logprobs };
+  if (!echo || logprobs === undefined) return { ...order, chances: [] };
+  checkOrder({ served, limits, batcher }, order);
+  const chances: GeneratedToken[][] = [];
+  for (const own of prompts) chances.push(await promptChances(served.model, own, logprobs, signal));
+  return { ...order, chances };
 }
 
 /** How answers are written. */
-export function completionFormat({ name, tokenizer }: ServedModel, request: CompletionRequest, order: Order): Format {
+export function completionFormat(
+  { name, tokenizer }: ServedModel,
+  request: CompletionRequest,
+  order: CompletionOrder,
+): Format {
   const id = `cmpl-${crypto.randomUUID()}`;
   const common = { id, object: "text_completion", created: Math.floor(Date.now() / 1000), model: name };
-  const copies = request.n ?? 1;
+  const promptOf = (choice: number): number => Math.floor(choice / (request.n ?? 1));
   const echoed = (choice: number): string => {
     if (!request.echo) return "";
     const decoder = tokenizer.decoder();
-    const prompt = order.prompts[Math.floor(choice / copies)]!;
-    return prompt.map((token) => decoder.push(token)).join("") + decoder.end();
+    return order.prompts[promptOf(choice)]!.map((token) => decoder.push(token)).join("") + decoder.end();
   };
-  const choiceOf = (index: number, text: string, parts: readonly Part[]) => ({
-    index,
-    text,
-    logprobs: request.logprobs === undefined ? null : completionChances(tokenizer, parts),
-    finish_reason: parts.at(-1)?.finishReason ?? null,
-  });
+  const written = new Map<number, number>();
+  const choiceOf = (index: number, text: string, { tokens, finishReason }: Omit<Part, "choice" | "text">) => {
+    const start = written.get(index) ?? 0;
+    const logprobs = request.logprobs === undefined ? null : completionChances(tokenizer, tokens, start);
+    written.set(index, start + (logprobs?.tokens.join("").length ?? 0));
+    return { index, text, logprobs, finish_reason: finishReason ?? null };
+  };
+  const prefix = (index: number) => ({ tokens: order.chances[promptOf(index)] ?? [] });
   return {
-    head: (index) => (request.echo ? { ...common, choices: [choiceOf(index, echoed(index), [])] } : undefined),
-    part: (part) => ({ ...common, choices: [choiceOf(part.choice, part.text, [part])] }),
+    head: (index) =>
+      request.echo ? { ...common, choices: [choiceOf(index, echoed(index), prefix(index))] } : undefined,
+    part: (part) => ({ ...common, choices: [choiceOf(part.choice, part.text, part)] }),
     usage: (usage) => ({ ...common, choices: [], usage }),
     whole: (choices, usage) => ({
       ...common,
-      choices: choices.map((parts, index) =>
-        choiceOf(index, echoed(index) + parts.map(({ text }) => text).join(""), parts),
-      ),
+      choices: choices.map((parts, index) => {
+        const tokens = [...prefix(index).tokens, ...parts.flatMap((part) => part.tokens)];
+        const text = echoed(index) + parts.map((part) => part.text).join("");
+        return choiceOf(index, text, { ...parts.at(-1), tokens });
+      }),
       usage,
     }),
   };

@@ -1,6 +1,5 @@
 /** Probabilities of tokens in the forms of the two endpoints. */
 import type { GeneratedToken } from "../nn/generation/sequence.ts";
-import type { Part } from "./choice.ts";
 import type { ServedTokenizer } from "./served_model.ts";
 
 /** JSON has no −∞. */
@@ -10,7 +9,7 @@ const finite = (value: number | undefined): number => Math.max(LEAST, value ?? L
 const decoder = new TextDecoder();
 const textOf = (tokenizer: ServedTokenizer, token: number): string => decoder.decode(tokenizer.bytesOf(token));
 
-export function chatChances(tokenizer: ServedTokenizer, tokens: readonly GeneratedToken[]): object {
+export function chatChances(tokenizer: ServedTokenizer, tokens: readonly GeneratedToken[]) {
   const entry = (token: number, logProbability: number | undefined) => ({
     token: textOf(tokenizer, token),
     logprob: finite(logProbability),
@@ -25,16 +24,33 @@ export function chatChances(tokenizer: ServedTokenizer, tokens: readonly Generat
   };
 }
 
-export function completionChances(tokenizer: ServedTokenizer, parts: readonly Part[]): object {
-  const tokens = parts.flatMap((part) => part.tokens);
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** A token as a key. Parts of characters, which have no text, are written as OpenAI writes them: `bytes:\\xe2\\x82`. */
+function keyOf(tokenizer: ServedTokenizer, token: number): string {
+  const bytes = tokenizer.bytesOf(token);
+  try {
+    return strict.decode(bytes);
+  } catch {
+    return `bytes:${Array.from(bytes, (byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}`;
+  }
+}
+
+/** @param start where the text of the first of the tokens begins, in characters of the whole text */
+export function completionChances(tokenizer: ServedTokenizer, tokens: readonly GeneratedToken[], start: number) {
   const texts = tokens.map(({ token }) => textOf(tokenizer, token));
-  let offset = 0;
+  let offset = start;
   return {
     tokens: texts,
-    token_logprobs: tokens.map(({ logProbability }) => finite(logProbability)),
-    top_logprobs: tokens.map(({ likeliest = [] }) =>
-      Object.fromEntries(likeliest.map((own) => [textOf(tokenizer, own.token), finite(own.logProbability)])),
-    ),
+    // Before the first token of a prompt there is nothing that it could follow.
+    token_logprobs: tokens.map(({ logProbability }) => (logProbability === undefined ? null : finite(logProbability))),
+    top_logprobs: tokens
+      .map(
+        ({ likeliest }) =>
+          likeliest &&
+          Object.fromEntries(likeliest.map((own) => [keyOf(tokenizer, own.token), finite(own.logProbability)])),
+      )
+      .map((own) => own ?? null),
     text_offset: texts.map(({ length }) => {
       offset += length;
       return offset - length;

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 
-const optional = <T extends z.ZodType>(type: T) => type.nullish().transform((value) => value ?? undefined);
+export const optional = <T extends z.ZodType>(type: T) => type.nullish().transform((value) => value ?? undefined);
 
 /** Text of a message: a string, or parts of which each is text. */
 const textPart = z.object({ type: z.enum(["text", "refusal"]), text: z.string().optional() });
@@ -30,8 +30,8 @@ const message = z.object({
 const bias = z.record(z.string().regex(/^\d{1,9}$/, "expected a token"), z.number().min(-100).max(100));
 
 /** What is about OpenAI's service, or a hint, and changes no text. Any value will do. */
-const anything = z.unknown().optional();
-const ignored = {
+export const anything = z.unknown().optional();
+export const ignored = {
   ...{ user: anything, metadata: anything, store: anything, service_tier: anything, safety_identifier: anything },
   ...{ prompt_cache_key: anything, prompt_cache_retention: anything, prompt_cache_options: anything },
   ...{ prediction: anything },
@@ -71,7 +71,7 @@ const responseFormat = z.discriminatedUnion("type", [
   }),
 ]);
 
-const tool = z.object({
+export const tool = z.object({
   type: z.literal("function"),
   function: z.strictObject({
     name: z.string().regex(/^[\w.-]{1,64}$/, "expected 1 to 64 letters, digits, _, - and ."),

@@ -11,6 +11,8 @@ import { embeddings } from "./embeddings.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
 import { page } from "./page.ts";
+import { chatOf, ofResponses, responseRequest } from "./response_request.ts";
+import { responseFormat } from "./responses.ts";
 import { chatRequest, completionRequest, embeddingRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 import { type Engine, type Order, Work } from "./work.ts";
@@ -103,6 +105,7 @@ export class ModelServer {
       ["/v1/models", { ...get, handle: () => Response.json({ object: "list", data: [this.card] }) }],
       [`/v1/models/${this.engine.served.name}`, { ...get, handle: () => Response.json(this.card) }],
       ["/v1/chat/completions", { ...post, handle: (request) => this.chat(request) }],
+      ["/v1/responses", { ...post, handle: (request) => this.respond(request) }],
       ["/v1/completions", { ...post, handle: (request) => this.complete(request) }],
       ["/v1/embeddings", { ...post, handle: (request) => this.embed(request) }],
     ]);
@@ -177,11 +180,25 @@ export class ModelServer {
     return this.run(request, body, order, () => chatFormat(served, body));
   }
 
+  private async respond(request: Request): Promise<Response> {
+    const { served, limits } = this.engine;
+    const body = await readBody(request, responseRequest, limits);
+    this.checkModel(body.model);
+    const chat = chatOf(body);
+    try {
+      const order = await chatOrder(served, chat);
+      return await this.run(request, chat, order, () => responseFormat(served, body, chat));
+    } catch (error) {
+      throw ofResponses(error);
+    }
+  }
+
   private async complete(request: Request): Promise<Response> {
     const { served, limits } = this.engine;
     const body = await readBody(request, completionRequest, limits);
     this.checkModel(body.model);
-    const order = completionOrder(served, body);
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(limits.seconds * 1000)]);
+    const order = await completionOrder(this.engine, body, signal);
     return this.run(request, body, order, () => completionFormat(served, body, order));
   }
 

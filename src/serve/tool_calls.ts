@@ -5,6 +5,7 @@
  *     {"name": "add", "parameters": {"x": 1}}                            Llama 3; the whole text
  */
 import { StopFinder } from "../nn/generation/stop.ts";
+import type { Part } from "./choice.ts";
 
 /** A call as OpenAI writes it. */
 export interface ToolCall {
@@ -72,5 +73,24 @@ export class ToolCallFilter {
     const passed = given ?? parameters ?? {};
     const written = typeof passed === "string" ? passed : JSON.stringify(passed);
     return { id: `call_${crypto.randomUUID()}`, type: "function", function: { name, arguments: written } };
+  }
+}
+
+/** Splits the parts of several answers into what is said and what is called. */
+export class CallSplitter {
+  private readonly filters = new Map<number, ToolCallFilter>();
+
+  /** @param names the functions that may be called */
+  constructor(private readonly names: ReadonlySet<string>) {}
+
+  split({ choice, text, finishReason }: Part) {
+    if (this.names.size === 0) return { text, calls: [], reason: finishReason };
+    const filter = this.filters.get(choice) ?? new ToolCallFilter(this.names);
+    this.filters.set(choice, filter);
+    const said = filter.push(text);
+    if (!finishReason) return { text: said, calls: [], reason: finishReason };
+    const end = filter.end();
+    const reason = end.calls.length > 0 && finishReason === "stop" ? ("tool_calls" as const) : finishReason;
+    return { text: said + end.text, calls: end.calls, reason };
   }
 }

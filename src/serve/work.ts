@@ -2,7 +2,7 @@
 import type { Batcher } from "../nn/generation/batcher.ts";
 import type { TokenConstraint } from "../nn/generation/constraint.ts";
 import type { BatchOptions } from "../nn/generation/options.ts";
-import { ApiError } from "./api_error.ts";
+import { ApiError, busy } from "./api_error.ts";
 import { Choice } from "./choice.ts";
 import type { Limits } from "./limits.ts";
 import type { Shared } from "./schemas.ts";
@@ -41,8 +41,7 @@ export class Work {
   constructor({ served, batcher, limits }: Engine, order: Order, signal: AbortSignal) {
     const { shared, prompts } = order;
     const count = shared.n ?? 1;
-    if (count * prompts.length > limits.choices)
-      throw new ApiError(400, `expected at most ${limits.choices} choices, got ${count * prompts.length}`, null, "n");
+    checkChoices(limits, order);
     this.promptTokens = prompts.reduce((sum, { length }) => sum + length, 0);
     const most = Math.floor(limits.tokens / (count * prompts.length));
     const maxTokens = Math.min(order.maxTokens ?? most, most);
@@ -79,6 +78,33 @@ export class Work {
       prompt_tokens_details: { cached_tokens },
     };
   }
+}
+
+function checkChoices({ choices }: Limits, { shared, prompts }: Order): void {
+  const count = (shared.n ?? 1) * prompts.length;
+  if (count > choices) throw new ApiError(400, `expected at most ${choices} choices, got ${count}`, null, "n");
+}
+
+/** Checks an order before its prompts are computed. @throws {ApiError} 400, 429 */
+export function checkOrder({ served: { model }, batcher, limits }: Engine, order: Order): void {
+  checkChoices(limits, order);
+  const { contextLength, vocabularySize } = model;
+  const isRight = (token: number) => token < vocabularySize;
+  if (order.prompts.some((own) => own.length === 0 || !own.every(isRight)))
+    throw new ApiError(
+      400,
+      `expected prompts of at least one token below ${vocabularySize}`,
+      "invalid_value",
+      "prompt",
+    );
+  if (order.prompts.some(({ length }) => length >= contextLength))
+    throw new ApiError(
+      400,
+      `expected prompts of fewer than ${contextLength} tokens`,
+      "context_length_exceeded",
+      "prompt",
+    );
+  if (batcher.isFull) throw busy("too many texts wait; try again later");
 }
 
 const SEEDS = 2n ** 64n;

@@ -29,6 +29,20 @@ const forms = {
   },
 } as const;
 
+/** What a response says and calls, whole or as the last of its events. */
+function answerOf(text: string) {
+  const last = text.startsWith("event: ") ? text.slice(text.lastIndexOf("data: ") + "data: ".length) : text;
+  const own = JSON.parse(last) as OpenAI.Responses.Response & { readonly response?: OpenAI.Responses.Response };
+  const { output } = own.response ?? own;
+  const calls = output.flatMap((each) =>
+    each.type === "function_call" ? [{ function: { name: each.name, arguments: each.arguments } }] : [],
+  );
+  const content = output.flatMap((each) =>
+    each.type === "message" ? each.content.map((part) => (part.type === "output_text" ? part.text : "")) : [],
+  );
+  return { content: content.join(""), calls, reason: calls.length > 0 ? "tool_calls" : "stop" };
+}
+
 const values: Record<string, object> = { add: { a: 1, b: 2 }, person: { name: "a", age: 1 } };
 /** Values of the structured outputs. */
 const person = JSON.stringify(values["person"]);
@@ -51,6 +65,7 @@ describe.each(Object.keys(forms) as (keyof typeof forms)[])("calls in %s", (form
       headers: { "Content-Type": "application/json" },
     });
     expect([response.status, response.ok ? "" : await response.text()]).toEqual([200, ""]);
+    if (path === "/v1/responses") return answerOf(await response.text());
     if (!body.stream) {
       const { choices } = (await response.json()) as OpenAI.ChatCompletion;
       const { content, tool_calls = [] } = choices[0]!.message;
@@ -68,7 +83,8 @@ describe.each(Object.keys(forms) as (keyof typeof forms)[])("calls in %s", (form
 
   test.each(recorded)("$client", async ({ path, requests }) => {
     for (const [at, body] of requests.entries()) {
-      const name = (body.tools?.[0] as { function: { name: string } } | undefined)?.function.name;
+      const tool = body.tools?.[0] as { name?: string; function?: { name: string } } | undefined;
+      const name = tool?.function?.name ?? tool?.name;
       const isForced = body.tool_choice !== undefined && body.tool_choice !== "auto";
       const calls = isForced || (name !== undefined && at === 0);
       // A model that is forced would call again and again.

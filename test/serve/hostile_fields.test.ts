@@ -45,6 +45,17 @@ const whole: Readonly<Record<string, unknown>> = {
   "/v1/completions": {
     ...{ ...common, prompt: ["a", "b"], max_tokens: 2, logprobs: 1, echo: true, suffix: "", best_of: 1 },
   },
+  "/v1/responses": {
+    ...{ model: "tiny/llama", temperature: 0.5, top_p: 0.9, top_logprobs: 2, max_output_tokens: 2, stream: false },
+    ...{ instructions: "s", include: ["message.output_text.logprobs"], truncation: "disabled", user: "u" },
+    input: [
+      { type: "message", role: "user", content: [{ type: "input_text", text: "a" }] },
+      { role: "assistant", content: "c" },
+    ],
+    tools: [{ type: "function", ...tool.function }],
+    ...{ tool_choice: "none", parallel_tool_calls: true },
+    text: { format: { type: "json_schema", name: "j", schema: { type: "boolean" }, strict: true } },
+  },
   "/v1/embeddings": { model: "tiny/llama", input: ["a", "b"], encoding_format: "float", dimensions: 2, user: "u" },
 };
 const paths = Object.keys(whole);

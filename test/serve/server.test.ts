@@ -1,10 +1,10 @@
 /** The server as the client of OpenAI sees it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { setBackend } from "../../src/index.ts";
+import { noGrad, setBackend, tensor } from "../../src/index.ts";
 import type { ModelServer } from "../../src/serve/server.ts";
 import { within } from "../support/wait.ts";
-import { holdAfter, randomLlama, restoreModel, showsFigures, start, textAlone } from "./served.ts";
+import { holdAfter, randomLlama, restoreModel, showsFigures, start, textAlone, tokenizer } from "./served.ts";
 
 const name = "tiny/llama";
 const model = randomLlama();
@@ -109,6 +109,69 @@ test("a completion continues a text, or several", async () => {
   });
   const parts = await Array.fromAsync(stream);
   expect(parts.map(({ choices: [choice] }) => choice!.text).join("")).toBe(await textAlone(model, "abc", 6));
+});
+
+describe("echo with log-probabilities", () => {
+  const prompts = ["abc", "x", "The quick brown fox jumps over the lazy dog. ".repeat(3)];
+  const body = { model: name, prompt: prompts, max_tokens: 3, temperature: 0, echo: true, logprobs: 2 };
+
+  /** The logarithms of probabilities of all tokens but the first, in float64. */
+  async function chances(text: string): Promise<Float64Array[]> {
+    const tokens = tokenizer.encode(text);
+    using logits = noGrad(() => model.forward(tensor([[...tokens]], { dtype: "int32" })));
+    const values = (await logits.data()) as Float32Array;
+    return Array.from({ length: tokens.length - 1 }, (_, at) => {
+      const row = Float64Array.from(values.subarray(at * 256, (at + 1) * 256));
+      const sum = row.reduce((all, own) => all + Math.exp(own), 0);
+      return row.map((own) => own - Math.log(sum));
+    });
+  }
+
+  test("prompts and answers have them, the first token none", async () => {
+    const { choices, usage } = await client.completions.create(body);
+    for (const [at, { text, logprobs }] of choices.entries()) {
+      const { tokens, token_logprobs, top_logprobs, text_offset } = logprobs!;
+      expect(text).toBe(prompts[at]! + (await textAlone(model, prompts[at]!, 3)));
+      expect(tokens!.join("")).toBe(text);
+      expect(text_offset).toEqual(tokens!.map((_, own) => tokens!.slice(0, own).join("").length));
+      expect([token_logprobs![0], top_logprobs![0]]).toEqual([null, null] as never);
+      for (const [own, row] of (await chances(prompts[at]!)).entries()) {
+        expect(token_logprobs![own + 1]!).toBeCloseTo(row[text.charCodeAt(own + 1)]!, 3);
+        const best = Object.values(top_logprobs![own + 1]!).sort((a, b) => b - a);
+        expect(best[0]!).toBeCloseTo(Math.max(...row), 3);
+        expect(best.length).toBe(2);
+      }
+    }
+    expect(usage!.completion_tokens).toBe(9);
+  });
+
+  test("a stream has the same, and no token need be generated", async () => {
+    const whole = await client.completions.create(body);
+    const parts = await Array.fromAsync(await client.completions.create({ ...body, stream: true }));
+    for (const [index, { text, logprobs }] of whole.choices.entries()) {
+      const own = parts.flatMap(({ choices }) => choices.filter((each) => each.index === index));
+      expect(own.map((each) => each.text).join("")).toBe(text);
+      for (const name of ["tokens", "token_logprobs", "text_offset"] as const)
+        expect(own.flatMap((each) => each.logprobs![name] as unknown[])).toEqual(logprobs![name] as unknown[]);
+    }
+    const { choices } = await client.completions.create({ ...body, max_tokens: 0 });
+    expect(choices.map(({ text, finish_reason }) => [text, finish_reason])).toEqual(
+      prompts.map((own) => [own, "length"]),
+    );
+    expect(choices[2]!.logprobs!.token_logprobs).toEqual(
+      whole.choices[2]!.logprobs!.token_logprobs!.slice(0, prompts[2]!.length),
+    );
+  });
+
+  test.each([
+    [{ prompt: [[]] }, "prompt"],
+    [{ prompt: [[1, 256]] }, "prompt"],
+    [{ prompt: "a".repeat(256) }, "prompt"],
+    [{ prompt: Array.from({ length: 17 }, () => "a") }, "n"],
+  ])("%j is refused", async (options, param) => {
+    const error = await client.completions.create({ ...body, ...options } as never).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ status: 400, param: expect.stringContaining(param) });
+  });
 });
 
 test("embeddings are vectors of length 1, as numbers and in base64", async () => {

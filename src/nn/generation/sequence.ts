@@ -82,7 +82,8 @@ export class Sequence implements Disposable {
   }
 }
 
-function chancesOf(logits: ArrayLike<number>, token: number, count: number): Omit<GeneratedToken, "token"> {
+/** @internal How likely a token is by its logits, and which others are. */
+export function chancesOf(logits: ArrayLike<number>, token: number, count: number): Omit<GeneratedToken, "token"> {
   let max = -Infinity;
   for (let at = 0; at < logits.length; at++) max = Math.max(max, logits[at]!);
   let sum = 0;

@@ -14,11 +14,13 @@ const clock = "T(?:\\d{1,9}H(?:\\d{1,9}M)?(?:\\d{1,9}S)?|\\d{1,9}M(?:\\d{1,9}S)?
 const calendar = "(?:\\d{1,9}Y(?:\\d{1,9}M)?(?:\\d{1,9}D)?|\\d{1,9}M(?:\\d{1,9}D)?|\\d{1,9}D)";
 const duration = `P(?:${calendar}(?:${clock})?|${clock}|\\d{1,9}W)`;
 
-/** A part of a name between dots: RFC 1123 allows 63 characters, and 253 in all. */
-const label = "[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,22}[A-Za-z0-9])?";
-const hostname = `(?:${label}\\.){0,9}${label}`;
-const atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\-]{1,20}";
-const email = `${atom}(?:\\.${atom}){0,2}@${label}(?:\\.${label}){1,3}`;
+/** A part of a name between dots. Where nothing counts its characters, the automaton stays small. */
+const part = "[A-Za-z0-9](?:[A-Za-z0-9\\-]*[A-Za-z0-9])?";
+/** RFC 1123 allows parts of 63 characters, and 253 in all. */
+const counted = "[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,22}[A-Za-z0-9])?";
+const hostname = `(?:${counted}\\.){0,9}${counted}`;
+const atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\-]+";
+const email = `${atom}(?:\\.${atom})*@${part}(?:\\.${part})+`;
 
 const byte = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
 const ipv4 = `(?:${byte}\\.){3}${byte}`;
@@ -35,7 +37,7 @@ const escaped = "%[0-9A-Fa-f]{2}";
 const pathCharacter = `(?:[A-Za-z0-9\\-._~!$&'()*+,;=:@]|${escaped})`;
 const segmentWithoutColon = `(?:[A-Za-z0-9\\-._~!$&'()*+,;=@]|${escaped})+`;
 /** A name that ends in digits would be read as an address. */
-const named = `(?:${label}\\.){0,9}[A-Za-z](?:[A-Za-z0-9\\-]{0,22}[A-Za-z0-9])?`;
+const named = `(?:${part}\\.)*[A-Za-z](?:[A-Za-z0-9\\-]*[A-Za-z0-9])?`;
 const authority = `(?:(?:[A-Za-z0-9\\-._~!$&'()*+,;=:]|${escaped})*@)?(?:${ipv4}|${named})(?::\\d{1,4})?`;
 const path = `(?:/${pathCharacter}*)*`;
 const end = `(?:\\?(?:${pathCharacter}|[/?])*)?(?:#(?:${pathCharacter}|[/?])*)?`;

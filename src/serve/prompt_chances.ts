@@ -1,0 +1,42 @@
+/** How likely a model holds the tokens of prompts. */
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { noGrad } from "../autograd/modes.ts";
+import { chancesOf, type GeneratedToken } from "../nn/generation/sequence.ts";
+import type { LanguageModel } from "../nn/language_model.ts";
+import { inEvaluation } from "../nn/module.ts";
+import { tensor } from "../ops/creation/tensor.ts";
+import { tidy } from "../tensor/tidy.ts";
+import { ApiError } from "./api_error.ts";
+
+/** Tokens that are computed at once: texts of other requests wait for these, and each has logits of the vocabulary. */
+const CHUNK = 64;
+
+/**
+ * The logarithms of probabilities of a prompt's tokens. The first has none, since nothing comes before it.
+ *
+ * @param count how many of the likeliest tokens are given for each
+ *
+ * @throws {ApiError} 503 after the signal
+ */
+export async function promptChances(
+  model: LanguageModel,
+  prompt: readonly number[],
+  count: number,
+  signal: AbortSignal,
+): Promise<GeneratedToken[]> {
+  using cache = model.newCache();
+  const found: GeneratedToken[] = [{ token: prompt[0]! }];
+  for (let start = 0; start < prompt.length - 1; start += CHUNK) {
+    await yieldToEventLoop();
+    if (signal.aborted) throw new ApiError(503, "expected an answer in less time", "timeout");
+    const chunk = prompt.slice(start, Math.min(start + CHUNK, prompt.length - 1));
+    const compute = () => model.forward(tensor([chunk], { dtype: "int32" }), { cache });
+    using logits = tidy(() => noGrad(() => inEvaluation(model, compute)));
+    const values = (await logits.data()) as unknown as Float32Array;
+    for (const at of chunk.keys()) {
+      const [token, row] = [prompt[start + at + 1]!, at * model.vocabularySize];
+      found.push({ token, ...chancesOf(values.subarray(row, row + model.vocabularySize), token, count) });
+    }
+  }
+  return found;
+}
