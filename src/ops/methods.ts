@@ -17,7 +17,7 @@
 import { ShapeError } from "../core/errors.ts";
 import type { Along, AxisArguments } from "../core/kinds.ts";
 import type { Given } from "../core/parameters.ts";
-import type { DType } from "../tensor/dtype.ts";
+import type { DType, FloatDType } from "../tensor/dtype.ts";
 import type { Promote } from "../tensor/promotion.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { type BackwardArguments, backward, detach } from "./gradient/backward.ts";
@@ -78,7 +78,8 @@ interface OwnMethods<D extends DType> {
   /** The correlation coefficients of variables, which are rows. @see {@link operations.corrcoef} */
   corrcoef(): Tensor<operations.FloatOf<D>>;
   /** The covariances of variables, which are rows. @see {@link operations.cov} */
-  cov(options?: operations.CovarianceOptions): Tensor<operations.FloatOf<D>>;
+  cov(options?: operations.CovarianceOptions & { readonly aweights?: undefined }): Tensor<operations.FloatOf<D>>;
+  cov(options?: operations.CovarianceOptions): Tensor<FloatDType>;
   /** The largest element up to each one, and its index. @see {@link operations.cummax} */
   cummax(...options: Along<operations.RunningOptions>): operations.ValuesAndIndices<D>;
   /** The smallest element up to each one, and its index. @see {@link operations.cummin} */

@@ -5,6 +5,7 @@ import { anObject, flag, text } from "../core/kinds.ts";
 import { named, operand, parameters, reading } from "../core/parameters.ts";
 import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
 import type { TemplateTokens } from "./chat_template.ts";
+import { withExactSteps } from "./exact_steps.ts";
 import { type Spelling, spellingOf } from "./token_bytes.ts";
 import { checkTokenizer } from "./tokenizer_check.ts";
 import { contentOf, type TokenizerConfig, type TokenizerJson } from "./tokenizer_file.ts";
@@ -165,7 +166,7 @@ function partsOf(json: TokenizerJson, config: TokenizerConfig) {
   if (json.model?.type === "Unigram" && json.model["byte_fallback"]) throw noByteFallback();
   // Clean-up is for people who read, and changes the text.
   const { Tokenizer } = require("@huggingface/tokenizers") as typeof import("@huggingface/tokenizers"); // on first use
-  const encoder = new Tokenizer(json, { ...config, clean_up_tokenization_spaces: false });
+  const encoder = new Tokenizer(withExactSteps(json), { ...config, clean_up_tokenization_spaces: false });
   const added = Array.from(json.added_tokens ?? [], ({ id, content, special }) => ({ id, content, special }));
   return { encoder, spelling: spellingOf(json.decoder), added };
 }

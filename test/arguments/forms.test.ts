@@ -245,6 +245,23 @@ describe("what PyTorch takes in place of a number", () => {
     expect(o.indexCopy(five, 0, tensor([0n]), tensor(8)).toArray()).toBe(8);
   });
 
+  test("where parts end as a vector, integers in threshold, -1 classes, weights of another float", () => {
+    expect(o.tensorSplit(row, tensor([1n, 2n])).map((part) => part.toArray())).toEqual([[3], [1], [2]]);
+    expect(o.threshold(tensor([3n, 1n, 2n]), 1, 7).toArray()).toEqual([3n, 7n, 2n]);
+    expect(o.oneHot(tensor([0n, 2n]), -1).shape).toEqual([2, 3]);
+    const weighted: Tensor = o.cov(o.ones([2, 3], { dtype: "bfloat16" }), { aweights: tensor([1, 2, 3]) });
+    expect(weighted.dtype).toBe("float32");
+    expect(o.featureAlphaDropout(tensor([1n]), { training: false }).toArray()).toEqual([1n]);
+  });
+
+  test("8-bit integers wrap around before they become floats", () => {
+    const [small, large] = [1, 3].map((value) => tensor([value], { dtype: "uint8" })) as [Tensor, Tensor];
+    expect(o.pairwiseDistance(small, large, { eps: 0 }).item()).toBe(254);
+    expect(o.trapezoid(tensor([200, 100], { dtype: "uint8" })).item()).toBe((300 - 256) / 2);
+    expect(o.marginRankingLoss(large, small, small, { margin: 1 }).item()).toBe(255);
+    expect(o.tripletMarginLoss(small, large, small, { margin: 0, eps: 0 }).item()).toBe(254);
+  });
+
   test("the divisor of averages by position", () => {
     expect(o.avgPool1d(tensor([[[1, 3]]]), 2, 2, 0, false, true, 4).toArray()).toEqual([[[1]]]);
   });

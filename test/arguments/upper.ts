@@ -64,6 +64,16 @@ function restoringBackend(call: Call): Call {
   };
 }
 
+function restoringLimit(call: Call): Call {
+  return (...values) => {
+    try {
+      return call(...values);
+    } finally {
+      orchard.setMemoryLimit(null);
+    }
+  };
+}
+
 function restoringStrict(call: Call): Call {
   return (...values) => {
     const before = orchard.isStrict();
@@ -501,6 +511,8 @@ export const calls: Calls = {
   withStrict: [orchard.withStrict as Call, () => [true, () => 1]],
   setBackend: [restoringBackend(orchard.setBackend as Call), () => ["cpu"]],
   setStrict: [restoringStrict(orchard.setStrict as Call), () => [false]],
+  setMemoryLimit: [restoringLimit(orchard.setMemoryLimit as Call), () => [2 ** 40]],
+  setMemoryFraction: [restoringLimit(orchard.setMemoryFraction as Call), () => [1]],
   manualSeed: [orchard.manualSeed as Call, () => [1]],
   detectAnomaly: [orchard.detectAnomaly as Call, () => [() => 1, { infinity: true }]],
   override: [

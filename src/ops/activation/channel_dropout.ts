@@ -141,7 +141,8 @@ export function featureAlphaDropout<D extends DType>(x: Tensor<D>, ...options: D
 export function featureAlphaDropout(...values: unknown[]): Tensor {
   const given = featureAlphaDropoutParameters(values);
   const { x } = given;
-  if (x.rank < 2 && given.training)
+  if (!given.training) return x;
+  if (x.rank < 2)
     throw new ShapeError("featureAlphaDropout", "wrongRank", `expected at least two axes, got ${x.describe()}`);
   return withLowest(
     "featureAlphaDropout",

@@ -4,7 +4,7 @@ import { ShapeError } from "../../core/errors.ts";
 import { aNumber, axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { notNegative } from "../../core/options.ts";
 import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isInteger } from "../../tensor/dtype.ts";
 import { aDType, aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -100,7 +100,7 @@ const softshrinkParameters = parameters("softshrink", shrinking);
 export function threshold<D extends DType>(x: Tensor<D>, threshold: number, value: number): Tensor<D>;
 export function threshold(...values: unknown[]): Tensor {
   const { x, threshold: above, value } = thresholdParameters(values);
-  const input = floatOperand("threshold", x, undefined);
+  const input = isInteger(x.dtype) ? x : floatOperand("threshold", x, undefined);
   return underName("threshold", () => tidy(() => where(le(input, above), value, input) as Tensor));
 }
 threshold.method = "same" as const;

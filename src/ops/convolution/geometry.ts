@@ -53,8 +53,8 @@ const MOST = 2 ** 31;
 export const spanOf = (kernel: number, dilation: number): number => dilation * (kernel - 1) + 1;
 
 /**
- * @throws {DTypeError} where operands are not of one dtype, or are bools; where they are no floats, unless whole numbers
- * are taken too. @throws {ShapeError} for too many elements
+ * @throws {DTypeError} where operands are not of one dtype, or are bools, or integers that are not taken. @throws
+ * {ShapeError} for too many elements
  */
 export function checkOperands(
   operation: string,
@@ -69,7 +69,8 @@ export function checkOperands(
       throw new DTypeError(
         operation,
         "dtypesDiffer",
-        `expected ${takesIntegers ? "floats or integers" : "floats"} of one dtype, got ${operands.map((each) => each.describe()).join(" and ")}`,
+        `expected ${takesIntegers ? "floats or integers" : "floats"} of one dtype, got ` +
+          operands.map((each) => each.describe()).join(" and "),
       );
   }
   checkElements(operation, operands);

@@ -5,7 +5,11 @@ import { broadcastShapes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkSameDType } from "../matmul/checks.ts";
 
-/** Floats of one dtype, or integers where they are taken, with axes, whose shapes broadcast. @returns the common shape */
+/**
+ * Floats of one dtype, or integers where they are taken, with axes, whose shapes broadcast.
+ *
+ * @returns the common shape
+ */
 export function checkVectors(
   operation: string,
   x1: Tensor,

@@ -80,8 +80,8 @@ export interface TakeAlongDimOptions {
 }
 
 /**
- * As {@link gather}, with `x` and `index` broadcast to each other on the other axes, and negative indices counted from the
- * end. It fits what `argsort` and `argmax` return.
+ * As {@link gather}, with `x` and `index` broadcast to each other on the other axes, and negative indices counted from
+ * the end. It fits what `argsort` and `argmax` return.
  *
  * @example
  * takeAlongDim(x, argsort(x, { dim: 1 }), { dim: 1 }); // sort(x, { dim: 1 }).values

@@ -35,7 +35,7 @@ export interface OneHotOptions {
 export function oneHot(index: Tensor<IndexDType>, ...options: Given<OneHotOptions, ["numClasses"]>): Tensor<"int64">;
 export function oneHot(...values: unknown[]): Tensor<"int64"> {
   const { index, numClasses } = oneHotParameters(values);
-  const classes = numClasses ?? classesOf(index);
+  const classes = numClasses === undefined || numClasses === -1 ? classesOf(index) : numClasses; // PyTorch's default
   if (!Number.isSafeInteger(classes) || classes < 1)
     throw new ArgumentError(
       "oneHot",

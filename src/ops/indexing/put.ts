@@ -40,7 +40,8 @@ export interface PutOptions {
  * @example
  * put(tensor([[1, 2], [3, 4]]), tensor([3n, 0n]), tensor([8, 9])); // float32 [[9, 2], [3, 8]]
  *
- * @throws {ShapeError} where counts differ, and `indexOutOfRange` (on Metal when a result is read). @throws {DTypeError} for an index of floats or bools, and a source of another dtype.
+ * @throws {ShapeError} where counts differ, and `indexOutOfRange` (on Metal when a result is read). @throws
+ * {DTypeError} for an index of floats or bools, and a source of another dtype.
  */
 export function put<D extends DType>(
   x: Tensor<D>,

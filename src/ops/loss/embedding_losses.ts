@@ -3,10 +3,11 @@ import { ShapeError } from "../../core/errors.ts";
 import { aFunction, aNumber, flag, someNumber } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { relu } from "../activation/relu.ts";
 import { toDType } from "../copy/cast.ts";
 import { distanceOf, pairwiseDistance } from "../distance/pairwise_distance.ts";
@@ -22,6 +23,7 @@ import { sum } from "../reduction/sum.ts";
 import { checkBroadcast, composedLoss } from "./composed_loss.ts";
 import type { MarginLossOptions } from "./margin_losses.ts";
 import { reductionParameter } from "./options.ts";
+import { reduced } from "./reduced.ts";
 
 /** What is added below the roots of the cosine's norms. */
 const COSINE_EPS = 1e-12;
@@ -116,8 +118,12 @@ export function tripletMarginLoss<D extends DType>(
 ): Tensor<D>;
 export function tripletMarginLoss(...values: unknown[]): Tensor {
   const { margin, p, eps, swap, reduction, ...given } = tripletParameters(values);
-  const vectors = promoteOperands("tripletMarginLoss", [given.anchor, given.positive, given.negative], "floats");
+  const vectors = promoteOperands("tripletMarginLoss", [given.anchor, given.positive, given.negative], "numbers");
   const [anchor, positive, negative] = vectors as [Tensor, Tensor, Tensor];
+  if (!isFloat(anchor.dtype)) {
+    const apart = (left: Tensor, right: Tensor): Tensor => pairwiseDistance(left, right, { p, eps });
+    return tidy(() => reduced(tripletLoss(anchor, positive, negative, { distance: apart, margin, swap }), reduction));
+  }
   checkBroadcast("tripletMarginLoss", { anchor, positive, negative });
   checkVectors("tripletMarginLoss", anchor, positive);
   const distance = (left: Tensor, right: Tensor): Tensor => distanceOf(left, right, { p, eps });

@@ -2,11 +2,12 @@
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { logSigmoid } from "../activation/log_sigmoid.ts";
 import { relu } from "../activation/relu.ts";
 import { toDType } from "../copy/cast.ts";
@@ -99,11 +100,17 @@ export function marginRankingLoss<D extends DType>(
 ): Tensor<D>;
 export function marginRankingLoss(...values: unknown[]): Tensor {
   const { x1, x2, target, margin, reduction } = rankingParameters(values);
-  const operands = promoteOperands("marginRankingLoss", [x1, x2, target], "floats");
-  checkBroadcast("marginRankingLoss", { x1: operands[0]!, x2: operands[1]!, target: operands[2]! });
-  return composedLoss({ operation: "marginRankingLoss", reduction }, operands, (a, b, t) =>
-    relu(sub(margin, mul(t!, sub(a!, b!))) as Tensor),
-  );
+  const operation = "marginRankingLoss";
+  const operands = promoteOperands(operation, [x1, x2, target], "numbers");
+  const [a, b, t] = operands as [Tensor, Tensor, Tensor];
+  if (isFloat(a.dtype)) {
+    checkBroadcast(operation, { x1: a, x2: b, target: t });
+    return composedLoss({ operation, reduction }, operands, (own, other, sign) =>
+      relu(sub(margin, mul(sign!, sub(own!, other!))) as Tensor),
+    );
+  }
+  const apart = tidy(() => toDType(neg(mul(t, sub(a, b))) as Tensor, "float32")); // it wraps around, as in PyTorch
+  return composedLoss({ operation, reduction }, [apart], (own) => relu(add(own!, margin) as Tensor));
 }
 const rankingParameters = parameters("marginRankingLoss", {
   x1: operand(aTensor),

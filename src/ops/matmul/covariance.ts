@@ -2,8 +2,9 @@ import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
-import { type DType, isFloat, isInteger } from "../../tensor/dtype.ts";
+import { type DType, type FloatDType, isFloat, isInteger } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import { promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { mul, sub } from "../elementwise/arithmetic.ts";
@@ -35,7 +36,7 @@ export interface CovarianceOptions {
  *
  * @param x [variables, n], or [n] for one variable; integers become float32, and float16 and bfloat16 are computed in
  * float32
- * @returns [variables, variables], without axes for one variable
+ * @returns [variables, variables], without axes for one variable; in the common dtype of x and `aweights`
  *
  * @example
  * cov(tensor([[0, 1, 2], [2, 1, 0]])); // float32 [[1, -1], [-1, 1]]
@@ -44,7 +45,11 @@ export interface CovarianceOptions {
  * bool, fweights that are no integers, and aweights that are no floats. @throws {ArgumentError} for a negative weight,
  * and weights whose sum is 0; it reads them, and so waits for them.
  */
-export function cov<D extends DType>(x: Tensor<D>, options?: CovarianceOptions): Tensor<FloatOf<D>>;
+export function cov<D extends DType>(
+  x: Tensor<D>,
+  options?: CovarianceOptions & { readonly aweights?: undefined },
+): Tensor<FloatOf<D>>;
+export function cov(x: Tensor, options?: CovarianceOptions): Tensor<FloatDType>;
 export function cov(...values: unknown[]): Tensor {
   const { x, ...options } = covParameters(values);
   return covariances("cov", x, options);
@@ -95,7 +100,8 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
   if (x.rank > 2) throw new ShapeError(operation, "wrongRank", `expected at most two axes, got ${x.describe()}`);
   if (x.dtype === "bool")
     throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`);
-  const target = isFloat(x.dtype) ? x.dtype : "float32";
+  const plain = isFloat(x.dtype) ? x.dtype : "float32";
+  const target = aweights && isFloat(aweights.dtype) ? (promote(plain, aweights.dtype) as FloatDType) : plain;
   const own = toDType(x, accumulationOf(target));
   const rows = x.rank === 2 ? own : reshape(own, [1, x.size]);
   const n = rows.shape[1]!;

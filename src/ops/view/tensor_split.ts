@@ -1,6 +1,6 @@
 import { ArgumentError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind, either, listOf, someNumber } from "../../core/kinds.ts";
-import { operand, optional, parameters, required } from "../../core/parameters.ts";
+import { type Kind, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -11,7 +11,7 @@ import type { SplitOptions } from "./split.ts";
  * Views of parts of an axis: as many as asked for, the first ones longer by 1 where they do not come out even; or cut
  * at indices, which may lie beyond its ends.
  *
- * @param indicesOrSections how many parts, or where they end
+ * @param indicesOrSections how many parts, or where they end; a vector of whole numbers, which is read, too
  *
  * @example
  * tensorSplit(tensor([1, 2, 3, 4, 5]), 2); // [1, 2, 3] and [4, 5]
@@ -21,7 +21,7 @@ import type { SplitOptions } from "./split.ts";
  */
 export function tensorSplit<D extends DType>(
   x: Tensor<D>,
-  indicesOrSections: number | readonly number[],
+  indicesOrSections: number | readonly number[] | Tensor,
   ...options: AxisArguments<SplitOptions>
 ): Tensor<D>[];
 export function tensorSplit(...values: unknown[]): Tensor[] {
@@ -35,9 +35,17 @@ export function tensorSplit(...values: unknown[]): Tensor[] {
   return bounds.slice(1).map((end, at) => slice(x, { dim: axis, start: bounds[at]!, end }));
 }
 tensorSplit.method = "parts" as const;
+/** The elements of a vector. */
+const vector: Kind<number[]> = {
+  expected: "a vector",
+  parse(value, operation, name) {
+    const own = aTensor.parse(value, operation, name);
+    return own?.rank === 1 ? Array.from(own.dataSync() as ArrayLike<number | bigint>, Number) : undefined;
+  },
+};
 const tensorSplitParameters = parameters("tensorSplit", {
   x: operand(aTensor),
-  indicesOrSections: required(either(someNumber, listOf(someNumber, "a list of numbers"))),
+  indicesOrSections: required(either(someNumber, listOf(someNumber, "a list of numbers"), vector)),
   dim: optional(axisKind, 0),
 });
 

@@ -1,0 +1,71 @@
+/**
+ * Steps of a `tokenizer.json` that `@huggingface/tokenizers` takes otherwise than Hugging Face's `tokenizers`, written
+ * as steps that both take alike. JavaScript's `\s` has U+FEFF and lacks U+0085, and its `\w` is ASCII's, which the
+ * package's `Split` corrects and other steps do not; its `BertNormalizer` sees ideographs beyond the first plane as two
+ * halves; and `tokenizers` makes lower case of each character by itself.
+ */
+import type { TokenizerJson } from "./tokenizer_file.ts";
+
+interface Step {
+  readonly type: string;
+  readonly [name: string]: unknown;
+}
+
+const split = (Regex: string, behavior: "Isolated" | "Removed"): Step => ({
+  ...{ type: "Split", pattern: { Regex }, behavior, invert: false },
+});
+const replace = (Regex: string, content: string): Step => ({ type: "Replace", pattern: { Regex }, content });
+
+/** GPT-2's pattern, which `ByteLevel` splits by. */
+const WORDS = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
+/** What `\w` is in Rust's regular expressions: Unicode's own definition. */
+const OF_WORDS = String.raw`\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200C\u200D`;
+/** What BERT takes for punctuation: that of Unicode, and each ASCII character that is no letter, digit or space. */
+const PUNCTUATION = String.raw`[\p{P}\x21-\x2F\x3A-\x40\x5B-\x60\x7B-\x7E]`;
+/** What BERT takes for ideographs, around which it puts spaces. */
+const IDEOGRAPHS =
+  "[\u{3400}-\u{4DBF}\u{4E00}-\u{9FFF}\u{F900}-\u{FAFF}\u{20000}-\u{2A6DF}\u{2A700}-\u{2B73F}" +
+  "\u{2B740}-\u{2B81F}\u{2B920}-\u{2CEAF}\u{2F800}-\u{2FA1F}]";
+
+/** JavaScript makes another lower letter of it at the end of a word. */
+const SIGMA = replace("Σ", "σ");
+
+/** What a step is replaced by, by its type. */
+const replacements: Readonly<Record<string, (step: Step) => readonly Step[]>> = {
+  ByteLevel(step) {
+    if (step["use_regex"] === false) return [step];
+    const prefix = step["add_prefix_space"] ? [replace(String.raw`\A(?! )`, " ")] : [];
+    return [...prefix, split(WORDS, "Isolated"), { ...step, add_prefix_space: false, use_regex: false }];
+  },
+  Whitespace: () => [{ ...split(`[${OF_WORDS}]+|[^${OF_WORDS}\\s]+`, "Removed"), invert: true }],
+  WhitespaceSplit: () => [split(String.raw`\s+`, "Removed")],
+  BertPreTokenizer: () => [split(String.raw`\s+`, "Removed"), split(PUNCTUATION, "Isolated")],
+  BertNormalizer(step) {
+    const { clean_text, handle_chinese_chars, lowercase } = step;
+    const rest = { handle_chinese_chars: false, strip_accents: false, lowercase: false };
+    return [
+      ...(clean_text ? [{ type: "BertNormalizer", clean_text, ...rest }] : []),
+      ...(handle_chinese_chars ? [replace(`(?=${IDEOGRAPHS})|(?<=${IDEOGRAPHS})`, " ")] : []),
+      ...(lowercase ? [SIGMA] : []),
+      { ...step, clean_text: false, handle_chinese_chars: false },
+    ];
+  },
+  Lowercase: (step) => [SIGMA, step],
+};
+
+/** The steps of a section, those of sequences one after another. */
+function stepsOf(step: Step, parts: "normalizers" | "pretokenizers"): readonly Step[] {
+  const own = step[parts];
+  if (step.type === "Sequence" && Array.isArray(own)) return own.flatMap((each: Step) => stepsOf(each, parts));
+  return Object.hasOwn(replacements, step.type) ? replacements[step.type]!(step) : [step];
+}
+
+const inSequence = (step: unknown, parts: "normalizers" | "pretokenizers"): unknown =>
+  step === null || step === undefined ? step : { type: "Sequence", [parts]: stepsOf(step as Step, parts) };
+
+/** The same tokenizer of steps that the package takes as `tokenizers` does. @param json that was checked */
+export const withExactSteps = (json: TokenizerJson): TokenizerJson => ({
+  ...json,
+  normalizer: inSequence(json["normalizer"], "normalizers"),
+  pre_tokenizer: inSequence(json["pre_tokenizer"], "pretokenizers"),
+});
