@@ -159,15 +159,17 @@ function documentedInterfaces(): ReadonlyMap<string, Documented> {
   return found;
 }
 
+const number = String.raw`-?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?`;
+const defaultPattern = new RegExp(
+  `\\bDefault (true|false|null|${number}|\`?"[^"]*"\`?|-?Infinity)(?=[.,;:]|\\s*$)(?!\\.\\d)`,
+);
+
 /** The value in `Default 0.1.`; undefined where the words say no value, such as `Default: those of x`. */
 function documentedDefault(words: string): unknown {
-  const text =
-    /\bDefault (true|false|null|-?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?|`?"[^"]*"`?|-?Infinity)(?=[.,;:]|\s*$)(?!\.\d)/.exec(
-      words,
-    )?.[1];
+  const text = defaultPattern.exec(words)?.[1];
   if (text === undefined) return undefined;
-  const value = text.replaceAll(/[`,]/g, "");
-  return /Infinity/.test(value) ? value.replace("Infinity", "inf") : (JSON.parse(value) as unknown);
+  const plainText = text.replaceAll(/[`,]/g, "");
+  return /Infinity/.test(plainText) ? plainText.replace("Infinity", "inf") : (JSON.parse(plainText) as unknown);
 }
 
 describe("documented defaults", () => {
