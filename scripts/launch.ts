@@ -39,8 +39,8 @@ const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./suite/suite.ts")).testEverything,
     meaning:
       "[--again] [--all] [--changed] [--shard 1/3] [--seed 1] [files [-t pattern]]: builds, and runs all tests, " +
-      "those that changes reach, a share, or those in the files; --all runs every sweep in full, --again also what passed " +
-      "before, --seed runs files in the order of an earlier run",
+      "those that changes reach, a share, or those in the files; --all runs every sweep in full, --again also what " +
+      "passed before, --seed runs files in the order of an earlier run",
   },
   "test:arm64": {
     load: async () => (await import("./arm64/arm64.ts")).testArm64,
