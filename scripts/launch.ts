@@ -42,9 +42,9 @@ const commands: Readonly<Record<string, Entry>> = {
   test: {
     load: async () => (await import("./suite/suite.ts")).testEverything,
     meaning:
-      "[--again] [--all] [--changed] [--shard 1/3] [--seed 1] [files [-t pattern]]: builds, and runs all tests, those " +
-      "that changes reach, a share, or those in the files; --all runs every sweep in full, --again also what passed " +
-      "before, --seed runs files in the order of an earlier run",
+      "[--again] [--all] [--changed] [--shard 1/3] [--seed 1] [files [-t pattern]]: builds, and runs all tests, " +
+      "those that changes reach, a share, or those in the files; --all runs every sweep in full, --again also what " +
+      "passed before, --seed runs files in the order of an earlier run",
   },
   "test:arm64": {
     load: async () => (await import("./arm64/arm64.ts")).testArm64,
@@ -84,9 +84,9 @@ const commands: Readonly<Record<string, Entry>> = {
     meaning: "[--local] [--platform name]: builds and packs the packages; --local adds them to projects of every kind",
   },
   mutate: {
-    load: async () => (await import("./mutate/mutate.ts")).mutate,
+    load: async () => (await import("./mutate/mutate.ts")).mutateCommand,
     meaning:
-      "[--seed 1] [--count 20] [--seconds 180] [folder, file or file:line]: plants mistakes in copies of the " +
+      "[--seed 1] [--count 20] [--seconds 180] [folder, file or file:line]: builds, plants mistakes in copies of the " +
       "repository, one at a time, runs the tests that reach them, and names those that survive",
   },
   fixtures: {

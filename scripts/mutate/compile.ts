@@ -38,7 +38,7 @@ async function checkTypes(copy: Copy, file: string): Promise<string | undefined>
 async function buildDylib(copy: Copy): Promise<string | undefined> {
   const { status, output, isOver } = await copy.run([process.execPath, "scripts/mutate/dylib.ts"], BUILD_SECONDS);
   if (isOver) return `the build takes over ${BUILD_SECONDS} s`;
-  return status === 0 ? undefined : firstError(output);
+  return status === 0 ? undefined : firstError(output.replaceAll(`${copy.root}/`, ""));
 }
 
 /** What a build of the dylib changes. */

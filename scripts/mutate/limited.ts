@@ -16,7 +16,7 @@ export interface LimitedOptions {
 
 /** Where memory runs out, Linux ends the mutant and no other program. */
 const expendable =
-  process.platform === "linux" ? ["sh", "-c", 'echo 1000 >/proc/self/oom_score_adj; exec "$@"', "sh"] : [];
+  process.platform === "linux" ? ["sh", "-c", 'echo 1000 2>/dev/null >/proc/self/oom_score_adj; exec "$@"', "sh"] : [];
 
 /** Runs a program in a process group of its own. */
 export async function runLimited(

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { packageRoot } from "../../src/core/paths.ts";
+import { buildAll } from "../built.ts";
 import { Failure } from "../failure.ts";
 import { filesOf } from "./copy.ts";
 import { Judge, type Verdict } from "./judge.ts";
@@ -50,6 +51,13 @@ function parse(words: readonly string[]) {
 export interface Judged {
   readonly mutation: Mutation;
   readonly verdict: Verdict;
+}
+
+/** Builds, so that the tests of copies have the dylibs, and mutates. */
+export async function mutateCommand(words: readonly string[]): Promise<void> {
+  readMutateOptions(words); // a mistake in the words is refused before anything is built
+  await buildAll();
+  await mutate(words);
 }
 
 /** Mutates lines of the working tree, as the words say. */

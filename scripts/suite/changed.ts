@@ -57,12 +57,19 @@ export function reachedTests(
 const beside: readonly (readonly [file: RegExp, tests: (family: string) => readonly string[]])[] = [
   [/^(?:kernels|native\/cpu)\/(?:common|include|runtime)\//, () => everyOperation],
   [/^native\/cpu\/[^/]+$/, () => everyOperation],
-  [/^(?:kernels|native\/cpu)\/(linalg|quant|optim)\//, (family) => [`test/${family}/**`]],
-  [/^(?:kernels|native\/cpu)\/(\w+)\//, (family) => [`test/ops/${family}/**`, `test/ops/*/**/*${family}*`]],
+  // The storms in test/backend/cpu call every function.
+  [/^native\/cpu\/(\w+)\//, (family) => [...testsOfFamily(family), "test/backend/cpu/**"]],
+  [/^kernels\/(\w+)\//, testsOfFamily],
   [/^swift\//, () => ["test/backend/metal/**", "test/cli/**", "test/scripts/dylib.test.ts"]],
   [/^docs\/|\.md$/, () => ["test/*.test.ts", "test/scripts/{links,docs,repository}.test.ts"]],
   [/^test\/fixtures\//, () => ["test/fixtures/**"]],
 ];
+
+/** Those of an operation, or of a part of the package that has kernels. */
+function testsOfFamily(family: string): readonly string[] {
+  const isOperation = !["linalg", "quant", "optim"].includes(family);
+  return isOperation ? [`test/ops/${family}/**`, `test/ops/*/**/*${family}*`] : [`test/${family}/**`];
+}
 
 const everyOperation = ["test/ops/**", "test/linalg/**", "test/quant/**", "test/optim/**", "test/backend/**"];
 

@@ -168,6 +168,14 @@ const others: readonly Mistake[] = [
     ArgumentError,
     /below total, which is 10, got 10/,
   ],
+  ...[0.5, -1, Number.NaN].map(
+    (warmup): Mistake => [
+      `a warm-up of ${warmup} steps`,
+      () => cosineWithWarmup({ warmup, total: 10 }),
+      ArgumentError,
+      new RegExp(`warmup.*got ${warmup}`),
+    ],
+  ),
   ["no total", () => linear({ total: 0 }), ArgumentError, /total/],
   [
     "another curve",

@@ -173,6 +173,7 @@ describe("which tests a change reaches", () => {
   write("test/ops/scan/scan.test.ts", 'import { high } from "../../../src/high.ts";\nhigh;\n');
   write("test/types.test.ts", 'import type { T } from "../src/types.ts";\nexport type U = T;\n');
   write("test/optim/muon.test.ts", "");
+  write("test/backend/cpu/storm.test.ts", "");
   write("test/readme.test.ts", "");
   for (const name of ["scripts", "bench", "examples"]) write(`${name}/none.ts`);
   const reached = (...files: string[]) => reachedTests(files, folder.path);
@@ -182,8 +183,15 @@ describe("which tests a change reaches", () => {
     expect(reached("src/other.ts")).toEqual(["test/types.test.ts"]);
     expect(reached("test/readme.test.ts")).toEqual(["test/readme.test.ts"]);
     expect(reached("kernels/scan/scan.metal")).toEqual(["test/ops/scan/scan.test.ts"]);
-    expect(reached("native/cpu/optim/update.cpp")).toEqual(["test/optim/muon.test.ts"]);
-    expect(reached("kernels/common/bits.h")).toEqual(["test/ops/scan/scan.test.ts", "test/optim/muon.test.ts"]);
+    expect(reached("native/cpu/optim/update.cpp")).toEqual([
+      "test/backend/cpu/storm.test.ts",
+      "test/optim/muon.test.ts",
+    ]);
+    expect(reached("kernels/common/bits.h")).toEqual([
+      "test/backend/cpu/storm.test.ts",
+      "test/ops/scan/scan.test.ts",
+      "test/optim/muon.test.ts",
+    ]);
     expect(reached("docs/start.md")).toEqual(["test/readme.test.ts", "test/types.test.ts"]);
     expect(reached("LICENSE")).toEqual([]);
   });

@@ -42,5 +42,5 @@ export function vander(...values: unknown[]): Tensor {
 }
 const vanderParameters = parameters("vander", {
   x: operand(aTensor),
-  n: named(aNumber({ holds: (n) => Number.isSafeInteger(n) && n >= 0, expected: "a whole number" })),
+  n: named(aNumber({ holds: (n) => Number.isSafeInteger(n) && n >= 0, expected: "a whole number of at least 0" })),
 });

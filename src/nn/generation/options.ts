@@ -86,16 +86,21 @@ export interface GenerateSettings {
 
 const isCount = (value: number): boolean => value === Infinity || (Number.isSafeInteger(value) && value >= 1);
 
+const countOrNone: NumberRule = {
+  holds: (value) => value === 0 || isCount(value),
+  expected: "a whole number of at least 0, or Infinity",
+};
+
 const ranges = {
   temperature: { holds: (value) => value >= 0 && value < Infinity, expected: "a finite number of at least 0" },
-  topK: { holds: isCount, expected: "a whole number of at least 1" },
+  topK: { holds: isCount, expected: "a whole number of at least 1, or Infinity" },
   topP: { holds: (value) => value > 0 && value <= 1, expected: "a probability above 0" },
   minP: { holds: (value) => value >= 0 && value <= 1, expected: "a number from 0 to 1" },
   repetitionPenalty: { holds: (value) => value > 0 && value < Infinity, expected: "a finite number above 0" },
   penalty: finite,
   draftTokens: { holds: (value) => isCount(value) && value <= 64, expected: "a whole number from 1 to 64" },
-  logProbabilities: { holds: (value) => value === 0 || isCount(value), expected: "a whole number of at least 0" },
-  maxTokens: { holds: (value) => value === 0 || isCount(value), expected: "a whole number of at least 0, or Infinity" },
+  logProbabilities: countOrNone,
+  maxTokens: countOrNone,
 } as const satisfies Readonly<Record<string, NumberRule>>;
 
 /** Iterables of token ids: a list, a set. */

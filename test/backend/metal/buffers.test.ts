@@ -1,6 +1,6 @@
 /** Device buffers in numbers: each is collected, and each call finds its own. */
 import { expect, test } from "bun:test";
-import { DeviceBuffer, MetalContext } from "../../../src/index.ts";
+import { ArgumentError, DeviceBuffer, MetalContext } from "../../../src/index.ts";
 import { waitFor } from "../../support/wait.ts";
 
 test("buffers that nobody disposes of come back by collection", async () => {
@@ -12,6 +12,19 @@ test("buffers that nobody disposes of come back by collection", async () => {
     return live() <= 200;
   };
   await waitFor("the collection of all but 200 of 2000 buffers", isCollected, { state: live });
+});
+
+test("have at least one byte, of a length or of an array", () => {
+  using context = new MetalContext();
+  for (const content of [0, new Float32Array(0)]) {
+    const make = () => new DeviceBuffer(content, { context });
+    expect(make).toThrow(ArgumentError);
+    expect(make).toThrow("expected a length of at least 1 byte, got 0");
+  }
+  for (const content of [1, Uint8Array.of(7)]) {
+    using buffer = new DeviceBuffer(content, { context });
+    expect(buffer.byteLength).toBe(1);
+  }
 });
 
 test("100,000 calls with small arrays read what was written: no view moves under a call", () => {
