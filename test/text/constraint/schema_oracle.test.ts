@@ -160,3 +160,33 @@ test("texts are valid by ajv; values near them are accepted if they are valid, a
   expect(counts.drawn).toBeGreaterThan(numRuns);
   expect(counts.missed).toBeLessThan(counts.accepted / 100);
 });
+
+test("numbers of properties: of those with names, and of others", async () => {
+  const names = ["a", "b", "c"];
+  const limit = fc.option(fc.nat(4), { nil: undefined });
+  await fc.assert(
+    fc.asyncProperty(limit, limit, fc.nat(3), fc.boolean(), async (minProperties, maxProperties, named, isOpen) => {
+      const own = {
+        ...{ type: "object", minProperties: minProperties ?? 0, maxProperties: maxProperties ?? 9 },
+        properties: Object.fromEntries(names.slice(0, named).map((name) => [name, { type: "null" }])),
+        additionalProperties: isOpen && { type: "null" },
+      };
+      const isValid = ajv.compile(own);
+      const form = await SchemaForm.of(own).catch((error: Error) => {
+        expect(error.message).toMatch(IMPOSSIBLE.test(error.message) ? IMPOSSIBLE : REFUSED);
+      });
+      for (let set = 0; set < 2 ** names.length; set++) {
+        const value = Object.fromEntries(names.filter((_, at) => (set >> at) & 1).map((name) => [name, null]));
+        if (!form) continue;
+        // Others may come twice with one name, so they count as one.
+        const known = Object.keys(value).filter((name) => name in own.properties).length;
+        const others = Object.keys(value).length - known;
+        const isEnough = known + Math.min(1, others) >= own.minProperties;
+        const isAccepted = await form.accepts(JSON.stringify(value));
+        expect([own, value, isAccepted]).toEqual([own, value, isEnough && isValid(value)]);
+      }
+      form?.[Symbol.dispose]();
+    }),
+    { numRuns: repeats({ usual: 80, all: 600 }), seed: 5 },
+  );
+});

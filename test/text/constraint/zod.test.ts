@@ -58,7 +58,7 @@ test.each(Object.keys(schemas))("%s", async (name) => {
   for (const target of targets) {
     using form = await SchemaForm.of(z.toJSONSchema(schema, { target }));
     for (let at = 0; at < repeats({ usual: 4, all: 60 }); at++) {
-      const said = await form.drawn(random, 200);
+      const said = await form.drawn(random, 600);
       if (said === undefined) continue;
       found++;
       expect([said, schema.safeParse(JSON.parse(said)).error?.message]).toEqual([said, undefined]);
