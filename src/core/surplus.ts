@@ -9,8 +9,11 @@ import { ArgumentError } from "./errors.ts";
 type Class = abstract new (...values: never) => object;
 type Method = (...values: readonly unknown[]) => unknown;
 
-/** Methods that JavaScript calls with arguments of its own. */
-const calledByLanguage = /^(constructor|toJSON|next|return|throw)$/;
+/**
+ * Methods that JavaScript calls with arguments of its own, and those that base classes call with more than every
+ * subclass takes: the embeddings of language models, and the rules and the state of optimizers.
+ */
+const calledByOthers = /^(constructor|toJSON|next|return|throw|embed|ruleOf|coefficientsOf|stateNames|stateShape)$/;
 /** Static predicates, to which `tensors.filter(Tensor.isTensor)` passes an index too. */
 const isPredicate = /^is[A-Z]\w*$/;
 /** Whose methods have a check already. */
@@ -25,7 +28,7 @@ export function refuseSurplus(values: Iterable<unknown>): void {
     for (let Each = own; isClass(Each); Each = Object.getPrototypeOf(Each)) {
       if (checked.has(Each)) break;
       checked.add(Each);
-      checkMethods(Each.name, Each.prototype, calledByLanguage);
+      checkMethods(Each.name, Each.prototype, calledByOthers);
       checkMethods(Each.name, Each, isPredicate);
     }
 }

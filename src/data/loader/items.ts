@@ -61,7 +61,7 @@ export class TensorDataset<T extends readonly Tensor[] = Tensor[]> implements Da
     this.tensors = own as unknown as T;
   }
 
-  get(index: number): T {
+  get(index: number, _context?: ItemContext): T {
     checkIndex("TensorDataset.get", index, this.length);
     return this.tensors.map((each) => select(each, 0, index)) as unknown as T;
   }
