@@ -127,7 +127,8 @@ const own = {
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
     meaning:
-      "The folder under which `orchard/` holds the toolchain, OpenBLAS, compiled kernels, tokens of texts and packed tokenizers",
+      "The folder under which `orchard/` holds the toolchain, OpenBLAS, compiled kernels, tokens of texts and packed " +
+      "tokenizers",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 
