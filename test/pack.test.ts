@@ -56,7 +56,7 @@ describe("the tarballs", () => {
       /^src\/kernels\.json$/,
       /^src\/bundle\/(?:bytecode\.js\.jsc|(?:bytecode|library)\.js\.map)$/,
       /^src\/train\/dashboard\/page\/(?:client|ticks)\.ts$/,
-      /^src\/serve\/page\/(?:client|events)\.ts$/,
+      /^src\/serve\/page\/(?:client|events|markdown|message|settings|store)\.ts$/,
       /^kernels\/[\w/]+\.(?:metal|h)$/,
       /^swift\/(?:Package\.swift|Sources\/.*)$/,
     ];
@@ -135,7 +135,7 @@ describe("in an empty project", () => {
     expect([exitCode, exitCode === 0 ? "" : err]).toEqual([0, ""]);
     const told = JSON.parse(out) as { loaded: string[]; names: Record<string, string>; stack: string; item: number };
     expect(told.loaded).toEqual([
-      ...["bundle/bytecode.js", "bundle/chosen.js", "core/packaged.js", "core/place.js", "index.js"],
+      ...["bundle/bytecode.js", "bundle/chosen.js", "core/packaged.js", "core/place.js", "core/runtime.js", "index.js"],
     ]);
     expect(told.names).toEqual(namesOf(library as unknown as Names));
     expect(told.stack).toContain(join(installed, "src", "ops", "matmul", "matmul.js"));

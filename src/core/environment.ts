@@ -126,7 +126,9 @@ const own = {
   HF_TOKEN: { fallback: "the file `token` in HF_HOME", meaning: "`orchard pull`: what proves who asks" },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
-    meaning: "The folder under which `orchard/` holds the toolchain, OpenBLAS, compiled kernels and tokens of texts",
+    meaning:
+      "The folder under which `orchard/` holds the toolchain, OpenBLAS, compiled kernels, tokens of texts and packed " +
+      "tokenizers",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 

@@ -112,7 +112,7 @@ export function remove(path: string): void {
 }
 
 /** Removes a file after a failure, which is what is reported. */
-function removeIfPossible(path: string): void {
+export function removeIfPossible(path: string): void {
   try {
     unlinkSync(path);
   } catch {

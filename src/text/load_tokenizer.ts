@@ -6,6 +6,7 @@ import { operand, parameters } from "../core/parameters.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import { openGguf } from "../io/gguf/open.ts";
 import { tokenizerOfGguf } from "./gguf_tokenizer.ts";
+import { packedPath, readPacked, writePacked } from "./packed/cache.ts";
 import { PretrainedTokenizer } from "./pretrained_tokenizer.ts";
 import type { TokenizerConfig, TokenizerJson } from "./tokenizer_file.ts";
 
@@ -34,21 +35,35 @@ export function loadTokenizer(...values: unknown[]): PretrainedTokenizer {
     const { json, config } = tokenizerOfGguf(file.metadata);
     return new PretrainedTokenizer(json, { config, name });
   }
-  const json = readJson(join(path, "tokenizer.json"));
+  return ofFolder(path, name);
+}
+
+/** A large vocabulary is packed when it is read first, and then found in the user's cache. */
+function ofFolder(folder: string, name: string): PretrainedTokenizer {
+  const path = join(folder, "tokenizer.json");
+  const contents = readContents(path);
+  const config = configOf(folder);
+  const place = packedPath(contents);
+  const packed = place === undefined ? undefined : readPacked(place);
+  if (packed) return new PretrainedTokenizer(packed.json, { config, name, packed: packed.bpe });
+  const json = parsed(path, contents);
   if (typeof json["model"] !== "object" || json["model"] === null)
-    throw new FileFormatError("loadTokenizer", "notATokenizer", join(path, "tokenizer.json"), "expected a model");
-  return new PretrainedTokenizer(json as unknown as TokenizerJson, { config: configOf(path), name });
+    throw new FileFormatError("loadTokenizer", "notATokenizer", path, "expected a model");
+  const tokenizer = new PretrainedTokenizer(json as unknown as TokenizerJson, { config, name });
+  if (place !== undefined) writePacked(place, json as unknown as TokenizerJson); // once it is known to be valid
+  return tokenizer;
 }
 
 function configOf(folder: string): TokenizerConfig {
   const path = join(folder, "tokenizer_config.json");
-  return statSync(path, { throwIfNoEntry: false }) ? (readJson(path) as TokenizerConfig) : {};
+  return statSync(path, { throwIfNoEntry: false }) ? (parsed(path, readContents(path)) as TokenizerConfig) : {};
 }
 
-function readJson(path: string): Readonly<Record<string, unknown>> {
-  const text = withFileErrors("loadTokenizer", path, () => readFileSync(path, "utf8"));
+const readContents = (path: string): Buffer => withFileErrors("loadTokenizer", path, () => readFileSync(path));
+
+function parsed(path: string, contents: Buffer): Readonly<Record<string, unknown>> {
   try {
-    const json: unknown = JSON.parse(text);
+    const json: unknown = JSON.parse(contents.toString("utf8"));
     if (typeof json === "object" && json !== null && !Array.isArray(json)) return json as Record<string, unknown>;
   } catch (cause) {
     throw new FileFormatError("loadTokenizer", "notJson", path, `expected JSON: ${(cause as Error).message}`);

@@ -1,13 +1,15 @@
 import type { Tokenizer as Encoder } from "@huggingface/tokenizers";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { anObject, flag, text } from "../core/kinds.ts";
+import { anObject, flag, instanceOf, text } from "../core/kinds.ts";
 import { named, operand, parameters, reading } from "../core/parameters.ts";
 import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
 import type { TemplateTokens } from "./chat_template.ts";
 import { withExactSteps } from "./exact_steps.ts";
+import { PackedBpe } from "./packed/bpe.ts";
+import { installPacked } from "./packed/install.ts";
 import { type Spelling, spellingOf } from "./token_bytes.ts";
-import { checkTokenizer } from "./tokenizer_check.ts";
+import { checkConfig, checkTokenizer } from "./tokenizer_check.ts";
 import { contentOf, type TokenizerConfig, type TokenizerJson } from "./tokenizer_file.ts";
 
 /** Options of {@link PretrainedTokenizer.encode}. */
@@ -31,6 +33,7 @@ const readTokenizer = parameters("PretrainedTokenizer", {
   json: operand(anObject<TokenizerJson>("the contents of a tokenizer.json")),
   config: named(anObject<TokenizerConfig>("the contents of a tokenizer_config.json"), {}),
   name: named(text, "pretrained"),
+  packed: named(instanceOf(PackedBpe, "a packed vocabulary")),
 });
 const readEncode = parameters("PretrainedTokenizer.encode", {
   text: operand(text),
@@ -69,21 +72,31 @@ export class PretrainedTokenizer implements Tokenizer {
   private readonly special = new Set<number>();
   private readonly known: (Uint8Array | undefined)[] = [];
 
-  /** @internal See `loadTokenizer`. @throws {ArgumentError} for a file that is not supported. */
-  constructor(json: TokenizerJson, options?: { readonly config?: TokenizerConfig; readonly name?: string });
+  /**
+   * @internal See `loadTokenizer`. With a packed vocabulary, `json` is a file that was checked, without its own.
+   *
+   * @throws {ArgumentError} for a file that is not supported.
+   */
+  constructor(
+    json: TokenizerJson,
+    options?: { readonly config?: TokenizerConfig; readonly name?: string; readonly packed?: PackedBpe },
+  );
   constructor(...values: unknown[]) {
-    const { json, config, name } = readTokenizer(values);
+    const { json, config, name, packed } = readTokenizer(values);
     this.name = name;
-    reading("PretrainedTokenizer", () => checkTokenizer(json, config)); // what is passed may be a proxy
+    // what is passed may be a proxy
+    reading("PretrainedTokenizer", () => (packed ? checkConfig(config) : checkTokenizer(json, config)));
     const { encoder, spelling, added } = attempt(() => partsOf(json, config));
+    if (packed) installPacked(encoder, packed);
     this.encoder = encoder;
     this.spelling = spelling;
     for (const { id, content, special } of added) {
       this.added.set(id, spelling.bytesOfAdded(content));
       if (special) this.special.add(id);
     }
-    let size = 0;
-    for (const id of this.encoder.get_vocab(true).values()) size = Math.max(size, id + 1);
+    const ids = packed ? added.map(({ id }) => id) : this.encoder.get_vocab(true).values();
+    let size = packed?.size ?? 0;
+    for (const id of ids) size = Math.max(size, id + 1);
     this.vocabularySize = size;
     this.endOfText = this.idOf(contentOf(config.eos_token));
     this.beginOfText = this.idOf(contentOf(config.bos_token));

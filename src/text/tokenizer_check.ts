@@ -219,7 +219,7 @@ const config = object({
 /** @throws {ArgumentError} `invalidTokenizer`, with the place of what is of another kind, or names no token. */
 export function checkTokenizer(json: TokenizerJson, given: object): void {
   whole(json, "tokenizer.json", 0);
-  config(given, "tokenizer_config.json", 0);
+  checkConfig(given);
   const { unk_id: unknown, vocab } = json.model;
   if (typeof unknown === "number" && unknown >= (vocab as unknown[]).length)
     throw wrong("tokenizer.json.model.unk_id", "a token of the vocabulary", unknown);
@@ -227,6 +227,9 @@ export function checkTokenizer(json: TokenizerJson, given: object): void {
   for (const content of addedByProcessor(json["post_processor"]))
     if (!known(content)) throw wrong("tokenizer.json.post_processor", "of tokens of the vocabulary", content);
 }
+
+/** Checks a `tokenizer_config.json` alone. @throws {ArgumentError} `invalidTokenizer` */
+export const checkConfig = (given: object): void => config(given, "tokenizer_config.json", 0);
 
 /** Whether there is a token with a text. */
 function knownTokens({ model, added_tokens: added }: TokenizerJson): (content: string) => boolean {

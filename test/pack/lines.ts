@@ -28,6 +28,13 @@ const isX = (found: orchard.Tensor | undefined) => holds(found?.toArray().toStri
 const line = "It was the best of times. ";
 const tokenizer = () => data.trainBpe(line.repeat(20), { size: 270 });
 
+/** A Parquet file that pyarrow wrote: a column x of 1 and 2 in float32. */
+const parquet = [
+  "UEFSMRUAFRwVHCwVBBUAFQYVBhwAAAACAAAABAEAAIA/AAAAQBUEGSw1ABgGc2NoZW1hFQIAFQglAhgBeAAWBBkcGRwmABwVCBkl",
+  "BgAZGAF4FQAWBBZCFkImCEkcFQAVABUCADwpBhkmAAQAAAAWQhYEJggWQgAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjYu",
+  "MC4xGRwcAAAAegAAAFBBUjE=",
+].join("");
+
 class Doubled extends orchard.Function {
   static forward(context: orchard.FunctionContext, x: orchard.Tensor): orchard.Tensor {
     holds(context instanceof orchard.FunctionContext);
@@ -93,6 +100,7 @@ function toNobody(name: string, ...values: unknown[]): Promise<void> {
 }
 
 const ofLayers: Lines = {
+  "data.Progress": () => holds(data.progress([1]) instanceof data.Progress),
   "data.TextStream": () => holds(new data.ByteTokenizer().decoder() instanceof data.TextStream),
   "nn.Module": () => holds(new Twice().parameters().length === 2 && new Twice().forward(ones([2])).shape[0] === 2),
   "nn.StateDictError"() {
@@ -169,6 +177,14 @@ const ofFiles = (folder: string): Lines => {
     async "io.loadNpz"() {
       await io.saveNpz(at("x.npz"), weights(), { compressed: true });
       isX(io.loadNpz(at("x.npz"))["x"]);
+    },
+    async "io.loadCsv"() {
+      await Bun.write(at("x.csv"), "x\n1.0\n2.0\n");
+      isX((await io.loadCsv(at("x.csv")))["x"] as orchard.Tensor);
+    },
+    async "io.loadParquet"() {
+      await Bun.write(at("x.parquet"), Buffer.from(parquet, "base64"));
+      isX((await io.loadParquet(at("x.parquet")))["x"] as orchard.Tensor);
     },
     async "io.loadSafetensors"() {
       await io.saveSafetensors(at("x.safetensors"), weights());

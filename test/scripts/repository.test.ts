@@ -163,19 +163,29 @@ interface MacJob {
 
 test("a release packs each platform on a runner of its own, and publishes with provenance and checksums", () => {
   const text = read(".github/workflows/release.yml");
-  const { jobs } = Bun.YAML.parse(text) as { jobs: Record<"pack" | "publish", Job> };
+  const { jobs } = Bun.YAML.parse(text) as { jobs: Record<"pack" | "publish" | "installed", Job> };
   expect(jobs.pack.strategy.matrix.include.map(({ platform }) => platform).sort()).toEqual(
     [...platformPackages].sort(),
   );
   expect(text).toMatch(/run release --local --platform \$\{\{ matrix\.platform \}\}/);
-  expect(jobs.publish.permissions).toEqual({ contents: "write", "id-token": "write" });
+  expect(jobs.publish.permissions).toEqual({
+    ...{ contents: "write", "id-token": "write", attestations: "write" },
+  });
+  expect(jobs.installed.strategy.matrix.system.map((system) => system.replace(/-.*-arm$|-.*/, ""))).toEqual([
+    ...["ubuntu", "ubuntu", "macos"],
+  ]);
   expect(text).toContain("--provenance");
   expect(text).toContain("SHA256SUMS");
   expect(text).not.toMatch(/NODE_AUTH_TOKEN|NPM_TOKEN/);
 });
 
 interface Job {
-  readonly strategy: { readonly matrix: { readonly include: readonly { readonly platform: string }[] } };
+  readonly strategy: {
+    readonly matrix: {
+      readonly include: readonly { readonly platform: string }[];
+      readonly system: readonly string[];
+    };
+  };
   readonly permissions: unknown;
 }
 

@@ -66,7 +66,7 @@ describe("a run", () => {
     const { out, err, exitCode } = await orchard("train", short, ...words, "--out", newRun());
     expect(exitCode).toBe(0);
     expect(out).toContain("there will be no evaluation");
-    expect(out).toMatch(/^finished at step 2: loss \d\.\d{4}$/m);
+    expect(out).toMatch(/^finished at step 2: loss \d\.\d{4} nats per token$/m);
     expect(`${out}${err}`).not.toContain("NaN");
   });
 

@@ -1,0 +1,72 @@
+/** Publishes the tarballs of a release. */
+import { resolve } from "node:path";
+import { runOrFail } from "../../src/cli/run.ts";
+import { Failure } from "../failure.ts";
+
+/** What users add without a version stays what it was, until the release was tried from the registry. */
+const TAG = "next";
+
+interface Tarball {
+  readonly path: string;
+  readonly name: string;
+  readonly version: string;
+  /** As registries write it: `sha512-…`. */
+  readonly integrity: string;
+}
+
+/**
+ * Publishes the tarballs in a folder with `npm publish` under the tag `next`, the package that depends on the others
+ * last. What the registry has already is left out, so that a release that failed halfway can be run again.
+ *
+ * @param flags further ones for npm: `--provenance`
+ * @returns a line for each tarball
+ * @throws {Failure} if the registry has a version with other contents, or refuses one
+ */
+export async function publish(folder: string, flags: readonly string[] = []): Promise<string[]> {
+  const names = [...new Bun.Glob("*.tgz").scanSync(folder)];
+  const tarballs = await Promise.all(names.map((name) => readTarball(resolve(folder, name))));
+  if (tarballs.length === 0) throw new Failure(`There are no tarballs in ${folder}.`);
+  const registry = await registryOf(folder);
+  const lines: string[] = [];
+  for (const tarball of tarballs.sort((a, b) => b.name.length - a.name.length || a.name.localeCompare(b.name))) {
+    const own = `${tarball.name}@${tarball.version}`;
+    const published = await integrityIn(registry, tarball);
+    if (published === tarball.integrity) lines.push(`${own}: it is published already`);
+    else if (published !== undefined)
+      throw new Failure(`${own} is published with other contents. A version can't be replaced: raise it.`);
+    else {
+      const command = ["npm", "publish", tarball.path, "--access", "public", "--tag", TAG, ...flags];
+      await runOrFail(`Publishing ${own}`, command, { cwd: folder });
+      lines.push(`${own}: published as ${TAG}`);
+    }
+  }
+  return lines;
+}
+
+async function readTarball(path: string): Promise<Tarball> {
+  const { output } = await runOrFail(`Reading ${path}`, ["tar", "-xzOf", path, "package/package.json"]);
+  const { name, version } = JSON.parse(output) as { readonly name: string; readonly version: string };
+  const hash = new Bun.CryptoHasher("sha512").update(await Bun.file(path).bytes()).digest("base64");
+  return { path, name, version, integrity: `sha512-${hash}` };
+}
+
+/** The registry that npm publishes to from a folder. */
+async function registryOf(folder: string): Promise<string> {
+  const { output } = await runOrFail("Asking npm for its registry", ["npm", "config", "get", "registry"], {
+    cwd: folder,
+  });
+  return output.trim().replace(/\/*$/, "/");
+}
+
+/** What the registry has of a version; undefined where it has none. */
+async function integrityIn(registry: string, { name, version }: Tarball): Promise<string | undefined> {
+  const response = await fetch(`${registry}${name}`);
+  if (response.status === 404) return undefined;
+  if (!response.ok) throw new Failure(`${registry} answered with ${response.status} when asked for ${name}.`);
+  const { versions } = (await response.json()) as Packument;
+  return versions?.[version]?.dist.integrity;
+}
+
+interface Packument {
+  readonly versions?: Readonly<Record<string, { readonly dist: { readonly integrity: string } }>>;
+}

@@ -1,0 +1,177 @@
+/**
+ * The vocabulary and merges of a byte pair encoding in a few arrays, in which tokens and pairs are found by hash tables:
+ * they are read as they lie in a file, where maps of hundreds of thousands of texts take a second to fill.
+ */
+
+/** The arrays, in their order in a file. */
+export interface PackedArrays {
+  /** The texts of all tokens, one after another, in UTF-16. */
+  readonly units: Uint16Array;
+  /** Where the text of each entry ends in `units`. */
+  readonly ends: Uint32Array;
+  /** The token of each entry. */
+  readonly ids: Int32Array;
+  /** The entry of each token; −1 where there is none. */
+  readonly entries: Int32Array;
+  /** Entries by the hashes of their texts; −1 in free slots. */
+  readonly slots: Int32Array;
+  /** The entries of each merge, of lower ranks first. */
+  readonly left: Int32Array;
+  readonly right: Int32Array;
+  /** Ranks by the hashes of their pairs; −1 in free slots. */
+  readonly ranks: Int32Array;
+}
+
+export class PackedBpe {
+  constructor(readonly arrays: PackedArrays) {}
+
+  /** One more than the largest token. */
+  get size(): number {
+    return this.arrays.entries.length;
+  }
+
+  /** The token of a text. */
+  idOf(text: string): number | undefined {
+    const entry = this.entryOf(text);
+    return entry < 0 ? undefined : this.arrays.ids[entry];
+  }
+
+  /** The text of a token. */
+  textOf(id: number): string | undefined {
+    const entry = this.arrays.entries[id] ?? -1;
+    return entry < 0 ? undefined : String.fromCharCode(...this.arrays.units.subarray(...this.#place(entry)));
+  }
+
+  /** The rank of the merge of two texts. */
+  rankOf(left: string, right: string): number | undefined {
+    const [a, b] = [this.entryOf(left), this.entryOf(right)];
+    if (a < 0 || b < 0) return undefined;
+    const { ranks, left: lefts, right: rights } = this.arrays;
+    const mask = ranks.length - 1;
+    for (let slot = hashOfPair(a, b) & mask; ranks[slot]! >= 0; slot = (slot + 1) & mask) {
+      const rank = ranks[slot]!;
+      if (lefts[rank] === a && rights[rank] === b) return rank;
+    }
+    return undefined;
+  }
+
+  /** The entry of a text; −1 where there is none. */
+  private entryOf(text: string): number {
+    const { slots } = this.arrays;
+    const mask = slots.length - 1;
+    for (let slot = hashOfText(text) & mask; slots[slot]! >= 0; slot = (slot + 1) & mask)
+      if (this.#isText(slots[slot]!, text)) return slots[slot]!;
+    return -1;
+  }
+
+  #isText(entry: number, text: string): boolean {
+    const [start, end] = this.#place(entry);
+    if (end - start !== text.length) return false;
+    for (let at = 0; at < text.length; at++) if (this.arrays.units[start + at] !== text.charCodeAt(at)) return false;
+    return true;
+  }
+
+  #place(entry: number): [start: number, end: number] {
+    return [entry === 0 ? 0 : this.arrays.ends[entry - 1]!, this.arrays.ends[entry]!];
+  }
+}
+
+/** Ids may leave gaps, for which there are entries: not more of them than tokens. */
+const MOST_GAPS = 2;
+/** A text is made of its characters in one call, whose arguments are limited. */
+const LONGEST = 4096;
+
+/**
+ * Packs a vocabulary; undefined where it has no such form: a merge of what is no token, ids far apart, or a very long text.
+ *
+ * @param vocabulary the token of each text
+ * @param merges pairs of texts, or texts with a space between them
+ */
+export function packBpe(
+  vocabulary: Readonly<Record<string, number>>,
+  merges: readonly (string | readonly string[])[],
+): PackedBpe | undefined {
+  const texts = Object.entries(vocabulary);
+  const size = texts.reduce((most, [, id]) => Math.max(most, id + 1), 0);
+  if (size > MOST_GAPS * texts.length || texts.some(([text]) => text.length > LONGEST)) return undefined;
+  const ids = Int32Array.from(texts, ([, id]) => id);
+  const entries = new Int32Array(size).fill(-1);
+  const places = new Map<string, number>();
+  for (const [at, [text, id]] of texts.entries()) {
+    entries[id] = at; // of several texts of a token, the last
+    places.set(text, at);
+  }
+  const pairs = pairsOf(merges, places);
+  if (pairs === undefined) return undefined;
+  const [left, right] = pairs;
+  return new PackedBpe({ ...unitsOf(texts), ids, entries, slots: slotsOf(texts), left, right, ranks: ranksOf(pairs) });
+}
+
+function unitsOf(texts: readonly (readonly [string, number])[]): Pick<PackedArrays, "units" | "ends"> {
+  const ends = new Uint32Array(texts.length);
+  let end = 0;
+  for (const [at, [text]] of texts.entries()) {
+    end += text.length;
+    ends[at] = end;
+  }
+  const units = new Uint16Array(end);
+  let place = 0;
+  for (const [text] of texts) for (let at = 0; at < text.length; at++) units[place++] = text.charCodeAt(at);
+  return { units, ends };
+}
+
+function slotsOf(texts: readonly (readonly [string, number])[]): Int32Array {
+  const slots = freeSlots(texts.length);
+  for (const [at, [text]] of texts.entries()) slots[freeSlot(slots, hashOfText(text))] = at;
+  return slots;
+}
+
+type Pairs = readonly [left: Int32Array, right: Int32Array];
+
+function pairsOf(
+  merges: readonly (string | readonly string[])[],
+  places: ReadonlyMap<string, number>,
+): Pairs | undefined {
+  const [left, right] = [new Int32Array(merges.length), new Int32Array(merges.length)];
+  for (const [rank, merge] of merges.entries()) {
+    const [one, two] = typeof merge === "string" ? merge.split(" ", 2) : merge;
+    const [a, b] = [places.get(one!), places.get(two!)];
+    if (a === undefined || b === undefined) return undefined;
+    [left[rank], right[rank]] = [a, b];
+  }
+  return [left, right];
+}
+
+/** Of a pair that is there twice, the last rank counts, as in the package's map: ranks are put in from the last. */
+function ranksOf([left, right]: Pairs): Int32Array {
+  const ranks = freeSlots(left.length);
+  for (let rank = left.length - 1; rank >= 0; rank--)
+    ranks[freeSlot(ranks, hashOfPair(left[rank]!, right[rank]!))] = rank;
+  return ranks;
+}
+
+/** At most half of them are taken. */
+const freeSlots = (count: number): Int32Array =>
+  new Int32Array(2 ** Math.ceil(Math.log2(2 * Math.max(count, 1)))).fill(-1);
+
+function freeSlot(slots: Int32Array, hash: number): number {
+  const mask = slots.length - 1;
+  let slot = hash & mask;
+  while (slots[slot]! >= 0) slot = (slot + 1) & mask;
+  return slot;
+}
+
+/** FNV-1a over UTF-16, with the finalizer of MurmurHash3. */
+function hashOfText(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return finished(hash);
+}
+
+const hashOfPair = (a: number, b: number): number => finished(Math.imul(a, 0x9e3779b1) + b);
+
+function finished(hash: number): number {
+  let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return mixed ^ (mixed >>> 16);
+}

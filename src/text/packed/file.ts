@@ -1,0 +1,70 @@
+/**
+ * A tokenizer in a file: a magic, the length of a header, the header in JSON, the arrays, each at a multiple of 8 bytes,
+ * and a hash of everything before it.
+ */
+import type { TokenizerJson } from "../tokenizer_file.ts";
+import { type PackedArrays, PackedBpe } from "./bpe.ts";
+
+/** A `tokenizer.json` whose vocabulary and merges are packed; without them, the rest is small. */
+export interface PackedTokenizer {
+  readonly json: TokenizerJson;
+  readonly bpe: PackedBpe;
+}
+
+/** Another layout has another magic. */
+const MAGIC = "ORCHTOK1";
+const HEADER_AT = 16;
+const HASH_BYTES = 8;
+
+const types = {
+  ...{ units: Uint16Array, ends: Uint32Array, ids: Int32Array, entries: Int32Array },
+  ...{ slots: Int32Array, left: Int32Array, right: Int32Array, ranks: Int32Array },
+} as const satisfies Record<keyof PackedArrays, unknown>;
+const names = Object.keys(types) as (keyof PackedArrays)[];
+
+interface Header {
+  readonly json: TokenizerJson;
+  readonly lengths: Readonly<Record<keyof PackedArrays, number>>;
+}
+
+const aligned = (place: number): number => Math.ceil(place / 8) * 8;
+const hashOf = (bytes: Uint8Array): bigint => BigInt(Bun.hash(bytes));
+
+export function encodePacked({ json, bpe }: PackedTokenizer): Uint8Array {
+  const lengths = Object.fromEntries(names.map((name) => [name, bpe.arrays[name].length])) as Header["lengths"];
+  const header = new TextEncoder().encode(JSON.stringify({ json, lengths } satisfies Header));
+  let place = aligned(HEADER_AT + header.byteLength);
+  const places = names.map((name) => {
+    const own = place;
+    place = aligned(own + bpe.arrays[name].byteLength);
+    return own;
+  });
+  const bytes = new Uint8Array(place + HASH_BYTES);
+  const view = new DataView(bytes.buffer);
+  bytes.set(new TextEncoder().encode(MAGIC));
+  view.setUint32(MAGIC.length, header.byteLength, true);
+  bytes.set(header, HEADER_AT);
+  for (const [at, name] of names.entries()) {
+    const { buffer, byteOffset, byteLength } = bpe.arrays[name];
+    bytes.set(new Uint8Array(buffer, byteOffset, byteLength), places[at]!);
+  }
+  view.setBigUint64(place, hashOf(bytes.subarray(0, place)), true);
+  return bytes;
+}
+
+/** Undefined for what is no such file, or a damaged one. @param bytes at the start of their memory */
+export function decodePacked(bytes: Uint8Array<ArrayBuffer>): PackedTokenizer | undefined {
+  const end = bytes.byteLength - HASH_BYTES;
+  if (end < HEADER_AT || new TextDecoder("latin1").decode(bytes.subarray(0, MAGIC.length)) !== MAGIC) return undefined;
+  const view = new DataView(bytes.buffer);
+  if (view.getBigUint64(end, true) !== hashOf(bytes.subarray(0, end))) return undefined;
+  const headerEnd = HEADER_AT + view.getUint32(MAGIC.length, true);
+  const { json, lengths } = JSON.parse(new TextDecoder().decode(bytes.subarray(HEADER_AT, headerEnd))) as Header;
+  let place = aligned(headerEnd);
+  const arrays = names.map((name) => {
+    const array = new types[name](bytes.buffer, place, lengths[name]);
+    place = aligned(place + array.byteLength);
+    return [name, array];
+  });
+  return { json, bpe: new PackedBpe(Object.fromEntries(arrays) as PackedArrays) };
+}

@@ -1,0 +1,88 @@
+/** Publishing a release with npm to a registry of this process: the order, the tag, and running it again. */
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { join } from "node:path";
+import { publish } from "../../scripts/release/publish.ts";
+import { testFolder } from "../support/folder.ts";
+
+interface Upload {
+  readonly name: string;
+  readonly "dist-tags": Readonly<Record<string, string>>;
+  readonly versions: Readonly<Record<string, { readonly dist: { readonly integrity: string } }>>;
+}
+
+const folder = testFolder("publish");
+const tarballs = folder.file("tarballs");
+const uploads: Upload[] = [];
+/** A name that the registry refuses. */
+let refused = "";
+
+const server = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  async fetch(request) {
+    const name = decodeURIComponent(new URL(request.url).pathname.slice(1));
+    if (request.method === "PUT") {
+      if (name === refused) return Response.json({ error: "no" }, { status: 500 });
+      uploads.push((await request.json()) as Upload);
+      return Response.json({ ok: true }, { status: 201 });
+    }
+    const found = uploads.find((upload) => upload.name === name);
+    return found ? Response.json(found) : Response.json({ error: "not found" }, { status: 404 });
+  },
+});
+afterAll(() => server.stop(true));
+
+const names = ["tiny", "tiny-linux-x64", "tiny-darwin-arm64"];
+
+async function pack(name: string, content: string): Promise<void> {
+  const root = folder.file(`packed-${name}`);
+  await Bun.write(join(root, "package", "package.json"), JSON.stringify({ name, version: "1.2.3" }));
+  await Bun.write(join(root, "package", "index.js"), content);
+  const command = ["tar", "-czf", join(tarballs, `${name}-1.2.3.tgz`), "-C", root, "package"];
+  expect(Bun.spawnSync(command).exitCode).toBe(0);
+}
+
+beforeAll(async () => {
+  const address = `127.0.0.1:${server.port}`;
+  const settings = `registry=http://${address}/\n//${address}/:_authToken=local\nfetch-retries=0\nupdate-notifier=false\n`;
+  await Bun.write(join(tarballs, ".npmrc"), settings);
+  await Bun.write(join(tarballs, "package.json"), "{}"); // npm reads .npmrc beside one
+  for (const name of names) await pack(name, "1");
+});
+beforeEach(() => {
+  uploads.length = 0;
+  refused = "";
+});
+
+test("publishes the package that depends on the others last, as next; a second run publishes nothing", async () => {
+  const lines = await publish(tarballs);
+  expect(lines).toEqual([
+    "tiny-darwin-arm64@1.2.3: published as next",
+    "tiny-linux-x64@1.2.3: published as next",
+    "tiny@1.2.3: published as next",
+  ]);
+  expect(uploads.map(({ name }) => name)).toEqual(["tiny-darwin-arm64", "tiny-linux-x64", "tiny"]);
+  expect(uploads.map((upload) => upload["dist-tags"])).toEqual(names.map(() => ({ next: "1.2.3" })));
+  expect(await publish(tarballs)).toEqual(uploads.map(({ name }) => `${name}@1.2.3: it is published already`));
+  expect(uploads).toHaveLength(3);
+});
+
+test("goes on where a run failed", async () => {
+  refused = "tiny";
+  await expect(publish(tarballs)).rejects.toThrow("Publishing tiny@1.2.3");
+  expect(uploads).toHaveLength(2);
+  refused = "";
+  expect((await publish(tarballs)).at(-1)).toBe("tiny@1.2.3: published as next");
+  expect(uploads).toHaveLength(3);
+});
+
+test("a version that is published with other contents is an error, and nothing of it is sent", async () => {
+  await publish(tarballs);
+  await pack("tiny", "2");
+  await expect(publish(tarballs)).rejects.toThrow("tiny@1.2.3 is published with other contents");
+  expect(uploads).toHaveLength(3);
+});
+
+test("a folder without tarballs is an error", async () => {
+  await expect(publish(folder.file("packed-tiny"))).rejects.toThrow("There are no tarballs");
+});
