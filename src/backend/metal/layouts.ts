@@ -86,6 +86,7 @@ const statisticsFields = [
   "queuesReplaced",
   "commandBuffersRepeated",
   "largestWork",
+  "archiveWrites",
 ] as const;
 
 /** What a context counted since it was opened; bytes and numbers. */

@@ -31,6 +31,7 @@ final class Context: HandleObject, @unchecked Sendable {
     let pool: BufferPool
     let stream: Stream
     let libraries: LibraryCache
+    let archives = ArchiveWriter()
     let copyKernels = CopyKernels()
     let limits: DeviceLimits
     let materializeSource: String?
@@ -90,6 +91,16 @@ final class Context: HandleObject, @unchecked Sendable {
     func countError() { lock.withLock { statistics.values.errors += 1 } }
 
     func note(_ text: String) { lock.withLock { notes.append(text) } }
+
+    /// What happened to a pipeline archive.
+    func record(_ report: PipelineArchive.Report) {
+        lock.withLock {
+            notes += report.notes
+            statistics.values.archive_rebuilds += report.rebuilds
+            statistics.values.archive_failures += report.failures
+            statistics.values.archive_writes += report.writes
+        }
+    }
 
     func currentNotes() -> [String] { lock.withLock { notes } }
 
@@ -205,6 +216,7 @@ final class Context: HandleObject, @unchecked Sendable {
             isClosed = true
             stream.commit()
         }
+        archives.flush(until: deadline)
         let complete = tickets.wait(for: stream.lastCommitted, until: deadline)
         copyKernels.removeAll()
         lock.withLock {

@@ -98,14 +98,14 @@ final class LayoutTests: XCTestCase {
                     ("threadgroup_memory", \.threadgroup_memory, 64), ("label", \.label, 72), ("work", \.work, 80),
                 ]),
             row(
-                orchard_statistics.self, 256,
+                orchard_statistics.self, 264,
                 [
                     ("live_bytes", \.live_bytes, 8), ("peak_bytes", \.peak_bytes, 40),
                     ("allocations", \.allocations, 64),
                     ("dispatches", \.dispatches, 80), ("barriers", \.barriers, 104),
                     ("copies_storage", \.copies_storage, 112),
                     ("copied_bytes", \.copied_bytes, 152), ("archive_hits", \.archive_hits, 192),
-                    ("failed_tickets", \.failed_tickets, 224),
+                    ("failed_tickets", \.failed_tickets, 224), ("archive_writes", \.archive_writes, 256),
                 ]),
         ]
         for row in rows {

@@ -370,6 +370,7 @@ typedef struct orchard_statistics {
   uint64_t queues_replaced;          // that took no more work, after a failure of the device
   uint64_t command_buffers_repeated; // on the new queue: those that were not to blame
   uint64_t largest_work;             // estimated operations of the command buffer that has the most
+  uint64_t archive_writes;           // files of the cache folder that were written
 } orchard_statistics;
 
 // Counts since orchard_open, and what is in use now.
@@ -431,7 +432,7 @@ ORCHARD_LAYOUT(sizeof(orchard_binding) == 32 && offsetof(orchard_binding, index)
 ORCHARD_LAYOUT(sizeof(orchard_inline) == 16 && offsetof(orchard_inline, bytes) == 8);
 ORCHARD_LAYOUT(sizeof(orchard_threadgroup_memory) == 8);
 ORCHARD_LAYOUT(sizeof(orchard_dispatch) == 88 && offsetof(orchard_dispatch, bindings) == 48);
-ORCHARD_LAYOUT(sizeof(orchard_statistics) == 8 + 8 * 31 && offsetof(orchard_statistics, live_bytes) == 8);
+ORCHARD_LAYOUT(sizeof(orchard_statistics) == 8 + 8 * 32 && offsetof(orchard_statistics, live_bytes) == 8);
 #undef ORCHARD_LAYOUT
 
 #ifdef __cplusplus
