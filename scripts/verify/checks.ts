@@ -83,6 +83,7 @@ export const checks: Readonly<Record<string, readonly Check[]>> = {
   "reflected-sizes": [swift("DispatchTests/testWhatMetalWouldAbortOnIsRefused")],
   "descriptor-threads": [swift("DispatchTests/testAPipelineOfFewerThreadsRefusesMore")],
   archives: [swift("ArchiveTests")],
+  "archive-memory": [swift("ArchiveTests/testManyPipelinesAreCompiledOnceEachAndWrittenTogether")],
   "hosted-runner": [probe, swift("LibraryTests", "ArchiveTests")],
   "blit-lengths": [swift("MaterializeTests/testOddLengthsOfPrivateBuffers")],
   "dropped-buffers": [swift("TicketTests/testAFailedCommandBufferFailsItsOperationsOnly")],

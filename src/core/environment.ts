@@ -195,6 +195,12 @@ const softwareDevice = {
     fallback: "0",
     meaning: "1: a library is refused for any kernel that the executing pass refuses, not when that is first used",
   },
+  ORCHARD_METAL_AFTER_FAULT: {
+    fallback: "continue",
+    meaning:
+      "What a queue does after a command buffer that failed: `continue` runs the next ones, `ignore` refuses them " +
+      "all, `discard` ends the next one half way",
+  },
 } as const satisfies Record<string, EnvironmentVariable>;
 
 export const environmentVariables = { ...own, ...softwareDevice };

@@ -18,3 +18,12 @@ export function tooLargeForThreadgroup({ shape }: Tensor): string | undefined {
 
 /** Threads of a threadgroup in which each takes a row: whole SIMD-groups. */
 export const threadsFor = (rows: number): number => Math.max(32, Math.ceil(rows / 32) * 32);
+
+/**
+ * How many times as long an operation takes in a kernel whose threads wait for each other at every column, as far as
+ * {@link Launch.work} goes: guessed.
+ */
+export const SERIAL = 8;
+
+/** The same of Jacobi's rotations, ten sweeps of them: a rotation of two rows is six operations for each column. */
+export const JACOBI = 10 * 6 * SERIAL;

@@ -25,6 +25,11 @@ export interface MetalContextOptions {
   batchOperations?: number;
   /** Bytes bound in a command buffer before it is committed. Default 40 MB. */
   batchBytes?: number;
+  /**
+   * Operations of kernels in a command buffer before it is committed, roughly: additions and multiplications. Default
+   * 2^36, a fraction of a second: after some seconds the system ends a command buffer.
+   */
+  batchWork?: number;
   /** Bytes of free buffers that are kept for reuse. Default: a quarter of the memory limit. */
   cacheLimit?: number;
   /** Bytes of buffers in all. Default: the device's recommended working set. */
@@ -72,6 +77,7 @@ const contextParameters = parameters("MetalContext", {
   exact: named(flag),
   batchOperations: named(wholeNumber),
   batchBytes: named(wholeNumber),
+  batchWork: named(wholeNumber, 2 ** 36),
   cacheLimit: named(wholeNumber),
   memoryLimit: named(wholeNumber),
   cacheFolder: named(either(nothing, aPath)),
@@ -131,8 +137,10 @@ export class MetalContext implements Disposable {
   private readonly unfollow?: () => void;
   /** @internal Where buffers live that name no storage of their own. */
   defaultStorage: StorageMode;
+  /** @internal The most work of a command buffer, by which long kernels are cut. */
+  batchWork: number;
   private software: boolean | undefined;
-  /** @internal Two u64 that the dylib raises: tickets complete, and tickets failed. */
+  /** @internal Three u64 that the dylib raises: tickets complete, tickets failed, and queues that were replaced. */
   readonly counterAddress: Pointer;
   private readonly ticketScratch = new BigUint64Array(1);
   private readonly kept: { findings: Finding[]; dispatches: DispatchCounters[]; notes: string[] } = {
@@ -145,6 +153,7 @@ export class MetalContext implements Disposable {
     const options = contextParameters([given]);
     this.native = library().native;
     this.defaultStorage = options.storage;
+    this.batchWork = options.batchWork;
     const block = writeBlock(layouts.openOptions, {
       defaultStorage: Storage[this.defaultStorage],
       flags: (options.exact ?? checkerAsked()) ? OPEN_EXACT : 0,
@@ -156,6 +165,7 @@ export class MetalContext implements Disposable {
       cacheFolder: options.cacheFolder ?? undefined,
       materializeSource: kernelText("runtime/materialize.metal"),
       label: options.label,
+      batchWork: options.batchWork,
     });
     const out = new BigUint64Array(1);
     check(this.native, this.native.orchard_open(block, block.length, out), "open Metal");
@@ -278,6 +288,7 @@ export class MetalContext implements Disposable {
     const text = encoder.encode(typeof value === "boolean" ? (value ? "1" : "0") : String(value));
     this.call(`configure ${name}`, this.native.orchard_configure(this.handle, key, key.length, text, text.length));
     if (name === "storage") this.defaultStorage = value as StorageMode;
+    if (name === "batch_work") this.batchWork = Number(value);
     if (name === "check") checkerIsOn = value === true || ["1", "report"].includes(String(value));
   }
 

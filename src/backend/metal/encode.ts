@@ -22,6 +22,8 @@ export interface Dispatch {
   /** Lengths of threadgroup arguments, as `layouts.threadgroupMemory` has them. */
   readonly threadgroupMemory: readonly Fields[];
   readonly label: string;
+  /** Operations of all threads, roughly; default: estimated from the threads and what is bound. */
+  readonly work?: number | undefined;
 }
 
 const ticketScratch = new BigUint64Array(1);
@@ -42,6 +44,7 @@ export function encode(context: MetalContext, operation: string, dispatch: Dispa
     inlineBytes: { layout: layouts.inline, items: dispatch.inline },
     threadgroupMemory: { layout: layouts.threadgroupMemory, items: dispatch.threadgroupMemory },
     label: dispatch.label,
+    work: Math.ceil(dispatch.work ?? 0),
   });
   context.call(operation, context.native.orchard_dispatch_encode(block, block.length, ticketScratch));
   return Number(ticketScratch[0]);

@@ -25,13 +25,14 @@ interface Entry {
 interface Journal {
   entries: Entry[];
   knownFailures: number;
+  knownQueues: number;
   recovering: boolean;
 }
 
 const journals = new WeakMap<MetalContext, Journal>();
 
 const journalOf = (context: MetalContext): Journal =>
-  getOrMake(journals, context, () => ({ entries: [], knownFailures: 0, recovering: false }));
+  getOrMake(journals, context, () => ({ entries: [], knownFailures: 0, knownQueues: 0, recovering: false }));
 
 /** Operations that may be under way before the next one waits for the older half of them. */
 const LONGEST = 1024;
@@ -44,6 +45,7 @@ export function noteEncoded(context: MetalContext, entry: Entry): void {
   for (const storage of [...entry.reads, ...entry.writes]) storage.retain();
   journal.entries.push(entry);
   if (journal.recovering || journal.entries.length % INTERVAL !== 0) return;
+  reportNewQueue(context, journal);
   if (failures(context) !== journal.knownFailures) recover(context, journal);
   else if (journal.entries.length >= LONGEST) waitForOlderHalf(context);
   forgetDone(context, journal);
@@ -71,6 +73,7 @@ export function waitForTicket(context: MetalContext, ticket: number): void {
   const journal = journalOf(context);
   if (!isComplete(context, ticket)) failureOf(context, ticket);
   if (journal.recovering) return;
+  reportNewQueue(context, journal);
   if (failures(context) !== journal.knownFailures) recover(context, journal);
   forgetDone(context, journal);
   runChecks(context);
@@ -152,6 +155,15 @@ function report(context: MetalContext, { tickets }: Entry, operations: number): 
   warnOnce(`${reason}\n[orchard] ${again} computed again on another backend.`, cause);
 }
 
+/** Warns once that the device dropped work that was not to blame: the dylib runs it again, and its note says more. */
+function reportNewQueue(context: MetalContext, journal: Journal): void {
+  const queues = queuesReplaced(context);
+  if (queues === journal.knownQueues) return;
+  journal.knownQueues = queues;
+  const note = context.report().notes.at(-1);
+  if (note !== undefined) warnOnce(`metal: ${note}`, "metal: a new queue");
+}
+
 function forgetDone(context: MetalContext, journal: Journal): void {
   if (failures(context) !== journal.knownFailures) return; // entries are needed until that is recovered
   const open = journal.entries.findIndex(({ tickets }) => !isComplete(context, tickets.last));
@@ -166,3 +178,4 @@ function release({ reads, writes }: Entry): void {
 export const isComplete = (context: MetalContext, ticket: number): boolean =>
   Number(read.u64(context.counterAddress, 0)) >= ticket;
 const failures = (context: MetalContext): number => Number(read.u64(context.counterAddress, 8));
+const queuesReplaced = (context: MetalContext): number => Number(read.u64(context.counterAddress, 16));

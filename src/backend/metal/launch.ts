@@ -56,6 +56,8 @@ export interface KernelName {
 export interface Operand {
   readonly tensor: Tensor;
   readonly access: keyof typeof Access;
+  /** The elements that are bound, of a tensor without gaps; default: all. */
+  readonly part?: { readonly first: number; readonly count: number };
 }
 
 export interface Launch extends KernelName {
@@ -69,6 +71,8 @@ export interface Launch extends KernelName {
   readonly threadgroup: Size;
   /** Bytes of the threadgroup arguments 0, 1, …. */
   readonly threadgroupMemory?: readonly number[];
+  /** Additions and multiplications of all threads, roughly; default: from the threads and the operands' bytes. */
+  readonly work?: number;
 }
 
 export const reads = (tensor: Tensor): Operand => ({ tensor, access: "read" });
@@ -89,7 +93,7 @@ export function launch(what: Launch): TicketRange {
   const context = metalContext();
   const pipeline = pipelineFor(context, what);
   checkThreads(what, pipeline);
-  const { grid, threadgroups, threadgroup, operands, parameters, threadgroupMemory = [], name } = what;
+  const { grid, threadgroups, threadgroup, operands, parameters, threadgroupMemory = [], work, name } = what;
   const ticket = encode(context, name, {
     pipeline: pipeline.handle,
     grid: grid ?? threadgroups ?? 1,
@@ -99,8 +103,34 @@ export function launch(what: Launch): TicketRange {
     inline: [{ index: operands.length, bytes: parameters }],
     threadgroupMemory: threadgroupMemory.map((length, index) => ({ index, length })),
     label: name,
+    work,
   });
   return { first: ticket, last: ticket };
+}
+
+/**
+ * Encodes a kernel that takes a batch: in several dispatches where the work of one would be more than a command buffer
+ * may have. Each element of the batch is computed as in one dispatch. All operands are without gaps, batch axes first.
+ *
+ * @param work of the whole batch, as {@link Launch.work}
+ */
+export function launchBatch(batch: number, work: number, describe: (batch: number) => Launch): TicketRange {
+  const { batchWork } = metalContext();
+  if (work <= batchWork || batch === 1) return launch({ ...describe(batch), work });
+  const most = Math.max(1, Math.floor((batchWork * batch) / work));
+  const firsts = Array.from({ length: Math.ceil(batch / most) }, (_, index) => index * most);
+  const [head, ...more] = firsts.map((first) => {
+    const count = Math.min(most, batch - first);
+    const own = describe(count);
+    const operands = own.operands.map((operand) => partOf(operand, batch, first, count));
+    return launch({ ...own, operands, work: (work * count) / batch });
+  });
+  return spanOf([head, ...more] as [TicketRange]);
+}
+
+function partOf({ tensor, access }: Operand, batch: number, first: number, count: number): Operand {
+  const each = tensor.size / batch;
+  return { tensor, access, part: { first: first * each, count: count * each } };
 }
 
 /** The command buffers of several launches, in their order; null where nothing was launched. */
@@ -126,10 +156,11 @@ function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads }
   );
 }
 
-function bind({ tensor, access }: Operand, index: number): Fields {
+function bind({ tensor, access, part }: Operand, index: number): Fields {
   const { memory } = tensor.storage;
   if (!(memory instanceof MetalMemory)) throw new BackendError("metal", "internal", "an operand is not on the device");
-  const { first, count } = reachOf(tensor);
+  const reach = reachOf(tensor);
+  const [first, count] = part ? [reach.first + part.first, part.count] : [reach.first, reach.count];
   const bytes = bytesOf(tensor.dtype);
   const offset = count === 0 ? 0 : first * bytes; // a view of nothing may begin behind the end
   return { buffer: memory.handle, offset, length: count * bytes, index, access: Access[access] };

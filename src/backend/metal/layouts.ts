@@ -83,6 +83,10 @@ const statisticsFields = [
   "archiveFailures",
   "errors",
   "failedTickets",
+  "queuesReplaced",
+  "commandBuffersRepeated",
+  "largestWork",
+  "archiveWrites",
 ] as const;
 
 /** What a context counted since it was opened; bytes and numbers. */
@@ -102,6 +106,7 @@ export const layouts = {
     cacheFolder: "span",
     materializeSource: "span",
     label: "span",
+    batchWork: "u64",
   }),
   bufferOptions: layout({ ...header, length: "u64", storage: "u32", flags: "u32", label: "span" }),
   bufferInfo: layout({
@@ -162,6 +167,7 @@ export const layouts = {
     inlineBytes: "span",
     threadgroupMemory: "span",
     label: "span",
+    work: "u64",
   }),
   statistics: layout({
     ...header,

@@ -1,9 +1,9 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
-import { type Launch, launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { type Launch, launch, launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { isTransposed, matricesOf } from "../matrices.ts";
-import { BLOCK, MAX_SIZE, TILE_ROWS, TILE_THREADS, threadsFor } from "../metal.ts";
+import { BLOCK, MAX_SIZE, SERIAL, TILE_ROWS, TILE_THREADS, threadsFor } from "../metal.ts";
 import { factorWork, fasterOnCpu } from "../route.ts";
 import { choleskyParameters, choleskyStepParameters } from "./primitive.ts";
 
@@ -15,12 +15,12 @@ export const choleskyMetal: MetalImplementation<undefined> = {
   run({ inputs: [a], outputs: [factor, info] }) {
     const { batch, rows: size } = matricesOf(a!);
     if (size > MAX_SIZE) return runBlocks(a!, factor!, info!);
-    return launch({
-      ...launchOf(size, batch),
+    return launchBatch(batch, SERIAL * factorWork(a!), (count) => ({
+      ...launchOf(size, count),
       file: "linalg/cholesky.metal",
       operands: [reads(a!), writes(factor!), writes(info!)],
-      parameters: choleskyParameters.bytes({ batch, size, upper: isTransposed(a!) }),
-    });
+      parameters: choleskyParameters.bytes({ batch: count, size, upper: isTransposed(a!) }),
+    }));
   },
 };
 

@@ -1,7 +1,7 @@
 import type { MetalImplementation, OperationCall, TicketRange } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { launchBatch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
-import { MAX_SIZE } from "../metal.ts";
+import { JACOBI, MAX_SIZE } from "../metal.ts";
 import { factorWork, fasterOnCpu } from "../route.ts";
 import { launchBlocked, MAX_BLOCKED_SIZE } from "./blocked.metal.ts";
 import { type EighAttributes, eighParameters } from "./primitive.ts";
@@ -40,12 +40,12 @@ function launchWhole({
 }: OperationCall<EighAttributes>): TicketRange {
   const { batch, rows: size } = matricesOf(a!);
   const { rows, threads } = kernels.find((own) => size <= own.rows)!;
-  return launch({
+  return launchBatch(batch, JACOBI * batch * size ** 3, (count) => ({
     file: "linalg/eigh.metal",
     name: `${vectors ? "eigh" : "eigvalsh"}_${rows}`,
     operands: [reads(a!), ...outputs.map(writes)],
-    parameters: eighParameters.bytes({ batch, size, upper }),
-    threadgroups: [batch],
+    parameters: eighParameters.bytes({ batch: count, size, upper }),
+    threadgroups: [count],
     threadgroup: threads,
-  });
+  }));
 }

@@ -1,8 +1,8 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { launch, launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import { matricesOf } from "../matrices.ts";
-import { MAX_SIZE } from "../metal.ts";
+import { MAX_SIZE, SERIAL } from "../metal.ts";
 import { factorWork, fasterOnCpu } from "../route.ts";
 import { factoriseBlocks, solveBlocks } from "./blocks.metal.ts";
 import {
@@ -30,14 +30,14 @@ export const luFactorMetal: MetalImplementation<LuFactorAttributes> = {
     const sizes = { batch, ...(a!.size === 0 ? { rows: 0, columns: 0 } : own) };
     if (Math.max(sizes.rows, sizes.columns) > MAX_SIZE)
       return factoriseBlocks(a!, lu!, pivots!, info!, attributes.pivot);
-    return launch({
+    return launchBatch(sizes.batch, SERIAL * factorWork(a!), (count) => ({
       file,
       name: "lu_factor",
       operands: [reads(a!), writes(lu!), writes(pivots!), writes(info!)],
-      parameters: luFactorParameters.bytes({ ...sizes, ...attributes }),
-      threadgroups: [sizes.batch],
+      parameters: luFactorParameters.bytes({ ...sizes, batch: count, ...attributes }),
+      threadgroups: [count],
       threadgroup: threadsOf(Math.max(sizes.rows, sizes.columns)),
-    });
+    }));
   },
 };
 
@@ -49,14 +49,14 @@ export const luSolveMetal: MetalImplementation<LuSolveAttributes> = {
   run({ inputs: [lu, pivots, b], outputs: [x], attributes }) {
     const { batch, rows: size, columns } = matricesOf(b!);
     if (size > MAX_SIZE) return solveBlocks(lu!, pivots!, b!, x!, attributes.adjoint);
-    return launch({
+    return launchBatch(batch, SERIAL * batch * size ** 2 * columns, (count) => ({
       file,
       name: "lu_solve",
       operands: [reads(lu!), reads(pivots!), reads(b!), writes(x!)],
-      parameters: luSolveParameters.bytes({ batch, size, columns, ...attributes }),
-      threadgroups: [batch],
+      parameters: luSolveParameters.bytes({ batch: count, size, columns, ...attributes }),
+      threadgroups: [count],
       threadgroup: threadsOf(size),
-    });
+    }));
   },
 };
 
@@ -74,14 +74,14 @@ export const solveMetal: MetalImplementation<undefined> = {
       return spanOf([factoriseBlocks(a!, ...factors, info!, true), solveBlocks(...factors, b, x!, false)]);
     }
     const factor = lu && pivots ? [writes(lu), writes(pivots)] : [];
-    return launch({
+    return launchBatch(batch, SERIAL * batch * size ** 2 * (size + columns), (count) => ({
       file,
       name: b ? (lu ? "solve_keeping" : "solve") : "invert",
       operands: [reads(a!), ...(b ? [reads(b)] : []), writes(x!), writes(info!), ...factor],
-      parameters: solveParameters.bytes({ batch, size, columns }),
-      threadgroups: [batch],
+      parameters: solveParameters.bytes({ batch: count, size, columns }),
+      threadgroups: [count],
       threadgroup: threadsOf(size),
-    });
+    }));
   },
 };
 

@@ -1,6 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
+import { SERIAL } from "../metal.ts";
 import { factorWork, fasterOnCpu } from "../route.ts";
 import { factorBlocks, trianglesFor } from "./blocks.metal.ts";
 import { bytesFor, fitsThreadgroup, matrixFloats, strideFor, teamFor, threadsOf } from "./layout.metal.ts";
@@ -20,14 +21,21 @@ export const geqrfMetal: MetalImplementation<undefined> = {
       return spanOf(factorBlocks(a!, { a: factors!, tau: tau!, triangles }));
     }
     const team = teamFor(rows);
-    return launch({
+    return launchBatch(batch, SERIAL * factorWork(a!), (count) => ({
       file: "linalg/qr.metal",
       name: "geqrf",
       operands: [reads(a!), writes(factors!), writes(tau!)],
-      parameters: qrParameters.bytes({ ...sizes, width: 0, reflectors: 0, stride: strideFor(columns), team }),
-      threadgroups: [batch],
+      parameters: qrParameters.bytes({
+        ...sizes,
+        batch: count,
+        width: 0,
+        reflectors: 0,
+        stride: strideFor(columns),
+        team,
+      }),
+      threadgroups: [count],
       threadgroup: threadsOf(columns, team),
       threadgroupMemory: [bytesFor(matrixFloats(rows, columns))],
-    });
+    }));
   },
 };

@@ -1,6 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
+import { SERIAL } from "../metal.ts";
 import { factorWork, fasterOnCpu } from "../route.ts";
 import { formBlocks, formTriangles, trianglesFor } from "./blocks.metal.ts";
 import { bytesFor, fitsThreadgroup, matrixFloats, strideFor, teamFor, threadsOf } from "./layout.metal.ts";
@@ -23,14 +24,14 @@ export const productMetal: MetalImplementation<undefined> = {
     }
     const team = teamFor(rows);
     const stride = strideFor(columns);
-    return launch({
+    return launchBatch(batch, SERIAL * batch * rows * columns * Math.max(1, reflectors), (count) => ({
       file: "linalg/qr.metal",
       name: "householder_product",
       operands: [reads(a!), reads(tau!), writes(q!)],
-      parameters: qrParameters.bytes({ ...sizes, width: q!.shape.at(-1)!, reflectors, stride, team }),
-      threadgroups: [batch],
+      parameters: qrParameters.bytes({ ...sizes, batch: count, width: q!.shape.at(-1)!, reflectors, stride, team }),
+      threadgroups: [count],
       threadgroup: threadsOf(columns, team),
       threadgroupMemory: [bytesFor(matrixFloats(rows, columns))],
-    });
+    }));
   },
 };

@@ -1,8 +1,9 @@
 import type { MetalImplementation, OperationCall, TicketRange } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { launch, launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
+import { SERIAL } from "../metal.ts";
 import { fasterOnCpu } from "../route.ts";
 import { triangularMetal } from "../triangular/triangular.metal.ts";
 import { applyBlocks, copyBlocks, factorBlocks, trianglesFor } from "./blocks.metal.ts";
@@ -82,15 +83,16 @@ function launchWhole({ outputs, attributes }: Call, a: Tensor, b: Tensor, sizes:
   const { batch, rows: aRows } = matricesOf(a);
   const { rows: bRows, columns: width } = matricesOf(b);
   const groups = groupsFor(sizes);
-  return launch({
+  const work = SERIAL * batch * sizes.rows * sizes.columns * (Math.min(sizes.rows, sizes.columns) + width);
+  return launchBatch(batch, work, (count) => ({
     ...{ file: "linalg/lstsq.metal", name: "lstsq" },
     operands: [reads(a), reads(b), ...outputs.map(writes)],
     parameters: lstsqParameters.bytes({
-      ...{ batch, ...sizes, width, aRows, bRows, stride: strideFor(sizes.columns), team: teamFor(sizes.rows) },
+      ...{ batch: count, ...sizes, width, aRows, bRows, stride: strideFor(sizes.columns), team: teamFor(sizes.rows) },
       ...{ isTriangle: aRows > sizes.rows, ...attributes },
     }),
-    ...{ threadgroups: [batch], threadgroup: groups * LANES, threadgroupMemory: bytesOf(sizes, groups) },
-  });
+    ...{ threadgroups: [count], threadgroup: groups * LANES, threadgroupMemory: bytesOf(sizes, groups) },
+  }));
 }
 
 /** Solves with the triangles of factors, which are taken to have full rank. */

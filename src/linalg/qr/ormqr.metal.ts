@@ -1,6 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
+import { SERIAL } from "../metal.ts";
 import { fasterOnCpu } from "../route.ts";
 import { applyBlocks, copyBlocks, formTriangles, trianglesFor } from "./blocks.metal.ts";
 import { bytesFor, strideFor, teamFor, threadsOf, tileFor } from "./layout.metal.ts";
@@ -29,14 +30,15 @@ export const ormqrMetal: MetalImplementation<OrmqrAttributes> = {
     }
     const tile = Math.min(width, tileFor(rows));
     const team = teamFor(rows);
-    return launch({
+    const work = SERIAL * batch * rows * width * Math.max(1, reflectors);
+    return launchBatch(batch, work, (count) => ({
       file: "linalg/ormqr.metal",
       name: "ormqr",
       operands: [reads(a!), reads(tau!), reads(c!), writes(product!)],
-      parameters: ormqrParameters.bytes({ ...sizes, reflectors, width, ...attributes, tile, team }),
-      threadgroups: [Math.ceil(width / tile), batch],
+      parameters: ormqrParameters.bytes({ ...sizes, batch: count, reflectors, width, ...attributes, tile, team }),
+      threadgroups: [Math.ceil(width / tile), count],
       threadgroup: threadsOf(tile, team),
       threadgroupMemory: [bytesFor(rows * (strideFor(tile) + 1))],
-    });
+    }));
   },
 };

@@ -1,7 +1,8 @@
 import type { TicketRange } from "../../backend/backend.ts";
-import { launch, reads, writes } from "../../backend/metal/launch.ts";
+import { launchBatch, reads, writes } from "../../backend/metal/launch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
+import { JACOBI } from "../metal.ts";
 import { type SvdAttributes, type SvdOutputs, svdParameters } from "./primitive.ts";
 
 const FLOAT_BYTES = 4;
@@ -30,15 +31,15 @@ export function launchWhole(a: Tensor, { u, s, vh, info }: SvdOutputs, attribute
   const groups = Math.min(MOST_GROUPS, Math.max(1, Math.ceil(Math.min(rows, columns) / 2)));
   const [matrix, rotations, norms] = memoryOf({ rows, columns }, attributes);
   const hasNorms = matrix + rotations + norms <= THREADGROUP_BYTES;
-  return launch({
+  return launchBatch(batch, JACOBI * batch * rows * columns * Math.min(rows, columns), (count) => ({
     file: "linalg/svd.metal",
     name: hasNorms ? "svd" : "svd_without_norms",
     operands: [reads(a), writes(u ?? s), writes(s), writes(vh ?? s), writes(info)],
-    parameters: svdParameters.bytes({ batch, rows, columns, ...attributes }),
-    threadgroups: [batch],
+    parameters: svdParameters.bytes({ batch: count, rows, columns, ...attributes }),
+    threadgroups: [count],
     threadgroup: groups * LANES,
     threadgroupMemory: hasNorms ? [matrix, rotations, norms] : [matrix, rotations],
-  });
+  }));
 }
 
 /** Bytes of the matrix, of its rotations, and of the norms of its rows and a number more. */

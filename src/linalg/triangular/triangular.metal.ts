@@ -1,7 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { launchBatch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { matricesOf } from "../matrices.ts";
-import { MAX_SIZE, TILE_THREADS } from "../metal.ts";
+import { MAX_SIZE, SERIAL, TILE_THREADS } from "../metal.ts";
 import { fasterOnCpu } from "../route.ts";
 import { type TriangularAttributes, triangularParameters, triangularValues } from "./primitive.ts";
 
@@ -16,13 +16,14 @@ export const triangularMetal: MetalImplementation<TriangularAttributes> = {
   run({ inputs: [a, b], outputs: [x], attributes }) {
     const { batch, rows, columns } = matricesOf(b!);
     const isLarge = rows > MAX_SIZE;
-    return launch({
+    const values = triangularValues(a!, b!, attributes);
+    return launchBatch(batch, SERIAL * batch * rows ** 2 * columns, (count) => ({
       file: isLarge ? "linalg/triangular_blocks.metal" : "linalg/triangular.metal",
       name: isLarge ? "solve_triangular_blocks" : "solve_triangular",
       operands: [reads(a!), reads(b!), writes(x!)],
-      parameters: triangularParameters.bytes(triangularValues(a!, b!, attributes)),
-      threadgroups: [Math.ceil(columns / COLUMNS), batch],
+      parameters: triangularParameters.bytes({ ...values, batch: count }),
+      threadgroups: [Math.ceil(columns / COLUMNS), count],
       threadgroup: isLarge ? TILE_THREADS : COLUMNS,
-    });
+    }));
   },
 };

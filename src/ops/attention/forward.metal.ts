@@ -3,7 +3,7 @@ import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, pipelineFor, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { launchTiled, sequenceCount, tensorOf, tilesOf, unsupportedReason } from "./launch.metal.ts";
+import { launchTiled, sequenceCount, tensorOf, tilesOf, unsupportedReason, workOf } from "./launch.metal.ts";
 import { type Call, callOf, constantsOf, type Parts, parametersOf } from "./parameters.metal.ts";
 import { type AttentionAttributes, problemOf } from "./problem.ts";
 import { SIMD_WIDTH, VECTOR_QUERIES, vectorCut, vectorSimdgroups, vectorTeam } from "./tiles.metal.ts";
@@ -89,6 +89,7 @@ function launchParts(call: Call, kernel: VectorKernel, cut: Parts, parts: Tensor
     ],
     parameters: parametersOf(call, cut),
     threadgroups: [teamOf(call).teams * cut.parts, call.kvHeads, sequenceCount(call)],
+    work: workOf(call),
   });
 }
 

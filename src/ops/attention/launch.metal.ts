@@ -45,8 +45,18 @@ export function launchTiled(call: Call, what: TiledLaunch): TicketRange | undefi
     parameters: parametersOf(call),
     threadgroups,
     threadgroup: threadsOf(tile),
+    work: workOf(call),
   });
 }
+
+/** Of one pass over all pairs of a query and a key: scores, and sums of values. */
+export const workOf = (call: Call): number =>
+  2 *
+  (call.dim + call.valueDim) *
+  tilesOf(call, "queries", 1) *
+  tilesOf(call, "keys", 1) *
+  call.heads *
+  sequenceCount(call);
 
 /** What is bound for an operand. */
 export function tensorOf(call: Call, operand: OperandName | "sequences" | Tensor): Tensor {

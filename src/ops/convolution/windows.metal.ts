@@ -155,14 +155,20 @@ function launchSums(windows: Windows, weight: Tensor, source: Tensor, result: Te
   const operands = [reads(weight), reads(source), writes(result)];
   const types = typesOf(source, result);
   const parameters = windowsParameters.bytes(windows);
+  const work = workOf(windows);
   if (isDirect(windows)) {
     const grid = [positions, rows, groups] as const;
     const name = `convolution_direct_${types}`;
-    return launch({ file: DIRECT, name, operands, parameters, grid, threadgroup: TILE.threads });
+    return launch({ file: DIRECT, name, operands, parameters, grid, threadgroup: TILE.threads, work });
   }
   const threadgroups = [Math.ceil(positions / TILE.columns), Math.ceil(rows / TILE.rows), groups] as const;
-  return launchMatrices([0, Number(areWeightQuads(windows, weight))], types, { operands, parameters, threadgroups });
+  const constants = [0, Number(areWeightQuads(windows, weight))] as const;
+  return launchMatrices(constants, types, { operands, parameters, threadgroups, work });
 }
+
+/** A product and a sum for each element of a window, at each position, for each row. */
+const workOf = ({ batch, grid, channels, places, rows, groups }: Windows): number =>
+  [batch, grid, channels, places, rows, groups].flat().reduce<number>((product, size) => product * Number(size), 2);
 
 /** Whether four steps of a row, from a multiple of four on, are neighbours in the weight, and so aligned. */
 const areWeightQuads = (own: Windows, weight: Tensor): boolean =>
@@ -185,7 +191,7 @@ const typesOf = (operand: Tensor, result: Tensor): string =>
 const launchMatrices = (
   constants: readonly [isOfWeight: 0 | 1, leftQuads: number],
   types: string,
-  what: Pick<Parameters<typeof launch>[0], "operands" | "parameters" | "threadgroups">,
+  what: Pick<Parameters<typeof launch>[0], "operands" | "parameters" | "threadgroups" | "work">,
 ): TicketRange =>
   launch({
     ...{ file: MATRICES, name: `convolution_matrices_${types}`, constants, threadgroup: TILE.threads },
@@ -206,6 +212,7 @@ function launchWeight(windows: Windows, gradient: Tensor, source: Tensor, weight
         operands: [...operands, writes(weight)],
       },
       ...{ parameters: windowsParameters.bytes(windows), threadgroups: [steps, rows, groups], threadgroup: SIMD_WIDTH },
+      work: workOf(windows),
     });
   const tiles = [Math.ceil(steps / TILE.columns), Math.ceil(rows / TILE.rows)] as const;
   const most = Math.ceil(THREADGROUPS / (tiles[0] * tiles[1] * groups));
@@ -219,6 +226,7 @@ function launchWeight(windows: Windows, gradient: Tensor, source: Tensor, weight
       operands: [...operands, writes(weight)],
       parameters,
       threadgroups,
+      work: workOf(windows),
     });
   using sums = scratchTensor([splits, ...weight.shape], "float32");
   return spanOf([
@@ -226,6 +234,7 @@ function launchWeight(windows: Windows, gradient: Tensor, source: Tensor, weight
       operands: [...operands, writes(sums)],
       parameters,
       threadgroups,
+      work: workOf(windows),
     }),
     launch({
       ...{

@@ -55,6 +55,7 @@ function intoParts(problem: Problem, scratch: Tensor): Problem {
 
 function launchKernel(plan: Omit<Plan, "splits">, split: Split): TicketRange {
   const [a, b, input, out] = matricesOf(plan.problem).map(({ tensor }) => tensor);
+  const { m, n, k, batchShape } = plan.problem;
   const { file, suffix = "", constants = [], groups, threadgroup } = shapes[plan.kernel](plan);
   return launch({
     file,
@@ -62,8 +63,9 @@ function launchKernel(plan: Omit<Plan, "splits">, split: Split): TicketRange {
     constants,
     operands: [reads(a!), reads(b!), reads(input!), writes(out!)],
     parameters: parametersOf(plan.problem, split),
-    threadgroups: [...groups, elementCount(plan.problem.batchShape) * split.splits],
+    threadgroups: [...groups, elementCount(batchShape) * split.splits],
     threadgroup,
+    work: 2 * m * n * k * elementCount(batchShape),
   });
 }
 

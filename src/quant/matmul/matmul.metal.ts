@@ -52,6 +52,7 @@ function launchVector(own: ProductLaunch): TicketRange {
     threadgroups: Math.ceil((rows * matrices.length) / (vector.simdgroups * ownRows)),
     threadgroup: vector.simdgroups * 32,
     threadgroupMemory: [packedBytes(attributes, 2 * vector.simdgroups, vector.parts)],
+    work: workOf(own),
   });
 }
 
@@ -69,6 +70,7 @@ function launchTiled(own: ProductLaunch): TicketRange {
     threadgroups: [Math.ceil((rows * matrices.length) / tile.columns), Math.ceil(count / tile.rows)],
     threadgroup: tile.threads,
     threadgroupMemory: [packedBytes(attributes, tile.columns, parts)],
+    work: workOf(own),
   });
 }
 
@@ -85,8 +87,12 @@ function launchTransposed(own: ProductLaunch): TicketRange {
     threadgroups: [Math.ceil(columns / tile.columns), Math.ceil(count / tile.rows)],
     threadgroup: tile.threads,
     threadgroupMemory: [packedBytes(attributes, tile.depth, transposedParts)],
+    work: workOf(own),
   });
 }
+
+const workOf = ({ attributes: { rows, columns, count }, matrices }: ProductLaunch): number =>
+  2 * rows * columns * count * matrices.length;
 
 /** Where there is no bias, it is not read. */
 const operandsOf = ({ x, matrices, biases, output }: ProductLaunch): Operand[] => [

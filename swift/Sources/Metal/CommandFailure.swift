@@ -28,6 +28,8 @@ final class EncoderRecord: NSObject, MTLCommandBufferEncoderInfo, @unchecked Sen
 struct CommandFailure {
     let code: MTLCommandBufferError.Code
     let message: String
+    /// In Apple's wording, where the code alone does not tell.
+    private var description: String?
     var encoder: EncoderRecord?
 
     init(_ code: MTLCommandBufferError.Code, _ message: String) {
@@ -41,13 +43,23 @@ struct CommandFailure {
 
     static let deallocated = CommandFailure(.invalidResource, "a buffer that it uses was freed")
 
+    static let ignored = CommandFailure(.accessRevoked, "an earlier command buffer of its queue failed")
+
+    static var discarded: CommandFailure {
+        var failure = CommandFailure(.internal, "the command buffer before it failed")
+        failure.description =
+            "Discarded (victim of GPU error/recovery) (00000005:kIOGPUCommandBufferCallbackErrorInnocentVictim)"
+        return failure
+    }
+
     /// The error in Apple's wording, followed by what this device knows of the cause.
     func error(_ encoders: [EncoderRecord]?) -> MTLCommandBufferError {
-        let descriptions =
-            Self.descriptions[code] ?? "Internal Error (0000000e:kIOGPUCommandBufferCallbackErrorInternal)"
+        let words =
+            description ?? Self.descriptions[code]
+            ?? "Internal Error (0000000e:kIOGPUCommandBufferCallbackErrorInternal)"
         let more: [String: Any] =
             encoders.map { [MTLCommandBufferEncoderInfoErrorKey: $0 as [any MTLCommandBufferEncoderInfo]] } ?? [:]
-        return MTLCommandBufferError(code, "\(descriptions): \(message)", more)
+        return MTLCommandBufferError(code, "\(words): \(message)", more)
     }
 
     private static let codes: [UInt32: MTLCommandBufferError.Code] = [

@@ -20,6 +20,7 @@ final class SoftwareBinaryArchive: NSObject, MTLBinaryArchive, @unchecked Sendab
             throw MTLBinaryArchiveError(
                 .compilationFailure, "The descriptor has no computeFunction that a pipeline can be made of.")
         }
+        if !contains(function) { PipelineCompilations.add() }
         add(function)
     }
 

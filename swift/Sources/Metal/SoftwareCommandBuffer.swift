@@ -273,8 +273,12 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
             failure = CommandFailure(
                 MTLCommandBufferError.Code(rawValue: UInt(max(injected, 0))) ?? .internal, "Injected failure.")
         }
+        let verdict = queue.aftermath.verdict()
+        if verdict == .ignored { failure = .ignored }
+        let ran = (commands.count + 1) / 2
         var refused: CommandFailure?
-        for command in commands {
+        for (index, command) in commands.enumerated() {
+            if verdict == .discarded, index >= ran { failure = failure ?? .discarded }
             if let refusal = command as? RefusedCommand {
                 refused = refused ?? refusal.run()
             } else if let failed = failure {
@@ -286,6 +290,8 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
                 command.encoder?.state = failure == nil ? .completed : .faulted
             }
         }
+        if verdict == .discarded { failure = failure ?? .discarded }
+        if verdict == .runs, failure != nil { queue.aftermath.commandBufferFailed() }
         for command in commands {
             for buffer in command.buffers { mrt_memory_settle(buffer.memory.address, buffer.length) }
         }

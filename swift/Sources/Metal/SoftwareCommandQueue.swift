@@ -4,6 +4,8 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
     var label: String?
     /// Handlers are called here: in order, and never holding up the queue's thread.
     let handlers = DispatchQueue(label: "MTLCommandQueue.handlers")
+    /// Used on the queue's thread alone.
+    var aftermath = Aftermath()
     private let pending = PendingBuffers()
     private let slots: Slots
     private let residency = ResidencySets()

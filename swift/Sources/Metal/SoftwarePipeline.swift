@@ -79,11 +79,10 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
     private static func lookUp(
         _ function: SoftwareFunction, _ archives: [any MTLBinaryArchive]?, _ options: MTLPipelineOption
     ) throws {
-        guard options.contains(.failOnBinaryArchiveMiss) else { return }
         let isKnown = (archives ?? []).contains { ($0 as? SoftwareBinaryArchive)?.contains(function) ?? false }
-        guard isKnown else {
-            throw MTLBinaryArchiveError(
-                .compilationFailure, "No binary archive of the descriptor holds function \(function.name).")
-        }
+        guard !isKnown else { return }
+        guard options.contains(.failOnBinaryArchiveMiss) else { return PipelineCompilations.add() }
+        throw MTLBinaryArchiveError(
+            .compilationFailure, "No binary archive of the descriptor holds function \(function.name).")
     }
 }

@@ -92,6 +92,7 @@ extension ContextOptions {
         if given.batch_operations != 0 { batchOperations = Int(given.batch_operations) }
         if given.timeout_ms != 0 { timeout = Double(given.timeout_ms) / 1000 }
         if given.batch_bytes != 0 { batchBytes = Int(clamping: given.batch_bytes) }
+        if given.batch_work != 0 { batchWork = given.batch_work }
         if given.cache_limit != 0 { cacheLimit = given.cache_limit }
         if given.memory_limit != 0 { memoryLimit = given.memory_limit }
         cacheFolder = try block.text(given.cache_folder, "cache_folder")

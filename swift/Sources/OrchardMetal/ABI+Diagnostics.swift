@@ -16,6 +16,7 @@ public func abiTrim(_ handle: UInt64, _ keepBytes: UInt64) -> Int32 {
     entry(handle) {
         let context = try HandleTable.shared.lookup(handle, as: Context.self)
         try context.locked {
+            context.stream.forgetDone()
             context.pool.collect()
             context.pool.trim(to: keepBytes)
         }

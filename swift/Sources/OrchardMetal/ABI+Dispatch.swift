@@ -72,7 +72,7 @@ extension DispatchRequest {
             try Binding($0, context)
         }
         inlines = try block.array(given.inline_bytes, of: orchard_inline.self, "inline_bytes").map {
-            try Inline(index: Int($0.index), bytes: Self.inlineBytes($0, block))
+            try Inline(index: Int($0.index), bytes: Array(Self.inlineBytes($0, block)))
         }
         threadgroupMemory = try block.array(
             given.threadgroup_memory, of: orchard_threadgroup_memory.self, "threadgroup_memory"
@@ -80,6 +80,7 @@ extension DispatchRequest {
             ThreadgroupMemory(index: Int($0.index), length: Int($0.length))
         }
         label = try block.text(given.label, "label")
+        work = given.work
     }
 
     private static func inlineBytes(_ inline: orchard_inline, _ block: Block<orchard_dispatch>) throws

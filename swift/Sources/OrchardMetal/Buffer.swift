@@ -32,7 +32,9 @@ final class Buffer: HandleObject, @unchecked Sendable {
         return Int(offset)..<Int(end)
     }
 
-    func use(_ range: Range<Int>, writes: Bool) -> Use { Use(allocation: allocation, range: range, writes: writes) }
+    func use(_ range: Range<Int>, writes: Bool, updates: Bool = false) -> Use {
+        Use(allocation: allocation, range: range, writes: writes, updates: updates)
+    }
 
     var name: String { label.map { "buffer '\($0)'" } ?? "the buffer" }
 }

@@ -9,6 +9,7 @@ struct ContextOptions {
     var batchOperations = 40
     var timeout: TimeInterval = 600
     var batchBytes = 40_000_000
+    var batchWork: UInt64 = 1 << 36
     var cacheLimit: UInt64?
     var memoryLimit: UInt64?
     var cacheFolder: String?
@@ -30,6 +31,7 @@ final class Context: HandleObject, @unchecked Sendable {
     let pool: BufferPool
     let stream: Stream
     let libraries: LibraryCache
+    let archives = ArchiveWriter()
     let copyKernels = CopyKernels()
     let limits: DeviceLimits
     let materializeSource: String?
@@ -37,6 +39,7 @@ final class Context: HandleObject, @unchecked Sendable {
     let capture: Capture
 
     private let lock = NSLock()
+    private let recovery = DispatchQueue(label: "orchard.recovery")
     private var isClosed = false
     private var notes: [String] = []
     private var storage: Storage
@@ -60,9 +63,21 @@ final class Context: HandleObject, @unchecked Sendable {
             tickets: tickets, faults: faults, statistics: statistics)
         stream = try Stream(
             device: device, label: options.label, batchOperations: options.batchOperations,
-            batchBytes: options.batchBytes,
+            batchBytes: options.batchBytes, batchWork: options.batchWork,
             tickets: tickets, faults: faults, statistics: statistics)
         libraries = LibraryCache(device: device, cacheFolder: options.cacheFolder)
+        super.init()
+        // A thread of its own: the device's threads wait for nobody, and who encodes does not wait for the device.
+        tickets.onDrop = { [weak self] in
+            guard let self else { return }
+            recovery.async { self.replaceQueue() }
+        }
+    }
+
+    private func replaceQueue() {
+        guard let last = lock.withLock({ stream.suspend() }) else { return }
+        tickets.waitUntilEnded(through: last)
+        lock.withLock { notes.append(stream.resume().note) }
     }
 
     /// Runs with the lock, unless the context is closed.
@@ -76,6 +91,16 @@ final class Context: HandleObject, @unchecked Sendable {
     func countError() { lock.withLock { statistics.values.errors += 1 } }
 
     func note(_ text: String) { lock.withLock { notes.append(text) } }
+
+    /// What happened to a pipeline archive.
+    func record(_ report: PipelineArchive.Report) {
+        lock.withLock {
+            notes += report.notes
+            statistics.values.archive_rebuilds += report.rebuilds
+            statistics.values.archive_failures += report.failures
+            statistics.values.archive_writes += report.writes
+        }
+    }
 
     func currentNotes() -> [String] { lock.withLock { notes } }
 
@@ -95,6 +120,7 @@ final class Context: HandleObject, @unchecked Sendable {
     /// Where memory is short and released buffers are still in the open command buffer, that is committed, so that it
     /// can end.
     func allocate(_ length: UInt64, _ storage: Storage, label: String?) throws -> Allocation {
+        stream.forgetDone()
         do {
             return try pool.allocate(length, storage, label: label)
         } catch {
@@ -130,6 +156,7 @@ final class Context: HandleObject, @unchecked Sendable {
                     + (running.isEmpty ? "." : ", and \(running) is running.")
                     + " Wait longer, or look for a loop in its kernels that does not end.")
         }
+        lock.withLock { stream.forgetDone() }
         if let failure = tickets.failure(of: ticket) { throw failure }
     }
 
@@ -166,6 +193,7 @@ final class Context: HandleObject, @unchecked Sendable {
         "cache_limit": number("a number of bytes", from: 0) { $0.pool.cacheLimit = $1 },
         "memory_limit": number("a number of bytes", from: 1) { $0.pool.memoryLimit = $1 },
         "batch_bytes": number("a number of bytes, at least 1", from: 1) { $0.stream.batchBytes = Int($1) },
+        "batch_work": number("a number, at least 1", from: 1) { $0.stream.batchWork = $1 },
         "batch_operations": number("a number, at least 1", from: 1) { $0.stream.batchOperations = Int($1) },
         "timeout_ms": number("a number of milliseconds", from: 0) { $0.timeout = TimeInterval($1) / 1000 },
     ]
@@ -188,9 +216,11 @@ final class Context: HandleObject, @unchecked Sendable {
             isClosed = true
             stream.commit()
         }
+        archives.flush(until: deadline)
         let complete = tickets.wait(for: stream.lastCommitted, until: deadline)
         copyKernels.removeAll()
         lock.withLock {
+            stream.forgetAll()
             pool.collect()
             pool.trim(to: 0)
         }

@@ -12,7 +12,7 @@ struct DispatchRequest {
 
     struct Inline {
         let index: Int
-        let bytes: UnsafeRawBufferPointer
+        let bytes: [UInt8]
     }
 
     struct ThreadgroupMemory {
@@ -28,6 +28,8 @@ struct DispatchRequest {
     var inlines: [Inline] = []
     var threadgroupMemory: [ThreadgroupMemory] = []
     var label: String?
+    /// As the caller estimates it; 0: it does not.
+    var work: UInt64 = 0
 }
 
 extension Context {
@@ -35,26 +37,30 @@ extension Context {
     func encode(_ request: DispatchRequest) throws -> UInt64 {
         try DispatchValidation(request: request, device: limits).check()
         return try locked {
-            let uses = request.bindings.flatMap(Self.uses)
-            return try stream.compute(uses) { request.encode(on: $0) }
+            let uses = request.bindings.map(\.use)
+            return try stream.compute(uses, work: request.estimatedWork(uses)) { request.encode(uses, on: $0) }
         }
     }
+}
 
-    private static func uses(_ binding: DispatchRequest.Binding) -> [Use] {
-        [binding.buffer.use(binding.range, writes: binding.access & UInt32(ORCHARD_ACCESS_WRITE) != 0)]
+extension DispatchRequest.Binding {
+    fileprivate var use: Use {
+        buffer.use(
+            range, writes: access & UInt32(ORCHARD_ACCESS_WRITE) != 0,
+            updates: access == UInt32(ORCHARD_ACCESS_READ_WRITE))
     }
 }
 
 extension DispatchRequest {
-    fileprivate func encode(on encoder: any MTLComputeCommandEncoder) {
+    /// `uses` has the allocations of the bindings at the time of the call: a buffer may have moved since, where this is
+    /// encoded again.
+    fileprivate func encode(_ uses: [Use], on encoder: any MTLComputeCommandEncoder) {
         if let label { encoder.pushDebugGroup(label) }
         encoder.setComputePipelineState(pipeline.state)
-        for binding in bindings {
-            encoder.setBuffer(binding.buffer.allocation.buffer, offset: binding.range.lowerBound, index: binding.index)
+        for (binding, use) in zip(bindings, uses) {
+            encoder.setBuffer(use.allocation.buffer, offset: use.range.lowerBound, index: binding.index)
         }
-        for inline in inlines {
-            encoder.setBytes(inline.bytes.baseAddress!, length: inline.bytes.count, index: inline.index)
-        }
+        for inline in inlines { encoder.setBytes(inline.bytes, length: inline.bytes.count, index: inline.index) }
         for memory in threadgroupMemory { encoder.setThreadgroupMemoryLength(memory.length, index: memory.index) }
         let threads = MTLSize(threadgroup)
         if gridIsThreads {
@@ -65,6 +71,17 @@ extension DispatchRequest {
         // A length stays set on the encoder, which other pipelines share: it would count for theirs, too.
         for memory in threadgroupMemory { encoder.setThreadgroupMemoryLength(0, index: memory.index) }
         if label != nil { encoder.popDebugGroup() }
+    }
+}
+
+extension DispatchRequest {
+    /// In operations of a GPU whose cores are all busy.
+    fileprivate func estimatedWork(_ uses: [Use]) -> UInt64 {
+        let extents = zip(grid, threadgroup).map { (UInt64($0), UInt64($1)) }
+        let groups = Work.product(extents.map { gridIsThreads ? ($0 + $1 - 1) / $1 : $0 })
+        let threads = Work.product(extents.map { gridIsThreads ? $0 : $0 * $1 })
+        let bytes = uses.reduce(0) { $0 + UInt64($1.range.count) }
+        return Work.estimate(given: work, threads: threads, groups: groups, bytes: bytes)
     }
 }
 

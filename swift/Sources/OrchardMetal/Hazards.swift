@@ -1,8 +1,23 @@
-/// What an operation does with a range of an allocation's bytes.
+/// What an operation does with a range of an allocation's bytes. Made under the context's lock, in the order of the
+/// operations.
 struct Use {
     let allocation: Allocation
     let range: Range<Int>
+    let reads: Bool
     let writes: Bool
+    /// The command buffer that wrote to the allocation last before this operation; 0: none that is known.
+    let writtenBy: UInt64
+
+    /// What it does not write, it reads; `updates`: it does both.
+    init(allocation: Allocation, range: Range<Int>, writes: Bool, updates: Bool = false) {
+        self.allocation = allocation
+        self.range = range
+        self.writes = writes
+        reads = updates || !writes
+        writtenBy = allocation.lastWrite
+    }
+
+    func overlaps(_ other: Use) -> Bool { allocation === other.allocation && range.overlaps(other.range) }
 
     func covers(_ other: Use) -> Bool {
         range.lowerBound <= other.range.lowerBound && other.range.upperBound <= range.upperBound

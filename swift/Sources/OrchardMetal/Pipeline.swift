@@ -104,6 +104,14 @@ final class PipelineCache: @unchecked Sendable {
     /// What a library says of its functions is read under the same lock as pipelines are made.
     func locked<Result>(_ body: () -> Result) -> Result { lock.withLock(body) }
 
+    /// Nil where another thread compiles until the deadline.
+    func locked<Result>(until deadline: Date?, _ body: () -> Result) -> Result? {
+        guard let deadline else { return locked(body) }
+        guard lock.lock(before: deadline) else { return nil }
+        defer { lock.unlock() }
+        return body()
+    }
+
     func pipeline(_ request: PipelineRequest, of library: Library) throws -> Pipeline {
         let key = Key(function: request.function, constants: request.constants, maxThreads: request.maxThreads)
         return try lock.withLock {

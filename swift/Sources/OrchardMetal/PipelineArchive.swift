@@ -3,13 +3,14 @@ import Metal
 
 /// The compiled pipelines of one library, in one file of the cache folder: MTLBinaryArchive.
 ///
-/// One file a library keeps files small, and lets a corrupt one cost only its own library. A new pipeline is written at
-/// once, to a file of its own name that is then renamed: another process sees the old archive or the new one, never
-/// half of one. Guarded by the lock of the library's pipelines.
+/// One file a library keeps files small, and lets a corrupt one cost only its own library. What is new is written after
+/// a pause (`ArchiveWriter`), to a file of its own name that is then renamed: another process sees the old archive or
+/// the new one, never half of one. Guarded by the lock of the library's pipelines.
 final class PipelineArchive {
     struct Report {
         var rebuilds: UInt64 = 0
         var failures: UInt64 = 0
+        var writes: UInt64 = 0
         var notes: [String] = []
     }
 
@@ -20,6 +21,8 @@ final class PipelineArchive {
     let url: URL
     private let device: any MTLDevice
     private var opened: (any MTLBinaryArchive)?
+    private var isDirty = false
+    private var refusal: (any Error)?
     private(set) var report = Report()
 
     init(device: any MTLDevice, folder: String, identity: String) {
@@ -36,16 +39,40 @@ final class PipelineArchive {
         return opened
     }
 
-    /// Adds a pipeline and writes the file.
-    func add(_ descriptor: MTLComputePipelineDescriptor) {
-        guard let archive = archive() else { return }
+    /// Compiles a pipeline into the archive, from where it is then made. False where that failed.
+    func add(_ descriptor: MTLComputePipelineDescriptor) -> Bool {
+        guard let archive = archive() else { return false }
         do {
             try archive.addComputePipelineFunctions(descriptor: descriptor)
-            try write(archive)
+            isDirty = true
+            return true
         } catch {
-            report.failures += 1
-            report.notes.append("The pipeline cache \(url.path) was not written: \(error.reason).")
+            refusal = error
+            return false
         }
+    }
+
+    /// A pipeline that the archive did not take could be made without it.
+    func noteRefusal() {
+        if let refusal { fail(refusal) }
+        refusal = nil
+    }
+
+    /// Writes what was added since the last time.
+    func write() {
+        guard isDirty, let opened else { return }
+        isDirty = false
+        do {
+            try write(opened)
+            report.writes += 1
+        } catch {
+            fail(error)
+        }
+    }
+
+    private func fail(_ error: any Error) {
+        report.failures += 1
+        report.notes.append("The pipeline cache \(url.path) was not written: \(error.reason).")
     }
 
     func takeReport() -> Report {

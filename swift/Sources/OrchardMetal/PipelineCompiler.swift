@@ -19,8 +19,11 @@ struct PipelineCompiler {
             throw OrchardError(ORCHARD_COMPILE_FAILED, "Injected failure of the pipeline.")
         }
         let archived = fromArchive(descriptor)
-        let (state, reflection) = try archived ?? fresh(descriptor)
-        if archived == nil { library.archive?.add(descriptor) }
+        let (state, reflection) = try archived ?? throughArchive(descriptor) ?? fresh(descriptor)
+        if archived == nil, let archive = library.archive {
+            archive.noteRefusal()
+            context.archives.schedule(library)
+        }
         try count(archived != nil)
         return Pipeline(library, request.function, state, arguments(reflection))
     }
@@ -101,6 +104,12 @@ struct PipelineCompiler {
         return try? make(descriptor, [.bindingInfo, .bufferTypeInfo, .failOnBinaryArchiveMiss])
     }
 
+    /// Compiled once, into the archive, and made from there. Nil where there is none, or it does not take the kernel.
+    private func throughArchive(_ descriptor: MTLComputePipelineDescriptor) -> Made? {
+        guard library.archive?.add(descriptor) == true else { return nil }
+        return fromArchive(descriptor)
+    }
+
     private func fresh(_ descriptor: MTLComputePipelineDescriptor) throws -> Made {
         do {
             return try make(descriptor, [.bindingInfo, .bufferTypeInfo])
@@ -129,9 +138,7 @@ struct PipelineCompiler {
         try context.locked {
             context.statistics.values.pipelines_compiled += isHit ? 0 : 1
             context.statistics.values.archive_hits += isHit ? 1 : 0
-            context.statistics.values.archive_rebuilds += report.rebuilds
-            context.statistics.values.archive_failures += report.failures
         }
-        for note in report.notes { context.note(note) }
+        context.record(report)
     }
 }

@@ -1,7 +1,8 @@
 import Foundation
 
 /// A process that ends while the device still runs would free what the device's threads use: at exit, every open
-/// context gets a moment to finish what was committed. What is not committed never runs.
+/// context gets a moment to finish what was committed, and to write its pipeline archives. What is not committed never
+/// runs.
 enum ProcessExit {
     static let timeout: TimeInterval = 2
 
@@ -23,6 +24,7 @@ enum ProcessExit {
         let deadline = Date(timeIntervalSinceNow: timeout)
         for context in lock.withLock({ contexts.compactMap(\.context) }) {
             _ = context.tickets.wait(for: context.stream.lastCommitted, until: deadline)
+            context.archives.flush(until: deadline)
         }
     }
 }

@@ -2,174 +2,139 @@ import COrchard
 import Foundation
 import Metal
 
-/// The one queue of a context, with at most one open command buffer and one open encoder. Guarded by the context's
-/// lock.
-///
-/// Compute operations share a concurrent encoder for as long as possible; barriers stand only where operands overlap.
-/// Blits end it, and the other way round; between encoders the device orders by itself. Nothing in here waits, and
-/// nothing allocates: what an operation needs is allocated before it comes here.
-final class Stream {
-    private enum Encoder {
-        case compute(any MTLComputeCommandEncoder)
-        case blit(any MTLBlitCommandEncoder)
+/// The operations of one command buffer.
+final class Batch {
+    let ticket: UInt64
+    fileprivate(set) var operations: [Operation]
+    fileprivate(set) var bytes = 0
+    fileprivate(set) var work: UInt64 = 0
+    /// How often it was encoded again.
+    var repeats = 0
 
-        var base: any MTLCommandEncoder {
-            switch self {
-            case .compute(let encoder): encoder
-            case .blit(let encoder): encoder
-            }
-        }
+    init(ticket: UInt64, operations: [Operation] = []) {
+        self.ticket = ticket
+        self.operations = operations
     }
+}
 
+/// The operations of a context in their order, cut into batches: one command buffer each, of the one queue. Guarded by
+/// the context's lock.
+///
+/// Nothing in here waits, and nothing allocates: what an operation needs is allocated before it comes here.
+final class Stream {
     var batchOperations: Int
     var batchBytes: Int
+    var batchWork: UInt64
 
-    /// The ticket of the command buffer that the next operation goes into.
-    private(set) var openTicket: UInt64 = 1
-    private(set) var hasOpenWork = false
+    /// Encodes for the present queue.
+    var writer: CommandWriter
+    /// The last ticket that a queue was given.
+    var lastSubmitted: UInt64 = 0
+    /// While the queue is replaced, operations are only kept: Stream+Recovery.swift.
+    var isSuspended = false
+    /// Batches that were committed and may not be complete, in their order.
+    private(set) var underWay: [Batch] = []
+    /// The one that the next operation goes into.
+    private(set) var open = Batch(ticket: 1)
 
-    private let queue: any MTLCommandQueue
-    private let tickets: Tickets
+    let tickets: Tickets
+    let statistics: Statistics
+    let makeWriter: () throws -> CommandWriter
     private let faults: Faults
-    private let statistics: Statistics
-    private var commandBuffer: (any MTLCommandBuffer)?
-    private var encoder: Encoder?
-    private var hazards = Hazards()
-    private var groups: [String] = []
-    private var operations = 0
-    private var bytes = 0
-
-    /// Metal's own limit of command buffers in flight would make a new one wait: so it is far above the length of any
-    /// batch.
-    static let commandBuffersInFlight = 1024
+    private(set) var groups: [String] = []
 
     init(
-        device: any MTLDevice, label: String, batchOperations: Int, batchBytes: Int,
+        device: any MTLDevice, label: String, batchOperations: Int, batchBytes: Int, batchWork: UInt64,
         tickets: Tickets, faults: Faults, statistics: Statistics
     ) throws {
-        guard let queue = device.makeCommandQueue(maxCommandBufferCount: Self.commandBuffersInFlight) else {
-            throw OrchardError(ORCHARD_DEVICE_FAILED, "\(device.name) could not make a command queue.")
-        }
-        queue.label = label
-        self.queue = queue
+        makeWriter = { try CommandWriter(device: device, label: label, statistics: statistics) }
+        writer = try makeWriter()
         self.batchOperations = batchOperations
         self.batchBytes = batchBytes
+        self.batchWork = batchWork
         self.tickets = tickets
         self.faults = faults
         self.statistics = statistics
     }
 
-    var lastCommitted: UInt64 { openTicket - 1 }
+    /// The ticket of the command buffer that the next operation goes into.
+    var openTicket: UInt64 { open.ticket }
+    var hasOpenWork: Bool { !open.operations.isEmpty }
+    var lastCommitted: UInt64 { open.ticket - 1 }
 
-    /// Encodes one dispatch with the barrier that its operands need.
-    func compute(_ uses: [Use], _ encode: (any MTLComputeCommandEncoder) -> Void) throws -> UInt64 {
-        let encoder = try computeEncoder()
-        let conflicts = hazards.conflicts(with: uses)
-        if !conflicts.isEmpty {
-            encoder.memoryBarrier(resources: conflicts.map(\.buffer))
-            hazards.order(conflicts)
-            statistics.values.barriers += 1
-        }
-        encode(encoder)
-        hazards.record(uses)
+    func compute(_ uses: [Use], work: UInt64, _ encode: @escaping (any MTLComputeCommandEncoder) -> Void) throws
+        -> UInt64
+    {
+        let ticket = try add(Operation(uses: uses, encode: .compute(encode), work: work, groups: groups))
         statistics.values.dispatches += 1
-        return finish(uses)
+        return ticket
     }
 
-    func blit(_ uses: [Use], _ encode: (any MTLBlitCommandEncoder) -> Void) throws -> UInt64 {
-        try encode(blitEncoder())
-        return finish(uses)
+    func blit(_ uses: [Use], _ encode: @escaping (any MTLBlitCommandEncoder) -> Void) throws -> UInt64 {
+        let work = uses.reduce(0) { $0 + UInt64($1.range.count) }
+        return try add(Operation(uses: uses, encode: .blit(encode), work: work, groups: groups))
     }
 
     func commit() {
-        guard let commandBuffer else { return }
-        endEncoder()
-        let ticket = openTicket
-        self.commandBuffer = nil
-        openTicket += 1
-        operations = 0
-        bytes = 0
-        hasOpenWork = false
+        guard hasOpenWork else { return }
+        forgetDone()
+        let batch = open
+        open = Batch(ticket: batch.ticket + 1)
+        underWay.append(batch)
         statistics.values.command_buffers += 1
+        statistics.values.largest_work = max(statistics.values.largest_work, batch.work)
+        if !isSuspended { submit(batch) }
+    }
+
+    /// Gives what the writer has encoded of a batch to the device.
+    func submit(_ batch: Batch) {
+        let ticket = batch.ticket
+        lastSubmitted = max(lastSubmitted, ticket)
+        guard let commandBuffer = writer.take() else { return tickets.end(ticket, .completed) }
         if let code = faults.take(.commandBuffer) {
-            return tickets.complete(ticket, failure: Self.injected(code).reason)
+            return tickets.end(ticket, Outcome(error: Self.injected(code)))
         }
-        commandBuffer.addCompletedHandler { [tickets] done in
-            tickets.complete(ticket, failure: done.status == .error ? done.error?.reason ?? "no reason is given" : nil)
-        }
+        commandBuffer.addCompletedHandler { [tickets] in tickets.end(ticket, Outcome($0)) }
         commandBuffer.commit()
     }
+
+    /// Lets go of the operations of complete batches, and so of the memory that they name.
+    func forgetDone() {
+        let completed = tickets.completed
+        underWay.removeFirst(underWay.prefix { $0.ticket <= completed }.count)
+    }
+
+    /// Lets go of all of them, done or not: nothing is run again from now on.
+    func forgetAll() { underWay = [] }
 
     // MARK: Labels
 
     func pushGroup(_ label: String) {
         groups.append(label)
-        encoder?.base.pushDebugGroup(label)
+        writer.pushGroup(label)
     }
 
     func popGroup() throws {
         guard groups.popLast() != nil else { throw OrchardError.invalid("No label is pushed.") }
-        encoder?.base.popDebugGroup()
+        writer.popGroup()
     }
 
     // MARK: Parts
 
-    private func finish(_ uses: [Use]) -> UInt64 {
-        let ticket = openTicket
-        for use in uses {
+    /// An operation with more work than a batch may have is alone in its own.
+    private func add(_ operation: Operation) throws -> UInt64 {
+        if hasOpenWork, operation.work > batchWork - min(open.work, batchWork) { commit() }
+        if !isSuspended { try writer.encode(operation) }
+        let ticket = open.ticket
+        open.operations.append(operation)
+        open.work += operation.work
+        for use in operation.uses {
             use.allocation.lastUse = ticket
             if use.writes { use.allocation.lastWrite = ticket }
-            bytes += use.range.count
+            open.bytes += use.range.count
         }
-        operations += 1
-        if operations >= batchOperations || bytes >= batchBytes { commit() }
+        if open.operations.count >= batchOperations || open.bytes >= batchBytes || open.work >= batchWork { commit() }
         return ticket
-    }
-
-    private func computeEncoder() throws -> any MTLComputeCommandEncoder {
-        if case .compute(let open) = encoder { return open }
-        endEncoder()
-        guard let fresh = try openCommandBuffer().makeComputeCommandEncoder(dispatchType: .concurrent) else {
-            throw noEncoder("compute")
-        }
-        opened(.compute(fresh))
-        return fresh
-    }
-
-    private func blitEncoder() throws -> any MTLBlitCommandEncoder {
-        if case .blit(let open) = encoder { return open }
-        endEncoder()
-        guard let fresh = try openCommandBuffer().makeBlitCommandEncoder() else { throw noEncoder("blit") }
-        opened(.blit(fresh))
-        return fresh
-    }
-
-    private func openCommandBuffer() throws -> any MTLCommandBuffer {
-        if let commandBuffer { return commandBuffer }
-        guard let fresh = queue.makeCommandBuffer() else {
-            throw OrchardError(ORCHARD_DEVICE_FAILED, "\(queue.device.name) could not make a command buffer.")
-        }
-        commandBuffer = fresh
-        hasOpenWork = true
-        return fresh
-    }
-
-    private func opened(_ encoder: Encoder) {
-        self.encoder = encoder
-        statistics.values.encoders += 1
-        for group in groups { encoder.base.pushDebugGroup(group) }
-    }
-
-    private func endEncoder() {
-        guard let encoder else { return }
-        for _ in groups { encoder.base.popDebugGroup() }
-        encoder.base.endEncoding()
-        self.encoder = nil
-        hazards.forgetAll()
-    }
-
-    private func noEncoder(_ kind: String) -> OrchardError {
-        OrchardError(ORCHARD_DEVICE_FAILED, "\(queue.device.name) could not make a \(kind) encoder.")
     }
 
     private static func injected(_ code: Int32) -> NSError {

@@ -34,6 +34,11 @@ struct StridedCopy {
     }
 }
 
+extension StridedCopy {
+    /// See `Work`.
+    var work: UInt64 { count &* Work.leastOfAThread }
+}
+
 extension Array {
     fileprivate var bytes: [UInt8] { withUnsafeBytes(Array<UInt8>.init) }
 }

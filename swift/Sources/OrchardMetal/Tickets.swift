@@ -6,20 +6,25 @@ import Foundation
 /// It has a lock of its own, the only one that a completion handler takes: the device's threads never wait for a thread
 /// that encodes.
 final class Tickets: @unchecked Sendable {
-    /// The highest ticket below which all are complete, and the number of failed ones. Other languages poll this
-    /// memory, perhaps after the context was closed, so that it is never freed.
+    /// The highest ticket below which all are complete, the number of failed ones, and that of queues that took the
+    /// place of one that took no more work. Other languages poll this memory, perhaps after the context was closed, so
+    /// that it is never freed.
     let counter: UnsafeMutablePointer<UInt64>
+
+    /// Called outside of the lock when a command buffer was dropped. Set once, before the first one is committed.
+    var onDrop: () -> Void = {}
 
     private static let reasonsKept = 1024
 
     private let condition = NSCondition()
-    private var completedEarly: Set<UInt64> = []
+    /// Of the tickets that ended and are not complete: earlier ones run, or were dropped.
+    private var ended: [UInt64: Outcome] = [:]
     private var failures: [UInt64: String] = [:]
     private var failedTickets: [UInt64] = []
 
     init() {
-        counter = .allocate(capacity: 2)
-        counter.initialize(repeating: 0, count: 2)
+        counter = .allocate(capacity: 3)
+        counter.initialize(repeating: 0, count: 3)
     }
 
     var completed: UInt64 { orchard_atomic_load(counter) }
@@ -27,17 +32,47 @@ final class Tickets: @unchecked Sendable {
 
     func isComplete(_ ticket: UInt64) -> Bool { ticket <= completed }
 
-    /// Handlers of one queue may run out of order: the counter moves on only over a gapless row.
-    func complete(_ ticket: UInt64, failure: String?) {
+    /// Handlers of one queue may run out of order: the counter moves on only over a gapless row. It stops at a ticket
+    /// that was dropped, until that one is run again or given up: nobody takes it, or a later one, for done.
+    func end(_ ticket: UInt64, _ outcome: Outcome) {
         condition.withLock {
-            if let failure { remember(failure, of: ticket) }
-            completedEarly.insert(ticket)
+            if case .failed(let reason) = outcome { remember(reason, of: ticket) }
+            ended[ticket] = outcome
             var row = completed
-            while completedEarly.remove(row + 1) != nil { row += 1 }
+            while let next = ended[row + 1], !next.isDropped {
+                row += 1
+                ended[row] = nil
+            }
             orchard_atomic_store(counter, row)
             condition.broadcast()
         }
+        if outcome.isDropped { onDrop() }
     }
+
+    // MARK: Dropped ones
+
+    var hasDropped: Bool { condition.withLock { ended.values.contains(where: \.isDropped) } }
+
+    /// Nil where the ticket is complete, or has not ended.
+    func outcome(of ticket: UInt64) -> Outcome? { condition.withLock { ended[ticket] } }
+
+    /// The ticket is run again.
+    func reopen(_ ticket: UInt64) { condition.withLock { ended[ticket] = nil } }
+
+    func countReplacedQueue() { orchard_atomic_store(counter + 2, orchard_atomic_load(counter + 2) + 1) }
+
+    /// Waits until every ticket up to this one has ended in some way.
+    func waitUntilEnded(through last: UInt64) {
+        condition.withLock {
+            while true {
+                let row = completed
+                if row >= last || (row + 1...last).allSatisfy({ ended[$0] != nil }) { return }
+                condition.wait()
+            }
+        }
+    }
+
+    // MARK: Waiting
 
     func failure(of ticket: UInt64) -> OrchardError? {
         condition.withLock { failures[ticket] }.map {

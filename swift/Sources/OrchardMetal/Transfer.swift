@@ -23,7 +23,7 @@ extension Context {
                 return try stream.blit([use]) { $0.fill(buffer: use.allocation.buffer, range: range, value: byte) }
             }
             let copy = StridedCopy(shape: [UInt64(range.count)], source: [0], destination: [1])
-            return try stream.compute([use]) { encoder in
+            return try stream.compute([use], work: copy.work) { encoder in
                 kernel.encodeCopy(copy, to: use, on: encoder) { encoder in
                     withUnsafeBytes(of: byte) { encoder.setBytes($0.baseAddress!, length: 1, index: 0) }
                 }
@@ -131,7 +131,7 @@ extension Context {
 
     /// The buffers are bound at the beginning of the ranges; `copy` says where in them the first elements are.
     func stridedCopy(_ copy: StridedCopy, _ source: Use, _ destination: Use, _ kernel: Pipeline) throws -> UInt64 {
-        try stream.compute([source, destination]) { encoder in
+        try stream.compute([source, destination], work: copy.work) { encoder in
             kernel.encodeCopy(copy, to: destination, on: encoder) {
                 $0.setBuffer(source.allocation.buffer, offset: source.range.lowerBound, index: 0)
             }

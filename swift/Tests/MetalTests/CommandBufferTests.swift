@@ -19,6 +19,41 @@ final class CommandBufferTests: MetalTestCase {
         XCTAssertTrue(commands.commandQueue === queue)
     }
 
+    /// What a queue does after a failure: the setting `after_fault`.
+    func testTheAftermathOfAFault() throws {
+        defer { mrt_setting_set("after_fault", "continue", nil) }
+        let increment = try pipeline("increment")
+        /// The error of each command buffer behind a failed one, and what its two dispatches left.
+        func aftermath(_ setting: String) -> [(error: String, value: Float)] {
+            XCTAssertTrue(mrt_setting_set("after_fault", setting, nil))
+            let queue = device.makeCommandQueue()!
+            mrt_fault_inject("command-buffer", 0, 1, 3)
+            XCTAssertEqual(run(on: queue) { _ in }.status, .error)
+            return (0..<2).map { _ in
+                let x = buffer([0])
+                let done = run(on: queue) { encoder in
+                    for _ in 0..<2 {
+                        encoder.setComputePipelineState(increment)
+                        encoder.setBuffer(x, offset: 0, index: 0)
+                        encoder.dispatchThreads(MTLSizeMake(1, 1, 1), threadsPerThreadgroup: MTLSizeMake(1, 1, 1))
+                    }
+                }
+                let code = (done.error as? MTLCommandBufferError).map { "\($0.code.rawValue) " } ?? ""
+                return (code + (done.error?.localizedDescription ?? ""), floats(x)[0])
+            }
+        }
+        let continued = aftermath("continue")
+        XCTAssertEqual(continued.map(\.error), ["", ""])
+        XCTAssertEqual(continued.map(\.value), [2, 2])
+        let ignored = aftermath("ignore")
+        XCTAssertTrue(ignored.allSatisfy { $0.error.hasPrefix("4 Ignored") && $0.error.contains("SubmissionsIgnored") })
+        XCTAssertEqual(ignored.map(\.value), [0, 0])
+        let discarded = aftermath("discard")
+        XCTAssertTrue(discarded[0].error.hasPrefix("1 Discarded") && discarded[0].error.contains("InnocentVictim"))
+        XCTAssertEqual(discarded[1].error, "")
+        XCTAssertEqual(discarded.map(\.value), [1, 2])
+    }
+
     func testCommitReturnsAtOnceAndBuffersRunInOrder() {
         let gate = device.makeSharedEvent()!, log = Log()
         let waiting = queue.makeCommandBuffer()!

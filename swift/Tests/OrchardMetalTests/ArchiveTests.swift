@@ -1,8 +1,13 @@
 import COrchard
-import Metal
 import XCTest
 
 @testable import OrchardMetal
+
+#if os(Linux)
+@testable import Metal
+#else
+import Metal
+#endif
 
 final class ArchiveTests: XCTestCase {
     private var folder = ""
@@ -22,7 +27,11 @@ final class ArchiveTests: XCTestCase {
 
     private func files() -> [String] { ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted() }
 
-    /// Opens, makes one pipeline, runs it, closes; gives the statistics and the notes.
+    private func archives(_ client: Client) throws -> ArchiveWriter {
+        try HandleTable.shared.lookup(client.context, as: Context.self).archives
+    }
+
+    /// Opens, makes one pipeline, runs it, writes, closes; gives the statistics and the notes.
     private func start(_ function: String = "bump", in other: String? = nil) throws -> (
         statistics: orchard_statistics, notes: [String]
     ) {
@@ -33,6 +42,7 @@ final class ArchiveTests: XCTestCase {
             try client.dispatch(pipeline, grid: (32, 1, 1), [binding(0, buffer, readWrite)])
             XCTAssertEqual(try client.read(buffer, 1, of: UInt32.self), [5])
         }
+        try archives(client).flush()
         return try (client.statistics, XCTUnwrap(client.report()["notes"] as? [String]))
     }
 
@@ -47,6 +57,59 @@ final class ArchiveTests: XCTestCase {
         XCTAssertEqual(try start().statistics.archive_hits, 1, "the first one is still there")
         XCTAssertEqual(files().count, 1)
         XCTAssertTrue(first.notes.isEmpty && second.notes.isEmpty)
+    }
+
+    func testManyPipelinesAreCompiledOnceEachAndWrittenTogether() throws {
+        let names = ["bump", "add", "reverse"]
+        let before = compilations
+        let client = try Client(cacheFolder: folder)
+        let library = try client.library(Kernels.add)
+        for name in names + names { _ = try client.pipeline(library, name) }
+        XCTAssertEqual(try client.statistics.archive_writes, 0, "nothing is written while pipelines are made")
+        try archives(client).flush()
+        try archives(client).flush()
+        XCTAssertEqual([try client.statistics.archive_writes, try client.statistics.pipelines_compiled], [1, 3])
+        if let before, let compilations { XCTAssertEqual(compilations - before, names.count) }
+        try client.close()
+        let second = try Client(cacheFolder: folder), again = try second.library(Kernels.add)
+        for name in names { _ = try second.pipeline(again, name) }
+        try archives(second).flush()
+        XCTAssertEqual([try second.statistics.archive_writes, try second.statistics.archive_hits], [0, 3])
+        if let before, let compilations { XCTAssertEqual(compilations - before, names.count) }
+    }
+
+    /// Of the software device; nobody can tell of Apple's.
+    private var compilations: Int? {
+        #if os(Linux)
+        return PipelineCompilations.count
+        #else
+        return nil
+        #endif
+    }
+
+    func testWhatIsNewIsWrittenAfterAPauseAndOnClosing() throws {
+        let client = try Client(cacheFolder: folder)
+        try archives(client).pause = 0.01
+        let library = try client.library(Kernels.add)
+        _ = try client.pipeline(library, "bump")
+        let deadline = Date(timeIntervalSinceNow: 300)
+        while try client.statistics.archive_writes == 0, Date() < deadline { usleep(1000) }
+        XCTAssertEqual(files().count, 1)
+        try archives(client).pause = 3600
+        _ = try client.pipeline(library, "add")
+        try client.close()
+        XCTAssertEqual(try start("add").statistics.archive_hits, 1)
+    }
+
+    func testAProcessThatEndsWritesWhatIsNew() throws {
+        if let shared = ChildTest.argument {
+            let client = try Client(cacheFolder: shared)
+            _ = try client.pipeline(client.library(Kernels.add), "bump")
+            withExtendedLifetime(client) { exit(0) }
+        }
+        let child = try ChildTest("ArchiveTests/testAProcessThatEndsWritesWhatIsNew", argument: folder)
+        XCTAssertTrue(child.ends(within: 120), "the child hangs")
+        XCTAssertEqual(try start().statistics.archive_hits, 1)
     }
 
     func testACorruptArchiveIsBuiltAnew() throws {

@@ -218,7 +218,7 @@ final class Client {
         _ pipeline: UInt64, grid: (UInt32, UInt32, UInt32), threadgroup: (UInt32, UInt32, UInt32) = (32, 1, 1),
         groups: Bool = false,
         _ bindings: [orchard_binding], inline: [(UInt32, [UInt8])] = [], memory: [orchard_threadgroup_memory] = [],
-        label: String? = nil
+        label: String? = nil, work: UInt64 = 0
     ) throws -> UInt64 {
         var block = BlockWriter<orchard_dispatch>()
         block.header.pipeline = pipeline
@@ -230,6 +230,7 @@ final class Client {
         block.header.inline_bytes = block.span(array: inlines)
         block.header.threadgroup_memory = block.span(array: memory)
         block.header.label = block.span(label)
+        block.header.work = work
         var ticket: UInt64 = 0
         try check(block.with { orchard_dispatch_encode($0, $1, &ticket) })
         return ticket

@@ -24,7 +24,7 @@ final class LayoutTests: XCTestCase {
         let rows = [
             row(orchard_span.self, 8, [("offset", \.offset, 0), ("length", \.length, 4)]),
             row(
-                orchard_open_options.self, 72,
+                orchard_open_options.self, 80,
                 [
                     ("size", \.size, 0), ("version", \.version, 4), ("default_storage", \.default_storage, 8),
                     ("flags", \.flags, 12),
@@ -33,6 +33,7 @@ final class LayoutTests: XCTestCase {
                     ("cache_limit", \.cache_limit, 32), ("memory_limit", \.memory_limit, 40),
                     ("cache_folder", \.cache_folder, 48),
                     ("materialize_source", \.materialize_source, 56), ("label", \.label, 64),
+                    ("batch_work", \.batch_work, 72),
                 ]),
             row(
                 orchard_buffer_options.self, 32,
@@ -89,22 +90,22 @@ final class LayoutTests: XCTestCase {
             row(orchard_inline.self, 16, [("index", \.index, 0), ("reserved", \.reserved, 4), ("bytes", \.bytes, 8)]),
             row(orchard_threadgroup_memory.self, 8, [("index", \.index, 0), ("length", \.length, 4)]),
             row(
-                orchard_dispatch.self, 80,
+                orchard_dispatch.self, 88,
                 [
                     ("pipeline", \.pipeline, 8), ("grid", \.grid, 16), ("grid_kind", \.grid_kind, 28),
                     ("threadgroup", \.threadgroup, 32),
                     ("flags", \.flags, 44), ("bindings", \.bindings, 48), ("inline_bytes", \.inline_bytes, 56),
-                    ("threadgroup_memory", \.threadgroup_memory, 64), ("label", \.label, 72),
+                    ("threadgroup_memory", \.threadgroup_memory, 64), ("label", \.label, 72), ("work", \.work, 80),
                 ]),
             row(
-                orchard_statistics.self, 232,
+                orchard_statistics.self, 264,
                 [
                     ("live_bytes", \.live_bytes, 8), ("peak_bytes", \.peak_bytes, 40),
                     ("allocations", \.allocations, 64),
                     ("dispatches", \.dispatches, 80), ("barriers", \.barriers, 104),
                     ("copies_storage", \.copies_storage, 112),
                     ("copied_bytes", \.copied_bytes, 152), ("archive_hits", \.archive_hits, 192),
-                    ("failed_tickets", \.failed_tickets, 224),
+                    ("failed_tickets", \.failed_tickets, 224), ("archive_writes", \.archive_writes, 256),
                 ]),
         ]
         for row in rows {

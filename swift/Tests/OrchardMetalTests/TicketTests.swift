@@ -6,10 +6,10 @@ import XCTest
 final class TicketTests: XCTestCase {
     func testHandlersOutOfOrderMoveTheCounterOverAGaplessRow() {
         let tickets = Tickets()
-        tickets.complete(2, failure: nil)
+        tickets.end(2, .completed)
         XCTAssertEqual(tickets.completed, 0)
-        tickets.complete(3, failure: "page fault")
-        tickets.complete(1, failure: nil)
+        tickets.end(3, .failed("page fault"))
+        tickets.end(1, .completed)
         XCTAssertEqual(tickets.completed, 3)
         XCTAssertEqual(tickets.failed, 1)
         XCTAssertNil(tickets.failure(of: 2))
@@ -17,12 +17,26 @@ final class TicketTests: XCTestCase {
         XCTAssertEqual(tickets.failure(of: 3)?.status, ORCHARD_DEVICE_FAILED)
     }
 
+    func testADroppedTicketHoldsTheCounterUntilItIsRunAgain() {
+        let tickets = Tickets(), drops = Counter()
+        tickets.onDrop = { drops.add() }
+        tickets.end(1, .dropped(mayHaveRun: true, "discarded"))
+        tickets.end(2, .completed)
+        tickets.waitUntilEnded(through: 2)
+        XCTAssertEqual([tickets.completed, tickets.failed, UInt64(drops.value)], [0, 0, 1])
+        XCTAssertTrue(tickets.hasDropped)
+        tickets.reopen(1)
+        XCTAssertFalse(tickets.hasDropped)
+        tickets.end(1, .completed)
+        XCTAssertEqual(tickets.completed, 2)
+    }
+
     func testAWaitEndsInTime() {
         let tickets = Tickets()
         let begin = Date()
         XCTAssertFalse(tickets.wait(for: 1, until: Date(timeIntervalSinceNow: 0.05)))
         XCTAssertLessThan(Date().timeIntervalSince(begin), 5)
-        DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) { tickets.complete(1, failure: nil) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) { tickets.end(1, .completed) }
         XCTAssertTrue(tickets.wait(for: 1, until: Date(timeIntervalSinceNow: 10)))
     }
 
@@ -90,4 +104,9 @@ final class TicketTests: XCTestCase {
         try client.close()
         XCTAssertEqual(UnsafePointer<UInt64>(bitPattern: UInt(address))?.pointee, 20)
     }
+}
+
+private final class Counter: @unchecked Sendable {
+    private(set) var value = 0
+    func add() { value += 1 }
 }

@@ -76,11 +76,11 @@ describe("the declarations are those of orchard.h", () => {
 
   test("the sizes that the header asserts", () => {
     const sizes = {
-      openOptions: 72,
+      openOptions: 80,
       bufferOptions: 32,
       bufferInfo: 48,
       view: 176,
-      dispatch: 80,
+      dispatch: 88,
       constant: 48,
       binding: 32,
     } as const;

@@ -130,6 +130,38 @@ describe("a command buffer that fails is computed again elsewhere", () => {
   });
 });
 
+describe("a command buffer that is dropped for a failure that was not its own", () => {
+  const accessRevoked = 4;
+
+  test("runs again on metal, on a new queue, and that is told once", () => {
+    const context = metalContext();
+    const before = context.statistics();
+    for (let round = 0; round < 2; round++) {
+      context.injectFault("command-buffer", { code: accessRevoked });
+      closeTo(mul(exp(tensor(values)), 3));
+    }
+    const after = context.statistics();
+    expect(after.queuesReplaced - before.queuesReplaced).toBe(2);
+    expect(after.commandBuffersRepeated - before.commandBuffersRepeated).toBe(2);
+    expect(after.failedTickets).toBe(before.failedTickets);
+    expect(codepaths().map(({ backend }) => backend)).not.toContain("cpu");
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/dropped 1 command buffers? .* A new queue runs 1 of them again; 0 can't/);
+    expect(context.report().notes.filter((note) => note.includes("A new queue"))).toHaveLength(2);
+  });
+
+  test("awaited", async () => {
+    metalContext().injectFault("command-buffer", { code: accessRevoked });
+    expect(((await mul(exp(tensor(values)), 3).data()) as Float32Array)[0]).toBeCloseTo(expected[0]!, 5);
+  });
+
+  test("where the device takes nothing, another backend computes", () => {
+    metalContext().injectFault("command-buffer", { count: 3, code: accessRevoked });
+    closeTo(mul(exp(tensor(values)), 3));
+    expect(codepaths().some(({ reason }) => reason === "metal: the command buffer failed")).toBe(true);
+  });
+});
+
 test("training goes on through failures of every kind, to the same weights", () => {
   const train = (steps: number, disturb: (step: number) => void): Float32Array => {
     let w = tensor(values, { requiresGrad: true });

@@ -97,6 +97,7 @@ typedef struct orchard_open_options {
   orchard_span cache_folder;       // of compiled pipelines; none: nothing is kept on disk
   orchard_span materialize_source; // text of kernels/runtime/materialize.metal; none: strided views can't be copied
   orchard_span label;
+  uint64_t batch_work; // estimated operations in a command buffer before it is committed; 0: 2^36
 } orchard_open_options;
 
 // Opens the system's default device. `options` may be NULL (then block_length is 0): all defaults.
@@ -313,6 +314,7 @@ typedef struct orchard_dispatch {
   orchard_span inline_bytes;       // orchard_inline[]
   orchard_span threadgroup_memory; // orchard_threadgroup_memory[]
   orchard_span label;
+  uint64_t work; // additions and multiplications of all threads, roughly; 0: estimated from threads and bytes
 } orchard_dispatch;
 
 // Encodes one kernel. All of it is checked first: a dispatch that is refused has no effect. `*ticket` (may be NULL) is
@@ -321,7 +323,9 @@ int32_t orchard_dispatch_encode(const orchard_dispatch *dispatch, uint64_t block
 
 // ---------------------------------------------------------------- tickets
 // A ticket is the number of a command buffer, 1, 2, 3, …; tickets complete in order. Operations of a command buffer
-// that fails have all failed; later ones continue.
+// that fails have all failed; later ones continue. A command buffer that the device drops for a failure of another one
+// is run again on a new queue, and so are those behind it, in their order. It fails where that would give other results
+// (it reads what a failed one did not write, or may have changed bytes in place in part), and the report has a note.
 
 enum { ORCHARD_TICKET_OPEN = 0, ORCHARD_TICKET_COMMITTED = 1, ORCHARD_TICKET_COMPLETE = 2 };
 
@@ -335,8 +339,9 @@ int32_t orchard_ticket_poll(uint64_t context, uint64_t ticket, uint32_t *state);
 // waited for again. ORCHARD_DEVICE_FAILED where the command buffer failed.
 int32_t orchard_ticket_wait(uint64_t context, uint64_t ticket, uint32_t timeout_ms);
 
-// Address of two uint64_t in memory that stays readable until the process ends: the highest ticket that is complete
-// (failed ones too), and how many have failed. Read them as often as you like; they change under you.
+// Address of three uint64_t in memory that stays readable until the process ends: the highest ticket that is complete
+// (failed ones too), how many have failed, and how many queues were replaced. Read them as often as you like; they
+// change under you.
 int32_t orchard_completion_counter(uint64_t context, uint64_t *address);
 
 // ---------------------------------------------------------------- statistics and limits
@@ -362,6 +367,10 @@ typedef struct orchard_statistics {
   uint64_t archive_failures; // archives that could not be written
   uint64_t errors;           // calls of this context that returned something other than ORCHARD_OK
   uint64_t failed_tickets;
+  uint64_t queues_replaced;          // that took no more work, after a failure of the device
+  uint64_t command_buffers_repeated; // on the new queue: those that were not to blame
+  uint64_t largest_work;             // estimated operations of the command buffer that has the most
+  uint64_t archive_writes;           // files of the cache folder that were written
 } orchard_statistics;
 
 // Counts since orchard_open, and what is in use now.
@@ -382,9 +391,9 @@ int32_t orchard_capture_begin(uint64_t context, const char *path, uint64_t lengt
 int32_t orchard_capture_end(uint64_t context);
 
 // Changes a setting. On every system: "storage" (shared|private), "cache_limit", "memory_limit", "batch_bytes",
-// "batch_operations", "timeout_ms". On the software device also "count" (0|1: counters for each dispatch) and its own:
-// "check", "workers", "seed", "denormals", "contract", "fast", "poison", "max_threads", … (ORCHARD_UNSUPPORTED on
-// Apple's).
+// "batch_operations", "batch_work", "timeout_ms". On the software device also "count" (0|1: counters for each dispatch)
+// and its own: "check", "workers", "seed", "denormals", "contract", "fast", "poison", "max_threads", …
+// (ORCHARD_UNSUPPORTED on Apple's).
 int32_t orchard_configure(uint64_t context, const char *name, uint64_t name_length, const char *value,
                           uint64_t value_length);
 
@@ -409,7 +418,7 @@ int32_t orchard_inject_fault(uint64_t context, const char *kind, uint64_t kind_l
 #define ORCHARD_LAYOUT(condition) _Static_assert(condition, #condition)
 #endif
 ORCHARD_LAYOUT(sizeof(orchard_span) == 8);
-ORCHARD_LAYOUT(sizeof(orchard_open_options) == 72 && offsetof(orchard_open_options, cache_folder) == 48);
+ORCHARD_LAYOUT(sizeof(orchard_open_options) == 80 && offsetof(orchard_open_options, cache_folder) == 48);
 ORCHARD_LAYOUT(sizeof(orchard_buffer_options) == 32 && offsetof(orchard_buffer_options, label) == 24);
 ORCHARD_LAYOUT(sizeof(orchard_buffer_info) == 48 && offsetof(orchard_buffer_info, storage) == 40);
 ORCHARD_LAYOUT(sizeof(orchard_view) == 176 && offsetof(orchard_view, shape) == 40 &&
@@ -422,8 +431,8 @@ ORCHARD_LAYOUT(sizeof(orchard_pipeline_options) == 40 && offsetof(orchard_pipeli
 ORCHARD_LAYOUT(sizeof(orchard_binding) == 32 && offsetof(orchard_binding, index) == 24);
 ORCHARD_LAYOUT(sizeof(orchard_inline) == 16 && offsetof(orchard_inline, bytes) == 8);
 ORCHARD_LAYOUT(sizeof(orchard_threadgroup_memory) == 8);
-ORCHARD_LAYOUT(sizeof(orchard_dispatch) == 80 && offsetof(orchard_dispatch, bindings) == 48);
-ORCHARD_LAYOUT(sizeof(orchard_statistics) == 8 + 8 * 28 && offsetof(orchard_statistics, live_bytes) == 8);
+ORCHARD_LAYOUT(sizeof(orchard_dispatch) == 88 && offsetof(orchard_dispatch, bindings) == 48);
+ORCHARD_LAYOUT(sizeof(orchard_statistics) == 8 + 8 * 32 && offsetof(orchard_statistics, live_bytes) == 8);
 #undef ORCHARD_LAYOUT
 
 #ifdef __cplusplus

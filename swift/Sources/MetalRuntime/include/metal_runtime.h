@@ -56,6 +56,8 @@ void mrt_string_free(char *string);
 //   execute        0|1   0: dispatches are validated, compiled and completed, and run no thread (default 1)
 //   whole          0|1   a library is refused for what the executing pass refuses in any of its kernels, however many
 //                  (default 0: those of more than 16 are compiled when they are first used)
+//   after_fault    continue|ignore|discard  what a queue does after a command buffer that failed: runs the next ones
+//                  (default), refuses them all, or ends the next one half way and runs those after it
 bool mrt_setting_set(const char *name, const char *value, char **message);
 char *mrt_setting_get(const char *name); // NULL: no such setting
 char *mrt_settings_json(void);

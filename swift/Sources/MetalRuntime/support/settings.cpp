@@ -84,13 +84,14 @@ constexpr Row rows[] = {
     number<0>(Setting::memory_limit, "memory_limit", 0, unlimited),
     flag<1>(Setting::execute, "execute"),
     flag<0>(Setting::whole, "whole"),
+    choice(Setting::after_fault, "after_fault", {"continue", "ignore", "discard"}),
 };
 constexpr size_t row_count = sizeof rows / sizeof *rows;
 
 constexpr bool rows_follow_the_enumeration() {
   for (size_t index = 0; index < row_count; index++)
     if (size_t(rows[index].setting) != index) return false;
-  return row_count == size_t(Setting::whole) + 1;
+  return row_count == size_t(Setting::after_fault) + 1;
 }
 static_assert(rows_follow_the_enumeration(), "a setting is looked up by its position");
 

@@ -28,7 +28,8 @@ enum class Setting {
   abort_on_misuse,
   memory_limit,
   execute,
-  whole
+  whole,
+  after_fault
 };
 
 // The position of each value that a choice may have.

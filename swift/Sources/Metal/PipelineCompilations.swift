@@ -1,0 +1,9 @@
+/// How many times a device would have compiled a function for a pipeline or an archive: each time that no archive of
+/// the descriptor holds it. This device compiles a function once, whoever asks.
+enum PipelineCompilations {
+    private static let counter = Guarded(0)
+
+    static var count: Int { counter.withLock { $0 } }
+
+    static func add() { counter.withLock { $0 += 1 } }
+}

@@ -1,0 +1,80 @@
+import COrchard
+
+/// A queue that takes no more work is replaced: after a failure of the GPU, a driver may refuse all later command
+/// buffers of the queue that it blames, and a restart of the GPU drops those that it had, even if another process was
+/// to blame.
+///
+/// The stream is suspended as soon as a command buffer was dropped: operations are taken and kept, and none is given to
+/// the old queue. Once every command buffer of that one has ended, a new queue gets what `RepeatPlan` says, then what
+/// was kept meanwhile. In all that time no ticket from the dropped one on is complete, so that nobody reads or writes
+/// memory on the CPU that a repeated operation is yet to use, and no buffer that it names is used for anything else.
+/// Nothing else needs an order: the dylib encodes no events, and operations of other queues share no buffers.
+extension Stream {
+    struct Recovery {
+        var reason = ""
+        var repeated = 0
+        var lost = 0
+
+        /// For the user, once for each queue.
+        var note: String {
+            "The device dropped \(repeated + lost) command buffers for a failure that was not theirs: \(reason). "
+                + "A new queue runs \(repeated) of them again; \(lost) can't be run again and failed."
+        }
+    }
+
+    /// The last ticket that the old queue has, to be waited for before `resume`; nil where there is nothing to do.
+    func suspend() -> UInt64? {
+        guard !isSuspended, tickets.hasDropped else { return nil }
+        isSuspended = true
+        _ = writer.take()  // what was encoded of the open batch is encoded again
+        return lastSubmitted
+    }
+
+    /// Continues with a new queue; every command buffer of the old one has ended.
+    func resume() -> Recovery {
+        commit()  // of a suspended stream: nothing is encoded
+        forgetDone()  // what is left has not ended, or stands behind a dropped one
+        let submitted = lastSubmitted
+        let entries = underWay.map { batch in
+            RepeatPlan.Entry(
+                batch: batch,
+                outcome: tickets.outcome(of: batch.ticket) ?? .dropped(mayHaveRun: false, "it was not begun"))
+        }
+        let verdicts = RepeatPlan.verdicts(entries) { [tickets] in tickets.failure(of: $0) != nil }
+        tickets.countReplacedQueue()
+        let replaced = Result(catching: makeWriter)
+        if let fresh = try? replaced.get() { writer = fresh }
+        var recovery = Recovery()
+        for (entry, verdict) in zip(entries, verdicts) {
+            let isRepeated = entry.batch.ticket <= submitted
+            switch verdict {
+            case .stands: continue
+            case .again:
+                encodeAgain(entry.batch, replaced)
+                if isRepeated { recovery.repeated += 1 }
+            case .lost(let reason):
+                tickets.end(entry.batch.ticket, .failed(reason))
+                if isRepeated { recovery.lost += 1 }
+            }
+            if case .dropped(_, let reason) = entry.outcome, recovery.reason.isEmpty { recovery.reason = reason }
+        }
+        for group in groups { writer.pushGroup(group) }
+        statistics.values.queues_replaced += 1
+        statistics.values.command_buffers_repeated += UInt64(recovery.repeated)
+        isSuspended = false
+        return recovery
+    }
+
+    private func encodeAgain(_ batch: Batch, _ queue: Result<CommandWriter, any Error>) {
+        if batch.ticket <= lastSubmitted { batch.repeats += 1 }
+        tickets.reopen(batch.ticket)
+        do {
+            _ = try queue.get()
+            for operation in batch.operations { try writer.encodeAgain(operation) }
+            submit(batch)
+        } catch {
+            _ = writer.take()
+            tickets.end(batch.ticket, .failed((error as? OrchardError)?.message ?? error.reason))
+        }
+    }
+}
