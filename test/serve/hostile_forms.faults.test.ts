@@ -53,7 +53,7 @@ test.each([formatOf, toolsOf])(
         expect.stringMatching(/schema\.properties.*at most/),
       ]);
     }
-    const good = await ask(formatOf({ type: "string", pattern: "[А-я]{3}" }));
+    const good = await ask(formatOf({ type: "string", pattern: "^[А-я]{3}$" }));
     const { choices } = (await good.json()) as { choices: { message: { content: string } }[] };
     expect(JSON.parse(choices[0]!.message.content)).toMatch(/^[А-я]{3}$/u);
   },

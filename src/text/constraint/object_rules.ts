@@ -46,8 +46,8 @@ export class ObjectRules {
       throw unsupported(
         `expected minProperties of at most ${named.length + 1}: one more than the properties with names`,
       );
-    const body = this.after({ named, other, least: leastProperties, most: mostProperties });
-    return all(written('"{"'), spaces, body, written('"}"'));
+    const body = new PropertyStates(this.rules, { named, other, least: leastProperties, most: mostProperties });
+    return all(written('"{"'), spaces, body.state(0, 0), written('"}"'));
   }
 
   private named(shape: Shape, key: string, allowed: Pattern): Expression {
@@ -84,42 +84,51 @@ export class ObjectRules {
     const added = this.rules.patterns.add(name, "json");
     return added === undefined ? undefined : written(`"\\"" ${added} "\\""`);
   }
+}
 
-  /** What comes behind so many of the named properties, when so many were written: a rule for each such state. */
-  private after({ named, other, least, most }: Properties): Expression {
-    const enough = Math.max(1, most < Infinity ? most : least);
-    if ((least > 1 || most < named.length) && enough > MOST_COUNTED)
+/** What comes behind so many of the named properties, when so many were written: a rule for each such state. */
+class PropertyStates {
+  private readonly known = new Map<string, string>();
+  /** Further properties need not be counted. */
+  private readonly counted: number;
+
+  constructor(
+    private readonly rules: SchemaRules,
+    private readonly properties: Properties,
+  ) {
+    const { least, most } = properties;
+    this.counted = Math.max(1, most < Infinity ? most : least);
+    if ((least > 1 || most < properties.named.length) && this.counted > MOST_COUNTED)
       throw unsupported(`expected minProperties and maxProperties of at most ${MOST_COUNTED}`);
-    const known = new Map<string, string>();
-    const { rules } = this;
-    const counted = least > 1 || most < Infinity ? enough : 1;
-    function state(at: number, count: number): Expression {
-      const key = `${at} ${count}`;
-      const name = known.get(key);
-      if (name !== undefined) return rule(name);
-      const added = rules.name("properties");
-      known.set(key, added);
-      rules.productions.define(added, at < named.length ? next(named[at]!, at, count) : rest(count));
-      return rule(added);
-    }
-    /** A named property, and what comes behind it. */
-    const write = (pair: Expression, at: number, count: number): Expression =>
-      count >= most ? none : all(count > 0 ? comma : empty, pair, state(at, Math.min(count + 1, counted)));
-    const next = ({ pair, isRequired }: Property, at: number, count: number): Expression =>
-      one([write(pair, at + 1, count), ...(isRequired ? [] : [state(at + 1, count)])]);
-    const rest = (count: number): Expression => {
-      const needed = Math.max(0, least - count);
-      const after = times(
-        all(comma, other),
-        count > 0 ? needed : Math.max(0, needed - 1),
-        most - count - (count > 0 ? 0 : 1),
-      );
-      if (needed > 1 || count + needed > most) return none;
-      if (count > 0) return after;
-      const some = most > 0 ? all(other, after) : none;
-      return needed > 0 ? some : one([empty, some]);
-    };
-    return state(0, 0);
+  }
+
+  state(at: number, count: number): Expression {
+    const key = `${at} ${count}`;
+    const known = this.known.get(key);
+    if (known !== undefined) return rule(known);
+    const name = this.rules.name("properties");
+    this.known.set(key, name);
+    const { named } = this.properties;
+    this.rules.productions.define(name, at < named.length ? this.next(named[at]!, at, count) : this.rest(count));
+    return rule(name);
+  }
+
+  private next({ pair, isRequired }: Property, at: number, count: number): Expression {
+    const after = () => this.state(at + 1, Math.min(count + 1, this.counted));
+    const isAllowed = count < this.properties.most;
+    const own = isAllowed ? [all(count > 0 ? comma : empty, pair, after())] : [];
+    return one([...own, ...(isRequired ? [] : [this.state(at + 1, count)])]);
+  }
+
+  /** Properties without names in the schema. */
+  private rest(count: number): Expression {
+    const { other, least, most } = this.properties;
+    const needed = Math.max(0, least - count);
+    if (needed > 1 || count + needed > most) return none;
+    const more = (fewest: number, room: number) => times(all(comma, other), fewest, room);
+    if (count > 0) return more(needed, most - count);
+    const some = most > 0 ? all(other, more(0, most - 1)) : none;
+    return needed > 0 ? some : one([empty, some]);
   }
 }
 
