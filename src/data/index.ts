@@ -24,7 +24,7 @@ export {
 export { DataLoader, type DataLoaderOptions, type LoaderState } from "./loader/loader.ts";
 export { openWorkerDataset, WorkerDataset, type WorkerDatasetOptions } from "./loader/workers.ts";
 export type { SkipReason } from "./scan.ts";
-export { TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
+export { type SpecialTokens, TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
 export { type TrainBpeOptions, trainBpe } from "./train_bpe.ts";
 export * as transforms from "./transforms/index.ts";
 export { type Batch, type DataPosition, HeldOutWindows, type Share, TrainingWindows } from "./windows.ts";
