@@ -5,7 +5,7 @@ import { madeBy } from "../core/parameters.ts";
 import { readVocabulary, type TokenizerFile, tokenizerFile } from "./bpe_file.ts";
 import type { Vocabulary } from "./bpe_trainer.ts";
 import { byteCharacters, bytesOfText, wordsOf } from "./bpe_words.ts";
-import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "./tokenizer.ts";
+import { checkText, decodeAll, printedTokenizer, type SpecialTokens, TextStream, type Tokenizer } from "./tokenizer.ts";
 
 /** How many words' tokens are remembered: programs and languages repeat far fewer. */
 const REMEMBERED_WORDS = 2 ** 16;
@@ -74,7 +74,7 @@ export class BpeTokenizer implements Tokenizer {
     return this.toString();
   }
 
-  encode(text: string): number[] {
+  encode(text: string, _options?: SpecialTokens): number[] {
     const ids: number[] = [];
     for (const word of wordsOf(checkText("BpeTokenizer", text).toWellFormed()))
       for (const id of this.encodeWord(word)) ids.push(id);
@@ -92,7 +92,7 @@ export class BpeTokenizer implements Tokenizer {
     throw new ArgumentError("BpeTokenizer", "unknownToken", `expected ${expected}, got ${describeValue(token)}`);
   }
 
-  decoder(): TextStream {
+  decoder(_options?: SpecialTokens): TextStream {
     return new TextStream((token) => this.bytesOf(token));
   }
 

@@ -1,7 +1,7 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { expectNothing } from "../core/parameters.ts";
-import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "./tokenizer.ts";
+import { checkText, decodeAll, printedTokenizer, type SpecialTokens, TextStream, type Tokenizer } from "./tokenizer.ts";
 
 const VALUES = 256;
 
@@ -24,7 +24,7 @@ export class ByteTokenizer implements Tokenizer {
     expectNothing("ByteTokenizer", values);
   }
 
-  encode(text: string): Uint8Array {
+  encode(text: string, _options?: SpecialTokens): Uint8Array {
     return this.encoder.encode(checkText("ByteTokenizer", text));
   }
 
@@ -41,7 +41,7 @@ export class ByteTokenizer implements Tokenizer {
     );
   }
 
-  decoder(): TextStream {
+  decoder(_options?: SpecialTokens): TextStream {
     return new TextStream((token) => this.bytesOf(token));
   }
 

@@ -3,7 +3,15 @@ import type encoding from "gpt-tokenizer/encoding/r50k_base";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { expectNothing } from "../core/parameters.ts";
-import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
+import {
+  checkText,
+  decodeAll,
+  printedTokenizer,
+  type SpecialTokens,
+  TextStream,
+  type Tokenizer,
+  type Tokens,
+} from "./tokenizer.ts";
 
 interface Loaded {
   readonly encoding: typeof encoding;
@@ -57,7 +65,7 @@ export class Gpt2Tokenizer implements Tokenizer {
     expectNothing("Gpt2Tokenizer", values);
   }
 
-  encode(text: string): Tokens {
+  encode(text: string, _options?: SpecialTokens): Tokens {
     checkText("Gpt2Tokenizer", text);
     const { encoding } = load();
     const words = text.toWellFormed().split(endlessWord);
@@ -76,7 +84,7 @@ export class Gpt2Tokenizer implements Tokenizer {
     return this.known[token];
   }
 
-  decoder(): TextStream {
+  decoder(_options?: SpecialTokens): TextStream {
     return new TextStream((token) => this.bytesOf(token));
   }
 

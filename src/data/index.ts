@@ -28,7 +28,7 @@ export { type WeightedSamplerOptions, weightedRandomSampler } from "./loader/sam
 export { openWorkerDataset, WorkerDataset, type WorkerDatasetOptions } from "./loader/workers.ts";
 export { Progress, type ProgressOptions, progress } from "./progress.ts";
 export type { SkipReason } from "./scan.ts";
-export { TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
+export { type SpecialTokens, TextStream, type Tokenizer, type Tokens } from "./tokenizer.ts";
 export { type TrainBpeOptions, trainBpe } from "./train_bpe.ts";
 export * as transforms from "./transforms/index.ts";
 export { type Batch, type DataPosition, HeldOutWindows, type Share, TrainingWindows } from "./windows.ts";

@@ -6,6 +6,13 @@ import { printedCount } from "../core/printing.ts";
 /** Token ids in order. */
 export type Tokens = Iterable<number> & ArrayLike<number>;
 
+/** What tokenizers of models take of special tokens, which those of data sets do not add: it changes nothing. */
+export interface SpecialTokens {
+  readonly addSpecialTokens?: boolean | undefined;
+  readonly skipSpecialTokens?: boolean | undefined;
+  readonly isStart?: boolean | undefined;
+}
+
 /** Encodes text as token ids, and decodes them. `decode(encode(text))` is the text. */
 export interface Tokenizer {
   /** Identifies the encoding: two tokenizers with the same name encode alike. */
