@@ -40,8 +40,8 @@ function drawBar(length: number, fraction: number): string {
 }
 
 /**
- * The columns that a line on standard error may have: one less than the terminal, which may wrap a full line. Everything
- * is shown where there is no terminal.
+ * The columns that a line on standard error may have: one less than the terminal, which may wrap a full line.
+ * Everything is shown where there is no terminal.
  */
 export const lineColumns = (): number =>
   process.stderr.isTTY ? (process.stderr.columns || 80) - 1 : Number.POSITIVE_INFINITY;

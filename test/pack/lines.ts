@@ -100,7 +100,10 @@ function toNobody(name: string, ...values: unknown[]): Promise<void> {
 }
 
 const ofLayers: Lines = {
-  "data.Progress": () => holds(data.progress([1]) instanceof data.Progress),
+  async "data.Progress"() {
+    const items = data.progress([1, 2]);
+    holds(items instanceof data.Progress && (await Array.fromAsync(items)).join() === "1,2");
+  },
   "data.TextStream": () => holds(new data.ByteTokenizer().decoder() instanceof data.TextStream),
   "nn.Module": () => holds(new Twice().parameters().length === 2 && new Twice().forward(ones([2])).shape[0] === 2),
   "nn.StateDictError"() {

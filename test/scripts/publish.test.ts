@@ -44,7 +44,8 @@ async function pack(name: string, content: string): Promise<void> {
 
 beforeAll(async () => {
   const address = `127.0.0.1:${server.port}`;
-  const settings = `registry=http://${address}/\n//${address}/:_authToken=local\nfetch-retries=0\nupdate-notifier=false\n`;
+  const own = [`registry=http://${address}/`, `//${address}/:_authToken=local`, "fetch-retries=0"];
+  const settings = [...own, "update-notifier=false", ""].join("\n");
   await Bun.write(join(tarballs, ".npmrc"), settings);
   await Bun.write(join(tarballs, "package.json"), "{}"); // npm reads .npmrc beside one
   for (const name of names) await pack(name, "1");

@@ -34,9 +34,9 @@ const csvParameters = parameters("loadCsv", {
 });
 
 /**
- * Reads the columns of a CSV file (RFC 4180), in UTF-8. Columns of whole numbers are int64, of numbers float32, of `true`
- * and `false` bool; all others are lists of texts. A missing number (an empty cell, `NA`, `N/A`, `NaN`, `nan`, `null`)
- * is NaN, which makes a column of whole numbers float32. Empty lines are left out.
+ * Reads the columns of a CSV file (RFC 4180), in UTF-8. Columns of whole numbers are int64, of numbers float32, of
+ * `true` and `false` bool; all others are lists of texts. A missing number (an empty cell, `NA`, `N/A`, `NaN`, `nan`,
+ * `null`) is NaN, which makes a column of whole numbers float32. Empty lines are left out.
  *
  * @returns the columns by name: tensors [rows], or lists
  *

@@ -38,8 +38,8 @@ const parquetParameters = parameters("loadParquet", {
  *
  * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} `damaged`, also for a
  * compression that is not supported: uncompressed, Snappy, GZIP, Brotli and Zstandard are. @throws {ArgumentError}
- * `unknownColumn`. @throws {DTypeError} `notNumbers` for a dtype of a column of other values. @throws {OutOfMemoryError}
- * where the columns would take more than the memory limit.
+ * `unknownColumn`. @throws {DTypeError} `notNumbers` for a dtype of a column of other values. @throws
+ * {OutOfMemoryError} where the columns would take more than the memory limit.
  */
 export function loadParquet(path: string, options?: LoadParquetOptions): Promise<Table>;
 export async function loadParquet(...values: unknown[]): Promise<Table> {

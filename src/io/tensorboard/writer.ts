@@ -24,8 +24,8 @@ const scalarParameters = parameters("SummaryWriter.addScalar", {
 let opened = 0;
 
 /**
- * Writes scalars to a file that TensorBoard shows: `tensorboard --logdir runs`. Every call writes at once, so TensorBoard
- * shows a run while it goes on. Files of several writers in a folder are one run.
+ * Writes scalars to a file that TensorBoard shows: `tensorboard --logdir runs`. Every call writes at once, so
+ * TensorBoard shows a run while it goes on. Files of several writers in a folder are one run.
  *
  * @param folder where the file is made, with a name of its own; the folder is made too
  *

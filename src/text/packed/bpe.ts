@@ -1,6 +1,6 @@
 /**
- * The vocabulary and merges of a byte pair encoding in a few arrays, in which tokens and pairs are found by hash tables:
- * they are read as they lie in a file, where maps of hundreds of thousands of texts take a second to fill.
+ * The vocabulary and merges of a byte pair encoding in a few arrays, in which tokens and pairs are found by hash
+ * tables: they are read as they lie in a file, where maps of hundreds of thousands of texts take a second to fill.
  */
 
 /** The arrays, in their order in a file. */
@@ -82,7 +82,8 @@ const MOST_GAPS = 2;
 const LONGEST = 4096;
 
 /**
- * Packs a vocabulary; undefined where it has no such form: a merge of what is no token, ids far apart, or a very long text.
+ * Packs a vocabulary; undefined where it has no such form: a merge of what is no token, ids far apart, or a very long
+ * text.
  *
  * @param vocabulary the token of each text
  * @param merges pairs of texts, or texts with a space between them

@@ -1,6 +1,6 @@
 /**
- * A tokenizer in a file: a magic, the length of a header, the header in JSON, the arrays, each at a multiple of 8 bytes,
- * and a hash of everything before it.
+ * A tokenizer in a file: a magic, the length of a header, the header in JSON, the arrays, each at a multiple of 8
+ * bytes, and a hash of everything before it.
  */
 import type { TokenizerJson } from "../tokenizer_file.ts";
 import { type PackedArrays, PackedBpe } from "./bpe.ts";

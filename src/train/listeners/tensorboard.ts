@@ -3,7 +3,7 @@ import type { Listener, RunEvent } from "../events.ts";
 
 type Scalars = Readonly<Record<string, number | undefined>>;
 
-/** Writes losses, learning rate, norm of the gradients and speed to an event file of TensorBoard in the run's folder. */
+/** Writes losses, learning rate, norm of the gradients and speed to an event file in the run's folder. */
 export class TensorBoardLog implements Listener {
   private readonly writer: SummaryWriter;
 

@@ -31,7 +31,10 @@ export interface TuningSettings extends Shared {
   readonly checkpointActivations: boolean;
 }
 
-/** Steps of 0 are those of three epochs, a context of 0 is the model's up to {@link MOST_CONTEXT}. The rate is ten times that of training all weights, as adapters want. */
+/**
+ * Steps of 0 are those of three epochs, a context of 0 is the model's up to {@link MOST_CONTEXT}. The rate is ten times
+ * that of training all weights, as adapters want.
+ */
 const defaults: Omit<TuningSettings, "model" | "data" | "lora"> = {
   ...{ loraAlpha: 0, loraDropout: 0, loraTargets: [], quantize: "", dtype: "" },
   ...{ packing: false, checkpointActivations: false, context: 0, heldOut: 0.05 },
