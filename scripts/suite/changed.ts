@@ -23,10 +23,19 @@ const folders = ["src", "test", "scripts", "bench", "examples"];
 export function importersIn(root: string = packageRoot): ReadonlyMap<string, readonly string[]> {
   const importers = new Map<string, string[]>();
   const imports = folders.flatMap((folder) => importsUnder(join(root, folder), root));
-  for (const { from, to } of [...imports, ...programsNamed(root)])
+  for (const { from, to } of [...imports, ...programsNamed(root), ...modulesLoaded(root)])
     importers.set(to, [...(importers.get(to) ?? []), from]);
   return importers;
 }
+
+/** Modules of `src` that are loaded by their path, such as workers: `moduleFile("data/loader/worker_main")`. */
+const modulesLoaded = (root: string): { readonly from: string; readonly to: string }[] =>
+  [...new Bun.Glob("src/**/*.ts").scanSync({ cwd: root })].flatMap((from) =>
+    [...readFileSync(join(root, from), "utf8").matchAll(/\bmoduleFile\("([^"]+)"\)/g)].map(([, path]) => ({
+      from,
+      to: `src/${path}.ts`,
+    })),
+  );
 
 /** Files that tests name in their texts: they run them in processes of their own. */
 function programsNamed(root: string): { readonly from: string; readonly to: string }[] {
