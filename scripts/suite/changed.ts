@@ -1,4 +1,5 @@
 /** Which test files the changes of the working tree reach. */
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -18,12 +19,34 @@ export async function changedFiles(root: string = packageRoot): Promise<string[]
 /** Folders of TypeScript whose imports are followed. */
 const folders = ["src", "test", "scripts", "bench", "examples"];
 
-/** Of each file, those that import it. */
+/** Of each file, those that import it, and tests that run it. */
 export function importersIn(root: string = packageRoot): ReadonlyMap<string, readonly string[]> {
   const importers = new Map<string, string[]>();
-  for (const { from, to } of folders.flatMap((folder) => importsUnder(join(root, folder), root)))
+  const imports = folders.flatMap((folder) => importsUnder(join(root, folder), root));
+  for (const { from, to } of [...imports, ...programsNamed(root), ...modulesLoaded(root)])
     importers.set(to, [...(importers.get(to) ?? []), from]);
   return importers;
+}
+
+/** Modules of `src` that are loaded by their path, such as workers: `moduleFile("data/loader/worker_main")`. */
+const modulesLoaded = (root: string): { readonly from: string; readonly to: string }[] =>
+  [...new Bun.Glob("src/**/*.ts").scanSync({ cwd: root })].flatMap((from) =>
+    [...readFileSync(join(root, from), "utf8").matchAll(/\bmoduleFile\("([^"]+)"\)/g)].map(([, path]) => ({
+      from,
+      to: `src/${path}.ts`,
+    })),
+  );
+
+/** Files that tests name in their texts: they run them in processes of their own. */
+function programsNamed(root: string): { readonly from: string; readonly to: string }[] {
+  const paths = /\b(?:src|scripts|bench|examples)(?:\/[\w.-]+)+\.ts\b/g;
+  const parts = /"(?:src|scripts|bench|examples)"(?:, "[\w.-]+")+/g; // of join()
+  return [...new Bun.Glob("test/**/*.ts").scanSync({ cwd: root })].flatMap((from) => {
+    const text = readFileSync(join(root, from), "utf8").replaceAll(/^(?:import|export)\b[^;]*;$/gm, "");
+    const joined = [...text.matchAll(parts)].map(([found]) => found.replaceAll('"', "").replaceAll(", ", "/"));
+    const named = new Set([...[...text.matchAll(paths)].map(([found]) => found), ...joined]);
+    return [...named].filter((to) => to.endsWith(".ts") && existsSync(join(root, to))).map((to) => ({ from, to }));
+  });
 }
 
 /** The files that import one of these, directly or through others, and by how many imports. */

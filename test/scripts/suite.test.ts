@@ -173,14 +173,20 @@ describe("which tests a change reaches", () => {
   write("test/ops/scan/scan.test.ts", 'import { high } from "../../../src/high.ts";\nhigh;\n');
   write("test/types.test.ts", 'import type { T } from "../src/types.ts";\nexport type U = T;\n');
   write("test/optim/muon.test.ts", "");
+  write("src/worker_main.ts", "");
+  write("src/pool.ts", 'new Worker(moduleFile("worker_main"));\n');
+  write("test/pool.test.ts", 'import "../src/pool.ts";\n');
+  write("test/cli/run.test.ts", 'Bun.spawn([process.execPath, "src/high.ts"]);\n');
+  write("test/cli/join.test.ts", 'join(root, "src", "types.ts");\njoin(root, "src", "none.ts");\n');
   write("test/backend/cpu/storm.test.ts", "");
   write("test/readme.test.ts", "");
   for (const name of ["scripts", "bench", "examples"]) write(`${name}/none.ts`);
   const reached = (...files: string[]) => reachedTests(files, folder.path);
 
   test("through imports of values and types, and by the family of what is not imported", () => {
-    expect(reached("src/low.ts")).toEqual(["test/ops/scan/scan.test.ts"]);
-    expect(reached("src/other.ts")).toEqual(["test/types.test.ts"]);
+    expect(reached("src/low.ts")).toEqual(["test/cli/run.test.ts", "test/ops/scan/scan.test.ts"]);
+    expect(reached("src/worker_main.ts")).toEqual(["test/pool.test.ts"]);
+    expect(reached("src/other.ts")).toEqual(["test/cli/join.test.ts", "test/types.test.ts"]);
     expect(reached("test/readme.test.ts")).toEqual(["test/readme.test.ts"]);
     expect(reached("kernels/scan/scan.metal")).toEqual(["test/ops/scan/scan.test.ts"]);
     expect(reached("native/cpu/optim/update.cpp")).toEqual([
@@ -192,7 +198,7 @@ describe("which tests a change reaches", () => {
       "test/ops/scan/scan.test.ts",
       "test/optim/muon.test.ts",
     ]);
-    expect(reached("docs/start.md")).toEqual(["test/readme.test.ts", "test/types.test.ts"]);
+    expect(reached("docs/start.md")).toEqual(["test/pool.test.ts", "test/readme.test.ts", "test/types.test.ts"]);
     expect(reached("LICENSE")).toEqual([]);
   });
 

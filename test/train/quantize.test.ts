@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { io, nn, type QuantizedTensor, quantizeGgml, zeros } from "../../src/index.ts";
+import { dequantizeGgml, io, nn, type QuantizedTensor, quantizeGgml, zeros } from "../../src/index.ts";
 import { saveCheckpoint } from "../../src/io/checkpoint/save.ts";
 import { Generator } from "../../src/random/generator.ts";
 import { makeModel } from "../../src/train/model.ts";
@@ -13,8 +13,9 @@ import { trainingCommands } from "./command.ts";
 const { folder, orchard } = trainingCommands();
 const settings = { ...presets.tiny, width: 64, dtype: "bfloat16" as const };
 const run = join(folder, "a-run");
+// Of another seed than the model that the command makes before it loads these weights.
+const model = makeModel(settings, 256, new Generator(3));
 beforeAll(async () => {
-  const model = makeModel(settings, 256, new Generator(0));
   await saveCheckpoint(join(run, "checkpoints"), { model, step: 1, extra: { settings, scaler: null } });
 });
 
@@ -52,6 +53,14 @@ describe("a run is quantised and generates", () => {
     expect([made.exitCode, made.err]).toEqual([0, ""]);
     const w = io.loadWeights(out)["blocks.0.feedForward.up.weight"] as QuantizedTensor;
     expect([w.format, w.dtype]).toEqual(["q5_1", "float32"]);
+    const trained = model.stateDict()["blocks.0.feedForward.up.weight"]!.to("float32").dataSync() as Float32Array;
+    const packed = dequantizeGgml(w).dataSync() as Float32Array;
+    for (let from = 0; from < trained.length; from += 32) {
+      const block = trained.subarray(from, from + 32);
+      const step = (Math.max(...block) - Math.min(...block)) / 31; // of the 32 levels of a block
+      const errors = [...block].map((value, at) => Math.abs(value - packed[from + at]!));
+      expect([from, Math.max(...errors) <= step]).toEqual([from, true]);
+    }
   });
 
   test("of a run that is not quantised, --stats tells the same", async () => {

@@ -395,3 +395,12 @@ test("the mean over targets that are all ignored is NaN, as in PyTorch", () => {
     expect(result).toBeNaN();
   }
 });
+
+test("an ignored target stands for no class, where there is one class alone and its weight has a gradient", () => {
+  for (const backend of tested)
+    withBackend(backend, () => {
+      const weight = tensor([3], { requiresGrad: true });
+      const losses = crossEntropy(tensor([[1], [2]]), tensor([-100n, 0n]), { weight, reduction: "none" });
+      expect(losses.abs().toArray()).toEqual([0, 0]);
+    });
+});

@@ -319,3 +319,14 @@ describe("reshape without a copy", () => {
     return addresses(target, strides).every((address, index) => address === wanted[index]! - start);
   };
 });
+
+test("select takes every index of an axis, and the ones beside them it refuses", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: -12, max: 12 }), (size, index) => {
+      const x = tensor(Array.from({ length: size }, (_, at) => at));
+      if (index >= -size && index < size) expect(select(x, 0, index).item()).toBe(index < 0 ? index + size : index);
+      else expect(() => select(x, 0, index)).toThrow(`got ${index}`);
+      expect(() => select(x, 0, index + 0.5)).toThrow(`got ${index + 0.5}`);
+    }),
+  );
+});
