@@ -19,9 +19,12 @@ let softwareDevice: [Target] = [
     .target(name: "Metal", dependencies: ["MetalRuntime", "CGlibcCompat"]),
     .target(name: "simd"), .target(name: "QuartzCore"), .target(name: "os"),
     .target(name: "MetalKit", dependencies: ["Metal", "simd"]), .target(name: "Accelerate", dependencies: ["simd"]),
+    .target(name: "CoreGraphics"), .target(name: "CoreVideo", dependencies: ["CoreGraphics"]),
 ]
 // Apple's modules that programs import beside Metal, as far as those that compute need them.
-let besideMetal: [Target.Dependency] = ["simd", "QuartzCore", "os", "MetalKit", "Accelerate"]
+let besideMetal: [Target.Dependency] = [
+    "simd", "QuartzCore", "os", "MetalKit", "Accelerate", "CoreGraphics", "CoreVideo",
+]
 let softwareTests: [Target] = [
     .target(name: "CTestSupport", path: "Tests/CTestSupport"),
     .testTarget(name: "MetalRuntimeTests", dependencies: ["MetalRuntime", "CGlibcCompat", "CTestSupport"]),
@@ -30,7 +33,8 @@ let softwareTests: [Target] = [
 let metalDependency: [Target.Dependency] = ["Metal", "MetalRuntime"]
 let metalProducts: [Product] = [
     .library(
-        name: "Metal", type: .static, targets: ["Metal", "simd", "QuartzCore", "os", "MetalKit", "Accelerate"])
+        name: "Metal", type: .static,
+        targets: ["Metal", "simd", "QuartzCore", "os", "MetalKit", "Accelerate", "CoreGraphics", "CoreVideo"])
 ]
 #else
 let softwareDevice: [Target] = []

@@ -10,8 +10,8 @@ export function together(outcomes: readonly Outcome[]): Outcome {
   return { state: state ?? "holds", evidence: outcomes.map(({ evidence }) => evidence).join("; ") };
 }
 
-/** The verdicts of a report. A device that plays Apple's confirms nothing about it. */
+/** The verdicts of a report. The software device cannot confirm anything about Apple's. */
 export const verdicts = {
   apple: { holds: "confirmed", fails: "refuted", unknown: "not checked" },
-  software: { holds: "played so", fails: "played otherwise", unknown: "not checked" },
+  software: { holds: "holds here", fails: "fails here", unknown: "not checked" },
 } as const satisfies Readonly<Record<string, Readonly<Record<Outcome["state"], string>>>>;

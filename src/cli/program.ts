@@ -100,10 +100,10 @@ function addSwiftCommand(program: Command): void {
   program
     .command("swift")
     .description("run Swift programs that import Metal, or build, test and run a Swift package")
-    .usage("program.swift [other.swift...] [arguments...] | build | test | run [-- arguments...]")
+    .usage("program.swift [other.swift...] [arguments...] | build | test | run [-- arguments...] | package ...")
     .argument(
       "<program.swift>",
-      "the program's files, then its arguments; or build, test or run, in a package's folder",
+      "the program's files, then its arguments; or build, test, run or package, in a package's folder",
     )
     .argument("[words...]")
     .passThroughOptions()

@@ -1,10 +1,13 @@
-/** `orchard swift build`, `test` and `run`: SwiftPM in any package, with the toolchain and the modules set. */
+/** `orchard swift build`, `test`, `run` and `package`: SwiftPM in any package, with toolchain and modules set. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { testingCompiler } from "./swift_compiler.ts";
 import { buildModules, collect, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
 import { noSwift } from "./swift_program.ts";
 import { findSwift, type SwiftToolchain } from "./toolchain.ts";
 
 /** The commands of SwiftPM that this runs. */
-export const packageCommands: readonly string[] = ["build", "test", "run"];
+export const packageCommands: readonly string[] = ["build", "test", "run", "package"];
 
 /**
  * Runs SwiftPM in the current folder, whose manifest stays as it is. On Linux every target may import the modules that
@@ -16,7 +19,7 @@ export const packageCommands: readonly string[] = ["build", "test", "run"];
 export async function runPackage(command: string, words: readonly string[]): Promise<number> {
   const swift = findSwift();
   if (!swift) return fail(noSwift());
-  const flags = await flagsOf(swift);
+  const flags = command === "package" ? { flags: [] } : await flagsOf(swift); // it manages packages, and builds none
   if ("problem" in flags) return fail(flags.problem);
   const dashes = words.indexOf("--");
   const own = dashes < 0 ? [...words] : words.slice(0, dashes);
@@ -26,12 +29,14 @@ export async function runPackage(command: string, words: readonly string[]): Pro
     if ("problem" in name) return fail(name.problem);
     own.push(name.name);
   }
+  if (process.platform === "linux" && command !== "package") repairMoved(scratchOf(own, process.cwd()));
   const child = Bun.spawn([swift.swift, command, ...flags.flags, ...own, ...further], {
     env: {
       ...process.env,
       ...swift.environment,
       ...(swift.sysroot ? { SDKROOT: swift.sysroot } : {}),
       ...moduleEnvironment(),
+      ...(process.platform === "linux" ? { SWIFT_EXEC: testingCompiler(swift.swiftc) } : {}),
     },
     stdio: ["inherit", "inherit", "inherit"],
   });
@@ -57,6 +62,34 @@ const withValue = new Set([
   ...["-c", "--configuration", "--package-path", "--scratch-path", "--build-path", "--cache-path", "-j", "--jobs"],
   ...["-Xswiftc", "-Xcc", "-Xcxx", "-Xlinker", "--sanitize", "--product", "--arch", "--triple", "--sdk"],
 ]);
+
+/** SwiftPM's folder: the one that the words give, or `.build` in the package's. */
+export function scratchOf(words: readonly string[], cwd: string): string {
+  const given = (...names: string[]) =>
+    words.flatMap((word, at) => {
+      const [name, value] = word.split(/=(.*)/s);
+      return names.includes(name!) ? [value ?? words[at + 1] ?? ""] : [];
+    })[0];
+  const scratch = given("--scratch-path", "--build-path");
+  return scratch === undefined ? resolve(cwd, given("--package-path") ?? "", ".build") : resolve(cwd, scratch);
+}
+
+/** What SwiftPM downloaded, which is as good elsewhere. */
+const downloaded = new Set(["artifacts", "checkouts", "registry", "repositories", "workspace-state.json"]);
+
+/**
+ * What SwiftPM builds has absolute paths, and fails where the package was moved ("PCH was compiled with module cache
+ * path …"): then it is built again.
+ */
+export function repairMoved(scratch: string): void {
+  const stamp = join(scratch, "orchard-made-for");
+  const isMoved = existsSync(stamp) && readFileSync(stamp, "utf8") !== scratch;
+  if (isMoved) console.error(`${scratch} was made in another place: it is built again`);
+  for (const name of isMoved ? readdirSync(scratch) : [])
+    if (!downloaded.has(name)) rmSync(join(scratch, name), { recursive: true, force: true });
+  mkdirSync(scratch, { recursive: true });
+  writeFileSync(stamp, scratch);
+}
 
 /** Whether these words name the executable to run. */
 export function namesProgram(words: readonly string[]): boolean {

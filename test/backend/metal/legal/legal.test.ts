@@ -38,7 +38,7 @@ const version = (random: Random) => pick(random, metalContext().isSoftware ? ver
 
 const first = seed * 100_000;
 
-test.each(Array.from({ length: repeats({ usual: 6, all: 200 }) }, (_, at) => first + at))(
+test.each(Array.from({ length: repeats({ usual: 6, all: 100 }) }, (_, at) => first + at))(
   "program %d compiles",
   (at) => {
     const source = drawProgram(at);

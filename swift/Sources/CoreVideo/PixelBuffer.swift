@@ -1,0 +1,115 @@
+// Of CoreVideo there are pixel buffers of one plane, in memory of the process: what compute programs fill and read.
+@_exported import CoreGraphics
+
+public typealias CVReturn = Int32
+public typealias OSType = UInt32
+public typealias CFString = String
+public typealias CFDictionary = [AnyHashable: Any]
+public typealias CVOptionFlags = UInt64
+
+public final class CFAllocator: Sendable {}
+/// Memory is always the process's own.
+public let kCFAllocatorDefault: CFAllocator? = nil
+
+public let kCVReturnSuccess: CVReturn = 0
+public let kCVReturnError: CVReturn = -6660
+public let kCVReturnInvalidArgument: CVReturn = -6661
+public let kCVReturnAllocationFailed: CVReturn = -6662
+public let kCVReturnInvalidPixelFormat: CVReturn = -6680
+public let kCVReturnInvalidSize: CVReturn = -6681
+
+public let kCVPixelBufferPixelFormatTypeKey: CFString = "PixelFormatType"
+public let kCVPixelBufferWidthKey: CFString = "Width"
+public let kCVPixelBufferHeightKey: CFString = "Height"
+public let kCVPixelBufferMetalCompatibilityKey: CFString = "MetalCompatibility"
+public let kCVPixelBufferIOSurfacePropertiesKey: CFString = "IOSurfaceProperties"
+
+/// The number of a format's four letters.
+private func format(_ letters: StaticString) -> OSType {
+    letters.withUTF8Buffer { $0.reduce(0) { $0 << 8 | OSType($1) } }
+}
+
+public let kCVPixelFormatType_32BGRA = format("BGRA")
+public let kCVPixelFormatType_32RGBA = format("RGBA")
+public let kCVPixelFormatType_32ARGB: OSType = 32
+public let kCVPixelFormatType_OneComponent8 = format("L008")
+public let kCVPixelFormatType_OneComponent16Half = format("L00h")
+public let kCVPixelFormatType_OneComponent32Float = format("L00f")
+public let kCVPixelFormatType_TwoComponent8 = format("2C08")
+public let kCVPixelFormatType_TwoComponent16Half = format("2C0h")
+public let kCVPixelFormatType_TwoComponent32Float = format("2C0f")
+public let kCVPixelFormatType_64RGBAHalf = format("RGhA")
+public let kCVPixelFormatType_128RGBAFloat = format("RGfA")
+
+private let bytesPerPixel: [OSType: Int] = [
+    kCVPixelFormatType_32BGRA: 4, kCVPixelFormatType_32RGBA: 4, kCVPixelFormatType_32ARGB: 4,
+    kCVPixelFormatType_OneComponent8: 1, kCVPixelFormatType_OneComponent16Half: 2,
+    kCVPixelFormatType_OneComponent32Float: 4, kCVPixelFormatType_TwoComponent8: 2,
+    kCVPixelFormatType_TwoComponent16Half: 4, kCVPixelFormatType_TwoComponent32Float: 8,
+    kCVPixelFormatType_64RGBAHalf: 8, kCVPixelFormatType_128RGBAFloat: 16,
+]
+
+public struct CVPixelBufferLockFlags: OptionSet, Sendable {
+    public let rawValue: CVOptionFlags
+    public init(rawValue: CVOptionFlags) { self.rawValue = rawValue }
+    public static let readOnly = CVPixelBufferLockFlags(rawValue: 1)
+}
+
+/// A buffer of pixels, whose rows begin at multiples of 64 bytes.
+public final class CVBuffer {
+    fileprivate let width: Int
+    fileprivate let height: Int
+    fileprivate let type: OSType
+    fileprivate let bytesPerRow: Int
+    fileprivate let memory: UnsafeMutableRawPointer
+    fileprivate var locks = 0
+
+    fileprivate init(width: Int, height: Int, type: OSType, bytesPerPixel: Int) {
+        (self.width, self.height, self.type) = (width, height, type)
+        bytesPerRow = (width * bytesPerPixel + 63) / 64 * 64
+        memory = UnsafeMutableRawPointer.allocate(byteCount: bytesPerRow * height, alignment: 64)
+        memory.initializeMemory(as: UInt8.self, repeating: 0, count: bytesPerRow * height)
+    }
+
+    deinit { memory.deallocate() }
+}
+
+public typealias CVImageBuffer = CVBuffer
+public typealias CVPixelBuffer = CVImageBuffer
+
+/// Formats of several planes are refused, as is a size that is none.
+public func CVPixelBufferCreate(
+    _ allocator: CFAllocator?, _ width: Int, _ height: Int, _ pixelFormatType: OSType,
+    _ pixelBufferAttributes: CFDictionary?, _ pixelBufferOut: UnsafeMutablePointer<CVPixelBuffer?>
+) -> CVReturn {
+    guard width > 0, height > 0 else { return kCVReturnInvalidSize }
+    guard let bytes = bytesPerPixel[pixelFormatType] else { return kCVReturnInvalidPixelFormat }
+    pixelBufferOut.pointee = CVBuffer(width: width, height: height, type: pixelFormatType, bytesPerPixel: bytes)
+    return kCVReturnSuccess
+}
+
+@discardableResult
+public func CVPixelBufferLockBaseAddress(_ buffer: CVPixelBuffer, _ flags: CVPixelBufferLockFlags) -> CVReturn {
+    buffer.locks += 1
+    return kCVReturnSuccess
+}
+
+@discardableResult
+public func CVPixelBufferUnlockBaseAddress(_ buffer: CVPixelBuffer, _ flags: CVPixelBufferLockFlags) -> CVReturn {
+    guard buffer.locks > 0 else { return kCVReturnError }
+    buffer.locks -= 1
+    return kCVReturnSuccess
+}
+
+/// Nil unless the buffer is locked.
+public func CVPixelBufferGetBaseAddress(_ buffer: CVPixelBuffer) -> UnsafeMutableRawPointer? {
+    buffer.locks > 0 ? buffer.memory : nil
+}
+
+public func CVPixelBufferGetWidth(_ buffer: CVPixelBuffer) -> Int { buffer.width }
+public func CVPixelBufferGetHeight(_ buffer: CVPixelBuffer) -> Int { buffer.height }
+public func CVPixelBufferGetPixelFormatType(_ buffer: CVPixelBuffer) -> OSType { buffer.type }
+public func CVPixelBufferGetBytesPerRow(_ buffer: CVPixelBuffer) -> Int { buffer.bytesPerRow }
+public func CVPixelBufferGetDataSize(_ buffer: CVPixelBuffer) -> Int { buffer.bytesPerRow * buffer.height }
+public func CVPixelBufferIsPlanar(_ buffer: CVPixelBuffer) -> Bool { false }
+public func CVPixelBufferGetPlaneCount(_ buffer: CVPixelBuffer) -> Int { 0 }

@@ -1,0 +1,45 @@
+/** The counts of docs/checker.md are those of what is there. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../../src/core/paths.ts";
+import { Random } from "../../ops/samples.ts";
+import { excluded } from "./legal/program.ts";
+import { programs } from "./mutants/programs.ts";
+
+const read = (path: string): string => readFileSync(join(packageRoot, path), "utf8");
+const page = read("docs/checker.md");
+const section = page.split(/^## /m).find((part) => part.startsWith("What was tried\n"))!;
+
+/** The first number of a row's second column. */
+const count = (start: string): number => {
+  const row = section.split("\n").find((line) => line.startsWith(`| ${start}`))!;
+  return Number(/\d+/.exec(row.split(" | ")[1]!)![0]);
+};
+
+test("kernels", () => {
+  expect(count("kernels of this library")).toBe([...new Bun.Glob("kernels/**/*.metal").scanSync(packageRoot)].length);
+});
+
+test("drawn programs", () => {
+  const all = Number(
+    /repeats\(\{ usual: \d+, all: (\d+) \}\)/.exec(read("test/backend/metal/legal/legal.test.ts"))![1],
+  );
+  expect(count("legal programs")).toBe(all);
+  expect(section).toContain(`; ${Object.keys(excluded).length} kinds of construct are left out`);
+});
+
+test("planted mistakes, as a run in full draws them with the usual seed", () => {
+  const random = new Random(34);
+  const all = Array.from({ length: 5 }, () => programs.map((draw) => draw(random))).flat();
+  expect(count("mistakes planted")).toBe(all.reduce((sum, { mistakes }) => sum + mistakes.length, 0));
+  expect(section).toContain(`mistakes planted in ${all.length} drawn kernels`);
+  expect(section).toContain(`The kernels are of ${programs.length} kinds`);
+});
+
+test("files of other projects", () => {
+  const rows = [...page.matchAll(/^\| \S+\/\S+ [0-9a-f]{8} \| (\d+) \| (\d+) \|/gm)];
+  const total = (column: number) => rows.reduce((sum, row) => sum + Number(row[column]), 0);
+  expect(section).toContain(`| kernel files of six other projects | ${total(1)} | ${total(2)} compile`);
+  expect(rows).toHaveLength(6);
+});

@@ -1,0 +1,81 @@
+/** What `orchard swift` does before SwiftPM, and packages whose dependencies have URLs. */
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { repairMoved, scratchOf } from "../../src/cli/swift_package.ts";
+import { findSwift } from "../../src/cli/toolchain.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import { testFolder } from "../support/folder.ts";
+
+const folder = testFolder("swift-package");
+
+function write(files: Readonly<Record<string, string>>): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(folder.file(path)), { recursive: true });
+    writeFileSync(folder.file(path), text);
+  }
+}
+
+test.each([
+  [[], "/a/.build"],
+  [["-c", "release"], "/a/.build"],
+  [["--package-path", "b"], "/a/b/.build"],
+  [["--package-path=/c"], "/c/.build"],
+  [["--scratch-path", "d", "--package-path", "b"], "/a/d"],
+  [["--build-path=/e"], "/e"],
+])("SwiftPM's folder of %j is %s", (words, scratch) => {
+  expect(scratchOf(words, "/a")).toBe(scratch);
+});
+
+test("what was built is built again where the package was moved, and what was downloaded stays", () => {
+  write({ "here/.build/debug/module.pch": "", "here/.build/checkouts/other/file": "" });
+  const here = folder.file("here", ".build");
+  repairMoved(here);
+  repairMoved(here);
+  expect(existsSync(join(here, "debug/module.pch"))).toBe(true);
+  renameSync(folder.file("here"), folder.file("there"));
+  const there = folder.file("there", ".build");
+  repairMoved(there);
+  expect([existsSync(join(there, "debug")), existsSync(join(there, "checkouts/other/file"))]).toEqual([false, true]);
+  write({ "there/.build/debug/module.pch": "" });
+  repairMoved(there);
+  expect(existsSync(join(there, "debug/module.pch"))).toBe(true);
+});
+
+const hasSwift = process.env["ORCHARD_SKIP_METAL"] !== "1" && findSwift() !== undefined && Bun.which("git") !== null;
+
+test.skipIf(!hasSwift)("a dependency with a URL resolves from a folder that is its mirror", () => {
+  const url = "https://host.invalid/people/numbers.git";
+  const manifest = (rest: string) =>
+    `// swift-tools-version:5.9\nimport PackageDescription\nlet package = Package(${rest})\n`;
+  write({
+    "numbers/Package.swift": manifest(
+      'name: "numbers", products: [.library(name: "numbers", targets: ["numbers"])], ' +
+        'targets: [.target(name: "numbers")]',
+    ),
+    "numbers/Sources/numbers/one.swift": "public let one = 1\n",
+    "user/Package.swift": manifest(
+      `name: "user", dependencies: [.package(url: "${url}", exact: "1.0.0")], targets: [.target(name: "user", ` +
+        'dependencies: ["numbers"])]',
+    ),
+    "user/Sources/user/two.swift": "import numbers\nlet two = one + one\n",
+  });
+  const run = (cwd: string, ...command: string[]) => {
+    const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd: folder.file(cwd) });
+    return [exitCode, exitCode === 0 ? "" : stdout.toString() + stderr.toString()];
+  };
+  const git = (...words: string[]) =>
+    run("numbers", "git", "-c", "user.name=a", "-c", "user.email=a@b.invalid", ...words);
+  for (const words of [
+    ["init", "--quiet"],
+    ["add", "."],
+    ["commit", "--quiet", "-m", "One"],
+    ["tag", "1.0.0"],
+  ])
+    expect(git(...words)).toEqual([0, ""]);
+  const orchard = [process.execPath, join(packageRoot, "src/cli/orchard.ts"), "swift", "package"];
+  const mirror = ["config", "set-mirror", "--original", url, "--mirror", folder.file("numbers")];
+  expect(run("user", ...orchard, ...mirror)).toEqual([0, ""]);
+  expect(run("user", ...orchard, "resolve")).toEqual([0, ""]);
+  expect(existsSync(folder.file("user/.build/checkouts/numbers/Sources/numbers/one.swift"))).toBe(true);
+});
