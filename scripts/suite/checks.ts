@@ -1,4 +1,4 @@
-/** The checks that run no program of ours: types, formats, the typing of kernels. A file or a tool is one check. */
+/** The checks that run no program of ours: types and formats. A file or a tool is one check. */
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { run } from "../../src/cli/run.ts";
@@ -64,16 +64,4 @@ async function runTool(name: string, ...words: string[]): Promise<Counts> {
   if (status === 0) return onePassed;
   console.log(output.trim());
   return oneFailed([name, ...words].join(" "));
-}
-
-/** Compiles every kernel of the package as a library of its own, which includes the strict typing pass. */
-export async function checkKernels(): Promise<Counts> {
-  const { checkKernel } = await import("../../src/cli/kernels.ts");
-  const files = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot })].sort();
-  const problems = files
-    .map((file) => ({ file, problem: checkKernel(join(packageRoot, file)) }))
-    .filter(({ problem }) => problem);
-  const failures = problems.map(({ file, problem }) => `${file}: ${problem}`);
-  for (const failure of failures) console.log(failure);
-  return { ...noTests, passed: files.length - problems.length, failed: problems.length, failures };
 }

@@ -11,7 +11,7 @@ import { build } from "../swift/command.ts";
 import { buildTests } from "../swift/package.ts";
 import { setUp } from "../toolchain/setup.ts";
 import { changedFiles, reachedTests } from "./changed.ts";
-import { checkClangFormat, checkKernels, checkLines, checkStyle, checkSwiftFormat, checkTypes } from "./checks.ts";
+import { checkClangFormat, checkLines, checkStyle, checkSwiftFormat, checkTypes } from "./checks.ts";
 import { describeGaps, forgetGaps, readGaps } from "./gaps.ts";
 import { checkLayers } from "./layers.ts";
 import { readOptions, type SuiteOptions } from "./options.ts";
@@ -36,7 +36,11 @@ interface MetalPart {
   readonly body: (swift: SwiftToolchain) => Promise<Counts>;
 }
 
-const kernels: MetalPart = { name: "Kernels, strictly typed", body: checkKernels };
+/** Imported once there is a dylib to load. */
+const kernels = (isFull = false): MetalPart => ({
+  name: "Kernels, strictly typed",
+  body: async () => (await import("./kernels.ts")).checkKernels({ isFull }),
+});
 const swiftSuite: MetalPart = { name: "Swift tests", body: swiftTests };
 const swiftWarnings: MetalPart = {
   name: "Swift without warnings",
@@ -64,7 +68,7 @@ async function testAll(options: SuiteOptions): Promise<void> {
   const swift = await setUp(); // a machine that can have no Swift is told at once, in one line
   const checks = isFirst ? sourceChecks(swift) : Promise.resolve([]);
   const [cpu, metal] = await Promise.all([cpuPart(), metalPart(swift)]);
-  const beside = isFirst ? besideTests(swift, cpu, metal, outcomes) : Promise.resolve([]);
+  const beside = isFirst ? besideTests(swift, cpu, metal, options.isFull, outcomes) : Promise.resolve([]);
   const ordinary = await testOrdinary(selection, outcomes);
   const before = [...(await checks), metal, ...(await beside), cpu, ...ordinary.results];
   const classes = await testClasses(selection); // by now nothing runs beside them
@@ -82,11 +86,12 @@ async function besideTests(
   swift: SwiftToolchain | undefined,
   cpu: PartResult,
   metal: PartResult,
+  isFull: boolean,
   outcomes: Outcomes | undefined,
 ): Promise<PartResult[]> {
   const documentation = await runPart("Documentation, built", checkDocs);
   return [
-    ...(await metalParts(swift, metal, [swiftSuite, kernels], outcomes)),
+    ...(await metalParts(swift, metal, [swiftSuite, kernels(isFull)], outcomes)),
     await packagesPart(cpu, outcomes),
     documentation,
   ];
@@ -113,7 +118,7 @@ export async function checkEverything(): Promise<void> {
   const swift = await setUp();
   const checks = sourceChecks(swift);
   const [cpu, metal] = await Promise.all([cpuPart(), metalPart(swift)]);
-  const beside = await metalParts(swift, metal, [swiftWarnings, kernels]);
+  const beside = await metalParts(swift, metal, [swiftWarnings, kernels()]);
   report([...(await checks), metal, ...beside, cpu, await packagesPart(cpu)]);
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { MetalContext, metalKernel } from "../../../src/index.ts";
+import { DeviceBuffer, MetalContext, metalKernel } from "../../../src/index.ts";
 
 const sums = (barrier: string) => `#include <metal_stdlib>
 using namespace metal;
@@ -114,6 +114,41 @@ describe("the checker, from TypeScript", () => {
         expect(run(kernel)).toMatchObject([{ kind: "uninitialized-read", severity: "error", line: 3 }]);
       expect(run(right)).toEqual([]);
       expect(run(wrong)).toHaveLength(1);
+    } finally {
+      context.configure("check", false);
+      context.report({ clear: true });
+    }
+  });
+
+  test("what one argument wrote is not read through a const one that shares its memory", () => {
+    using context = new MetalContext({ exact: true });
+    if (!context.isSoftware) return expect(context.report().findings).toEqual([]);
+    const twice = (read: string) =>
+      metalKernel({
+        name: "twice",
+        source: `#include <metal_stdlib>
+using namespace metal;
+kernel void twice(device const float* x, device float* y, device float* z, uint i [[thread_position_in_grid]]) {
+  y[i] = 2 * x[i];
+  threadgroup_barrier(mem_flags::mem_device);
+  z[i] = ${read};
+}`,
+        context,
+      });
+    context.configure("check", true);
+    try {
+      using both = new DeviceBuffer(new Float32Array(128).fill(1), { label: "both", context });
+      using z = new DeviceBuffer(256, { label: "z", zero: true, context });
+      const run = (read: string, byteOffset: number) => {
+        using kernel = twice(read);
+        const x = { buffer: both, byteOffset };
+        return kernel.run({ x, y: both, z }, { grid: 64, threadgroup: 64 }).findings;
+      };
+      expect(run("x[63 - i]", 0)).toMatchObject([
+        { kind: "const-alias", severity: "error", line: 6, message: expect.stringMatching(/'x'.*'y' at line 4/) },
+      ]);
+      expect(run("y[63 - i]", 0)).toEqual([]);
+      expect(run("x[63 - i]", 256)).toEqual([]); // other bytes of the buffer
     } finally {
       context.configure("check", false);
       context.report({ clear: true });

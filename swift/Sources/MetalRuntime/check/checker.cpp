@@ -88,6 +88,7 @@ void Checker::forget(uintptr_t address, size_t length) {
 void Checker::begin_dispatch(const Dispatch &dispatch) {
   dispatch_ = dispatch;
   objects_.begin_dispatch(dispatch);
+  views_.begin_dispatch(dispatch, objects_);
   image_ = image_around(reinterpret_cast<const void *>(dispatch.entry->run));
   const uintptr_t local = uintptr_t(dispatch.module->current());
   locals_ = {local - locals_reach, local + locals_reach};
@@ -123,6 +124,7 @@ void Checker::hand_over() {
 }
 
 void Checker::end_of_groups() {
+  resolve_values();
   if (trials.is_here()) trials.finish();
 }
 
@@ -136,6 +138,7 @@ void Checker::end_dispatch(bool completed) {
     memory->shadow.drop_pages(pool_, memory->shadow.base(), memory->shadow.size());
   }
   wrapped_.clear();
+  views_.end_dispatch();
   std::swap(threadgroup, threadgroup_.traffic);
   if (!dispatch_.counters) return;
   mrt_counters &counters = *dispatch_.counters;
@@ -181,6 +184,10 @@ thread_local MrtThread **running;
 void begin_dispatch(const Dispatch &dispatch) {
   the_checker().begin_dispatch(dispatch);
   running = dispatch.module->current();
+}
+
+const void *original_address(const void *address) {
+  return reinterpret_cast<const void *>(the_checker().original(uintptr_t(address)));
 }
 
 void hand_over() { the_checker().hand_over(); }

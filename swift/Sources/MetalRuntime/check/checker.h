@@ -31,12 +31,15 @@ struct Dispatch {
   const MrtLaunch *launch; // group->launch of all its threadgroups
   const MrtModule *module;
   const MrtEntry *entry;
+  void **addresses;       // MrtLaunch::buffers: the checker may give an argument other addresses (views.h)
   mrt_counters *counters; // the checker adds bytes and cache lines; the executor counts everything else
   bool detect;            // false: count only
   uint64_t timeout_ms;
 };
 
 void begin_dispatch(const Dispatch &dispatch);
+// Where the memory lies that a kernel reaches at an address (views.h).
+const void *original_address(const void *address);
 // Hands over what has been found so far: a dispatch fails, and its failure is told after what led to it.
 void hand_over();
 // All threadgroups have run, on their thread.

@@ -63,14 +63,16 @@ MRT_INLINE Tracked *Checker::access_here(const Step &step, uintptr_t frame) {
   Tracked *memory = &threadgroup_;
   if (!threadgroup_.shadow.contains(step.address)) {
     memory = &arena_;
-    if (!arena_.shadow.contains(step.address) && !(memory = find(step, frame))) return nullptr;
+    if (!arena_.shadow.contains(step.address)) {
+      if (View *view = views_.find(step.address)) return access_view(*view, step, frame);
+      if (!(memory = find(step, frame))) return nullptr;
+    }
   }
   count(*memory, step);
   if (!dispatch_.detect) return memory;
   ShadowPage *page = *memory->shadow.slot(step.address);
   const uintptr_t offset = step.address % page_bytes;
-  if (page && pending_.empty() && offset + step.size <= page_bytes &&
-      !((offset | step.size) & ((1u << page->shift) - 1))) {
+  if (page && is_settled() && offset + step.size <= page_bytes && !((offset | step.size) & ((1u << page->shift) - 1))) {
     Cell *cell = page->cells + (offset >> page->shift), *const end =
                                                             page->cells + ((offset + step.size) >> page->shift);
     while (cell < end && is_known(*memory, *cell, step)) cell++;
@@ -105,9 +107,25 @@ Tracked *Checker::find(const Step &step, uintptr_t frame) {
   return nullptr;
 }
 
+// The bytes are copied to the view after the checks, which set bytes that nobody wrote to zero.
+Tracked *Checker::access_view(View &view, const Step &step, uintptr_t frame) {
+  resolve_values();
+  Step original = step;
+  original.address = view.original(step.address);
+  const bool is_inside = objects_.buffer(original.address, step.size, step.write);
+  if (is_inside && step.read && !view.is_written) check_alias(view, original, frame);
+  Tracked *memory = access(original, frame);
+  if (is_inside) Views::fill(view, step.address, step.size);
+  if (is_inside && step.write) views_.will_write(view, step.address, step.size);
+  view.is_written |= step.write;
+  return memory;
+}
+
 void Checker::copy(uintptr_t destination, uintptr_t source, uint64_t size, Site site, Moment now, uintptr_t frame) {
   const Tracked *from = access({source, size, true, false, site, now}, frame);
   Tracked *to = access({destination, size, false, true, site, now}, frame);
+  source = views_.original(source);
+  destination = views_.original(destination);
   if (!from || !to || !dispatch_.detect || from->shadow.written(source, size)) return;
   for (uint64_t i = 0; i < size; i++) {
     if (from->shadow.written(source + i, 1)) continue;

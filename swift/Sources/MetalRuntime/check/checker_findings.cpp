@@ -183,7 +183,8 @@ void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment 
 
 // A write has happened by now: the checker is called before each access, and this is a later call.
 void Checker::resolve_values() {
-  if (pending_.empty()) return;
+  if (is_settled()) return;
+  views_.settle();
   for (const PendingValue &value : pending_) {
     if (memcmp(reinterpret_cast<const void *>(value.address), &value.before, value.size) == 0) continue;
     value.finding->severity = "error";
@@ -192,11 +193,36 @@ void Checker::resolve_values() {
   pending_.clear();
 }
 
+// ---------------------------------------------------------------- arguments that share memory
+
+// What this dispatch wrote through another argument is read through a const one. Where no order is between the two, it
+// is a race, and told as such.
+void Checker::check_alias(const View &view, const Step &step, uintptr_t frame) {
+  Tracked *memory = arena_.shadow.contains(step.address) ? &arena_ : find(step, frame);
+  if (!memory) return;
+  for (uintptr_t at = step.address, next; at < step.address + step.size; at = next) {
+    const ShadowPage *page = *memory->shadow.slot(at);
+    next = page ? ((at >> page->shift) + 1) << page->shift : (at / page_bytes + 1) * page_bytes;
+    const Cell *cell = page ? &page->cells[at % page_bytes >> page->shift] : nullptr;
+    if (!cell || cell->writer < order.dispatch_start()) continue;
+    if (conflict(*memory, cell->writer, step.now, at) != Gap::none) continue;
+    const Object object = objects_.describe(at, memory->space);
+    Finding &finding =
+        found("const-alias", object.identity, step.site, step.now, location(cell->writer_site, cell->writer));
+    if (!finding.message.empty()) return;
+    finding.object = object;
+    finding.other = order.party(cell->writer);
+    finding.message = alias_message(finding, *view.parameter, view.writers, step.address + step.size - at);
+    return;
+  }
+}
+
 // ---------------------------------------------------------------- what the compiler's own checks report
 
 void Checker::misaligned(uintptr_t address, mrt_u32 alignment, const char *type, Site site, Moment now) {
   Finding &finding = found("misaligned", nullptr, site, now);
   if (!finding.message.empty()) return;
+  address = views_.original(address);
   const bool threadgroup = threadgroup_.shadow.contains(address);
   if (threadgroup || objects_.buffer(address, 1, false))
     finding.object = objects_.describe(address, threadgroup ? Space::threadgroup : Space::device);

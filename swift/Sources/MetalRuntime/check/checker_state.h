@@ -8,6 +8,7 @@
 #include "check/objects.h"
 #include "check/shadow.h"
 #include "check/trials.h"
+#include "check/views.h"
 
 #include <memory>
 #include <mutex>
@@ -77,6 +78,7 @@ public:
   void subscript(mrt_u64 index, const char *type, Site site, Moment now);
   void absent_argument(Site site, Moment now);
   void layout_dependence(const char *file, mrt_u32 line, Moment now);
+  uintptr_t original(uintptr_t address) { return views_.original(address); }
   void texture_bounds(const MrtTexture &texture, const mrt_u32 *position, Action action, Site site, Moment now);
 
   // Of device memory. Any thread may use the state of initialisation of an allocation that no other thread uses.
@@ -98,6 +100,7 @@ private:
   bool is_constant(uintptr_t address) const;
   void count(Tracked &memory, const Step &step);
   bool is_private(uintptr_t address, uintptr_t frame) const;
+  Tracked *access_view(View &view, const Step &step, uintptr_t frame);
   bool settled_read(const Tracked &memory, const Cell &cell, Moment now) const;
   bool is_known(const Tracked &memory, const Cell &cell, const Step &step) const;
   bool is_first(const Tracked &memory, Cell &cell, const Step &step);
@@ -115,8 +118,10 @@ private:
   void report_uninitialized(Tracked &memory, const Step &step);
   bool has_nan_result();
   void find_host_writes(Tracked &memory, const Step &step);
+  void check_alias(const View &view, const Step &step, uintptr_t frame);
   void race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site, bool other_writes,
             Gap gap);
+  bool is_settled() const { return pending_.empty() && views_.is_settled(); }
   void resolve_values();
   Finding &found(const char *kind, const void *identity, Site site, Moment now, Location other = {});
   Location location(Site site, Moment moment) const;
@@ -128,6 +133,7 @@ private:
   std::vector<Extent> constants_;
   PagePool pool_;
   Objects objects_;
+  Views views_;
   // The kernel's code and constants, its thread-local variables, and the runtime's own tables.
   Extent image_, locals_, runtime_;
   std::vector<PendingValue> pending_;

@@ -118,6 +118,18 @@ std::string constant_write_message(const Finding &finding, const char *parameter
          parameter + "'; bind what is written to a `device` parameter";
 }
 
+std::string alias_message(const Finding &finding, const MrtParameter &parameter, const std::string &writers,
+                          uint64_t size) {
+  const std::string line = finding.other_line ? " at line " + std::to_string(finding.other_line) : "";
+  const bool constant = parameter.space == MRT_SPACE_CONSTANT;
+  return opening(finding) + " reads " + bytes_of(finding.object, size) + " through the `" +
+         (constant ? "constant" : "device const") + "` argument '" + parameter.name + "', which " +
+         thread_name(finding.other) + " has written through " + writers + line +
+         "; Metal's compiler assumes that no two arguments share memory, and the read may give the old value: read it "
+         "through " +
+         writers + ", or bind other memory";
+}
+
 std::string misaligned_message(const Finding &finding, const char *type, uint32_t alignment) {
   return opening(finding) + " uses an address that is not a multiple of " + std::to_string(alignment) + " as " + type +
          (finding.object.name.empty()

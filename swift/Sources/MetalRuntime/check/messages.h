@@ -15,6 +15,9 @@ std::string race_message(const Finding &finding, Gap gap, Space space, Action ac
 std::string bounds_message(const Finding &finding, Action action, uint64_t size, const std::string &why);
 std::string uninitialized_message(const Finding &finding, Space space, uint64_t size);
 std::string constant_write_message(const Finding &finding, const char *parameter);
+// `writers`: the arguments through one of which the bytes were written, quoted.
+std::string alias_message(const Finding &finding, const MrtParameter &parameter, const std::string &writers,
+                          uint64_t size);
 std::string misaligned_message(const Finding &finding, const char *type, uint32_t alignment);
 std::string subscript_message(const Finding &finding, uint64_t index, const char *type);
 std::string absent_argument_message(const Finding &finding);

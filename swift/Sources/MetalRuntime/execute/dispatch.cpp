@@ -64,8 +64,8 @@ void describe_grid(Launch &launch, const mrt_dispatch &request) {
 void run(Launch &launch) {
   if (!launch.checked) return run_on_workers(launch, size_t(setting_number(Setting::workers)));
   std::lock_guard lock(checked_mutex());
-  checker::begin_dispatch({launch.request, &launch, launch.code->module, launch.code->entry, &launch.counters,
-                           launch.detect, launch.timeout_ms});
+  checker::begin_dispatch({launch.request, &launch, launch.code->module, launch.code->entry, launch.addresses.data(),
+                           &launch.counters, launch.detect, launch.timeout_ms});
   run_on_workers(launch, 1);
   checker::end_dispatch(launch.result == MRT_RESULT_OK);
 }

@@ -204,7 +204,7 @@ const Allocation *nearest_argument(const Launch &launch, const Fault &fault) {
     const MrtParameter &parameter = entry.parameters[i];
     if (parameter.kind != MRT_PARAMETER_BUFFER || parameter.is_reference || (fault.write && parameter.is_const))
       continue;
-    const void *bound = launch.addresses[parameter.index];
+    const void *bound = launch.request->buffers[parameter.index].address;
     const Allocation *candidate = bound ? find_allocation(bound) : nullptr;
     if (!candidate) continue;
     const uintptr_t begin = candidate->address, end = begin + candidate->length;
@@ -255,8 +255,10 @@ std::string describe_access(const Launch &launch, const Fault &fault) {
 
 } // namespace
 
-void report_fault(GroupRunner &runner, const Fault &fault) {
+void report_fault(GroupRunner &runner, const Fault &raised) {
   Launch &launch = runner.launch();
+  Fault fault = raised;
+  if (launch.checked) fault.address = checker::original_address(fault.address);
   const Thread &thread = *runner.running();
   // Only the instrumented build has a table of lines. The table names a call by the address after it.
   SourcePosition position;

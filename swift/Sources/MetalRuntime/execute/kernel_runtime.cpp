@@ -67,8 +67,8 @@ mrt_u32 space_of_memory(const Launch &launch, const volatile void *object) {
   for (mrt_u32 i = 0; i < launch.code->entry->parameter_count; i++) {
     const MrtParameter &parameter = launch.code->entry->parameters[i];
     if (parameter.kind != MRT_PARAMETER_BUFFER || parameter.index >= MRT_MAX_BUFFERS) continue;
-    const auto &buffer = launch.request->buffers[parameter.index];
-    if (is_within(object, buffer.address, buffer.length)) found = std::min(found, parameter.space);
+    const size_t length = launch.request->buffers[parameter.index].length;
+    if (is_within(object, launch.addresses[parameter.index], length)) found = std::min(found, parameter.space);
   }
   if (found != MRT_IN_THREAD) return found;
   Dl_info file;

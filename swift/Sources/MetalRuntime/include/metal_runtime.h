@@ -263,7 +263,7 @@ char *mrt_dispatch_counts_json(bool clear);
 // Everything that the checker, the encoders and the command buffers find. Kinds, by name:
 //   threadgroup-race device-race dispatch-race barrier-missing-flag barrier-divergence out-of-bounds uninitialized-read
 //   inactive-lane constant-write misaligned nonuniform-matrix nonuniform-argument spin-wait page-fault timeout
-//   stack-overflow layout-dependence absent-argument misuse
+//   stack-overflow layout-dependence absent-argument const-alias misuse
 typedef struct mrt_finding {
   const char *kind;
   const char *severity;                           // "error" or "note"

@@ -1,0 +1,51 @@
+/** Which versions of Metal's language a kernel is checked with, and that each is checked as what it is. */
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { check, languages, languagesFor } from "../../../scripts/suite/kernels.ts";
+import { includedTexts } from "../../../src/cli/kernels.ts";
+import { packageRoot } from "../../../src/core/paths.ts";
+import { metalContext } from "../../../src/index.ts";
+import { testFolder } from "../../support/folder.ts";
+
+const folder = testFolder("languages");
+const software = metalContext().isSoftware;
+
+test("all of them where the kernel or a file that it includes changed, else the library's", () => {
+  const kernels = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot, absolute: true })];
+  const shared = join(packageRoot, "kernels/common/bits.h");
+  const users = kernels.filter((kernel) => shared in includedTexts(kernel).headers);
+  expect(users.length).toBeWithin(1, kernels.length);
+  for (const kernel of kernels) {
+    expect(languagesFor(kernel, [])).toEqual(["metal3.1"]);
+    expect(languagesFor(kernel, [shared])).toEqual(users.includes(kernel) ? languages : ["metal3.1"]);
+    expect(languagesFor(kernel, [kernel])).toEqual(languages);
+    expect(languagesFor(kernel, undefined)).toEqual(languages);
+  }
+});
+
+/** Programs that exactly one of the versions refuses. */
+const refusedBy = (version: number) => `kernel void k(device float* x) {
+  x[0] = __METAL_VERSION__;
+#if __METAL_VERSION__ == ${version}
+  threadgroup float* y = x;
+#endif
+}`;
+
+test.if(software)("a kernel that one version refuses fails in that version alone", () => {
+  for (const [index, language] of languages.entries()) {
+    const path = folder.file(`only_${index}.metal`);
+    writeFileSync(path, refusedBy(Math.round(100 * Number(language.slice("metal".length)))));
+    for (const other of languages)
+      expect([other, check(path, other).failed]).toEqual([other, Number(other === language)]);
+  }
+});
+
+test.if(software)("an object in device memory has methods from Metal 4.1 on", () => {
+  const path = folder.file("object.metal");
+  writeFileSync(
+    path,
+    "struct Box { float v; float get() const { return v; } };\nkernel void k(device Box* x) { x[0].v = x[1].get(); }",
+  );
+  expect(languages.filter((language) => check(path, language).failed === 0)).toEqual(["metal4.1"]);
+});
