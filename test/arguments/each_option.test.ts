@@ -26,11 +26,13 @@ const isOptions = (value: unknown): value is Readonly<Record<string, unknown>> =
 const companions: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   fractionalMaxPool2d: { outputSize: 1 },
   interpolate: { size: 2 },
+  randintLike: { high: 4 },
 };
 
 /** Combinations that are refused, by words of the error. */
 const refused: Readonly<Record<string, string>> = {
   "batchNorm training=false": "expected runningMean and runningVar without training",
+  "instanceNorm useInputStats=false": "expected runningMean and runningVar without useInputStats",
   "interpolate mode=linear": 'mode "linear" with x of 3 axes',
   "interpolate mode=trilinear": 'mode "trilinear" with x of 5 axes',
   "interpolate alignCorners=true": "alignCorners with a linear or cubic mode",

@@ -39,6 +39,7 @@ const N = String.raw`(-?[\d.]+)`;
 const words: readonly (readonly [pattern: string, sides: (first: number, second: number) => Sides])[] = [
   [`a number of at least ${N}`, atLeast],
   [`a number above ${N}`, above],
+  [`a number above ${N} and at most ${N}`, (limit, most) => both(above(limit), atMost(most), notFinite)],
   [`a finite number`, () => both(notFinite, { taken: [0, -1e300, Number.MAX_VALUE], refused: [] })],
   [`a finite number of at least ${N}`, (least) => both(atLeast(least), notFinite)],
   [`a finite number above ${N}`, (limit) => both(above(limit), notFinite)],
@@ -54,6 +55,7 @@ const words: readonly (readonly [pattern: string, sides: (first: number, second:
   [`a whole number from ${N} to ${N}`, (least, most) => both(wholeFrom(least), wholeTo(most), notFinite)],
   [`a whole number`, () => both(notFinite, { taken: [-3, 0, 3], refused: [0.5] })],
   [`a whole number of at least ${N}, or Infinity`, (least) => both(wholeFrom(least), infinite)],
+  [`a whole number other than 0`, () => ({ taken: [1, -1], refused: [0, -0, 0.5, Number.NaN] })],
   [`a number other than 0`, () => ({ taken: [1, -1, Number.MIN_VALUE], refused: [0, -0] })],
   [`a number of at least ${N}(?:, or Infinity|, Infinity included)`, (least) => both(atLeast(least), infinite)],
   [`a number above ${N}, or Infinity`, (limit) => both(above(limit), infinite)],
@@ -102,6 +104,7 @@ describe("limits of numbers", () => {
     expect([...new Set(unread)].sort()).toEqual([
       "a number", // of which the operation says more
       "a number, ±Infinity included",
+      'a number, ±Infinity included or "fro"',
       "a whole number of at least 0 and below 2^64 (a bigint from 2^53 on)", // test/random
     ]);
     expect(limited.length).toBeGreaterThan(300);

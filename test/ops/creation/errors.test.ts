@@ -92,7 +92,9 @@ describe("linspace", () => {
   ])("%p to %p is refused", (start, end) => refuses(() => linspace(start, end, 3), ArgumentError, "finite"));
   test("what the dtype can't hold", () => {
     refuses(() => linspace(0, 300, 3, { dtype: "uint8" }), DTypeError, "300", "uint8");
-    refuses(() => linspace(0.5, 3, 3, { dtype: "int32" }), DTypeError, "0.5", "whole");
+    refuses(() => linspace(-1.5, 3, 3, { dtype: "uint32" }), DTypeError, "-1.5", "uint32");
     refuses(() => linspace(0, 1, 3, { dtype: "bool" }), DTypeError, "bool");
   });
+  test("ends of integers are truncated, as PyTorch converts them", () =>
+    expect(linspace(-0.5, 3.9, 3, { dtype: "int32" }).toArray()).toEqual([0, 1, 3]));
 });

@@ -133,7 +133,7 @@ describe("dtypes", () => {
     expect(message(() => norm(square, { p: Number.NaN }))).toStartWith(
       "ArgumentError [norm] expected p to be a number",
     );
-    expect(message(() => norm(square, { p: "fro" as never }))).toStartWith("ArgumentError [norm]");
+    expect(message(() => norm(square, { p: "nuc" as never }))).toStartWith("ArgumentError [norm]");
   });
 });
 
