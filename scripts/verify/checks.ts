@@ -61,7 +61,6 @@ export const checks: Readonly<Record<string, readonly Check[]>> = {
   "integer-shifts": [probe, tests("test/ops/random/random.test.ts", "test/ops/creation/creation.test.ts")],
   "multinomial-weights": [tests("test/ops/random/random.test.ts")],
   "simd-sum-order": [tests("test/ops/matmul/metal.test.ts", "test/ops/reduction/reduction.test.ts")],
-  "const-aliases": [swift("CheckerAliasTests")],
   "queue-order": [swift("BufferTests", "DispatchTests")],
   "accelerate-threads": [tests("test/backend/cpu/lapack.test.ts")],
   "constant-offset": [program],

@@ -77,7 +77,7 @@ function run(body: () => unknown, batchWork: number) {
   return { results, largestWork, commandBuffers, dispatches };
 }
 
-afterEach(() => metalContext().configure("batch_work", defaultWork));
+afterEach(() => metalContext().close()); // the next one has no settings of this one
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("batches that are too long for a command buffer", () => {
   test.each(Object.entries({ ...operations, ...composed }))("%s", (_, body) => {

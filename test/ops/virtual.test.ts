@@ -11,7 +11,7 @@ import { type Ended, virtualCalls } from "./virtual.ts";
 /** They make views, of which the right call of some is small. */
 const views = (
   "expand reshape flatten unflatten permute transpose movedim swapaxes squeeze unsqueeze slice narrow select " +
-  "diagonal diag asStrided slidingWindows broadcastTensors pixelShuffle pixelUnshuffle channelShuffle " +
+  "diagonal diag asStrided slidingWindows unfold broadcastTensors pixelShuffle pixelUnshuffle channelShuffle " +
   "chunk atleast1d atleast2d atleast3d tensorSplit hsplit vsplit dsplit"
 ).split(" ");
 

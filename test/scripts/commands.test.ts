@@ -167,7 +167,7 @@ test("every script of package.json that is launched is a command", () => {
   const launched = Object.values(packageFile.scripts).filter((line) => line.startsWith("bun scripts/"));
   const { err } = script("", {});
   for (const line of launched) expect(err).toContain(line.replace("bun scripts/launch.ts ", ""));
-  expect(launched).toHaveLength(17);
+  expect(launched).toHaveLength(19);
 });
 
 test("bench names the benchmarks that there are, where it is asked for another", () => {

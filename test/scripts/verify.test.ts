@@ -1,5 +1,5 @@
 /** `bun run verify:apple`: its checks and docs/apple.md are of the same assumptions, and it says what it saw. */
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { checks, describeCheck, probes } from "../../scripts/verify/checks.ts";
@@ -17,6 +17,9 @@ import { formatReport, softwareNotice } from "../../scripts/verify/report.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
+import { takeFindings } from "../support/leftovers.ts";
+
+afterAll(() => void takeFindings()); // probes ask what a kernel must not rely on
 
 const page = readPage();
 const assumptions = assumptionsOf(page);

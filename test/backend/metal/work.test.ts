@@ -25,7 +25,7 @@ function multiply(count: number, size: number, batchWork?: number) {
   return context.statistics();
 }
 
-afterEach(() => metalContext().configure("execute", true));
+afterEach(() => metalContext().close()); // the next one has no settings of this one
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("work of command buffers", () => {
   test("large products have one each, and small ones share", () => {
