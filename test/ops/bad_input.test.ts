@@ -193,8 +193,9 @@ describe.each(tested)("on %s", (backend: BackendName) => {
     const before = liveMemory();
     for (const [name, call] of Object.entries(byIndices)) {
       read(() => call(x, right!));
+      const least = name === "takeAlongDim" ? `(0|-${size})` : "0"; // the dylib's cpu names what it counts from
       expect(() => read(() => call(x, wrong!)), name).toThrow(
-        `[${name}] expected indices of 0 to ${size - 1}, got ${size} at [0`,
+        new RegExp(`\\[${name}\\] expected indices of ${least} to ${size - 1}, got ${size} at \\[0`),
       );
       expect(liveMemory(), name).toEqual(before);
     }

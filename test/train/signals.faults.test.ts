@@ -42,7 +42,7 @@ describe.each(signals)("%s", (signal, code, advice) => {
     const { out, err, exitCode } = await outputOf(child);
     expect(exitCode).toBe(code);
     expect(err).toContain(`stopping after this step, then saving; ${advice}`);
-    expect(out).toMatch(/^interrupted at step \d+: loss \d\.\d{4}$/m); // nothing was evaluated yet
+    expect(out).toMatch(/^interrupted at step \d+: loss \d\.\d{4} nats per token$/m); // nothing was evaluated yet
     expect(`${out}${err}`).not.toContain("NaN");
     const last = readLog(run).at(-1)!;
     expect(last).toMatchObject({ kind: "end", reason: "interrupted" });
