@@ -25,7 +25,10 @@ function multiply(count: number, size: number, batchWork?: number) {
   return context.statistics();
 }
 
-afterEach(() => metalContext().close()); // the next one has no settings of this one
+afterEach(() => {
+  metalContext().configure("execute", true); // of the device, so of every context
+  metalContext().close(); // the next one has no limit of work
+});
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("work of command buffers", () => {
   test("large products have one each, and small ones share", () => {
