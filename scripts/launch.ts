@@ -29,7 +29,9 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   check: {
     load: async () => (await import("./suite/suite.ts")).checkEverything,
-    meaning: "checks types, layers, lint, formats, line lengths, precedents, Swift warnings, and every kernel",
+    meaning:
+      "[words]: checks types, layers, lint, formats, line lengths, precedents, Swift warnings, and every kernel, or " +
+      "only checks that have one of the words in their names",
   },
   "check:quick": {
     load: async () => (await import("./suite/suite.ts")).checkQuickly,

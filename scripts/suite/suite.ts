@@ -4,6 +4,7 @@ import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { type Counts, type FileTime, onePassed, sum } from "../counts.ts";
 import { buildCpu } from "../cpu/build.ts";
 import { checkDocs } from "../docs/check.ts";
+import { Failure } from "../failure.ts";
 import { swiftFormatGap } from "../format/swift.ts";
 import { checkPrecedent } from "../precedent/precedent.ts";
 import { checkPackages } from "../release/check.ts";
@@ -113,13 +114,33 @@ async function testChanged(options: SuiteOptions): Promise<void> {
   report([...results, ...ordinary.results, ...classes.results], times, await readGaps());
 }
 
-/** What needs no test to run. */
-export async function checkEverything(): Promise<void> {
+/**
+ * Runs what needs no test: all checks, or those whose names contain one of the words.
+ * @throws {Failure} for a word that names no check
+ */
+export async function checkEverything(words: readonly string[]): Promise<void> {
+  const isChosen = chooseFrom(
+    [...sourceNames, cpuName, metalName, swiftWarnings.name, kernels().name, packages],
+    words,
+  );
   const swift = await setUp();
-  const checks = sourceChecks(swift);
-  const [cpu, metal] = await Promise.all([cpuPart(), metalPart(swift)]);
-  const beside = await metalParts(swift, metal, [swiftWarnings, kernels()]);
-  report([...(await checks), metal, ...beside, cpu, await packagesPart(cpu)]);
+  const metalChecks = [swiftWarnings, kernels()].filter(({ name }) => isChosen(name));
+  const needsCpu = isChosen(cpuName) || isChosen(packages);
+  const needsMetal = isChosen(metalName) || metalChecks.length > 0;
+  const checks = sourceChecks(swift, isChosen);
+  const [cpu, metal] = await Promise.all([needsCpu && cpuPart(), needsMetal && metalPart(swift)]);
+  const beside = metal ? await metalParts(swift, metal, metalChecks) : [];
+  const packed = cpu && isChosen(packages) ? [await packagesPart(cpu)] : [];
+  report([...(await checks), metal, ...beside, cpu, ...packed].filter((part) => part !== false));
+}
+
+/** Tells which names contain one of the words; without words, all of them. */
+function chooseFrom(names: readonly string[], words: readonly string[]): (name: string) => boolean {
+  const contains = (name: string, word: string) => name.toLowerCase().includes(word.toLowerCase());
+  const unknown = words.find((word) => !names.some((name) => contains(name, word)));
+  if (unknown !== undefined)
+    throw new Failure(`check: no check has "${unknown}" in its name; the checks are: ${names.join("; ")}.`);
+  return (name) => words.length === 0 || words.some((word) => contains(name, word));
 }
 
 /** What takes seconds, as before a commit: formats only of files that changed. */
@@ -135,27 +156,35 @@ export async function checkQuickly(): Promise<void> {
   report(await Promise.all(parts));
 }
 
-const sourceChecks = (swift: SwiftToolchain | undefined): Promise<PartResult[]> =>
-  Promise.all([
-    runPart("Types", checkTypes),
-    runPart("Format and lint", checkStyle),
-    runPart("Layers of src", checkLayers),
-    runPart("Format of C++ and MSL", checkClangFormat),
-    swiftFormatPart(swift),
-    runPart("Length of lines", checkLines),
-    runPart("Precedents", checkPrecedent),
-  ]);
+const swiftFormat = "Format of Swift";
+
+/** Checks of the source that take no build, and what each does with Swift or without. */
+const sourceParts: Readonly<Record<string, (swift: SwiftToolchain | undefined) => Promise<PartResult>>> = {
+  Types: () => runPart("Types", checkTypes),
+  "Format and lint": () => runPart("Format and lint", checkStyle),
+  "Layers of src": () => runPart("Layers of src", checkLayers),
+  "Format of C++ and MSL": () => runPart("Format of C++ and MSL", checkClangFormat),
+  [swiftFormat]: swiftFormatPart,
+  "Length of lines": () => runPart("Length of lines", checkLines),
+  Precedents: () => runPart("Precedents", checkPrecedent),
+};
+const sourceNames = Object.keys(sourceParts);
+
+const sourceChecks = (
+  swift: SwiftToolchain | undefined,
+  isChosen: (name: string) => boolean = () => true,
+): Promise<PartResult[]> => Promise.all(sourceNames.filter(isChosen).map((name) => sourceParts[name]!(swift)));
 
 async function swiftFormatPart(swift: SwiftToolchain | undefined): Promise<PartResult> {
   const gap = swift ? await swiftFormatGap(swift) : "ORCHARD_SKIP_METAL=1";
-  return swift && !gap
-    ? runPart("Format of Swift", () => checkSwiftFormat(swift))
-    : leaveOut("Format of Swift", gap ?? "");
+  return swift && !gap ? runPart(swiftFormat, () => checkSwiftFormat(swift)) : leaveOut(swiftFormat, gap ?? "");
 }
+
+const cpuName = "The cpu backend, built";
 
 /** Warnings are errors. It comes after the set-up of Swift, which brings a compiler where the machine has none. */
 const cpuPart = (): Promise<PartResult> =>
-  runPart("The cpu backend, built", async () => {
+  runPart(cpuName, async () => {
     await buildCpu();
     return onePassed;
   });
@@ -172,10 +201,11 @@ async function metalPart(swift: SwiftToolchain | undefined): Promise<PartResult>
   });
 }
 
+const packages = "Packages";
+
 /** The packages hold the dylib of the cpu backend. */
 async function packagesPart(cpu: PartResult, outcomes?: Outcomes): Promise<PartResult> {
-  const name = "Packages";
-  return cpu.counts.failed > 0 ? leaveOut(name, "the build failed") : runKept(name, outcomes, checkPackages);
+  return cpu.counts.failed > 0 ? leaveOut(packages, "the build failed") : runKept(packages, outcomes, checkPackages);
 }
 
 /** Runs the parts; where there is no Swift or the build failed, they are told as not run. */

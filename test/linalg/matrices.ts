@@ -26,15 +26,34 @@ export const scaled = (x: Matrix, factor: number): Matrix => ({
   values: x.values.map((value) => value * factor),
 });
 
+/** Adds four rows of b at a time to a row of the result, which is then read and written once for them. */
 export function product(a: Matrix, b: Matrix): Matrix {
-  const values = new Float64Array(a.rows * b.columns);
-  for (let i = 0; i < a.rows; i++)
-    for (let k = 0; k < a.columns; k++) {
-      const factor = a.values[i * a.columns + k]!;
-      if (factor === 0) continue;
-      for (let j = 0; j < b.columns; j++) values[i * b.columns + j]! += factor * b.values[k * b.columns + j]!;
+  const [{ values: left, columns: depth }, { values: right, columns: width }] = [a, b];
+  const values = new Float64Array(a.rows * width);
+  for (let i = 0; i < a.rows; i++) {
+    const [row, end] = [i * width, (i + 1) * width];
+    for (let k = 0; k < depth; k++) {
+      const at = i * depth + k;
+      const f = left[at]!;
+      if (f === 0) continue; // which adds nothing, even to infinities
+      let from = k * width;
+      if (k + 4 > depth || left[at + 1] === 0 || left[at + 2] === 0 || left[at + 3] === 0) {
+        for (let j = row; j < end; j++, from++) values[j]! += f * right[from]!;
+        continue;
+      }
+      const [g, h, m] = [left[at + 1]!, left[at + 2]!, left[at + 3]!];
+      const [second, third, fourth] = [width, 2 * width, 3 * width];
+      for (let j = row; j < end; j++, from++)
+        values[j] =
+          values[j]! +
+          f * right[from]! +
+          g * right[from + second]! +
+          h * right[from + third]! +
+          m * right[from + fourth]!;
+      k += 3;
     }
-  return { rows: a.rows, columns: b.columns, values };
+  }
+  return { rows: a.rows, columns: width, values };
 }
 
 export function difference(a: Matrix, b: Matrix): Matrix {
@@ -53,22 +72,26 @@ export function norm1({ rows, columns, values }: Matrix): number {
 }
 
 /** The matrix with each element rounded to float32. */
-export const rounded = (x: Matrix): Matrix => ({ ...x, values: x.values.map(Math.fround) });
+export const rounded = (x: Matrix): Matrix => ({ ...x, values: new Float64Array(new Float32Array(x.values)) });
 
-/** An orthogonal matrix: the product of two reflections. */
+/** An orthogonal matrix: the product of two reflections, (I − a v vᵀ)(I − b w wᵀ) with a = 2 / vᵀv and b = 2 / wᵀw. */
 function orthogonal(size: number, seed: number): Matrix {
-  const reflection = (own: number): Matrix => {
-    const v = randomNumbers(size, own);
-    const square = v.reduce((sum, value) => sum + value * value, 0) || 1;
-    return matrix(size, size, (i, j) => Number(i === j) - (2 * v[i]! * v[j]!) / square);
-  };
-  return product(reflection(seed), reflection(seed + 1));
+  const [v, w] = [randomNumbers(size, seed), randomNumbers(size, seed + 1)];
+  const dot = (x: Float64Array, y: Float64Array) => x.reduce((sum, value, i) => sum + value * y[i]!, 0);
+  const [a, b] = [2 / (dot(v, v) || 1), 2 / (dot(w, w) || 1)];
+  const both = a * b * dot(v, w);
+  return matrix(size, size, (i, j) => Number(i === j) - a * v[i]! * v[j]! - b * w[i]! * w[j]! + both * v[i]! * w[j]!);
 }
 
 /** U diag(values) Vᵀ with orthogonal U and V. */
 function withSingularValues(rows: number, columns: number, value: (k: number) => number, seed: number): Matrix {
-  const middle = matrix(rows, columns, (i, j) => (i === j ? value(i) : 0));
-  return product(product(orthogonal(rows, seed), middle), transposed(orthogonal(columns, seed + 7)));
+  const count = Math.min(rows, columns);
+  const values = Float64Array.from({ length: count }, (_, k) => value(k));
+  const [left, right] = [orthogonal(rows, seed), orthogonal(columns, seed + 7)];
+  return product(
+    matrix(rows, count, (i, k) => left.values[i * rows + k]! * values[k]!),
+    matrix(count, columns, (k, j) => right.values[j * columns + k]!),
+  );
 }
 
 type Family = (rows: number, columns: number, seed: number) => Matrix;

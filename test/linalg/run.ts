@@ -60,7 +60,7 @@ export const toTensor = ({ rows, columns, values }: Matrix, dtype: RealDType): T
 
 export function toMatrix(x: Tensor): Matrix {
   const [rows, columns] = x.shape.slice(-2) as [number, number];
-  return { rows, columns, values: Float64Array.from(x.dataSync() as ArrayLike<number>) };
+  return { rows, columns, values: new Float64Array(x.dataSync() as Float64Array) };
 }
 
 /** Matrices of one shape as a batch. */
@@ -70,7 +70,7 @@ export const batchOf = (matrices: readonly Matrix[], dtype: RealDType): Tensor =
 /** The matrices of a batch. */
 export function matricesIn(x: Tensor): Matrix[] {
   const [rows, columns] = x.shape.slice(-2) as [number, number];
-  const values = Float64Array.from(x.dataSync() as ArrayLike<number>);
+  const values = new Float64Array(x.dataSync() as Float64Array);
   const size = rows * columns;
   return Array.from({ length: x.shape[0]! }, (_, at) => ({
     rows,

@@ -15,7 +15,7 @@ import type { Tensor } from "../../src/tensor/tensor.ts";
 import "../../src/index.ts";
 import { printMemory } from "./memory-point.ts";
 
-const BATCH = 64;
+const BATCH = 16;
 const RATE = 0.01;
 
 const [backend, steps, mode, sizes, storage] = process.argv.slice(2) as [BackendName, string, string, string, string?];
