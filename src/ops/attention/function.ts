@@ -114,7 +114,7 @@ class AttentionGradient extends Function {
       throw new AutogradError(
         "flashAttention",
         "thirdOrder",
-        'the gradients of its gradients have none of their own; { path: "unfused" } has gradients of every order',
+        'third-order gradients are not supported by fused attention. Pass { path: "unfused" }.',
       );
     const attributes = context["attributes"] as AttentionAttributes;
     return [null, ...enableGrad(() => secondGradients(attributes, context.savedTensors, incoming))];

@@ -13,7 +13,7 @@ export function unsupportedReason(operation: Parameters<typeof problemOf>[0]): s
   const { dim, valueDim, inputs } = problemOf(operation);
   if (inputs.q.tensor.dtype === "float64") return "Metal has no float64";
   const largest = Math.max(dim, valueDim);
-  return largest > LARGEST_WIDTH ? `a head dimension of ${largest}, at most ${LARGEST_WIDTH} is possible` : undefined;
+  return largest > LARGEST_WIDTH ? `a head dimension of ${largest}, above the limit of ${LARGEST_WIDTH}` : undefined;
 }
 
 /** How a tiled kernel is launched. */

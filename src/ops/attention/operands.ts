@@ -135,7 +135,7 @@ export function slopesOperand(
     throw new ArgumentError(
       operation,
       "noGradient",
-      "alibi requires a gradient, and slopes have none; pass alibi.detach(), or the slopes' scores as a bias",
+      "alibi requires a gradient, but slopes are not differentiable; pass alibi.detach(), or pass a bias",
     );
   const isPerHead = given.rank === 1 && given.shape[0] === heads;
   const isPerSequence = given.rank === 2 && given.shape[0] === sequences && given.shape[1] === heads;

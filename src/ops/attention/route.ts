@@ -56,8 +56,8 @@ export function routeOf(operation: string, path: AttentionPath, call: RoutedCall
     throw new ArgumentError(
       operation,
       "dimTooLarge",
-      `expected head dimensions of at most ${MAX_DIM} for path "${path}", got ${call.dim} and ${call.valueDim}; ` +
-        '{ path: "unfused" } has any',
+      `expected head dimensions of at most ${MAX_DIM} for path "${path}", got ${call.dim} and ${call.valueDim}. ` +
+        'Pass { path: "unfused" } for larger ones.',
     );
   return { kind: "fused", backend: path === "fused" ? undefined : path, reason: AS_ASKED };
 }

@@ -108,7 +108,7 @@ function checkTogether(
     throw new ArgumentError(
       operation,
       "maskTwice",
-      'expected attnMask or isCausal, got both; flashAttention with { mask, causal: "top-left" } has both',
+      'expected attnMask or isCausal, got both. flashAttention with { mask, causal: "top-left" } accepts both.',
     );
   const [heads, shared] = [query.shape.at(-3), key.shape.at(-3)];
   if (!enableGqa && query.rank === 4 && key.rank === 4 && heads !== shared && shared !== 1 && heads !== 1)
@@ -116,6 +116,6 @@ function checkTogether(
       operation,
       "headsDiffer",
       `expected as many heads of the query as of the key, got ${heads} heads and ${shared}; ` +
-        "{ enableGqa: true } shares those of the key",
+        "pass { enableGqa: true } for grouped heads",
     );
 }

@@ -60,7 +60,7 @@ export interface StepAttributes extends StepFormula {
   readonly kvHeads: number;
 }
 
-const onlyOnCpu = (backend: string) => ({ missing: `a step of decoding is several operations on ${backend}` });
+const onlyOnCpu = (backend: string) => ({ missing: `decoding steps are not fused on ${backend}` });
 
 const stepPrimitive = definePrimitive<StepAttributes>({
   name: "attentionStep",

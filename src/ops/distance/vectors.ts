@@ -1,4 +1,4 @@
-/** Checks of operands that are vectors along an axis. */
+/** Validation of operands that hold vectors along an axis. */
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { broadcastShapes, type Shape } from "../../tensor/shape.ts";
@@ -6,7 +6,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { checkSameDType } from "../matmul/checks.ts";
 
 /**
- * Floats of one dtype, or integers where they are taken, with axes, whose shapes broadcast.
+ * Checks that operands have one dtype (a float, or an integer with `takesIntegers`), at least one axis, and shapes that
+ * broadcast.
  *
  * @returns the common shape
  */

@@ -20,8 +20,8 @@ const interpolate: Ternary = defineTernary("lerp", {
 });
 
 /**
- * a + weight·(b − a) for each element, all three broadcast; exactly a at weight 0 and b at 1. Weights beyond
- * extrapolate.
+ * Interpolates linearly: a + weight·(b − a) for each element, with broadcasting; exactly a at weight 0 and b at 1.
+ * Other weights outside [0, 1] extrapolate.
  *
  * @param weight a number or a tensor
  *

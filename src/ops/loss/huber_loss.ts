@@ -12,13 +12,13 @@ import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /** Options of {@link huberLoss}. */
 export interface HuberLossOptions extends LossOptions {
-  /** The difference from which on the loss is linear, above 0. Default 1. */
+  /** The difference above which the loss is linear; must be above 0. Default 1. */
   delta?: number | undefined;
 }
 
 /**
- * With d = |x − target|: d² / 2 up to δ, and δ (d − δ / 2) beyond, averaged over all elements. The gradient is at most
- * δ.
+ * Computes the Huber loss, averaged over all elements. With d = |x − target|, it is d² / 2 up to δ and δ (d − δ / 2)
+ * beyond. The gradient's magnitude is at most δ.
  *
  * Source: P. Huber, "Robust Estimation of a Location Parameter", 1964.
  *
@@ -51,13 +51,13 @@ const huberLossParameters = parameters("huberLoss", {
 
 /** Options of {@link smoothL1Loss}. */
 export interface SmoothL1LossOptions extends LossOptions {
-  /** The difference from which on the loss is linear, at least 0. Default 1. */
+  /** The difference above which the loss is linear; at least 0. Default 1. */
   beta?: number | undefined;
 }
 
 /**
- * With d = |x − target|: d² / 2β up to β, and d − β / 2 beyond, averaged over all elements: `huberLoss` over β, and
- * `l1Loss` for β = 0.
+ * Computes the smooth L1 loss, averaged over all elements. With d = |x − target|, it is d² / 2β up to β and d − β / 2
+ * beyond. It equals `huberLoss` divided by β, and `l1Loss` for β = 0.
  *
  * Source: R. Girshick, "Fast R-CNN", 2015.
  *
@@ -90,7 +90,7 @@ const smoothL1LossParameters = parameters("smoothL1Loss", {
   reduction: reductionParameter,
 });
 
-/** z² / 2 + δ (d − z), with d = |x − t| and z = min(d, δ): no square of a difference that is infinite. */
+/** Computes z² / 2 + δ (d − z), with d = |x − t| and z = min(d, δ), which never squares an infinite difference. */
 function linearFrom(delta: number, x: Tensor, target: Tensor): Tensor {
   const difference = abs(sub(x, target)) as Tensor;
   const near = clamp(difference, { max: delta });

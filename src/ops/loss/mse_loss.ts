@@ -12,7 +12,7 @@ import { type LossOptions, type LossReduction, reductionParameter, withTarget } 
 import { reduced } from "./reduced.ts";
 
 /**
- * The mean squared error: (x − target)², averaged over all elements.
+ * Computes the mean squared error: (x − target)², averaged over all elements.
  *
  * @param x floats of any shape
  * @param target of x's shape, promoted with x to one dtype; it has a gradient too
@@ -42,7 +42,7 @@ const mseLossParameters = parameters("mseLoss", {
   reduction: reductionParameter,
 });
 
-/** The same of other operations. */
+/** Composes the loss of other operations. */
 function composedLoss(x: Tensor, target: Tensor, reduction: LossReduction): Tensor {
   const [a, t] = [x, target].map((operand) => toDType(operand, accumulationDType(operand.dtype)));
   return toDType(reduced(square(sub(a!, t!)), reduction), x.dtype);

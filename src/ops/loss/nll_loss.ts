@@ -15,13 +15,13 @@ import { checkFloats, type LossOptions, reductionParameter } from "./options.ts"
 export interface NllLossOptions extends LossOptions {
   /** A factor for each class. */
   weight?: Tensor | undefined;
-  /** A target that counts for nothing. Default −100. */
+  /** Targets with this value are ignored. Default −100. */
   ignoreIndex?: number | undefined;
 }
 
 /**
- * The negative log-likelihood of target classes: −w[y] x[y], with x the logarithms of probabilities, as of
- * `logSoftmax`. The mean divides by the sum of the factors of the targets that count.
+ * Computes the negative log-likelihood of target classes: −w[y] x[y], with log probabilities x, such as results of
+ * `logSoftmax`. The mean divides by the sum of the factors of targets that are not ignored.
  *
  * @param x floats, [classes] or [batch, classes, …]
  * @param targets integers of x's shape without the axis of the classes

@@ -39,7 +39,7 @@ export const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
   ],
   ["tripletMarginWithDistanceLoss", ({ x, indices }) => [x, indices, x], "positive to have the dtype", "got int64"],
   ["logspace", () => [0, 1, 2, { dtype: "int8", base: 1000 }], "int8"],
-  ["isin", ({ bytes }) => [bytes, 300], "the number 300 meets a tensor of uint8"],
+  ["isin", ({ bytes }) => [bytes, 300], "the number 300 does not fit a tensor of uint8"],
   ...each("gcd lcm", ({ x }) => [x, x], "got float32", "expected integers"),
   ...each("gcd lcm", ({ mask }) => [mask, mask], "got bool", "expected integers"),
   ["heaviside", ({ x, integers }) => [x, integers], "got float32 and int32", "expected two tensors of one dtype"],
