@@ -59,8 +59,8 @@ const distParameters = parameters("dist", {
  * @example
  * pdist(tensor([[0, 0], [3, 4], [0, 4]])); // float32 [5, 4, 3]
  *
- * @throws {ShapeError} for anything but a matrix. @throws {DTypeError} for integers and bools. @throws {ArgumentError}
- * if p is negative or NaN.
+ * @throws {ShapeError} if x is not a matrix. @throws {DTypeError} for integers and bools. @throws {ArgumentError} if p
+ * is negative or NaN.
  */
 export function pdist<D extends DType>(x: Tensor<D>, ...options: Given<DistOptions, ["p"]>): Tensor<D>;
 export function pdist(...values: unknown[]): Tensor {

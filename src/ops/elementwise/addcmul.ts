@@ -33,8 +33,8 @@ const three = {
  * @example
  * addcmul(tensor([1, 1]), tensor([2, 3]), tensor([4, 5]), { value: 10 }); // float32 [81, 151]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together. @throws {DTypeError} for bools, and if operands
- * are integers but `value` is not.
+ * @throws {ShapeError} if the shapes can't be broadcast together. @throws {DTypeError} for bools, and if operands are
+ * integers but `value` is not.
  */
 export function addcmul<X extends Operand, A extends Operand>(
   x: X,
@@ -55,8 +55,7 @@ const addcmulParameters = parameters("addcmul", three);
  * @example
  * addcdiv(tensor([1, 1]), tensor([2, 3]), tensor([4, 5]), { value: 10 }); // float32 [6, 7]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together. @throws {DTypeError} if neither a nor b is a
- * float.
+ * @throws {ShapeError} if the shapes can't be broadcast together. @throws {DTypeError} if neither a nor b is a float.
  */
 export function addcdiv<X extends Operand, A extends Operand>(
   x: X,

@@ -30,7 +30,7 @@ export const plainAdd: BinaryOperation = defineBinary("add", {
  * add(tensor([1, 2]), 0.5); // float32 [1.5, 2.5]
  * add(tensor([1, 2]), tensor([10, 20]), { alpha: 2 }); // float32 [21, 42]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  * @throws {DTypeError} if the integer dtype of a tensor can't represent a number operand.
  * @throws {ArgumentError} if alpha is not an integer but the result is.
  */

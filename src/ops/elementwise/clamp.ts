@@ -86,7 +86,7 @@ export type ClampArguments = Given<ClampOptions, ["min", "max"]>;
  * clamp(tensor([-2, 0.5, 2]), { max: 1 }); // float32 [-2, 0.5, 1]
  *
  * @throws {ArgumentError} `noBound` if neither bound is given. @throws {DTypeError} for bools.
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function clamp(x: Tensor, ...bounds: ClampArguments): Tensor;
 export function clamp(...values: unknown[]): Tensor {

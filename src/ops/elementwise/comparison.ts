@@ -7,7 +7,7 @@ import type { BinaryPredicate } from "./types.ts";
  * @example
  * eq(tensor([1, 2]), 2); // bool [false, true]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export const eq: BinaryPredicate = defineBinary("eq", {
   takes: "everything",

@@ -100,7 +100,7 @@ export interface DivOptions {
  * div(tensor([7, -7]), 2); // float32 [3.5, -3.5]
  * div(tensor([7, -7]), 2, { roundingMode: "floor" }); // float32 [3, -4]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  * @throws {ArgumentError} as {@link remainder}, with a rounding mode.
  */
 export function div<A extends Operand, B extends Operand>(a: A, b: B, options?: DivOptions): Tensor<ResultOf<A, B>>;

@@ -8,7 +8,7 @@ import type { BinaryOperation } from "./types.ts";
  * @example
  * gcd(tensor([12, -18], { dtype: "int32" }), 8); // int32 [4, 2]
  *
- * @throws {DTypeError} for floats and bools. @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {DTypeError} for floats and bools. @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export const gcd: BinaryOperation = defineBinary("gcd", {
   takes: "integers",
@@ -22,7 +22,7 @@ export const gcd: BinaryOperation = defineBinary("gcd", {
  * @example
  * lcm(tensor([4, -6], { dtype: "int32" }), 10); // int32 [20, 30]
  *
- * @throws {DTypeError} for floats and bools. @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {DTypeError} for floats and bools. @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export const lcm: BinaryOperation = defineBinary("lcm", {
   takes: "integers",

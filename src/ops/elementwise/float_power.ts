@@ -16,7 +16,7 @@ import type { Operand } from "./types.ts";
  * @example
  * floatPower(tensor([2, 9], { dtype: "int32" }), 0.5); // float64 [1.41421356, 3]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function floatPower(a: Operand, b: Operand): Tensor<"float64">;
 export function floatPower(...values: unknown[]): Tensor {

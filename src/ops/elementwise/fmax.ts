@@ -21,7 +21,7 @@ const pair = { a: operand(tensorOrScalar), b: operand(tensorOrScalar) } as const
  * @example
  * fmax(tensor([1, NaN, 5]), 3); // float32 [3, 3, 5]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function fmax<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>>;
 export function fmax(...values: unknown[]): Tensor {
@@ -38,7 +38,7 @@ const fmaxParameters = parameters("fmax", pair);
  * @example
  * fmin(tensor([1, NaN, 5]), 3); // float32 [1, 3, 3]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function fmin<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>>;
 export function fmin(...values: unknown[]): Tensor {

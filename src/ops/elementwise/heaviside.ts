@@ -24,7 +24,7 @@ const step: BinaryOperation = defineBinary("heaviside", {
  * heaviside(tensor([-1, 0, 2]), 0.5); // float32 [0, 0.5, 1]
  *
  * @throws {DTypeError} if the dtypes of two tensors differ.
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function heaviside<A extends Operand, B extends Operand>(x: A, values: B): Tensor<ResultOf<A, B>>;
 export function heaviside(...given: unknown[]): Tensor {

@@ -28,7 +28,7 @@ const interpolate: Ternary = defineTernary("lerp", {
  * @example
  * lerp(tensor([0, 10]), tensor([10, 20]), 0.25); // float32 [2.5, 12.5]
  *
- * @throws {DTypeError} for integers. @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {DTypeError} for integers. @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function lerp<A extends Operand, B extends Operand>(a: A, b: B, weight: Operand): Tensor<ResultOf<A, B>>;
 export function lerp(...values: unknown[]): Tensor {

@@ -23,7 +23,7 @@ const choose: Ternary = defineTernary("where", {
  * @example
  * where(gt(x, 0), x, mul(x, 0.1)); // a leaky relu
  *
- * @throws {DTypeError} if the condition is not bool. @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {DTypeError} if the condition is not bool. @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function where<A extends Operand, B extends Operand>(condition: Tensor, a: A, b: B): Tensor<ResultOf<A, B>>;
 export function where(...values: unknown[]): Tensor {

@@ -30,13 +30,13 @@ export interface BinaryCrossEntropyOptions extends LossOptions {
  *
  * @param x logits, floats of any shape
  * @param target of x's shape and dtype, from 0 to 1; also differentiable
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * binaryCrossEntropyWithLogits(tensor([0, 0]), tensor([0, 1])); // float32 0.69314718
  *
- * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes
- * differ, or are no floats. @throws {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ, or a weight can't be broadcast to x's shape. @throws {DTypeError} if dtypes
+ * differ or are not floats. @throws {ArgumentError} for an unknown reduction.
  */
 export function binaryCrossEntropyWithLogits<D extends DType>(
   x: Tensor<D>,

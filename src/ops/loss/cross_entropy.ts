@@ -35,7 +35,7 @@ export interface CrossEntropyOptions extends LossOptions {
  * @param logits floats, with the classes along axis `dim`
  * @param targets integers, with the logits' shape without that axis; or class probabilities q with the logits' shape.
  * Their loss is −Σ w[c] ((1 − ε) q[c] + ε / classes) log p[c], and the mean divides by the number of losses
- * @returns a tensor without axes, or one loss for each target with `reduction: "none"`, in the logits' dtype
+ * @returns a scalar tensor, or one loss for each target with `reduction: "none"`, in the logits' dtype
  *
  * @example
  * crossEntropy(tensor([[0, 0], [0, 0]]), tensor([0n, 1n]), { reduction: "none" }); // float32 [0.693147, 0.693147]

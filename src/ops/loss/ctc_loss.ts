@@ -56,7 +56,7 @@ export type Lengths = Tensor<IndexDType> | readonly number[] | number;
  * @param targets labels: [batch, labels], or concatenated in one row
  * @param inputLengths number of time steps of each batch element
  * @param targetLengths number of labels of each batch element
- * @returns a tensor without axes, or [batch] with `reduction: "none"`, in the dtype of logProbs
+ * @returns a scalar tensor, or [batch] with `reduction: "none"`, in the dtype of logProbs
  *
  * @example
  * const x = log(tensor([[[0.5, 0.5]], [[0.5, 0.5]]]));

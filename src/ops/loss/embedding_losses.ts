@@ -36,14 +36,13 @@ const COSINE_EPS = 1e-12;
  * @param x2 of x1's shape and dtype
  * @param target 1 or −1, of any dtype: a scalar tensor, or [batch]
  * @param options the default margin is 0
- * @returns a tensor without axes, or of the target's shape with `reduction: "none"`, in x1's dtype
+ * @returns a scalar tensor, or one of the target's shape with `reduction: "none"`, in x1's dtype
  *
  * @example
  * const [a, b] = [tensor([[1, 0], [1, 0]]), tensor([[0, 2], [3, 0]])];
  * cosineEmbeddingLoss(a, b, tensor([1, -1]), { reduction: "none" }); // float32 [1, 1]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats. @throws
- * {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes do not match. @throws {ArgumentError} for an unknown reduction.
  */
 export function cosineEmbeddingLoss<D extends DType>(
   x1: Tensor<D>,
@@ -98,17 +97,17 @@ export interface TripletMarginLossOptions extends MarginLossOptions {
  * Source: V. Balntas et al., "Learning Local Feature Descriptors with Triplets and Shallow Convolutional Neural
  * Networks", 2016, which also describes the swap.
  *
- * @param anchor […, width], floats; shapes broadcast
+ * @param anchor […, width], floats or integers (integers become float32); shapes broadcast
  * @param positive of the anchor's dtype
  * @param negative of the anchor's dtype
  * @param options the default margin is 1
- * @returns a tensor without axes, or of the common shape without its last axis with `reduction: "none"`
+ * @returns a scalar tensor, or one of the common shape without its last axis with `reduction: "none"`
  *
  * @example
  * tripletMarginLoss(tensor([[0, 0]]), tensor([[3, 4]]), tensor([[0, 2]])); // float32 4
  *
- * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} where dtypes differ, or are no floats.
- * @throws {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes can't be broadcast. @throws {DTypeError} for bools. @throws {ArgumentError} for
+ * an unknown reduction.
  */
 export function tripletMarginLoss<D extends DType>(
   anchor: Tensor<D>,
@@ -157,13 +156,13 @@ export interface TripletMarginWithDistanceLossOptions extends MarginLossOptions 
  * @param positive of the anchor's dtype
  * @param negative of the anchor's dtype
  * @param options the default margin is 1
- * @returns a tensor without axes, or of the distances' shape with `reduction: "none"`
+ * @returns a scalar tensor, or one of the distances' shape with `reduction: "none"`
  *
  * @example
  * const cityBlock = (a, b) => sum(abs(sub(a, b)), -1);
  * tripletMarginWithDistanceLoss(tensor([[0, 0]]), tensor([[3, 4]]), tensor([[0, 2]]), { distanceFunction: cityBlock });
  *
- * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ShapeError} if shapes can't be broadcast. @throws {DTypeError} if dtypes differ or are not floats.
  * @throws {ArgumentError} for an unknown reduction.
  */
 export function tripletMarginWithDistanceLoss<D extends DType>(

@@ -23,14 +23,15 @@ export interface HuberLossOptions extends LossOptions {
  * Source: P. Huber, "Robust Estimation of a Location Parameter", 1964.
  *
  * @param x floats of any shape
- * @param target of x's shape, promoted with x to one dtype; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
+ * @param target of x's shape, promoted with x to one dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype; the mean of an empty tensor is
+ * NaN
  *
  * @example
  * huberLoss(tensor([1, 2]), tensor([1.5, 5]), { reduction: "none" }); // float32 [0.125, 2.5]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where neither is a float. @throws
- * {ArgumentError} for an unknown reduction, or a δ that is not above 0.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
+ * unknown reduction, or a δ that is not above 0.
  */
 export function huberLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -62,14 +63,15 @@ export interface SmoothL1LossOptions extends LossOptions {
  * Source: R. Girshick, "Fast R-CNN", 2015.
  *
  * @param x floats of any shape
- * @param target of x's shape, promoted with x to one dtype; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
+ * @param target of x's shape, promoted with x to one dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype; the mean of an empty tensor is
+ * NaN
  *
  * @example
  * smoothL1Loss(tensor([1, 2]), tensor([1.5, 5]), { reduction: "none" }); // float32 [0.125, 2.5]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where neither is a float. @throws
- * {ArgumentError} for an unknown reduction, or a negative β.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
+ * unknown reduction, or a negative β.
  */
 export function smoothL1Loss<D extends DType, E extends DType>(
   x: Tensor<D>,

@@ -31,15 +31,14 @@ export interface PoissonNllLossOptions extends LossOptions {
  * Computes the negative log-likelihood of counts t under Poisson distributions, averaged over all elements: exp(x) − t
  * x, or x − t log(x + eps) without `logInput`.
  *
- * @param x log rates, or rates without `logInput`; floats of any shape
- * @param target of x's shape, promoted with x to one dtype; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @param x log rates, or rates without `logInput`, of any shape; integers become float32
+ * @param target of x's shape, promoted with x to one dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * poissonNllLoss(tensor([0, 1]), tensor([1, 2]), { reduction: "none" }); // float32 [1, 0.71828183]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where neither is a float. @throws
- * {ArgumentError} for an unknown reduction, or a negative eps.
+ * @throws {ShapeError} if shapes differ. @throws {ArgumentError} for an unknown reduction, or a negative eps.
  */
 export function poissonNllLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -86,15 +85,15 @@ export interface GaussianNllLossOptions extends LossOptions {
  * Source: D. Nix and A. Weigend, "Estimating the Mean and Variance of the Target Probability Distribution", 1994.
  *
  * @param x means, floats of any shape
- * @param target of x's shape, promoted with x to one dtype; it has a gradient too
+ * @param target of x's shape, promoted with x to one dtype; also differentiable
  * @param variance of x's dtype and of x's shape, x's shape without its last axis, or a shape that broadcasts to x's
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * gaussianNllLoss(tensor([0, 1]), tensor([1, 1]), tensor([1, 4]), { reduction: "none" }); // float32 [0.5, 0.69314718]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where neither is a float. @throws
- * {ArgumentError} for an unknown reduction, or an eps that is not above 0.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if neither x nor target is a float, or the variance
+ * has another dtype. @throws {ArgumentError} for an unknown reduction, or an eps that is not above 0.
  */
 export function gaussianNllLoss<D extends DType, E extends DType>(
   x: Tensor<D>,

@@ -46,15 +46,15 @@ export interface MarginLossOptions extends LossOptions {
  * for distances that should be small or large.
  *
  * @param x floats of any shape
- * @param target 1 or −1, of x's shape and dtype
+ * @param target 1 or −1, of x's shape, promoted with x to one dtype
  * @param options the default margin is 1
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * hingeEmbeddingLoss(tensor([0.5, 0.25]), tensor([1, -1]), { reduction: "none" }); // float32 [0.5, 0.75]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
- * {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
+ * unknown reduction.
  */
 export function hingeEmbeddingLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -80,16 +80,16 @@ const hingeParameters = parameters("hingeEmbeddingLoss", {
  * Computes max(margin − target (x1 − x2), 0), averaged over all elements: x1 should be larger for a target of 1, x2 for
  * −1. Shapes broadcast.
  *
- * @param x1 floats
+ * @param x1 floats or integers; integers become float32
  * @param x2 of x1's dtype
  * @param target 1 or −1, of x1's dtype
  * @param options the default margin is 0
- * @returns a tensor without axes, or of the common shape with `reduction: "none"`, in x1's dtype
+ * @returns a scalar tensor, or one of the common shape with `reduction: "none"`, in x1's dtype
  *
  * @example
  * marginRankingLoss(tensor([1, 2]), tensor([2, 1]), tensor([1, 1]), { reduction: "none" }); // float32 [1, 0]
  *
- * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ShapeError} if shapes can't be broadcast. @throws {DTypeError} for bools.
  * @throws {ArgumentError} for an unknown reduction.
  */
 export function marginRankingLoss<D extends DType>(
@@ -124,14 +124,14 @@ const rankingParameters = parameters("marginRankingLoss", {
  * Computes log(1 + exp(−target x)), averaged over all elements, without overflow.
  *
  * @param x floats of any shape
- * @param target 1 or −1, of x's shape and dtype
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @param target 1 or −1, of x's shape, promoted with x to one dtype
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * softMarginLoss(tensor([0, 100]), tensor([1, -1]), { reduction: "none" }); // float32 [0.69314718, 100]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
- * {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
+ * unknown reduction.
  */
 export function softMarginLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -167,13 +167,13 @@ export interface MultiMarginLossOptions extends MarginLossOptions {
  * @param x scores, [classes] or [batch, classes], floats
  * @param targets classes, integers of x's shape without its last axis
  * @param options p and the margin default to 1
- * @returns a tensor without axes, or one loss for each target with `reduction: "none"`, in x's dtype
+ * @returns a scalar tensor, or one loss for each target with `reduction: "none"`, in x's dtype
  *
  * @example
  * multiMarginLoss(tensor([[0.5, 1, 0.25, 0]]), tensor([1n])); // float32 0.1875
  *
- * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a
- * result is read). @throws {DTypeError} where x has no floats, or targets are no integers. @throws {ArgumentError} for
+ * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` for a target that is not a class (on Metal, when a
+ * result is read). @throws {DTypeError} if x is not a float, or targets are not integers. @throws {ArgumentError} for
  * an unknown reduction, or a p other than 1 and 2.
  */
 export function multiMarginLoss<D extends DType>(
@@ -218,13 +218,13 @@ const onesOf = (index: Tensor, { dtype }: Tensor): Tensor => toDType(eq(index, i
  *
  * @param x scores, [classes] or [batch, classes], floats
  * @param targets of x's shape: the target classes of each row, up to the first negative number
- * @returns a tensor without axes, or one loss for each row with `reduction: "none"`, in x's dtype
+ * @returns a scalar tensor, or one loss for each row with `reduction: "none"`, in x's dtype
  *
  * @example
  * multilabelMarginLoss(tensor([[0.5, 1, 0.25, 0]]), tensor([[3n, 0n, -1n, 1n]])); // float32 1.375
  *
- * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a
- * result is read). @throws {DTypeError} where x has no floats, or targets are no integers. @throws {ArgumentError} for
+ * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` for a target that is not a class (on Metal, when a
+ * result is read). @throws {DTypeError} if x is not a float, or targets are not integers. @throws {ArgumentError} for
  * an unknown reduction.
  */
 export function multilabelMarginLoss<D extends DType>(x: Tensor<D>, targets: Tensor, options?: LossOptions): Tensor<D>;
@@ -260,14 +260,14 @@ const multilabelMarginParameters = parameters("multilabelMarginLoss", {
  * the batch.
  *
  * @param x scores, […, classes], floats
- * @param target of x's shape and dtype, from 0 to 1; it has a gradient too
- * @returns a tensor without axes, or of x's shape without its last axis with `reduction: "none"`, in x's dtype
+ * @param target of x's shape, from 0 to 1, promoted with x to one dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape without its last axis with `reduction: "none"`, in x's dtype
  *
  * @example
  * multilabelSoftMarginLoss(tensor([[0, 0]]), tensor([[0, 1]])); // float32 0.69314718
  *
- * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes
- * differ, or are no floats. @throws {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ, or the weight can't be broadcast to x's shape. @throws {DTypeError} if neither
+ * x nor target is a float, or the weight has another dtype. @throws {ArgumentError} for an unknown reduction.
  */
 export function multilabelSoftMarginLoss<D extends DType, E extends DType>(
   x: Tensor<D>,

@@ -30,14 +30,14 @@ export interface ProbabilityLossOptions extends LossOptions {
  * takes logits, and is accurate for probabilities near 0 or 1.
  *
  * @param x probabilities, floats of any shape
- * @param target of x's shape and dtype, from 0 to 1; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @param target of x's shape and dtype, from 0 to 1; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * binaryCrossEntropy(tensor([0.5, 0.5]), tensor([0, 1])); // float32 0.69314718
  *
- * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes
- * differ, or are no floats. @throws {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ, or a weight can't be broadcast to x's shape. @throws {DTypeError} if dtypes
+ * differ or are not floats. @throws {ArgumentError} for an unknown reduction.
  */
 export function binaryCrossEntropy<D extends DType>(
   x: Tensor<D>,
@@ -103,12 +103,12 @@ export interface KlDivOptions {
  *
  * @param x log probabilities, such as results of `logSoftmax`
  * @param target probabilities, or log probabilities with `logTarget`, of x's shape and dtype; also differentiable
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * klDiv(tensor([[-1, -2]]), tensor([[0.25, 0.75]]), { reduction: "batchmean" }); // float32 1.18766487
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if dtypes differ or are not floats. @throws
  * {ArgumentError} for an unknown reduction, or `"batchmean"` for a scalar tensor.
  */
 export function klDiv<D extends DType>(x: Tensor<D>, target: Tensor<D>, options?: KlDivOptions): Tensor<D>;

@@ -68,7 +68,7 @@ export function normalize(call: NormalizationCall): Normalized {
       : { x: gradSum };
     return inputs.names.map((name) => gradients[sourceOf(name)] ?? null);
   });
-  mean?.dispose(); // the graph holds its own reference
+  mean?.dispose(); // the graph holds references
   scale.dispose();
   return { out, sum };
 }

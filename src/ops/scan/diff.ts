@@ -100,15 +100,14 @@ export interface TrapezoidOptions {
 /**
  * Integrates along an axis by the trapezoidal rule: Σ (y[i] + y[i + 1]) / 2 · (x[i + 1] − x[i]).
  *
- * @param y floats
+ * @param y floats or integers; integers become float32
  * @param x the coordinates of y along the axis: a vector, or a shape that broadcasts to y's; by default `dx` apart
  *
  * @example
  * trapezoid(tensor([1, 2, 3])); // float32 4
  * trapezoid(tensor([1, 2, 3]), tensor([0, 2, 4])); // float32 8
  *
- * @throws {DTypeError} for anything but floats of one dtype. @throws {ShapeError} for an axis out of range, or if
- * shapes do not match.
+ * @throws {DTypeError} for bools. @throws {ShapeError} for an axis out of range, or if shapes do not match.
  */
 export function trapezoid<D extends DType>(y: Tensor<D>, options?: TrapezoidOptions): Tensor<FloatOf<D>>;
 export function trapezoid<D extends DType>(
@@ -129,8 +128,7 @@ const trapezoidParameters = areaParameters("trapezoid");
  * @example
  * cumulativeTrapezoid(tensor([1, 2, 3])); // float32 [1.5, 4]
  *
- * @throws {DTypeError} for anything but floats of one dtype. @throws {ShapeError} for an axis out of range, or if
- * shapes do not match.
+ * @throws {DTypeError} for bools. @throws {ShapeError} for an axis out of range, or if shapes do not match.
  */
 export function cumulativeTrapezoid<D extends DType>(y: Tensor<D>, options?: TrapezoidOptions): Tensor<FloatOf<D>>;
 export function cumulativeTrapezoid<D extends DType>(
