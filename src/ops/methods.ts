@@ -133,7 +133,7 @@ interface CoreMethods<D extends DType> {
   /**
    * Computes the gradient of this tensor and adds it to the `grad` of every leaf that requires one.
    *
-   * @param gradient gradient of this tensor, of its shape; default 1 if it has one element, otherwise required
+   * @param gradient this tensor's gradient, of the same shape; default 1 if it has one element, otherwise required
    * @throws {AutogradError} if nothing requires a gradient, or the graph was freed.
    */
   backward(...options: BackwardArguments): void;

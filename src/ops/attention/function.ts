@@ -126,8 +126,7 @@ const specOf = ({ shape, dtype, strides }: Tensor, inItsOrder: boolean): OutputS
 });
 
 /**
- * If q, k and v are slices of one tensor, allocates their gradients as slices of one block, so that joining them copies
- * nothing.
+ * Returns gradients as slices of one block if q, k and v are slices of one tensor, so that joining them copies nothing.
  */
 function adjacentSpecs(tensors: readonly Tensor[]): OutputSpec[] | undefined {
   const axis = adjacentAxis(tensors);

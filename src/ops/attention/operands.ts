@@ -95,7 +95,7 @@ export function pairOperand(
   return reshape(operand, hasHeads ? padded : padded.toSpliced(1, 0, 1));
 }
 
-/** @throws {DTypeError} @throws {ShapeError} */
+/** Validates sinks. @throws {DTypeError} @throws {ShapeError} */
 export function sinksOperand(operation: string, sinks: Tensor | undefined, { q, pairs }: Projections) {
   if (sinks === undefined) return undefined;
   sinks.checkAlive(operation);

@@ -99,7 +99,7 @@ export const flashAttentionOptions = {
 
 const paths: readonly string[] = ["auto", "fused", "unfused", ...backendNames];
 
-/** @throws {ArgumentError} */
+/** Validates `path`. @throws {ArgumentError} */
 export function checkPath(operation: string, path: AttentionPath): AttentionPath {
   if (paths.includes(path)) return path;
   throw new ArgumentError(
@@ -135,7 +135,7 @@ function checkSide(operation: string, side: string, value = Infinity): number {
   );
 }
 
-/** @throws {ArgumentError} */
+/** Returns the alignment that `causal` selects. @throws {ArgumentError} */
 export function alignmentOf(operation: string, { causal = false }: FlashAttentionOptions): Alignment {
   if (typeof causal === "boolean") return "bottom-right";
   if (causal === "bottom-right" || causal === "top-left") return causal;

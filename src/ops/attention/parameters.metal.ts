@@ -102,6 +102,6 @@ export function constantsOf(call: Call, streamed: readonly OperandName[] = []): 
   return [bits.reduce((sum, bit) => sum + bit, 0), call.valueDim, call.dim];
 }
 
-/** Whether rows are contiguous and each starts at a multiple of 4 elements, as aligned vector loads require. */
+/** Tests whether rows are contiguous and each starts at a multiple of 4 elements, as aligned vector loads require. */
 const canReadByFours = ({ tensor, batch, head, row, column }: Operand): boolean =>
   column === 1 && [tensor.offset, batch, head, row].every((elements) => elements % 4 === 0);

@@ -74,7 +74,7 @@ export function scaledDotProductAttention(...values: unknown[]): Tensor {
   });
 }
 
-/** Whether the operands already form a batch, with or without heads, and need no reshape. */
+/** Tests whether the operands already form a batch, with or without heads, and need no reshape. */
 function isOneBatch([query, key, value]: readonly [Tensor, Tensor, Tensor]): boolean {
   const { rank } = query;
   if ((rank !== 3 && rank !== 4) || key.rank !== rank || value.rank !== rank) return false;

@@ -34,7 +34,7 @@ export function dot(a: Float64Array, b: Float64Array): number {
   return sum;
 }
 
-/** target += factor · row */
+/** Computes target += factor · row. */
 export function addScaled(target: Float64Array, factor: number, row: Float64Array): void {
   for (let at = 0; at < target.length; at++) target[at]! += factor * row[at]!;
 }
@@ -127,5 +127,5 @@ export function logSumExpOf(scores: readonly number[]): LogSumExp {
   return { high: most, low: Math.log(scores.reduce((sum, score) => sum + Math.exp(score - most), 0)) };
 }
 
-/** exp(score − L) */
+/** Computes exp(score − L). */
 export const probabilityOf = (score: number, { high, low }: LogSumExp): number => Math.exp(score - high - low);

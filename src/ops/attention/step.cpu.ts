@@ -35,7 +35,7 @@ export const stepCpu: Implementation<StepAttributes> = {
   },
 };
 
-/** The dtype to which q8_0 blocks are unpacked. */
+/** Returns the dtype to which q8_0 blocks are unpacked. */
 const unpackedDType = ({ dtype }: Tensor): DType => (dtype === "float64" ? "float32" : dtype);
 
 function writeSequence(numbers: Float64Array, start: number, own: StepSequence, rooms: readonly Tensor[]): void {

@@ -72,7 +72,7 @@ const stepPrimitive = definePrimitive<StepAttributes>({
 export const MOST_TOKENS = 4;
 
 /**
- * Whether a fused step can run: on cpu only, and only if no override, attention log or anomaly detection observes
+ * Tests whether a fused step can run: on cpu only, and only if no override, attention log or anomaly detection observes
  * single operations.
  */
 export function hasStep(operands: readonly Tensor[]): boolean {
@@ -83,6 +83,8 @@ export function hasStep(operands: readonly Tensor[]): boolean {
 }
 
 /**
+ * Computes a decoding step, and writes the keys and values of the new tokens to their rooms.
+ *
  * @param operands q [sequences, tokens, heads · dim], k [sequences, tokens, kvHeads · dim] and v [sequences, tokens,
  * kvHeads · valueDim]; heads may also be a separate axis, and the elements of a head are contiguous
  * @param rooms of one dtype; the rows of the new tokens are written

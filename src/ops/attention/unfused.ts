@@ -85,7 +85,7 @@ function numbered(
   return axis === "queries" ? unsqueeze(vector, 1) : vector;
 }
 
-/** int32 [M, N]: j − i − shift. */
+/** Returns j − i − shift as int32 [M, N]. */
 const distances = (problem: AttentionProblem): Tensor =>
   sub(
     numbered(problem, "keys", (j) => j),

@@ -81,5 +81,5 @@ export const bitwiseRightShift: BinaryOperation = defineBinary("bitwiseRightShif
   reference: { integer: (a, b) => (isShift(b) ? a >> b : a < 0n ? -1n : 0n) },
 });
 
-/** Whether a shift is less than the widest dtype's number of bits. */
+/** Tests whether a shift is less than the widest dtype's number of bits. */
 const isShift = (bits: bigint): boolean => bits >= 0n && bits < 64n;

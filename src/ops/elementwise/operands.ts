@@ -65,7 +65,7 @@ function checkScalar(operation: string, value: unknown): Scalar {
   );
 }
 
-/** Whether a value is a tensor or a plain number. */
+/** Tests whether a value is a tensor or a plain number. */
 export const isOperand = (value: unknown): value is Tensor | Scalar =>
   Tensor.isTensor(value) || typeof value === "number" || typeof value === "bigint" || typeof value === "boolean";
 

@@ -25,7 +25,7 @@ const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
 /**
  * Computes the gradient of `root` and adds it to the `grad` of every leaf that requires one.
  *
- * @param gradient gradient of `root`, of its shape; default 1 if `root` has one element, otherwise required
+ * @param gradient `root`'s gradient, of the same shape; default 1 if `root` has one element, otherwise required
  *
  * @example
  * const w = tensor([1, 2], { requiresGrad: true });

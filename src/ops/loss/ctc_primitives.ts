@@ -58,7 +58,8 @@ export interface CtcForward {
 }
 
 /**
- * Computes the losses, without recording. *
+ * Computes the losses, without recording.
+ *
  * @param logProbs [times, batch, classes], float32 or float64
  * @param states int64 [batch, width]: the class of each label, interleaved with blanks
  * @param lengths int64 [2, batch]: the time steps and the number of labels of each batch element

@@ -44,7 +44,8 @@ export function checkFloats(operation: string, what: string, x: Tensor): void {
 }
 
 /**
- * @throws {ShapeError} if the shapes of target and x differ. PyTorch broadcasts and warns that results are likely wrong
+ * Checks the target's shape. @throws {ShapeError} if the shapes of target and x differ. PyTorch broadcasts and warns
+ * that results are likely wrong
  */
 function checkShape(operation: string, x: Tensor, target: Tensor): void {
   x.checkAlive(operation);

@@ -111,7 +111,7 @@ export function constantsOf(
 export const typesOf = ({ inputs: { x }, vectorDType }: NormalizationProblem): string =>
   `${metalTypeOf(x.dtype)}_${metalTypeOf(vectorDType)}`;
 
-/** @param operands up to three of x's shape, in the kernel's order */
+/** Returns the kernel's parameters. @param operands up to three of x's shape, in the kernel's order */
 export const parametersOf = (
   { inputs: { weight, bias }, eps }: NormalizationProblem,
   { chunk, chunks }: Division,

@@ -87,7 +87,7 @@ function taken(operation: string, x: Tensor, indices: Tensor<Index>, attributes:
   return where(ge(indices, 0), elements, 0) as Tensor;
 }
 
-/** Whether a window may contain no element, which happens with large dilation on a short axis. */
+/** Tests whether a window may contain no element, which happens with large dilation on a short axis. */
 function hasWindowsOfPadding({ input, output, kernelSize, stride, dilation, before }: PoolingAttributes): boolean {
   return output.some((count, axis) => {
     for (let at = 0; at < count; at++) {

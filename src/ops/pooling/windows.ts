@@ -74,6 +74,6 @@ export function windowsOf(operation: string, x: Tensor, given: WindowOptions, ra
   return { kernel, stride, padding, dilation, input, output, beyond };
 }
 
-/** Whether no stride is given; an empty list counts as none, as in PyTorch. */
+/** Tests whether no stride is given; an empty list counts as none, as in PyTorch. */
 const isAbsent = (stride: PerAxis | undefined): stride is undefined | readonly [] =>
   stride === undefined || (typeof stride !== "number" && stride.length === 0);

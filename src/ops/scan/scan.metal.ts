@@ -32,7 +32,7 @@ export const scanMetal = (name: ScanName): MetalImplementation<ScanAttributes> =
   },
 });
 
-/** Whether a thread reads or writes its elements of each operand in one access. */
+/** Tests whether a thread reads or writes its elements of each operand in one access. */
 const areQuads = ({ length, along, nest }: Slices, operands: readonly Tensor[]): boolean =>
   length % HELD === 0 &&
   operands.every(
