@@ -51,7 +51,11 @@ export function hardtanhAs<D extends DType>(
   { minVal = -1, maxVal = 1 }: HardtanhOptions,
 ): Tensor<D> {
   if (minVal > maxVal)
-    throw new ArgumentError(operation, "invalidBounds", `expected minVal up to maxVal ${maxVal}, got ${minVal}`);
+    throw new ArgumentError(
+      operation,
+      "invalidBounds",
+      `expected minVal to be at most maxVal ${maxVal}, got ${minVal}`,
+    );
   const dtype = operandDType(operation, x.dtype, "numbers");
   for (const bound of [minVal, maxVal]) scalarTensor(bound, dtype, operation); // throws if the dtype can't represent it
   return clampAs(operation, x, { min: minVal, max: maxVal }, insideOnly) as Tensor<D>;

@@ -169,7 +169,7 @@ export function packedSequences(
     throw new ArgumentError(
       operation,
       "invalidBounds",
-      `expected as many bounds of queries as of keys in cuSeqlens, got ${ofQueries.length} bounds and ${ofKeys.length}`,
+      `expected equally many bounds of queries and keys in cuSeqlens, got ${ofQueries.length} and ${ofKeys.length}`,
     );
   return ofQueries.slice(1).map((end, at) => ({
     queryStart: ofQueries[at]!,

@@ -113,7 +113,7 @@ export function checkPath(operation: string, path: AttentionPath): AttentionPath
 export const numberRules = {
   scale: finite,
   dropout: { ...belowOne, expected: "a probability in [0, 1)" },
-  softcap: { ...positive, expected: "a finite number above 0 (leave it out for none)" },
+  softcap: { ...positive, expected: "a finite number above 0 (omit it for no softcap)" },
 } as const satisfies Readonly<Record<string, NumberRule>>;
 
 /** Combines `causal` and `window` into a band; undefined if neither restricts anything. @throws {ArgumentError} */
@@ -131,7 +131,7 @@ function checkSide(operation: string, side: string, value = Infinity): number {
   throw new ArgumentError(
     operation,
     "invalidOption",
-    `expected window.${side} to be a whole number of at least 0 (leave it out for an open side), got ${String(value)}`,
+    `expected window.${side} to be a whole number of at least 0 (omit it for no limit), got ${String(value)}`,
   );
 }
 

@@ -115,7 +115,7 @@ function checkTogether(
     throw new ShapeError(
       operation,
       "headsDiffer",
-      `expected as many heads of the query as of the key, got ${heads} heads and ${shared}; ` +
+      `expected the query and the key to have equally many heads, got ${heads} and ${shared}; ` +
         "pass { enableGqa: true } for grouped heads",
     );
 }

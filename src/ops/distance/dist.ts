@@ -91,5 +91,5 @@ function checkFloats(operation: string, operands: readonly Tensor[]): void {
   checkSameDType(operation, operands);
   if (isFloat(operands[0]!.dtype)) return;
   const given = operands.map((own) => own.describe()).join(" and ");
-  throw new DTypeError(operation, "notAFloat", `expected floats, got ${given}; toDType(x, "float32") converts`);
+  throw new DTypeError(operation, "notAFloat", `expected floats, got ${given}; convert with toDType(x, "float32")`);
 }

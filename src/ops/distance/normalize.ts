@@ -45,7 +45,7 @@ export function normalize(...values: unknown[]): Tensor {
     throw new DTypeError(
       "normalize",
       "notAFloat",
-      `expected floats, got ${x.describe()}; toDType(x, "float32") converts`,
+      `expected floats, got ${x.describe()}; convert with toDType(x, "float32")`,
     );
   for (const axis of [dim].flat()) normalizeAxis("normalize", axis, x.rank);
   return underName("normalize", () =>

@@ -20,7 +20,7 @@ export function checkVectors(
   checkSameDType(operation, [x1, x2]);
   const both = `${x1.describe()} and ${x2.describe()}`;
   if (!isFloat(x1.dtype) && !takesIntegers)
-    throw new DTypeError(operation, "notAFloat", `expected floats, got ${both}; toDType(x, "float32") converts`);
+    throw new DTypeError(operation, "notAFloat", `expected floats, got ${both}; convert with toDType(x, "float32")`);
   const shape = broadcastShapes(operation, x1.shape, x2.shape);
   if (shape.length === 0) throw new ShapeError(operation, "wrongRank", `expected at least one axis, got ${both}`);
   return shape;

@@ -67,7 +67,11 @@ export function addcdiv(...values: unknown[]): Tensor {
   const { x, a, b, value } = addcdivParameters(values);
   const factors = [a, b].filter((own) => own instanceof Tensor);
   if (factors.length > 0 && !factors.some(({ dtype }) => isFloat(dtype)))
-    throw new DTypeError("addcdiv", "notAFloat", `expected floats, got ${factors[0]!.describe()}; toDType() converts`);
+    throw new DTypeError(
+      "addcdiv",
+      "notAFloat",
+      `expected floats, got ${factors[0]!.describe()}; convert with toDType()`,
+    );
   return scaled("addcdiv", [x, a, b], value, div);
 }
 addcdiv.method = "promoted" as const;
@@ -86,7 +90,7 @@ function scaled(
       const own = promoteOperands(operation, operands, "numbers");
       const { dtype } = own[0]!;
       if (!isFloat(dtype) && !Number.isInteger(value))
-        throw new DTypeError(operation, "doesNotFit", `expected a whole value for ${dtype}, got ${value}`);
+        throw new DTypeError(operation, "doesNotFit", `expected an integer value for ${dtype}, got ${value}`);
       const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
       const [x, a, b] = own.map((each) => toDType(each, wide)) as [Tensor, Tensor, Tensor];
       return toDType(add(x, mul(combine(a, b), value)) as Tensor, dtype);

@@ -33,7 +33,7 @@ export function heaviside(...given: unknown[]): Tensor {
     throw new DTypeError(
       "heaviside",
       "dtypesDiffer",
-      `expected two tensors of one dtype, got ${x.dtype} and ${values.dtype}; toDType() converts`,
+      `expected two tensors of one dtype, got ${x.dtype} and ${values.dtype}; convert with toDType()`,
     );
   return step(x, values);
 }

@@ -36,7 +36,7 @@ export function lerp(...values: unknown[]): Tensor {
   const operands = promoteOperands("lerp", [a, b, weight]);
   for (const operand of [a, b])
     if (operand instanceof Tensor && !isFloat(operand.dtype))
-      throw new DTypeError("lerp", "notAFloat", `expected floats, got ${operand.describe()}; toDType() converts`);
+      throw new DTypeError("lerp", "notAFloat", `expected floats, got ${operand.describe()}; convert with toDType()`);
   return interpolate(operands as unknown as [Tensor, Tensor, Tensor]);
 }
 lerp.method = "promoted" as const;

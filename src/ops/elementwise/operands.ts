@@ -36,7 +36,7 @@ export function operandDType(operation: string, dtype: DType, kind: Kind): DType
   if (kind === "floats") return isFloat(dtype) ? dtype : "float32";
   if (!((isFloat(dtype) && kind !== "numbers") || (dtype === "bool" && kind !== "bits"))) return dtype;
   const expected = { numbers: "floats or integers", bits: "integers or bools", integers: "integers" }[kind];
-  throw new DTypeError(operation, "notDefined", `expected ${expected}, got ${dtype}; toDType() converts`);
+  throw new DTypeError(operation, "notDefined", `expected ${expected}, got ${dtype}; convert with toDType()`);
 }
 
 /** Returns the common dtype of operands, like `torch.result_type`. */

@@ -108,7 +108,7 @@ function checkProbabilities(logits: Tensor, targets: Tensor, ignoreIndex: number
       "crossEntropy",
       "shapesDiffer",
       `expected class probabilities to have the shape of logits ${logits.describe()}, got ${targets.describe()}; ` +
-        "classes are integers",
+        "class indices must be integers",
     );
   if (targets.dtype !== logits.dtype)
     throw new DTypeError(
@@ -121,7 +121,7 @@ function checkProbabilities(logits: Tensor, targets: Tensor, ignoreIndex: number
     throw new ArgumentError(
       "crossEntropy",
       "nothingToIgnore",
-      `expected no ignoreIndex with class probabilities, which name no class, got ${ignoreIndex}; ` +
-        "multiply their losses by a mask instead",
+      `expected no ignoreIndex with class probabilities, got ${ignoreIndex}; ` +
+        "multiply the losses by a mask instead",
     );
 }

@@ -55,7 +55,7 @@ function checkShape(operation: string, x: Tensor, target: Tensor): void {
       operation,
       "shapesDiffer",
       `expected target to have the shape of x ${x.describe()}, got ${target.describe()}; ` +
-        "expand(target, x.shape) repeats it",
+        "broadcast it with expand(target, x.shape)",
     );
 }
 

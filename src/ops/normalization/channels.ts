@@ -203,7 +203,7 @@ export function checkChannels(
     throw new DTypeError(
       operation,
       "notAFloat",
-      `expected floats, got ${x.describe()}; toDType(x, "float32") converts`,
+      `expected floats, got ${x.describe()}; convert with toDType(x, "float32")`,
     );
   if (x.rank < 2)
     throw new ShapeError(operation, "wrongRank", `expected x to be [batch, channels, …], got ${x.describe()}`);

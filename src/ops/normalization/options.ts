@@ -127,7 +127,7 @@ export function checkResidual(operation: string, x: Tensor, residual: Tensor): v
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected the residual to have the shape of x, ${got}; expand(residual, x.shape) repeats it`,
+      `expected the residual to have the shape of x, ${got}; broadcast it with expand(residual, x.shape)`,
     );
   if (x.dtype !== residual.dtype)
     throw new DTypeError(

@@ -47,6 +47,6 @@ function unsupported(call: Pick<OperationCall<PoolingAttributes>, "inputs" | "at
     (axis) => output[axis]! * stride[axis]! + kernelSize[axis]! * dilation[axis]! + before[axis]! + input[axis]!,
   );
   const sizes = [input, output].map((own) => own.reduce((product, size) => product * size, 1));
-  if (Math.max(...sizes, ...furthest) >= MOST) return `positions of windows go beyond ${MOST}`;
+  if (Math.max(...sizes, ...furthest) >= MOST) return `window positions reach ${MOST}`;
   return noFloat64(call);
 }

@@ -63,7 +63,7 @@ export function windowsOf(operation: string, x: Tensor, given: WindowOptions, ra
       throw new ShapeError(
         operation,
         "kernelTooLarge",
-        `expected up to ${size + 2 * padding[axis]!} elements, got a window of ${span}`,
+        `expected a window of at most ${size + 2 * padding[axis]!} elements, got ${span}`,
       );
     return count;
   });

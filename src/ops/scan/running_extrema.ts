@@ -79,7 +79,7 @@ function runningExtremum(
     throw new DTypeError(
       operation,
       "notNumbers",
-      `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`,
+      `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`,
     );
   checkElements(operation, [x]);
   return underName(operation, () =>

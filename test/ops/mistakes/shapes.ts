@@ -276,7 +276,12 @@ export const shapes = rowsOf("shapes that do not fit", ShapeError, [
   ),
   ...each("maxPool2d avgPool2d adaptiveAvgPool2d", ({ x }) => [x, 1], "expected 4 axes, or 3 without a batch"),
   ...each("maxPool3d avgPool3d adaptiveAvgPool3d", ({ x }) => [x, 1], "expected 5 axes, or 4 without a batch"),
-  ...each("maxPool2d avgPool2d", ({ picture }) => [picture, [1, 4]], "expected up to 3 elements", "got a window of 4"),
+  ...each(
+    "maxPool2d avgPool2d",
+    ({ picture }) => [picture, [1, 4]],
+    "expected a window of at most 3 elements",
+    "got 4",
+  ),
   ["batchNorm", ({ vector }) => [vector, { training: true }], "expected x to be [batch, channels, …]", "got float32["],
   ["groupNorm", ({ vector }) => [vector, 1], "expected x to be [batch, channels, …]", "got float32["],
   ["groupNorm", ({ picture }) => [picture, 2], "expected 2 groups to divide 1 channels"],
