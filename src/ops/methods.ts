@@ -74,7 +74,7 @@ interface OwnMethods<D extends DType> {
     weights: Tensor<W>,
     ...options: Given<operations.BincountOptions, ["minlength"]>
   ): Tensor<operations.WeightedCounts<W>>;
-  /** Computes min(max(x, least), most) for each element. @see {@link operations.clamp} */
+  /** Clamps each element to the bounds: min(max(x, least), most). @see {@link operations.clamp} */
   clamp(...bounds: operations.ClampArguments): Tensor;
   /** Computes the correlation coefficients of variables, which are rows. @see {@link operations.corrcoef} */
   corrcoef(): Tensor<operations.FloatOf<D>>;

@@ -55,7 +55,8 @@ const addcmulParameters = parameters("addcmul", three);
  * @example
  * addcdiv(tensor([1, 1]), tensor([2, 3]), tensor([4, 5]), { value: 10 }); // float32 [6, 7]
  *
- * @throws {ShapeError} if the shapes can't be broadcast together. @throws {DTypeError} if neither a nor b is a float.
+ * @throws {ShapeError} if the shapes can't be broadcast together. @throws {DTypeError} if no tensor among a and b is a
+ * float.
  */
 export function addcdiv<X extends Operand, A extends Operand>(
   x: X,

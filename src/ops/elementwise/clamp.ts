@@ -77,9 +77,9 @@ export interface ClampOptions {
 export type ClampArguments = Given<ClampOptions, ["min", "max"]>;
 
 /**
- * Computes min(max(x, min), max) for each element, promoted to a common dtype with the bounds. NaN stays NaN, and a NaN
- * bound gives NaN. If x equals a bound, a tensor bound gets half of the gradient; with a number, the gradient of x is
- * 0.
+ * Clamps each element to the bounds, min(max(x, least), most), promoted to a common dtype with them. NaN stays NaN, and
+ * a NaN bound gives NaN. If x equals a bound, a tensor bound gets half of the gradient; with a number, the gradient of
+ * x is 0.
  *
  * @example
  * clamp(tensor([-2, 0.5, 2]), -1, 1); // float32 [-1, 0.5, 1]

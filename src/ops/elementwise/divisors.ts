@@ -16,8 +16,8 @@ export const gcd: BinaryOperation = defineBinary("gcd", {
 });
 
 /**
- * Computes the least common multiple of each pair of integers, with broadcasting: their absolute value, or 0 if either
- * is 0. Overflow wraps around.
+ * Computes the least common multiple of each pair of integers, with broadcasting. It is 0 if either is 0, else
+ * positive, except that overflow wraps around.
  *
  * @example
  * lcm(tensor([4, -6], { dtype: "int32" }), 10); // int32 [20, 30]

@@ -40,12 +40,12 @@ const BACKWARD_CHUNKS = 512;
 /** The most chunks in the backward if a SIMD-group processes a chunk and chunks have at least `SIMDGROUP_ROWS` rows. */
 const SIMDGROUP_CHUNKS = 2048;
 const SIMDGROUP_ROWS = 16;
-/** Least and most rows of a backward chunk while there are few rows: rows / `FEW_CHUNKS` within these bounds. */
+/** A chunk in the backward has at least rows / `FEW_CHUNKS` rows, clamped to these bounds. */
 const LEAST_ROWS = [2, 4] as const;
 const FEW_CHUNKS = 64;
 /** The most rows of a chunk. For long rows, two sums for each row of a chunk are kept in threadgroup memory. */
 const MOST_ROWS = 1024;
-/** The most elements of a row for which a thread also holds weight and bias. */
+/** The most elements of a row per thread for which the thread also holds weight and bias. */
 const MOST_HELD = 16;
 
 /** How a call's rows are divided. */

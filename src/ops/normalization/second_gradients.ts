@@ -38,7 +38,7 @@ export type SecondGradients = { readonly [Name in "x" | "weight" | "gradOut" | "
  * gradOut · weight, r = scale, ⟨·⟩ the mean of a row, and N(v) the gradient of x from v (linear in v, and symmetric):
  *
  *     of gradOut:  weight · N(u) + a · n + b
- *     of weight:   Σ gradOut · N(u)                                        summed over all rows
+ *     of weight:   Σ gradOut · N(u)                                        summed over the elements it scales
  *     of x:        N(a · gradOut) − r · (n · ⟨u · N(v)⟩ + N(u · ⟨v · n⟩ + v · ⟨u · n⟩))
  *     of gradSum:  u
  *
