@@ -6,15 +6,15 @@ import type { FloatOf } from "../elementwise/types.ts";
 import { type EluArguments, eluParameters, scaledElu } from "./elu.ts";
 
 /**
- * x for each element above 0, and alpha·(exp(x/alpha) − 1) for the others, whose derivative is continuous; integers
- * become float32.
+ * Computes x for each element above 0, and alpha·(exp(x/alpha) − 1) for the others. Its derivative is continuous.
+ * Integers become float32.
  *
  * Source: J. Barron, "Continuously differentiable exponential linear units", 2017.
  *
  * @example
  * celu(tensor([-1, 0, 2]), 2); // float32 [-0.786939, 0, 2]
  *
- * @throws {ArgumentError} where alpha is 0.
+ * @throws {ArgumentError} if alpha is 0.
  */
 export function celu<D extends DType>(x: Tensor<D>, ...options: EluArguments): Tensor<FloatOf<D>>;
 export function celu(...values: unknown[]): Tensor {

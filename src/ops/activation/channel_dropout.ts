@@ -1,4 +1,4 @@
-/** Dropout of whole channels, and dropout that keeps means and variances. */
+/** Dropout of whole channels, and alpha dropout. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
@@ -23,19 +23,19 @@ const dropping = {
   generator: named(aGenerator),
 } as const;
 
-/** The ways to pass options: by name or by position. */
+/** Options of dropout, named or positional. */
 export type DropoutArguments = Given<DropoutOptions, ["p", "training"]>;
 
 /**
- * Channels become 0 as a whole with the probability p, and the others grow by 1/(1 − p), as elements do in `dropout`.
+ * Sets whole channels to 0 with probability p and scales the others by 1/(1 − p): `dropout` of channels.
  *
  * @param x [batch, channels, length], or without a batch
  *
  * @example
  * dropout1d(x, 0.2);
  *
- * @throws {ShapeError} where x has other axes. @throws {ArgumentError} for a p outside [0, 1]. @throws {DTypeError} for
- * a tensor that is no float.
+ * @throws {ShapeError} if x has another rank. @throws {ArgumentError} for a p outside [0, 1]. @throws {DTypeError} if x
+ * is not a float.
  */
 export function dropout1d<D extends DType>(x: Tensor<D>, ...options: DropoutArguments): Tensor<D>;
 export function dropout1d(...values: unknown[]): Tensor {
@@ -45,7 +45,7 @@ dropout1d.method = "same" as const;
 const dropout1dParameters = parameters("dropout1d", dropping);
 
 /**
- * The same with two axes behind the channels: see {@link dropout1d}.
+ * Drops whole channels that have two axes: see {@link dropout1d}.
  *
  * @param x [batch, channels, height, width], or without a batch
  *
@@ -60,7 +60,7 @@ dropout2d.method = "same" as const;
 const dropout2dParameters = parameters("dropout2d", dropping);
 
 /**
- * The same with three axes behind the channels: see {@link dropout1d}.
+ * Drops whole channels that have three axes: see {@link dropout1d}.
  *
  * @param x [batch, channels, depth, height, width], or without a batch
  *
@@ -74,7 +74,7 @@ export function dropout3d(...values: unknown[]): Tensor {
 dropout3d.method = "same" as const;
 const dropout3dParameters = parameters("dropout3d", dropping);
 
-/** What a call gives, read. */
+/** The parsed arguments of a call. */
 interface Dropping extends GeneratorOptions {
   readonly x: Tensor;
   readonly p: number;
@@ -96,27 +96,27 @@ function dropChannels(operation: string, { x, p, training, generator }: Dropping
   );
 }
 
-/** 1 / (1 − p) for what stays, 0 for what does not. */
+/** Draws 1 / (1 − p) for kept channels and 0 for dropped ones. */
 const kept = (x: Tensor, shape: Shape, options: { readonly p: number } & GeneratorOptions): Tensor =>
   dropout(ones(shape, { dtype: x.dtype }), options);
 
-/** What SELU goes to far below 0: −scale · alpha. */
+/** The limit of SELU at −∞: −scale · alpha. */
 const LOWEST = -1.7580993408473766;
 
 /**
- * Dropout for networks with SELU: elements become α' = −1.758 with the probability p, then all are scaled and shifted
- * such that mean 0 and variance 1 stay:
+ * Computes dropout for networks with SELU: sets elements to α' = −1.758 with probability p, then scales and shifts all
+ * elements so that mean 0 and variance 1 are preserved:
  *
  *     y = a (x kept + α' dropped) + b,   a = 1 / √((1 − p)(1 + p α'²)),   b = −a α' p
  *
- * With p = 1 all becomes 0.
+ * With p = 1, all elements become 0.
  *
  * Source: G. Klambauer et al., "Self-Normalizing Neural Networks", 2017.
  *
  * @example
  * alphaDropout(x, 0.1);
  *
- * @throws {ArgumentError} for a p outside [0, 1]. @throws {DTypeError} for a tensor that is no float.
+ * @throws {ArgumentError} for a p outside [0, 1]. @throws {DTypeError} if x is not a float.
  */
 export function alphaDropout<D extends DType>(x: Tensor<D>, ...options: DropoutArguments): Tensor<D>;
 export function alphaDropout(...values: unknown[]): Tensor {
@@ -127,15 +127,15 @@ alphaDropout.method = "same" as const;
 const alphaDropoutParameters = parameters("alphaDropout", dropping);
 
 /**
- * {@link alphaDropout} of whole channels.
+ * Computes {@link alphaDropout} of whole channels.
  *
  * @param x [batch, channels, …]
  *
  * @example
  * featureAlphaDropout(x, 0.1);
  *
- * @throws {ShapeError} where x has no channels. @throws {ArgumentError} for a p outside [0, 1]. @throws {DTypeError}
- * for a tensor that is no float.
+ * @throws {ShapeError} if x has no channels. @throws {ArgumentError} for a p outside [0, 1]. @throws {DTypeError} if x
+ * is not a float.
  */
 export function featureAlphaDropout<D extends DType>(x: Tensor<D>, ...options: DropoutArguments): Tensor<D>;
 export function featureAlphaDropout(...values: unknown[]): Tensor {

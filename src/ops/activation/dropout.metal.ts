@@ -3,7 +3,7 @@ import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/met
 import { elementGrid, runLoop } from "../../backend/metal/loop.ts";
 import { type DropoutAttributes, dropoutParameters } from "./primitive.ts";
 
-/** Elements that share a block of random words: where they lie anywhere, a thread takes one block. */
+/** Elements that share a block of random words. If elements are strided, a thread processes one block. */
 const BLOCK = 4;
 
 export const dropoutMetal: MetalImplementation<DropoutAttributes> = {

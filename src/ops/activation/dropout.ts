@@ -14,14 +14,14 @@ import { dropoutMetal } from "./dropout.metal.ts";
 import { dropoutReference } from "./dropout.reference.ts";
 import type { DropoutAttributes } from "./primitive.ts";
 
-/** Linear in x: the gradient is the same operation on the result's gradient. */
+/** Dropout is linear in x, so its gradient is the same operation on the result's gradient. */
 const primitive = definePrimitive<DropoutAttributes>({
   name: "dropout",
   family: "activation",
   implementations: { metal: dropoutMetal, cpu: dropoutCpu, reference: dropoutReference },
 });
 
-/** @internal The probability with which something becomes 0. */
+/** @internal A dropout probability. */
 export const aProbability: Kind<number> = {
   ...aNumber({ holds: (p) => p >= 0 && p <= 1, expected: "a probability in [0, 1]" }),
   error: [ArgumentError, "invalidProbability"],
@@ -29,23 +29,23 @@ export const aProbability: Kind<number> = {
 
 /** Options of {@link dropout}. */
 export interface DropoutOptions extends GeneratorOptions {
-  /** The probability with which an element becomes 0, in [0, 1]. Default 0.5. */
+  /** The probability of setting an element to 0, in [0, 1]. Default 0.5. */
   p?: number | undefined;
-  /** False: x itself is the result. Default true. */
+  /** Whether to drop elements; if false, returns x itself. Default true. */
   training?: boolean | undefined;
 }
 
 /**
- * Elements become 0 with the probability p, and the others grow by 1/(1 − p), so that the expectation stays. With p =
- * 0, or where `training` is false, the result is x itself, and the generator is left as it is.
+ * Sets elements to 0 with probability p and scales the others by 1/(1 − p), so that the expectation is unchanged. With
+ * p = 0, or if `training` is false, it returns x itself and does not advance the generator.
  *
- * Which elements stay depends on the generator and on an element's place in the tensor: backends, strides and threads
- * make no difference. The mask is not kept: the gradient makes it again.
+ * The mask depends only on the generator and each element's index, not on backend, strides or threads. The mask is not
+ * saved; the gradient recomputes it.
  *
  * @example
  * dropout(x, 0.1);
  *
- * @throws {ArgumentError} for a p outside [0, 1]. @throws {DTypeError} for a tensor that is no float.
+ * @throws {ArgumentError} for a p outside [0, 1]. @throws {DTypeError} if x is not a float.
  */
 export function dropout<D extends DType>(x: Tensor<D>, ...options: Given<DropoutOptions, ["p", "training"]>): Tensor<D>;
 export function dropout(...values: unknown[]): Tensor {
@@ -64,7 +64,7 @@ const dropoutParameters = parameters("dropout", {
 
 const WORDS = 2 ** 32;
 
-/** p in steps of 2⁻³². Of all elements none grows. */
+/** Rounds p to a multiple of 2⁻³². With p = 1, the scale is 0. */
 const shareOf = (p: number): Pick<DropoutAttributes, "lastDropped" | "scale"> =>
   p === 1
     ? { lastDropped: WORDS - 1, scale: 0 }

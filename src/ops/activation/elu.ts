@@ -13,17 +13,17 @@ import { operandDType, scalarTensor } from "../elementwise/operands.ts";
 import type { FloatOf } from "../elementwise/types.ts";
 import { where } from "../elementwise/where.ts";
 
-/** x where it is above 0, alpha·(exp(rate·x) − 1) elsewhere. */
+/** Computes x if it is above 0, else alpha·(exp(rate·x) − 1). */
 const eluOf: Ternary = defineTernary("elu", {
   reference: { float: (x, alpha, rate) => (x > 0 ? x : alpha * Math.expm1(rate * x)) },
   gradient(g, [x, alpha, rate]) {
-    const isBelow = le(x, 0); // where x is NaN the gradient passes, as in PyTorch
-    const below = where(isBelow, x, 0); // where x is large its exponential would be infinite, and 0 times it NaN
+    const isBelow = le(x, 0); // false for NaN: the gradient passes, as in PyTorch
+    const below = where(isBelow, x, 0); // exp of a large x would be infinite, and 0 · ∞ is NaN
     return [where(isBelow, mul(g, mul(mul(alpha, rate), exp(mul(below, rate)))), g), null, null];
   },
 });
 
-/** scale · (x where it is above 0, alpha·(exp(rate·x) − 1) elsewhere), in float32 for 16-bit floats. */
+/** Computes scale · x if x is above 0, else scale · alpha·(exp(rate·x) − 1); in float32 for 16-bit floats. */
 export function scaledElu<D extends DType>(
   operation: string,
   x: Tensor<D>,
@@ -40,15 +40,16 @@ export function scaledElu<D extends DType>(
 
 /** Options of {@link elu}. */
 export interface EluOptions {
-  /** The limit at −∞ is −alpha. Default 1. */
+  /** Scale of the negative part, whose limit at −∞ is −alpha. Default 1. */
   alpha?: number | undefined;
 }
 
-/** The ways to pass it: by name or by position. */
+/** Options of {@link elu}, named or positional. */
 export type EluArguments = Given<EluOptions, ["alpha"]>;
 
 /**
- * x for each element above 0, and alpha·(eˣ − 1) for the others; integers become float32. The gradient at 0 is alpha.
+ * Computes x for each element above 0, and alpha·(eˣ − 1) for the others. Integers become float32. The gradient at 0 is
+ * alpha.
  *
  * Source: D. Clevert et al., "Fast and accurate deep network learning by exponential linear units (ELUs)", 2015.
  *

@@ -10,7 +10,7 @@ import { gated, gatedDerivative, normalShare, tanhShare } from "../elementwise/g
 import type { BinaryOperation, FloatOf, FloatOperation } from "../elementwise/types.ts";
 import { sigmoid } from "./sigmoid.ts";
 
-/** The gradient of gelu's operand, from the result's and the operand. */
+/** Computes the gradient of gelu's operand from the result's gradient and the operand. */
 export const geluGradient: BinaryOperation = defineBinary("geluGradient", {
   isPublic: false,
   takes: "floats",
@@ -22,13 +22,13 @@ export const geluGradient: BinaryOperation = defineBinary("geluGradient", {
   ],
 });
 
-/** (xΦ)″ = φ(x)·(2 − x²) */
+/** Computes (xΦ)″ = φ(x)·(2 − x²). */
 function geluSecondDerivative(x: Tensor): Tensor {
   const squares = square(x);
   return mul(mul(exp(mul(squares, -0.5)), sub(2, squares)), 1 / Math.sqrt(2 * Math.PI));
 }
 
-/** The same of the approximation by a hyperbolic tangent. */
+/** Computes the gradient of the tanh approximation's operand. */
 export const geluTanhGradient: BinaryOperation = defineBinary("geluTanhGradient", {
   isPublic: false,
   takes: "floats",
@@ -40,7 +40,7 @@ export const geluTanhGradient: BinaryOperation = defineBinary("geluTanhGradient"
   ],
 });
 
-/** (xσ(v))″ = σ′·(2v′ + x·v″ + x·v′²·(1 − 2σ)) with v = √(8/π)·(x + 0.044715·x³) and σ′ = σ(v)·σ(−v) */
+/** Computes (xσ(v))″ = σ′·(2v′ + x·v″ + x·v′²·(1 − 2σ)) with v = √(8/π)·(x + 0.044715·x³) and σ′ = σ(v)·σ(−v). */
 function geluTanhSecondDerivative(x: Tensor): Tensor {
   const [linear, cubic] = [Math.sqrt(8 / Math.PI), Math.sqrt(8 / Math.PI) * 0.044715];
   const squares = square(x);
@@ -69,22 +69,21 @@ const tanhGelu: FloatOperation = defineUnary("geluTanh", {
 
 /** Options of {@link gelu}. */
 export interface GeluOptions {
-  /**
-   * `"none"` (the default): by the error function; `"tanh"`: the approximation by a hyperbolic tangent that GPT-2 uses.
-   */
+  /** `"none"` (the default) uses the error function; `"tanh"` uses the tanh approximation, as GPT-2 does. */
   approximate?: "none" | "tanh" | undefined;
 }
 
 /**
- * x·Φ(x) for each element, where Φ is the distribution function of the normal distribution: Φ(x) = (1 + erf(x/√2))/2;
- * integers become float32. With `approximate: "tanh"` Φ(x) is (1 + tanh(√(2/π)·(x + 0.044715·x³)))/2.
+ * Computes x·Φ(x) for each element, where Φ is the cumulative distribution function of the normal distribution: Φ(x) =
+ * (1 + erf(x/√2))/2. With `approximate: "tanh"`, Φ(x) is (1 + tanh(√(2/π)·(x + 0.044715·x³)))/2. Integers become
+ * float32.
  *
  * Source: D. Hendrycks and K. Gimpel, "Gaussian error linear units (GELUs)", 2016.
  *
  * @example
  * gelu(tensor([-1, 0, 1])); // float32 [-0.158655, 0, 0.841345]
  *
- * @throws {ArgumentError} for another approximation.
+ * @throws {ArgumentError} for an unknown approximation.
  */
 export function gelu<D extends DType>(x: Tensor<D>, options?: GeluOptions): Tensor<FloatOf<D>>;
 export function gelu(...values: unknown[]): Tensor {

@@ -22,17 +22,16 @@ import { axisOf } from "../view/slice.ts";
 
 /** Options of {@link gumbelSoftmax}. */
 export interface GumbelSoftmaxOptions extends GeneratorOptions {
-  /** The temperature: the lower, the nearer is a sample to one class. Default 1. */
+  /** The temperature: lower values make samples closer to one-hot. Default 1. */
   tau?: number | undefined;
-  /** Whether samples are one class each, with the gradient of the soft ones. Default false. */
+  /** Whether samples are one-hot, with the gradient of the soft samples. Default false. */
   hard?: boolean | undefined;
   /** The axis of the classes. Default −1. */
   dim?: number | undefined;
 }
 
 /**
- * Samples of classes by their logits that have gradients: softmax((logits + g) / tau) with g drawn from Gumbel's
- * distribution.
+ * Draws differentiable samples of classes: softmax((logits + g) / tau), with g drawn from the Gumbel distribution.
  *
  * Source: E. Jang et al., "Categorical Reparameterization with Gumbel-Softmax", 2016.
  *
@@ -69,12 +68,12 @@ const gumbelSoftmaxParameters = parameters("gumbelSoftmax", {
   generator: named(aGenerator),
 });
 
-/** −ln(−ln u) of uniform numbers, of which 0 counts as less than the next one. */
+/** Computes −ln(−ln u) of uniform numbers; 0 is replaced by a number below the smallest other one. */
 const gumbels = (uniform: Tensor): Tensor =>
   neg(log(neg(log(clamp(uniform, { min: LEAST }) as Tensor)) as Tensor)) as Tensor;
 const LEAST = 2 ** -54;
 
-/** 1 at the largest element along an axis, 0 elsewhere. */
+/** Returns 1 at the largest element along an axis, 0 elsewhere. */
 function oneOf(x: Tensor, axis: number): Tensor {
   const own = detach(x);
   return scatter(zerosLike(own), axis, argmax(own, { dim: axis, keepdim: true }), 1);

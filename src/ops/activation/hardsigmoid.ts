@@ -5,7 +5,7 @@ import type { FloatOperation } from "../elementwise/types.ts";
 import { where } from "../elementwise/where.ts";
 
 /**
- * min(max(x + 3, 0), 6) / 6 for each element; integers become float32. The gradient is 0 up to −3 and from 3 on.
+ * Computes min(max(x + 3, 0), 6) / 6 for each element. Integers become float32. The gradient is 0 for x ≤ −3 and x ≥ 3.
  *
  * @example
  * hardsigmoid(tensor([-4, 0, 1, 4])); // float32 [0, 0.5, 0.66667, 1]

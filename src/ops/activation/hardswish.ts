@@ -4,7 +4,10 @@ import { defineBinary, defineUnary } from "../elementwise/define.ts";
 import type { BinaryOperation, FloatOperation } from "../elementwise/types.ts";
 import { where } from "../elementwise/where.ts";
 
-/** The gradient of hardswish's operand, from the result's and the operand: 0 up to −3, 1 from 3 on. */
+/**
+ * Computes the gradient of hardswish's operand from the result's gradient and the operand. The derivative is 0 for x ≤
+ * −3 and 1 for x ≥ 3.
+ */
 const hardswishGradient: BinaryOperation = defineBinary("hardswishGradient", {
   isPublic: false,
   takes: "floats",
@@ -17,7 +20,8 @@ const hardswishGradient: BinaryOperation = defineBinary("hardswishGradient", {
 });
 
 /**
- * x · min(max(x + 3, 0), 6) / 6 for each element; integers become float32. The gradient is 0 up to −3, and 1 from 3 on.
+ * Computes x · min(max(x + 3, 0), 6) / 6 for each element. Integers become float32. The gradient is 0 for x ≤ −3 and 1
+ * for x ≥ 3.
  *
  * Source: A. Howard et al., "Searching for MobileNetV3", 2019.
  *

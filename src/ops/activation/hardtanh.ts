@@ -13,20 +13,21 @@ import { where } from "../elementwise/where.ts";
 
 /** The bounds of {@link hardtanh}. */
 export interface HardtanhOptions {
-  /** Default −1. */
+  /** Lower bound. Default −1. */
   minVal?: number;
-  /** Default 1. */
+  /** Upper bound. Default 1. */
   maxVal?: number;
 }
 
 /**
- * min(max(x, minVal), maxVal) for each element. The gradient is 0 at the bounds, and passes where x is NaN.
+ * Computes min(max(x, minVal), maxVal) for each element. The gradient is 0 at the bounds and beyond, and passes for
+ * NaN.
  *
  * @example
  * hardtanh(tensor([-2, 0.5, 2])); // float32 [-1, 0.5, 1]
  *
- * @throws {ArgumentError} where minVal is above maxVal.
- * @throws {DTypeError} for bools, and where integers can't hold a bound.
+ * @throws {ArgumentError} if minVal is above maxVal.
+ * @throws {DTypeError} for bools, and if an integer dtype can't represent a bound.
  */
 export function hardtanh<D extends DType>(
   x: Tensor<D>,
@@ -43,20 +44,24 @@ const hardtanhParameters = parameters("hardtanh", {
   maxVal: optional(someNumber, 1),
 });
 
-/** The same under the name of another operation, for errors. */
+/** Computes {@link hardtanh} for another operation, which errors name. */
 export function hardtanhAs<D extends DType>(
   operation: string,
   x: Tensor<D>,
   { minVal = -1, maxVal = 1 }: HardtanhOptions,
 ): Tensor<D> {
   if (minVal > maxVal)
-    throw new ArgumentError(operation, "invalidBounds", `expected minVal up to maxVal ${maxVal}, got ${minVal}`);
+    throw new ArgumentError(
+      operation,
+      "invalidBounds",
+      `expected minVal to be at most maxVal ${maxVal}, got ${minVal}`,
+    );
   const dtype = operandDType(operation, x.dtype, "numbers");
-  for (const bound of [minVal, maxVal]) scalarTensor(bound, dtype, operation); // it must fit
+  for (const bound of [minVal, maxVal]) scalarTensor(bound, dtype, operation); // throws if the dtype can't represent it
   return clampAs(operation, x, { min: minVal, max: maxVal }, insideOnly) as Tensor<D>;
 }
 
-/** 0 at the bounds and beyond; where x is NaN, which is neither, the gradient passes as in PyTorch. */
+/** Gradient that is 0 at the bounds and beyond, and passes for NaN, as in PyTorch. */
 const insideOnly: TernaryGradient = (g, [x, least, most]) => [
   where(logicalOr(le(x, least), ge(x, most)), 0, g),
   null,

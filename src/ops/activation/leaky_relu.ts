@@ -11,7 +11,7 @@ import { operandDType, scalarTensor } from "../elementwise/operands.ts";
 import type { BinaryOperation, FloatOf } from "../elementwise/types.ts";
 import { where } from "../elementwise/where.ts";
 
-/** x where it is above 0, x · slope elsewhere. */
+/** Computes x if it is above 0, else x · slope. */
 export const leaky: BinaryOperation = defineBinary("leaky", {
   isPublic: false,
   takes: "floats",
@@ -27,13 +27,13 @@ const leakyOf = renamed("leakyRelu", leaky);
 
 /** Options of {@link leakyRelu}. */
 export interface LeakyReluOptions {
-  /** What negative elements are multiplied with. Default 0.01. */
+  /** Factor of elements that are not above 0. Default 0.01. */
   negativeSlope?: number;
 }
 
 /**
- * x for each element above 0, and negativeSlope · x for the others; integers become float32. The gradient at 0 is
- * negativeSlope.
+ * Computes x for each element above 0, and negativeSlope · x for the others. Integers become float32. The gradient at 0
+ * is negativeSlope.
  *
  * @example
  * leakyRelu(tensor([-2, 3]), 0.1); // float32 [-0.2, 3]
@@ -45,7 +45,7 @@ export function leakyRelu<D extends DType>(
 export function leakyRelu(...values: unknown[]): Tensor {
   const { x, negativeSlope } = leakyReluParameters(values);
   const dtype = operandDType("leakyRelu", x.dtype, "floats");
-  const computed = accumulationDType(dtype); // in which the slope keeps its precision
+  const computed = accumulationDType(dtype); // so that the slope keeps its precision
   return toDType(leakyOf(toDType(x, computed), scalarTensor(negativeSlope, computed)), dtype);
 }
 leakyRelu.method = "float" as const;

@@ -4,7 +4,7 @@ import type { FloatOperation } from "../elementwise/types.ts";
 import { sigmoid } from "./sigmoid.ts";
 
 /**
- * ln(1/(1 + e⁻ˣ)) for each element, accurate where the sigmoid is 0 or 1; integers become float32.
+ * Computes ln(1/(1 + e⁻ˣ)) for each element; accurate even if the sigmoid rounds to 0 or 1. Integers become float32.
  *
  * @example
  * logSigmoid(tensor([-1, 0, 1])); // float32 [-1.313262, -0.693147, -0.313262]

@@ -6,7 +6,7 @@ import { sigmoid } from "./sigmoid.ts";
 import { softplus } from "./softplus.ts";
 
 /**
- * x · tanh(ln(1 + eˣ)) for each element; integers become float32. NaN at −∞.
+ * Computes x · tanh(ln(1 + eˣ)) for each element. Integers become float32. NaN at −∞.
  *
  * Source: D. Misra, "Mish: a self regularized non-monotonic activation function", 2019.
  *
@@ -23,7 +23,7 @@ export const mish: FloatOperation = defineUnary("mish", {
   },
 });
 
-/** tanh(ln(1 + w)) is n/(n + 2) with n = w·(w + 2); for w > 1 both are divided by w². */
+/** Computes mish: with w = eˣ, tanh(ln(1 + w)) is n/(n + 2) with n = w·(w + 2); for w > 1, both are divided by w². */
 function mishOf(x: number): number {
   const e = Math.exp(-Math.abs(x));
   const n = x < 0 ? e * (e + 2) : 1 + 2 * e;

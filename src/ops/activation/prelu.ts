@@ -11,9 +11,8 @@ import { leaky } from "./leaky_relu.ts";
 const leakyOf = renamed("prelu", leaky);
 
 /**
- * x for each element above 0, and weight · x for the others, with a weight that is learned: one for all elements, or
- * one for each channel, which is axis 1. Dtypes are promoted; integers become float32. The gradient at 0 is that of
- * weight · x.
+ * Computes x for each element above 0, and weight · x for the others. The weight is learned: one for all elements, or
+ * one for each channel (axis 1). Dtypes are promoted; integers become float32. The gradient at 0 is that of weight · x.
  *
  * Source: K. He et al., "Delving deep into rectifiers", 2015.
  *
@@ -23,7 +22,7 @@ const leakyOf = renamed("prelu", leaky);
  * @example
  * prelu(tensor([[-2, -2], [3, 3]]), tensor([0.5, 0.25])); // float32 [[-1, -0.5], [3, 3]]
  *
- * @throws {ShapeError} for other weights.
+ * @throws {ShapeError} if the weight has another shape.
  */
 export function prelu<D extends DType, E extends DType>(x: Tensor<D>, weight: Tensor<E>): Tensor<Promote<D, E>>;
 export function prelu(...values: unknown[]): Tensor {
@@ -33,7 +32,7 @@ export function prelu(...values: unknown[]): Tensor {
 prelu.method = "promoted" as const;
 const preluParameters = parameters("prelu", { x: operand(aTensor), weight: operand(aTensor) });
 
-/** The shape with which weights are broadcast. */
+/** Returns the shape in which the weight broadcasts to x. */
 function weightShape(x: Tensor, weight: Tensor): readonly number[] {
   if (weight.size === 1 && weight.rank <= 1) return [];
   const channels = x.rank > 1 ? x.shape[1]! : 1;

@@ -1,5 +1,5 @@
 /**
- * Primitives of activations that are no plain elementwise operation: dropout, and the gradient of `swiglu`, which has
+ * Primitives of activations that are not plain elementwise operations: dropout, and the gradient of `swiglu`, which has
  * two results.
  */
 import { cpuCall, loop } from "../../backend/cpu/call.ts";
@@ -9,11 +9,11 @@ import { struct } from "../../backend/metal/struct.ts";
 import type { RandomStart } from "../random/primitive.ts";
 
 /**
- * Which elements become 0, by their random words, as `src/random/philox.ts` counts them, and what the others are
- * multiplied with.
+ * Random words select the elements that become 0, with counters as in `src/random/philox.ts`; the others are multiplied
+ * by `scale`.
  */
 export interface DropoutAttributes extends RandomStart {
-  /** Elements with a word of up to this become 0. */
+  /** Elements whose word is at most this become 0. */
   readonly lastDropped: number;
   readonly scale: number;
 }
@@ -23,7 +23,7 @@ const dropoutFields = { key: array(word, 2), counter: array(word, 4), lastDroppe
 export const dropoutParameters = struct("Dropout", "activation/dropout.metal", { loop: loopNest, ...dropoutFields });
 export const dropoutCall = cpuCall("dropout", { dtype, ...dropoutFields, loop: loop(2) }, ["x", "out"]);
 
-/** Both results are dense: the loop goes over the first of them. */
+/** Both results are contiguous, so the loop nest describes only the first. */
 export const swigluGradientCall = cpuCall("swigluGradient", { dtype, loop: loop(4) }, [
   ...["gradient", "gate", "up"],
   ...["gateGradient", "upGradient"],

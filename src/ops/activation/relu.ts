@@ -4,7 +4,7 @@ import type { UnaryOperation } from "../elementwise/types.ts";
 import { where } from "../elementwise/where.ts";
 
 /**
- * max(x, 0) for each element; NaN stays. The gradient at 0 is 0, at NaN 1. @see {@link neg}
+ * Computes max(x, 0) for each element; NaN stays NaN. The gradient is 0 at 0 and 1 at NaN. @see {@link neg}
  *
  * @example
  * relu(tensor([-2, 3])); // float32 [0, 3]

@@ -5,7 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { hardtanhAs } from "./hardtanh.ts";
 
 /**
- * min(max(x, 0), 6) for each element. The gradient at 0 and 6 is 0.
+ * Computes min(max(x, 0), 6) for each element. The gradient is 0 at 0 and 6.
  *
  * @example
  * relu6(tensor([-1, 3, 8])); // float32 [0, 3, 6]

@@ -16,24 +16,24 @@ import { floatOperand } from "../reduction/reduce.ts";
 
 /** Options of {@link rrelu}. */
 export interface RReluOptions extends GeneratorOptions {
-  /** The least slope. Default 1/8. */
+  /** The smallest slope. Default 1/8. */
   lower?: number | undefined;
   /** The largest slope. Default 1/3. */
   upper?: number | undefined;
-  /** False: the slope is the mean of both. Default false. */
+  /** Whether to draw slopes; if false, the slope is the mean of both bounds. Default false. */
   training?: boolean | undefined;
 }
 
 /**
- * The randomized leaky ReLU: x where it is above 0, and elsewhere x times a slope that is drawn anew for each element
- * while training.
+ * Computes randomized leaky ReLU: x for each element above 0, and slope · x for the others. With `training`, a slope is
+ * drawn for each element.
  *
  * Source: B. Xu et al., "Empirical Evaluation of Rectified Activations in Convolutional Network", 2015.
  *
  * @example
  * rrelu(tensor([-2, 3]), 0.25, 0.75); // float32 [-1, 3]
  *
- * @throws {ArgumentError} for a lower slope above the upper one. @throws {DTypeError} for integers and bools.
+ * @throws {ArgumentError} if lower is above upper. @throws {DTypeError} for integers and bools.
  */
 export function rrelu<D extends DType>(
   x: Tensor<D>,

@@ -8,8 +8,8 @@ import { scaledElu } from "./elu.ts";
 const shape = { alpha: 1.6732632423543772, scale: 1.0507009873554805 };
 
 /**
- * scale·x for each element above 0, and scale·alpha·(eˣ − 1) for the others, with the alpha 1.67326… and the scale
- * 1.05070… that keep a mean of 0 and a variance of 1 from layer to layer; integers become float32.
+ * Computes scale·x for each element above 0, and scale·alpha·(eˣ − 1) for the others. alpha = 1.67326… and scale =
+ * 1.05070… preserve a mean of 0 and a variance of 1 from layer to layer. Integers become float32.
  *
  * Source: G. Klambauer et al., "Self-normalizing neural networks", 2017.
  *

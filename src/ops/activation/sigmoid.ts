@@ -4,7 +4,7 @@ import { logistic } from "../elementwise/gated.reference.ts";
 import type { FloatOperation } from "../elementwise/types.ts";
 
 /**
- * 1/(1 + e⁻ˣ) for each element. @see {@link exp}
+ * Computes 1/(1 + e⁻ˣ) for each element. @see {@link exp}
  *
  * @example
  * sigmoid(tensor([0, 1])); // float32 [0.5, 0.73106]

@@ -5,7 +5,7 @@ import { gated, gatedDerivative, logisticShare } from "../elementwise/gated.refe
 import type { BinaryOperation, FloatOperation } from "../elementwise/types.ts";
 import { sigmoid } from "./sigmoid.ts";
 
-/** The gradient of silu's operand, from the result's and the operand. */
+/** Computes the gradient of silu's operand from the result's gradient and the operand. */
 export const siluGradient: BinaryOperation = defineBinary("siluGradient", {
   isPublic: false,
   takes: "floats",
@@ -17,14 +17,14 @@ export const siluGradient: BinaryOperation = defineBinary("siluGradient", {
   ],
 });
 
-/** (xσ)″ = σ′·(2 + x·(1 − 2σ)) with σ′ = σ(x)·σ(−x) */
+/** Computes (xσ)″ = σ′·(2 + x·(1 − 2σ)) with σ′ = σ(x)·σ(−x). */
 export function siluSecondDerivative(x: Tensor): Tensor {
   const share = sigmoid(x);
   return mul(mul(share, sigmoid(neg(x))), add(2, mul(x, sub(1, mul(share, 2)))));
 }
 
 /**
- * x/(1 + e⁻ˣ) for each element, also called swish; integers become float32.
+ * Computes x/(1 + e⁻ˣ), also called swish, for each element. Integers become float32.
  *
  * @example
  * silu(tensor([-1, 0, 1])); // float32 [-0.268941, 0, 0.731059]

@@ -24,14 +24,14 @@ const softplusOf: Ternary = defineTernary("softplus", {
 
 /** Options of {@link softplus}: log(1 + e^(beta·x)) / beta. */
 export interface SoftplusOptions {
-  /** How sharp the bend is. Default 1. */
+  /** Sharpness of the bend. Default 1. */
   beta?: number;
-  /** Where beta·x is larger, x itself is the result. Default 20. */
+  /** If beta·x is above this, the result is x itself. Default 20. */
   threshold?: number;
 }
 
 /**
- * ln(1 + exp(beta·x))/beta for each element, a smooth relu; integers become float32.
+ * Computes ln(1 + exp(beta·x))/beta, a smooth relu, for each element. Integers become float32.
  *
  * @example
  * softplus(tensor([-1, 0, 1])); // float32 [0.31326, 0.69315, 1.3133]
@@ -43,7 +43,7 @@ export function softplus<D extends DType>(
 export function softplus(...values: unknown[]): Tensor {
   const { x, beta, threshold } = softplusParameters(values);
   const dtype = operandDType("softplus", x.dtype, "floats");
-  // Beta keeps the precision of float32 where x has less.
+  // Compute in at least float32, so that beta keeps its precision.
   const computed = accumulationDType(dtype);
   const bend = [scalarTensor(beta, computed), scalarTensor(threshold, computed)] as const;
   return toDType(softplusOf([toDType(x, computed), ...bend]), dtype);

@@ -4,8 +4,8 @@ import type { BinaryOperation } from "../elementwise/types.ts";
 import { swigluGradient } from "./swiglu_gradient.ts";
 
 /**
- * silu(gate)·up for each pair of elements, broadcast: the hidden layer of a gated feed-forward network. Operands are
- * read through their strides: two halves of one projection are not copied.
+ * Computes silu(gate)·up for each pair of elements, with broadcasting: the hidden layer of a gated feed-forward
+ * network. Operands are read through their strides, so two halves of one projection need no copy.
  *
  * Source: N. Shazeer, "GLU variants improve transformer", 2020.
  *
@@ -13,7 +13,7 @@ import { swigluGradient } from "./swiglu_gradient.ts";
  * swiglu(tensor([0, 1]), tensor([5, 2])); // float32 [0, 1.462117]
  * swiglu(...chunk(projection, 2, { dim: -1 }));
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export const swiglu: BinaryOperation = defineBinary("swiglu", {
   takes: "floats",

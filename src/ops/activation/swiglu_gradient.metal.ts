@@ -2,7 +2,7 @@ import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { loopNest, runLoop } from "../../backend/metal/loop.ts";
 
-/** Both results have one layout: the loop has it once. */
+/** Both results have the same layout, so the loop nest describes only the first. */
 export const swigluGradientMetal: MetalImplementation<undefined> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [gateGradient, upGradient] }) {

@@ -10,14 +10,17 @@ import { swigluGradientCpu } from "./swiglu_gradient.cpu.ts";
 import { swigluGradientMetal } from "./swiglu_gradient.metal.ts";
 import { swigluGradientReference } from "./swiglu_gradient.reference.ts";
 
-/** (g·up·silu′(gate), g·silu(gate)), both of g's shape, to which gate and up are broadcast; row-major. */
+/** Computes (g·up·silu′(gate), g·silu(gate)), both row-major and of g's shape, to which gate and up are broadcast. */
 const primitive = definePrimitive({
   name: "swigluGradient",
   family: "activation",
   implementations: { metal: swigluGradientMetal, cpu: swigluGradientCpu, reference: swigluGradientReference },
 });
 
-/** @internal The gradients of gate and up, before they are summed to their shapes, from that of silu(gate)·up. */
+/**
+ * @internal Computes the gradients of gate and up from that of silu(gate)·up, before summing them to the operands'
+ * shapes.
+ */
 export function swigluGradient(g: Tensor, gate: Tensor, up: Tensor): readonly Tensor[] {
   const spec = { shape: g.shape, dtype: g.dtype };
   const outputs = executeMany(primitive, [g, gate, up], [spec, spec], undefined, "swiglu");
@@ -31,8 +34,8 @@ export function swigluGradient(g: Tensor, gate: Tensor, up: Tensor): readonly Te
 }
 
 /**
- * From the gradients (h, k) of both results: of g h·up·f′ + k·f, of gate h·g·up·f″ + k·g·f′, of up h·g·f′, where f is
- * silu at gate.
+ * Computes gradients from the gradients (h, k) of both results, with f = silu(gate): h·up·f′ + k·f for g, h·g·up·f″ +
+ * k·g·f′ for gate, and h·g·f′ for up.
  */
 function gradientOfGradients(
   [h, k]: readonly (Tensor | null)[],

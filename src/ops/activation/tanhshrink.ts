@@ -4,7 +4,7 @@ import { tanh } from "../elementwise/hyperbolic.ts";
 import type { FloatOperation } from "../elementwise/types.ts";
 
 /**
- * x − tanh x for each element, accurate near 0; integers become float32.
+ * Computes x − tanh x for each element, accurate near 0. Integers become float32.
  *
  * @example
  * tanhshrink(tensor([-1, 0, 2])); // float32 [-0.238406, 0, 1.035972]
@@ -17,8 +17,8 @@ export const tanhshrink: FloatOperation = defineUnary("tanhshrink", {
 });
 
 /**
- * Up to 2 by Lambert's continued fraction, tanh x = x/(1 + k) with k = x²/(3 + x²/(5 + …)), in which nothing cancels:
- * x − tanh x is x·k/(1 + k). Source: NIST Digital Library of Mathematical Functions, 4.39.1.
+ * Computes x − tanh x = x·k/(1 + k) for |x| below 2, by Lambert's continued fraction, tanh x = x/(1 + k) with k = x²/(3
+ * + x²/(5 + …)), which has no cancellation. Source: NIST Digital Library of Mathematical Functions, 4.39.1.
  */
 function tanhshrinkOf(x: number): number {
   if (!(Math.abs(x) < 2)) return x - Math.tanh(x);

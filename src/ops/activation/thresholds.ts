@@ -1,4 +1,4 @@
-/** Activations that shrink, gate or replace. */
+/** Gated, shrinkage and threshold activations, and softmin. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, axis as axisKind, someNumber } from "../../core/kinds.ts";
@@ -19,12 +19,12 @@ import { sigmoid } from "./sigmoid.ts";
 
 /** Options of {@link glu}. */
 export interface GluOptions {
-  /** The axis that is halved. Default −1. */
+  /** The axis to split in half. Default −1. */
   dim?: number | undefined;
 }
 
 /**
- * The gated linear unit: the first half of an axis times the sigmoid of the second.
+ * Computes the gated linear unit: the first half of an axis times the sigmoid of the second half.
  *
  * Source: Y. Dauphin et al., "Language Modeling with Gated Convolutional Networks", 2016.
  *
@@ -50,17 +50,17 @@ const gluParameters = parameters("glu", { x: operand(aTensor), dim: optional(axi
 
 /** Options of {@link hardshrink} and {@link softshrink}. */
 export interface ShrinkOptions {
-  /** Up to where elements become 0. Default 0.5. */
+  /** Elements with |x| ≤ lambda become 0. Default 0.5. */
   lambda?: number | undefined;
 }
 
 /**
- * x where |x| is above λ, and 0 elsewhere.
+ * Computes x if |x| is above λ, else 0.
  *
  * @example
  * hardshrink(tensor([-1, 0.25, 2])); // float32 [-1, 0, 2]
  *
- * @throws {DTypeError} for integers and bools. @throws {ArgumentError} for a λ that is negative.
+ * @throws {DTypeError} for integers and bools. @throws {ArgumentError} for a negative λ.
  */
 export function hardshrink<D extends DType>(x: Tensor<D>, ...options: Given<ShrinkOptions, ["lambda"]>): Tensor<D>;
 export function hardshrink(...values: unknown[]): Tensor {
@@ -73,12 +73,12 @@ const shrinking = { x: operand(aTensor), lambda: optional(aNumber(notNegative), 
 const hardshrinkParameters = parameters("hardshrink", shrinking);
 
 /**
- * x − λ above λ, x + λ below −λ, and 0 between.
+ * Computes x − λ for x above λ, x + λ for x below −λ, and 0 between.
  *
  * @example
  * softshrink(tensor([-1, 0.25, 2])); // float32 [-0.5, 0, 1.5]
  *
- * @throws {DTypeError} for integers and bools. @throws {ArgumentError} for a λ that is negative.
+ * @throws {DTypeError} for integers and bools. @throws {ArgumentError} for a negative λ.
  */
 export function softshrink<D extends DType>(x: Tensor<D>, ...options: Given<ShrinkOptions, ["lambda"]>): Tensor<D>;
 export function softshrink(...values: unknown[]): Tensor {
@@ -92,7 +92,7 @@ softshrink.method = "same" as const;
 const softshrinkParameters = parameters("softshrink", shrinking);
 
 /**
- * x where it is above a threshold, and a value elsewhere, whose gradient is 0. NaN stays.
+ * Replaces elements that are not above a threshold by a value, with gradient 0. NaN stays NaN.
  *
  * @example
  * threshold(tensor([0, 1, 2]), 1, 9); // float32 [9, 9, 2]
@@ -112,14 +112,14 @@ const thresholdParameters = parameters("threshold", {
 
 /** Options of {@link softmin}. */
 export interface SoftminOptions {
-  /** The axis, a negative one counted from the back. */
+  /** The axis; negative counts from the end. */
   dim: number;
-  /** The float dtype to convert to first. Default that of x. */
+  /** A float dtype to convert elements to first. Default: x's dtype. */
   dtype?: DType | undefined;
 }
 
 /**
- * exp(−x) / Σ exp(−x) along an axis.
+ * Computes exp(−x) / Σ exp(−x) along an axis.
  *
  * @example
  * softmin(tensor([0, 0]), 0); // float32 [0.5, 0.5]
@@ -132,7 +132,7 @@ export function softmin<D extends DType>(
 ): Tensor<D>;
 export function softmin(...values: unknown[]): Tensor {
   const { x, dim, dtype } = softminParameters(values);
-  const input = dtype === undefined ? floatOperand("softmin", x, dtype) : x; // integers are negated as such
+  const input = dtype === undefined ? floatOperand("softmin", x, dtype) : x; // integers are negated first
   const axis = x.rank === 0 ? dim : axisOf("softmin", x, dim);
   return underName("softmin", () => tidy(() => softmax(neg(input) as Tensor, { dim: axis, dtype })));
 }

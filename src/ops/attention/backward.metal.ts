@@ -6,7 +6,7 @@ import { launchTiled, sequenceCount, type TiledLaunch, tensorOf, tilesOf, unsupp
 import { type Call, callOf, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";
 import { type AttentionAttributes, problemOf } from "./problem.ts";
 
-/** Δ of each row, then one kernel for each gradient that is needed; gradK and gradV share one. */
+/** Computes Δ of each row, then runs one kernel for each gradient that is needed; gradK and gradV share one. */
 export const backwardMetal: MetalImplementation<AttentionAttributes> = {
   unsupported: unsupportedReason,
   run(operation) {
@@ -24,18 +24,18 @@ export const backwardMetal: MetalImplementation<AttentionAttributes> = {
   },
 };
 
-/** SIMD-groups, and so rows, of a threadgroup of `gradient_rows`. */
+/** SIMD-groups in a threadgroup of `gradient_rows`, each of which computes one row. */
 const ROW_SIMDGROUPS = 4;
 /** `SINK_THREADS` of `gradient_rows.metal`. */
 const SINK_THREADS = 256;
 
-/** Δ [B, H, M]: the one thing that the backward allocates. */
+/** Computes Δ [B, H, M], the backward's only temporary. */
 function launchRows(call: Call, delta: Tensor): TicketRange {
   const { batch, heads, queries, operands } = call;
   return launch({
     file: "attention/gradient_rows.metal",
     name: `gradient_rows_${metalTypeOf(operands.q!.tensor.dtype)}`,
-    constants: constantsOf(call).slice(0, 2), // its rows have E elements, and D is nothing to it
+    constants: constantsOf(call).slice(0, 2), // OPTIONS and VALUE_DIM: its rows have E elements, D is not used
     operands: [
       ...(["out", "gradOut", "gradLogSumExp"] as const).map((name) => reads(tensorOf(call, name))),
       writes(delta),
@@ -79,7 +79,7 @@ const keysLaunch = (call: Call, delta: Tensor): TiledLaunch => ({
 
 function biasLaunch({ queries, keys, batch, heads, operands }: Call, delta: Tensor): TiledLaunch {
   const sizes = operands.bias!.tensor.shape;
-  /** Tiles along an axis of the bias; one where it is broadcast. */
+  /** Tiles along an axis of the bias; one if the axis is broadcast. */
   const along = (axis: number, count: number) => ((sizes.at(axis) ?? 1) === 1 ? 1 : count);
   return {
     ...gradientLaunch("gradient_bias", delta, ["gradBias"]),
@@ -97,7 +97,7 @@ function launchSinks(call: Call, delta: Tensor): TicketRange | undefined {
   return launch({
     file: "attention/gradient_rows.metal",
     name: `gradient_sinks_${metalTypeOf(call.operands.q!.tensor.dtype)}`,
-    constants: constantsOf(call).slice(0, 2), // its rows have E elements, and D is nothing to it
+    constants: constantsOf(call).slice(0, 2), // OPTIONS and VALUE_DIM: its rows have E elements, D is not used
     operands: [
       reads(tensorOf(call, "sinks")),
       reads(tensorOf(call, "logSumExp")),

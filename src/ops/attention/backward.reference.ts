@@ -14,7 +14,7 @@ import {
   rowsOf,
 } from "./scores.reference.ts";
 
-/** The definition, query by query; no more memory than its results and one head's rows take. */
+/** Computes the definition query by query; memory holds only the results and one head's rows. */
 export const backwardReference: Implementation<AttentionAttributes> = {
   run(call) {
     const problem = problemOf(call);
@@ -28,7 +28,7 @@ export const backwardReference: Implementation<AttentionAttributes> = {
   },
 };
 
-/** What the gradients of a head's rows start from. */
+/** Values that the gradients of a head's rows need. */
 interface Deltas {
   readonly gradOut: readonly Float64Array[];
   readonly logSumExp: readonly LogSumExp[];
@@ -52,7 +52,7 @@ function deltasOf({ inputs }: AttentionProblem, { sequence, head }: Head): Delta
   return { gradOut, logSumExp, delta };
 }
 
-/** Adds what one query gives to each gradient that is needed. */
+/** Returns a function that adds one query's contribution to each gradient that is needed. */
 function rowAdder(problem: AttentionProblem, sums: ReadonlyMap<OutputName, Float64Array>) {
   const { heads, kvHeads, queries, keys, dim, valueDim, scale, inputs } = problem;
   const [gradQ, gradK, gradV] = (["gradQ", "gradK", "gradV"] as const).map((name) => sums.get(name));
@@ -81,12 +81,12 @@ function rowAdder(problem: AttentionProblem, sums: ReadonlyMap<OutputName, Float
 const rowAt = (rows: Float64Array, row: number, length: number): Float64Array =>
   rows.subarray(row * length, (row + 1) * length);
 
-/** A sink takes its share of a row like a key whose value is 0. */
+/** Adds a row's gradient of its sink, which acts like a key whose value is 0. */
 function addToSink(gradient: Float64Array, head: number, sink: number, logSumExp: LogSumExp, delta: number): void {
   if (logSumExp.high !== -Infinity) gradient[head]! -= probabilityOf(sink, logSumExp) * delta;
 }
 
-/** Adds to the bias's own element, where it is broadcast the same one for many pairs. */
+/** Returns a function that adds to the gradient of the bias; many pairs share an element of a broadcast bias. */
 function biasAdder({ batch, heads, queries, keys, inputs }: AttentionProblem, gradient: Float64Array | undefined) {
   if (!gradient) return undefined;
   const { shape } = inputs.bias!.tensor;

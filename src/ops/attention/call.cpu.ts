@@ -1,4 +1,4 @@
-/** What attention's two passes have in common in the cpu backend. */
+/** Code shared by attention's two passes on the cpu backend. */
 import type { OperationCall } from "../../backend/backend.ts";
 import type { CpuCall, CpuOperand } from "../../backend/cpu/call.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
@@ -16,7 +16,7 @@ import {
 type OperandName = InputName | OutputName;
 type Values = typeof forwardCall extends CpuCall<infer Own> ? Own : never;
 
-/** Calls a pass with the operands that it names. */
+/** Calls a native pass with the operands in `names`. */
 export function callNative(
   native: CpuCall<Values>,
   call: OperationCall<AttentionAttributes>,
@@ -55,7 +55,7 @@ function layoutsOf(operands: readonly (Operand | undefined)[]) {
   };
 }
 
-/** The numbers of packed sequences; nothing where none are packed. */
+/** Returns the numbers of packed sequences; undefined if none are packed. */
 export function sequencesOperand(packed: readonly Sequence[] | undefined): CpuOperand {
   if (!packed || packed.length === 0) return undefined;
   const numbers = packed.flatMap(({ queryStart, queries, keyStart, keys }) => [queryStart, queries, keyStart, keys]);

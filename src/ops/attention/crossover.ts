@@ -1,33 +1,33 @@
 /**
- * Up to which size attention is faster unfused: the table by which `path: "auto"` chooses. Facts only; `route.ts` has
- * the rules.
+ * The crossover table of `path: "auto"`: up to which size unfused attention is faster. `route.ts` has the rules that
+ * use it.
  */
 import type { BackendName } from "../../backend/names.ts";
 import type { DType } from "../../tensor/dtype.ts";
 
-/** Head dimensions (the larger of dim and valueDim) up to and with each of these are one class. */
+/** Upper bounds, inclusive, of the classes of head dimensions (the larger of dim and valueDim). */
 export const dimClasses = [32, 64, 128, 256] as const;
 
-/** Numbers of batch · heads from each of these on, up to the next, are one class. */
+/** Lower bounds, inclusive, of the classes of batch · heads. */
 export const headClasses = [1, 4, 16] as const;
 
-/** dtypes that compute alike: float16 and bfloat16 are storage for float32. */
+/** Classes of dtypes that compute alike: float16 and bfloat16 ("narrow") compute in float32. */
 export const dtypeClasses = ["float64", "float32", "narrow"] as const;
 export type DTypeClass = (typeof dtypeClasses)[number];
 
 export const dtypeClassOf = (dtype: DType): DTypeClass =>
   dtype === "float64" || dtype === "float32" ? dtype : "narrow";
 
-/** A row for each of {@link dimClasses}, a column for each of {@link headClasses}: see {@link CrossoverTable}. */
+/** One row for each of {@link dimClasses}, one column for each of {@link headClasses}: see {@link CrossoverTable}. */
 export type Crossovers = readonly (readonly number[])[];
 
 export interface CrossoverTable {
   /**
-   * The most queries · keys at which forward and backward together are faster unfused; 0: they never are. What is left
-   * out was not measured.
+   * The most queries · keys at which forward plus backward is faster unfused; 0: never. Omitted entries were not
+   * measured.
    */
   readonly pairs: Readonly<Partial<Record<BackendName, Readonly<Partial<Record<DTypeClass, Crossovers>>>>>>;
-  /** The scores of one call take at most this share of a backend's memory limit, or they are never made. */
+  /** A call runs unfused only if its scores fit in this fraction of the backend's memory limit. */
   readonly scoresShare: number;
 }
 
@@ -41,7 +41,7 @@ export interface CrossoverClass {
   readonly heads: number;
 }
 
-/** The most queries · keys at which a class is faster unfused; undefined where it was not measured. */
+/** Returns the most queries · keys at which a class is faster unfused; undefined if it was not measured. */
 export function crossoverOf(table: CrossoverTable, { backend, dtype, dim, heads }: CrossoverClass): number | undefined {
   const row = dimClasses.findIndex((most) => dim <= most);
   const column = headClasses.findLastIndex((least) => heads >= least);
@@ -49,20 +49,20 @@ export function crossoverOf(table: CrossoverTable, { backend, dtype, dim, heads 
 }
 
 /**
- * An unfused step holds seven arrays of the scores' size at once: this leaves three quarters of the memory to
+ * An unfused step holds seven arrays of the scores' size at once, so 1/32 leaves three quarters of the memory for
  * everything else.
  */
 export const defaultScoresShare: number = 1 / 32;
 
-/** A kind of calls that is faster fused at every size that was measured. */
+/** Crossovers of a dtype that is faster fused at every measured size. */
 const never: Crossovers = dimClasses.map(() => headClasses.map(() => 0));
 
 /**
- * What holds where `orchard tune` has not measured the machine.
+ * The table used on machines that `orchard tune` has not measured.
  *
- * cpu: `orchard tune` on two cores of a Xeon with AVX-512 and OpenBLAS. In three rounds of four the unfused step was
- * nowhere faster; in the median it was by up to 1.3 for 8 rows of 2 heads with dims of 128 and 256, and took 1.1 to 3
- * times as long elsewhere. metal: left out. It is not measured, so that it is always fused.
+ * cpu: `orchard tune` on two cores of a Xeon with AVX-512 and OpenBLAS. No size was faster unfused in at least three
+ * rounds of four. By the median, the unfused step was up to 1.3 times as fast for 8 rows of 2 heads with dims of 128
+ * and 256, and took 1.1 to 3 times as long elsewhere. metal: not measured, so it always runs fused.
  */
 export const shippedTable: CrossoverTable = {
   pairs: { cpu: { float64: never, float32: never, narrow: never } },

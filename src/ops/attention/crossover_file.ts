@@ -1,6 +1,6 @@
 /**
- * The table that `orchard tune` leaves in the cache folder: one file, written at once, believed only on the machine
- * that it is of.
+ * The table that `orchard tune` writes to the cache folder: one file, written atomically, used only on the machine that
+ * was measured.
  */
 
 import { join } from "node:path";
@@ -17,25 +17,25 @@ export { thisMachine };
 /** The file's content. */
 export type TableFile = MeasuredFile<CrossoverTable>;
 
-/** The table that holds, and where it is from. */
+/** The table in use and its origin. */
 export interface TableInUse {
   readonly table: CrossoverTable;
-  /** Of a measured one. */
+  /** When a measured table was written. */
   readonly date?: string;
-  /** Why a file that is there is not used. */
+  /** Why an existing file is not used. */
   readonly problem?: string;
 }
 
-/** Where the table lies; undefined where `ORCHARD_ATTENTION_TABLE` says that there shall be none. */
+/** Returns the table's path; undefined if `ORCHARD_ATTENTION_TABLE` is "none". */
 export function tablePath(values: Record<string, string | undefined> = process.env): string | undefined {
   const named = environment("ORCHARD_ATTENTION_TABLE", values);
   return named === "none" ? undefined : (named ?? join(cacheFolder(values), "attention.json"));
 }
 
-/** Writes a table of this machine, whole or not at all. */
+/** Writes this machine's table atomically. */
 export const writeTable = (path: string, table: CrossoverTable): void => writeMeasured(path, table);
 
-/** The measured table, or the shipped one where there is none to be believed. Says nothing; see {@link tableInUse}. */
+/** Returns the measured table, or the shipped one if no valid file exists. Does not warn; see {@link tableInUse}. */
 export function readTable(path: string | undefined = tablePath()): TableInUse {
   const { table = shippedTable, date, problem } = readMeasured(path, isTable);
   return { table, ...(date === undefined ? {} : { date }), ...(problem === undefined ? {} : { problem }) };
@@ -44,8 +44,8 @@ export function readTable(path: string | undefined = tablePath()): TableInUse {
 let inUse: CrossoverTable | undefined;
 
 /**
- * The table that this process routes by. It is read once, so that a process makes one choice; a file that is not used
- * is reported once.
+ * Returns the table that this process uses. It is read once, so choices do not change within a process. Warns once
+ * about a file that can't be used.
  */
 export function tableInUse(): CrossoverTable {
   if (inUse) return inUse;

@@ -22,7 +22,7 @@ export const dropoutMaskMetal: MetalImplementation<DropoutMaskAttributes> = {
   },
 };
 
-/** The numbers of packed sequences, where the kernel can read them. */
+/** Copies the numbers of packed sequences to memory that the kernel can read. */
 function sequencesTensor(packed: readonly Sequence[]): Tensor {
   const numbers = packed.flatMap(({ queryStart, queries, keyStart, keys }) => [queryStart, queries, keyStart, keys]);
   const memory = new MetalMemory(metalContext(), Math.max(numbers.length, 1) * 4, {});

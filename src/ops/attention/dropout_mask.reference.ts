@@ -17,7 +17,7 @@ export const dropoutMaskReference: Implementation<DropoutMaskAttributes> = {
   },
 };
 
-/** For each key of a sequence, 1 where dropout keeps its pair with query i, else 0. */
+/** Returns, for each key of a sequence, 1 if dropout keeps its pair with query i, else 0. */
 export function keptRow({ key, threshold }: Dropout, { index, keys }: PlacedSequence, head: number, i: number) {
   const kept = new Uint8Array(keys);
   for (let j = 0; j < keys; j += 2) {

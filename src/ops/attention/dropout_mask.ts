@@ -4,7 +4,7 @@ import { full } from "../creation/full.ts";
 import { attentionDropoutMask } from "./passes.ts";
 import type { AttentionAttributes } from "./problem.ts";
 
-/** @internal bool [batch, heads, queries, keys]: which probabilities a call's dropout keeps. */
+/** @internal Returns which probabilities a call's dropout keeps, as bool [batch, heads, queries, keys]. */
 export function dropoutMask(
   { dropout, packed }: Pick<AttentionAttributes, "dropout" | "packed">,
   pairs: readonly number[],

@@ -41,18 +41,18 @@ import { type Route, routeOf, unmeasuredOptions } from "./route.ts";
 import { type Attended, unfusedAttention } from "./unfused.ts";
 import { logUnfused } from "./unfused_log.ts";
 
-/** What {@link flashAttention} gives where more than its output is asked for. */
+/** Result of {@link flashAttention} if `returnLogSumExp` or `returnDropoutMask` is set. */
 export interface FlashAttentionResult<D extends DType = DType> {
   /** [batch, heads, queries, valueDim] */
   readonly out: Tensor<D>;
   /**
-   * [batch, heads, queries]: ln Σ exp of each query's scores, its sink included, without dropout; −∞ where it attends
-   * to nothing. float32, float64 where `out` is. Has a gradient.
+   * [batch, heads, queries]: ln Σ exp of each query's scores, including its sink, before dropout; −∞ for a query that
+   * attends to nothing. float32, or float64 if `out` is float64. Differentiable.
    */
   readonly logSumExp: Tensor;
   /**
-   * bool [batch, heads, queries, keys], true = kept, where it is asked for. All true without dropout; false across
-   * packed sequences.
+   * bool [batch, heads, queries, keys], true = kept; undefined without `returnDropoutMask`. All true without dropout;
+   * false across packed sequences.
    */
   readonly dropoutMask: Tensor<"bool"> | undefined;
 }
@@ -60,29 +60,28 @@ export interface FlashAttentionResult<D extends DType = DType> {
 type AskingForMore = { readonly returnLogSumExp: true } | { readonly returnDropoutMask: true };
 
 /**
- * Attention: out[i] = Σⱼ softmaxⱼ(scale · q[i] · k[j]) · v[j] for each query i, in memory that is linear in the number
- * of queries and keys, forward and backward. Each of B batches has H heads with M queries of dimension D; H is a
- * multiple of the heads of keys and values (grouped and multi-query attention), and head h reads keys and values of
- * head ⌊h · kvHeads / H⌋.
+ * Computes attention: out[i] = Σⱼ softmaxⱼ(scale · q[i] · k[j]) · v[j] for each query i. Forward and backward need
+ * memory linear in the number of queries and keys. Each of B batches has H heads with M queries of dimension D. H is a
+ * multiple of kvHeads (grouped and multi-query attention); head h reads the keys and values of head ⌊h · kvHeads / H⌋.
  *
- * A query that attends to nothing has an output of zeros and gradients of zeros. What a query does not attend to has no
- * influence on it, not even NaN. Operands are read through their strides. Results are the same on every run, dropout's
- * pattern on every backend.
+ * A query that attends to nothing has zeros as output and gradients. Masked keys and values do not affect a query, even
+ * if they are NaN. Operands are read through their strides and need not be contiguous. Results are the same on every
+ * run, and the dropout mask is the same on every backend.
  *
- * @param q [B, H, M, D], a float; or [B, M, D], one head. D and E are at most 256, but with `path: "unfused"`
+ * @param q [B, H, M, D], of a float dtype; or [B, M, D] for one head. D and E are at most 256, except with `path:
+ * "unfused"`
  * @param k [B, kvHeads, N, D], of the same dtype and rank
  * @param v [B, kvHeads, N, E], of the same dtype and rank
- * @param options all of them go together, and have gradients: see {@link FlashAttentionOptions}, and
- * `docs/attention.md`
- * @returns [B, H, M, E], of the dtype of q, without H where q has none; with `returnLogSumExp` or `returnDropoutMask` a
- * {@link FlashAttentionResult}
+ * @param options they can be combined freely: see {@link FlashAttentionOptions} and `docs/attention.md`
+ * @returns [B, H, M, E] of q's dtype, without H if q has none; with `returnLogSumExp` or `returnDropoutMask`, a {@link
+ * FlashAttentionResult}
  *
  * @example
  * const [q, k, v] = [0, 1, 2].map(() => randn([2, 8, 1024, 64], { requiresGrad: true }));
  * backward(sum(flashAttention(q, k, v, { causal: true, dropout: 0.1 })));
  *
- * @throws {ShapeError} @throws {DTypeError} for tensors that do not fit together. @throws {ArgumentError} for an option
- * out of its range, and for slopes that want a gradient. Nothing is computed then, and no random number taken.
+ * @throws {ShapeError} @throws {DTypeError} if tensors do not match. @throws {ArgumentError} if an option is out of
+ * range, or if `alibi` requires a gradient. After an error, nothing has been computed and no random number drawn.
  *
  * Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023.
  */
@@ -120,7 +119,7 @@ const flashAttentionParameters = parameters("flashAttention", {
   ...flashAttentionOptions,
 });
 
-/** @internal Attention under the name of the function that was called, which tidies up. */
+/** @internal Computes attention; errors name `operation`. The caller must tidy. */
 export function attention<D extends DType>(
   operation: string,
   q: Tensor<D>,
@@ -136,7 +135,7 @@ export function attention<D extends DType>(
   const withoutHead = <T extends Tensor>(x: Tensor): T => (hasHeads ? x : reshape(x, x.shape.toSpliced(1, 1))) as T;
   return {
     out: withoutHead(out),
-    logSumExp: (logSumExp && withoutHead(logSumExp)) as Tensor, // there where the caller of flashAttention gets it
+    logSumExp: (logSumExp && withoutHead(logSumExp)) as Tensor, // defined whenever flashAttention returns it
     dropoutMask: options.returnDropoutMask ? withoutHead(dropoutMask(attributes, pairs)) : undefined,
   };
 }
@@ -158,7 +157,7 @@ interface Prepared {
   readonly route: Route;
 }
 
-/** Checks everything, and only then takes a random number. */
+/** Checks all arguments before it draws a random number. */
 function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: FlashAttentionOptions): Prepared {
   const projections = projectionsOf(operation, q, k, v);
   const [dim, valueDim] = [projections.q.shape[3]!, projections.v.shape[3]!];
@@ -178,7 +177,7 @@ function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: Fl
   };
 }
 
-/** The fused backward needs all of them. */
+/** Names the call's outputs. The fused backward needs all three. */
 function outputsOf(
   { kind }: Route,
   { returnLogSumExp, returnDropoutMask }: FlashAttentionOptions,
@@ -189,7 +188,7 @@ function outputsOf(
   return isAskedFor ? ["out", "logSumExp"] : ["out"];
 }
 
-/** A number among the options, once it is found to be in its range. */
+/** Returns a numeric option after checking its range. */
 function checked(operation: string, name: keyof typeof numberRules, value: number): number {
   checkNumber(operation, name, value, numberRules[name]);
   return value;

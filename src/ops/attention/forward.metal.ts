@@ -8,7 +8,7 @@ import { type Call, callOf, constantsOf, type Parts, parametersOf } from "./para
 import { type AttentionAttributes, problemOf } from "./problem.ts";
 import { SIMD_WIDTH, VECTOR_QUERIES, vectorCut, vectorSimdgroups, vectorTeam } from "./tiles.metal.ts";
 
-/** Few queries go through keys one by one, many by tiles. */
+/** Runs the vector path for few queries, which reads keys one by one, and the tiled kernel for many. */
 export const forwardMetal: MetalImplementation<AttentionAttributes> = {
   unsupported: unsupportedReason,
   run(operation) {
@@ -38,17 +38,17 @@ function launchForward(call: Call): TicketRange | undefined {
   });
 }
 
-/** Threads of `vector_combine`: one for each element of a row. */
+/** Returns the threads of `vector_combine`: one for each element of a row, rounded up to whole SIMD-groups. */
 const combineThreads = ({ valueDim }: Call): number => SIMD_WIDTH * Math.max(1, Math.ceil(valueDim / SIMD_WIDTH));
 
-/** One kernel, or two where keys are cut into parts. */
+/** Launches one kernel, or two if keys are split into parts. */
 function launchVector(call: Call): TicketRange | undefined {
   const queries = tilesOf(call, "queries", 1);
   const rows = call.batch * call.heads * call.queries;
   if (rows === 0 || queries === 0) return undefined;
   const { simdgroups, ...cut } = cutOf(call, queries);
   const [whole, part] = [vectorKernel(call, vectorSimdgroups.whole), vectorKernel(call, vectorSimdgroups.cut)];
-  // Compiled now, so that longer keys, once they are cut, compile nothing.
+  // Compile these now, so that no compilation happens once keys grow long enough to be split.
   for (const kernel of [part, combineKernel(call)]) pipelineFor(metalContext(), kernel);
   const kernel = simdgroups === vectorSimdgroups.cut ? part : whole;
   if (cut.parts === 1) return launchParts(call, kernel, cut, call.standIn); // parts are not written
@@ -67,10 +67,10 @@ function launchVector(call: Call): TicketRange | undefined {
   return spanOf([partial, combined]);
 }
 
-/** The teams of the queries of one head of keys: of the longest sequence, where they are packed. */
+/** Returns the teams for the queries of one head of keys; with packing, those of the longest sequence. */
 const teamOf = (call: Call) => vectorTeam(tilesOf(call, "queries", 1) * call.group, Math.max(call.dim, call.valueDim));
 
-/** How the keys that a team of queries can attend to are cut, and for how many SIMD-groups. */
+/** Returns how the keys that a team can attend to are split, and the SIMD-groups for each part. */
 function cutOf(call: Call, queries: number): Parts & { readonly simdgroups: number } {
   const { left = Infinity, right = Infinity } = call.band ?? {};
   const attended = Math.min(tilesOf(call, "keys", 1), left + right + queries);

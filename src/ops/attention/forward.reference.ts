@@ -12,7 +12,7 @@ import {
   readerOf,
 } from "./scores.reference.ts";
 
-/** The definition, query by query; no more memory than its results and one head's rows take. */
+/** Computes the definition query by query; memory holds only the results and one head's rows. */
 export const forwardReference: Implementation<AttentionAttributes> = {
   run(call) {
     const problem = problemOf(call);

@@ -1,4 +1,4 @@
-/** Attention on the tape: what the forward keeps, and how gradients go back. */
+/** Attention's autograd functions: saved tensors and gradients. */
 
 import { enableGrad, isGradEnabled } from "../../autograd/modes.ts";
 import { AutogradError } from "../../autograd/node.ts";
@@ -18,34 +18,34 @@ import { attentionBackward, attentionForward } from "./passes.ts";
 import type { AttentionAttributes, InputName, OutputName } from "./problem.ts";
 import { unfusedAttention } from "./unfused.ts";
 
-/** What a call is beside its tensors. */
+/** A call's arguments besides its tensors. */
 export interface FusedCall {
   readonly attributes: AttentionAttributes;
-  /** The backend that both passes try first; undefined: that of the moment. */
+  /** The backend that both passes try first; undefined: the current one. */
   readonly backend: BackendName | undefined;
 }
 
 const on = <Result>({ backend = getBackend() }: FusedCall, body: () => Result): Result => withBackend(backend, body);
 
 /**
- * Attention with its gradient. It keeps its operands, its results and the key of its dropout: nothing that is as large
- * as the scores. Forward and backward may run on different backends.
+ * Attention with its gradient. It saves operands, results and the dropout key, but nothing as large as the scores.
+ * Forward and backward may run on different backends.
  */
 export class FlashAttention extends Function {
-  /** Gives `out`, and `logSumExp` where the call has it. */
+  /** Returns `out`, and `logSumExp` if the call has it. */
   static forward(context: FunctionContext, call: FusedCall, ...inputs: Tensor[]): Tensor[] {
     const [q, , v] = inputs as [Tensor, Tensor, Tensor];
     const rows = q.shape.slice(0, 3);
     const shape = [...rows, v.shape[3]!];
     const statistic = { shape: rows, dtype: accumulationDType(q.dtype) };
-    // In the order of q, so that heads which were cut from rows join without a copy.
+    // Uses q's axis order, so that heads split from rows merge without a copy.
     const all = [{ shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) }, statistic, statistic];
     const specs = all.slice(0, call.attributes.outputs.length);
     const results = on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));
     context["call"] = call;
     context["results"] = new Set(call.attributes.inputs.filter((_, at) => inputs[at]!.edge !== null));
     context.saveForBackward(...inputs, ...results);
-    return results.slice(0, 2); // the low part of the second is for the backward alone
+    return results.slice(0, 2); // only the backward needs logSumExpLow
   }
 
   static backward(context: FunctionContext, gradOut: Tensor | null, gradLogSumExp: Tensor | null): (Tensor | null)[] {
@@ -75,25 +75,27 @@ const gradientNames: Partial<Record<InputName, OutputName>> = {
   sinks: "gradSinks",
 };
 
-/** Gradients that a backward computes for what needs them: those of k and v together. */
+/** Returns the names of the gradients to compute; those of k and v are computed together. */
 function outputsFor(needed: readonly InputName[]): OutputName[] {
   const names = needed.includes("k") || needed.includes("v") ? (["k", "v", ...needed] as const) : needed;
   const gradients = new Set(names.map((name) => gradientNames[name]));
   return Object.values(gradientNames).filter((name) => gradients.has(name));
 }
 
-/** Zeros of a tensor's shape, in the memory of one element. */
+/** Returns zeros of a tensor's shape that use the memory of one element. */
 const zerosAs = ({ shape, dtype }: Tensor): Tensor => expand(full([], 0, { dtype }), shape);
 
 interface GradientCall extends FusedCall {
   /**
-   * The operands that operations made, or views. Whoever made them reads gradients in their layout without a copy;
-   * leaves keep theirs row-major.
+   * Operands that are results of operations or views. Their gradients get the operand's layout, so that the next
+   * backward step reads them without a copy; gradients of leaves are row-major.
    */
   readonly results: ReadonlySet<InputName>;
 }
 
-/** The gradients as a function of their own, so that they have gradients too: those go through all scores. */
+/**
+ * The backward pass as an autograd function, so that it is differentiable. Its gradients compute all scores at once.
+ */
 class AttentionGradient extends Function {
   static forward(context: FunctionContext, call: GradientCall, ...inputs: Tensor[]): Tensor[] {
     const { attributes, results } = call;
@@ -112,7 +114,7 @@ class AttentionGradient extends Function {
       throw new AutogradError(
         "flashAttention",
         "thirdOrder",
-        'the gradients of its gradients have none of their own; { path: "unfused" } has gradients of every order',
+        'third-order gradients are not supported by fused attention. Pass { path: "unfused" }.',
       );
     const attributes = context["attributes"] as AttentionAttributes;
     return [null, ...enableGrad(() => secondGradients(attributes, context.savedTensors, incoming))];
@@ -123,7 +125,9 @@ const specOf = ({ shape, dtype, strides }: Tensor, inItsOrder: boolean): OutputS
   ...{ shape, dtype, strides: inItsOrder ? denseStrides(shape, strides) : undefined },
 });
 
-/** Where q, k and v were cut from one tensor, so will be their gradients, which then are its gradient as they lie. */
+/**
+ * Returns gradients as slices of one block if q, k and v are slices of one tensor, so that joining them copies nothing.
+ */
 function adjacentSpecs(tensors: readonly Tensor[]): OutputSpec[] | undefined {
   const axis = adjacentAxis(tensors);
   if (axis === undefined || tensors.length === 1) return undefined;
@@ -144,7 +148,8 @@ const sourceOf = (output: OutputName): InputName =>
   (Object.keys(gradientNames) as InputName[]).find((name) => gradientNames[name] === output)!;
 
 /**
- * Gradients of the gradients, for each input of a backward, by two passes over the graph of the unfused computation.
+ * Returns second-order gradients for each input of a backward, by two backward passes over the graph of unfused
+ * attention.
  */
 function secondGradients(
   attributes: AttentionAttributes,
@@ -183,7 +188,7 @@ const differentiable: ReadonlySet<InputName> = new Set([
   ...(["q", "k", "v", "bias", "sinks", "gradOut", "gradLogSumExp"] as const),
 ]);
 
-/** The same elements as a variable of its own. */
+/** Returns the same elements as a new leaf. */
 function leafOf(name: InputName, { storage, dtype, shape, strides, offset }: Tensor): Tensor {
   const leaf = new Tensor(storage, dtype, shape, strides, offset);
   leaf.requiresGrad = differentiable.has(name);

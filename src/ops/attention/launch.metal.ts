@@ -1,4 +1,4 @@
-/** What the launches of attention's kernels have in common. */
+/** Code shared by the launches of attention's kernels. */
 import type { TicketRange } from "../../backend/backend.ts";
 import { type MetalContext, metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
@@ -8,27 +8,29 @@ import { type Call, constantsOf, type OperandName, parametersOf } from "./parame
 import { problemOf } from "./problem.ts";
 import { type Family, kernelName, LARGEST_WIDTH, rowsOf, type TiledKernel, threadsOf, tileFor } from "./tiles.metal.ts";
 
-/** Why Metal's kernels can't run a call. */
+/** Returns why Metal's kernels can't run a call; undefined if they can. */
 export function unsupportedReason(operation: Parameters<typeof problemOf>[0]): string | undefined {
   const { dim, valueDim, inputs } = problemOf(operation);
   if (inputs.q.tensor.dtype === "float64") return "Metal has no float64";
   const largest = Math.max(dim, valueDim);
-  return largest > LARGEST_WIDTH ? `a head dimension of ${largest}, at most ${LARGEST_WIDTH} is possible` : undefined;
+  return largest > LARGEST_WIDTH ? `a head dimension of ${largest}, above the limit of ${LARGEST_WIDTH}` : undefined;
 }
 
-/** How a kernel that goes through tiles is launched. */
+/** How a tiled kernel is launched. */
 export interface TiledLaunch {
   readonly kernel: TiledKernel;
-  /** Operands of the call that it reads and writes, by name or as tensors, in the order of its buffers. */
+  /** Operands that it reads and writes, as names or tensors, in the order of its buffers. */
   readonly reads: readonly (OperandName | "sequences" | Tensor)[];
   readonly writes: readonly OperandName[];
   /** The operands that it reads tile by tile. */
   readonly streams: readonly OperandName[];
-  /** Threadgroups, by the rows that each owns and the columns (rows of the other side) that it reads at a time. */
+  /**
+   * Returns the threadgroups, given the rows each holds and the columns (rows of the other side) it reads at a time.
+   */
   readonly threadgroups: (rows: number, columns: number) => [number, number, number];
 }
 
-/** Encodes a kernel; nothing where there are no rows to compute. */
+/** Encodes a kernel; does nothing if there are no rows to compute. */
 export function launchTiled(call: Call, what: TiledLaunch): TicketRange | undefined {
   const { dtype } = call.operands.q!.tensor;
   const tile = tileFor(what.kernel, forced ?? familyOf(metalContext()), dtype, call.dim, call.valueDim);
@@ -49,7 +51,7 @@ export function launchTiled(call: Call, what: TiledLaunch): TicketRange | undefi
   });
 }
 
-/** Of one pass over all pairs of a query and a key: scores, and sums of values. */
+/** Returns the floating-point operations of one pass over all pairs: scores and weighted sums of values. */
 export const workOf = (call: Call): number =>
   2 *
   (call.dim + call.valueDim) *
@@ -58,14 +60,14 @@ export const workOf = (call: Call): number =>
   call.heads *
   sequenceCount(call);
 
-/** What is bound for an operand. */
+/** Returns the tensor to bind for an operand. */
 export function tensorOf(call: Call, operand: OperandName | "sequences" | Tensor): Tensor {
   if (typeof operand !== "string") return operand;
   const own = operand === "sequences" ? call.sequences : call.operands[operand]?.tensor;
   return own ?? call.standIn;
 }
 
-/** Tiles of `size` queries or keys that the longest sequence has. */
+/** Returns the number of tiles of `size` queries or keys in the longest sequence. */
 export const tilesOf = (call: Call, rows: "queries" | "keys", size: number): number =>
   Math.ceil((call.packed ? Math.max(0, ...call.packed.map((sequence) => sequence[rows])) : call[rows]) / size);
 
@@ -74,7 +76,7 @@ export const sequenceCount = (call: Call): number => call.packed?.length ?? call
 let forced: Family | undefined;
 const families = new WeakMap<MetalContext, Family>();
 
-/** @internal Runs `body` with the tiles of another family of GPUs, for tests. */
+/** @internal Runs `body` with the tiles of another GPU family, for tests. */
 export function withFamily<Result>(family: Family, body: () => Result): Result {
   forced = family;
   try {

@@ -1,7 +1,7 @@
 /**
- * The products of unfused attention where some queries do not attend to some keys: what has no weight has no influence,
- * not even where it is NaN or infinite, which products of whole matrices would multiply with 0. The gradients of each
- * are made of the two, and so have this in every order.
+ * Products for unfused attention with masked pairs. A row with weight 0 has no effect, even if it is NaN or infinite; a
+ * plain matrix product would give 0 · NaN = NaN. The gradient of each product is composed of these two, so this holds
+ * for gradients of every order.
  */
 
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -19,7 +19,7 @@ import { transpose } from "../view/permute.ts";
 const transposed = (x: Tensor): Tensor => transpose(x, -2, -1);
 
 /**
- * Σⱼ weights[…, i, j] · rows[…, j, e] over the j whose weight is not 0.
+ * Computes Σⱼ weights[…, i, j] · rows[…, j, e] over the j whose weight is not 0.
  *
  * @param weights […, M, N]
  * @param rows […, N, E], of the same dtype; batches broadcast
@@ -28,7 +28,7 @@ const transposed = (x: Tensor): Tensor => transpose(x, -2, -1);
 export const weightedSums = (weights: Tensor, rows: Tensor): Tensor => WeightedSums.apply(weights, rows);
 
 /**
- * a[…, i, :] · b[…, j, :] of all pairs; in the gradients, a pair whose incoming gradient is 0 has no influence.
+ * Computes a[…, i, :] · b[…, j, :] for all pairs. Pairs whose incoming gradient is 0 do not affect the gradients.
  *
  * @param a […, M, D]
  * @param b […, N, D], of the same dtype; batches broadcast

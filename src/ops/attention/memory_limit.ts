@@ -10,6 +10,9 @@ const limits: Readonly<Record<BackendName, () => number>> = {
   reference: () => limitOfMemory().count,
 };
 
-/** Bytes that a backend, which must be there, may allocate in all. No limit of its own means that of all backends. */
+/**
+ * Returns the most bytes that an available backend may allocate in total. Without a limit for the backend, the limit
+ * shared by all backends applies.
+ */
 export const memoryLimitOf = (backend: BackendName): number =>
   Math.min(limits[backend]() || Infinity, limitOfMemory().count);

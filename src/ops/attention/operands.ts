@@ -1,4 +1,4 @@
-/** The tensors of a call: what they must be, and how they become those of `problem.ts`, of rank 4. */
+/** Validates a call's tensors and reshapes them to rank 4, as `problem.ts` expects. */
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { formatShape, type Shape } from "../../tensor/shape.ts";
@@ -10,7 +10,7 @@ import { unsqueeze } from "../view/squeeze.ts";
 import type { FlashAttentionOptions, SequenceBounds } from "./options.ts";
 import type { Sequence } from "./problem.ts";
 
-/** Queries, keys and values of rank 4, and whether they were given with an axis of heads. */
+/** Queries, keys and values of rank 4, and whether the caller's tensors had an axis of heads. */
 export interface Projections {
   readonly q: Tensor;
   readonly k: Tensor;
@@ -20,7 +20,7 @@ export interface Projections {
   readonly hasHeads: boolean;
 }
 
-/** @throws {DTypeError} @throws {ShapeError} naming what differs. */
+/** Validates q, k and v. @throws {DTypeError} @throws {ShapeError} naming the mismatch. */
 export function projectionsOf(operation: string, q: Tensor, k: Tensor, v: Tensor): Projections {
   for (const operand of [q, k, v]) operand.checkAlive(operation);
   const got = `got q ${q.describe()}, k ${k.describe()} and v ${v.describe()}`;
@@ -60,7 +60,8 @@ function checkDTypes(operation: string, operands: readonly Tensor[], got: string
 }
 
 /**
- * A mask or a bias of rank 4, its own sizes kept. Without an axis of heads, one of rank 3 is [batch, queries, keys].
+ * Returns a mask or bias reshaped to rank 4, without expanding sizes of 1. Without an axis of heads, rank 3 means
+ * [batch, queries, keys].
  *
  * @throws {DTypeError} @throws {ShapeError}
  */
@@ -94,7 +95,7 @@ export function pairOperand(
   return reshape(operand, hasHeads ? padded : padded.toSpliced(1, 0, 1));
 }
 
-/** @throws {DTypeError} @throws {ShapeError} */
+/** Validates sinks. @throws {DTypeError} @throws {ShapeError} */
 export function sinksOperand(operation: string, sinks: Tensor | undefined, { q, pairs }: Projections) {
   if (sinks === undefined) return undefined;
   sinks.checkAlive(operation);
@@ -114,9 +115,9 @@ export function sinksOperand(operation: string, sinks: Tensor | undefined, { q, 
 }
 
 /**
- * Slopes as [1 or sequences, heads], in the dtype of log-sum-exps.
+ * Returns slopes as [1 or sequences, heads], in the dtype of log-sum-exps.
  *
- * @throws {ArgumentError} where they want a gradient. @throws {DTypeError} @throws {ShapeError}
+ * @throws {ArgumentError} if they require a gradient. @throws {DTypeError} @throws {ShapeError}
  */
 export function slopesOperand(
   operation: string,
@@ -134,7 +135,7 @@ export function slopesOperand(
     throw new ArgumentError(
       operation,
       "noGradient",
-      "alibi requires a gradient, and slopes have none; pass alibi.detach(), or the slopes' scores as a bias",
+      "alibi requires a gradient, but slopes are not differentiable; pass alibi.detach(), or pass a bias",
     );
   const isPerHead = given.rank === 1 && given.shape[0] === heads;
   const isPerSequence = given.rank === 2 && given.shape[0] === sequences && given.shape[1] === heads;
@@ -148,7 +149,7 @@ export function slopesOperand(
   return toDType(isPerHead ? reshape(given, [1, heads]) : given, dtype);
 }
 
-/** The packed sequences that bounds describe. @throws {ArgumentError} @throws {ShapeError} */
+/** Returns the packed sequences that `cuSeqlens` describes. @throws {ArgumentError} @throws {ShapeError} */
 export function packedSequences(
   operation: string,
   cuSeqlens: FlashAttentionOptions["cuSeqlens"],
@@ -168,7 +169,7 @@ export function packedSequences(
     throw new ArgumentError(
       operation,
       "invalidBounds",
-      `expected as many bounds of queries as of keys in cuSeqlens, got ${ofQueries.length} bounds and ${ofKeys.length}`,
+      `expected equally many bounds of queries and keys in cuSeqlens, got ${ofQueries.length} and ${ofKeys.length}`,
     );
   return ofQueries.slice(1).map((end, at) => ({
     queryStart: ofQueries[at]!,
@@ -189,7 +190,7 @@ function boundsOf(operation: string, name: string, given: SequenceBounds, rows: 
   );
 }
 
-/** The operand `sequences`: the same numbers where kernels can read them. */
+/** Returns the operand `sequences`: the sequences' numbers as a tensor for kernels. */
 export const sequenceTable = (sequences: readonly Sequence[]): Tensor =>
   tensor(
     Int32Array.from(

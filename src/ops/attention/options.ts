@@ -1,4 +1,4 @@
-/** What callers of `flashAttention` say, and how it is checked. */
+/** Options of `flashAttention` and their validation. */
 
 import { type BackendName, backendNames } from "../../backend/names.ts";
 import { ArgumentError } from "../../core/errors.ts";
@@ -11,15 +11,15 @@ import { aGenerator, type GeneratorOptions } from "../random/distribution.ts";
 import type { Alignment, Band } from "./problem.ts";
 
 /**
- * How attention is computed. `"auto"` (the default) chooses; `"fused"`: by one kernel whose memory is linear in the
- * sequence, on whichever backend has it; `"unfused"`: by products and a softmax of all scores, quadratic in memory; a
- * backend's name: fused, with that backend tried first.
+ * Selects how attention is computed. `"auto"` (the default) chooses by size; `"fused"`: one kernel with memory linear
+ * in the sequence length, on any backend that has it; `"unfused"`: matrix products and a softmax of all scores, with
+ * quadratic memory; a backend's name: fused, with that backend tried first.
  */
 export type AttentionPath = "auto" | "fused" | "unfused" | BackendName;
 
 /**
- * How far a query sees: so many keys before, and so many after, the one that stands opposite. A side that is left out
- * is open.
+ * Numbers of keys before (`left`) and after (`right`) the aligned key that a query attends to. An omitted side is
+ * unlimited.
  */
 export interface AttentionWindow {
   readonly left?: number | undefined;
@@ -27,50 +27,48 @@ export interface AttentionWindow {
 }
 
 /**
- * Ends of packed sequences, starting with 0: sequence n has the rows from element n up to, and without, element n + 1.
+ * Cumulative lengths of packed sequences, starting with 0: sequence n has the rows from element n up to, but excluding,
+ * element n + 1.
  */
 export type SequenceBounds = readonly number[] | Int32Array | Tensor<"int32" | "int64">;
 
-/** What {@link flashAttention} takes beside queries, keys and values. */
+/** Options of {@link flashAttention}. */
 export interface FlashAttentionOptions extends GeneratorOptions {
   /**
-   * A query attends to no later key than the one that stands opposite. True is `"bottom-right"`: where there are more
-   * keys than queries, the last query stands opposite the last key. `"top-left"`: the first opposite the first. Default
-   * false.
+   * Causal masking: a query attends to no key after the one it is aligned with. `true` means `"bottom-right"`, which
+   * aligns the last query with the last key. `"top-left"` aligns the first query with the first key. Default false.
    */
   causal?: boolean | Alignment | undefined;
-  /** What products of queries and keys are multiplied with. Default 1 / √dim. */
+  /** Factor of the products of queries and keys. Default 1 / √dim. */
   scale?: number | undefined;
   /**
-   * The probability with which each attention probability is set to 0, in [0, 1); the others grow by 1 / (1 − dropout).
+   * Probability of setting each attention probability to 0, in [0, 1); the others are scaled by 1 / (1 − dropout).
    * Default 0.
    */
   dropout?: number | undefined;
   /** bool, true = attends; broadcasts to [batch, heads, queries, keys]. */
   mask?: Tensor<"bool"> | undefined;
-  /** Added to the scores; of the dtype of q; broadcasts to [batch, heads, queries, keys]. −∞ masks. Has a gradient. */
+  /** Added to the scores; has q's dtype and broadcasts to [batch, heads, queries, keys]. −∞ masks. Differentiable. */
   bias?: Tensor | undefined;
-  /** A sliding window; a number counts on both sides. With `causal`, its right side is 0. Default: none. */
+  /** A sliding window; a number applies to both sides. With `causal`, its right side is 0. Default: none. */
   window?: number | AttentionWindow | undefined;
   /** Scores become softcap · tanh(score / softcap), before bias and slopes. Above 0. Default: none. */
   softcap?: number | undefined;
-  /**
-   * [heads]: a score of each head that takes part in the softmax and has no value. Of the dtype of q. Has a gradient.
-   */
+  /** [heads]: an extra score for each head that enters the softmax but has no value. Has q's dtype. Differentiable. */
   sinks?: Tensor | undefined;
   /**
-   * [heads], or [batch, heads]: slopes of ALiBi; a score falls by slope · |distance from the key opposite|. Has no
-   * gradient.
+   * [heads], or [batch, heads]: ALiBi slopes; a score decreases by slope · |distance from the aligned key|. Not
+   * differentiable.
    */
   alibi?: Tensor | readonly number[] | undefined;
   /**
-   * Sequences of different lengths, packed one after the other along the queries and keys of a batch of 1; none attends
-   * to another. One list where queries and keys have the same bounds.
+   * Bounds of sequences that are packed one after the other along the queries and keys of a batch of 1. Sequences do
+   * not attend to each other. Pass one list if queries and keys have the same bounds.
    */
   cuSeqlens?: SequenceBounds | { readonly queries: SequenceBounds; readonly keys: SequenceBounds } | undefined;
-  /** Also give ln Σ exp of each query's scores. */
+  /** Also return ln Σ exp of each query's scores. */
   returnLogSumExp?: boolean | undefined;
-  /** Also give which probabilities dropout kept. */
+  /** Also return which probabilities dropout kept. */
   returnDropoutMask?: boolean | undefined;
   path?: AttentionPath | undefined;
 }
@@ -81,7 +79,7 @@ const bounds: Kind<SequenceBounds> = either(
 );
 const side = named(someNumber);
 
-/** @internal What they have to be. */
+/** @internal Types of the options. */
 export const flashAttentionOptions = {
   causal: named(either(flag, choice("top-left", "bottom-right"))),
   scale: named(someNumber),
@@ -101,7 +99,7 @@ export const flashAttentionOptions = {
 
 const paths: readonly string[] = ["auto", "fused", "unfused", ...backendNames];
 
-/** @throws {ArgumentError} */
+/** Validates `path`. @throws {ArgumentError} */
 export function checkPath(operation: string, path: AttentionPath): AttentionPath {
   if (paths.includes(path)) return path;
   throw new ArgumentError(
@@ -111,14 +109,14 @@ export function checkPath(operation: string, path: AttentionPath): AttentionPath
   );
 }
 
-/** What the numbers among the options have to be. */
+/** Ranges of the numeric options. */
 export const numberRules = {
   scale: finite,
   dropout: { ...belowOne, expected: "a probability in [0, 1)" },
-  softcap: { ...positive, expected: "a finite number above 0 (leave it out for none)" },
+  softcap: { ...positive, expected: "a finite number above 0 (omit it for no softcap)" },
 } as const satisfies Readonly<Record<string, NumberRule>>;
 
-/** The band of `causal` and `window` together; undefined where both leave everything open. @throws {ArgumentError} */
+/** Combines `causal` and `window` into a band; undefined if neither restricts anything. @throws {ArgumentError} */
 export function bandOf(operation: string, { causal = false, window }: FlashAttentionOptions): Band | undefined {
   const { left, right } = typeof window === "number" ? { left: window, right: window } : (window ?? {});
   const band = {
@@ -133,11 +131,11 @@ function checkSide(operation: string, side: string, value = Infinity): number {
   throw new ArgumentError(
     operation,
     "invalidOption",
-    `expected window.${side} to be a whole number of at least 0 (leave it out for an open side), got ${String(value)}`,
+    `expected window.${side} to be a whole number of at least 0 (omit it for no limit), got ${String(value)}`,
   );
 }
 
-/** @throws {ArgumentError} */
+/** Returns the alignment that `causal` selects. @throws {ArgumentError} */
 export function alignmentOf(operation: string, { causal = false }: FlashAttentionOptions): Alignment {
   if (typeof causal === "boolean") return "bottom-right";
   if (causal === "bottom-right" || causal === "top-left") return causal;

@@ -1,10 +1,10 @@
-/** The parameters of attention's kernels, and the function constants that go with them. */
+/** Parameters and function constants of attention's Metal kernels. */
 import { startOf } from "../../backend/metal/launch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type AttentionOption, attentionOptions, attentionParameters, dropoutValues } from "./primitive.ts";
 import type { AttentionProblem, Operand } from "./problem.ts";
 
-/** The operands that the struct has. */
+/** The operands in the parameter struct. */
 const operandNames = [
   "q",
   "k",
@@ -26,14 +26,14 @@ const operandNames = [
 ] as const;
 export type OperandName = (typeof operandNames)[number];
 
-/** A call with its operands by name, whether they come in or go out. */
+/** A call with its inputs and outputs in one record. */
 export interface Call extends AttentionProblem {
   readonly operands: Partial<Readonly<Record<OperandName, Operand>>>;
   /** The numbers of packed sequences. */
   readonly sequences: Tensor | undefined;
   /**
-   * What is bound for an operand that the call lacks, and whose kernel does not touch it. Of float32: a buffer begins
-   * at a multiple of its elements' size, and no element is larger.
+   * Bound in place of an absent operand, which the kernel does not access. It is float32: a buffer must start at a
+   * multiple of its element size, and no element is larger.
    */
   readonly standIn: Tensor;
 }
@@ -44,7 +44,7 @@ export function callOf(problem: AttentionProblem, standIn: Tensor): Call {
   return { ...problem, operands, sequences: sequences?.tensor, standIn };
 }
 
-/** How the keys of the vector path are cut. */
+/** How the vector path splits keys. */
 export interface Parts {
   readonly parts: number;
   readonly partKeys: number;
@@ -71,13 +71,13 @@ const layoutOf = (operand: Operand | undefined) => {
   return { start: startOf(tensor), batch, head, row, column };
 };
 
-/** The bias's own sizes on the axes [B, H, M, N]: 1 where it is broadcast. */
+/** Returns the bias's sizes on the axes [B, H, M, N]: 1 on broadcast axes. */
 function biasSizes({ operands: { bias } }: Call): number[] {
   const shape = bias?.tensor.shape ?? [];
   return [...new Array<number>(4 - shape.length).fill(1), ...shape];
 }
 
-/** Whether a call has each of its options. */
+/** Tests whether a call has each option. */
 const options: Readonly<Record<Exclude<AttentionOption, "quads">, (call: Call) => boolean>> = {
   mask: ({ operands }) => operands.mask !== undefined,
   bias: ({ operands }) => operands.bias !== undefined,
@@ -91,7 +91,10 @@ const options: Readonly<Record<Exclude<AttentionOption, "quads">, (call: Call) =
   logSumExp: ({ operands }) => operands.logSumExp !== undefined,
 };
 
-/** The function constants OPTIONS, VALUE_DIM and DIM. `streamed`: the operands whose tiles a kernel goes through. */
+/**
+ * Returns the function constants OPTIONS, VALUE_DIM and DIM. `streamed` names the operands whose tiles the kernel
+ * iterates over.
+ */
 export function constantsOf(call: Call, streamed: readonly OperandName[] = []): number[] {
   const readsQuads = streamed.every((name) => canReadByFours(call.operands[name]!));
   const has = (name: AttentionOption) => (name === "quads" ? readsQuads : options[name](call));
@@ -99,8 +102,6 @@ export function constantsOf(call: Call, streamed: readonly OperandName[] = []): 
   return [bits.reduce((sum, bit) => sum + bit, 0), call.valueDim, call.dim];
 }
 
-/**
- * Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment.
- */
+/** Tests whether rows are contiguous and each starts at a multiple of 4 elements, as aligned vector loads require. */
 const canReadByFours = ({ tensor, batch, head, row, column }: Operand): boolean =>
   column === 1 && [tensor.offset, batch, head, row].every((elements) => elements % 4 === 0);

@@ -1,4 +1,4 @@
-/** The primitives of attention. `problem.ts` says what each computes. */
+/** Attention's primitives. `problem.ts` defines what each computes. */
 import { definePrimitive } from "../../backend/primitive.ts";
 import { backwardCpu } from "./backward.cpu.ts";
 import { backwardMetal } from "./backward.metal.ts";
@@ -11,14 +11,14 @@ import { forwardMetal } from "./forward.metal.ts";
 import { forwardReference } from "./forward.reference.ts";
 import type { AttentionAttributes, DropoutMaskAttributes } from "./problem.ts";
 
-/** q, k, v and options to `out`; with `logSumExp` and `logSumExpLow` where they are among the outputs. */
+/** Maps q, k, v and options to `out`; also to `logSumExp` and `logSumExpLow` if they are among the outputs. */
 export const attentionForward = definePrimitive<AttentionAttributes>({
   name: "attentionForward",
   family: "attention",
   implementations: { metal: forwardMetal, cpu: forwardCpu, reference: forwardReference },
 });
 
-/** The same, the results and `gradOut` (and `gradLogSumExp`) to the gradients that are needed. */
+/** Maps the forward's inputs and results, `gradOut` and optionally `gradLogSumExp` to the gradients that are needed. */
 export const attentionBackward = definePrimitive<AttentionAttributes>({
   name: "attentionBackward",
   family: "attention",
@@ -26,8 +26,8 @@ export const attentionBackward = definePrimitive<AttentionAttributes>({
 });
 
 /**
- * From nothing to bool [B, H, M, N]: the decisions `kept` of a call's dropout, whoever attends. Where sequences are
- * packed, pairs of different ones are false.
+ * Computes bool [B, H, M, N], without inputs: the decisions `kept` of a call's dropout, regardless of masking. Pairs of
+ * different packed sequences are false.
  */
 export const attentionDropoutMask = definePrimitive<DropoutMaskAttributes>({
   name: "attentionDropoutMask",

@@ -1,4 +1,4 @@
-/** Attention as kernels are given it. `problem.ts` says what each primitive computes. */
+/** Parameters of attention's kernels. `problem.ts` defines what each primitive computes. */
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { array, dtype, flag, oneOf, real, whole, word } from "../../backend/fields.ts";
@@ -13,7 +13,7 @@ const fields = {
   ...{ scale: real, softcap: real, isBottomRight: flag, ...dropoutFields },
 };
 
-/** The values of a call's dropout. */
+/** Returns the values of {@link dropoutFields} for a call. */
 export const dropoutValues = (dropout: Dropout | undefined) => {
   const { key = [], threshold = 0, keepScale = 1 } = dropout ?? {};
   return { key: [key[0] ?? 0, key[1] ?? 0], threshold, keepScale };
@@ -21,7 +21,7 @@ export const dropoutValues = (dropout: Dropout | undefined) => {
 
 // ---------------------------------------------------------------- metal
 
-/** What a call has: each is a bit of a function constant, so that kernels hold nothing of what it has not. */
+/** Options of a call, each a bit of a function constant: kernels are compiled without the code of absent options. */
 export const attentionOptions = enumeration("AttentionOption", [
   "mask",
   "bias",
@@ -32,9 +32,9 @@ export const attentionOptions = enumeration("AttentionOption", [
   "dropout",
   "packed",
   "gradLogSumExp",
-  /** The forward writes it, where a gradient or the caller wants it. */
+  /** The forward writes it, if a gradient or the caller needs it. */
   "logSumExp",
-  /** Rows of q, k, v and gradOut are runs in memory that start at multiples of 4 elements. */
+  /** Rows of q, k, v and gradOut are contiguous and start at multiples of 4 elements. */
   "quads",
 ]);
 export type AttentionOption = NameOf<typeof attentionOptions>;
@@ -43,7 +43,10 @@ const operand = struct("AttentionOperand", "attention/problem.h", {
   ...{ start: whole, batch: whole, head: whole, row: whole, column: whole },
 });
 
-/** `parts` are those into which the keys of few queries are cut, `biasSizes` the sizes of the bias's own axes. */
+/**
+ * `parts` is the number of parts into which the vector path splits keys; `biasSizes` is the bias's shape before
+ * broadcasting.
+ */
 export const attentionParameters = struct("Attention", "attention/problem.h", {
   ...{ q: operand, k: operand, v: operand, mask: operand, bias: operand, sinks: operand, slopes: operand },
   ...{ out: operand, logSumExp: operand, logSumExpLow: operand, gradOut: operand, gradLogSumExp: operand },
@@ -70,7 +73,7 @@ export const backwardOperands = [
   ...(["gradOut", "gradLogSumExp", "gradQ", "gradK", "gradV", "gradBias", "gradSinks"] as const),
 ] as const satisfies readonly (InputName | OutputName)[];
 
-/** The fields of a pass with so many operands; `left` and `right` are infinite where the band has no bound. */
+/** Returns the fields of a pass with `operands` operands; `left` and `right` are infinite if the band has no bound. */
 const passFields = (operands: number) => ({
   ...{ dtype, ...fields, kvHeads: whole, dim: whole, valueDim: whole, left: real, right: real },
   ...{ isPacked: flag, sequences: whole, isPresent: array(flag, operands) },
@@ -79,7 +82,7 @@ const passFields = (operands: number) => ({
   ...{ rowStrides: array(whole, operands), columnStrides: array(whole, operands) },
 });
 
-/** The last operand of each call has the numbers of the packed sequences, four of each. */
+/** The last operand of each call holds the packed sequences, four numbers each. */
 export const forwardCall = cpuCall("attentionForward", passFields(forwardOperands.length), [
   ...forwardOperands,
   "sequences",
@@ -89,7 +92,7 @@ export const backwardCall = cpuCall("attentionBackward", passFields(backwardOper
   "sequences",
 ]);
 
-/** How many rooms the sequences of a step may lie in. */
+/** The most rooms that the sequences of a step may use. */
 export const MOST_ROOMS = 11;
 
 const stepFields = {
@@ -101,7 +104,10 @@ const stepFields = {
 const stepOperands = ["q", "k", "v", "cycles", "sequences", "out"];
 const roomOperands = Array.from({ length: MOST_ROOMS }, (_, room) => [`keys${room}`, `values${room}`]).flat();
 
-/** A step of decoding: see `step.ts`. The operand `sequences` has ten numbers of each: `StepSequence` in `step.cpp`. */
+/**
+ * A decoding step: see `step.ts`. The operand `sequences` holds ten numbers for each sequence: `StepSequence` in
+ * `step.cpp`.
+ */
 export const stepCall = cpuCall("attentionStep", stepFields, [...stepOperands, "keys", "values"]);
 export const stepManyCall = cpuCall("attentionStepMany", stepFields, [...stepOperands, ...roomOperands]);
 
@@ -116,5 +122,5 @@ export const dropoutMaskCall = cpuCall(
 
 export const attentionPasses = enumeration("AttentionPass", ["forward", "backward"]);
 
-/** How many scores the dylib has computed in a pass: one float64 number. For tests. */
+/** Returns how many scores the dylib has computed in a pass, as one float64, for tests. */
 export const scoresCall = cpuCall("attentionScores", { pass: oneOf(attentionPasses) }, ["scores"]);

@@ -1,55 +1,54 @@
 /**
- * What one call of attention computes, in the terms of every backend: arguments are validated, defaults filled in,
- * shapes of rank 4.
+ * Defines what one attention call computes on every backend. Arguments are validated, defaults are filled in and
+ * tensors have rank 4.
  *
  * Letters: B batch, H heads, G = H / kvHeads, M queries, N keys, D dim, E valueDim. For batch b, head h, query i and
  * key j:
  *
  *     s = scale · Σ_d q[b, h, i, d] · k[b, h / G, j, d]         (1) scaled product, h / G rounded down
- *     s = softcap · tanh(s / softcap)                           (2) where there is a softcap
- *     s = s + bias[b, h, i, j]                                  (3) where there is a bias
- *     s = s − slope[b, h] · |j − i − shift|                     (4) where there are slopes (ALiBi)
- *     s = −∞ where i does not attend to j                       (5) below
- *     L[i] = ln(Σ_j exp(s[i, j]) + exp(sink[h]))                (6) the sink where there is one
- *     P = exp(s − L)                                            (7) rows sum to 1, or to less with a sink
- *     Z = kept ? P · keepScale : 0                              (8) where there is dropout: of the probabilities
+ *     s = softcap · tanh(s / softcap)                           (2) with a softcap
+ *     s = s + bias[b, h, i, j]                                  (3) with a bias
+ *     s = s − slope[b, h] · |j − i − shift|                     (4) with slopes (ALiBi)
+ *     s = −∞ if i does not attend to j                          (5) see below
+ *     L[i] = ln(Σ_j exp(s[i, j]) + exp(sink[h]))                (6) the second term with a sink only
+ *     P = exp(s − L)                                            (7) rows sum to 1, or to less than 1 with a sink
+ *     Z = kept ? P · keepScale : 0                              (8) with dropout, which acts on probabilities
  *     out[b, h, i, e] = Σ_j Z[i, j] · v[b, h / G, j, e]         (9)
  *
- * **Who attends.** i attends to j where both are in the same sequence (see {@link Sequence}), −left ≤ j − i − shift ≤
- * right (see {@link Band}), mask[b, h, i, j] is true, bias[b, h, i, j] is not −∞, and the score after (4) is not −∞.
- * What i does not attend to has no influence on row i of any result, whatever its q, k, v, bias or gradient holds, NaN
- * and ∞ included; and none on its own gradients through i. A score of NaN or +∞ that is attended to makes its row NaN.
- * (What a probability of 0 that is attended to, dropped or underflowed, does with a value that is not finite is left
- * open.)
+ * **Attended pairs.** i attends to j if both are in the same sequence (see {@link Sequence}), −left ≤ j − i − shift ≤
+ * right (see {@link Band}), mask[b, h, i, j] is true, bias[b, h, i, j] is not −∞, and the score after (4) is not −∞. A
+ * pair that is not attended does not affect row i of any result, even if its q, k, v, bias or gradient is NaN or ∞. It
+ * contributes nothing to the gradients of k[j] and v[j] either. An attended score of NaN or +∞ makes its row NaN. The
+ * result is unspecified if an attended pair has probability 0 (dropped or underflowed) and a value that is not finite.
  *
- * **Empty rows.** A row that attends to nothing has out 0, and gradients 0 to and from it. Its L is −∞; with a sink, L
- * = sink.
+ * **Empty rows.** A row that attends to nothing has out 0, and its gradients are 0. Its L is −∞, or `sink` with a sink.
  *
- * **L** is a natural logarithm, of scores as they are after (5), sink included, without dropout. Its dtype is float32;
- * float64 where q is. At 1e4, float32 is off by up to 5e-4, and so would be all of P: `logSumExp` is L rounded, and
- * `logSumExpLow` what the rounding lost (0 where L is −∞), so that L is their sum: P = exp((s − high) − low).
+ * **L** is the natural logarithm of the sum of exponentials of the scores after (5), including the sink, before
+ * dropout. Its dtype is float32, or float64 if q is float64. Near 1e4, float32 is off by up to 5e-4, which would give P
+ * the same relative error. L is therefore stored as a sum of two numbers: `logSumExp` is L rounded, and `logSumExpLow`
+ * is the rounding error (0 if L is −∞). P = exp((s − high) − low).
  *
- * **Dropout.** The decision for (b, h, i, j) is a function of the call's key and of these four alone, so that every
- * backend, tiling and pass draws the same: with t the number of the sequence (b, where nothing is packed) and i and j
- * counted inside the sequence,
+ * **Dropout.** The decision for (b, h, i, j) depends only on the call's key and these four indices, so every backend,
+ * tiling and pass draws the same mask. t is the sequence's index (b if nothing is packed); i and j are counted within
+ * the sequence:
  *
- *     words = philox(counter: (⌊j / 2⌋, ⌊i / 2⌋, h, t), key)     src/random/philox.ts; h of the H query heads
- *     word  = words[2 · (i mod 2) + (j mod 2)]                   a block is 2 × 2, so rows and columns share it alike
+ *     words = philox(counter: (⌊j / 2⌋, ⌊i / 2⌋, h, t), key)     src/random/philox.ts; h: query head
+ *     word  = words[2 · (i mod 2) + (j mod 2)]                   one block of words covers 2 × 2 pairs
  *     kept  = word ≥ threshold                                   32-bit unsigned; threshold = p · 2³², rounded
  *     keepScale = 1 / (1 − p)
  *
- * **Backward**, from dO and, where L is used too, dL (else 0), for what attends; everything else is 0:
+ * **Backward**, from dO and, if L is used, dL (else 0), for attended pairs; all others give 0:
  *
  *     Δ[i]  = Σ_e dO[i, e] · out[i, e] − dL[i]                  with dropout too: Σ_j P · dP = Σ_e dO · out
  *     dP    = kept ? keepScale · Σ_e dO[i, e] · v[j, e] : 0
  *     ds    = P · (dP − Δ[i])                                   P = exp(s − L), s recomputed by (1) to (5)
- *     dv[j] = Σ_i Z[i, j] · dO[i]                               over the G heads that share it, then rounded once
- *     dbias = ds                                                summed over the axes where bias has size 1
- *     du    = scale · ds · (1 − (s₂ / softcap)²)                s₂: the score after (2) and before (3); 1 without a cap
+ *     dv[j] = Σ_i Z[i, j] · dO[i]                               summed over the G heads, then rounded once
+ *     dbias = ds                                                summed over the axes on which bias has size 1
+ *     du    = scale · ds · (1 − (s₂ / softcap)²)                s₂: the score after (2); factor 1 without a cap
  *     dq[i] = Σ_j du · k[j],   dk[j] = Σ_i du · q[i]            dk summed over the G heads, then rounded once
  *     dsink = Σ_b Σ_i exp(sink − L[i]) · (−Δ[i])
  *
- * All sums are at least in float32 and in an order that is the same on every run.
+ * All sums use at least float32 and run in the same order every time.
  */
 import type { OperationCall } from "../../backend/backend.ts";
 import type { PhiloxKey } from "../../random/philox.ts";
@@ -58,7 +57,7 @@ import { broadcastStrides } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /**
- * The operands of both passes. Those that a call has come in this order, and its attributes name them.
+ * Names of the operands of both passes. A call's operands come in this order, and its attributes list their names.
  *
  * | name | shape | dtype |
  * |---|---|---|
@@ -67,15 +66,15 @@ import type { Tensor } from "../../tensor/tensor.ts";
  * | mask | broadcasts to [B, H, M, N] | bool, true = attends |
  * | bias | broadcasts to [B, H, M, N] | T |
  * | sinks | [H] | T |
- * | slopes | [B or 1, H], B the number of sequences where they are packed | that of L |
- * | sequences | [count, 4], row-major: the numbers of {@link Sequence} | int32 |
- * | out | [B, H, M, E], of the forward | T |
- * | logSumExp, logSumExpLow | [B, H, M], of the forward | float32, float64 where T is |
+ * | slopes | [B or 1, H]; with packing, B is the number of sequences | that of L |
+ * | sequences | [count, 4], row-major: the fields of each {@link Sequence} | int32 |
+ * | out | [B, H, M, E], from the forward | T |
+ * | logSumExp, logSumExpLow | [B, H, M], from the forward | float32; float64 if T is float64 |
  * | gradOut | [B, H, M, E] | T |
  * | gradLogSumExp | [B, H, M] | that of L |
  *
- * All but `sequences` come in any strides, negative and 0 too. The last five are backward's. Rows of empty axes (B, H,
- * M, N or E of 0) are possible; D is at least 1.
+ * All but `sequences` may have any strides, including negative ones and 0. The last five belong to the backward pass.
+ * B, H, M, N and E may be 0; D is at least 1.
  */
 export const inputNames = [
   "q",
@@ -95,9 +94,10 @@ export const inputNames = [
 export type InputName = (typeof inputNames)[number];
 
 /**
- * The results. The forward has the first three where its backward or its caller needs more than `out`, else that alone.
- * The backward has those that are needed, in this order: shapes and dtypes of what they are gradients of (`bias` has
- * its own shape, sizes of 1 where it is broadcast). `gradK` and `gradV` come together or not at all.
+ * Names of the results. The forward gives the first three if its backward or its caller needs more than `out`, else
+ * `out` alone. The backward gives the gradients that are needed, in this order. Each gradient has the shape and dtype
+ * of its operand: `gradBias` keeps the sizes of 1 along which the bias is broadcast. `gradK` and `gradV` come together
+ * or not at all.
  */
 export const outputNames = [
   "out",
@@ -111,11 +111,11 @@ export const outputNames = [
 ] as const;
 export type OutputName = (typeof outputNames)[number];
 
-/** What is not a tensor. Strides, offsets and sizes are the tensors' own: {@link problemOf} reads them. */
+/** A call's arguments that are not tensors. {@link problemOf} reads strides, offsets and sizes from the tensors. */
 export interface AttentionAttributes {
-  /** Names the call's inputs, in their order. */
+  /** Names of the call's inputs, in order. */
   readonly inputs: readonly InputName[];
-  /** Names the call's outputs, in their order. */
+  /** Names of the call's outputs, in order. */
   readonly outputs: readonly OutputName[];
   readonly scale: number;
   /** Above 0; undefined: none. */
@@ -125,27 +125,27 @@ export interface AttentionAttributes {
   readonly alignment: Alignment;
   readonly dropout: Dropout | undefined;
   /**
-   * The sequences that are packed into one batch; undefined: each batch is one. The same numbers are the operand
-   * `sequences`.
+   * The sequences that are packed into one batch; undefined: each batch is one sequence. The operand `sequences` holds
+   * the same numbers.
    */
   readonly packed: readonly Sequence[] | undefined;
 }
 
 /**
- * Which key stands opposite a query in bands and slopes: j = i + shift. `bottom-right`: the last query opposite the
- * last key of its sequence, shift = keys − queries. `top-left`: the first opposite the first, shift = 0. See {@link
+ * Which key a query is aligned with in bands and slopes: j = i + shift. `bottom-right` aligns the last query with the
+ * last key of its sequence: shift = keys − queries. `top-left` aligns the first with the first: shift = 0. See {@link
  * shiftOf}.
  */
 export type Alignment = "bottom-right" | "top-left";
 
 /**
- * Causal attention and sliding windows: −left ≤ j − i − shift ≤ right, i and j counted inside their sequence. Causal is
- * right = 0.
+ * Causal attention and sliding windows: −left ≤ j − i − shift ≤ right, with i and j counted within their sequence.
+ * Causal attention has right = 0.
  */
 export interface Band {
-  /** A whole number of at least 0, or ∞. */
+  /** An integer of at least 0, or ∞. */
   readonly left: number;
-  /** A whole number of at least 0, or ∞. */
+  /** An integer of at least 0, or ∞. */
   readonly right: number;
 }
 
@@ -154,13 +154,13 @@ export interface Dropout {
   /** The probability to drop, in (0, 1). */
   readonly p: number;
   readonly key: PhiloxKey;
-  /** Words below it drop: a whole number in [1, 2³²). */
+  /** Words below it are dropped: an integer in [1, 2³²). */
   readonly threshold: number;
   /** 1 / (1 − p). */
   readonly keepScale: number;
 }
 
-/** The threshold and the scale of a probability to drop. */
+/** Returns the threshold and the scale for a dropout probability. */
 export const dropoutOf = (p: number, key: PhiloxKey): Dropout => ({
   p,
   key,
@@ -168,7 +168,7 @@ export const dropoutOf = (p: number, key: PhiloxKey): Dropout => ({
   keepScale: 1 / (1 - p),
 });
 
-/** Rows of queries and of keys that belong together, within one batch. */
+/** Rows of queries and keys of one sequence within a batch. */
 export interface Sequence {
   readonly queryStart: number;
   readonly queries: number;
@@ -176,14 +176,14 @@ export interface Sequence {
   readonly keys: number;
 }
 
-/** What the mask of a call's dropout depends on, beside its shape. */
+/** Attributes, besides the shape, that determine a call's dropout mask. */
 export type DropoutMaskAttributes = Pick<AttentionAttributes, "packed"> & { readonly dropout: Dropout };
 
 /**
- * An operand as it lies in its tensor's storage: the element of (b, h, r, c) is at offset + b · batch + h · head + r ·
- * row + c · column, in elements. 0 repeats. Rows are queries or keys and columns their elements; bias and mask have
- * queries and keys. For the heads of k, v and their gradients h is h / G. `sinks` have strides in `head` only, `slopes`
- * in `batch` and `head`, `logSumExp` and its like up to `row`.
+ * An operand and its strides: the element (b, h, r, c) is at offset + b · batch + h · head + r · row + c · column, in
+ * elements. A stride of 0 repeats. Rows are queries or keys and columns their elements; for bias and mask, rows are
+ * queries and columns are keys. For k, v and their gradients, h counts key and value heads. `sinks` has a stride in
+ * `head` only, `slopes` in `batch` and `head`, `logSumExp` and similar operands in `batch`, `head` and `row`.
  */
 export interface Operand {
   readonly tensor: Tensor;
@@ -202,19 +202,19 @@ export interface AttentionProblem extends Omit<AttentionAttributes, "inputs" | "
   readonly batch: number;
   readonly heads: number;
   readonly kvHeads: number;
-  /** Query heads that share a head of keys and values: heads / kvHeads. */
+  /** Number of query heads that share a head of keys and values: heads / kvHeads. */
   readonly group: number;
-  /** Of all packed sequences together, as `keys`. */
+  /** Total over all packed sequences, as is `keys`. */
   readonly queries: number;
   readonly keys: number;
   readonly dim: number;
   readonly valueDim: number;
   readonly inputs: Operands<InputName, "q" | "k" | "v">;
-  /** Empty where outputs are not allocated yet: in `unsupported`. */
+  /** Empty if outputs are not allocated yet, as in `unsupported`. */
   readonly outputs: Operands<OutputName, never>;
 }
 
-/** The problem that a call poses. */
+/** Returns a call's sizes and operands. */
 export function problemOf(
   call: Pick<OperationCall<AttentionAttributes>, "inputs" | "attributes"> & { readonly outputs?: readonly Tensor[] },
 ): AttentionProblem {
@@ -242,10 +242,7 @@ function operandsOf(
   return operands;
 }
 
-/**
- * Strides on the axes (batch, head, row, column) of operands that have other axes than these four, each as large as it
- * is.
- */
+/** Returns the strides on the axes (batch, head, row, column) for operands whose axes are not exactly these four. */
 const axes: Partial<Record<InputName | OutputName, (tensor: Tensor, pairs: readonly number[]) => readonly number[]>> = {
   mask: ({ shape, strides }, pairs) => broadcastStrides(shape, strides, pairs),
   bias: ({ shape, strides }, pairs) => broadcastStrides(shape, strides, pairs),
@@ -261,13 +258,13 @@ function operandOf(name: InputName | OutputName, tensor: Tensor, pairs: readonly
   return { tensor, batch, head, row, column };
 }
 
-/** A sequence in the batch: `index` is what dropout and slopes count, `batch` is where its rows lie. */
+/** A sequence in the batch: dropout and slopes use `index`; `batch` locates its rows. */
 export interface PlacedSequence extends Sequence {
   readonly index: number;
   readonly batch: number;
 }
 
-/** The sequences of a problem: one a batch, or those that are packed into the only one. */
+/** Returns the sequences of a problem: one per batch, or those packed into a batch of 1. */
 export function sequencesOf({
   packed,
   batch,
@@ -280,14 +277,14 @@ export function sequencesOf({
   }));
 }
 
-/** j − i of the key that stands opposite a query: see {@link Alignment}. */
+/** Returns j − i for the key that a query is aligned with: see {@link Alignment}. */
 export const shiftOf = ({ alignment }: Pick<AttentionProblem, "alignment">, { queries, keys }: Sequence): number =>
   alignment === "bottom-right" ? keys - queries : 0;
 
 /**
- * The keys [first, end) of a sequence that the band lets a query attend to, both counted inside the sequence; first =
- * end where there is none. For the queries from `i` to `last` the keys of any of them, which is what a tile goes
- * through.
+ * Returns the keys [first, end) that the band lets query i attend to, counted within the sequence; first = end if there
+ * are none. With `last`, returns the range that covers the keys of all queries from `i` to `last`, which a tile
+ * iterates over.
  */
 export function keysInBand(
   problem: Pick<AttentionProblem, "alignment" | "band">,

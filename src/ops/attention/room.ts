@@ -1,12 +1,12 @@
-/** Rooms of a step of decoding: rows of keys or of values, as numbers or in blocks of q8_0. */
+/** Rooms of a decoding step: rows of keys or values, as plain numbers or in q8_0 blocks. */
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** Values of a block of q8_0, and its bytes. */
+/** Values and bytes of a q8_0 block. */
 const [BLOCK_VALUES, BLOCK_BYTES] = [32, 34];
 
-/** Whether rows are blocks of q8_0: bytes. */
+/** Tests whether rows are q8_0 blocks, stored as bytes. */
 export const isPackedRoom = ({ dtype }: Tensor): boolean => dtype === "uint8";
 
-/** How many values a row has. */
+/** Returns the number of values in a row. */
 export const rowWidth = (room: Tensor): number =>
   isPackedRoom(room) ? (room.shape[3]! / BLOCK_BYTES) * BLOCK_VALUES : room.shape[3]!;

@@ -1,4 +1,4 @@
-/** Whether a call is computed fused or unfused, on which backend, and why. */
+/** Chooses whether a call runs fused or unfused, and on which backend. */
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, orderFrom } from "../../backend/policy.ts";
 import { whyUnavailable } from "../../backend/registry.ts";
@@ -14,41 +14,41 @@ export interface Route {
   /** The backend that the caller named. */
   readonly backend: BackendName | undefined;
   /**
-   * Why, in a few words, for `codepaths()`. The same for all calls of a class: a count for every length would grow
-   * without end.
+   * A short reason for `codepaths()`. All calls of a class share it: one count for each length would grow without
+   * bound.
    */
   readonly reason: string;
 }
 
-/** What a choice depends on beside the path. */
+/** The properties of a call, besides `path`, that determine its route. */
 export interface RoutedCall {
   readonly dtype: DType;
   /** [batch, heads, queries, keys] */
   readonly pairs: readonly [number, number, number, number];
   readonly dim: number;
   readonly valueDim: number;
-  /** Names of options that crossovers do not hold for: see {@link unmeasuredOptions}. */
+  /** Names of options for which no crossovers were measured: see {@link unmeasuredOptions}. */
   readonly options: readonly string[];
 }
 
-/** How a choice is made. */
+/** The inputs of a choice besides the call. */
 export interface Chooser {
   /** The backend that runs the call first. */
   readonly backend: BackendName;
   readonly table: CrossoverTable;
   /**
-   * Bytes that the backend may allocate in all. Not those that are free: they vary from run to run, and a choice must
-   * not.
+   * The most bytes that the backend may allocate in total. Free memory is not used, since it varies between runs and
+   * the choice must not.
    */
   readonly memoryLimit: () => number;
 }
 
 const AS_ASKED = "as asked";
 
-/** Larger rows have no fused kernel. */
+/** The largest head dimension with a fused kernel. */
 export const MAX_DIM = 256;
 
-/** @throws {ArgumentError} for a fused path that there is not. */
+/** Returns a call's route. @throws {ArgumentError} for a fused path if the head dimension is too large. */
 export function routeOf(operation: string, path: AttentionPath, call: RoutedCall): Route {
   if (path === "auto") return chooseRoute(call, currentChooser());
   if (path === "unfused") return { kind: "unfused", backend: undefined, reason: AS_ASKED };
@@ -56,16 +56,16 @@ export function routeOf(operation: string, path: AttentionPath, call: RoutedCall
     throw new ArgumentError(
       operation,
       "dimTooLarge",
-      `expected head dimensions of at most ${MAX_DIM} for path "${path}", got ${call.dim} and ${call.valueDim}; ` +
-        '{ path: "unfused" } has any',
+      `expected head dimensions of at most ${MAX_DIM} for path "${path}", got ${call.dim} and ${call.valueDim}. ` +
+        'Pass { path: "unfused" } for larger ones.',
     );
   return { kind: "fused", backend: path === "fused" ? undefined : path, reason: AS_ASKED };
 }
 
 /**
- * Options with which calls stay fused. Masks of any kind: the fused kernels skip what they hide, and unfused it takes
- * further products to keep it out, which the table does not know. The others cost more passes over all scores than were
- * measured.
+ * Returns the names of given options with which calls stay fused. The fused kernels skip masked tiles, while unfused
+ * attention needs further products to exclude masked pairs, which the table does not measure. The other options cost
+ * passes over all scores that were not measured.
  */
 export const unmeasuredOptions = (options: FlashAttentionOptions): string[] => {
   const { causal, dropout, window, softcap, mask, bias, sinks, alibi, cuSeqlens } = options;
@@ -90,7 +90,7 @@ function currentChooser(): Chooser {
   return { backend, table: tableInUse(), memoryLimit: () => memoryLimitOf(backend) };
 }
 
-/** The choice of `path: "auto"`. It depends on its arguments alone. */
+/** Returns the route for `path: "auto"`. It depends only on its arguments. */
 export function chooseRoute(call: RoutedCall, chooser: Chooser): Route {
   if (isTooLarge(call)) return { kind: "unfused", backend: undefined, reason: `dim or valueDim over ${MAX_DIM}` };
   const crossover = crossoverOf(chooser.table, { ...classOf(call), backend: chooser.backend });
@@ -100,7 +100,7 @@ export function chooseRoute(call: RoutedCall, chooser: Chooser): Route {
   return { kind: "unfused", backend: undefined, reason: `${most}, the measured crossover for ${named(call)}` };
 }
 
-/** Why a call is computed fused; undefined where it is unfused. */
+/** Returns why a call runs fused; undefined if it runs unfused. */
 function whyFused(call: RoutedCall, crossover: number | undefined, chooser: Chooser): string | undefined {
   const [batch, heads, queries, keys] = call.pairs;
   if (batch * heads * queries * keys === 0) return "nothing to compute";
@@ -116,11 +116,11 @@ const classOf = ({ dtype, dim, valueDim, pairs: [batch, heads] }: RoutedCall) =>
   ...{ dtype, dim: Math.max(dim, valueDim), heads: batch * heads },
 });
 
-/** Scores are computed in the dtype of sums. */
+/** Bytes of all scores, which are computed in the accumulation dtype. */
 const scoreBytes = ({ dtype, pairs }: RoutedCall): number =>
   pairs.reduce((product, size) => product * size, bytesOf(accumulationDType(dtype)));
 
-/** A call's class in words. */
+/** Describes a call's class. */
 function named(call: RoutedCall): string {
   const { dtype, dim, heads } = classOf(call);
   const most = dimClasses.find((each) => dim <= each);

@@ -11,40 +11,37 @@ import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { attention } from "./flash_attention.ts";
 
-/** What {@link scaledDotProductAttention} takes beside queries, keys and values: PyTorch's names. */
+/** Options of {@link scaledDotProductAttention}, with PyTorch's names. */
 export interface ScaledDotProductAttentionOptions extends GeneratorOptions {
   /**
-   * bool, true = attends, or of the dtype of the query and added to the scores; broadcasts to [batch, heads, queries,
+   * bool (true = attends), or of the query's dtype and added to the scores; broadcasts to [batch, heads, queries,
    * keys].
    */
   attnMask?: Tensor | undefined;
-  /** Default 0. */
+  /** Dropout probability in [0, 1). Default 0. */
   dropoutP?: number | undefined;
-  /**
-   * The first query attends to the first key, each further one to one key more. Not together with `attnMask`. Default
-   * false.
-   */
+  /** Causal masking: query i attends to keys 0 to i. Can't be combined with `attnMask`. Default false. */
   isCausal?: boolean | undefined;
-  /** Default 1 / √dim. */
+  /** Factor of the products of queries and keys. Default 1 / √dim. */
   scale?: number | undefined;
-  /** Whether the heads of the query may be a multiple of those of key and value. Default false. */
+  /** Whether the query may have a multiple of the key's and value's heads (grouped-query attention). Default false. */
   enableGqa?: boolean | undefined;
 }
 
 /**
- * Attention as PyTorch's `torch.nn.functional.scaled_dot_product_attention` has it: {@link flashAttention} with other
- * names and `isCausal` aligned at the first key.
+ * Computes attention with the interface of PyTorch's `torch.nn.functional.scaled_dot_product_attention`: {@link
+ * flashAttention} with other names, and with `isCausal` aligned to the first key.
  *
- * @param query […, M, D], a float
+ * @param query […, M, D], of a float dtype
  * @param key […, N, D]; axes before the last two broadcast with those of the query
  * @param value […, N, E]
- * @returns […, M, E]. Zeros for a query that attends to nothing
+ * @returns […, M, E]; zeros for a query that attends to nothing
  *
  * @example
  * scaledDotProductAttention(query, key, value, { isCausal: true, dropoutP: 0.1 });
  *
- * @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} as {@link flashAttention}; also for heads that
- * differ without `enableGqa`, unless the key has one, and for `attnMask` with `isCausal`.
+ * @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} as {@link flashAttention}; also if heads differ
+ * without `enableGqa` (unless query or key has one head), and for `attnMask` with `isCausal`.
  */
 export function scaledDotProductAttention<D extends DType>(
   query: Tensor<D>,
@@ -63,7 +60,7 @@ export function scaledDotProductAttention(...values: unknown[]): Tensor {
   const operands = [query, key, value] as const;
   return tidy(() => {
     if (isOneBatch(operands)) return attention(operation, query, key, value, own).out;
-    const grouped = options.enableGqa ? 1 : 0; // the axis of heads, which then may differ
+    const grouped = options.enableGqa ? 1 : 0; // the axis of heads, whose size may differ
     const batch = broadcastShapes(operation, ...operands.map(({ shape }) => shape.slice(0, -2 - grouped)));
     const inOne = (x: Tensor): Tensor => {
       const rest = x.shape.slice(x.rank - 2 - grouped);
@@ -77,7 +74,7 @@ export function scaledDotProductAttention(...values: unknown[]): Tensor {
   });
 }
 
-/** Whether the operands are a batch as they are, with or without heads: what needs no copy. */
+/** Tests whether the operands already form a batch, with or without heads, and need no reshape. */
 function isOneBatch([query, key, value]: readonly [Tensor, Tensor, Tensor]): boolean {
   const { rank } = query;
   if ((rank !== 3 && rank !== 4) || key.rank !== rank || value.rank !== rank) return false;
@@ -85,7 +82,7 @@ function isOneBatch([query, key, value]: readonly [Tensor, Tensor, Tensor]): boo
   return isShared && [key, value].every(({ shape }) => shape[0] === query.shape[0] && shape[1] === key.shape[1]);
 }
 
-/** The shape of the scores without their batch. */
+/** Returns the shape of the scores without the batch. */
 const pairsOf = (q: Tensor, k: Tensor): number[] => [...q.shape.slice(1, -1), k.shape.at(-2)!];
 
 const attentionParameters = parameters("scaledDotProductAttention", {
@@ -100,7 +97,7 @@ const attentionParameters = parameters("scaledDotProductAttention", {
   generator: named(aGenerator),
 });
 
-/** What PyTorch refuses and {@link flashAttention} does not. */
+/** Rejects combinations that PyTorch rejects and {@link flashAttention} accepts. */
 function checkTogether(
   operation: string,
   query: Tensor,
@@ -111,14 +108,14 @@ function checkTogether(
     throw new ArgumentError(
       operation,
       "maskTwice",
-      'expected attnMask or isCausal, got both; flashAttention with { mask, causal: "top-left" } has both',
+      'expected attnMask or isCausal, got both. flashAttention with { mask, causal: "top-left" } accepts both.',
     );
   const [heads, shared] = [query.shape.at(-3), key.shape.at(-3)];
   if (!enableGqa && query.rank === 4 && key.rank === 4 && heads !== shared && shared !== 1 && heads !== 1)
     throw new ShapeError(
       operation,
       "headsDiffer",
-      `expected as many heads of the query as of the key, got ${heads} heads and ${shared}; ` +
-        "{ enableGqa: true } shares those of the key",
+      `expected the query and the key to have equally many heads, got ${heads} and ${shared}; ` +
+        "pass { enableGqa: true } for grouped heads",
     );
 }

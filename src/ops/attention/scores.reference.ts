@@ -1,7 +1,4 @@
-/**
- * Attention one query at a time, in float64: what both passes of the reference backend share. Letters are those of
- * `problem.ts`.
- */
+/** Attention one query at a time, in float64, for both passes of the reference backend. Letters as in `problem.ts`. */
 import { bfloat16ToNumber } from "../../tensor/bfloat16.ts";
 import { keptRow } from "./dropout_mask.reference.ts";
 import {
@@ -15,14 +12,14 @@ import {
 
 type Read = (batch: number, head: number, row: number, column: number) => number;
 
-/** Reads an operand's elements. */
+/** Returns a function that reads an operand's elements. */
 export function readerOf({ tensor, batch, head, row, column }: Operand): Read {
   const stored = tensor.storage.array(tensor.dtype) as ArrayLike<number>;
   const decode = tensor.dtype === "bfloat16" ? bfloat16ToNumber : Number;
   return (b, h, r, c) => decode(stored[tensor.offset + b * batch + h * head + r * row + c * column]!);
 }
 
-/** Some rows of one head of an operand. */
+/** Returns `count` rows of one head of an operand. */
 export function rowsOf(operand: Operand, batch: number, head: number, start: number, count: number): Float64Array[] {
   const read = readerOf(operand);
   const length = operand.tensor.shape[3]!;
@@ -37,7 +34,7 @@ export function dot(a: Float64Array, b: Float64Array): number {
   return sum;
 }
 
-/** target += factor · row */
+/** Computes target += factor · row. */
 export function addScaled(target: Float64Array, factor: number, row: Float64Array): void {
   for (let at = 0; at < target.length; at++) target[at]! += factor * row[at]!;
 }
@@ -52,7 +49,7 @@ export interface Head {
   readonly v: readonly Float64Array[];
 }
 
-/** Every head of every sequence, one after the other. */
+/** Iterates over the heads of all sequences. */
 export function* headsOf(problem: AttentionProblem): Generator<Head> {
   const { q, k, v } = problem.inputs;
   for (const sequence of sequencesOf(problem))
@@ -68,19 +65,19 @@ export function* headsOf(problem: AttentionProblem): Generator<Head> {
     }
 }
 
-/** A query's pairs, in ascending order of keys: those that it attends to and no other. */
+/** A key that a query attends to. */
 export interface Pair {
-  /** The key, counted inside the sequence. */
+  /** The key's index within the sequence. */
   readonly j: number;
-  /** After (4). */
+  /** The score after (4). */
   readonly score: number;
-  /** The slope of the softcap there: 1 − (s₂ / softcap)². */
+  /** The softcap's derivative at the score: 1 − (s₂ / softcap)². */
   readonly capSlope: number;
-  /** What dropout multiplies the probability with: 0 or keepScale; 1 without dropout. */
+  /** Dropout's factor of the probability: 0 or keepScale; 1 without dropout. */
   readonly keep: number;
 }
 
-/** Gives the pairs of query i of a head. */
+/** Returns a function that gives query i's attended pairs, in ascending order of keys. */
 export function pairsOf(problem: AttentionProblem): (rows: Head, i: number) => Pair[] {
   const { scale, softcap, dropout, inputs } = problem;
   const isAllowed = inputs.mask && readerOf(inputs.mask);
@@ -93,7 +90,7 @@ export function pairsOf(problem: AttentionProblem): (rows: Head, i: number) => P
     for (let j = first; j < end; j++) {
       if (isAllowed?.(batch, head, queryStart + i, keyStart + j) === 0) continue;
       const offset = offsetOf(sequence, head, i, j);
-      if (offset === -Infinity) continue; // whatever the product is
+      if (offset === -Infinity) continue; // even if the product is NaN or ∞
       const product = scale * dot(q[i]!, k[j]!);
       const bounded = softcap === undefined ? product : Math.tanh(product / softcap);
       const score = (softcap ?? 1) * bounded + offset;
@@ -105,7 +102,7 @@ export function pairsOf(problem: AttentionProblem): (rows: Head, i: number) => P
   };
 }
 
-/** What bias and slopes add to a score: (3) and (4). */
+/** Returns a function that gives the sum that bias and slopes add to a score: (3) and (4). */
 function offsetReader(problem: AttentionProblem) {
   const { bias, slopes } = problem.inputs;
   const biasAt = bias && readerOf(bias);
@@ -117,18 +114,18 @@ function offsetReader(problem: AttentionProblem) {
   };
 }
 
-/** A logarithm as the sum of two numbers, of which the second is the smaller one: one would be rounded. */
+/** A logarithm as the sum of two numbers, the second smaller, since one number would lose precision. */
 export interface LogSumExp {
   readonly high: number;
   readonly low: number;
 }
 
-/** ln Σ exp, without overflow; −∞ of nothing, NaN where a score is NaN or +∞. */
+/** Computes ln Σ exp without overflow; −∞ for an empty list, NaN if a score is NaN or +∞. */
 export function logSumExpOf(scores: readonly number[]): LogSumExp {
   const most = scores.reduce((largest, score) => Math.max(largest, score), -Infinity);
   if (most === -Infinity) return { high: -Infinity, low: 0 };
   return { high: most, low: Math.log(scores.reduce((sum, score) => sum + Math.exp(score - most), 0)) };
 }
 
-/** exp(score − L) */
+/** Computes exp(score − L). */
 export const probabilityOf = (score: number, { high, low }: LogSumExp): number => Math.exp(score - high - low);

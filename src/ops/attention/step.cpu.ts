@@ -5,7 +5,7 @@ import { stepCall, stepManyCall } from "./primitive.ts";
 import { isPackedRoom, rowWidth } from "./room.ts";
 import type { StepAttributes, StepSequence } from "./step.ts";
 
-/** The numbers of a sequence: `StepSequence` in `native/cpu/attention/step.cpp`. */
+/** Numbers for each sequence: `StepSequence` in `native/cpu/attention/step.cpp`. */
 const NUMBERS = 10;
 
 export const stepCpu: Implementation<StepAttributes> = {
@@ -35,7 +35,7 @@ export const stepCpu: Implementation<StepAttributes> = {
   },
 };
 
-/** As what blocks of q8_0 are read. */
+/** Returns the dtype to which q8_0 blocks are unpacked. */
 const unpackedDType = ({ dtype }: Tensor): DType => (dtype === "float64" ? "float32" : dtype);
 
 function writeSequence(numbers: Float64Array, start: number, own: StepSequence, rooms: readonly Tensor[]): void {

@@ -1,8 +1,7 @@
 /**
- * A step of decoding as one operation: a few new tokens of each sequence attend to those before them, whose keys and
- * values are in rooms, and to one another. It is what `rope`, copies into the rooms and `flashAttention` compute one
- * after the other, bit by bit, without what each of these calls costs. Blocks of q8_0 are unpacked a tile at a time,
- * not all of them at each step.
+ * A decoding step as one operation: a few new tokens of each sequence attend to earlier tokens, whose keys and values
+ * are in rooms, and to one another. The result is bitwise equal to `rope`, copies into the rooms and `flashAttention`,
+ * without the overhead of separate calls. q8_0 blocks are unpacked one tile at a time rather than all at each step.
  */
 import { searchedFor } from "../../backend/anomaly.ts";
 import { empty, executeInto } from "../../backend/dispatch.ts";
@@ -18,27 +17,29 @@ import { stepCpu } from "./step.cpu.ts";
 export { MOST_ROOMS } from "./primitive.ts";
 
 /**
- * Rows of keys and of values, [batch, kvHeads, rows, dim] each, elements of a row adjacent; or uint8 [batch, kvHeads,
- * rows, bytes]: blocks of q8_0.
+ * Keys and values, [batch, kvHeads, rows, dim] each with contiguous rows, or uint8 [batch, kvHeads, rows, bytes] with
+ * q8_0 blocks.
  */
 export interface StepRoom {
   readonly keys: Tensor;
   readonly values: Tensor;
 }
 
-/** Where a sequence lies. */
+/** Location of a sequence in the rooms. */
 export interface StepSequence {
-  /** The number of its room, and of its batch in it. */
+  /** Index of its room, and of its batch in that room. */
   readonly room: number;
   readonly batch: number;
   /** The position of the first new token. */
   readonly position: number;
-  /** The first row that may be attended to, and how many there are with the new tokens', which are the last. */
+  /**
+   * The first row that may be attended to, and the number of rows including those of the new tokens, which come last.
+   */
   readonly first: number;
   readonly rows: number;
 }
 
-/** How pairs of queries and keys rotate, in cycles a position; none: not at all. */
+/** Rotary embedding: the rotation of each pair of elements, in cycles per position; empty for no rotation. */
 export interface StepRotation {
   readonly cycles: Float64Array;
   readonly magnitude: number;
@@ -48,7 +49,7 @@ export interface StepRotation {
 export interface StepFormula {
   readonly scale: number;
   readonly softcap?: number | undefined;
-  /** How many tokens a token attends to, itself included. */
+  /** How many tokens a token attends to, including itself. */
   readonly window?: number | undefined;
   readonly rotation: StepRotation;
 }
@@ -59,7 +60,7 @@ export interface StepAttributes extends StepFormula {
   readonly kvHeads: number;
 }
 
-const onlyOnCpu = (backend: string) => ({ missing: `a step of decoding is several operations on ${backend}` });
+const onlyOnCpu = (backend: string) => ({ missing: `decoding steps are not fused on ${backend}` });
 
 const stepPrimitive = definePrimitive<StepAttributes>({
   name: "attentionStep",
@@ -67,10 +68,13 @@ const stepPrimitive = definePrimitive<StepAttributes>({
   implementations: { metal: onlyOnCpu("metal"), cpu: stepCpu, reference: onlyOnCpu("reference") },
 });
 
-/** For more tokens of a sequence keys are packed: several operations cost no more then. */
+/** For more tokens per sequence, separate operations cost no more, because they pack keys. */
 export const MOST_TOKENS = 4;
 
-/** Whether there is a step for these: on cpu, where nobody replaces, logs or searches single operations. */
+/**
+ * Tests whether a fused step can run: on cpu only, and only if no override, attention log or anomaly detection observes
+ * single operations.
+ */
 export function hasStep(operands: readonly Tensor[]): boolean {
   if (getBackend() !== "cpu" || isAnyInUse() || flashAttentionLog || searchedFor.get()) return false;
   const [{ dtype, shape }] = operands as [Tensor];
@@ -79,12 +83,14 @@ export function hasStep(operands: readonly Tensor[]): boolean {
 }
 
 /**
+ * Computes a decoding step, and writes the keys and values of the new tokens to their rooms.
+ *
  * @param operands q [sequences, tokens, heads · dim], k [sequences, tokens, kvHeads · dim] and v [sequences, tokens,
- * kvHeads · valueDim]; heads may be an axis of their own, and elements of a head are adjacent
- * @param rooms of one dtype; rows of the new tokens are written
+ * kvHeads · valueDim]; heads may also be a separate axis, and the elements of a head are contiguous
+ * @param rooms of one dtype; the rows of the new tokens are written
  * @returns [sequences, tokens, heads · valueDim]
  *
- * @throws {ArgumentError} for keys and values that are not finite, in rooms of blocks.
+ * @throws {ArgumentError} if keys or values are not finite and the rooms hold q8_0 blocks.
  */
 export function attentionStep(
   operands: readonly [q: Tensor, k: Tensor, v: Tensor],

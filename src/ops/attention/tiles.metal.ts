@@ -1,29 +1,29 @@
 /**
- * How Metal's kernels cut attention: the sizes of tiles, what they hold in registers and memory, and how many fit on a
- * GPU at a time.
+ * Tiling of attention's Metal kernels: tile sizes, their use of registers and memory, and how many fit on a GPU at a
+ * time.
  */
 import type { DType } from "../../tensor/dtype.ts";
 
 /**
- * The kernels that go through tiles. `gradient_keys` owns keys and goes through queries, the others the other way
- * round.
+ * The tiled kernels. A threadgroup of `gradient_keys` holds rows of keys and iterates over queries; in the others it
+ * holds queries and iterates over keys.
  */
 export type TiledKernel = "forward" | "gradient_queries" | "gradient_keys" | "gradient_bias";
 
-/** A generation of GPUs: `apple7` is M1 and everything that no other row is for, `apple9` is M3 and later. */
+/** A GPU generation: `apple9` is M3 and later, `apple7` is M1 and everything else. */
 export type Family = "apple7" | "apple9";
 
 /**
- * A threadgroup's share: `8 · down · tall` rows, which it owns, and `columns` of the other rows at a time. Each
- * SIMD-group owns `8 · tall` rows; `across` of them stand side by side and divide the elements of a row (its blocks of
- * 8) among them.
+ * The work of a threadgroup: it holds `8 · down · tall` rows and processes `columns` rows of the other side at a time.
+ * Each SIMD-group holds `8 · tall` rows; `across` SIMD-groups share the same rows and divide their elements, in blocks
+ * of 8, among them.
  */
 export interface Tile {
   readonly kernel: TiledKernel;
   readonly family: Family;
-  /** Of an element of q. */
+  /** Bytes of an element of q. */
   readonly bytes: 2 | 4;
-  /** The largest D and E that it is for; the first row that fits is taken. */
+  /** The largest D and E that it supports; the first row that fits is used. */
   readonly width: number;
   readonly down: number;
   readonly across: number;
@@ -43,18 +43,18 @@ const row = (
 ): Tile => ({ kernel, family, bytes, width, down, across, columns, tall });
 
 /**
- * Rows that a threadgroup owns, columns that it goes through, and what is kept in registers start from
- * metal-flash-attention's published rows (`AttentionDescriptor+Parameters.swift`, 2024): 32 rows up to M2 and 16 from
- * M3 on, in all three kernels; forward 32 to 128 columns up to M2 and 32 to 128 from M3 on, backward 32 to 80 and 32 to
- * 128. Its tiles hold a part of D at a time (8 to 56 elements), ours all of it, so that of long rows fewer columns fit
- * into threadgroup memory. MLX's forward (`steel_attention.metal`, 2024) has 32 × 32 up to a width of 80 and 32 × 16 up
- * to 128, with four SIMD-groups of 8 rows; ours have 16 rows each where registers allow it, which halves what is read
- * of tiles in threadgroup memory. Where a SIMD-group's registers would not do, it is `across` that grows: half of D for
- * 16 rows takes as many as all of it for 8, and each element that is read of a tile serves twice the rows. Strips grow
- * by that, as each SIMD-group leaves its part of the scores. In float32 all kernels of a width have the same `across`:
- * then they sum a score in the same order, and the gradients' probabilities are those of the forward to the last bit.
- * Nobody publishes figures for gradients of a bias: they take the rows of `apple7` everywhere. The figures are untried
- * on Apple's GPUs; docs/performance.md has times of another one.
+ * The table starts from metal-flash-attention's published parameters (`AttentionDescriptor+Parameters.swift`, 2024).
+ * Those have 32 rows up to M2 and 16 from M3 on, in all three kernels. Columns: forward 32 to 128 up to M2 and 32 to
+ * 128 from M3 on, backward 32 to 80 and 32 to 128. Its tiles hold a part of D at a time (8 to 56 elements). These hold
+ * all of D, so for long rows fewer columns fit into threadgroup memory. MLX's forward (`steel_attention.metal`, 2024)
+ * has 32 × 32 up to a width of 80 and 32 × 16 up to 128, with four SIMD-groups of 8 rows. Here each SIMD-group has 16
+ * rows if registers allow it, which halves the reads of tiles in threadgroup memory. If a SIMD-group runs out of
+ * registers, `across` grows: half of D for 16 rows needs as many registers as all of D for 8 rows, and each element
+ * read from a tile serves twice as many rows. Strips grow with `across`, since each SIMD-group stores its part of the
+ * scores. In float32 all kernels of a width have the same `across`: they sum a score in the same order, so the
+ * gradients' probabilities equal the forward's to the last bit. No parameters are published for gradients of a bias, so
+ * all GPUs use the rows of `apple7`. The parameters have not been tuned on Apple GPUs; docs/performance.md has times of
+ * another GPU.
  */
 export const tiles: readonly Tile[] = [
   row("forward", "apple7", 4, 32, 4, 1, 32, 2),
@@ -96,40 +96,40 @@ export const tiles: readonly Tile[] = [
   row("gradient_bias", "apple7", 2, 256, 2, 4, 16),
 ];
 
-/** The largest head dimension that kernels are made for. */
+/** The largest head dimension that the kernels support. */
 export const LARGEST_WIDTH = 256;
 
-/** The tile of a kernel. A GPU of a family that has no row of its own takes those of `apple7`. */
+/** Returns the tile of a kernel. Families without a matching row use those of `apple7`. */
 export function tileFor(kernel: TiledKernel, family: Family, dtype: DType, dim: number, valueDim: number): Tile {
   const bytes = dtype === "float32" ? 4 : 2;
   const fits = (tile: Tile) => tile.kernel === kernel && tile.bytes === bytes && Math.max(dim, valueDim) <= tile.width;
   return (tiles.find((tile) => tile.family === family && fits(tile)) ?? tiles.find(fits))!;
 }
 
-/** Of one SIMD-group. */
+/** Threads in a SIMD-group. */
 export const SIMD_WIDTH = 32;
 
-/** Rows that a threadgroup owns. */
+/** Returns the number of rows that a threadgroup holds. */
 export const rowsOf = ({ down, tall }: Tile): number => 8 * down * tall;
 
 export const threadsOf = ({ down, across }: Tile): number => SIMD_WIDTH * down * across;
 
-/** What a threadgroup of each kernel keeps, beside tiles of what it goes through. */
+/** Storage that a threadgroup of a kernel needs, besides the tiles it iterates over. */
 interface Keeps {
-  /** Operands whose rows it owns, in registers, in their own dtype. */
+  /** Operands whose rows are in registers, in their dtype. */
   readonly rows: readonly string[];
-  /** Results whose sums it has in registers, in float32. */
+  /** Results that are accumulated in registers, in float32. */
   readonly sums: readonly string[];
-  /** Tiles side by side in threadgroup memory. */
+  /** Number of tiles in threadgroup memory at a time. */
   readonly tiles: number;
-  /** Strips of 8 · `tall` rows of scores, of each SIMD-group. */
+  /** Strips of 8 · `tall` rows of scores for each SIMD-group. */
   readonly strips: number;
   /** Further threadgroup memory, in bytes. */
   readonly more: (tile: Tile) => number;
 }
 
 const WORD = 4;
-/** A word of each SIMD-group: whether it read NaN or infinity. */
+/** One word for each SIMD-group: whether it read NaN or infinity. */
 const nonfiniteBytes = ({ down, across }: Tile): number => WORD * down * across;
 
 export const keeps: Readonly<Record<TiledKernel, Keeps>> = {
@@ -140,14 +140,14 @@ export const keeps: Readonly<Record<TiledKernel, Keeps>> = {
   gradient_queries: { rows: ["q", "gradOut"], sums: ["gradQ"], tiles: 2, strips: 2, more: nonfiniteBytes },
   gradient_keys: {
     ...{ rows: ["k", "v"], sums: ["gradK", "gradV"], tiles: 2, strips: 2 },
-    more: (tile) => 2 * nonfiniteBytes(tile) + 3 * WORD * tile.columns, // L, in two numbers, and Δ of each query
+    more: (tile) => 2 * nonfiniteBytes(tile) + 3 * WORD * tile.columns, // L as two numbers, and Δ, of each query
   },
   gradient_bias: { rows: ["q", "gradOut"], sums: [], tiles: 2, strips: 2, more: () => 0 },
 };
 
 /**
- * Static threadgroup memory of a kernel: rows of tiles 16 bytes longer than their elements, of strips too, and 8 × 8
- * floats a SIMD-group.
+ * Returns the static threadgroup memory of a kernel, in bytes. Rows of tiles and strips are padded by 16 bytes; each
+ * SIMD-group has 8 × 8 floats more.
  */
 export function threadgroupBytes(tile: Tile): number {
   const { tiles: count, strips, more } = keeps[tile.kernel];
@@ -156,18 +156,18 @@ export function threadgroupBytes(tile: Tile): number {
   return tileBytes + ofSimdgroup * tile.down * tile.across + more(tile);
 }
 
-/** Addresses, counters, and the state of rows: an estimate. */
+/** Registers for addresses, counters and the state of rows: an estimate. */
 const OTHER_REGISTERS = 32;
 
 /**
- * Registers of 32 bits that a thread needs, as an estimate: of each 8 × 8 matrix it holds two elements. Products of
- * rows are in memory when pairs are treated one by one.
+ * Estimates the 32-bit registers that a thread needs; a thread holds two elements of each 8 × 8 matrix. Products of
+ * rows are in memory while pairs are processed one by one.
  */
 export function registersOf(tile: Tile): number {
   const { rows, sums } = keeps[tile.kernel];
   const ofElements = tile.bytes / 2;
   const blocks = tile.width / tile.across / 8;
-  const pairs = Math.ceil(tile.columns / (8 * tile.across)); // that a lane treats one by one
+  const pairs = Math.ceil(tile.columns / (8 * tile.across)); // processed one by one by a lane
   return (
     tile.tall * (rows.length * blocks * ofElements + sums.length * blocks * 2) +
     2 * Math.max(tile.tall * (tile.columns / 8), pairs) +
@@ -177,38 +177,38 @@ export function registersOf(tile: Tile): number {
 }
 
 /**
- * What a core of M1 and M2 has: a register file and threadgroup memory as metal-benchmarks (philipturner, `README.md`,
- * "On-Chip Memory") gives them since August 2023, about 208 and 60 KB, where it had 384 and 64 before; and the most
- * registers that an instruction can name (applegpu, dougallj, 2021). Of M3, which shares one memory out among them,
- * nobody publishes figures: its rows are held to these.
+ * Limits of an M1 or M2 core: register file and threadgroup memory, about 208 and 60 KB according to metal-benchmarks
+ * (philipturner, `README.md`, "On-Chip Memory", since August 2023; 384 and 64 before), and the most registers that an
+ * instruction can address (applegpu, dougallj, 2021). M3 divides one memory among these uses and has no published
+ * figures, so its rows are checked against the same limits.
  */
 export const core = { registerBytes: 208 * 1024, threadgroupBytes: 60 * 1024, mostRegisters: 128 } as const;
 
-/** SIMD-groups that a core has room for at a time, by registers and by threadgroup memory, whole threadgroups only. */
+/** Returns how many SIMD-groups fit on a core, limited by registers and threadgroup memory; whole threadgroups only. */
 export function occupancyOf(tile: Tile): number {
   const simdgroups = tile.down * tile.across;
   const byRegisters = core.registerBytes / (registersOf(tile) * WORD * SIMD_WIDTH * simdgroups);
   return Math.floor(Math.min(byRegisters, core.threadgroupBytes / threadgroupBytes(tile))) * simdgroups;
 }
 
-/** Its kernel's host name. */
+/** Returns the kernel's host name. */
 export const kernelName = ({ kernel, width, down, across, columns, tall }: Tile, type: string): string =>
   `${kernel}_${type}_${width}_${down}x${across}x${columns}${kernel === "gradient_bias" ? "" : `x${tall}`}`;
 
 /**
- * When the vector path is taken: kernels/attention/vector.metal. MLX (`scaled_dot_product_attention.cpp`, 2025) takes
- * its own up to 8 queries too.
+ * The most queries for which the vector path (kernels/attention/vector.metal) is used. MLX
+ * (`scaled_dot_product_attention.cpp`, 2025) uses its vector kernel up to 8 queries too.
  */
 export const VECTOR_QUERIES = 8;
 
-/** What a lane of the vector path holds of its team's queries, a row's share of 32 elements counted as one. */
+/** The most query elements that a lane of the vector path holds: dim / 32 for each row of its team. */
 const TEAM_SHARES = 32;
 const MOST_TEAM_ROWS = 8;
 
 /**
- * The rows (queries of the heads that share a head of keys) that a threadgroup of the vector path has, so that it reads
- * keys and values once for all of them: a power of 2, by which a lane's products are divided among the lanes; and how
- * many such teams there are. `dim`: the larger one of D and E.
+ * Returns the rows of a team and the number of teams. A team is a threadgroup of the vector path; its rows are queries
+ * of heads that share a head of keys, so keys and values are read once for all of them. `teamRows` is a power of 2,
+ * because lanes divide the products among them. `dim` is the larger of D and E.
  */
 export function vectorTeam(rows: number, dim: number): { readonly teamRows: number; readonly teams: number } {
   const most = dim <= (TEAM_SHARES / MOST_TEAM_ROWS) * SIMD_WIDTH ? MOST_TEAM_ROWS : MOST_TEAM_ROWS / 2;
@@ -216,19 +216,22 @@ export function vectorTeam(rows: number, dim: number): { readonly teamRows: numb
   return { teams, teamRows: 2 ** Math.ceil(Math.log2(Math.max(1, rows / Math.max(1, teams)))) };
 }
 
-/** SIMD-groups of the vector path's threadgroups, which have all keys of a team, or parts of them. */
+/** SIMD-groups in a threadgroup of the vector path that processes all keys of a team, or a part of them. */
 export const vectorSimdgroups = { whole: 8, cut: 2 } as const;
 
 /**
- * The vector path cuts keys into parts of at least so many for eight SIMD-groups, and no more than fill so many
- * threadgroups of eight; of two, if parts are not too many then for the threads that merge them. The figures are
- * untried on a GPU.
+ * The vector path splits keys into parts of at least `PART_KEYS` for threadgroups of eight SIMD-groups, up to about
+ * `PART_THREADGROUPS` threadgroups in total. It uses four times as many parts with two SIMD-groups each, if that gives
+ * at most `MOST_PARTS` parts to merge. These values have not been tuned on a GPU.
  */
 const PART_KEYS = 512;
 const PART_THREADGROUPS = 512;
 const MOST_PARTS = 128;
 
-/** Into how many parts a team's keys are cut, and for how many SIMD-groups. `teams`: of all heads and sequences. */
+/**
+ * Returns into how many parts a team's keys are split, and the SIMD-groups for each. `teams` counts all heads and
+ * sequences.
+ */
 export function vectorCut(keys: number, teams: number): { readonly parts: number; readonly simdgroups: 2 | 8 } {
   const { whole, cut } = vectorSimdgroups;
   const most = Math.ceil(PART_THREADGROUPS / Math.max(teams, 1));

@@ -1,5 +1,6 @@
 /**
- * Measures where attention is faster unfused: forward and backward, alternating between the two, over a grid of sizes.
+ * Measures at which sizes unfused attention is faster: times forward and backward, alternating between fused and
+ * unfused, over a grid of sizes.
  */
 
 import type { BackendName } from "../../backend/names.ts";
@@ -19,13 +20,13 @@ import {
 } from "./crossover.ts";
 import { flashAttention } from "./flash_attention.ts";
 
-/** What is measured. */
+/** Sizes and sample counts of a measurement. */
 export interface TuneGrid {
-  /** Queries, and as many keys; rising. */
+  /** Sequence lengths (queries = keys), ascending. */
   readonly lengths: readonly number[];
-  /** Samples of each way, alternating: at most so many, fewer where they take long. */
+  /** The most samples of each path; fewer if they take long. */
   readonly rounds: number;
-  /** Milliseconds after which a size that has {@link fewestRounds} gets no more. */
+  /** Time budget of a size in milliseconds. Sampling stops after it, but not before {@link fewestRounds}. */
   readonly milliseconds: number;
 }
 
@@ -34,48 +35,51 @@ export const quickGrid: TuneGrid = { lengths: [8, 32, 128], rounds: 25, millisec
 
 const fewestRounds = 7;
 
-/** One size, measured both ways. */
+/** One size, measured fused and unfused. */
 export interface Measurement {
   readonly length: number;
   /** Medians, in milliseconds. */
   readonly fused: number;
   readonly unfused: number;
-  /** fused / unfused within a round, at least this in three rounds of four: over 1, unfused is faster for certain. */
+  /**
+   * First quartile of fused time / unfused time over the rounds: above 1, unfused is faster in at least three rounds of
+   * four.
+   */
   readonly speedup: number;
 }
 
-/** A class of calls as it is reported while it is measured. */
+/** Progress report after a class of calls is measured. */
 export interface TuneStep {
   readonly backend: BackendName;
   readonly dtype: FloatDType;
   readonly dim: number;
   readonly heads: number;
   readonly measured: readonly Measurement[];
-  /** Steps that are done, this one included, of all. */
+  /** Number of finished steps, including this one, out of `steps`. */
   readonly done: number;
   readonly steps: number;
 }
 
-/** What stands for each of `headClasses`. */
+/** The head count measured for each of `headClasses`. */
 const measuredHeads = [2, 8, 32] as const;
 
-/** What stands for each of `dtypeClasses`, where a backend has it. */
+/** The dtypes measured on each backend, one for each of `dtypeClasses` that it supports. */
 const measuredDTypes: Readonly<Record<BackendName, readonly FloatDType[]>> = {
   metal: ["float32", "float16"],
   cpu: ["float64", "float32", "bfloat16"],
   reference: [],
 };
 
-/** The backends whose speed is worth knowing here: not that of the software device. */
+/** Returns the backends to tune on this machine: Metal on macOS only, not on the software device. */
 export const tunedBackends = (): BackendName[] =>
   (process.platform === "darwin" ? (["metal", "cpu"] as const) : (["cpu"] as const)).filter(
     (name) => whyUnavailable(name) === undefined,
   );
 
 /**
- * Measures this machine.
+ * Measures this machine and returns its crossover table.
  *
- * @param report is called after each class of calls
+ * @param report called after each class of calls
  * @example
  * writeTable(path, tune(["cpu"], quickGrid));
  */
@@ -103,15 +107,12 @@ export function tune(
   return { pairs, scoresShare: defaultScoresShare };
 }
 
-/**
- * No single length counts for more than a speed-up by this factor, or its inverse: one that was disturbed can't outvote
- * the others.
- */
+/** Speedups are clamped to this factor and its inverse, so that one disturbed measurement can't outvote the others. */
 const mostSpeedup = 2;
 
 /**
- * The bound, in queries · keys, that gains the most: of the logarithms of the speed-ups of the lengths up to it. 0
- * where no bound gains.
+ * Returns the bound on queries · keys that maximizes the sum of log speedups over the lengths up to it; 0 if no bound
+ * gains.
  */
 export function crossoverFrom(measured: readonly Pick<Measurement, "length" | "speedup">[]): number {
   let best = { gain: 0, pairs: 0 };
@@ -124,8 +125,8 @@ export function crossoverFrom(measured: readonly Pick<Measurement, "length" | "s
 }
 
 /**
- * Lengths are measured up to the second in a row at which unfused takes so many times as long: longer ones only grow
- * worse.
+ * Measuring stops after two lengths in a row at which unfused takes more than this many times as long: longer sequences
+ * only favor fused more.
  */
 const hopeless = 1.15;
 
@@ -145,7 +146,7 @@ function measureClass(
   return measured;
 }
 
-/** Before anything counts: compiles what is compiled on first use, JavaScript's functions too. */
+/** Compiles kernels and JavaScript functions before the first measurement. */
 function warmUp(backend: BackendName, dtype: FloatDType): void {
   measure(backend, dtype, [1, 1, 8, dimClasses[0]], { rounds: 100, milliseconds: 1000 });
 }
@@ -162,7 +163,7 @@ function measure(backend: BackendName, dtype: FloatDType, shape: readonly number
   });
 }
 
-/** Milliseconds of each round's two steps, fused and unfused, after a round that does not count. */
+/** Returns [fused, unfused] milliseconds of each round, after one warm-up round. */
 function sample(operands: Operands, { rounds, milliseconds }: Rounds): [number, number][] {
   const both = (): [number, number] => [timeStep(operands, "fused"), timeStep(operands, "unfused")];
   both();
@@ -187,10 +188,10 @@ const summaryOf = (samples: readonly (readonly [number, number])[]): Omit<Measur
   ),
 });
 
-/** q, k, v and the gradient of the result. */
+/** q, k, v and the gradient of the output. */
 type Operands = readonly [Tensor, Tensor, Tensor, Tensor];
 
-/** Milliseconds of a forward and a backward pass, until the last gradient is there. */
+/** Returns the milliseconds of a forward and a backward pass, until the last gradient is computed. */
 function timeStep([q, k, v, cotangent]: Operands, path: "fused" | "unfused"): number {
   const started = performance.now();
   const out = flashAttention(q, k, v, { path });

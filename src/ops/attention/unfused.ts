@@ -1,6 +1,6 @@
 /**
- * Attention of other operations: the formulas of `problem.ts` for all scores at once. Quadratic in memory,
- * differentiable to any order; float16 and bfloat16 compute in float32.
+ * Attention composed of other operations: the formulas of `problem.ts` applied to all scores at once. Memory is
+ * quadratic in the sequence length. Differentiable to any order; float16 and bfloat16 compute in float32.
  */
 import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -35,15 +35,15 @@ import {
   shiftOf,
 } from "./problem.ts";
 
-/** What attention gives. */
+/** Results of attention. */
 export interface Attended {
   /** [B, H, M, E] */
   readonly out: Tensor;
-  /** [B, H, M], where the attributes name it among the outputs. */
+  /** [B, H, M], if `logSumExp` is among the outputs. */
   readonly logSumExp: Tensor | undefined;
 }
 
-/** As the fused forward, from the same inputs; L only where it is asked for, as it takes a pass of its own. */
+/** Computes the fused forward's results from the same inputs; L only if requested, since it costs another pass. */
 export function unfusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor[]): Attended {
   return tidy(() => attend(problemOf({ attributes, inputs }), attributes.outputs.includes("logSumExp")));
 }
@@ -73,7 +73,7 @@ const plainProducts = (a: Tensor, b: Tensor): Tensor => matmul(a, transpose(b, -
 
 const given = ({ inputs }: AttentionProblem, name: InputName): Tensor | undefined => inputs[name]?.tensor;
 
-/** A number of each query or key, as int32 [M, 1] or [N]: the same in every batch where nothing is packed. */
+/** Returns a number for each query or key, as int32 [M, 1] or [N]. Without packing, all batches share the numbers. */
 function numbered(
   problem: AttentionProblem,
   axis: "queries" | "keys",
@@ -85,7 +85,7 @@ function numbered(
   return axis === "queries" ? unsqueeze(vector, 1) : vector;
 }
 
-/** int32 [M, N]: j − i − shift. */
+/** Returns j − i − shift as int32 [M, N]. */
 const distances = (problem: AttentionProblem): Tensor =>
   sub(
     numbered(problem, "keys", (j) => j),
@@ -95,7 +95,7 @@ const distances = (problem: AttentionProblem): Tensor =>
 const sequenceNumbers = (problem: AttentionProblem, axis: "queries" | "keys") =>
   numbered(problem, axis, (_, { index }) => index);
 
-/** bool, broadcasts to all pairs; undefined where everyone attends to everything. */
+/** Returns the attended pairs as bool, broadcastable to all pairs; undefined if every query attends to every key. */
 function whoAttends(problem: AttentionProblem): Tensor | undefined {
   const { band, packed } = problem;
   const bias = given(problem, "bias");
@@ -112,7 +112,7 @@ function whoAttends(problem: AttentionProblem): Tensor | undefined {
   return reshape(all, [...new Array<number>(4 - all.rank).fill(1), ...all.shape]);
 }
 
-/** (3) and (4) */
+/** Applies (3) and (4). */
 function addOffsets(problem: AttentionProblem, scores: Tensor): Tensor {
   const bias = given(problem, "bias");
   const slopes = given(problem, "slopes");
@@ -120,7 +120,7 @@ function addOffsets(problem: AttentionProblem, scores: Tensor): Tensor {
   return (slopes ? sub(biased, mul(slopesOfRows(problem, slopes), abs(distances(problem)))) : biased) as Tensor;
 }
 
-/** [B or 1, H, M or 1, 1]: where sequences are packed, each row has the slopes of its own. */
+/** Returns slopes as [B or 1, H, M or 1, 1]; with packed sequences, each row gets its sequence's slopes. */
 function slopesOfRows(problem: AttentionProblem, slopes: Tensor): Tensor {
   const [count, heads] = slopes.shape as [number, number];
   if (!problem.packed || count === 1) return reshape(slopes, [count, heads, 1, 1]);
@@ -135,9 +135,9 @@ const withSinks = ({ batch, heads, queries }: AttentionProblem, scores: Tensor, 
   cat([scores, expand(reshape(sinks, [1, heads, 1, 1]), [batch, heads, queries, 1])], { dim: 3 });
 
 /**
- * exp(scores − L), and L = ln Σ exp(total). Of a row of −∞ they are 0 and −∞, and nothing on the way is NaN, in
- * gradients neither. The first is not made of the second: rounded to L's dtype, 1e4 is off by up to 5e-4, and so would
- * be the sums of rows, and with them what is left of gradients that cancel.
+ * Returns exp(scores − L) and L = ln Σ exp(total). For a row of −∞ they are 0 and −∞, and no intermediate or gradient
+ * is NaN. The first is not computed from the second: L near 1e4 is rounded by up to 5e-4, which would distort row sums
+ * and gradients that mostly cancel.
  */
 function softmaxOf(scores: Tensor, total: Tensor, wantsLogSumExp: boolean) {
   const isEmpty = logicalNot(any(ne(total, -Infinity), { dim: 3, keepdim: true }));

@@ -6,10 +6,10 @@ import type { AttentionAttributes } from "./problem.ts";
 import type { Attended } from "./unfused.ts";
 
 /**
- * Logs attention that is made of other operations, forward and backward: a backward begins when the gradient of a
- * result is known, and lasts until those of its operands are.
+ * Logs the forward and backward of unfused attention. A backward starts when the gradient of a result is known and ends
+ * when those of its operands are.
  *
- * @param compute from operands to results
+ * @param compute maps operands to results
  */
 export function logUnfused(
   log: FlashAttentionLog,
@@ -31,7 +31,7 @@ export function logUnfused(
   };
 }
 
-/** The same elements; `passed` is called when their gradient is known. */
+/** Returns a view of the same elements; `passed` is called when its gradient is known. */
 const sameView = (x: Tensor, passed: () => void): Tensor =>
   viewOf("flashAttention", x, x.shape, x.strides, x.offset, (gradients) => {
     passed();
@@ -55,7 +55,9 @@ interface PassUnderWay {
   spent: Spent;
 }
 
-/** Finds where backward passes through one graph begin and end. Not every pass wants the gradients of all operands. */
+/**
+ * Detects when backward passes through one graph begin and end. Not every pass computes the gradients of all operands.
+ */
 class BackwardWatch {
   private pass: PassUnderWay | undefined;
 
@@ -64,14 +66,14 @@ class BackwardWatch {
     private readonly report: (spent: Spent) => void,
   ) {}
 
-  /** The gradient of a result is known: once in each pass. */
+  /** Called when the gradient of a result is known, once in each pass. */
   began(result: string): void {
     if (this.pass?.results.has(result)) this.end(this.pass);
     if (this.pass === undefined) this.begin();
     this.pass?.results.add(result);
   }
 
-  /** The gradient of an operand is known. */
+  /** Called when the gradient of an operand is known. */
   reached(): void {
     if (this.pass === undefined) return;
     this.pass.spent = this.pass.spend();
@@ -82,7 +84,7 @@ class BackwardWatch {
     const spend = stopwatch();
     const pass = { results: new Set<string>(), spend, reached: 0, spent: spend() };
     this.pass = pass;
-    queueMicrotask(() => this.end(pass)); // a pass is synchronous
+    queueMicrotask(() => this.end(pass)); // passes are synchronous, so this one has ended by then
   }
 
   private end(pass: PassUnderWay): void {

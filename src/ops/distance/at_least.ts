@@ -3,6 +3,6 @@ import { add, sub } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
 import { detach } from "../gradient/backward.ts";
 
-/** max(x, least) with the gradient of x, below the least value too, as PyTorch has it for norms and variances. */
+/** Computes max(x, least) with gradient 1 everywhere, also below `least`, as PyTorch does for norms and variances. */
 export const atLeast = (x: Tensor, least: number): Tensor =>
   add(x, detach(sub(clamp(x, { min: least }), x) as Tensor)) as Tensor;

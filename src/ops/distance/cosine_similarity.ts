@@ -18,14 +18,14 @@ import { checkVectors } from "./vectors.ts";
 
 /** Options of {@link cosineSimilarity}. */
 export interface CosineSimilarityOptions {
-  /** The axis along which vectors lie. Default 1. */
+  /** The axis of the vectors. Default 1. */
   dim?: number | undefined;
-  /** What a norm is at least. Default 1e-8. */
+  /** Lower bound of the norms. Default 1e-8. */
   eps?: number | undefined;
 }
 
 /**
- * The cosine of the angle between vectors along an axis: x1 · x2 / (max(‖x1‖, eps) max(‖x2‖, eps)).
+ * Computes the cosine of the angle between vectors along an axis: x1 · x2 / (max(‖x1‖, eps) max(‖x2‖, eps)).
  *
  * @param x1 floats; shapes broadcast
  * @param x2 of x1's dtype
@@ -34,8 +34,8 @@ export interface CosineSimilarityOptions {
  * @example
  * cosineSimilarity(tensor([[1, 0], [1, 1]]), tensor([[2, 0], [1, -1]])); // float32 [1, 0]
  *
- * @throws {ShapeError} where shapes can't be broadcast, or the axis is not there. @throws {DTypeError} where dtypes
- * differ, or are no floats. @throws {ArgumentError} for a negative eps.
+ * @throws {ShapeError} if shapes can't be broadcast or the axis is out of range. @throws {DTypeError} if dtypes differ
+ * or are not floats. @throws {ArgumentError} for a negative eps.
  */
 export function cosineSimilarity<D extends DType>(
   x1: Tensor<D>,

@@ -1,4 +1,4 @@
-/** Distances of whole tensors, and of all pairs of points. */
+/** Distances between tensors, and between all pairs of points. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
@@ -23,17 +23,17 @@ export interface DistOptions {
 }
 
 /**
- * ‖a − b‖ₚ of all elements: see `norm`.
+ * Computes the p-norm of a − b over all elements: see `norm`.
  *
  * @param a floats; shapes broadcast
  * @param b of a's dtype
- * @returns without axes
+ * @returns of rank 0
  *
  * @example
  * dist(tensor([1, 2]), tensor([4, 6])); // float32 5
  *
- * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} where dtypes differ, or are no floats.
- * @throws {ArgumentError} where p is NaN.
+ * @throws {ShapeError} if shapes can't be broadcast. @throws {DTypeError} if dtypes differ or are not floats. @throws
+ * {ArgumentError} if p is NaN.
  */
 export function dist<D extends DType>(a: Tensor<D>, b: Tensor<D>, ...options: Given<DistOptions, ["p"]>): Tensor<D>;
 export function dist(...values: unknown[]): Tensor {
@@ -50,8 +50,8 @@ const distParameters = parameters("dist", {
 });
 
 /**
- * The distances of all pairs of points, each pair once: those of `cdist(x, x)` above the diagonal, in row-major order.
- * The gradient is 0 where two points are equal.
+ * Computes the distances of all pairs of points, each pair once: those of `cdist(x, x)` above the diagonal, in
+ * row-major order. The gradient is 0 if two points are equal.
  *
  * @param x [points, coordinates], floats
  * @returns [points · (points − 1) / 2]
@@ -59,8 +59,8 @@ const distParameters = parameters("dist", {
  * @example
  * pdist(tensor([[0, 0], [3, 4], [0, 4]])); // float32 [5, 4, 3]
  *
- * @throws {ShapeError} for anything but a matrix. @throws {DTypeError} for integers and bools. @throws {ArgumentError}
- * where p is negative or NaN.
+ * @throws {ShapeError} if x is not a matrix. @throws {DTypeError} for integers and bools. @throws {ArgumentError} if p
+ * is negative or NaN.
  */
 export function pdist<D extends DType>(x: Tensor<D>, ...options: Given<DistOptions, ["p"]>): Tensor<D>;
 export function pdist(...values: unknown[]): Tensor {
@@ -91,5 +91,5 @@ function checkFloats(operation: string, operands: readonly Tensor[]): void {
   checkSameDType(operation, operands);
   if (isFloat(operands[0]!.dtype)) return;
   const given = operands.map((own) => own.describe()).join(" and ");
-  throw new DTypeError(operation, "notAFloat", `expected floats, got ${given}; toDType(x, "float32") converts`);
+  throw new DTypeError(operation, "notAFloat", `expected floats, got ${given}; convert with toDType(x, "float32")`);
 }

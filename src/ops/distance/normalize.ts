@@ -17,14 +17,14 @@ import { norm } from "../reduction/norm.ts";
 export interface NormalizeOptions {
   /** The order of the norm: any number, ±Infinity included. Default 2. */
   p?: number | undefined;
-  /** The axis along which vectors lie, or several. Default 1. */
+  /** The axis, or axes, of the vectors. Default 1. */
   dim?: number | readonly number[] | undefined;
-  /** What a norm is at least. Default 1e-12. */
+  /** Lower bound of the norms. Default 1e-12. */
   eps?: number | undefined;
 }
 
 /**
- * Vectors of length 1 along an axis: x / max(‖x‖ₚ, eps). Vectors of zeros stay.
+ * Scales vectors along an axis to p-norm 1: x / max(‖x‖ₚ, eps). Zero vectors stay zero.
  *
  * @param x floats
  * @returns of x's shape and dtype
@@ -33,7 +33,7 @@ export interface NormalizeOptions {
  * normalize(tensor([[3, 4], [0, 0]])); // float32 [[0.6, 0.8], [0, 0]]
  *
  * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range. @throws {ArgumentError}
- * where p is NaN, or eps is negative.
+ * if p is NaN or eps is negative.
  */
 export function normalize<D extends DType>(
   x: Tensor<D>,
@@ -45,7 +45,7 @@ export function normalize(...values: unknown[]): Tensor {
     throw new DTypeError(
       "normalize",
       "notAFloat",
-      `expected floats, got ${x.describe()}; toDType(x, "float32") converts`,
+      `expected floats, got ${x.describe()}; convert with toDType(x, "float32")`,
     );
   for (const axis of [dim].flat()) normalizeAxis("normalize", axis, x.rank);
   return underName("normalize", () =>

@@ -17,25 +17,25 @@ import { checkVectors } from "./vectors.ts";
 export interface PairwiseDistanceOptions {
   /** The order of the norm: any number, ±Infinity included. Default 2. */
   p?: number | undefined;
-  /** What is added to each difference. Default 1e-6. */
+  /** Added to each difference. Default 1e-6. */
   eps?: number | undefined;
-  /** Whether the last axis stays, with size 1. Default false. */
+  /** Whether to keep the last axis, with size 1. Default false. */
   keepdim?: boolean | undefined;
 }
 
 /**
- * The distance of each vector of x1 from that of x2: ‖x1 − x2 + eps‖ₚ along the last axis. `cdist` has those of all
- * pairs.
+ * Computes the distance between corresponding vectors: ‖x1 − x2 + eps‖ₚ along the last axis. `cdist` computes those of
+ * all pairs.
  *
- * @param x1 […, coordinates], floats; shapes broadcast
+ * @param x1 […, coordinates], of a numeric dtype; shapes broadcast
  * @param x2 of x1's dtype
- * @returns the common shape without its last axis, in x1's dtype
+ * @returns the common shape without its last axis, in x1's dtype, or float32 for integers
  *
  * @example
  * pairwiseDistance(tensor([[0, 0], [1, 1]]), tensor([[3, 4], [1, 1]]), { eps: 0 }); // float32 [5, 0]
  *
- * @throws {ShapeError} where shapes can't be broadcast, or there is no axis. @throws {DTypeError} where dtypes differ,
- * or are no floats. @throws {ArgumentError} where p is NaN.
+ * @throws {ShapeError} if shapes can't be broadcast, or have no axis. @throws {DTypeError} for bools. @throws
+ * {ArgumentError} if p is NaN.
  */
 export function pairwiseDistance<D extends DType>(
   x1: Tensor<D>,
@@ -56,13 +56,13 @@ const pairwiseDistanceParameters = parameters("pairwiseDistance", {
   keepdim: optional(flag, false),
 });
 
-/** @internal The same of operands that are checked. */
+/** @internal Computes {@link pairwiseDistance} of checked operands. */
 export function distanceOf(
   x1: Tensor,
   x2: Tensor,
   { p, eps, keepdim = false }: { readonly p: number; readonly eps: number; readonly keepdim?: boolean },
 ): Tensor {
   const [a, b] = [x1, x2].map((own) => (isFloat(own.dtype) ? toDType(own, accumulationDType(own.dtype)) : own));
-  const dtype = isFloat(x1.dtype) ? x1.dtype : "float32"; // of differences that wrap around, as in PyTorch
+  const dtype = isFloat(x1.dtype) ? x1.dtype : "float32"; // integer differences wrap around first, as in PyTorch
   return toDType(norm(add(toDType(sub(a!, b!), accumulationDType(dtype)), eps), { p, dim: -1, keepdim }), dtype);
 }

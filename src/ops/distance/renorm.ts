@@ -16,22 +16,22 @@ import { norm } from "../reduction/norm.ts";
 import { floatOperand } from "../reduction/reduce.ts";
 import { axisOf } from "../view/slice.ts";
 
-/** Added to norms that slices are divided by, as in PyTorch. */
+/** Added to the norms by which slices are divided, as in PyTorch. */
 const EPS = 1e-7;
 
 /**
- * The slices along an axis, those whose p-norm is above `maxnorm` scaled down to it.
+ * Scales down the slices along an axis whose p-norm exceeds `maxnorm`, so that their norm is `maxnorm`.
  *
- * @param x floats, at least two axes
+ * @param x floats, with at least two axes
  * @param p the order of the norm, above 0
- * @param dim the axis whose slices are taken
- * @param maxnorm the largest norm that stays
+ * @param dim the axis along which slices are taken
+ * @param maxnorm the largest norm allowed
  *
  * @example
  * renorm(tensor([[3, 4], [0.3, 0.4]]), 2, 0, 1); // float32 [[0.6, 0.8], [0.3, 0.4]]
  *
- * @throws {ShapeError} for an axis out of range, and for fewer than two. @throws {DTypeError} for integers and bools.
- * @throws {ArgumentError} for a p that is not above 0, and a maxnorm that is negative.
+ * @throws {ShapeError} for an axis out of range, or fewer than two axes. @throws {DTypeError} for integers and bools.
+ * @throws {ArgumentError} if p is not above 0, or maxnorm is negative.
  */
 export function renorm<D extends DType>(x: Tensor<D>, p: number, dim: number, maxnorm: number): Tensor<D>;
 export function renorm(...values: unknown[]): Tensor {

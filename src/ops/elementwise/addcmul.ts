@@ -1,4 +1,4 @@
-/** Products and quotients that are scaled and added. */
+/** Addition of scaled products and quotients. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
@@ -16,7 +16,7 @@ import type { Operand, ResultOf } from "./types.ts";
 
 /** Options of {@link addcmul} and {@link addcdiv}. */
 export interface ScaledOptions {
-  /** The factor of what is added. Default 1. */
+  /** Factor of the product or quotient. Default 1. */
   value?: number | undefined;
 }
 
@@ -28,13 +28,13 @@ const three = {
 } as const;
 
 /**
- * x + value · a · b for each element, all three broadcast.
+ * Computes x + value · a · b for each element, with broadcasting.
  *
  * @example
  * addcmul(tensor([1, 1]), tensor([2, 3]), tensor([4, 5]), { value: 10 }); // float32 [81, 151]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together. @throws {DTypeError} for bools, and where integers
- * meet a value that is not whole.
+ * @throws {ShapeError} if the shapes can't be broadcast together. @throws {DTypeError} for bools, and if operands are
+ * integers but `value` is not.
  */
 export function addcmul<X extends Operand, A extends Operand>(
   x: X,
@@ -50,12 +50,13 @@ addcmul.method = "promoted" as const;
 const addcmulParameters = parameters("addcmul", three);
 
 /**
- * x + value · a / b for each element, all three broadcast.
+ * Computes x + value · a / b for each element, with broadcasting.
  *
  * @example
  * addcdiv(tensor([1, 1]), tensor([2, 3]), tensor([4, 5]), { value: 10 }); // float32 [6, 7]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together. @throws {DTypeError} for integers and bools alone.
+ * @throws {ShapeError} if the shapes can't be broadcast together. @throws {DTypeError} if no tensor among a and b is a
+ * float.
  */
 export function addcdiv<X extends Operand, A extends Operand>(
   x: X,
@@ -67,13 +68,17 @@ export function addcdiv(...values: unknown[]): Tensor {
   const { x, a, b, value } = addcdivParameters(values);
   const factors = [a, b].filter((own) => own instanceof Tensor);
   if (factors.length > 0 && !factors.some(({ dtype }) => isFloat(dtype)))
-    throw new DTypeError("addcdiv", "notAFloat", `expected floats, got ${factors[0]!.describe()}; toDType() converts`);
+    throw new DTypeError(
+      "addcdiv",
+      "notAFloat",
+      `expected floats, got ${factors[0]!.describe()}; convert with toDType()`,
+    );
   return scaled("addcdiv", [x, a, b], value, div);
 }
 addcdiv.method = "promoted" as const;
 const addcdivParameters = parameters("addcdiv", three);
 
-/** Floats are computed in the dtype that sums have, and rounded once. */
+/** Computes floats in the accumulation dtype and rounds once. */
 function scaled(
   operation: string,
   operands: readonly Operand[],
@@ -86,7 +91,7 @@ function scaled(
       const own = promoteOperands(operation, operands, "numbers");
       const { dtype } = own[0]!;
       if (!isFloat(dtype) && !Number.isInteger(value))
-        throw new DTypeError(operation, "doesNotFit", `expected a whole value for ${dtype}, got ${value}`);
+        throw new DTypeError(operation, "doesNotFit", `expected an integer value for ${dtype}, got ${value}`);
       const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
       const [x, a, b] = own.map((each) => toDType(each, wide)) as [Tensor, Tensor, Tensor];
       return toDType(add(x, mul(combine(a, b), value)) as Tensor, dtype);

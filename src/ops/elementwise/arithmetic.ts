@@ -10,11 +10,11 @@ import type { BinaryOperation, FloatOperation, Operand, ResultOf, UnaryOperation
 
 /** Options of {@link add} and {@link sub}. */
 export interface AlphaOptions {
-  /** A factor of b; whole where the result is. Default 1. */
+  /** Factor of b; must be an integer if the result is. Default 1. */
   alpha?: number | bigint | undefined;
 }
 
-/** a + b */
+/** Computes a + b. */
 export const plainAdd: BinaryOperation = defineBinary("add", {
   isPublic: false,
   takes: "everything",
@@ -23,15 +23,16 @@ export const plainAdd: BinaryOperation = defineBinary("add", {
 });
 
 /**
- * a + alpha · b for each pair of elements, broadcast; integers wrap around, bools are joined by or.
+ * Computes a + alpha · b for each pair of elements, with broadcasting. Integers wrap around; for bools, + is logical
+ * or.
  *
  * @example
  * add(tensor([1, 2]), 0.5); // float32 [1.5, 2.5]
  * add(tensor([1, 2]), tensor([10, 20]), { alpha: 2 }); // float32 [21, 42]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
- * @throws {DTypeError} where a number does not fit the integer tensor that it meets.
- * @throws {ArgumentError} for an alpha with a fraction where the result has none.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
+ * @throws {DTypeError} if the integer dtype of a tensor can't represent a number operand.
+ * @throws {ArgumentError} if alpha is not an integer but the result is.
  */
 export function add<A extends Operand, B extends Operand>(a: A, b: B, options?: AlphaOptions): Tensor<ResultOf<A, B>>;
 export function add(augend: Operand, addend: Operand, ...options: unknown[]): Tensor {
@@ -41,7 +42,7 @@ export function add(augend: Operand, addend: Operand, ...options: unknown[]): Te
 }
 add.method = "promoted" as const;
 
-/** a − b */
+/** Computes a − b. */
 export const plainSub: BinaryOperation = defineBinary("sub", {
   isPublic: false,
   takes: "numbers",
@@ -50,7 +51,7 @@ export const plainSub: BinaryOperation = defineBinary("sub", {
 });
 
 /**
- * a − alpha · b for each pair of elements, broadcast; integers wrap around.
+ * Computes a − alpha · b for each pair of elements, with broadcasting. Integers wrap around.
  *
  * @example
  * sub(tensor([3, 5]), 1); // float32 [2, 4]
@@ -65,13 +66,13 @@ export function sub(minuend: Operand, subtrahend: Operand, ...options: unknown[]
 }
 sub.method = "promoted" as const;
 
-/** @internal The factor of b. */
+/** @internal The parameter `alpha`. */
 export const alphaParameter = named(either(someNumber, aBigint), 1);
 const withAlpha = { a: operand(tensorOrScalar), b: operand(tensorOrScalar), alpha: alphaParameter } as const;
 const addParameters = parameters("add", withAlpha);
 const subParameters = parameters("sub", withAlpha);
 
-/** @internal alpha · b in the dtype of the result. */
+/** @internal Computes alpha · b in the dtype of the result. */
 export function scaledBy(operation: string, a: Operand, b: Operand, alpha: number | bigint): Operand {
   if (Number(alpha) === 1) return b;
   const [, factor] = promoteOperands(operation, [a, b]) as [Tensor, Tensor];
@@ -86,7 +87,8 @@ export function scaledBy(operation: string, a: Operand, b: Operand, alpha: numbe
 }
 
 /**
- * a · b for each pair of elements, broadcast; integers wrap around, bools are joined by and. @see {@link add}
+ * Computes a · b for each pair of elements, with broadcasting. Integers wrap around; for bools, · is logical and. @see
+ * {@link add}
  *
  * @example
  * mul(tensor([3, 5]), tensor([2, 10])); // float32 [6, 50]
@@ -99,7 +101,7 @@ export const mul: BinaryOperation = defineBinary("mul", {
 });
 
 /**
- * −x for each element; integers wrap around.
+ * Computes −x for each element; integers wrap around.
  *
  * @example
  * neg(tensor([1, -2])); // float32 [-1, 2]
@@ -113,7 +115,7 @@ export const neg: UnaryOperation = defineUnary("neg", {
 });
 
 /**
- * |x| for each element; integers wrap around. The gradient at 0 is 0. @see {@link neg}
+ * Computes |x| for each element; integers wrap around. The gradient at 0 is 0. @see {@link neg}
  *
  * @example
  * abs(tensor([-2, 0, 3])); // float32 [2, 0, 3]
@@ -126,7 +128,7 @@ export const abs: UnaryOperation = defineUnary("abs", {
 });
 
 /**
- * −1, 0 or 1 for each element; 0 for NaN, and a bool itself. The gradient is 0.
+ * Returns the sign of each element: −1, 0 or 1; 0 for NaN. Bools are unchanged. The gradient is 0.
  *
  * @example
  * sign(tensor([-2, 0, 3])); // float32 [-1, 0, 1]
@@ -141,7 +143,7 @@ export const sign: UnaryOperation = defineUnary("sign", {
 });
 
 /**
- * x² for each element; integers wrap around. @see {@link neg}
+ * Computes x² for each element; integers wrap around. @see {@link neg}
  *
  * @example
  * square(tensor([-2, 3])); // float32 [4, 9]
@@ -154,7 +156,7 @@ export const square: UnaryOperation = defineUnary("square", {
 });
 
 /**
- * 1/x for each element. @see {@link exp}
+ * Computes 1/x for each element. @see {@link exp}
  *
  * @example
  * reciprocal(tensor([4, -2])); // float32 [0.25, -0.5]

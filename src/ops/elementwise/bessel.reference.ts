@@ -1,13 +1,13 @@
 /**
- * The modified Bessel functions of the first kind in float64: the power series up to 20, whose terms have one sign, and
- * Hankel's asymptotic series from there on. Source: NIST Digital Library of Mathematical Functions, 10.25.2 and
+ * The modified Bessel functions of the first kind in float64: the power series up to 20, whose terms have the same
+ * sign, and Hankel's asymptotic series above. Source: NIST Digital Library of Mathematical Functions, 10.25.2 and
  * 10.40.1.
  */
 const FAR = 20;
 const NEAR_TERMS = 36;
 const FAR_TERMS = 30;
 
-/** The function of order 0 or 1 at x. */
+/** Computes the function of order 0 or 1 at x. */
 export function bessel(order: 0 | 1, x: number): number {
   const magnitude = Math.abs(x);
   const value = magnitude <= FAR ? nearby(order, magnitude) : faraway(order, magnitude);
@@ -24,6 +24,6 @@ function faraway(order: 0 | 1, x: number): number {
   if (x === Number.POSITIVE_INFINITY) return x;
   let sum = 1;
   for (let k = FAR_TERMS; k >= 1; k--) sum = 1 + (sum * ((2 * k - 1) ** 2 - 4 * order)) / (8 * k * x);
-  const root = Math.exp(x / 2); // twice, since the whole exponential overflows before the function does
+  const root = Math.exp(x / 2); // multiplied twice, since exp(x) overflows before the function does
   return (root / Math.sqrt(2 * Math.PI * x)) * sum * root;
 }

@@ -8,8 +8,8 @@ import type { FloatOperation } from "./types.ts";
 import { where } from "./where.ts";
 
 /**
- * I₀(x) = Σ (x/2)²ᵏ/(k!)², the modified Bessel function of the first kind of order 0, of each element. The gradient is
- * {@link i1}. @see {@link exp}
+ * Computes I₀(x) = Σ (x/2)²ᵏ/(k!)², the modified Bessel function of the first kind of order 0, for each element. The
+ * gradient is {@link i1}. @see {@link exp}
  *
  * @example
  * i0(tensor([0, 1, 2])); // float32 [1, 1.26607, 2.27959]
@@ -22,8 +22,8 @@ export const i0: FloatOperation = defineUnary("i0", {
 });
 
 /**
- * I₁(x) = Σ (x/2)²ᵏ⁺¹/(k!(k + 1)!), the modified Bessel function of the first kind of order 1, of each element. The
- * gradient is I₀(x) − I₁(x)/x, which is ½ at 0. @see {@link exp}
+ * Computes I₁(x) = Σ (x/2)²ᵏ⁺¹/(k!(k + 1)!), the modified Bessel function of the first kind of order 1, for each
+ * element. The gradient is I₀(x) − I₁(x)/x, which is ½ at 0. @see {@link exp}
  *
  * @example
  * i1(tensor([0, 1, 2])); // float32 [0, 0.565159, 1.59064]
@@ -35,7 +35,7 @@ export const i1: FloatOperation = defineUnary("i1", {
   gradient: (g, x) => mul(g, sub(i0(x), perArgument(x))),
 });
 
-/** I₁(x)/x: ½ at 0. */
+/** Computes I₁(x)/x, which is ½ at 0. */
 function perArgument(x: Tensor): Tensor {
   const isZero = eq(x, 0);
   const divisor = where(isZero, 1, x) as Tensor;

@@ -5,7 +5,7 @@ import { type DType, isFloat } from "../../tensor/dtype.ts";
 /** The definition of an operation: on floats, in float64; on integers, exact. Bools are the integers 0 and 1. */
 export interface BinaryFormula {
   readonly float?: (a: number, b: number) => number | boolean;
-  /** In place of `float`, where the numbers that a dtype has matter. */
+  /** Replaces `float` if the result depends on the dtype's representable numbers. */
   readonly floatOf?: (a: number, b: number, dtype: DType) => number;
   readonly integer?: (a: bigint, b: bigint) => bigint | boolean;
 }

@@ -2,7 +2,7 @@ import { defineBinary, defineUnary } from "./define.ts";
 import type { BinaryOperation, UnaryOperation } from "./types.ts";
 
 /**
- * ¬x for each bit of integers; not x for bools.
+ * Computes ¬x for each bit of integers, and logical not for bools.
  *
  * @example
  * bitwiseNot(tensor([0, 5], { dtype: "int32" })); // int32 [-1, -6]
@@ -15,7 +15,7 @@ export const bitwiseNot: UnaryOperation = defineUnary("bitwiseNot", {
 });
 
 /**
- * a ∧ b for each pair of bits of integers, or bools, broadcast.
+ * Computes a ∧ b for each pair of bits of integers, or of bools, with broadcasting.
  *
  * @example
  * bitwiseAnd(tensor([6], { dtype: "int32" }), 3); // int32 [2]
@@ -28,7 +28,7 @@ export const bitwiseAnd: BinaryOperation = defineBinary("bitwiseAnd", {
 });
 
 /**
- * a ∨ b for each pair of bits of integers, or bools, broadcast.
+ * Computes a ∨ b for each pair of bits of integers, or of bools, with broadcasting.
  *
  * @example
  * bitwiseOr(tensor([6], { dtype: "int32" }), 3); // int32 [7]
@@ -41,7 +41,7 @@ export const bitwiseOr: BinaryOperation = defineBinary("bitwiseOr", {
 });
 
 /**
- * a ⊻ b for each pair of bits of integers, or bools, broadcast.
+ * Computes a ⊻ b for each pair of bits of integers, or of bools, with broadcasting.
  *
  * @example
  * bitwiseXor(tensor([6], { dtype: "int32" }), 3); // int32 [5]
@@ -54,8 +54,8 @@ export const bitwiseXor: BinaryOperation = defineBinary("bitwiseXor", {
 });
 
 /**
- * a · 2ᵇ for each pair of integers, broadcast: the bits of a moved up by b, those beyond the dtype's lost. It is 0
- * where b is negative, or the dtype has no more bits than b.
+ * Shifts the bits of a left by b for each pair of integers, with broadcasting: a · 2ᵇ without the bits beyond the
+ * dtype's. The result is 0 if b is negative or at least the dtype's number of bits.
  *
  * @example
  * bitwiseLeftShift(tensor([1, 3], { dtype: "int32" }), 2); // int32 [4, 12]
@@ -68,8 +68,8 @@ export const bitwiseLeftShift: BinaryOperation = defineBinary("bitwiseLeftShift"
 });
 
 /**
- * ⌊a / 2ᵇ⌋ for each pair of integers, broadcast: the bits of a moved down by b. Where b is negative, or the dtype has
- * no more bits than b, it is −1 for negative a and 0 for others.
+ * Shifts the bits of a right by b for each pair of integers, with broadcasting: ⌊a / 2ᵇ⌋. If b is negative or at least
+ * the dtype's number of bits, the result is −1 for negative a and 0 for others.
  *
  * @example
  * bitwiseRightShift(tensor([8, -3], { dtype: "int32" }), 1); // int32 [4, -2]
@@ -81,5 +81,5 @@ export const bitwiseRightShift: BinaryOperation = defineBinary("bitwiseRightShif
   reference: { integer: (a, b) => (isShift(b) ? a >> b : a < 0n ? -1n : 0n) },
 });
 
-/** Whether so many bits are not more than the widest dtype has. */
+/** Tests whether a shift is less than the widest dtype's number of bits. */
 const isShift = (bits: bigint): boolean => bits >= 0n && bits < 64n;

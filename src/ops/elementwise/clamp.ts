@@ -17,7 +17,7 @@ const clampBetween: Ternary = defineTernary("clamp", {
   reference: {
     float(x, least, most) {
       if (Number.isNaN(least) || Number.isNaN(most)) return Number.NaN;
-      const raised = x < least ? least : x; // x where it is NaN, and -0 beside 0
+      const raised = x < least ? least : x; // keeps NaN, and keeps -0 if least is 0
       return raised > most ? most : raised;
     },
     integer(x, least, most) {
@@ -25,12 +25,13 @@ const clampBetween: Ternary = defineTernary("clamp", {
       return raised < most ? raised : most;
     },
   },
-  gradient: gradientWith([0.5, 0.5]), // of tensors; clamp() has others
+  gradient: gradientWith([0.5, 0.5]), // for tensor bounds; clampAs() passes others
 });
 
 /**
- * Inside its bounds x takes the gradient, outside the bound that is met. What x takes where it equals a bound: half
- * where that is a tensor, as in `maximum`, nothing where it is a number, as in `relu`, all where there is none.
+ * Returns the gradient rule. Inside the bounds, x gets the gradient; outside, the bound that applies. If x equals a
+ * bound, x gets half if the bound is a tensor (as in `maximum`), nothing if it is a number (as in `relu`), and all if
+ * there is no bound.
  */
 function gradientWith([ofLeast, ofMost]: readonly [number, number]): TernaryGradient {
   return (g, [x, least, most], needs) => [
@@ -56,7 +57,7 @@ function gradientWith([ofLeast, ofMost]: readonly [number, number]): TernaryGrad
   ];
 }
 
-/** The sum of the shares of a gradient, each where its condition holds. */
+/** Sums the shares of a gradient, each applied where its condition is true. */
 function taken(g: Tensor, parts: readonly (readonly [share: number, condition: () => Tensor<"bool">])[]): Tensor {
   return parts
     .filter(([share]) => share > 0)
@@ -66,25 +67,26 @@ function taken(g: Tensor, parts: readonly (readonly [share: number, condition: (
 
 /** The bounds of {@link clamp}. */
 export interface ClampOptions {
-  /** The least value: a number, or a tensor that is broadcast. Default: no bound. */
+  /** The smallest value: a number, or a tensor that is broadcast. Default: no bound. */
   min?: Tensor | Scalar | null | undefined;
-  /** The largest value; it wins where it is below `min`. Default: no bound. */
+  /** The largest value; it takes precedence if it is below `min`. Default: no bound. */
   max?: Tensor | Scalar | null | undefined;
 }
 
-/** The ways to pass the bounds: by name or by position. */
+/** Bounds of {@link clamp}, named or positional. */
 export type ClampArguments = Given<ClampOptions, ["min", "max"]>;
 
 /**
- * min(max(x, least), most) for each element, promoted to a common dtype with the bounds. NaN stays, and a bound that is
- * NaN gives NaN. Where x equals a bound, a tensor takes half of the gradient, and a number lets nothing pass.
+ * Clamps each element to the bounds, min(max(x, least), most), promoted to a common dtype with them. NaN stays NaN, and
+ * a NaN bound gives NaN. If x equals a bound, a tensor bound gets half of the gradient; with a number, the gradient of
+ * x is 0.
  *
  * @example
  * clamp(tensor([-2, 0.5, 2]), -1, 1); // float32 [-1, 0.5, 1]
  * clamp(tensor([-2, 0.5, 2]), { max: 1 }); // float32 [-2, 0.5, 1]
  *
- * @throws {ArgumentError} `noBound` where neither bound is given. @throws {DTypeError} for bools.
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ArgumentError} `noBound` if neither bound is given. @throws {DTypeError} for bools.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function clamp(x: Tensor, ...bounds: ClampArguments): Tensor;
 export function clamp(...values: unknown[]): Tensor {
@@ -95,7 +97,7 @@ clamp.method = "own" as const;
 const bound = either(tensorOrScalar, nothing);
 const clampParameters = parameters("clamp", { x: operand(aTensor), min: optional(bound), max: optional(bound) });
 
-/** The same under the name of another operation, for errors, and with its gradient. */
+/** Computes {@link clamp} for another operation, which errors name, optionally with another gradient rule. */
 export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions, own?: TernaryGradient): Tensor {
   const bounds = [min ?? null, max ?? null] as const;
   const given = bounds.filter((bound) => bound !== null);
@@ -108,7 +110,7 @@ export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions
   return named(operation, () => clampBetween([input, least, most], gradient));
 }
 
-/** What x takes of the gradient where it equals a bound. */
+/** Returns the share of the gradient that x gets if it equals a bound. */
 const shareOf = (bound: Tensor | Scalar | null): number => (bound === null ? 1 : bound instanceof Tensor ? 0.5 : 0);
 
 const rangeOf = (dtype: DType): readonly [Scalar, Scalar] =>

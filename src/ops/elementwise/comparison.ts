@@ -2,12 +2,12 @@ import { defineBinary } from "./define.ts";
 import type { BinaryPredicate } from "./types.ts";
 
 /**
- * Whether a = b for each pair of elements, broadcast, after promotion to a common dtype. NaN equals nothing.
+ * Tests a = b for each pair of elements, with broadcasting, after promotion to a common dtype. NaN equals nothing.
  *
  * @example
  * eq(tensor([1, 2]), 2); // bool [false, true]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export const eq: BinaryPredicate = defineBinary("eq", {
   takes: "everything",
@@ -16,7 +16,7 @@ export const eq: BinaryPredicate = defineBinary("eq", {
 });
 
 /**
- * Whether a ≠ b for each pair of elements; NaN differs from everything. @see {@link eq}
+ * Tests a ≠ b for each pair of elements; NaN differs from everything. @see {@link eq}
  *
  * @example
  * ne(tensor([1, 2]), 2); // bool [true, false]
@@ -28,7 +28,7 @@ export const ne: BinaryPredicate = defineBinary("ne", {
 });
 
 /**
- * Whether a < b for each pair of elements; never where either is NaN. @see {@link eq}
+ * Tests a < b for each pair of elements; false if either is NaN. @see {@link eq}
  *
  * @example
  * lt(tensor([1, 2]), 2); // bool [true, false]
@@ -40,7 +40,7 @@ export const lt: BinaryPredicate = defineBinary("lt", {
 });
 
 /**
- * Whether a ≤ b for each pair of elements; never where either is NaN. @see {@link eq}
+ * Tests a ≤ b for each pair of elements; false if either is NaN. @see {@link eq}
  *
  * @example
  * le(tensor([1, 2]), 1); // bool [true, false]
@@ -52,7 +52,7 @@ export const le: BinaryPredicate = defineBinary("le", {
 });
 
 /**
- * Whether a > b for each pair of elements; never where either is NaN. @see {@link eq}
+ * Tests a > b for each pair of elements; false if either is NaN. @see {@link eq}
  *
  * @example
  * gt(tensor([1, 2]), 1); // bool [false, true]
@@ -64,7 +64,7 @@ export const gt: BinaryPredicate = defineBinary("gt", {
 });
 
 /**
- * Whether a ≥ b for each pair of elements; never where either is NaN. @see {@link eq}
+ * Tests a ≥ b for each pair of elements; false if either is NaN. @see {@link eq}
  *
  * @example
  * ge(tensor([1, 2]), 2); // bool [false, true]

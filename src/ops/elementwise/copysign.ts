@@ -4,10 +4,11 @@ import { zerosLike } from "./operands.ts";
 import type { BinaryOperation } from "./types.ts";
 
 /**
- * |a| with the sign of b for each pair of elements, broadcast; zeros and NaN have signs too. Integers become float32.
+ * Computes |a| with the sign of b for each pair of elements, with broadcasting. Signs of zeros and NaN count too.
+ * Integers become float32.
  * @see {@link add}
  *
- * The gradient of a is 1 where the sign stays, −1 where it changes and 0 where a is 0; that of b is 0.
+ * The gradient of a is 1 if the sign is unchanged, −1 if it changes and 0 if a is 0; that of b is 0.
  *
  * @example
  * copysign(tensor([1, -2]), -0); // float32 [-1, -2]
@@ -24,7 +25,7 @@ export const copysign: BinaryOperation = defineBinary("copysign", {
 
 const buffer = new DataView(new ArrayBuffer(8));
 
-/** The sign of a NaN is a bit that arithmetic does not show. */
+/** Reads the sign bit, since arithmetic does not show the sign of a NaN. */
 function withSign(a: number, b: number): number {
   buffer.setFloat64(0, b);
   return buffer.getInt8(0) < 0 ? -Math.abs(a) : Math.abs(a);

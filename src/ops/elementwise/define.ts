@@ -1,8 +1,8 @@
 /**
- * Defines elementwise operations: from a row, which says all that there is to know of one, comes the function that
- * promotes and broadcasts its operands, runs it on the backend, and records its gradient.
+ * Defines elementwise operations. From a row that describes an operation, it makes the function that promotes and
+ * broadcasts the operands, runs the operation on the backend, and records its gradient.
  *
- * A row's gradient uses operations of files below its own, so that no two files need each other.
+ * Gradients use operations of lower-level files only, so that no two files import each other.
  */
 
 import { record } from "../../autograd/record.ts";
@@ -42,19 +42,19 @@ interface Row<Formula> {
   readonly takes: Kind;
   /** The definition, for the reference backend. */
   readonly reference: Formula;
-  /** What errors call the operation. Default: its name. */
+  /** The operation's name in errors. Default: its name. */
   readonly operation?: string;
-  /** False where another function is called by its name, or where it is internal. Default true. */
+  /** False if the operation is internal, or if another public function has its name. Default true. */
   readonly isPublic?: boolean;
 }
 
 /** An operation on each element. */
 export interface UnaryRow extends Row<UnaryFormula> {
-  /** What the gradient needs of the forward. Default: nothing. */
+  /** The tensor that the gradient needs from the forward. Default: none. */
   readonly saves?: "input" | "output";
   /**
-   * The gradient of the input, from the output's gradient g and what was saved. Default: there is none, since there are
-   * no floats.
+   * Computes the gradient of the input from the output's gradient g and the saved tensor. Default: none, for operations
+   * without floats.
    */
   readonly gradient?: (g: Tensor, saved: Tensor) => Tensor;
 }
@@ -64,18 +64,18 @@ export interface BinaryRow extends Row<BinaryFormula> {
   /** Whether the gradient needs the operands. Default: no. */
   readonly saves?: "operands";
   /**
-   * The gradients of a and b before they are summed to their shapes, from the output's g. A rule may leave out what is
-   * not needed. Default: there are none, since there are no floats.
+   * Computes the gradients of a and b from the output's gradient g, before summing them to the operands' shapes. It may
+   * skip gradients that are not needed. Default: none, for operations without floats.
    */
   readonly gradient?: (g: Tensor, a: Tensor, b: Tensor, needs: readonly boolean[]) => readonly (Tensor | null)[];
 }
 
-/** An operation on three elements, of one dtype but for a condition. */
+/** An operation on three elements of one dtype; the first may be a bool condition. */
 export interface TernaryRow extends Omit<Row<TernaryFormula>, "takes"> {
   readonly gradient: TernaryGradient;
 }
 
-/** The gradients of the operands before they are summed to their shapes, from the output's g. */
+/** Computes the gradients of the operands from the output's gradient g, before summing them to the operands' shapes. */
 export type TernaryGradient = (
   g: Tensor,
   operands: readonly [Tensor, Tensor, Tensor],
@@ -84,25 +84,25 @@ export type TernaryGradient = (
 
 type Predicate<Formula> = Row<Formula> & { readonly result: "bool" };
 
-/** An operation as it was defined. */
+/** A defined operation. */
 export interface Definition {
   readonly name: string;
   readonly operands: 1 | 2 | 3;
   readonly takes: Kind;
   readonly isPredicate: boolean;
-  /** The function. Those of three operands promote and broadcast nothing. */
+  /** Computes the operation. Operations on three operands do not promote. */
   readonly compute: (...operands: Tensor[]) => Tensor;
 }
 
 const defined = new Map<string, Definition>();
 
-/** Every elementwise operation that was defined, by name. */
+/** All defined elementwise operations, by name. */
 export const definitions: ReadonlyMap<string, Definition> = defined;
 
-/** The operations under other names: see {@link renamed}. */
+/** Functions that make an operation under another name: see {@link renamed}. */
 const makers = new WeakMap<object, (operation: string) => unknown>();
 
-/** An operation as another one calls it: errors have that one's name. */
+/** Returns an operation whose errors have another operation's name. */
 export function renamed<Operation extends UnaryOperation | FloatOperation | BinaryOperation>(
   operation: string,
   compute: Operation,
@@ -181,10 +181,10 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
   return publish({ name, operands: 2, takes, isPredicate }, make, row, isPredicate ? "bool" : "promoted");
 }
 
-/** Computes an operation on three elements. Another gradient may be given for the one call. */
+/** Computes an operation on three elements. A call may pass another gradient rule. */
 export type Ternary = (operands: readonly [Tensor, Tensor, Tensor], gradient?: TernaryGradient) => Tensor;
 
-/** Defines an operation on three elements. Its callers promote the operands. */
+/** Defines an operation on three elements. Callers must promote the operands. */
 export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
   const implementations = {
     metal: ternaryMetal(name),
@@ -209,7 +209,7 @@ export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
 
 type Make = (operation: string) => (...operands: never[]) => Tensor;
 
-/** The public function of a definition. */
+/** Makes the function of a definition and registers it. */
 function publish(
   definition: Omit<Definition, "compute">,
   make: Make,

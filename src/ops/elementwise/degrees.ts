@@ -1,4 +1,4 @@
-/** Angles in degrees and radians. */
+/** Conversion between degrees and radians. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -8,7 +8,7 @@ import { mul } from "./arithmetic.ts";
 import type { FloatOf } from "./types.ts";
 
 /**
- * Angles in degrees as radians, x · π / 180; integers become float32. @see {@link rad2deg}
+ * Converts degrees to radians: x · π / 180. Integers become float32. @see {@link rad2deg}
  *
  * @example
  * deg2rad(tensor([0, 90, 180])); // float32 [0, 1.570796, 3.141593]
@@ -22,7 +22,7 @@ deg2rad.method = "float" as const;
 const deg2radParameters = parameters("deg2rad", { x: operand(aTensor) });
 
 /**
- * Angles in radians as degrees, x · 180 / π; integers become float32. @see {@link deg2rad}
+ * Converts radians to degrees: x · 180 / π. Integers become float32. @see {@link deg2rad}
  *
  * @example
  * rad2deg(tensor([0, 1])); // float32 [0, 57.29578]

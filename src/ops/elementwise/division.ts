@@ -8,9 +8,9 @@ import { zerosLike } from "./operands.ts";
 import type { BinaryOperation, Operand, ResultOf } from "./types.ts";
 import { divisionByZero } from "./zero_divisor.ts";
 
-/** a/b for each pair of elements. */
+/** Computes a/b for each pair of elements. */
 export const trueDivide: BinaryOperation = defineBinary("div", {
-  isPublic: false, // {@link div} is
+  isPublic: false, // {@link div} is the public function
   takes: "floats",
   saves: "operands",
   reference: { float: (a, b) => a / b },
@@ -20,7 +20,7 @@ export const trueDivide: BinaryOperation = defineBinary("div", {
   ],
 });
 
-/** a/b rounded towards 0. */
+/** Computes a/b rounded towards 0. */
 export const truncDivide: BinaryOperation = defineBinary("truncDivide", {
   operation: "div",
   takes: "numbers",
@@ -29,7 +29,7 @@ export const truncDivide: BinaryOperation = defineBinary("truncDivide", {
 });
 
 /**
- * ⌊a/b⌋ for each pair of elements, broadcast; the dtype stays. The gradient is 0.
+ * Computes ⌊a/b⌋ for each pair of elements, with broadcasting. Integers stay integers. The gradient is 0.
  *
  * @example
  * floorDivide(tensor([-7, 7]), 2); // float32 [-4, 3]
@@ -46,13 +46,14 @@ export const floorDivide: BinaryOperation = defineBinary("floorDivide", {
 });
 
 /**
- * a − b·⌊a/b⌋ for each pair of elements, broadcast: the remainder with the sign of the divisor, as in Python.
+ * Computes a − b·⌊a/b⌋ for each pair of elements, with broadcasting: the remainder with the sign of the divisor, as in
+ * Python.
  *
  * @example
  * remainder(tensor([-3, 3]), 2); // float32 [1, 1]
  *
- * @throws {ArgumentError} `divisionByZero` for integers; on metal the result is 0 instead, since looking would wait for
- *   the device.
+ * @throws {ArgumentError} `divisionByZero` for integers; on metal the result is 0 instead, since the check would wait
+ * for the device.
  */
 export const remainder: BinaryOperation = defineBinary("remainder", {
   takes: "numbers",
@@ -68,7 +69,7 @@ export const remainder: BinaryOperation = defineBinary("remainder", {
 });
 
 /**
- * The remainder with the sign of the dividend, as in C.
+ * Computes the remainder with the sign of the dividend, as in C.
  *
  * @example
  * fmod(tensor([-7, 7]), 3); // float32 [-1, 1]
@@ -85,21 +86,22 @@ export const fmod: BinaryOperation = defineBinary("fmod", {
 /** Options of {@link div}. */
 export interface DivOptions {
   /**
-   * `"floor"` rounds the quotient down, `"trunc"` towards 0, and integers stay integers then. Default null: true
+   * `"floor"` rounds the quotient down, `"trunc"` towards 0; with either, integers stay integers. Default null: true
    * division.
    */
   roundingMode?: "floor" | "trunc" | null | undefined;
 }
 
 /**
- * a / b for each pair of elements, broadcast; integers become float32 first, unless the quotient is rounded.
+ * Computes a / b for each pair of elements, with broadcasting. Integers become float32 first, unless the quotient is
+ * rounded.
  *
  * @example
  * div(tensor([7, -7]), 2); // float32 [3.5, -3.5]
  * div(tensor([7, -7]), 2, { roundingMode: "floor" }); // float32 [3, -4]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
- * @throws {ArgumentError} as {@link remainder}, where it is rounded.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
+ * @throws {ArgumentError} as {@link remainder}, with a rounding mode.
  */
 export function div<A extends Operand, B extends Operand>(a: A, b: B, options?: DivOptions): Tensor<ResultOf<A, B>>;
 export function div(dividend: Operand, by: Operand, ...options: unknown[]): Tensor {
@@ -108,7 +110,7 @@ export function div(dividend: Operand, by: Operand, ...options: unknown[]): Tens
   return divisions[roundingMode ?? "true"](a, b);
 }
 div.method = "promoted" as const;
-/** @internal How a quotient is rounded. */
+/** @internal The parameter `roundingMode`. */
 export const roundingParameter = named(either(choice("floor", "trunc"), nothing));
 const divParameters = parameters("div", {
   a: operand(tensorOrScalar),
@@ -127,14 +129,14 @@ function divisor(operation: string, b: bigint): bigint {
   return b;
 }
 
-/** With the sign of the divisor. */
+/** Computes the remainder with the sign of the divisor. */
 function floorRemainder(operation: string, a: bigint, b: bigint): bigint {
   const truncated = a % divisor(operation, b);
   return truncated !== 0n && truncated < 0n !== b < 0n ? truncated + b : truncated;
 }
 
 /**
- * (a − a % b)/b is a whole number, one too many where the remainder has the other sign. The sign of a 0 is that of a/b.
+ * Computes ⌊a/b⌋ as (a − a % b)/b, minus 1 if remainder and divisor differ in sign. A result of 0 has the sign of a/b.
  */
 function floorOfQuotient(a: number, b: number): number {
   if (b === 0) return a / b;

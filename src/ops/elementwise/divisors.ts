@@ -2,12 +2,13 @@ import { defineBinary } from "./define.ts";
 import type { BinaryOperation } from "./types.ts";
 
 /**
- * The greatest common divisor of each pair of integers, broadcast: not below 0, and 0 where both are 0.
+ * Computes the greatest common divisor of each pair of integers, with broadcasting. It is never negative, and 0 if both
+ * are 0.
  *
  * @example
  * gcd(tensor([12, -18], { dtype: "int32" }), 8); // int32 [4, 2]
  *
- * @throws {DTypeError} for floats and bools. @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {DTypeError} for floats and bools. @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export const gcd: BinaryOperation = defineBinary("gcd", {
   takes: "integers",
@@ -15,13 +16,13 @@ export const gcd: BinaryOperation = defineBinary("gcd", {
 });
 
 /**
- * The least common multiple of each pair of integers, broadcast: not below 0, and 0 where either is 0; what the dtype
- * can't hold wraps around.
+ * Computes the least common multiple of each pair of integers, with broadcasting. It is 0 if either is 0, else
+ * positive, except that overflow wraps around.
  *
  * @example
  * lcm(tensor([4, -6], { dtype: "int32" }), 10); // int32 [20, 30]
  *
- * @throws {DTypeError} for floats and bools. @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {DTypeError} for floats and bools. @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export const lcm: BinaryOperation = defineBinary("lcm", {
   takes: "integers",
@@ -35,7 +36,7 @@ export const lcm: BinaryOperation = defineBinary("lcm", {
 
 const magnitude = (x: bigint): bigint => (x < 0n ? -x : x);
 
-/** Euclid's algorithm. */
+/** Uses Euclid's algorithm. */
 function greatestCommonDivisor(a: bigint, b: bigint): bigint {
   let [x, y] = [magnitude(a), magnitude(b)];
   while (y !== 0n) [x, y] = [y, x % y];

@@ -1,5 +1,6 @@
 /**
- * erf(x) = 2/√π · ∫₀ˣ exp(−t²) dt in float64. Source: NIST Digital Library of Mathematical Functions, 7.6.2 and 7.9.3.
+ * Computes erf(x) = 2/√π · ∫₀ˣ exp(−t²) dt in float64. Source: NIST Digital Library of Mathematical Functions, 7.6.2
+ * and 7.9.3.
  */
 export function erf(x: number): number {
   if (Number.isNaN(x)) return x;
@@ -8,19 +9,19 @@ export function erf(x: number): number {
   return Math.sign(x) * value;
 }
 
-/** 1 − erf(x), without the cancellation where erf(x) is near 1. */
+/** Computes 1 − erf(x) without cancellation if erf(x) is near 1. */
 export function erfc(x: number): number {
   return !(x >= 1) ? 1 - erf(x) : complementByFraction(x);
 }
 
-/** 2/√π · exp(−x²) · x · (1 + 2x²/3 · (1 + 2x²/5 · (1 + …))): all terms are positive, so that nothing cancels. */
+/** Computes erf(x) as 2/√π · exp(−x²) · x · (1 + 2x²/3 · (1 + 2x²/5 · (1 + …))), whose terms are all positive. */
 function bySeries(x: number): number {
   let sum = 1;
   for (let n = 40; n >= 1; n--) sum = 1 + ((2 * x * x) / (2 * n + 1)) * sum;
   return (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * x * sum;
 }
 
-/** erfc(x) = exp(−x²)/√π · 1/(x + ½/(x + 1/(x + (3/2)/(x + …)))) */
+/** Computes erfc(x) = exp(−x²)/√π · 1/(x + ½/(x + 1/(x + (3/2)/(x + …)))). */
 function complementByFraction(x: number): number {
   let fraction = x;
   for (let n = 300; n >= 1; n--) fraction = x + n / 2 / fraction;
@@ -28,8 +29,8 @@ function complementByFraction(x: number): number {
 }
 
 /**
- * The y whose erf is x, by Halley's steps from a start within 0.3 %. Above ½ they go by the complement, which does not
- * cancel.
+ * Computes the y whose erf is x, by Halley's method from a start within 0.3 %. Above ½ it uses erfc, to avoid
+ * cancellation.
  *
  * Source of the start: S. Winitzki, "A handy approximation for the error function and its inverse", 2008.
  */

@@ -5,7 +5,7 @@ import { exp } from "./exponential.ts";
 import type { FloatOperation } from "./types.ts";
 
 /**
- * The error function 2/√π · ∫₀ˣ exp(−t²) dt of each element. @see {@link exp}
+ * Computes the error function 2/√π · ∫₀ˣ exp(−t²) dt of each element. @see {@link exp}
  *
  * @example
  * erf(tensor([0, 1])); // float32 [0, 0.8427]
@@ -18,7 +18,7 @@ export const erf: FloatOperation = defineUnary("erf", {
 });
 
 /**
- * 1 − erf(x) for each element, accurate where erf(x) is near 1. @see {@link exp}
+ * Computes 1 − erf(x) for each element, accurate even if erf(x) is near 1. @see {@link exp}
  *
  * @example
  * erfc(tensor([0, 1])); // float32 [1, 0.1573]
@@ -31,7 +31,8 @@ export const erfc: FloatOperation = defineUnary("erfc", {
 });
 
 /**
- * The inverse of {@link erf} for each element: erf(erfinv(x)) is x. It is ±∞ at ±1, and NaN beyond. @see {@link exp}
+ * Computes the inverse of {@link erf} for each element: erf(erfinv(x)) is x. It is ±∞ at ±1, and NaN beyond. @see
+ * {@link exp}
  *
  * @example
  * erfinv(tensor([0, 0.5])); // float32 [0, 0.476936]

@@ -3,7 +3,7 @@ import { defineUnary } from "./define.ts";
 import type { FloatOperation } from "./types.ts";
 
 /**
- * eˣ for each element; integers and bools become float32, as in all functions of real numbers here.
+ * Computes eˣ for each element. Integers and bools become float32, as for all functions of real numbers.
  *
  * @example
  * exp(tensor([0, 1])); // float32 [1, 2.7183]
@@ -16,7 +16,7 @@ export const exp: FloatOperation = defineUnary("exp", {
 });
 
 /**
- * 2ˣ for each element. @see {@link exp}
+ * Computes 2ˣ for each element. @see {@link exp}
  *
  * @example
  * exp2(tensor([0, 3])); // float32 [1, 8]
@@ -29,7 +29,7 @@ export const exp2: FloatOperation = defineUnary("exp2", {
 });
 
 /**
- * eˣ − 1 for each element, accurate near 0. @see {@link exp}
+ * Computes eˣ − 1 for each element, accurate near 0. @see {@link exp}
  *
  * @example
  * expm1(tensor([0, 1])); // float32 [0, 1.71828]

@@ -6,7 +6,8 @@ import type { BinaryOperation } from "./types.ts";
 import { where } from "./where.ts";
 
 /**
- * The larger of each pair of elements, broadcast; NaN where either is. Equal ones share the gradient. @see {@link add}
+ * Returns the larger of each pair of elements, with broadcasting; NaN if either is NaN. Equal elements share the
+ * gradient. @see {@link add}
  *
  * @example
  * maximum(tensor([1, 5]), 3); // float32 [3, 5]
@@ -19,7 +20,8 @@ export const maximum: BinaryOperation = defineBinary("maximum", {
 });
 
 /**
- * The smaller of each pair of elements, broadcast; NaN where either is. Equal ones share the gradient. @see {@link add}
+ * Returns the smaller of each pair of elements, with broadcasting; NaN if either is NaN. Equal elements share the
+ * gradient. @see {@link add}
  *
  * @example
  * minimum(tensor([1, 5]), 3); // float32 [1, 3]
@@ -31,6 +33,9 @@ export const minimum: BinaryOperation = defineBinary("minimum", {
   gradient: (g, a, b) => [chosen(g, a, b), chosen(g, b, a)],
 });
 
-/** The share of the operand that is chosen where `smaller` < `larger`: all, half of it where both are equal. */
+/**
+ * Returns the gradient of an operand that is the result if `smaller` < `larger`: g then, half of it if both are equal,
+ * else 0.
+ */
 const chosen = (g: Tensor, smaller: Tensor, larger: Tensor): Tensor =>
   where(lt(larger, smaller), 0, where(eq(smaller, larger), mul(g, 0.5), g)) as Tensor;

@@ -10,12 +10,13 @@ import { pow } from "./power.ts";
 import type { Operand } from "./types.ts";
 
 /**
- * aᵇ for each pair of elements, broadcast, of all dtypes in float64; Metal has none, and leaves it to the cpu.
+ * Computes aᵇ for each pair of elements in float64, with broadcasting. Metal does not support float64, so it runs on
+ * the cpu.
  *
  * @example
  * floatPower(tensor([2, 9], { dtype: "int32" }), 0.5); // float64 [1.41421356, 3]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function floatPower(a: Operand, b: Operand): Tensor<"float64">;
 export function floatPower(...values: unknown[]): Tensor {

@@ -1,4 +1,4 @@
-/** The larger and the smaller of two numbers, where NaN is no number. */
+/** Maximum and minimum that ignore NaN. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
@@ -15,13 +15,13 @@ import { where } from "./where.ts";
 const pair = { a: operand(tensorOrScalar), b: operand(tensorOrScalar) } as const;
 
 /**
- * The larger of each pair of elements, broadcast; the other one where one is NaN. Equal ones share the
+ * Returns the larger of each pair of elements, with broadcasting; if one is NaN, the other. Equal elements share the
  * gradient. @see {@link maximum}
  *
  * @example
  * fmax(tensor([1, NaN, 5]), 3); // float32 [3, 3, 5]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function fmax<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>>;
 export function fmax(...values: unknown[]): Tensor {
@@ -32,13 +32,13 @@ fmax.method = "promoted" as const;
 const fmaxParameters = parameters("fmax", pair);
 
 /**
- * The smaller of each pair of elements, broadcast; the other one where one is NaN. Equal ones share the
+ * Returns the smaller of each pair of elements, with broadcasting; if one is NaN, the other. Equal elements share the
  * gradient. @see {@link minimum}
  *
  * @example
  * fmin(tensor([1, NaN, 5]), 3); // float32 [1, 3, 3]
  *
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function fmin<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>>;
 export function fmin(...values: unknown[]): Tensor {
@@ -48,7 +48,7 @@ export function fmin(...values: unknown[]): Tensor {
 fmin.method = "promoted" as const;
 const fminParameters = parameters("fmin", pair);
 
-/** The function of both, each of which takes the place of the other where that is NaN. */
+/** Computes the extremum after replacing each NaN by the other operand. */
 const ofNumbers = (operation: string, extremum: BinaryOperation, a: Operand, b: Operand): Tensor =>
   underName(operation, () =>
     tidy(() => {

@@ -1,12 +1,12 @@
 /**
- * The logarithm of the gamma function and its derivatives in float64.
+ * The log-gamma function and its derivatives in float64.
  *
- * From 1 to 3 lgamma and digamma are a factor that is 0 where they are, times a smooth quotient: an interpolant at
- * Chebyshev's points. From there on the recurrence leads down, below 1 it leads up, and from 16 on there are asymptotic
- * series. Below 0 there are reflections. Source: NIST Digital Library of Mathematical Functions, 5.5, 5.11 and 25.11.
+ * From 1 to 3, lgamma and digamma are a factor with the same zeros times a smooth quotient, interpolated at Chebyshev
+ * points. Above 3, the recurrence reduces the argument; below 1, it raises it. From 16 on, asymptotic series are used;
+ * below 0, reflection formulas. Source: NIST Digital Library of Mathematical Functions, 5.5, 5.11 and 25.11.
  */
 
-/** ln Γ(x)/((x − 1)(x − 2)) of x − 2, the highest power first. */
+/** Coefficients of ln Γ(x)/((x − 1)(x − 2)) in powers of x − 2, the highest first. */
 const logGammaQuotient = [
   3.9592899392841773e-10, -8.152852870624974e-10, -1.1901740908188623e-9, 2.444386936885692e-9, 4.305220610785349e-9,
   -8.87711600370437e-9, 3.821541398410965e-10, -9.172949166290702e-10, 2.4876913129422816e-8, -5.1889381335192836e-8,
@@ -16,7 +16,7 @@ const logGammaQuotient = [
   -0.012384192193374183, 0.032965000621155816, -0.1003173016743539, 0.42278433509846713,
 ];
 
-/** ψ(x)/(x − root) of x − 2. */
+/** Coefficients of ψ(x)/(x − root) in powers of x − 2, the highest first. */
 const digammaQuotient = [
   9.518171739147029e-9, -1.903635721105846e-8, -3.093398948520762e-8, 6.186795491568026e-8, 1.0053608396456935e-7,
   -2.0107270819670245e-7, -2.9145119207885333e-8, 5.8285994586065274e-8, 4.290253291489252e-7, -8.580896982578119e-7,
@@ -27,17 +27,17 @@ const digammaQuotient = [
 ];
 
 const root = 1.4616321449683622;
-const rootRemainder = 9.549995429965697e-17; // what float64 has no digits for
+const rootRemainder = 9.549995429965697e-17; // the digits beyond float64
 
-/** From here on there are asymptotic series. */
+/** From here on, asymptotic series are used. */
 const FAR = 16;
 
 const polynomial = (x: number, coefficients: readonly number[]): number =>
   coefficients.reduce((sum, coefficient) => sum * x + coefficient, 0);
 
 /**
- * x brought down to between 1 and 3 by subtracting ones, with the product of the numbers on the way and the sum of
- * their reciprocals.
+ * Subtracts ones from x until it is below 3. Also returns the product of the intermediate values and the sum of their
+ * reciprocals.
  */
 function reduced(x: number): { readonly x: number; readonly product: number; readonly sum: number } {
   let [y, product, sum] = [x, 1, 0];
@@ -49,7 +49,7 @@ function reduced(x: number): { readonly x: number; readonly product: number; rea
   return { x: y, product, sum };
 }
 
-/** The remainder of x by the nearest whole number. */
+/** Returns x minus the nearest integer. */
 const remainderOf = (x: number): number => x - Math.round(x);
 
 export function lgamma(x: number): number {
@@ -82,31 +82,33 @@ export function digamma(x: number): number {
   return (y - root - rootRemainder) * polynomial(y - 2, digammaQuotient) + sum;
 }
 
-/** The derivative of order n ≥ 1 of digamma: (−1)ˢ·n!·ζ(s, x) with s = n + 1, where ζ is Hurwitz's. */
+/**
+ * Computes the derivative of order n ≥ 1 of digamma: (−1)ˢ·n!·ζ(s, x) with s = n + 1 and the Hurwitz zeta function ζ.
+ */
 export function polygamma(n: number, x: number): number {
   const sign = n % 2 === 0 ? -1 : 1;
   if (!(x < 0)) return sign * scaledZeta(n, Math.abs(x));
-  // The sum over all whole k of 1/(x + k)ˢ is that for the remainder; what is too much there is a ζ(s, 1 − x) again.
+  // The sum of 1/(x + k)ˢ over all integers k equals that for the remainder; its excess terms are ζ(s, 1 − x).
   const remainder = remainderOf(x);
   if (remainder === 0) return sign * Number.POSITIVE_INFINITY;
   const ofAll = sign * (factorialPower(n, remainder) + scaledZeta(n, 1 + remainder)) + scaledZeta(n, 1 - remainder);
   return ofAll - scaledZeta(n, 1 - x);
 }
 
-/** n!/zⁿ⁺¹, whose factors are multiplied in turn, so that it overflows only where it has to. */
+/** Computes n!/zⁿ⁺¹, multiplying factors in turn, so that it overflows only if the result does. */
 function factorialPower(n: number, z: number): number {
   let product = 1 / z;
   for (let k = 1; k <= n; k++) product *= k / z;
   return product;
 }
 
-/** B₂ₖ/(2k)!, where B are Bernoulli's numbers. */
+/** B₂ₖ/(2k)!, with the Bernoulli numbers B. */
 const bernoulli = [
   ...[1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600],
   -3617 / 10670622842880000,
 ];
 
-/** n!·ζ(n + 1, x): twelve terms, then the integral, half a term, and Euler and Maclaurin's series. */
+/** Computes n!·ζ(n + 1, x) by the Euler–Maclaurin formula: twelve terms, the integral, half a term, and the series. */
 function scaledZeta(n: number, x: number): number {
   const end = x + 12;
   const integral = factorialPower(n - 1, end);

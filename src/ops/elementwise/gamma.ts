@@ -9,7 +9,7 @@ import { defineBinary, defineUnary, renamed } from "./define.ts";
 import { digamma as exactDigamma, lgamma as exactLgamma, polygamma as exactPolygamma } from "./gamma.reference.ts";
 import type { BinaryOperation, FloatOf, FloatOperation } from "./types.ts";
 
-/** Its first operand is the order. */
+/** Computes polygamma; the first operand is the order. */
 const polygammaOf: BinaryOperation = defineBinary("polygamma", {
   isPublic: false,
   takes: "floats",
@@ -19,8 +19,8 @@ const polygammaOf: BinaryOperation = defineBinary("polygamma", {
 });
 
 /**
- * ln |Γ(x)|, the logarithm of the gamma function's magnitude, of each element; ∞ at 0 and at negative whole numbers.
- * The gradient is {@link digamma}. @see {@link exp}
+ * Computes ln |Γ(x)|, the logarithm of the gamma function's magnitude, for each element; ∞ at 0 and at negative
+ * integers. The gradient is {@link digamma}. @see {@link exp}
  *
  * @example
  * lgamma(tensor([0.5, 5])); // float32 [0.572365, 3.17805]
@@ -33,8 +33,8 @@ export const lgamma: FloatOperation = defineUnary("lgamma", {
 });
 
 /**
- * ψ(x) = Γ′(x)/Γ(x), the derivative of {@link lgamma}, of each element; −∞ at 0, ∞ at −0 and NaN at negative whole
- * numbers. The gradient is `polygamma(1, x)`. @see {@link exp}
+ * Computes ψ(x) = Γ′(x)/Γ(x), the derivative of {@link lgamma}, for each element; −∞ at 0, ∞ at −0 and NaN at negative
+ * integers. The gradient is `polygamma(1, x)`. @see {@link exp}
  *
  * @example
  * digamma(tensor([1, 2])); // float32 [-0.577216, 0.422784]
@@ -50,16 +50,16 @@ const MOST = 170;
 const ofOrder0: FloatOperation = renamed("polygamma", digamma);
 
 /**
- * The derivative of order n of {@link digamma} for each element: (−1)ⁿ⁺¹ · n! · Σ 1/(x + k)ⁿ⁺¹ over k ≥ 0. At 0 and at
- * negative whole numbers it is ∞ for an odd n and −∞ for an even one. Integers become float32. The gradient is
+ * Computes the derivative of order n of {@link digamma} for each element: (−1)ⁿ⁺¹ · n! · Σ 1/(x + k)ⁿ⁺¹ over k ≥ 0. At
+ * 0 and at negative integers, it is ∞ for odd n and −∞ for even n. Integers become float32. The gradient is
  * `polygamma(n + 1, x)`.
  *
- * @param n the order, a whole number from 0 to 170, whose factorial float64 can hold; of order 0 it is digamma
+ * @param n the order, an integer from 0 to 170 (float64 can't represent larger factorials); order 0 is digamma
  *
  * @example
  * polygamma(1, tensor([1, 2])); // float32 [1.64493, 0.644934]
  *
- * @throws {ArgumentError} for another order.
+ * @throws {ArgumentError} for any other order.
  */
 export function polygamma<D extends DType>(n: number, x: Tensor<D>): Tensor<FloatOf<D>>;
 export function polygamma(...values: unknown[]): Tensor {

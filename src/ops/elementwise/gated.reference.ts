@@ -1,13 +1,13 @@
-/** Activations x·S(x) and their derivatives in float64, where the share S rises from 0 to 1. */
+/** Activations x·S(x) and their derivatives in float64, with a gate S that rises from 0 to 1. */
 import { erfc } from "./erf.reference.ts";
 
-/** S at an x, and its derivative there. Both are computed without cancellation. */
+/** S and its derivative, both computed without cancellation. */
 export interface Share {
   readonly value: (x: number) => number;
   readonly derivative: (x: number) => number;
 }
 
-/** Φ, the distribution function of the normal distribution. */
+/** Φ, the cumulative distribution function of the normal distribution. */
 export const normalShare: Share = {
   value: (x) => erfc(-x * Math.SQRT1_2) / 2,
   derivative: (x) => Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI),
@@ -28,16 +28,16 @@ export const tanhShare: Share = {
   derivative: (x) => logisticShare.derivative(tanhArgument(x)) * tanhFactor * (1 + 3 * 0.044715 * x * x),
 };
 
-/** The exponential that can't overflow. */
+/** Computes 1/(1 + e⁻ˣ) without overflow. */
 export function logistic(x: number): number {
   const e = Math.exp(-Math.abs(x));
   return (x < 0 ? e : 1) / (1 + e);
 }
 
-/** x·S(x): the limit 0 at −∞. */
+/** Computes x·S(x), with the limit 0 at −∞. */
 export const gated = ({ value }: Share, x: number): number => (x === Number.NEGATIVE_INFINITY ? -0 : x * value(x));
 
-/** S(x) + x·S′(x): the limits 0 and 1 at the infinities. */
+/** Computes S(x) + x·S′(x), with the limits 0 and 1 at −∞ and ∞. */
 export const gatedDerivative = ({ value, derivative }: Share, x: number): number => {
   const slope = derivative(x);
   return value(x) + (slope === 0 || Math.abs(x) === Number.POSITIVE_INFINITY ? 0 : x * slope);

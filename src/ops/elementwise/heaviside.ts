@@ -15,16 +15,16 @@ const step: BinaryOperation = defineBinary("heaviside", {
 });
 
 /**
- * Heaviside's step function for each pair of elements, broadcast: 0 where x is below 0, 1 where it is above, and the
- * other operand where it is 0. It is 0 of NaN, as in PyTorch, and has no gradient.
+ * Computes the Heaviside step function for each pair of elements, with broadcasting: 0 if x is below 0, 1 if it is
+ * above, and the other operand if it is 0. For NaN it is 0, as in PyTorch. It has no gradient.
  *
- * @param values what it is at 0; of the dtype of x, or a number
+ * @param values the result at 0; of x's dtype, or a number
  *
  * @example
  * heaviside(tensor([-1, 0, 2]), 0.5); // float32 [0, 0.5, 1]
  *
- * @throws {DTypeError} where the dtypes of two tensors differ.
- * @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {DTypeError} if the dtypes of two tensors differ.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function heaviside<A extends Operand, B extends Operand>(x: A, values: B): Tensor<ResultOf<A, B>>;
 export function heaviside(...given: unknown[]): Tensor {
@@ -33,7 +33,7 @@ export function heaviside(...given: unknown[]): Tensor {
     throw new DTypeError(
       "heaviside",
       "dtypesDiffer",
-      `expected two tensors of one dtype, got ${x.dtype} and ${values.dtype}; toDType() converts`,
+      `expected two tensors of one dtype, got ${x.dtype} and ${values.dtype}; convert with toDType()`,
     );
   return step(x, values);
 }

@@ -3,7 +3,7 @@ import { defineUnary } from "./define.ts";
 import type { FloatOperation } from "./types.ts";
 
 /**
- * The hyperbolic tangent of each element. @see {@link exp}
+ * Computes the hyperbolic tangent of each element. @see {@link exp}
  *
  * @example
  * tanh(tensor([0, 1])); // float32 [0, 0.76159]
@@ -16,7 +16,7 @@ export const tanh: FloatOperation = defineUnary("tanh", {
 });
 
 /**
- * The hyperbolic sine (eˣ − e⁻ˣ)/2 of each element. @see {@link exp}
+ * Computes the hyperbolic sine (eˣ − e⁻ˣ)/2 of each element. @see {@link exp}
  *
  * @example
  * sinh(tensor([0, 1])); // float32 [0, 1.1752]
@@ -29,7 +29,7 @@ export const sinh: FloatOperation = defineUnary("sinh", {
 });
 
 /**
- * The hyperbolic cosine (eˣ + e⁻ˣ)/2 of each element. @see {@link exp}
+ * Computes the hyperbolic cosine (eˣ + e⁻ˣ)/2 of each element. @see {@link exp}
  *
  * @example
  * cosh(tensor([0, 1])); // float32 [1, 1.54308]

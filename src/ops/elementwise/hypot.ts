@@ -4,9 +4,9 @@ import { div } from "./division.ts";
 import type { BinaryOperation } from "./types.ts";
 
 /**
- * √(a² + b²) for each pair of elements, broadcast, whose squares can't overflow; integers become float32. It is ∞ where
- * either operand is infinite, even with NaN. The gradients are a/√(a² + b²) and b/√(a² + b²), which are NaN where both
- * are 0, as in PyTorch. @see {@link add}
+ * Computes √(a² + b²) for each pair of elements, with broadcasting; squares do not overflow. Integers become float32.
+ * The result is ∞ if either operand is infinite, even if the other is NaN. The gradients are a/√(a² + b²) and b/√(a² +
+ * b²), which are NaN if both operands are 0, as in PyTorch. @see {@link add}
  *
  * @example
  * hypot(tensor([3, 5]), tensor([4, 12])); // float32 [5, 13]

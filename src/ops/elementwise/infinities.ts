@@ -1,4 +1,4 @@
-/** Infinities by their sign. */
+/** Tests for infinities of one sign. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
@@ -8,7 +8,7 @@ import { eq } from "./comparison.ts";
 import { isinf } from "./predicates.ts";
 
 /**
- * Whether each element is ∞; integers never are.
+ * Tests whether each element is ∞; false for integers.
  *
  * @example
  * isposinf(tensor([1, Infinity, -Infinity])); // bool [false, true, false]
@@ -21,7 +21,7 @@ isposinf.method = "bool" as const;
 const isposinfParameters = parameters("isposinf", { x: operand(aTensor) });
 
 /**
- * Whether each element is −∞; integers never are.
+ * Tests whether each element is −∞; false for integers.
  *
  * @example
  * isneginf(tensor([1, Infinity, -Infinity])); // bool [false, false, true]

@@ -6,7 +6,7 @@ import { rsqrt } from "./power.ts";
 import type { FloatOperation } from "./types.ts";
 
 /**
- * The inverse hyperbolic sine ln(x + √(x² + 1)) of each element. @see {@link exp}
+ * Computes the inverse hyperbolic sine ln(x + √(x² + 1)) of each element. @see {@link exp}
  *
  * @example
  * asinh(tensor([0, 1])); // float32 [0, 0.881374]
@@ -19,7 +19,7 @@ export const asinh: FloatOperation = defineUnary("asinh", {
 });
 
 /**
- * The inverse hyperbolic cosine ln(x + √(x² − 1)) of each element; NaN below 1. @see {@link exp}
+ * Computes the inverse hyperbolic cosine ln(x + √(x² − 1)) of each element; NaN below 1. @see {@link exp}
  *
  * @example
  * acosh(tensor([1, 2])); // float32 [0, 1.31696]
@@ -32,7 +32,7 @@ export const acosh: FloatOperation = defineUnary("acosh", {
 });
 
 /**
- * The inverse hyperbolic tangent ½ ln((1 + x)/(1 − x)) of each element; ±∞ at ±1, NaN beyond. @see {@link exp}
+ * Computes the inverse hyperbolic tangent ½ ln((1 + x)/(1 − x)) of each element; ±∞ at ±1, NaN beyond. @see {@link exp}
  *
  * @example
  * atanh(tensor([0, 0.5])); // float32 [0, 0.549306]

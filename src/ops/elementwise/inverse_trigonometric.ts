@@ -5,11 +5,11 @@ import { div } from "./division.ts";
 import { rsqrt } from "./power.ts";
 import type { FloatOperation } from "./types.ts";
 
-/** 1/√(1 − x²), without the cancellation of 1 − x² near ±1. */
+/** Computes 1/√(1 − x²) without the cancellation of 1 − x² near ±1. */
 const derivativeOfArcsine = (x: Tensor): Tensor => mul(rsqrt(sub(1, x)), rsqrt(add(x, 1)));
 
 /**
- * The arcsine of each element, from −π/2 to π/2; NaN beyond ±1. @see {@link exp}
+ * Computes the arcsine of each element, from −π/2 to π/2; NaN beyond ±1. @see {@link exp}
  *
  * @example
  * asin(tensor([0, 0.5])); // float32 [0, 0.523599]
@@ -22,7 +22,7 @@ export const asin: FloatOperation = defineUnary("asin", {
 });
 
 /**
- * The arccosine of each element, from 0 to π; NaN beyond ±1. @see {@link exp}
+ * Computes the arccosine of each element, from 0 to π; NaN beyond ±1. @see {@link exp}
  *
  * @example
  * acos(tensor([1, 0.5])); // float32 [0, 1.0472]
@@ -35,7 +35,7 @@ export const acos: FloatOperation = defineUnary("acos", {
 });
 
 /**
- * The arctangent of each element, from −π/2 to π/2. @see {@link atan2}
+ * Computes the arctangent of each element, from −π/2 to π/2. @see {@link atan2}
  *
  * @example
  * atan(tensor([0, 1])); // float32 [0, 0.785398]

@@ -20,15 +20,15 @@ const interpolate: Ternary = defineTernary("lerp", {
 });
 
 /**
- * a + weight·(b − a) for each element, all three broadcast; exactly a at weight 0 and b at 1. Weights beyond
- * extrapolate.
+ * Interpolates linearly: a + weight·(b − a) for each element, with broadcasting; exactly a at weight 0 and b at 1.
+ * Other weights outside [0, 1] extrapolate.
  *
  * @param weight a number or a tensor
  *
  * @example
  * lerp(tensor([0, 10]), tensor([10, 20]), 0.25); // float32 [2.5, 12.5]
  *
- * @throws {DTypeError} for integers. @throws {ShapeError} where the shapes can't be broadcast together.
+ * @throws {DTypeError} for integers. @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function lerp<A extends Operand, B extends Operand>(a: A, b: B, weight: Operand): Tensor<ResultOf<A, B>>;
 export function lerp(...values: unknown[]): Tensor {
@@ -36,7 +36,7 @@ export function lerp(...values: unknown[]): Tensor {
   const operands = promoteOperands("lerp", [a, b, weight]);
   for (const operand of [a, b])
     if (operand instanceof Tensor && !isFloat(operand.dtype))
-      throw new DTypeError("lerp", "notAFloat", `expected floats, got ${operand.describe()}; toDType() converts`);
+      throw new DTypeError("lerp", "notAFloat", `expected floats, got ${operand.describe()}; convert with toDType()`);
   return interpolate(operands as unknown as [Tensor, Tensor, Tensor]);
 }
 lerp.method = "promoted" as const;

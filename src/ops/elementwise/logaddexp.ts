@@ -5,10 +5,10 @@ import { exp, exp2 } from "./exponential.ts";
 import type { BinaryOperation } from "./types.ts";
 
 /**
- * ln(eᵃ + eᵇ) for each pair of elements, broadcast, without an exponential that overflows; integers become float32.
+ * Computes ln(eᵃ + eᵇ) for each pair of elements, with broadcasting and without overflow. Integers become float32.
  * @see {@link add}
  *
- * The gradients are eᵃ/(eᵃ + eᵇ) and eᵇ/(eᵃ + eᵇ), which are NaN where both are the same infinity, as in PyTorch.
+ * The gradients are eᵃ/(eᵃ + eᵇ) and eᵇ/(eᵃ + eᵇ), which are NaN if both operands are the same infinity, as in PyTorch.
  *
  * @example
  * logaddexp(tensor([0, 1000]), tensor([0, 1000])); // float32 [0.693147, 1000.69]
@@ -22,12 +22,12 @@ export const logaddexp: BinaryOperation = defineBinary("logaddexp", {
   gradient: (g, a, b, needs) => [needs[0] ? mul(g, share(a, b)) : null, needs[1] ? mul(g, share(b, a)) : null],
 });
 
-/** eᵃ/(eᵃ + eᵇ) = 1/(1 + eᵇ⁻ᵃ), as an exponential of something that is not above 0. */
+/** Computes eᵃ/(eᵃ + eᵇ) = 1/(1 + eᵇ⁻ᵃ) as the exponential of a number that is at most 0. */
 const share = (a: Tensor, b: Tensor): Tensor => exp(neg(logaddexp(0, sub(b, a))));
 
 /**
- * log₂(2ᵃ + 2ᵇ) for each pair of elements, broadcast, without a power that overflows; integers become float32. The
- * gradients are 2ᵃ/(2ᵃ + 2ᵇ) and 2ᵇ/(2ᵃ + 2ᵇ), as those of {@link logaddexp}. @see {@link add}
+ * Computes log₂(2ᵃ + 2ᵇ) for each pair of elements, with broadcasting and without overflow. Integers become float32.
+ * The gradients are 2ᵃ/(2ᵃ + 2ᵇ) and 2ᵇ/(2ᵃ + 2ᵇ), as for {@link logaddexp}. @see {@link add}
  *
  * @example
  * logaddexp2(tensor([0, 1000]), tensor([0, 1000])); // float32 [1, 1001]
@@ -41,5 +41,5 @@ export const logaddexp2: BinaryOperation = defineBinary("logaddexp2", {
   gradient: (g, a, b, needs) => [needs[0] ? mul(g, share2(a, b)) : null, needs[1] ? mul(g, share2(b, a)) : null],
 });
 
-/** 2ᵃ/(2ᵃ + 2ᵇ), as {@link share}. */
+/** Computes 2ᵃ/(2ᵃ + 2ᵇ), like {@link share}. */
 const share2 = (a: Tensor, b: Tensor): Tensor => exp2(neg(logaddexp2(0, sub(b, a))));

@@ -4,7 +4,7 @@ import { div } from "./division.ts";
 import type { FloatOperation } from "./types.ts";
 
 /**
- * ln x for each element; NaN below 0. @see {@link exp}
+ * Computes ln x for each element; NaN below 0. @see {@link exp}
  *
  * @example
  * log(tensor([1, 10])); // float32 [0, 2.30259]
@@ -17,7 +17,7 @@ export const log: FloatOperation = defineUnary("log", {
 });
 
 /**
- * log₂ x for each element; NaN below 0. @see {@link exp}
+ * Computes log₂ x for each element; NaN below 0. @see {@link exp}
  *
  * @example
  * log2(tensor([1, 8])); // float32 [0, 3]
@@ -30,7 +30,7 @@ export const log2: FloatOperation = defineUnary("log2", {
 });
 
 /**
- * log₁₀ x for each element; NaN below 0. @see {@link exp}
+ * Computes log₁₀ x for each element; NaN below 0. @see {@link exp}
  *
  * @example
  * log10(tensor([1, 1000])); // float32 [0, 3]
@@ -43,7 +43,7 @@ export const log10: FloatOperation = defineUnary("log10", {
 });
 
 /**
- * ln(1 + x) for each element, accurate near 0; NaN below −1. @see {@link exp}
+ * Computes ln(1 + x) for each element, accurate near 0; NaN below −1. @see {@link exp}
  *
  * @example
  * log1p(tensor([0, 1])); // float32 [0, 0.69315]

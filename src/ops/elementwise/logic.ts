@@ -2,7 +2,7 @@ import { defineBinary, defineUnary } from "./define.ts";
 import type { BinaryPredicate, UnaryPredicate } from "./types.ts";
 
 /**
- * Whether each element is 0.
+ * Tests whether each element is 0.
  *
  * @example
  * logicalNot(tensor([0, 2])); // bool [true, false]
@@ -14,7 +14,7 @@ export const logicalNot: UnaryPredicate = defineUnary("logicalNot", {
 });
 
 /**
- * Whether both of each pair of elements are not 0. @see {@link eq}
+ * Tests whether both elements of each pair are nonzero. @see {@link eq}
  *
  * @example
  * logicalAnd(tensor([0, 2]), tensor([1, 1])); // bool [false, true]
@@ -26,7 +26,7 @@ export const logicalAnd: BinaryPredicate = defineBinary("logicalAnd", {
 });
 
 /**
- * Whether either of each pair of elements is not 0. @see {@link eq}
+ * Tests whether at least one element of each pair is nonzero. @see {@link eq}
  *
  * @example
  * logicalOr(tensor([0, 2]), tensor([0, 0])); // bool [false, true]
@@ -38,7 +38,7 @@ export const logicalOr: BinaryPredicate = defineBinary("logicalOr", {
 });
 
 /**
- * Whether one and only one of each pair of elements is not 0. @see {@link eq}
+ * Tests whether exactly one element of each pair is nonzero. @see {@link eq}
  *
  * @example
  * logicalXor(tensor([0, 2]), tensor([1, 1])); // bool [true, false]

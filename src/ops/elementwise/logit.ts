@@ -16,12 +16,13 @@ import { where } from "./where.ts";
 
 /** Options of {@link logit}. */
 export interface LogitOptions {
-  /** Elements are brought into [eps, 1 − eps] first, and those outside have the gradient 0. Default: they stay. */
+  /** Clamps elements to [eps, 1 − eps] first; elements outside get the gradient 0. Default: no clamping. */
   eps?: number | undefined;
 }
 
 /**
- * ln(x/(1 − x)) for each element, which `sigmoid` inverts: −∞ at 0, ∞ at 1, NaN outside. Integers become float32.
+ * Computes ln(x/(1 − x)), the inverse of `sigmoid`, for each element: −∞ at 0, ∞ at 1, NaN outside. Integers become
+ * float32.
  *
  * @example
  * logit(tensor([0.25, 0.5, 0.75])); // float32 [-1.098612, 0, 1.098612]
@@ -47,7 +48,7 @@ const logitParameters = parameters("logit", {
   eps: optional(aNumber({ holds: (eps) => eps >= 0 && eps <= 0.5, expected: "a number from 0 to 0.5" })),
 });
 
-/** ln x − ln(1 − x), which cancels about ½: there 2 artanh(2x − 1), whose argument is exact. */
+/** Computes ln x − ln(1 − x). Near ½, where that cancels, it computes 2 artanh(2x − 1), whose argument is exact. */
 function logitOf(x: Tensor): Tensor {
   const isNear = lt(abs(sub(x, 0.5) as Tensor), 0.25);
   const [near, far] = [where(isNear, x, 0.5) as Tensor, where(isNear, 0.25, x) as Tensor];

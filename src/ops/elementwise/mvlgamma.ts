@@ -17,15 +17,15 @@ const aDimension = aNumber({
 });
 
 /**
- * The logarithm of the multivariate gamma function of dimension p for each element: p (p − 1)/4 · ln π + Σ ln |Γ(x −
- * j/2)| over j from 0 to p − 1. It is defined for x above (p − 1)/2. Integers become float32.
+ * Computes the logarithm of the multivariate gamma function of dimension p for each element: p (p − 1)/4 · ln π + Σ ln
+ * |Γ(x − j/2)| over j from 0 to p − 1. It is defined for x above (p − 1)/2. Integers become float32.
  *
- * @param p the dimension, from 1 on; of dimension 1 it is `lgamma`
+ * @param p the dimension, from 1 to 1000; dimension 1 gives `lgamma`
  *
  * @example
  * mvlgamma(tensor([2, 3]), 2); // float32 [0.451583, 1.550195]
  *
- * @throws {ArgumentError} for another p.
+ * @throws {ArgumentError} for any other p.
  */
 export function mvlgamma<D extends DType>(x: Tensor<D>, p: number): Tensor<FloatOf<D>>;
 export function mvlgamma(...values: unknown[]): Tensor {

@@ -12,15 +12,15 @@ import { where } from "./where.ts";
 
 /** Options of {@link nanToNum}. */
 export interface NanToNumOptions {
-  /** In place of NaN. Default 0. */
+  /** Replacement of NaN. Default 0. */
   nan?: number | undefined;
-  /** In place of infinity. Default: the largest number of the dtype. */
+  /** Replacement of ∞. Default: the largest number of the dtype. */
   posinf?: number | undefined;
-  /** In place of −infinity. Default: the least number of the dtype. */
+  /** Replacement of −∞. Default: the smallest number of the dtype. */
   neginf?: number | undefined;
 }
 
-/** The largest number of each dtype of floats. */
+/** The largest number of each float dtype. */
 const LARGEST: Readonly<Partial<Record<DType, number>>> = {
   float64: Number.MAX_VALUE,
   float32: (2 - 2 ** -23) * 2 ** 127,
@@ -29,7 +29,7 @@ const LARGEST: Readonly<Partial<Record<DType, number>>> = {
 };
 
 /**
- * Numbers in place of NaN and infinities. The gradient is 0 where an element was replaced.
+ * Replaces NaN and infinities by numbers. The gradient of a replaced element is 0.
  *
  * @example
  * nanToNum(tensor([1, Number.NaN, Infinity]), { posinf: 9 }); // float32 [1, 0, 9]

@@ -3,8 +3,8 @@ import { defineBinary } from "./define.ts";
 import type { BinaryOperation } from "./types.ts";
 
 /**
- * The next number that the dtype has after a in the direction of b, for each pair of elements, broadcast; b where they
- * are equal, NaN where either is. Integers become float32. It has no gradient. @see {@link add}
+ * Returns the next representable number after a towards b, for each pair of elements, with broadcasting; b if they are
+ * equal, NaN if either is NaN. Integers become float32. It has no gradient. @see {@link add}
  *
  * @example
  * nextafter(tensor([1, 1], { dtype: "float16" }), tensor([2, 0], { dtype: "float16" })); // float16 [1.00098, 0.999512]
@@ -14,7 +14,7 @@ export const nextafter: BinaryOperation = defineBinary("nextafter", {
   reference: { floatOf: nextOf },
 });
 
-/** Bits of the fraction, the exponent of the smallest normal number, and the largest number. */
+/** For each dtype: bits of the fraction, exponent of the smallest normal number, and the largest number. */
 const formats: Readonly<Partial<Record<DType, readonly [bits: number, least: number, largest: number]>>> = {
   float64: [52, -1022, Number.MAX_VALUE],
   float32: [23, -126, (2 - 2 ** -23) * 2 ** 127],
@@ -32,14 +32,14 @@ function nextOf(a: number, b: number, dtype: DType): number {
   if (magnitude === Number.POSITIVE_INFINITY) return Math.sign(a) * largest;
   if (rises && magnitude === largest) return Math.sign(a) * Number.POSITIVE_INFINITY;
   const exponent = Math.max(exponentOf(magnitude), least);
-  const isAtStep = !rises && exponent > least && magnitude === 2 ** exponent; // below it numbers are twice as dense
+  const isAtStep = !rises && exponent > least && magnitude === 2 ** exponent; // numbers below are twice as dense
   const unit = 2 ** (exponent - bits - (isAtStep ? 1 : 0));
   return Math.sign(a) * (rises ? magnitude + unit : magnitude - unit);
 }
 
 const buffer = new DataView(new ArrayBuffer(8));
 
-/** ⌊log₂ x⌋; −1023 below the normal numbers of float64. */
+/** Returns ⌊log₂ x⌋; −1023 for numbers below the normal range of float64. */
 function exponentOf(x: number): number {
   buffer.setFloat64(0, x);
   return (buffer.getUint16(0) >> 4) - 1023;

@@ -11,7 +11,7 @@ import { tensor } from "../creation/tensor.ts";
 import { expand } from "../view/expand.ts";
 import type { Kind } from "./types.ts";
 
-/** Brings operands to their common dtype; plain numbers become tensors without dimensions. */
+/** Converts operands to their common dtype; plain numbers become scalar tensors. */
 export function promoteOperands(
   operation: string,
   operands: readonly (Tensor | Scalar)[],
@@ -27,16 +27,19 @@ export function promoteOperands(
   return result;
 }
 
-/** The dtype in which an operation of a kind computes. @throws {DTypeError} where it is not defined for the dtype. */
+/**
+ * Returns the dtype in which an operation of a kind computes. @throws {DTypeError} if the kind does not support the
+ * dtype.
+ */
 export function operandDType(operation: string, dtype: DType, kind: Kind): DType {
   if (kind === "everything") return dtype;
   if (kind === "floats") return isFloat(dtype) ? dtype : "float32";
   if (!((isFloat(dtype) && kind !== "numbers") || (dtype === "bool" && kind !== "bits"))) return dtype;
   const expected = { numbers: "floats or integers", bits: "integers or bools", integers: "integers" }[kind];
-  throw new DTypeError(operation, "notDefined", `expected ${expected}, got ${dtype}; toDType() converts`);
+  throw new DTypeError(operation, "notDefined", `expected ${expected}, got ${dtype}; convert with toDType()`);
 }
 
-/** The common dtype of operands, as `torch.result_type`. */
+/** Returns the common dtype of operands, like `torch.result_type`. */
 export function commonDType(operation: string, operands: readonly (Tensor | Scalar)[]): DType {
   const [first, second] = operands;
   if (operands.length === 2 && first instanceof Tensor) {
@@ -62,7 +65,7 @@ function checkScalar(operation: string, value: unknown): Scalar {
   );
 }
 
-/** Whether a value is a tensor or a plain number. */
+/** Tests whether a value is a tensor or a plain number. */
 export const isOperand = (value: unknown): value is Tensor | Scalar =>
   Tensor.isTensor(value) || typeof value === "number" || typeof value === "bigint" || typeof value === "boolean";
 
@@ -70,14 +73,14 @@ const MOST_SCALARS = 512;
 const scalars: Record<BackendName, Partial<Record<DType, Map<Scalar, Tensor>>>> = { metal: {}, cpu: {}, reference: {} };
 
 /**
- * A plain number as a tensor without dimensions. One tensor serves all calls with the same number, so results must
- * never share its memory.
+ * Returns a plain number as a scalar tensor. All calls with the same number share one tensor, so results must never
+ * share its memory.
  *
- * @throws {DTypeError} where an integer dtype can't hold it.
+ * @throws {DTypeError} if an integer dtype can't represent the number.
  */
 export function scalarTensor(value: Scalar, dtype: DType, operation = "scalar"): Tensor {
   const kind = typeof value === "boolean" ? Number(value) : value;
-  if (Object.is(kind, -0)) return tensor(kind, { dtype }); // a Map takes it for 0
+  if (Object.is(kind, -0)) return tensor(kind, { dtype }); // a Map does not distinguish -0 from 0
   const byDType = scalars[getBackend()];
   let known = byDType[dtype];
   if (known === undefined || known.size >= MOST_SCALARS) {
@@ -100,10 +103,10 @@ function fitting(value: number | bigint, dtype: DType, operation: string): numbe
   throw new DTypeError(
     operation,
     "doesNotFit",
-    `the number ${value} meets a tensor of ${dtype}, which holds whole numbers from ${least} to ${most}; ` +
+    `the number ${value} does not fit a tensor of ${dtype}, which holds whole numbers from ${least} to ${most}; ` +
       "convert the tensor first",
   );
 }
 
-/** Zeros of a tensor's shape and dtype: the gradient of what is constant between its steps. */
+/** Returns zeros of a tensor's shape and dtype: the gradient of step functions. */
 export const zerosLike = (x: Tensor): Tensor => clone(expand(scalarTensor(0, x.dtype), x.shape));

@@ -14,7 +14,7 @@ import type { BinaryOperation, FloatOperation, Operand, ResultOf } from "./types
 import { where } from "./where.ts";
 
 /**
- * √x for each element; NaN below 0. @see {@link exp}
+ * Computes √x for each element; NaN below 0. @see {@link exp}
  *
  * @example
  * sqrt(tensor([4, 9])); // float32 [2, 3]
@@ -27,7 +27,7 @@ export const sqrt: FloatOperation = defineUnary("sqrt", {
 });
 
 /**
- * 1/√x for each element; NaN below 0. @see {@link exp}
+ * Computes 1/√x for each element; NaN below 0. @see {@link exp}
  *
  * @example
  * rsqrt(tensor([4, 16])); // float32 [0.5, 0.25]
@@ -50,22 +50,22 @@ const power: BinaryOperation = defineBinary("pow", {
   ],
 });
 
-/** b·aᵇ⁻¹; 0 where b is 0, whatever a is. */
+/** Computes b·aᵇ⁻¹; 0 if b is 0, for any a. */
 const gradientOfBase = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
   where(eq(b, 0), 0, mul(g, mul(b, pow(a, sub(b, 1))))) as Tensor;
 
-/** aᵇ·ln a; 0 where 0 is raised to something that is not negative. */
+/** Computes aᵇ·ln a; 0 if a is 0 and b is not negative. */
 const gradientOfExponent = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
   where(logicalAnd(eq(a, 0), ge(b, 0)), 0, mul(g, mul(pow(a, b), log(a)))) as Tensor;
 
 /**
- * aᵇ for each pair of elements, broadcast; integers stay integers and wrap around.
+ * Computes aᵇ for each pair of elements, with broadcasting. Integers stay integers and wrap around.
  *
  * @example
  * pow(tensor([1, 2, 3]), 2); // float32 [1, 4, 9]
  *
- * @throws {ArgumentError} where integers are raised to a negative number; a tensor of exponents gives 0 there, or ±1
- *   for ±1.
+ * @throws {ArgumentError} if integers are raised to a negative number. With a tensor of exponents, the result is 0
+ * instead, or ±1 for ±1.
  */
 export function pow<A extends Operand, B extends Operand>(a: A, b: B): Tensor<ResultOf<A, B>>;
 export function pow<A extends Operand, B extends Operand>(a: A, b: B, ...extra: unknown[]): Tensor<ResultOf<A, B>> {
@@ -85,12 +85,12 @@ const powParameters = parameters("pow", { a: operand(tensorOrScalar), b: operand
 const isWhole = (dtype: DType, exponent: unknown): boolean =>
   !isFloat(dtype) && (typeof exponent === "bigint" || Number.isInteger(exponent));
 
-/** JavaScript's own, but that IEEE 754 has 1 for (±1)^±∞ and 1^NaN. */
+/** Computes JavaScript's power, except for (±1)^±∞ and 1^NaN, which are 1 in IEEE 754. */
 function powerOf(a: number, b: number): number {
   return a === 1 || (a === -1 && Math.abs(b) === Number.POSITIVE_INFINITY) ? 1 : a ** b;
 }
 
-/** Modulo 2⁶⁴. A negative exponent leaves 0 of all but ±1. */
+/** Computes powers modulo 2⁶⁴. A negative exponent gives 0, except for ±1. */
 function integerPower(a: bigint, b: bigint): bigint {
   if (b < 0n) return a === 1n ? 1n : a === -1n ? (b % 2n === 0n ? 1n : -1n) : 0n;
   let result = 1n;

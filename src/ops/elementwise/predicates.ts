@@ -2,7 +2,7 @@ import { defineUnary } from "./define.ts";
 import type { UnaryPredicate } from "./types.ts";
 
 /**
- * Whether each element is NaN; integers never are.
+ * Tests whether each element is NaN; false for integers.
  *
  * @example
  * isnan(tensor([1, NaN])); // bool [false, true]
@@ -14,7 +14,7 @@ export const isnan: UnaryPredicate = defineUnary("isnan", {
 });
 
 /**
- * Whether each element is an infinity; integers never are.
+ * Tests whether each element is infinite; false for integers.
  *
  * @example
  * isinf(tensor([1, -Infinity])); // bool [false, true]
@@ -26,7 +26,7 @@ export const isinf: UnaryPredicate = defineUnary("isinf", {
 });
 
 /**
- * Whether each element is neither an infinity nor NaN; integers always are.
+ * Tests whether each element is neither infinite nor NaN; true for integers.
  *
  * @example
  * isfinite(tensor([1, NaN])); // bool [true, false]
@@ -38,7 +38,7 @@ export const isfinite: UnaryPredicate = defineUnary("isfinite", {
 });
 
 /**
- * Whether the sign of each element is that of negative numbers: of −0 it is, and of NaN it may be.
+ * Tests whether the sign of each element is negative: true for −0, unspecified for NaN.
  *
  * @example
  * signbit(tensor([-1, -0, 0])); // bool [true, true, false]

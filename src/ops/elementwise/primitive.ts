@@ -1,12 +1,12 @@
 /**
- * The elementwise primitives: `unary`, `binary` and `ternary`, each with the names of its operations, in no order that
- * means something. An operation is defined in a file of its own, by `defineUnary` and its like (define.ts).
+ * The elementwise primitives `unary`, `binary` and `ternary`, with the names of their operations in arbitrary order.
+ * Each operation is defined elsewhere with `defineUnary`, `defineBinary` or `defineTernary` (define.ts).
  */
 import { cpuCall, loop } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { dtype, oneOf } from "../../backend/fields.ts";
 
-// Groups of names are the dtypes that an operation is computed in; the results of `tests` are bools.
+// Groups are the dtypes in which operations compute; results of `tests` are bools.
 
 const unaryNumbers = ["abs", "neg", "sign", "square", "floor", "ceil", "round", "trunc", "frac", "relu"] as const;
 
@@ -45,7 +45,7 @@ export const binaryOperations = enumeration("Binary", {
 });
 export type BinaryName = NameOf<typeof binaryOperations>;
 
-/** Operations on three elements. The first operand of a choice is a bool. */
+/** Operations on three elements. The first operand of `choices` is a bool. */
 export const ternaryOperations = enumeration("Ternary", {
   choices: ["where"],
   floats: ["clamp", "lerp", "softplus", "elu"],

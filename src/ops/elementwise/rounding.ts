@@ -15,7 +15,7 @@ import type { UnaryOperation } from "./types.ts";
 const itself = (x: bigint): bigint => x;
 
 /**
- * The largest whole number ≤ x for each element. The gradient is 0. @see {@link neg}
+ * Rounds each element down to an integer. The gradient is 0. @see {@link neg}
  *
  * @example
  * floor(tensor([-1.5, 1.5])); // float32 [-2, 1]
@@ -27,7 +27,7 @@ export const floor: UnaryOperation = defineUnary("floor", {
 });
 
 /**
- * The smallest whole number ≥ x for each element. The gradient is 0. @see {@link neg}
+ * Rounds each element up to an integer. The gradient is 0. @see {@link neg}
  *
  * @example
  * ceil(tensor([-1.5, 1.5])); // float32 [-1, 2]
@@ -39,7 +39,7 @@ export const ceil: UnaryOperation = defineUnary("ceil", {
 });
 
 const wholeNumbers: UnaryOperation = defineUnary("round", {
-  isPublic: false, // {@link round} is
+  isPublic: false, // {@link round} is the public function
   takes: "numbers",
   reference: { float: roundHalfToEven, integer: itself },
   gradient: zerosLike,
@@ -47,13 +47,13 @@ const wholeNumbers: UnaryOperation = defineUnary("round", {
 
 /** Options of {@link round}. */
 export interface RoundOptions {
-  /** How many decimal places stay; with −1 tens do. Default 0. */
+  /** Number of decimal places to keep; −1 rounds to tens. Default 0. */
   decimals?: number | undefined;
 }
 
 /**
- * The nearest whole number for each element, or the nearest one with some decimal places; halves to the even one. The
- * gradient is 0. @see {@link neg}
+ * Rounds each element to the nearest integer, or to the given decimal places; halves round to even. The gradient is 0.
+ * @see {@link neg}
  *
  * @example
  * round(tensor([0.5, 1.5, 2.5])); // float32 [0, 2, 2]
@@ -81,7 +81,7 @@ const wholeNumber = aNumber({ holds: Number.isSafeInteger, expected: "a whole nu
 const roundParameters = parameters("round", { x: operand(aTensor), decimals: named(wholeNumber, 0) });
 
 /**
- * x without its fraction for each element, towards 0. The gradient is 0. @see {@link neg}
+ * Rounds each element towards 0. The gradient is 0. @see {@link neg}
  *
  * @example
  * trunc(tensor([-1.5, 1.5])); // float32 [-1, 1]
@@ -93,7 +93,7 @@ export const trunc: UnaryOperation = defineUnary("trunc", {
 });
 
 /**
- * x − trunc(x) for each element, with the sign of x; 0 for integers, NaN for infinities. The gradient is 1.
+ * Computes x − trunc(x), with the sign of x, for each element; 0 for integers, NaN for infinities. The gradient is 1.
  *
  * @example
  * frac(tensor([-1.5, 1.25])); // float32 [-0.5, 0.25]

@@ -11,7 +11,7 @@ import type { FloatOperation } from "./types.ts";
 import { where } from "./where.ts";
 
 /**
- * sin(πx)/(πx) for each element; 1 at 0, and exactly 0 at other whole numbers. @see {@link exp}
+ * Computes sin(πx)/(πx) for each element; 1 at 0, and exactly 0 at other integers. @see {@link exp}
  *
  * @example
  * sinc(tensor([0, 0.5, 1])); // float32 [1, 0.63662, 0]
@@ -23,7 +23,7 @@ export const sinc: FloatOperation = defineUnary("sinc", {
   gradient: (g, x) => mul(g, toDType(derivative(toDType(x, accumulationDType(x.dtype))), g.dtype)),
 });
 
-/** (cos πx − sinc x)/x; for |x| < ¼, where that cancels, by its series. */
+/** Computes (cos πx − sinc x)/x; for |x| < ¼, where that cancels, by its series. */
 function derivative(x: Tensor): Tensor {
   const isNear = lt(square(x), 1 / 16);
   const near = where(isNear, x, 0) as Tensor;
@@ -35,8 +35,8 @@ function derivative(x: Tensor): Tensor {
 }
 
 /**
- * Those of x²ᵏ⁻¹ in the derivative, (−1)ᵏ·π²ᵏ·2k/(2k + 1)!, the highest first; enough for its own derivatives in
- * float64.
+ * Coefficients of x²ᵏ⁻¹ in the derivative, (−1)ᵏ·π²ᵏ·2k/(2k + 1)!, the highest first; enough terms for higher
+ * derivatives in float64.
  */
 const coefficients: readonly number[] = Array.from({ length: 11 }, (_, at) => {
   const k = 11 - at;
@@ -45,10 +45,7 @@ const coefficients: readonly number[] = Array.from({ length: 11 }, (_, at) => {
   return coefficient;
 });
 
-/**
- * The remainder by the nearest whole number is exact, and the sine of its product with π is that of πx but for its
- * sign.
- */
+/** Computes sinc. The remainder r by the nearest integer is exact, and sin(πr) = ±sin(πx). */
 function sincOf(x: number): number {
   const magnitude = Math.abs(x);
   if (magnitude === 0) return 1;

@@ -9,7 +9,7 @@ import type { BinaryOperation, FloatOperation } from "./types.ts";
 import { where } from "./where.ts";
 
 /**
- * The sine of each element, in radians. @see {@link exp}
+ * Computes the sine of each element, in radians. @see {@link exp}
  *
  * @example
  * sin(tensor([0, 1])); // float32 [0, 0.84147]
@@ -22,7 +22,7 @@ export const sin: FloatOperation = defineUnary("sin", {
 });
 
 /**
- * The cosine of each element, in radians. @see {@link exp}
+ * Computes the cosine of each element, in radians. @see {@link exp}
  *
  * @example
  * cos(tensor([0, 1])); // float32 [1, 0.5403]
@@ -35,7 +35,7 @@ export const cos: FloatOperation = defineUnary("cos", {
 });
 
 /**
- * The tangent of each element, in radians. @see {@link exp}
+ * Computes the tangent of each element, in radians. @see {@link exp}
  *
  * @example
  * tan(tensor([0, 1])); // float32 [0, 1.55741]
@@ -48,7 +48,8 @@ export const tan: FloatOperation = defineUnary("tan", {
 });
 
 /**
- * The angle from −π to π of each point (b, a), in radians, broadcast; integers become float32. @see {@link add}
+ * Computes the angle of each point (b, a) in radians, from −π to π, with broadcasting. Integers become float32. @see
+ * {@link add}
  *
  * @example
  * atan2(tensor([0, 1]), tensor([-1, 0])); // float32 [3.14159, 1.5708]
@@ -60,7 +61,10 @@ export const atan2: BinaryOperation = defineBinary("atan2", {
   gradient: gradientOfAngle,
 });
 
-/** b/(a² + b²) and −a/(a² + b²), 0 at the origin; in float32 for halves, in which squares of 256 are infinite. */
+/**
+ * Computes the derivatives b/(a² + b²) and −a/(a² + b²), 0 at the origin; in float32 for 16-bit floats, since 256²
+ * overflows float16.
+ */
 function gradientOfAngle(g: Tensor, a: Tensor, b: Tensor, needs: readonly boolean[]): readonly (Tensor | null)[] {
   const dtype = accumulationDType(g.dtype);
   const squares = add(square(toDType(a, dtype)), square(toDType(b, dtype)));

@@ -1,4 +1,4 @@
-/** Types of elementwise operations: their operands, their results, and the functions that compute them. */
+/** Types of elementwise operations, their operands and their results. */
 import type { DType } from "../../tensor/dtype.ts";
 import type { Promote, PromoteScalar, Scalar } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -16,18 +16,20 @@ export type ResultOf<A extends Operand, B extends Operand> =
       ? PromoteScalar<E>
       : DType;
 
-/** What `exp` and its like make of a dtype: floats stay, integers and bools become float32. */
+/**
+ * The result dtype of functions of real numbers such as `exp`: floats are unchanged, integers and bools become float32.
+ */
 export type FloatOf<D extends DType> = D extends "float64" | "float32" | "float16" | "bfloat16" ? D : "float32";
 
 /**
- * What an operation is defined for. `floats`: integers and bools become float32 first. `numbers`: bools are refused;
- * `bits`: floats are; `integers`: both are.
+ * The dtypes that an operation supports. `floats`: integers and bools become float32 first. `numbers` rejects bools,
+ * `bits` rejects floats, and `integers` rejects both.
  */
 export type Kind = "floats" | "numbers" | "bits" | "integers" | "everything";
 
-// `method` says how a function becomes a method of Tensor: see src/ops/methods.ts.
+// `method` is the kind of Tensor method: see src/ops/methods.ts.
 
-/** A function of each element. The dtype stays. */
+/** A function of each element that keeps the dtype. */
 export interface UnaryOperation {
   <D extends DType>(x: Tensor<D>): Tensor<D>;
   readonly method: "same";
@@ -39,7 +41,7 @@ export interface FloatOperation {
   readonly method: "float";
 }
 
-/** Whether something holds for each element. */
+/** A test of each element. */
 export interface UnaryPredicate {
   (x: Tensor): Tensor<"bool">;
   readonly method: "bool";
@@ -51,7 +53,7 @@ export interface BinaryOperation {
   readonly method: "promoted";
 }
 
-/** Whether something holds for each pair of elements. */
+/** A test of each pair of elements. */
 export interface BinaryPredicate {
   (a: Operand, b: Operand): Tensor<"bool">;
   readonly method: "bool";

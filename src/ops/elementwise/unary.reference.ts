@@ -3,13 +3,13 @@ import { store, toIntegers, toNumbers } from "../../backend/reference/elements.t
 import { isFloat } from "../../tensor/dtype.ts";
 
 /**
- * The definition of an operation: on floats, in float64; on integers and bools, exact, where it has a meaning of its
- * own there.
+ * The definition of an operation: on floats, in float64; on integers and bools, exact, if the operation is defined for
+ * them separately.
  */
 export interface UnaryFormula {
   readonly float?: (x: number) => number | boolean;
   readonly integer?: (x: bigint) => bigint | boolean;
-  /** Of the integers 0 and 1. Default: as of other integers. */
+  /** On bools, as the integers 0 and 1. Default: as for other integers. */
   readonly bool?: (x: bigint) => boolean;
 }
 

@@ -16,15 +16,14 @@ const choose: Ternary = defineTernary("where", {
 });
 
 /**
- * a where the condition is true, b elsewhere, all three broadcast; a and b are promoted to a common dtype.
+ * Selects a where the condition is true, b elsewhere, with broadcasting. a and b are promoted to a common dtype.
  *
  * @param condition of dtype bool
  *
  * @example
  * where(gt(x, 0), x, mul(x, 0.1)); // a leaky relu
  *
- * @throws {DTypeError} where the condition is not bool. @throws {ShapeError} where the shapes can't be broadcast
- *   together.
+ * @throws {DTypeError} if the condition is not bool. @throws {ShapeError} if the shapes can't be broadcast together.
  */
 export function where<A extends Operand, B extends Operand>(condition: Tensor, a: A, b: B): Tensor<ResultOf<A, B>>;
 export function where(...values: unknown[]): Tensor {

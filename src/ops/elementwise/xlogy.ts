@@ -8,8 +8,8 @@ import type { BinaryOperation } from "./types.ts";
 import { where } from "./where.ts";
 
 /**
- * a·ln b for each pair of elements, broadcast; 0 where a is 0, unless b is NaN; integers become float32. @see {@link
- * add}
+ * Computes a·ln b for each pair of elements, with broadcasting; 0 if a is 0, unless b is NaN. Integers become float32.
+ * @see {@link add}
  *
  * @example
  * xlogy(tensor([0, 2]), tensor([0, 10])); // float32 [0, 4.60517]
@@ -21,6 +21,6 @@ export const xlogy: BinaryOperation = defineBinary("xlogy", {
   gradient: (g, a, b, needs) => [needs[0] ? gradientOfFactor(g, a, b) : null, needs[1] ? mul(g, div(a, b)) : null],
 });
 
-/** g·ln b; 0 where a is 0 and b is not above it. */
+/** Computes g·ln b; 0 if a is 0 and b is not above 0. */
 const gradientOfFactor = (g: Tensor, a: Tensor, b: Tensor): Tensor =>
   where(logicalAnd(eq(a, 0), le(b, 0)), 0, xlogy(g, b)) as Tensor;

@@ -1,4 +1,4 @@
-/** What starts a backward pass, and what comes of it: `backward`, `grad`, `valueAndGrad`. */
+/** Entry points of backward passes: `backward`, `grad`, `valueAndGrad`. */
 
 import { enableGrad, noGrad } from "../../autograd/modes.ts";
 import { AutogradError, edgeOf, type GradientTarget } from "../../autograd/node.ts";
@@ -23,17 +23,17 @@ import { expand } from "../view/expand.ts";
 const addGradients = (a: Tensor, b: Tensor): Tensor => add(a, b) as Tensor;
 
 /**
- * Adds the gradient of `root` to the `grad` of every leaf that requires one.
+ * Computes the gradient of `root` and adds it to the `grad` of every leaf that requires one.
  *
- * @param gradient of `root`'s shape; may be left out where `root` has one element: then it is 1
+ * @param gradient `root`'s gradient, of the same shape; default 1 if `root` has one element, otherwise required
  *
  * @example
  * const w = tensor([1, 2], { requiresGrad: true });
  * backward(sum(mul(w, w)));
  * w.grad; // float32 [2, 4]
  *
- * @throws {AutogradError} `noGraph` where nothing requires a gradient, `notAScalar`, `graphFreed` on a second pass,
- * `savedTensorChanged`.
+ * @throws {AutogradError} `noGraph` if nothing requires a gradient; `notAScalar` if `gradient` is missing; `graphFreed`
+ * on a second pass; `savedTensorChanged` if a saved tensor was changed in place.
  */
 export function backward(root: Tensor, ...options: BackwardArguments): void;
 export function backward(...values: unknown[]): void {
@@ -41,7 +41,8 @@ export function backward(...values: unknown[]): void {
   const seed = checkRoot("backward", root, gradient);
   const handedOut = new Set<Storage>();
   const firstSerial = Storage.nextSerial;
-  // A gradient that shares memory with another, with the caller's or with what the forward made would change with it.
+  // Copy gradients that share memory with another gradient, the caller's tensor or a result of the forward: a change in
+  // place of one would change the other.
   const isOwn = ({ isContiguous, storage }: Tensor) =>
     isContiguous && storage.serial >= firstSerial && !handedOut.has(storage);
   const accumulate = (target: Tensor, incoming: Tensor): boolean => {
@@ -54,7 +55,7 @@ export function backward(...values: unknown[]): void {
   passBackward([{ root, seed }], options, { add: addGradients, accumulate });
 }
 
-/** The ways to pass a gradient and options: the options by name, or by position after the gradient. */
+/** Arguments of {@link backward} after the root: a gradient, then options, named or positional. */
 export type BackwardArguments =
   | [gradient?: Tensor | undefined, options?: BackwardOptions]
   | [gradient: Tensor | undefined, retainGraph: boolean | undefined, createGraph?: boolean];
@@ -68,17 +69,17 @@ const backwardParameters = parameters("backward", {
 
 /** Options of {@link grad}. */
 export interface GradOptions extends BackwardOptions {
-  /** Gradients of the outputs; default 1 for each, which must then have one element. */
+  /** Gradients of the outputs; default 1 for an output of one element. */
   gradOutputs?: readonly (Tensor | undefined)[] | undefined;
-  /** Give null for an input that the outputs do not depend on, instead of an error. */
+  /** Return null for an input that the outputs do not depend on, instead of throwing an error. */
   allowUnused?: boolean | undefined;
 }
 
 /**
- * The gradients of the sum of `outputs` for each of `inputs`, which need not be leaves. Leaves' `grad` stay as they
- * are.
+ * Computes the gradients of the sum of `outputs` with respect to each of `inputs`, which need not be leaves. Does not
+ * change the `grad` of leaves.
  *
- * @throws {AutogradError} as {@link backward}, and `unused` where an output does not depend on an input.
+ * @throws {AutogradError} as {@link backward}, and `unused` if the outputs do not depend on an input.
  */
 export function grad(
   outputs: Tensor | readonly Tensor[],
@@ -100,7 +101,7 @@ export function grad(...values: unknown[]): Tensor[] {
     throw new AutogradError(
       "grad",
       "unused",
-      `the outputs do not depend on input ${unused} (${inputs[unused]!.describe()}); { allowUnused: true } gives ` +
+      `the outputs do not depend on input ${unused} (${inputs[unused]!.describe()}); { allowUnused: true } returns ` +
         "null for it",
     );
   return results as Tensor[];
@@ -114,13 +115,13 @@ const listOfSeeds = listOf<Tensor | null>(
   },
   "a list of tensors",
 );
-/** A gradient for each output; undefined and null stand for none. */
+/** A gradient for each output; undefined or null for the default. */
 const seeds: Kind<readonly (Tensor | undefined)[]> = {
   expected: "a tensor for each output, or undefined",
   parse(value, operation, name) {
     const one = aTensor.parse(value, operation, name);
     if (one) return [one];
-    if (isListed(value) && value.length > MOST_OUTPUTS) return undefined; // holes stand for none, and may be billions
+    if (isListed(value) && value.length > MOST_OUTPUTS) return undefined; // a sparse array may have billions of holes
     return listOfSeeds.parse(value, operation, name)?.map((item) => item ?? undefined);
   },
 };
@@ -149,7 +150,7 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
       throw new AutogradError(
         operation,
         "notAScalar",
-        `expected a result of one element, got ${root.describe()}; reduce it (sum, mean) or give its gradient`,
+        `expected a result of one element, got ${root.describe()}; reduce it (sum, mean) or pass its gradient`,
       );
     const seed = tensor(1, { dtype: root.dtype });
     seed.storage.dependOn(checksOf(root));
@@ -167,14 +168,14 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
   const seed = toDType(gradient, root.dtype);
   const checks = checksOf(root);
   if (checks.length === 0) return seed;
-  const own = noGrad(() => clone(seed)); // the caller's does not depend on them
+  const own = noGrad(() => clone(seed)); // the caller's tensor must not depend on these checks
   own.storage.dependOn(checks);
   return own;
 }
 
 /**
- * What the device has not checked yet of what the root was computed from: gradients are right if that is. @throws what
- * it has found wrong.
+ * Returns the pending device checks of the root's operands: its gradients are valid once they pass. @throws the error
+ * of a check that failed.
  */
 function checksOf({ storage }: Tensor): readonly DeferredCheck[] {
   if (storage.failure !== undefined) throw storage.failure;
@@ -182,10 +183,10 @@ function checksOf({ storage }: Tensor): readonly DeferredCheck[] {
 }
 
 /**
- * A function that gives the value of `compute` and the gradients of its first arguments.
+ * Returns a function that computes the value of `compute` and the gradients of its first arguments.
  *
- * @param compute returns a tensor of one element; the tensors that it is given live until it returns
- * @param count how many of its arguments, from the first, get a gradient; default 1
+ * @param compute returns a tensor of one element; the tensors passed to it are disposed once the gradients are computed
+ * @param count number of leading arguments that get a gradient; default 1
  *
  * @example
  * const step = valueAndGrad((w, x) => sum(mul(w, x)));
@@ -231,7 +232,7 @@ const valueAndGradParameters = parameters("valueAndGrad", {
   count: optional(aNumber(wholeCount), 1),
 });
 
-/** The same elements without the history: a view that requires no gradient. */
+/** Returns a view of the same elements without autograd history; it requires no gradient. */
 export function detach(x: Tensor): Tensor;
 export function detach(...values: unknown[]): Tensor {
   const { x } = detachParameters(values);

@@ -2,8 +2,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { grad } from "./backward.ts";
 
 /**
- * The gradients of a result that is made of other operations, as differentiable as these: the rules of fused operations
- * return them where gradients of gradients are needed. What is saved then is as large as the operands, several times.
+ * Computes gradients through a composition of other operations, so that they are differentiable. Fused operations use
+ * this for higher-order gradients. Saved tensors need several times the memory of the operands.
  *
  * @param needs which of the inputs need a gradient
  */

@@ -9,9 +9,9 @@ import { sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 
-/** What a {@link Function}'s forward leaves for its backward. */
+/** Passes data from a {@link Function}'s forward to its backward. */
 export class FunctionContext {
-  /** Anything that is not a tensor: sizes, options. Tensors go through {@link saveForBackward}. */
+  /** Any value that is not a tensor, such as sizes and options. Save tensors with {@link saveForBackward}. */
   [key: string | symbol]: unknown;
   /** @internal */ toSave: readonly Tensor[] = [];
   /** @internal */ saved: readonly Tensor[] | null = null;
@@ -19,25 +19,25 @@ export class FunctionContext {
   /** For each argument of forward, whether it needs a gradient. */
   needsInputGrad: readonly boolean[] = [];
 
-  /** Keeps tensors, inputs or outputs, until the backward pass. They may not be changed in place meanwhile. */
+  /** Saves input or output tensors for the backward pass. They must not be changed in place before it. */
   saveForBackward(...tensors: readonly Tensor[]): void {
     this.toSave = tensors;
   }
 
-  /** What was saved, in backward. */
+  /** The saved tensors; available in backward only. */
   get savedTensors(): readonly Tensor[] {
     if (this.saved === null)
-      throw new AutogradError("savedTensors", "notInBackward", "they can be read in backward() only");
+      throw new AutogradError("savedTensors", "notInBackward", "saved tensors can be read in backward() only");
     return this.saved;
   }
 
-  /** Names outputs that have no gradient, such as indices. */
+  /** Marks outputs that have no gradient, such as indices. */
   markNonDifferentiable(...outputs: readonly Tensor[]): void {
     for (const output of outputs) this.withoutGradient.add(output);
   }
 }
 
-/** What a class must have to be applied: see {@link Function}. */
+/** Static members that a subclass of {@link Function} must have. */
 export interface FunctionClass<Arguments extends readonly unknown[], Result extends Tensor | readonly Tensor[]> {
   readonly name: string;
   forward(context: FunctionContext, ...values: Arguments): Result;
@@ -48,10 +48,10 @@ export interface FunctionClass<Arguments extends readonly unknown[], Result exte
 }
 
 /**
- * An operation with a gradient of one's own. `forward` runs without recording; `backward` returns one gradient for each
- * argument of forward (null for what is no tensor or needs none), in differentiable operations where gradients of
- * gradients are needed. The gradients that `backward` gets, and what it makes without returning it, are given back
- * after it; `keep` holds on to one.
+ * Base class of operations with a custom gradient. `forward` runs without recording. `backward` returns one gradient
+ * for each argument of forward, or null if the argument is not a tensor or needs no gradient. For higher-order
+ * gradients, `backward` must use differentiable operations. The gradients passed to `backward`, and temporaries that it
+ * creates, are disposed when it returns; `keep` retains one.
  *
  * @example
  * class Cube extends Function {
@@ -69,7 +69,7 @@ export interface FunctionClass<Arguments extends readonly unknown[], Result exte
 // biome-ignore lint/suspicious/noShadowRestrictedNames: PyTorch users know it by this name
 // biome-ignore lint/complexity/noStaticOnlyClass: subclasses are definitions, never instances
 export abstract class Function {
-  /** Runs forward, and records backward where an argument needs a gradient. */
+  /** Runs forward, and records backward if an argument requires a gradient. */
   static apply<Arguments extends readonly unknown[], Result extends Tensor | readonly Tensor[]>(
     this: FunctionClass<Arguments, Result>,
     ...values: Arguments
@@ -111,7 +111,7 @@ function recordFunction(
       throw new ArgumentError(
         definition.name,
         "returnsInput",
-        "forward returned one of its arguments, or a tensor with a history of its own; return a clone()",
+        "forward returned one of its arguments, or a tensor with autograd history; return a clone()",
       );
   }
   const differentiable = outputs.map((output) => !context.withoutGradient.has(output));
@@ -130,7 +130,7 @@ function recordFunction(
   for (const [output, tensor] of outputs.entries()) if (!differentiable[output]) tensor.edge = null;
 }
 
-/** The gradients of the tensors among the arguments, from those of all arguments. */
+/** Selects the gradients of the arguments that are tensors. */
 function gradientsOf(
   operation: string,
   values: readonly unknown[],
@@ -140,8 +140,8 @@ function gradientsOf(
     throw new AutogradError(
       operation,
       "wrongCount",
-      `backward returned ${given.length} gradients, forward has ${values.length} arguments; null stands for those ` +
-        "without one",
+      `backward returned ${given.length} gradients, forward has ${values.length} arguments; return null for those ` +
+        "without a gradient",
     );
   return values.flatMap((value, index) =>
     value instanceof Tensor ? [checkGradient(operation, index, value, given[index])] : [],

@@ -9,7 +9,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tensor } from "../creation/tensor.ts";
 import { grad } from "./backward.ts";
 
-/** The step, the tolerances and the seed of {@link gradcheck}. */
+/** Options of {@link gradcheck}. */
 export interface GradcheckOptions {
   /** Step of the central difference. Default 1e-6. */
   epsilon?: number;
@@ -17,25 +17,25 @@ export interface GradcheckOptions {
   absolute?: number;
   /** Largest difference relative to the numerical gradient. Default 1e-3. */
   relative?: number;
-  /** Seed of the random cotangents. */
+  /** Seed of the random cotangents. Default 1. */
   seed?: number;
 }
 
-/** A gradient differs from finite differences. */
+/** Thrown if a gradient differs from finite differences. */
 export class GradcheckError extends OrchardError {
   override readonly name = "GradcheckError";
 }
 
 /**
  * Compares the gradients of `compute` with central differences, (f(x + ε) − f(x − ε)) / 2ε, for every element of every
- * float64 input that requires a gradient. Results are weighted with random cotangents, so that errors can't cancel in a
- * plain sum.
+ * float64 input that requires a gradient. Results are weighted with random cotangents, so that errors can't cancel each
+ * other, as they could in a plain sum.
  *
  * @example
  * gradcheck((x) => exp(x), [tensor([0.1, 0.2], { dtype: "float64", requiresGrad: true })]);
  *
- * @throws {GradcheckError} naming the input, the element, both values. @throws {ArgumentError} for inputs that are not
- * float64.
+ * @throws {GradcheckError} naming the input, the element and both values. @throws {ArgumentError} if no input requires
+ * a gradient, or one that does is not float64 or not contiguous.
  */
 export function gradcheck(
   compute: (...inputs: Tensor[]) => Tensor | readonly Tensor[],
@@ -81,7 +81,7 @@ const gradcheckParameters = parameters("gradcheck", {
   seed: named(aNumber(finite), 1),
 });
 
-/** What the function returned. @throws {ArgumentError} where that is no tensor. */
+/** Returns the function's results. @throws {ArgumentError} if they are not tensors. */
 function tensorsOf(result: unknown): readonly Tensor[] {
   const found = severalTensors.parse(result, "gradcheck", "the result");
   if (found) return found;
@@ -124,7 +124,7 @@ function compare(
   }
 }
 
-/** Small and good enough for cotangents: mulberry32. */
+/** A small random generator, mulberry32, which suffices for cotangents. */
 function generator(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

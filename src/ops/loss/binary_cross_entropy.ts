@@ -18,25 +18,25 @@ import { reduced } from "./reduced.ts";
 
 /** Options of {@link binaryCrossEntropyWithLogits}. */
 export interface BinaryCrossEntropyOptions extends LossOptions {
-  /** A factor of each loss, broadcast to x's shape and rounded to its dtype. */
+  /** A factor for each loss, broadcast to x's shape and rounded to its dtype. */
   weight?: Tensor | undefined;
-  /** A factor of the losses of positive targets, broadcast to x's shape and rounded to its dtype. */
+  /** A factor for the positive term of each loss, broadcast to x's shape and rounded to its dtype. */
   posWeight?: Tensor | undefined;
 }
 
 /**
- * The cross entropy of a target t with the probability σ(x): −weight · (posWeight · t · log σ(x) + (1 − t) · log(1 −
- * σ(x))), averaged over all elements. No exponential overflows: log σ(x) = −log(1 + exp(−|x|)) − max(−x, 0).
+ * Computes the binary cross entropy of logits x and targets t: −weight · (posWeight · t · log σ(x) + (1 − t) · log(1 −
+ * σ(x))), averaged over all elements. It does not overflow: log σ(x) = −log(1 + exp(−|x|)) − max(−x, 0).
  *
  * @param x logits, floats of any shape
- * @param target of x's shape and dtype, from 0 to 1; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @param target of x's shape and dtype, from 0 to 1; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * binaryCrossEntropyWithLogits(tensor([0, 0]), tensor([0, 1])); // float32 0.69314718
  *
- * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes
- * differ, or are no floats. @throws {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ, or a weight can't be broadcast to x's shape. @throws {DTypeError} if dtypes
+ * differ or are not floats. @throws {ArgumentError} for an unknown reduction.
  */
 export function binaryCrossEntropyWithLogits<D extends DType>(
   x: Tensor<D>,
@@ -67,11 +67,11 @@ const binaryCrossEntropyParameters = parameters("binaryCrossEntropyWithLogits", 
   reduction: reductionParameter,
 });
 
-/** A factor of x's shape and dtype, repeated without copies; 1 where there is none. */
+/** Expands a factor to x's shape and dtype without a copy; 1 if there is no factor. */
 const factorFor = ({ shape, dtype }: Tensor, factor: Tensor | undefined): Tensor =>
   expand(factor ? toDType(factor, dtype) : full([], 1, { dtype }), shape);
 
-/** The same of other operations. */
+/** Composes the loss of other operations. */
 function composedLoss(x: Tensor, target: Tensor, { weight, posWeight, reduction = "mean" }: BinaryCrossEntropyOptions) {
   const cast = (operand: Tensor) => toDType(operand, accumulationDType(x.dtype));
   const [a, t] = [cast(x), cast(target)];

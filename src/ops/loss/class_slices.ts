@@ -2,17 +2,22 @@ import { type Slices, slicesOf } from "../../tensor/slices.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
 /**
- * A tensor with one number for each slice of logits, as one of the logits' shape that repeats it along the classes: a
- * view for a call.
+ * Returns a view with the shape of the logits, of a tensor with one number for each slice: the number repeats along the
+ * classes.
  */
 const alongClasses = ({ storage, dtype, shape, strides, offset }: Tensor, axis: number, classes: number): Tensor =>
   new Tensor(storage, dtype, shape.toSpliced(axis, 0, classes), strides.toSpliced(axis, 0, 0), offset);
 
-/** The first half of what has two numbers for each slice: the largest logit of each, before the logarithms. */
+/**
+ * Returns the first half of a tensor with two numbers for each slice: the largest logits, which precede the logarithms.
+ */
 export const firstPlane = ({ storage, dtype, shape, strides, offset }: Tensor): Tensor =>
   new Tensor(storage, dtype, shape.slice(1), strides.slice(1), offset);
 
-/** Slices of logits along their classes, with others that have one number for each slice (their rank is one less). */
+/**
+ * Returns the slices of logits along the classes, together with operands that have one number for each slice (of a rank
+ * lower by one).
+ */
 export function classSlices(operands: readonly Tensor[], axis: number): Slices {
   const [logits] = operands;
   const classes = logits!.shape[axis]!;

@@ -1,4 +1,4 @@
-/** Losses that are made of other operations. */
+/** Losses composed of other operations. */
 import { checkElements, named } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
@@ -9,15 +9,15 @@ import { toDType } from "../copy/cast.ts";
 import { checkFloats, type LossReduction } from "./options.ts";
 import { reduced } from "./reduced.ts";
 
-/** A loss of other operations: how it is called, and what becomes of its losses. */
+/** The name and the reduction of a composed loss. */
 interface ComposedLoss {
   readonly operation: string;
   readonly reduction: LossReduction;
 }
 
 /**
- * The losses that `formula` gives, computed in the dtype that sums have, reduced, and rounded once to the dtype of the
- * first operand. Operands that are no floats stay as they are.
+ * Computes `formula` in the accumulation dtype, reduces its losses, and rounds once to the dtype of the first operand.
+ * Operands of other dtypes are passed unchanged.
  */
 export function composedLoss(
   { operation, reduction }: ComposedLoss,
@@ -34,7 +34,10 @@ export function composedLoss(
   );
 }
 
-/** Floats of one dtype whose shapes broadcast. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
+/**
+ * Checks for floats of one dtype whose shapes broadcast. @throws {ShapeError} @throws {DTypeError} @throws
+ * {DisposedError}
+ */
 export function checkBroadcast(operation: string, operands: Readonly<Record<string, Tensor>>): void {
   const [[firstName, first], ...others] = Object.entries(operands) as [[string, Tensor], ...[string, Tensor][]];
   checkFloats(operation, firstName, first);
@@ -51,7 +54,7 @@ export function checkBroadcast(operation: string, operands: Readonly<Record<stri
   broadcastShapes(operation, ...Object.values(operands).map(({ shape }) => shape));
 }
 
-/** Logits or scores of classes with a target class each. @throws {ShapeError} @throws {DTypeError} */
+/** Checks that scores are [classes] or [batch, classes]. @throws {ShapeError} @throws {DTypeError} */
 export function checkScores(operation: string, x: Tensor): void {
   checkFloats(operation, "x", x);
   if (x.rank < 1 || x.rank > 2)

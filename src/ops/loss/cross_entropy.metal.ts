@@ -9,11 +9,11 @@ import { type CrossEntropyAttributes, crossEntropyParameters } from "./primitive
 
 const FILE = "loss/cross_entropy.metal";
 const THREADS = 256;
-/** Of a state: the largest logit and three sums. */
+/** Size of a state: the largest logit and three sums. */
 const STATE_BYTES = 16;
-/** Logits of a slice of which one thread computes the gradients. */
+/** Logits of a slice whose gradients one thread computes. */
 const SEQUENCE = 16;
-/** Slices of this length and more have a threadgroup each. */
+/** Slices of at least this length get a threadgroup each. */
 const LONG = 512;
 
 export const crossEntropyMetal: MetalImplementation<CrossEntropyAttributes> = {
@@ -60,12 +60,13 @@ export const crossEntropyGradientMetal: MetalImplementation<CrossEntropyAttribut
   },
 };
 
-/** The bits of `SMOOTHED` and `WEIGHTED`. */
+/** Returns the bits `SMOOTHED` and `WEIGHTED`. */
 const variant = ({ labelSmoothing }: CrossEntropyAttributes, isWeighted: boolean): number =>
   (labelSmoothing > 0 ? 1 : 0) + (isWeighted ? 2 : 0);
 
 /**
- * Threads that share a slice: many where its classes are adjacent, few where adjacent slices have adjacent elements.
+ * Returns the threads that share a slice: many if its classes are contiguous, few if neighboring slices are adjacent in
+ * memory.
  */
 function groupingOf({ length, along, nest }: Slices): { lanes: number; columns: number } {
   const isSideBySide = Math.abs(along[0]!) !== 1 && Math.abs(nest.strides[0]!.at(-1)!) === 1;

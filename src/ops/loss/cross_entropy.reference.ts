@@ -9,14 +9,14 @@ import type { CrossEntropyAttributes } from "./primitive.ts";
 /** One slice of logits along the classes. */
 interface Slice {
   readonly x: readonly number[];
-  /** The target; −1 where it is ignored. */
+  /** The target; −1 if it is ignored. */
   readonly target: number;
-  /** Of the classes. */
+  /** Factors of the classes. */
   readonly factors: readonly number[];
   readonly smoothing: number;
 }
 
-/** −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c], in float64. */
+/** Computes −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c], in float64. */
 export const crossEntropyReference: Implementation<CrossEntropyAttributes> = {
   run({ operation, inputs, outputs: [losses, used, logSums], attributes }) {
     const [logits, targets, factors] = inputs;
@@ -43,14 +43,14 @@ function lossOf({
   return [smoothing === 0 ? own : own + (smoothing / x.length) * sumOf(terms), factors[target]!, top, logarithm];
 }
 
-/** NaN where the largest is infinite, as the logarithm of a softmax is. */
+/** Returns NaN if the largest is infinite, as log-softmax does. */
 function logSumOf(x: readonly number[]): { top: number; logarithm: number } {
   const top = x.reduce((best, value) => (best >= value || Number.isNaN(best) ? best : value));
   if (!Number.isFinite(top)) return { top: Number.NaN, logarithm: Number.NaN };
   return { top, logarithm: Math.log(sumOf(x.map((value) => Math.exp(value - top)))) };
 }
 
-/** The loss' gradient: A p[c] − ε / classes · w[c] − (1 − ε) w[y] [c = y] with A = (1 − ε) w[y] + ε / classes · Σ w. */
+/** Computes A p[c] − ε / classes · w[c] − (1 − ε) w[y] [c = y] with A = (1 − ε) w[y] + ε / classes · Σ w. */
 export const crossEntropyGradientReference: Implementation<CrossEntropyAttributes> = {
   run({ inputs, outputs: [gradient], attributes }) {
     const [logits, targets, logSums, scale, factors] = inputs;
@@ -76,13 +76,13 @@ function gradientOf({ x, target, factors, smoothing }: Slice, top: number, logar
   );
 }
 
-/** Classes, and elements from one to the next in row-major order. */
+/** Returns the number of classes, and the row-major stride from one to the next. */
 const walkOf = ({ shape }: Tensor, axis: number) => ({
   length: shape[axis]!,
   step: elementCount(shape.slice(axis + 1)),
 });
 
-/** The slices in row-major order of the targets. */
+/** Returns the slices in row-major order of the targets. */
 function slicesOf(
   logits: Tensor,
   targets: Tensor,

@@ -17,33 +17,33 @@ import { type CrossEntropyCall, checkFloats, type LossOptions, reductionParamete
 
 /** Options of {@link crossEntropy}. */
 export interface CrossEntropyOptions extends LossOptions {
-  /** The axis of the classes, a negative one counted from the end. Default 1, or 0 of logits with one axis. */
+  /** The axis of the classes; negative counts from the end. Default 1, or 0 for logits of rank 1. */
   dim?: number | undefined;
-  /** A target that counts for nothing. Default −100. */
+  /** Targets with this value are ignored. Default −100. */
   ignoreIndex?: number | undefined;
-  /** The share ε of a target that is spread evenly over all classes, from 0 to 1. Default 0. */
+  /** The share ε of each target that is spread evenly over all classes, from 0 to 1. Default 0. */
   labelSmoothing?: number | undefined;
   /** A factor for each class. */
   weight?: Tensor | undefined;
 }
 
 /**
- * The cross entropy of a target class y with softmax(logits), with p = softmax(logits) and factors w of the classes:
- * −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c]. The mean divides by the sum of the factors of the targets
- * that count: with none of them it is NaN, as in PyTorch.
+ * Computes the cross entropy of target classes y and p = softmax(logits), with class factors w: −(1 − ε) w[y] log p[y]
+ * − ε / classes · Σ w[c] log p[c]. The mean divides by the sum of the factors of targets that are not ignored; it is
+ * NaN if all are ignored, as in PyTorch.
  *
- * @param logits floats; the classes along axis `dim`
- * @param targets integers of the logits' shape without that axis; or class probabilities q of the logits' shape, whose
- * loss is −Σ w[c] ((1 − ε) q[c] + ε / classes) log p[c] and whose mean divides by the number of losses
- * @returns a tensor without axes, or one loss for each target with `reduction: "none"`, in the logits' dtype
+ * @param logits floats, with the classes along axis `dim`
+ * @param targets integers, with the logits' shape without that axis; or class probabilities q with the logits' shape.
+ * Their loss is −Σ w[c] ((1 − ε) q[c] + ε / classes) log p[c], and the mean divides by the number of losses
+ * @returns a scalar tensor, or one loss for each target with `reduction: "none"`, in the logits' dtype
  *
  * @example
  * crossEntropy(tensor([[0, 0], [0, 0]]), tensor([0n, 1n]), { reduction: "none" }); // float32 [0.693147, 0.693147]
  *
- * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a
+ * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` for a target that is not a class (on Metal, when a
  * result is read).
- * @throws {DTypeError} for logits that are no floats. @throws {ArgumentError} for an unknown reduction, a smoothing
- * outside 0 to 1, or a class to ignore among probabilities.
+ * @throws {DTypeError} if logits are not floats. @throws {ArgumentError} for an unknown reduction, a labelSmoothing
+ * outside 0 to 1, or an ignoreIndex of at least 0 with class probabilities.
  */
 export function crossEntropy<D extends DType>(
   logits: Tensor<D>,
@@ -108,7 +108,7 @@ function checkProbabilities(logits: Tensor, targets: Tensor, ignoreIndex: number
       "crossEntropy",
       "shapesDiffer",
       `expected class probabilities to have the shape of logits ${logits.describe()}, got ${targets.describe()}; ` +
-        "classes are integers",
+        "class indices must be integers",
     );
   if (targets.dtype !== logits.dtype)
     throw new DTypeError(
@@ -121,7 +121,7 @@ function checkProbabilities(logits: Tensor, targets: Tensor, ignoreIndex: number
     throw new ArgumentError(
       "crossEntropy",
       "nothingToIgnore",
-      `expected no ignoreIndex with class probabilities, which name no class, got ${ignoreIndex}; ` +
-        "multiply their losses by a mask instead",
+      `expected no ignoreIndex with class probabilities, got ${ignoreIndex}; ` +
+        "multiply the losses by a mask instead",
     );
 }

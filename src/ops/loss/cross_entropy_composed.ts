@@ -1,4 +1,4 @@
-/** The cross entropy of other operations, differentiable to any order. */
+/** Cross entropy composed of other operations, differentiable to any order. */
 import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -17,13 +17,13 @@ import { squeeze, unsqueeze } from "../view/squeeze.ts";
 import type { CrossEntropyCall } from "./options.ts";
 import { reduced } from "./reduced.ts";
 
-/** Of class indices. */
+/** Computes the cross entropy of class indices. */
 export function fromClasses(logits: Tensor, targets: Tensor<IndexDType>, call: CrossEntropyCall): Tensor {
   const logarithms = logSoftmax(toDType(logits, accumulationDType(logits.dtype)), { dim: call.axis });
   return toDType(ofLogarithms(logarithms, targets, call), logits.dtype);
 }
 
-/** Of class indices, from the logarithms of the classes' probabilities. */
+/** Computes the cross entropy of class indices from log probabilities. */
 export function ofLogarithms(given: Tensor, targets: Tensor<IndexDType>, call: CrossEntropyCall): Tensor {
   const { axis, ignoreIndex, labelSmoothing, reduction } = call;
   const logarithms = toDType(given, accumulationDType(given.dtype));
@@ -44,7 +44,7 @@ export function ofLogarithms(given: Tensor, targets: Tensor<IndexDType>, call: C
   return toDType(result, given.dtype);
 }
 
-/** The factor of each target's class. */
+/** Returns the factor of each target's class. */
 function factorsOf(targets: Tensor<IndexDType>, logits: Tensor, { weight }: CrossEntropyCall): Tensor {
   const dtype = accumulationDType(logits.dtype);
   if (!weight) return toDType(eq(targets, targets), dtype);
@@ -54,15 +54,15 @@ function factorsOf(targets: Tensor<IndexDType>, logits: Tensor, { weight }: Cros
   );
 }
 
-/** Σ w[c] log p[c] */
+/** Computes Σ w[c] log p[c]. */
 const weighted = (logarithms: Tensor, { axis, weight }: CrossEntropyCall): Tensor =>
   sum(weight ? mul(logarithms, along(weight, logarithms, axis)) : logarithms, { dim: axis }) as Tensor;
 
-/** A factor for each class, as it broadcasts to the logits. */
+/** Reshapes the classes' factors so that they broadcast to the logits. */
 export const along = (weight: Tensor, { dtype, rank }: Tensor, axis: number): Tensor =>
   reshape(toDType(weight, dtype), [weight.size, ...new Array<number>(rank - 1 - axis).fill(1)]);
 
-/** Of class probabilities. */
+/** Computes the cross entropy of class probabilities. */
 export function fromProbabilities(logits: Tensor, targets: Tensor, call: CrossEntropyCall): Tensor {
   const { axis, labelSmoothing, weight, reduction } = call;
   const dtype = accumulationDType(logits.dtype);

@@ -1,4 +1,4 @@
-/** The cross entropy, recorded. Beside its operands it saves two numbers for each target. */
+/** The fused cross entropy and its gradient. Besides its operands, it saves two numbers for each target. */
 import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
@@ -35,7 +35,7 @@ const crossEntropyGradientPrimitive = definePrimitive<CrossEntropyAttributes>({
   },
 });
 
-/** The loss of class indices in one pass over the logits, its gradient in another one. */
+/** Computes the loss of class indices in one pass over the logits, and its gradient in another. */
 export function fusedCrossEntropy(logits: Tensor, targets: Tensor<IndexDType>, call: CrossEntropyCall): Tensor {
   const { axis, ignoreIndex, labelSmoothing, weight } = call;
   const attributes: CrossEntropyAttributes = { axis, ignoreIndex, labelSmoothing };
@@ -62,13 +62,13 @@ export function fusedCrossEntropy(logits: Tensor, targets: Tensor<IndexDType>, c
   return result;
 }
 
-/** The factors of the classes and their sum, as the primitives take them. */
+/** Returns the classes' factors and their sum, as operands of the primitives. */
 function factorsOf(weight: Tensor, dtype: "float64" | "float32"): Tensor[] {
   const factors = contiguous(toDType(weight, dtype));
   return [factors, sum(factors)];
 }
 
-/** The result, and of a mean what the sum was divided by. */
+/** Returns the reduced losses and, for a mean, the divisor. */
 function reduce(losses: Tensor, used: Tensor, { reduction }: CrossEntropyCall): { output: Tensor; divisor?: Tensor } {
   if (reduction === "none") return { output: losses };
   const total = sum(losses) as Tensor;

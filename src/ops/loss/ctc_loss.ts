@@ -1,4 +1,4 @@
-/** The loss of labels without times: connectionist temporal classification. */
+/** Connectionist temporal classification (CTC): the loss of label sequences without alignment. */
 import { isGradEnabled } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
@@ -35,35 +35,35 @@ import { checkFloats, type LossOptions, reductionParameter } from "./options.ts"
 
 /** Options of {@link ctcLoss}. */
 export interface CtcLossOptions extends LossOptions {
-  /** The class that stands between labels. Default 0. */
+  /** The blank class. Default 0. */
   blank?: number | undefined;
-  /** Whether a loss that is infinite counts 0, and has no gradient. Default false. */
+  /** Whether infinite losses become 0, without a gradient. Default false. */
   zeroInfinity?: boolean | undefined;
 }
 
-/** How long each element of a batch is. */
+/** The length of each batch element; a number for a batch of one. */
 export type Lengths = Tensor<IndexDType> | readonly number[] | number;
 
 /**
- * The negative logarithm of the probability of labels, over all ways to stretch them over the times: a label may stay
- * for several times, and blanks may stand between labels, and have to between equal ones. `"mean"` divides each loss by
- * the number of its labels before. Labels and lengths are read, which waits for the device.
+ * Computes the negative log probability of label sequences, summed over all alignments to the time steps. In an
+ * alignment, a label may repeat over several steps. Blanks may separate labels, and must separate equal ones. `"mean"`
+ * divides each loss by its number of labels, then averages over the batch. Labels and lengths are read on the host,
+ * which waits for the device.
  *
- * Source: A. Graves et al., "Connectionist Temporal Classification", 2006. The logarithms are added up in order of
- * time, so that the loss has gradients of every order.
+ * Source: A. Graves et al., "Connectionist Temporal Classification", 2006. Gradients of every order are supported.
  *
- * @param logProbs the logarithms of the probabilities of classes: [times, batch, classes], or [times, classes]
- * @param targets the labels: [batch, labels], or one after the other in one row
- * @param inputLengths how many times of each element count
- * @param targetLengths how many labels each has
- * @returns a tensor without axes, or [batch] with `reduction: "none"`, in the dtype of logProbs
+ * @param logProbs log probabilities of the classes: [times, batch, classes], or [times, classes]
+ * @param targets labels: [batch, labels], or concatenated in one row
+ * @param inputLengths number of time steps of each batch element
+ * @param targetLengths number of labels of each batch element
+ * @returns a scalar tensor, or [batch] with `reduction: "none"`, in the dtype of logProbs
  *
  * @example
  * const x = log(tensor([[[0.5, 0.5]], [[0.5, 0.5]]]));
  * ctcLoss(x, tensor([[1n]]), [2], [1]); // float32 0.28768207
  *
- * @throws {ShapeError} where shapes or lengths do not fit. @throws {DTypeError} for anything but floats, and labels
- * that are no integers. @throws {ArgumentError} for a label or blank that is no class.
+ * @throws {ShapeError} if shapes or lengths do not match. @throws {DTypeError} if logProbs are not floats, or labels
+ * are not integers. @throws {ArgumentError} if a label or the blank is not a class.
  */
 export function ctcLoss<D extends DType>(
   logProbs: Tensor<D>,
@@ -104,12 +104,12 @@ const ctcLossParameters = parameters("ctcLoss", {
   zeroInfinity: named(flag, false),
 });
 
-/** Labels with blanks around, of one length. */
+/** Labels interleaved with blanks, padded to one length. */
 interface Labels {
   /** [batch, 2 · longest + 1]: blank, label, blank, …, blank. */
   readonly classes: BigInt64Array;
   readonly width: number;
-  /** Of each element. */
+  /** Time steps of each batch element. */
   readonly times: readonly number[];
   readonly counts: readonly number[];
 }
@@ -175,12 +175,12 @@ function checkedLengths(name: string, given: readonly number[], batch: number, m
   return given;
 }
 
-/** Stands for the logarithm of 0: sums of it stay finite, so that no gradient is NaN. */
+/** Stands for log 0. It is finite, so that sums stay finite and no gradient is NaN. */
 const NEVER = -1e30;
-/** No probability is so small that its negative logarithm is larger. */
+/** Losses above this are infinite: no positive probability has a larger negative logarithm. */
 const INFINITE = 1e29;
 
-/** −log p of each element of the batch. */
+/** Computes −log p of each batch element. */
 function lossesOf(logProbs: Tensor, labels: Labels): Tensor {
   if (firstBackend() !== "cpu") return composedLosses(logProbs, labels);
   const { classes, width, times, counts } = labels;
@@ -202,7 +202,7 @@ function lossesOf(logProbs: Tensor, labels: Labels): Tensor {
   return losses;
 }
 
-/** The same of other operations, differentiable to any order, by the forward variables α. */
+/** Computes the losses with other operations from the forward variables α, differentiable to any order. */
 function composedLosses(logProbs: Tensor, { classes, width, times, counts }: Labels): Tensor {
   const [length, batch] = logProbs.shape as [number, number];
   const { dtype } = logProbs;
@@ -212,7 +212,7 @@ function composedLosses(logProbs: Tensor, { classes, width, times, counts }: Lab
   const never = (columns: number): Tensor => expand(filled([], dtype, NEVER), [batch, columns]);
   const shifted = (own: Tensor, by: number): Tensor =>
     cat([never(Math.min(by, width)), narrow(own, 1, 0, Math.max(width - by, 0))], 1);
-  // before all times the first blank is certain: from it the first time reaches the first blank or label
+  // The initial state is the first blank with probability 1; the first step reaches the first blank or label.
   let alpha: Tensor = cat([filled([batch, 1], dtype, 0) as Tensor, never(width - 1)], 1);
   for (let time = 0; time < length; time++) {
     const near = logaddexp(alpha, shifted(alpha, 1)) as Tensor;
@@ -236,7 +236,7 @@ function composedLosses(logProbs: Tensor, { classes, width, times, counts }: Lab
   return neg(logaddexp(ends[0]!, where(hasLabels, ends[1]!, NEVER) as Tensor)) as Tensor;
 }
 
-/** Where a blank may be left out: before a label that is another one than the label before. */
+/** Returns where a blank may be skipped: before a label that differs from the previous label. */
 function skipsOf(classes: BigInt64Array, batch: number, width: number): Tensor<"bool"> {
   const skips = Array.from(classes, (own, place) => {
     const column = place % width;

@@ -1,6 +1,6 @@
 /**
- * The primitives `ctc` and `ctcGradient`. Elsewhere than on cpu the loss is made of other operations (`ctc_loss.ts`),
- * and so is its gradient where that has one.
+ * The primitives `ctc` and `ctcGradient`, on cpu only. On other backends, and for higher-order gradients, the loss is
+ * composed of other operations (`ctc_loss.ts`).
  */
 import type { Implementation } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
@@ -39,7 +39,7 @@ const ctcGradientCpu: Implementation<undefined> = {
   },
 };
 
-const elsewhere = { missing: "elsewhere than on cpu ctcLoss is made of other operations" } as const;
+const elsewhere = { missing: "ctcLoss is composed of other operations on this backend" } as const;
 const ctcPrimitive = definePrimitive({
   ...{ name: "ctc", family: "loss" },
   implementations: { metal: elsewhere, cpu: ctcCpu, reference: elsewhere },
@@ -49,20 +49,20 @@ const ctcGradientPrimitive = definePrimitive({
   implementations: { metal: elsewhere, cpu: ctcGradientCpu, reference: elsewhere },
 });
 
-/** What the forward pass leaves: `alphas` and `totals` are for the gradient. */
+/** Results of the forward pass; the gradient uses `alphas` and `totals`. */
 export interface CtcForward {
   readonly alphas: Tensor;
   readonly totals: Tensor;
-  /** [batch]; over 1e29 where labels are impossible. */
+  /** [batch]; above 1e29 if the labels are impossible. */
   readonly losses: Tensor;
 }
 
 /**
- * Not recorded.
+ * Computes the losses, without recording.
  *
  * @param logProbs [times, batch, classes], float32 or float64
- * @param states int64 [batch, width]: the class of each label, with blanks around
- * @param lengths int64 [2, batch]: times of each element, and its labels
+ * @param states int64 [batch, width]: the class of each label, interleaved with blanks
+ * @param lengths int64 [2, batch]: the time steps and the number of labels of each batch element
  */
 export function ctcForward(logProbs: Tensor, states: Tensor, lengths: Tensor): CtcForward {
   const [times, batch] = logProbs.shape as [number, number];
@@ -75,7 +75,7 @@ export function ctcForward(logProbs: Tensor, states: Tensor, lengths: Tensor): C
   return { alphas: alphas!, totals: totals!, losses: losses! };
 }
 
-/** Not recorded: the gradient of logProbs, of that of the losses, which lies without gaps. */
+/** Computes the gradient of logProbs from that of the losses, which must be contiguous, without recording. */
 export const ctcBackward = (
   logProbs: Tensor,
   states: Tensor,

@@ -1,4 +1,4 @@
-/** Losses of vectors that have to be near each other, or apart. */
+/** Losses that pull pairs of vectors together or push them apart. */
 import { ShapeError } from "../../core/errors.ts";
 import { aFunction, aNumber, flag, someNumber } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
@@ -25,25 +25,24 @@ import type { MarginLossOptions } from "./margin_losses.ts";
 import { reductionParameter } from "./options.ts";
 import { reduced } from "./reduced.ts";
 
-/** What is added below the roots of the cosine's norms. */
+/** Added to the squared norms of the cosine. */
 const COSINE_EPS = 1e-12;
 
 /**
- * With c the cosine of the angle between two vectors: 1 − c where the target is 1, and max(c − margin, 0) where it is
- * −1, averaged over the batch.
+ * Computes 1 − c for a target of 1 and max(c − margin, 0) for −1, averaged over the batch; c is the cosine of the angle
+ * between two vectors.
  *
  * @param x1 [width] or [batch, width]; integers become float32
  * @param x2 of x1's shape and dtype
- * @param target 1 or −1, of any dtype: without axes, or [batch]
- * @param options the margin is 0 by default
- * @returns a tensor without axes, or of the target's shape with `reduction: "none"`, in x1's dtype
+ * @param target 1 or −1, of any dtype: a scalar tensor, or [batch]
+ * @param options the default margin is 0
+ * @returns a scalar tensor, or one of the target's shape with `reduction: "none"`, in x1's dtype
  *
  * @example
  * const [a, b] = [tensor([[1, 0], [1, 0]]), tensor([[0, 2], [3, 0]])];
  * cosineEmbeddingLoss(a, b, tensor([1, -1]), { reduction: "none" }); // float32 [1, 1]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats. @throws
- * {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes do not match. @throws {ArgumentError} for an unknown reduction.
  */
 export function cosineEmbeddingLoss<D extends DType>(
   x1: Tensor<D>,
@@ -61,7 +60,7 @@ export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
     throw new ShapeError(
       "cosineEmbeddingLoss",
       "wrongRank",
-      `expected [width] with a target without axes, or [batch, width] with a target [batch], got ${x1.describe()}, ` +
+      `expected [width] with a scalar target, or [batch, width] with a target [batch], got ${x1.describe()}, ` +
         `${x2.describe()} and ${target.describe()}`,
     );
   broadcastShapes("cosineEmbeddingLoss", shape.slice(0, -1), target.shape);
@@ -85,30 +84,30 @@ const cosineParameters = parameters("cosineEmbeddingLoss", {
 export interface TripletMarginLossOptions extends MarginLossOptions {
   /** The order of the norm. Default 2. */
   p?: number | undefined;
-  /** What is added to each difference. Default 1e-6. */
+  /** Added to each difference. Default 1e-6. */
   eps?: number | undefined;
-  /** Whether the negative counts by its distance from the positive where that is smaller. Default false. */
+  /** Whether to use the distance from positive to negative instead if that is smaller. Default false. */
   swap?: boolean | undefined;
 }
 
 /**
- * max(‖a − p‖ − ‖a − n‖ + margin, 0), averaged over the batch: an anchor has to be nearer to a positive than to a
- * negative, by a margin. Distances are those of `pairwiseDistance`.
+ * Computes max(‖a − p‖ − ‖a − n‖ + margin, 0), averaged over the batch: the anchor a must be closer to the positive p
+ * than to the negative n by the margin. Distances are those of `pairwiseDistance`.
  *
  * Source: V. Balntas et al., "Learning Local Feature Descriptors with Triplets and Shallow Convolutional Neural
- * Networks", 2016, of the swap too.
+ * Networks", 2016, which also describes the swap.
  *
- * @param anchor […, width], floats; shapes broadcast
+ * @param anchor […, width], floats or integers (integers become float32); shapes broadcast
  * @param positive of the anchor's dtype
  * @param negative of the anchor's dtype
- * @param options the margin is 1 by default
- * @returns a tensor without axes, or of the common shape without its last axis with `reduction: "none"`
+ * @param options the default margin is 1
+ * @returns a scalar tensor, or one of the common shape without its last axis with `reduction: "none"`
  *
  * @example
  * tripletMarginLoss(tensor([[0, 0]]), tensor([[3, 4]]), tensor([[0, 2]])); // float32 4
  *
- * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} where dtypes differ, or are no floats.
- * @throws {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes can't be broadcast. @throws {DTypeError} for bools. @throws {ArgumentError} for
+ * an unknown reduction.
  */
 export function tripletMarginLoss<D extends DType>(
   anchor: Tensor<D>,
@@ -144,26 +143,26 @@ const tripletParameters = parameters("tripletMarginLoss", {
 
 /** Options of {@link tripletMarginWithDistanceLoss}. */
 export interface TripletMarginWithDistanceLossOptions extends MarginLossOptions {
-  /** The distances of vectors, without their last axis. Default: `pairwiseDistance`. */
+  /** Computes the distances of vectors along the last axis. Default: `pairwiseDistance`. */
   distanceFunction?: ((a: Tensor, b: Tensor) => Tensor) | undefined;
-  /** Whether the negative counts by its distance from the positive where that is smaller. Default false. */
+  /** Whether to use the distance from positive to negative instead if that is smaller. Default false. */
   swap?: boolean | undefined;
 }
 
 /**
- * {@link tripletMarginLoss} with distances of the caller's own.
+ * Computes {@link tripletMarginLoss} with a custom distance function.
  *
  * @param anchor […, width], floats; shapes broadcast
  * @param positive of the anchor's dtype
  * @param negative of the anchor's dtype
- * @param options the margin is 1 by default
- * @returns a tensor without axes, or of the distances' shape with `reduction: "none"`
+ * @param options the default margin is 1
+ * @returns a scalar tensor, or one of the distances' shape with `reduction: "none"`
  *
  * @example
  * const cityBlock = (a, b) => sum(abs(sub(a, b)), -1);
  * tripletMarginWithDistanceLoss(tensor([[0, 0]]), tensor([[3, 4]]), tensor([[0, 2]]), { distanceFunction: cityBlock });
  *
- * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ShapeError} if shapes can't be broadcast. @throws {DTypeError} if dtypes differ or are not floats.
  * @throws {ArgumentError} for an unknown reduction.
  */
 export function tripletMarginWithDistanceLoss<D extends DType>(

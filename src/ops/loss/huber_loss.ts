@@ -12,25 +12,26 @@ import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /** Options of {@link huberLoss}. */
 export interface HuberLossOptions extends LossOptions {
-  /** The difference from which on the loss is linear, above 0. Default 1. */
+  /** The difference above which the loss is linear; must be above 0. Default 1. */
   delta?: number | undefined;
 }
 
 /**
- * With d = |x − target|: d² / 2 up to δ, and δ (d − δ / 2) beyond, averaged over all elements. The gradient is at most
- * δ.
+ * Computes the Huber loss, averaged over all elements. With d = |x − target|, it is d² / 2 up to δ and δ (d − δ / 2)
+ * beyond. The gradient's magnitude is at most δ.
  *
  * Source: P. Huber, "Robust Estimation of a Location Parameter", 1964.
  *
  * @param x floats of any shape
- * @param target of x's shape, promoted with x to one dtype; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
+ * @param target of x's shape, promoted with x to one dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype; the mean of an empty tensor is
+ * NaN
  *
  * @example
  * huberLoss(tensor([1, 2]), tensor([1.5, 5]), { reduction: "none" }); // float32 [0.125, 2.5]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where neither is a float. @throws
- * {ArgumentError} for an unknown reduction, or a δ that is not above 0.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
+ * unknown reduction, or a δ that is not above 0.
  */
 export function huberLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -51,25 +52,26 @@ const huberLossParameters = parameters("huberLoss", {
 
 /** Options of {@link smoothL1Loss}. */
 export interface SmoothL1LossOptions extends LossOptions {
-  /** The difference from which on the loss is linear, at least 0. Default 1. */
+  /** The difference above which the loss is linear; at least 0. Default 1. */
   beta?: number | undefined;
 }
 
 /**
- * With d = |x − target|: d² / 2β up to β, and d − β / 2 beyond, averaged over all elements: `huberLoss` over β, and
- * `l1Loss` for β = 0.
+ * Computes the smooth L1 loss, averaged over all elements. With d = |x − target|, it is d² / 2β up to β and d − β / 2
+ * beyond. It equals `huberLoss` divided by β, and `l1Loss` for β = 0.
  *
  * Source: R. Girshick, "Fast R-CNN", 2015.
  *
  * @param x floats of any shape
- * @param target of x's shape, promoted with x to one dtype; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
+ * @param target of x's shape, promoted with x to one dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype; the mean of an empty tensor is
+ * NaN
  *
  * @example
  * smoothL1Loss(tensor([1, 2]), tensor([1.5, 5]), { reduction: "none" }); // float32 [0.125, 2.5]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where neither is a float. @throws
- * {ArgumentError} for an unknown reduction, or a negative β.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
+ * unknown reduction, or a negative β.
  */
 export function smoothL1Loss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -90,7 +92,7 @@ const smoothL1LossParameters = parameters("smoothL1Loss", {
   reduction: reductionParameter,
 });
 
-/** z² / 2 + δ (d − z), with d = |x − t| and z = min(d, δ): no square of a difference that is infinite. */
+/** Computes z² / 2 + δ (d − z), with d = |x − t| and z = min(d, δ), which never squares an infinite difference. */
 function linearFrom(delta: number, x: Tensor, target: Tensor): Tensor {
   const difference = abs(sub(x, target)) as Tensor;
   const near = clamp(difference, { max: delta });

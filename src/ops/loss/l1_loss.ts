@@ -8,17 +8,18 @@ import { composedLoss } from "./composed_loss.ts";
 import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /**
- * The mean absolute error: |x − target|, averaged over all elements. The gradient is 0 where both are equal.
+ * Computes the mean absolute error: |x − target|, averaged over all elements. The gradient is 0 if both are equal.
  *
- * @param x numbers of any shape; integers have no mean
- * @param target of x's shape, promoted with x to one dtype; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in that dtype; the mean of nothing is NaN
+ * @param x floats or integers of any shape; `"mean"` requires floats
+ * @param target of x's shape, promoted with x to one dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in that dtype; the mean of an empty tensor is
+ * NaN
  *
  * @example
  * l1Loss(tensor([1, 2]), tensor([1, 4])); // float32 1
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} for bools. @throws
- * {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} for bools. @throws {ArgumentError} for an unknown
+ * reduction.
  */
 export function l1Loss<D extends DType, E extends DType>(
   x: Tensor<D>,

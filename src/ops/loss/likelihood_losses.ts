@@ -1,4 +1,4 @@
-/** Negative logarithms of likelihoods. */
+/** Negative log-likelihoods. */
 import { aNumber, flag } from "../../core/kinds.ts";
 import { notNegative, positive } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
@@ -21,25 +21,24 @@ import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
 export interface PoissonNllLossOptions extends LossOptions {
   /** Whether x is the logarithm of the rate. Default true. */
   logInput?: boolean | undefined;
-  /** Whether Stirling's approximation of log t! is added for targets above 1. Default false. */
+  /** Whether to add Stirling's approximation of log t! for targets above 1. Default false. */
   full?: boolean | undefined;
-  /** What is added to a rate before its logarithm. Default 1e-8. */
+  /** Added to a rate before taking its logarithm. Default 1e-8. */
   eps?: number | undefined;
 }
 
 /**
- * The negative log-likelihood of counts t under Poisson distributions: exp(x) − t x, or x − t log(x + eps) without
- * `logInput`, averaged over all elements.
+ * Computes the negative log-likelihood of counts t under Poisson distributions, averaged over all elements: exp(x) − t
+ * x, or x − t log(x + eps) without `logInput`.
  *
- * @param x the logarithms of rates, or rates; floats of any shape
- * @param target of x's shape, promoted with x to one dtype; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @param x log rates, or rates without `logInput`, of any shape; integers become float32
+ * @param target of x's shape, promoted with x to one dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * poissonNllLoss(tensor([0, 1]), tensor([1, 2]), { reduction: "none" }); // float32 [1, 0.71828183]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where neither is a float. @throws
- * {ArgumentError} for an unknown reduction, or a negative eps.
+ * @throws {ShapeError} if shapes differ. @throws {ArgumentError} for an unknown reduction, or a negative eps.
  */
 export function poissonNllLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -63,7 +62,7 @@ const poissonParameters = parameters("poissonNllLoss", {
   reduction: reductionParameter,
 });
 
-/** t log t − t + log(2πt) / 2 above 1, and 0 up to 1. */
+/** Computes t log t − t + log(2πt) / 2 for t above 1, else 0. */
 function stirling(target: Tensor): Tensor {
   const isLarge = gt(target, 1);
   const t = where(isLarge, target, 1) as Tensor;
@@ -73,28 +72,28 @@ function stirling(target: Tensor): Tensor {
 
 /** Options of {@link gaussianNllLoss}. */
 export interface GaussianNllLossOptions extends LossOptions {
-  /** Whether log(2π) / 2, which does not depend on the operands, is added. Default false. */
+  /** Whether to add the constant log(2π) / 2. Default false. */
   full?: boolean | undefined;
-  /** What a variance is at least. Default 1e-6. */
+  /** Lower bound of the variance. Default 1e-6. */
   eps?: number | undefined;
 }
 
 /**
- * The negative log-likelihood of targets under normal distributions: (log v + (x − target)² / v) / 2, averaged over all
- * elements, with v the larger one of the variance and eps. The variance's gradient is that of v.
+ * Computes the negative log-likelihood of targets under normal distributions, averaged over all elements: (log v + (x −
+ * target)² / v) / 2 with v = max(variance, eps). The variance's gradient is that of v, also below eps.
  *
  * Source: D. Nix and A. Weigend, "Estimating the Mean and Variance of the Target Probability Distribution", 1994.
  *
  * @param x means, floats of any shape
- * @param target of x's shape, promoted with x to one dtype; it has a gradient too
- * @param variance of x's dtype; of x's shape, without its last axis, or with shapes that broadcast to it
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @param target of x's shape, promoted with x to one dtype; also differentiable
+ * @param variance of x's dtype and of x's shape, x's shape without its last axis, or a shape that broadcasts to x's
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * gaussianNllLoss(tensor([0, 1]), tensor([1, 1]), tensor([1, 4]), { reduction: "none" }); // float32 [0.5, 0.69314718]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where neither is a float. @throws
- * {ArgumentError} for an unknown reduction, or an eps that is not above 0.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if neither x nor target is a float, or the variance
+ * has another dtype. @throws {ArgumentError} for an unknown reduction, or an eps that is not above 0.
  */
 export function gaussianNllLoss<D extends DType, E extends DType>(
   x: Tensor<D>,

@@ -22,7 +22,7 @@ export const lossGradientCpu: Implementation<LossGradientAttributes> = {
   },
 };
 
-/** The operands' offsets, and a nest of them over x's shape; an operand without axes is one number. */
+/** Returns the operands' offsets and their loop nest over x's shape; a scalar operand gets strides of 0. */
 function layoutOf(operands: readonly Tensor[]) {
   const { shape } = operands[0]!;
   const strides = operands.map((operand) => (operand.rank === 0 ? shape.map(() => 0) : operand.strides));

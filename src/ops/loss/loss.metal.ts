@@ -13,7 +13,7 @@ import {
 
 const FILE = "loss/loss.metal";
 const THREADS = 256;
-/** Elements that one thread adds up at most: with the tree over threads, the error stays that of pairwise summation. */
+/** The most elements that one thread sums. With a tree over threads, the error stays that of pairwise summation. */
 const SEQUENCE = 64;
 
 export const lossMetal: MetalImplementation<LossAttributes> = {
@@ -48,7 +48,7 @@ export const lossGradientMetal: MetalImplementation<LossGradientAttributes> = {
   },
 };
 
-/** Adds up what each threadgroup has, then the sums of all threadgroups. */
+/** Computes the sum of each threadgroup, then the sum over threadgroups. */
 function launchSums(loss: LossName, operands: readonly Tensor[], output: Tensor, factor: number): TicketRange {
   const [x] = operands;
   const groups = Math.max(1, Math.ceil(x!.size / (THREADS * SEQUENCE)));
@@ -73,10 +73,10 @@ function launchSums(loss: LossName, operands: readonly Tensor[], output: Tensor,
   return spanOf([partial, total]);
 }
 
-/** The operation, `COLUMNS`, `LANES` and `NEEDS`. */
+/** Returns the constants: the operation, `COLUMNS`, `LANES` and `NEEDS`. */
 const constantsOf = (loss: LossName, needs = 0): number[] => [losses.ordinal(loss), 1, THREADS, needs];
 
-/** The parameters, and one thread for each element. */
+/** Returns the parameters, and a grid with one thread for each element. */
 function loopOver(operands: readonly Tensor[], factor: number) {
   const [{ shape }] = operands as [Tensor];
   const { loop, grid, threadgroup } = mergedLoop(

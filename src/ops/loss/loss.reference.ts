@@ -3,7 +3,7 @@ import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { sumOf } from "../../backend/reference/sum.ts";
 import type { LossAttributes, LossGradientAttributes, LossName } from "./primitive.ts";
 
-/** Of an element x, its target t, a weight w and the weight v of positive targets. */
+/** A function of an element x, its target t, a weight w and the weight v of positive targets. */
 type Formula = (x: number, t: number, w: number, v: number) => number;
 
 interface Formulas {
@@ -12,7 +12,7 @@ interface Formulas {
   readonly derivatives: readonly [Formula, Formula];
 }
 
-/** log(1 + exp(−x)) */
+/** Computes log(1 + exp(−x)). */
 const softplusOfNegative = (x: number): number => Math.log1p(Math.exp(-Math.abs(x))) + Math.max(-x, 0);
 const sigmoid = (x: number): number => (x < 0 ? Math.exp(x) / (1 + Math.exp(x)) : 1 / (1 + Math.exp(-x)));
 

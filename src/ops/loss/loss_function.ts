@@ -1,4 +1,4 @@
-/** Losses of one element each, recorded: one pass forward, one backward, and nothing saved but the operands. */
+/** Fused elementwise losses: one forward pass, one backward pass, and only the operands are saved. */
 import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
@@ -26,17 +26,17 @@ const lossGradientPrimitive = definePrimitive<LossGradientAttributes>({
   implementations: { metal: lossGradientMetal, cpu: lossGradientCpu, reference: lossGradientReference },
 });
 
-/** A loss of one element each. */
+/** An elementwise loss. */
 export interface ElementLoss {
   /** The public function, for errors. */
   readonly operation: string;
   readonly loss: LossName;
   readonly reduction: LossReduction;
-  /** The same of other operations, from x and the target. */
+  /** Composes the loss of other operations, from x and the target. */
   readonly composed: (x: Tensor, target: Tensor) => Tensor;
 }
 
-/** The loss of x and a target, recorded. @param weights of x's shape and dtype, which have no gradient */
+/** Computes the loss of x and a target, with gradients. @param weights of x's shape and dtype; not differentiable */
 export function fusedLoss(x: Tensor, target: Tensor, weights: readonly Tensor[], given: ElementLoss): Tensor {
   const { operation, loss, reduction, composed } = given;
   const isSummed = reduction !== "none";

@@ -1,4 +1,4 @@
-/** Losses of scores that have to be apart by a margin. Targets that name a side are 1 or −1. */
+/** Losses that separate scores by a margin. Targets that select a side are 1 or −1. */
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
@@ -37,24 +37,24 @@ import type { ProbabilityLossOptions } from "./probability_losses.ts";
 
 /** Options of losses with a margin. */
 export interface MarginLossOptions extends LossOptions {
-  /** How far scores have to be apart. */
+  /** The margin between scores. */
   margin?: number | undefined;
 }
 
 /**
- * x where the target is 1, and max(margin − x, 0) where it is −1, averaged over all elements: for distances that have
- * to be small or large.
+ * Computes the hinge embedding loss, averaged over all elements: x for a target of 1, max(margin − x, 0) for −1. Use it
+ * for distances that should be small or large.
  *
  * @param x floats of any shape
- * @param target 1 or −1, of x's shape and dtype
- * @param options the margin is 1 by default
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @param target 1 or −1, of x's shape, promoted with x to one dtype
+ * @param options the default margin is 1
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * hingeEmbeddingLoss(tensor([0.5, 0.25]), tensor([1, -1]), { reduction: "none" }); // float32 [0.5, 0.75]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
- * {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
+ * unknown reduction.
  */
 export function hingeEmbeddingLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -77,19 +77,19 @@ const hingeParameters = parameters("hingeEmbeddingLoss", {
 });
 
 /**
- * max(margin − target (x1 − x2), 0), averaged over all elements: x1 has to be larger where the target is 1, x2 where it
- * is −1. Shapes broadcast.
+ * Computes max(margin − target (x1 − x2), 0), averaged over all elements: x1 should be larger for a target of 1, x2 for
+ * −1. Shapes broadcast.
  *
- * @param x1 floats
+ * @param x1 floats or integers; integers become float32
  * @param x2 of x1's dtype
  * @param target 1 or −1, of x1's dtype
- * @param options the margin is 0 by default
- * @returns a tensor without axes, or of the common shape with `reduction: "none"`, in x1's dtype
+ * @param options the default margin is 0
+ * @returns a scalar tensor, or one of the common shape with `reduction: "none"`, in x1's dtype
  *
  * @example
  * marginRankingLoss(tensor([1, 2]), tensor([2, 1]), tensor([1, 1]), { reduction: "none" }); // float32 [1, 0]
  *
- * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ShapeError} if shapes can't be broadcast. @throws {DTypeError} for bools.
  * @throws {ArgumentError} for an unknown reduction.
  */
 export function marginRankingLoss<D extends DType>(
@@ -109,7 +109,7 @@ export function marginRankingLoss(...values: unknown[]): Tensor {
       relu(sub(margin, mul(sign!, sub(own!, other!))) as Tensor),
     );
   }
-  const apart = tidy(() => toDType(neg(mul(t, sub(a, b))) as Tensor, "float32")); // it wraps around, as in PyTorch
+  const apart = tidy(() => toDType(neg(mul(t, sub(a, b))) as Tensor, "float32")); // integers wrap around, as in PyTorch
   return composedLoss({ operation, reduction }, [apart], (own) => relu(add(own!, margin) as Tensor));
 }
 const rankingParameters = parameters("marginRankingLoss", {
@@ -121,17 +121,17 @@ const rankingParameters = parameters("marginRankingLoss", {
 });
 
 /**
- * log(1 + exp(−target x)), averaged over all elements; no exponential overflows.
+ * Computes log(1 + exp(−target x)), averaged over all elements, without overflow.
  *
  * @param x floats of any shape
- * @param target 1 or −1, of x's shape and dtype
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @param target 1 or −1, of x's shape, promoted with x to one dtype
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * softMarginLoss(tensor([0, 100]), tensor([1, -1]), { reduction: "none" }); // float32 [0.69314718, 100]
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
- * {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
+ * unknown reduction.
  */
 export function softMarginLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -154,26 +154,27 @@ const softMarginParameters = parameters("softMarginLoss", {
 
 /** Options of {@link multiMarginLoss}. */
 export interface MultiMarginLossOptions extends MarginLossOptions {
-  /** The power of what is short of the margin. Default 1. */
+  /** The power applied to margin violations. Default 1. */
   p?: 1 | 2 | undefined;
   /** A factor for each class. */
   weight?: Tensor | undefined;
 }
 
 /**
- * Σ max(margin − x[y] + x[c], 0)ᵖ w[y] / classes over all classes c but the target y, averaged over the batch.
+ * Computes Σ max(margin − x[y] + x[c], 0)ᵖ w[y] / classes over all classes c except the target y, averaged over the
+ * batch.
  *
  * @param x scores, [classes] or [batch, classes], floats
  * @param targets classes, integers of x's shape without its last axis
- * @param options p is 1 and the margin 1 by default
- * @returns a tensor without axes, or one loss for each target with `reduction: "none"`, in x's dtype
+ * @param options p and the margin default to 1
+ * @returns a scalar tensor, or one loss for each target with `reduction: "none"`, in x's dtype
  *
  * @example
  * multiMarginLoss(tensor([[0.5, 1, 0.25, 0]]), tensor([1n])); // float32 0.1875
  *
- * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a
- * result is read). @throws {DTypeError} where x has no floats, or targets are no integers. @throws {ArgumentError} for
- * an unknown reduction, or another p.
+ * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` for a target that is not a class (on Metal, when a
+ * result is read). @throws {DTypeError} if x is not a float, or targets are not integers. @throws {ArgumentError} for
+ * an unknown reduction, or a p other than 1 and 2.
  */
 export function multiMarginLoss<D extends DType>(
   x: Tensor<D>,
@@ -192,7 +193,7 @@ export function multiMarginLoss(...values: unknown[]): Tensor {
     const index = unsqueeze(classes, -1);
     const short = relu(sub(margin, sub(gather(scores!, index, { dim: -1 }), scores!)) as Tensor);
     const powers = p === 1 ? short : (square(short) as Tensor);
-    // the target's own term, which is marginᵖ, is left out
+    // exclude the target's term, which is marginᵖ
     const isTarget = gt(scatterAdd(zerosLike(scores!), index, onesOf(index, scores!), { dim: -1 }), 0);
     const total = mul(sum(maskedFill(powers, isTarget, 0), { dim: -1 }), 1 / count) as Tensor;
     if (!weight) return total;
@@ -212,17 +213,18 @@ const multiMarginParameters = parameters("multiMarginLoss", {
 const onesOf = (index: Tensor, { dtype }: Tensor): Tensor => toDType(eq(index, index), dtype);
 
 /**
- * Σ max(1 − x[y] + x[c], 0) / classes over each target y and each class c that is no target, averaged over the batch.
+ * Computes Σ max(1 − x[y] + x[c], 0) / classes over each target y and each class c that is not a target, averaged over
+ * the batch.
  *
  * @param x scores, [classes] or [batch, classes], floats
- * @param targets of x's shape: the classes of each row, up to the first negative number
- * @returns a tensor without axes, or one loss for each row with `reduction: "none"`, in x's dtype
+ * @param targets of x's shape: the target classes of each row, up to the first negative number
+ * @returns a scalar tensor, or one loss for each row with `reduction: "none"`, in x's dtype
  *
  * @example
  * multilabelMarginLoss(tensor([[0.5, 1, 0.25, 0]]), tensor([[3n, 0n, -1n, 1n]])); // float32 1.375
  *
- * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a
- * result is read). @throws {DTypeError} where x has no floats, or targets are no integers. @throws {ArgumentError} for
+ * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` for a target that is not a class (on Metal, when a
+ * result is read). @throws {DTypeError} if x is not a float, or targets are not integers. @throws {ArgumentError} for
  * an unknown reduction.
  */
 export function multilabelMarginLoss<D extends DType>(x: Tensor<D>, targets: Tensor, options?: LossOptions): Tensor<D>;
@@ -254,18 +256,18 @@ const multilabelMarginParameters = parameters("multilabelMarginLoss", {
 });
 
 /**
- * The cross entropies of targets with σ(x), −weight · (t log σ(x) + (1 − t) log σ(−x)), averaged over the classes, then
- * over the batch.
+ * Computes the binary cross entropies −weight · (t log σ(x) + (1 − t) log σ(−x)), averaged over the classes, then over
+ * the batch.
  *
  * @param x scores, […, classes], floats
- * @param target of x's shape and dtype, from 0 to 1; it has a gradient too
- * @returns a tensor without axes, or of x's shape without its last axis with `reduction: "none"`, in x's dtype
+ * @param target of x's shape, from 0 to 1, promoted with x to one dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape without its last axis with `reduction: "none"`, in x's dtype
  *
  * @example
  * multilabelSoftMarginLoss(tensor([[0, 0]]), tensor([[0, 1]])); // float32 0.69314718
  *
- * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes
- * differ, or are no floats. @throws {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ, or the weight can't be broadcast to x's shape. @throws {DTypeError} if neither
+ * x nor target is a float, or the weight has another dtype. @throws {ArgumentError} for an unknown reduction.
  */
 export function multilabelSoftMarginLoss<D extends DType, E extends DType>(
   x: Tensor<D>,

@@ -12,17 +12,18 @@ import { type LossOptions, type LossReduction, reductionParameter, withTarget } 
 import { reduced } from "./reduced.ts";
 
 /**
- * The mean squared error: (x − target)², averaged over all elements.
+ * Computes the mean squared error: (x − target)², averaged over all elements.
  *
  * @param x floats of any shape
- * @param target of x's shape, promoted with x to one dtype; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype; the mean of nothing is NaN
+ * @param target of x's shape, promoted with x to one dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype; the mean of an empty tensor is
+ * NaN
  *
  * @example
  * mseLoss(tensor([1, 2]), tensor([1, 4])); // float32 2
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where neither is a float. @throws
- * {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
+ * unknown reduction.
  */
 export function mseLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -42,7 +43,7 @@ const mseLossParameters = parameters("mseLoss", {
   reduction: reductionParameter,
 });
 
-/** The same of other operations. */
+/** Composes the loss of other operations. */
 function composedLoss(x: Tensor, target: Tensor, reduction: LossReduction): Tensor {
   const [a, t] = [x, target].map((operand) => toDType(operand, accumulationDType(operand.dtype)));
   return toDType(reduced(square(sub(a!, t!)), reduction), x.dtype);

@@ -15,23 +15,23 @@ import { checkFloats, type LossOptions, reductionParameter } from "./options.ts"
 export interface NllLossOptions extends LossOptions {
   /** A factor for each class. */
   weight?: Tensor | undefined;
-  /** A target that counts for nothing. Default −100. */
+  /** Targets with this value are ignored. Default −100. */
   ignoreIndex?: number | undefined;
 }
 
 /**
- * The negative log-likelihood of target classes: −w[y] x[y], with x the logarithms of probabilities, as of
- * `logSoftmax`. The mean divides by the sum of the factors of the targets that count.
+ * Computes the negative log-likelihood of target classes: −w[y] x[y], with log probabilities x, such as results of
+ * `logSoftmax`. The mean divides by the sum of the factors of targets that are not ignored.
  *
  * @param x floats, [classes] or [batch, classes, …]
  * @param targets integers of x's shape without the axis of the classes
- * @returns a tensor without axes, or one loss for each target with `reduction: "none"`, in x's dtype
+ * @returns a scalar tensor, or one loss for each target with `reduction: "none"`, in x's dtype
  *
  * @example
  * nllLoss(tensor([[-1, -2], [-3, -4]]), tensor([0n, 1n])); // float32 2.5
  *
- * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` for a target that is no class (on Metal when a
- * result is read). @throws {DTypeError} where x has no floats, or targets are no integers. @throws {ArgumentError} for
+ * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` for a target that is not a class (on Metal, when a
+ * result is read). @throws {DTypeError} if x is not a float, or targets are not integers. @throws {ArgumentError} for
  * an unknown reduction.
  */
 export function nllLoss<D extends DType>(

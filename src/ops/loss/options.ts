@@ -1,4 +1,4 @@
-/** What losses have in common: what becomes of the losses of all elements, and checks. */
+/** Options and validation shared by losses. */
 
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice } from "../../core/kinds.ts";
@@ -8,7 +8,7 @@ import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { promoteOperands } from "../elementwise/operands.ts";
 
-/** The result of a loss: that of each element, their sum or their mean. */
+/** The result of a loss function: each loss (`"none"`), their sum or their mean. */
 export type LossReduction = "none" | "sum" | "mean";
 
 /** Options of every loss. */
@@ -17,7 +17,7 @@ export interface LossOptions {
   reduction?: LossReduction | undefined;
 }
 
-/** A call of `crossEntropy` whose arguments are checked. */
+/** The validated arguments of `crossEntropy`. */
 export interface CrossEntropyCall {
   readonly axis: number;
   readonly ignoreIndex: number;
@@ -26,13 +26,13 @@ export interface CrossEntropyCall {
   readonly reduction: LossReduction;
 }
 
-/** The parameter of every loss. */
+/** The `reduction` parameter of every loss. */
 export const reductionParameter = named<LossReduction>(
   { ...choice("none", "sum", "mean"), error: [ArgumentError, "unknownReduction"] },
   "mean",
 );
 
-/** @throws {DTypeError} for anything but floats. @throws {DisposedError} */
+/** Checks that x is alive and holds floats. @throws {DTypeError} @throws {DisposedError} */
 export function checkFloats(operation: string, what: string, x: Tensor): void {
   x.checkAlive(operation);
   if (!isFloat(x.dtype))
@@ -43,7 +43,10 @@ export function checkFloats(operation: string, what: string, x: Tensor): void {
     );
 }
 
-/** @throws {ShapeError} for a target of another shape than x: PyTorch repeats it, with a warning that it is wrong */
+/**
+ * Checks the target's shape. @throws {ShapeError} if the shapes of target and x differ. PyTorch broadcasts and warns
+ * that results are likely wrong
+ */
 function checkShape(operation: string, x: Tensor, target: Tensor): void {
   x.checkAlive(operation);
   target.checkAlive(operation);
@@ -52,16 +55,16 @@ function checkShape(operation: string, x: Tensor, target: Tensor): void {
       operation,
       "shapesDiffer",
       `expected target to have the shape of x ${x.describe()}, got ${target.describe()}; ` +
-        "expand(target, x.shape) repeats it",
+        "broadcast it with expand(target, x.shape)",
     );
 }
 
 /**
- * x and a target of its shape in their common dtype: integers and bools beside floats become floats.
+ * Converts x and a target of its shape to their common dtype: integers and bools become floats if the other is a float.
  *
- * @param kind `"numbers"`: a loss that integers have, `"floats"`: one for which integers become float32
+ * @param kind `"numbers"`: the loss supports integers; `"floats"`: integers become float32
  *
- * @throws {ShapeError} @throws {DTypeError} where neither is a float, without a kind @throws {DisposedError}
+ * @throws {ShapeError} @throws {DTypeError} if neither is a float and no kind is given @throws {DisposedError}
  */
 export function withTarget(
   operation: string,
@@ -75,7 +78,7 @@ export function withTarget(
   return [own, its];
 }
 
-/** A target of x's shape and dtype. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
+/** Checks that a target has x's shape and dtype. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
 export function checkTarget(operation: string, x: Tensor, target: Tensor): void {
   checkFloats(operation, "x", x);
   checkShape(operation, x, target);
@@ -88,7 +91,7 @@ export function checkTarget(operation: string, x: Tensor, target: Tensor): void 
     );
 }
 
-/** A factor of losses that broadcasts to x. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
+/** Checks that a factor of losses broadcasts to x. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
 export function checkFactor(operation: string, what: string, x: Tensor, factor: Tensor | undefined): void {
   if (!factor) return;
   checkFloats(operation, what, factor);

@@ -1,4 +1,4 @@
-/** The primitives of losses: those of one element each, and the cross entropy of classes. */
+/** The primitives of losses: elementwise losses, and the cross entropy of classes. */
 import { cpuCall, nest } from "../../backend/cpu/call.ts";
 import { slices } from "../../backend/cpu/slices.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
@@ -7,32 +7,36 @@ import { loopNestOf } from "../../backend/metal/loop.ts";
 import { slicesFor } from "../../backend/metal/slices.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
-/** Losses of one element each. Their formulas are in `loss.reference.ts`. */
+/** Elementwise losses. Their formulas are in `loss.reference.ts`. */
 export const losses = enumeration("Loss", ["squaredError", "binaryCrossEntropy", "weightedBinaryCrossEntropy"]);
 export type LossName = NameOf<typeof losses>;
 
-/** Inputs, all of x's shape and dtype: x, target and, of the weighted one, the weight and that of positive targets. */
+/**
+ * Inputs, all of x's shape and dtype: x, target and, for `weightedBinaryCrossEntropy`, the weight and that of positive
+ * targets.
+ */
 export interface LossAttributes {
   readonly loss: LossName;
-  /** Whether there is one result, the sum of all losses times the factor, in the accumulation dtype. */
+  /** Whether the result is one number: the sum of all losses times the factor, in the accumulation dtype. */
   readonly isSummed: boolean;
   readonly factor: number;
 }
 
 /**
- * Inputs: the gradient of each loss, in the accumulation dtype, then as above. Outputs: the gradients that are needed.
+ * Inputs: the gradient of each loss, in the accumulation dtype, then the inputs of {@link LossAttributes}. Outputs: the
+ * gradients that are needed.
  */
 export interface LossGradientAttributes {
   readonly loss: LossName;
-  /** Whether the gradients of x and of the target are needed: at least one of them. */
+  /** Whether the gradients of x and of the target are needed; at least one is. */
   readonly needs: readonly [boolean, boolean];
-  /** Of every gradient. */
+  /** Factor of every gradient. */
   readonly factor: number;
 }
 
 /**
- * x, target, weight, that of positive targets, and the result; or the gradient of each loss, and the gradients of x and
- * target.
+ * Operands: x, target, weight, weight of positive targets, and the result; the gradient replaces the result by the
+ * gradient of each loss and the gradients of x and target.
  */
 const LOSS_OPERANDS = 5;
 const LOSS_GRADIENT_OPERANDS = 7;
@@ -70,11 +74,11 @@ export const lossGradientCall = cpuCall(
 );
 
 /**
- * Inputs: logits, targets and, where classes have factors, these and their sum, dense, in the accumulation dtype.
- * Outputs in that dtype, one number for each target: the loss, and the factor of the target's class (0 where it is
- * ignored); then log Σ exp(logits) as two of them: the largest logits, and log Σ exp(logits − largest).
+ * Inputs: logits, targets and, if classes have factors, the factors and their sum, contiguous, in the accumulation
+ * dtype. Outputs in that dtype, one number for each target: the loss, and the factor of the target's class (0 if it is
+ * ignored); then log Σ exp(logits) as two numbers: the largest logit, and log Σ exp(logits − largest).
  *
- * Of the gradient, inputs: logits, targets, log Σ exp(logits), the gradient of each loss, and the factors and their sum
+ * Inputs of the gradient: logits, targets, log Σ exp(logits), the gradient of each loss, and the factors and their sum
  * as above. Output: the gradient of the logits.
  */
 export interface CrossEntropyAttributes {

@@ -20,24 +20,24 @@ import { checkFactor, checkTarget, type LossOptions, type LossReduction, reducti
 
 /** Options of {@link binaryCrossEntropy}. */
 export interface ProbabilityLossOptions extends LossOptions {
-  /** A factor of each loss, broadcast to x's shape. */
+  /** A factor for each loss, broadcast to x's shape. */
   weight?: Tensor | undefined;
 }
 
 /**
- * The cross entropy of a target t with a probability p: −weight · (t log p + (1 − t) log(1 − p)), averaged over all
- * elements. Logarithms are at least −100, as in PyTorch. `binaryCrossEntropyWithLogits` takes what comes before the
- * sigmoid, and is accurate where the probability is near 0 or 1.
+ * Computes the binary cross entropy of probabilities p and targets t: −weight · (t log p + (1 − t) log(1 − p)),
+ * averaged over all elements. Logarithms are clamped to at least −100, as in PyTorch. `binaryCrossEntropyWithLogits`
+ * takes logits, and is accurate for probabilities near 0 or 1.
  *
  * @param x probabilities, floats of any shape
- * @param target of x's shape and dtype, from 0 to 1; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @param target of x's shape and dtype, from 0 to 1; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * binaryCrossEntropy(tensor([0.5, 0.5]), tensor([0, 1])); // float32 0.69314718
  *
- * @throws {ShapeError} where shapes differ, or a weight can't be broadcast to x's. @throws {DTypeError} where dtypes
- * differ, or are no floats. @throws {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ, or a weight can't be broadcast to x's shape. @throws {DTypeError} if dtypes
+ * differ or are not floats. @throws {ArgumentError} for an unknown reduction.
  */
 export function binaryCrossEntropy<D extends DType>(
   x: Tensor<D>,
@@ -63,10 +63,13 @@ const binaryCrossEntropyParameters = parameters("binaryCrossEntropy", {
 });
 
 const LEAST_LOGARITHM = -100;
-/** What p (1 − p) is at least, where the gradient is divided by it. */
+/** Lower bound of p (1 − p), by which the gradient is divided. */
 const LEAST_PRODUCT = 1e-12;
 
-/** −t log p − (1 − t) log(1 − p), with the gradient (p − t) / (p (1 − p)), which no clamped logarithm has. */
+/**
+ * Computes −t log p − (1 − t) log(1 − p), with the gradient (p − t) / (p (1 − p)), which clamped logarithms would not
+ * give.
+ */
 function entropies(p: Tensor, t: Tensor): Tensor {
   const losses = noGrad(() => {
     const [ofOne, ofZero] = [log(p), log1p(neg(p) as Tensor)].map((own) => clamp(own, { min: LEAST_LOGARITHM }));
@@ -84,27 +87,29 @@ function entropies(p: Tensor, t: Tensor): Tensor {
 
 /** Options of {@link klDiv}. */
 export interface KlDivOptions {
-  /** Whether the target has logarithms of probabilities. Default false. */
+  /** Whether the target holds log probabilities. Default false. */
   logTarget?: boolean | undefined;
-  /** `"batchmean"`: the sum over the size of the first axis, which is the divergence. Default `"mean"`. */
+  /**
+   * `"batchmean"` divides the sum by the size of the first axis, which gives the mathematical divergence. Default
+   * `"mean"`.
+   */
   reduction?: LossReduction | "batchmean" | undefined;
 }
 
 /**
- * The Kullback–Leibler divergence of x from the target, element by element: t (log t − x), averaged over all elements.
- * A target of 0 gives 0.
+ * Computes the pointwise Kullback–Leibler divergence t (log t − x), averaged over all elements. A target of 0 gives 0.
  *
  * Source: S. Kullback and R. Leibler, "On Information and Sufficiency", 1951.
  *
- * @param x logarithms of probabilities, as of `logSoftmax`
- * @param target probabilities, or their logarithms with `logTarget`, of x's shape and dtype; it has a gradient too
- * @returns a tensor without axes, or of x's shape with `reduction: "none"`, in x's dtype
+ * @param x log probabilities, such as results of `logSoftmax`
+ * @param target probabilities, or log probabilities with `logTarget`, of x's shape and dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * klDiv(tensor([[-1, -2]]), tensor([[0.25, 0.75]]), { reduction: "batchmean" }); // float32 1.18766487
  *
- * @throws {ShapeError} where shapes differ. @throws {DTypeError} where dtypes differ, or are no floats. @throws
- * {ArgumentError} for an unknown reduction, or `"batchmean"` of no axes.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if dtypes differ or are not floats. @throws
+ * {ArgumentError} for an unknown reduction, or `"batchmean"` for a scalar tensor.
  */
 export function klDiv<D extends DType>(x: Tensor<D>, target: Tensor<D>, options?: KlDivOptions): Tensor<D>;
 export function klDiv(...values: unknown[]): Tensor {

@@ -3,6 +3,6 @@ import { mean } from "../reduction/mean.ts";
 import { sum } from "../reduction/sum.ts";
 import type { LossReduction } from "./options.ts";
 
-/** The losses of all elements, their sum or their mean. */
+/** Returns the losses, their sum or their mean. */
 export const reduced = (losses: Tensor, reduction: LossReduction): Tensor =>
   reduction === "none" ? losses : reduction === "sum" ? (sum(losses) as Tensor) : mean(losses);

@@ -6,14 +6,14 @@ import type { NormalizationAttributes } from "./primitive.ts";
 import { type NormalizationProblem, problemOf } from "./problem.ts";
 import { constantsOf, type Division, divideBackward, parametersOf, typesOf } from "./rows.metal.ts";
 
-/** Of a pair of sums. */
+/** Size of a pair of sums. */
 const PAIR_BYTES = 8;
-/** `COLUMNS` of the kernel that adds up. */
+/** `COLUMNS` of the kernel `add_chunks`. */
 const COLUMNS = 32;
-/** Of a threadgroup that adds up. */
+/** Threads in a threadgroup of `add_chunks`. */
 const THREADS = 512;
 
-/** One kernel over the rows, and one that adds up what chunks of rows leave to the gradients of weight and bias. */
+/** Runs one kernel over the rows, and one that sums the partial gradients of weight and bias over chunks of rows. */
 export const backwardMetal: MetalImplementation<NormalizationAttributes> = {
   unsupported: noFloat64,
   run(call) {

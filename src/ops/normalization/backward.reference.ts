@@ -4,7 +4,7 @@ import { sumOf } from "../../backend/reference/sum.ts";
 import type { NormalizationAttributes } from "./primitive.ts";
 import { type NormalizationProblem, problemOf } from "./problem.ts";
 
-/** The definition, row by row. */
+/** Computes the definition row by row. */
 export const backwardReference: Implementation<NormalizationAttributes> = {
   run(call) {
     const problem = problemOf(call);
@@ -18,7 +18,7 @@ export const backwardReference: Implementation<NormalizationAttributes> = {
   },
 };
 
-/** n of each row. */
+/** Returns n of each row. */
 function normalizedRows({ inputs, length }: NormalizationProblem): Float64Array {
   const [scale, mean] = [toNumbers(inputs.scale!), inputs.mean && toNumbers(inputs.mean)];
   const rowOf = (at: number) => Math.floor(at / length);
@@ -43,7 +43,7 @@ function gradientOfRows(problem: NormalizationProblem, gradOut: Float64Array, no
   return result;
 }
 
-/** The sum over all rows, for each element of a row. */
+/** Sums each column over all rows. */
 function columnSums(values: Float64Array, length: number): number[] {
   const rows = Array.from({ length: values.length / length }, (_, row) => row * length);
   return Array.from({ length }, (_, k) => sumOf(rows.map((start) => values[start + k]!)));

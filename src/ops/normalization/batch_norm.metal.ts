@@ -1,4 +1,4 @@
-/** Channels of batches on metal: a threadgroup each, in the forward and in the backward. */
+/** Batch normalization on metal: one threadgroup for each channel, forward and backward. */
 import type { MetalImplementation, OperationCall } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -12,12 +12,12 @@ import {
 import { namedTensors } from "./problem.ts";
 
 const FILE = "normalization/batch_norm.metal";
-/** Of a threadgroup, and those of a SIMD-group. */
+/** The most threads in a threadgroup, and those in a SIMD-group. */
 const [MOST_THREADS, LANES] = [512, 32];
-/** Elements of a channel, which kernels count in 32 bits. */
+/** Bound on the elements of a channel, which kernels count in 32 bits. */
 const MOST = 2 ** 31;
 
-/** What a call lacks is bound to another operand of its dtype, and not touched. */
+/** Absent operands are bound to another operand of the same dtype, which the kernel does not access in their place. */
 export const batchNormMetal: MetalImplementation<BatchNormAttributes<BatchNormName>> = {
   unsupported,
   run({ inputs, outputs, attributes }) {

@@ -5,7 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { BatchNormAttributes, BatchNormGradientName, BatchNormName } from "./batch_norm_primitive.ts";
 import { namedTensors } from "./problem.ts";
 
-/** The definition, channel by channel. */
+/** Computes the definition channel by channel. */
 export const batchNormReference: Implementation<BatchNormAttributes<BatchNormName>> = {
   run({ inputs, outputs, attributes }) {
     const given = namedTensors(attributes.inputs, inputs);
@@ -58,7 +58,7 @@ export const batchNormGradientReference: Implementation<BatchNormAttributes<Batc
   },
 };
 
-/** For each channel, where its elements are. */
+/** Returns the positions of each channel's elements. */
 function placesOf({ shape }: Tensor): number[][] {
   const [batch, channels, inner] = shape as [number, number, number];
   return Array.from({ length: channels }, (_, channel) =>

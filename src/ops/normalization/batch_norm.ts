@@ -1,4 +1,4 @@
-/** Norms over batches, groups of channels, and single channels. */
+/** Batch and group normalization. */
 import { noGrad } from "../../autograd/modes.ts";
 import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
@@ -17,36 +17,38 @@ import { checkChannels, ofChannels, ofGroups, type Statistics, withStatistics } 
 
 /** Options of {@link batchNorm}. */
 export interface BatchNormOptions {
-  /** The mean of each channel that is used without `training`, and updated in place with it. */
+  /** The running mean of each channel: used without `training`, updated in place with it. */
   runningMean?: Tensor | undefined;
-  /** The variance of each channel, likewise. */
+  /** The running variance of each channel, used and updated likewise. */
   runningVar?: Tensor | undefined;
   /** A factor for each channel. */
   weight?: Tensor | undefined;
   /** Added to each channel. */
   bias?: Tensor | undefined;
-  /** Whether the means and variances are those of the batch. Default false. */
+  /** Whether to use the means and variances of the batch. Default false. */
   training?: boolean | undefined;
-  /** How much of a running mean is replaced by that of the batch. Default 0.1. */
+  /** Weight of the batch's statistics when running ones are updated. Default 0.1. */
   momentum?: number | undefined;
   /** Added to variances. Default 1e-5. */
   eps?: number | undefined;
 }
 
 /**
- * (x − mean) / √(variance + eps) · weight + bias, with one mean and variance for each channel: of the batch while
- * training, else those that run along. Running variances are of samples, those that divide of the population.
+ * Computes batch normalization: (x − mean) / √(variance + eps) · weight + bias, with one mean and variance for each
+ * channel. They are those of the batch with `training`, else the running ones. Normalization uses the population
+ * variance; running variances are updated with the sample variance.
  *
  * Source: S. Ioffe and C. Szegedy, "Batch Normalization", 2015.
  *
- * @param x [batch, channels, …], floats; 16-bit ones are computed in float32
- * @returns of x's shape and dtype
+ * @param x [batch, channels, …], floats; 16-bit floats are computed in float32
+ * @returns x's shape and dtype
  *
  * @example
  * batchNorm(tensor([[1], [3]]), { training: true, eps: 0 }); // float32 [[-1], [1]]
  *
- * @throws {ShapeError} where x has no channels, or another operand is no vector of them. @throws {DTypeError} for
- * anything but floats. @throws {ArgumentError} without running means and variances, where they are needed.
+ * @throws {ShapeError} if x has no channels, or another operand is not a vector with one element for each channel.
+ * @throws {DTypeError} if an operand is not a float. @throws {ArgumentError} without `training`, if a running mean or
+ * variance is missing.
  */
 export function batchNorm<D extends DType>(
   x: Tensor<D>,
@@ -59,7 +61,7 @@ export function batchNorm(...values: unknown[]): Tensor {
     throw new ArgumentError(
       "batchNorm",
       "noStatistics",
-      "expected runningMean and runningVar without training, got none; { training: true } takes those of the batch",
+      "expected runningMean and runningVar without training, got none; { training: true } uses those of the batch",
     );
   return underName("batchNorm", () =>
     tidy(() => {
@@ -93,20 +95,21 @@ export interface ChannelNormOptions {
 }
 
 /**
- * (x − mean) / √(variance + eps) · weight + bias, with one mean and variance for each group of channels of each element
- * of the batch.
+ * Computes group normalization: (x − mean) / √(variance + eps) · weight + bias, with one mean and variance for each
+ * group of channels in each batch element.
  *
  * Source: Y. Wu and K. He, "Group Normalization", 2018.
  *
- * @param x [batch, channels, …], floats; 16-bit ones are computed in float32
- * @param numGroups into how many groups channels are divided
- * @returns of x's shape and dtype
+ * @param x [batch, channels, …], floats; 16-bit floats are computed in float32
+ * @param numGroups number of groups that channels are divided into
+ * @returns x's shape and dtype
  *
  * @example
  * groupNorm(tensor([[1, 3, 5, 5]]), 2, { eps: 1 }); // float32 [[-0.70710678, 0.70710678, 0, 0]]
  *
- * @throws {ShapeError} where groups do not divide channels, or another operand is no vector of them. @throws
- * {DTypeError} for anything but floats. @throws {ArgumentError} for a number of groups below 1.
+ * @throws {ShapeError} if the groups do not divide the channels evenly, or another operand is not a vector with one
+ * element for each channel. @throws {DTypeError} if an operand is not a float. @throws {ArgumentError} if numGroups is
+ * not an integer of at least 1.
  */
 export function groupNorm<D extends DType>(
   x: Tensor<D>,
@@ -138,7 +141,7 @@ const groupNormParameters = parameters("groupNorm", {
   eps: optional(aNumber(notNegative), 1e-5),
 });
 
-/** Replaces a part of the running means and variances, in place. @param count the elements of a channel */
+/** Updates the running means and variances in place. @param count number of elements of a channel */
 function runAlong(
   { mean, variance }: Statistics,
   count: number,

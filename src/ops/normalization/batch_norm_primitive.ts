@@ -1,41 +1,41 @@
 /**
- * The primitives `batchNorm` and `batchNormGradient`: x is [batch, channels, inner], without gaps and not empty. For
- * each channel, with M = batch · inner elements:
+ * The primitives `batchNorm` and `batchNormGradient`. x is [batch, channels, inner], contiguous and not empty. For each
+ * channel, with M = batch · inner elements:
  *
- *     mean     = Σ x / M                                 where they are not given
- *     variance = Σ (x − mean)² / M                       where they are not given
+ *     mean     = Σ x / M                                 if not given
+ *     variance = Σ (x − mean)² / M                       if not given
  *     scale    = 1 / √(variance + eps)
  *     n        = (x − mean) · scale
- *     out      = n · weight + bias                       each where there is one
+ *     out      = n · weight + bias                       weight and bias are optional
  *
- * and of statistics that are x's own, from the gradient g of `out`:
+ * and for statistics computed from x, given the gradient g of `out`:
  *
  *     gradBias = Σ g,   gradWeight = Σ g · n
  *     gradX    = scale · weight · (g − gradBias / M − n · gradWeight / M)
  *
- * Vectors have a number for each channel, of float32 (of float64 where x is). Sums are at least in float32, in an order
- * that is the same on every run.
+ * Vectors have one number for each channel, in float32 (float64 if x is float64). Sums use at least float32 and run in
+ * the same order every time.
  */
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { enumeration } from "../../backend/enumeration.ts";
 import { array, dtype, flag, real, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
-/** Means and variances are results, or inputs where they are given. */
+/** Means and variances are results, or inputs if they are given. */
 export type BatchNormName = "x" | "weight" | "bias" | "mean" | "variance" | "out";
 export type BatchNormGradientName =
   | ("x" | "gradOut" | "weight" | "mean" | "variance")
   | ("gradX" | "gradWeight" | "gradBias");
 
 export interface BatchNormAttributes<Name extends string> {
-  /** Names the call's inputs, in their order. */
+  /** Names of the call's inputs, in order. */
   readonly inputs: readonly Name[];
-  /** Names the call's outputs, in their order. */
+  /** Names of the call's outputs, in order. */
   readonly outputs: readonly Name[];
   readonly eps: number;
 }
 
-/** What a call may lack, and whether statistics are given: kernels for metal are compiled for it. */
+/** Optional operands, and whether statistics are given. Metal kernels are compiled for each combination. */
 export const batchNormOptions = enumeration("BatchNormOption", [
   ...(["weight", "bias", "given", "gradX", "gradWeight", "gradBias"] as const),
 ]);

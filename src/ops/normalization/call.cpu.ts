@@ -1,11 +1,11 @@
-/** What both calls of the cpu backend have in common: the fields of rows, weight and bias. */
+/** Fields of rows, weight and bias, which both calls of the cpu backend share. */
 import type { Tensor } from "../../tensor/tensor.ts";
 import { ROW_OPERANDS } from "./primitive.ts";
 import { type NormalizationProblem, rowsOf } from "./problem.ts";
 
 type Optional = Tensor | undefined;
 
-/** @param operands of the shape of x, as the native function takes them */
+/** @param operands of x's shape, in the native function's order */
 export function rowValues(
   { inputs: { x }, isCentred, eps, vectorDType }: NormalizationProblem,
   operands: readonly Optional[],

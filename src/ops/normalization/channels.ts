@@ -1,4 +1,4 @@
-/** Norms of channels: one primitive in each pass, and how gradients go back. */
+/** Normalization of channels: one primitive for each pass, and the gradients. */
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -32,10 +32,10 @@ const batchNormGradientPrimitive = definePrimitive<BatchNormAttributes<BatchNorm
   implementations: { metal: batchNormGradientMetal, cpu: batchNormGradientCpu, reference: batchNormGradientReference },
 });
 
-/** Of channels: vectors of the dtype that sums have. */
+/** Statistics of channels: vectors of the accumulation dtype. */
 export interface Statistics {
   readonly mean: Tensor;
-  /** Of the population. */
+  /** Population variance. */
   readonly variance: Tensor;
 }
 
@@ -43,13 +43,13 @@ interface Options extends Named<"weight" | "bias"> {
   readonly eps: number;
 }
 
-/** A number for each channel, as it broadcasts to x. */
+/** Reshapes a vector with one number for each channel so that it broadcasts to x. */
 export const alongChannels = (vector: Tensor, { rank, dtype }: Tensor): Tensor =>
   reshape(toDType(vector, dtype), [1, vector.size, ...new Array<number>(rank - 2).fill(1)]);
 
 /**
- * x [batch, channels, …] normalized with the statistics of its own channels, which are not recorded. Where x has no
- * elements they are 0.
+ * Normalizes x [batch, channels, …] with the statistics of its channels. The returned statistics have no autograd
+ * history; they are 0 if x is empty.
  */
 export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Options): Statistics & { out: Tensor } {
   const dtype = accumulationDType(x.dtype);
@@ -57,7 +57,7 @@ export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Opti
     const none = filled([x.shape[1]!], dtype, 0);
     return { out: ofNothing(x, widened(x, given)), mean: none, variance: none };
   }
-  const lines = linesOf(x); // first, since this is what memory may be short of
+  const lines = linesOf(x); // first, since this is the allocation most likely to run out of memory
   const vectors = widened(x, given);
   const inputs = present({ x: lines, ...vectors });
   const vector = { shape: [x.shape[1]!], dtype };
@@ -76,7 +76,7 @@ export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Opti
   return { out: reshape(out, x.shape), mean: own, variance };
 }
 
-/** The same with statistics that are given, and have gradients too. */
+/** Normalizes x with given statistics, which are differentiable. */
 export function withStatistics(operation: string, x: Tensor, { eps, ...given }: Options & Statistics): Tensor {
   if (x.size === 0) return ofNothing(x, widened(x, given));
   const inputs = present({ x: linesOf(x), ...widened(x, given) });
@@ -93,13 +93,13 @@ export function withStatistics(operation: string, x: Tensor, { eps, ...given }: 
   return reshape(out, x.shape);
 }
 
-/** [batch, channels, inner], without gaps. */
+/** Returns x as contiguous [batch, channels, inner]. */
 const linesOf = (x: Tensor): Tensor => {
   const [batch, channels] = x.shape as [number, number];
   return reshape(contiguous(x), [batch, channels, x.size / (batch * channels)]);
 };
 
-/** Vectors as kernels take them. */
+/** Converts vectors to contiguous ones of the accumulation dtype, as kernels expect. */
 function widened<Name extends string>(x: Tensor, vectors: Named<Name>): Named<Name> {
   const dtype = accumulationDType(x.dtype);
   const { names, tensors } = present(vectors);
@@ -109,7 +109,7 @@ function widened<Name extends string>(x: Tensor, vectors: Named<Name>): Named<Na
   );
 }
 
-/** Without elements there are no statistics, but what comes of it is still connected to its operands. */
+/** Returns the empty result of an empty x, connected to all operands in the graph. */
 function ofNothing(x: Tensor, vectors: Named<string>): Tensor {
   const own = present(vectors).tensors.reduce((sum, vector) => add(sum, alongChannels(vector, x)) as Tensor, x);
   return toDType(own, x.dtype);
@@ -117,7 +117,7 @@ function ofNothing(x: Tensor, vectors: Named<string>): Tensor {
 
 type Saved = Statistics & Named<"weight"> & { readonly x: Tensor };
 
-/** The gradients that are needed of a norm whose statistics are x's own, in one call; recorded. */
+/** Computes the gradients needed for statistics computed from x, in one differentiable call. */
 function gradientsOf(
   operation: string,
   eps: number,
@@ -147,7 +147,7 @@ function gradientsOf(
   return namedTensors(sources, results);
 }
 
-/** Channels of lines, of which each has a weight. */
+/** Returns the layout of channels, each with one weight, for second-order gradients. */
 function channelsFor(operation: string, eps: number, { mean: own, variance }: Statistics): NormalizedRows {
   const spread = (vector: Tensor): Tensor => reshape(vector, [1, vector.size, 1]);
   return {
@@ -160,7 +160,10 @@ function channelsFor(operation: string, eps: number, { mean: own, variance }: St
 
 type Given = Saved & Named<"bias">;
 
-/** Of differentiable operations: out is linear in all but the variance. */
+/**
+ * Computes gradients for given statistics with differentiable operations; out is linear in all operands but the
+ * variance.
+ */
 function gradientsOfGiven(
   { x: own, mean: average, variance, weight }: Given,
   given: Tensor,
@@ -187,7 +190,10 @@ function gradientsOfGiven(
   };
 }
 
-/** x of floats with channels, and vectors of them. @throws {ShapeError} @throws {DTypeError} */
+/**
+ * Checks that x has floats and channels, and that vectors have one float for each channel. @throws {ShapeError} @throws
+ * {DTypeError}
+ */
 export function checkChannels(
   operation: string,
   x: Tensor,
@@ -197,7 +203,7 @@ export function checkChannels(
     throw new DTypeError(
       operation,
       "notAFloat",
-      `expected floats, got ${x.describe()}; toDType(x, "float32") converts`,
+      `expected floats, got ${x.describe()}; convert with toDType(x, "float32")`,
     );
   if (x.rank < 2)
     throw new ShapeError(operation, "wrongRank", `expected x to be [batch, channels, …], got ${x.describe()}`);
@@ -214,7 +220,10 @@ export function checkChannels(
   }
 }
 
-/** Each group of channels of each element of the batch is a channel of a batch of one; weight and bias come after. */
+/**
+ * Normalizes groups of channels: each group of each batch element becomes a channel of a batch of one. Weight and bias
+ * are applied afterwards.
+ */
 export function ofGroups(
   operation: string,
   x: Tensor,

@@ -4,7 +4,10 @@ import type { NormalizationAttributes } from "./primitive.ts";
 import { problemOf } from "./problem.ts";
 import { constantsOf, divideForward, parametersOf, typesOf } from "./rows.metal.ts";
 
-/** One kernel. It does not touch what a call lacks: another operand of the same dtype is bound there. */
+/**
+ * Runs one kernel. Absent operands are bound to another operand of the same dtype, which the kernel does not access in
+ * their place.
+ */
 export const forwardMetal: MetalImplementation<NormalizationAttributes> = {
   unsupported: noFloat64,
   run(call) {

@@ -4,14 +4,14 @@ import { sumOf } from "../../backend/reference/sum.ts";
 import type { NormalizationAttributes } from "./primitive.ts";
 import { problemOf } from "./problem.ts";
 
-/** The definition, row by row. */
+/** Computes the definition row by row. */
 export const forwardReference: Implementation<NormalizationAttributes> = {
   run(call) {
     const { inputs, outputs, isCentred, eps, rows, length } = problemOf(call);
     const x = toNumbers(inputs.x);
     const residual = inputs.residual && toNumbers(inputs.residual);
     if (outputs.sum) store(outputs.sum, residual ? x.map((value, at) => value + residual[at]!) : x);
-    const s = outputs.sum ? toNumbers(outputs.sum) : x; // rounded
+    const s = outputs.sum ? toNumbers(outputs.sum) : x; // rounded to the dtype of x
     const weight = inputs.weight && toNumbers(inputs.weight);
     const bias = inputs.bias && toNumbers(inputs.bias);
     const [means, scales] = [new Float64Array(rows), new Float64Array(rows)];

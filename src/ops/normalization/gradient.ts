@@ -1,4 +1,4 @@
-/** The backward of normalizations as an operation of its own, so that gradients have gradients. */
+/** The backward of normalizations as a differentiable operation, for higher-order gradients. */
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -14,26 +14,26 @@ import type { NormalizationAttributes, OutputName } from "./primitive.ts";
 import { type Named, namedTensors, present } from "./problem.ts";
 import { type GradientSource, type Gradients, type NormalizedRows, secondGradients } from "./second_gradients.ts";
 
-/** What the forward saved and incoming gradients to the gradients that are needed. */
+/** Maps saved tensors and incoming gradients to the gradients that are needed. */
 const normalizationBackward = definePrimitive<NormalizationAttributes>({
   name: "normalizationBackward",
   family: "normalization",
   implementations: { metal: backwardMetal, cpu: backwardCpu, reference: backwardReference },
 });
 
-/** What a call has beside its tensors. */
+/** A call's arguments besides its tensors. */
 interface Attributes {
   readonly operation: string;
-  /** Of the gradients of weight and bias. */
+  /** Dtype of the gradients of weight and bias. */
   readonly vectorDType: DType;
   readonly isCentred: boolean;
   readonly eps: number;
 }
 
-/** What the forward saved. */
+/** Tensors saved by the forward. */
 export type Saved = Named<"mean" | "weight"> & Readonly<Record<"x" | "scale", Tensor>>;
 
-/** x, `mean` where it is centred, `scale`, `gradOut`, and what there is of `weight` and `gradSum`. */
+/** x, `mean` if rows are centered, `scale`, `gradOut`, and optionally `weight` and `gradSum`. */
 type Operands = Saved & Named<"gradSum"> & { readonly gradOut: Tensor };
 
 const gradientNames = { x: "gradX", weight: "gradWeight", bias: "gradBias" } as const satisfies Record<
@@ -41,7 +41,7 @@ const gradientNames = { x: "gradX", weight: "gradWeight", bias: "gradBias" } as 
   OutputName
 >;
 
-/** The gradients that are needed, in one pass over the rows. */
+/** Computes the gradients that are needed in one pass over the rows. */
 export function normalizationGradient(
   attributes: Attributes,
   operands: Operands,
@@ -65,7 +65,7 @@ export function normalizationGradient(
   return namedTensors(sources, results);
 }
 
-/** Rows of the last axis, along which the weight lies. */
+/** Returns the layout of rows along the last axis, with the weight along it. */
 const rowsFor = (attributes: Attributes, { mean: average, scale }: Operands): NormalizedRows => ({
   ...{ isCentred: attributes.isCentred, eps: attributes.eps, scale: reshape(scale, [...scale.shape, 1]) },
   mean: (x) => mean(x, { dim: -1, keepdim: true }) as Tensor,

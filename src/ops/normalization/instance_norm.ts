@@ -1,4 +1,4 @@
-/** The norm of each channel of each element of a batch. */
+/** Instance normalization. */
 import { noGrad } from "../../autograd/modes.ts";
 import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
@@ -18,36 +18,37 @@ import { checkChannels, ofGroups } from "./channels.ts";
 
 /** Options of {@link instanceNorm}. */
 export interface InstanceNormOptions {
-  /** The mean of each channel that is used without `useInputStats`, and updated in place with it. */
+  /** The running mean of each channel: used without `useInputStats`, updated in place with it. */
   runningMean?: Tensor | undefined;
-  /** The variance of each channel, likewise. */
+  /** The running variance of each channel, used and updated likewise. */
   runningVar?: Tensor | undefined;
   /** A factor for each channel. */
   weight?: Tensor | undefined;
   /** Added to each channel. */
   bias?: Tensor | undefined;
-  /** Whether the means and variances are those of x. Default true. */
+  /** Whether to use the means and variances of x. Default true. */
   useInputStats?: boolean | undefined;
-  /** How much of a running mean is replaced by that of x, averaged over the batch. Default 0.1. */
+  /** Weight of x's statistics, averaged over the batch, when running ones are updated. Default 0.1. */
   momentum?: number | undefined;
   /** Added to variances. Default 1e-5. */
   eps?: number | undefined;
 }
 
 /**
- * (x − mean) / √(variance + eps) · weight + bias, with one mean and variance for each channel of each element of the
- * batch, or with the running ones of each channel.
+ * Computes instance normalization: (x − mean) / √(variance + eps) · weight + bias, with one mean and variance for each
+ * channel of each batch element, or with the running ones of each channel.
  *
  * Source: D. Ulyanov et al., "Instance Normalization: The Missing Ingredient for Fast Stylization", 2016.
  *
- * @param x [batch, channels, …], floats; 16-bit ones are computed in float32
- * @returns of x's shape and dtype
+ * @param x [batch, channels, …], floats; 16-bit floats are computed in float32
+ * @returns x's shape and dtype
  *
  * @example
  * instanceNorm(tensor([[[1, 3]]]), { eps: 0 }); // float32 [[[-1, 1]]]
  *
- * @throws {ShapeError} where there is no axis behind the channels, or another operand is no vector of them. @throws
- * {DTypeError} for anything but floats. @throws {ArgumentError} without `useInputStats` and without statistics.
+ * @throws {ShapeError} if there is no axis after the channels, or another operand is not a vector with one element for
+ * each channel. @throws {DTypeError} if an operand is not a float. @throws {ArgumentError} without `useInputStats`, if
+ * a running mean or variance is missing.
  */
 export function instanceNorm<D extends DType>(
   x: Tensor<D>,
@@ -64,13 +65,13 @@ export function instanceNorm(...values: unknown[]): Tensor {
     throw new ShapeError(
       "instanceNorm",
       "wrongRank",
-      `expected x to be [batch, channels, …], with an axis behind the channels, got ${x.describe()}`,
+      `expected x to be [batch, channels, …], with an axis after the channels, got ${x.describe()}`,
     );
   if (!useInputStats && !(runningMean && runningVar))
     throw new ArgumentError(
       "instanceNorm",
       "noStatistics",
-      "expected runningMean and runningVar without useInputStats, got none; { useInputStats: true } takes those of x",
+      "expected runningMean and runningVar without useInputStats, got none; { useInputStats: true } uses those of x",
     );
   return underName("instanceNorm", () =>
     tidy(() => {
@@ -90,7 +91,10 @@ const statistics = {
 } as const;
 const instanceNormParameters = parameters("instanceNorm", { x: operand(aTensor), ...statistics });
 
-/** The norm of a batch of one whose channels are those of all elements; what runs along is averaged over these. */
+/**
+ * Normalizes x as a batch of one whose channels are those of all batch elements, then averages the updated running
+ * statistics over the batch.
+ */
 function withRunning(x: Tensor, { useInputStats, momentum, eps, ...vectors }: Parsed<typeof statistics>): Tensor {
   const [batch, channels, ...rest] = x.shape as [number, number, ...number[]];
   const ofEach = (own: Tensor | undefined): Tensor | undefined => own && repeat(own, [batch]);

@@ -1,4 +1,4 @@
-/** Normalization over the last axes: the primitive takes rows, so several axes are reshaped to one. */
+/** Normalization over the last axes. The primitive expects rows, so several axes are reshaped to one. */
 import { named } from "../../backend/dispatch.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { elementCount, type Shape } from "../../tensor/shape.ts";
@@ -7,13 +7,13 @@ import { reshape } from "../view/reshape.ts";
 import { type Normalized, normalize } from "./normalize.ts";
 import { checkEps, checkNormalizedShape, checkOperand, checkParameters, checkResidual } from "./options.ts";
 
-/** What is normalized. */
+/** The tensors to normalize. */
 interface Rows {
   readonly x: Tensor;
   readonly residual?: Tensor;
 }
 
-/** What the functions that normalize take beside it. */
+/** The validated options of normalizations. */
 interface Settings {
   readonly normalizedShape: Shape | undefined;
   readonly weight: Tensor | undefined;
@@ -21,7 +21,10 @@ interface Settings {
   readonly eps: number;
 }
 
-/** @param isCentred whether the mean is subtracted @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} */
+/**
+ * Normalizes x over its last axes. @param isCentred whether to subtract the mean @throws {ShapeError} @throws
+ * {DTypeError} @throws {ArgumentError}
+ */
 export function normalizeLastAxes(
   operation: string,
   isCentred: boolean,

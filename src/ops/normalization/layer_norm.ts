@@ -8,17 +8,19 @@ import type { SumAndNorm } from "./normalize.ts";
 import { type LayerNormOptions, normalizedSizes } from "./options.ts";
 
 /**
- * (x − mean) / √(variance + eps) · weight + bias over the last axes, the variance without correction. Statistics are
- * float32 (float64 of float64), the result has the dtype of x. Gradients of x, weight and bias, of any order.
+ * Computes layer normalization over the last axes: (x − mean) / √(variance + eps) · weight + bias, with the population
+ * variance. Statistics are float32, or float64 for float64; the result has the dtype of x. Differentiable to any order
+ * in x, weight and bias.
  *
- * @param x [..., ...normalizedShape], a float dtype, any strides
+ * @param x [..., ...normalizedShape], of a float dtype, with any strides
  *
  * @example
  * layerNorm(tensor([[1, 3], [10, 30]]), { weight: tensor([1, 2]) }); // float32 [[-1, 2], [-1, 2]], but for eps
  *
- * @throws {DTypeError} for what is no float, and for a weight or bias of neither the dtype of x nor float32.
- * @throws {ShapeError} for a scalar, a shape that is not that of the last axes, or another shape of weight or bias.
- * @throws {ArgumentError} for an eps that is below 0 or not finite, and for an unknown option.
+ * @throws {DTypeError} if x is not a float, or if weight or bias has neither the dtype of x nor float32.
+ * @throws {ShapeError} for a scalar, a normalizedShape that is not the sizes of the last axes, or a weight or bias of
+ * another shape.
+ * @throws {ArgumentError} if eps is below 0 or not finite, or an option is unknown.
  */
 export function layerNorm<D extends DType>(x: Tensor<D>, ...options: LayerNormArguments): Tensor<D>;
 export function layerNorm(...values: unknown[]): Tensor {
@@ -27,7 +29,7 @@ export function layerNorm(...values: unknown[]): Tensor {
 }
 layerNorm.method = "same" as const;
 
-/** The ways to pass the options: by name, or by position in this order. */
+/** Options of layer norms: named, or positional in this order. */
 export type LayerNormArguments = Given<LayerNormOptions, ["normalizedShape", "weight", "bias", "eps"]>;
 
 const optionsOfLayerNorm = {
@@ -39,16 +41,16 @@ const optionsOfLayerNorm = {
 const layerNormParameters = parameters("layerNorm", { x: operand(aTensor), ...optionsOfLayerNorm });
 
 /**
- * `sum` = x + residual and `out` = layerNorm(sum), in one pass over both, as {@link addRmsNorm} does it.
+ * Computes `sum` = x + residual and `out` = layerNorm(sum) in one pass, like {@link addRmsNorm}.
  *
- * @param x [..., ...normalizedShape], a float dtype, any strides
- * @param residual the same shape and dtype, any strides
+ * @param x [..., ...normalizedShape], of a float dtype, with any strides
+ * @param residual of the same shape and dtype, with any strides
  *
  * @example
  * const { sum, out } = addLayerNorm(tensor([1, 10]), tensor([0, 20])); // [1, 30] and [-1, 1], but for eps
  *
- * @throws {DTypeError} as {@link layerNorm}, and for a residual of another dtype.
- * @throws {ShapeError} as {@link layerNorm}, and for a residual of another shape.
+ * @throws {DTypeError} as {@link layerNorm}, and if the residual has another dtype.
+ * @throws {ShapeError} as {@link layerNorm}, and if the residual has another shape.
  * @throws {ArgumentError} as {@link layerNorm}.
  */
 export function addLayerNorm<D extends DType>(

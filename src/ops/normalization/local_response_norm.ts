@@ -17,28 +17,29 @@ import { slidingWindows } from "../view/windows.ts";
 
 /** Options of {@link localResponseNorm}, in PyTorch's order. */
 export interface LocalResponseNormOptions {
-  /** The factor of mean squares. Default 1e-4. */
+  /** Factor of the mean squares. Default 1e-4. */
   alpha?: number | undefined;
   /** The exponent. Default 0.75. */
   beta?: number | undefined;
-  /** What is added to them. Default 1. */
+  /** Added to the scaled mean squares. Default 1. */
   k?: number | undefined;
 }
 
 /**
- * x / (k + alpha · mean(x²))^beta, with the mean over `size` channels around each one, zeros beyond the first and last.
+ * Computes x / (k + alpha · mean(x²))^beta, with the mean over `size` channels around each channel, and zeros beyond
+ * the first and last.
  *
  * Source: A. Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural Networks", 2012, with the mean
- * in the place of the sum as in PyTorch.
+ * in place of the sum, as in PyTorch.
  *
  * @param x [batch, channels, …], with at least three axes
- * @param size how many channels
+ * @param size number of channels in a window
  *
  * @example
  * localResponseNorm(tensor([[[1], [2]]]), 1, { alpha: 1, beta: 1, k: 0 }); // float32 [[[1], [0.5]]]
  *
- * @throws {ShapeError} for fewer axes. @throws {DTypeError} for integers and bools. @throws {ArgumentError} for a size
- * below 1.
+ * @throws {ShapeError} for fewer than three axes. @throws {DTypeError} for integers and bools. @throws {ArgumentError}
+ * if size is not an integer of at least 1.
  */
 export function localResponseNorm<D extends DType>(
   x: Tensor<D>,

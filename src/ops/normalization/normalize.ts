@@ -1,4 +1,4 @@
-/** What the normalizations share: one primitive in each pass, and how gradients go back. */
+/** Code shared by the normalizations: one primitive for each pass, and the gradients. */
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -15,7 +15,10 @@ import type { NormalizationAttributes } from "./primitive.ts";
 import { type Named, namedTensors, present } from "./problem.ts";
 import type { GradientSource, Gradients } from "./second_gradients.ts";
 
-/** x, and what there is of residual, weight and bias, to `out`, `scale`, and what there is of `sum` and `mean`. */
+/**
+ * Maps x and optional residual, weight and bias to `out` and `scale`, and to `sum` and `mean` if they are among the
+ * outputs.
+ */
 const normalizationForward = definePrimitive<NormalizationAttributes>({
   name: "normalizationForward",
   family: "normalization",
@@ -24,30 +27,30 @@ const normalizationForward = definePrimitive<NormalizationAttributes>({
 
 type OperandName = "x" | "residual" | "weight" | "bias";
 
-/** A call whose arguments are checked: rows are the last axis of x, parameters have its size. */
+/** A validated call: rows are the last axis of x, and weight and bias have its size. */
 export interface NormalizationCall {
-  /** What the caller called. */
+  /** The public function, for errors. */
   readonly operation: string;
   readonly isCentred: boolean;
   readonly eps: number;
   readonly operands: Named<OperandName> & { readonly x: Tensor };
 }
 
-/** `sum` where there is a residual. */
+/** Results of a normalization; `sum` if there is a residual. */
 export interface Normalized {
   readonly out: Tensor;
   readonly sum?: Tensor | undefined;
 }
 
-/** What `addLayerNorm` and `addRmsNorm` return: both of the shape and dtype of x. */
+/** Results of `addLayerNorm` and `addRmsNorm`, both of the shape and dtype of x. */
 export interface SumAndNorm<D extends DType = DType> {
   readonly out: Tensor<D>;
   readonly sum: Tensor<D>;
 }
 
 /**
- * Normalizes rows, and records it. What is saved: the rows (the sum, where there is one), the weight, and one or two
- * numbers a row.
+ * Normalizes rows, with gradients. It saves the rows (the sum, if there is a residual), the weight, and one or two
+ * numbers for each row.
  */
 export function normalize(call: NormalizationCall): Normalized {
   const { operation, operands } = call;
@@ -65,12 +68,12 @@ export function normalize(call: NormalizationCall): Normalized {
       : { x: gradSum };
     return inputs.names.map((name) => gradients[sourceOf(name)] ?? null);
   });
-  mean?.dispose(); // the tape has its own share
+  mean?.dispose(); // the graph holds references
   scale.dispose();
   return { out, sum };
 }
 
-/** x and the residual have the same gradient. */
+/** Maps an operand to its gradient: x and the residual share one. */
 const sourceOf = (name: OperandName): GradientSource => (name === "residual" ? "x" : name);
 
 function forward({ operation, isCentred, eps, operands }: NormalizationCall) {
@@ -90,7 +93,7 @@ function forward({ operation, isCentred, eps, operands }: NormalizationCall) {
   return namedTensors(outputs, results) as Named<"sum" | "mean"> & Record<"out" | "scale", Tensor>;
 }
 
-/** Without elements there are no statistics, but what comes of it is still connected to its operands. */
+/** Returns the empty results of empty rows, connected to all operands in the graph. */
 function rowsOfNothing({ x, residual, weight, bias }: NormalizationCall["operands"]): Normalized {
   const sum = residual && (add(x, residual) as Tensor);
   const weighted = mul(sum ?? x, weight ?? 1) as Tensor;

@@ -1,4 +1,4 @@
-/** What callers of the normalizations say, and how it is checked. */
+/** Options of the normalizations and their validation. */
 
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import type { Kind } from "../../core/parameters.ts";
@@ -9,38 +9,40 @@ import type { Tensor } from "../../tensor/tensor.ts";
 
 /** Options of `rmsNorm` and `addRmsNorm`. */
 export interface RmsNormOptions {
-  /** Of the normalized shape, multiplied with the normalized elements. Of the dtype of x, or float32. Default none. */
+  /**
+   * Multiplied with the normalized elements. It has the normalized shape and the dtype of x or float32. Default none.
+   */
   weight?: Tensor | undefined;
-  /** Added to the mean of squares before its root is taken; at least 0. Default 1e-6. */
+  /** Added to the mean of squares before the square root; at least 0. Default 1e-6. */
   eps?: number | undefined;
-  /** The sizes of the last axes of x, over which one mean is taken. Default the size of the last axis. */
+  /** The sizes of the last axes of x, which are normalized together. Default: the size of the last axis. */
   normalizedShape?: Shape | number | undefined;
 }
 
 /** Options of `layerNorm` and `addLayerNorm`. */
 export interface LayerNormOptions {
-  /** Of the normalized shape, multiplied with the normalized elements. Of the dtype of x, or float32. Default none. */
+  /**
+   * Multiplied with the normalized elements. It has the normalized shape and the dtype of x or float32. Default none.
+   */
   weight?: Tensor | undefined;
   /**
-   * Of the normalized shape, added last. Of the dtype of x, or float32; that of `weight` where both are given. Default
+   * Added last. It has the normalized shape and the dtype of x or float32; if both are given, that of `weight`. Default
    * none.
    */
   bias?: Tensor | undefined;
-  /** Added to the variance before its root is taken; at least 0. Default 1e-5. */
+  /** Added to the variance before the square root; at least 0. Default 1e-5. */
   eps?: number | undefined;
-  /**
-   * The sizes of the last axes of x, over which one mean and one variance are taken. Default the size of the last axis.
-   */
+  /** The sizes of the last axes of x, which are normalized together. Default: the size of the last axis. */
   normalizedShape?: Shape | number | undefined;
 }
 
-/** The sizes of the last axes; one size as a number too, as PyTorch has it. */
+/** The sizes of the last axes; a number stands for one size, as in PyTorch. */
 export const normalizedSizes: Kind<Shape> = {
   ...shapeList,
   parse: (value, operation, name) => (typeof value === "number" ? [value] : shapeList.parse(value, operation, name)),
 };
 
-/** @throws {DTypeError} for what is no float. @throws {ShapeError} for a scalar. */
+/** Checks that x has floats and at least one axis. @throws {DTypeError} @throws {ShapeError} */
 export function checkOperand(operation: string, x: Tensor): void {
   x.checkAlive(operation);
   if (!isFloat(x.dtype))
@@ -57,7 +59,7 @@ export function checkOperand(operation: string, x: Tensor): void {
     );
 }
 
-/** The shape over which x is normalized. @throws {ShapeError} where it isn't that of the last axes of x. */
+/** Returns the shape over which x is normalized. @throws {ShapeError} if it is not the sizes of the last axes of x. */
 export function checkNormalizedShape(operation: string, x: Tensor, normalizedShape: Shape = x.shape.slice(-1)): Shape {
   const isLast = Array.isArray(normalizedShape) && normalizedShape.length > 0 && normalizedShape.length <= x.rank;
   if (isLast && sameShape(x.shape.slice(-normalizedShape.length), normalizedShape)) return normalizedShape;
@@ -69,7 +71,7 @@ export function checkNormalizedShape(operation: string, x: Tensor, normalizedSha
   );
 }
 
-/** A finite number of at least 0. @throws {ArgumentError} */
+/** Checks that eps is finite and at least 0. @throws {ArgumentError} */
 export function checkEps(operation: string, eps: number): number {
   if (Number.isFinite(eps) && eps >= 0) return eps;
   throw new ArgumentError(
@@ -79,7 +81,7 @@ export function checkEps(operation: string, eps: number): number {
   );
 }
 
-/** @throws {ShapeError} for another shape than that over which x is normalized. @throws {DTypeError} */
+/** Checks that parameters have the normalized shape and supported dtypes. @throws {ShapeError} @throws {DTypeError} */
 export function checkParameters(
   operation: string,
   x: Tensor,
@@ -117,7 +119,7 @@ export function checkParameters(
 const expectedDType = ({ dtype }: Tensor): string =>
   dtype === "float16" || dtype === "bfloat16" ? `${dtype} or float32` : dtype;
 
-/** What is added to x has its shape and dtype. @throws {ShapeError} @throws {DTypeError} */
+/** Checks that the residual has the shape and dtype of x. @throws {ShapeError} @throws {DTypeError} */
 export function checkResidual(operation: string, x: Tensor, residual: Tensor): void {
   residual.checkAlive(operation);
   const got = `got ${residual.describe()} with ${x.describe()}`;
@@ -125,7 +127,7 @@ export function checkResidual(operation: string, x: Tensor, residual: Tensor): v
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected the residual to have the shape of x, ${got}; expand(residual, x.shape) repeats it`,
+      `expected the residual to have the shape of x, ${got}; broadcast it with expand(residual, x.shape)`,
     );
   if (x.dtype !== residual.dtype)
     throw new DTypeError(

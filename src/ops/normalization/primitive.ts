@@ -1,6 +1,4 @@
-/**
- * The primitives of normalizations: their operands by name, and what kernels are given. `problem.ts` has the formulas.
- */
+/** The primitives of normalizations: names of operands, and parameters of kernels. `problem.ts` has the formulas. */
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { slices } from "../../backend/cpu/slices.ts";
 import { enumeration } from "../../backend/enumeration.ts";
@@ -9,40 +7,38 @@ import { slicesFor } from "../../backend/metal/slices.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
 /**
- * The operands of both passes. A call's attributes name those that it has, in their order. T is the dtype of x, S
- * float32 (float64 where T is).
+ * Names of the operands of both passes. A call's attributes list its operands, in order. T is the dtype of x; S is
+ * float32, or float64 if T is float64.
  *
  * | name | shape | dtype |
  * |---|---|---|
- * | x, of the backward (1) | [..., N] | T |
+ * | x, or s of (1) in the backward | [..., N] | T |
  * | residual, gradOut, gradSum | [..., N] | T |
- * | weight, bias | [N] | T or float32, both the same |
+ * | weight, bias | [N] | T or float32, the same for both |
  * | mean, scale | [...] | S, row-major |
  *
- * All but `mean` and `scale` may have any strides, negative and 0 too. There may be no rows; N is at least 1.
+ * All but `mean` and `scale` may have any strides, including negative ones and 0. The number of rows may be 0; N is at
+ * least 1.
  */
 export type InputName = "x" | "residual" | "weight" | "bias" | "mean" | "scale" | "gradOut" | "gradSum";
 
 /**
- * The results, row-major: of the forward (`sum` with a residual, `mean` where centred), and those of the backward that
- * are needed.
+ * Names of the row-major results: of the forward (`sum` with a residual, `mean` if centered), and the gradients of the
+ * backward that are needed.
  */
 export type OutputName = "out" | "sum" | "mean" | "scale" | "gradX" | "gradWeight" | "gradBias";
 
 export interface NormalizationAttributes {
-  /** Names the call's inputs, in their order. */
+  /** Names of the call's inputs, in order. */
   readonly inputs: readonly InputName[];
-  /** Names the call's outputs, in their order. */
+  /** Names of the call's outputs, in order. */
   readonly outputs: readonly OutputName[];
   /** Whether the mean is subtracted. */
   readonly isCentred: boolean;
   readonly eps: number;
 }
 
-/**
- * Operands that a call may lack. Kernels for metal are compiled for those that there are; with a `mean`, rows are
- * centred.
- */
+/** Optional operands. Metal kernels are compiled for each combination; with a `mean`, rows are centered. */
 export const normalizationOptions = enumeration("NormalizationOption", [
   "mean",
   "residual",
@@ -54,7 +50,7 @@ export const normalizationOptions = enumeration("NormalizationOption", [
   "gradBias",
 ]);
 
-/** Operands of the shape of x that kernels have room for: x and residual, or x, gradOut and gradSum. */
+/** The most operands of x's shape that kernels support: x and residual, or x, gradOut and gradSum. */
 export const ROW_OPERANDS = 3;
 
 export const normalizationParameters = struct("Normalization", "normalization/rows.h", {

@@ -1,24 +1,24 @@
 /**
- * What one call of a normalization computes, in the terms of every backend: arguments are validated, several normalized
- * axes are one.
+ * Defines what one normalization call computes on every backend. Arguments are validated, and several normalized axes
+ * are merged into one.
  *
- * The last axis of x has the N elements of a row, all others number the rows. For each row:
+ * The last axis of x holds the N elements of a row; all other axes index rows. For each row:
  *
- *     s     = x + residual                         (1) rounded to the dtype of x; s = x where there is no residual
- *     mean  = Σ s / N                              (2) where it is centred (layerNorm); else 0
+ *     s     = x + residual                         (1) rounded to the dtype of x; s = x without a residual
+ *     mean  = Σ s / N                              (2) if centered (layerNorm); else 0
  *     scale = 1 / √(Σ (s − mean)² / N + eps)       (3)
  *     n     = (s − mean) · scale                   (4)
- *     out   = n · weight + bias                    (5) each where there is one
+ *     out   = n · weight + bias                    (5) weight and bias are optional
  *
- * **Backward**, from the gradients of `out` and, where a residual was added, of `sum` (else 0):
+ * **Backward**, from the gradients of `out` and, with a residual, of `sum` (else 0):
  *
  *     v       = gradOut · weight
- *     gradX   = scale · (v − Σ v / N − n · Σ (v · n) / N) + gradSum     without Σ v / N where it is not centred
+ *     gradX   = scale · (v − Σ v / N − n · Σ (v · n) / N) + gradSum     without Σ v / N if not centered
  *     gradWeight = Σ gradOut · n,   gradBias = Σ gradOut                over all rows
  *
- * Sums and statistics are at least in float32, and in an order that is the same on every run. What is not finite stays
- * in its row (and in the sums over rows). Source: Ba, Kiros and Hinton, "Layer Normalization", 2016; Zhang and
- * Sennrich, "Root Mean Square Layer Normalization", 2019.
+ * Sums and statistics use at least float32 and run in the same order every time. Values that are not finite affect only
+ * their row, and sums over rows. Source: Ba, Kiros and Hinton, "Layer Normalization", 2016; Zhang and Sennrich, "Root
+ * Mean Square Layer Normalization", 2019.
  */
 import type { OperationCall } from "../../backend/backend.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -27,7 +27,7 @@ import { type Slices, slicesOf } from "../../tensor/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { InputName, NormalizationAttributes, OutputName } from "./primitive.ts";
 
-/** Tensors by name, those that there are. */
+/** Optional tensors by name. */
 export type Named<Name extends string> = { readonly [Own in Name]?: Tensor | undefined };
 
 /** A call's sizes, and its operands by name. */
@@ -36,7 +36,7 @@ export interface NormalizationProblem {
   readonly eps: number;
   readonly rows: number;
   readonly length: number;
-  /** Of weight, bias and their gradients; that of x where there are none. */
+  /** Dtype of weight, bias and their gradients; that of x if there are none. */
   readonly vectorDType: DType;
   readonly inputs: Named<InputName> & { readonly x: Tensor };
   readonly outputs: Named<OutputName>;
@@ -65,7 +65,7 @@ export function namedTensors<Name extends string>(names: readonly Name[], tensor
   return named;
 }
 
-/** The operands that there are, as lists of names and of tensors. */
+/** Returns the names and tensors of the operands that are present. */
 export function present<Name extends string>(operands: Named<Name>): { names: Name[]; tensors: Tensor[] } {
   const [names, tensors]: [Name[], Tensor[]] = [[], []];
   for (const name of Object.keys(operands) as Name[]) {
@@ -77,6 +77,6 @@ export function present<Name extends string>(operands: Named<Name>): { names: Na
   return { names, tensors };
 }
 
-/** Rows of operands of the shape of x, in row-major order, whatever their strides: statistics are numbered so. */
+/** Returns the rows of operands of x's shape, in row-major order regardless of strides, as statistics are stored. */
 export const rowsOf = (operands: readonly Tensor[]): Slices =>
   slicesOf(operands, operands[0]!.rank - 1, { isOrdered: true });

@@ -8,17 +8,18 @@ import type { SumAndNorm } from "./normalize.ts";
 import { normalizedSizes, type RmsNormOptions } from "./options.ts";
 
 /**
- * x / √(mean of x² + eps) · weight over the last axes. Statistics are float32 (float64 of float64), the result has the
- * dtype of x. Gradients of x and weight, of any order.
+ * Computes RMS normalization over the last axes: x / √(mean of x² + eps) · weight. Statistics are float32, or float64
+ * for float64; the result has the dtype of x. Differentiable to any order in x and weight.
  *
- * @param x [..., ...normalizedShape], a float dtype, any strides
+ * @param x [..., ...normalizedShape], of a float dtype, with any strides
  *
  * @example
  * rmsNorm(tensor([[3, 4], [-30, 40]]), { eps: 0 }); // float32 [[0.84852815, 1.1313709], [-0.84852815, 1.1313709]]
  *
- * @throws {DTypeError} for what is no float, and for a weight of neither the dtype of x nor float32.
- * @throws {ShapeError} for a scalar, a shape that is not that of the last axes, or another shape of the weight.
- * @throws {ArgumentError} for an eps that is below 0 or not finite, and for an unknown option.
+ * @throws {DTypeError} if x is not a float, or if weight has neither the dtype of x nor float32.
+ * @throws {ShapeError} for a scalar, a normalizedShape that is not the sizes of the last axes, or a weight of another
+ * shape.
+ * @throws {ArgumentError} if eps is below 0 or not finite, or an option is unknown.
  */
 export function rmsNorm<D extends DType>(x: Tensor<D>, ...options: RmsNormArguments): Tensor<D>;
 export function rmsNorm(...values: unknown[]): Tensor {
@@ -27,7 +28,7 @@ export function rmsNorm(...values: unknown[]): Tensor {
 }
 rmsNorm.method = "same" as const;
 
-/** The ways to pass the options: by name, or by position in this order. */
+/** Options of RMS norms: named, or positional in this order. */
 export type RmsNormArguments = Given<RmsNormOptions, ["normalizedShape", "weight", "eps"]>;
 
 const optionsOfRmsNorm = {
@@ -38,17 +39,17 @@ const optionsOfRmsNorm = {
 const rmsNormParameters = parameters("rmsNorm", { x: operand(aTensor), ...optionsOfRmsNorm });
 
 /**
- * `sum` = x + residual and `out` = rmsNorm(sum), in one pass over both: a block's way back into its residual stream,
- * and what the next block starts from. The gradients of both results come together in one pass too.
+ * Computes `sum` = x + residual and `out` = rmsNorm(sum) in one pass. In a transformer, `sum` updates the residual
+ * stream and `out` is the input of the next block. The backward combines the gradients of both results in one pass.
  *
- * @param x [..., ...normalizedShape], a float dtype, any strides
- * @param residual the same shape and dtype, any strides
+ * @param x [..., ...normalizedShape], of a float dtype, with any strides
+ * @param residual of the same shape and dtype, with any strides
  *
  * @example
  * const { sum, out } = addRmsNorm(tensor([1, 4]), tensor([2, 0]), { eps: 0 }); // [3, 4] and [0.84852815, 1.1313709]
  *
- * @throws {DTypeError} as {@link rmsNorm}, and for a residual of another dtype.
- * @throws {ShapeError} as {@link rmsNorm}, and for a residual of another shape.
+ * @throws {DTypeError} as {@link rmsNorm}, and if the residual has another dtype.
+ * @throws {ShapeError} as {@link rmsNorm}, and if the residual has another shape.
  * @throws {ArgumentError} as {@link rmsNorm}.
  */
 export function addRmsNorm<D extends DType>(

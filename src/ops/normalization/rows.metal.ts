@@ -1,55 +1,61 @@
-/** `kernels/normalization/rows.h`: how threads share rows, and what kernels are given. */
+/** Division of rows among threads, and parameters of `kernels/normalization/rows.h`. */
 import { metalTypeOf, startOf } from "../../backend/metal/launch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { normalizationOptions, normalizationParameters } from "./primitive.ts";
 import { type NormalizationProblem, rowsOf } from "./problem.ts";
 
-/** Of a SIMD-group, and SIMD-groups of a threadgroup that take a row each: `TEAMS` of the kernel. */
+/** Threads in a SIMD-group, and SIMD-groups in a threadgroup, each with one row: `TEAMS` of the kernel. */
 const LANES = 32;
 const TEAMS = 4;
 
-/** A team that holds rows of up to so many elements: its threads, and what each of them holds. */
+/** A team that holds rows of up to lanes · count elements: its threads, and the elements each holds. */
 interface Team {
   readonly lanes: number;
   readonly count: number;
 }
 
-/** The forward holds one row, and may hold weight and bias beside it. */
+/** Teams of the forward, which holds one row, and possibly weight and bias too. */
 const forwardTeams: readonly Team[] = [
   ...[4, 8, 16, 32].map((count) => ({ lanes: LANES, count })),
   ...[8, 16].map((count) => ({ lanes: 256, count })),
   { lanes: 512, count: 16 },
 ];
-/** The backward holds five: x, the gradient, the weight, and the sums of the weight's and the bias' gradients. */
+/**
+ * Teams of the backward, which holds five rows: x, the gradient, the weight, and the sums of the weight's and the
+ * bias's gradients.
+ */
 const backwardTeams: readonly Team[] = [
   ...[4, 8, 16].map((count) => ({ lanes: LANES, count })),
   ...[4, 8, 16].map((count) => ({ lanes: 256, count })),
   { lanes: 512, count: 16 },
 ];
 
-/** Chunks of rows that are enough for every GPU. In the backward each leaves a row of sums: more cost more memory. */
+/**
+ * The most chunks of rows, enough to fill any GPU. In the backward each chunk writes a row of sums, so more chunks need
+ * more memory.
+ */
 const FORWARD_CHUNKS = 4096;
 const BACKWARD_CHUNKS = 512;
-/** In the backward, where a SIMD-group takes a chunk and chunks have at least so many rows. */
+/** The most chunks in the backward if a SIMD-group processes a chunk and chunks have at least `SIMDGROUP_ROWS` rows. */
 const SIMDGROUP_CHUNKS = 2048;
 const SIMDGROUP_ROWS = 16;
-/** Rows of a chunk in the backward, where that leaves so many chunks. */
+/** A chunk in the backward has at least rows / `FEW_CHUNKS` rows, clamped to these bounds. */
 const LEAST_ROWS = [2, 4] as const;
 const FEW_CHUNKS = 64;
-/** Threads of long rows keep two sums for each row of their chunk in threadgroup memory. */
+/** The most rows of a chunk. For long rows, two sums for each row of a chunk are kept in threadgroup memory. */
 const MOST_ROWS = 1024;
-/** Elements of weight and bias that a thread holds beside those of a row. */
+/** The most elements of a row per thread for which the thread also holds weight and bias. */
 const MOST_HELD = 16;
 
 /** How a call's rows are divided. */
 export interface Division extends Team {
-  /** Whether a team holds a row, and so reads it once. */
+  /** Whether a team holds a whole row, and so reads it once. */
   readonly fits: boolean;
-  /** Rows that a team takes. */
+  /** Rows that a team processes. */
   readonly chunk: number;
   readonly chunks: number;
-  /** Whether a team takes several rows, and holds weight and bias meanwhile. */
+  /** Whether a team processes several rows, and keeps weight and bias in registers meanwhile. */
   readonly isChunked: boolean;
   readonly threads: number;
   readonly threadgroups: number;
@@ -68,7 +74,7 @@ export function divideBackward(problem: NormalizationProblem): Division {
   return divide(problem, backwardTeams, Math.max(isShort ? Math.min(ofMany, ofShort) : ofMany, few));
 }
 
-/** The first team that holds a row; undefined where none does. */
+/** Returns the first team that can hold a row; undefined if none can. */
 const teamOf = ({ length }: NormalizationProblem, teams: readonly Team[]): Team | undefined =>
   teams.find(({ lanes, count }) => length <= lanes * count);
 
@@ -87,7 +93,7 @@ function divide(problem: NormalizationProblem, teams: readonly Team[], wanted: n
   };
 }
 
-/** The function constants: a bit for each operand that there is, and how threads share rows. */
+/** Returns the function constants: a bit for each operand present, and the division of rows among threads. */
 export function constantsOf(
   { inputs, outputs }: NormalizationProblem,
   { lanes, count, fits }: Division,
@@ -101,11 +107,11 @@ export function constantsOf(
   return [bits, lanes, count, Number(fits), Number(isAdjacent)];
 }
 
-/** Host names end with the dtypes of rows and of weight and bias. */
+/** Returns the suffix of host names: the dtypes of rows and of weight and bias. */
 export const typesOf = ({ inputs: { x }, vectorDType }: NormalizationProblem): string =>
   `${metalTypeOf(x.dtype)}_${metalTypeOf(vectorDType)}`;
 
-/** @param operands up to three of the shape of x, in the order of the kernel */
+/** Returns the kernel's parameters. @param operands up to three of x's shape, in the kernel's order */
 export const parametersOf = (
   { inputs: { weight, bias }, eps }: NormalizationProblem,
   { chunk, chunks }: Division,

@@ -1,4 +1,4 @@
-/** The gradients of gradients of normalizations, whatever their rows are. */
+/** Second-order gradients of normalizations, for any layout of rows. */
 import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -8,21 +8,21 @@ import { expand, sumTo } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import type { Named } from "./problem.ts";
 
-/** What has a gradient; that of x is the residual's too. */
+/** Operands with a gradient; that of x is also the residual's. */
 export type GradientSource = "x" | "weight" | "bias";
 export type Gradients = { readonly [Source in GradientSource]?: Tensor | null | undefined };
 
-/** What is normalized together: rows, or the elements of a channel. */
+/** The groups of elements that are normalized together: rows, or the elements of channels. */
 export interface NormalizedRows {
   readonly isCentred: boolean;
   readonly eps: number;
-  /** 1 / √(variance + eps) of each, as it broadcasts to x. */
+  /** 1 / √(variance + eps) of each group, broadcastable to x. */
   readonly scale: Tensor;
-  /** The mean of each, as it broadcasts to x. */
+  /** Returns the mean of each group, broadcastable to x. */
   mean(x: Tensor): Tensor;
-  /** A weight, as it broadcasts to x. */
+  /** Reshapes a weight so that it broadcasts to x. */
   spread(vector: Tensor): Tensor;
-  /** The gradient of x from v, without a weight: N(v) below. */
+  /** Computes the gradient of x from v, without a weight: N(v) below. */
   gradient(x: Tensor, v: Tensor): Tensor;
 }
 
@@ -34,16 +34,16 @@ interface Operands extends Named<"weight" | "gradSum"> {
 export type SecondGradients = { readonly [Name in "x" | "weight" | "gradOut" | "gradSum"]?: Tensor | null | undefined };
 
 /**
- * With u, a and b the gradients of those of x, weight and bias, v = gradOut · weight, r = scale, ⟨·⟩ the mean of a row
- * and N(v) the gradient of x from v (linear in v, and symmetric):
+ * Computes second-order gradients. Let u, a and b be the gradients with respect to gradX, gradWeight and gradBias, v =
+ * gradOut · weight, r = scale, ⟨·⟩ the mean of a row, and N(v) the gradient of x from v (linear in v, and symmetric):
  *
  *     of gradOut:  weight · N(u) + a · n + b
- *     of weight:   Σ gradOut · N(u)                                        over all that it is multiplied with
+ *     of weight:   Σ gradOut · N(u)                                        summed over the elements it scales
  *     of x:        N(a · gradOut) − r · (n · ⟨u · N(v)⟩ + N(u · ⟨v · n⟩ + v · ⟨u · n⟩))
  *     of gradSum:  u
  *
- * The line of x follows from ∂n = N and ∂r / ∂x = −r² n / N. All in the dtype of the statistics, of differentiable
- * operations.
+ * The line of x follows from ∂n = N and ∂r / ∂x = −r² n / N. Everything is computed in the dtype of the statistics,
+ * with differentiable operations.
  */
 export function secondGradients(layout: NormalizedRows, operands: Operands, incoming: Gradients): SecondGradients {
   const { x: own, gradOut: given, weight: factor, gradSum } = operands;
@@ -67,10 +67,10 @@ export function secondGradients(layout: NormalizedRows, operands: Operands, inco
   };
 }
 
-/** n, N(v), and the term of the gradient of x above that comes from u. */
+/** Returns n, a function for N(v), and one for the term of x's gradient that depends on u. */
 function rowsOf({ isCentred, eps, scale, mean, gradient: gradientOf }: NormalizedRows, x: Tensor) {
   const centred = isCentred ? (sub(x, mean(x)) as Tensor) : x;
-  // `scale` is r as a constant: what the squares are taken of is about 1.
+  // `scale` is r as a constant: it keeps the squared values near 1.
   const spread = mean(square(mul(centred, scale) as Tensor) as Tensor);
   const r = mul(scale, rsqrt(add(spread, square(mul(scale, Math.sqrt(eps)) as Tensor)) as Tensor)) as Tensor;
   const normalized = mul(centred, r) as Tensor;
@@ -85,7 +85,7 @@ function rowsOf({ isCentred, eps, scale, mean, gradient: gradientOf }: Normalize
 
 const times = (a: Tensor, b: Tensor | null | undefined): Tensor => (b ? (mul(a, b) as Tensor) : a);
 
-/** The sum of what there is, in the dtype of another and expanded to it; null of nothing. */
+/** Sums the parts that are present, in the dtype and shape of `like`; null if there are none. */
 function total(parts: readonly (Tensor | null | undefined)[], like: Tensor): Tensor | null {
   const [first, ...others] = parts.filter((part) => part != null);
   if (!first) return null;

@@ -1,4 +1,4 @@
-/** Largest elements of windows of which a given number comes out, and the places of largest elements filled again. */
+/** Adaptive max pooling, and max unpooling. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
@@ -21,9 +21,9 @@ import { type AdaptiveSize, adaptiveSize, adaptiveSizes } from "./adaptive.ts";
 import type { PooledWithIndices } from "./max_pool.ts";
 import { checkAxes } from "./windows.ts";
 
-/** Options of {@link adaptiveMaxPool1d} and its like. */
+/** Options of {@link adaptiveMaxPool1d}, {@link adaptiveMaxPool2d} and {@link adaptiveMaxPool3d}. */
 export interface AdaptiveMaxPoolOptions {
-  /** Whether the result has the places of the largest elements. Default false. */
+  /** Whether to also return the indices of the largest elements. Default false. */
   returnIndices?: boolean | undefined;
 }
 
@@ -35,16 +35,16 @@ const adaptiveParameters = (operation: string) =>
   });
 
 /**
- * The largest elements of windows that are chosen so that a given number of results comes out: the i-th of n from
- * ⌊i · size / n⌋ to ⌈(i + 1) · size / n⌉. Of equal ones the first takes the gradient.
+ * Computes adaptive max pooling: the largest element of each window, with windows that give the requested output size.
+ * Window i of n spans ⌊i · size / n⌋ to ⌈(i + 1) · size / n⌉. Of equal elements, the first gets the gradient.
  *
  * @param x [batch, channels, length], or without a batch
- * @param outputSize the size of the result: along all axes, or each; null leaves an axis as it is
+ * @param outputSize the output size: one for all axes, or one for each; null keeps the size of an axis
  *
  * @example
  * adaptiveMaxPool1d(tensor([[[1, 3, 2, 6]]]), 2); // float32 [[[3, 6]]]
  *
- * @throws {ShapeError} where x has other axes, or none along one. @throws {DTypeError} for anything but floats. @throws
+ * @throws {ShapeError} if x has another rank, or an axis of size 0. @throws {DTypeError} if x is not a float. @throws
  * {ArgumentError} for sizes below 1.
  */
 export function adaptiveMaxPool1d<D extends DType>(
@@ -63,7 +63,7 @@ export function adaptiveMaxPool1d(...values: unknown[]): Tensor | PooledWithIndi
 const adaptiveMaxPool1dParameters = adaptiveParameters("adaptiveMaxPool1d");
 
 /**
- * The same along two axes: see {@link adaptiveMaxPool1d}.
+ * Computes adaptive max pooling over two axes: see {@link adaptiveMaxPool1d}.
  *
  * @param x [batch, channels, height, width], or without a batch
  *
@@ -86,7 +86,7 @@ export function adaptiveMaxPool2d(...values: unknown[]): Tensor | PooledWithIndi
 const adaptiveMaxPool2dParameters = adaptiveParameters("adaptiveMaxPool2d");
 
 /**
- * The same along three axes: see {@link adaptiveMaxPool1d}.
+ * Computes adaptive max pooling over three axes: see {@link adaptiveMaxPool1d}.
  *
  * @param x [batch, channels, depth, height, width], or without a batch
  *
@@ -120,7 +120,7 @@ function adaptiveMaxPool(
   checkShape(operation, [...x.shape.slice(0, -rank), ...sizes]);
   return underName(operation, () =>
     tidy(() => {
-      // the last axis first: of equal elements the first one stays, in row-major order
+      // last axis first, so that of equal elements the first in row-major order is kept
       let values = x;
       let places: Tensor<"int64"> | undefined;
       for (let at = rank - 1; at >= 0; at--) {
@@ -136,7 +136,7 @@ function adaptiveMaxPool(
   );
 }
 
-/** The largest element of each window along an axis, and where it is. */
+/** Returns the largest element of each window along an axis, and its position. */
 function largestAlong(
   operation: string,
   x: Tensor,
@@ -147,7 +147,7 @@ function largestAlong(
   const starts = Array.from({ length: count }, (_, at) => Math.floor((at * size) / count));
   const ends = starts.map((_, at) => Math.ceil(((at + 1) * size) / count));
   const width = Math.max(...ends.map((end, at) => end - starts[at]!));
-  // shorter windows have their last element twice, which changes neither the largest nor the first of the largest
+  // shorter windows repeat their last element, which changes neither the maximum nor the first index of it
   const elements = starts.flatMap((start, at) =>
     Array.from({ length: width }, (_, own) => BigInt(Math.min(start + own, ends[at]! - 1))),
   );
@@ -160,17 +160,17 @@ function largestAlong(
   return { values, places: add(indices, first) as Tensor<"int64"> };
 }
 
-/** Options of {@link maxUnpool1d} and its like. */
+/** Options of {@link maxUnpool1d}, {@link maxUnpool2d} and {@link maxUnpool3d}. */
 export interface MaxUnpoolOptions {
-  /** By how many elements the windows moved. Default: the size of windows. */
+  /** Stride of the pooling, in elements. Default: the window size. */
   stride?: PerAxis | undefined;
-  /** How many elements stood before and after. Default 0. */
+  /** Padding of the pooling, on both sides. Default 0. */
   padding?: PerAxis | undefined;
-  /** The size of the result, with or without its first axes. Default: the smallest that has these windows. */
+  /** The output size, with or without the leading axes. Default: the smallest size with these windows. */
   outputSize?: readonly number[] | undefined;
 }
 
-/** The ways to pass them: by name or by position. */
+/** Options of max unpooling, named or positional. */
 export type MaxUnpoolArguments = Given<MaxUnpoolOptions, ["stride", "padding", "outputSize"]>;
 
 const unpoolParameters = (operation: string) =>
@@ -184,18 +184,18 @@ const unpoolParameters = (operation: string) =>
   });
 
 /**
- * The elements of a max pooling where they came from, and zeros elsewhere. Where several come from one place, the last
- * one stays.
+ * Inverts max pooling: puts each element at the position it came from, with zeros elsewhere. If several elements have
+ * one position, the last one is kept.
  *
- * @param x what `maxPool1d` gave: [batch, channels, length], or without a batch
- * @param indices the places that it gave with `returnIndices`
- * @param kernelSize the size of windows: along all axes, or each
+ * @param x the values that `maxPool1d` returned: [batch, channels, length], or without a batch
+ * @param indices the indices that it returned with `returnIndices`
+ * @param kernelSize the window size: one for all axes, or one for each
  *
  * @example
  * maxUnpool1d(tensor([[[3, 5]]]), tensor([[[1n, 3n]]]), 2); // float32 [[[0, 3, 0, 5]]]
  *
- * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` (on Metal when a result is read). @throws
- * {DTypeError} for anything but floats, and indices of floats. @throws {ArgumentError} for sizes below 1.
+ * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` (on Metal, when a result is read). @throws
+ * {DTypeError} if x is not a float, or indices are not integers. @throws {ArgumentError} for sizes below 1.
  */
 export function maxUnpool1d<D extends DType>(
   x: Tensor<D>,
@@ -209,7 +209,7 @@ export function maxUnpool1d(...values: unknown[]): Tensor {
 const maxUnpool1dParameters = unpoolParameters("maxUnpool1d");
 
 /**
- * The same along two axes: see {@link maxUnpool1d}.
+ * Inverts max pooling over two axes: see {@link maxUnpool1d}.
  *
  * @param x [batch, channels, height, width], or without a batch
  *
@@ -228,7 +228,7 @@ export function maxUnpool2d(...values: unknown[]): Tensor {
 const maxUnpool2dParameters = unpoolParameters("maxUnpool2d");
 
 /**
- * The same along three axes: see {@link maxUnpool1d}.
+ * Inverts max pooling over three axes: see {@link maxUnpool1d}.
  *
  * @param x [batch, channels, depth, height, width], or without a batch
  *

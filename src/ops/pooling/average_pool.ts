@@ -1,4 +1,4 @@
-/** Means of windows along one, two and three axes. */
+/** Average pooling over one, two and three axes. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -19,21 +19,21 @@ import { narrow, slice } from "../view/slice.ts";
 import { type AdaptiveSize, adaptiveSize, adaptiveSizes } from "./adaptive.ts";
 import { checkAxes, type Windows, windowsOf } from "./windows.ts";
 
-/** Options of {@link avgPool1d} and its like. */
+/** Options of {@link avgPool1d}, {@link avgPool2d} and {@link avgPool3d}. */
 export interface AvgPoolOptions {
-  /** By how many elements windows move: for all axes, or each. Default: the size of windows. */
+  /** Step between windows, in elements: one for all axes, or one for each. Default: the window size. */
   stride?: PerAxis | undefined;
-  /** How many zeros stand before and after, at most half a window. Default 0. */
+  /** Number of zeros to add on both sides, at most half a window. Default 0. */
   padding?: PerAxis | undefined;
-  /** Whether windows may go beyond the end. Default false. */
+  /** Whether windows may extend beyond the end. Default false. */
   ceilMode?: boolean | undefined;
-  /** Whether the padding counts as elements. Default true. */
+  /** Whether padding counts in the mean. Default true. */
   countIncludePad?: boolean | undefined;
-  /** What sums are divided by instead of the number of elements. */
+  /** Divisor of the sums in place of the number of elements. */
   divisorOverride?: number | undefined;
 }
 
-/** The ways to pass them: by name or by position. */
+/** Options of average pooling, named or positional. */
 export type AvgPoolArguments = Given<
   AvgPoolOptions,
   ["stride", "padding", "ceilMode", "countIncludePad", "divisorOverride"]
@@ -55,15 +55,15 @@ const avgPoolParameters = (operation: string) =>
   });
 
 /**
- * The mean of each window; of integers without its fraction.
+ * Computes the mean of each window; for integers, it is truncated.
  *
  * @param x [batch, channels, length], or without a batch
- * @param kernelSize the size of windows: along all axes, or each
+ * @param kernelSize the window size: one for all axes, or one for each
  *
  * @example
  * avgPool1d(tensor([[[1, 3, 2, 5]]]), 2); // float32 [[[2, 3.5]]]
  *
- * @throws {ShapeError} where x has other axes, or a window is larger than what is padded. @throws {DTypeError} for
+ * @throws {ShapeError} if x has another rank, or a window is larger than the padded input. @throws {DTypeError} for
  * bools. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
  */
 export function avgPool1d<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: AvgPoolArguments): Tensor<D>;
@@ -73,10 +73,10 @@ export function avgPool1d(...values: unknown[]): Tensor {
 const avgPool1dParameters = avgPoolParameters("avgPool1d");
 
 /**
- * The mean of each window of two axes: see {@link avgPool1d}.
+ * Computes the mean of each window over two axes: see {@link avgPool1d}.
  *
  * @param x [batch, channels, height, width], or without a batch
- * @param kernelSize the size of windows: along all axes, or each
+ * @param kernelSize the window size: one for all axes, or one for each
  *
  * @example
  * avgPool2d(tensor([[[[1, 3], [2, 6]]]]), 2); // float32 [[[[3]]]]
@@ -88,10 +88,10 @@ export function avgPool2d(...values: unknown[]): Tensor {
 const avgPool2dParameters = avgPoolParameters("avgPool2d");
 
 /**
- * The mean of each window of three axes: see {@link avgPool1d}.
+ * Computes the mean of each window over three axes: see {@link avgPool1d}.
  *
  * @param x [batch, channels, depth, height, width], or without a batch
- * @param kernelSize the size of windows: along all axes, or each
+ * @param kernelSize the window size: one for all axes, or one for each
  *
  * @example
  * avgPool3d(ones([1, 1, 2, 2, 2]), 2); // float32 [[[[[1]]]]]
@@ -103,17 +103,17 @@ export function avgPool3d(...values: unknown[]): Tensor {
 const avgPool3dParameters = avgPoolParameters("avgPool3d");
 
 /**
- * Means of windows that are chosen so that a given number of results comes out: the i-th of n from ⌊i · size / n⌋ to
- * ⌈(i + 1) · size / n⌉.
+ * Computes adaptive average pooling: the mean of each window, with windows that give the requested output size. Window
+ * i of n spans ⌊i · size / n⌋ to ⌈(i + 1) · size / n⌉.
  *
  * @param x [batch, channels, length], or without a batch
- * @param outputSize the size of the result: along all axes, or each; null leaves an axis as it is
+ * @param outputSize the output size: one for all axes, or one for each; null keeps the size of an axis
  *
  * @example
  * adaptiveAvgPool1d(tensor([[[1, 3, 2, 6]]]), 2); // float32 [[[2, 4]]]
  *
- * @throws {ShapeError} where x has other axes. @throws {DTypeError} for anything but floats. @throws {ArgumentError}
- * for sizes below 1.
+ * @throws {ShapeError} if x has another rank. @throws {DTypeError} if x is not a float. @throws {ArgumentError} for
+ * sizes below 1.
  */
 export function adaptiveAvgPool1d<D extends DType>(x: Tensor<D>, outputSize: AdaptiveSize): Tensor<D>;
 export function adaptiveAvgPool1d(...values: unknown[]): Tensor {
@@ -122,10 +122,10 @@ export function adaptiveAvgPool1d(...values: unknown[]): Tensor {
 const adaptiveAvgPool1dParameters = adaptiveParameters("adaptiveAvgPool1d");
 
 /**
- * The same along two axes: see {@link adaptiveAvgPool1d}.
+ * Computes adaptive average pooling over two axes: see {@link adaptiveAvgPool1d}.
  *
  * @param x [batch, channels, height, width], or without a batch
- * @param outputSize the size of the result: along all axes, or each; null leaves an axis as it is
+ * @param outputSize the output size: one for all axes, or one for each; null keeps the size of an axis
  *
  * @example
  * adaptiveAvgPool2d(tensor([[[[1, 3], [2, 6]]]]), 1); // float32 [[[[3]]]]
@@ -137,10 +137,10 @@ export function adaptiveAvgPool2d(...values: unknown[]): Tensor {
 const adaptiveAvgPool2dParameters = adaptiveParameters("adaptiveAvgPool2d");
 
 /**
- * The same along three axes: see {@link adaptiveAvgPool1d}.
+ * Computes adaptive average pooling over three axes: see {@link adaptiveAvgPool1d}.
  *
  * @param x [batch, channels, depth, height, width], or without a batch
- * @param outputSize the size of the result: along all axes, or each; null leaves an axis as it is
+ * @param outputSize the output size: one for all axes, or one for each; null keeps the size of an axis
  *
  * @example
  * adaptiveAvgPool3d(ones([1, 1, 2, 2, 2]), 1); // float32 [[[[[1]]]]]
@@ -155,7 +155,7 @@ function adaptiveParameters(operation: string) {
   return parameters(operation, { x: operand(aTensor), outputSize: required(adaptiveSize) });
 }
 
-/** The elements of all windows at each of their places: views of x, padded. */
+/** Returns views of padded x, one for each position in a window: each view holds that element of every window. */
 function viewsOf(x: Tensor, { kernel, stride, padding, dilation, output, beyond }: Windows, value: number): Tensor[] {
   const rank = kernel.length;
   const sides = padding.map((own, axis) => [own, own + beyond[axis]!]);
@@ -188,7 +188,7 @@ function avgPool(
   );
 }
 
-/** How many elements each window has. */
+/** Returns the divisor of each window's sum. */
 function divisorsOf(
   { kernel, stride, padding, input, output }: Windows,
   { countIncludePad, divisorOverride }: { countIncludePad: boolean; divisorOverride: number | undefined },
@@ -220,7 +220,7 @@ function adaptiveAvgPool(
   return underName(operation, () =>
     tidy(() => {
       const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
-      // a window is a product of intervals: the mean over it is that of means over each
+      // a window is a product of intervals, so its mean can be taken one axis at a time
       const result = sizes.reduce((own, size, at) => meansAlong(own, x.rank - rank + at, size), wide);
       return toDType(result, x.dtype);
     }),

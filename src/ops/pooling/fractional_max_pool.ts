@@ -1,4 +1,4 @@
-/** Largest elements of windows that move by steps of changing size. */
+/** Fractional max pooling. */
 import { noGrad } from "../../autograd/modes.ts";
 import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
@@ -25,32 +25,32 @@ import { unsqueeze } from "../view/squeeze.ts";
 import type { PooledWithIndices } from "./max_pool.ts";
 import { checkAxes } from "./windows.ts";
 
-/** Options of {@link fractionalMaxPool2d}: either `outputSize` or `outputRatio` says how much comes out. */
+/** Options of {@link fractionalMaxPool2d}. Exactly one of `outputSize` and `outputRatio` is required. */
 export interface FractionalMaxPoolOptions extends GeneratorOptions {
-  /** The size of the result: along both axes, or each. */
+  /** The output size: one for both axes, or one for each. */
   outputSize?: PerAxis | undefined;
-  /** The same in parts of x's size, between 0 and 1. */
+  /** The output size as a fraction of x's size, between 0 and 1. */
   outputRatio?: PerAxis | undefined;
-  /** Whether the result has the places of the largest elements. Default false. */
+  /** Whether to also return the indices of the largest elements. Default false. */
   returnIndices?: boolean | undefined;
-  /** Where the windows begin: numbers in [0, 1) for width and height, [batch, channels, 2]. Default: drawn. */
+  /** Random offsets of the windows in [0, 1), for width and height: [batch, channels, 2]. Default: drawn. */
   randomSamples?: Tensor | undefined;
 }
 
 /**
- * The largest elements of windows that move by steps of changing size, so that any number of results comes out. Of
- * equal ones the first takes the gradient.
+ * Computes fractional max pooling: the largest element of each window, with steps of varying size between windows, so
+ * that any output size is possible. Of equal elements, the first gets the gradient.
  *
  * Source: B. Graham, "Fractional Max-Pooling", 2014.
  *
  * @param x [batch, channels, height, width], or without a batch
- * @param kernelSize the size of windows: along both axes, or each
+ * @param kernelSize the window size: one for both axes, or one for each
  *
  * @example
  * fractionalMaxPool2d(x, 2, { outputRatio: 0.7 });
  *
- * @throws {ShapeError} where x has other axes, or fewer elements than windows need. @throws {DTypeError} for anything
- * but floats. @throws {ArgumentError} for sizes below 1, and without the size of the result.
+ * @throws {ShapeError} if x has another rank, or fewer elements than the windows need. @throws {DTypeError} if x is not
+ * a float. @throws {ArgumentError} for sizes below 1, or unless exactly one of `outputSize` and `outputRatio` is given.
  */
 export function fractionalMaxPool2d<D extends DType>(
   x: Tensor<D>,
@@ -116,7 +116,7 @@ const fractionalParameters = parameters(NAME, {
   generator: named(aGenerator),
 });
 
-/** The places of each window's elements along an axis: the last window ends where the axis does. */
+/** Returns the positions of each window's elements along an axis. The last window ends at the end of the axis. */
 function placesAlong(
   sample: Tensor,
   { size, output, kernel }: { readonly size: number; readonly output: number; readonly kernel: number },

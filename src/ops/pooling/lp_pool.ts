@@ -1,4 +1,4 @@
-/** Pooling by norms of windows. */
+/** Power-average pooling. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { flag, someNumber } from "../../core/kinds.ts";
@@ -15,15 +15,15 @@ import { pow } from "../elementwise/power.ts";
 import { avgPool1d, avgPool2d, avgPool3d } from "./average_pool.ts";
 import { checkAxes } from "./windows.ts";
 
-/** Options of {@link lpPool1d} and its like. */
+/** Options of {@link lpPool1d}, {@link lpPool2d} and {@link lpPool3d}. */
 export interface LpPoolOptions {
-  /** By how many elements windows move: for all axes, or each. Default: the size of windows. */
+  /** Step between windows, in elements: one for all axes, or one for each. Default: the window size. */
   stride?: PerAxis | undefined;
-  /** Whether windows may go beyond the end. Default false. */
+  /** Whether windows may extend beyond the end. Default false. */
   ceilMode?: boolean | undefined;
 }
 
-/** The ways to pass them: by name or by position. */
+/** Options of power-average pooling, named or positional. */
 export type LpPoolArguments = Given<LpPoolOptions, ["stride", "ceilMode"]>;
 
 const lpPoolParameters = (operation: string) =>
@@ -36,18 +36,18 @@ const lpPoolParameters = (operation: string) =>
   });
 
 /**
- * The norm of each window: (Σ xᵖ)^(1/p), which is the sum for p = 1. For other odd p it is NaN where the sum is
- * negative, as in PyTorch.
+ * Computes power-average pooling: (Σ xᵖ)^(1/p) for each window, which is the sum for p = 1. For other odd p, the result
+ * is NaN if the sum is negative, as in PyTorch.
  *
  * @param x [batch, channels, length], or without a batch
  * @param normType p, other than 0
- * @param kernelSize the size of windows: along all axes, or each
+ * @param kernelSize the window size: one for all axes, or one for each
  *
  * @example
  * lpPool1d(tensor([[[3, 4]]]), 2, 2); // float32 [[[5]]]
  *
- * @throws {ShapeError} where x has other axes, or a window is larger than it. @throws {DTypeError} for anything but
- * floats. @throws {ArgumentError} for sizes below 1, and a p of 0.
+ * @throws {ShapeError} if x has another rank, or a window is larger than x. @throws {DTypeError} if x is not a float.
+ * @throws {ArgumentError} for sizes below 1, or a normType of 0.
  */
 export function lpPool1d<D extends DType>(
   x: Tensor<D>,
@@ -61,7 +61,7 @@ export function lpPool1d(...values: unknown[]): Tensor {
 const lpPool1dParameters = lpPoolParameters("lpPool1d");
 
 /**
- * The same along two axes: see {@link lpPool1d}.
+ * Computes power-average pooling over two axes: see {@link lpPool1d}.
  *
  * @param x [batch, channels, height, width], or without a batch
  *
@@ -80,7 +80,7 @@ export function lpPool2d(...values: unknown[]): Tensor {
 const lpPool2dParameters = lpPoolParameters("lpPool2d");
 
 /**
- * The same along three axes: see {@link lpPool1d}.
+ * Computes power-average pooling over three axes: see {@link lpPool1d}.
  *
  * @param x [batch, channels, depth, height, width], or without a batch
  *
@@ -98,7 +98,7 @@ export function lpPool3d(...values: unknown[]): Tensor {
 }
 const lpPool3dParameters = lpPoolParameters("lpPool3d");
 
-/** The mean of powers times how many there are: so windows beyond the end count as PyTorch counts them. */
+/** Multiplies the mean of powers by the window size, so that windows extending beyond the end count as in PyTorch. */
 function lpPool(
   operation: string,
   { x, normType, kernelSize, stride, ceilMode }: ReturnType<ReturnType<typeof lpPoolParameters>>,

@@ -1,4 +1,4 @@
-/** Largest elements of windows on metal: a thread for each window, and in the gradient one for each element of x. */
+/** Max pooling on metal: one thread for each window; in the gradient, one for each element of x. */
 import type { MetalImplementation, OperationCall } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { elementGrid } from "../../backend/metal/loop.ts";
@@ -6,7 +6,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { type PoolingAttributes, poolingParameters } from "./primitive.ts";
 
 const FILE = "pooling/max_pool.metal";
-/** Of 32-bit numbers in the kernels: positions along an axis, and elements of a plane. */
+/** Bound on positions along an axis and elements of a plane, which kernels count in 32 bits. */
 const MOST = 2 ** 31;
 
 export const maxPoolMetal: MetalImplementation<PoolingAttributes> = {
@@ -47,6 +47,6 @@ function unsupported(call: Pick<OperationCall<PoolingAttributes>, "inputs" | "at
     (axis) => output[axis]! * stride[axis]! + kernelSize[axis]! * dilation[axis]! + before[axis]! + input[axis]!,
   );
   const sizes = [input, output].map((own) => own.reduce((product, size) => product * size, 1));
-  if (Math.max(...sizes, ...furthest) >= MOST) return `positions of windows go beyond ${MOST}`;
+  if (Math.max(...sizes, ...furthest) >= MOST) return `window positions reach ${MOST}`;
   return noFloat64(call);
 }

@@ -3,7 +3,7 @@ import { store, toIntegers, toNumbers } from "../../backend/reference/elements.t
 import { elementCount } from "../../tensor/shape.ts";
 import type { PoolingAttributes } from "./primitive.ts";
 
-/** The definition, window by window: a later element replaces a smaller one, and a NaN whatever came before it. */
+/** Computes the definition window by window. A later element replaces a smaller one; a NaN replaces any. */
 export const maxPoolReference: Implementation<PoolingAttributes> = {
   run({ inputs: [x], outputs: [values, indices], attributes }) {
     const elements = toNumbers(x!);
@@ -35,7 +35,7 @@ export const maxPoolGradientReference: Implementation<PoolingAttributes> = {
   },
 };
 
-/** The row-major places of a window's elements in its plane, in their order. */
+/** Returns the row-major positions of a window's elements in its plane, in order. */
 function windowOf(own: PoolingAttributes, result: number): number[] {
   const { input, output, kernelSize, stride, dilation, before } = own;
   let remainder = result;

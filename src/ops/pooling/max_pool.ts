@@ -1,4 +1,4 @@
-/** Largest elements of windows along one, two and three axes. */
+/** Max pooling over one, two and three axes. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -11,26 +11,29 @@ import { toDType } from "../copy/cast.ts";
 import { largestOfWindows } from "./max_pool_function.ts";
 import { windowsOf } from "./windows.ts";
 
-/** What {@link maxPool1d} and its like give with `returnIndices`. */
+/** Result of max pooling with `returnIndices`. */
 export interface PooledWithIndices<D extends DType> {
   readonly values: Tensor<D>;
-  /** The places of the largest elements, row-major in x without batch and channels; −1 for a window of padding. */
+  /**
+   * Row-major indices of the largest elements within a plane (x without batch and channels); −1 for a window of padding
+   * only.
+   */
   readonly indices: Tensor<"int64">;
 }
 
-/** Options of {@link maxPool1d} and its like. */
+/** Options of {@link maxPool1d}, {@link maxPool2d} and {@link maxPool3d}. */
 export interface MaxPoolOptions {
-  /** By how many elements windows move: for all axes, or each. Default: the size of windows. */
+  /** Step between windows, in elements: one for all axes, or one for each. Default: the window size. */
   stride?: PerAxis | undefined;
-  /** How many elements of −∞ stand before and after, at most half a window. Default 0. */
+  /** Number of elements of −∞ to add on both sides, at most half a window. Default 0. */
   padding?: PerAxis | undefined;
-  /** How far elements of a window are apart. Default 1. */
+  /** Distance between elements of a window. Default 1. */
   dilation?: PerAxis | undefined;
-  /** Whether windows may go beyond the end. Default false. */
+  /** Whether windows may extend beyond the end. Default false. */
   ceilMode?: boolean | undefined;
 }
 
-/** The ways to pass them: by name or by position. */
+/** Options of max pooling, named or positional. */
 export type MaxPoolArguments = Given<MaxPoolOptions, ["stride", "padding", "dilation", "ceilMode"]>;
 
 const maxPoolParameters = (operation: string) =>
@@ -45,16 +48,16 @@ const maxPoolParameters = (operation: string) =>
   });
 
 /**
- * The largest element of each window; NaN where there is one. Of equal ones the first takes the gradient, of NaN the
- * last, as in PyTorch.
+ * Computes the largest element of each window; NaN if the window contains one. Of equal elements, the first gets the
+ * gradient; of several NaN, the last, as in PyTorch.
  *
  * @param x [batch, channels, length], or without a batch
- * @param kernelSize the size of windows: along all axes, or each
+ * @param kernelSize the window size: one for all axes, or one for each
  *
  * @example
  * maxPool1d(tensor([[[1, 3, 2, 5]]]), 2); // float32 [[[3, 5]]]
  *
- * @throws {ShapeError} where x has other axes, or a window is larger than what is padded. @throws {DTypeError} for
+ * @throws {ShapeError} if x has another rank, or a window is larger than the padded input. @throws {DTypeError} for
  * bools. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
  */
 export function maxPool1d<D extends DType>(
@@ -69,10 +72,10 @@ export function maxPool1d(...values: unknown[]): Tensor | PooledWithIndices<DTyp
 const maxPool1dParameters = maxPoolParameters("maxPool1d");
 
 /**
- * The largest element of each window of two axes: see {@link maxPool1d}.
+ * Computes the largest element of each window over two axes: see {@link maxPool1d}.
  *
  * @param x [batch, channels, height, width], or without a batch
- * @param kernelSize the size of windows: along all axes, or each
+ * @param kernelSize the window size: one for all axes, or one for each
  *
  * @example
  * maxPool2d(tensor([[[[1, 3], [2, 5]]]]), 2); // float32 [[[[5]]]]
@@ -89,10 +92,10 @@ export function maxPool2d(...values: unknown[]): Tensor | PooledWithIndices<DTyp
 const maxPool2dParameters = maxPoolParameters("maxPool2d");
 
 /**
- * The largest element of each window of three axes: see {@link maxPool1d}.
+ * Computes the largest element of each window over three axes: see {@link maxPool1d}.
  *
  * @param x [batch, channels, depth, height, width], or without a batch
- * @param kernelSize the size of windows: along all axes, or each
+ * @param kernelSize the window size: one for all axes, or one for each
  *
  * @example
  * maxPool3d(ones([1, 1, 2, 2, 2]), 2); // float32 [[[[[1]]]]]

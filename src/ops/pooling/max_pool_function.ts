@@ -1,4 +1,4 @@
-/** The largest element of each window in one pass, and how gradients go back to it. */
+/** Max pooling in one pass, and its gradients. */
 import { needsGradient, record } from "../../autograd/record.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -16,14 +16,17 @@ import { maxPoolGradientReference, maxPoolReference } from "./max_pool.reference
 import { attributesOf, type PoolingAttributes } from "./primitive.ts";
 import type { Windows } from "./windows.ts";
 
-/** Input x, outputs values and, where they are needed, indices: int32 or int64 places in a plane, −1 of no element. */
+/** Input: x. Outputs: values and, if needed, indices: int32 or int64 positions in a plane, −1 for no element. */
 const maxPoolPrimitive = definePrimitive<PoolingAttributes>({
   name: "maxPool",
   family: "pooling",
   implementations: { metal: maxPoolMetal, cpu: maxPoolCpu, reference: maxPoolReference },
 });
 
-/** Inputs: a gradient of the values, and indices. Output: for each element the sum of what names it. */
+/**
+ * Inputs: a gradient of the values, and indices. Output: for each element of x, the sum of the gradients whose index is
+ * its position.
+ */
 const maxPoolGradientPrimitive = definePrimitive<PoolingAttributes>({
   name: "maxPoolGradient",
   family: "pooling",
@@ -32,16 +35,16 @@ const maxPoolGradientPrimitive = definePrimitive<PoolingAttributes>({
 
 type Index = "int32" | "int64";
 
-/** Places that int32 holds. */
+/** Number of positions that int32 can represent. */
 const MOST_PLACES = 2 ** 31;
 
-/** What {@link largestOfWindows} finds: indices where they are asked for, or a gradient needs them. */
+/** Result of {@link largestOfWindows}; indices if they are requested or a gradient needs them. */
 interface Largest {
   readonly values: Tensor;
   readonly indices: Tensor<Index> | undefined;
 }
 
-/** @param isIndexed whether indices are asked for, as int64 */
+/** Computes the largest element of each window. @param isIndexed whether to return indices, as int64 */
 export function largestOfWindows(operation: string, x: Tensor, windows: Windows, isIndexed: boolean): Largest {
   const lead = x.shape.slice(0, -windows.input.length);
   const attributes = attributesOf(elementCount(lead), windows);
@@ -62,7 +65,7 @@ interface Planes {
   readonly shape: readonly number[];
 }
 
-/** The gradient of x, of that of the values. */
+/** Computes the gradient of x from that of the values. */
 function scattered(operation: string, gradient: Tensor, indices: Tensor<Index>, { attributes, shape }: Planes): Tensor {
   const name = `${operation}Gradient`;
   const dense = contiguous(gradient);
@@ -73,7 +76,7 @@ function scattered(operation: string, gradient: Tensor, indices: Tensor<Index>, 
   return output;
 }
 
-/** The elements that indices name: the adjoint of {@link scattered}. */
+/** Gathers the elements at the indices: the adjoint of {@link scattered}. */
 function taken(operation: string, x: Tensor, indices: Tensor<Index>, attributes: PoolingAttributes): Tensor {
   const rows = <Own extends Tensor>(own: Own): Own => reshape(own, [attributes.planes, -1]) as Own;
   if (x.size === 0 || indices.size === 0) return reshape(x, indices.shape);
@@ -84,7 +87,7 @@ function taken(operation: string, x: Tensor, indices: Tensor<Index>, attributes:
   return where(ge(indices, 0), elements, 0) as Tensor;
 }
 
-/** Whether a window may have no element: places that are far apart, around a short axis. */
+/** Tests whether a window may contain no element, which happens with large dilation on a short axis. */
 function hasWindowsOfPadding({ input, output, kernelSize, stride, dilation, before }: PoolingAttributes): boolean {
   return output.some((count, axis) => {
     for (let at = 0; at < count; at++) {

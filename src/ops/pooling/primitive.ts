@@ -1,4 +1,4 @@
-/** The primitives of poolings: windows of planes, as every backend is given them. */
+/** Parameters of the pooling primitives on every backend. */
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { array, dtype, flag, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
@@ -8,8 +8,8 @@ const AXES = 3;
 const perAxis = array(whole, AXES);
 
 /**
- * Planes [planes, …input] and results [planes, …output], without gaps. Along an axis, place k of window p is element
- * p · stride + k · dilation − before; what lies outside is no element.
+ * Planes [planes, …input] and results [planes, …output], contiguous. Along an axis, position k of window p is element p
+ * · stride + k · dilation − before; positions outside the axis hold no element.
  */
 export interface PoolingAttributes {
   readonly planes: number;
@@ -29,7 +29,7 @@ const cpuFields = { dtype, indexDtype: dtype, ...fields };
 
 export const poolingParameters = struct("Pooling", "pooling/windows.h", fields);
 
-/** Without indices, what stands for them is not looked at. */
+/** Without `hasIndices`, the operand `indices` is not accessed. */
 export const maxPoolCall = cpuCall("maxPool", { ...cpuFields, hasIndices: flag, offsets: array(whole, 3) }, [
   ...["x", "values", "indices"],
 ]);
@@ -38,7 +38,7 @@ export const maxPoolGradientCall = cpuCall("maxPoolGradient", { ...cpuFields, of
   ...["gradient", "indices", "output"],
 ]);
 
-/** Fewer axes than three are the last ones of three. */
+/** Returns the attributes of windows, with leading axes added up to three. */
 export function attributesOf(planes: number, windows: Windows): PoolingAttributes {
   const padded = (own: readonly number[], value: number): number[] => [
     ...new Array<number>(AXES - own.length).fill(value),

@@ -1,9 +1,9 @@
-/** Where windows of poolings stand: what the arguments of a call mean along each axis. */
+/** Window positions of pooling, derived from a call's arguments for each axis. */
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { alongAxes, checkOperands, type PerAxis, spanOf } from "../convolution/geometry.ts";
 
-/** Where windows stand. */
+/** Sizes and positions of windows, by axis. */
 export interface Windows {
   readonly kernel: readonly number[];
   readonly stride: readonly number[];
@@ -11,7 +11,7 @@ export interface Windows {
   readonly dilation: readonly number[];
   readonly input: readonly number[];
   readonly output: readonly number[];
-  /** What x lacks at its end for the last window, beyond the padding. */
+  /** Elements that the last window extends beyond the end padding. */
   readonly beyond: readonly number[];
 }
 
@@ -23,7 +23,7 @@ interface WindowOptions {
   readonly ceilMode: boolean;
 }
 
-/** @internal */
+/** @internal Checks the rank and dtype of a pooling's input. */
 export function checkAxes(
   operation: string,
   x: Tensor,
@@ -39,7 +39,7 @@ export function checkAxes(
     );
 }
 
-/** Where windows of a call stand. @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} */
+/** Returns the windows of a call. @throws {ShapeError} @throws {DTypeError} @throws {ArgumentError} */
 export function windowsOf(operation: string, x: Tensor, given: WindowOptions, rank: number): Windows {
   checkAxes(operation, x, rank, { takesIntegers: true });
   const kernel = alongAxes(operation, "kernelSize", given.kernelSize, rank, 1);
@@ -57,13 +57,13 @@ export function windowsOf(operation: string, x: Tensor, given: WindowOptions, ra
     const span = spanOf(kernel[axis]!, dilation[axis]!);
     const steps = (size + 2 * padding[axis]! - span) / stride[axis]!;
     const most = (given.ceilMode ? Math.ceil(steps) : Math.floor(steps)) + 1;
-    // the last window begins in x or in the padding before it
+    // the last window must start inside x or the padding before it
     const count = given.ceilMode && (most - 1) * stride[axis]! >= size + padding[axis]! ? most - 1 : most;
     if (count < 1)
       throw new ShapeError(
         operation,
         "kernelTooLarge",
-        `expected up to ${size + 2 * padding[axis]!} elements, got a window of ${span}`,
+        `expected a window of at most ${size + 2 * padding[axis]!} elements, got ${span}`,
       );
     return count;
   });
@@ -74,6 +74,6 @@ export function windowsOf(operation: string, x: Tensor, given: WindowOptions, ra
   return { kernel, stride, padding, dilation, input, output, beyond };
 }
 
-/** An empty list stands for no stride, as in PyTorch. */
+/** Tests whether no stride is given; an empty list counts as none, as in PyTorch. */
 const isAbsent = (stride: PerAxis | undefined): stride is undefined | readonly [] =>
   stride === undefined || (typeof stride !== "number" && stride.length === 0);

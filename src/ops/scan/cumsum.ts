@@ -11,19 +11,19 @@ import { runningProduct, runningSum } from "./scan.ts";
 
 /** Options of {@link cumsum} and {@link cumprod}. */
 export interface CumulativeOptions<D extends DType = DType> {
-  /** The axis, a negative one counted from the back. */
+  /** The axis; negative counts from the end. */
   dim: number;
-  /** Dtype of the result, to which elements are converted first. */
+  /** Dtype of the result; elements are converted to it first. */
   dtype?: D | undefined;
 }
 
 /**
- * Sums of the elements up to each one along an axis; integers and bools add up in int64, which wraps around.
+ * Computes the cumulative sum along an axis. Integers and bools are summed in int64, which wraps around.
  *
  * @example
  * cumsum(tensor([[1, 2], [3, 4]]), 0); // float32 [[1, 2], [4, 6]]
  *
- * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} without one.
+ * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} if the axis is missing.
  */
 export function cumsum<D extends DType, E extends DType = SumOf<D>>(
   x: Tensor<D>,
@@ -36,13 +36,13 @@ const cumsumParameters = scanParameters("cumsum");
 cumsum.method = "summed" as const;
 
 /**
- * Products of the elements up to each one along an axis; integers and bools multiply in int64, which wraps around. The
- * gradient is right where elements are 0 too.
+ * Computes the cumulative product along an axis. Integers and bools are multiplied in int64, which wraps around. The
+ * gradient is correct for elements that are 0, too.
  *
  * @example
  * cumprod(tensor([1, 2, 3]), { dim: 0 }); // float32 [1, 2, 6]
  *
- * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} without one.
+ * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} if the axis is missing.
  */
 export function cumprod<D extends DType, E extends DType = SumOf<D>>(
   x: Tensor<D>,

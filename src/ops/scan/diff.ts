@@ -1,4 +1,4 @@
-/** Differences of neighbours along an axis, and areas between them. */
+/** Differences of neighbors along an axis, and integrals by trapezoids. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, someNumber } from "../../core/kinds.ts";
@@ -22,24 +22,25 @@ import { cumsum } from "./cumsum.ts";
 
 /** Options of {@link diff}. */
 export interface DiffOptions {
-  /** How many times. Default 1. */
+  /** How many times to take differences. Default 1. */
   n?: number | undefined;
-  /** The axis. Default −1. */
+  /** The axis. Default −1, the last. */
   dim?: number | undefined;
-  /** What stands before x along the axis; not read where n is 0, as in PyTorch. */
+  /** Elements to insert before x along the axis; ignored if n is 0, as in PyTorch. */
   prepend?: Tensor | undefined;
-  /** What stands after x along the axis. */
+  /** Elements to insert after x along the axis; ignored if n is 0. */
   append?: Tensor | undefined;
 }
 
 /**
- * The differences of neighbours along an axis: x[i + 1] − x[i], n times. Of bools it is whether they differ.
+ * Computes the differences of neighbors along an axis, x[i + 1] − x[i], n times. For bools it tests whether neighbors
+ * differ.
  *
  * @example
  * diff(tensor([1, 4, 9])); // float32 [3, 5]
  *
- * @throws {ShapeError} for an axis out of range, and where `prepend` or `append` do not fit. @throws {ArgumentError}
- * for an n that is negative or not whole.
+ * @throws {ShapeError} for an axis out of range, or if `prepend` or `append` do not match x. @throws {DTypeError} if
+ * their dtype differs from x's. @throws {ArgumentError} if n is negative or not an integer.
  */
 export function diff<D extends DType>(
   x: Tensor<D>,
@@ -76,7 +77,7 @@ function checkNeighbour(x: Tensor, part: Tensor, axis: number): void {
   throw new ShapeError(
     "diff",
     "shapesDiffer",
-    `expected the shape of ${x.describe()} but along axis ${axis}, got ${part.describe()}`,
+    `expected the shape of ${x.describe()} except along axis ${axis}, got ${part.describe()}`,
   );
 }
 
@@ -88,26 +89,25 @@ function differences(x: Tensor, axis: number): Tensor {
 
 /** Options of {@link trapezoid} and {@link cumulativeTrapezoid}. */
 export interface TrapezoidOptions {
-  /** The distance of neighbours, where no places are given. Default 1. */
+  /** The distance between neighbors, if `x` is not given. Default 1. */
   dx?: number | undefined;
-  /** The axis. Default −1. */
+  /** The axis. Default −1, the last. */
   dim?: number | undefined;
-  /** The places of y along the axis. */
+  /** The coordinates of y along the axis. */
   x?: Tensor | undefined;
 }
 
 /**
- * The integral along an axis by trapezoids: Σ (y[i] + y[i + 1]) / 2 · (x[i + 1] − x[i]).
+ * Integrates along an axis by the trapezoidal rule: Σ (y[i] + y[i + 1]) / 2 · (x[i + 1] − x[i]).
  *
- * @param y floats
- * @param x the places of y along the axis: a vector, or a shape that broadcasts to y's; by default `dx` apart
+ * @param y floats or integers; integers become float32
+ * @param x the coordinates of y along the axis: a vector, or a shape that broadcasts to y's; by default `dx` apart
  *
  * @example
  * trapezoid(tensor([1, 2, 3])); // float32 4
  * trapezoid(tensor([1, 2, 3]), tensor([0, 2, 4])); // float32 8
  *
- * @throws {DTypeError} for anything but floats of one dtype. @throws {ShapeError} for an axis out of range, or where
- * shapes do not fit.
+ * @throws {DTypeError} for bools. @throws {ShapeError} for an axis out of range, or if shapes do not match.
  */
 export function trapezoid<D extends DType>(y: Tensor<D>, options?: TrapezoidOptions): Tensor<FloatOf<D>>;
 export function trapezoid<D extends DType>(
@@ -122,13 +122,13 @@ trapezoid.method = "float" as const;
 const trapezoidParameters = areaParameters("trapezoid");
 
 /**
- * The integrals along an axis up to each element but the first, by trapezoids: see {@link trapezoid}.
+ * Computes the cumulative integral along an axis by the trapezoidal rule, from the second element on: see {@link
+ * trapezoid}.
  *
  * @example
  * cumulativeTrapezoid(tensor([1, 2, 3])); // float32 [1.5, 4]
  *
- * @throws {DTypeError} for anything but floats of one dtype. @throws {ShapeError} for an axis out of range, or where
- * shapes do not fit.
+ * @throws {DTypeError} for bools. @throws {ShapeError} for an axis out of range, or if shapes do not match.
  */
 export function cumulativeTrapezoid<D extends DType>(y: Tensor<D>, options?: TrapezoidOptions): Tensor<FloatOf<D>>;
 export function cumulativeTrapezoid<D extends DType>(
@@ -151,7 +151,7 @@ function areaParameters(operation: string) {
   });
 }
 
-/** The areas between neighbours, put together, in the dtype that sums have. */
+/** Computes the areas between neighbors in the accumulation dtype and combines them with `together`. */
 function areas(
   operation: string,
   { dx, dim, ...given }: ReturnType<ReturnType<typeof areaParameters>>,
@@ -165,7 +165,7 @@ function areas(
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected a place for each element of ${y.describe()} along axis ${axis}, got ${x?.describe()}`,
+      `expected a coordinate for each element of ${y.describe()} along axis ${axis}, got ${x?.describe()}`,
     );
   return underName(operation, () =>
     tidy(() => {
@@ -182,7 +182,7 @@ function areas(
   );
 }
 
-/** A vector along an axis of tensors of some rank. */
+/** Reshapes a vector to lie along an axis of a tensor of rank `rank`. */
 const alongAxis = (vector: Tensor, axis: number, rank: number): Tensor =>
   reshape(
     vector,

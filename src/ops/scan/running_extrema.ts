@@ -1,4 +1,4 @@
-/** The largest, the smallest and the sum of exponentials of what came so far along an axis. */
+/** Cumulative maximum, minimum and log-sum-exp along an axis. */
 import { noGrad } from "../../autograd/modes.ts";
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
@@ -24,15 +24,15 @@ import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
 
-/** The axis of {@link cummax}, {@link cummin} and {@link logcumsumexp}. */
+/** Options of {@link cummax}, {@link cummin} and {@link logcumsumexp}. */
 export interface RunningOptions {
-  /** The axis, a negative one counted from the back. */
+  /** The axis; negative counts from the end. */
   dim: number;
 }
 
 /**
- * The largest element up to each one along an axis, and its index: of equal ones the last. After NaN it is NaN. The
- * gradient goes to the element that is named.
+ * Computes the cumulative maximum along an axis, and its index; of equal elements, the last. From a NaN on, results are
+ * NaN. The gradient flows to the element at the index.
  *
  * @example
  * cummax(tensor([1, 3, 2, 3]), 0); // values [1, 3, 3, 3], indices [0, 1, 1, 3]
@@ -47,7 +47,7 @@ cummax.method = "own" as const;
 const cummaxParameters = runningParameters("cummax");
 
 /**
- * The smallest element up to each one along an axis, and its index: see {@link cummax}.
+ * Computes the cumulative minimum along an axis, and its index: see {@link cummax}.
  *
  * @example
  * cummin(tensor([3, 1, 2, 1]), 0); // values [3, 1, 1, 1], indices [0, 1, 1, 3]
@@ -66,8 +66,8 @@ function runningParameters(operation: string) {
 }
 
 /**
- * By doubling: after step s each place has the extremum of the 2ˢ elements up to it (W. D. Hillis and G. L. Steele,
- * "Data Parallel Algorithms", 1986).
+ * Scans by doubling: after step s, each position has the extremum of the 2ˢ elements up to it (W. D. Hillis and G. L.
+ * Steele, "Data Parallel Algorithms", 1986).
  */
 function runningExtremum(
   operation: string,
@@ -79,7 +79,7 @@ function runningExtremum(
     throw new DTypeError(
       operation,
       "notNumbers",
-      `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`,
+      `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`,
     );
   checkElements(operation, [x]);
   return underName(operation, () =>
@@ -111,7 +111,7 @@ function placesOfExtrema(x: Tensor, axis: number, isBetter: (a: Tensor, b: Tenso
 }
 
 /**
- * log Σ exp(x) of the elements up to each one along an axis; no exponential overflows.
+ * Computes the cumulative log Σ exp(x) along an axis, without overflow.
  *
  * @example
  * logcumsumexp(tensor([0, 0, 0]), 0); // float32 [0, 0.69314718, 1.0986123]

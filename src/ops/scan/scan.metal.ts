@@ -7,9 +7,9 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { type ScanAttributes, type ScanName, scanParameters, scans } from "./primitive.ts";
 
 const THREADS = 256;
-/** A threadgroup takes each slice of this length and more, where the operation allows it. */
+/** Slices of at least this length get a threadgroup each, if the operation supports it. */
 const LONG = 64;
-/** Elements of a thread then: `HELD` in the kernel. */
+/** Elements of a thread for such slices: `HELD` in the kernel. */
 const HELD = 4;
 
 export const scanMetal = (name: ScanName): MetalImplementation<ScanAttributes> => ({
@@ -32,7 +32,7 @@ export const scanMetal = (name: ScanName): MetalImplementation<ScanAttributes> =
   },
 });
 
-/** Whether the elements of a thread are one access in each operand. */
+/** Tests whether a thread reads or writes its elements of each operand in one access. */
 const areQuads = ({ length, along, nest }: Slices, operands: readonly Tensor[]): boolean =>
   length % HELD === 0 &&
   operands.every(

@@ -49,7 +49,7 @@ export const scanReference = (name: ScanName): Implementation<ScanAttributes> =>
   },
 });
 
-/** A scan that begins with the last element, where it is in reverse. */
+/** Returns the scan, from the last element to the first if `reverse`. */
 const inDirection =
   <Value>(reverse: boolean, scan: (x: Slice<Value>, a: Slice<Value>) => Value[]): typeof scan =>
   (x, a) =>

@@ -1,4 +1,4 @@
-/** What scans share: their primitives, and the gradients that stay within them. */
+/** The scan primitives and their gradients, which are scans too. */
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { byName } from "../../backend/enumeration.ts";
@@ -26,7 +26,7 @@ function scan(name: ScanName, inputs: readonly Tensor[], attributes: ScanAttribu
 
 const reversed = ({ axis, reverse }: ScanAttributes): ScanAttributes => ({ axis, reverse: !reverse });
 
-/** @internal out[k] = Σ x[j] over j ≤ k. */
+/** @internal Computes out[k] = Σ x[j] over j ≤ k. */
 export function runningSum(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("cumsum", [x], along);
   record("cumsum", [x], [output], [], ([gradient]) => [runningSum(gradient!, reversed(along))]);
@@ -34,10 +34,10 @@ export function runningSum(x: Tensor, along: ScanAttributes): Tensor {
 }
 
 /**
- * @internal out[k] = Π x[j] over j ≤ k.
+ * @internal Computes out[k] = Π x[j] over j ≤ k.
  *
  * With P[k] the product of the elements before k, ∂out[i]/∂x[k] = P[k] Π x[j] over k < j ≤ i. So the gradient is P[k]
- * s[k] with s[k] = g[k] + x[k+1] s[k+1]: right where elements are 0, and linear in time.
+ * s[k] with s[k] = g[k] + x[k+1] s[k+1]. This is correct for elements that are 0 and takes linear time.
  */
 export function runningProduct(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("cumprod", [x], along);
@@ -48,8 +48,8 @@ export function runningProduct(x: Tensor, along: ScanAttributes): Tensor {
 }
 
 /**
- * @internal out[k] = Π x[j] over j < k. Its gradient is that of {@link runningProduct} with s[k] = g[k+1] + x[k+1]
- * s[k+1].
+ * @internal Computes out[k] = Π x[j] over j < k. Its gradient is that of {@link runningProduct} with s[k] = g[k+1] +
+ * x[k+1] s[k+1].
  */
 export function productBefore(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("exclusiveCumprod", [x], along);
@@ -60,7 +60,7 @@ export function productBefore(x: Tensor, along: ScanAttributes): Tensor {
   return output;
 }
 
-/** out[k] = x[k − 1], and 0 first. */
+/** Computes out[k] = x[k − 1], with out[0] = 0. */
 function shift(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("shift", [x], along);
   record("shift", [x], [output], [], ([gradient]) => [shift(gradient!, reversed(along))]);
@@ -68,8 +68,8 @@ function shift(x: Tensor, along: ScanAttributes): Tensor {
 }
 
 /**
- * h[k] = a[k] h[k−1] + x[k], or with `isShifted` a[k−1] h[k−1] + x[k]. The gradient u of x is a recurrence of the
- * other kind, backwards. The gradient of an a is u times what that a was multiplied with.
+ * Computes h[k] = a[k] h[k−1] + x[k], or with `isShifted` h[k] = a[k−1] h[k−1] + x[k]. The gradient u of x is the
+ * reversed recurrence of the other kind. The gradient of an a is u times the h that it was multiplied by.
  */
 function recurrence(x: Tensor, a: Tensor, isShifted: boolean, along: ScanAttributes): Tensor {
   const output = scan(isShifted ? "shiftedRecurrence" : "recurrence", [x, a], along);

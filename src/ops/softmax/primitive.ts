@@ -1,11 +1,14 @@
-/** The primitive of softmax along an axis, of its logarithm and of both gradients. */
+/** The primitive of softmax and log-softmax along an axis, and of their gradients. */
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { slices } from "../../backend/cpu/slices.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { dtype, oneOf } from "../../backend/fields.ts";
 import { slicesFor } from "../../backend/metal/slices.ts";
 
-/** A gradient is made from the gradient of the result and the result: y (g − Σ g y) and g − exp(y) Σ g. */
+/**
+ * Gradients are computed from the result y and its gradient g: y (g − Σ g y) for softmax, g − exp(y) Σ g for
+ * logSoftmax.
+ */
 export const softmaxes = enumeration("Softmax", ["softmax", "logSoftmax", "softmaxGradient", "logSoftmaxGradient"]);
 export type SoftmaxName = NameOf<typeof softmaxes>;
 
@@ -13,10 +16,10 @@ export interface SoftmaxAttributes {
   readonly axis: number;
 }
 
-/** Where there is no second operand y is x. */
+/** Without a second operand, y is x. */
 export const softmaxCall = cpuCall("softmax", { operation: oneOf(softmaxes), dtype, slices: slices(3) }, [
   ...["x", "y", "out"],
 ]);
 
-/** Of x, y and out. */
+/** The slices of x, y and out. */
 export const softmaxParameters = slicesFor(3);

@@ -4,9 +4,9 @@ import { sliceValues } from "../../backend/metal/slices.ts";
 import { type Slices, sliceCount, slicesOf } from "../../tensor/slices.ts";
 import { type SoftmaxAttributes, type SoftmaxName, softmaxes, softmaxParameters } from "./primitive.ts";
 
-/** Of a state: the largest element and the sum. */
+/** Size of a state: the largest element and the sum. */
 const STATE_BYTES = 8;
-/** What the kernel declares, where it needs no states. */
+/** Size that the kernel declares if it needs no states. */
 const LEAST_BYTES = 16;
 
 export const softmaxMetal = (name: SoftmaxName): MetalImplementation<SoftmaxAttributes> => ({
@@ -38,7 +38,7 @@ interface Team {
   readonly threads: number;
 }
 
-/** Of slices of up to lanes · count elements; longer ones have the last. */
+/** Teams for slices of up to lanes · count elements; longer slices use the last one. */
 const rowTeams: readonly Team[] = [
   ...[4, 8, 16, 32].map((count) => ({ lanes: 32, count, threads: 128 })),
   ...[8, 16, 32].map((count) => ({ lanes: 256, count, threads: 256 })),
@@ -48,7 +48,10 @@ const columnTeams: readonly Team[] = [
   { lanes: 8, count: 16, threads: 256 },
 ];
 
-/** A SIMD-group or more where a slice's elements are adjacent, few threads where those of adjacent slices are. */
+/**
+ * Returns a team of at least a SIMD-group if a slice is contiguous, or of few threads if neighboring slices are
+ * adjacent in memory.
+ */
 function teamFor({ length, along, nest }: Slices): Team {
   const isSideBySide = Math.abs(along[0]!) !== 1 && Math.abs(nest.strides[0]!.at(-1)!) === 1;
   const teams = isSideBySide ? columnTeams : rowTeams;

@@ -13,7 +13,7 @@ function shifted(x: Slice): number[] {
   return x.map((value) => value - top);
 }
 
-/** Of a slice x; of gradients x is the gradient of the result and y the result. */
+/** Formulas for a slice x; for gradients, x is the gradient of the result and y the result. */
 const formulas: Readonly<Record<SoftmaxName, (x: Slice, y: Slice) => number[]>> = {
   softmax(x) {
     const parts = shifted(x).map(Math.exp);

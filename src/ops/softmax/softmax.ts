@@ -27,19 +27,20 @@ const primitives = byName(softmaxes.names, (name) =>
 
 /** Options of {@link softmax} and {@link logSoftmax}. */
 export interface SoftmaxOptions<D extends DType = DType> {
-  /** The axis, a negative one counted from the back. Default the last. */
+  /** The axis; negative counts from the end. Default: the last. */
   dim?: number | undefined;
-  /** A float dtype to which elements are converted first. */
+  /** A float dtype to convert elements to first. */
   dtype?: D | undefined;
 }
 
 /**
- * exp(x) / Σ exp(x) along an axis, without overflow. NaN where a slice along it has a NaN, an ∞, or nothing but −∞.
+ * Computes exp(x) / Σ exp(x) along an axis, without overflow. NaN for a slice that contains NaN or +∞, or only −∞.
  *
  * @example
  * softmax(tensor([[0, 0], [0, Math.log(3)]]), 1); // float32 [[0.5, 0.5], [0.25, 0.75]]
  *
- * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range.
+ * @throws {DTypeError} for integers and bools, unless `dtype` is a float dtype. @throws {ShapeError} for an axis out of
+ * range.
  */
 export function softmax<D extends DType, E extends DType = D>(
   x: Tensor<D>,
@@ -54,12 +55,13 @@ export function softmax(...values: unknown[]): Tensor {
 softmax.method = "averaged" as const;
 
 /**
- * log softmax(x) along an axis, without overflow or loss. NaN as {@link softmax}.
+ * Computes log softmax(x) along an axis, without overflow or loss of precision. NaN as for {@link softmax}.
  *
  * @example
  * logSoftmax(tensor([0, 0])); // float32 [-0.69314718, -0.69314718]
  *
- * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range.
+ * @throws {DTypeError} for integers and bools, unless `dtype` is a float dtype. @throws {ShapeError} for an axis out of
+ * range.
  */
 export function logSoftmax<D extends DType, E extends DType = D>(
   x: Tensor<D>,
@@ -88,7 +90,7 @@ const run = (name: SoftmaxName, inputs: readonly Tensor[], axis: number): Tensor
 const total = (x: Tensor, axis: number): Tensor =>
   x.rank === 0 ? x : (sum(x, { dim: axis, keepdim: true }) as Tensor);
 
-/** y (g − Σ g y), in one kernel. */
+/** Computes y (g − Σ g y), in one kernel. */
 function softmaxGradient(g: Tensor, y: Tensor, axis: number): Tensor {
   const output = run("softmaxGradient", [g, y], axis);
   record("softmaxGradient", [g, y], [output], [g, y], ([h], [incoming, result]) => {
@@ -99,7 +101,7 @@ function softmaxGradient(g: Tensor, y: Tensor, axis: number): Tensor {
   return output;
 }
 
-/** g − exp(y) Σ g, in one kernel. */
+/** Computes g − exp(y) Σ g, in one kernel. */
 function logSoftmaxGradient(g: Tensor, y: Tensor, axis: number): Tensor {
   const output = run("logSoftmaxGradient", [g, y], axis);
   record("logSoftmaxGradient", [g, y], [output], [g, y], ([h], [incoming, result]) => {

@@ -48,7 +48,7 @@ const mistakes: readonly (readonly [string, () => unknown, string])[] = [
     "DTypeError [where] expected the condition to be bool, got float32[3]",
   ],
   ["integers blended", () => lerp(bytes, bytes, 0.5), "DTypeError [lerp] expected floats, got uint8[3]"],
-  ["a number beyond uint8", () => add(bytes, 256), "DTypeError [add] the number 256 meets a tensor of uint8"],
+  ["a number beyond uint8", () => add(bytes, 256), "DTypeError [add] the number 256 does not fit a tensor of uint8"],
   ["a negative power of integers", () => pow(bytes, -1), "ArgumentError [pow] integers can't be raised to -1"],
   [
     "another rounding",
@@ -69,13 +69,21 @@ const mistakes: readonly (readonly [string, () => unknown, string])[] = [
   [
     "a bound beyond uint8",
     () => clamp(bytes, { max: 256 }),
-    "DTypeError [clamp] the number 256 meets a tensor of uint8",
+    "DTypeError [clamp] the number 256 does not fit a tensor of uint8",
   ],
-  ["a negative number among bytes", () => where(bools, bytes, -1), "DTypeError [where] the number -1 meets a tensor"],
+  [
+    "a negative number among bytes",
+    () => where(bools, bytes, -1),
+    "DTypeError [where] the number -1 does not fit a tensor",
+  ],
   ["three shapes chosen from", () => where(bools, floats, pair), "ShapeError [where] [3] and [3] and [2]"],
   ["three shapes blended", () => lerp(floats, floats, pair), "ShapeError [lerp]"],
   ["a bigint beyond int64", () => add(tensor([1n]), 2n ** 63n), "DTypeError [add] the number 9223372036854775808"],
-  ["a fraction for integers", () => fill_(bytes, 0.5), "DTypeError [fill_] the number 0.5 meets a tensor of uint8"],
+  [
+    "a fraction for integers",
+    () => fill_(bytes, 0.5),
+    "DTypeError [fill_] the number 0.5 does not fit a tensor of uint8",
+  ],
   ["no number for integers", () => fill_(bytes, Number.NaN), "DTypeError [fill_] the number NaN meets"],
   [
     "another policy",

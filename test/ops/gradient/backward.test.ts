@@ -312,7 +312,7 @@ describe("misuse is a typed error that says what to do", () => {
     expect(codeOf(() => backward(tensor(1)))).toBe("noGraph");
     expect(codeOf(() => backward(noGrad(() => sum(x))))).toBe("noGraph");
     expect(codeOf(() => backward(mul(x, 2)))).toBe("notAScalar");
-    expect(() => backward(mul(x, 2))).toThrow("got float64[2]; reduce it (sum, mean) or give its gradient");
+    expect(() => backward(mul(x, 2))).toThrow("got float64[2]; reduce it (sum, mean) or pass its gradient");
     expect(() => backward(mul(x, 2), tensor([1, 2, 3]))).toThrow(ShapeError);
     expect(() => backward(mul(x, 2), tensor([1, 2], { dtype: "int32" }))).toThrow(DTypeError);
   });

@@ -79,7 +79,7 @@ export const sizes = [
       "a finite number",
     ),
     ...each("layerNorm rmsNorm", ({ x }) => [x, { epsilon: 1 }], 'no option "epsilon"', "weight"),
-    ["hardtanh", ({ x }) => [x, { minVal: 2 }], "expected minVal up to maxVal 1", "got 2"],
+    ["hardtanh", ({ x }) => [x, { minVal: 2 }], "expected minVal to be at most maxVal 1", "got 2"],
     ["celu", ({ x }) => [x, { alpha: 0 }], "expected an alpha other than 0", "got 0"],
     ["gelu", ({ x }) => [x, { approximate: "erf" }], 'got "erf"', 'expected approximate to be "none" or "tanh"'],
     ["rope", ({ x }) => [x, { offset: 0.5 }], "got 0.5", "offset to be a whole number"],
@@ -215,7 +215,13 @@ export const sizes = [
       "a whole number",
       "got 0.5",
     ],
-    ["crossEntropy", ({ x, y }) => [x, y, { ignoreIndex: 1 }], "expected no ignoreIndex", "name no class", "got 1"],
+    [
+      "crossEntropy",
+      ({ x, y }) => [x, y, { ignoreIndex: 1 }],
+      "expected no ignoreIndex",
+      "with class probabilities",
+      "got 1",
+    ],
     ["addmm", ({ indices: own }) => [own, own, own, { alpha: 0.5 }], "got 0.5", "expected alpha to be a whole number"],
     ["pow", ({ bytes }) => [bytes, -1], "raised to -1", "convert them to a float"],
     [
