@@ -124,7 +124,7 @@ export const sizes = [
     ["roll", () => [three(), []], "got []", "expected one shift or more"],
     ["roll", () => [three(), [], { dims: [] }], "got []", "expected one shift or more"],
     ["oneHot", () => [far(), { numClasses: Number.NaN }], "got NaN", "a whole number of at least 1"],
-    ["oneHot", () => [ones([0], whole)], "int64[0] has no largest index", "give numClasses"],
+    ["oneHot", () => [ones([0], whole)], "int64[0] has no largest index", "pass numClasses"],
     ["norm", () => [three(), { p: Number.NaN }], "got NaN", "expected p to be a number"],
     ...each("cumsum cumprod", () => [three()], "got nothing for it", "expected dim"),
     [
