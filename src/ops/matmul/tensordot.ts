@@ -93,7 +93,7 @@ function axesOf(a: Tensor, b: Tensor, dims: number | readonly (readonly number[]
       throw new ArgumentError(
         "tensordot",
         "invalidCount",
-        `expected dims to be a whole number from 0 to the smaller rank, got ${dims} for ${a.describe()} and ${b.describe()}`,
+        `expected dims to be from 0 to the smaller rank, got ${dims} for ${a.describe()} and ${b.describe()}`,
       );
     const count = Array.from({ length: dims }, (_, at) => at);
     return [count.map((at) => a.rank - dims + at), count];
