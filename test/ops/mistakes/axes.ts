@@ -111,8 +111,8 @@ export const indices = rowsOf("an index out of range", ShapeError, [
   ["crossEntropy", () => [ones([3, 0]), far()], "got 3", "an axis without elements"],
   ["gather", () => [ones([0]), far(), { dim: 0 }], "got 3", "an axis without elements"],
   ["indexSelect", () => [ones([0]), far(), { dim: 0 }], "got 3", "an axis without elements"],
-  ["select", () => [three(), 0, 3], "got 3", "has -3 to 2"],
-  ["narrow", () => [three(), 0, 2, 2], "got 2 elements from 2 on", "has 3"],
+  ["select", () => [three(), 0, 3], "got 3", "from -3 to 2"],
+  ["narrow", () => [three(), 0, 2, 2], "got 2 elements from index 2", "has 3"],
 ]);
 
 export const steps = rowsOf("a step that leads nowhere", ArgumentError, [

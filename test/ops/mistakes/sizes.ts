@@ -35,7 +35,7 @@ export const sizes = [
     ["pad", () => [three(), [Number.NaN, 0]], "got [NaN, 0]", "expected two whole numbers"],
     ["narrow", () => [three(), 0, Number.NaN, 1], "from NaN on", "has 3"],
     ["narrow", () => [three(), 0, 0, -1], "-1 elements", "has 3"],
-    ["select", () => [three(), 0, Number.NaN], "got NaN", "has -3 to 2"],
+    ["select", () => [three(), 0, Number.NaN], "got NaN", "from -3 to 2"],
   ]),
   ...rowsOf("a number that is none", ArgumentError, [
     ...[-1, 0.5, 171, Number.NaN].map((n): Row => ["polygamma", ({ x }) => [n, x], `got ${n}`, "from 0 to 170"]),
