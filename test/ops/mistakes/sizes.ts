@@ -140,7 +140,7 @@ export const sizes = [
       "rows, got",
     ),
     ["embeddingBag", ({ indices: own, x }) => [own, x, { mode: "min" }], 'got "min"', '"sum", "mean" or "max"'],
-    ["embeddingBag", ({ places, x }) => [places, x], "expected offsets", "where bags begin"],
+    ["embeddingBag", ({ places, x }) => [places, x], "expected offsets", "starts of bags"],
     [
       "embeddingBag",
       ({ indices: own, x, places }) => [own, x, { offsets: places }],
@@ -253,7 +253,7 @@ export const sizes = [
       "gridSample",
       ({ volume }) => [volume, ones([1, 1, 1, 1, 3]), { mode: "bicubic" }],
       "float32[1, 1",
-      "with pictures",
+      "expected images",
     ],
     ["affineGrid", () => [ones([1, 2, 3]), [1, 1, 0, 2]], "got [1, 1, 0, 2]", "expected sizes above 0"],
     ["ctcLoss", () => [ones([2, 1, 2]), ones([1, 1], whole), 1, 1, 2], "got 2", "expected blank to be from 0 to 1"],
