@@ -1,4 +1,4 @@
-/** The public operations: one line a file, sorted. */
+/** The public operations: one line per file, sorted. */
 export * from "./activation/celu.ts";
 export * from "./activation/channel_dropout.ts";
 export { type DropoutOptions, dropout } from "./activation/dropout.ts";

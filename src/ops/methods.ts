@@ -1,17 +1,18 @@
 /**
- * Operations as methods: `a.add(b)` is `add(a, b)`. A function whose first operand is the tensor says what becomes of
- * its dtype, as in `reshape.method = "same" as const`. From that come the methods of the prototype, and their types:
+ * Operations as methods: `a.add(b)` is `add(a, b)`. A function whose first operand is the tensor declares the dtype of
+ * its result, as in `reshape.method = "same" as const`. The methods of the prototype and their types are derived from
+ * these declarations:
  *
- * - `same`: it stays.
- * - `parts`: it stays, in each of a list of tensors.
- * - `float`: floats stay, all else becomes float32.
+ * - `same`: the tensor's dtype.
+ * - `parts`: a list of tensors with the tensor's dtype.
+ * - `float`: the tensor's dtype if it is a float, otherwise float32.
  * - `bool`: bool.
- * - `truth`: bool, but uint8 of uint8.
+ * - `truth`: bool, but uint8 for uint8.
  * - `int64`: int64.
- * - `promoted`: what it and another operand have in common.
- * - `summed`: floats stay, all else becomes int64; or the option `dtype`.
- * - `averaged`: it stays; or the option `dtype`.
- * - `own`: as {@link OwnMethods} says.
+ * - `promoted`: the common dtype of the tensor and another operand.
+ * - `summed`: the tensor's dtype if it is a float, otherwise int64; or the option `dtype`.
+ * - `averaged`: the tensor's dtype; or the option `dtype`.
+ * - `own`: as declared in {@link OwnMethods}.
  */
 
 import { ShapeError } from "../core/errors.ts";
@@ -23,12 +24,12 @@ import { Tensor } from "../tensor/tensor.ts";
 import { type BackwardArguments, backward, detach } from "./gradient/backward.ts";
 import * as operations from "./index.ts";
 
-/** Methods that are no operations, or have another name there. */
+/** Methods that are not operations, or have another name than the operation. */
 const core = { backward, detach, to: operations.toDType, unfold: operations.slidingWindows } as const;
 
 type Operations = typeof operations;
 
-/** The functions that are methods of a kind. */
+/** The names of functions whose methods have a kind. */
 type NameOf<Kind extends string> = {
   [Name in keyof Operations]: Operations[Name] extends { readonly method: Kind } ? Name : never;
 }[keyof Operations];
@@ -36,14 +37,14 @@ type NameOf<Kind extends string> = {
 /** The parameters after the tensor. */
 type Rest<F> = F extends (x: never, ...rest: infer R) => unknown ? R : never;
 type RestAfterOther<F> = F extends (x: never, other: never, ...rest: infer R) => unknown ? R : never;
-/** The parameters with a dtype among the options, which come last. */
+/** The parameters with a dtype in the options, which come last. */
 type WithDType<R, E extends DType> = R extends readonly unknown[]
   ? Required<R> extends readonly [...infer First, infer Options]
     ? [...First, NonNullable<Options> & { readonly dtype: E }]
     : never
   : never;
 
-// A type mapped over the functions keeps their comments, which editors show.
+// A mapped type over the functions keeps their doc comments, which editors show.
 type Giving<Names extends keyof Operations, Result> = {
   [Name in Names]: (...rest: Rest<Operations[Name]>) => Result;
 };
@@ -61,70 +62,75 @@ type Converting<Names extends keyof Operations, Otherwise extends DType> = {
 };
 
 interface OwnMethods<D extends DType> {
-  /** xᵇ for each element, in float64. @see {@link operations.floatPower} */
+  /** Computes xᵇ for each element, in float64. @see {@link operations.floatPower} */
   floatPower(exponent: operations.Operand): Tensor<"float64">;
-  /** The smallest and the largest element. @see {@link operations.aminmax} */
+  /** Computes the smallest and the largest element. @see {@link operations.aminmax} */
   aminmax(options?: { dim?: number | undefined; keepdim?: boolean | undefined }): operations.Extrema<D>;
-  /** Whether all pairs of elements are close. @see {@link operations.allClose} */
+  /** Returns whether all pairs of elements are close. @see {@link operations.allClose} */
   allClose(...rest: Rest<typeof operations.allClose>): boolean;
-  /** How often each whole number is there. @see {@link operations.bincount} */
+  /** Counts how often each whole number occurs. @see {@link operations.bincount} */
   bincount(options?: operations.BincountOptions): Tensor<"int64">;
   bincount<W extends DType>(
     weights: Tensor<W>,
     ...options: Given<operations.BincountOptions, ["minlength"]>
   ): Tensor<operations.WeightedCounts<W>>;
-  /** min(max(x, least), most) for each element. @see {@link operations.clamp} */
+  /** Computes min(max(x, least), most) for each element. @see {@link operations.clamp} */
   clamp(...bounds: operations.ClampArguments): Tensor;
-  /** The correlation coefficients of variables, which are rows. @see {@link operations.corrcoef} */
+  /** Computes the correlation coefficients of variables, which are rows. @see {@link operations.corrcoef} */
   corrcoef(): Tensor<operations.FloatOf<D>>;
-  /** The covariances of variables, which are rows. @see {@link operations.cov} */
+  /** Computes the covariance matrix of variables, which are rows. @see {@link operations.cov} */
   cov(options?: operations.CovarianceOptions & { readonly aweights?: undefined }): Tensor<operations.FloatOf<D>>;
   cov(options?: operations.CovarianceOptions): Tensor<FloatDType>;
-  /** The largest element up to each one, and its index. @see {@link operations.cummax} */
+  /** Computes the cumulative maximum and its indices. @see {@link operations.cummax} */
   cummax(...options: Along<operations.RunningOptions>): operations.ValuesAndIndices<D>;
-  /** The smallest element up to each one, and its index. @see {@link operations.cummin} */
+  /** Computes the cumulative minimum and its indices. @see {@link operations.cummin} */
   cummin(...options: Along<operations.RunningOptions>): operations.ValuesAndIndices<D>;
-  /** Whether the other tensor has the same shape and equal elements. @see {@link operations.equal} */
+  /** Returns whether the other tensor has the same shape and equal elements. @see {@link operations.equal} */
   equal(other: Tensor): boolean;
-  /** How many elements there are in each interval. @see {@link operations.histogram} */
+  /** Counts the elements in each interval. @see {@link operations.histogram} */
   histogram(bins: number | Tensor<D>, options?: operations.HistogramOptions): operations.Histogram<D>;
-  /** The k-th smallest element along an axis, and its index. @see {@link operations.kthvalue} */
+  /** Returns the k-th smallest element along an axis and its index. @see {@link operations.kthvalue} */
   kthvalue(k: number, ...options: operations.MedianArguments): operations.ValuesAndIndices<D>;
-  /** The largest element; with `dim` along that axis, with its index. @see {@link operations.max} */
+  /**
+   * Returns the largest element; with `dim`, the largest along the axis and their indices. @see {@link operations.max}
+   */
   max<E extends DType>(other: Tensor<E>): Tensor<Promote<D, E>>;
   max(options?: { dim?: undefined }): Tensor<D>;
   max(...options: operations.AlongAxis): operations.ValuesAndIndices<D>;
-  /** The median; with `dim` along that axis, with its index. @see {@link operations.median} */
+  /** Returns the median; with `dim`, the medians along that axis and their indices. @see {@link operations.median} */
   median(): Tensor<D>;
   median(...options: AxisArguments<operations.OrderOptions>): operations.ValuesAndIndices<D>;
-  /** The smallest element; with `dim` along that axis, with its index. @see {@link operations.min} */
+  /**
+   * Returns the smallest element, or with `dim` the smallest along the axis and their indices. @see
+   * {@link operations.min}
+   */
   min<E extends DType>(other: Tensor<E>): Tensor<Promote<D, E>>;
   min(options?: { dim?: undefined }): Tensor<D>;
   min(...options: operations.AlongAxis): operations.ValuesAndIndices<D>;
-  /** The element that is there most often along an axis. @see {@link operations.mode} */
+  /** Returns the most frequent element along an axis. @see {@link operations.mode} */
   mode(...options: operations.MedianArguments): operations.ValuesAndIndices<D>;
-  /** The median of what is not NaN. @see {@link operations.nanmedian} */
+  /** Returns the median of the elements that are not NaN. @see {@link operations.nanmedian} */
   nanmedian(): Tensor<D>;
   nanmedian(...options: AxisArguments<operations.OrderOptions>): operations.ValuesAndIndices<D>;
-  /** The elements along an axis in order, and their indices. @see {@link operations.sort} */
+  /** Sorts the elements along an axis and returns them with their indices. @see {@link operations.sort} */
   sort(...options: operations.SortArguments): operations.Sorted<D>;
-  /** The standard deviation and the mean over the same axes. @see {@link operations.stdMean} */
+  /** Computes the standard deviation and the mean over the same axes. @see {@link operations.stdMean} */
   stdMean(...options: AxisArguments<operations.VarianceOptions>): operations.DeviationAndMean<D>;
-  /** The k largest elements along an axis, and their indices. @see {@link operations.topk} */
+  /** Returns the k largest elements along an axis and their indices. @see {@link operations.topk} */
   topk(k: number, ...options: operations.TopkArguments): operations.Sorted<D>;
-  /** The sum of the main diagonal of a matrix. @see {@link operations.trace} */
+  /** Computes the sum of the main diagonal of a matrix. @see {@link operations.trace} */
   trace(): Tensor<operations.SumOf<D>>;
-  /** The distinct elements in ascending order. @see {@link operations.unique} */
+  /** Returns the distinct elements in ascending order. @see {@link operations.unique} */
   unique(
     options: operations.UniqueOptions & ({ returnInverse: true } | { returnCounts: true }),
   ): operations.UniqueElements<D>;
   unique(options?: operations.UniqueOptions): Tensor<D>;
-  /** Runs of equal elements as one. @see {@link operations.uniqueConsecutive} */
+  /** Collapses runs of equal elements. @see {@link operations.uniqueConsecutive} */
   uniqueConsecutive(
     options: operations.UniqueOptions & ({ returnInverse: true } | { returnCounts: true }),
   ): operations.UniqueElements<D>;
   uniqueConsecutive(options?: operations.UniqueOptions): Tensor<D>;
-  /** The variance and the mean over the same axes. @see {@link operations.varMean} */
+  /** Computes the variance and the mean over the same axes. @see {@link operations.varMean} */
   varMean(...options: AxisArguments<operations.VarianceOptions>): operations.VarianceAndMean<D>;
 }
 
@@ -132,24 +138,24 @@ interface CoreMethods<D extends DType> {
   /**
    * Adds the gradient of this tensor to the `grad` of every leaf that requires one.
    *
-   * @param gradient of this tensor's shape; may be left out where it has one element: then it is 1
-   * @throws {AutogradError} where nothing requires a gradient, or the graph was freed.
+   * @param gradient of this tensor's shape; default 1 for a tensor with one element
+   * @throws {AutogradError} if nothing requires a gradient, or the graph was freed.
    */
   backward(...options: BackwardArguments): void;
-  /** The same elements without the history: a view that requires no gradient. */
+  /** Returns a view without history that requires no gradient. */
   detach(): Tensor<D>;
   /**
-   * The elements in another dtype; the tensor itself where it has that dtype already. @see {@link operations.toDType}
+   * Converts to another dtype; returns the tensor itself if it already has that dtype. @see {@link operations.toDType}
    */
   to<E extends DType>(dtype: E): Tensor<E>;
-  /** The windows of so many elements along an axis: a view. @see {@link operations.slidingWindows} */
+  /** Returns a view of the sliding windows along an axis. @see {@link operations.slidingWindows} */
   unfold(dim: number, size: number, step: number): Tensor<D>;
 }
 
 interface Transposes<D extends DType> {
-  /** A matrix with its axes swapped: a view. @throws {ShapeError} for another rank than 2; see {@link Transposes.mT} */
+  /** A view of a matrix with its axes swapped. @throws {ShapeError} if the rank is not 2; see {@link Transposes.mT} */
   readonly T: Tensor<D>;
-  /** The last two axes swapped: a view. @throws {ShapeError} for a rank below 2 */
+  /** A view with the last two axes swapped. @throws {ShapeError} for a rank below 2 */
   readonly mT: Tensor<D>;
 }
 
@@ -169,11 +175,11 @@ declare module "../tensor/tensor.ts" {
       Converting<NameOf<"averaged">, D> {}
 }
 
-/** The transposes that are properties, as PyTorch has them. */
+/** The transposes that are properties, as in PyTorch. */
 const transposes = {
   T(x: Tensor): Tensor {
     if (x.rank !== 2)
-      throw new ShapeError("T", "wrongRank", `expected a matrix, got ${x.describe()}; mT or permute takes others`);
+      throw new ShapeError("T", "wrongRank", `expected a matrix, got ${x.describe()}; use mT or permute`);
     return operations.transpose(x, 0, 1);
   },
   mT(x: Tensor): Tensor {
@@ -191,7 +197,7 @@ for (const [name, transposed] of Object.entries(transposes)) {
 
 const isMethod = ([, value]: readonly [string, unknown]): boolean => typeof value === "function" && "method" in value;
 
-/** The functions that are methods, by their names. */
+/** The functions that are methods, by name. */
 export const methods: Readonly<Record<string, unknown>> = {
   ...core,
   ...Object.fromEntries(Object.entries(operations).filter(isMethod)),

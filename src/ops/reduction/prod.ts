@@ -9,8 +9,8 @@ import { planReduction, type ReductionArguments } from "./reduce.ts";
 import { accumulate, foldParameters, type SumOf, type SumOptions } from "./sum.ts";
 
 /**
- * Computes the product over axes. Integers and bools are multiplied in int64, which wraps around. An empty product is
- * 1. The gradient is correct even if elements are 0.
+ * Computes the product over axes. Integers and bools are multiplied in int64, which wraps around. The product of no
+ * elements is 1. The gradient is correct even if elements are 0.
  *
  * @example
  * prod(tensor([[1, 2], [3, 4]]), { dim: 1 }); // float32 [2, 12]
