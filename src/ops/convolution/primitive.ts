@@ -65,7 +65,7 @@ export const convolutionWeightPrimitive = definition("convolutionWeight", "weigh
 /** The backend that would run convolutions. */
 const firstBackend = () => orderFrom[getBackend()].find((name) => whyUnavailable(name) === undefined);
 
-/** Whether that backend has a primitive for convolutions: all but the reference. */
+/** Whether that backend runs a convolution as one call: every backend but the reference does. */
 export const isOfOneCall = (): boolean => firstBackend() !== "reference";
 
 /**

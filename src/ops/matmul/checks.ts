@@ -12,7 +12,7 @@ export const factors = { a: operand(aTensor), b: operand(aTensor) } as const;
 /**
  * Checks that inner sizes are equal, and {@link checkSameDType}.
  * @throws {DTypeError}
- * @throws {ShapeError} with advice how to fix it.
+ * @throws {ShapeError} with a hint how to fix it.
  */
 export function checkFactors(operation: string, a: Tensor, b: Tensor): void {
   checkSameDType(operation, [a, b]);

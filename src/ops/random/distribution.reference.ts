@@ -44,7 +44,7 @@ function drawing(distribution: Distribution, dtype: DType): Draw {
 
 type Of<Kind extends Distribution["kind"]> = Extract<Distribution, { kind: Kind }>;
 
-/** The bits of a float32 that are kept, so that rounding to the dtype never gives 1. */
+/** Masks for the bits of a float32 that the dtype can hold, so that rounding to it never gives 1. */
 const kept: Readonly<Partial<Record<DType, number>>> = { float16: 0xffffe000, bfloat16: 0xffff0000 };
 
 /** Converts a word to a uniform float32, truncated to the precision of the dtype. */

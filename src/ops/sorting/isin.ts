@@ -63,7 +63,7 @@ function found(elements: Tensor, others: Tensor): Tensor<"bool"> {
   return foundAmong(wanted!, among!);
 }
 
-/** Replaces NaN, which can't be ordered, by ∞ for the search; ∞ itself is found only if `others` contains it. */
+/** Replaces NaN, which has no order, with ∞ for the search; ∞ itself is found only if `others` contains it. */
 function foundNumbers(elements: Tensor, others: Tensor): Tensor<"bool"> {
   const { POSITIVE_INFINITY: infinity } = Number;
   const isThere = foundAmong(elements, where(isnan(others), infinity, others) as Tensor);
