@@ -154,7 +154,11 @@ function geometryOf(operation: string, { x, weight, ...call }: Call, rank: numbe
     const span = spanOf(kernel[axis]!, dilation[axis]!);
     const own = (size - 1) * stride[axis]! + span + more[axis]! - 2 * padding[axis]!;
     if (own >= 0) return own;
-    throw new ShapeError(operation, "nothingLeft", `expected less padding than ${padding[axis]}: ${own} would be left`);
+    throw new ShapeError(
+      operation,
+      "nothingLeft",
+      `expected less padding than ${padding[axis]}: the result would have size ${own}`,
+    );
   });
   const both = padding.map((own) => [own, own] as const);
   return { stride, dilation, padding: both, groups: call.groups, kernel, input, output };

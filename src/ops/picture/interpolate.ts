@@ -27,7 +27,7 @@ export interface InterpolateOptions {
   size?: PerAxis | undefined;
   /** The factor by which sizes are multiplied, rounding down, for all axes or for each. */
   scaleFactor?: PerAxis | undefined;
-  /** Default `"nearest"`. */
+  /** The interpolation mode. Default `"nearest"`. */
   mode?: InterpolationMode | undefined;
   /** Whether to align the centers of the first and last elements, instead of their outer edges. Default: false. */
   alignCorners?: boolean | undefined;

@@ -60,7 +60,10 @@ function linear({ size, output }: Axis, at: (own: number) => number): Taps {
   };
 }
 
-/** R. Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with a = −3/4. */
+/**
+ * Computes the weights of four taps at distance t. Source: R. Keys, "Cubic Convolution Interpolation for Digital Image
+ * Processing", 1981, with a = −3/4.
+ */
 export function cubicWeights(t: number): [number, number, number, number] {
   return [keys(t + 1, -0.75), keys(t, -0.75), keys(1 - t, -0.75), keys(2 - t, -0.75)];
 }

@@ -267,7 +267,7 @@ export const shapes = rowsOf("shapes that do not fit", ShapeError, [
   ["conv2d", ({ picture }) => [picture, picture, { groups: 2 }], "expected 2 groups to divide 1 channels"],
   ["convTranspose1d", ({ picture }) => [picture, picture], "[batch, channels, length]", "got float32["],
   ["convTranspose2d", ({ picture }) => [picture, ones([2, 1, 1, 1])], "a weight for 1 channels", "float32[2, 1, 1, 1]"],
-  ["convTranspose2d", ({ picture }) => [picture, ones([1, 1, 1, 1]), { padding: 2 }], "would be left"],
+  ["convTranspose2d", ({ picture }) => [picture, ones([1, 1, 1, 1]), { padding: 2 }], "the result would have size"],
   ["convTranspose3d", ({ volume, x }) => [volume, x], "expected a weight with 5 axes", "got float32["],
   ...each(
     "maxPool1d avgPool1d adaptiveAvgPool1d",
