@@ -14,8 +14,7 @@ export interface DiagOptions {
 }
 
 /**
- * For a vector, builds the square matrix with it on a diagonal and zeros elsewhere. For a matrix, returns a view of a
- * diagonal.
+ * Builds a square matrix with a vector on a diagonal and zeros elsewhere; for a matrix, returns a view of a diagonal.
  *
  * @example
  * diag(tensor([1, 2])); // [[1, 0], [0, 2]]

@@ -15,11 +15,12 @@ export interface Tile {
 }
 
 /**
- * For few rows or columns, the tile is as high or as wide as the result, since work beyond an edge is wasted. A result
- * of 2²⁰ elements or more has at least 256 tiles of 64 × 64, in which each loaded element is used 64 times; 64 tiles
- * would leave half of a large GPU idle. A depth of 32 needs half the barriers of 16, and 18 KB of float32 for tiles of
- * 64 × 64. On an H200, 1024³ took 0.13 ms with depth 32 and 0.14 ms with 16; 4096³ took 5.8 and 6.9 ms. Each tile has
- * four SIMD-groups. `kernels/matmul/tiled.metal` has a kernel for each row of this table.
+ * The tiles of the tiled kernel; the first that fits is used. For few rows or columns, the tile is as high or as wide
+ * as the result, since work beyond an edge is wasted. A result of 2²⁰ elements or more has at least 256 tiles of 64 ×
+ * 64, in which each loaded element is used 64 times; 64 tiles would leave half of a large GPU idle. A depth of 32 needs
+ * half the barriers of 16, and 18 KB of float32 for tiles of 64 × 64. On an H200, 1024³ took 0.13 ms with depth 32 and
+ * 0.14 ms with 16; 4096³ took 5.8 and 6.9 ms. Each tile has four SIMD-groups. `kernels/matmul/tiled.metal` has a kernel
+ * for each row of this table.
  */
 export const tiles: readonly Tile[] = [
   { rows: 16, columns: 16, depth: 16, down: 2, across: 2, fits: ({ m, n }) => m < 40 && n < 40 },
