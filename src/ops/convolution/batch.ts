@@ -16,8 +16,8 @@ interface Operands {
 }
 
 /**
- * A convolution of a batch, or of one element without that axis: sums are in the dtype that they have, the bias
- * is added, and the result is rounded once.
+ * Computes a convolution of a batch, or of a single element without a batch axis. The bias is added in the accumulation
+ * dtype, and the result is rounded once.
  */
 export const ofBatch = (
   operation: string,
@@ -36,7 +36,7 @@ export const ofBatch = (
     }),
   );
 
-/** Adds a number to each output. */
+/** Adds the bias to each output channel. */
 function withBias(y: Tensor, bias: Tensor | undefined): Tensor {
   if (!bias) return y;
   return add(y, reshape(toDType(bias, y.dtype), [bias.size, ...new Array<number>(y.rank - 2).fill(1)])) as Tensor;

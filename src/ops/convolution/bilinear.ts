@@ -1,8 +1,8 @@
 /**
- * Convolution and its two adjoints: three functions, each linear in both of its operands, whose gradients are the other
- * two. On metal and cpu each is a call of its own (`primitive.ts`). In the reference they go over the places of the
- * kernel: the elements of x under one place are a view, and what they add to the result is a product of matrices. So
- * nothing is expanded beyond one copy of x.
+ * Convolution and its two adjoints: three functions, each linear in both operands, whose gradients are the other two.
+ * On metal and cpu each is one call (`primitive.ts`). The reference loops over the positions of the kernel: the
+ * elements of x under one position are a view, and their contribution to the result is a matrix product. It therefore
+ * needs at most one copy of x.
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
@@ -34,8 +34,8 @@ import {
 } from "./primitive.ts";
 
 /**
- * y[n, o, p] = Σ w[o, c, k] x[n, c, p · stride + k · dilation − padding], in a dtype that is x's or wider. Its gradient
- * comes from a rounded result: x's dtype holds it.
+ * Computes y[n, o, p] = Σ w[o, c, k] x[n, c, p · stride + k · dilation − padding] in x's dtype or a wider one. The
+ * result is rounded to x's dtype afterwards, so the gradient fits in x's dtype.
  */
 export function convolve(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType = x.dtype): Tensor {
   const result = tidy(() => noGrad(() => computed(forward, [x, weight], geometry, dtype)));
@@ -49,7 +49,7 @@ export function convolve(x: Tensor, weight: Tensor, geometry: Geometry, dtype: D
   return result;
 }
 
-/** The adjoint in x: from y's shape to x's. It is the transposed convolution. */
+/** Computes the adjoint with respect to x, from y's shape to x's: the transposed convolution. */
 export function convolveBack(y: Tensor, weight: Tensor, geometry: Geometry, dtype: DType = y.dtype): Tensor {
   const result = tidy(() => noGrad(() => computed(backward, [y, weight], geometry, dtype)));
   record("convolutionTransposed", [y, weight], [result], [y, weight], ([gradient], [ownY, ownWeight], needs) => {
@@ -59,7 +59,7 @@ export function convolveBack(y: Tensor, weight: Tensor, geometry: Geometry, dtyp
   return result;
 }
 
-/** The adjoint in the weight. */
+/** Computes the adjoint with respect to the weight. */
 function convolveWeight(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
   const result = tidy(() => noGrad(() => computed(ofWeight, [x, y], geometry, x.dtype)));
   record("convolutionWeight", [x, y], [result], [x, y], ([g], [ownX, ownY], needs) => [
@@ -69,13 +69,13 @@ function convolveWeight(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
   return result;
 }
 
-/** Zeros around x, along its last axes. */
+/** Pads x with zeros along its last axes. */
 function padded(x: Tensor, { padding }: Geometry): Tensor {
   if (padding.every(([before, after]) => before === 0 && after === 0)) return x;
   return pad(x, padding.toReversed().flat());
 }
 
-/** For each place of the kernel, where it stands along each axis. */
+/** Returns the coordinates of each kernel position. */
 function placesOf(kernel: Shape): number[][] {
   const places: number[][] = [[]];
   return kernel.reduce(
@@ -84,7 +84,7 @@ function placesOf(kernel: Shape): number[][] {
   );
 }
 
-/** The elements of a padded x under one place of the kernel: a view [batch, channels, …output]. */
+/** Returns the elements of a padded x under one kernel position: a view [batch, channels, …output]. */
 function under(x: Tensor, place: readonly number[], { stride, dilation, output }: Geometry): Tensor {
   return place.reduce((view, at, axis) => {
     const start = at * dilation[axis]!;
@@ -93,14 +93,16 @@ function under(x: Tensor, place: readonly number[], { stride, dilation, output }
   }, x);
 }
 
-/** The weight [outputs, channels / groups, …kernel] as [places, groups, outputs / groups, channels / groups]. */
+/**
+ * Permutes the weight [outputs, channels / groups, …kernel] to [places, groups, outputs / groups, channels / groups].
+ */
 function byPlace(weight: Tensor, { kernel, groups }: Geometry): Tensor {
   const [outputs, channels] = weight.shape as [number, number];
   const flat = reshape(weight, [groups, outputs / groups, channels, elementCount(kernel)]);
   return contiguous(permute(flat, [3, 0, 1, 2]));
 }
 
-/** What a backend is told: axes that are not there have one element. */
+/** Returns the attributes of a backend call: missing axes have size 1. */
 function attributesOf(batch: number, weight: Shape, geometry: Geometry): ConvolutionAttributes {
   const { groups, kernel, input, output, stride, dilation, padding } = geometry;
   const three = (list: readonly number[], fill: number): number[] => [
@@ -118,7 +120,7 @@ function attributesOf(batch: number, weight: Shape, geometry: Geometry): Convolu
   };
 }
 
-/** One call of a backend for all places: a batch, and a weight of this shape. */
+/** Runs one backend call for all kernel positions, with a weight of the given shape. */
 function inOneCall(
   primitive: typeof convolutionPrimitive,
   operands: readonly [Tensor, Tensor],
@@ -140,7 +142,10 @@ function inOneCall(
 
 type Compute = (first: Tensor, second: Tensor, geometry: Geometry, dtype: DType) => Tensor;
 
-/** Of operands as metal left them in the forward pass, another backend's are copies in the dtype of sums. */
+/**
+ * Runs `compute` with operands in the backend's dtype. Operands saved by metal in the forward pass are converted to the
+ * accumulation dtype if another backend runs.
+ */
 function computed(compute: Compute, operands: readonly Tensor[], geometry: Geometry, dtype: DType): Tensor {
   const own = operandDType(operands[0]!.dtype);
   const [first, second] = operands.map((each) => toDType(each, own));
@@ -206,7 +211,7 @@ function ofWeight(x: Tensor, y: Tensor, geometry: Geometry, dtype: DType): Tenso
   }
   const { groups, kernel, output } = geometry;
   const [batch, channels, outputs] = [x.shape[0]!, x.shape[1]! / groups, y.shape[1]! / groups];
-  /** [batch, groups · each, …output] as [groups, each, batch · …output]. */
+  /** Permutes [batch, groups · each, …output] to [groups, each, batch · …output]. */
   const lines = (own: Tensor, each: number): Tensor =>
     reshape(permute(reshape(own, [batch, groups, each, elementCount(output)]), [1, 2, 0, 3]), [
       ...[groups, each, batch * elementCount(output)],

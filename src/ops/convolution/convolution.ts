@@ -1,4 +1,4 @@
-/** Convolutions of one, two and three axes. */
+/** Convolutions along one, two and three axes. */
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
@@ -21,24 +21,24 @@ import {
   spanOf,
 } from "./geometry.ts";
 
-/** Options of convolutions. */
+/** Options of {@link conv1d}, {@link conv2d} and {@link conv3d}. */
 export interface ConvolutionOptions {
-  /** Added to each output: a vector with one element for each. */
+  /** A vector with one element for each output channel, added to the result. */
   bias?: Tensor | undefined;
-  /** By how many elements the kernel moves: for all axes, or each. Default 1. */
+  /** Step of the kernel in elements, for all axes or for each. Default 1. */
   stride?: PerAxis | undefined;
   /**
-   * How many zeros stand before and after, for all axes or each; `"valid"` is none, and `"same"` as many as keep the
-   * shape, with a stride of 1. Default 0.
+   * The number of zeros before and after x, for all axes or for each. `"valid"` is none; `"same"` keeps the shape and
+   * requires a stride of 1. Default 0.
    */
   padding?: PerAxis | "same" | "valid" | undefined;
-  /** How far elements of the kernel are apart: for all axes, or each. Default 1. */
+  /** Distance between kernel elements, for all axes or for each. Default 1. */
   dilation?: PerAxis | undefined;
-  /** Into how many groups channels and outputs are divided, each with a convolution of its own. Default 1. */
+  /** The number of groups of channels and outputs; each group is convolved separately. Default 1. */
   groups?: number | undefined;
 }
 
-/** The ways to pass them: by name or by position. */
+/** Arguments of {@link ConvolutionOptions}: in an object or by position. */
 export type ConvolutionArguments = Given<ConvolutionOptions, ["bias", "stride", "padding", "dilation", "groups"]>;
 
 const convolutionParameters = (operation: string) =>
@@ -54,9 +54,9 @@ const convolutionParameters = (operation: string) =>
 type Call = ReturnType<ReturnType<typeof convolutionParameters>>;
 
 /**
- * The convolution of channels with a kernel, which is not turned around, as in PyTorch:
- * y[n, o, p] = bias[o] + Σ weight[o, c, k] x[n, c, p · stride + k · dilation − padding], over the channels c of the
- * group of o and the places k of the kernel. Sums are in float32, or float64 of that.
+ * Computes a convolution along one axis; as in PyTorch, the kernel is not flipped: y[n, o, p] = bias[o] + Σ weight[o,
+ * c, k] x[n, c, p · stride + k · dilation − padding], summed over the channels c in the group of o and the kernel
+ * positions k. Sums are in float32, or in float64 for float64.
  *
  * @param x [batch, channels, length], or without a batch
  * @param weight [outputs, channels / groups, width], of x's dtype
@@ -65,8 +65,9 @@ type Call = ReturnType<ReturnType<typeof convolutionParameters>>;
  * @example
  * conv1d(tensor([[[1, 2, 3]]]), tensor([[[1, 1]]])); // float32 [[[3, 5]]]
  *
- * @throws {ShapeError} where shapes do not fit, or the kernel is larger than what is padded. @throws {DTypeError}
- * where dtypes differ, or are bool. @throws {ArgumentError} for a stride, dilation or number of groups below 1.
+ * @throws {ShapeError} if shapes do not match, or the kernel is larger than the padded x.
+ * @throws {DTypeError} if dtypes differ or are bool.
+ * @throws {ArgumentError} for a stride, dilation or number of groups below 1.
  */
 export function conv1d<D extends DType>(x: Tensor<D>, weight: Tensor<D>, ...options: ConvolutionArguments): Tensor<D>;
 export function conv1d(...values: unknown[]): Tensor {
@@ -75,7 +76,7 @@ export function conv1d(...values: unknown[]): Tensor {
 const conv1dParameters = convolutionParameters("conv1d");
 
 /**
- * The convolution along two axes: see {@link conv1d}.
+ * Computes a convolution along two axes; see {@link conv1d}.
  *
  * @param x [batch, channels, height, width], or without a batch
  * @param weight [outputs, channels / groups, rows, columns]
@@ -90,7 +91,7 @@ export function conv2d(...values: unknown[]): Tensor {
 const conv2dParameters = convolutionParameters("conv2d");
 
 /**
- * The convolution along three axes: see {@link conv1d}.
+ * Computes a convolution along three axes; see {@link conv1d}.
  *
  * @param x [batch, channels, depth, height, width], or without a batch
  * @param weight [outputs, channels / groups, depth, rows, columns]
@@ -124,7 +125,7 @@ function geometryOf(operation: string, { x, weight, ...call }: Call, rank: numbe
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected ${channels / call.groups} channels in the weight, those of x over ${call.groups} groups, got ` +
+      `expected ${channels / call.groups} channels in the weight, those of x divided by ${call.groups} groups, got ` +
         `${weight.describe()} for ${x.describe()}`,
     );
   const spans = kernel.map((size, axis) => spanOf(size, dilation[axis]!));

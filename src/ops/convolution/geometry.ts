@@ -1,4 +1,4 @@
-/** Shapes of convolutions: what the arguments of a call mean along each axis. */
+/** Shapes of convolutions: parses the arguments of a call for each axis. */
 import { checkElements } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, either, listOf, someNumber } from "../../core/kinds.ts";
@@ -6,12 +6,12 @@ import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** A number for every axis, or one for each. */
+/** One number for all axes, or one for each. */
 export type PerAxis = number | readonly number[];
 
-/** A number for every axis, or one for each. */
+/** One number for all axes, or one for each. */
 export const perAxis = either(someNumber, listOf(someNumber, "a list of numbers"));
-/** The same, or a word for it: as much as keeps the shape, or nothing. */
+/** {@link perAxis}, or `"same"`, which keeps the shape, or `"valid"`, which is no padding. */
 export const paddingKind = either(choice("same", "valid"), perAxis);
 
 /** A convolution: x [batch, channels, …] with a weight [outputs, channels / groups, …]. */
@@ -21,18 +21,21 @@ export interface Geometry {
   /** Zeros before and after, along each axis. */
   readonly padding: readonly (readonly [before: number, after: number])[];
   readonly groups: number;
-  /** Of the weight. */
+  /** Sizes of the kernel, from the weight. */
   readonly kernel: Shape;
-  /** Of x, without batch and channels. */
+  /** Sizes of x, without batch and channels. */
   readonly input: Shape;
-  /** Of the result, without batch and channels. */
+  /** Sizes of the result, without batch and channels. */
   readonly output: Shape;
 }
 
-/** The numbers along `rank` axes. @throws {ArgumentError} where one is below `least`, or there are too few */
+/**
+ * Returns the numbers for `rank` axes.
+ * @throws {ArgumentError} if one is below `least`, or there are too few or too many
+ */
 export function alongAxes(operation: string, name: string, value: PerAxis, rank: number, least: number): number[] {
   const given = typeof value === "number" ? [value] : [...value];
-  const list = given.length === 1 ? new Array<number>(rank).fill(given[0]!) : given; // PyTorch repeats lists of one too
+  const list = given.length === 1 ? new Array<number>(rank).fill(given[0]!) : given; // as PyTorch repeats lists of one
   const whole = least === 1 ? "whole numbers of at least 1" : "whole numbers of at least 0";
   if (list.length !== rank)
     throw new ArgumentError(
@@ -46,15 +49,15 @@ export function alongAxes(operation: string, name: string, value: PerAxis, rank:
   return list;
 }
 
-/** Far more than any tensor has; a mistake beyond it would overflow what is computed from it. */
+/** Far more than any tensor has. A larger value would overflow the sizes computed from it. */
 const MOST = 2 ** 31;
 
-/** The span of a kernel's elements along an axis. */
+/** Returns the number of elements that a dilated kernel spans along an axis. */
 export const spanOf = (kernel: number, dilation: number): number => dilation * (kernel - 1) + 1;
 
 /**
- * @throws {DTypeError} where operands are not of one dtype, or are bools, or integers that are not taken. @throws
- * {ShapeError} for too many elements
+ * @throws {DTypeError} if dtypes differ, or are bool, or integers without `takesIntegers`.
+ * @throws {ShapeError} for too many elements
  */
 export function checkOperands(
   operation: string,
@@ -76,7 +79,7 @@ export function checkOperands(
   checkElements(operation, operands);
 }
 
-/** @throws {ShapeError} for a bias that is no vector of the outputs */
+/** @throws {ShapeError} for a bias that is not a vector with one element per output */
 export function checkBias(operation: string, bias: Tensor | undefined, outputs: number): void {
   if (bias && (bias.rank !== 1 || bias.size !== outputs))
     throw new ShapeError(
@@ -86,7 +89,7 @@ export function checkBias(operation: string, bias: Tensor | undefined, outputs: 
     );
 }
 
-/** @throws {ShapeError} where x has neither a batch nor is without one, or the weight has another rank */
+/** @throws {ShapeError} if x or the weight has the wrong rank */
 export function checkRanks(operation: string, x: Tensor, weight: Tensor, rank: number): void {
   const axes = ["length", "height, width", "depth, height, width"][rank - 1];
   if (x.rank !== rank + 2 && x.rank !== rank + 1)
@@ -103,7 +106,10 @@ export function checkRanks(operation: string, x: Tensor, weight: Tensor, rank: n
     );
 }
 
-/** @throws {ArgumentError} @throws {ShapeError} where channels do not come out even */
+/**
+ * @throws {ArgumentError} for an invalid number of groups.
+ * @throws {ShapeError} if groups do not divide channels or outputs
+ */
 export function checkGroups(operation: string, groups: number, channels: number, outputs: number): void {
   if (!Number.isSafeInteger(groups) || groups < 1)
     throw new ArgumentError(
@@ -119,7 +125,7 @@ export function checkGroups(operation: string, groups: number, channels: number,
     );
 }
 
-/** The size of a result along an axis. @throws {ShapeError} where nothing is left */
+/** Returns the size of a result along an axis. @throws {ShapeError} if the kernel is larger than the padded x */
 export function outputSize(
   operation: string,
   { size, span, stride, padding }: { size: number; span: number; stride: number; padding: number },
@@ -129,10 +135,10 @@ export function outputSize(
     throw new ShapeError(
       operation,
       "kernelTooLarge",
-      `expected at least ${span} elements for the kernel, got ${size} and ${padding} of padding`,
+      `expected at least ${span} elements for the kernel, got ${size} and ${padding} zeros of padding`,
     );
   return Math.floor(room / stride) + 1;
 }
 
-/** Of what integers are computed: float64 holds them exactly up to 2^53. */
+/** Returns the dtype of sums. Integers use float64, which is exact up to 2^53. */
 export const wideDType = (dtype: DType): DType => (isFloat(dtype) ? accumulationDType(dtype) : "float64");

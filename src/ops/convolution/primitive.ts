@@ -1,6 +1,6 @@
 /**
- * Convolutions as one call of a backend, which copies no more of x than a tile. In the reference they are products of
- * matrices: see `bilinear.ts`.
+ * Convolutions as one call of a backend, which copies at most a tile of x. The reference computes them as matrix
+ * products: see `bilinear.ts`.
  */
 import type { Implementation, Primitive } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
@@ -13,7 +13,7 @@ import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import { convolutionMetal, convolutionTransposedMetal, convolutionWeightMetal } from "./windows.metal.ts";
 
-/** Sizes of one group, and of each of three axes: what `convolution.h` describes. */
+/** Sizes of one group, and sizes along three axes, as described in `convolution.h`. */
 export interface ConvolutionAttributes {
   readonly batch: number;
   readonly groups: number;
@@ -24,7 +24,7 @@ export interface ConvolutionAttributes {
   readonly kernel: readonly number[];
   readonly stride: readonly number[];
   readonly dilation: readonly number[];
-  /** Zeros before x; fewer than none where x begins before the kernel. */
+  /** Zeros before x; negative if the kernel starts after the first element of x. */
   readonly before: readonly number[];
 }
 
@@ -36,39 +36,42 @@ const fields = {
   ...{ result: whole, offsets: array(whole, 3) },
 };
 const convolutionCall = cpuCall("convolution", fields, ["first", "second", "result"]);
-/** What is computed, as native code numbers it. */
+/** The numbers of results in native code. */
 const resultNumbers = { y: 0, x: 1, weight: 2 } as const;
 
 const metals = { y: convolutionMetal, x: convolutionTransposedMetal, weight: convolutionWeightMetal } as const;
 
-/** y of x and the weight, which lie without gaps. */
+/** Computes y from x and the weight. All operands are contiguous. */
 export const convolutionPrimitive = definition("convolution", "y", (attributes, [x, weight, y]) =>
   forEachTerm(attributes, (at, own, result) => {
     y![result]! += x![at]! * weight![own]!;
   }),
 );
 
-/** x's gradient, of the gradient of y and the weight, which lie without gaps. */
+/** Computes x's gradient from y's gradient and the weight. All operands are contiguous. */
 export const convolutionTransposedPrimitive = definition("convolutionTransposed", "x", (attributes, [y, weight, x]) =>
   forEachTerm(attributes, (at, own, result) => {
     x![at]! += y![result]! * weight![own]!;
   }),
 );
 
-/** The weight's gradient, of x and the gradient of y, which lie without gaps. */
+/** Computes the weight's gradient from x and y's gradient. All operands are contiguous. */
 export const convolutionWeightPrimitive = definition("convolutionWeight", "weight", (attributes, [x, y, weight]) =>
   forEachTerm(attributes, (at, own, result) => {
     weight![own]! += x![at]! * y![result]!;
   }),
 );
 
-/** Which backend would run them. */
+/** The backend that would run convolutions. */
 const firstBackend = () => orderFrom[getBackend()].find((name) => whyUnavailable(name) === undefined);
 
-/** Whether a backend with code of its own for them would run them. */
+/** Whether that backend runs a convolution as one call: every backend but the reference does. */
 export const isOfOneCall = (): boolean => firstBackend() !== "reference";
 
-/** The dtype in which operands are passed: metal's kernels read two bytes an element, and sum in float32. */
+/**
+ * Returns the dtype of operands: metal's kernels read 2-byte floats and sum in float32; other backends get the
+ * accumulation dtype.
+ */
 export const operandDType = (dtype: DType): DType => (firstBackend() === "metal" ? dtype : accumulationDType(dtype));
 
 type Sum = (attributes: ConvolutionAttributes, operands: readonly Float64Array[]) => void;
@@ -95,7 +98,7 @@ function definition(name: string, sought: keyof typeof resultNumbers, sum: Sum):
   });
 }
 
-/** Calls `body` with the places of an element of x, of one of the weight and of a result, for each product of a sum. */
+/** Calls `body` for each product of the sum with the positions of its elements in x, the weight and the result. */
 function forEachTerm(own: ConvolutionAttributes, body: (x: number, weight: number, y: number) => void): void {
   const [pixels, places, results] = [own.input, own.kernel, own.output].map(elementCount) as [number, number, number];
   const inside = insideOf(own);
@@ -115,7 +118,7 @@ function forEachTerm(own: ConvolutionAttributes, body: (x: number, weight: numbe
           }
 }
 
-/** The place in x that a result reads under a place of the kernel, or -1 outside. */
+/** Returns a function that maps a result and a kernel position to the position in x, or -1 outside of x. */
 function insideOf({ input, output, kernel, stride, dilation, before }: ConvolutionAttributes) {
   return (result: number, place: number): number => {
     let [pixel, size] = [0, 1];

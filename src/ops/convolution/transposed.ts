@@ -19,23 +19,23 @@ import {
   spanOf,
 } from "./geometry.ts";
 
-/** Options of transposed convolutions. */
+/** Options of {@link convTranspose1d}, {@link convTranspose2d} and {@link convTranspose3d}. */
 export interface TransposedConvolutionOptions {
-  /** Added to each output: a vector with one element for each. */
+  /** A vector with one element for each output channel, added to the result. */
   bias?: Tensor | undefined;
-  /** By how many elements the kernel moves: for all axes, or each. Default 1. */
+  /** Step of the kernel in elements, for all axes or for each. Default 1. */
   stride?: PerAxis | undefined;
-  /** How many elements are left out before and after: for all axes, or each. Default 0. */
+  /** The number of elements removed before and after the result, for all axes or for each. Default 0. */
   padding?: PerAxis | undefined;
-  /** How many elements the result has more at its end, fewer than the stride or the dilation. Default 0. */
+  /** The number of elements added at the end of the result, below the larger of stride and dilation. Default 0. */
   outputPadding?: PerAxis | undefined;
-  /** Into how many groups channels and outputs are divided. Default 1. */
+  /** The number of groups of channels and outputs. Default 1. */
   groups?: number | undefined;
-  /** How far elements of the kernel are apart: for all axes, or each. Default 1. */
+  /** Distance between kernel elements, for all axes or for each. Default 1. */
   dilation?: PerAxis | undefined;
 }
 
-/** The ways to pass them: by name or by position. */
+/** Arguments of {@link TransposedConvolutionOptions}: in an object or by position. */
 export type TransposedConvolutionArguments = Given<
   TransposedConvolutionOptions,
   ["bias", "stride", "padding", "outputPadding", "groups", "dilation"]
@@ -55,8 +55,9 @@ const transposedParameters = (operation: string) =>
 type Call = ReturnType<ReturnType<typeof transposedParameters>>;
 
 /**
- * The adjoint of `conv1d` with the same options: each element of x adds the kernel, times itself, to the result. It has
- * (length − 1) · stride − 2 · padding + dilation · (width − 1) + outputPadding + 1 elements.
+ * Computes the adjoint of `conv1d` with the same options: each element of x adds the kernel, multiplied by it, to the
+ * result. PyTorch's `conv_transpose1d`. The result has (length − 1) · stride − 2 · padding + dilation · (width − 1) +
+ * outputPadding + 1 elements.
  *
  * @param x [batch, channels, length], or without a batch
  * @param weight [channels, outputs / groups, width], of x's dtype
@@ -65,8 +66,9 @@ type Call = ReturnType<ReturnType<typeof transposedParameters>>;
  * @example
  * convTranspose1d(tensor([[[1, 2]]]), tensor([[[1, 1]]])); // float32 [[[1, 3, 2]]]
  *
- * @throws {ShapeError} where shapes do not fit, or nothing is left. @throws {DTypeError} where dtypes differ, or are
- * bool. @throws {ArgumentError} for a stride, dilation or number of groups below 1, or too much `outputPadding`.
+ * @throws {ShapeError} if shapes do not match, or the result would have a negative size.
+ * @throws {DTypeError} if dtypes differ or are bool.
+ * @throws {ArgumentError} for a stride, dilation or number of groups below 1, or too much `outputPadding`.
  */
 export function convTranspose1d<D extends DType>(
   x: Tensor<D>,
@@ -79,7 +81,7 @@ export function convTranspose1d(...values: unknown[]): Tensor {
 const transpose1dParameters = transposedParameters("convTranspose1d");
 
 /**
- * The adjoint of `conv2d`: see {@link convTranspose1d}.
+ * Computes the adjoint of `conv2d`; see {@link convTranspose1d}.
  *
  * @param x [batch, channels, height, width], or without a batch
  * @param weight [channels, outputs / groups, rows, columns]
@@ -98,7 +100,7 @@ export function convTranspose2d(...values: unknown[]): Tensor {
 const transpose2dParameters = transposedParameters("convTranspose2d");
 
 /**
- * The adjoint of `conv3d`: see {@link convTranspose1d}.
+ * Computes the adjoint of `conv3d`; see {@link convTranspose1d}.
  *
  * @param x [batch, channels, depth, height, width], or without a batch
  * @param weight [channels, outputs / groups, depth, rows, columns]
@@ -125,7 +127,7 @@ function transposed(operation: string, call: Call, rank: number): Tensor {
   return ofBatch(operation, call, rank, (own, kernel, dtype) => convolveBack(own, kernel, geometry, dtype));
 }
 
-/** That of the convolution whose adjoint it is: its result has x's shape. */
+/** Returns the geometry of the convolution whose adjoint is computed. Its result has x's shape. */
 function geometryOf(operation: string, { x, weight, ...call }: Call, rank: number): Geometry {
   const stride = alongAxes(operation, "stride", call.stride, rank, 1);
   const dilation = alongAxes(operation, "dilation", call.dilation, rank, 1);
@@ -152,7 +154,11 @@ function geometryOf(operation: string, { x, weight, ...call }: Call, rank: numbe
     const span = spanOf(kernel[axis]!, dilation[axis]!);
     const own = (size - 1) * stride[axis]! + span + more[axis]! - 2 * padding[axis]!;
     if (own >= 0) return own;
-    throw new ShapeError(operation, "nothingLeft", `expected less padding than ${padding[axis]}: ${own} would be left`);
+    throw new ShapeError(
+      operation,
+      "nothingLeft",
+      `expected less padding than ${padding[axis]}: the result would have size ${own}`,
+    );
   });
   const both = padding.map((own) => [own, own] as const);
   return { stride, dilation, padding: both, groups: call.groups, kernel, input, output };

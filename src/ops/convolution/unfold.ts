@@ -1,4 +1,4 @@
-/** The windows of pictures as columns, and their adjoint: what a convolution multiplies its kernel with. */
+/** Windows of images as columns (im2col), and their adjoint. */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { named as underName } from "../../backend/dispatch.ts";
@@ -21,11 +21,11 @@ import { alongAxes, checkOperands, outputSize, type PerAxis, perAxis, spanOf } f
 
 /** Options of {@link unfold} and {@link fold}. */
 export interface UnfoldOptions {
-  /** How far elements of a window are apart: along both axes, or each. Default 1. */
+  /** Distance between elements of a window, for both axes or for each. Default 1. */
   dilation?: PerAxis | undefined;
-  /** How many zeros stand before and after. Default 0. */
+  /** The number of zeros before and after x. Default 0. */
   padding?: PerAxis | undefined;
-  /** By how many elements windows move. Default 1. */
+  /** Distance between windows. Default 1. */
   stride?: PerAxis | undefined;
 }
 
@@ -37,18 +37,19 @@ const windowOptions = {
 } as const;
 
 /**
- * The windows of a picture as columns, in the order of the rows and columns where they stand. {@link fold} is the
- * adjoint.
+ * Returns the sliding windows of an image as columns (im2col), in row-major order of their positions. {@link fold} is
+ * the adjoint.
  *
  * @param x [batch, channels, height, width], or without a batch
- * @param kernelSize the size of windows: along both axes, or each
+ * @param kernelSize the size of windows, for both axes or for each
  * @returns [batch, channels · rows · columns, windows]
  *
  * @example
  * unfold(tensor([[[1, 2, 3], [4, 5, 6]]]), [2, 2]); // float32 [[1, 2], [2, 3], [4, 5], [5, 6]]
  *
- * @throws {ShapeError} where x has other axes, or a window is larger than what is padded. @throws {DTypeError} for
- * anything but floats. @throws {ArgumentError} for sizes below 1.
+ * @throws {ShapeError} if x has the wrong rank, or a window is larger than the padded x.
+ * @throws {DTypeError} if x is not of a float dtype.
+ * @throws {ArgumentError} for sizes below 1.
  */
 export function unfold<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: UnfoldArguments): Tensor<D>;
 export function unfold(...values: unknown[]): Tensor {
@@ -81,18 +82,20 @@ const unfoldParameters = parameters("unfold", {
 });
 
 /**
- * Pictures from the columns of their windows: what overlaps is added up. It is the adjoint of {@link unfold}.
+ * Computes images from the columns of their windows (col2im). Overlapping elements are added. It is the adjoint of
+ * {@link unfold}.
  *
  * @param x [batch, channels · rows · columns, windows], or without a batch
- * @param outputSize the size of the pictures: along both axes, or each
- * @param kernelSize the size of windows: along both axes, or each
+ * @param outputSize the size of the images, for both axes or for each
+ * @param kernelSize the size of windows, for both axes or for each
  * @returns [batch, channels, height, width]
  *
  * @example
  * fold(ones([4, 2]), [2, 3], [2, 2]); // float32 [[[1, 2, 1], [1, 2, 1]]]
  *
- * @throws {ShapeError} where x has other axes, or not as many columns as there are windows. @throws {DTypeError} for
- * anything but floats. @throws {ArgumentError} for sizes below 1.
+ * @throws {ShapeError} if x has the wrong rank, or another number of columns than windows.
+ * @throws {DTypeError} if x is not of a float dtype.
+ * @throws {ArgumentError} for sizes below 1.
  */
 export function fold<D extends DType>(
   x: Tensor<D>,
@@ -140,7 +143,7 @@ const foldParameters = parameters("fold", {
   ...windowOptions,
 });
 
-/** Windows of two axes. */
+/** The geometry of windows along two axes. */
 interface Windows {
   readonly kernel: readonly number[];
   readonly dilation: readonly number[];
@@ -167,7 +170,7 @@ function windowsOf(
   return { kernel, dilation, padding, stride, output };
 }
 
-/** The windows of what is padded: a view [batch, channels, …kernel, …output]. */
+/** Returns the windows of a padded x: a view [batch, channels, …kernel, …output]. */
 function windowsIn(x: Tensor, windows: Windows): Tensor {
   const [batch, channel, row, column] = x.strides as [number, number, number, number];
   const { kernel, dilation, stride, output } = windows;
@@ -182,7 +185,7 @@ function windowsIn(x: Tensor, windows: Windows): Tensor {
   );
 }
 
-/** The adjoint: the elements of all windows at each of their places are added to a view. */
+/** Computes the adjoint: for each position in a window, adds the elements of all windows to a view. */
 function addedWindows(x: Tensor, shape: Shape, windows: Windows): Tensor {
   const { kernel, dilation, stride, output } = windows;
   const result = tidy(() =>

@@ -1,7 +1,7 @@
 /**
- * Convolutions on metal: sums over windows, as products of matrices whose right factor is never written, or directly
- * for few rows a group. The adjoint in x is one sum for each remainder of x's positions modulo the stride, so that
- * nothing is multiplied with zeros between y's elements.
+ * Convolutions on metal: sums over windows, computed as matrix products whose right factor is never written to memory
+ * (implicit GEMM), or directly for groups of few rows. The adjoint with respect to x has one launch for each remainder
+ * of x's positions modulo the stride, which avoids multiplying by zeros between y's elements.
  */
 import type { MetalImplementation, OperationCall, TicketRange } from "../../backend/backend.ts";
 import { array, whole } from "../../backend/fields.ts";
@@ -26,20 +26,26 @@ type Windows = Parameters<typeof windowsParameters.bytes>[0];
 
 const MATRICES = "convolution/matrices.metal";
 const DIRECT = "convolution/direct.metal";
-/** Of a threadgroup of `matrices.metal`. */
+/** The tile of a threadgroup in `matrices.metal`. */
 const TILE = { rows: 32, columns: 64, threads: 128 } as const;
 const SIMD_WIDTH = 32;
-/** Groups of fewer rows are summed directly. */
+/** Groups with fewer rows are summed directly. */
 const LEAST_ROWS = 8;
-/** Parts of the weight's gradient: as many as make so many threadgroups, each of this many positions or more. */
+/**
+ * The weight's gradient is split into parts to get about THREADGROUPS threadgroups, with at least LEAST_POSITIONS
+ * positions per part.
+ */
 const THREADGROUPS = 256;
 const LEAST_POSITIONS = 256;
-/** Remainders of a stride that have a launch each; of more, one launch looks for y's elements among all. */
+/**
+ * Maximum number of remainders of the stride with one launch each. With more, a single launch tests every kernel
+ * position for an element of y.
+ */
 const MOST_PHASES = 64;
-/** Of 32-bit numbers in the kernels: positions along an axis, and elements of a group. */
+/** Limit of the kernels' 32-bit positions along an axis and element counts of a group. */
 const MOST = 2 ** 31;
 
-/** y of x and the weight. */
+/** Computes y from x and the weight. */
 export const convolutionMetal: MetalImplementation<ConvolutionAttributes> = {
   unsupported,
   run({ inputs: [x, weight], outputs: [y], attributes }) {
@@ -47,7 +53,7 @@ export const convolutionMetal: MetalImplementation<ConvolutionAttributes> = {
   },
 };
 
-/** x's gradient, of y's and the weight. */
+/** Computes x's gradient from y's gradient and the weight. */
 export const convolutionTransposedMetal: MetalImplementation<ConvolutionAttributes> = {
   unsupported,
   run({ inputs: [y, weight], outputs: [x], attributes }) {
@@ -55,7 +61,7 @@ export const convolutionTransposedMetal: MetalImplementation<ConvolutionAttribut
   },
 };
 
-/** The weight's gradient, of x and y's. */
+/** Computes the weight's gradient from x and y's gradient. */
 export const convolutionWeightMetal: MetalImplementation<ConvolutionAttributes> = {
   unsupported,
   run({ inputs: [x, y], outputs: [weight], attributes }) {
@@ -72,11 +78,11 @@ function unsupported(call: Pick<OperationCall<ConvolutionAttributes>, "inputs" |
     ...[batch * elementCount(output), batch * elementCount(input), groups * channels * elementCount(kernel)],
     ...[groups * outputs * elementCount(kernel), ...furthest, ...stride],
   ];
-  if (Math.max(...sizes) >= MOST) return `positions of a convolution go beyond ${MOST}`;
+  if (Math.max(...sizes) >= MOST) return `positions of a convolution exceed ${MOST}`;
   return noFloat64(call);
 }
 
-/** A number for each axis. */
+/** Returns a number for each axis. */
 const axes = (of: (axis: number) => number): number[] => [0, 1, 2].map(of);
 
 function windowsOf(own: ConvolutionAttributes): Windows {
@@ -92,7 +98,7 @@ function windowsOf(own: ConvolutionAttributes): Windows {
   };
 }
 
-/** The places along an axis that lead from x's positions of one remainder to elements of y, and how far. */
+/** The kernel positions along an axis that connect x's positions of one remainder to elements of y. */
 interface Phase {
   readonly first: number;
   readonly firstPlace: number;
@@ -100,7 +106,10 @@ interface Phase {
   readonly places: number;
 }
 
-/** Of place k, (first + before − k · dilation) / stride has to be whole: so it is for every `placeStep`-th. */
+/**
+ * For kernel position k, (first + before − k · dilation) / stride must be whole, which holds for every `placeStep`-th
+ * position.
+ */
 function phaseOf(own: ConvolutionAttributes, axis: number, first: number): Phase {
   const [stride, dilation, kernel] = [own.stride[axis]!, own.dilation[axis]!, own.kernel[axis]!];
   const placeStep = stride / greatestDivisor(stride, dilation);
@@ -112,7 +121,7 @@ function phaseOf(own: ConvolutionAttributes, axis: number, first: number): Phase
 
 const greatestDivisor = (a: number, b: number): number => (b === 0 ? a : greatestDivisor(b, a % b));
 
-/** Sums whose results together are all of x: those without places are zeros. */
+/** Returns the launches that together compute all of x. Remainders without kernel positions get zeros. */
 function phasesOf(own: ConvolutionAttributes): Windows[] {
   const whole = transposedOf(own);
   const remainders = axes((axis) => Math.min(own.stride[axis]!, own.input[axis]!));
@@ -137,7 +146,7 @@ function phasesOf(own: ConvolutionAttributes): Windows[] {
   });
 }
 
-/** x at all of its positions: where a place leads between y's elements, it adds nothing. */
+/** Returns one launch for all positions of x. Kernel positions that fall between y's elements add nothing. */
 function transposedOf(own: ConvolutionAttributes): Windows {
   const places = elementCount(own.kernel);
   return {
@@ -166,17 +175,23 @@ function launchSums(windows: Windows, weight: Tensor, source: Tensor, result: Te
   return launchMatrices(constants, types, { operands, parameters, threadgroups, work });
 }
 
-/** A product and a sum for each element of a window, at each position, for each row. */
+/** Counts one multiplication and one addition for each element of a window, at each position, for each row. */
 const workOf = ({ batch, grid, channels, places, rows, groups }: Windows): number =>
   [batch, grid, channels, places, rows, groups].flat().reduce<number>((product, size) => product * Number(size), 2);
 
-/** Whether four steps of a row, from a multiple of four on, are neighbours in the weight, and so aligned. */
+/**
+ * Whether four consecutive steps of a row, starting at a multiple of four, are adjacent and aligned in the weight, so
+ * that they can be read by vector loads.
+ */
 const areWeightQuads = (own: Windows, weight: Tensor): boolean =>
   own.weightChannel === elementCount(own.kernelSize as number[]) &&
   own.weightChannel === elementCount(own.places as number[]) &&
   [weight.offset, own.weightRow, own.weightGroup].every((elements) => Number(elements) % 4 === 0);
 
-/** The same of four positions of y's gradient: they are in one picture, and parts begin at multiples of four. */
+/**
+ * Whether the same holds for four positions of y's gradient: they are in one image, and parts start at multiples of
+ * four.
+ */
 const areGradientQuads = (own: Windows, gradient: Tensor): boolean =>
   [gradient.offset, elementCount(own.grid as number[]), own.splits === 1 ? 0 : own.splitLength].every(
     (elements) => Number(elements) % 4 === 0,
@@ -184,7 +199,7 @@ const areGradientQuads = (own: Windows, gradient: Tensor): boolean =>
 
 const isDirect = ({ groups, rows }: Windows): boolean => groups > 1 && rows < LEAST_ROWS;
 
-/** In the host names of kernels: what operands are made of, and the result. */
+/** The types in the host names of kernels: of the operands and of the result. */
 const typesOf = (operand: Tensor, result: Tensor): string =>
   `${metalTypeOf(operand.dtype)}_${metalTypeOf(result.dtype)}`;
 
@@ -198,7 +213,9 @@ const launchMatrices = (
     ...what,
   });
 
-/** Its sums go over positions, of which each part is summed by itself where few threadgroups would have them all. */
+/**
+ * Launches the weight's gradient. Its sums over positions are split into parts if there would be too few threadgroups.
+ */
 function launchWeight(windows: Windows, gradient: Tensor, source: Tensor, weight: Tensor): TicketRange {
   const { groups, rows } = windows;
   const steps = windows.channels * elementCount(windows.places);

@@ -11,23 +11,22 @@ import { copyPrimitive } from "./copy.ts";
 /** Options of {@link toDType}. */
 export interface CastOptions {
   /**
-   * What happens to values that an integer dtype can't hold. `"saturate"` (the default): floats become the nearest that
-   * there is, NaN 0; integers wrap around. `"error"`: the first such value is an error; it is looked for on the CPU,
-   * and waits for the device.
+   * The treatment of values that an integer dtype can't hold. With `"saturate"` (the default), floats become the
+   * nearest number in range and NaN becomes 0; integers wrap around. With `"error"`, the first such value is an error;
+   * this check runs on the CPU and waits for the device.
    */
   overflow?: "saturate" | "error" | undefined;
 }
 
 /**
- * The elements in another dtype; the tensor itself where it has that dtype already. Floats round to the nearest, ties
- * to even; a float becomes an integer by truncation, out of range the nearest that there is and NaN 0; integers wrap
- * around; bool is x ≠ 0.
+ * Converts a tensor to another dtype; returns the tensor itself if it already has that dtype. Floats round to nearest,
+ * ties to even. Floats are truncated to integers; values out of range become the nearest integer in range, and NaN
+ * becomes 0. Integers wrap around. Bool is x ≠ 0. PyTorch's `to`.
  *
  * @example
  * toDType(tensor([1.9, -300]), "int8"); // int8 [1, -128]
  *
- * @throws {DTypeError} for a dtype that there is not, and `overflow` for a value that does not fit, with `{ overflow:
- *   "error" }`.
+ * @throws {DTypeError} for an unknown dtype, and `overflow` with `{ overflow: "error" }` for a value that does not fit.
  */
 export function toDType<D extends DType>(x: Tensor, dtype: D, options?: CastOptions): Tensor<D>;
 export function toDType(x: Tensor, dtype: DType, ...options: unknown[]): Tensor {

@@ -11,17 +11,17 @@ export const copyReference: Implementation<undefined> = {
   },
 };
 
-/** What becomes a half is rounded to float32 first, as in PyTorch and in the kernels. */
+/** Conversions to float16 and bfloat16 round to float32 first, as in PyTorch and in the kernels. */
 const byWayOf = (dtype: DType, values: ArrayLike<number>): ArrayLike<number> =>
   dtype === "float16" || dtype === "bfloat16" ? Float32Array.from(values) : values;
 
-/** The number with which an integer is rounded to a float once. */
+/** Returns the conversion that makes the final rounding of an integer to a float correct. */
 const roundedTo = (dtype: DType): ((value: bigint) => number) => (dtype === "float64" ? Number : toOddNumber);
 
 /**
- * An integer as a number; what float64 has no bits for makes the last bit odd, so that the number lies halfway between
- * two of float32 only where the integer does (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums",
- * 2008).
+ * Converts an integer to a number by rounding to odd: bits that float64 can't hold set the last bit. The number is then
+ * halfway between two float32 numbers only if the integer is (Boldo and Melquiond, "Emulation of a FMA and correctly
+ * rounded sums", 2008).
  */
 function toOddNumber(value: bigint): number {
   if (BigInt.asIntN(54, value) === value) return Number(value);

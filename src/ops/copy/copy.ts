@@ -18,7 +18,7 @@ export const copyPrimitive = definePrimitive({
   implementations: { metal: copyMetal, cpu: copyCpu, reference: copyReference },
 });
 
-/** A copy with memory of its own, row-major. */
+/** Returns a contiguous copy in new memory. */
 export function clone<D extends DType>(x: Tensor<D>): Tensor<D>;
 export function clone(...values: unknown[]): Tensor {
   return copyOf("clone", cloneParameters(values).x);
@@ -26,14 +26,14 @@ export function clone(...values: unknown[]): Tensor {
 clone.method = "same" as const;
 const cloneParameters = parameters("clone", { x: operand(aTensor) });
 
-/** @internal A copy under the name of another operation, for errors. */
+/** @internal Returns a copy, with the name of another operation for errors. */
 export function copyOf<D extends DType>(operation: string, x: Tensor<D>): Tensor<D> {
   const output = execute(copyPrimitive, [x], x.shape, x.dtype, undefined, operation);
   record(operation, [x], [output], [], (gradients) => gradients);
   return output;
 }
 
-/** The tensor itself where its elements lie row-major without gaps, else a copy that does. */
+/** Returns the tensor itself if it is contiguous (row-major without gaps), else a contiguous copy. */
 export function contiguous<D extends DType>(x: Tensor<D>): Tensor<D>;
 export function contiguous(...values: unknown[]): Tensor {
   const { x } = contiguousParameters(values);
@@ -42,7 +42,7 @@ export function contiguous(...values: unknown[]): Tensor {
 contiguous.method = "same" as const;
 const contiguousParameters = parameters("contiguous", { x: operand(aTensor) });
 
-/** @internal Copies into a view that is there, converting the dtype. Not recorded. */
+/** @internal Copies into an existing tensor or view, converting the dtype, without recording it. */
 export function copyInto(target: Tensor, source: Tensor): void {
   executeInto(copyPrimitive, [source], [target], undefined);
 }

@@ -1,8 +1,8 @@
 /**
- * Operations that change a tensor in place. They are not recorded: a tensor that takes part in a graph is refused.
+ * Operations that change a tensor in place. They are not recorded, and reject tensors that take part in a graph.
  *
- * Each computes a new tensor and copies it, so operands may share memory with the target. Each increases the version of
- * the storage, so a backward pass detects that a saved tensor has changed.
+ * Each computes a new tensor and copies it, so operands may share memory with the target. Each increments the version
+ * of the storage, so that a backward pass detects changed saved tensors.
  */
 
 import { AutogradError } from "../../autograd/node.ts";
@@ -21,18 +21,18 @@ import type { BinaryOperation, Operand } from "../elementwise/types.ts";
 import { clone, copyInto } from "./copy.ts";
 
 /**
- * Changes the elements of x to those of the source, which is broadcast and converted. x may be a view: what it shares
- * its memory with changes too.
+ * Copies the elements of the source to x in place. The source is broadcast and converted. If x is a view, tensors that
+ * share its memory change too.
  *
  * @returns x
  *
  * @example
  * copy_(slice(x, { end: 2 }), 0);
  *
- * @throws {AutogradError} `inPlace` where x or the source requires a gradient, outside `noGrad`; `backward()` reports
- *   saved tensors that were changed.
- * @throws {ShapeError} where the source can't be broadcast to x's shape. @throws {ArgumentError} where x repeats
- *   elements (`expand`).
+ * @throws {AutogradError} `inPlace` if x or the source requires a gradient, outside `noGrad`; `backward()` reports
+ * saved tensors that were changed.
+ * @throws {ShapeError} if the source can't be broadcast to x's shape.
+ * @throws {ArgumentError} if elements of x share memory (`expand`).
  */
 export function copy_<T extends Tensor>(x: T, source: Operand): T;
 export function copy_(...values: unknown[]): Tensor {
@@ -43,7 +43,7 @@ copy_.method = "same" as const;
 const copyParameters = parameters("copy_", { x: operand(aTensor), source: operand(tensorOrScalar) });
 
 /**
- * Changes every element of x to a number, or to the element of a tensor without axes.
+ * Fills x in place with a number, or with the element of a tensor without axes.
  *
  * @returns x
  *
@@ -57,7 +57,7 @@ export function fill_(...values: unknown[]): Tensor {
 fill_.method = "same" as const;
 const fillParameters = parameters("fill_", { x: operand(aTensor), value: operand(aScalar) });
 
-/** Changes every element of x to 0. @returns x @throws as {@link copy_} */
+/** Fills x in place with 0. @returns x @throws as {@link copy_} */
 export function zero_<T extends Tensor>(x: T): T;
 export function zero_(...values: unknown[]): Tensor {
   const { x } = zeroParameters(values);
@@ -69,11 +69,12 @@ const zeroParameters = parameters("zero_", { x: operand(aTensor) });
 const updating = { x: operand(aTensor), other: operand(tensorOrScalar) } as const;
 
 /**
- * x + other in x's memory.
+ * Computes x + other in place.
  *
  * @returns x
  *
- * @throws {DTypeError} where the sum's kind does not fit x: a float into integers. @throws as {@link copy_}
+ * @throws {DTypeError} if x's dtype can't hold the result's kind, such as a float result for integers.
+ * @throws as {@link copy_}
  */
 export function add_<T extends Tensor>(x: T, other: Operand, options?: AlphaOptions): T;
 export function add_(...values: unknown[]): Tensor {
@@ -82,7 +83,7 @@ export function add_(...values: unknown[]): Tensor {
 }
 add_.method = "same" as const;
 const addParameters = parameters("add_", { ...updating, alpha: alphaParameter });
-/** x − other in x's memory. @see {@link add_} */
+/** Computes x − other in place. @see {@link add_} */
 export function sub_<T extends Tensor>(x: T, other: Operand, options?: AlphaOptions): T;
 export function sub_(...values: unknown[]): Tensor {
   const { x, other, alpha } = subParameters(values);
@@ -90,7 +91,7 @@ export function sub_(...values: unknown[]): Tensor {
 }
 sub_.method = "same" as const;
 const subParameters = parameters("sub_", { ...updating, alpha: alphaParameter });
-/** x · other in x's memory. @see {@link add_} */
+/** Computes x · other in place. @see {@link add_} */
 export function mul_<T extends Tensor>(x: T, other: Operand): T;
 export function mul_(...values: unknown[]): Tensor {
   const { x, other } = mulParameters(values);
@@ -98,7 +99,7 @@ export function mul_(...values: unknown[]): Tensor {
 }
 mul_.method = "same" as const;
 const mulParameters = parameters("mul_", updating);
-/** x / other in x's memory. @see {@link add_} */
+/** Computes x / other in place. @see {@link add_} */
 export function div_<T extends Tensor>(x: T, other: Operand, options?: DivOptions): T;
 export function div_(...values: unknown[]): Tensor {
   const { x, other, roundingMode } = divParameters(values);
@@ -124,7 +125,7 @@ function update<T extends Tensor>(operation: string, x: T, other: Operand, compu
     throw new DTypeError(
       operation,
       "kindDiffers",
-      `the result is ${result.dtype}, which ${x.describe()} can't hold; use the operation that makes a new tensor`,
+      `the result is ${result.dtype}, which ${x.describe()} can't hold; use the operation that returns a new tensor`,
     );
   copyInto(x, result);
   result.dispose();
@@ -134,7 +135,7 @@ function update<T extends Tensor>(operation: string, x: T, other: Operand, compu
 function assign<T extends Tensor>(operation: string, x: T, source: Tensor): T {
   checkTarget(operation, x, [source]);
   checkBroadcast(operation, x, source);
-  // Elements may be written before they are read where both lie in one storage.
+  // If both share a storage, elements could be overwritten before they are read.
   copyInto(x, source.storage === x.storage ? clone(source) : source);
   return x;
 }

@@ -11,12 +11,12 @@ type Typed<D extends DType> = CreationOptions<D> & { dtype: D };
 type Untyped = CreationOptions<never>;
 
 /**
- * The numbers from `start` up to `end`, which is left out, `step` apart: start + i · step in float64 (integers
- * exactly), rounded once to the dtype. There are ⌈(end − start) / step⌉ of them.
+ * Returns the numbers from `start` to `end` (exclusive) in steps of `step`: start + i · step, computed in float64
+ * (integers exactly) and rounded once to the dtype. There are ⌈(end − start) / step⌉ of them.
  *
  * @param start default 0
  * @param step default 1; not 0; negative to go down
- * @param options `dtype` by default float32; int64 where one of them is a bigint
+ * @param options `dtype`: default float32, or int64 if an argument is a bigint
  *
  * @example
  * arange(4); // float32 [0, 1, 2, 3]
@@ -24,8 +24,9 @@ type Untyped = CreationOptions<never>;
  * arange(1, 2, 0.25); // float32 [1, 1.25, 1.5, 1.75]
  * arange(5, 0, -2, { dtype: "int32" }); // int32 [5, 3, 1]
  *
- * @throws {ArgumentError} for a step of 0, a step away from the end, NaN and infinity.
- * @throws {DTypeError} where an integer dtype can't hold the numbers. @throws {ShapeError} for too many numbers.
+ * @throws {ArgumentError} for a step of 0, a step away from the end, NaN or infinity.
+ * @throws {DTypeError} if an integer dtype can't hold the numbers.
+ * @throws {ShapeError} for too many numbers.
  */
 export function arange<D extends DType>(end: Bound, options: Typed<D>): Tensor<D>;
 export function arange<D extends DType>(start: Bound, end: Bound, options: Typed<D>): Tensor<D>;
@@ -96,7 +97,7 @@ function checkDirection(step: number, span: number): void {
     throw new ArgumentError(
       "arange",
       "stepAway",
-      `a step of ${step} leads away from the end, which lies ${span} from the start; change the sign of one of them`,
+      `a step of ${step} leads away from the end, which is ${span} from the start; change the sign of the step`,
     );
 }
 
@@ -110,18 +111,14 @@ function whole(value: Bound, dtype: DType): bigint {
   throw new DTypeError(
     "arange",
     "doesNotFit",
-    `expected whole numbers for start, end and step of ${dtype}, got ${value}; give { dtype: "float32" }`,
+    `expected whole numbers for start, end and step of ${dtype}, got ${value}; pass { dtype: "float32" }`,
   );
 }
 
 function checkHeld(value: bigint, dtype: DType): void {
   if (dtype === "bool" || isFloat(dtype))
-    throw new DTypeError("arange", "unsupportedDType", `expected a dtype with numbers for a range, got ${dtype}`);
+    throw new DTypeError("arange", "unsupportedDType", `expected a numeric dtype, got ${dtype}`);
   const [least, most] = integerRange(dtype);
   if (value >= least && value <= most) return;
-  throw new DTypeError(
-    "arange",
-    "doesNotFit",
-    `expected a range within that of ${dtype}, ${least} to ${most}, got ${value} in it`,
-  );
+  throw new DTypeError("arange", "doesNotFit", `expected numbers from ${least} to ${most} for ${dtype}, got ${value}`);
 }

@@ -9,14 +9,14 @@ import type { AllocationHint } from "../../tensor/memory.ts";
 import { checkShape, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** What every function that makes a tensor from nothing takes. */
+/** Options of all functions that create tensors. */
 export interface CreationOptions<D extends DType = DType> extends AllocationHint {
   dtype?: D | undefined;
-  /** True makes it a parameter: `backward()` leaves its gradient in `grad`. */
+  /** Whether the tensor requires a gradient: `backward()` then accumulates it in `grad`. */
   requiresGrad?: boolean | undefined;
 }
 
-/** @internal What the options have to be. */
+/** @internal Kinds of {@link CreationOptions}. */
 export const creationOptions = {
   dtype: named(aDType),
   requiresGrad: named(flag),
@@ -24,7 +24,7 @@ export const creationOptions = {
   label: named(text),
 } as const;
 
-/** @internal Runs an operation without operands into a new, dense tensor. */
+/** @internal Runs an operation without operands into a new, contiguous tensor. */
 export function create<Attributes, D extends DType>(
   operation: string,
   primitive: Primitive<Attributes>,
@@ -46,7 +46,11 @@ export function create<Attributes, D extends DType>(
   return result;
 }
 
-/** @internal Checks shape and dtype of a creation before anything happens. @throws {ShapeError} @throws {DTypeError} */
+/**
+ * @internal Checks the shape and dtype of a new tensor before anything is allocated.
+ * @throws {ShapeError}
+ * @throws {DTypeError}
+ */
 export function checkCreation(operation: string, shape: Shape, dtype: DType, options: CreationOptions = {}): void {
   checkShape(operation, shape);
   checkDType(operation, dtype);
@@ -54,13 +58,13 @@ export function checkCreation(operation: string, shape: Shape, dtype: DType, opt
     throw new DTypeError(operation, "notAFloat", `expected a float dtype with { requiresGrad }, got ${dtype}`);
 }
 
-/** @internal @throws {DTypeError} */
+/** @internal @throws {DTypeError} for an unknown dtype */
 export function checkDType(operation: string, dtype: DType): void {
   if (!isDType(dtype))
     throw new DTypeError(operation, "unknownDType", `expected a dtype of ${dtypes.join(", ")}, got "${String(dtype)}"`);
 }
 
-/** @internal A generated dtype must be a float. @throws {DTypeError} */
+/** @internal Checks that a dtype is a float. @throws {DTypeError} */
 export function checkFloat(operation: string, dtype: DType): void {
   checkDType(operation, dtype);
   if (isFloat(dtype)) return;

@@ -5,7 +5,7 @@ import type { Scalar } from "../../tensor/promotion.ts";
 const bytes = new ArrayBuffer(8);
 const bits = new BigUint64Array(bytes);
 
-/** A value as the bits of one element, the upper ones 0, so that every backend stores the same. */
+/** Encodes a value as the bits of one element, with upper bits 0, so that every backend stores the same. */
 export function elementBits(dtype: DType, value: Scalar): bigint {
   bits[0] = 0n;
   const { array: ArrayOf } = dtypeFacts[dtype];

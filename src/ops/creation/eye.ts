@@ -6,16 +6,16 @@ import { type CreationOptions, checkCreation, create, creationOptions } from "./
 import { fillInto, fillPrimitive } from "./fill.ts";
 
 /**
- * Ones on the diagonal, zeros elsewhere: the identity matrix.
+ * Returns the identity matrix: ones on the diagonal, zeros elsewhere.
  *
- * @param n rows
- * @param m columns, default as many as rows
- * @param options `dtype`, by default float32
+ * @param n the number of rows
+ * @param m the number of columns, default n
+ * @param options `dtype`: default float32
  *
  * @example
  * eye(2, 3); // [[1, 0, 0], [0, 1, 0]]
  *
- * @throws {ShapeError} for sizes that are no whole numbers of at least 0.
+ * @throws {ShapeError} for sizes that are not whole numbers of at least 0.
  */
 export function eye<D extends DType = "float32">(n: number, options?: CreationOptions<D>): Tensor<D>;
 export function eye<D extends DType = "float32">(n: number, m: number, options?: CreationOptions<D>): Tensor<D>;

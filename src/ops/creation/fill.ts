@@ -13,5 +13,5 @@ export const fillPrimitive = definePrimitive<FillAttributes>({
   implementations: { metal: fillMetal, cpu: fillCpu, reference: fillReference },
 });
 
-/** @internal Fills a view that is there. Not recorded. */
+/** @internal Fills an existing tensor or view in place, without recording it. */
 export const fillInto = (target: Tensor, value: Scalar): void => executeInto(fillPrimitive, [], [target], { value });

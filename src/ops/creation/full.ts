@@ -11,17 +11,19 @@ import { fillPrimitive } from "./fill.ts";
 import type { DTypeOfValue } from "./tensor.ts";
 
 /**
- * A tensor whose elements are all `value`.
+ * Returns a tensor filled with `value`.
  *
  * @param shape at most 8 sizes of at least 0
- * @param value a number, or a tensor without axes. With an integer dtype it loses its fraction
- * @param options `dtype` as PyTorch's by default: booleans bool, bigints and whole numbers int64, other numbers float32
+ * @param value a number, or a tensor without axes. With an integer dtype the fraction is truncated
+ * @param options `dtype`: by default as in PyTorch, bool for booleans, int64 for bigints and whole numbers, float32 for
+ * other numbers
  *
  * @example
  * full([2, 3], 0.5); // float32[2, 3]
  * full([4], 7, { dtype: "int32" });
  *
- * @throws {ShapeError} for a shape that is none. @throws {DTypeError} where the value does not fit the dtype.
+ * @throws {ShapeError} for an invalid shape.
+ * @throws {DTypeError} if the dtype can't hold the value.
  */
 export function full<D extends DType>(
   shape: Shape,
@@ -45,14 +47,14 @@ const fullParameters = parameters("full", {
 });
 
 /**
- * A tensor of zeros.
+ * Returns a tensor of zeros.
  *
- * @param options `dtype`, by default float32
+ * @param options `dtype`: default float32
  *
  * @example
  * zeros([2, 3], { requiresGrad: true });
  *
- * @throws {ShapeError}
+ * @throws {ShapeError} for an invalid shape.
  */
 export function zeros<D extends DType = "float32">(...shape: SizedArguments<CreationOptions<D>>): Tensor<D>;
 export function zeros(...values: unknown[]): Tensor {
@@ -62,7 +64,7 @@ export function zeros(...values: unknown[]): Tensor {
 const zerosParameters = parameters("zeros", { shape: required(aShape), ...creationOptions });
 
 /**
- * A tensor of ones. @see {@link zeros}
+ * Returns a tensor of ones. @see {@link zeros}
  *
  * @example
  * ones([2, 2]); // float32 [[1, 1], [1, 1]]
@@ -74,7 +76,7 @@ export function ones(...values: unknown[]): Tensor {
 }
 const onesParameters = parameters("ones", { shape: required(aShape), ...creationOptions });
 
-/** A tensor with undefined contents, to be written before it is read. @see {@link zeros} */
+/** Returns an uninitialized tensor, which must be written before it is read. @see {@link zeros} */
 export function empty<D extends DType = "float32">(...shape: SizedArguments<CreationOptions<D>>): Tensor<D>;
 export function empty(...values: unknown[]): Tensor {
   const { shape, dtype = "float32", ...options } = emptyParameters(values);
@@ -94,7 +96,7 @@ function uninitialized<D extends DType>(
   return result;
 }
 
-/** Zeros in the shape and, where none is given, the dtype of `x`. */
+/** Returns zeros in the shape and, by default, the dtype of `x`. */
 export function zerosLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: CreationOptions<E>): Tensor<E>;
 export function zerosLike(...values: unknown[]): Tensor {
   const { x, dtype = x.dtype, ...options } = zerosLikeParameters(values);
@@ -102,7 +104,7 @@ export function zerosLike(...values: unknown[]): Tensor {
 }
 const zerosLikeParameters = parameters("zerosLike", { x: operand(tensorOrGone), ...creationOptions });
 
-/** Ones in the shape and, where none is given, the dtype of `x`. */
+/** Returns ones in the shape and, by default, the dtype of `x`. */
 export function onesLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: CreationOptions<E>): Tensor<E>;
 export function onesLike(...values: unknown[]): Tensor {
   const { x, dtype = x.dtype, ...options } = onesLikeParameters(values);
@@ -111,8 +113,9 @@ export function onesLike(...values: unknown[]): Tensor {
 const onesLikeParameters = parameters("onesLike", { x: operand(tensorOrGone), ...creationOptions });
 
 /**
- * Copies of `value` in the shape and, where none is given, the dtype of `x`. @throws {DTypeError} where the value does
- * not fit.
+ * Returns a tensor filled with `value` in the shape and, by default, the dtype of `x`.
+ *
+ * @throws {DTypeError} if the dtype can't hold the value.
  */
 export function fullLike<D extends DType, E extends DType = D>(
   x: Tensor<D>,
@@ -129,7 +132,7 @@ const fullLikeParameters = parameters("fullLike", {
   ...creationOptions,
 });
 
-/** Undefined contents in the shape and, where none is given, the dtype of `x`. */
+/** Returns an uninitialized tensor in the shape and, by default, the dtype of `x`. */
 export function emptyLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: CreationOptions<E>): Tensor<E>;
 export function emptyLike(...values: unknown[]): Tensor {
   const { x, dtype = x.dtype, ...options } = emptyLikeParameters(values);
@@ -143,7 +146,7 @@ function filled(operation: string, shape: Shape, value: Scalar, dtype: DType, op
   return create(operation, fillPrimitive, shape, dtype, { value }, options);
 }
 
-/** An integer dtype takes what is in its range once the fraction is gone; NaN and infinity are in none. */
+/** Checks that a value is in the range of an integer dtype after truncation. NaN and infinity never are. */
 function checkFit(operation: string, value: Scalar, dtype: DType): void {
   if (isFloat(dtype) || dtype === "bool" || typeof value === "boolean") return;
   const [least, most] = integerRange(dtype);

@@ -7,18 +7,19 @@ import { type CreationOptions, checkCreation, create, creationOptions } from "./
 import { rangePrimitive, wholeRangePrimitive } from "./range.ts";
 
 /**
- * `steps` numbers at equal distances from `start` to `end`, both of them included: the first half counted from the
- * start, the second from the end, in float64, rounded once to the dtype. An integer dtype takes whole ends and cuts
- * what is between towards zero.
+ * Returns `steps` equally spaced numbers from `start` to `end`, both included. They are computed in float64, the first
+ * half from the start and the second from the end, and rounded once to the dtype. With an integer dtype the ends are
+ * truncated first, and the numbers between are truncated towards zero.
  *
- * @param steps how many; 1 gives the start
- * @param options `dtype`, by default float32
+ * @param steps the number of elements; 1 gives the start
+ * @param options `dtype`: default float32
  *
  * @example
  * linspace(0, 1, 5); // float32 [0, 0.25, 0.5, 0.75, 1]
  *
- * @throws {ArgumentError} for NaN and infinity. @throws {ShapeError} for steps that are no whole number of at least 0.
- * @throws {DTypeError} where an integer dtype can't hold an end.
+ * @throws {ArgumentError} for NaN or infinity.
+ * @throws {ShapeError} if `steps` is not a whole number of at least 0.
+ * @throws {DTypeError} if an integer dtype can't hold an end.
  */
 export function linspace<D extends DType = "float32">(
   start: number,
@@ -62,9 +63,9 @@ function wholeSpace<D extends DType>(
 
 function checkHeld(value: number, dtype: DType): bigint {
   if (isFloat(dtype) || dtype === "bool")
-    throw new DTypeError("linspace", "unsupportedDType", `expected a dtype with numbers, got ${dtype}`);
+    throw new DTypeError("linspace", "unsupportedDType", `expected a numeric dtype, got ${dtype}`);
   const [least, most] = integerRange(dtype);
-  const whole = Math.trunc(value); // as PyTorch converts the ends
+  const whole = Math.trunc(value); // as PyTorch does
   if (whole >= least && whole <= most) return BigInt(whole);
   throw new DTypeError("linspace", "doesNotFit", `expected ends from ${least} to ${most} for ${dtype}, got ${value}`);
 }

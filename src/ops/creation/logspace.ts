@@ -8,19 +8,20 @@ import { type CreationOptions, checkCreation, creationOptions } from "./create.t
 import { type TensorOptions, tensor } from "./tensor.ts";
 
 /**
- * `steps` powers of a base, whose exponents are at equal distances from `start` to `end`, both of them included: in
- * float64, rounded once to the dtype. An integer dtype cuts them towards zero.
+ * Returns `steps` powers of a base with equally spaced exponents from `start` to `end`, both included. They are
+ * computed in float64 and rounded once to the dtype. An integer dtype truncates them towards zero.
  *
- * @param steps how many; 1 gives the first
+ * @param steps the number of elements; 1 gives the first
  * @param base default 10
- * @param options `dtype`, by default float32
+ * @param options `dtype`: default float32
  *
  * @example
  * logspace(0, 2, 3); // float32 [1, 10, 100]
  * logspace(0, 3, 4, 2); // float32 [1, 2, 4, 8]
  *
- * @throws {ArgumentError} for NaN and infinity. @throws {ShapeError} for steps that are no whole number of at least 0.
- * @throws {DTypeError} where an integer dtype can't hold a power.
+ * @throws {ArgumentError} for NaN or infinity.
+ * @throws {ShapeError} if `steps` is not a whole number of at least 0.
+ * @throws {DTypeError} if an integer dtype can't hold a power.
  */
 export function logspace<D extends DType = "float32">(
   start: number,
@@ -37,7 +38,7 @@ export function logspace<D extends DType = "float32">(
 ): Tensor<D>;
 export function logspace(...values: unknown[]): Tensor {
   const { steps, base, dtype = "float32", start: from, end: to, ...options } = logspaceParameters(values);
-  const [start, end] = isFloat(dtype) ? [from, to] : [Math.trunc(from), Math.trunc(to)]; // as PyTorch converts them
+  const [start, end] = isFloat(dtype) ? [from, to] : [Math.trunc(from), Math.trunc(to)]; // as PyTorch does
   checkCreation("logspace", [steps], dtype, options);
   for (const [name, value] of Object.entries({ start, end })) {
     if (!Number.isFinite(value))
@@ -56,16 +57,16 @@ const logspaceParameters = parameters("logspace", {
   ...creationOptions,
 });
 
-/** They are listed before they become a tensor. */
+/** The maximum number of powers, which are computed in a list on the host. */
 const MOST_STEPS = 2 ** 27;
 
-/** The first half is counted from the start, the second from the end, as `linspace` has it. */
+/** Computes exponents from the start in the first half and from the end in the second, as `linspace` does. */
 function exponentAt(start: number, end: number, steps: number, at: number): number {
   const step = steps > 1 ? (end - start) / (steps - 1) : 0;
   return at < Math.max(1, Math.floor(steps / 2)) ? start + at * step : end - (steps - 1 - at) * step;
 }
 
-/** What a dtype keeps of a power. @throws {DTypeError} where an integer dtype can't hold it */
+/** Truncates a power for an integer dtype. @throws {DTypeError} if the dtype can't hold it */
 function heldPower(power: number, dtype: DType): number {
   if (isFloat(dtype)) return power;
   const whole = Math.trunc(power);

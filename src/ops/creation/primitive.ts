@@ -6,17 +6,17 @@ import { struct } from "../../backend/metal/struct.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 
-/** Every element becomes one value, into any strides. */
+/** Attributes of `fill`, which writes one value to all elements of an output with any strides. */
 export interface FillAttributes {
   readonly value: Scalar;
 }
 
 /**
- * Floats at equal distances, computed in float64 and rounded once: start + i · step for i < forward, and
- * end − (count − 1 − i) · step from there on, so that both ends are exact.
+ * Attributes of `range`: equally spaced floats, computed in float64 and rounded once: start + i · step for i < forward,
+ * and end − (count − 1 − i) · step from there on, so that both ends are exact.
  */
 export interface RangeAttributes {
-  /** Of the result. */
+  /** The dtype of the result. */
   readonly dtype: DType;
   readonly start: number;
   readonly step: number;
@@ -25,8 +25,8 @@ export interface RangeAttributes {
 }
 
 /**
- * Integers at equal distances: start + i · step + i · remainder / divisor, cut towards zero, exact. The absolute value
- * of i · remainder is below 2⁶³.
+ * Attributes of `wholeRange`: equally spaced integers, start + i · step + i · remainder / divisor, computed exactly and
+ * truncated towards zero. The absolute value of i · remainder must be below 2⁶³.
  */
 export interface WholeRangeAttributes {
   readonly start: bigint;
@@ -35,11 +35,11 @@ export interface WholeRangeAttributes {
   readonly divisor: bigint;
 }
 
-/** The value comes as the bits of an element, so that every backend stores the same. */
+/** The value is passed as the bits of an element, so that every backend stores the same. */
 export const fillParameters = struct("Fill", "creation/fill.metal", { loop: loopNest, bits: wideWord });
 export const fillCall = cpuCall("fill", { bytes: whole, offset: whole, bits: wideWord, nest: nest(1) }, ["output"]);
 
-/** Metal has no float64: kernels compute with its bits. */
+/** Metal has no float64, so kernels compute with the bits of float64 numbers. */
 export const rangeParameters = struct("Range", "creation/range.metal", {
   ...{ start: wideWord, step: wideWord, end: wideWord },
   ...{ forward: whole, count: whole },

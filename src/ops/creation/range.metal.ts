@@ -5,7 +5,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type RangeAttributes, rangeParameters, type WholeRangeAttributes, wholeRangeParameters } from "./primitive.ts";
 
-/** @internal `unsupported` of implementations that make a tensor from nothing. */
+/** @internal `unsupported` for primitives without inputs: Metal has no float64. */
 export const noFloat64Result = ({ attributes }: { readonly attributes: { readonly dtype: DType } }) =>
   attributes.dtype === "float64" ? "Metal has no float64" : undefined;
 

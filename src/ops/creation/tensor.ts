@@ -12,7 +12,7 @@ import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, type NestedArray, Tensor } from "../../tensor/tensor.ts";
 import { creationOptions } from "./create.ts";
 
-/** A typed array whose elements are those of a dtype. */
+/** A typed array whose element type is a dtype. */
 export type TensorArray =
   | Float64Array
   | Float32Array
@@ -37,34 +37,31 @@ interface DTypeByArrayTag {
 /** The dtype of a typed array's elements. */
 export type DTypeOfArray<A extends TensorArray> = DTypeByArrayTag[A[typeof Symbol.toStringTag]];
 
-/** The dtype that plain values have: booleans bool, bigints int64, numbers float32. */
+/** The default dtype of plain values: bool for booleans, int64 for bigints, float32 for numbers. */
 export type DTypeOfValue<V> = V extends boolean ? "bool" : V extends bigint ? "int64" : "float32";
 
-/**
- * Options of {@link tensor} and {@link fromArray}: dtype, shape, where the memory is to be, and whether it is a
- * parameter.
- */
+/** Options of {@link tensor}: dtype, shape, location of the memory, and whether the tensor requires a gradient. */
 export interface TensorOptions<D extends DType = DType> extends AllocationHint {
-  /** Default: the typed array's own, bool for booleans, int64 for bigints, float32 for numbers. */
+  /** Default: the typed array's dtype, bool for booleans, int64 for bigints, float32 for numbers. */
   dtype?: D;
-  /** Default: that of the nested arrays; `[length]` for a typed array. */
+  /** Default: the shape of the nested arrays; `[length]` for a typed array. */
   shape?: Shape;
-  /** True makes it a parameter: `backward()` leaves its gradient in `grad`. */
+  /** Whether the tensor requires a gradient: `backward()` then accumulates it in `grad`. */
   requiresGrad?: boolean;
 }
 
 type Value = number | bigint | boolean;
 
 /**
- * A tensor of given elements, copied: a number, nested arrays, or a typed array.
+ * Creates a tensor by copying elements: a number, nested arrays, or a typed array.
  *
  * @example
  * tensor([[1, 2, 3], [4, 5, 6]]); // float32[2, 3]
  * tensor(new Float16Array([1, 2]), { requiresGrad: true }); // float16[2]
  * tensor([1, 2, 255], { dtype: "uint8" });
  *
- * @throws {ShapeError} for ragged arrays, or a shape of another size. @throws {DTypeError} where a value does not fit
- * the dtype.
+ * @throws {ShapeError} for ragged arrays, or a shape with another number of elements.
+ * @throws {DTypeError} if the dtype can't hold a value.
  */
 export function tensor<A extends TensorArray>(values: A, options?: TensorOptions<never>): Tensor<DTypeOfArray<A>>;
 export function tensor<D extends DType>(
@@ -87,7 +84,7 @@ export function tensor(...given: unknown[]): Tensor {
     );
   const dtype = options.dtype ?? dtypeOf(elements);
   const { storage } = options;
-  const hint = { label: options.label, storage: "shared" } as const; // the host writes it
+  const hint = { label: options.label, storage: "shared" } as const; // written by the host
   const result = new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, "tensor")), dtype, shape);
   fill(result, elements);
   result.storage.memory.moveToHint?.(storage);
@@ -95,7 +92,7 @@ export function tensor(...given: unknown[]): Tensor {
   return result;
 }
 
-/** Elements row by row, and the shape that they were given in. */
+/** Elements in row-major order, and their shape. */
 interface Elements {
   readonly elements: ArrayLike<Value>;
   readonly shape: Shape;
@@ -118,21 +115,22 @@ const tensorParameters = parameters("tensor", {
 });
 
 /**
- * A tensor over a typed array's own memory, without a copy: changes of one show in the other. (A backend that can't
- * reach JavaScript's memory copies it at the first use, and the two part.)
+ * Creates a tensor that shares the memory of a typed array, without a copy: changes to one are visible in the other. (A
+ * backend that can't access JavaScript's memory copies it on first use; from then on the two are independent.)
  *
- * What a backward pass needs must not change before it is over: where the array was changed, `backward()` throws. For
- * that, elements that an operation saves for its gradient are hashed, once forward and once backward. {@link tensor}
- * copies the array, and its elements are not hashed. Once the array's buffer is transferred or shrunk, every use of the
- * tensor throws.
+ * The array must not change while a backward pass still needs it; if it does, `backward()` throws. To detect this,
+ * elements that an operation saves for its gradient are hashed, once in the forward and once in the backward pass.
+ * {@link tensor} copies the array instead, and its elements are not hashed. After the array's buffer is transferred or
+ * shrunk, every use of the tensor throws.
  *
  * @param shape default `[array.length]`
  *
  * @example
  * fromArray(new Int32Array([1, 2, 3, 4]), [2, 2]); // int32 [[1, 2], [3, 4]]
  *
- * @throws {ShapeError} where the number of elements differs. @throws {DTypeError} for an array whose elements are no
- * dtype's. @throws {ArgumentError} `sharedBuffer`, `detached` for a buffer that threads share, or that is not here.
+ * @throws {ShapeError} if the number of elements differs.
+ * @throws {DTypeError} for an array whose element type is not a dtype.
+ * @throws {ArgumentError} `sharedBuffer` for a SharedArrayBuffer, `detached` for a buffer that was transferred.
  */
 export function fromArray<A extends TensorArray>(array: A, shape?: Shape): Tensor<DTypeOfArray<A>>;
 export function fromArray(...given: unknown[]): Tensor {
@@ -163,7 +161,7 @@ export function fromArray(...given: unknown[]): Tensor {
   );
 }
 
-/** @throws {ArgumentError} for memory that is not, or not only, this thread's. */
+/** @throws {ArgumentError} for memory that this thread does not own exclusively. */
 function checkBuffer(buffer: ArrayBufferLike): void {
   if (!(buffer instanceof ArrayBuffer))
     throw new ArgumentError(
@@ -176,7 +174,7 @@ function checkBuffer(buffer: ArrayBufferLike): void {
     throw new ArgumentError(
       "fromArray",
       "detached",
-      "expected an array whose buffer is here, got one whose buffer was transferred",
+      "expected an array with an attached buffer, got one whose buffer was transferred",
     );
 }
 const fromArrayParameters = parameters("fromArray", { array: operand(aTypedArray), shape: optional(shapeList) });
@@ -188,7 +186,7 @@ function dtypeOf(elements: ArrayLike<Value>): DType {
     throw new DTypeError(
       "tensor",
       "unknownArray",
-      `expected a typed array with elements of a dtype, got ${describeValue(elements)}; give { dtype }`,
+      `expected a typed array with elements of a dtype, got ${describeValue(elements)}; pass { dtype }`,
     );
   }
   return plainDType(elements as readonly Value[]);
@@ -198,7 +196,7 @@ function flatten(values: NestedArray<Value>): { elements: Value[]; shape: number
   const shape: number[] = [];
   for (let level = values; Array.isArray(level); level = level[0]!) {
     shape.push(level.length);
-    checkRank("tensor", shape); // an array may hold itself
+    checkRank("tensor", shape); // an array may contain itself
   }
   const elements: Value[] = [];
   const visit = (value: NestedArray<Value>, axis: number): void => {
@@ -241,9 +239,7 @@ function fill(target: Tensor, elements: ArrayLike<Value>): void {
   for (let index = 0; index < elements.length; index++) writable[index] = encode(elements[index]!);
 }
 
-/**
- * An integer dtype takes whole numbers in its range and nothing else: a silent change of a given value helps nobody.
- */
+/** Checks that an integer dtype gets whole numbers in its range only: values must not change silently. */
 function checkFit(dtype: DType, elements: ArrayLike<Value>): void {
   if (isFloat(dtype) || dtype === "bool") return;
   const [least, most] = integerRange(dtype);

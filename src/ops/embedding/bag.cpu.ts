@@ -37,7 +37,7 @@ export const bagFactorsCpu: Implementation<BagAttributes> = {
   },
 };
 
-/** @param matrix of the bags' width */
+/** @param matrix the table or the gradients, whose second axis is the width of the bags */
 const headOf = (
   { length, ...attributes }: BagAttributes,
   { dtype: indexDtype, size: total }: Tensor,
@@ -49,7 +49,7 @@ const startsOf = (operands: readonly Tensor[]): number[] => operands.map(({ offs
 
 const found = new Float64Array(1);
 
-/** @throws {ShapeError} for the first offset that begins no bag. */
+/** @throws {ShapeError} for the first invalid offset. */
 function checkOffsets(offsets: Tensor, size: number): void {
   const { dtype, offset, size: count, storage } = offsets;
   findDescentCall("embeddingBag", { dtype, offset, count, size }, [offsets, found]);

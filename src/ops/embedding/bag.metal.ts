@@ -10,10 +10,12 @@ import { type BagAttributes, bagModes, bagParameters, offsetsParameters } from "
 const FILE = "embedding/bags.metal";
 const THREADS = 256;
 const SIMD = 32;
-/** Rows of a table of which a threadgroup computes the gradients, and what says where they and the next one begin. */
+/**
+ * Rows of the table per threadgroup in the gradient kernel, and bytes for the starts of these rows and the next one.
+ */
 const ROWS_OF_GROUP = 8;
 const RUN_BYTES = Math.ceil(((ROWS_OF_GROUP + 1) * 8) / 16) * 16;
-/** Of kernels to which neither the mode nor factors matter. */
+/** Constants for kernels that depend on neither the mode nor factors. */
 const NO_CONSTANTS = [0, 0];
 
 export const bagMetal: MetalImplementation<BagAttributes> = {
@@ -84,10 +86,10 @@ const kernelOf = (name: string, { mode, hasFactors }: BagAttributes, matrix: Ten
   constants: [bagModes.ordinal(mode), Number(hasFactors)],
 });
 
-/** Dense indices of any shape as a vector: a view for a call. */
+/** Returns contiguous indices of any shape as a vector: a view for one call. */
 const flat = ({ storage, dtype, size, offset }: Tensor): Tensor => new Tensor(storage, dtype, [size], [1], offset);
 
-/** The bag of each index, where offsets say which; `otherwise` where nothing is read. */
+/** Computes the bag of each index from the offsets, or returns `otherwise` if kernels don't read it. */
 function numbersOf(
   offsets: Tensor,
   indices: Tensor,
@@ -122,7 +124,7 @@ function parametersOf(
   });
 }
 
-/** Has the device check the offsets; the error comes as that of an index out of range does. */
+/** Checks the offsets on the device. The error is thrown when a result is read, as for an index out of range. */
 function checkOffsetsLater(offsets: Tensor, total: number): TicketRange {
   const { storage, dtype, offset, size } = offsets;
   return findLater(
@@ -142,7 +144,7 @@ function checkOffsetsLater(offsets: Tensor, total: number): TicketRange {
       const at = (index: number) => Number(storage.array(dtype)[offset + index]);
       const value = at(position);
       const isRight = position === 0 ? value === 0 : value >= at(position - 1) && value <= total;
-      return isRight ? undefined : offsetsError(position, value, total); // computed again since: see checkRangeLater
+      return isRight ? undefined : offsetsError(position, value, total); // recomputed since: see checkRangeLater
     },
   );
 }

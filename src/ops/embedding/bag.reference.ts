@@ -5,14 +5,14 @@ import { checkRange } from "../indexing/range.reference.ts";
 import { offsetsError } from "./offsets.ts";
 import type { BagAttributes } from "./primitive.ts";
 
-/** One index that counts: its row, its number among all indices, and its factor. */
+/** An index that is not padding: its row, its position among all indices, and its factor. */
 interface Member {
   readonly row: number;
   readonly number: number;
   readonly factor: number;
 }
 
-/** The members of each bag. */
+/** Returns the members of each bag. */
 function bagsOf(
   [indices, offsets, factors]: readonly Tensor[],
   { bags, length, padding, hasFactors }: BagAttributes,
@@ -69,7 +69,7 @@ export const bagReference: Implementation<BagAttributes> = {
   },
 };
 
-/** The first of equal ones; a NaN where there is one. */
+/** Returns the member with the largest element in a column: the first NaN, else the first of equal elements. */
 function largestOf(bag: readonly Member[], rows: readonly (readonly number[])[], column: number) {
   let best: (Member & { column: number }) | undefined;
   for (const member of bag) {
@@ -108,7 +108,7 @@ export const bagFactorsReference: Implementation<BagAttributes> = {
   },
 };
 
-/** @throws {ShapeError} for the first offset that begins no bag. */
+/** @throws {ShapeError} for the first invalid offset. */
 function checkOffsets(offsets: Tensor, total: number): void {
   const values = toIntegers(offsets);
   const position = values.findIndex(

@@ -1,7 +1,7 @@
 /**
- * Bags of rows on the tape. The bags are linear in the table and in the factors of the indices, so that three
- * operations are each other's gradients, to any order: the bags, the gradient of the table, and that of the factors.
- * Where the largest row is taken, the numbers of those that were say what goes where.
+ * Differentiable bags of rows. Bags are linear in the table and in the factors of the indices. Three operations are
+ * therefore each other's gradients, to any order: the bags, the gradient of the table, and the gradient of the factors.
+ * In mode max, the saved positions of the largest rows determine where gradients go.
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
@@ -21,12 +21,14 @@ import { bagFactorsMetal, bagGradientMetal, bagMetal } from "./bag.metal.ts";
 import { bagFactorsReference, bagGradientReference, bagReference } from "./bag.reference.ts";
 import type { BagAttributes } from "./primitive.ts";
 
-// Inputs of all three: indices and factors [total], or [bags, length] in rows; offsets [bags + 1]. What is missing is
-// the indices again. All three are dense. A table [rows, width] and gradients [bags, width] have any strides.
+// Inputs of all three: indices and factors [total], or [bags, length] with one bag per row; offsets [bags + 1]. Missing
+// operands are replaced by the indices. These inputs are contiguous. The table [rows, width] and gradients [bags,
+// width] may be strided.
 
 /**
- * Inputs: indices, offsets, factors, table. Outputs: [bags, width]; [bags], how many rows that are, in the dtype that
- * computes; and for the largest [bags, width], the number of the index whose row it is, −1 in an empty bag.
+ * Inputs: indices, offsets, factors, table. Outputs: the bags [bags, width]; the number of rows of each bag [bags], in
+ * the accumulation dtype; and in mode max, the position of the index of the largest row [bags, width], −1 in an empty
+ * bag.
  */
 const bagPrimitive = definePrimitive<BagAttributes>({
   name: "embeddingBag",
@@ -35,8 +37,8 @@ const bagPrimitive = definePrimitive<BagAttributes>({
 });
 
 /**
- * Inputs: indices, offsets, factors, gradients, counts and, for the largest, their numbers. Output: the gradient of the
- * table.
+ * Inputs: indices, offsets, factors, gradients, counts and, in mode max, the positions of the largest rows. Output: the
+ * gradient of the table.
  */
 const bagGradientPrimitive = definePrimitive<BagAttributes>({
   name: "embeddingBagGradient",
@@ -51,21 +53,24 @@ const bagFactorsPrimitive = definePrimitive<BagAttributes>({
   implementations: { metal: bagFactorsMetal, cpu: bagFactorsCpu, reference: bagFactorsReference },
 });
 
-/** Which indices are in which bags. */
+/** The assignment of indices to bags. */
 export interface Bags {
-  /** What the caller called, for errors. */
+  /** The operation that the caller called, for errors. */
   readonly operation: string;
-  /** Dense: [total], or [bags, length]. */
+  /** Contiguous: [total], or [bags, length]. */
   readonly indices: Tensor<IndexDType>;
-  /** Dense [bags + 1]; the indices where each bag has so many. */
+  /** Contiguous [bags + 1]; the indices again if all bags have the same length. */
   readonly offsets: Tensor<IndexDType>;
   readonly attributes: BagAttributes;
 }
 
-/** What the forward found out, for gradients: counts of the bags and, for the largest, the numbers of the indices. */
+/**
+ * Results of the forward pass that gradients need: the counts of the bags and, in mode max, the positions of the
+ * largest rows.
+ */
 export type Found = readonly Tensor[];
 
-/** The bags of a table, [bags, width]. @param factors of the indices' shape; for sums only */
+/** Computes the bags of a table, [bags, width]. @param factors of the indices' shape; for sums only */
 export function bagRows(table: Tensor, factors: Tensor | undefined, bags: Bags): Tensor {
   const { operation, indices, offsets } = bags;
   const attributes = { ...bags.attributes, hasFactors: factors !== undefined };
@@ -91,7 +96,7 @@ export function bagRows(table: Tensor, factors: Tensor | undefined, bags: Bags):
   return output!;
 }
 
-/** The gradient of the table, [rows, width], from that of the bags. */
+/** Computes the gradient of the table, [rows, width], from that of the bags. */
 export function tableGradient(gradient: Tensor, factors: Tensor | undefined, found: Found, bags: Bags): Tensor {
   const { operation, indices, offsets } = bags;
   const attributes = { ...bags.attributes, hasFactors: factors !== undefined };
@@ -112,7 +117,7 @@ export function tableGradient(gradient: Tensor, factors: Tensor | undefined, fou
   return output;
 }
 
-/** The gradient of the factors: the product of each index' row with the gradient of its bag. */
+/** Computes the gradient of the factors: the dot product of each index's row with the gradient of its bag. */
 function factorGradient(table: Tensor, gradient: Tensor, bags: Bags): Tensor {
   const { operation, indices, offsets, attributes } = bags;
   const inputs = [indices, offsets, table, gradient];
@@ -125,11 +130,11 @@ function factorGradient(table: Tensor, gradient: Tensor, bags: Bags): Tensor {
   return output;
 }
 
-/** For each column of each bag the element of the row that was the largest; 0 in empty bags. */
+/** Returns, for each column of each bag, the table's element in the row that was the largest; 0 in empty bags. */
 function rowsAt(table: Tensor, indices: Tensor<IndexDType>, best: Tensor<"int64">): Tensor {
   const isThere = noGrad(() => ge(best, 0));
   const numbers = noGrad(() => flatten(where(isThere, best, 0) as Tensor<"int64">) as Tensor<"int64">);
-  if (indices.size === 0) return where(isThere, 1, 0) as Tensor; // of nothing but empty bags
+  if (indices.size === 0) return where(isThere, 1, 0) as Tensor; // all bags are empty
   const rows = reshape(indexSelect(flatten(indices) as Tensor<IndexDType>, numbers, { dim: 0 }), best.shape);
   return where(isThere, gather(table, rows as Tensor<IndexDType>, { dim: 0 }), 0) as Tensor;
 }

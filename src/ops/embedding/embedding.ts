@@ -16,13 +16,13 @@ import { checkTable, paddingRow, wholeIndices } from "./rows.ts";
 
 /** Options of {@link embedding}. */
 export interface EmbeddingOptions {
-  /** A row that gets no gradient, a negative one counted from the end. */
+  /** A row that gets no gradient. Negative values count from the end. */
   paddingIndex?: number | undefined;
 }
 
 /**
- * For each index its row of a table: `result[…, :] = weight[indices[…], :]`. The gradient of a row is the sum over the
- * indices that named it, in their order: the same bits run after run.
+ * Looks up rows of a table: `result[…, :] = weight[indices[…], :]`. The gradient of a row is summed over its indices in
+ * their order, so every run gives the same bits. PyTorch's `embedding`; `paddingIndex` is its `padding_idx`.
  *
  * @param indices integers of any shape
  * @param weight [rows, width], floats
@@ -31,9 +31,10 @@ export interface EmbeddingOptions {
  * @example
  * embedding(tensor([1n, 0n]), tensor([[1, 2], [3, 4]])); // float32 [[3, 4], [1, 2]]
  *
- * @throws {ShapeError} for a weight that is no matrix, and `indexOutOfRange` for an index that is negative or too large
- * (on Metal when a result is read). @throws {DTypeError} for indices that are no integers, or a weight without floats.
- * @throws {ArgumentError} for a padding index that is no row.
+ * @throws {ShapeError} for a weight that is not a matrix, and `indexOutOfRange` if an index is negative or too large
+ * (on Metal when a result is read).
+ * @throws {DTypeError} for indices that are not integers, or a weight that is not of floats.
+ * @throws {ArgumentError} for a padding index out of range.
  */
 export function embedding<D extends DType>(
   indices: Tensor,
@@ -61,8 +62,8 @@ const embeddingParameters = parameters("embedding", {
 });
 
 /**
- * One gather: the table repeated along the axes of the indices but the last, the indices along the width, both in
- * place.
+ * Looks up rows with one gather. The table is expanded along all but the last axis of the indices, and the indices
+ * along the width, both without copying.
  */
 function rowsOf<D extends DType>(index: Tensor<IndexDType>, weight: Tensor<D>): Tensor<D> {
   const [rows, width] = weight.shape as [number, number];
@@ -83,7 +84,7 @@ function rowsOf<D extends DType>(index: Tensor<IndexDType>, weight: Tensor<D>): 
   return index.rank === 0 ? reshape(output, [width]) : output;
 }
 
-/** The gradients of all indices, summed by row: those of bags of one index each. */
+/** Sums the gradients of all indices by row: the gradient of bags with one index each. */
 function rowSums(gradient: Tensor, index: Tensor<IndexDType>, rows: number, padding: number | undefined): Tensor {
   const indices = noGrad(() => reshape(contiguous(index), [index.size]));
   const attributes = {

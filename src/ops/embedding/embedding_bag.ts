@@ -20,22 +20,22 @@ import { checkTable, paddingRow, wholeIndices } from "./rows.ts";
 /** Options of {@link embeddingBag}. */
 export interface EmbeddingBagOptions {
   /**
-   * Where each bag begins among indices of one axis, the first at 0, ascending. Indices of two axes have a bag a row,
-   * and no offsets.
+   * The start of each bag in a vector of indices: ascending, and the first one 0. Indices with two axes have one bag
+   * per row and no offsets.
    */
   offsets?: Tensor | undefined;
-  /** Default `"mean"`. */
+  /** The reduction of the rows of a bag. Default `"mean"`. */
   mode?: BagMode | undefined;
-  /** A factor of each index' row, of the indices' shape and the weight's dtype; for `"sum"` only. */
+  /** A factor for the row of each index, of the indices' shape and the weight's dtype; for `"sum"` only. */
   perSampleWeights?: Tensor | undefined;
-  /** A row that counts in no bag and gets no gradient, a negative one counted from the end. */
+  /** A row that bags ignore and that gets no gradient. Negative values count from the end. */
   paddingIndex?: number | undefined;
-  /** The offsets end with one that begins no bag: the end of the last. Default false. */
+  /** Whether the last offset is the end of the last bag instead of the start of another. Default false. */
   includeLastOffset?: boolean | undefined;
 }
 
 /**
- * The sum, mean or largest of the rows of a table that each bag of indices names. An empty bag gives zeros.
+ * Computes the sum, mean or maximum of the table rows of each bag of indices. An empty bag gives zeros.
  *
  * @param indices integers [bags, length], or [total] with `offsets`
  * @param weight [rows, width], floats
@@ -44,10 +44,11 @@ export interface EmbeddingBagOptions {
  * @example
  * embeddingBag(tensor([0n, 1n, 1n]), eye(2), { offsets: tensor([0n, 2n]), mode: "sum" }); // float32 [[1, 1], [0, 1]]
  *
- * @throws {ShapeError} for indices of another rank, a weight that is no matrix, weights of samples of another shape,
- * and `indexOutOfRange` and `offsetsOutOfOrder` (on Metal when a result is read). @throws {DTypeError} for indices or
- * offsets that are no integers, or floats of two dtypes. @throws {ArgumentError} for offsets with bags in rows, an
- * unknown mode, weights of samples without `"sum"`, or a padding index that is no row.
+ * @throws {ShapeError} for indices of another rank, a weight that is not a matrix, or sample weights of another shape,
+ * and `indexOutOfRange` and `offsetsOutOfOrder` (on Metal when a result is read).
+ * @throws {DTypeError} for indices or offsets that are not integers, or floats of two dtypes.
+ * @throws {ArgumentError} for offsets with indices of two axes, an unknown mode, sample weights without `"sum"`, or a
+ * padding index out of range.
  */
 export function embeddingBag<D extends DType>(
   indices: Tensor,
@@ -97,14 +98,14 @@ function checkBags(index: Tensor, offsets: Tensor | undefined): void {
     throw new ArgumentError(
       "embeddingBag",
       "noOffsets",
-      `expected offsets, which say where bags begin, with indices ${index.describe()}; ` +
-        "indices of two axes have a bag a row",
+      `expected offsets, the starts of bags, with indices ${index.describe()}; ` +
+        "without offsets, indices need two axes, one bag per row",
     );
   if (index.rank === 2 && offsets)
     throw new ArgumentError(
       "embeddingBag",
       "twoKindsOfBags",
-      `expected no offsets with indices ${index.describe()}, which have a bag a row; leave them out or flatten ` +
+      `expected no offsets with indices ${index.describe()}, which have one bag per row; leave them out or flatten ` +
         "the indices",
     );
   if (offsets && offsets.rank !== 1)
@@ -130,7 +131,7 @@ function checkSampleWeights(samples: Tensor, index: Tensor, weight: Tensor, mode
     );
 }
 
-/** What the bags are made of: all indices one after the other, and where each bag begins. */
+/** Describes the bags: all indices in order, and the start of each bag. */
 function bagsOf(index: Tensor<IndexDType>, weight: Tensor, options: EmbeddingBagOptions): Bags {
   const { mode = "mean", includeLastOffset = false } = options;
   const padding = paddingRow("embeddingBag", weight, options.paddingIndex) ?? -1;
@@ -141,7 +142,7 @@ function bagsOf(index: Tensor<IndexDType>, weight: Tensor, options: EmbeddingBag
   return { operation: "embeddingBag", indices, offsets, attributes };
 }
 
-/** Where each bag begins, and the last one ends, in the indices' dtype. */
+/** Returns the start of each bag and the end of the last one, in the indices' dtype. */
 function allOffsets(offsets: Tensor, { size, dtype }: Tensor<IndexDType>, isComplete: boolean): Tensor<IndexDType> {
   const own = toDType(offsets, dtype);
   return contiguous(isComplete ? own : cat([own, full([1], size, { dtype })]));

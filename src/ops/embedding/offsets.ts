@@ -1,14 +1,14 @@
-/** The error of offsets that begin no bags. */
+/** The error for invalid offsets of bags. */
 import { ShapeError } from "../../core/errors.ts";
 
 /**
- * @param position the first that is less than the one before it or more than `total`, or the first of all where it is
- * not 0
+ * @param position the position of the first invalid offset: it is less than its predecessor, more than `total`, or the
+ * first one and not 0
  */
 export const offsetsError = (position: number, value: number | bigint | undefined, total: number): ShapeError =>
   new ShapeError(
     "embeddingBag",
     "offsetsOutOfOrder",
-    `expected offsets that begin with 0 and ascend to at most ${total}, the number of indices, got ` +
-      `${value ?? "another one (changed since)"} at [${position}]`,
+    `expected ascending offsets from 0 to at most ${total}, the number of indices, got ` +
+      `${value ?? "another value (changed since)"} at [${position}]`,
   );

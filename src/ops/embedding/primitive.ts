@@ -4,35 +4,38 @@ import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { array, dtype, flag, oneOf, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
-/** What becomes of the rows of a bag. */
+/** The reductions of the rows of a bag. */
 export const bagModes = enumeration("BagMode", ["sum", "mean", "max"]);
-/** What {@link embeddingBag} makes of the rows of a bag: their sum, their mean, or the largest of each column. */
+/**
+ * The reduction of {@link embeddingBag}: the sum of the rows of a bag, their mean, or the largest element of each
+ * column.
+ */
 export type BagMode = NameOf<typeof bagModes>;
 
-/** What bags of indices are, and how inputs name them. */
+/** The layout of bags of indices. */
 export interface BagAttributes {
   readonly mode: BagMode;
   readonly bags: number;
-  /** Indices of each bag; null where offsets say where each begins and the last one ends. */
+  /** Number of indices in each bag; null if offsets give the bags. */
   readonly length: number | null;
   /** Rows of the table. */
   readonly rows: number;
-  /** A row that counts for nothing, or −1. */
+  /** A row that is ignored, or −1. */
   readonly padding: number;
   /** Whether indices have factors. */
   readonly hasFactors: boolean;
 }
 
-/** `total` is the number of indices, `length` −1 where offsets say where bags begin. */
+/** `total` is the number of indices. `length` is −1 if offsets give the bags. */
 const bagFields = { bags: whole, total: whole, length: whole, rows: whole, width: whole, padding: whole };
 
-/** Of a matrix: its strides, and its element (0, 0) from where the operand is bound. */
+/** Layout of a matrix: its strides, and the offset of element (0, 0) from the bound address of the operand. */
 const matrix = array(whole, 3);
 
 export const bagParameters = struct("Bags", "embedding/bags.metal", { ...bagFields, table: matrix, gradients: matrix });
 export const offsetsParameters = struct("Offsets", "embedding/bags.metal", { count: whole, total: whole });
 
-/** What every call begins with. */
+/** The fields that every call starts with. */
 const bagHead = {
   ...{ dtype, indexDtype: dtype, offsetDtype: dtype, mode: oneOf(bagModes) },
   ...{ ...bagFields, hasFactors: flag },

@@ -1,4 +1,4 @@
-/** What the operations on rows of a table check: the table, the indices of its rows, and the row that means nothing. */
+/** Checks of the operations on rows of a table: the table, the indices, and the padding row. */
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -6,7 +6,8 @@ import { toDType } from "../copy/cast.ts";
 import type { IndexDType } from "../indexing/indices.ts";
 
 /**
- * @throws {ShapeError} for a table without two axes. @throws {DTypeError} for one without floats.
+ * @throws {ShapeError} for a table that does not have two axes.
+ * @throws {DTypeError} for a table that is not of floats.
  * @throws {DisposedError}
  */
 export function checkTable(operation: string, weight: Tensor): void {
@@ -21,7 +22,7 @@ export function checkTable(operation: string, weight: Tensor): void {
     );
 }
 
-/** Integers of any dtype as indices. @throws {DTypeError} for floats and bools. @throws {DisposedError} */
+/** Converts integers of any dtype to indices. @throws {DTypeError} for floats and bools. @throws {DisposedError} */
 export function wholeIndices(operation: string, what: string, index: Tensor): Tensor<IndexDType> {
   index.checkAlive(operation);
   if (isFloat(index.dtype) || index.dtype === "bool")
@@ -33,7 +34,7 @@ export function wholeIndices(operation: string, what: string, index: Tensor): Te
   return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
 }
 
-/** The padding row, a negative one counted from the end. @throws {ArgumentError} where there is no such row. */
+/** Normalizes the padding row; negative values count from the end. @throws {ArgumentError} if it is out of range. */
 export function paddingRow(operation: string, weight: Tensor, paddingIndex: number | undefined): number | undefined {
   if (paddingIndex === undefined) return undefined;
   const rows = weight.shape[0]!;

@@ -1,6 +1,6 @@
 /**
- * Reading and adding along an axis: `gather` and `scatterAdd` are each other's gradient, and so are `indexSelect` and
- * `indexAdd`. These are the recorded operations, of operands that were checked; the public functions check them.
+ * Gather and scatter along an axis. `gather` and `scatterAdd` are each other's gradient, and so are `indexSelect` and
+ * `indexAdd`. These functions record gradients but check nothing; the public functions check the arguments first.
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
@@ -25,7 +25,9 @@ import { scatterCpu, scatterOthersCpu } from "./scatter.cpu.ts";
 import { scatterMetal, scatterOthersMetal } from "./scatter.metal.ts";
 import { scatterOthersReference, scatterReference } from "./scatter.reference.ts";
 
-/** Inputs x and index, output: index and output have one shape, and x too but for the axis that is indexed. */
+/**
+ * Inputs: x and index. The output has the index's shape. The shape of x may differ from it along the indexed axis only.
+ */
 export const gatherPrimitive = definePrimitive<IndexAttributes>({
   name: "gather",
   family: "indexing",
@@ -33,8 +35,8 @@ export const gatherPrimitive = definePrimitive<IndexAttributes>({
 });
 
 /**
- * Inputs x, index and source: index and source have one shape, and x and the output too but for the axis that is
- * indexed.
+ * Inputs: x, index and source. The source has the index's shape. The output has the shape of x, which may differ from
+ * it along the indexed axis only.
  */
 const scatterPrimitive = definePrimitive<ScatterAttributes>({
   name: "scatter",
@@ -42,14 +44,17 @@ const scatterPrimitive = definePrimitive<ScatterAttributes>({
   implementations: { metal: scatterMetal, cpu: scatterCpu, reference: scatterReference },
 });
 
-/** The same, of floats: the output has the source's shape, and the product of what comes to where an element comes. */
+/**
+ * Inputs as for `scatter`, floats only. The output has the source's shape: for each element of the source, the product
+ * of all other elements scattered to the same place.
+ */
 const scatterOthersPrimitive = definePrimitive<ScatterOthersAttributes>({
   name: "scatterOthers",
   family: "indexing",
   implementations: { metal: scatterOthersMetal, cpu: scatterOthersCpu, reference: scatterOthersReference },
 });
 
-/** `gather`. Of `x`, what lies beyond the index on other axes is left out. */
+/** Computes `gather`. Elements of `x` outside the index's sizes on the other axes are ignored. */
 export function gatherAlong<D extends DType>(
   operation: string,
   x: Tensor<D>,
@@ -67,7 +72,7 @@ export function gatherAlong<D extends DType>(
   return output;
 }
 
-/** `scatterAdd`. What of the source lies beyond the index is not used. */
+/** Computes `scatterAdd`. Elements of the source outside the index's sizes are ignored. */
 export function scatterAddAlong<D extends DType>(
   operation: string,
   x: Tensor<D>,
@@ -87,11 +92,11 @@ export function scatterAddAlong<D extends DType>(
   return output;
 }
 
-/** A gradient of the leading part of a tensor as one of the whole. */
+/** Zero-pads the gradient of a tensor's leading part to the shape of the whole tensor. */
 export const paddedTo = (gradient: Tensor, shape: Shape): Tensor =>
   sameShape(gradient.shape, shape) ? gradient : embed(gradient, shape, (whole) => leading(whole, gradient.shape));
 
-/** `indexSelect`. */
+/** Computes `indexSelect`. */
 export function indexSelectAlong<D extends DType>(
   x: Tensor<D>,
   vector: Tensor<IndexDType>,
@@ -111,7 +116,7 @@ export function indexSelectAlong<D extends DType>(
   return output;
 }
 
-/** `indexAdd`. */
+/** Computes `indexAdd`. */
 export function indexAddAlong<D extends DType>(
   x: Tensor<D>,
   vector: Tensor<IndexDType>,
@@ -134,21 +139,24 @@ export function indexAddAlong<D extends DType>(
 }
 
 /**
- * A vector of indices as one for each element along an axis, repeated along the others: a view that the caller disposes
- * of.
+ * Expands a vector of indices to the shape of `x` with `vector.size` along the axis. Returns a view that the caller
+ * disposes of.
  */
 function alongAxis(vector: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<IndexDType> {
   const strides = x.shape.map((_, own) => (own === axis ? vector.strides[0]! : 0));
   return new Tensor(vector.storage, vector.dtype, x.shape.with(axis, vector.size), strides, vector.offset);
 }
 
-/** The source with its factor, not recorded. */
+/** Multiplies the source by `alpha`, without recording it. */
 const times = (source: Tensor, alpha: number): Tensor =>
   alpha === 1 ? source : noGrad(() => toDType(mul(source, alpha), source.dtype));
 
 const summed = { way: "sum", includesSelf: true } as const;
 
-/** Not recorded: `x` put together with what comes to it. What of `x` lies beyond the source on other axes stays. */
+/**
+ * Scatters `source` into a copy of `x`, without recording it. Elements of `x` outside the source's sizes on the other
+ * axes are unchanged.
+ */
 export function scattered<D extends DType>(
   x: Tensor<D>,
   index: Tensor,
@@ -169,8 +177,8 @@ export function scattered<D extends DType>(
 }
 
 /**
- * Not recorded: for each element of `source` the product of all others that come to where it comes, x's among them or
- * not.
+ * For each element of `source`, computes the product of all other elements scattered to the same place, without
+ * recording it. `includesSelf` says whether the element of `x` is a factor.
  */
 export function scatteredOthers<D extends DType>(
   x: Tensor,

@@ -9,10 +9,10 @@ import { indexSelectAlong } from "./adjoint.ts";
 import { basicView, completed, type Index, indexList, type ListedAxis, rowsOf } from "./steps.ts";
 
 /**
- * Elements by an index for each axis, as NumPy's and PyTorch's `x[…]`. Numbers, bounds, `null` and `"..."` give a view.
- * Tensors of integers are broadcast to each other and give a copy: their axes stand in the place of those that they
- * index, or first where these are not adjacent. A mask is read, which waits for the device. Negative numbers count from
- * the end.
+ * Returns the elements selected by one index per axis, like `x[…]` in NumPy and PyTorch. Numbers, bounds, `null` and
+ * `"..."` give a view. Integer tensors are broadcast together and give a copy: their axes replace the indexed axes, or
+ * come first if those are not adjacent. A mask is read on the host, which waits for the device. Negative numbers count
+ * from the end.
  *
  * @example
  * const x = tensor([[1, 2, 3], [4, 5, 6]]);
@@ -20,12 +20,13 @@ import { basicView, completed, type Index, indexList, type ListedAxis, rowsOf } 
  * x.at("...", tensor([2n, 0n])); // [[3, 1], [6, 4]]
  * x.at(x.gt(3)); // [4, 5, 6]
  *
- * @throws {ShapeError} for more indices than axes, an index out of range, and tensors that can't be broadcast. @throws
- * {DTypeError} for tensors of floats. @throws {ArgumentError} for a text that is no bounds, and more than one `"..."`.
+ * @throws {ShapeError} for more indices than axes, an index out of range, or tensors that can't be broadcast.
+ * @throws {DTypeError} for float tensors.
+ * @throws {ArgumentError} for a string that is not valid bounds, or more than one `"..."`.
  */
 export function at<D extends DType>(x: Tensor<D>, ...indices: Index[]): Tensor<D>;
 export function at(...values: unknown[]): Tensor {
-  const { x, indices } = atParameters([values[0], values.slice(1)]); // bounds that come last are no options
+  const { x, indices } = atParameters([values[0], values.slice(1)]); // trailing bounds are not options
   const named = completed("at", x, indices);
   if (named.some((step) => "list" in step)) checkElements("at", [x]);
   return underName("at", () =>
@@ -39,7 +40,7 @@ at.method = "same" as const;
 
 const atParameters = parameters("at", { x: operand(aTensor), indices: operand(indexList) });
 
-/** The elements that lists of integers name. */
+/** Returns the elements selected by integer tensors. */
 function byLists(view: Tensor, lists: readonly ListedAxis[]): Tensor {
   const { rows, places, shape, others, placed } = rowsOf("at", view, lists);
   return placed(reshape(indexSelectAlong(rows, places, 0, "at"), [...shape, ...others]));

@@ -3,7 +3,7 @@ import { forEachIndex, toIntegers } from "../../backend/reference/elements.ts";
 import type { IndexAttributes } from "./primitive.ts";
 import { checkRange } from "./range.reference.ts";
 
-/** Elements are moved as they are stored. */
+/** Copies elements in their stored form, without converting them. */
 export const gatherReference: Implementation<IndexAttributes> = {
   run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, axes } }) {
     checkRange({ operation, index: index!, size: x!.shape[dim]!, axes });

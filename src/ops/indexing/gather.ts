@@ -14,39 +14,41 @@ import { gatherAlong, indexSelectAlong } from "./adjoint.ts";
 import { anIndex, checkIndexShape, checkVector, type IndexDType } from "./indices.ts";
 import { fromTheFront } from "./places.ts";
 
-/** The axis of {@link gather}, {@link indexSelect}, `scatterAdd` and `indexAdd`. */
+/** Options of {@link gather}, {@link indexSelect}, `scatterAdd` and `indexAdd`. */
 export interface IndexOptions {
-  /** The axis that is indexed; negative ones count from the end. */
+  /** The axis to index. Negative values count from the end. */
   dim: number;
 }
 
-/** The ways to pass an axis and indices: as PyTorch has them, or the axis by name. */
+/** Argument orders: `dim` first, as in PyTorch, or `dim` in the options. */
 export type IndexArguments =
   | [dim: number, index: Tensor<IndexDType>]
   | [index: Tensor<IndexDType>, options: IndexOptions];
 
 const indexing = { x: operand(aTensor), dim: required(axisKind), index: required(anIndex) } as const;
 
-/** @internal Values with the axis before the indices, where PyTorch has it; undefined where it is given by name. */
+/** @internal Puts the axis before the indices, as in PyTorch: undefined if it is in the options. */
 export const withAxisFirst = (values: readonly unknown[]): readonly unknown[] =>
   Tensor.isTensor(values[1]) ? values.toSpliced(1, 0, undefined) : values;
 
 /**
- * `result[…, i, …] = x[…, index[…, i, …], …]`: for each element of `index`, the element of `x` with the same
- * coordinates, but for axis `dim`, along which the index says which one. `index` has `x`'s rank and, on other axes than
- * `dim`, at most its sizes.
+ * Gathers elements along an axis: `result[…, i, …] = x[…, index[…, i, …], …]`.
+ *
+ * @param index integers of `x`'s rank, with at most its sizes on the axes other than `dim`
+ * @returns the shape of `index`, in `x`'s dtype
  *
  * @example
  * gather(tensor([[1, 2], [3, 4]]), tensor([[0n], [1n]]), { dim: 1 }); // [[1], [4]]
  *
- * @throws {ShapeError} where ranks or sizes do not fit, and `indexOutOfRange` for an index that is negative or too
- * large (on Metal when a result is read). @throws {DTypeError} for an index of floats or bools.
+ * @throws {ShapeError} if ranks or sizes do not match, and `indexOutOfRange` if an index is negative or too large (on
+ * Metal when a result is read).
+ * @throws {DTypeError} for an index of floats or bools.
  */
 export function gather<D extends DType>(x: Tensor<D>, ...indices: IndexArguments): Tensor<D>;
 export function gather(...values: unknown[]): Tensor {
   const { x, dim, index } = gatherParameters(withAxisFirst(values));
   const axis = normalizeAxis("gather", dim, x.rank);
-  const own = x.rank === 0 && index.rank === 1 ? reshape(x, [1]) : x; // as PyTorch takes a tensor without axes
+  const own = x.rank === 0 && index.rank === 1 ? reshape(x, [1]) : x; // PyTorch allows a vector index of a scalar
   checkIndexShape("gather", own, index, axis);
   return gatherAlong("gather", own, index, axis);
 }
@@ -54,15 +56,16 @@ gather.method = "same" as const;
 const gatherParameters = parameters("gather", indexing);
 
 /**
- * Slices of an axis: `result[…, i, …] = x[…, index[i], …]`.
+ * Selects slices along an axis: `result[…, i, …] = x[…, index[i], …]`.
  *
- * @param index a vector, or one index without axes
+ * @param index a vector, or a tensor without axes
  *
  * @example
  * indexSelect(tensor([[1, 2], [3, 4]]), tensor([1n, 1n, 0n]), { dim: 0 }); // [[3, 4], [3, 4], [1, 2]]
  *
- * @throws {ShapeError} for an index of a higher rank, and `indexOutOfRange` for one that is negative or too large (on
- * Metal when a result is read). @throws {DTypeError} for an index of floats or bools.
+ * @throws {ShapeError} for an index of higher rank, and `indexOutOfRange` if an index is negative or too large (on
+ * Metal when a result is read).
+ * @throws {DTypeError} for an index of floats or bools.
  */
 export function indexSelect<D extends DType>(x: Tensor<D>, ...indices: IndexArguments): Tensor<D>;
 export function indexSelect(...values: unknown[]): Tensor {
@@ -75,19 +78,19 @@ const indexSelectParameters = parameters("indexSelect", indexing);
 
 /** Options of {@link takeAlongDim}. */
 export interface TakeAlongDimOptions {
-  /** The axis; where it is left out, both tensors are taken as one row. */
+  /** The axis to index. Default: `x` and `index` are flattened first. */
   dim?: number | undefined;
 }
 
 /**
- * As {@link gather}, with `x` and `index` broadcast to each other on the other axes, and negative indices counted from
- * the end. It fits what `argsort` and `argmax` return.
+ * Gathers elements along an axis as {@link gather} does, but broadcasts `x` and `index` on the other axes and counts
+ * negative indices from the end. It accepts the results of `argsort` and `argmax`.
  *
  * @example
  * takeAlongDim(x, argsort(x, { dim: 1 }), { dim: 1 }); // sort(x, { dim: 1 }).values
  *
- * @throws {ShapeError} where ranks differ or shapes can't be broadcast, and `indexOutOfRange`. @throws {DTypeError} for
- * an index of floats or bools.
+ * @throws {ShapeError} if ranks differ or shapes can't be broadcast, and `indexOutOfRange`.
+ * @throws {DTypeError} for an index of floats or bools.
  */
 export function takeAlongDim<D extends DType>(
   x: Tensor<D>,

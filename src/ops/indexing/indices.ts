@@ -1,4 +1,4 @@
-/** Tensors of indices: their dtype and shape, and the errors of an index that is out of range. */
+/** Index tensors: checks of dtype and shape, and the error for an index out of range. */
 
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import type { Kind } from "../../core/parameters.ts";
@@ -8,10 +8,10 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { reshape } from "../view/reshape.ts";
 
-/** Dtypes that index: all integers. */
+/** Dtypes of index tensors: all integers. */
 export type IndexDType = "int64" | "int32" | "uint32" | "int8" | "uint8";
 
-/** A tensor that indexes. */
+/** An index tensor. */
 export const anIndex: Kind<Tensor<IndexDType>> = {
   expected: "a tensor of indices",
   parse(value, operation, name) {
@@ -20,7 +20,10 @@ export const anIndex: Kind<Tensor<IndexDType>> = {
   },
 };
 
-/** An index as kernels take it: int64 or int32. @throws {DTypeError} for floats and bools. @throws {DisposedError} */
+/**
+ * Converts an index to the dtypes that kernels accept, int64 or int32. @throws {DTypeError} for floats and bools.
+ * @throws {DisposedError}
+ */
 export function checkedIndex(operation: string, index: Tensor): Tensor<IndexDType> {
   index.checkAlive(operation);
   if (isFloat(index.dtype) || index.dtype === "bool")
@@ -32,19 +35,19 @@ export function checkedIndex(operation: string, index: Tensor): Tensor<IndexDTyp
   return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
 }
 
-/** @throws {ShapeError} where an index' rank differs, or its size on another axis is larger. */
+/** @throws {ShapeError} if the index has another rank, or is larger than x on another axis. */
 export function checkIndexShape(operation: string, x: Tensor, index: Tensor, axis: number): void {
   const fits = index.rank === x.rank && index.shape.every((size, own) => own === axis || size <= x.shape[own]!);
   if (!fits)
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected index to have the rank of ${x.describe()} and, on other axes than ${axis}, at most its sizes, got ` +
+      `expected index to have the rank of ${x.describe()} and, on axes other than ${axis}, at most its sizes, got ` +
         index.describe(),
     );
 }
 
-/** An index with one axis. @throws {ShapeError} where it has more. */
+/** Returns an index as a vector. @throws {ShapeError} if it has more than one axis. */
 export function checkVector(operation: string, index: Tensor<IndexDType>): Tensor<IndexDType> {
   const vector = checkedIndex(operation, index);
   if (index.rank > 1)
@@ -52,7 +55,7 @@ export function checkVector(operation: string, index: Tensor<IndexDType>): Tenso
   return reshape(vector, [index.size]);
 }
 
-/** @throws {ShapeError} where there is an index and nothing that it could name. */
+/** @throws {ShapeError} for a nonempty index into an empty axis. */
 export function checkSomethingToName(operation: string, index: Tensor, size: number): void {
   if (size === 0 && index.size > 0)
     throw new ShapeError(
@@ -62,23 +65,23 @@ export function checkSomethingToName(operation: string, index: Tensor, size: num
     );
 }
 
-/** What an operation's indices name. */
+/** The range that an operation's indices must be in. */
 export interface IndexRange {
   readonly operation: string;
-  /** As the operation sees it: broadcast axes have stride 0. */
+  /** The index after broadcasting: broadcast axes have stride 0. */
   readonly index: Tensor;
-  /** The indices that there are: 0 to size − 1. */
+  /** Valid indices are 0 to size − 1. */
   readonly size: number;
-  /** The axes that the caller's index has, where it was broadcast along others. */
+  /** The axes of the caller's index, if it was broadcast along others. */
   readonly axes?: readonly number[] | undefined;
-  /** An index that names nothing and is none out of range. */
+  /** An index that is accepted and selects nothing, such as `ignoreIndex`. */
   readonly except?: number | undefined;
 }
 
 export const isInRange = ({ size, except }: IndexRange, value: number | bigint): boolean =>
   (value >= 0 && value < size) || Number(value) === except;
 
-/** The index tensor without repetition: axes of stride 0 have one element. The caller disposes of it. */
+/** Returns a view of the index without repetition: axes of stride 0 have one element. The caller disposes of it. */
 export function distinct({ storage, dtype, shape, strides, offset }: Tensor): Tensor {
   return new Tensor(storage, dtype, distinctShape(shape, strides), strides, offset);
 }
@@ -87,10 +90,10 @@ const distinctShape = (shape: readonly number[], strides: readonly number[]): nu
   shape.map((size, axis) => (strides[axis] === 0 ? Math.min(size, 1) : size));
 
 /**
- * The error of an index out of range.
+ * Returns the error for an index out of range.
  *
- * @param position its number among the {@link distinct} indices, row-major
- * @param value what it was
+ * @param position its row-major position among the {@link distinct} indices
+ * @param value its value, if it is still known
  */
 export function indexError(range: IndexRange, position: number, value: number | bigint | undefined): ShapeError {
   const { operation, index, size, axes } = range;
@@ -99,7 +102,7 @@ export function indexError(range: IndexRange, position: number, value: number | 
   return new ShapeError(
     operation,
     "indexOutOfRange",
-    `expected indices of 0 to ${size - 1}, got ${value ?? "another one (changed since)"} at [${where.join(", ")}]`,
+    `expected indices of 0 to ${size - 1}, got ${value ?? "another value (changed since)"} at [${where.join(", ")}]`,
   );
 }
 
@@ -113,7 +116,7 @@ function coordinates(shape: readonly number[], position: number): number[] {
   return result;
 }
 
-/** The index at a {@link distinct} position, as it is stored now. */
+/** Reads the index at a {@link distinct} position from memory. */
 export function indexAt({ index }: IndexRange, position: number): number | bigint {
   const own = coordinates(distinctShape(index.shape, index.strides), position);
   const offset = own.reduce((sum, coordinate, axis) => sum + coordinate * index.strides[axis]!, index.offset);

@@ -16,17 +16,17 @@ import { where } from "../elementwise/where.ts";
 import { sumTo } from "../view/expand.ts";
 
 /**
- * `value` where the mask is true, `x` elsewhere, in `x`'s dtype; the two are broadcast to each other.
+ * Returns `x` with `value` where the mask is true, in `x`'s dtype. `x` and the mask are broadcast together.
  *
  * @param mask of dtype bool
- * @param value a number, or a tensor without axes, which gets a gradient too; integers take the whole part of a
- * fraction
+ * @param value a number, or a tensor without axes, which gets a gradient too; for integer dtypes a fraction is
+ * truncated
  *
  * @example
  * maskedFill(tensor([1, 2, 3]), tensor([true, false, true]), -Infinity); // [-Infinity, 2, -Infinity]
  *
- * @throws {DTypeError} for a mask that is not bool, or a number that `x`'s dtype can't hold. @throws {ShapeError} where
- * the shapes can't be broadcast together, or a value has axes.
+ * @throws {DTypeError} for a mask that is not bool, or a number that `x`'s dtype can't hold.
+ * @throws {ShapeError} if the shapes can't be broadcast together, or the value is not a scalar.
  */
 export function maskedFill<D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, value: Tensor | Scalar): Tensor<D>;
 export function maskedFill(...values: unknown[]): Tensor {
@@ -49,12 +49,13 @@ const masking = { x: operand(aTensor), mask: operand(aMask), value: operand(tens
 const maskedFillParameters = parameters("maskedFill", masking);
 
 /**
- * As {@link maskedFill}, in `x`'s memory: the mask is broadcast to `x`'s shape.
+ * Fills `x` in place with `value` where the mask is true; see {@link maskedFill}. The mask is broadcast to `x`'s shape.
  *
  * @returns x
  *
- * @throws {AutogradError} `inPlace` where `x` or the value requires a gradient, outside `noGrad`.
- * @throws {ArgumentError} where `x` repeats elements (`expand`). @throws as {@link maskedFill}
+ * @throws {AutogradError} `inPlace` if `x` or the value requires a gradient, outside `noGrad`.
+ * @throws {ArgumentError} if elements of `x` share memory (`expand`).
+ * @throws as {@link maskedFill}
  */
 export function maskedFill_<T extends Tensor>(x: T, mask: Tensor<"bool">, value: Tensor | Scalar): T;
 export function maskedFill_(...values: unknown[]): Tensor {
@@ -70,11 +71,11 @@ export function maskedFill_(...values: unknown[]): Tensor {
 maskedFill_.method = "same" as const;
 const maskedFillInPlaceParameters = parameters("maskedFill_", masking);
 
-/** The elements alone; nothing is recorded. */
+/** Computes the result without recording it. */
 const filledWhere = <D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, filling: Tensor<D>): Tensor<D> =>
   named("maskedFill", () => noGrad(() => where(mask, filling, x))) as Tensor<D>;
 
-/** The value as a tensor of `x`'s dtype without axes, once everything is checked. */
+/** Checks the arguments and returns the value as a scalar tensor of `x`'s dtype. */
 function fillingOf<D extends DType>(operation: string, x: Tensor<D>, mask: Tensor, value: Tensor | Scalar): Tensor<D> {
   x.checkAlive(operation);
   mask.checkAlive(operation);
@@ -91,7 +92,7 @@ function fillingOf<D extends DType>(operation: string, x: Tensor<D>, mask: Tenso
     throw new ShapeError(
       operation,
       "wrongRank",
-      `expected a number or a tensor without axes, got ${value.describe()}; where(mask, value, x) takes others`,
+      `expected a number or a tensor without axes, got ${value.describe()}; use where(mask, value, x)`,
     );
   return toDType(value, x.dtype);
 }

@@ -1,4 +1,4 @@
-/** Elements by a condition: results whose size the elements decide, which are read for it. */
+/** Elements selected by a condition. The result's size depends on the elements, so they are read on the host. */
 import { noGrad } from "../../autograd/modes.ts";
 import { named as underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
@@ -16,7 +16,8 @@ import { flatten } from "../view/flatten.ts";
 import { indexSelect } from "./gather.ts";
 
 /**
- * The coordinates of the elements other than 0, in row-major order. The elements are read, which waits for the device.
+ * Returns the coordinates of the nonzero elements, in row-major order. The elements are read on the host, which waits
+ * for the device.
  *
  * @returns int64 [count, rank]
  *
@@ -34,22 +35,25 @@ export function nonzero(...values: unknown[]): Tensor<"int64"> {
 nonzero.method = "int64" as const;
 const nonzeroParameters = parameters("nonzero", { x: operand(aTensor) });
 
-/** @internal The row-major places of the elements other than 0: a typed array has fewer than 2³² elements. */
+/**
+ * @internal Returns the row-major positions of the nonzero elements. 32 bits suffice: a typed array has fewer than 2³²
+ * elements.
+ */
 export function placesOf(x: Tensor): Uint32Array {
   const isSet = tidy(() => noGrad(() => contiguous(x.dtype === "bool" ? x : ne(x, 0)).dataSync())) as Uint8Array;
   let count = 0;
   for (let at = 0; at < isSet.length; at++) count += isSet[at]!;
   const places = new Uint32Array(count);
   for (let at = 0, next = 0; next < count; at++) {
-    places[next] = at; // stays where this one is set
+    places[next] = at; // the next element overwrites it unless this one is nonzero
     next += isSet[at]!;
   }
   return places;
 }
 
 /**
- * @internal The coordinates along axes of row-major places: int64 [places, axes], of which the lower words are written,
- * since a bigint for each takes longer than all the rest.
+ * @internal Returns the coordinates of row-major positions along the given axes: int64 [places, axes]. It writes only
+ * the low words, because creating a bigint for each takes longer than everything else.
  */
 export function coordinatesOf(places: Uint32Array, shape: Shape, axes: readonly number[]): BigInt64Array {
   const coordinates = new BigInt64Array(places.length * axes.length);
@@ -63,19 +67,21 @@ export function coordinatesOf(places: Uint32Array, shape: Shape, axes: readonly 
   return coordinates;
 }
 
-/** @internal Places as an index of what is flat. */
+/** @internal Returns positions as an index into a flattened tensor. */
 export const indexOf = (places: Uint32Array): Tensor<"int64"> =>
   tensor(coordinatesOf(places, [Number.MAX_SAFE_INTEGER], [0]));
 
 /**
- * The elements at which a mask is true, in row-major order, in one row. The mask is read, which waits for the device.
+ * Returns the elements where a mask is true, as a vector in row-major order. The mask is read on the host, which waits
+ * for the device.
  *
- * @param mask bool; both are broadcast
+ * @param mask bool; `x` and the mask are broadcast together
  *
  * @example
  * maskedSelect(tensor([1, 2, 3]), tensor([true, false, true])); // float32 [1, 3]
  *
- * @throws {ShapeError} where shapes can't be broadcast. @throws {DTypeError} for a mask that is not bool.
+ * @throws {ShapeError} if shapes can't be broadcast.
+ * @throws {DTypeError} for a mask that is not bool.
  */
 export function maskedSelect<D extends DType>(x: Tensor<D>, mask: Tensor<"bool">): Tensor<D>;
 export function maskedSelect(...values: unknown[]): Tensor {

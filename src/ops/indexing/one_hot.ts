@@ -18,19 +18,21 @@ const oneHotPrimitive = definePrimitive({
 
 /** Options of {@link oneHot}. */
 export interface OneHotOptions {
-  /** Size of the new axis. Default: one more than the largest index, for which the indices are read, blocking. */
+  /**
+   * Size of the new axis. Default: one more than the largest index, which reads the indices and waits for the device.
+   */
   numClasses?: number | undefined;
 }
 
 /**
- * For each index a row of zeros with a 1 at the index, int64: a new last axis.
+ * One-hot encodes indices: appends an axis that is 1 at the index and 0 elsewhere, as int64.
  *
  * @example
  * oneHot(tensor([0n, 2n]), 3); // [[1, 0, 0], [0, 0, 1]]
  *
- * @throws {ShapeError} `indexOutOfRange` for an index that is negative or too large (on Metal when a result is read).
- * @throws {DTypeError} for an index of floats or bools. @throws {ArgumentError} for a number of classes
- * that is not whole or below 1, or none given for an empty tensor.
+ * @throws {ShapeError} `indexOutOfRange` if an index is negative or too large (on Metal when a result is read).
+ * @throws {DTypeError} for an index of floats or bools.
+ * @throws {ArgumentError} if `numClasses` is not a whole number of at least 1, or is omitted for an empty tensor.
  */
 export function oneHot(index: Tensor<IndexDType>, ...options: Given<OneHotOptions, ["numClasses"]>): Tensor<"int64">;
 export function oneHot(...values: unknown[]): Tensor<"int64"> {
@@ -49,10 +51,10 @@ export function oneHot(...values: unknown[]): Tensor<"int64"> {
 oneHot.method = "int64" as const;
 const oneHotParameters = parameters("oneHot", { index: operand(anIndex), numClasses: optional(someNumber) });
 
-/** One more than the largest index; of negative ones at least 1, so that they are reported as what they are. */
+/** One more than the largest index, and at least 1, so that negative indices are reported as such. */
 function classesOf(index: Tensor<IndexDType>): number {
   if (index.size === 0)
-    throw new ArgumentError("oneHot", "noClasses", `${index.describe()} has no largest index; give numClasses`);
+    throw new ArgumentError("oneHot", "noClasses", `${index.describe()} has no largest index; pass numClasses`);
   let largest = 0;
   for (const value of index.dataSync()) largest = Math.max(largest, Number(value));
   return largest + 1;

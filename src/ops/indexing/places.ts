@@ -1,4 +1,6 @@
-/** One index for each of several axes as one number: on cpu in one pass, elsewhere made of other operations. */
+/**
+ * Combines one index per axis into a row-major position: in one pass on cpu, composed of other operations elsewhere.
+ */
 import { noGrad } from "../../autograd/modes.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
@@ -17,9 +19,9 @@ import type { IndexDType } from "./indices.ts";
 import { indexPlacesCall, MOST_LISTS } from "./primitive.ts";
 
 interface PlacesAttributes {
-  /** What the caller called, for errors. */
+  /** The operation that the caller called, for errors. */
   readonly operation: string;
-  /** Of the axes that are indexed. */
+  /** The sizes of the indexed axes. */
   readonly sizes: readonly number[];
 }
 
@@ -46,17 +48,18 @@ const placesCpu: Implementation<PlacesAttributes> = {
   },
 };
 
-const elsewhere = { missing: "elsewhere than on cpu places are made of other operations" } as const;
+const elsewhere = { missing: "other backends than cpu compose places of other operations" } as const;
 const placesPrimitive = definePrimitive<PlacesAttributes>({
   ...{ name: "indexPlaces", family: "indexing" },
   implementations: { metal: elsewhere, cpu: placesCpu, reference: elsewhere },
 });
 
 /**
- * For each element of the shape to which indices are broadcast, the row-major number among axes of these sizes.
- * Negative indices count from the end.
+ * Broadcasts indices to a shape and returns each element's row-major position among axes of these sizes. Negative
+ * indices count from the end.
  *
- * @throws {ShapeError} for an index out of range; elsewhere than on cpu it becomes a number that is refused later
+ * @throws {ShapeError} for an index out of range; on other backends than cpu it becomes a position that a later check
+ * rejects
  */
 export function placesAmong(
   operation: string,
@@ -69,15 +72,17 @@ export function placesAmong(
   return expand(composed(indices, sizes), shape);
 }
 
-/** The indices of an axis with negative ones counted from its end. @throws {ShapeError} as {@link placesAmong} */
+/**
+ * Returns the indices of an axis with negative ones counted from its end. @throws {ShapeError} as {@link placesAmong}
+ */
 export const fromTheFront = (operation: string, index: Tensor<IndexDType>, size: number): Tensor<"int64"> =>
   noGrad(() => placesAmong(operation, [index], [size], index.shape));
 
-/** All int32, or all int64. */
+/** Converts the indices to int64 unless all are int32. */
 const alike = (indices: readonly Tensor<IndexDType>[]): readonly Tensor[] =>
   indices.every(({ dtype }) => dtype === "int32") ? indices : indices.map((index) => toDType(index, "int64"));
 
-/** A number that is refused, such as −1, where one index is out of range. */
+/** If an index is out of range, the result is a position that a later check rejects, such as −1. */
 function composed(indices: readonly Tensor<IndexDType>[], sizes: Shape): Tensor<"int64"> {
   let places: Tensor | undefined;
   let isRight: Tensor | undefined;
@@ -85,7 +90,7 @@ function composed(indices: readonly Tensor<IndexDType>[], sizes: Shape): Tensor<
     const size = BigInt(sizes[at]!);
     const given = toDType(index, "int64");
     const own = where(lt(given, 0n), add(given, size), given) as Tensor;
-    if (indices.length === 1) return own as Tensor<"int64">; // out of range still, where it was
+    if (indices.length === 1) return own as Tensor<"int64">; // an index out of range stays out of range
     const inRange = logicalAnd(ge(own, 0n), lt(own, size));
     places = places ? (add(mul(places, size), own) as Tensor) : own;
     isRight = isRight ? logicalAnd(isRight, inRange) : inRange;
@@ -93,7 +98,7 @@ function composed(indices: readonly Tensor<IndexDType>[], sizes: Shape): Tensor<
   return where(isRight!, places!, -1n) as Tensor<"int64">;
 }
 
-/** The error of the first index out of range, as it is stored now. */
+/** Returns the error for the first index out of range, with its value read from memory. */
 function outOfRange(
   operation: string,
   { inputs, sizes, shape }: { inputs: readonly Tensor[]; sizes: Shape; shape: Shape },
@@ -106,7 +111,7 @@ function outOfRange(
     return Number(index.storage.array(index.dtype)[offset]!);
   });
   const wrong = values.findIndex((value, list) => value < -sizes[list]! || value >= sizes[list]!);
-  const [size, value] = [sizes[Math.max(wrong, 0)]!, wrong < 0 ? "another one (changed since)" : values[wrong]];
+  const [size, value] = [sizes[Math.max(wrong, 0)]!, wrong < 0 ? "another value (changed since)" : values[wrong]];
   return new ShapeError(
     operation,
     "indexOutOfRange",

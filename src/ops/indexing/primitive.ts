@@ -1,6 +1,6 @@
 /**
- * The primitives of indexing: `gather`, `scatter`, `triangle` and `oneHot`, and the checks of indices and offsets
- * that go before some.
+ * The primitives of indexing: `gather`, `scatter`, `triangle` and `oneHot`, and the checks of indices and offsets that
+ * precede some of them.
  */
 import { cpuCall, nest } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
@@ -10,22 +10,19 @@ import { struct } from "../../backend/metal/struct.ts";
 
 /** Attributes of `gather` and `scatterOthers`. */
 export interface IndexAttributes {
-  /** What the caller called, for errors. */
+  /** The operation that the caller called, for errors. */
   readonly operation: string;
-  /** The axis that is indexed. */
+  /** The indexed axis. */
   readonly dim: number;
   /** See `IndexRange`. */
   readonly axes?: readonly number[];
 }
 
-/**
- * What becomes of an element that an index names: the sum or product of it and what comes to it, the largest or
- * smallest of them, or the last that comes.
- */
+/** How elements scattered to one place are combined: their sum, product, largest, smallest, or the last one. */
 export const scatterings = enumeration("Scattering", ["sum", "prod", "amax", "amin", "last"]);
 export type Scattering = NameOf<typeof scatterings>;
 
-/** Attributes of `scatter`: how elements are put together, and whether x's are among them where an index names one. */
+/** Attributes of `scatter`: how elements are combined, and whether the indexed elements of x are included. */
 export interface ScatterAttributes extends IndexAttributes {
   readonly way: Scattering;
   readonly includesSelf: boolean;
@@ -36,14 +33,14 @@ export interface ScatterOthersAttributes extends IndexAttributes {
   readonly includesSelf: boolean;
 }
 
-/** Attributes of `triangle`: which elements of a matrix stay. */
+/** Attributes of `triangle`: which elements of a matrix are kept. */
 export interface TriangleAttributes {
-  /** Those where column ≤ row + diagonal; else those where column ≥ row + diagonal. */
+  /** If true, keeps column ≤ row + diagonal; otherwise column ≥ row + diagonal. */
   readonly lower: boolean;
   readonly diagonal: number;
 }
 
-/** `stride` is that of x along the axis; the loop goes over x with stride 0 there. */
+/** `stride` is the stride of x along the axis; in the loop, that axis of x has stride 0. */
 export const gatherParameters = struct("Gather", "indexing/gather.metal", {
   loop: loopNest,
   size: whole,
@@ -74,7 +71,7 @@ export const scatterCall = cpuCall("scatter", { ...scatterFields, way: oneOf(sca
   ...["x", "index", "source", "output"],
 ]);
 
-/** The strides and the nest are those of x, index, source and output, which lies as the source does. */
+/** The strides and the nest are those of x, index, source and output. The output has the source's layout. */
 export const scatterOthersCall = cpuCall("scatterOthers", { ...scatterFields, includesSelf: flag }, [
   "x",
   "index",
@@ -101,16 +98,16 @@ const rangeFields = { size: whole, except: whole };
 
 export const rangeParameters = struct("Range", "indexing/range.metal", { loop: loopNest, ...rangeFields });
 
-/** `found` is the number of the first index out of range, −1 where there is none. */
+/** `found` is the position of the first index out of range, or −1. */
 export const findOutOfRangeCall = cpuCall("findOutOfRange", { dtype, offset: whole, ...rangeFields, nest: nest(1) }, [
   "index",
   "found",
 ]);
 
-/** How many lists of indices a call of `indexPlaces` has room for: one for each axis. */
+/** The maximum number of index tensors in a call of `indexPlaces`: one for each axis. */
 export const MOST_LISTS = 8;
 
-/** `found` is the number of the first place that a list has no index in range for, −1 where there is none. */
+/** `found` is the position of the first element with an index out of range, or −1. */
 export const indexPlacesCall = cpuCall(
   "indexPlaces",
   {
@@ -120,10 +117,7 @@ export const indexPlacesCall = cpuCall(
   [...Array.from({ length: MOST_LISTS }, (_, at) => `index${at}`), "places", "found"],
 );
 
-/**
- * `found` is the number of the first offset that is less than the one before it or more than `size`; −1 where there is
- * none.
- */
+/** `found` is the position of the first offset that is less than its predecessor or more than `size`, or −1. */
 export const findDescentCall = cpuCall("findDescent", { dtype, offset: whole, count: whole, size: whole }, [
   "offsets",
   "found",

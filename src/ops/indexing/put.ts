@@ -1,4 +1,4 @@
-/** Elements replaced by their row-major places, or where a mask says so. */
+/** Elements replaced at row-major positions, or where a mask is true. */
 import { noGrad } from "../../autograd/modes.ts";
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
@@ -27,21 +27,22 @@ import { checkSourceDType } from "./scatter_add.ts";
 
 /** Options of {@link put}. */
 export interface PutOptions {
-  /** Whether the elements are added to those of x instead of replacing them. Default false. */
+  /** Whether to add the elements to those of x instead of replacing them. Default false. */
   accumulate?: boolean | undefined;
 }
 
 /**
- * A copy of `x` with other elements at row-major places: `result.flatten()[index[i]] = source[i]`. Negative
- * indices count from the end. Where several indices name one place, the last one wins; with `accumulate` all are added.
+ * Returns a copy of `x` with elements replaced at row-major positions: `result.flatten()[index[i]] = source[i]`.
+ * Negative indices count from the end. If several indices are equal, the last one wins; with `accumulate` all are
+ * added.
  *
  * @param source of x's dtype, with as many elements as the index
  *
  * @example
  * put(tensor([[1, 2], [3, 4]]), tensor([3n, 0n]), tensor([8, 9])); // float32 [[9, 2], [3, 8]]
  *
- * @throws {ShapeError} where counts differ, and `indexOutOfRange` (on Metal when a result is read). @throws
- * {DTypeError} for an index of floats or bools, and a source of another dtype.
+ * @throws {ShapeError} if counts differ, and `indexOutOfRange` (on Metal when a result is read).
+ * @throws {DTypeError} for an index of floats or bools, or a source of another dtype.
  */
 export function put<D extends DType>(
   x: Tensor<D>,
@@ -76,17 +77,17 @@ const putParameters = parameters("put", {
 });
 
 /**
- * A copy of `x` with the elements of `source`, in their order, where a mask is true. The number of true elements is
- * read, which waits for the device.
+ * Returns a copy of `x` with the elements of `source`, in order, where a mask is true. The number of true elements is
+ * read on the host, which waits for the device.
  *
- * @param mask bool; it is broadcast with x
+ * @param mask bool; `x` and the mask are broadcast together
  * @param source of x's dtype, with at least as many elements as the mask has true ones
  *
  * @example
  * maskedScatter(tensor([1, 2, 3]), tensor([true, false, true]), tensor([8, 9])); // float32 [8, 2, 9]
  *
- * @throws {ShapeError} where shapes can't be broadcast, and for too few elements. @throws {DTypeError} for a mask that
- * is not bool, and a source of another dtype.
+ * @throws {ShapeError} if shapes can't be broadcast, or the source has too few elements.
+ * @throws {DTypeError} for a mask that is not bool, or a source of another dtype.
  */
 export function maskedScatter<D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, source: Tensor<D>): Tensor<D>;
 export function maskedScatter(...values: unknown[]): Tensor {
@@ -105,7 +106,7 @@ export function maskedScatter(...values: unknown[]): Tensor {
         throw new ShapeError(
           "maskedScatter",
           "tooFewElements",
-          `expected at least ${count} elements in source, one for each true one of the mask, got ${source.describe()}`,
+          `expected at least ${count} elements in source, one for each true in the mask, got ${source.describe()}`,
         );
       if (count === 0) return unchanged(whole, source);
       const places = noGrad(() => maximum(sub(counts, 1n), 0n) as Tensor<"int64">);
@@ -121,7 +122,7 @@ const maskedScatterParameters = parameters("maskedScatter", {
   source: operand(aTensor),
 });
 
-/** A copy of x that is connected to both. */
+/** Returns a copy of x that is connected to both inputs in the graph. */
 const unchanged = (x: Tensor, source: Tensor): Tensor => {
   const none = filled([0], "int64", 0n);
   return reshape(scatterAddAlong("maskedScatter", flatten(x), none, flatten(source), 0), x.shape);

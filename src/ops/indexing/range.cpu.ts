@@ -5,7 +5,7 @@ import { findOutOfRangeCall } from "./primitive.ts";
 
 const found = new Float64Array(1);
 
-/** @throws {ShapeError} `indexOutOfRange` for the first index that is. */
+/** @throws {ShapeError} `indexOutOfRange` for the first index out of range. */
 export function checkRangeOnCpu(range: IndexRange): void {
   const { operation, size, except = 0 } = range;
   using index = distinct(range.index);
@@ -15,7 +15,7 @@ export function checkRangeOnCpu(range: IndexRange): void {
   if (position >= 0) throw indexError(range, position, indexAt(range, position));
 }
 
-/** The error of a call that looks at indices itself: where it refused one, which one it was. */
+/** Returns the error of a call that checks indices itself. If it rejected an index, the error names that index. */
 export function errorWithRange(error: OrchardError, range: IndexRange): unknown {
   if (!(error instanceof ArgumentError)) return error;
   try {

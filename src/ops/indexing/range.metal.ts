@@ -10,15 +10,15 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { distinct, type IndexRange, indexAt, indexError, isInRange } from "./indices.ts";
 import { rangeParameters } from "./primitive.ts";
 
-/** What the kernel leaves where no index is out of range. */
+/** The kernel's result if no index is out of range. */
 const NONE = 0xffffffff;
 
 /**
- * Has the device look at every index. The error comes when the host reads what depends on the call; until then kernels
- * take an index out of range for none.
+ * Checks every index on the device. The error is thrown when the host reads a result that depends on the call. Until
+ * then kernels ignore an index out of range.
  *
- * @returns the command buffer of the check, which goes before those of the call, and the check, which are part of what
- * the implementation returns; undefined where there is no index
+ * @returns the check and its command buffer, which precedes those of the call; the implementation includes both in its
+ * result. Undefined if there is no index
  */
 export function checkRangeLater(range: IndexRange): TicketRange | undefined {
   if (range.index.size === 0) return undefined;
@@ -38,8 +38,7 @@ export function checkRangeLater(range: IndexRange): TicketRange | undefined {
       }),
     (position, isKnown) => {
       const value = isKnown ? indexAt(range, position) : undefined;
-      // The kernel saw what a command buffer left that failed; since then the index was computed again, and looked at
-      // there.
+      // The kernel read the result of a command buffer that failed. The index has been recomputed and checked since.
       if (value !== undefined && isInRange(range, value)) return undefined;
       return indexError(range, position, value);
     },
@@ -47,12 +46,13 @@ export function checkRangeLater(range: IndexRange): TicketRange | undefined {
 }
 
 /**
- * Has a kernel look for the first element of a tensor that is wrong, and throws what is wrong with it when the host
- * reads what depends on it.
+ * Launches a kernel that searches for the first invalid element of a tensor. The error is thrown when the host reads a
+ * result that depends on the tensor.
  *
- * @param encode launches the kernel, which takes the minimum of one uint32 and the element's number
- * @param problemAt the error of an element, if it is still one; and whether the tensor is as the kernel saw it
- * @returns what `encode` returns, with the check
+ * @param encode launches the kernel, which writes the minimum of one uint32 and the element's position
+ * @param problemAt returns the error for an element, if it still is invalid; `isKnown` says whether the tensor is
+ * unchanged since the kernel ran
+ * @returns the result of `encode`, with the check
  */
 export function findLater(
   { storage }: Tensor,
@@ -82,7 +82,8 @@ export function findLater(
 }
 
 /**
- * One number in shared memory, for the kernel to write. It stays until it was looked at, whatever scope is tidied up.
+ * Allocates a number in shared memory for the kernel to write. It stays alive until it has been read, even if a `tidy`
+ * scope ends before.
  */
 function firstOutOfRange(): { first: Tensor; memory: MetalMemory } {
   const memory = new MetalMemory(metalContext(), 4, { storage: "shared", label: "first index out of range" });

@@ -31,7 +31,7 @@ export const scatterOthersCpu: Implementation<ScatterOthersAttributes> = {
   },
 };
 
-/** The slices along an axis: what lies along it, and the loops over all others. */
+/** Describes the slices along an axis: size and strides along it, and the loops over all other axes. */
 function slicesOf(operands: readonly Tensor[], { dim }: IndexAttributes) {
   const [x, index, source] = operands as [Tensor, Tensor, Tensor];
   const all = operands.map(({ strides }) => strides);

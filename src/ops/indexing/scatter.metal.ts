@@ -49,7 +49,7 @@ interface Kernel {
   readonly constants: readonly number[];
 }
 
-/** Sorts the indices; then a thread an element of x goes over what comes to it. */
+/** Sorts the indices. Then one thread per element of x combines the elements scattered to it. */
 function launchSorted(kernel: Kernel, { index, ...operands }: Operands, attributes: IndexAttributes): TicketRange {
   const { operation, dim, axes } = attributes;
   const check = checkRangeLater({ operation, index, size: operands.x.shape[dim]!, axes });
@@ -57,11 +57,11 @@ function launchSorted(kernel: Kernel, { index, ...operands }: Operands, attribut
   using keys = scratchTensor(indices.shape, indices.dtype);
   using order = scratchTensor(indices.shape, "int64");
   if (indices.size > 0) launchSort(indices, keys, order, { dim, descending: false });
-  // The sort lies between the two.
+  // The span includes the sort, which is encoded between the two.
   return spanOf([check, launchRuns(kernel, { ...operands, keys, order }, dim)]);
 }
 
-/** {@link distinct}, but along an axis: every element of the source there is added. */
+/** {@link distinct} on the other axes only: along `dim` every element of the source is scattered. */
 const distinctBut = (index: Tensor, dim: number): Tensor => {
   using once = distinct(index);
   return new Tensor(index.storage, index.dtype, once.shape.with(dim, index.shape[dim]!), index.strides, index.offset);

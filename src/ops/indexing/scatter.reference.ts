@@ -44,7 +44,7 @@ export const scatterOthersReference: Implementation<ScatterOthersAttributes> = {
   },
 };
 
-/** For each element of the source, row-major, the one of x that its index names. */
+/** For each element of the source in row-major order, the position of the element of x that its index selects. */
 function targetsOf({ inputs: [x, index, source], attributes }: OperationCall<IndexAttributes>): readonly number[] {
   const { operation, dim, axes } = attributes;
   checkRange({ operation, index: index!, size: x!.shape[dim]!, axes });
@@ -59,7 +59,7 @@ function targetsOf({ inputs: [x, index, source], attributes }: OperationCall<Ind
 
 type Put<Value> = (own: Value, next: Value) => Value;
 
-/** NaN is larger and smaller than any number. */
+/** `amax` and `amin` propagate NaN. */
 const ofNumbers: Readonly<Record<Scattering, Put<number>>> = {
   sum: (own, next) => own + next,
   prod: (own, next) => own * next,

@@ -23,20 +23,21 @@ import { anIndex, checkIndexShape, checkSomethingToName, type IndexDType } from 
 import { checkSourceDType, checkSourceShape } from "./scatter_add.ts";
 
 /**
- * `x` with `source[…, i, …]` in place of the element at `[…, index[…, i, …], …]`, as ONNX's `ScatterElements`. Where
- * several indices name one element, the last one wins, on every backend and every run. The gradient of `x` is 0 where
- * an element was replaced, that of `source` where it did not win.
+ * Writes elements along an axis into a copy of `x`: `result[…, index[…, i, …], …] = source[…, i, …]`, as ONNX's
+ * `ScatterElements`. If several indices name one element, the last one wins, on every backend and in every run. The
+ * gradient of `x` is 0 at replaced elements; that of `source` is 0 at elements that did not win.
  *
- * @param index integers of `x`'s rank, at most `source`'s sizes and, on other axes than `dim`, at most `x`'s
- * @param source of `x`'s dtype, what lies beyond the index is not used; or a number for all elements
+ * @param index integers of `x`'s rank, with at most `source`'s sizes and, on axes other than `dim`, at most `x`'s
+ * @param source of `x`'s dtype, elements outside the index's sizes are ignored; or one number for all elements
  *
  * @example
  * scatter(tensor([0, 0, 0]), tensor([2n, 1n, 2n]), tensor([4, 5, 6]), { dim: 0 }); // [0, 5, 6]
  * scatter(tensor([0, 0, 0]), tensor([2n]), 7, { dim: 0 }); // [0, 0, 7]
  *
- * @throws {ShapeError} where ranks or sizes do not fit, and `indexOutOfRange` for an index that is negative or too
- * large (on Metal when a result is read). @throws {DTypeError} for an index of floats or bools, a source of another
- * dtype, and a number that the dtype can't hold.
+ * @throws {ShapeError} if ranks or sizes do not match, and `indexOutOfRange` if an index is negative or too large (on
+ * Metal when a result is read).
+ * @throws {DTypeError} for an index of floats or bools, a source of another dtype, or a number that the dtype can't
+ * hold.
  */
 export function scatter<D extends DType>(x: Tensor<D>, ...indices: ReplacementArguments<D>): Tensor<D>;
 export function scatter(...values: unknown[]): Tensor {
@@ -56,12 +57,15 @@ const scatterParameters = parameters("scatter", {
   source: required(tensorOrScalar),
 });
 
-/** The ways to pass an axis, indices and what replaces: as PyTorch has them, or the axis by name. */
+/** Argument orders: `dim` first, as in PyTorch, or `dim` in the options. */
 type ReplacementArguments<D extends DType> =
   | [dim: number, index: Tensor<IndexDType>, source: Tensor<D> | Scalar]
   | [index: Tensor<IndexDType>, source: Tensor<D> | Scalar, options: IndexOptions];
 
-/** `scatter`, of operands that were checked: recorded, where the last of several indices wins. */
+/**
+ * Computes `scatter` and records its gradient, for operands that are already checked. The last of several equal indices
+ * wins.
+ */
 export function scatterAlong<D extends DType>(
   operation: string,
   x: Tensor<D>,
@@ -89,8 +93,8 @@ export function scatterAlong<D extends DType>(
 }
 
 /**
- * For each element the last place along the axis whose index names it, or −1; and whether the place of each index is
- * that one. Axes along which an index is repeated have one element.
+ * Returns for each element the last position along the axis whose index names it, or −1 (`winners`), and for each index
+ * whether it is that one (`isWinner`). Axes along which an index is repeated have one element.
  */
 function winnersOf(
   operation: string,

@@ -11,19 +11,19 @@ import { withAxisFirst } from "./gather.ts";
 import { anIndex, checkIndexShape, checkVector, type IndexDType } from "./indices.ts";
 
 /**
- * `x` with `source[…, i, …]` added at `[…, index[…, i, …], …]`: the gradient of `gather`. What one element gets is
- * summed in the order of the indices, in float64 on the cpu and with compensation on Metal: every run gives the same
- * bits. Integers wrap around; a sum of bools is whether any is true.
+ * Adds elements along an axis to a copy of `x`: `result[…, index[…, i, …], …] += source[…, i, …]`. This is the gradient
+ * of `gather`. Each element's sum follows the order of the indices, in float64 on the cpu and with compensated
+ * summation on Metal, so every run gives the same bits. Integers wrap around; a sum of bools is true if any is true.
  *
- * @param index of `x`'s rank, at most `source`'s sizes and, on other axes than `dim`, at most `x`'s
- * @param source of `x`'s dtype; what lies beyond the index is not used
+ * @param index integers of `x`'s rank, with at most `source`'s sizes and, on axes other than `dim`, at most `x`'s
+ * @param source of `x`'s dtype; elements outside the index's sizes are ignored
  *
  * @example
  * scatterAdd(tensor([0, 0]), tensor([1n, 1n]), tensor([2, 3]), { dim: 0 }); // [0, 5]
  *
- * @throws {ShapeError} where ranks or sizes do not fit, and `indexOutOfRange` for an index that is negative or too
- * large (on Metal when a result is read). @throws {DTypeError} for an index of floats or bools, or a
- * source of another dtype.
+ * @throws {ShapeError} if ranks or sizes do not match, and `indexOutOfRange` if an index is negative or too large (on
+ * Metal when a result is read).
+ * @throws {DTypeError} for an index of floats or bools, or a source of another dtype.
  */
 export function scatterAdd<D extends DType>(x: Tensor<D>, ...indices: ScatterArguments<D>): Tensor<D>;
 export function scatterAdd(...values: unknown[]): Tensor {
@@ -36,7 +36,7 @@ export function scatterAdd(...values: unknown[]): Tensor {
 }
 scatterAdd.method = "same" as const;
 
-/** The ways to pass an axis, indices and a source: as PyTorch has them, or the axis by name. */
+/** Argument orders: `dim` first, as in PyTorch, or `dim` in the options. */
 export type ScatterArguments<D extends DType, O extends IndexOptions = IndexOptions> =
   | [dim: number, index: Tensor<IndexDType>, source: Tensor<D>, options?: Omit<O, "dim">]
   | [index: Tensor<IndexDType>, source: Tensor<D>, options: O];
@@ -51,24 +51,24 @@ const scatterAddParameters = parameters("scatterAdd", scattering);
 
 /** Options of {@link indexAdd}. */
 export interface IndexAddOptions extends IndexOptions {
-  /** A factor of the source. Default 1. */
+  /** Factor by which the source is multiplied. Default 1. */
   alpha?: number | undefined;
 }
 
 /**
- * `x` with `alpha` times the slices of `source` along an axis added to those that `index` names: the gradient of
- * `indexSelect`. Sums as in {@link scatterAdd}.
+ * Adds slices along an axis to a copy of `x`: `result[…, index[i], …] += alpha · source[…, i, …]`. This is the gradient
+ * of `indexSelect`. Sums are computed as in {@link scatterAdd}.
  *
  * @param index a vector with one index for each slice of `source`
- * @param source of `x`'s dtype and, on other axes than `dim`, its sizes
+ * @param source of `x`'s dtype and, on axes other than `dim`, its sizes
  *
  * @example
  * indexAdd(zeros([3]), tensor([2n, 2n]), tensor([1, 2]), { dim: 0 }); // [0, 0, 3]
  *
- * @throws {ShapeError} where sizes do not fit, and `indexOutOfRange` for an index that is negative or too large (on
- * Metal when a result is read). @throws {DTypeError} for an index of floats or bools, or a source of
- * another dtype.
- * @throws {ArgumentError} for an alpha with a fraction where the dtype has none.
+ * @throws {ShapeError} if sizes do not match, and `indexOutOfRange` if an index is negative or too large (on Metal when
+ * a result is read).
+ * @throws {DTypeError} for an index of floats or bools, or a source of another dtype.
+ * @throws {ArgumentError} for a fractional alpha if the dtype is not a float.
  */
 export function indexAdd<D extends DType>(x: Tensor<D>, ...indices: ScatterArguments<D, IndexAddOptions>): Tensor<D>;
 export function indexAdd(...values: unknown[]): Tensor {

@@ -1,4 +1,4 @@
-/** Elements put together by indices: products, means, largest and smallest ones beside sums. */
+/** Scatter with a reduction: sum, product, mean, largest or smallest. */
 import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
@@ -30,31 +30,31 @@ import { anIndex, checkIndexShape, checkSomethingToName, checkVector, type Index
 import { scatterAlong } from "./scatter.ts";
 import { checkSlices, checkSourceDType, checkSourceShape } from "./scatter_add.ts";
 
-/** How {@link scatterReduce} puts elements together. */
+/** Reductions of {@link scatterReduce}. */
 export type ScatterReduction = "sum" | "prod" | "mean" | "amax" | "amin";
 
 /** Options of {@link scatterReduce} and {@link indexReduce}. */
 export interface ScatterReduceOptions {
-  /** Whether the elements of `x` are put together with those that come to them. Default true. */
+  /** Whether the elements of `x` are included in the reduction. Default true. */
   includeSelf?: boolean | undefined;
 }
 
 /**
- * `x` with the elements of `source` put together with those that `index` names: sums, products, means, or the largest
- * or smallest. Every run gives the same bits. Largest and smallest elements share the gradient where they are equal. A
- * mean of integers is rounded down. Of bools sums and the largest say whether one is true, products and the smallest
- * whether all are.
+ * Reduces elements of `source` along an axis into a copy of `x` at the places that `index` names: their sum, product,
+ * mean, largest or smallest. Every run gives the same bits. For `"amax"` and `"amin"`, equal elements share the
+ * gradient. A mean of integers is rounded down. For bools, `"sum"` and `"amax"` are true if any element is true,
+ * `"prod"` and `"amin"` if all are.
  *
- * @param index integers of `x`'s rank, at most `source`'s sizes and, on other axes than `dim`, at most `x`'s
- * @param source of `x`'s dtype; what lies beyond the index is not used
+ * @param index integers of `x`'s rank, with at most `source`'s sizes and, on axes other than `dim`, at most `x`'s
+ * @param source of `x`'s dtype; elements outside the index's sizes are ignored
  * @param reduce `"sum"`, `"prod"`, `"mean"`, `"amax"` or `"amin"`
  *
  * @example
  * scatterReduce(tensor([1, 2]), 0, tensor([0n, 0n, 1n]), tensor([5, 3, 1]), "amax"); // float32 [5, 2]
  *
- * @throws {ShapeError} where ranks or sizes do not fit, and `indexOutOfRange` for an index that is negative or too
- * large (on Metal when a result is read). @throws {DTypeError} for an index of floats or bools, a source of another
- * dtype, and means of bools.
+ * @throws {ShapeError} if ranks or sizes do not match, and `indexOutOfRange` if an index is negative or too large (on
+ * Metal when a result is read).
+ * @throws {DTypeError} for an index of floats or bools, a source of another dtype, or the mean of bools.
  */
 export function scatterReduce<D extends DType>(
   x: Tensor<D>,
@@ -86,17 +86,18 @@ const scatterReduceParameters = parameters("scatterReduce", {
 });
 
 /**
- * `x` with slices of `source` along an axis put together with those that `index` names: see {@link scatterReduce}.
+ * Reduces slices of `source` along an axis into a copy of `x` at the slices that `index` names; see {@link
+ * scatterReduce}.
  *
  * @param index a vector with one index for each slice of `source`
- * @param source of `x`'s dtype and, on other axes than `dim`, its sizes
+ * @param source of `x`'s dtype and, on axes other than `dim`, its sizes
  * @param reduce `"prod"`, `"mean"`, `"amax"` or `"amin"`
  *
  * @example
  * indexReduce(tensor([1, 2]), 0, tensor([0n, 0n]), tensor([5, 3]), "prod"); // float32 [15, 2]
  *
- * @throws {ShapeError} where sizes do not fit, and `indexOutOfRange` (on Metal when a result is read). @throws
- * {DTypeError} for an index of floats or bools, a source of another dtype, and bools.
+ * @throws {ShapeError} if sizes do not match, and `indexOutOfRange` (on Metal when a result is read).
+ * @throws {DTypeError} for an index of floats or bools, a source of another dtype, or an `x` of bools.
  */
 export function indexReduce<D extends DType>(
   x: Tensor<D>,
@@ -171,13 +172,13 @@ function computed(operation: string, call: Call): Tensor {
   return toDType(result, dtype);
 }
 
-/** By the largest or smallest of 0 and 1. */
+/** Reduces bools as the largest or smallest of 0 and 1. */
 function ofBools(operation: string, { x, source, reduce, ...call }: Call): Tensor {
   const numbers = { ...call, reduce, x: toDType(x, "uint8") as Tensor, source: toDType(source, "uint8") as Tensor };
   return toDType(extremes(operation, numbers, reduce === "sum" || reduce === "amax" ? "amax" : "amin"), "bool");
 }
 
-/** One value wherever an index says so, of another elsewhere. */
+/** Returns `x` with one value at the indexed places. */
 const marked = <D extends DType>(operation: string, x: Tensor<D>, { index, axis }: Call, value: number): Tensor<D> => {
   const one = filled([], x.dtype, x.dtype === "int64" ? BigInt(value) : value);
   return scatterAlong(operation, x, index, expand(one, index.shape), axis);
@@ -208,7 +209,7 @@ function products(operation: string, call: Call): Tensor {
   return result;
 }
 
-/** The gradient times the product of all other factors, which is right where factors are 0 too. */
+/** Multiplies the gradient by the product of all other factors, which is correct even if factors are 0. */
 function factorsOf(
   operation: string,
   gradient: Tensor,
@@ -228,9 +229,9 @@ function factorsOf(
 }
 
 /**
- * Differentiable to any order, by doubling: with indices in order, after step s each element is the product of the 2ˢ
- * ones up to it that have its index. So the last of each index is the product of all, and `scatter` lets the last one
- * win.
+ * Computes products by doubling, differentiable to any order. The elements are sorted by index; after step s each is
+ * the product of the elements with its index among the 2ˢ up to it. The last element of each index is then the product
+ * of all, and `scatter` keeps the last one.
  */
 function composedProducts(operation: string, call: Call): Tensor {
   const { x, index, source, axis, includeSelf } = call;
@@ -259,7 +260,7 @@ function extremes(operation: string, call: Call, reduce: "amax" | "amin"): Tenso
   return result;
 }
 
-/** The gradient in equal parts for all elements that are the extremum. */
+/** Divides the gradient equally among all elements that equal the extremum. */
 function sharesOf(
   operation: string,
   gradient: Tensor,

@@ -1,4 +1,4 @@
-/** Elements replaced by an index for each axis: `at` as the target of an assignment. */
+/** Assignment to indexed elements: the counterpart of `at`. */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
@@ -24,25 +24,25 @@ import { basicView, completed, type Index, indexList, type Rows, rowsOf } from "
 
 /** Options of {@link setAt} and {@link indexPut}. */
 export interface SetAtOptions {
-  /** Whether values are added to the elements instead of replacing them. Default false. */
+  /** Whether to add values to the elements instead of replacing them. Default false. */
   accumulate?: boolean | undefined;
 }
 
 /**
- * A copy of `x` with other elements at an index for each axis, as `x[…] = value` of NumPy and PyTorch would leave it.
- * Where an index names an element several times, the last value wins; with `accumulate` all of them are added. The
- * gradient of `x` is 0 where an element was replaced, that of a value where it did not win.
+ * Returns a copy of `x` with the elements at one index per axis replaced, like `x[…] = value` in NumPy and PyTorch. If
+ * an index names an element several times, the last value wins; with `accumulate` all of them are added. The gradient
+ * of `x` is 0 at replaced elements; that of `value` is 0 at elements that did not win.
  *
- * @param indices what `at` takes, in a list
+ * @param indices the indices of `at`, in a list
  * @param value a number, or a tensor of x's dtype that can be broadcast to `x.at(…indices)`
  *
  * @example
  * setAt(tensor([[1, 2], [3, 4]]), [":", 0], 9); // float32 [[9, 2], [9, 4]]
  * setAt(tensor([1, 2, 3]), [tensor([2n, 2n])], 1, { accumulate: true }); // float32 [1, 2, 5]
  *
- * @throws {ShapeError} for more indices than axes, an index out of range, and a value that can't be broadcast. @throws
- * {DTypeError} for indices of floats, a value of another dtype, and a number that the dtype can't hold. @throws
- * {ArgumentError} for a text that is no bounds, and more than one `"..."`.
+ * @throws {ShapeError} for more indices than axes, an index out of range, or a value that can't be broadcast.
+ * @throws {DTypeError} for indices of floats, a value of another dtype, or a number that the dtype can't hold.
+ * @throws {ArgumentError} for a string that is not valid bounds, or more than one `"..."`.
  */
 export function setAt<D extends DType>(
   x: Tensor<D>,
@@ -62,10 +62,11 @@ const setAtParameters = parameters("setAt", {
 });
 
 /**
- * As {@link setAt}, by tensors alone: integers, which are broadcast to each other, and masks.
+ * Returns a copy of `x` with the elements at index tensors replaced; see {@link setAt}. The indices are integer
+ * tensors, which are broadcast together, and masks.
  *
- * @param indices one tensor for each of the first axes; a mask stands for as many axes as it has
- * @param value a number, or a tensor of x's dtype that can be broadcast to what the indices name
+ * @param indices one tensor for each of the first axes; a mask indexes as many axes as it has
+ * @param value a number, or a tensor of x's dtype that can be broadcast to the indexed elements
  *
  * @example
  * indexPut(tensor([[1, 2], [3, 4]]), [tensor([0n, 1n]), tensor([1n, 1n])], 9); // float32 [[1, 9], [3, 9]]
@@ -126,7 +127,7 @@ function assigned(operation: string, { x, indices, value, accumulate }: Assignme
   );
 }
 
-/** The shape of what an index takes. */
+/** The shape of the indexed elements. */
 function shapeOf({ placed, shape, others }: Rows): Shape {
   return tidy(() => placed(expand(filled([], "bool", false), [...shape, ...others])).shape);
 }
@@ -143,7 +144,7 @@ function broadcastTo(operation: string, value: Tensor, shape: Shape): Tensor {
   return expand(lead, shape);
 }
 
-/** A copy of x with other elements in a view of it. */
+/** Returns a copy of x with a view of it overwritten. */
 function withView(x: Tensor, take: (whole: Tensor) => Tensor, value: Tensor): Tensor {
   const output = noGrad(() => clone(x));
   noGrad(() => {
@@ -158,7 +159,7 @@ function withView(x: Tensor, take: (whole: Tensor) => Tensor, value: Tensor): Te
   return output;
 }
 
-/** Rows of which the last value that is meant for each has taken the place. */
+/** Replaces rows. If several values have the same row, the last one wins. */
 function replacedRows(operation: string, { rows, places }: Rows, source: Tensor): Tensor {
   checkSomethingToName(operation, places, rows.shape[0]!);
   if (places.size === 0 || rows.size === 0) return rows;

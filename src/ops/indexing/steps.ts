@@ -1,4 +1,4 @@
-/** Indices of every kind, as NumPy has them: what each does to the axes of a tensor. */
+/** Index parsing as in NumPy: the kinds of indices, and the effect of each on the axes of a tensor. */
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { isArray, listOf, someNumber } from "../../core/kinds.ts";
@@ -16,7 +16,7 @@ import type { IndexDType } from "./indices.ts";
 import { coordinatesOf, placesOf } from "./nonzero.ts";
 import { placesAmong } from "./places.ts";
 
-/** From where to where along an axis, and every how many elements. */
+/** Start, end and step along an axis. */
 export interface SliceBounds {
   readonly start?: number | null | undefined;
   readonly end?: number | null | undefined;
@@ -24,9 +24,9 @@ export interface SliceBounds {
 }
 
 /**
- * One index of `at`: a number, which takes away an axis; bounds, or a text such as `"1:"`, `":-1"` or `"::2"`;
- * `null`, a new axis; `"..."`, all axes that are not named; integers, in a tensor or a list; or a mask of bools, which
- * stands for as many axes as it has.
+ * One index of `at`: a number, which removes an axis; bounds, or a string such as `"1:"`, `":-1"` or `"::2"`; `null`,
+ * which adds an axis; `"..."`, which stands for all axes that are not indexed; integers, in a tensor or a list; or a
+ * mask of bools, which indexes as many axes as it has.
  */
 export type Index = number | string | null | SliceBounds | Tensor | readonly number[];
 
@@ -51,18 +51,18 @@ const KINDS = 'numbers, bounds, texts such as "1:", null, tensors or lists of nu
 
 export const indexList: Kind<Index[]> = listOf<Index>({ expected: KINDS, parse: oneIndex }, KINDS);
 
-/** What an index does to the axes that it stands for. */
+/** The effect of an index on the axes that it indexes. */
 export type Step =
   | { readonly at: number }
   | { readonly bounds: SliceBounds }
   | { readonly add: true }
   | { readonly list: Tensor };
 
-/** The indices, with `"..."` written out. */
+/** Parses the indices and expands `"..."`. */
 export function completed(operation: string, x: Tensor, indices: readonly Index[]): Step[] {
   const steps = indices.map((index) => (index === "..." ? index : stepOf(operation, index)));
   if (steps.filter((step) => step === "...").length > 1)
-    throw new ArgumentError(operation, "twoEllipses", 'expected "..." once at most, got it twice');
+    throw new ArgumentError(operation, "twoEllipses", 'expected at most one "...", got several');
   const used = steps.reduce((sum, step) => sum + (step === "..." ? 0 : axesOf(step)), 0);
   if (used > x.rank)
     throw new ShapeError(
@@ -100,7 +100,7 @@ function wholeIndex(operation: string, value: number): bigint {
   throw new ArgumentError(operation, "invalidIndex", `expected an index to be a whole number, got ${value}`);
 }
 
-/** Such as `"1:-1:2"`. */
+/** Parses bounds such as `"1:-1:2"`. */
 function boundsOf(operation: string, text: string): SliceBounds {
   const parts = /^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(?::\s*(-?\d+)?\s*)?$/.exec(text);
   if (!parts)
@@ -113,13 +113,13 @@ function boundsOf(operation: string, text: string): SliceBounds {
   return { start, end, ...(step !== undefined && { step }) };
 }
 
-/** A tensor of integers, and the axis of the view that it indexes. */
+/** An integer tensor and the axis of the view that it indexes. */
 export interface ListedAxis {
   readonly axis: number;
   readonly index: Tensor<IndexDType>;
 }
 
-/** What numbers, bounds and new axes make of x, and where tensors remain to be applied. */
+/** Applies numbers, bounds and new axes to x. Returns the view, and the index tensors that remain to be applied. */
 export function basicView(operation: string, x: Tensor, steps: readonly Step[]): { view: Tensor; lists: ListedAxis[] } {
   let view = x;
   let axis = 0;
@@ -156,38 +156,40 @@ function selected(operation: string, x: Tensor, view: Tensor, axis: number, inde
   );
 }
 
-/** For each axis of a mask, the coordinates of the elements that are true. */
+/** For each axis of a mask, the coordinates of its true elements. */
 function coordinatesIn(operation: string, view: Tensor, axis: number, mask: Tensor): Tensor[] {
   const own = view.shape.slice(axis, axis + mask.rank);
   if (own.length !== mask.rank || own.some((size, at) => size !== mask.shape[at]))
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected indices to have a mask of the axes that it stands for, [${own.join(", ")}], got ${mask.describe()}`,
+      `expected a mask in indices to have the shape [${own.join(", ")}] of its axes, got ${mask.describe()}`,
     );
   const places = placesOf(mask);
   return mask.shape.map((_, at) => tensor(coordinatesOf(places, mask.shape, [at])));
 }
 
-/** Lists of integers as one index: of the rows that their axes make, which stand first. */
+/**
+ * Integer tensors combined into one index into rows. The indexed axes are moved first and merged into one axis of rows.
+ */
 export interface Rows {
   /** [rows, …others]. */
   readonly rows: Tensor;
-  /** For each element of the index the row, row-major. */
+  /** For each element of the index, its row in row-major order. */
   readonly places: Tensor<"int64">;
-  /** Of the index. */
+  /** The broadcast shape of the index tensors. */
   readonly shape: Shape;
   /** The axes of the view that are not indexed. */
   readonly others: Shape;
-  /** The axes of the index, once they stand first, to where they belong. */
+  /** Moves the axes of the index from the front to their place in the result. */
   readonly placed: (taken: Tensor) => Tensor;
-  /** The opposite. */
+  /** The inverse of `placed`. */
   readonly first: (given: Tensor) => Tensor;
-  /** From `rows` to the view. */
+  /** Reshapes and permutes `rows` back to the view. */
   readonly asView: (rows: Tensor) => Tensor;
 }
 
-/** What lists of integers mean for a view. */
+/** Combines index tensors of a view into one index into rows. */
 export function rowsOf(operation: string, view: Tensor, lists: readonly ListedAxis[]): Rows {
   const indices = lists.map(({ index }) => index);
   const shape = broadcastShapes(operation, ...indices.map((index) => index.shape));

@@ -1,4 +1,4 @@
-/** Elements by their row-major places, and slices by their index. */
+/** Elements selected by row-major position, and slices replaced by index. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
@@ -20,7 +20,8 @@ import { fromTheFront } from "./places.ts";
 import { scatter } from "./scatter.ts";
 
 /**
- * The elements at row-major places: `result[i] = x.flatten()[index[i]]`. Negative indices count from the end.
+ * Returns the elements at row-major positions: `result[i] = x.flatten()[index[i]]`. Negative indices count from the
+ * end.
  *
  * @returns the shape of the index
  *
@@ -41,17 +42,17 @@ take.method = "same" as const;
 const takeParameters = parameters("take", { x: operand(aTensor), index: operand(anIndex) });
 
 /**
- * `x` with slices of an axis replaced: `result[…, index[i], …] = source[…, i, …]`. Where several indices name one
- * slice, the last one wins. The gradient of `x` is 0 where it was replaced.
+ * Replaces slices along an axis in a copy of `x`: `result[…, index[i], …] = source[…, i, …]`. If several indices name
+ * one slice, the last one wins. The gradient of `x` is 0 at replaced slices.
  *
  * @param index a vector
- * @param source of x's shape, but with as many slices as there are indices
+ * @param source of x's shape, with one slice per index along `dim`
  *
  * @example
  * indexCopy(tensor([1, 2, 3]), 0, tensor([2n, 0n]), tensor([8, 9])); // float32 [9, 2, 8]
  *
- * @throws {ShapeError} where shapes do not fit, and `indexOutOfRange` (on Metal when a result is read). @throws
- * {DTypeError} for an index of floats or bools, and a source of another dtype.
+ * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` (on Metal when a result is read).
+ * @throws {DTypeError} for an index of floats or bools, or a source of another dtype.
  */
 export function indexCopy<D extends DType>(
   x: Tensor<D>,
@@ -89,15 +90,15 @@ const indexCopyParameters = parameters("indexCopy", {
 });
 
 /**
- * `x` with one value in slices of an axis. The gradient of `x` is 0 there.
+ * Fills slices along an axis of a copy of `x` with one value. The gradient of `x` is 0 there.
  *
  * @param index a vector
  *
  * @example
  * indexFill(tensor([1, 2, 3]), 0, tensor([2n, 0n]), 9); // float32 [9, 2, 9]
  *
- * @throws {ShapeError} where the index has more axes, and `indexOutOfRange` (on Metal when a result is read). @throws
- * {DTypeError} for an index of floats or bools.
+ * @throws {ShapeError} if the index has more than one axis, and `indexOutOfRange` (on Metal when a result is read).
+ * @throws {DTypeError} for an index of floats or bools.
  */
 export function indexFill<D extends DType>(
   x: Tensor<D>,
@@ -125,7 +126,7 @@ const indexFillParameters = parameters("indexFill", {
   value: required(aScalar),
 });
 
-/** A vector of indices of slices, as one of elements: repeated along the other axes. */
+/** Expands a vector of slice indices to one index per element, repeated along the other axes. */
 const alongAxis = (index: Tensor<IndexDType>, axis: number, { shape }: Tensor): Tensor<IndexDType> =>
   expand(
     reshape(
@@ -135,6 +136,6 @@ const alongAxis = (index: Tensor<IndexDType>, axis: number, { shape }: Tensor): 
     shape,
   );
 
-/** A tensor without axes is indexed as one with one element along one axis. */
+/** Indexes a scalar tensor as a vector with one element. */
 const ofElement = (x: Tensor, indexed: (own: Tensor) => Tensor): Tensor =>
   tidy(() => reshape(indexed(reshape(x, [1])), []));

@@ -21,14 +21,17 @@ const trianglePrimitive = definePrimitive<TriangleAttributes>({
 
 /** Options of {@link tril} and {@link triu}. */
 export interface TriangleOptions {
-  /** The diagonal that is kept last: 0 the main one, above it positive, below it negative. Default 0. */
+  /**
+   * The diagonal at the edge of the triangle, included: 0 is the main diagonal, positive values are above it, negative
+   * below. Default 0.
+   */
   diagonal?: number;
 }
 
 const triangular = { x: operand(aTensor), diagonal: optional(someNumber, 0) } as const;
 
 /**
- * The lower triangle of the last two axes: what lies above the diagonal becomes 0, NaN and infinity too.
+ * Returns the lower triangle of the last two axes: elements above the diagonal become 0, including NaN and infinity.
  *
  * @example
  * tril(tensor([[1, 2], [3, 4]])); // [[1, 0], [3, 4]]
@@ -44,7 +47,7 @@ const trilParameters = parameters("tril", triangular);
 tril.method = "same" as const;
 
 /**
- * The upper triangle of the last two axes: what lies below the diagonal becomes 0, NaN and infinity too.
+ * Returns the upper triangle of the last two axes: elements below the diagonal become 0, including NaN and infinity.
  *
  * @example
  * triu(tensor([[1, 2], [3, 4]]), 1); // [[0, 2], [0, 0]]

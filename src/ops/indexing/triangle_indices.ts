@@ -1,4 +1,4 @@
-/** The coordinates of triangles of matrices. */
+/** Coordinates of the lower and upper triangle of a matrix. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { aNumber, someNumber } from "../../core/kinds.ts";
 import { type Given, named, optional, parameters, required } from "../../core/parameters.ts";
@@ -23,26 +23,26 @@ const triangleOf = {
 
 /** Options of {@link trilIndices} and {@link triuIndices}. */
 export interface TriangleIndicesOptions<D extends DType = "int64"> {
-  /** The diagonal up to which, or from which on, elements are in the triangle. Default 0, the main one. */
+  /** The diagonal at the edge of the triangle, included. Default 0, the main one. */
   offset?: number | undefined;
   /** Default int64. */
   dtype?: D | undefined;
 }
 
 /**
- * The coordinates of the lower triangle of a matrix, in row-major order: the rows in the first line, the columns in the
- * second.
+ * Returns the coordinates of the lower triangle of a matrix in row-major order: row numbers in `result[0]`, column
+ * numbers in `result[1]`.
  *
- * @param row how many rows the matrix has
- * @param col how many columns
- * @param offset the diagonal that is kept last: 0 the main one, above it positive, below it negative
+ * @param row the number of rows
+ * @param col the number of columns
+ * @param offset the last diagonal included: 0 is the main diagonal, positive values are above it, negative below
  * @returns int64 [2, count]
  *
  * @example
  * trilIndices(2, 2); // int64 [[0, 1, 1], [0, 0, 1]]
  *
- * @throws {ShapeError} for sizes that are no whole numbers of at least 0. @throws {ArgumentError} for an offset that is
- * not whole.
+ * @throws {ShapeError} for sizes that are not whole numbers of at least 0.
+ * @throws {ArgumentError} for a fractional offset.
  */
 export function trilIndices<D extends DType = "int64">(
   row: number,
@@ -59,18 +59,18 @@ export function trilIndices(...values: unknown[]): Tensor {
 const trilIndicesParameters = parameters("trilIndices", triangleOf);
 
 /**
- * The coordinates of the upper triangle of a matrix, in row-major order: see {@link trilIndices}.
+ * Returns the coordinates of the upper triangle of a matrix in row-major order; see {@link trilIndices}.
  *
- * @param row how many rows the matrix has
- * @param col how many columns
- * @param offset the diagonal that is kept first: 0 the main one, above it positive, below it negative
+ * @param row the number of rows
+ * @param col the number of columns
+ * @param offset the first diagonal included: 0 is the main diagonal, positive values are above it, negative below
  * @returns int64 [2, count]
  *
  * @example
  * triuIndices(2, 2); // int64 [[0, 0, 1], [0, 1, 1]]
  *
- * @throws {ShapeError} for sizes that are no whole numbers of at least 0. @throws {ArgumentError} for an offset that is
- * not whole.
+ * @throws {ShapeError} for sizes that are not whole numbers of at least 0.
+ * @throws {ArgumentError} for a fractional offset.
  */
 export function triuIndices<D extends DType = "int64">(
   row: number,

@@ -10,7 +10,8 @@ import { pad } from "./pad.ts";
 import { atleast2d } from "./stacks.ts";
 
 /**
- * A matrix with matrices along its diagonal, zeros elsewhere. Vectors count as one row, numbers as one element.
+ * Builds a block-diagonal matrix: matrices along the diagonal, zeros elsewhere. A vector counts as one row, a tensor
+ * without axes as one element.
  *
  * @param tensors of one dtype and at most two axes, in an array or one by one
  * @returns [Σ rows, Σ columns]
@@ -18,7 +19,8 @@ import { atleast2d } from "./stacks.ts";
  * @example
  * blockDiag(tensor([[1, 2]]), tensor([[3], [4]])); // float32 [[1, 2, 0], [0, 0, 3], [0, 0, 4]]
  *
- * @throws {ShapeError} for more than two axes, and for no tensor. @throws {DTypeError} where dtypes differ.
+ * @throws {ShapeError} for more than two axes, or an empty list.
+ * @throws {DTypeError} if dtypes differ.
  */
 export function blockDiag<D extends DType>(tensors: readonly Tensor<D>[]): Tensor<D>;
 export function blockDiag<D extends DType>(...tensors: readonly Tensor<D>[]): Tensor<D>;
@@ -39,7 +41,7 @@ export function blockDiag(...values: unknown[]): Tensor {
 }
 const blockDiagParameters = parameters("blockDiag", { tensors: operand(tensorsInline) });
 
-/** Each block with the zeros left and right of it. */
+/** Pads each block with zeros on the left and right. */
 function rowsOf(blocks: readonly Tensor[]): [Tensor, ...Tensor[]] {
   const width = blocks.reduce((sum, own) => sum + own.shape[1]!, 0);
   let before = 0;

@@ -17,19 +17,19 @@ import { unsqueeze } from "../view/squeeze.ts";
 
 /** Options of {@link cat} and {@link stack}. */
 export interface CatOptions {
-  /** The axis along which they are joined. Default 0. */
+  /** The axis along which tensors are joined. Default 0. */
   dim?: number;
 }
 
 /**
- * Tensors one after the other along an axis, in their common dtype. Sizes beside that axis are equal; a tensor of
- * shape [0] is left out, whatever the rank of the others.
+ * Concatenates tensors along an axis, in their common dtype. Sizes on the other axes must be equal. A tensor of shape
+ * [0] is ignored, whatever the rank of the others.
  *
  * @example
  * cat([tensor([[1, 2]]), tensor([[3, 4]])]); // [[1, 2], [3, 4]]
  *
- * @throws {ArgumentError} where there is no tensor. @throws {ShapeError} where a size beside the axis differs, or a
- * tensor has no axes.
+ * @throws {ArgumentError} for an empty list.
+ * @throws {ShapeError} if a size on another axis differs, or a tensor has no axes.
  */
 export function cat<D extends DType>(tensors: readonly Tensor<D>[], ...options: AxisArguments<CatOptions>): Tensor<D>;
 export function cat(...values: unknown[]): Tensor {
@@ -43,7 +43,7 @@ export function cat(...values: unknown[]): Tensor {
 const joining = { tensors: operand(tensorList), dim: optional(axisKind, 0) } as const;
 const catParameters = parameters("cat", joining);
 
-/** The operation itself, of tensors that fit the model. */
+/** Computes `cat` of tensors that are already checked against `model`. */
 function joined<D extends DType>(
   operation: string,
   tensors: readonly Tensor<D>[],
@@ -69,13 +69,13 @@ function joined<D extends DType>(
 }
 
 /**
- * Tensors of one shape along a new axis, in their common dtype.
+ * Joins tensors of equal shape along a new axis, in their common dtype.
  *
  * @example
  * stack([tensor([1, 2]), tensor([3, 4])], 1); // [[1, 3], [2, 4]]
  *
- * @throws {ArgumentError} where there is no tensor. @throws {ShapeError} where shapes differ, or for an axis out of
- * range.
+ * @throws {ArgumentError} for an empty list.
+ * @throws {ShapeError} if shapes differ, or for an axis out of range.
  */
 export function stack<D extends DType>(tensors: readonly Tensor<D>[], ...options: AxisArguments<CatOptions>): Tensor<D>;
 export function stack(...values: unknown[]): Tensor {
@@ -88,7 +88,7 @@ export function stack(...values: unknown[]): Tensor {
       throw new ShapeError(
         "stack",
         "shapesDiffer",
-        `expected one shape, got ${x.describe()} as tensor ${index} and ${first.describe()} as the first`,
+        `expected tensors of equal shape, got ${x.describe()} as tensor ${index} and ${first.describe()} as the first`,
       );
   const slices = tensors.map((x) => unsqueeze(x, axis));
   return joined("stack", slices, slices[0]!, axis);
@@ -96,7 +96,7 @@ export function stack(...values: unknown[]): Tensor {
 
 const stackParameters = parameters("stack", joining);
 
-/** Tensors of shape [0] join with anything, as in PyTorch. */
+/** Tensors of shape [0] can be joined with any others, as in PyTorch. */
 const isNothing = (x: Tensor): boolean => x.rank === 1 && x.shape[0] === 0;
 
 const commonDType = (tensors: readonly Tensor[]): DType =>
@@ -116,7 +116,7 @@ function checkFits(x: Tensor, index: number, model: Tensor, axis: number): void 
     throw new ShapeError(
       "cat",
       "shapesDiffer",
-      `expected tensors of one rank and of equal sizes but for axis ${axis}, ` +
+      `expected tensors of equal rank and, except on axis ${axis}, equal sizes, ` +
         `got ${x.describe()} as tensor ${index} and ${model.describe()}`,
     );
 }

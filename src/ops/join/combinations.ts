@@ -1,4 +1,4 @@
-/** Pairs, triples and so on of elements. */
+/** Cartesian products and combinations of elements. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
@@ -15,15 +15,17 @@ import { stack } from "./cat.ts";
 import { meshgrid } from "./stacks.ts";
 
 /**
- * Every way to take one element of each vector, in rows: the last vector goes fastest. Of one vector it is a copy.
+ * Returns the Cartesian product of vectors: one row for each choice of one element per vector. The last vector varies
+ * fastest. For one vector it is a copy.
  *
  * @param tensors vectors of one dtype, in an array or one by one
- * @returns [n₁ · n₂ · …, count of vectors]
+ * @returns [n₁ · n₂ · …, number of vectors]
  *
  * @example
  * cartesianProd(tensor([1, 2]), tensor([3, 4])); // float32 [[1, 3], [1, 4], [2, 3], [2, 4]]
  *
- * @throws {ShapeError} for anything but vectors, and for none. @throws {DTypeError} where dtypes differ.
+ * @throws {ShapeError} if an argument is not a vector, or for an empty list.
+ * @throws {DTypeError} if dtypes differ.
  */
 export function cartesianProd<D extends DType>(tensors: readonly Tensor<D>[]): Tensor<D>;
 export function cartesianProd<D extends DType>(...tensors: readonly Tensor<D>[]): Tensor<D>;
@@ -51,24 +53,24 @@ const cartesianProdParameters = parameters("cartesianProd", { tensors: operand(t
 
 /** Options of {@link combinations}. */
 export interface CombinationsOptions {
-  /** How many elements are taken. Default 2. */
+  /** The number of elements in a combination. Default 2. */
   r?: number | undefined;
-  /** Whether an element may be taken more than once. Default false. */
+  /** Whether an element may occur more than once. Default false. */
   withReplacement?: boolean | undefined;
 }
 
 /**
- * Every way to take r elements of a vector, in rows, in the order of their places.
+ * Returns all combinations of r elements of a vector, one per row, in the order of their positions.
  *
  * @param x a vector of n elements
- * @returns [n! / (r! (n − r)!), r]
+ * @returns [n! / (r! (n − r)!), r]; with replacement, n is n + r − 1 in the number of rows
  *
  * @example
  * combinations(tensor([1, 2, 3])); // float32 [[1, 2], [1, 3], [2, 3]]
  * combinations(tensor([1, 2]), { withReplacement: true }); // float32 [[1, 1], [1, 2], [2, 2]]
  *
- * @throws {ShapeError} for anything but a vector. @throws {ArgumentError} for an r that is no whole number of at least
- * 0, and for more combinations than memory has room for.
+ * @throws {ShapeError} if x is not a vector.
+ * @throws {ArgumentError} for an r that is not a whole number of at least 0, or too many combinations for memory.
  */
 export function combinations<D extends DType>(
   x: Tensor<D>,
@@ -98,10 +100,10 @@ const combinationsParameters = parameters("combinations", {
   withReplacement: optional(flag, false),
 });
 
-/** What is listed before it is taken. */
+/** The maximum number of positions, which are listed before the elements are gathered. */
 const MOST_PLACES = 2 ** 27;
 
-/** n! / (r! (n − r)!). */
+/** Computes n! / (r! (n − r)!). */
 function countOf(n: number, r: number): number {
   if (r > n) return r === 0 ? 1 : 0;
   let count = 1;
@@ -109,7 +111,10 @@ function countOf(n: number, r: number): number {
   return count;
 }
 
-/** The places in each row ascend; the row after one raises the last place that can be. */
+/**
+ * Lists the positions of all combinations. Positions ascend within a row; the next row increments the last position
+ * that can be incremented.
+ */
 function placesOf(size: number, r: number, withReplacement: boolean, rows: number): BigInt64Array {
   const places = new BigInt64Array(rows * r);
   const apart = withReplacement ? 0 : 1;

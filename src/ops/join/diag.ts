@@ -9,12 +9,12 @@ import { embed } from "../view/embed.ts";
 
 /** Options of {@link diag}. */
 export interface DiagOptions {
-  /** Which diagonal: 0 the main one, above it positive, below it negative. Default 0. */
+  /** The diagonal: 0 is the main diagonal, positive values are above it, negative below. Default 0. */
   diagonal?: number;
 }
 
 /**
- * Of a vector, the square matrix that has it on a diagonal and zeros elsewhere; of a matrix, a view of a diagonal.
+ * Builds a square matrix with a vector on a diagonal and zeros elsewhere; for a matrix, returns a view of a diagonal.
  *
  * @example
  * diag(tensor([1, 2])); // [[1, 0], [0, 2]]

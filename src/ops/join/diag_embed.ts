@@ -9,14 +9,14 @@ import { checkOffset, type DiagonalOptions, diagonal } from "../view/diagonal.ts
 import { embed } from "../view/embed.ts";
 
 /**
- * Square matrices that have the last axis of x on a diagonal, and zeros elsewhere: {@link diagonal} gives it back.
+ * Builds square matrices with the last axis of x on a diagonal, and zeros elsewhere. {@link diagonal} is the inverse.
  *
- * @param options which diagonal, and where the two axes are in the result. Default: 0, −2 and −1
+ * @param options the diagonal, and the positions of the two axes in the result. Default: 0, −2 and −1
  *
  * @example
  * diagEmbed(tensor([1, 2])); // float32 [[1, 0], [0, 2]]
  *
- * @throws {ShapeError} for an axis out of range, the same one twice, or an x without axes.
+ * @throws {ShapeError} for an axis out of range, the same axis twice, or an x without axes.
  */
 export function diagEmbed<D extends DType>(
   x: Tensor<D>,

@@ -9,14 +9,14 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { copyOf } from "../copy/copy.ts";
 
 /**
- * A copy with axes reversed. It is read backwards through negative strides, so each element moves once.
+ * Returns a copy with axes reversed. It reads x through negative strides, so each element is copied once.
  *
- * @param dims as a list or one by one
+ * @param dims the axes to reverse, in a list or one by one
  *
  * @example
  * flip(tensor([[1, 2], [3, 4]]), [1]); // [[2, 1], [4, 3]]
  *
- * @throws {ShapeError} for an axis out of range or named twice.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function flip<D extends DType>(x: Tensor<D>, ...dims: [dims: number | readonly number[]] | number[]): Tensor<D>;
 export function flip(...values: unknown[]): Tensor {

@@ -18,29 +18,31 @@ import { flip } from "./flip.ts";
 
 /** Options of {@link pad}. */
 export interface PadOptions {
-  /** What the new elements are, where the mode is `"constant"`. Default 0. */
+  /** The value of new elements in mode `"constant"`. Default 0. */
   value?: Scalar | undefined;
   /**
-   * What they come from: `"constant"` is the value; `"reflect"` what is behind the border, `"replicate"` the border
-   * itself, `"circular"` the other end. Default `"constant"`.
+   * The source of new elements: `"constant"` uses the value, `"reflect"` mirrors x without repeating the border,
+   * `"replicate"` repeats the border, `"circular"` wraps around to the other end. Default `"constant"`.
    */
   mode?: PadMode;
 }
 
-/** Where the elements that {@link pad} adds come from. */
+/** The source of the elements that {@link pad} adds. */
 export type PadMode = "constant" | "reflect" | "replicate" | "circular";
 
 /**
- * A copy with elements added at both ends of the last axes. Each element of the result is written once.
+ * Returns a copy with elements added at both ends of the last axes. Each element of the result is written once.
  *
- * @param padding how many before and after the last axis, then the one before it, and so on; a negative number crops
+ * @param padding the number of elements before and after the last axis, then the one before it, and so on; a negative
+ * number crops
  *
  * @example
  * pad(tensor([[1, 2]]), [1, 0, 0, 1], { value: 9 }); // [[9, 1, 2], [9, 9, 9]]
  *
- * @throws {ShapeError} for an odd count, more pairs than axes, or more cropped than there is. @throws {DTypeError} for
- * a value that `x`'s dtype can't hold. @throws {ArgumentError} for another mode, a value in another mode, and more
- * elements than there are to reflect or repeat.
+ * @throws {ShapeError} for an odd count, more pairs than axes, or cropping more than the axis has.
+ * @throws {DTypeError} for a value that `x`'s dtype can't hold.
+ * @throws {ArgumentError} for an unknown mode, a value in another mode than `"constant"`, or more padding than there
+ * are elements to reflect or repeat.
  */
 export function pad<D extends DType>(
   x: Tensor<D>,
@@ -69,7 +71,7 @@ const padParameters = parameters("pad", {
 
 type Border = Exclude<PadMode, "constant">;
 
-/** Elements of x itself along each axis. */
+/** Pads along each axis with elements of x. */
 function repeatedBorder(x: Tensor, before: readonly number[], after: readonly number[], mode: Border): Tensor {
   checkElements("pad", [x]);
   return named("pad", () =>
@@ -107,7 +109,7 @@ function borderAlong(x: Tensor, axis: number, lead: number, tail: number, mode: 
   return cat([sides[0]!, x, sides[1]!], axis);
 }
 
-/** The padding of every axis. */
+/** Returns the padding of every axis. */
 function paddingOf(x: Tensor, padding: readonly number[]): { before: number[]; after: number[] } {
   const wrong = padding.length % 2 !== 0 || padding.length / 2 > x.rank || !padding.every(Number.isSafeInteger);
   if (wrong)
@@ -160,7 +162,7 @@ function padded<D extends DType>(
   return output;
 }
 
-/** Fills two slabs for each axis. Later slabs leave out what earlier ones have filled. */
+/** Fills two slabs for each axis. Later slabs exclude the ones that are already filled. */
 function writeBorder(output: Tensor, inside: readonly number[], before: readonly number[], filling: Tensor): void {
   const fill = (slab: Tensor) => slab.size > 0 && copyInto(slab, filling);
   let remainder = output;

@@ -22,15 +22,14 @@ import { sum } from "../reduction/sum.ts";
 import { reshape } from "../view/reshape.ts";
 
 /**
- * A copy that holds `x` several times along each axis.
+ * Returns a copy that repeats `x` along each axis.
  *
- * @param repeats how often along each axis, as a list or one by one; more of them than `x` has axes make new ones in
- * front
+ * @param repeats the number of repeats along each axis, in a list or one by one; extra numbers add leading axes
  *
  * @example
  * repeat(tensor([1, 2]), 2, 2); // [[1, 2, 1, 2], [1, 2, 1, 2]]
  *
- * @throws {ShapeError} for fewer repeats than axes, or one that is negative or not whole.
+ * @throws {ShapeError} for fewer repeats than axes, or a negative or fractional number.
  */
 export function repeat<D extends DType>(x: Tensor<D>, ...repeats: ShapeArguments): Tensor<D>;
 export function repeat(...values: unknown[]): Tensor {
@@ -54,7 +53,7 @@ function copies<D extends DType>(operation: string, x: Tensor<D>, repeats: reado
 }
 
 /**
- * As {@link repeat}, but that fewer repeats than axes are those of the last ones.
+ * Repeats a tensor as {@link repeat} does; if there are fewer repeats than axes, they apply to the last axes.
  *
  * @example
  * tile(tensor([[1, 2]]), 2); // [[1, 2, 1, 2]]
@@ -81,8 +80,8 @@ function repeated<D extends DType>(operation: string, x: Tensor<D>, repeats: rea
 }
 
 /**
- * The copy's loop: an axis that is repeated counts as two, copies and the elements of each. Strides are the output's,
- * then `x`'s.
+ * Returns the loop of the copy. A repeated axis becomes two: the copies, and the elements of each. Strides are the
+ * output's, then `x`'s.
  */
 function loopOf(x: Tensor, repeats: readonly number[], strides: readonly number[]): LoopNest {
   const axes = x.shape.flatMap((size, axis) => [
@@ -105,7 +104,8 @@ function atOnce<D extends DType>(operation: string, x: Tensor<D>, shape: Shape, 
 }
 
 /**
- * Copies axis by axis, where one loop would need more than eight axes: with the others merged, one axis needs three.
+ * Copies axis by axis, for loops that would need more than eight axes. With the other axes merged, repeating one axis
+ * needs three.
  */
 function axisByAxis<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
   let result = noGrad(() => contiguous(x));
@@ -118,7 +118,7 @@ function axisByAxis<D extends DType>(operation: string, x: Tensor<D>, repeats: r
   return result;
 }
 
-/** The sum of a gradient over the copies along each axis. */
+/** Sums a gradient over the copies along each axis. */
 function sumOfCopies(gradient: Tensor, shape: Shape, repeats: readonly number[]): Tensor {
   let result = gradient;
   for (const [axis, times] of repeats.entries()) {

@@ -18,23 +18,25 @@ import { unsqueeze } from "../view/squeeze.ts";
 
 /** Options of {@link repeatInterleave}. */
 export interface RepeatInterleaveOptions {
-  /** The axis; where it is left out, x is taken as one row. */
+  /** The axis. Default: x is flattened first. */
   dim?: number | undefined;
-  /** How many slices the result has: it is what repeats say, so it changes nothing here. */
+  /**
+   * The number of slices of the result, for compatibility with PyTorch. It is ignored: `repeats` determines the size.
+   */
   outputSize?: number | undefined;
 }
 
 /**
- * Each slice of an axis several times in a row.
+ * Repeats each slice of an axis several times in a row.
  *
- * @param repeats how many times: a number, or a vector of integers with one for each slice, which is read
+ * @param repeats the number of repeats, or an integer vector with one number for each slice, which is read on the host
  *
  * @example
  * repeatInterleave(tensor([1, 2]), 2); // float32 [1, 1, 2, 2]
  * repeatInterleave(tensor([1, 2]), tensor([0n, 3n])); // float32 [2, 2, 2]
  *
- * @throws {ShapeError} for an axis out of range, or another number of repeats. @throws {ArgumentError} for repeats that
- * are negative or not whole.
+ * @throws {ShapeError} for an axis out of range, or another number of repeats.
+ * @throws {ArgumentError} for repeats that are negative or not whole.
  */
 export function repeatInterleave<D extends DType>(
   x: Tensor<D>,
@@ -63,7 +65,7 @@ const repeatInterleaveParameters = parameters("repeatInterleave", {
   outputSize: named(someNumber),
 });
 
-/** Each slice as often: an axis behind the one that is repeated, without copies, then one copy of all. */
+/** Repeats each slice equally often: expands a new axis after the repeated one without copying, then copies once. */
 function repeated(x: Tensor, axis: number, count: number): Tensor {
   if (x.rank === 0) return repeated(flatten(x), axis, count);
   const [before, size, after] = [x.shape.slice(0, axis), x.shape[axis]!, x.shape.slice(axis + 1)];
@@ -82,7 +84,7 @@ function countsOf(repeats: Tensor<IndexDType>, size: number): number[] {
   );
 }
 
-/** More would not fit an array of indices. */
+/** A larger number would not fit an array of indices. */
 const MOST_REPEATS = 2 ** 31;
 
 function checkedCount(count: number): number {

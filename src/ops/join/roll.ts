@@ -16,21 +16,22 @@ import { narrow } from "../view/slice.ts";
 
 /** Options of {@link roll}. */
 export interface RollOptions {
-  /** The axes, one for each shift. Default: the elements are rolled as one row. */
+  /** The axes, one for each shift. Default: x is flattened, rolled and reshaped. */
   dims?: number | readonly number[];
 }
 
 /**
- * A copy with the elements of axes moved along, those that leave at one end enter at the other. Each element moves
- * once.
+ * Returns a copy with elements shifted along axes; elements that leave at one end enter at the other. Each element is
+ * copied once.
  *
- * @param shifts by how many; negative ones move towards the front. Shifts of one axis add up
+ * @param shifts the number of elements to shift by; negative values shift towards the front. Several shifts of one axis
+ * are added
  *
  * @example
  * roll(tensor([1, 2, 3, 4]), 1); // [4, 1, 2, 3]
  *
- * @throws {ShapeError} for an axis out of range, or where there is not one shift for each axis. @throws
- * {ArgumentError} for no shift, and one that is not whole.
+ * @throws {ShapeError} for an axis out of range, or if there is not one shift for each axis.
+ * @throws {ArgumentError} for an empty list of shifts, or a fractional shift.
  */
 export function roll<D extends DType>(
   x: Tensor<D>,
@@ -40,8 +41,7 @@ export function roll<D extends DType>(
 export function roll(...values: unknown[]): Tensor {
   const { x, shifts, dims } = rollParameters(values);
   const given = [shifts].flat();
-  if (given.length === 0)
-    throw new ArgumentError("roll", "invalidShift", "expected one shift or more, by how many elements to roll, got []");
+  if (given.length === 0) throw new ArgumentError("roll", "invalidShift", "expected at least one shift, got []");
   for (const shift of given)
     if (!Number.isSafeInteger(shift))
       throw new ArgumentError("roll", "invalidShift", `expected a shift to be a whole number, got ${shift}`);
@@ -65,7 +65,7 @@ const rollParameters = parameters("roll", {
   dims: optional(axesKind),
 });
 
-/** Rolls each axis by its own shift. */
+/** Rolls each axis by its shift. */
 function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tensor<D> {
   const output = empty(x.shape, x.dtype, {}, "roll");
   tidy(() => noGrad(() => copyRolled(output, x, shifts, 0)));
@@ -74,7 +74,7 @@ function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tenso
   return output;
 }
 
-/** Copies the block of indices that moves along and the one that wraps around, axis by axis. */
+/** Copies the block that shifts and the block that wraps around, axis by axis. */
 function copyRolled(target: Tensor, source: Tensor, shifts: readonly number[], axis: number): void {
   if (source.size === 0) return;
   if (axis === source.rank) {

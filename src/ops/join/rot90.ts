@@ -12,20 +12,20 @@ import { flip } from "./flip.ts";
 
 /** Options of {@link rot90}. */
 export interface Rot90Options {
-  /** How many quarters of a turn; a negative number turns the other way. Default 1. */
+  /** The number of quarter turns; a negative number rotates in the other direction. Default 1. */
   k?: number | undefined;
-  /** From the first to the second of these axes. Default [0, 1]. */
+  /** The plane: rotates from the first to the second axis. Default [0, 1]. */
   dims?: readonly number[] | undefined;
 }
 
 /**
- * A copy turned by 90 degrees, as often as it is said, in the plane of two axes.
+ * Returns a copy rotated by multiples of 90 degrees in the plane of two axes.
  *
  * @example
  * rot90(tensor([[1, 2], [3, 4]])); // float32 [[2, 4], [1, 3]]
  *
- * @throws {ShapeError} for an axis out of range, or the same one twice. @throws {ArgumentError} for a k that is not
- * whole.
+ * @throws {ShapeError} for an axis out of range, or the same axis twice.
+ * @throws {ArgumentError} for a fractional k.
  */
 export function rot90<D extends DType>(x: Tensor<D>, ...options: Given<Rot90Options, ["k", "dims"]>): Tensor<D>;
 export function rot90(...values: unknown[]): Tensor {

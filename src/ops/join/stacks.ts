@@ -1,4 +1,4 @@
-/** Tensors side by side, by the names that NumPy gave them, and grids of coordinates. */
+/** NumPy's stacking functions, and grids of coordinates. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { choice } from "../../core/kinds.ts";
@@ -12,7 +12,7 @@ import { unsqueeze } from "../view/squeeze.ts";
 import { cat } from "./cat.ts";
 
 /**
- * The tensor with at least one axis: a view.
+ * Returns a view with at least one axis.
  *
  * @example
  * atleast1d(tensor(3)); // [3]
@@ -25,7 +25,7 @@ atleast1d.method = "same" as const;
 const atleast1dParameters = parameters("atleast1d", { x: operand(aTensor) });
 
 /**
- * The tensor with at least two axes, new ones first: a view.
+ * Returns a view with at least two axes; new axes come first.
  *
  * @example
  * atleast2d(tensor([1, 2])); // [[1, 2]]
@@ -38,7 +38,7 @@ atleast2d.method = "same" as const;
 const atleast2dParameters = parameters("atleast2d", { x: operand(aTensor) });
 
 /**
- * The tensor with at least three axes, as NumPy has it: a vector becomes [1, n, 1], a matrix [m, n, 1]. A view.
+ * Returns a view with at least three axes, as NumPy does: a vector becomes [1, n, 1], a matrix [m, n, 1].
  *
  * @example
  * atleast3d(tensor([1, 2])); // [[[1], [2]]]
@@ -57,12 +57,13 @@ function withAxes(x: Tensor, rank: number): Tensor {
 }
 
 /**
- * Tensors side by side: along the second axis, vectors along their one.
+ * Joins tensors horizontally: along the second axis, vectors along their only axis.
  *
  * @example
  * hstack([tensor([1, 2]), tensor([3])]); // float32 [1, 2, 3]
  *
- * @throws {ShapeError} where ranks or the other axes differ. @throws {ArgumentError} for an empty list.
+ * @throws {ShapeError} if ranks or the other axes differ.
+ * @throws {ArgumentError} for an empty list.
  */
 export function hstack<D extends DType>(tensors: readonly Tensor<D>[]): Tensor<D>;
 export function hstack(...values: unknown[]): Tensor {
@@ -73,12 +74,13 @@ export function hstack(...values: unknown[]): Tensor {
 const hstackParameters = parameters("hstack", { tensors: operand(severalTensors) });
 
 /**
- * Tensors one below the other: along the first axis, vectors as rows.
+ * Joins tensors vertically: along the first axis, vectors as rows.
  *
  * @example
  * vstack([tensor([1, 2]), tensor([3, 4])]); // float32 [[1, 2], [3, 4]]
  *
- * @throws {ShapeError} where ranks or the other axes differ. @throws {ArgumentError} for an empty list.
+ * @throws {ShapeError} if ranks or the other axes differ.
+ * @throws {ArgumentError} for an empty list.
  */
 export function vstack<D extends DType>(tensors: readonly Tensor<D>[]): Tensor<D>;
 export function vstack(...values: unknown[]): Tensor {
@@ -87,12 +89,13 @@ export function vstack(...values: unknown[]): Tensor {
 const vstackParameters = parameters("vstack", { tensors: operand(severalTensors) });
 
 /**
- * Tensors one behind the other: along the third axis, after {@link atleast3d}.
+ * Joins tensors in depth: along the third axis, after {@link atleast3d}.
  *
  * @example
  * dstack([tensor([1, 2]), tensor([3, 4])]); // float32 [[[1, 3], [2, 4]]]
  *
- * @throws {ShapeError} where ranks or the other axes differ. @throws {ArgumentError} for an empty list.
+ * @throws {ShapeError} if ranks or the other axes differ.
+ * @throws {ArgumentError} for an empty list.
  */
 export function dstack<D extends DType>(tensors: readonly Tensor<D>[]): Tensor<D>;
 export function dstack(...values: unknown[]): Tensor {
@@ -101,12 +104,13 @@ export function dstack(...values: unknown[]): Tensor {
 const dstackParameters = parameters("dstack", { tensors: operand(severalTensors) });
 
 /**
- * Columns side by side: vectors as columns, others along the second axis.
+ * Joins columns: vectors as columns, other tensors along the second axis.
  *
  * @example
  * columnStack([tensor([1, 2]), tensor([3, 4])]); // float32 [[1, 3], [2, 4]]
  *
- * @throws {ShapeError} where ranks or the other axes differ. @throws {ArgumentError} for an empty list.
+ * @throws {ShapeError} if ranks or the other axes differ.
+ * @throws {ArgumentError} for an empty list.
  */
 export function columnStack<D extends DType>(tensors: readonly Tensor<D>[]): Tensor<D>;
 export function columnStack(...values: unknown[]): Tensor {
@@ -125,24 +129,25 @@ function joined(operation: string, tensors: readonly Tensor[], axis: number, ran
       throw new ShapeError(
         operation,
         "shapesDiffer",
-        `expected tensors of one shape but along axis ${axis}, got ${first.describe()} and ${part.describe()}`,
+        `expected tensors of equal shape except along axis ${axis}, got ${first.describe()} and ${part.describe()}`,
       );
   return underName(operation, () => cat(parts as [Tensor, ...Tensor[]], axis));
 }
 
 /** Options of {@link meshgrid}. */
 export interface MeshgridOptions {
-  /** `"ij"`: the first vector along the first axis. `"xy"`: along the second, as NumPy has it. Default `"ij"`. */
+  /** `"ij"`: the first vector varies along the first axis. `"xy"`: along the second, as in NumPy. Default `"ij"`. */
   indexing?: "ij" | "xy" | undefined;
 }
 
 /**
- * Grids of coordinates: for each vector, its elements repeated along the axes of the others. Views.
+ * Returns grids of coordinates: for each vector, a view with its elements repeated along the axes of the others.
  *
  * @example
  * meshgrid([tensor([1, 2]), tensor([3, 4])]); // [[1, 1], [2, 2]] and [[3, 4], [3, 4]]
  *
- * @throws {ShapeError} for more than one axis. @throws {ArgumentError} for an unknown indexing.
+ * @throws {ShapeError} for a tensor with more than one axis.
+ * @throws {ArgumentError} for an unknown `indexing`.
  */
 export function meshgrid<D extends DType>(
   tensors: readonly Tensor<D>[],

@@ -1,4 +1,4 @@
-/** Products that are scaled and added to something, beside `addmm`. */
+/** Scaled products added to an input: the relatives of `addmm`. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
@@ -17,9 +17,9 @@ import { product, productWithInput } from "./product.ts";
 const addition = { input: operand(aTensor), ...factors, ...scale } as const;
 
 /**
- * beta · input + alpha · (a · b) of a matrix and a vector, in one operation: floats are rounded once.
+ * Computes `beta · input + alpha · (a · b)` for a matrix and a vector in one operation: floats are rounded once.
  *
- * @param input what broadcasts to [m]
+ * @param input broadcasts to [m]
  * @param a [m, k]
  * @param b [k]
  * @returns [m]
@@ -27,8 +27,9 @@ const addition = { input: operand(aTensor), ...factors, ...scale } as const;
  * @example
  * addmv(tensor([1, 2]), tensor([[1, 0], [0, 1]]), tensor([5, 6])); // float32 [6, 8]
  *
- * @throws {ShapeError} for other ranks, and where shapes do not fit. @throws {DTypeError} where dtypes differ, and for
- * bool. @throws {ArgumentError} for a factor of integers that is not whole.
+ * @throws {ShapeError} for other ranks, or if shapes do not match.
+ * @throws {DTypeError} if dtypes differ, and for bool.
+ * @throws {ArgumentError} for a fractional factor with an integer dtype.
  */
 export function addmv<D extends DType>(input: Tensor<D>, a: Tensor<D>, b: Tensor<D>, options?: AddmmOptions): Tensor<D>;
 export function addmv(...values: unknown[]): Tensor {
@@ -51,9 +52,10 @@ addmv.method = "same" as const;
 const addmvParameters = parameters("addmv", addition);
 
 /**
- * beta · input + alpha · (a ⊗ b) with the outer product of two vectors, in one operation: floats are rounded once.
+ * Computes `beta · input + alpha · (a ⊗ b)` with the outer product of two vectors in one operation: floats are rounded
+ * once.
  *
- * @param input what broadcasts to [m, n]
+ * @param input broadcasts to [m, n]
  * @param a [m]
  * @param b [n]
  * @returns [m, n]
@@ -61,8 +63,9 @@ const addmvParameters = parameters("addmv", addition);
  * @example
  * addr(tensor([[1, 1], [1, 1]]), tensor([1, 2]), tensor([3, 4])); // float32 [[4, 5], [7, 9]]
  *
- * @throws {ShapeError} for other ranks, and where shapes do not fit. @throws {DTypeError} where dtypes differ, and for
- * bool. @throws {ArgumentError} for a factor of integers that is not whole.
+ * @throws {ShapeError} for other ranks, or if shapes do not match.
+ * @throws {DTypeError} if dtypes differ, and for bool.
+ * @throws {ArgumentError} for a fractional factor with an integer dtype.
  */
 export function addr<D extends DType>(input: Tensor<D>, a: Tensor<D>, b: Tensor<D>, options?: AddmmOptions): Tensor<D>;
 export function addr(...values: unknown[]): Tensor {
@@ -79,9 +82,10 @@ addr.method = "same" as const;
 const addrParameters = parameters("addr", addition);
 
 /**
- * beta · input + alpha · Σ aᵢ · bᵢ over a batch of matrices, in one operation: floats are rounded once.
+ * Computes `beta · input + alpha · Σᵢ aᵢ · bᵢ`, summed over a batch of matrices, in one operation: floats are rounded
+ * once.
  *
- * @param input what broadcasts to [m, n]
+ * @param input broadcasts to [m, n]
  * @param a [batch, m, k]
  * @param b [batch, k, n]
  * @returns [m, n]
@@ -89,8 +93,9 @@ const addrParameters = parameters("addr", addition);
  * @example
  * addbmm(tensor([[1]]), tensor([[[2]], [[3]]]), tensor([[[10]], [[100]]])); // float32 [[321]]
  *
- * @throws {ShapeError} for other ranks, and where shapes do not fit. @throws {DTypeError} where dtypes differ, and for
- * bool. @throws {ArgumentError} for a factor of integers that is not whole.
+ * @throws {ShapeError} for other ranks, or if shapes do not match.
+ * @throws {DTypeError} if dtypes differ, and for bool.
+ * @throws {ArgumentError} for a fractional factor with an integer dtype.
  */
 export function addbmm<D extends DType>(
   input: Tensor<D>,
@@ -105,7 +110,7 @@ export function addbmm(...values: unknown[]): Tensor {
   checkScale("addbmm", factor, a.dtype);
   return underName("addbmm", () =>
     tidy(() => {
-      // the sum over the batch is one more part of the sum over k
+      // the sum over the batch is merged into the sum over k
       const left = reshape(permute(a, [1, 0, 2]), [m, batch * k]);
       return productWithInput(input, left, reshape(b, [batch * k, n]), factor);
     }),
@@ -115,9 +120,9 @@ addbmm.method = "same" as const;
 const addbmmParameters = parameters("addbmm", addition);
 
 /**
- * beta · input + alpha · (aᵢ · bᵢ) for each pair of matrices of a batch.
+ * Computes `beta · input + alpha · (aᵢ · bᵢ)` for each pair of matrices of a batch.
  *
- * @param input what broadcasts to [batch, m, n]
+ * @param input broadcasts to [batch, m, n]
  * @param a [batch, m, k]
  * @param b [batch, k, n]
  * @returns [batch, m, n]
@@ -125,8 +130,9 @@ const addbmmParameters = parameters("addbmm", addition);
  * @example
  * baddbmm(tensor([[[1]]]), tensor([[[2]], [[3]]]), tensor([[[10]], [[100]]])); // float32 [[[21]], [[301]]]
  *
- * @throws {ShapeError} for other ranks, and where shapes do not fit. @throws {DTypeError} where dtypes differ, and for
- * bool. @throws {ArgumentError} for a factor of integers that is not whole.
+ * @throws {ShapeError} for other ranks, or if shapes do not match.
+ * @throws {DTypeError} if dtypes differ, and for bool.
+ * @throws {ArgumentError} for a fractional factor with an integer dtype.
  */
 export function baddbmm<D extends DType>(
   input: Tensor<D>,
@@ -144,7 +150,7 @@ export function baddbmm(...values: unknown[]): Tensor {
       const wide = isFloat(a.dtype) ? accumulationDType(a.dtype) : a.dtype;
       const [own, left, right] = [input, a, b].map((each) => toDType(each, wide));
       const products = product(left!, right!, alpha);
-      if (beta === 0) return toDType(products, a.dtype); // the input takes no part, NaN included
+      if (beta === 0) return toDType(products, a.dtype); // the input is ignored, even if it is NaN
       return toDType(add(products, beta === 1 ? own! : mul(own!, beta)) as Tensor, a.dtype);
     }),
   );
@@ -152,7 +158,7 @@ export function baddbmm(...values: unknown[]): Tensor {
 baddbmm.method = "same" as const;
 const baddbmmParameters = parameters("baddbmm", addition);
 
-/** Two batches of as many matrices that fit. @returns batch, m, k and n */
+/** Checks two batches of matrices. @returns batch, m, k and n */
 function checkBatches(operation: string, input: Tensor, a: Tensor, b: Tensor): [number, number, number, number] {
   checkSameDType(operation, [input, a, b]);
   checkRanks(operation, 3, "batches of matrices", [a, b]);
@@ -162,7 +168,7 @@ function checkBatches(operation: string, input: Tensor, a: Tensor, b: Tensor): [
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected batches of one size, got ${a.describe()} and ${b.describe()}`,
+      `expected batches of equal size, got ${a.describe()} and ${b.describe()}`,
     );
   return [batch, m, k, b.shape[2]!];
 }

@@ -8,30 +8,30 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { checkFactors, checkRanks, checkSameDType, factors } from "./checks.ts";
 import { productWithInput } from "./product.ts";
 
-/** The two factors of {@link addmm}: beta · input + alpha · (a · b). */
+/** Options of {@link addmm}: the factors of `beta · input + alpha · (a · b)`. */
 export interface AddmmOptions {
-  /** Factor of the input; 0 leaves it out, NaN and infinities included. Default 1. */
+  /** Factor of the input; 0 ignores the input, even NaN and infinity. Default 1. */
   beta?: number | undefined;
   /** Factor of the product. Default 1. */
   alpha?: number | undefined;
 }
 
-/** @internal What they have to be. */
+/** @internal Kinds and defaults of {@link AddmmOptions}. */
 export const scale = { beta: named(someNumber, 1), alpha: named(someNumber, 1) } as const;
 
 /**
- * beta · input + alpha · (a · b), as PyTorch's `addmm`, in one operation: floats are rounded once.
+ * Computes `beta · input + alpha · (a · b)`, as PyTorch's `addmm`, in one operation: floats are rounded once.
  *
- * @param input what broadcasts to [m, n]: a bias of shape [n], for one
+ * @param input broadcasts to [m, n], such as a bias of shape [n]
  * @param a [m, k]
  * @param b [k, n]
  *
  * @example
  * addmm(tensor([1, 2]), tensor([[1, 0], [0, 1]]), tensor([[5, 6], [7, 8]]), { beta: 10 }); // [[15, 26], [17, 28]]
  *
- * @throws {ShapeError} where a or b is no matrix, inner sizes differ, or the input does not broadcast to the result.
- * @throws {DTypeError} where dtypes differ, and for bool. @throws {ArgumentError} for a factor of integers that is not
- * whole.
+ * @throws {ShapeError} if a or b is not a matrix, inner sizes differ, or the input does not broadcast to the result.
+ * @throws {DTypeError} if dtypes differ, and for bool.
+ * @throws {ArgumentError} for a fractional factor with an integer dtype.
  */
 export function addmm<D extends DType>(input: Tensor<D>, a: Tensor<D>, b: Tensor<D>, options?: AddmmOptions): Tensor<D>;
 export function addmm(...values: unknown[]): Tensor {
@@ -61,7 +61,7 @@ export function checkInput(operation: string, input: Tensor, shape: readonly num
   );
 }
 
-/** @internal @throws {ArgumentError} for factors of integers that are not whole */
+/** @internal @throws {ArgumentError} for fractional factors with an integer dtype */
 export function checkScale(operation: string, factorsByName: Required<AddmmOptions>, dtype: DType): void {
   for (const [name, value] of Object.entries(factorsByName))
     if (!(isFloat(dtype) || Number.isSafeInteger(value)))

@@ -15,10 +15,10 @@ import { linear } from "./linear.ts";
 import { matmul } from "./matmul.ts";
 
 /**
- * yₒ = x1ᵀ · weightₒ · x2 + biasₒ over the last axes.
+ * Computes the bilinear form `yₒ = x1ᵀ · weightₒ · x2 + biasₒ` over the last axes.
  *
  * @param x1 […, inputs1]
- * @param x2 […, inputs2], the same axes before
+ * @param x2 […, inputs2], with the same leading axes
  * @param weight [outputs, inputs1, inputs2]
  * @param bias [outputs]
  * @returns […, outputs]
@@ -26,7 +26,8 @@ import { matmul } from "./matmul.ts";
  * @example
  * bilinear(tensor([1, 2]), tensor([3, 4]), tensor([[[1, 0], [0, 1]]])); // float32 [11]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, and for bool.
+ * @throws {ShapeError} if shapes do not match.
+ * @throws {DTypeError} if dtypes differ, and for bool.
  */
 export function bilinear<D extends DType>(x1: Tensor<D>, x2: Tensor<D>, weight: Tensor<D>, bias?: Tensor<D>): Tensor<D>;
 export function bilinear(...values: unknown[]): Tensor {
@@ -36,7 +37,7 @@ export function bilinear(...values: unknown[]): Tensor {
   const [outputs, inputs1, inputs2] = weight.shape as [number, number, number];
   return underName("bilinear", () =>
     tidy(() => {
-      // the product with x1 for every output and element of x2, then one with x2
+      // multiply by x1 for every output and element of x2, then by x2
       const rows = reshape(transpose(weight, 1, 2), [outputs * inputs2, inputs1]);
       const half = reshape(linear(x1, rows), [...x1.shape.slice(0, -1), outputs, inputs2]);
       const products = squeeze(matmul(half, unsqueeze(x2, -1)), -1);
@@ -60,7 +61,7 @@ function checkShapes(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | unde
   const isRight = x1.shape.at(-1) === inputs1 && x2.shape.at(-1) === inputs2;
   if (!isRight || !sameShape(x1.shape.slice(0, -1), x2.shape.slice(0, -1)))
     refuse(
-      `expected x1 [..., ${inputs1}] and x2 [..., ${inputs2}] with the same axes before, ` +
+      `expected x1 [..., ${inputs1}] and x2 [..., ${inputs2}] with the same leading axes, ` +
         `got ${x1.describe()} and ${x2.describe()}`,
     );
   if (bias && (bias.rank !== 1 || bias.size !== outputs))

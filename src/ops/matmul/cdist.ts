@@ -26,20 +26,20 @@ import { matmul } from "./matmul.ts";
 
 /** Options of {@link cdist}. */
 export interface CdistOptions {
-  /** The order of the norm of differences: any number from 0 to Infinity. Default 2. */
+  /** The order p of the norm: any number from 0 to Infinity. Default 2. */
   p?: number;
   /**
-   * How Euclidean distances are computed. By default from differences, whatever the sizes, to a few roundings of each
-   * distance. `"useMmForEuclidDist"`: by a matrix product, √(|x|² + |y|² − 2 x·y) about the points' mean, which is
-   * faster by far for many points of many coordinates; a distance is then off by about ε (|x|² + |y|²) / distance, so
-   * that points that (nearly) coincide have one of about √ε times their spread.
+   * How Euclidean distances are computed. By default they are computed from differences for all sizes, with an error of
+   * a few roundings. `"useMmForEuclidDist"` uses a matrix product, √(|x|² + |y|² − 2 x·y) after subtracting the points'
+   * mean. It is much faster for many points of many coordinates. The error of a distance is then about ε (|x|² + |y|²)
+   * / distance, so points that (nearly) coincide get a distance of about √ε times their spread.
    */
   computeMode?: "useMmForEuclidDist" | "donotUseMmForEuclidDist";
 }
 
 /**
- * The distances of each point of `x1` and each of `x2`: out[…, i, j] = ‖x1[…, i, :] − x2[…, j, :]‖ₚ. Batches broadcast.
- * The gradient is 0 where two points are equal.
+ * Computes the distances between all points of `x1` and `x2`: `out[…, i, j] = ‖x1[…, i, :] − x2[…, j, :]‖ₚ`. Batches
+ * broadcast. The gradient is 0 where two points are equal.
  *
  * @param x1 […, m, k], of a float dtype; float16 and bfloat16 are computed in float32
  * @param x2 […, n, k], of the same dtype
@@ -48,8 +48,9 @@ export interface CdistOptions {
  * @example
  * cdist(tensor([[0, 0], [3, 4]]), tensor([[0, 0]])); // float32 [[0], [5]]
  *
- * @throws {ShapeError} where an operand has fewer than two axes, or shapes do not fit. @throws {DTypeError} where
- * dtypes differ, or are no floats. @throws {ArgumentError} where p is negative or NaN.
+ * @throws {ShapeError} if an operand has fewer than two axes, or shapes do not match.
+ * @throws {DTypeError} if dtypes differ or are not floats.
+ * @throws {ArgumentError} if p is negative or NaN.
  */
 export function cdist<D extends DType>(
   x1: Tensor<D>,
@@ -83,16 +84,19 @@ function checkPoints(x1: Tensor, x2: Tensor): void {
   if (x1.rank < 2 || x2.rank < 2)
     throw new ShapeError("cdist", "wrongRank", `expected points in rows, […, points, coordinates], got ${both}`);
   if (x1.shape.at(-1) !== x2.shape.at(-1))
-    throw new ShapeError("cdist", "shapesDiffer", `expected points of as many coordinates, got ${both}`);
+    throw new ShapeError("cdist", "shapesDiffer", `expected points with equally many coordinates, got ${both}`);
 }
 
-/** [batch, points, coordinates]. */
+/** Returns the points as [batch, points, coordinates]. */
 function points(x: Tensor, batch: Shape): Tensor {
   const [count, width] = x.shape.slice(-2) as [number, number];
   return reshape(expand(x, [...batch, count, width]), [elementCount(batch), count, width]);
 }
 
-/** Differences that are made at a time: 64 MB of float32. Where a gradient is needed, all of them are kept. */
+/**
+ * Maximum number of differences computed at a time: 64 MB of float32. If a gradient is needed, all differences are
+ * kept.
+ */
 const MOST_DIFFERENCES = 2 ** 24;
 
 function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
@@ -108,8 +112,8 @@ function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
 }
 
 /**
- * Distances by one product. With W = D̄ / D, which is 0 where a distance is, the gradient of the points x is
- * x Σⱼ W[·, j] − W y, and that of y the same with Wᵀ.
+ * Computes distances by one matrix product. Let D̄ be the gradient of the distances D, and W = D̄ / D, which is 0 where
+ * D is 0. The gradient of the points x is x Σⱼ W[·, j] − W y; that of y is the same with Wᵀ.
  */
 function byProducts(x: Tensor, y: Tensor): Tensor {
   const centre = noGrad(() => mean(cat([x, y], 1), { dim: 1, keepdim: true }));

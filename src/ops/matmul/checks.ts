@@ -1,4 +1,4 @@
-/** What the operands of every matrix product have to be. */
+/** Checks of the operands of matrix products. */
 
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand } from "../../core/parameters.ts";
@@ -6,12 +6,13 @@ import { plainList } from "../../tensor/frozen.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** Two tensors, as most products take them. */
+/** The parameters of most products: two tensors. */
 export const factors = { a: operand(aTensor), b: operand(aTensor) } as const;
 
 /**
- * Inner sizes that agree, and {@link checkSameDType}. @throws {DTypeError} @throws {ShapeError} naming what can be
- * done.
+ * Checks that inner sizes are equal, and {@link checkSameDType}.
+ * @throws {DTypeError}
+ * @throws {ShapeError} with a hint how to fix it.
  */
 export function checkFactors(operation: string, a: Tensor, b: Tensor): void {
   checkSameDType(operation, [a, b]);
@@ -25,7 +26,7 @@ export function checkFactors(operation: string, a: Tensor, b: Tensor): void {
   throw new ShapeError(operation, "shapesDiffer", `${a.describe()} times ${b.describe()}: ${why}`);
 }
 
-/** @throws {DTypeError} where dtypes differ, or are bool. */
+/** @throws {DTypeError} if dtypes differ or are bool. */
 export function checkSameDType(operation: string, operands: readonly Tensor[]): void {
   for (const operand of operands) operand.checkAlive(operation);
   const [first] = operands;
@@ -45,7 +46,7 @@ export function checkSameDType(operation: string, operands: readonly Tensor[]): 
 
 const namesOf = (operands: readonly Tensor[]): string => operands.map((operand) => operand.describe()).join(" and ");
 
-/** @throws {ShapeError} where an operand has another rank. */
+/** @throws {ShapeError} if an operand has another rank. */
 export function checkRanks(operation: string, rank: number, expected: string, operands: readonly Tensor[]): void {
   for (const operand of operands) operand.checkAlive(operation);
   if (operands.every((operand) => operand.rank === rank)) return;

@@ -21,29 +21,30 @@ import { matmul } from "./matmul.ts";
 
 /** Options of {@link cov}. */
 export interface CovarianceOptions {
-  /** What is taken from the number of observations before it divides: 1 (the default) for a sample. */
+  /** The number subtracted from the count of observations in the divisor: 1 (the default) for a sample. */
   correction?: number;
-  /** [n], integers: how often each observation was made. */
+  /** [n], integers: the frequency of each observation. */
   fweights?: Tensor;
-  /** [n], floats: how important each observation is. */
+  /** [n], floats: the importance of each observation. */
   aweights?: Tensor;
 }
 
 /**
- * The covariances of variables: out[i, j] = Σₖ wₖ (x[i, k] − meanᵢ)(x[j, k] − meanⱼ) / normalisation. Without weights
- * the normalisation is n − correction; with w = fweights · aweights it is Σ w − correction · Σ w · aweights / Σ w. One
- * that is not above 0 counts as 0, and gives infinity or NaN.
+ * Computes the covariance matrix of variables: `out[i, j] = Σₖ wₖ (x[i, k] − meanᵢ)(x[j, k] − meanⱼ) / normalisation`.
+ * Without weights the normalisation is n − correction; with w = fweights · aweights it is Σ w − correction · Σ w ·
+ * aweights / Σ w. A normalisation below 0 counts as 0; the result is then infinity or NaN.
  *
  * @param x [variables, n], or [n] for one variable; integers become float32, and float16 and bfloat16 are computed in
  * float32
- * @returns [variables, variables], without axes for one variable; in the common dtype of x and `aweights`
+ * @returns [variables, variables], or a tensor without axes for one variable; in the common dtype of x and `aweights`
  *
  * @example
  * cov(tensor([[0, 1, 2], [2, 1, 0]])); // float32 [[1, -1], [-1, 1]]
  *
- * @throws {ShapeError} for a rank above 2, and weights that are not one for each observation. @throws {DTypeError} for
- * bool, fweights that are no integers, and aweights that are no floats. @throws {ArgumentError} for a negative weight,
- * and weights whose sum is 0; it reads them, and so waits for them.
+ * @throws {ShapeError} for a rank above 2, or if there is not one weight per observation.
+ * @throws {DTypeError} for bool, fweights that are not integers, or aweights that are not floats.
+ * @throws {ArgumentError} for a negative weight, or weights whose sum is 0. This check reads the weights and waits for
+ * the device.
  */
 export function cov<D extends DType>(
   x: Tensor<D>,
@@ -63,16 +64,15 @@ const covParameters = parameters("cov", {
 });
 
 /**
- * The correlation coefficients of variables: cov(x)[i, j] / √(cov(x)[i, i] · cov(x)[j, j]), from −1 to 1. NaN where a
- * variable does not vary.
+ * Computes the correlation coefficients of variables: `cov(x)[i, j] / √(cov(x)[i, i] · cov(x)[j, j])`, from −1 to 1.
+ * NaN if a variable is constant.
  *
- * @param x [variables, n], or [n] for one variable; dtypes as of {@link cov}
- * @returns [variables, variables], without axes for one variable
+ * @param x [variables, n], or [n] for one variable; dtypes as for {@link cov}
+ * @returns [variables, variables], or a tensor without axes for one variable @example corrcoef(tensor([[0, 1, 2], [4,
+ * 2, 0]])); // float32 [[1, -1], [-1, 1]]
  *
- * @example
- * corrcoef(tensor([[0, 1, 2], [4, 2, 0]])); // float32 [[1, -1], [-1, 1]]
- *
- * @throws {ShapeError} for a rank above 2. @throws {DTypeError} for bool.
+ * @throws {ShapeError} for a rank above 2.
+ * @throws {DTypeError} for bool.
  */
 export function corrcoef<D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>>;
 export function corrcoef(...values: unknown[]): Tensor {
@@ -110,7 +110,7 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
   const w = counts && importances ? mul(counts, importances) : (counts ?? importances);
   const total = w && sum(w);
   if (total && total.item() === 0)
-    throw new ArgumentError(operation, "noWeight", "expected weights whose sum is not 0, by which means are divided");
+    throw new ArgumentError(operation, "noWeight", "expected weights whose sum is not 0, the divisor of means");
   const weighted = (values: Tensor): Tensor => (w ? mul(values, w) : values) as Tensor;
   const mean = div(sum(weighted(rows), { dim: 1, keepdim: true }) as Tensor, total ?? n);
   const centred = sub(rows, mean) as Tensor;
@@ -130,7 +130,7 @@ function normalisation(
   return clamp(sub(total, lost) as Tensor, { min: 0 });
 }
 
-/** Weights in the dtype of the values. @throws {OrchardError} where they are not what the docs of {@link cov} say. */
+/** Checks weights and converts them to the dtype of the values. @throws {OrchardError} as {@link cov} */
 function checkWeights(operation: string, name: "fweights" | "aweights", w: Tensor, n: number, dtype: DType): Tensor {
   const expected = name === "fweights" ? "integers" : "floats";
   if (!(name === "fweights" ? isInteger(w.dtype) : isFloat(w.dtype)))
@@ -146,7 +146,7 @@ function checkWeights(operation: string, name: "fweights" | "aweights", w: Tenso
     throw new ArgumentError(
       operation,
       "negativeWeight",
-      `expected ${name} of at least 0, got one below at ${negative}`,
+      `expected ${name} of at least 0, got a negative one at index ${negative}`,
     );
   return reshape(toDType(w, dtype), [n]);
 }

@@ -13,13 +13,13 @@ import { checkSameDType, factors } from "./checks.ts";
 
 /** Options of {@link cross}. */
 export interface CrossOptions {
-  /** The axis of the vectors' three elements. Default the last one. */
+  /** The axis of the vectors' three elements. Default: the last axis. */
   dim?: number;
 }
 
 /**
- * The cross products of vectors of three elements: a₁b₂ − a₂b₁, a₂b₀ − a₀b₂, a₀b₁ − a₁b₀. Other axes broadcast. As
- * `torch.linalg.cross`: without `dim` it is the last axis, not the first one of size 3.
+ * Computes the cross products of vectors of three elements: a₁b₂ − a₂b₁, a₂b₀ − a₀b₂, a₀b₁ − a₁b₀. Other axes
+ * broadcast. Like `torch.linalg.cross`, it uses the last axis by default; `torch.cross` uses the first axis of size 3.
  *
  * @param a […, 3], of numbers
  * @param b […, 3], of the same dtype and rank
@@ -27,8 +27,8 @@ export interface CrossOptions {
  * @example
  * cross(tensor([1, 0, 0]), tensor([0, 1, 0])); // float32 [0, 0, 1]
  *
- * @throws {ShapeError} where an axis has not three elements, ranks differ, or shapes do not broadcast. @throws
- * {DTypeError} where dtypes differ, and for bool.
+ * @throws {ShapeError} if the axis does not have three elements, ranks differ, or shapes do not broadcast.
+ * @throws {DTypeError} if dtypes differ, and for bool.
  */
 export function cross<A extends DType, B extends DType>(
   a: Tensor<A>,
@@ -43,7 +43,7 @@ export function cross(...values: unknown[]): Tensor {
     throw new ShapeError(
       "cross",
       "shapesDiffer",
-      `expected operands of one rank with three elements along dim ${dim}, got ${a.describe()} and ${b.describe()}`,
+      `expected operands of equal rank with three elements along dim ${dim}, got ${a.describe()} and ${b.describe()}`,
     );
   const shape = broadcastShapes("cross", a.shape, b.shape);
   const turned = (x: Tensor, by: number): Tensor => roll(expand(x, shape), -by, own);

@@ -6,17 +6,17 @@ import { checkRanks, checkSameDType, factors } from "./checks.ts";
 import { matmul } from "./matmul.ts";
 
 /**
- * The dot product of two vectors: Σₖ a[k] · b[k]; 0 where they are empty.
+ * Computes the dot product of two vectors, `Σₖ a[k] · b[k]`; 0 if they are empty.
  *
  * @param a [k]
  * @param b [k], of the same dtype
- * @returns without axes
+ * @returns a tensor without axes
  *
  * @example
  * dot(tensor([1, 2, 3]), tensor([4, 5, 6])).item(); // 32
  *
- * @throws {ShapeError} where an operand is no vector, or lengths differ. @throws {DTypeError} where dtypes differ, and
- * for bool.
+ * @throws {ShapeError} if an operand is not a vector, or lengths differ.
+ * @throws {DTypeError} if dtypes differ, and for bool.
  */
 export function dot<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D>;
 export function dot(...values: unknown[]): Tensor {
@@ -27,7 +27,7 @@ export function dot(...values: unknown[]): Tensor {
     throw new ShapeError(
       "dot",
       "shapesDiffer",
-      `expected vectors of one length, got ${a.describe()} and ${b.describe()}`,
+      `expected vectors of equal length, got ${a.describe()} and ${b.describe()}`,
     );
   return matmul(a, b);
 }

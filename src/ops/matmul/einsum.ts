@@ -16,13 +16,13 @@ import { matmul } from "./matmul.ts";
 import { diagonalOf, permuted } from "./views.ts";
 
 /**
- * Einstein's summation, as PyTorch's `einsum`: each axis of each operand has a letter; the result has the axes behind
- * the arrow, and every other letter is summed over.
+ * Computes an Einstein summation, as PyTorch's `einsum`: each axis of each operand has a letter. The result has the
+ * axes after the arrow, and all other letters are summed over.
  *
- * A letter twice in one operand takes its diagonal. `...` stands for any axes, aligned at the last, which broadcast.
- * Sizes of one letter are equal, or 1, which broadcasts. Without an arrow, the result has the letters that occur once,
- * in alphabetical order. Of several operands, the two whose product is smallest are contracted first, by {@link matmul}
- * where they share a letter that is summed over.
+ * A letter that occurs twice in one operand takes its diagonal. `...` stands for any number of axes; they are aligned
+ * at the last axis and broadcast. All axes with one letter have equal sizes, or size 1, which broadcasts. Without an
+ * arrow, the result has the letters that occur once, in alphabetical order. With several operands, the pair with the
+ * cheapest product is contracted first, using {@link matmul} if the pair shares a letter that is summed over.
  *
  * @param equation such as `"bqhd,bkhd->bhqk"`; spaces are ignored
  * @param operands of one dtype, which is the result's; one by one, or in an array
@@ -30,11 +30,11 @@ import { diagonalOf, permuted } from "./views.ts";
  * @example
  * einsum("ij,jk->ik", a, b); // a matrix product
  * einsum("ii->", a); // a trace
- * einsum("...ij->...ji", a); // the last two axes exchanged, without a copy
+ * einsum("...ij->...ji", a); // swaps the last two axes, without a copy
  *
- * @throws {ArgumentError} for what is no equation, or another number of operands.
- * @throws {ShapeError} where a rank differs from the letters, or sizes of one letter differ.
- * @throws {DTypeError} where dtypes differ, and for bool.
+ * @throws {ArgumentError} for an invalid equation, or another number of operands.
+ * @throws {ShapeError} if a rank differs from the number of letters, or sizes of one letter differ.
+ * @throws {DTypeError} if dtypes differ, and for bool.
  */
 export function einsum<D extends DType>(
   equation: string,
@@ -67,19 +67,19 @@ function summed<D extends DType>(
   return inOrder(last, output);
 }
 
-/** A tensor whose axes have names, each once. */
+/** A tensor with one label per axis. */
 interface Term<D extends DType> {
   readonly tensor: Tensor<D>;
   readonly labels: readonly Label[];
 }
 
-/** All that is to be known of a {@link Term} to plan with it. */
+/** The shape and labels of a {@link Term}, which suffice for planning. */
 interface Labelled {
   readonly tensor: { readonly shape: readonly number[] };
   readonly labels: readonly Label[];
 }
 
-/** Takes diagonals until no label is there twice. */
+/** Takes diagonals until no label occurs twice. */
 function withoutRepeats<D extends DType>(equation: string, { tensor, labels }: Term<D>): Term<D> {
   const second = labels.findIndex((label, axis) => labels.indexOf(label) !== axis);
   if (second < 0) return { tensor, labels };
@@ -99,7 +99,7 @@ function withoutRepeats<D extends DType>(equation: string, { tensor, labels }: T
 
 type Sizes = ReadonlyMap<Label, number>;
 
-/** The size of each label, 1 only where all have 1. */
+/** The size of each label: 1 only if all its axes have size 1. */
 function sizesOf(equation: string, terms: readonly Labelled[]): Sizes {
   const sizes = new Map<Label, number>();
   for (const { tensor, labels } of terms) {
@@ -118,7 +118,7 @@ function sizesOf(equation: string, terms: readonly Labelled[]): Sizes {
   return sizes;
 }
 
-/** Drops axes of one element whose label has more elsewhere: they take part in every product all the same. */
+/** Drops axes of size 1 whose label has another size elsewhere: they broadcast. */
 function withoutBroadcasts<D extends DType>({ tensor, labels }: Term<D>, sizes: Sizes): Term<D> {
   const stays = labels.map((label, axis) => tensor.shape[axis] === sizes.get(label));
   return {
@@ -130,7 +130,7 @@ function withoutBroadcasts<D extends DType>({ tensor, labels }: Term<D>, sizes: 
   };
 }
 
-/** The two terms whose product takes the fewest multiplications; the first ones of equal pairs. */
+/** The pair of terms whose product takes the fewest multiplications; the first of equally cheap pairs. */
 function cheapestPair(terms: readonly Labelled[], sizes: Sizes): [number, number] {
   const pairs = terms.flatMap((_, first) =>
     terms.slice(first + 1).map((_, offset) => [first, first + 1 + offset] as const),
@@ -144,7 +144,7 @@ function cheapestPair(terms: readonly Labelled[], sizes: Sizes): [number, number
   return [first, second];
 }
 
-/** The product of two terms, summed over the labels that nobody needs. */
+/** Multiplies two terms and sums over the labels that are no longer needed. */
 function contract<D extends DType>(x: Term<D>, y: Term<D>, needed: ReadonlySet<Label>, sizes: Sizes): Term<D> {
   const left = summedOut(x, new Set([...needed, ...y.labels]));
   const right = summedOut(y, new Set([...needed, ...x.labels]));
@@ -166,7 +166,7 @@ function contract<D extends DType>(x: Term<D>, y: Term<D>, needed: ReadonlySet<L
   };
 }
 
-/** What the labels of two terms are to a product of matrices. */
+/** The roles of the labels of two terms in a matrix product. */
 interface Roles {
   readonly batch: readonly Label[];
   readonly inner: readonly Label[];
@@ -182,7 +182,7 @@ function elementProduct<D extends DType>(x: Term<D>, y: Term<D>, { batch, rows, 
   return mul(opened, spread) as Tensor<D>;
 }
 
-/** The axes that a batch of a product of matrices may have. */
+/** The maximum number of batch axes of a matrix product. */
 const MAX_BATCH_RANK = 6;
 
 function matrixProduct<D extends DType>(x: Term<D>, y: Term<D>, roles: Roles): Tensor<D> {

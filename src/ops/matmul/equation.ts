@@ -1,9 +1,9 @@
-/** The equations of `einsum`: which label each axis of each operand has, and which labels the result has. */
+/** Parser for equations of `einsum`: the labels of each operand's axes and of the result's. */
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /**
- * The axis's letter, or `...1` for the last axis that an ellipsis stands for, `...2` for the one before it, and so on.
+ * The axis's letter. Axes of an ellipsis have the labels `...1` (the last axis), `...2` (the one before it), and so on.
  */
 export type Label = string;
 
@@ -13,7 +13,7 @@ export interface Equation {
   readonly output: readonly Label[];
 }
 
-/** One side of the comma or the arrow: letters, and in between them maybe an ellipsis. */
+/** One part of an equation, between commas and the arrow: letters and at most one ellipsis. */
 interface Term {
   readonly text: string;
   readonly before: readonly string[];
@@ -22,11 +22,11 @@ interface Term {
 }
 
 /**
- * Reads an equation such as `"bij,bjk->bik"`. Spaces are ignored. Without an arrow, the result has the ellipsis and
+ * Parses an equation such as `"bij,bjk->bik"`. Spaces are ignored. Without an arrow, the result has the ellipsis and
  * then the letters that occur once, in alphabetical order, capitals first.
  *
- * @throws {ArgumentError} for what is no equation, or does not fit the number of operands. @throws {ShapeError} for a
- * rank that differs.
+ * @throws {ArgumentError} for an invalid equation, or another number of operands.
+ * @throws {ShapeError} if a rank differs from the number of letters.
  */
 export function parseEquation(equation: string, operands: readonly Tensor[]): Equation {
   const text = equation.replaceAll(" ", "");
@@ -58,7 +58,7 @@ function parseTerm(equation: string, text: string): Term {
   return { text, before: [...before], hasEllipsis: dots !== undefined, after: [...after] };
 }
 
-/** How many axes an ellipsis stands for; 0 where there is none. */
+/** The number of axes that the ellipsis stands for; 0 if there is no ellipsis. */
 function ellipsisSpan(
   equation: string,
   { text, before, hasEllipsis, after }: Term,
@@ -71,7 +71,7 @@ function ellipsisSpan(
     "einsum",
     "wrongRank",
     `"${equation}" gives operand ${index} ${before.length + after.length} letters ("${text}"), ` +
-      `${operand.describe()} has ${operand.rank} axes${hasEllipsis ? "" : '; "..." stands for any further ones'}`,
+      `${operand.describe()} has ${operand.rank} axes${hasEllipsis ? "" : '; "..." stands for further axes'}`,
   );
 }
 

@@ -10,8 +10,8 @@ import { reshape } from "../view/reshape.ts";
 import { factors } from "./checks.ts";
 
 /**
- * The Kronecker product: each element of `a` times the whole of `b`, block by block, along every axis. The operand of
- * the lower rank gets axes of size 1 in front. Dtypes are promoted as by `mul`.
+ * Computes the Kronecker product: each element of `a` is replaced by its product with the whole of `b`. The operand of
+ * lower rank gets leading axes of size 1. Dtypes are promoted as by `mul`.
  *
  * @param a [m₁, …, mᵣ]
  * @param b [n₁, …, nᵣ]
@@ -36,7 +36,7 @@ const kronParameters = parameters("kron", factors);
 
 const padded = (shape: Shape, rank: number): number[] => [...Array<number>(rank - shape.length).fill(1), ...shape];
 
-/** [m₁, n₁, m₂, n₂, …], by broadcasting [m₁, 1, m₂, 1, …] with [1, n₁, 1, n₂, …]. */
+/** Returns [m₁, n₁, m₂, n₂, …] by broadcasting [m₁, 1, m₂, 1, …] with [1, n₁, 1, n₂, …]. */
 const broadcastPairs = (a: Tensor, b: Tensor, left: Shape, right: Shape): Tensor =>
   mul(
     reshape(
@@ -49,7 +49,9 @@ const broadcastPairs = (a: Tensor, b: Tensor, left: Shape, right: Shape): Tensor
     ),
   );
 
-/** The same elements where that has too many axes: the products of all pairs, then one axis after the other. */
+/**
+ * Returns the same elements if that shape has too many axes: computes all products, then permutes one axis at a time.
+ */
 function permutedPairs(a: Tensor, b: Tensor, left: Shape, right: Shape): Tensor {
   let pairs: Tensor = mul(reshape(a, [a.size, 1]), reshape(b, [1, b.size]));
   let done = 1;

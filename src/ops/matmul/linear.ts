@@ -18,18 +18,19 @@ import { transposed } from "./views.ts";
 const primitive = productPrimitive("linear");
 
 /**
- * x · weightᵀ + bias over the last axis, as PyTorch's `linear`, in one operation: floats are rounded once. Operands are
- * read through their strides.
+ * Computes `x · weightᵀ + bias` over the last axis, as PyTorch's `linear`, in one operation: floats are rounded once.
+ * Strided operands are not copied.
  *
  * @param x [..., in]
- * @param weight [out, in]; or [in], for one result a row without an axis
- * @param bias [out]; without axes where the weight has one
+ * @param weight [out, in]; or [in], which gives one result per row and no last axis
+ * @param bias [out]; a tensor without axes for a weight [in]
  * @returns [..., out], or [...]
  *
  * @example
  * linear(tensor([1, 2]), tensor([[1, 0], [0, 1], [1, 1]]), tensor([10, 20, 30])); // float32 [11, 22, 33]
  *
- * @throws {ShapeError} where sizes do not fit. @throws {DTypeError} where dtypes differ, and for bool.
+ * @throws {ShapeError} if sizes do not match.
+ * @throws {DTypeError} if dtypes differ, and for bool.
  */
 export function linear<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias?: Tensor<D> | null): Tensor<D>;
 export function linear(...values: unknown[]): Tensor {
@@ -53,13 +54,13 @@ function ofOneRow<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor
     throw new ShapeError(
       "linear",
       "shapesDiffer",
-      `expected bias to have no axis, got ${bias.describe()} for weight ${weight.describe()}`,
+      `expected bias to have no axes, got ${bias.describe()} for weight ${weight.describe()}`,
     );
   const row = linear(x, reshape(weight, [1, weight.size]), bias && reshape(bias, [1]));
   return reshape(row, row.shape.slice(0, -1));
 }
 
-/** One problem in all three: the bias is the input to which the product is added, repeated for each row. */
+/** Computes one product with input: the bias, repeated for each row, is the input to which the product is added. */
 function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<D> | undefined): Tensor<D> {
   const shape = [...plainList(x.shape).slice(0, -1), plainList(weight.shape)[0]!];
   const operands = [x, withoutHistory(weight), ...(bias ? [broadcastTo(bias, shape)] : [])];
@@ -77,13 +78,13 @@ function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<
   return output;
 }
 
-/** All rows below each other, as one matrix. */
+/** Merges all leading axes into one, which gives a matrix of all rows. */
 function rowsOf(x: Tensor): Tensor {
   const shape = plainList(x.shape);
   return reshape(x, [elementCount(shape.slice(0, -1)), shape.at(-1)!]);
 }
 
-/** weightᵀ as a backend takes it: a view that is no step of the graph. */
+/** Returns weightᵀ for the backend: a view that is not recorded in the graph. */
 function withoutHistory({ storage, dtype, shape, strides, offset }: Tensor): Tensor {
   const [out, size] = plainList(shape);
   const [row, column] = plainList(strides);
@@ -102,6 +103,6 @@ function checkSizes(x: Tensor, weight: Tensor, bias: Tensor | null | undefined):
     throw new ShapeError(
       "linear",
       "shapesDiffer",
-      `expected bias to be [${rows}], an element for each row, got ${bias.describe()} for weight ${weight.describe()}`,
+      `expected bias to be [${rows}], one element for each row, got ${bias.describe()} for weight ${weight.describe()}`,
     );
 }

@@ -17,7 +17,7 @@ export const productMetal: MetalImplementation<ProductScale> = {
   },
 };
 
-/** Encodes a product: one kernel, or two where its sums are cut into parts. */
+/** Encodes a product: one kernel, or two if its sums are split along k. */
 export function launchProduct({ splits, ...plan }: Plan): TicketRange {
   const { problem } = plan;
   const splitLength = roundUp(Math.ceil(problem.k / splits), SPLIT_STEP);
@@ -32,21 +32,21 @@ export function launchProduct({ splits, ...plan }: Plan): TicketRange {
   ]);
 }
 
-/** Parts begin where a tile does, and where elements may be read by fours. */
+/** Parts start at a tile boundary, and at a multiple of 4 elements so that vector loads are possible. */
 const SPLIT_STEP = 16;
 
-/** How sums are cut along k. */
+/** How sums are split along k. */
 interface Split {
-  /** How many parts there are. */
+  /** The number of parts. */
   readonly splits: number;
   readonly splitLength: number;
-  /** From part to part, in elements. */
+  /** The stride between parts, in elements. */
   readonly splitStride: number;
 }
 
 const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step;
 
-/** The first stage writes plain sums; what is done with them is the second's. */
+/** The first kernel writes plain sums. The second one scales them and adds the input. */
 function intoParts(problem: Problem, scratch: Tensor): Problem {
   const [, ...strides] = rowMajorStrides(scratch.shape);
   const out = { tensor: scratch, row: problem.n, column: 1, batch: strides.slice(0, -2) };
@@ -69,13 +69,13 @@ function launchKernel(plan: Omit<Plan, "splits">, split: Split): TicketRange {
   });
 }
 
-/** The kernels' types in their host names: of the factors, and of the result where sums are floats. */
+/** The types in a kernel's host name: that of the factors and, if sums are floats, that of the result. */
 function typesOf({ kernel, problem: { a, out } }: Omit<Plan, "splits">): string {
   const type = metalTypeOf(a.tensor.dtype);
   return kernel === "whole" ? type : `${type}_${metalTypeOf(out.tensor.dtype)}`;
 }
 
-/** What is a kernel's own: its file, its function constants, and how a matrix is dealt out to threadgroups. */
+/** The parts of a launch that differ between kernels: file, function constants, and the grid of threadgroups. */
 interface LaunchShape {
   readonly file: string;
   readonly suffix?: string;
@@ -114,8 +114,8 @@ const shapes: Readonly<Record<Plan["kernel"], (plan: Omit<Plan, "splits">) => La
 };
 
 /**
- * Whether a tile is stored transposed (1), so that what is adjacent in memory is adjacent in it, and whether it is read
- * by fours.
+ * Whether a tile is stored transposed (1), so that it is contiguous in the same axis as memory, and whether it is read
+ * by vector loads of 4 elements.
  */
 function tileLayoutOf(matrix: Matrix): [number, number] {
   const { row, column } = matrix;
@@ -125,7 +125,7 @@ function tileLayoutOf(matrix: Matrix): [number, number] {
 }
 
 /**
- * Whether rows are runs in memory, and each starts at a multiple of 4 elements: a vector load needs its own alignment.
+ * Whether rows are contiguous and each starts at a multiple of 4 elements: a vector load must be aligned to its size.
  */
 const canReadByFours = ({ tensor, batch }: Matrix, outer: number, inner: number): boolean =>
   inner === 1 && [tensor.offset, outer, ...batch].every((elements) => elements % 4 === 0);
@@ -142,7 +142,7 @@ function launchCombine(problem: Problem, scratch: Tensor, split: Split): TicketR
   });
 }
 
-/** Kernels of integers take the factors as whole numbers. */
+/** Integer kernels read `alpha` and `beta` from integer fields. */
 function parametersOf(problem: Problem, split: Split): Uint8Array {
   const { alpha, beta, batchShape } = problem;
   const operands = matricesOf(problem).map(({ tensor, batch }) => ({ tensor, strides: batch }));

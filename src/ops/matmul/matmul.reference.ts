@@ -5,7 +5,9 @@ import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { ProductScale } from "./primitive.ts";
 
-/** The definition: out[i, j] = alpha · Σₖ a[i, k] · b[k, j] + beta · input[i, j], for each index of the batch. */
+/**
+ * Computes the definition: out[i, j] = alpha · Σₖ a[i, k] · b[k, j] + beta · input[i, j], for each index of the batch.
+ */
 export const productReference: Implementation<ProductScale> = {
   run({ inputs: [a, b, input], outputs: [out], attributes: { alpha, beta } }) {
     const sizes = sizesOf(a!, out!);
@@ -50,7 +52,7 @@ function sizesOf(a: Tensor, out: Tensor): Sizes {
   return { batch: elementCount(batchShape), m, n, k, aShape: [...batchShape, m, k], bShape: [...batchShape, k, n] };
 }
 
-/** Calls `body` with the offset of each element of the result, of its row of a and of its column of b. */
+/** Calls `body` with the offset of each element of the result, of its row of a, and of its column of b. */
 function forEachSum({ batch, m, n, k }: Sizes, body: (at: number, aAt: number, bAt: number) => void): void {
   for (let index = 0; index < batch; index++)
     for (let row = 0; row < m; row++)

@@ -10,23 +10,23 @@ import { checkFactors, checkRanks, factors } from "./checks.ts";
 import { product } from "./product.ts";
 
 /**
- * The matrix product a · b, as PyTorch's `matmul`: out[…, i, j] = Σₖ a[…, i, k] · b[…, k, j].
+ * Computes the matrix product a · b, as PyTorch's `matmul`: `out[…, i, j] = Σₖ a[…, i, k] · b[…, k, j]`.
  *
- * Axes before the last two are a batch and broadcast. A vector on the left is a row, on the right a column, and its
- * axis is gone from the result: two vectors give their dot product, without axes. Operands are read through their
- * strides: a transposed or broadcast one is not copied.
+ * Axes before the last two are a batch and broadcast. A vector on the left is a row, a vector on the right is a column,
+ * and the added axis is removed from the result: two vectors give their dot product, without axes. Operands may be
+ * strided: transposed and broadcast tensors are not copied.
  *
- * Floats are summed in at least float32 and rounded once; integers wrap around. Sums over no elements are 0.
+ * Floats are summed in at least float32 and rounded once. Integers wrap around. Empty sums are 0.
  *
  * @param a […, m, k] or [k]
  * @param b […, k, n] or [k], of the same dtype
- * @returns […, m, n], without m where a is a vector, without n where b is one
+ * @returns […, m, n], without m if a is a vector, without n if b is a vector
  *
  * @example
  * matmul(tensor([[1, 2], [3, 4]]), tensor([10, 1])); // float32 [12, 34]
  *
- * @throws {ShapeError} for an operand without axes, inner sizes that differ, batches that can't be broadcast together.
- * @throws {DTypeError} where dtypes differ, and for bool.
+ * @throws {ShapeError} if an operand has no axes, inner sizes differ, or batches can't be broadcast together.
+ * @throws {DTypeError} if dtypes differ, and for bool.
  */
 export function matmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D>;
 export function matmul(...values: unknown[]): Tensor {
@@ -45,9 +45,9 @@ matmul.method = "same" as const;
 const matmulParameters = parameters("matmul", factors);
 
 /**
- * A batch times one matrix, as the product of two matrices: the batch's rows below each other. So the gradient of the
- * matrix is one product too, where a batch of them would have to be made and summed. Not where the rows would have to
- * be copied for nothing.
+ * Computes a batch times one matrix as a product of two matrices, by stacking the rows of the batch. The gradient of
+ * the matrix is then one product too, instead of a sum over a batch of products. Returns null if stacking would copy
+ * the rows without need.
  */
 function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
   if (a.rank === 2 || b.rank !== 2) return null;
@@ -60,7 +60,7 @@ function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
 }
 
 /**
- * The product of two matrices; {@link matmul} without broadcasting.
+ * Computes the product of two matrices: {@link matmul} without broadcasting.
  *
  * @param a [m, k]
  * @param b [k, n], of the same dtype
@@ -68,7 +68,8 @@ function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
  * @example
  * mm(tensor([[1, 2]]), tensor([[3], [4]])); // float32 [[11]]
  *
- * @throws {ShapeError} where an operand is no matrix, or inner sizes differ. @throws {DTypeError} as {@link matmul}.
+ * @throws {ShapeError} if an operand is not a matrix, or inner sizes differ.
+ * @throws {DTypeError} as {@link matmul}.
  */
 export function mm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D>;
 export function mm(...values: unknown[]): Tensor {
@@ -81,7 +82,7 @@ mm.method = "same" as const;
 const mmParameters = parameters("mm", factors);
 
 /**
- * The products of two batches of matrices, one by one; {@link matmul} without broadcasting.
+ * Computes the products of two batches of matrices, pair by pair: {@link matmul} without broadcasting.
  *
  * @param a [batch, m, k]
  * @param b [batch, k, n], of the same dtype
@@ -89,7 +90,8 @@ const mmParameters = parameters("mm", factors);
  * @example
  * bmm(zeros([10, 3, 4]), zeros([10, 4, 5])); // [10, 3, 5]
  *
- * @throws {ShapeError} where ranks are not 3, or batches or inner sizes differ. @throws {DTypeError} as {@link matmul}.
+ * @throws {ShapeError} if ranks are not 3, or batches or inner sizes differ.
+ * @throws {DTypeError} as {@link matmul}.
  */
 export function bmm<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D>;
 export function bmm(...values: unknown[]): Tensor {

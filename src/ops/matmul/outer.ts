@@ -8,7 +8,7 @@ import { reshape } from "../view/reshape.ts";
 import { checkRanks, factors } from "./checks.ts";
 
 /**
- * The outer product of two vectors: out[i, j] = a[i] · b[j]. Dtypes are promoted as by `mul`.
+ * Computes the outer product of two vectors: `out[i, j] = a[i] · b[j]`. Dtypes are promoted as by `mul`.
  *
  * @param a [m]
  * @param b [n]
@@ -17,7 +17,7 @@ import { checkRanks, factors } from "./checks.ts";
  * @example
  * outer(tensor([1, 2]), tensor([1, 10])); // [[1, 10], [2, 20]]
  *
- * @throws {ShapeError} where an operand is no vector.
+ * @throws {ShapeError} if an operand is not a vector.
  */
 export function outer<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<B>): Tensor<Promote<A, B>>;
 export function outer(...values: unknown[]): Tensor {

@@ -1,25 +1,28 @@
-/** Which Metal kernel computes a product. */
+/** The choice of the Metal kernel for a product. */
 import { isFloat } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import { type Problem, transposedProblem } from "./problem.ts";
 import { type Tile, tiledSplits, tileFor, vectorParts, vectorSplits } from "./tiles.ts";
 
-/** A problem as a kernel takes it. */
+/** A problem and the kernel chosen for it. */
 export interface Plan {
   readonly problem: Problem;
   readonly kernel: "tiled" | "vector_along" | "vector_across" | "whole";
-  /** Of the tiled kernel. */
+  /** The tile, for the tiled kernel. */
   readonly tile?: Tile;
-  /** Into how many parts sums are cut; each goes to memory of its own, and a second kernel adds them up. */
+  /**
+   * The number of parts into which sums are split. Each part is written to separate memory, and a second kernel adds
+   * them.
+   */
   readonly splits: number;
 }
 
-/** Rows that a threadgroup of a kernel for a matrix times a column computes (`kernels/matmul/vector.metal`). */
+/** Rows per threadgroup in the kernels for a matrix times a column (`kernels/matmul/vector.metal`). */
 export const vectorRows = { vector_along: 16, vector_across: 32 } as const;
 
 /**
- * Integers, vectors and matrices have kernels of their own; a row times a matrix is a matrix times a column,
- * transposed.
+ * Chooses a kernel. Integers, vectors and matrices have separate kernels. A row times a matrix is computed as the
+ * transposed matrix times a column.
  */
 export function planOf(problem: Problem): Plan {
   if (!isFloat(problem.out.tensor.dtype)) return { problem, kernel: "whole", splits: 1 };

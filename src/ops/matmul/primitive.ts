@@ -1,6 +1,6 @@
 /**
- * The matrix product, out = alpha · a · b + beta · input for each matrix of a batch: what kernels are given.
- * `problem.ts` computes it.
+ * The parameters of kernels for the matrix product, out = alpha · a · b + beta · input for each matrix of a batch.
+ * `problem.ts` computes them.
  */
 import { cpuCall, nest } from "../../backend/cpu/call.ts";
 import { array, dtype, flag, real, whole } from "../../backend/fields.ts";
@@ -10,11 +10,11 @@ import { struct } from "../../backend/metal/struct.ts";
 /** out = alpha · a · b + beta · input */
 export interface ProductScale {
   readonly alpha: number;
-  /** Counts only with an input. */
+  /** Used only with an input. */
   readonly beta: number;
 }
 
-/** The operands, in the order in which kernels take them and all that belongs to them. */
+/** The operands, in the order of kernel arguments and of their strides and offsets. */
 export const operandNames = ["a", "b", "input", "out"] as const;
 
 const perOperand = array(whole, operandNames.length);

@@ -1,7 +1,7 @@
 /**
- * How a matrix product lies in memory, for every backend: sizes, strides, and a batch with as few axes as can be.
- * Gradients are such products too. A transposed operand has its strides swapped, a broadcast one has strides of 0, and
- * a batch of adjacent matrices times one matrix is one tall matrix.
+ * The memory layout of a matrix product, for every backend: sizes, strides, and a batch with as few axes as possible.
+ * Gradients are such products too. A transposed operand has swapped strides, and a broadcast one has strides of 0. A
+ * batch of adjacent matrices times one matrix becomes one tall matrix.
  */
 import type { OperationCall } from "../../backend/backend.ts";
 import { plainList } from "../../tensor/frozen.ts";
@@ -9,7 +9,7 @@ import { broadcastStrides, collapse, type LoopNest } from "../../tensor/shape.ts
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { ProductScale } from "./primitive.ts";
 
-/** A matrix of each index of a batch, in a tensor's storage. Strides in elements; 0 repeats. */
+/** One matrix per index of a batch, in a tensor's storage. Strides are in elements; 0 repeats. */
 export interface Matrix {
   readonly tensor: Tensor;
   readonly row: number;
@@ -30,12 +30,12 @@ export interface Problem extends ProductScale {
 }
 
 /**
- * The operands in the order of `operandNames`. Without an input the result stands in for it: kernels do not read it
+ * The operands in the order of `operandNames`. Without an input the result takes its place; kernels do not read it
  * then.
  */
 export const matricesOf = ({ a, b, input, out }: Problem): readonly Matrix[] => [a, b, input ?? out, out];
 
-/** The fields of a problem that every backend's kernels have. */
+/** The fields that the kernels of every backend share. */
 export const fieldsOf = (problem: Problem) => {
   const { m, n, k, alpha, beta, input } = problem;
   const matrices = matricesOf(problem);
@@ -46,7 +46,7 @@ export const fieldsOf = (problem: Problem) => {
   };
 };
 
-/** The problem that a call poses, with as few axes of the batch as its strides allow. */
+/** Describes a call as a problem, with as few batch axes as the strides allow. */
 export function problemOf({ inputs: [a, b, input], outputs: [out], attributes }: OperationCall<ProductScale>): Problem {
   const shape = plainList(out!.shape);
   const [m, n, k] = [shape.at(-2)!, shape.at(-1)!, plainList(a!.shape).at(-1)!];
@@ -79,7 +79,7 @@ function matrixOf(tensor: Tensor, batch: readonly number[]): Matrix {
   return { tensor, row: strides.at(-2)!, column: strides.at(-1)!, batch };
 }
 
-/** The same problem with its result transposed: outᵀ = alpha · bᵀ · aᵀ + beta · inputᵀ. */
+/** Transposes a problem: outᵀ = alpha · bᵀ · aᵀ + beta · inputᵀ. */
 export function transposedProblem(problem: Problem): Problem {
   const transpose = (matrix: Matrix): Matrix => ({ ...matrix, row: matrix.column, column: matrix.row });
   const { m, n, a, b, out, input } = problem;
@@ -94,7 +94,7 @@ export function transposedProblem(problem: Problem): Problem {
   };
 }
 
-/** Matrices that are multiplied by one and the same b, and lie one below the other, are one matrix. */
+/** Merges matrices that are adjacent in memory and multiplied by the same b into one matrix. */
 function foldBatch(problem: Problem): Problem {
   const { m, batchShape, a, b, out, input } = problem;
   const size = batchShape.at(-1);

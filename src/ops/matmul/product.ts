@@ -1,4 +1,4 @@
-/** The primitives behind every matrix product, with their gradients. */
+/** The primitives of matrix products, with their gradients. */
 import { record } from "../../autograd/record.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
@@ -15,7 +15,7 @@ import { productReference } from "./matmul.reference.ts";
 import type { ProductScale } from "./primitive.ts";
 import { transposed } from "./views.ts";
 
-/** @internal A primitive that computes products under a name of its own. */
+/** @internal Defines a matrix product primitive with the given name. */
 export const productPrimitive = (name: string): Primitive<ProductScale> =>
   definePrimitive({
     name,
@@ -26,7 +26,7 @@ export const productPrimitive = (name: string): Primitive<ProductScale> =>
 const matmulPrimitive = productPrimitive("matmul");
 const addmmPrimitive = productPrimitive("addmm");
 
-/** alpha · a · b of matrices, or batches of them that broadcast. Checked by the caller. */
+/** Computes alpha · a · b of matrices, or of batches that broadcast. The caller checks the operands. */
 export function product<D extends DType>(a: Tensor<D>, b: Tensor<D>, alpha = 1): Tensor<D> {
   const [left, right] = [plainList(a.shape), plainList(b.shape)];
   const batch = broadcastShapes("matmul", left.slice(0, -2), right.slice(0, -2));
@@ -40,7 +40,7 @@ export function product<D extends DType>(a: Tensor<D>, b: Tensor<D>, alpha = 1):
   return output;
 }
 
-/** alpha · a · b + beta · input of matrices; the input broadcasts. Checked by the caller. */
+/** Computes alpha · a · b + beta · input of matrices; the input broadcasts. The caller checks the operands. */
 export function productWithInput<D extends DType>(
   input: Tensor<D>,
   a: Tensor<D>,
@@ -49,7 +49,7 @@ export function productWithInput<D extends DType>(
 ): Tensor<D> {
   const shape = [a.shape[0]!, b.shape[1]!];
   const expanded = broadcastTo(input, shape);
-  // What is multiplied by 0 takes no part: NaN stays out of the result.
+  // An input with beta = 0 is ignored, so that its NaNs do not reach the result.
   const output = execute(addmmPrimitive, beta === 0 ? [a, b] : [a, b, expanded], shape, a.dtype, { alpha, beta });
   const own = input.shape;
   record("addmm", [input, a, b], [output], [a, b], ([gradient], [left, right], needs) => [
@@ -62,6 +62,6 @@ export function productWithInput<D extends DType>(
 
 const scaled = <D extends DType>(x: Tensor<D>, factor: number): Tensor => (factor === 1 ? x : mul(x, factor));
 
-/** @internal An operand broadcast to a shape, as a view that is no step of the graph. */
+/** @internal Broadcasts an operand to a shape: a view that is not recorded in the graph. */
 export const broadcastTo = (input: Tensor, shape: Shape): Tensor =>
   new Tensor(input.storage, input.dtype, shape, broadcastStrides(input.shape, input.strides, shape), input.offset);

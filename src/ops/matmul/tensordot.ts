@@ -1,4 +1,4 @@
-/** Products that sum over axes of choice. */
+/** Products that sum over chosen axes. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, listOf, someNumber } from "../../core/kinds.ts";
@@ -17,25 +17,26 @@ import { product } from "./product.ts";
 /** Options of {@link tensordot}. */
 export interface TensordotOptions {
   /**
-   * The axes that are summed over: how many of the last ones of a and the first ones of b, or a list of axes of each.
+   * The axes to sum over: a number n, for the last n axes of a and the first n of b; or a list of axes for each.
    * Default 2.
    */
   dims?: number | readonly (readonly number[])[] | undefined;
 }
 
 /**
- * The product that sums over axes of choice: the other axes of a, then those of b, are left. With no axis it is the
- * product of all pairs.
+ * Computes the product of two tensors, summed over chosen axes. The result has the other axes of a, then those of b.
+ * With no axes it is the product of all pairs of elements.
  *
  * @param a of any shape
- * @param b of the same dtype, with as many elements along the axes that are summed over
+ * @param b of the same dtype, with the same sizes along the axes that are summed over
  *
  * @example
  * tensordot(tensor([[1, 2], [3, 4]]), tensor([[5, 6], [7, 8]]), 1); // float32 [[19, 22], [43, 50]]
  * tensordot(tensor([[1, 2], [3, 4]]), tensor([[5, 6], [7, 8]]), [[0, 1], [0, 1]]); // float32 70
  *
- * @throws {ShapeError} for an axis out of range or named twice, and where sizes differ. @throws {DTypeError} where
- * dtypes differ, and for bool. @throws {ArgumentError} for dims that are no number of axes and no two lists.
+ * @throws {ShapeError} for an axis out of range or given twice, or if sizes differ.
+ * @throws {DTypeError} if dtypes differ, and for bool.
+ * @throws {ArgumentError} if dims is neither a valid number of axes nor two lists of equal length.
  */
 export function tensordot<D extends DType>(
   a: Tensor<D>,
@@ -65,7 +66,7 @@ export function tensordot(...values: unknown[]): Tensor {
   );
 }
 
-/** Whether one of two sizes is 1 and is repeated along the other. */
+/** Whether exactly one of two sizes is 1, so that it broadcasts. */
 const isSingle = (a: number, b: number): boolean => a !== b && (a === 1 || b === 1);
 tensordot.method = "same" as const;
 const tensordotParameters = parameters("tensordot", {
@@ -85,14 +86,14 @@ function summedOver(a: Tensor, b: Tensor, left: readonly number[], right: readon
 const othersThan = (x: Tensor, axes: readonly number[]): number[] =>
   x.shape.map((_, axis) => axis).filter((axis) => !axes.includes(axis));
 
-/** The axes of both, in pairs. */
+/** Returns the axes of a and b to sum over, in pairs. */
 function axesOf(a: Tensor, b: Tensor, dims: number | readonly (readonly number[])[]): [number[], number[]] {
   if (typeof dims === "number") {
     if (!(Number.isInteger(dims) && dims >= 0 && dims <= Math.min(a.rank, b.rank)))
       throw new ArgumentError(
         "tensordot",
         "invalidCount",
-        `expected dims to be a number of axes that both have, got ${dims} for ${a.describe()} and ${b.describe()}`,
+        `expected dims to be from 0 to the smaller rank, got ${dims} for ${a.describe()} and ${b.describe()}`,
       );
     const count = Array.from({ length: dims }, (_, at) => at);
     return [count.map((at) => a.rank - dims + at), count];
@@ -102,7 +103,7 @@ function axesOf(a: Tensor, b: Tensor, dims: number | readonly (readonly number[]
     throw new ArgumentError(
       "tensordot",
       "lengthsDiffer",
-      `expected dims to be two lists of as many axes, got ${JSON.stringify(dims)}`,
+      `expected dims to be two lists of equal length, got ${JSON.stringify(dims)}`,
     );
   return [distinct(a, left!), distinct(b, right!)];
 }
@@ -115,8 +116,8 @@ function distinct(x: Tensor, dims: readonly number[]): number[] {
 }
 
 /**
- * The dot products of the rows of two tensors, along the last axis of both: out[i…, j…] = Σₖ a[i…, k] · b[j…, k]. A
- * number without axes multiplies the other one.
+ * Computes the dot products of all rows of two tensors, along the last axis of both: `out[i…, j…] = Σₖ a[i…, k] · b[j…,
+ * k]`. A tensor without axes multiplies the other operand.
  *
  * @param a […, k]
  * @param b […, k], of the same dtype
@@ -125,7 +126,8 @@ function distinct(x: Tensor, dims: readonly number[]): number[] {
  * @example
  * inner(tensor([[1, 2], [3, 4]]), tensor([10, 1])); // float32 [12, 34]
  *
- * @throws {ShapeError} where the last axes differ. @throws {DTypeError} where dtypes differ, and for bool.
+ * @throws {ShapeError} if the sizes of the last axes differ.
+ * @throws {DTypeError} if dtypes differ, and for bool.
  */
 export function inner<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D>;
 export function inner(...values: unknown[]): Tensor {
@@ -136,7 +138,7 @@ export function inner(...values: unknown[]): Tensor {
     throw new ShapeError(
       "inner",
       "shapesDiffer",
-      `expected as many elements along the last axes, got ${a.describe()} and ${b.describe()}`,
+      `expected last axes of equal size, got ${a.describe()} and ${b.describe()}`,
     );
   return underName("inner", () => tidy(() => summedOver(a, b, [a.rank - 1], [b.rank - 1])));
 }

@@ -1,25 +1,26 @@
-/** How Metal's kernels cut a product: the sizes of tiles, and where sums are cut along k. */
+/** How Metal kernels divide a product: tile sizes, and the split of sums along k. */
 import { bytesOf } from "../../tensor/dtype.ts";
 import type { Problem } from "./problem.ts";
 
-/** A threadgroup's share of a product of floats: `rows` × `columns` of the result, `depth` of k at a time. */
+/** The part of a float product computed by a threadgroup: `rows` × `columns` of the result, `depth` of k at a time. */
 export interface Tile {
   readonly rows: number;
   readonly columns: number;
   readonly depth: number;
-  /** SIMD-groups of a threadgroup, down and across: they divide the tile among them. */
+  /** The grid of SIMD-groups, down and across, among which a threadgroup divides the tile. */
   readonly down: number;
   readonly across: number;
-  /** Which problems it is for; the first row that fits is taken. */
+  /** Whether the tile suits a problem. The first tile that does is used. */
   readonly fits: (problem: Pick<Problem, "m" | "n">) => boolean;
 }
 
 /**
- * Few rows or columns have a tile as high or as wide as they are: what it multiplies beyond an edge is lost. From 2²⁰
- * elements of the result on there are 256 tiles of 64 × 64, each element of which serves 64 others; 64 of them would
- * leave half of a large GPU idle. 32 of k at a time have half the barriers of 16, and take 18 KB of float32 in tiles of
- * 64 × 64. (An H200 took 0.13 ms for 1024³ with 32, 0.14 with 16; 5.8 and 6.9 for 4096³.) Four SIMD-groups each;
- * `kernels/matmul/tiled.metal` has a kernel for each row.
+ * The tiles of the tiled kernel; the first that fits is used. For few rows or columns, the tile is as high or as wide
+ * as the result, since work beyond an edge is wasted. A result of 2²⁰ elements or more has at least 256 tiles of 64 ×
+ * 64, in which each loaded element is used 64 times; 64 tiles would leave half of a large GPU idle. A depth of 32 needs
+ * half the barriers of 16, and 18 KB of float32 for tiles of 64 × 64. On an H200, 1024³ took 0.13 ms with depth 32 and
+ * 0.14 ms with 16; 4096³ took 5.8 and 6.9 ms. Each tile has four SIMD-groups. `kernels/matmul/tiled.metal` has a kernel
+ * for each row of this table.
  */
 export const tiles: readonly Tile[] = [
   { rows: 16, columns: 16, depth: 16, down: 2, across: 2, fits: ({ m, n }) => m < 40 && n < 40 },
@@ -33,14 +34,14 @@ export const tiles: readonly Tile[] = [
 
 export const tileFor = (problem: Problem): Tile => tiles.find(({ fits }) => fits(problem))!;
 
-/** Of one SIMD-group. */
+/** Threads per SIMD-group. */
 export const SIMD_WIDTH = 32;
 
 export const threadsOf = ({ down, across }: Tile): number => down * across * SIMD_WIDTH;
 
 /**
- * The tile's threadgroup memory in bytes: its share of a and of b with padded rows, or 8 rows of sums for each
- * SIMD-group.
+ * Returns the threadgroup memory of a tile in bytes: the tiles of a and b with padded rows, or 8 rows of sums per
+ * SIMD-group, whichever is larger.
  */
 export function threadgroupBytes({ rows, columns, depth, down, across }: Tile, elementBytes: number): number {
   const padding = 16 / elementBytes;
@@ -49,36 +50,43 @@ export function threadgroupBytes({ rows, columns, depth, down, across }: Tile, e
   return Math.max((elements(rows, depth) + elements(depth, columns)) * elementBytes, strips);
 }
 
-/** Addresses and counters: an estimate. */
+/** Estimated registers for addresses and counters. */
 const OTHER_REGISTERS = 32;
 
-/** The most registers of 32 bits that a thread of a tiled product may need by the estimate below. */
+/** The maximum number of 32-bit registers per thread of a tiled product, by the estimate below. */
 export const REGISTER_BUDGET = 128;
 
 /**
- * Registers that a thread needs, as an estimate: it holds two elements of each 8 × 8 matrix of sums, and of the factors
- * of two steps along k, of which one is loaded while the other is multiplied.
+ * Estimates the registers per thread. A thread holds two elements of each 8 × 8 matrix: of the sums, and of the factors
+ * of two steps along k, one being loaded while the other is multiplied.
  */
 export function registersOf({ rows, columns, down, across }: Tile, elementBytes: number): number {
   const [high, wide] = [rows / down / 8, columns / across / 8];
   return 2 * high * wide + 2 * (high + wide) * (elementBytes / 2) + OTHER_REGISTERS;
 }
 
-/** Threadgroups that every GPU needs, and those that fill a large one. */
+/** The number of threadgroups that any GPU needs, and the number that fills a large one. */
 const LEAST_GROUPS = 64;
 const MOST_GROUPS = 512;
-/** The fewest elements of a sum that are worth a threadgroup. */
+/** The minimum number of elements of a sum per threadgroup. */
 const LEAST_LENGTH = 64;
-/** Bytes of an element of a part, which is written and read again, and of all parts beside the factors. */
+/**
+ * Bytes moved per element of a part, which is written and read again; and the maximum ratio of the traffic of all parts
+ * to that of the factors.
+ */
 const PART_BYTES = 8;
 const PART_SHARE = 1 / 16;
-/** Of 16 × 16: results of more leave enough threadgroups, or pay more for their parts than these bring. */
+/**
+ * The maximum number of 16 × 16 tiles of a result that is split. Larger results have enough threadgroups, or lose more
+ * by writing parts than they gain.
+ */
 const SPLIT_TILES = 32;
 const SKINNY = 16;
 
 /**
- * Into how many parts the sums of a tiled product are cut: where a result is so small, or has so few rows or columns,
- * that its tiles leave most of a GPU idle. More parts than {@link LEAST_GROUPS} need must be small beside the factors.
+ * Returns the number of parts into which a tiled product splits its sums. It splits if the result is so small, or has
+ * so few rows or columns, that its tiles leave most of a GPU idle. More parts than {@link LEAST_GROUPS} requires are
+ * used only if they are small compared to the factors.
  */
 export function tiledSplits(problem: Problem): number {
   const { m, n, k, batchShape, a } = problem;
@@ -92,8 +100,8 @@ export function tiledSplits(problem: Problem): number {
 }
 
 /**
- * Into how many parts the sums of a matrix times a column are cut: of at least `shortest` elements, and no more than
- * fill `wanted` threadgroups. The figures are untried on Apple's GPUs.
+ * Returns the number of parts into which a matrix times a column splits its sums: parts of at least `shortest`
+ * elements, and at most enough for `wanted` threadgroups. The constants are untested on Apple GPUs.
  */
 export const vectorSplits = (k: number, threadgroups: number, { shortest, wanted }: VectorParts): number =>
   Math.max(1, Math.min(Math.floor(k / shortest), Math.ceil(wanted / threadgroups)));
@@ -104,8 +112,9 @@ export interface VectorParts {
 }
 
 /**
- * Along k a threadgroup has 16 rows, across 32 and all of their columns: there are fewer. 4096 × 4096 across took 0.086
- * ms on an H200 in one part, 0.038 in 4, 0.040 in 8.
+ * `vector_along` has 16 rows per threadgroup. `vector_across` has 32 and all of their columns, so it has fewer
+ * threadgroups. On an H200, `vector_across` took 0.086 ms for 4096 × 4096 in one part, 0.038 ms in 4 parts and 0.040 ms
+ * in 8.
  */
 export const vectorParts = {
   vector_along: { shortest: 4096, wanted: LEAST_GROUPS },

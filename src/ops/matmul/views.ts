@@ -1,4 +1,4 @@
-/** Views that products need of their operands; nothing is copied. */
+/** Views of the operands of products; nothing is copied. */
 import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
@@ -8,13 +8,13 @@ import { scalarTensor } from "../elementwise/operands.ts";
 import { expand } from "../view/expand.ts";
 import { viewOf } from "../view/view.ts";
 
-/** The last two axes exchanged. */
+/** Swaps the last two axes. */
 export function transposed<D extends DType>(x: Tensor<D>): Tensor<D> {
   const { rank } = x;
   return permuted(x, [...Array(rank - 2).keys(), rank - 1, rank - 2]);
 }
 
-/** Axis i of the result is axis `order[i]`. */
+/** Permutes axes: axis i of the result is axis `order[i]` of x. */
 export function permuted<D extends DType>(x: Tensor<D>, order: readonly number[]): Tensor<D> {
   if (order.every((from, axis) => from === axis)) return x;
   const inverse = order.map((_, axis) => order.indexOf(axis));
@@ -22,7 +22,7 @@ export function permuted<D extends DType>(x: Tensor<D>, order: readonly number[]
   return viewOf("permute", x, pick(x.shape), pick(x.strides), x.offset, ([gradient]) => [permuted(gradient!, inverse)]);
 }
 
-/** The diagonal of two axes of one size, where the first was. */
+/** Returns the diagonal of two axes of equal size, in the place of the first axis. */
 export function diagonalOf<D extends DType>(x: Tensor<D>, first: number, second: number): Tensor<D> {
   const strides = x.strides.with(first, x.strides[first]! + x.strides[second]!).toSpliced(second, 1);
   const own = x.shape;
@@ -31,7 +31,7 @@ export function diagonalOf<D extends DType>(x: Tensor<D>, first: number, second:
   ]);
 }
 
-/** Zeros with `x` on the diagonal of two axes. */
+/** Returns zeros with `x` on the diagonal of two axes. */
 function diagonalEmbedded(x: Tensor, shape: Shape, first: number, second: number): Tensor {
   const whole = clone(expand(scalarTensor(0, x.dtype), shape));
   copyInto(diagonalOf(whole, first, second), x);

@@ -1,4 +1,4 @@
-/** Pictures and volumes at places between their elements. */
+/** Sampling of images and volumes at arbitrary positions. */
 import { noGrad } from "../../autograd/modes.ts";
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
@@ -34,18 +34,18 @@ import { unsqueeze } from "../view/squeeze.ts";
 
 /** Options of {@link gridSample}. */
 export interface GridSampleOptions {
-  /** The nearest element, or between the elements around; `"bicubic"` of pictures alone. Default `"bilinear"`. */
+  /** The interpolation between elements; `"bicubic"` requires images. Default `"bilinear"`. */
   mode?: "bilinear" | "nearest" | "bicubic" | undefined;
-  /** What is beyond the border: zeros, the border, or what it reflects. Default `"zeros"`. */
+  /** The values outside the border: zeros, the border itself, or reflections at it. Default `"zeros"`. */
   paddingMode?: "zeros" | "border" | "reflection" | undefined;
-  /** Whether −1 and 1 are the middles of the first and last elements instead of their outer borders. Default false. */
+  /** Whether −1 and 1 are the centers of the first and last elements instead of their outer edges. Default false. */
   alignCorners?: boolean | undefined;
 }
 
 /**
- * The elements of pictures or volumes at given places, which lie between −1 and 1 along each axis. Both have gradients;
- * that of places is 0 in mode `"nearest"`. A place that is NaN gives NaN, or the first element where borders
- * repeat, as in PyTorch.
+ * Samples images or volumes at given positions, which are between −1 and 1 along each axis. Both inputs get gradients;
+ * that of the positions is 0 in mode `"nearest"`. A NaN position gives NaN, or the first element if the padding mode
+ * repeats the border, as in PyTorch. PyTorch's `grid_sample`.
  *
  * @param x [batch, channels, height, width] or [batch, channels, depth, height, width]
  * @param grid [batch, height', width', 2] or [batch, depth', height', width', 3]: x, y and z, the last axis of x first
@@ -54,8 +54,9 @@ export interface GridSampleOptions {
  * @example
  * gridSample(tensor([[[[1, 3]]]]), tensor([[[[0, 0]]]])); // float32 [[[[2]]]]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats. @throws
- * {ArgumentError} for cubes of volumes.
+ * @throws {ShapeError} if shapes do not match.
+ * @throws {DTypeError} if dtypes differ or are not floats.
+ * @throws {ArgumentError} for mode `"bicubic"` with volumes.
  */
 export function gridSample<D extends DType>(
   x: Tensor<D>,
@@ -67,7 +68,7 @@ export function gridSample(...values: unknown[]): Tensor {
   checkOperands("gridSample", [x, grid]);
   checkGrid(x, grid);
   if (options.mode === "bicubic" && x.rank !== 4)
-    throw new ArgumentError("gridSample", "invalidMode", `expected mode "bicubic" with pictures, got ${x.describe()}`);
+    throw new ArgumentError("gridSample", "invalidMode", `expected images for mode "bicubic", got ${x.describe()}`);
   return underName("gridSample", () => tidy(() => sampled(x, grid, options)));
 }
 const gridSampleParameters = parameters("gridSample", {
@@ -85,7 +86,7 @@ function checkGrid(x: Tensor, grid: Tensor): void {
     throw new ShapeError(
       "gridSample",
       "wrongRank",
-      `expected x to be [batch, channels, height, width] or with a depth before, got ${x.describe()}`,
+      `expected x to be [batch, channels, height, width] or […, depth, height, width], got ${x.describe()}`,
     );
   if (grid.rank !== x.rank || grid.shape[0] !== x.shape[0] || grid.shape.at(-1) !== rank)
     throw new ShapeError(
@@ -97,7 +98,7 @@ function checkGrid(x: Tensor, grid: Tensor): void {
     throw new ShapeError("gridSample", "noElements", `expected elements along all axes, got ${x.describe()}`);
 }
 
-/** One element along an axis for each place of the grid: where, how much of it, and whether it is there at all. */
+/** One element along an axis for each position of the grid: its index, its weight, and whether it is inside x. */
 interface Tap {
   readonly place: Tensor<"int64">;
   readonly weight: Tensor | undefined;
@@ -133,7 +134,7 @@ function sampled(x: Tensor, grid: Tensor, options: Options): Tensor {
   return toDType(reshape(total, [batch, channels, ...places]), x.dtype);
 }
 
-/** One tap along each axis, in all ways. */
+/** Returns all combinations of one tap along each axis. */
 const combinations = (taps: readonly (readonly Tap[])[]): Tap[][] =>
   taps.reduce<Tap[][]>((all, own) => all.flatMap((before) => own.map((tap) => [...before, tap])), [[]]);
 
@@ -149,7 +150,7 @@ function tapsOf(grid: Tensor, size: number, { mode, paddingMode, alignCorners }:
   };
   if (mode === "nearest") {
     const nearest = clamp(round(bounded(scaled as Tensor)) as Tensor, { min: -1, max: size }) as Tensor;
-    const one = where(isnan(nearest), 1, add(sub(nearest, detach(nearest)), 1)) as Tensor; // of which the slope is 0
+    const one = where(isnan(nearest), 1, add(sub(nearest, detach(nearest)), 1)) as Tensor; // constant 1 with gradient 0
     return [tap(nearest, one)];
   }
   if (mode === "bicubic") {
@@ -163,7 +164,7 @@ function tapsOf(grid: Tensor, size: number, { mode, paddingMode, alignCorners }:
   return [tap(first, sub(1, part) as Tensor), tap(add(first, 1) as Tensor, part)];
 }
 
-/** Keys' cubic with a = −3/4, of the distance from the tap that is `shift` behind the first one. */
+/** Keys' cubic kernel with a = −3/4, at the distance from the tap that is `shift` after the first one. */
 function cubicWeight(part: Tensor, shift: number): Tensor {
   const a = -0.75;
   const x = (shift <= 0 ? sub(part, shift) : sub(shift, part)) as Tensor;
@@ -178,7 +179,7 @@ function withinBorders(at: Tensor, size: number, mode: Options["paddingMode"], a
   return clamp(where(isnan(reflected), 0, reflected) as Tensor, { min: 0, max: size - 1 }) as Tensor;
 }
 
-/** What stands at a place where the borders are mirrors. */
+/** Reflects positions at the borders. */
 function mirrored(at: Tensor, low: number, high: number): Tensor {
   const span = high - low;
   if (span === 0) return mul(at, 0) as Tensor;
@@ -195,17 +196,18 @@ export interface AffineGridOptions {
 }
 
 /**
- * The places of {@link gridSample} that an affine map makes of those of a picture or volume.
+ * Computes the positions for {@link gridSample} from an affine map of an image or volume.
  *
- * @param theta [batch, 2, 3] or [batch, 3, 4]: the matrix, and what it adds in the last column
- * @param size the shape of the result: [batch, channels, height, width], or with a depth before
+ * @param theta [batch, 2, 3] or [batch, 3, 4]: the matrix, and the translation in the last column
+ * @param size the shape of the result: [batch, channels, height, width] or [batch, channels, depth, height, width]
  * @returns [batch, height, width, 2] or [batch, depth, height, width, 3]
  *
  * @example
  * affineGrid(tensor([[[1, 0, 0], [0, 1, 0]]]), [1, 1, 1, 2]); // float32 [[[[-0.5, 0], [0.5, 0]]]]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} for anything but floats. @throws {ArgumentError}
- * for sizes below 1.
+ * @throws {ShapeError} if shapes do not match.
+ * @throws {DTypeError} if theta is not of a float dtype.
+ * @throws {ArgumentError} for sizes below 1.
  */
 export function affineGrid<D extends DType>(
   theta: Tensor<D>,
@@ -245,7 +247,7 @@ const affineGridParameters = parameters("affineGrid", {
   alignCorners: optional(flag, false),
 });
 
-/** The middles of all elements, the last axis first, with a 1 behind: [1, elements, axes + 1]. */
+/** Returns the centers of all elements, with the last axis first and a 1 appended: [1, elements, axes + 1]. */
 function basePoints(sizes: readonly number[], alignCorners: boolean, dtype: "float32" | "float64"): Tensor {
   const middle = (size: number, at: number): number =>
     size === 1 ? 0 : (alignCorners ? 1 : (size - 1) / size) * ((2 * at) / (size - 1) - 1);

@@ -1,4 +1,4 @@
-/** Pictures, signals and volumes in another size. */
+/** Resizing of signals, images and volumes. */
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, flag } from "../../core/kinds.ts";
@@ -18,41 +18,42 @@ import { adaptiveAvgPool1d, adaptiveAvgPool2d, adaptiveAvgPool3d } from "../pool
 import { resampledBytes } from "./resample_bytes.ts";
 import { type Axis, type Taps, tapsOf } from "./taps.ts";
 
-/** How {@link interpolate} finds elements between others. */
+/** Interpolation modes of {@link interpolate}. */
 export type InterpolationMode = "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | "bicubic" | "area";
 
-/** Options of {@link interpolate}: a size or a factor. */
+/** Options of {@link interpolate}; either `size` or `scaleFactor` is required. */
 export interface InterpolateOptions {
-  /** The size of the result: along all axes, or each. */
+  /** The size of the result, for all axes or for each. */
   size?: PerAxis | undefined;
-  /** How many times as large the result is, rounded down: along all axes, or each. */
+  /** The factor by which sizes are multiplied, rounding down, for all axes or for each. */
   scaleFactor?: PerAxis | undefined;
-  /** Default `"nearest"`. */
+  /** The interpolation mode. Default `"nearest"`. */
   mode?: InterpolationMode | undefined;
-  /** Whether the first and the last elements stay where they are; the middles of the borders do otherwise. */
+  /** Whether to align the centers of the first and last elements, instead of their outer edges. Default: false. */
   alignCorners?: boolean | undefined;
-  /** Whether places come from the sizes instead of the factor. Default false. */
+  /** Whether to compute positions from the sizes instead of the factor. Default false. */
   recomputeScaleFactor?: boolean | undefined;
-  /** Whether `"bilinear"` and `"bicubic"` are filtered where the result is smaller. Default false. */
+  /** Whether to apply an antialiasing filter when downsampling with `"bilinear"` or `"bicubic"`. Default false. */
   antialias?: boolean | undefined;
 }
 
 /**
- * A signal, picture or volume in another size, by the nearest element, linearly or cubically between elements, or by
- * means of areas. Coordinates and rounding are PyTorch's. Sums are in float32, or float64 of that; pictures of uint8
- * are summed in whole numbers, and rounded along each axis.
+ * Resizes a signal, image or volume by nearest, linear, cubic or area interpolation. Coordinates and rounding are
+ * PyTorch's. Sums are in float32, or in float64 for float64. Images of uint8 are summed in integers and rounded after
+ * each axis.
  *
  * @param x [batch, channels, length], […, height, width] or […, depth, height, width]
- * @param options `mode` is `"nearest"`, `"nearest-exact"` or `"area"`, or what the number of axes calls for:
- * `"linear"`, `"bilinear"` or `"bicubic"`, `"trilinear"`
+ * @param options `mode` is `"nearest"`, `"nearest-exact"` or `"area"`, or depends on the number of axes: `"linear"` for
+ * signals, `"bilinear"` or `"bicubic"` for images, `"trilinear"` for volumes
  *
  * @example
  * interpolate(tensor([[[1, 2]]]), { scaleFactor: 2 }); // float32 [[[1, 1, 2, 2]]]
  * interpolate(tensor([[[1, 3]]]), { size: 3, mode: "linear" }); // float32 [[[1, 2, 3]]]
  *
- * @throws {ShapeError} where x has other axes, or none along one. @throws {DTypeError} for integers, but with the
- * nearest element, and uint8 with `"bilinear"` and `"bicubic"`. @throws {ArgumentError} for a mode of other axes, both
- * or none of size and factor, and options that the mode does not have.
+ * @throws {ShapeError} if x has the wrong rank or an empty axis.
+ * @throws {DTypeError} for integers, except with a nearest mode, or uint8 with `"bilinear"` and `"bicubic"`.
+ * @throws {ArgumentError} for a mode that does not match the axes, both or neither of `size` and `scaleFactor`, or
+ * options that the mode does not support.
  */
 export function interpolate<D extends DType>(
   x: Tensor<D>,
@@ -98,7 +99,7 @@ const interpolateParameters = parameters("interpolate", {
 });
 type Call = ReturnType<typeof interpolateParameters>;
 
-/** How many axes a mode is for. */
+/** The number of axes that a mode requires. */
 const axesByMode: Readonly<Partial<Record<InterpolationMode, number>>> = {
   linear: 1,
   bilinear: 2,
@@ -112,7 +113,7 @@ function checkMode({ x, mode, alignCorners, antialias }: Call): void {
     throw new ShapeError(
       "interpolate",
       "wrongRank",
-      `expected [batch, channels, …] with one to three axes more, got ${x.describe()}`,
+      `expected [batch, channels, …] followed by one to three axes, got ${x.describe()}`,
     );
   const needed = axesByMode[mode];
   if (needed !== undefined && needed !== rank)

@@ -1,4 +1,4 @@
-/** Channels as elements of a finer picture, and back. */
+/** Rearrangement of channels into pixels of a larger image, and back. */
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
@@ -12,7 +12,7 @@ import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 
 /**
- * A picture that is finer by a factor, of which each r · r elements come from as many channels.
+ * Rearranges channels into a larger image: each r × r block of pixels comes from r² channels.
  *
  * Source: W. Shi et al., "Real-Time Single Image and Video Super-Resolution Using an Efficient Sub-Pixel Convolutional
  * Neural Network", 2016.
@@ -24,8 +24,8 @@ import { reshape } from "../view/reshape.ts";
  * @example
  * pixelShuffle(tensor([[[1]], [[2]], [[3]], [[4]]]), 2); // float32 [[[1, 2], [3, 4]]]
  *
- * @throws {ShapeError} for fewer than three axes, and channels that r² does not divide. @throws {ArgumentError} for a
- * factor below 1.
+ * @throws {ShapeError} for fewer than three axes, or a number of channels that is not divisible by r².
+ * @throws {ArgumentError} for a factor that is not a whole number of at least 1.
  */
 export function pixelShuffle<D extends DType>(x: Tensor<D>, upscaleFactor: number): Tensor<D>;
 export function pixelShuffle(...values: unknown[]): Tensor {
@@ -35,7 +35,7 @@ export function pixelShuffle(...values: unknown[]): Tensor {
     throw new ShapeError(
       "pixelShuffle",
       "shapesDiffer",
-      `expected a number of channels that upscaleFactor² = ${r * r} divides, got ${x.describe()}`,
+      `expected a number of channels divisible by upscaleFactor² = ${r * r}, got ${x.describe()}`,
     );
   const lead = x.shape.slice(0, -3);
   const own = channels / (r * r);
@@ -48,7 +48,7 @@ const aFactor = aNumber(count);
 const pixelShuffleParameters = parameters("pixelShuffle", { x: operand(aTensor), upscaleFactor: required(aFactor) });
 
 /**
- * The opposite of {@link pixelShuffle}: each r · r elements become as many channels.
+ * Rearranges each r × r block of pixels into r² channels: the inverse of {@link pixelShuffle}.
  *
  * @param x […, channels, height · r, width · r]
  * @param downscaleFactor r
@@ -57,8 +57,8 @@ const pixelShuffleParameters = parameters("pixelShuffle", { x: operand(aTensor),
  * @example
  * pixelUnshuffle(tensor([[[1, 2], [3, 4]]]), 2); // float32 [[[1]], [[2]], [[3]], [[4]]]
  *
- * @throws {ShapeError} for fewer than three axes, and sizes that r does not divide. @throws {ArgumentError} for a
- * factor below 1.
+ * @throws {ShapeError} for fewer than three axes, or sizes that are not divisible by r.
+ * @throws {ArgumentError} for a factor that is not a whole number of at least 1.
  */
 export function pixelUnshuffle<D extends DType>(x: Tensor<D>, downscaleFactor: number): Tensor<D>;
 export function pixelUnshuffle(...values: unknown[]): Tensor {
@@ -68,7 +68,7 @@ export function pixelUnshuffle(...values: unknown[]): Tensor {
     throw new ShapeError(
       "pixelUnshuffle",
       "shapesDiffer",
-      `expected a height and a width that downscaleFactor ${r} divides, got ${x.describe()}`,
+      `expected a height and a width divisible by downscaleFactor ${r}, got ${x.describe()}`,
     );
   const lead = x.shape.slice(0, -3);
   return tidy(() => {
@@ -82,16 +82,16 @@ const pixelUnshuffleParameters = parameters("pixelUnshuffle", {
 });
 
 /**
- * The channels of groups in turn: the first of each, then the second of each, and so on.
+ * Interleaves the channels of groups: the first of each group, then the second of each, and so on.
  *
  * @param x [batch, channels, …]
- * @param groups into how many groups channels are divided
+ * @param groups the number of groups into which channels are divided
  *
  * @example
  * channelShuffle(tensor([[[1], [2], [3], [4]]]), 2); // float32 [[[1], [3], [2], [4]]]
  *
- * @throws {ShapeError} for fewer than three axes, and channels that groups does not divide. @throws {ArgumentError} for
- * a number of groups below 1.
+ * @throws {ShapeError} for fewer than three axes, or a number of channels that is not divisible by `groups`.
+ * @throws {ArgumentError} for a number of groups that is not a whole number of at least 1.
  */
 export function channelShuffle<D extends DType>(x: Tensor<D>, groups: number): Tensor<D>;
 export function channelShuffle(...values: unknown[]): Tensor {
@@ -101,7 +101,7 @@ export function channelShuffle(...values: unknown[]): Tensor {
     throw new ShapeError(
       "channelShuffle",
       "shapesDiffer",
-      `expected [batch, channels, …] with a number of channels that groups ${groups} divides, got ${x.describe()}`,
+      `expected [batch, channels, …] with a number of channels divisible by groups ${groups}, got ${x.describe()}`,
     );
   return tidy(() => {
     const parts = reshape(x, [batch!, groups, channels! / groups, elementCount(others)]);

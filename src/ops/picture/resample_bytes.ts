@@ -1,6 +1,6 @@
 /**
- * Pictures of bytes in another size: weights are whole numbers of 16 bits, and each axis is rounded to bytes, the last
- * axis first, as in PyTorch and Pillow. So every backend gives the same bytes as PyTorch.
+ * Resizing of uint8 images: weights are 16-bit integers, and results are rounded to bytes after each axis, the last
+ * axis first, as in PyTorch and Pillow. Every backend therefore gives the same bytes as PyTorch.
  */
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -11,7 +11,7 @@ import { clamp } from "../elementwise/clamp.ts";
 import { indexSelectAlong } from "../indexing/adjoint.ts";
 import type { Taps } from "./taps.ts";
 
-/** @internal x, uint8, along one axis. */
+/** @internal Resizes x, of dtype uint8, along one axis. */
 export function resampledBytes(x: Tensor, axis: number, taps: Taps): Tensor {
   const { places, weights, bits } = wholeWeights(taps);
   const along = x.shape.map((_, own) => (own === axis ? places[0]!.length : 1));
@@ -27,12 +27,15 @@ export function resampledBytes(x: Tensor, axis: number, taps: Taps): Tensor {
 
 interface WholeTaps {
   readonly places: readonly BigInt64Array[];
-  /** Parts of 2 to the power of `bits`. */
+  /** The weights times 2^bits, as integers. */
   readonly weights: readonly Int32Array[];
   readonly bits: number;
 }
 
-/** As many bits as the largest weight leaves of 15. Beyond 22 a sum of bytes could be more than int32 holds. */
+/**
+ * Converts weights to integers with as many fractional bits as fit below 2¹⁵ for the largest weight. At most 22 bits:
+ * with more, a sum of bytes could overflow int32.
+ */
 function wholeWeights({ places, weights }: Taps): WholeTaps {
   const merged = mergedWeights(places, weights!);
   const largest = Math.max(0, ...merged.map((own) => own.reduce((most, weight) => Math.max(most, weight), 0)));
@@ -42,7 +45,9 @@ function wholeWeights({ places, weights }: Taps): WholeTaps {
   return { places, weights: merged.map((own) => Int32Array.from(own, whole)), bits };
 }
 
-/** A weight for each element that is taken, where several taps take the border: the sum is rounded, not each. */
+/**
+ * Merges the weights of taps that read the same element, which happens at borders: the sum is rounded, not each weight.
+ */
 function mergedWeights(places: readonly BigInt64Array[], weights: readonly Float64Array[]): Float64Array[] {
   const merged = weights.map((own) => own.slice());
   for (let at = 0; at < places[0]!.length; at++)

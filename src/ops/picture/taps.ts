@@ -1,29 +1,29 @@
 /**
- * Which elements of an axis a resized one is made of, and how much of each: with the coordinates, clamps and filters of
- * PyTorch's `interpolate`.
+ * The elements and weights from which a resized axis is computed, with the coordinates, clamps and filters of PyTorch's
+ * `interpolate`.
  */
 
-/** How `interpolate` finds elements between others along one axis. */
+/** The interpolation along one axis. */
 export type Resampling = "nearest" | "nearest-exact" | "linear" | "cubic";
 
-/** Of one element of the result: elements of the axis and their weights. */
+/** For each element of the result, the input elements and their weights. */
 export interface Taps {
-  /** Of each tap, for all elements of the result. */
+  /** For each tap, the input positions of all elements of the result. */
   readonly places: readonly BigInt64Array[];
-  /** The same; without weights there is one tap. */
+  /** For each tap, the weights of all elements of the result. Undefined if there is one tap of weight 1. */
   readonly weights: readonly Float64Array[] | undefined;
 }
 
-/** An axis that is resized. */
+/** An axis to resize. */
 export interface Axis {
   readonly size: number;
   readonly output: number;
-  /** How many elements of the result one of the axis makes, where the caller said so. */
+  /** The scale factor, if the caller passed one. */
   readonly factor: number | undefined;
   readonly alignCorners: boolean;
 }
 
-/** Undefined where the axis stays as it is. */
+/** Returns the taps of an axis, or undefined if the axis does not change. */
 export function tapsOf(resampling: Resampling, axis: Axis, antialias: boolean): Taps | undefined {
   if (resampling === "nearest" || resampling === "nearest-exact")
     return nearest(axis, resampling === "nearest" ? 0 : 0.5);
@@ -36,13 +36,13 @@ export function tapsOf(resampling: Resampling, axis: Axis, antialias: boolean): 
   return linear(axis, (own) => Math.max(at(own), 0));
 }
 
-/** How far apart the elements of the result are in the axis. */
+/** Returns the distance of adjacent result elements, in input elements. */
 function stepOf({ size, output, factor, alignCorners }: Axis): number {
   if (alignCorners) return output > 1 ? (size - 1) / (output - 1) : 0;
   return factor ? 1 / factor : size / output;
 }
 
-/** PyTorch finds them in float32, whatever the dtype. */
+/** Computes nearest positions in float32, as PyTorch does for every dtype. */
 function nearest({ size, output, factor }: Axis, shift: number): Taps | undefined {
   if (size === output && (factor === undefined || factor === 1)) return undefined;
   const step = Math.fround(factor ? 1 / factor : Math.fround(size) / output);
@@ -60,7 +60,10 @@ function linear({ size, output }: Axis, at: (own: number) => number): Taps {
   };
 }
 
-/** R. Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with a = −3/4. */
+/**
+ * Computes the weights of four taps at distance t. Source: R. Keys, "Cubic Convolution Interpolation for Digital Image
+ * Processing", 1981, with a = −3/4.
+ */
 export function cubicWeights(t: number): [number, number, number, number] {
   return [keys(t + 1, -0.75), keys(t, -0.75), keys(1 - t, -0.75), keys(2 - t, -0.75)];
 }
@@ -81,7 +84,10 @@ function cubic({ size, output }: Axis, at: (own: number) => number): Taps {
   };
 }
 
-/** A filter as wide as elements of the result are apart, of a mean of weights: as Pillow resizes. */
+/**
+ * Computes antialiased taps as Pillow does: the filter is scaled by the distance of result elements, and its weights
+ * are normalized to a sum of 1.
+ */
 function filtered({ size, output }: Axis, step: number, resampling: Resampling): Taps {
   const wide = Math.max(step, 1);
   const reach = (resampling === "cubic" ? 2 : 1) * wide;

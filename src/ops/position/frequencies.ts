@@ -1,4 +1,7 @@
-/** The angles by which rotary embeddings rotate pairs of elements, a position: in float64, from a model's settings. */
+/**
+ * The angles per position by which rotary embeddings rotate pairs of elements, computed in float64 from a model's
+ * settings.
+ */
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber, flag, listOf, someNumber, text } from "../../core/kinds.ts";
@@ -6,7 +9,7 @@ import { positive } from "../../core/options.ts";
 import { type Kind, named, required, structure } from "../../core/parameters.ts";
 
 /**
- * Positions count for 1/factor: contexts grow by the factor.
+ * Linear scaling: positions are divided by the factor, which extends the context by it.
  *
  * Source: S. Chen et al., "Extending context window of large language models via positional interpolation", 2023.
  */
@@ -16,8 +19,8 @@ export interface LinearScaling {
 }
 
 /**
- * Llama 3.1's: slow pairs rotate by 1/factor, fast ones as they did, with a ramp between. Names as in Hugging Face's
- * `rope_scaling`.
+ * Llama 3.1's scaling: frequencies of slow pairs are divided by the factor, those of fast pairs are unchanged, with a
+ * linear ramp between. Names are those of Hugging Face's `rope_scaling`.
  */
 export interface Llama3Scaling {
   readonly type: "llama3";
@@ -28,7 +31,8 @@ export interface Llama3Scaling {
 }
 
 /**
- * YaRN: a ramp from rotating as before to rotating by 1/factor, and longer results.
+ * YaRN scaling: a linear ramp from unchanged frequencies to frequencies divided by the factor, and a multiplier of the
+ * results.
  *
  * Source: B. Peng et al., "YaRN: efficient context window extension of large language models", 2023.
  */
@@ -36,43 +40,44 @@ export interface YarnScaling {
   readonly type: "yarn";
   readonly factor: number;
   readonly originalContextLength: number;
-  /** Cycles in the original context from which on a pair rotates as before. Default 32. */
+  /** Cycles in the original context above which the frequency of a pair is unchanged. Default 32. */
   readonly betaFast?: number | undefined;
-  /** Cycles in the original context up to which a pair rotates by 1/factor. Default 1. */
+  /** Cycles in the original context below which the frequency of a pair is divided by the factor. Default 1. */
   readonly betaSlow?: number | undefined;
-  /** What results are multiplied with. Default 0.1·ln(factor) + 1. */
+  /** Multiplier of the results. Default 0.1·ln(factor) + 1. */
   readonly attentionFactor?: number | undefined;
-  /** Whether the ramp begins and ends at whole pairs. Default true. */
+  /** Whether the ramp starts and ends at whole pairs. Default true. */
   readonly truncate?: boolean | undefined;
 }
 
 /**
- * Each pair rotates by 1/factor, with a factor of its own.
+ * LongRoPE scaling: the frequency of each pair is divided by a separate factor.
  *
  * Source: Y. Ding et al., "LongRoPE: extending LLM context window beyond 2 million tokens", 2024.
  */
 export interface FactorsScaling {
   readonly type: "factors";
-  /** One for each pair. */
+  /** One factor for each pair. */
   readonly factors: readonly number[];
-  /** What results are multiplied with. Default 1. */
+  /** Multiplier of the results. Default 1. */
   readonly attentionFactor?: number | undefined;
 }
 
-/** How `rope` is stretched to contexts longer than those that a model was trained on. */
+/** A scaling of `rope` for contexts longer than those that a model was trained on. */
 export type RopeScaling = LinearScaling | Llama3Scaling | YarnScaling | FactorsScaling;
 
-/** How pairs rotate. */
+/** The rotation of pairs. */
 export interface Rotation {
-  /** Radians a position, of each pair. */
+  /** The frequency of each pair, in radians per position. */
   readonly frequencies: readonly number[];
-  /** What results are multiplied with. */
+  /** Multiplier of the results. */
   readonly magnitude: number;
 }
 
 /**
- * The rotation of `dim` elements: pair i rotates by base^(−2i/dim) a position, scaled. Source: J. Su et al.,
- * "RoFormer", 2021, equation 15.
+ * Computes the rotation of `dim` elements: pair i rotates by base^(−2i/dim) radians per position, scaled.
+ *
+ * Source: J. Su et al., "RoFormer", 2021, equation 15.
  */
 export function rotationOf(dim: number, base: number, scaling: RopeScaling | undefined): Rotation {
   const frequencies = Array.from({ length: dim / 2 }, (_, pair) => base ** ((-2 * pair) / dim));
@@ -89,7 +94,7 @@ export function rotationOf(dim: number, base: number, scaling: RopeScaling | und
   }
 }
 
-/** @throws {ArgumentError} for another number of factors than pairs. */
+/** @throws {ArgumentError} if the number of factors is not the number of pairs. */
 function byFactors(frequencies: readonly number[], { factors, attentionFactor = 1 }: FactorsScaling): Rotation {
   if (factors.length === frequencies.length)
     return {
@@ -99,11 +104,14 @@ function byFactors(frequencies: readonly number[], { factors, attentionFactor = 
   throw new ArgumentError(
     "rope",
     "invalidScaling",
-    `expected factors of scaling "factors" for ${frequencies.length} pairs, got ${factors.length}`,
+    `expected scaling "factors" to have ${frequencies.length} factors, one for each pair, got ${factors.length}`,
   );
 }
 
-/** Hugging Face's `_compute_llama3_parameters`: by the cycles of a pair in the original context. */
+/**
+ * Scales a frequency by the cycles of its pair in the original context. Source: Hugging Face's
+ * `_compute_llama3_parameters`.
+ */
 function llama3(frequency: number, scaling: Llama3Scaling): number {
   const { factor, lowFrequencyFactor: low, highFrequencyFactor: high, originalContextLength } = scaling;
   const cycles = (originalContextLength * frequency) / (2 * Math.PI);
@@ -111,10 +119,10 @@ function llama3(frequency: number, scaling: Llama3Scaling): number {
   return kept * frequency + (1 - kept) * (frequency / factor);
 }
 
-/** Hugging Face's `_compute_yarn_parameters`. */
+/** Computes YaRN's rotation. Source: Hugging Face's `_compute_yarn_parameters`. */
 function yarn(frequencies: readonly number[], dim: number, base: number, scaling: YarnScaling): Rotation {
   const { factor, originalContextLength, betaFast = 32, betaSlow = 1, truncate = true } = scaling;
-  // The pair, as a fraction, that rotates so many cycles in the original context.
+  // The fractional index of the pair that rotates `cycles` cycles in the original context.
   const pairOf = (cycles: number) =>
     (dim * Math.log(originalContextLength / (cycles * 2 * Math.PI))) / (2 * Math.log(base));
   const [from, to] = [pairOf(betaFast), pairOf(betaSlow)];
@@ -157,9 +165,9 @@ const partsOf = {
   }),
 } as const;
 
-/** A scaling, copied; its figures are checked. */
+/** A scaling, which is copied and whose numbers are checked. */
 export const aScaling: Kind<RopeScaling> = {
-  expected: "an object with the type of a scaling and its figures",
+  expected: "an object with the type of a scaling and its numbers",
   parse(value, operation, name) {
     if (typeof value !== "object" || value === null) return undefined;
     const { type: own } = value as { type?: unknown };
@@ -177,7 +185,7 @@ export const aScaling: Kind<RopeScaling> = {
   },
 };
 
-/** @throws {ArgumentError} for a figure that is missing or not above 0. */
+/** @throws {ArgumentError} for a number that is missing or not above 0. */
 function checkScaling(operation: string, scaling: RopeScaling): void {
   const names = requiredFigures[scaling.type];
   const figures = scaling as unknown as Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-/** What callers of `rope` say, and how it is checked. */
+/** The options of `rope` and their checks. */
 
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag, someNumber } from "../../core/kinds.ts";
@@ -12,31 +12,34 @@ import { checkTables } from "./tables.ts";
 
 /** Options of {@link rope}. */
 export interface RopeOptions {
-  /** The position of the first row, or what is added to `positions`. A whole number. Default 0. */
+  /** The position of the first row, or a number added to `positions`. A whole number. Default 0. */
   offset?: number | undefined;
-  /** The position of each row: [seq], or [batch, seq], where batch is the first axis of x. Default 0, 1, 2, …. */
+  /** The position of each row: [seq], or [batch, seq] with the first axis of x as batch. Default: 0, 1, 2, …. */
   positions?: Tensor<"int64" | "int32"> | undefined;
-  /** The first pair rotates by 1 radian a position, and pair i by base^(−2i/dim). Default 10,000. */
+  /** Pair i rotates by base^(−2i/dim) radians per position, so the first pair by 1 radian. Default 10,000. */
   base?: number | undefined;
   /**
-   * True: pairs are adjacent, (2i, 2i + 1), as in GPT-J and Llama's own code; false: they are (i, i + dim/2), as in
-   * GPT-NeoX and Hugging Face's models. Default false.
+   * If true, the pairs are adjacent elements (2i, 2i + 1), as in GPT-J and Llama's original code. If false, the pairs
+   * are (i, i + dim/2), as in GPT-NeoX and Hugging Face's models. Default false.
    */
   interleaved?: boolean | undefined;
-  /** How many elements of a row rotate, from the first on; the others stay. An even number. Default all. */
+  /**
+   * The number of elements of a row that rotate, starting with the first; the others are unchanged. An even number.
+   * Default: all.
+   */
   dim?: number | undefined;
-  /** How a model is stretched to contexts longer than those it was trained on. Default: not at all. */
+  /** The scaling for contexts longer than those that the model was trained on. Default: none. */
   scaling?: RopeScaling | undefined;
   /**
-   * The cosine of each row's pairs, [seq, dim / 2], or [batch, seq, dim / 2], where batch is the first axis of x. With
-   * `sin`, and in place of `offset`, `positions`, `base` and `scaling`. It may require a gradient.
+   * The cosines of each row's pairs: [seq, dim / 2], or [batch, seq, dim / 2] with the first axis of x as batch.
+   * Requires `sin`, and replaces `offset`, `positions`, `base` and `scaling`. It may require a gradient.
    */
   cos?: Tensor | undefined;
-  /** The sine of each row's pairs, as `cos`. */
+  /** The sines of each row's pairs, in the shape of `cos`. */
   sin?: Tensor | undefined;
 }
 
-/** @internal What they have to be. */
+/** @internal Kinds and defaults of {@link RopeOptions}. */
 export const ropeOptions = {
   offset: named(someNumber, 0),
   positions: named(aTensor as Kind<Tensor<"int64" | "int32">>),
@@ -73,7 +76,7 @@ function checkTableOptions(x: Tensor, options: RopeOptions): void {
     throw new ArgumentError(
       "rope",
       "optionsConflict",
-      `expected no ${beside} beside cos and sin, which have the angle of every row; choose their rows with indexSelect`,
+      `expected no ${beside} with cos and sin, which give the angle of every row; select their rows with indexSelect`,
     );
   checkTables(x, { cos, sin }, dim);
 }
@@ -84,7 +87,7 @@ function checkDim(x: Tensor, { dim = x.shape.at(-1)! }: RopeOptions): void {
   throw new ShapeError(
     "rope",
     "invalidDim",
-    `expected dim to be an even number of up to ${most} for x ${x.describe()}, as elements rotate in pairs, got ${dim}`,
+    `expected dim to be an even number up to ${most} for x ${x.describe()}, since elements rotate in pairs, got ${dim}`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** The primitive `rope`: of x, and of positions where there are some. */
+/** The primitive `rope`, with inputs x and optional positions. */
 import { cpuCall, nest } from "../../backend/cpu/call.ts";
 import { array, dtype, flag, real, whole, wideWord } from "../../backend/fields.ts";
 import { loopNest } from "../../backend/metal/loop.ts";
@@ -6,16 +6,18 @@ import { struct } from "../../backend/metal/struct.ts";
 import type { Rotation } from "./frequencies.ts";
 
 /**
- * Pair i of a row, (a, b), becomes magnitude · (a·cos φ − b·sin φ, a·sin φ + b·cos φ) with φ = frequencies[i] ·
- * (offset + the row's position). What lies behind the pairs stays. The gradient is the same with −φ.
+ * Pair i of a row, (a, b), becomes magnitude · (a·cos φ − b·sin φ, a·sin φ + b·cos φ) with angle φ = frequencies[i] ·
+ * (offset + the row's position). Elements after the pairs are unchanged. The gradient is the same with −φ.
  */
 export interface RopeAttributes extends Rotation {
-  /** Pairs are (2i, 2i + 1), else (i, i + the number of pairs). */
+  /** If true, pairs are (2i, 2i + 1); otherwise (i, i + the number of pairs). */
   readonly interleaved: boolean;
   readonly offset: number;
 }
 
-/** Pairs whose phases fit beside the other parameters into the 4 KB that a kernel is given inline. */
+/**
+ * Maximum number of pairs: their phases and the other parameters must fit into the 4 KB of inline kernel parameters.
+ */
 export const MOST_PAIRS = 448;
 
 export const ropeParameters = struct("Rope", "position/rope.metal", {
@@ -26,8 +28,9 @@ export const ropeParameters = struct("Rope", "position/rope.metal", {
 });
 
 /**
- * The axes along which positions differ are `distinct`: x, positions, output; those along which they repeat are
- * `repeated`: x, output. The operand `cycles` has the frequency of each pair in cycles a position, in float64.
+ * `distinct` loops over the axes along which positions differ, with the strides of x, positions and output. `repeated`
+ * loops over the axes along which they repeat, with the strides of x and output. The operand `cycles` has the frequency
+ * of each pair in cycles per position, in float64.
  */
 export const ropeCall = cpuCall(
   "rope",

@@ -23,7 +23,10 @@ export const ropeCpu: Implementation<RopeAttributes> = {
   },
 };
 
-/** The axes along which positions differ, and the others: rows along those share a table of cosines. */
+/**
+ * Returns the loops over the axes along which positions differ, and over the others, along which rows share a table of
+ * cosines.
+ */
 function nestsOf(x: Tensor, output: Tensor, positions: Tensor | undefined) {
   const { shape, ...strides } = rowsOf(x, output, positions);
   const axes = [...shape.keys()];

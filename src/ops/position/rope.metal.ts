@@ -16,7 +16,7 @@ export const ropeMetal: MetalImplementation<RopeAttributes> = {
       : undefined),
   run({ inputs: [x, positions], outputs: [output], attributes }) {
     const pairs = attributes.frequencies.length;
-    const columns = x!.shape.at(-1)! - pairs; // a thread each: for a pair, or for an element that stays
+    const columns = x!.shape.at(-1)! - pairs; // one thread per pair, and per unchanged element
     const rows = elementCount(x!.shape.slice(0, -1));
     const width = Math.min(columns, THREADS);
     return launch({

@@ -26,7 +26,7 @@ export const ropeReference: Implementation<RopeAttributes> = {
   },
 };
 
-/** The position of each row, row-major. */
+/** Returns the position of each row, in row-major order. */
 function positionsOf(x: Tensor, output: Tensor, positions: Tensor | undefined): number[] {
   const { shape, positions: strides } = rowsOf(x, output, positions);
   const seq = shape.at(-1)!;

@@ -25,14 +25,14 @@ const ropePrimitive = definePrimitive<RopeAttributes>({
 });
 
 /**
- * Rotary position embedding: each pair (a, b) of a row's elements becomes (a·cos φ − b·sin φ, a·sin φ + b·cos φ), where
- * φ is the row's position times the pair's frequency. x is read through its strides, and a transposed view's result is
- * a transposed view; angles are as accurate at large positions as at small ones.
+ * Applies a rotary position embedding: each pair (a, b) of a row's elements becomes (a·cos φ − b·sin φ, a·sin φ + b·cos
+ * φ), where φ is the row's position times the pair's frequency. x may be strided, and the result of a transposed view
+ * is a transposed view. Angles are as accurate at large positions as at small ones.
  *
  * Source: J. Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
  *
  * @param x [..., seq, headDim]
- * @param options `offset` or `positions` of rows, `base`, `interleaved` pairs, `dim` where only part of a row rotates,
+ * @param options `offset` or `positions` of rows, `base`, `interleaved` pairs, `dim` if only part of a row rotates,
  * `scaling`; or tables `cos` and `sin`
  *
  * @example
@@ -40,10 +40,10 @@ const ropePrimitive = definePrimitive<RopeAttributes>({
  * rope(queries, { cos, sin }); // tables [seq, headDim / 2]
  * rope(queries, { offset: cached, base: 500_000, scaling: { type: "linear", factor: 4 } });
  *
- * @throws {ShapeError} for fewer than two axes, an odd `dim`, or positions or
- * tables that are neither [seq] nor [batch, seq].
- * @throws {DTypeError} for an x that is no float, or positions that are no int64 or int32. @throws {ArgumentError} for
- * other wrong options.
+ * @throws {ShapeError} for fewer than two axes, an odd `dim`, or positions or tables that are neither [seq] nor [batch,
+ * seq].
+ * @throws {DTypeError} for an x that is not of floats, or positions that are not int64 or int32.
+ * @throws {ArgumentError} for other invalid options.
  */
 export function rope<D extends DType>(x: Tensor<D>, options?: RopeOptions): Tensor<D>;
 export function rope(...values: unknown[]): Tensor {

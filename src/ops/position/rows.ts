@@ -1,20 +1,20 @@
-/** How the rows of a rotary position embedding lie in memory, and how far pairs rotate, for every backend. */
+/** The memory layout of rows and the phases of pairs of rotary position embeddings, for every backend. */
 import { broadcastStrides, denseStrides, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** An operand's strides along the axes of rows, which are all but the last one. */
+/** The strides of operands along the axes of rows: all axes but the last. */
 export interface RowStrides {
   readonly shape: Shape;
   readonly x: readonly number[];
   readonly out: readonly number[];
   /**
-   * Of the tensor of positions; without one, such that the offset is the position: the index along the axis before the
-   * last.
+   * Strides of the positions. Without a tensor of positions, the offset computed with these strides is the position:
+   * the index along the axis before the last.
    */
   readonly positions: readonly number[];
 }
 
-/** How rows lie. Positions are [seq], or [batch, seq], where batch is the first axis. */
+/** Returns the strides of rows. Positions are [seq], or [batch, seq] with the first axis as batch. */
 export function rowsOf(x: Tensor, out: Tensor, positions: Tensor | undefined): RowStrides {
   const shape = x.shape.slice(0, -1);
   const between = new Array<number>(shape.length - 1).fill(0);
@@ -33,7 +33,8 @@ function positionStrides({ shape: own, strides }: Tensor, shape: Shape): readonl
 }
 
 /**
- * The layout of a result: dense rows in the order of the operand's, so that a transposed view's result is one as well.
+ * Returns the strides of a result: dense rows in the axis order of the operand, so that the result of a transposed view
+ * is a transposed view.
  */
 export const outputStrides = ({ shape, strides }: Tensor): readonly number[] => {
   const size = shape.at(-1)!;
@@ -41,7 +42,7 @@ export const outputStrides = ({ shape, strides }: Tensor): readonly number[] => 
 };
 
 /**
- * The phase by which a pair rotates a position, in 2⁻⁶⁴ cycles: whole cycles drop out, and negative ones count
+ * Returns the phases of pairs per position, in 2⁻⁶⁴ cycles: whole cycles wrap around, and negative ones count
  * backwards.
  */
 export const phasesOf = (frequencies: readonly number[]): bigint[] =>

@@ -1,4 +1,4 @@
-/** Rotary embeddings with the caller's own cosines and sines, in differentiable operations. */
+/** Rotary embeddings with cosines and sines from the caller, composed of differentiable operations. */
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
@@ -9,7 +9,7 @@ import { cat, stack } from "../join/cat.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow, select } from "../view/slice.ts";
 
-/** Cosines and sines of each row's pairs: [seq, pairs], or [batch, seq, pairs], where batch is the first axis of x. */
+/** Cosines and sines of each row's pairs: [seq, pairs], or [batch, seq, pairs] with the first axis of x as batch. */
 export interface RopeTables {
   readonly cos: Tensor;
   readonly sin: Tensor;
@@ -33,7 +33,10 @@ export function checkTables(x: Tensor, { cos, sin }: RopeTables, dim: number): v
   }
 }
 
-/** (a, b) of each pair becomes (a · cos − b · sin, a · sin + b · cos), rounded once; what is behind the pairs stays. */
+/**
+ * Rotates each pair (a, b) to (a · cos − b · sin, a · sin + b · cos), rounded once. Elements after the pairs are
+ * unchanged.
+ */
 export function rotatedByTables<D extends DType>(
   x: Tensor<D>,
   tables: RopeTables,
@@ -52,7 +55,7 @@ export function rotatedByTables<D extends DType>(
   return size === dim ? rounded : cat([rounded, narrow(x, -1, dim, size - dim)], { dim: -1 });
 }
 
-/** A table with a batch has it on the first of so many axes. */
+/** Reshapes a table with a batch so that it broadcasts with `rank` axes, the first of which is the batch. */
 const spread = (table: Tensor, rank: number): Tensor =>
   table.rank === 2
     ? table

@@ -16,7 +16,7 @@ import { bernoulliReference } from "./bernoulli.reference.ts";
 import { aGenerator, type GeneratorOptions, nextStart } from "./distribution.ts";
 import type { RandomStart } from "./primitive.ts";
 
-/** 1 with the probability p[i], else 0: whether the uniform number of element i lies below p[i]. */
+/** Element i is 1 with probability p[i], else 0: it is 1 if its uniform random number is below p[i]. */
 const bernoulliPrimitive = definePrimitive<RandomStart>({
   name: "bernoulli",
   family: "random",
@@ -25,22 +25,23 @@ const bernoulliPrimitive = definePrimitive<RandomStart>({
 
 /** Options of {@link bernoulli}. */
 export interface BernoulliOptions<D extends DType = DType> extends GeneratorOptions {
-  /** Dtype of the result. Default: that of the probabilities, float32 for a number. */
+  /** Dtype of the result. Default: the dtype of the probabilities, or float32 for a number. */
   dtype?: D | undefined;
 }
 
 /**
- * Ones with a given probability, zeros else; not differentiable.
+ * Draws ones with a given probability, and zeros otherwise. It is not differentiable.
  *
- * @param p the probability of each element, a float tensor; or one number, with the shape of the result. 0 gives never,
- * 1 always a one; in a tensor what is below 0 counts as 0, above 1 as 1, and NaN as 0
- * @param options `dtype` of the result, by default that of the tensor, float32 with a number; `generator`
+ * @param p the probability of each element, a float tensor; or one number, with the shape of the result. 0 never gives
+ * a one, 1 always does. In a tensor, elements below 0 count as 0, above 1 as 1, and NaN as 0
+ * @param options `dtype` of the result: default that of the tensor, or float32 with a number; `generator`
  *
  * @example
  * bernoulli(tensor([0.1, 0.9]));
  * bernoulli(0.5, [2, 3], { dtype: "bool" });
  *
- * @throws {ArgumentError} for a number outside [0, 1]. @throws {DTypeError} for a tensor that is no float.
+ * @throws {ArgumentError} for a number outside [0, 1].
+ * @throws {DTypeError} for a tensor that is not of floats.
  */
 export function bernoulli<P extends DType, D extends DType = P>(p: Tensor<P>, options?: BernoulliOptions<D>): Tensor<D>;
 export function bernoulli<D extends DType = "float32">(
@@ -52,7 +53,7 @@ export function bernoulli(...values: unknown[]): Tensor {
   const { p, shape, dtype, generator } = bernoulliParameters(values);
   if (Tensor.isTensor(p)) {
     if (shape !== undefined)
-      throw new ArgumentError("bernoulli", "shapeTwice", `expected no shape with ${p.describe()}, which has its own`);
+      throw new ArgumentError("bernoulli", "shapeTwice", `expected no shape with a tensor p, got p ${p.describe()}`);
     return drawFrom(p, { dtype, generator });
   }
   if (!(p >= 0 && p <= 1))

@@ -4,7 +4,7 @@ import { elementGrid } from "../../backend/metal/loop.ts";
 import { noFloat64Result } from "../creation/range.metal.ts";
 import { type DistributionAttributes, distributionParameters, drawOf } from "./primitive.ts";
 
-/** Elements of a thread: those of a block of random words. */
+/** Elements per thread: one block of random words. */
 const BLOCK = 4;
 
 export const distributionMetal: MetalImplementation<DistributionAttributes> = {

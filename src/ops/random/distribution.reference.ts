@@ -21,7 +21,7 @@ export const distributionReference: Implementation<DistributionAttributes> = {
   },
 };
 
-/** The words of a block of four elements, counted from a call's start. */
+/** Returns the words of a block of four elements, counted from the start of a call. */
 export function wordsOf({ key, counter }: RandomStart, block: number, stream = 0): Words {
   const [low, high] = counter;
   const [b0, b1] = blockCounter(low + block);
@@ -44,10 +44,10 @@ function drawing(distribution: Distribution, dtype: DType): Draw {
 
 type Of<Kind extends Distribution["kind"]> = Extract<Distribution, { kind: Kind }>;
 
-/** What is left of a float32's bits where it must not round up to 1. */
+/** Masks for the bits of a float32 that the dtype can hold, so that rounding to it never gives 1. */
 const kept: Readonly<Partial<Record<DType, number>>> = { float16: 0xffffe000, bfloat16: 0xffff0000 };
 
-/** The uniform float32 of a word, cut to what the dtype holds. */
+/** Converts a word to a uniform float32, truncated to the precision of the dtype. */
 const uniform32 = (word: number, dtype: DType): number =>
   floatOf(bitsOf((word >>> 8) * 2 ** -24) & (kept[dtype] ?? 0xffffffff));
 
@@ -62,7 +62,7 @@ function uniformNarrow({ low, high }: Of<"uniform">, dtype: DType): Draw {
   return (words) => words.map(number);
 }
 
-/** A float32 as the dtype holds it. */
+/** Returns a function that rounds a float32 to the dtype. */
 function rounderOf(dtype: DType): (value: number) => number {
   if (dtype === "float16") return Math.f16round;
   if (dtype === "bfloat16") return (value) => bfloat16ToNumber(Number(encoderOf("bfloat16")(value)));

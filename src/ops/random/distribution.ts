@@ -11,22 +11,22 @@ import { distributionMetal } from "./distribution.metal.ts";
 import { distributionReference } from "./distribution.reference.ts";
 import type { Distribution, DistributionAttributes, RandomStart } from "./primitive.ts";
 
-/** What every random function takes. */
+/** The generator option of all random functions. */
 export interface GeneratorOptions {
-  /** Default: the one that `manualSeed` seeds. */
+  /** Default: the global generator, which `manualSeed` seeds. */
   generator?: Generator | undefined;
 }
 
 /** @internal */
 export const aGenerator: Kind<Generator> = instanceOf(Generator, "a Generator");
 
-/** What functions take that make a random tensor from nothing. */
+/** Options of functions that create random tensors. */
 export interface RandomOptions<D extends DType = DType> extends CreationOptions<D>, GeneratorOptions {}
 
-/** @internal What they have to be. */
+/** @internal Kinds of {@link RandomOptions}. */
 export const randomOptions = { ...creationOptions, generator: named(aGenerator) } as const;
 
-/** Makes a dense tensor of random numbers: see `src/random/philox.ts`. */
+/** Fills a contiguous tensor with random numbers; see `src/random/philox.ts`. */
 export const distributionPrimitive = definePrimitive<DistributionAttributes>({
   name: "random",
   family: "random",
@@ -34,14 +34,14 @@ export const distributionPrimitive = definePrimitive<DistributionAttributes>({
 });
 
 /**
- * @internal Takes the next call of the generator, so that what follows does not depend on the backend that serves it.
+ * @internal Advances the generator by one call, so that later numbers do not depend on the backend that runs this one.
  */
 export const nextStart = ({ generator = defaultGenerator }: GeneratorOptions): RandomStart => ({
   key: generator.nextKey(),
   counter: [0, 0, 0, 0],
 });
 
-/** @internal A new tensor of random numbers. */
+/** @internal Creates a tensor of random numbers. */
 export function drawTensor<D extends DType>(
   operation: string,
   shape: Shape,
@@ -60,7 +60,7 @@ export function drawTensor<D extends DType>(
   );
 }
 
-/** @internal A new tensor of random floats, by default of float32. */
+/** @internal Creates a tensor of random floats, by default float32. */
 export function drawFloats<D extends DType>(
   operation: string,
   shape: Shape,
@@ -72,7 +72,7 @@ export function drawFloats<D extends DType>(
   return drawTensor(operation, shape, dtype, distribution, options);
 }
 
-/** @internal Words as they come, for tests of the generator itself. */
+/** @internal Returns the raw words of the generator, for tests. */
 export const randomBits = (shape: Shape, start: RandomStart): Tensor<"uint32"> =>
   create("random", distributionPrimitive, shape, "uint32", {
     ...start,

@@ -22,7 +22,7 @@ export const multinomialReference: Implementation<MultinomialAttributes> = {
   },
 };
 
-/** The categories in the order in which they arrive. */
+/** Returns the categories in the order of their arrival times. */
 function arrivals(
   weights: Float64Array,
   row: number,

@@ -21,25 +21,26 @@ const multinomialPrimitive = definePrimitive<MultinomialAttributes>({
 
 /** Options of {@link multinomial}. */
 export interface MultinomialOptions extends GeneratorOptions {
-  /** Whether a category can be chosen more than once; default false. */
+  /** Whether a category can be chosen more than once. Default false. */
   replacement?: boolean | undefined;
 }
 
 /**
- * Indices of categories, each chosen with a probability in proportion to its weight. Costs one random number for each
- * weight, with replacement for each weight and sample.
+ * Draws indices of categories with probabilities proportional to their weights. It costs one random number per weight,
+ * or with replacement one per weight and sample.
  *
  * @param weights float[categories] or float[rows, categories], finite and not negative; they need not add up to 1
- * @param numSamples how many from each row; without replacement at most as many as there are weights above 0
- * @returns int64[numSamples] or int64[rows, numSamples]. On metal, where values are not checked, a wrong weight does
- * not take part, and the index is −1 where nothing is left to choose.
+ * @param numSamples the number of samples from each row; without replacement at most the number of weights above 0
+ * @returns int64[numSamples] or int64[rows, numSamples]. On metal, values are not checked: an invalid weight is
+ * ignored, and the index is −1 if nothing is left to choose.
  *
  * @example
  * multinomial(tensor([0.1, 0.7, 0.2]), 1); // mostly [1]
  *
- * @throws {ShapeError} for another rank, or no categories. @throws {DTypeError} for weights that are no floats.
- * @throws {ArgumentError} for a number of samples that can't be; on cpu and reference for a weight that is negative or
- * not finite, and for too few above 0.
+ * @throws {ShapeError} for another rank, or no categories.
+ * @throws {DTypeError} for weights that are not floats.
+ * @throws {ArgumentError} for an impossible number of samples; on cpu and reference also for a weight that is negative
+ * or not finite, or too few weights above 0.
  */
 export function multinomial(
   weights: Tensor,
@@ -79,6 +80,6 @@ function checkSamples(numSamples: number, most: number): void {
     "multinomial",
     "invalidSamples",
     `expected numSamples to be a whole number from 1 to ${most}, got ${String(numSamples)}; { replacement: true } ` +
-      "allows more than there are categories",
+      "allows more samples than categories",
   );
 }

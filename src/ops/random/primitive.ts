@@ -8,7 +8,7 @@ import { ROUNDS } from "../../random/permutation.ts";
 import type { PhiloxCounter, PhiloxKey } from "../../random/philox.ts";
 import type { DType } from "../../tensor/dtype.ts";
 
-/** Where a call's random numbers start. */
+/** The start of a call's random numbers in the generator's sequence. */
 export interface RandomStart {
   readonly key: PhiloxKey;
   readonly counter: PhiloxCounter;
@@ -18,7 +18,9 @@ const startFields = { key: array(word, 2), counter: array(word, 4) };
 
 const distributions = enumeration("Distribution", ["bits", "uniform", "normal", "integers"]);
 
-/** What is drawn: words; floats of [low, high); normal floats; the integers least … least + choices − 1. */
+/**
+ * A distribution: raw words; uniform floats in [low, high); normal floats; the integers least … least + choices − 1.
+ */
 export type Distribution = { readonly kind: NameOf<typeof distributions> } & (
   | { readonly kind: "bits" }
   | { readonly kind: "uniform"; readonly low: number; readonly high: number }
@@ -28,11 +30,11 @@ export type Distribution = { readonly kind: NameOf<typeof distributions> } & (
 
 export interface DistributionAttributes extends RandomStart {
   readonly distribution: Distribution;
-  /** Of the result. */
+  /** The dtype of the result. */
   readonly dtype: DType;
 }
 
-/** A distribution has its own numbers, the others are 0. `scale` is high − low. */
+/** Parameters that a distribution does not use are 0. `scale` is high − low. */
 const distributionFields = {
   ...{ ...startFields, count: whole },
   ...{ low: real, scale: real, high: real },
@@ -40,7 +42,7 @@ const distributionFields = {
   ...{ least: wideWord, choices: wideWord },
 };
 
-/** What kernels are given to draw `count` numbers. */
+/** Returns the kernel parameters to draw `count` numbers. */
 export function drawOf({ key, counter, distribution: drawn }: DistributionAttributes, count: number) {
   const isUniform = drawn.kind === "uniform";
   const isNormal = drawn.kind === "normal";
@@ -74,10 +76,10 @@ export const bernoulliCall = cpuCall(
 );
 
 /**
- * Indices chosen by weights, from rows of them, by a race: category c arrives at the time E(c) / weight(c), where E is
- * an exponential number of its own. With replacement each sample is the first of a race of its own, without the samples
- * are the first ones of one race, in order (Efraimidis and Spirakis, "Weighted random sampling with a reservoir",
- * 2006). The counter of E is (⌊c / 4⌋, sample, row, 0).
+ * Attributes of `multinomial`, which samples categories from rows of weights by a race: category c arrives at time E(c)
+ * / weight(c), with independent exponential numbers E(c). With replacement, each sample is the first arrival of a
+ * separate race. Without, the samples are the first arrivals of one race, in order (Efraimidis and Spirakis, "Weighted
+ * random sampling with a reservoir", 2006). The counter of E is (⌊c / 4⌋, sample, row, 0).
  */
 export interface MultinomialAttributes extends RandomStart {
   readonly samples: number;

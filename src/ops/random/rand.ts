@@ -11,16 +11,17 @@ import type { Distribution } from "./primitive.ts";
 const standard: Distribution = { kind: "uniform", low: 0, high: 1 };
 
 /**
- * Uniform random numbers in [0, 1), never 1: 24 bits in float32, 53 in float64; float16 and bfloat16 are the float32
- * numbers rounded down. The same on every backend.
+ * Returns uniform random numbers in [0, 1), never 1, with 24 bits in float32 and 53 in float64; float16 and bfloat16
+ * are the float32 numbers rounded down. Numbers are the same on every backend.
  *
- * @param options `dtype`, a float, by default float32; `generator`
+ * @param options `dtype`: a float, default float32; `generator`
  *
  * @example
  * manualSeed(0);
  * rand([2, 3]);
  *
- * @throws {ShapeError} @throws {DTypeError} for a dtype that is no float.
+ * @throws {ShapeError}
+ * @throws {DTypeError} for a dtype that is not a float.
  */
 export function rand<D extends FloatDType = "float32">(...shape: SizedArguments<RandomOptions<D>>): Tensor<D>;
 export function rand(...values: unknown[]): Tensor {
@@ -30,7 +31,7 @@ export function rand(...values: unknown[]): Tensor {
 const randParameters = parameters("rand", { shape: required(aShape), ...randomOptions });
 
 /**
- * Uniform numbers in [0, 1) in the shape and, where none is given, the dtype of `x`, which must be a float.
+ * Returns uniform random numbers in [0, 1) in the shape and, by default, the dtype of `x`, which must be a float.
  * @see {@link rand}
  */
 export function randLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: RandomOptions<E>): Tensor<E>;
@@ -41,14 +42,14 @@ export function randLike(...values: unknown[]): Tensor {
 const randLikeParameters = parameters("randLike", { x: operand(tensorOrGone), ...randomOptions });
 
 /**
- * Uniform random numbers in [low, high). A number that rounds to `high` becomes `low`.
+ * Returns uniform random numbers in [low, high). A number that rounds to `high` becomes `low`.
  *
- * @param options `dtype`, a float, by default float32; `generator`
+ * @param options `dtype`: a float, default float32; `generator`
  *
  * @example
  * uniform(-0.1, 0.1, [256, 10], { requiresGrad: true });
  *
- * @throws {ArgumentError} unless low ≤ high, both finite, their difference too.
+ * @throws {ArgumentError} unless low ≤ high, and both and their difference are finite.
  */
 export function uniform<D extends FloatDType = "float32">(
   low: number,

@@ -11,17 +11,17 @@ import { drawTensor, type RandomOptions, randomOptions } from "./distribution.ts
 type Bound = number | bigint;
 
 /**
- * Random integers in [low, high), each with the same probability but for less than 2⁻⁶⁴.
+ * Returns random integers in [low, high) with equal probabilities, up to an error below 2⁻⁶⁴.
  *
- * @param low the least one; 0 where it is left out
- * @param high one more than the largest
- * @param options `dtype`, by default int64; a float dtype takes what it holds exactly; `generator`
+ * @param low the smallest number; default 0
+ * @param high one more than the largest number
+ * @param options `dtype`: default int64; a float dtype must hold all numbers exactly; `generator`
  *
  * @example
  * randint(0, 10, [5]); // int64[5] of digits
  *
- * @throws {ArgumentError} unless both are whole and low < high. @throws {DTypeError} where the dtype can't hold them
- * all.
+ * @throws {ArgumentError} unless both are whole and low < high.
+ * @throws {DTypeError} if the dtype can't hold all numbers.
  */
 export function randint<D extends DType = "int64">(
   ...range:
@@ -46,7 +46,7 @@ const randintParameters = parameters("randint", {
   ...randomOptions,
 });
 
-/** Random integers in [low, high) in the shape and, where none is given, the dtype of `x`. @see {@link randint} */
+/** Returns random integers in [low, high) in the shape and, by default, the dtype of `x`. @see {@link randint} */
 export function randintLike<D extends DType, E extends DType = D>(
   x: Tensor<D>,
   low: Bound,
@@ -66,7 +66,7 @@ export function randintLike(...values: unknown[]): Tensor {
 }
 const randintLikeParameters = parameters("randintLike", {
   x: operand(tensorOrGone),
-  low: required(bound), // or high, where there is one
+  low: required(bound), // or high, if it is the only bound
   high: optional(bound),
   ...randomOptions,
 });
@@ -87,7 +87,7 @@ function drawIntegers<D extends DType>(
     throw new DTypeError(
       operation,
       "doesNotFit",
-      `expected numbers from ${first} to ${last}, which ${dtype} holds, got ${low} to ${end - 1n}`,
+      `expected numbers from ${first} to ${last} for ${dtype}, got ${low} to ${end - 1n}`,
     );
   return drawTensor(operation, shape, dtype, { kind: "integers", least, choices: end - least }, options);
 }
@@ -99,7 +99,7 @@ function whole(operation: string, value: Bound): bigint {
 
 const significantBits = { float64: 53n, float32: 24n, float16: 11n, bfloat16: 8n } as const;
 
-/** The range in which a dtype holds every whole number. */
+/** Returns the range in which a dtype holds every whole number. */
 function held(dtype: DType): readonly [bigint, bigint] {
   if (!isFloat(dtype)) return integerRange(dtype);
   const most = 2n ** significantBits[dtype];

@@ -11,15 +11,16 @@ import type { Distribution } from "./primitive.ts";
 const standard: Distribution = { kind: "normal", mean: 0, deviation: 1 };
 
 /**
- * Normal random numbers of mean 0 and variance 1, by Box and Muller; the largest float32 is 6.66. The same bit by bit
- * on every backend.
+ * Returns normal random numbers with mean 0 and variance 1, by the Box–Muller transform; the largest float32 is 6.66.
+ * Numbers are bitwise the same on every backend.
  *
- * @param options `dtype`, a float, by default float32; `generator`
+ * @param options `dtype`: a float, default float32; `generator`
  *
  * @example
  * randn([784, 10], { requiresGrad: true });
  *
- * @throws {ShapeError} @throws {DTypeError} for a dtype that is no float.
+ * @throws {ShapeError}
+ * @throws {DTypeError} for a dtype that is not a float.
  */
 export function randn<D extends FloatDType = "float32">(...shape: SizedArguments<RandomOptions<D>>): Tensor<D>;
 export function randn(...values: unknown[]): Tensor {
@@ -28,7 +29,10 @@ export function randn(...values: unknown[]): Tensor {
 }
 const randnParameters = parameters("randn", { shape: required(aShape), ...randomOptions });
 
-/** Normal numbers in the shape and, where none is given, the dtype of `x`, which must be a float. @see {@link randn} */
+/**
+ * Returns normal random numbers in the shape and, by default, the dtype of `x`, which must be a float. @see
+ * {@link randn}
+ */
 export function randnLike<D extends DType, E extends DType = D>(x: Tensor<D>, options?: RandomOptions<E>): Tensor<E>;
 export function randnLike(...values: unknown[]): Tensor {
   const { x, dtype = x.dtype, ...options } = randnLikeParameters(values);
@@ -37,9 +41,9 @@ export function randnLike(...values: unknown[]): Tensor {
 const randnLikeParameters = parameters("randnLike", { x: operand(tensorOrGone), ...randomOptions });
 
 /**
- * Normal random numbers of a mean and a standard deviation.
+ * Returns normal random numbers with the given mean and standard deviation.
  *
- * @param options `dtype`, a float, by default float32; `generator`
+ * @param options `dtype`: a float, default float32; `generator`
  *
  * @example
  * normal(0, 0.02, [vocabulary, width], { requiresGrad: true });

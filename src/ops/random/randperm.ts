@@ -18,15 +18,15 @@ const permutationPrimitive = definePrimitive<Permutation>({
 });
 
 /**
- * The numbers 0 to n − 1 in random order.
+ * Returns the numbers 0 to n − 1 in random order.
  *
- * @param options `dtype`, by default int64; `generator`
+ * @param options `dtype`: default int64; `generator`
  *
  * @example
  * const order = randperm(images.shape[0]);
  *
- * @throws {ShapeError} for an n that is no whole number of at least 0. @throws {DTypeError} where the dtype can't hold
- * n − 1.
+ * @throws {ShapeError} if n is not a whole number of at least 0.
+ * @throws {DTypeError} if the dtype can't hold n − 1.
  */
 export function randperm<D extends DType = "int64">(n: number, options?: RandomOptions<D>): Tensor<D>;
 export function randperm(...values: unknown[]): Tensor {
@@ -36,7 +36,7 @@ export function randperm(...values: unknown[]): Tensor {
     throw new DTypeError(
       "randperm",
       "doesNotFit",
-      `expected numbers of up to ${mostOf(dtype)} for ${dtype}, got ${n - 1}`,
+      `expected numbers up to ${mostOf(dtype)} for ${dtype}, got ${n - 1}`,
     );
   const { key, counter } = nextStart(options);
   const permutation = permutationOf(n, key, [counter[2], counter[3]]);
@@ -47,5 +47,5 @@ const randpermParameters = parameters("randperm", { n: required(someNumber), ...
 
 const mostWhole = { float64: 2 ** 53, float32: 2 ** 24, float16: 2 ** 11, bfloat16: 2 ** 8 } as const;
 
-/** The largest number up to which a dtype holds every whole one. */
+/** The largest n such that a dtype holds all whole numbers from 0 to n. */
 const mostOf = (dtype: DType): number => (isFloat(dtype) ? mostWhole[dtype] : Number(integerRange(dtype)[1]));

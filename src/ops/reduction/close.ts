@@ -14,9 +14,9 @@ import { all } from "./logic.ts";
 
 /** Options of {@link isClose} and {@link allClose}. */
 export interface CloseOptions {
-  /** How far elements may be apart, in parts of the second one's magnitude. Default 1e-5. */
+  /** Relative tolerance, multiplied by the magnitude of the second element. Default 1e-5. */
   rtol?: number;
-  /** How far they may be apart in any case. Default 1e-8. */
+  /** Absolute tolerance. Default 1e-8. */
   atol?: number;
   /** Whether NaN is close to NaN. Default false. */
   equalNan?: boolean;
@@ -24,8 +24,8 @@ export interface CloseOptions {
 type CloseArguments = Given<CloseOptions, ["rtol", "atol", "equalNan"]>;
 
 /**
- * Whether |a − b| ≤ atol + rtol · |b| for each pair of elements, broadcast. Equal infinities are close. Floats are
- * computed in their own dtype, as in PyTorch, all else in float32.
+ * Tests each pair of elements, broadcast, for |a − b| ≤ atol + rtol · |b|. Equal infinities are close. Floats are
+ * compared in their dtype, as in PyTorch, and other dtypes in float32. PyTorch's `isclose`.
  *
  * @param a of any dtype and shape
  * @param b of the same dtype, and of a shape that broadcasts with it
@@ -34,9 +34,9 @@ type CloseArguments = Given<CloseOptions, ["rtol", "atol", "equalNan"]>;
  * @example
  * isClose(tensor([1, 2]), tensor([1.000001, 2.1])); // bool [true, false]
  *
- * @throws {DTypeError} where the dtypes differ.
- * @throws {ShapeError} where the shapes can't be broadcast together.
- * @throws {ArgumentError} where rtol or atol is negative or NaN.
+ * @throws {DTypeError} if the dtypes differ.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
+ * @throws {ArgumentError} if rtol or atol is negative or NaN.
  */
 export function isClose(a: Tensor, b: Tensor, ...options: CloseArguments): Tensor<"bool">;
 export function isClose(...values: unknown[]): Tensor<"bool"> {
@@ -45,7 +45,10 @@ export function isClose(...values: unknown[]): Tensor<"bool"> {
 isClose.method = "bool" as const;
 
 /**
- * Whether all pairs of elements are close; true of nothing. It waits for the result. @see {@link isClose}
+ * Returns whether all pairs of elements are close; true for empty tensors. It waits for the device. PyTorch's
+ * `allclose`.
+ *
+ * @see {@link isClose}
  *
  * @param a of any dtype and shape
  * @param b of the same dtype, and of a shape that broadcasts with it
@@ -53,9 +56,9 @@ isClose.method = "bool" as const;
  * @example
  * allClose(tensor([1, 2]), tensor([1.000001, 2])); // true
  *
- * @throws {DTypeError} where the dtypes differ.
- * @throws {ShapeError} where the shapes can't be broadcast together.
- * @throws {ArgumentError} where rtol or atol is negative or NaN.
+ * @throws {DTypeError} if the dtypes differ.
+ * @throws {ShapeError} if the shapes can't be broadcast together.
+ * @throws {ArgumentError} if rtol or atol is negative or NaN.
  */
 export function allClose(a: Tensor, b: Tensor, ...options: CloseArguments): boolean;
 export function allClose(...values: unknown[]): boolean {
@@ -64,8 +67,8 @@ export function allClose(...values: unknown[]): boolean {
 allClose.method = "own" as const;
 
 /**
- * Whether two tensors have the same shape and equal elements. NaN equals nothing, and −0 equals 0. It waits for the
- * result.
+ * Returns whether two tensors have the same shape and equal elements. NaN equals nothing, and −0 equals 0. It waits for
+ * the device.
  *
  * @param a of any dtype and shape
  * @param b of the same dtype
@@ -73,7 +76,7 @@ allClose.method = "own" as const;
  * @example
  * equal(tensor([1, 2]), tensor([1, 2])); // true
  *
- * @throws {DTypeError} where the dtypes differ.
+ * @throws {DTypeError} if the dtypes differ.
  */
 export function equal(a: Tensor, b: Tensor): boolean;
 export function equal(...values: unknown[]): boolean {
@@ -98,7 +101,7 @@ const equalParameters = parameters("equal", { a: operand(aTensor), b: operand(aT
 
 function closeness(name: string, { a, b, rtol, atol, equalNan }: Parsed<typeof closeParameters>): Tensor<"bool"> {
   checkSameDType(name, a, b);
-  let close = eq(a, b); // equal infinities, too
+  let close = eq(a, b); // includes equal infinities
   if (equalNan && isFloat(a.dtype)) close = bitwiseOr(close, bitwiseAnd(isnan(a), isnan(b)));
   if (rtol === 0 && atol === 0) return close;
   const [x, y] = isFloat(a.dtype) ? [a, b] : [toDType(a, "float32"), toDType(b, "float32")];

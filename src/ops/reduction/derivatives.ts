@@ -1,5 +1,6 @@
 /**
- * Local derivatives of reductions: elementwise functions of an element x and its result y, of which gradients are made.
+ * Local derivatives of reductions: elementwise functions of an element x and its result y, from which gradients are
+ * computed.
  */
 import { needsGradient, record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
@@ -25,11 +26,11 @@ const derivativePrimitive = definePrimitive<DerivativeAttributes>({
 const derivative = (x: Tensor, y: Tensor, name: DerivativeName, parameter = 0): Tensor =>
   execute(derivativePrimitive, [x, y], broadcastShapes(name, x.shape, y.shape), x.dtype, { name, parameter });
 
-/** Step functions: their derivative is 0, so they are not recorded. */
+/** `ties` and `signOf` are step functions. Their derivative is 0, so they are not recorded. */
 export const ties = (x: Tensor, y: Tensor): Tensor => derivative(x, y, "tie");
 export const signOf = (x: Tensor): Tensor => derivative(x, x, "sign");
 
-/** x / y, and 0 where y is. */
+/** Computes x / y, and 0 where y is 0. */
 export function dividedWhereNotZero(x: Tensor, y: Tensor): Tensor {
   const output = derivative(x, y, "quotient");
   const [own, other] = [x.shape, y.shape];
@@ -44,8 +45,8 @@ export function dividedWhereNotZero(x: Tensor, y: Tensor): Tensor {
 }
 
 /**
- * The gradient of the norm of order p, sign(x) |x / y|^(p−1); 0 where x or y is. Where it needs gradients of its own it
- * is composed: they are 0 at those elements too.
+ * Computes the gradient of the norm of order p, sign(x) |x / y|^(p−1); 0 where x or y is 0. If this gradient is itself
+ * differentiated, it is composed of other operations, whose gradients are 0 at those elements too.
  */
 export function powerDerivative(x: Tensor, y: Tensor, p: number): Tensor {
   if (!needsGradient(x, y)) return derivative(x, y, "power", p);
@@ -61,7 +62,7 @@ const selectPrimitive = definePrimitive<SelectAttributes>({
   implementations: { metal: selectMetal, cpu: selectCpu, reference: selectReference },
 });
 
-/** x where an element's index along the axis is the index there, else 0; both have one shape. */
+/** Returns x where an element's position along the axis equals the index there, else 0. Both have the same shape. */
 export function selectAt(x: Tensor, indices: Tensor, axis: number): Tensor {
   const output = execute(selectPrimitive, [x, indices], x.shape, x.dtype, { axis });
   record("selectAt", [x], [output], [indices], ([gradient], [saved]) => [selectAt(gradient!, saved!, axis)]);

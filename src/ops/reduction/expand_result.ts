@@ -4,6 +4,6 @@ import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import type { ReductionPlan } from "./reduce.ts";
 
-/** @internal A result, or its gradient, repeated along the axes that were reduced. */
+/** @internal Expands a result, or its gradient, along the reduced axes. */
 export const expandResult = (result: Tensor, { kept }: ReductionPlan, shape: Shape): Tensor =>
   expand(reshape(result, kept), shape);

@@ -26,21 +26,21 @@ import {
 } from "./reduce.ts";
 import { sum } from "./sum.ts";
 
-/** Options of reductions that give an index, which are over one axis. */
+/** Options of reductions over one axis that return an index. */
 export interface IndexedOptions {
-  /** The axis, a negative one counted from the back. */
+  /** The axis. Negative values count from the end. */
   dim?: number | undefined;
-  /** Keep it with size 1. Default false. */
+  /** Whether to keep the axis with size 1. Default false. */
   keepdim?: boolean | undefined;
 }
 
-/** The ways to pass {@link IndexedOptions}: by name, or the axis and `keepdim` by position. */
+/** Arguments of {@link IndexedOptions}: in an object, or the axis and `keepdim` by position. */
 export type IndexedArguments =
   | [options?: IndexedOptions]
   | [dim: number | undefined, options?: Omit<IndexedOptions, "dim">]
   | [dim: number | undefined, keepdim: boolean | undefined];
 
-/** The same, with an axis. */
+/** {@link IndexedArguments} with a required axis. */
 export type AlongAxis =
   | [options: IndexedOptions & { dim: number }]
   | [dim: number, options?: Omit<IndexedOptions, "dim">]
@@ -50,20 +50,21 @@ function indexedParameters(operation: string) {
   return parameters(operation, { x: operand(aTensor), dim: optional(axis), keepdim: optional(flag, false) });
 }
 
-/** What `max` and `min` along an axis give. */
+/** Result of `max` and `min` along an axis. */
 export interface ValuesAndIndices<D extends DType = DType> {
   readonly values: Tensor<D>;
-  /** Along the axis: the first of equal elements. */
+  /** Indices along the axis; the first of equal elements. */
   readonly indices: Tensor<"int64">;
 }
 
 /**
- * The largest element over axes; a NaN where there is one. Where several are the largest, they share the gradient.
+ * Computes the largest element over axes. The result is NaN if an element is NaN. Equally large elements share the
+ * gradient.
  *
  * @example
  * amax(tensor([[1, 7], [3, 5]]), { dim: 0 }); // float32 [3, 7]
  *
- * @throws {ShapeError} where there are no elements along the axes; for an axis out of range, or named twice.
+ * @throws {ShapeError} if there are no elements along the axes, or an axis is out of range or given twice.
  */
 export function amax<D extends DType>(x: Tensor<D>, ...options: ReductionArguments): Tensor<D>;
 export function amax(...values: unknown[]): Tensor {
@@ -74,7 +75,7 @@ const amaxParameters = reductionParameters("amax");
 amax.method = "same" as const;
 
 /**
- * The smallest element over axes. @see {@link amax}
+ * Computes the smallest element over axes. @see {@link amax}
  *
  * @example
  * amin(tensor([[1, 7], [3, 5]]), { dim: 1 }); // float32 [1, 3]
@@ -104,21 +105,21 @@ function sharedExtremum<D extends DType>(
   return output as Tensor<D>;
 }
 
-/** @internal Weights divided by how many there are along the reduced axes. */
+/** @internal Divides 0/1 weights by their sum along the reduced axes. */
 export function evenShares(weights: Tensor, { axes }: ReductionPlan): Tensor {
   return axes.length === 0 ? weights : div(weights, sum(weights, { dim: axes, keepdim: true }) as Tensor);
 }
 
 /**
- * The largest of all elements (a tensor of rank 0), or with `dim` the largest along that axis with its index. A NaN
- * where there is one. The gradient goes to the element at the index; without `dim`, elements that are equally large
- * share it.
+ * Returns the largest of all elements (a tensor without axes), or with `dim` the largest elements along that axis and
+ * their indices. With a tensor as second argument, it computes the elementwise {@link maximum}. The result is NaN if an
+ * element is NaN. With `dim`, the gradient goes to the element at the index; without, equally large elements share it.
  *
  * @example
  * const { values, indices } = max(tensor([[1, 7], [3, 5]]), { dim: 1 }); // float32 [7, 5], int64 [1, 1]
  *
- * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {ArgumentError}
- * for several axes.
+ * @throws {ShapeError} if there are no elements to choose from, or an axis is out of range.
+ * @throws {ArgumentError} for several axes.
  */
 export function max<D extends DType, E extends DType>(x: Tensor<D>, other: Tensor<E>): Tensor<Promote<D, E>>;
 export function max<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
@@ -134,7 +135,7 @@ const maxParameters = indexedParameters("max");
 const maxOfTwo = renamed("max", maximum);
 max.method = "own" as const;
 
-/** The smallest element. @see {@link max} */
+/** Returns the smallest element. @see {@link max} */
 export function min<D extends DType, E extends DType>(x: Tensor<D>, other: Tensor<E>): Tensor<Promote<D, E>>;
 export function min<D extends DType>(x: Tensor<D>, options?: { dim?: undefined }): Tensor<D>;
 export function min<D extends DType>(x: Tensor<D>, ...options: AlongAxis): ValuesAndIndices<D>;
@@ -165,14 +166,14 @@ function extremumAlong<D extends DType>(
 }
 
 /**
- * The index of the largest element along an axis, or of all elements in row-major order: the first of equal ones. A
- * NaN counts as larger than every number.
+ * Returns the index of the largest element along an axis, or of all elements in row-major order. It is the first of
+ * equal elements. NaN counts as larger than every number.
  *
  * @example
  * argmax(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [1, 1]
  *
- * @throws {ShapeError} where there are no elements to choose from; for an axis out of range. @throws {DTypeError} for
- * bools.
+ * @throws {ShapeError} if there are no elements to choose from, or an axis is out of range.
+ * @throws {DTypeError} for bools.
  */
 export function argmax(x: Tensor, ...options: IndexedArguments): Tensor<"int64">;
 export function argmax(...values: unknown[]): Tensor<"int64"> {
@@ -183,7 +184,7 @@ const argmaxParameters = indexedParameters("argmax");
 argmax.method = "int64" as const;
 
 /**
- * The index of the smallest element; a NaN counts as smaller than every number. @see {@link argmax}
+ * Returns the index of the smallest element. NaN counts as smaller than every number. @see {@link argmax}
  *
  * @example
  * argmin(tensor([[1, 7], [3, 5]]), { dim: 1 }); // int64 [0, 0]

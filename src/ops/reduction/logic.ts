@@ -4,17 +4,17 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { type axesParameters, fold, planReduction, type ReductionArguments, reductionParameters } from "./reduce.ts";
 
-/** What `all` and `any` give: bool, but uint8 of uint8, as PyTorch has it. */
+/** Result dtype of `all` and `any`: bool, but uint8 for uint8, as in PyTorch. */
 export type TruthOf<D extends DType> = D extends "uint8" ? "uint8" : "bool";
 
 /**
- * Whether all elements along the axes are other than 0; NaN is. True of nothing. With an empty list of axes each
- * element is for itself, as in PyTorch.
+ * Tests whether all elements along the axes are nonzero. NaN is nonzero. The result is true if there are no elements.
+ * With an empty list of axes each element is tested separately, as in PyTorch.
  *
  * @example
  * all(tensor([[1, 2], [0, 4]]), { dim: 1 }); // bool [true, false]
  *
- * @throws {ShapeError} for an axis out of range, or named twice.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function all<D extends DType>(x: Tensor<D>, ...options: ReductionArguments): Tensor<TruthOf<D>>;
 export function all(...values: unknown[]): Tensor {
@@ -24,7 +24,7 @@ const allParameters = reductionParameters("all");
 all.method = "truth" as const;
 
 /**
- * Whether any element along the axes is other than 0. False of nothing. @see {@link all}
+ * Tests whether any element along the axes is nonzero. The result is false if there are no elements. @see {@link all}
  *
  * @example
  * any(tensor([0, 2])); // bool true

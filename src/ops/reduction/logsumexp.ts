@@ -15,12 +15,13 @@ import { fold, planReduction, type ReductionArguments, type ReductionPlan, reduc
 import { sum } from "./sum.ts";
 
 /**
- * log Σ exp(x) over axes, without overflow, in one pass; integers become float32. −∞ of nothing.
+ * Computes log Σ exp(x) over axes, without overflow, in one pass. Integers become float32. The result is −∞ if there
+ * are no elements.
  *
  * @example
  * logsumexp(tensor([1000, 1000])); // float32 1000.6931
  *
- * @throws {ShapeError} for an axis out of range, or named twice.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function logsumexp<D extends DType>(x: Tensor<D>, ...options: ReductionArguments): Tensor<FloatOf<D>>;
 export function logsumexp(...values: unknown[]): Tensor {
@@ -41,8 +42,9 @@ const logsumexpParameters = reductionParameters("logsumexp");
 logsumexp.method = "float" as const;
 
 /**
- * Σ parts, by which they become exact shares: of large elements the logarithm is rounded by far more than its parts. 1
- * where it is NaN, next to an ∞: what is finite there has no share.
+ * Sums the parts. Dividing by this sum makes the shares exact: for large elements, rounding the logarithm costs far
+ * more accuracy than rounding the parts. The sum is replaced by 1 where it is NaN, which happens if an element is ∞;
+ * finite elements then have a share of 0.
  */
 function sumOf(parts: Tensor, { axes }: ReductionPlan): Tensor {
   const sums = sum(parts, { dim: axes, keepdim: true });

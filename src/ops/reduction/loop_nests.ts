@@ -4,16 +4,16 @@ import type { Tensor } from "../../tensor/tensor.ts";
 
 /** The two loop nests of a reduction: over the results, and over the elements of one result. */
 export interface ReductionNests {
-  /** Strides of the input, then of the results. */
+  /** The loop over results, with the strides of the input, then of the results. */
   readonly kept: LoopNest;
-  /** Strides of the input. */
+  /** The loop over the elements of one result, with the strides of the input. */
   readonly reduced: LoopNest;
 }
 
 /**
- * Splits a tensor's axes into kept ones and reduced ones. Axes are sorted by stride, so that what is adjacent in
- * memory is innermost; with `isOrdered` the reduced ones stay in order, for reductions that give an index. Results are
- * row-major: `execute` allocates them.
+ * Splits a tensor's axes into kept and reduced ones. Axes are sorted by stride so that adjacent elements are innermost.
+ * With `isOrdered` the reduced axes keep their order, for reductions that return an index. Results are row-major, as
+ * `execute` allocates them.
  */
 export function reductionNests(input: Tensor, axes: readonly number[], isOrdered = false): ReductionNests {
   const [sizes, strides] = [plainList(input.shape), plainList(input.strides)];
@@ -29,7 +29,7 @@ export function reductionNests(input: Tensor, axes: readonly number[], isOrdered
   };
 }
 
-/** The strides of a row-major result along the kept axes of its operand. */
+/** Returns the strides of a row-major result along the kept axes of its operand. */
 function resultStrides(sizes: readonly number[], kept: readonly number[]): number[] {
   const own = new Array<number>(sizes.length).fill(0);
   let stride = 1;
@@ -42,5 +42,5 @@ function resultStrides(sizes: readonly number[], kept: readonly number[]): numbe
 
 const pick = (list: readonly number[], axes: readonly number[]): number[] => axes.map((axis) => list[axis]!);
 
-/** Larger strides are outermost, and repeated axes, whose stride is 0, before all others. */
+/** Sort key: larger strides are outermost, and axes of stride 0 come first. */
 const distance = (stride: number): number => (stride === 0 ? Number.MAX_SAFE_INTEGER : Math.abs(stride));

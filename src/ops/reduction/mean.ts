@@ -7,13 +7,13 @@ import { floatOperand, fold, planReduction, type ReductionArguments } from "./re
 import { foldParameters, type SumOptions } from "./sum.ts";
 
 /**
- * The arithmetic mean over axes. That of nothing is NaN.
+ * Computes the arithmetic mean over axes. It is NaN if there are no elements.
  *
  * @example
  * mean(tensor([[1, 2], [3, 5]]), { dim: 0 }); // float32 [2, 3.5]
  *
- * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range,
- * or named twice.
+ * @throws {DTypeError} for integers and bools without a float `dtype`.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function mean<D extends DType, E extends DType = D>(
   x: Tensor<D>,

@@ -25,12 +25,12 @@ import { argmax, type ValuesAndIndices } from "./extrema.ts";
 import type { OrderOptions } from "./order.ts";
 
 /**
- * The element that is there most often along an axis, and the last index of it; of several the smallest one.
+ * Returns the most frequent element along an axis and its last index. Of equally frequent elements it is the smallest.
  *
  * @example
  * mode(tensor([3, 1, 3, 2])); // values 3, indices 2
  *
- * @throws {ShapeError} for an axis out of range, or one without elements.
+ * @throws {ShapeError} for an axis out of range or without elements.
  */
 export function mode<D extends DType>(
   x: Tensor<D>,
@@ -43,7 +43,7 @@ export function mode(...values: unknown[]): ValuesAndIndices<DType> {
     throw new ShapeError(
       "mode",
       "emptyReduction",
-      `${x.describe()} has no elements along the reduced axes, of which mode has no value; expected some`,
+      `${x.describe()} has no elements along the reduced axes, so mode is undefined; expected at least one`,
     );
   checkElements("mode", [x]);
   return underName("mode", () =>
@@ -63,7 +63,7 @@ const modeParameters = parameters("mode", {
   keepdim: optional(flag, false),
 });
 
-/** In order, equal elements are a run: the last of the first longest one. */
+/** After sorting, equal elements form runs. Returns the last index of the first longest run. */
 function placesOfModes(x: Tensor, axis: number): Tensor<"int64"> {
   const size = x.shape[axis]!;
   const { values, indices } = sort(x, { dim: axis });

@@ -11,28 +11,30 @@ import { evenShares } from "./extrema.ts";
 import type { FoldName } from "./primitive.ts";
 import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan, refuseEmpty } from "./reduce.ts";
 
-/** Options of {@link norm}: the axes, whether they stay as size 1, and the order. */
+/** Options of {@link norm}: the axes, whether they are kept, and the order. */
 export interface NormOptions extends ReductionOptions {
-  /** The order: any number, ±Infinity included. Default 2. */
+  /** The order: any number, including ±Infinity. Default 2. */
   p?: number | undefined;
 }
 
-/** The ways to pass them: by name, or the order, the axes and `keepdim` by position. */
+/** Arguments of {@link NormOptions}: in an object, or the order, the axes and `keepdim` by position. */
 export type NormArguments = Given<NormOptions, ["p", "dim", "keepdim"]>;
 
-/** Frobenius' norm is that of order 2 over all elements. */
+/** The Frobenius norm is the norm of order 2 over all elements. */
 const frobenius: Kind<number> = { expected: '"fro"', parse: (value) => (value === "fro" ? 2 : undefined) };
 const order: Kind<number> = aNumber({ holds: (p) => !Number.isNaN(p), expected: "a number, ±Infinity included" });
 
 /**
- * The vector norm over axes, (Σ |x|ᵖ)^(1/p): the largest |x| for p = ∞, the smallest for −∞, the number of elements
- * other than 0 for p = 0. The gradient is 0 where the norm is; equally large elements share that of ±∞.
+ * Computes the vector norm over axes, (Σ |x|ᵖ)^(1/p). It is the largest |x| for p = ∞, the smallest for p = −∞, and the
+ * number of nonzero elements for p = 0. The gradient is 0 where the norm is 0. For p = ±∞, elements of equal magnitude
+ * share it.
  *
  * @example
  * norm(tensor([[3, 4], [6, 8]]), { dim: 1 }); // float32 [5, 10]
  *
- * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice, and for
- * p = ∞ or below 0 of nothing. @throws {ArgumentError} where p is NaN.
+ * @throws {DTypeError} for integers and bools.
+ * @throws {ShapeError} for an axis out of range or given twice, and if p = ∞ or p < 0 and there are no elements.
+ * @throws {ArgumentError} if p is NaN.
  */
 export function norm<D extends DType>(x: Tensor<D>, ...options: NormArguments): Tensor<D>;
 export function norm(...values: unknown[]): Tensor {
@@ -66,7 +68,7 @@ function foldOf(p: number): FoldName {
   return special.get(p) ?? "normP";
 }
 
-/** The gradient of the norm y for each element. */
+/** Returns the derivative of the norm y with respect to each element. */
 function normDerivative(x: Tensor, y: Tensor, p: number, plan: ReductionPlan): Tensor {
   if (p === 0) return mul(signOf(x), 0) as Tensor;
   if (p === 1) return signOf(x);

@@ -1,4 +1,4 @@
-/** Reductions by order: what stands at a place once the elements along an axis are sorted. */
+/** Order statistics: the element at a position after sorting along an axis. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind, flag, someNumber } from "../../core/kinds.ts";
@@ -29,21 +29,22 @@ import { sum } from "./sum.ts";
 
 /** Options of {@link kthvalue}. */
 export interface OrderOptions {
-  /** The axis. Default −1. */
+  /** The axis. Default −1, the last one. */
   dim?: number | undefined;
-  /** Whether the axis stays, with size 1. Default false. */
+  /** Whether to keep the axis with size 1. Default false. */
   keepdim?: boolean | undefined;
 }
 
 /**
- * The k-th smallest element along an axis, and its index; NaN counts as larger than all numbers.
+ * Returns the k-th smallest element along an axis and its index. NaN counts as larger than all numbers.
  *
  * @param k from 1 to the size of the axis
  *
  * @example
  * kthvalue(tensor([3, 1, 2]), 2); // values 2, indices 2
  *
- * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a k that is not from 1 to its size.
+ * @throws {ShapeError} for an axis out of range.
+ * @throws {ArgumentError} if k is not from 1 to the size of the axis.
  */
 export function kthvalue<D extends DType>(
   x: Tensor<D>,
@@ -70,18 +71,19 @@ const kthvalueParameters = parameters("kthvalue", {
   keepdim: optional(flag, false),
 });
 
-/** The ways to pass the axis of {@link median}: there is one, and the result has an index. */
+/** Arguments of {@link median} along an axis, which returns indices too. */
 export type MedianArguments = Given<OrderOptions, ["dim", "keepdim"]>;
 
 /**
- * The median: of all elements, or along an axis, with its index. Of an even number of elements it is the lower one of
- * the two in the middle; where there is NaN it is NaN.
+ * Returns the median of all elements, or the medians along an axis and their indices. For an even number of elements it
+ * is the lower of the two middle elements. It is NaN if an element is NaN.
  *
  * @example
  * median(tensor([4, 1, 3, 2])); // float32 2
  * median(tensor([[4, 1, 3]]), { dim: 1 }); // values [3], indices [2]
  *
- * @throws {ShapeError} for an axis out of range, or one without elements. @throws {DTypeError} for bools.
+ * @throws {ShapeError} for an axis out of range or without elements.
+ * @throws {DTypeError} for bools.
  */
 export function median<D extends DType>(x: Tensor<D>): Tensor<D>;
 export function median<D extends DType>(x: Tensor<D>, ...options: AxisArguments<OrderOptions>): ValuesAndIndices<D>;
@@ -89,7 +91,7 @@ export function median(...values: unknown[]): Tensor | ValuesAndIndices<DType> {
   return medianOf("median", medianParameters(values), (sorted, axis) => {
     const lower = Math.floor((sorted.shape[axis]! - 1) / 2);
     if (!isFloat(sorted.dtype)) return lower;
-    // where there is NaN, the first one: it follows all numbers
+    // if there is a NaN, the first one: NaNs are sorted last
     const numbers = countOfNumbers(sorted, axis);
     const size = sorted.shape[axis]!;
     return where(
@@ -103,12 +105,14 @@ median.method = "own" as const;
 const medianParameters = orderParameters("median");
 
 /**
- * The median of what is not NaN: of all elements, or along an axis, with its index. Of nothing but NaN it is NaN.
+ * Returns the median of the elements that are not NaN: of all of them, or along an axis with its index. It is NaN if
+ * all elements are NaN.
  *
  * @example
  * nanmedian(tensor([4, Number.NaN, 1])); // float32 1
  *
- * @throws {ShapeError} for an axis out of range, or one without elements. @throws {DTypeError} for bools.
+ * @throws {ShapeError} for an axis out of range or without elements.
+ * @throws {DTypeError} for bools.
  */
 export function nanmedian<D extends DType>(x: Tensor<D>): Tensor<D>;
 export function nanmedian<D extends DType>(x: Tensor<D>, ...options: AxisArguments<OrderOptions>): ValuesAndIndices<D>;
@@ -144,7 +148,7 @@ function medianOf(
     throw new ShapeError(
       operation,
       "emptyReduction",
-      `${x.describe()} has no elements along the reduced axes, of which ${operation} has no value; expected some`,
+      `${x.describe()} has no elements along the reduced axes, so ${operation} is undefined; expected at least one`,
     );
   return underName(operation, () => {
     if (dim !== undefined) return placed(own, axis, keepdim, place);
@@ -152,11 +156,11 @@ function medianOf(
   });
 }
 
-/** How many elements along an axis of what is sorted are numbers: int64, the axis with size 1. */
+/** Counts the elements along an axis that are not NaN: int64, the axis with size 1. */
 const countOfNumbers = (sorted: Tensor, axis: number): Tensor<"int64"> =>
   sum(logicalNot(isnan(sorted)), { dim: axis, keepdim: true }) as Tensor<"int64">;
 
-/** What stands at a place of the order along an axis, and its index. */
+/** Returns the element at a position of the sorted axis and its index. */
 function placed(x: Tensor, axis: number, keepdim: boolean, place: Place): ValuesAndIndices<DType> {
   return tidy(() => {
     const lines = x.rank === 0 ? reshape(x, [1]) : x;

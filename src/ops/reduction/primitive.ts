@@ -1,4 +1,4 @@
-/** The primitives of reductions: `reduce`, and the local derivatives of which their gradients are made. */
+/** The primitives of reductions: `reduce`, and the local derivatives from which gradients are computed. */
 import { cpuCall, nest } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { array, dtype, oneOf, real, whole } from "../../backend/fields.ts";
@@ -16,7 +16,7 @@ export type FoldName = (typeof foldNames)[number];
 export const extremumNames = ["max", "min"] as const;
 export type ExtremumName = (typeof extremumNames)[number];
 
-/** `integers` are folds of integers that have integers as results; the others compute floats alone. */
+/** `integers` lists the folds that return integers for integers; the others accept floats only. */
 export const reductions = enumeration("Reduction", {
   folds: foldNames,
   integers: ["sum", "prod", "amax", "amin", "all", "any"],
@@ -25,13 +25,16 @@ export const reductions = enumeration("Reduction", {
 export type ReductionName = NameOf<typeof reductions>;
 
 export interface ReductionAttributes {
-  /** Axes that are reduced, ascending. */
+  /** The reduced axes, ascending. */
   readonly axes: readonly number[];
-  /** p of a norm, correction of a variance; 0 elsewhere. */
+  /** p of a norm, correction of a variance, otherwise 0. */
   readonly parameter: number;
 }
 
-/** `kept` is over the axes of the results, of the input and the results; `reduced` over the elements of one result. */
+/**
+ * `kept` is the loop over results, with strides of the input and the results. `reduced` is the loop over the elements
+ * of one result.
+ */
 export const reduceCall = cpuCall(
   "reduce",
   {
@@ -51,8 +54,8 @@ export const reductionParameters = struct("ReductionParameters", "reduction/grou
 });
 
 /**
- * Functions of an element x and a result y. tie: 1 where x = y, NaN counting as equal. sign: of x. quotient: x / y.
- * power: sign(x) |x|^(p−1) y^(1−p). All are 0 elsewhere, and where they would divide by 0.
+ * Functions of an element x and a result y. tie: 1 where x = y, NaN counting as equal, else 0. sign: sign(x). quotient:
+ * x / y. power: sign(x) |x|^(p−1) y^(1−p). A division by 0 gives 0.
  */
 export const derivatives = enumeration("ReductionDerivative", ["tie", "sign", "quotient", "power"]);
 export type DerivativeName = NameOf<typeof derivatives>;
@@ -64,8 +67,8 @@ export interface DerivativeAttributes {
 }
 
 /**
- * The offsets of both inputs and the output. The nest is over the output's axes, of both inputs; the output is
- * row-major.
+ * The offsets of both inputs and the output. The nest loops over the output's axes with the strides of both inputs. The
+ * output is row-major.
  */
 const pairFields = { dtype, offsets: array(whole, 3), nest: nest(2) };
 
@@ -80,11 +83,11 @@ export const derivativeParameters = struct("DerivativeParameters", "reduction/de
 });
 
 export interface SelectAttributes {
-  /** The axis along which an index counts. */
+  /** The axis that indices refer to. */
   readonly axis: number;
 }
 
-/** `size` is that of the axis, `inner` how many elements of the output lie between two of its indices. */
+/** `size` is the size of the axis, `inner` its stride in the row-major output. */
 const selectFields = { size: whole, inner: whole };
 
 export const selectCall = cpuCall("selectAt", { ...selectFields, ...pairFields }, ["x", "indices", "out"]);

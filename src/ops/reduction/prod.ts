@@ -9,13 +9,13 @@ import { planReduction, type ReductionArguments } from "./reduce.ts";
 import { accumulate, foldParameters, type SumOf, type SumOptions } from "./sum.ts";
 
 /**
- * The product over axes; integers and bools multiply in int64, which wraps around. The product of nothing is 1. The
- * gradient is right where elements are 0 too.
+ * Computes the product over axes. Integers and bools are multiplied in int64, which wraps around. The product of no
+ * elements is 1. The gradient is correct even if elements are 0.
  *
  * @example
  * prod(tensor([[1, 2], [3, 4]]), { dim: 1 }); // float32 [2, 12]
  *
- * @throws {ShapeError} for an axis out of range, or named twice.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function prod<D extends DType, E extends DType = SumOf<D>>(
   x: Tensor<D>,

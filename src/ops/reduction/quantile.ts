@@ -1,4 +1,4 @@
-/** Quantiles: what stands between the elements along an axis, once they are sorted. */
+/** Quantiles: values interpolated between the sorted elements along an axis. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, choice, either, flag, listOf, someNumber } from "../../core/kinds.ts";
@@ -30,7 +30,7 @@ import { sum } from "./sum.ts";
 
 const numbers = either(someNumber, listOf(someNumber, "a list of numbers"));
 
-/** Numbers, or a tensor of them with one axis at most, which is read. */
+/** Numbers, or a tensor of floats with at most one axis, which is read on the host. */
 const chancesKind: Kind<number | number[]> = {
   expected: "a number, a list of numbers, or a tensor of floats with one axis at most",
   parse(value, operation, name) {
@@ -40,26 +40,27 @@ const chancesKind: Kind<number | number[]> = {
   },
 };
 
-/** How {@link quantile} goes between two elements. */
+/** How {@link quantile} interpolates between two elements. */
 export type QuantileInterpolation = "linear" | "lower" | "higher" | "midpoint" | "nearest";
 
 /** Options of {@link quantile}. */
 export interface QuantileOptions extends OrderOptions {
-  /** Between two elements: default `"linear"`. */
+  /** The interpolation between two elements. Default `"linear"`. */
   interpolation?: QuantileInterpolation | undefined;
 }
 
 /**
- * The q-th quantiles, of all elements or along an axis: what stands at q (n − 1) of the n elements in order. Where
- * there is NaN it is NaN.
+ * Computes the q-th quantiles of all elements or along an axis: the value at position q (n − 1) of the n sorted
+ * elements. It is NaN if an element is NaN.
  *
- * @param q a number from 0 to 1, or a list of them, whose axis is the first one of the result
+ * @param q a number from 0 to 1, or a list or vector of them, which adds a first axis to the result
  *
  * @example
  * quantile(tensor([0, 1, 2, 3]), 0.5); // float32 1.5
  * quantile(tensor([0, 1, 2, 3]), [0, 0.5, 1]); // float32 [0, 1.5, 3]
  *
- * @throws {DTypeError} for anything but floats. @throws {ShapeError} for an axis out of range, or one without elements.
+ * @throws {DTypeError} if x is not of a float dtype.
+ * @throws {ShapeError} for an axis out of range or without elements.
  * @throws {ArgumentError} for a q outside 0 to 1.
  */
 export function quantile<D extends DType>(
@@ -78,12 +79,13 @@ quantile.method = "same" as const;
 const quantileParameters = parametersOfQuantile("quantile");
 
 /**
- * The quantiles of what is not NaN: see {@link quantile}. Of nothing but NaN it is NaN.
+ * Computes the quantiles of the elements that are not NaN; see {@link quantile}. It is NaN if all elements are NaN.
  *
  * @example
  * nanquantile(tensor([0, Number.NaN, 1]), 0.5); // float32 0.5
  *
- * @throws {DTypeError} for anything but floats. @throws {ShapeError} for an axis out of range, or one without elements.
+ * @throws {DTypeError} if x is not of a float dtype.
+ * @throws {ShapeError} for an axis out of range or without elements.
  * @throws {ArgumentError} for a q outside 0 to 1.
  */
 export function nanquantile<D extends DType>(
@@ -122,7 +124,7 @@ function quantilesOf(
     throw new ShapeError(
       operation,
       "emptyReduction",
-      `${x.describe()} has no elements along the reduced axes, of which ${operation} has no value; expected some`,
+      `${x.describe()} has no elements along the reduced axes, so ${operation} is undefined; expected at least one`,
     );
   return underName(operation, () =>
     tidy(() => {
@@ -138,7 +140,10 @@ function quantilesOf(
   );
 }
 
-/** […, quantiles], of lines in order: places are chances times the number of elements that are numbers, less one. */
+/**
+ * Interpolates sorted lines at the quantiles: […, quantiles]. A position is q (n − 1) for the n elements that are not
+ * NaN.
+ */
 function between(sorted: Tensor, chances: readonly number[], interpolation: QuantileInterpolation): Tensor {
   const numbers = sum(logicalNot(isnan(detach(sorted))), { dim: -1, keepdim: true });
   const last = toDType(clamp(sub(numbers, 1n) as Tensor, { min: 0n }), sorted.dtype);

@@ -15,12 +15,15 @@ import {
 } from "./primitive.ts";
 
 const THREADS = 256;
-/** Elements that one thread adds up at most: with the tree over threads, the error stays that of pairwise summation. */
+/**
+ * Maximum number of elements that a thread adds up. With the tree over threads, the error is that of pairwise
+ * summation.
+ */
 const SEQUENCE = 64;
-/** Of the largest state: a 64-bit number and four floats. */
+/** Bytes of the largest state: a 64-bit number and four floats. */
 const STATE_BYTES = 24;
 
-/** Fields of a state of floats, where there are several: `fields` of `kernels/reduction/folds.h`. */
+/** Number of fields of float states that have more than one: `fields` of `kernels/reduction/folds.h`. */
 const stateFields: Readonly<Partial<Record<FoldName, number>>> = {
   ...{ var: 5, std: 5, prod: 5, normP: 5 },
   ...{ mean: 2, norm2: 2, logsumexp: 2 },
@@ -32,14 +35,14 @@ interface Grouping {
   readonly lanes: number;
 }
 
-/** One pass: `count` elements or states of each result become `chunks` states, or the result where that is 1. */
+/** One pass: `count` elements or states of each result become `chunks` states, or the result if `chunks` is 1. */
 interface Pass extends Grouping {
   readonly count: number;
   readonly chunk: number;
   readonly chunks: number;
 }
 
-/** States of one pass, of which the next one makes fewer. */
+/** States written by one pass, which the next pass reduces further. */
 interface States {
   readonly tensors: readonly Tensor[];
   readonly count: number;
@@ -80,13 +83,13 @@ export const extremumMetal = (name: ExtremumName): MetalImplementation<Reduction
 
 interface Passes {
   readonly file: string;
-  /** Host names: what is read, and what is written. */
+  /** Host names of kernels by what they read and what they write. */
   readonly kernels: Readonly<Record<"elements" | "states", Readonly<Record<"results" | "states", string>>>>;
-  /** Memory for so many states. */
+  /** Allocates memory for `count` states. */
   readonly allocate: (count: number) => Tensor[];
 }
 
-/** Runs passes until there is one state for each result: each pass reads what the one before it left. */
+/** Runs passes until there is one state for each result. Each pass reads the states of the previous one. */
 function runPasses(
   name: ReductionName,
   input: Tensor,
@@ -122,7 +125,7 @@ function runPasses(
   return launched;
 }
 
-/** Whether adjacent results are made of adjacent elements, and those of one result are not adjacent. */
+/** Whether adjacent results reduce adjacent elements, while the elements of one result are not adjacent. */
 const isSideBySide = ({ kept, reduced }: ReductionNests): boolean =>
   Math.abs(kept.strides[0]!.at(-1) ?? 0) === 1 && Math.abs(reduced.strides[0]!.at(-1) ?? 0) !== 1;
 

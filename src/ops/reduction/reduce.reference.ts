@@ -1,4 +1,4 @@
-/** The definition of each reduction, on the list of elements that make one result. */
+/** The definition of each reduction, on the list of elements of one result. */
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { sumOf } from "../../backend/reference/sum.ts";
@@ -8,7 +8,7 @@ import type { ExtremumName, FoldName, ReductionAttributes } from "./primitive.ts
 
 interface Formula {
   readonly float: (values: readonly number[], parameter: number) => number | boolean;
-  /** On integers, exact; where it is missing, they are computed as floats. */
+  /** The exact formula for integers. If it is missing, integers are computed as floats. */
   readonly integer?: (values: readonly bigint[]) => bigint | boolean;
 }
 
@@ -81,7 +81,7 @@ export const extremumReference = (name: ExtremumName): Implementation<ReductionA
   },
 });
 
-/** The index of the first NaN, or of the first of the largest (smallest) elements. */
+/** Returns the index of the first NaN, or else of the first largest (smallest) element. */
 function extremeIndex(values: readonly (number | bigint)[], name: ExtremumName): number {
   const nan = values.findIndex((value) => typeof value === "number" && Number.isNaN(value));
   if (nan >= 0) return nan;
@@ -89,7 +89,7 @@ function extremeIndex(values: readonly (number | bigint)[], name: ExtremumName):
   return values.reduce<number>((best, value, index) => (isBetter(value, values[best]!) ? index : best), 0);
 }
 
-/** The elements of each result, results and elements in row-major order. */
+/** Returns the elements of each result; results and elements are in row-major order. */
 function groups<Value>(values: ArrayLike<Value>, shape: Shape, axes: readonly number[]): Value[][] {
   const kept = shape.map((size, axis) => (axes.includes(axis) ? 1 : size));
   const strides = rowMajorStrides(kept).map((stride, axis) => (axes.includes(axis) ? 0 : stride));

@@ -1,4 +1,4 @@
-/** What every reduction shares: its primitive, its axes, its errors. */
+/** The common parts of reductions: primitives, axes, errors. */
 import { execute, executeMany } from "../../backend/dispatch.ts";
 import { byName } from "../../backend/enumeration.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -41,35 +41,38 @@ const extrema = byName(extremumNames, (name) =>
 
 /** Options of reductions over any axes. */
 export interface ReductionOptions {
-  /** Axes to reduce, negative ones counted from the back; default (and `[]`) all. */
+  /** Axes to reduce. Negative values count from the end. Default, and for `[]`: all axes. */
   dim?: number | readonly number[] | undefined;
-  /** Keep them with size 1. Default false. */
+  /** Whether to keep the reduced axes with size 1. Default false. */
   keepdim?: boolean | undefined;
 }
 
-/** The axes of a reduction, and the shapes of its result. */
+/** The axes of a reduction and the shape of its result. */
 export interface ReductionPlan {
   readonly axes: readonly number[];
-  /** With the reduced axes of size 1. */
+  /** The result's shape with the reduced axes kept as size 1. */
   readonly kept: Shape;
   readonly shape: Shape;
-  /** Elements that become one. */
+  /** The number of elements reduced to one. */
   readonly count: number;
 }
 
-/** The ways to pass {@link ReductionOptions}, or options with more: by name, or the axes and `keepdim` by position. */
+/**
+ * Arguments of {@link ReductionOptions}, or of options that extend it: in an object, or the axes and `keepdim` by
+ * position.
+ */
 export type ReductionArguments<O extends ReductionOptions = ReductionOptions> =
   | [options?: O]
   | [dim: O["dim"], options?: Omit<O, "dim">]
   | [dim: O["dim"], keepdim: boolean | undefined, options?: Omit<O, "dim" | "keepdim">];
 
-/** Reads the arguments of a reduction over any axes. */
+/** Declares the parameters of a reduction over any axes, for the named operation. */
 export const reductionParameters = (operation: string) => parameters(operation, axesParameters);
 
 /** The parameters of a reduction over any axes. */
 export const axesParameters = { x: operand(aTensor), dim: optional(axes), keepdim: optional(flag, false) } as const;
 
-/** @throws {ShapeError} for an axis out of range, or twice. */
+/** @throws {ShapeError} for an axis out of range or given twice. */
 export function planReduction(operation: string, x: Tensor, { dim, keepdim = false }: ReductionOptions): ReductionPlan {
   x.checkAlive(operation);
   const own = normalizeAxes(operation, typeof dim === "object" && dim.length === 0 ? undefined : dim, x.rank);
@@ -87,7 +90,7 @@ export function planReduction(operation: string, x: Tensor, { dim, keepdim = fal
 export const fold = (name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType, parameter = 0): Tensor =>
   execute(folds[name], [x], plan.shape, dtype, { axes: plan.axes, parameter });
 
-/** Runs a reduction to values and indices. */
+/** Runs a reduction that returns values and indices. */
 export const extremum = (name: ExtremumName, x: Tensor, plan: ReductionPlan): Tensor[] => {
   const { shape } = plan;
   const specs = [
@@ -97,17 +100,20 @@ export const extremum = (name: ExtremumName, x: Tensor, plan: ReductionPlan): Te
   return executeMany(extrema[name], [x], specs, { axes: plan.axes, parameter: 0 });
 };
 
-/** @throws {ShapeError} where there is a result of no elements, and the reduction has no value for it. */
+/** @throws {ShapeError} if a result has no elements to reduce and the reduction is undefined for that. */
 export function refuseEmpty(operation: string, x: Tensor, { count, shape }: ReductionPlan): void {
   if (count > 0 || shape.includes(0)) return;
   throw new ShapeError(
     operation,
     "emptyReduction",
-    `${x.describe()} has no elements along the reduced axes, of which ${operation} has no value; expected at least one`,
+    `${x.describe()} has no elements along the reduced axes, so ${operation} is undefined; expected at least one`,
   );
 }
 
-/** The tensor as floats. @throws {DTypeError} where neither its dtype nor the one that is given is a float. */
+/**
+ * Converts the tensor to `dtype`, or checks that it has floats.
+ * @throws {DTypeError} if `dtype`, or else its dtype, is not a float.
+ */
 export function floatOperand(operation: ReductionName | string, x: Tensor, dtype: DType | undefined): Tensor {
   x.checkAlive(operation);
   const target = dtype ?? x.dtype;

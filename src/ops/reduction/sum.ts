@@ -15,24 +15,25 @@ import {
   type ReductionPlan,
 } from "./reduce.ts";
 
-/** What sums and products make of a dtype: floats stay, integers and bools become int64. */
+/** The result dtype of sums and products: floats stay, integers and bools become int64. */
 export type SumOf<D extends DType> = D extends FloatDType ? D : "int64";
 
-/** Options of {@link sum} and `prod`: the axes, whether they stay as size 1, and the dtype. */
+/** Options of {@link sum} and `prod`: the axes, whether they are kept, and the dtype. */
 export interface SumOptions<D extends DType = DType> extends ReductionOptions {
-  /** Dtype of the result, to which elements are converted before they are added up. */
+  /** Dtype of the result. Elements are converted to it before the reduction. */
   dtype?: D | undefined;
 }
 
 /**
- * The sum over axes; integers and bools add up in int64, which wraps around. Floats of 32 bits and less are added in
- * float32 or better, as a tree, so that the error does not grow with the number of elements. The sum of nothing is 0.
+ * Computes the sum over axes. Integers and bools are added in int64, which wraps around. Floats of at most 32 bits are
+ * added in float32 or better, as a tree, so that the error does not grow with the number of elements. An empty sum is
+ * 0.
  *
  * @example
  * sum(tensor([[1, 2], [3, 4]]), { dim: 1 }); // float32 [3, 7]
  * sum(tensor([[1, 2], [3, 4]]), 1, true); // float32 [[3], [7]]
  *
- * @throws {ShapeError} for an axis out of range, or named twice.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function sum<D extends DType, E extends DType = SumOf<D>>(
   x: Tensor<D>,
@@ -50,12 +51,12 @@ sum.method = "summed" as const;
 
 const sumParameters = foldParameters("sum");
 
-/** @internal Reads the arguments of a reduction that takes a dtype. */
+/** @internal Declares the parameters of a reduction with a dtype option. */
 export function foldParameters(operation: string) {
   return parameters(operation, { ...axesParameters, dtype: named(aDType) });
 }
 
-/** @internal A sum or product: in the given dtype where that is a float, else in int64. */
+/** @internal Computes a sum or product in `dtype` if that is a float, else in int64. */
 export function accumulate(name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType = x.dtype) {
   const input = isFloat(dtype) || isFloat(x.dtype) ? toDType(x, dtype) : x;
   const output = fold(name, input, plan, isFloat(dtype) ? dtype : "int64");

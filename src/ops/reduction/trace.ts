@@ -7,15 +7,15 @@ import { diagonal } from "../view/diagonal.ts";
 import { type SumOf, sum } from "./sum.ts";
 
 /**
- * The sum of the main diagonal of a matrix; integers and bools add up in int64, which wraps around.
+ * Computes the sum of the main diagonal of a matrix. Integers and bools are added in int64, which wraps around.
  *
  * @param x [m, n]
- * @returns without axes
+ * @returns a tensor without axes
  *
  * @example
  * trace(tensor([[1, 2], [3, 4]])); // float32 5
  *
- * @throws {ShapeError} where x is no matrix; of a batch, `sum(linalg.diagonal(x), { dim: -1 })` is the trace.
+ * @throws {ShapeError} if x is not a matrix. For a batch, use `sum(linalg.diagonal(x), { dim: -1 })`.
  */
 export function trace<D extends DType>(x: Tensor<D>): Tensor<SumOf<D>>;
 export function trace(...values: unknown[]): Tensor {
@@ -24,7 +24,7 @@ export function trace(...values: unknown[]): Tensor {
     throw new ShapeError(
       "trace",
       "wrongRank",
-      `expected a matrix, got ${x.describe()}; of a batch, sum(linalg.diagonal(x), { dim: -1 }) is the trace`,
+      `expected a matrix, got ${x.describe()}; for a batch, use sum(linalg.diagonal(x), { dim: -1 })`,
     );
   return sum(diagonal(x));
 }

@@ -13,24 +13,25 @@ import { mean } from "./mean.ts";
 import { floatOperand, fold, planReduction, type ReductionOptions, type ReductionPlan } from "./reduce.ts";
 
 /**
- * Options of {@link variance}, {@link std} and {@link varMean}: the axes, whether they stay as size 1, and the
- * correction.
+ * Options of {@link variance}, {@link std} and {@link varMean}: the axes, whether they are kept, and the correction.
  */
 export interface VarianceOptions extends ReductionOptions {
   /**
-   * What is taken from the number of elements before it divides: 1 (the default) for a sample, 0 for the whole
+   * The number subtracted from the count of elements in the divisor: 1 (the default) for a sample, 0 for the whole
    * population.
    */
   correction?: number | undefined;
 }
 
 /**
- * The variance over axes: Σ (x − mean)² / max(0, n − correction), in one pass. NaN of nothing.
+ * Computes the variance over axes, Σ (x − mean)² / max(0, n − correction), in one pass. It is NaN if there are no
+ * elements. PyTorch's `var`.
  *
  * @example
  * variance(tensor([1, 2, 4]), { correction: 0 }); // float32 1.5555556
  *
- * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice.
+ * @throws {DTypeError} for integers and bools.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function variance<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): Tensor<D>;
 export function variance(...values: unknown[]): Tensor {
@@ -47,7 +48,7 @@ export function variance(...values: unknown[]): Tensor {
 const variances = {
   x: operand(aTensor),
   dim: optional(axes),
-  keepdim: named(flag, false), // PyTorch takes another flag in its place, `unbiased`
+  keepdim: named(flag, false), // by name only: PyTorch's flag in this position is `unbiased`
   correction: named(aNumber(finite), 1),
 } as const;
 const varianceParameters = parameters("var", variances);
@@ -56,12 +57,14 @@ variance.method = "same" as const;
 export { variance as var };
 
 /**
- * The standard deviation over axes: the root of the {@link variance}. Its gradient is 0 where all elements are equal.
+ * Computes the standard deviation over axes, the square root of the {@link variance}. Its gradient is 0 if all elements
+ * are equal.
  *
  * @example
  * std(tensor([[1, 2], [3, 7]]), { dim: 1 }); // float32 [0.70710678, 2.8284271]
  *
- * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice.
+ * @throws {DTypeError} for integers and bools.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function std<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): Tensor<D>;
 export function std(...values: unknown[]): Tensor {
@@ -79,40 +82,41 @@ export function std(...values: unknown[]): Tensor {
 const stdParameters = parameters("std", variances);
 std.method = "same" as const;
 
-/** What {@link varMean} returns: both of the shape that the reduction leaves. */
+/** Result of {@link varMean}. */
 export interface VarianceAndMean<D extends DType> {
   readonly variance: Tensor<D>;
   readonly mean: Tensor<D>;
 }
 
-/** The {@link variance} and the mean over the same axes. */
+/** Computes the {@link variance} and the mean over the same axes. */
 export function varMean<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): VarianceAndMean<D>;
 export function varMean(...values: unknown[]): VarianceAndMean<DType> {
   const { x, dim, keepdim, correction } = varMeanParameters(values);
-  planReduction("varMean", floatOperand("varMean", x, undefined), { dim }); // its errors name this operation
+  planReduction("varMean", floatOperand("varMean", x, undefined), { dim }); // so that errors name this operation
   return { variance: variance(x, { dim, keepdim, correction }), mean: mean(x, { dim, keepdim }) };
 }
 const varMeanParameters = parameters("varMean", variances);
 varMean.method = "own" as const;
 
-/** A standard deviation and a mean. */
+/** Result of {@link stdMean}. */
 export interface DeviationAndMean<D extends DType> {
   readonly std: Tensor<D>;
   readonly mean: Tensor<D>;
 }
 
 /**
- * The standard deviation and the mean over the same axes: see `std` and `mean`.
+ * Computes the standard deviation and the mean over the same axes; see {@link std} and `mean`.
  *
  * @example
  * stdMean(tensor([1, 2, 3])); // std 1, mean 2
  *
- * @throws {DTypeError} for integers and bools. @throws {ShapeError} for an axis out of range, or named twice.
+ * @throws {DTypeError} for integers and bools.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function stdMean<D extends DType>(x: Tensor<D>, ...options: AxisArguments<VarianceOptions>): DeviationAndMean<D>;
 export function stdMean(...values: unknown[]): DeviationAndMean<DType> {
   const { x, dim, correction, keepdim } = stdMeanParameters(values);
-  planReduction("stdMean", floatOperand("stdMean", x, undefined), { dim }); // its errors name this operation
+  planReduction("stdMean", floatOperand("stdMean", x, undefined), { dim }); // so that errors name this operation
   return { std: std(x, { dim, keepdim, correction }), mean: mean(x, { dim, keepdim }) };
 }
 const stdMeanParameters = parameters("stdMean", variances);

@@ -1,4 +1,4 @@
-/** Reductions that leave NaN out, and counts. */
+/** Reductions that ignore NaN, `countNonzero` and `aminmax`. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { type AxisArguments, axes as axesKind } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
@@ -18,12 +18,13 @@ import { floatOperand, type ReductionArguments, reductionParameters } from "./re
 import { foldParameters, type SumOf, type SumOptions, sum } from "./sum.ts";
 
 /**
- * The sum over axes of what is not NaN; integers and bools add up in int64. The gradient of NaN is 0.
+ * Computes the sum over axes of the elements that are not NaN. Integers and bools are added in int64. The gradient is 0
+ * at NaN.
  *
  * @example
  * nansum(tensor([1, Number.NaN, 2])); // float32 3
  *
- * @throws {ShapeError} for an axis out of range, or named twice.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function nansum<D extends DType, E extends DType = SumOf<D>>(
   x: Tensor<D>,
@@ -37,17 +38,18 @@ export function nansum(...values: unknown[]): Tensor {
 const nansumParameters = foldParameters("nansum");
 nansum.method = "summed" as const;
 
-/** Zeros in place of NaN. */
+/** Replaces NaN with 0. */
 const numbersOf = (x: Tensor): Tensor => (isFloat(x.dtype) ? (where(isnan(x), 0, x) as Tensor) : x);
 
 /**
- * The mean over axes of what is not NaN; of nothing but NaN it is NaN. The gradient of NaN is 0.
+ * Computes the mean over axes of the elements that are not NaN. It is NaN if all elements are NaN. The gradient is 0 at
+ * NaN.
  *
  * @example
  * nanmean(tensor([1, Number.NaN, 2])); // float32 1.5
  *
- * @throws {DTypeError} for integers and bools without a float `dtype`. @throws {ShapeError} for an axis out of range,
- * or named twice.
+ * @throws {DTypeError} for integers and bools without a float `dtype`.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function nanmean<D extends DType, E extends DType = D>(
   x: Tensor<D>,
@@ -69,12 +71,12 @@ const nanmeanParameters = foldParameters("nanmean");
 nanmean.method = "averaged" as const;
 
 /**
- * How many elements along the axes are other than 0; NaN is.
+ * Counts the nonzero elements along the axes. NaN is nonzero.
  *
  * @example
  * countNonzero(tensor([[1, 0], [2, 3]]), { dim: 0 }); // int64 [2, 1]
  *
- * @throws {ShapeError} for an axis out of range, or named twice.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function countNonzero(
   x: Tensor,
@@ -88,19 +90,19 @@ export function countNonzero(...values: unknown[]): Tensor<"int64"> {
 const countNonzeroParameters = parameters("countNonzero", { x: operand(aTensor), dim: optional(axesKind) });
 countNonzero.method = "int64" as const;
 
-/** The smallest and the largest element along an axis. */
+/** Result of {@link aminmax}. */
 export interface Extrema<D extends DType> {
   readonly min: Tensor<D>;
   readonly max: Tensor<D>;
 }
 
 /**
- * The smallest and the largest element, of all or along an axis; equal ones share the gradient.
+ * Computes the smallest and the largest of all elements, or along an axis. Equal elements share the gradient.
  *
  * @example
  * aminmax(tensor([3, 1, 2])); // min 1, max 3
  *
- * @throws {ShapeError} for an axis out of range, or one without elements.
+ * @throws {ShapeError} for an axis out of range or without elements.
  */
 export function aminmax<D extends DType>(
   x: Tensor<D>,

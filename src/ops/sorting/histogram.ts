@@ -1,4 +1,4 @@
-/** How many elements there are of each value, or between each two bounds. */
+/** Counts of elements per value, or per interval. */
 import { noGrad } from "../../autograd/modes.ts";
 import { checkElements, execute, named as underName } from "../../backend/dispatch.ts";
 import { firstBackend } from "../../backend/registry.ts";
@@ -33,11 +33,11 @@ import { bucketize } from "./searchsorted.ts";
 
 /** Options of {@link bincount}. */
 export interface BincountOptions {
-  /** How many counts there are at least. Default 0. */
+  /** The minimum number of counts. Default 0. */
   minlength?: number | undefined;
 }
 
-/** The dtype of sums of weights: float32 of float32, float64 of all others. */
+/** The dtype of sums of weights: float32 for float32, float64 for all others. */
 export type WeightedCounts<D extends DType> = D extends "float32" ? "float32" : "float64";
 
 const atLeastNone = aNumber({
@@ -46,19 +46,19 @@ const atLeastNone = aNumber({
 });
 
 /**
- * How often each whole number from 0 to the largest is there, or the sum of the weights of those that are it. The
- * largest element is read, which waits for the device.
+ * Counts how often each whole number from 0 to the largest occurs, or sums the weights of its occurrences. The largest
+ * element is read on the host, which waits for the device.
  *
  * @param x a vector of integers of at least 0
- * @param weights one for each
- * @returns int64 [largest + 1]; with weights float32 where they are float32, and float64 otherwise, as in PyTorch
+ * @param weights one weight for each element
+ * @returns int64 [largest + 1]; with weights, float32 if they are float32 and float64 otherwise, as in PyTorch
  *
  * @example
  * bincount(tensor([0n, 2n, 2n])); // int64 [1, 0, 2]
  * bincount(tensor([0n, 2n, 2n]), tensor([0.5, 1, 2])); // float32 [0.5, 0, 3]
  *
- * @throws {ShapeError} for anything but vectors of one length, and a number below 0. @throws {DTypeError} for an x of
- * floats or bools.
+ * @throws {ShapeError} if the arguments are not vectors of equal length, or for a number below 0.
+ * @throws {DTypeError} for an x of floats or bools.
  */
 export function bincount(x: Tensor<IndexDType>, options?: BincountOptions & { weights?: undefined }): Tensor<"int64">;
 export function bincount<D extends DType>(
@@ -72,7 +72,7 @@ export function bincount(...values: unknown[]): Tensor {
     throw new ShapeError(
       "bincount",
       "shapesDiffer",
-      `expected x, and weights where there are any, to be vectors of one length, got ${x.describe()}` +
+      `expected x and any weights to be vectors of equal length, got ${x.describe()}` +
         (weights ? ` and ${weights.describe()}` : ""),
     );
   checkElements("bincount", [x]);
@@ -98,25 +98,27 @@ const bincountParameters = parameters("bincount", {
 
 /** Options of {@link histc}. */
 export interface HistcOptions {
-  /** How many intervals there are. Default 100. */
+  /** The number of intervals. Default 100. */
   bins?: number | undefined;
-  /** Where the first one begins. Where both are equal, the smallest element, and the largest. Default 0. */
+  /**
+   * The start of the first interval. If `min` equals `max`, the smallest and the largest element are used. Default 0.
+   */
   min?: number | undefined;
-  /** Where the last one ends. Default 0. */
+  /** The end of the last interval. Default 0. */
   max?: number | undefined;
 }
 
 /**
- * How many elements there are in each of so many intervals of one size. The last one has its end, too; what lies
- * outside, and NaN, is not counted.
+ * Counts the elements in each of `bins` intervals of equal width. The last interval includes its end. Elements outside
+ * and NaN are not counted.
  *
  * @returns [bins] in x's dtype
  *
  * @example
  * histc(tensor([1, 2, 2, 4]), { bins: 4, min: 0, max: 4 }); // float32 [0, 1, 2, 1]
  *
- * @throws {DTypeError} for anything but floats. @throws {ArgumentError} for bounds in the wrong order, or elements that
- * have none.
+ * @throws {DTypeError} if x is not of a float dtype.
+ * @throws {ArgumentError} for bounds in the wrong order, or if the bounds or elements used as bounds are not finite.
  */
 export function histc<D extends DType>(
   x: Tensor<D>,
@@ -148,34 +150,35 @@ const histcParameters = parameters("histc", {
 
 /** Options of {@link histogram}. */
 export interface HistogramOptions {
-  /** Where the first interval begins and the last one ends. Default: the smallest element and the largest. */
+  /** The start of the first interval and the end of the last. Default: the smallest and the largest element. */
   range?: readonly [number, number] | undefined;
-  /** What each element counts: of x's shape and dtype. Default 1. */
+  /** The weight of each element: of x's shape and dtype. Default 1. */
   weight?: Tensor | undefined;
-  /** Whether the result is divided so that its integral is 1. Default false. */
+  /** Whether to normalize the result so that its integral is 1. Default false. */
   density?: boolean | undefined;
 }
 
-/** What {@link histogram} gives. */
+/** Result of {@link histogram}. */
 export interface Histogram<D extends DType> {
-  /** How many elements there are in each interval. */
+  /** The count of elements, or the sum of their weights, in each interval. */
   readonly hist: Tensor<D>;
-  /** The bounds of the intervals, one more than there are intervals. */
+  /** The bounds of the intervals: one more than the number of intervals. */
   readonly binEdges: Tensor<D>;
 }
 
 /**
- * How many elements there are in each interval, and the bounds of the intervals. The last one has its end, too; what
- * lies outside, and NaN, is not counted.
+ * Counts the elements in each interval, and returns the bounds of the intervals. The last interval includes its end.
+ * Elements outside and NaN are not counted.
  *
- * @param bins how many intervals of one size there are, or their bounds in ascending order
+ * @param bins the number of intervals of equal width, or their bounds in ascending order
  *
  * @example
  * histogram(tensor([1, 2, 2, 4]), 3).hist; // float32 [1, 2, 1]
  * histogram(tensor([1, 2, 2, 4]), tensor([0, 2, 8])).hist; // float32 [1, 3]
  *
- * @throws {DTypeError} for anything but floats of one dtype. @throws {ShapeError} for a weight of another shape, and
- * bounds that are no vector. @throws {ArgumentError} for a range in the wrong order, or elements that have none.
+ * @throws {DTypeError} if the arguments are not floats of one dtype.
+ * @throws {ShapeError} for a weight of another shape, or bounds that are not a vector of at least two.
+ * @throws {ArgumentError} for a range in the wrong order, or if the range or the elements used as range are not finite.
  */
 export function histogram<D extends DType>(
   x: Tensor<D>,
@@ -253,7 +256,7 @@ function checkBounds(x: Tensor, bins: number | Tensor, range: readonly number[] 
     );
 }
 
-/** The bounds of intervals of one size, in x's dtype. */
+/** Returns the bounds of intervals of equal width, in x's dtype. */
 function edgesOf(operation: string, x: Tensor, bins: number, range: readonly [number, number] | undefined): Tensor {
   const [first, last] = range ?? extentOf(x);
   if (!Number.isFinite(first) || !Number.isFinite(last) || first > last)
@@ -271,15 +274,15 @@ function edgesOf(operation: string, x: Tensor, bins: number, range: readonly [nu
 }
 
 function extentOf(x: Tensor): [number, number] {
-  if (x.size === 0) return [0, 1]; // as NumPy and PyTorch have it
+  if (x.size === 0) return [0, 1]; // as in NumPy and PyTorch
   const { min: least, max: most } = aminmax(x);
   return [Number(least.item()), Number(most.item())];
 }
 
 /**
- * How many elements are between each two bounds, or the sum of their weights.
+ * Counts the elements between adjacent bounds, or sums their weights.
  *
- * @param isEven whether the bounds are about one distance apart
+ * @param isEven whether the bounds are about equally spaced
  */
 function countsOf(x: Tensor, edges: Tensor, weights: Tensor | undefined, isEven: boolean): Tensor {
   const own = flatten(x);
@@ -289,7 +292,7 @@ function countsOf(x: Tensor, edges: Tensor, weights: Tensor | undefined, isEven:
   return execute(histogramPrimitive, inputs, [edges.size - 1], each?.dtype ?? "int64", { isEven }, "histogram");
 }
 
-/** By bisection, and a sum by indices. */
+/** Counts by bisection and `scatterAdd`. */
 function composedCounts(own: Tensor, edges: Tensor, each: Tensor): Tensor {
   const bins = edges.size - 1;
   const [first, last] = [at(edges, 0), at(edges, bins)];

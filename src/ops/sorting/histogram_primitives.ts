@@ -1,6 +1,6 @@
 /**
- * The primitives `histogram`, of inputs x, edges and perhaps weights, and `bincount`, of x and perhaps weights: one
- * pass over vectors. On metal they are made of other operations (`histogram.ts`).
+ * The primitives `histogram`, with inputs x, edges and optional weights, and `bincount`, with x and optional weights:
+ * one pass over vectors. On metal they are composed of other operations (`histogram.ts`).
  */
 import type { Implementation } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
@@ -13,7 +13,7 @@ import { errorWithRange } from "../indexing/range.cpu.ts";
 import { checkRange } from "../indexing/range.reference.ts";
 
 interface HistogramAttributes {
-  /** Whether edges are about one distance apart: only how fast a bin is found depends on it. */
+  /** Whether edges are about equally spaced. It affects only the speed of the search for a bin. */
   readonly isEven: boolean;
 }
 
@@ -29,7 +29,7 @@ const bincountCall = cpuCall(
   ["x", "weights", "output"],
 );
 
-/** What is the same of both calls. Weights that are left out lie as x does. */
+/** The fields that both calls share. Omitted weights get the layout of x. */
 const blockOf = (operands: readonly Tensor[], weights: Tensor | undefined) => {
   const [x, output] = [operands[0]!, operands.at(-1)!];
   return {
@@ -55,7 +55,7 @@ const bincountCpu: Implementation<undefined> = {
   },
 };
 
-/** Adds 1 or a weight to each element's bin; to none where that is -1. */
+/** Adds 1 or a weight to each element's bin. Elements with bin -1 are skipped. */
 function count(bins: ArrayLike<number>, weights: Tensor | undefined, output: Tensor): void {
   if (isFloat(output.dtype)) {
     const sums = new Float64Array(output.size);

@@ -23,15 +23,15 @@ import { sort } from "./sort.ts";
 
 /** Options of {@link isin}. */
 export interface IsinOptions {
-  /** Whether what is not among them is marked instead. Default false. */
+  /** Whether to return true for elements that are not in `testElements` instead. Default false. */
   invert?: boolean | undefined;
 }
 
 /**
- * Whether each element is among others, which are sorted for it. NaN equals nothing.
+ * Tests whether each element is in another tensor, which is sorted for the search. NaN equals nothing.
  *
  * @param elements a tensor or a number
- * @param testElements what they are looked for in: a tensor of any shape, or a number
+ * @param testElements the elements to search: a tensor of any shape, or a number
  * @returns bool of the shape of `elements`
  *
  * @example
@@ -56,14 +56,14 @@ const isinParameters = parameters("isin", {
   invert: named(flag, false),
 });
 
-/** By halving: what stands where an element would be inserted is the element, or it is not there. */
+/** Searches by bisection: an element is present if it equals the element at its insertion position. */
 function found(elements: Tensor, others: Tensor): Tensor<"bool"> {
   if (isFloat(elements.dtype)) return foundNumbers(elements, others);
   const [wanted, among] = [elements, others].map((own) => (own.dtype === "bool" ? toDType(own, "uint8") : own));
   return foundAmong(wanted!, among!);
 }
 
-/** NaN, which has no place in an order, counts as ∞; ∞ itself is there only if it was. */
+/** Replaces NaN, which has no order, with ∞ for the search; ∞ itself is found only if `others` contains it. */
 function foundNumbers(elements: Tensor, others: Tensor): Tensor<"bool"> {
   const { POSITIVE_INFINITY: infinity } = Number;
   const isThere = foundAmong(elements, where(isnan(others), infinity, others) as Tensor);

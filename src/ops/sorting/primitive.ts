@@ -1,6 +1,6 @@
 /**
- * The primitive `sort`: input x, outputs values and indices (int64), the first elements in order, as many as the
- * outputs have along the axis.
+ * The primitive `sort`: input x, outputs values and indices (int64). It returns the first elements in order; their
+ * number is the outputs' size along the axis.
  */
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { slices } from "../../backend/cpu/slices.ts";
@@ -9,7 +9,7 @@ import { slicesFor } from "../../backend/metal/slices.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
 export interface SortAttributes {
-  /** The axis along which elements are sorted. */
+  /** The axis to sort along. */
   readonly dim: number;
   readonly descending: boolean;
 }

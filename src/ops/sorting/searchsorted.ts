@@ -1,4 +1,4 @@
-/** Places of values among elements that are in order. */
+/** Positions of values in sorted elements. */
 import { noGrad } from "../../autograd/modes.ts";
 import { named as underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
@@ -23,7 +23,7 @@ import { reshape } from "../view/reshape.ts";
 
 /** Options of {@link searchsorted} and {@link bucketize}. */
 export interface SearchOptions {
-  /** Whether a value goes behind elements that equal it. Default false. */
+  /** Whether a value goes after elements that equal it. Default false. */
   right?: boolean | undefined;
   /** Whether the result is int32. Default false: int64. */
   outInt32?: boolean | undefined;
@@ -31,25 +31,26 @@ export interface SearchOptions {
 
 /** Options of {@link searchsorted}. */
 export interface SearchsortedOptions extends SearchOptions {
-  /** `"right"` says the same as `right`, and `"left"` the opposite. */
+  /** `"right"` is the same as `right: true`, and `"left"` as `right: false`. */
   side?: "left" | "right" | undefined;
-  /** The indices that sort `sorted` along its last axis, where it is in another order: what `argsort` gives. */
+  /** The indices that sort `sorted` along its last axis, if it is not sorted: the result of `argsort`. */
   sorter?: Tensor<IndexDType> | undefined;
 }
 
 /**
- * Where values would be inserted to keep the last axis in order: how many elements are below each (or at most it, with
- * `right`). NaN counts as larger than all numbers.
+ * Returns the positions at which to insert values so that the last axis stays sorted: the number of elements below each
+ * value (or at most equal to it, with `right`). NaN counts as larger than all numbers.
  *
  * @param sorted […, n], in ascending order along the last axis; or one vector for all values
- * @param values […, m] with the same leading axes, of any shape for a vector, or a number
+ * @param values […, m] with the same leading axes; any shape if `sorted` is a vector; or a number
  * @returns int64 of the values' shape, from 0 to n
  *
  * @example
  * searchsorted(tensor([1, 3, 5]), tensor([0, 3, 6])); // int64 [0, 1, 3]
  * searchsorted(tensor([1, 3, 5]), 3, { right: true }); // int64 2
  *
- * @throws {ShapeError} where leading axes differ. @throws {DTypeError} for bools, and where dtypes differ.
+ * @throws {ShapeError} if leading axes differ.
+ * @throws {DTypeError} for bools, or if dtypes differ.
  */
 export function searchsorted(
   sorted: Tensor,
@@ -76,14 +77,15 @@ const searchsortedParameters = parameters("searchsorted", {
 });
 
 /**
- * The number of the bucket of each element, among boundaries in ascending order: see {@link searchsorted}.
+ * Returns the bucket of each element, given boundaries in ascending order; see {@link searchsorted}.
  *
  * @param boundaries a vector
  *
  * @example
  * bucketize(tensor([0.5, 2, 9]), tensor([1, 2, 3])); // int64 [0, 1, 3]
  *
- * @throws {ShapeError} for boundaries that are no vector. @throws {DTypeError} for bools, and where dtypes differ.
+ * @throws {ShapeError} if the boundaries are not a vector.
+ * @throws {DTypeError} for bools, or if dtypes differ.
  */
 export function bucketize(x: Tensor, boundaries: Tensor, ...options: Given<SearchOptions, ["right"]>): Tensor<"int64">;
 export function bucketize(...given: unknown[]): Tensor {
@@ -102,7 +104,7 @@ const bucketizeParameters = parameters("bucketize", {
 
 const inDType = (found: Tensor<"int64">, outInt32: boolean): Tensor => toDType(found, outInt32 ? "int32" : "int64");
 
-/** By halving, log₂(n + 1) times, all values at once. */
+/** Searches by bisection in log₂(n + 1) steps, for all values at once. */
 function places(operation: string, sorted: Tensor, values: Tensor | Scalar, right: boolean): Tensor<"int64"> {
   const wanted = checked(operation, sorted, values);
   return underName(operation, () =>

@@ -7,7 +7,10 @@ import { type Slices, sliceCount, slicesOf } from "../../tensor/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type SortAttributes, sortParameters } from "./primitive.ts";
 
-/** Elements that one threadgroup sorts, those of a thread, and those that a thread merges: as in the kernel. */
+/**
+ * Elements sorted by a threadgroup, elements per thread, and elements merged by a thread. The kernel has the same
+ * constants.
+ */
 const [BLOCK, OWN, MERGED] = [1024, 4, 8];
 const SIMD_WIDTH = 32;
 const MERGE_THREADS = 128;
@@ -18,11 +21,11 @@ export const sortMetal: MetalImplementation<SortAttributes> = {
   run: ({ inputs: [x], outputs: [values, indices], attributes }) => launchSort(x!, values!, indices!, attributes),
 };
 
-/** Why an axis can't be sorted: the kernels' indices have 32 bits. */
+/** Returns the reason why an axis can't be sorted, if any: the kernels' indices have 32 bits. */
 export const tooLongToSort = ({ shape }: Tensor, dim: number): string | undefined =>
   shape[dim]! > 2 ** 32 - BLOCK ? `axis ${dim} has more than ${2 ** 32 - BLOCK} elements` : undefined;
 
-/** Sorts `x` along an axis: its first elements in order, as many as `values` and `indices` have. */
+/** Sorts `x` along an axis and writes as many of the first elements as `values` and `indices` have. */
 export function launchSort(
   x: Tensor,
   values: Tensor,
@@ -47,7 +50,7 @@ interface Sort {
   readonly indices: Tensor;
   readonly slices: Slices;
   readonly count: number;
-  /** @param run elements of a run that is in order */
+  /** @param run length of the sorted runs */
   readonly parameters: (run: number) => Uint8Array;
 }
 
@@ -77,7 +80,7 @@ function sortInBlocks({ x, values, indices, slices, count, parameters }: Sort): 
   return spanOf([first, last]);
 }
 
-/** Memory for records: their keys, and their order. */
+/** Allocates memory for records: their keys, and their order. */
 const records = (dtype: DType, count: number): { keys: Tensor; order: Tensor } => ({
   keys: scratchTensor([count], dtype === "int64" ? "int64" : "uint32"),
   order: scratchTensor([count], "uint32"),
@@ -85,14 +88,14 @@ const records = (dtype: DType, count: number): { keys: Tensor; order: Tensor } =
 
 type Bound = Pick<Parameters<typeof launch>[0], "operands" | "parameters">;
 
-/** One threadgroup for each block of at most `elements`: they are filled up to a power of 2. */
+/** Launches one threadgroup per block of at most `elements`, padded to a power of 2. */
 function launchGroups(name: string, threadgroups: [number, number?], elements: number, bound: Bound): TicketRange {
   const threads = Math.max(SIMD_WIDTH, 2 ** Math.ceil(Math.log2(Math.max(1, elements / OWN))));
   const [x, y = 1] = threadgroups;
   return launch({ file: FILE, name, ...bound, threadgroups: [x, y], threadgroup: [threads] });
 }
 
-/** One thread for every {@link MERGED} elements of each slice. */
+/** Launches one thread for every {@link MERGED} elements of each slice. */
 function launchThreads(name: string, [length, slices]: [number, number], bound: Bound): TicketRange {
   const threads = Math.ceil(length / MERGED);
   const threadgroup = [Math.min(threads, MERGE_THREADS)] as const;

@@ -6,7 +6,7 @@ import type { SortAttributes } from "./primitive.ts";
 
 type Comparison<Value> = (a: Value, b: Value) => number;
 
-/** NaN above infinity, equal to itself; −0 equal to 0. */
+/** Orders NaN above infinity and equal to itself, and −0 equal to 0. */
 const compareFloats: Comparison<number> = (a, b) =>
   Number.isNaN(a) || Number.isNaN(b)
     ? Number(Number.isNaN(a)) - Number(Number.isNaN(b))
@@ -26,7 +26,7 @@ export const sortReference: Implementation<SortAttributes> = {
     forEachIndex(slices, [{ strides: dense, offset: 0 }, x!, values!, indices!], ([slice, from, to, toIndex]) => {
       const at = (index: number) => slice! + index * dense[dim]!;
       const sorting = Array.from({ length: x!.shape[dim]! }, (_, index) => index);
-      // Stable by its specification.
+      // Array.prototype.sort is stable by its specification.
       sorting.sort((a, b) => (descending ? compare(at(b), at(a)) : compare(at(a), at(b))));
       for (const [rank, index] of sorting.slice(0, values!.shape[dim]).entries()) {
         sorted[to! + rank * values!.strides[dim]!] = stored[from! + index * x!.strides[dim]!]!;

@@ -25,27 +25,29 @@ const sortPrimitive = definePrimitive<SortAttributes>({
 
 /** Options of {@link sort} and {@link argsort}. */
 export interface SortOptions {
-  /** The axis along which elements are sorted. Default −1. */
+  /** The axis to sort along. Default −1. */
   dim?: number;
-  /** The largest first. Default false. */
+  /** Whether to put the largest elements first. Default false. */
   descending?: boolean;
-  /** Accepted as PyTorch has it; the order is always stable: equal elements stay in the order of their indices. */
+  /**
+   * Accepted for compatibility with PyTorch. Sorting is always stable: equal elements keep the order of their indices.
+   */
   stable?: boolean;
 }
 
-/** The ways to pass them: by name, or the axis and whether it descends by position. */
+/** Arguments of {@link SortOptions}: in an object, or `dim` and `descending` by position. */
 export type SortArguments = Given<SortOptions, ["dim", "descending"]>;
 
-/** Elements in order, and where each was. */
+/** Result of {@link sort} and {@link topk}: elements in order, and their indices. */
 export interface Sorted<D extends DType> {
   readonly values: Tensor<D>;
-  /** Along the axis that was sorted. */
+  /** The indices along the sorted axis. */
   readonly indices: Tensor<"int64">;
 }
 
 /**
- * The elements along an axis in order, and their indices. The order is stable; NaN counts as larger than all numbers,
- * and 0 and −0 as equal.
+ * Sorts the elements along an axis and returns them with their indices. Sorting is stable. NaN counts as larger than
+ * all numbers, and 0 and −0 as equal.
  *
  * @example
  * sort(tensor([3, 1, 2])); // values [1, 2, 3], indices [1, 2, 0]
@@ -68,7 +70,7 @@ const sorting = {
 const sortParameters = parameters("sort", sorting);
 
 /**
- * The indices that would sort an axis.
+ * Returns the indices that would sort an axis.
  *
  * @example
  * argsort(tensor([3, 1, 2])); // [1, 2, 0]
@@ -88,26 +90,26 @@ const argsortParameters = parameters("argsort", sorting);
 
 /** Options of {@link topk}. */
 export interface TopkOptions {
-  /** The axis. Default −1. */
+  /** The axis. Default −1, the last one. */
   dim?: number;
-  /** The smallest where false. Default true. */
+  /** Whether to return the largest elements, or else the smallest. Default true. */
   largest?: boolean;
-  /** Accepted as PyTorch has it; the result is always in order. */
+  /** Accepted for compatibility with PyTorch. The result is always sorted. */
   sorted?: boolean | undefined;
 }
 
-/** The ways to pass them: by name or by position. */
+/** Arguments of {@link TopkOptions}: in an object or by position. */
 export type TopkArguments = Given<TopkOptions, ["dim", "largest", "sorted"]>;
 
 /**
- * The `k` largest (or smallest) elements along an axis, in order, and their indices. Of equal elements those with the
- * lowest index are taken; NaN counts as larger than all numbers.
+ * Returns the `k` largest (or smallest) elements along an axis, in order, and their indices. Of equal elements those
+ * with the lowest indices are chosen. NaN counts as larger than all numbers.
  *
  * @example
  * topk(tensor([3, 1, 2]), 2); // values [3, 2], indices [0, 2]
  *
- * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a `k` that is negative, not whole, or
- * larger than the axis.
+ * @throws {ShapeError} for an axis out of range.
+ * @throws {ArgumentError} for a `k` that is not a whole number from 0 to the size of the axis.
  */
 export function topk<D extends DType>(x: Tensor<D>, k: number, ...options: TopkArguments): Sorted<D>;
 export function topk(...values: unknown[]): Sorted<DType> {

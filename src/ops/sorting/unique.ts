@@ -1,4 +1,6 @@
-/** Elements, or slices along an axis, without repetition. How many there are is read, which waits for the device. */
+/**
+ * Distinct elements, or distinct slices along an axis. Their number is read on the host, which waits for the device.
+ */
 import { noGrad } from "../../autograd/modes.ts";
 import { checkElements, named as underName } from "../../backend/dispatch.ts";
 import { axis as axisKind, flag } from "../../core/kinds.ts";
@@ -27,20 +29,20 @@ import { sort } from "./sort.ts";
 
 /** Options of {@link unique} and {@link uniqueConsecutive}. */
 export interface UniqueOptions {
-  /** Whether the result has, for each element of x, its place among the distinct ones. Default false. */
+  /** Whether to return, for each element of x, its position among the distinct ones. Default false. */
   returnInverse?: boolean | undefined;
-  /** Whether the result has how often each distinct element is there. Default false. */
+  /** Whether to return how often each distinct element occurs. Default false. */
   returnCounts?: boolean | undefined;
-  /** The axis of which slices are compared; where it is left out, elements are. */
+  /** The axis along which slices are compared. Default: elements are compared. */
   dim?: number | undefined;
 }
 
-/** What {@link unique} gives where more than the elements is asked for. */
+/** Result of {@link unique} and {@link uniqueConsecutive} with `returnInverse` or `returnCounts`. */
 export interface UniqueElements<D extends DType> {
   readonly values: Tensor<D>;
-  /** For each element its place among the values: of x's shape, or a vector along `dim`. */
+  /** The position of each element among the values: of x's shape, or with `dim` a vector. */
   readonly inverse?: Tensor<"int64">;
-  /** How often each value is there. */
+  /** The number of occurrences of each value. */
   readonly counts?: Tensor<"int64">;
 }
 
@@ -52,10 +54,10 @@ const uniqueParametersOf = {
 } as const;
 
 /**
- * The distinct elements in ascending order, or with `dim` the distinct slices along an axis, in the order of their
- * elements. NaN is equal to nothing, and comes last.
+ * Returns the distinct elements in ascending order, or with `dim` the distinct slices along an axis in lexicographic
+ * order. NaN equals nothing and comes last.
  *
- * @param options `sorted` is accepted as PyTorch has it; the result is always in order
+ * @param options `sorted` is accepted for compatibility with PyTorch; the result is always sorted
  *
  * @example
  * unique(tensor([3, 1, 3, 2])); // float32 [1, 2, 3]
@@ -75,7 +77,7 @@ unique.method = "own" as const;
 const uniqueParameters = parameters("unique", { ...uniqueParametersOf, sorted: named(flag, true) });
 
 /**
- * The elements, or with `dim` the slices along an axis, of which the one before is another: runs of equal ones are one.
+ * Collapses runs of equal elements, or with `dim` of equal slices along an axis, to one each.
  *
  * @example
  * uniqueConsecutive(tensor([1, 1, 2, 2, 1])); // float32 [1, 2, 1]
@@ -113,7 +115,7 @@ function distinct(operation: string, call: Call, isSorted: boolean): Tensor | Un
   return { values, ...(returnInverse && { inverse: shaped }), ...(returnCounts && { counts }) };
 }
 
-/** All that can be asked for, of slices along an axis. */
+/** Computes all possible results for slices along an axis. */
 function partsOf(operation: string, x: Tensor, axis: number, isSorted: boolean): Required<UniqueElements<DType>> {
   const size = x.shape[axis]!;
   const { values, order } = isSorted ? inOrder(operation, x, axis) : { values: x, order: undefined };
@@ -127,7 +129,7 @@ function partsOf(operation: string, x: Tensor, axis: number, isSorted: boolean):
   };
 }
 
-/** For each slice whether another one comes before it; the first one begins, too. */
+/** For each slice, whether it starts a run: it differs from its predecessor, or is the first. */
 function beginningsOf(x: Tensor, axis: number): Tensor<"bool"> {
   const size = x.shape[axis]!;
   if (size === 0) return filled([0], "bool", false);
@@ -137,7 +139,7 @@ function beginningsOf(x: Tensor, axis: number): Tensor<"bool"> {
   return cat([filled([1], "bool", true), any(size === 1 ? reshape(flat, [0, 1]) : flat, { dim: 1 })], 0);
 }
 
-/** Slices in the order of their elements, and which each was. */
+/** Returns the slices in lexicographic order, and their original indices. */
 function inOrder(operation: string, x: Tensor, axis: number): { values: Tensor; order: Tensor<"int64"> } {
   if (x.rank === 1) {
     const { values, indices } = sort(x, 0);
@@ -147,7 +149,7 @@ function inOrder(operation: string, x: Tensor, axis: number): { values: Tensor; 
   return { values: indexSelectAlong(x, order, axis, operation), order };
 }
 
-/** Rows are compared element by element, here: a device would sort once for each of their elements. */
+/** Returns the lexicographic order of rows, computed on the host: a device would need one sort per column. */
 function orderOfRows(rows: Tensor): BigInt64Array {
   const size = rows.shape[0]!;
   const width = size === 0 ? 0 : rows.size / size;

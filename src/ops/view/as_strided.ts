@@ -1,4 +1,4 @@
-/** A view of any shape and strides, which stays in the memory that x has. */
+/** Views of any shape and strides within the memory range of a tensor. */
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -19,23 +19,23 @@ import { viewOf } from "./view.ts";
 
 /** Options of {@link asStrided}. */
 export interface AsStridedOptions {
-  /** Where the first element is in x's memory. Default: where x's first one is. */
+  /** Position of the first element in x's memory, in elements. Default: the position of x's first element. */
   storageOffset?: number | undefined;
 }
 
 /**
- * A view of the memory that x lies in, of any shape and strides: the element at i is `offset + Σ i · stride` elements
- * behind the memory's start. Nothing before the first and behind the last element of x is reached. Where the view has
- * an element several times, its gradient is their sum.
+ * Returns a view of x's memory with any shape and strides. The element at index i is `storageOffset + Σ i · stride`
+ * elements after the start of the memory. The view must stay between the first and the last element of x. If the view
+ * repeats an element, the element's gradient is the sum over the repetitions.
  *
  * @param size the shape of the view
- * @param stride for each axis, how many elements neighbours are apart
+ * @param stride for each axis, the distance of neighbours in elements
  *
  * @example
  * asStrided(tensor([1, 2, 3, 4]), [2, 2], [1, 2]); // float32 [[1, 3], [2, 4]]
  *
- * @throws {ShapeError} where the view would leave what x reaches, or there are not as many strides as sizes. @throws
- * {ArgumentError} for strides and offsets that are no whole numbers of at least 0.
+ * @throws {ShapeError} if the view would leave the range of x's elements, or the lengths of size and stride differ.
+ * @throws {ArgumentError} for strides and offsets that are not whole numbers of at least 0.
  */
 export function asStrided<D extends DType>(
   x: Tensor<D>,
@@ -81,8 +81,8 @@ function checkReach(x: Tensor, shape: Shape, stride: readonly number[], offset: 
     throw new ShapeError(
       "asStrided",
       "outOfMemory",
-      `expected a view of what ${x.describe()} reaches, elements ${lowest(own)} to ${highest(own)} of its memory, ` +
-        `got one of elements ${lowest(reached)} to ${highest(reached)}`,
+      `expected a view within elements ${lowest(own)} to ${highest(own)} of the memory of ${x.describe()}, ` +
+        `got elements ${lowest(reached)} to ${highest(reached)}`,
     );
 }
 
@@ -99,13 +99,15 @@ interface Layout {
   readonly offset: number;
 }
 
-/** The places in memory of what a layout has, from where a window of it starts, row-major. */
+/** Returns the memory positions of a layout's elements in row-major order, relative to `start`. */
 function placesOf({ shape, strides, offset }: Layout, start: number, all: Tensor<"int64">): Tensor<"int64"> {
   using view = new Tensor(all.storage, "int64", shape, strides, offset - start);
   return flatten(clone(view));
 }
 
-/** From what the view's elements get to what x's do: through the memory, where both may name a place several times. */
+/**
+ * Computes the gradient of x from that of the view, through a buffer for the memory: both layouts may repeat positions.
+ */
 function gradientOf(gradient: Tensor, own: Layout, view: Layout): Tensor {
   const [first, last] = [own, view].reduce(
     ([least, most], layout) => [Math.min(least, lowest(layout)), Math.max(most, highest(layout))],
@@ -117,7 +119,7 @@ function gradientOf(gradient: Tensor, own: Layout, view: Layout): Tensor {
   const none = filled([all.size], gradient.dtype, 0);
   const memory = scatterAddAlong("asStrided", none, from, flatten(gradient), 0);
   const counts = scatterAddAlong("asStrided", filled([all.size], "int64", 0n), to, filled([to.size], "int64", 1n), 0);
-  // what x itself repeats shares what its place gets, as in PyTorch
+  // elements of x that share a position share its gradient equally, as in PyTorch
   const shared = div(memory, toDType(maximum(counts, 1n) as Tensor, gradient.dtype)) as Tensor;
   return take(shared, to).reshape(own.shape);
 }

@@ -1,4 +1,4 @@
-/** Parts of a tensor along its first axes, by the names that NumPy gave them. */
+/** Splits along the first, second and third axis, with NumPy's names. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { either, listOf, someNumber } from "../../core/kinds.ts";
@@ -14,15 +14,16 @@ const splitting = {
 } as const;
 
 /**
- * Views of parts along the second axis, of vectors along their one: as many equal ones as asked for, or cut at indices.
+ * Splits a tensor along its second axis, or a vector along its only axis, into views: a number of equal parts, or parts
+ * that end at given indices.
  *
- * @param indicesOrSections how many parts, or where they end
+ * @param indicesOrSections the number of parts, or the indices at which to split
  *
  * @example
  * hsplit(tensor([[1, 2], [3, 4]]), 2); // [[1], [3]] and [[2], [4]]
  *
- * @throws {ShapeError} for a tensor without axes, and where parts are not equal. @throws {ArgumentError} for a number
- * of parts below 1.
+ * @throws {ShapeError} for a tensor without axes, or a size that the number of parts does not divide.
+ * @throws {ArgumentError} for a number of parts below 1.
  */
 export function hsplit<D extends DType>(x: Tensor<D>, indicesOrSections: number | readonly number[]): Tensor<D>[];
 export function hsplit(...values: unknown[]): Tensor[] {
@@ -33,13 +34,13 @@ hsplit.method = "parts" as const;
 const hsplitParameters = parameters("hsplit", splitting);
 
 /**
- * The same along the first axis: see {@link hsplit}.
+ * Splits a tensor along its first axis; see {@link hsplit}.
  *
  * @example
  * vsplit(tensor([[1, 2], [3, 4]]), 2); // [[1, 2]] and [[3, 4]]
  *
- * @throws {ShapeError} for fewer than two axes, and where parts are not equal. @throws {ArgumentError} for a number of
- * parts below 1.
+ * @throws {ShapeError} for fewer than two axes, or a size that the number of parts does not divide.
+ * @throws {ArgumentError} for a number of parts below 1.
  */
 export function vsplit<D extends DType>(x: Tensor<D>, indicesOrSections: number | readonly number[]): Tensor<D>[];
 export function vsplit(...values: unknown[]): Tensor[] {
@@ -50,13 +51,13 @@ vsplit.method = "parts" as const;
 const vsplitParameters = parameters("vsplit", splitting);
 
 /**
- * The same along the third axis: see {@link hsplit}.
+ * Splits a tensor along its third axis; see {@link hsplit}.
  *
  * @example
  * dsplit(tensor([[[1, 2]]]), 2); // [[[1]]] and [[[2]]]
  *
- * @throws {ShapeError} for fewer than three axes, and where parts are not equal. @throws {ArgumentError} for a number
- * of parts below 1.
+ * @throws {ShapeError} for fewer than three axes, or a size that the number of parts does not divide.
+ * @throws {ArgumentError} for a number of parts below 1.
  */
 export function dsplit<D extends DType>(x: Tensor<D>, indicesOrSections: number | readonly number[]): Tensor<D>[];
 export function dsplit(...values: unknown[]): Tensor[] {
@@ -78,7 +79,7 @@ function partsAlong(
     throw new ShapeError(
       operation,
       "unevenParts",
-      `expected a number of equal parts of axis ${axis}, got ${parts} for ${x.describe()}; tensorSplit takes others`,
+      `expected a number of equal parts of axis ${axis}, got ${parts} for ${x.describe()}; use tensorSplit`,
     );
   return underName(operation, () => tensorSplit(x, parts, axis));
 }

@@ -6,14 +6,14 @@ import { expand } from "./expand.ts";
 import { viewOf } from "./view.ts";
 
 /**
- * Views of tensors that all have the shape to which they broadcast.
+ * Broadcasts tensors to their common shape. Returns views.
  *
  * @param tensors in a list or one by one
  *
  * @example
  * broadcastTensors([tensor([1, 2]), tensor([[3], [4]])])[0].shape; // [2, 2]
  *
- * @throws {ShapeError} where shapes can't be broadcast together.
+ * @throws {ShapeError} if shapes can't be broadcast together.
  */
 export function broadcastTensors(...tensors: [tensors: readonly Tensor[]] | Tensor[]): Tensor[];
 export function broadcastTensors(...values: unknown[]): Tensor[] {

@@ -8,9 +8,9 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { embed } from "./embed.ts";
 import { viewOf } from "./view.ts";
 
-/** Options of {@link diagonal}: which diagonal, of which two axes. */
+/** Options of {@link diagonal}: the diagonal and its two axes. */
 export interface DiagonalOptions {
-  /** Which diagonal: 0 the main one, above it positive, below it negative. Default 0. */
+  /** The diagonal: 0 is the main diagonal, positive values are above it, negative below. Default 0. */
   offset?: number;
   /** The axis of the rows. Default 0. */
   dim1?: number;
@@ -19,13 +19,13 @@ export interface DiagonalOptions {
 }
 
 /**
- * A view of a diagonal of two axes, which becomes the last axis of the result. Empty where the offset is beyond the
- * axes.
+ * Returns a view of a diagonal of two axes, which becomes the last axis of the result. It is empty if the offset is out
+ * of range.
  *
  * @example
  * diagonal(tensor([[1, 2], [3, 4]])); // [1, 4]
  *
- * @throws {ShapeError} for an axis out of range, or the same one twice.
+ * @throws {ShapeError} for an axis out of range, or the same axis twice.
  */
 export function diagonal<D extends DType>(
   x: Tensor<D>,
@@ -36,7 +36,7 @@ export function diagonal(...values: unknown[]): Tensor {
   const row = normalizeAxis("diagonal", dim1, x.rank, "dim1");
   const column = normalizeAxis("diagonal", dim2, x.rank, "dim2");
   if (row === column || x.rank < 2)
-    throw new ShapeError("diagonal", "axisTwice", `dim1 ${dim1} and dim2 ${dim2} are one axis of ${x.describe()}`);
+    throw new ShapeError("diagonal", "axisTwice", `dim1 ${dim1} and dim2 ${dim2} are the same axis of ${x.describe()}`);
   checkOffset("diagonal", offset);
   const [rows, columns] = [x.shape[row]! + Math.min(offset, 0), x.shape[column]! - Math.max(offset, 0)];
   const length = Math.max(0, Math.min(rows, columns));
@@ -60,7 +60,7 @@ const diagonalParameters = parameters("diagonal", {
   dim2: optional(axis, 1),
 });
 
-/** @throws {ArgumentError} where a diagonal's offset is not a whole number. */
+/** @throws {ArgumentError} if a diagonal's offset is not a whole number. */
 export function checkOffset(operation: string, offset: number): void {
   if (!Number.isSafeInteger(offset))
     throw new ArgumentError(operation, "invalidOffset", `expected diagonal to be a whole number, got ${offset}`);

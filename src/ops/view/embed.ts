@@ -7,7 +7,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { copyInto } from "../copy/copy.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 
-/** @internal A new tensor of one value. */
+/** @internal Creates a tensor filled with one value. */
 export function filled<D extends DType>(shape: Shape, dtype: D, value: Scalar, operation?: string): Tensor<D> {
   const result = empty(shape, dtype, {}, operation);
   if (result.size > 0) copyInto(result, scalarTensor(value, dtype));
@@ -15,7 +15,8 @@ export function filled<D extends DType>(shape: Shape, dtype: D, value: Scalar, o
 }
 
 /**
- * @internal Zeros of a shape, with `x` where a view of them is: the gradient of an operation that takes that view.
+ * @internal Returns zeros of a shape with `x` written to a view of them: the gradient of an operation that returns that
+ * view.
  *
  * @param view takes the view, and is differentiable
  * @param operation for errors

@@ -1,7 +1,6 @@
 /**
- * `expand` and `sumTo`: broadcasting of a tensor, and of its gradient. Each is the other's gradient, so both are in
- * this file. They are made of a view and the primitive of a sum, because every operation that broadcasts depends on
- * them.
+ * `expand` and `sumTo`: broadcasting of a tensor, and its gradient. Each is the other's gradient, so both are in this
+ * file. They use only a view and the primitive of a sum, because every operation that broadcasts depends on them.
  */
 
 import { record } from "../../autograd/record.ts";
@@ -17,14 +16,15 @@ import { reshape } from "./reshape.ts";
 import { viewOf } from "./view.ts";
 
 /**
- * A view of a larger shape that repeats axes of size 1, and new axes in front, without a copy. −1 keeps an axis' size.
+ * Returns a view of a larger shape that repeats axes of size 1 and new leading axes, without a copy. −1 keeps the size
+ * of an axis.
  *
  * @param shape as a list or size by size
  *
  * @example
  * expand(tensor([[1], [2]]), [2, 3]); // float32 [[1, 1, 1], [2, 2, 2]]
  *
- * @throws {ShapeError} where an axis is neither 1 nor of the new size.
+ * @throws {ShapeError} if an axis has neither size 1 nor the new size.
  */
 export function expand<D extends DType>(x: Tensor<D>, ...shape: ShapeArguments): Tensor<D>;
 export function expand(...values: unknown[]): Tensor {
@@ -51,7 +51,7 @@ export function expand(...values: unknown[]): Tensor {
 expand.method = "same" as const;
 const expandParameters = parameters("expand", { x: operand(aTensor), shape: required(aShape) });
 
-/** @internal The sum over the axes along which `shape` was broadcast to the tensor's shape. */
+/** @internal Sums over the axes along which `shape` was broadcast to the tensor's shape. */
 export function sumTo(x: Tensor, shape: Shape): Tensor {
   if (sameShape(x.shape, shape)) return x;
   const lead = x.rank - shape.length;
@@ -60,7 +60,7 @@ export function sumTo(x: Tensor, shape: Shape): Tensor {
   return reshape(axes.length === 0 ? x : sumOver(x, axes), shape);
 }
 
-/** The sum over axes, which stay with size 1. */
+/** Sums over axes, which are kept with size 1. */
 function sumOver(x: Tensor, axes: readonly number[]): Tensor {
   const own = x.shape;
   const plan = planReduction("sum", x, { dim: axes, keepdim: true });

@@ -7,22 +7,22 @@ import { checkRank, elementCount, normalizeAxis, type Shape } from "../../tensor
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reshape } from "./reshape.ts";
 
-/** The range of axes that {@link flatten} makes one, both ends included. */
+/** Options of {@link flatten}: the range of axes to merge, both ends included. */
 export interface FlattenOptions {
   /** The first axis of the range. Default 0. */
   startDim?: number;
-  /** Its last axis. Default −1. */
+  /** The last axis of the range. Default −1. */
   endDim?: number;
 }
 
 /**
- * A range of axes made one, in row-major order: a view where the strides allow it, else a copy. A tensor without axes
- * gets one.
+ * Merges a range of axes into one, in row-major order: a view if the strides allow it, else a copy. A tensor without
+ * axes becomes a vector of one element.
  *
  * @example
  * flatten(zeros([2, 3, 5]), 1); // [2, 15]
  *
- * @throws {ShapeError} for an axis out of range, or where the range ends before it starts.
+ * @throws {ShapeError} for an axis out of range, or if the range ends before it starts.
  */
 export function flatten<D extends DType>(
   x: Tensor<D>,
@@ -49,12 +49,12 @@ const flattenParameters = parameters("flatten", {
 });
 
 /**
- * One axis made several, in row-major order: always a view. One size may be −1: it is what the others leave.
+ * Splits one axis into several, in row-major order; always a view. One size may be −1 and is inferred from the others.
  *
  * @example
  * unflatten(zeros([2, 15]), 1, [3, -1]); // [2, 3, 5]
  *
- * @throws {ShapeError} where the sizes do not multiply to the axis' own, or for a rank over 8.
+ * @throws {ShapeError} if the product of the sizes is not the size of the axis, or for a rank over 8.
  */
 export function unflatten<D extends DType>(x: Tensor<D>, dim: number, sizes: Shape): Tensor<D>;
 export function unflatten(...values: unknown[]): Tensor {

@@ -9,14 +9,14 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { viewOf } from "./view.ts";
 
 /**
- * A view with the axes in another order: axis i of the result is axis `dims[i]` of `x`. Nothing is copied.
+ * Returns a view with permuted axes: axis i of the result is axis `dims[i]` of `x`. Nothing is copied.
  *
- * @param dims every axis of `x` once, as a list or one by one; negative ones count from the end
+ * @param dims every axis of `x` once, in a list or one by one; negative values count from the end
  *
  * @example
  * permute(zeros([2, 3, 5]), 2, 0, 1); // [5, 2, 3]
  *
- * @throws {ShapeError} where an axis is missing, out of range or named twice.
+ * @throws {ShapeError} if an axis is missing, out of range or given twice.
  */
 export function permute<D extends DType>(x: Tensor<D>, ...dims: [dims: readonly number[]] | number[]): Tensor<D>;
 export function permute(...values: unknown[]): Tensor {
@@ -34,7 +34,7 @@ permute.method = "same" as const;
 const permuteParameters = parameters("permute", { x: operand(aTensor), dims: required(axesInline) });
 
 /**
- * A view with two axes swapped. Nothing is copied.
+ * Returns a view with two axes swapped. Nothing is copied.
  *
  * @example
  * transpose(zeros([2, 3, 5]), -1, -2); // [2, 5, 3]
@@ -64,15 +64,15 @@ const transposeParameters = parameters("transpose", {
 export const swapaxes = transpose;
 
 /**
- * A view with axes moved to other positions; those that are not named keep their order. Nothing is copied.
+ * Returns a view with axes moved to other positions; the remaining axes keep their order. Nothing is copied.
  *
  * @param source axes of `x`
- * @param destination where they end up, one for each
+ * @param destination their new positions, one for each
  *
  * @example
  * movedim(zeros([2, 3, 5]), 0, -1); // [3, 5, 2]
  *
- * @throws {ShapeError} for an axis out of range or named twice, or where the two lists differ in length.
+ * @throws {ShapeError} for an axis out of range or given twice, or if the two lists differ in length.
  */
 export function movedim<D extends DType>(
   x: Tensor<D>,
@@ -100,7 +100,7 @@ const movedimParameters = parameters("movedim", {
   destination: required(axes),
 });
 
-/** With two axes swapped: the same once more undoes it. */
+/** Swaps two axes. It is its own inverse. */
 function swapped(x: Tensor, first: number, second: number): Tensor {
   return viewOf(
     "transpose",
@@ -114,7 +114,7 @@ function swapped(x: Tensor, first: number, second: number): Tensor {
 
 function swappedIn(list: readonly number[], first: number, second: number): number[] {
   const own = list.slice();
-  if (first === second) return own; // of a scalar, too, which has no axes
+  if (first === second) return own; // also for a tensor without axes
   own[first] = list[second]!;
   own[second] = list[first]!;
   return own;

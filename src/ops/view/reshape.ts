@@ -17,15 +17,15 @@ import { contiguous } from "../copy/copy.ts";
 import { viewOf } from "./view.ts";
 
 /**
- * The same elements in row-major order under another shape: a view where the strides allow it, else a copy. One size
- * may be −1: it is what the others leave.
+ * Returns the elements in row-major order with another shape: a view if the strides allow it, else a copy. One size may
+ * be −1 and is inferred from the others.
  *
  * @param shape as a list or size by size
  *
  * @example
  * reshape(tensor([1, 2, 3, 4]), 2, -1); // float32 [[1, 2], [3, 4]]
  *
- * @throws {ShapeError} where the number of elements differs.
+ * @throws {ShapeError} if the number of elements differs.
  */
 export function reshape<D extends DType>(x: Tensor<D>, ...shape: ShapeArguments): Tensor<D>;
 export function reshape(...values: unknown[]): Tensor {
@@ -45,7 +45,7 @@ function inferSize(x: Tensor, shape: Shape): Shape {
   return hasSizes(sizes, x.size) ? freezeList(sizes) : inferOpenSize(x, sizes);
 }
 
-/** Whether these are all the sizes of a shape, none left open, of so many elements. */
+/** Whether the sizes are valid, contain no −1 and multiply to `count`. */
 function hasSizes(sizes: readonly number[], count: number): boolean {
   if (sizes.length > MAX_RANK) return false;
   let product = 1;
@@ -65,10 +65,10 @@ function inferOpenSize(x: Tensor, shape: Shape): Shape {
     throw new ShapeError(
       "reshape",
       "ambiguous",
-      `-1 in ${formatShape(shape)} could be any size, because ${x.describe()} has no elements; give the size`,
+      `-1 in ${formatShape(shape)} could be any size, because ${x.describe()} has no elements; pass the size`,
     );
   const target = open < 0 ? shape : shape.with(open, x.size / known);
-  // A second −1 makes a size of the target negative.
+  // A second −1 would remain in the target.
   if (!target.every((size) => Number.isInteger(size) && size >= 0) || elementCount(target) !== x.size)
     throw new ShapeError(
       "reshape",
@@ -79,8 +79,8 @@ function inferOpenSize(x: Tensor, shape: Shape): Shape {
 }
 
 /**
- * @internal The strides with which the elements read under another shape without a copy; null where there are none.
- * Axes that are one run in memory are merged, and each run is split into new axes.
+ * @internal Returns the strides of a view with another shape, or null if it requires a copy. Axes that are contiguous
+ * in memory are merged into runs, and each run is split into new axes.
  */
 export function viewStrides(x: Pick<Tensor, "shape" | "strides">, shape: Shape): readonly number[] | null {
   if (isRowMajor(x.shape, x.strides)) return frozenRowMajor(freezeList(shape));

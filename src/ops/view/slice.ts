@@ -9,27 +9,27 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { embed } from "./embed.ts";
 import { viewOf } from "./view.ts";
 
-/** The elements that {@link slice} keeps along an axis: start, start + step, … before end. */
+/** Options of {@link slice}, which keeps the elements start, start + step, … before end. */
 export interface SliceOptions {
-  /** The axis that is sliced. Default 0. */
+  /** The axis to slice. Default 0. */
   dim?: number;
-  /** The first index; negative ones count from the end. Default 0. */
+  /** The first index; negative values count from the end. Default 0. */
   start?: number | null;
-  /** The index after the last; negative ones count from the end. Default the axis' size. */
+  /** The index after the last; negative values count from the end. Default: the size of the axis. */
   end?: number | null;
-  /** Every so many elements, at least 1. Default 1. */
+  /** The distance between elements, at least 1. Default 1. */
   step?: number;
 }
 
 /**
- * A view of every `step`-th element of an axis from `start` to before `end`, as Python's `x[start:end:step]`: indices
- * outside the axis are left out.
+ * Returns a view of every `step`-th element of an axis from `start` to before `end`, as Python's `x[start:end:step]`.
+ * Bounds outside the axis are clamped.
  *
  * @example
  * slice(tensor([0, 1, 2, 3, 4]), { start: -4, step: 2 }); // [1, 3]
  *
- * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a step below 1: {@link flip} reverses an
- * axis.
+ * @throws {ShapeError} for an axis out of range.
+ * @throws {ArgumentError} for a step below 1; {@link flip} reverses an axis.
  */
 export function slice<D extends DType>(
   x: Tensor<D>,
@@ -59,7 +59,10 @@ const sliceParameters = parameters("slice", {
   step: optional(someNumber, 1),
 });
 
-/** An index as Python reads a slice's: from the end where negative, and within the axis. */
+/**
+ * Normalizes a bound of a slice as Python does: negative values count from the end, and the result is clamped to the
+ * axis.
+ */
 function bound(name: string, index: number, size: number): number {
   if (Number.isNaN(index) || (Number.isFinite(index) && !Number.isInteger(index)))
     throw new ArgumentError("slice", "invalidIndex", `expected ${name} to be a whole number, got ${index}`);
@@ -67,14 +70,14 @@ function bound(name: string, index: number, size: number): number {
 }
 
 /**
- * A view of `length` elements of an axis from `start` on.
+ * Returns a view of `length` elements of an axis, starting at `start`.
  *
- * @param start negative ones count from the end
+ * @param start the first index; negative values count from the end
  *
  * @example
  * narrow(tensor([0, 1, 2, 3, 4]), 0, 1, 3); // [1, 2, 3]
  *
- * @throws {ShapeError} where the axis does not hold them.
+ * @throws {ShapeError} if the axis does not contain these elements.
  */
 export function narrow<D extends DType>(x: Tensor<D>, dim: number, start: number, length: number): Tensor<D>;
 export function narrow(...values: unknown[]): Tensor {
@@ -88,7 +91,7 @@ export function narrow(...values: unknown[]): Tensor {
       "narrow",
       "indexOutOfRange",
       `expected elements within axis ${dim} of ${x.describe()}, which has ${size}, ` +
-        `got ${length} elements from ${start} on`,
+        `got ${length} elements from index ${start}`,
     );
   return cut("narrow", x, axis, first, length, 1);
 }
@@ -101,9 +104,9 @@ const narrowParameters = parameters("narrow", {
 });
 
 /**
- * A view of one index of an axis, without that axis.
+ * Returns a view of one index of an axis, without that axis.
  *
- * @param index negative ones count from the end
+ * @param index negative values count from the end
  *
  * @example
  * select(tensor([[1, 2], [3, 4]]), 1, -1); // [2, 4]
@@ -119,7 +122,7 @@ export function select(...values: unknown[]): Tensor {
     throw new ShapeError(
       "select",
       "indexOutOfRange",
-      `expected an index of axis ${dim} of ${x.describe()}, which has ${-size} to ${size - 1}, got ${index}`,
+      `expected an index from ${-size} to ${size - 1} for axis ${dim} of ${x.describe()}, got ${index}`,
     );
   const at = index < 0 ? index + size : index;
   const own = x.shape;
@@ -140,14 +143,14 @@ const selectParameters = parameters("select", {
   index: required(someNumber),
 });
 
-/** An axis that can be sliced. @throws {ShapeError} also where there is none. */
+/** Normalizes the axis to slice. @throws {ShapeError} if it is out of range, or x has no axes. */
 export function axisOf(operation: string, x: Tensor, dim: number): number {
   if (x.rank === 0)
     throw new ShapeError(operation, "wrongRank", `expected a tensor of at least rank 1, got ${x.describe()}`);
   return normalizeAxis(operation, dim, x.rank);
 }
 
-/** `length` elements of an axis: `start`, `start + step`, …. */
+/** Returns a view of `length` elements of an axis: `start`, `start + step`, …. */
 function cut<D extends DType>(
   operation: string,
   x: Tensor<D>,

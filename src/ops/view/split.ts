@@ -13,20 +13,21 @@ import { axisOf } from "./slice.ts";
 
 /** Options of {@link split} and {@link chunk}. */
 export interface SplitOptions {
-  /** The axis that is split. Default 0. */
+  /** The axis to split. Default 0. */
   dim?: number;
 }
 
 /**
- * Views of successive parts of an axis.
+ * Splits an axis into views of successive parts.
  *
- * @param splitSize of each part, the last one may be smaller; or the sizes of all, which add up to the axis' own
+ * @param splitSize the size of each part, of which the last may be smaller; or a list of sizes that add up to the size
+ * of the axis
  *
  * @example
  * split(tensor([0, 1, 2, 3, 4]), 2); // [0, 1], [2, 3], [4]
  *
- * @throws {ShapeError} for an axis out of range, sizes that do not add up, or more than 2²⁰ views. @throws
- * {ArgumentError} for a size that is not whole or negative, or 0 for an axis that has elements.
+ * @throws {ShapeError} for an axis out of range, sizes that do not add up, or more than 2²⁰ views.
+ * @throws {ArgumentError} for a size that is not a whole number of at least 0, or 0 for a nonempty axis.
  */
 export function split<D extends DType>(
   x: Tensor<D>,
@@ -45,7 +46,7 @@ export function split(...values: unknown[]): Tensor[] {
       "split",
       "sizeDiffers",
       `expected sizes that add up to ${size}, axis ${dim} of ${x.describe()}, ` +
-        `got ${formatShape(sizes)}, which make ${total}`,
+        `got ${formatShape(sizes)}, which add up to ${total}`,
     );
   return parts("split", x, axis, sizes);
 }
@@ -57,13 +58,13 @@ const splitParameters = parameters("split", {
 });
 
 /**
- * Views of at most `chunks` parts of an axis, all of one size but for the last one, which may be smaller.
+ * Splits an axis into views of at most `chunks` parts of equal size; the last part may be smaller.
  *
  * @example
  * chunk(tensor([0, 1, 2, 3, 4]), 2); // [0, 1, 2], [3, 4]
  *
- * @throws {ShapeError} for an axis out of range, or more than 2²⁰ views. @throws {ArgumentError} for a number of chunks
- * below 1.
+ * @throws {ShapeError} for an axis out of range, or more than 2²⁰ views.
+ * @throws {ArgumentError} for a number of chunks below 1.
  */
 export function chunk<D extends DType>(
   x: Tensor<D>,
@@ -92,7 +93,7 @@ const chunkParameters = parameters("chunk", {
 });
 
 /**
- * Views of each index of an axis, without that axis.
+ * Splits an axis into views of each index, without that axis.
  *
  * @example
  * unbind(tensor([[1, 2], [3, 4]])); // [1, 2], [3, 4]
@@ -127,7 +128,7 @@ function equalSizes(operation: string, x: Tensor, size: number, each: number): n
   return Array.from({ length: count }, (_, index) => Math.min(each, size - index * each));
 }
 
-/** More views are a list that takes seconds and gigabytes to make. */
+/** Maximum number of views: creating more takes seconds and gigabytes. */
 const MOST_VIEWS = 2 ** 20;
 
 function checkCount(operation: string, x: Tensor, count: number): void {
@@ -148,7 +149,9 @@ function checkSize(operation: string, size: number): void {
     );
 }
 
-/** One operation with many results, so that its gradient is one `cat` instead of a sum of tensors full of zeros. */
+/**
+ * Records one operation with many results, so that its gradient is one `cat` instead of a sum of zero-padded tensors.
+ */
 function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, sizes: readonly number[]): Tensor<D>[] {
   x.checkAlive(operation);
   let start = 0;
@@ -162,7 +165,7 @@ function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, s
   return views;
 }
 
-/** Gradients that are adjacent views already make one view; others are copied. */
+/** Joins gradients: adjacent views of one tensor become one view, others are copied. */
 function joined(gradients: readonly Tensor[], axis: number): Tensor {
   const [first] = gradients as [Tensor];
   if (gradients.some(({ edge }) => edge !== null) || adjacentAxis(gradients) !== axis)
@@ -173,7 +176,7 @@ function joined(gradients: readonly Tensor[], axis: number): Tensor {
 
 const layoutOf = ({ shape, dtype }: Tensor) => ({ shape, dtype });
 
-/** Gradients of all results: zeros for results that were not used. */
+/** Returns the gradients of all results, with zeros for unused results. */
 const withZeros = (
   gradients: readonly (Tensor | null)[],
   layouts: readonly { readonly shape: Shape; readonly dtype: DType }[],

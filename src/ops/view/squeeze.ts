@@ -9,17 +9,17 @@ import { viewOf } from "./view.ts";
 
 /** Options of {@link squeeze}. */
 export interface SqueezeOptions {
-  /** The axes that may go; default all. */
+  /** The axes to remove if they have size 1. Default: all. */
   dim?: number | readonly number[];
 }
 
 /**
- * A view without axes of size 1. Axes of another size stay, also where `dim` names them.
+ * Returns a view without axes of size 1. Axes of another size are kept, even if `dim` contains them.
  *
  * @example
  * squeeze(zeros([1, 2, 1]), 0); // [2, 1]
  *
- * @throws {ShapeError} for an axis out of range or named twice.
+ * @throws {ShapeError} for an axis out of range or given twice.
  */
 export function squeeze<D extends DType>(x: Tensor<D>, ...options: AxisArguments<SqueezeOptions>): Tensor<D>;
 export function squeeze(...values: unknown[]): Tensor {
@@ -40,9 +40,9 @@ squeeze.method = "same" as const;
 const squeezeParameters = parameters("squeeze", { x: operand(aTensor), dim: optional(axes) });
 
 /**
- * A view with a new axis of size 1.
+ * Returns a view with a new axis of size 1.
  *
- * @param dim where it will be; −1 makes it the last one
+ * @param dim the position of the new axis; −1 makes it the last one
  *
  * @example
  * unsqueeze(zeros([2, 3]), -1); // [2, 3, 1]

@@ -8,16 +8,18 @@ import { axisOf, slice } from "./slice.ts";
 import type { SplitOptions } from "./split.ts";
 
 /**
- * Views of parts of an axis: as many as asked for, the first ones longer by 1 where they do not come out even; or cut
- * at indices, which may lie beyond its ends.
+ * Splits an axis into views: a given number of parts, of which the first ones are longer by 1 if the size is not
+ * divisible; or parts that end at given indices, which may be out of range.
  *
- * @param indicesOrSections how many parts, or where they end; a vector of whole numbers, which is read, too
+ * @param indicesOrSections the number of parts, or the indices at which to split, in a list or an integer vector, which
+ * is read on the host
  *
  * @example
  * tensorSplit(tensor([1, 2, 3, 4, 5]), 2); // [1, 2, 3] and [4, 5]
  * tensorSplit(tensor([1, 2, 3, 4, 5]), [1, 3]); // [1], [2, 3] and [4, 5]
  *
- * @throws {ShapeError} for an axis out of range. @throws {ArgumentError} for a number of parts below 1.
+ * @throws {ShapeError} for an axis out of range.
+ * @throws {ArgumentError} for a number of parts below 1.
  */
 export function tensorSplit<D extends DType>(
   x: Tensor<D>,
@@ -35,7 +37,7 @@ export function tensorSplit(...values: unknown[]): Tensor[] {
   return bounds.slice(1).map((end, at) => slice(x, { dim: axis, start: bounds[at]!, end }));
 }
 tensorSplit.method = "parts" as const;
-/** The elements of a vector. */
+/** Reads the elements of a vector. */
 const vector: Kind<number[]> = {
   expected: "a vector",
   parse(value, operation, name) {
@@ -49,10 +51,10 @@ const tensorSplitParameters = parameters("tensorSplit", {
   dim: optional(axisKind, 0),
 });
 
-/** Far more than anybody reads; a mistake beyond it would make views until memory ends. */
+/** Maximum number of parts. A larger number is a mistake, and would create views until memory runs out. */
 const MOST_PARTS = 65_536;
 
-/** Where parts end, but for the last. */
+/** Returns the ends of all parts except the last. */
 function evenEnds(size: number, parts: number): number[] {
   if (!Number.isInteger(parts) || parts < 1 || parts > MOST_PARTS)
     throw new ArgumentError(

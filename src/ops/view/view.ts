@@ -4,7 +4,10 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
-/** @internal A view: the same storage, another shape, strides or offset. `backward` carries the gradient back. */
+/**
+ * @internal Creates and records a view: the same storage with another shape, strides or offset. `backward` is its
+ * gradient.
+ */
 export function viewOf<D extends DType>(
   operation: string,
   x: Tensor<D>,

@@ -1,4 +1,4 @@
-/** Views of windows that overlap, along one axis. */
+/** Views of sliding windows along one axis. */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
@@ -16,17 +16,18 @@ import { axisOf, select, slice } from "./slice.ts";
 import { viewOf } from "./view.ts";
 
 /**
- * The windows of so many elements along an axis, every `step` of them: a view, with an axis more at its end, as NumPy's
- * `sliding_window_view`. As a method it is also `x.unfold(dim, size, step)`, which is PyTorch's name.
+ * Returns a view of the windows of `size` elements along an axis, one every `step` elements, as NumPy's
+ * `sliding_window_view`. The elements of a window are a new last axis. The method `x.unfold(dim, size, step)`,
+ * PyTorch's name, is the same.
  *
- * @param size how many elements a window has
- * @param step how far windows are apart
+ * @param size the number of elements of a window
+ * @param step the distance between windows
  *
  * @example
  * slidingWindows(tensor([1, 2, 3, 4]), 0, 2, 1); // float32 [[1, 2], [2, 3], [3, 4]]
  *
- * @throws {ShapeError} for an axis out of range, or a window larger than it. @throws {ArgumentError} for a size that is
- * negative or not whole, and a step below 1.
+ * @throws {ShapeError} for an axis out of range, or a window larger than it.
+ * @throws {ArgumentError} if `size` is not a whole number of at least 0, or `step` not one of at least 1.
  */
 export function slidingWindows<D extends DType>(x: Tensor<D>, dim: number, size: number, step: number): Tensor<D>;
 export function slidingWindows(...values: unknown[]): Tensor {
@@ -46,7 +47,7 @@ export function slidingWindows(...values: unknown[]): Tensor {
     throw new ShapeError(
       "slidingWindows",
       "windowTooLarge",
-      `expected size to be at most ${x.shape[axis]}, as axis ${axis} of ${x.describe()} has, got ${size}`,
+      `expected size to be at most ${x.shape[axis]}, the size of axis ${axis} of ${x.describe()}, got ${size}`,
     );
   checkRank("slidingWindows", [...x.shape, size]);
   return windowsAlong(x, axis, size, step);
@@ -72,7 +73,7 @@ function windowsAlong(x: Tensor, axis: number, size: number, step: number): Tens
   );
 }
 
-/** The adjoint: windows added up where they overlap. */
+/** Computes the adjoint: adds windows up where they overlap. */
 function addedWindows(windows: Tensor, axis: number, step: number, shape: Shape): Tensor {
   const [count, size] = [windows.shape[axis]!, windows.shape.at(-1)!];
   const result = tidy(() =>

@@ -136,10 +136,10 @@ describe("what is refused", () => {
   const refusals: readonly (readonly [says: string, call: (x: Tensor) => unknown, kind?: typeof ShapeError])[] = [
     ["expected at most 3 indices for int64[2, 3, 4], got 4", (x) => x.at(0, 0, 0, 0), ShapeError],
     ["expected indices of -2 to 1", (x) => x.at(2), ShapeError],
-    ['expected "..." once at most', (x) => x.at("...", "...")],
+    ['expected at most one "..."', (x) => x.at("...", "...")],
     ['expected indices to be bounds such as "1:", ":-1" or "::2", got "1-2"', (x) => x.at("1-2")],
     ["expected a step of at least 1, got -1", (x) => x.at("::-1")],
-    ["a mask of the axes that it stands for, [2, 3], got bool[3, 4]", (x) => x.at(third()), ShapeError],
+    ["a mask in indices to have the shape [2, 3] of its axes, got bool[3, 4]", (x) => x.at(third()), ShapeError],
     ["expected indices to be integers or a mask, got float32[1]", (x) => x.at(tensor([0.5])), DTypeError as never],
     ["expected an index to be a whole number, got 0.5", (x) => x.at([0.5])],
     ["expected indices to be numbers, bounds", (x) => x.at(true as never)],

@@ -438,7 +438,12 @@ describe("covariances", () => {
       "to be floats",
     ],
     ["too few weights", () => cov(zeros([2, 2]), { aweights: ones([3]) }), ShapeError, "a vector of 2"],
-    ["a negative weight", () => cov(zeros([2, 2]), { aweights: tensor([1, -1]) }), ArgumentError, "below at 1"],
+    [
+      "a negative weight",
+      () => cov(zeros([2, 2]), { aweights: tensor([1, -1]) }),
+      ArgumentError,
+      "negative one at index 1",
+    ],
     ["weights of 0", () => cov(zeros([2, 2]), { aweights: zeros([2]) }), ArgumentError, "whose sum is not 0"],
   ] as const)("refuse %s", (_, call, kind, message) => {
     const error = errorOf(call);

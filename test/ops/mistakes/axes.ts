@@ -103,16 +103,16 @@ export const indices = rowsOf("an index out of range", ShapeError, [
   ["embeddingBag", () => [far(), ones([0, 2]), { offsets: tensor([0n]) }], "got 3", "without elements"],
   ["embeddingBag", () => [farther(), square()], "got -2 at [0, 1]", "indices of 0 to 1"],
   ["embeddingBag", () => [far(), square(), { offsets: tensor([0n]) }], "got 7 at [1]", "indices of 0 to 1"],
-  ["embeddingBag", () => [right(), square(), { offsets: tensor([1n, 2n]) }], "got 1 at [0]", "begin with 0"],
-  ["embeddingBag", () => [right(), square(), { offsets: tensor([0n, 2n, 1n]) }], "got 1 at [2]", "ascend"],
+  ["embeddingBag", () => [right(), square(), { offsets: tensor([1n, 2n]) }], "got 1 at [0]", "from 0"],
+  ["embeddingBag", () => [right(), square(), { offsets: tensor([0n, 2n, 1n]) }], "got 1 at [2]", "ascending"],
   ["embeddingBag", () => [right(), square(), { offsets: tensor([0n, 4n]) }], "got 4 at [1]", "at most 3"],
   ["crossEntropy", () => [square(), tensor([1n, 2n])], "got 2 at [1]", "indices of 0 to 1"],
   ["crossEntropy", () => [square(), tensor([-1n, 0n])], "got -1 at [0]", "indices of 0 to 1"],
   ["crossEntropy", () => [ones([3, 0]), far()], "got 3", "an axis without elements"],
   ["gather", () => [ones([0]), far(), { dim: 0 }], "got 3", "an axis without elements"],
   ["indexSelect", () => [ones([0]), far(), { dim: 0 }], "got 3", "an axis without elements"],
-  ["select", () => [three(), 0, 3], "got 3", "has -3 to 2"],
-  ["narrow", () => [three(), 0, 2, 2], "got 2 elements from 2 on", "has 3"],
+  ["select", () => [three(), 0, 3], "got 3", "from -3 to 2"],
+  ["narrow", () => [three(), 0, 2, 2], "got 2 elements from index 2", "has 3"],
 ]);
 
 export const steps = rowsOf("a step that leads nowhere", ArgumentError, [
