@@ -13,43 +13,43 @@ export interface EnvironmentVariable {
 const own = {
   ORCHARD_LIBRARY: {
     fallback: "the platform package's dylib, then `build/<platform>-<arch>`",
-    meaning: "Path of the metal backend's dylib; where it is set, no other place is tried",
+    meaning: "Path of the metal backend's dylib; if set, no other place is tried",
   },
   ORCHARD_CPU_LIBRARY: {
     fallback: "the same places",
-    meaning: "Path of the cpu backend's dylib; where it is set, no other place is tried",
+    meaning: "Path of the cpu backend's dylib; if set, no other place is tried",
   },
   ORCHARD_CPU_ISA: {
-    fallback: "the best that the processor has",
+    fallback: "the best that the CPU supports",
     meaning:
-      "`baseline`, `avx2`, `avx512`, `avx512_bf16` or `amx` (x86-64), `neon`, `dotprod`, `fhm` or `bf16` (arm64): " +
-      "the instruction set of the cpu backend's kernels. A dylib that `bun run demo` or `train` built on a fresh " +
-      "clone has that of the machine alone; `bun run build` makes one with all",
+      "Instruction set of the cpu backend's kernels: `baseline`, `avx2`, `avx512`, `avx512_bf16` or `amx` (x86-64), " +
+      "`neon`, `dotprod`, `fhm` or `bf16` (arm64). A dylib that `bun run demo` or `train` built in a fresh clone has " +
+      "only the machine's; `bun run build` builds all",
   },
   ORCHARD_CPU_THREADS: { fallback: "the processors that this process may use", meaning: "Threads of the cpu backend" },
   ORCHARD_BLAS: {
-    fallback: "Accelerate; on Linux the system's OpenBLAS, then the one that `setup` brought",
+    fallback: "Accelerate; on Linux the system's OpenBLAS, then the one that `setup` installed",
     meaning:
-      "Path of a library with BLAS and LAPACK, for linear algebra; on macOS, where `Accelerate` is a name too, also " +
-      "for every matrix product of float32 and float64 (unset: for those of a table by size). `none`: the cpu " +
-      "backend's own code",
+      "Path of a BLAS and LAPACK library for linear algebra, or `none` for the cpu backend's code. On macOS " +
+      "`Accelerate` is a value too, and the library also computes every matmul of float32 and float64 (unset: those " +
+      "that a table selects by size)",
   },
   ORCHARD_MPI: {
     fallback: "the launcher's: Open MPI, the standard ABI of MPI 5, or MPICH",
-    meaning: "Path of the library of MPI that `distributed.init()` loads",
+    meaning: "Path of the MPI library that `distributed.init()` loads",
   },
   ORCHARD_MPI_HEARTBEAT: {
     fallback: "20",
     meaning:
-      "Seconds of silence after which a rank of another machine counts as lost, or a stopped one of this machine",
+      "Seconds of silence after which a rank on another machine, or a stopped one on this machine, counts as lost",
   },
   ORCHARD_CPU_RECORD: {
     fallback: "no record",
-    meaning: "The folder for a record of the cpu dylib's calls, which `bun run check:sanitize` replays",
+    meaning: "Folder for a record of the cpu dylib's calls, which `bun run check:sanitize` replays",
   },
   ORCHARD_SKIP_METAL: {
     fallback: "0",
-    meaning: "1: `setup`, `build`, `check` and `test` leave out everything that needs Swift, and say so",
+    meaning: "1: `setup`, `build`, `check` and `test` leave out all parts that require Swift, and say so",
   },
   ORCHARD_BACKEND: {
     fallback: "`metal` on Apple Silicon, else `cpu`",
@@ -57,17 +57,13 @@ const own = {
   },
   ORCHARD_STRICT: {
     fallback: "0",
-    meaning: "1: an operation that its first backend can't run is an error, and does not fall back",
+    meaning: "1: an operation that its first backend can't run is an error instead of falling back",
   },
   ORCHARD_SERVE_KEY: {
     fallback: "no key",
-    meaning:
-      "What clients of `orchard serve` have to send; `--key` is the same, and can be read by who lists processes",
+    meaning: "Key that clients of `orchard serve` must send; `--key` is the same, but visible in process listings",
   },
-  ORCHARD_DEBUG: {
-    fallback: "0",
-    meaning: "1: every operation prints the backend that ran it, and why",
-  },
+  ORCHARD_DEBUG: { fallback: "0", meaning: "1: every operation prints the backend that ran it, and why" },
   ORCHARD_DEBUG_FLASH_ATN: {
     fallback: "0",
     meaning:
@@ -77,11 +73,11 @@ const own = {
   ORCHARD_DEBUG_FLASHATN: { fallback: "0", meaning: "The same as `ORCHARD_DEBUG_FLASH_ATN`" },
   ORCHARD_TENSOR_PROFILE: {
     fallback: "0",
-    meaning: "1: every allocation is a line of `orchard_tensor_profile.log` in the temporary folder",
+    meaning: "1: every allocation adds a line to `orchard_tensor_profile.log` in the temporary folder",
   },
   ORCHARD_TRACE: {
     fallback: "no trace",
-    meaning: "The file for a trace that Perfetto opens, made anew; `%p` in it becomes the process's number",
+    meaning: "File for a trace that Perfetto opens, replaced if it exists; `%p` in it becomes the process id",
   },
   ORCHARD_ATTENTION_TABLE: {
     fallback: "`orchard/attention.json` in the cache folder",
@@ -89,19 +85,16 @@ const own = {
   },
   ORCHARD_LINALG_TABLE: {
     fallback: "`orchard/linalg.json` in the cache folder",
-    meaning: "The same of linear algebra: from which size on a large matrix is computed on metal",
+    meaning: "The same for linear algebra: the size from which a large matrix is computed on metal",
   },
-  ORCHARD_REPORT: {
-    fallback: "`report`",
-    meaning: "The folder in which `bun run test` leaves its reports",
-  },
+  ORCHARD_REPORT: { fallback: "`report`", meaning: "Folder for the reports of `bun run test`" },
   ORCHARD_FINDINGS: {
     fallback: "no record",
-    meaning: "The file to which each new finding of the checker is appended, as a line of JSON",
+    meaning: "File to which each new finding of the checker is appended, as a line of JSON",
   },
   ORCHARD_TOKEN_CACHE_LIMIT: {
     fallback: "4294967296",
-    meaning: "Bytes of the cache of texts' tokens, over which the least recently used files are removed; 0: no limit",
+    meaning: "Bytes of the token cache, above which the least recently used files are removed; 0: no limit",
   },
   ORCHARD_MEMORY_LIMIT: {
     fallback: "what the system's limits allow",
@@ -113,22 +106,21 @@ const own = {
   },
   ORCHARD_CPU_STORM: {
     fallback: "`150000:1`",
-    meaning: "How many hostile calls the tests make of the cpu dylib, and behind a colon the seed that chooses them",
+    meaning: "Number of hostile calls that tests make to the cpu dylib, then a colon and their seed",
   },
   HF_ENDPOINT: {
     fallback: "none: the command says that it needs it",
-    meaning: "`orchard pull`: the address of the hub that models come from",
+    meaning: "`orchard pull`: address of the hub to download models from",
   },
   HF_HOME: {
     fallback: "`~/.cache/huggingface`",
-    meaning: "`orchard pull`: the folder with the cache of models, `hub`, which Hugging Face's tools share",
+    meaning: "`orchard pull`: folder of the model cache, `hub`, shared with Hugging Face's tools",
   },
-  HF_TOKEN: { fallback: "the file `token` in HF_HOME", meaning: "`orchard pull`: what proves who asks" },
+  HF_TOKEN: { fallback: "the file `token` in HF_HOME", meaning: "`orchard pull`: access token" },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
     meaning:
-      "The folder under which `orchard/` holds the toolchain, OpenBLAS, compiled kernels, tokens of texts and packed " +
-      "tokenizers",
+      "Folder whose `orchard/` holds the toolchain, OpenBLAS, compiled kernels, tokens of texts and packed tokenizers",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 
@@ -137,8 +129,8 @@ const softwareDevice = {
   ORCHARD_METAL_CHECK: {
     fallback: "0",
     meaning:
-      "1: every dispatch runs under the checker, each finding is printed on standard error, and a process with " +
-      "errors ends with status 1; `report`: the same, and the status stays",
+      "1: every dispatch runs under the checker, which prints each finding on standard error; a process with errors " +
+      "exits with status 1. `report`: prints only",
   },
   ORCHARD_METAL_COUNT: {
     fallback: "0",
@@ -150,56 +142,55 @@ const softwareDevice = {
   },
   ORCHARD_METAL_SEED: { fallback: "1", meaning: "Seed of the order in which threadgroups and SIMD-groups run" },
   ORCHARD_METAL_DENORMALS: { fallback: "keep", meaning: "`keep` or `flush`: what happens to float32 denormals" },
-  ORCHARD_METAL_CONTRACT: { fallback: "0", meaning: "1: a product and a sum may become one fused operation" },
+  ORCHARD_METAL_CONTRACT: { fallback: "0", meaning: "1: a multiplication and an addition may be fused" },
   ORCHARD_METAL_FAST: {
     fallback: "auto",
-    meaning: "`auto`, `0` or `1`: Metal's fast formulas as the library asks, never, or always",
+    meaning: "`auto`, `0` or `1`: Metal's fast math as the library asks, never, or always",
   },
   ORCHARD_METAL_POISON: {
     fallback: "auto",
     meaning:
-      "Fresh device memory holds zeros (`0`) or NaN patterns (`1`); `auto`: zeros, which the checker knows from what " +
-      "was written",
+      "Fresh device memory holds zeros (`0`) or NaN patterns (`1`); `auto`: zeros, which the checker tells from " +
+      "written bytes",
   },
   ORCHARD_METAL_MAX_THREADS: { fallback: "1024", meaning: "Largest threadgroup that a pipeline reports" },
   ORCHARD_METAL_TIMEOUT_MS: { fallback: "60000", meaning: "Milliseconds after which a command buffer fails" },
   ORCHARD_METAL_COMPILE_TIMEOUT_MS: {
     fallback: "60000",
-    meaning: "Milliseconds after which compiling kernels is given up",
+    meaning: "Milliseconds after which compiling kernels is aborted",
   },
   ORCHARD_METAL_SPIN_LIMIT: {
     fallback: "1000000",
     meaning: "Polls of one atomic after which a thread counts as spinning",
   },
-  ORCHARD_METAL_STRICT: { fallback: "1", meaning: "0: libraries are made without the strict typing pass" },
+  ORCHARD_METAL_STRICT: { fallback: "1", meaning: "0: libraries are compiled without the strict typing pass" },
   ORCHARD_METAL_CACHE: { fallback: "`orchard/kernels` in the cache folder", meaning: "Folder of compiled kernels" },
   ORCHARD_METAL_CACHE_LIMIT: {
     fallback: "536870912",
-    meaning: "Bytes of that folder, over which the least recently used kernels are removed; 0: no limit",
+    meaning: "Bytes of that folder, above which the least recently used kernels are removed; 0: no limit",
   },
   ORCHARD_METAL_CLANG: { fallback: "the toolchain's, then PATH's", meaning: "The clang++ that compiles kernels" },
-  ORCHARD_METAL_HEADERS: { fallback: "the dylib's own", meaning: "Folder of the Metal standard library's headers" },
+  ORCHARD_METAL_HEADERS: { fallback: "those in the dylib", meaning: "Folder of the Metal standard library's headers" },
   ORCHARD_METAL_MAX_FINDINGS: { fallback: "1000", meaning: "Findings that are kept; further ones are counted" },
-  ORCHARD_METAL_ABORT_ON_MISUSE: { fallback: "1", meaning: "0: misuse of the API is reported and not fatal" },
-  ORCHARD_METAL_MEMORY_LIMIT: {
-    fallback: "0: what tensors may take",
-    meaning: "Bytes of device memory in all",
+  ORCHARD_METAL_ABORT_ON_MISUSE: {
+    fallback: "1",
+    meaning: "0: misuse of the API is reported instead of ending the process",
   },
+  ORCHARD_METAL_MEMORY_LIMIT: { fallback: "0: what tensors may take", meaning: "Bytes of device memory in all" },
   ORCHARD_METAL_EXECUTE: {
     fallback: "1",
-    meaning:
-      "0: dispatches complete without running a thread, so that what is allocated and encoded for large work shows " +
-      "in no time",
+    meaning: "0: dispatches complete without running threads, to see quickly what large work allocates and encodes",
   },
   ORCHARD_METAL_WHOLE: {
     fallback: "0",
-    meaning: "1: a library is refused for any kernel that the executing pass refuses, not when that is first used",
+    meaning:
+      "1: a library is rejected if the executing pass rejects any of its kernels, not when that kernel is first used",
   },
   ORCHARD_METAL_AFTER_FAULT: {
     fallback: "continue",
     meaning:
-      "What a queue does after a command buffer that failed: `continue` runs the next ones, `ignore` refuses them " +
-      "all, `discard` ends the next one half way",
+      "What a queue does after a failed command buffer: `continue` runs the next ones, `ignore` rejects them all, " +
+      "`discard` ends the next one half way",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 

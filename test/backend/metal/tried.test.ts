@@ -9,7 +9,7 @@ import { programs } from "./mutants/programs.ts";
 
 const read = (path: string): string => readFileSync(join(packageRoot, path), "utf8");
 const page = read("docs/checker.md");
-const section = page.split(/^## /m).find((part) => part.startsWith("What was tried\n"))!;
+const section = page.split(/^## /m).find((part) => part.startsWith("How it is tested\n"))!;
 
 /** The first number of a row's second column. */
 const count = (start: string): number => {
