@@ -142,6 +142,7 @@ void rewrite_space(Rewriter &rewriter, uint32_t index, bool of_object) {
 
 // A literal without a suffix is a float in Metal; `h` and `bf` are its own (MSL 2.1).
 void rewrite_literal(Rewriter &rewriter, uint32_t index) {
+  if (rewriter.strict().is_erased(index)) return; // an initializer that has no effect
   std::string text = rewriter.text(index);
   if (std::string("qQwWiIjJ").find(text.back()) != std::string::npos) // clang's own: wide and imaginary numbers
     return rewriter.error(index, "invalid suffix '" + text.substr(text.size() - 1) + "' on a constant");

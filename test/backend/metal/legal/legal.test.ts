@@ -66,7 +66,6 @@ test("what is excluded is still refused: else its row goes", () => {
   if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin");
   const programs: Readonly<Record<keyof typeof excluded, string>> = {
     qualifiedResult: "inline thread float f(float x) { return x; } kernel void k(device float *y) { y[0] = f(1); }",
-    initialized: "kernel void k(device float *y) { threadgroup float a = 0.0; a = 1; y[0] = a; }",
   };
   const refused = Object.keys(excluded).filter((kind) => {
     const [message = ""] = excluded[kind]!.split(", where ");

@@ -76,8 +76,6 @@ kernel void many${index}(${signature("T")}) { if (i < n) y[i] = T(y[i] * T(N)); 
  */
 export const excluded: Readonly<Record<string, string>> = {
   qualifiedResult: "return type cannot be qualified with address space",
-  initialized:
-    "expected ';' at end of declaration, where the value has a point and no suffix: threadgroup float a = 0.0;",
 };
 
 /** The rows of a table that may be drawn. */
