@@ -149,26 +149,15 @@ using V = ${nameOf(type)}; typedef V W; constant W one = ${initial}; static V ge
   declared.functions.push({ name: `n${index}::get`, result: type, parameters: [] });
 };
 
-/** A result has no address space of its own; a compiler that is not strict takes one. */
-const qualifiedResult: Declare = (declared, index, random) => {
-  const type = scalar(pick(random, ["uint", "float"]));
-  const name = nameOf(type);
-  declared.text.push(`static inline thread ${name} r${index}(thread const ${name} x) { return x; }`);
-  declared.functions.push({ name: `r${index}`, result: type, parameters: [type] });
-};
-
 export const declarations = {
-  qualifiedResult,
-  ...{
-    constant,
-    table,
-    functionConstant,
-    enumeration,
-    plainFunction,
-    overloads,
-    template,
-    structure,
-    spaces,
-    namespaced,
-  },
+  constant,
+  table,
+  functionConstant,
+  enumeration,
+  plainFunction,
+  overloads,
+  template,
+  structure,
+  spaces,
+  namespaced,
 } satisfies Readonly<Record<string, Declare>>;

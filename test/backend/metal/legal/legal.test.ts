@@ -1,6 +1,5 @@
 /**
- * Legal programs, drawn: both passes of the software device's compiler have to take them. What it wrongly refuses is
- * mended there; until then `excluded` names it.
+ * Legal programs, drawn: both passes of the software device's compiler have to take them.
  */
 import { expect, test } from "bun:test";
 import { metalContext } from "../../../../src/backend/metal/context.ts";
@@ -9,10 +8,7 @@ import { KernelCompileError } from "../../../../src/index.ts";
 import { Random } from "../../../ops/samples.ts";
 import { repeats } from "../../../support/repeats.ts";
 import { seed } from "../../../support/some.ts";
-import { declarations } from "./declarations.ts";
-import { drawProgram, excluded, header } from "./program.ts";
-import { statements } from "./statements.ts";
-import { structures } from "./structures.ts";
+import { drawProgram, header } from "./program.ts";
 import { pick } from "./types.ts";
 
 /** Every version has to take what is drawn: it uses nothing newer than the first. */
@@ -47,31 +43,17 @@ test.each(Array.from({ length: repeats({ usual: 6, all: 100 }) }, (_, at) => fir
   },
 );
 
-test("programs have every kind of declaration and statement, but for those that are excluded", () => {
-  const kinds = [declarations, statements, structures].flatMap((table) => Object.keys(table));
-  expect(Object.keys(excluded).filter((kind) => !kinds.includes(kind))).toEqual([]);
+test("programs have every kind of declaration and statement", () => {
   const marks: Readonly<Record<string, RegExp>> = {
     ...{ template: /template <typename T/, overloads: /\bo\d+\(half2 x\)/, spaces: /\bat\d+\(tile, i & 3\)/ },
     ...{ functionConstant: /function_constant\(\d\)/, collective: /simd_shuffle_xor/, atomic: /atomic_fetch_/ },
     ...{ choice: /switch \(/, loop: /while \(/, shared: /threadgroup float m\d+\[32\]/, operators: /operator\+=/ },
     ...{ traits: /enable_if_t/, sized: /array<T, N>/, copies: /packed_float3 p/, matrices: /transpose\(m\)/ },
     ...{ bits: /union U/, deduced: /decltype/, functors: /Op::init/, blocks: /simdgroup_multiply_accumulate/ },
-    ...{ qualifiedResult: /inline thread/, initialized: /threadgroup float n/ },
+    ...{ initialized: /threadgroup float n/ },
   };
   const all = Array.from({ length: 100 }, (_, at) => drawProgram(first + at)).join("\n");
-  expect(Object.entries(marks).filter(([kind, mark]) => mark.test(all) === kind in excluded)).toEqual([]);
-});
-
-test("what is excluded is still refused: else its row goes", () => {
-  if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin");
-  const programs: Readonly<Record<keyof typeof excluded, string>> = {
-    qualifiedResult: "inline thread float f(float x) { return x; } kernel void k(device float *y) { y[0] = f(1); }",
-  };
-  const refused = Object.keys(excluded).filter((kind) => {
-    const [message = ""] = excluded[kind]!.split(", where ");
-    return refusal(header + programs[kind], "3.1")?.includes(message);
-  });
-  expect(refused).toEqual(Object.keys(excluded));
+  expect(Object.entries(marks).filter(([, mark]) => !mark.test(all))).toEqual([]);
 });
 
 test("a program that is not legal is refused", () => {
