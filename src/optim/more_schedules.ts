@@ -1,6 +1,6 @@
 /**
- * PyTorch's other learning rate schedules, as factors of the learning rate by the step, in closed form: they have no
- * state, and any step can be asked for.
+ * PyTorch's other learning rate schedules. Each returns the factor of the learning rate in closed form: it has no
+ * state, and can be evaluated at any step.
  */
 import { ArgumentError } from "../core/errors.ts";
 import { aFunction, aNumber, choice, listOf } from "../core/kinds.ts";
@@ -14,14 +14,14 @@ const share = aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a
 
 /** Options of {@link step}. */
 export interface StepOptions {
-  /** After so many steps the factor is multiplied once more. */
+  /** The number of steps between two decays. */
   stepSize: number;
-  /** By what. Default 0.1. */
+  /** The factor of each decay. Default 0.1. */
   gamma?: number;
 }
 
 /**
- * gamma to the power of ⌊step / stepSize⌋: PyTorch's StepLR.
+ * Returns a schedule that decays by `gamma` every `stepSize` steps, gamma^⌊step / stepSize⌋: PyTorch's StepLR.
  *
  * @throws {ArgumentError}
  */
@@ -34,14 +34,14 @@ const stepParameters = parameters("optim.step", { stepSize: required(steps), gam
 
 /** Options of {@link multiStep}. */
 export interface MultiStepOptions {
-  /** The steps from which on the factor is multiplied once more; one that is there twice counts twice. */
+  /** The steps at which the factor decays; a step listed twice decays it twice. */
   milestones: readonly number[];
-  /** By what. Default 0.1. */
+  /** The factor of each decay. Default 0.1. */
   gamma?: number;
 }
 
 /**
- * gamma to the power of how many milestones there are up to the step: PyTorch's MultiStepLR.
+ * Returns a schedule that decays by `gamma` at each milestone: PyTorch's MultiStepLR.
  *
  * @throws {ArgumentError}
  */
@@ -63,7 +63,7 @@ export interface ExponentialOptions {
 }
 
 /**
- * gamma to the power of the step: PyTorch's ExponentialLR.
+ * Returns a schedule that decays by `gamma` every step, gamma^step: PyTorch's ExponentialLR.
  *
  * @throws {ArgumentError}
  */
@@ -76,14 +76,14 @@ const exponentialParameters = parameters("optim.exponential", { gamma: required(
 
 /** Options of {@link polynomial}. */
 export interface PolynomialOptions {
-  /** The number of steps to 0. */
+  /** The number of steps until the factor is 0. */
   total: number;
   /** The power. Default 1. */
   power?: number;
 }
 
 /**
- * (1 - step / total) to a power, and 0 from `total` on: PyTorch's PolynomialLR.
+ * Returns the schedule (1 - step / total)^power, which is 0 from step `total` on: PyTorch's PolynomialLR.
  *
  * @throws {ArgumentError}
  */
@@ -107,8 +107,8 @@ export interface CosineAnnealingOptions {
 }
 
 /**
- * Half a cosine from 1 to the floor in `total` steps, and up again in the next ones: PyTorch's CosineAnnealingLR, in
- * its closed form.
+ * Returns a schedule that follows half a cosine from 1 to `floor` in `total` steps, and back up in the next `total`:
+ * PyTorch's CosineAnnealingLR, in its closed form.
  *
  * @throws {ArgumentError}
  */
@@ -126,15 +126,15 @@ const cosineAnnealingParameters = parameters("optim.cosineAnnealing", {
 export interface WarmRestartsOptions {
   /** The number of steps of the first period. */
   period: number;
-  /** How many times as long each next period is. Default 1. */
+  /** Factor by which each period grows. Default 1. */
   multiple?: number;
   /** The smallest factor. Default 0. */
   floor?: number;
 }
 
 /**
- * Half a cosine from 1 to the floor in each period (Loshchilov and Hutter, "SGDR", 2017): PyTorch's
- * CosineAnnealingWarmRestarts.
+ * Returns a schedule that follows half a cosine from 1 to `floor` in each period (Loshchilov and Hutter, "SGDR", 2017):
+ * PyTorch's CosineAnnealingWarmRestarts.
  *
  * @throws {ArgumentError}
  */
@@ -163,15 +163,18 @@ export interface CyclicOptions {
   stepsUp?: number;
   /** The number of steps down. Default `stepsUp`. */
   stepsDown?: number;
-  /** Whether cycles stay as high, halve each time, or shrink by `gamma` each step. Default `"triangular"`. */
+  /**
+   * How the height of cycles changes: it stays (`"triangular"`), halves with each cycle (`"triangular2"`), or shrinks
+   * by `gamma` each step (`"exponential"`). Default `"triangular"`.
+   */
   mode?: "triangular" | "triangular2" | "exponential";
   /** The factor of each step with `"exponential"`. Default 1. */
   gamma?: number;
 }
 
 /**
- * Up and down in straight lines (Smith, "Cyclical Learning Rates", 2017): PyTorch's CyclicLR with the optimizer's
- * learning rate as `max_lr`, and `base` times it as `base_lr`; momentum is not changed.
+ * Returns a schedule that rises and falls linearly in cycles (Smith, "Cyclical Learning Rates", 2017): PyTorch's
+ * CyclicLR with the optimizer's learning rate as `max_lr`, and `base` times it as `base_lr`. Momentum does not change.
  *
  * @throws {ArgumentError}
  */
@@ -201,7 +204,7 @@ const aSchedule = aFunction<Schedule>();
 const schedules = listOf(aSchedule, "a list of schedules");
 
 /**
- * The product of schedules: PyTorch's ChainedScheduler.
+ * Returns the product of schedules: PyTorch's ChainedScheduler.
  *
  * @example
  * optim.chained([optim.linear({ total: 10, from: 0.1, to: 1 }), optim.exponential({ gamma: 0.99 })]);
@@ -218,9 +221,10 @@ export function chained(...values: unknown[]): Schedule {
 const chainedParameters = parameters("optim.chained", { schedules: operand(schedules) });
 
 /**
- * One schedule after the other: each from its milestone on, which is its own step 0. PyTorch's SequentialLR.
+ * Returns a schedule that runs several schedules in turn: PyTorch's SequentialLR. Each schedule after the first starts
+ * at its milestone, and counts steps from there.
  *
- * @param milestones one less than there are schedules, each above the one before
+ * @param milestones one fewer than the schedules, in increasing order
  *
  * @example
  * optim.sequential([optim.linear({ total: 10, from: 0.1, to: 1 }), optim.exponential({ gamma: 0.99 })], [10]);
