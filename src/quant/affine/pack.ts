@@ -1,5 +1,6 @@
 /**
- * Levels are packed consecutively in 32-bit words, from the lowest bit on, as MLX does. 32 values of b bits take b words.
+ * Levels are packed consecutively in 32-bit words, from the lowest bit on, as MLX does. 32 values of b bits take b
+ * words.
  */
 
 /** Packs levels into words. */
