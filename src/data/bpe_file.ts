@@ -1,14 +1,14 @@
-/** `tokenizer.json`: how Hugging Face's libraries store tokenizers. */
+/** Reads and writes `tokenizer.json`, in which Hugging Face's libraries store tokenizers. */
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { isJsonObject, type Json } from "../io/json.ts";
 import type { Vocabulary } from "./bpe_trainer.ts";
 import { byteCharacters, bytesOfText, END_OF_TEXT, WORD_PATTERN } from "./bpe_words.ts";
 
-/** A byte pair encoding over bytes, as JSON. */
+/** A byte-level byte pair encoding, as JSON. */
 export type TokenizerFile = ReturnType<typeof tokenizerFile>;
 
-/** What every file of ours says of the way from text to words, and back. */
+/** How text is split into words and decoded; the same in every file that this module writes. */
 const pipeline = {
   normalizer: null,
   pre_tokenizer: {
@@ -43,9 +43,9 @@ export const tokenizerFile = ({ tokens, merges }: Vocabulary) => ({
 });
 
 /**
- * The vocabulary in such a file.
+ * Reads the vocabulary from a `tokenizer.json`.
  *
- * @throws {ArgumentError} `invalidOperand` for another tokenizer's, or one that is damaged.
+ * @throws {ArgumentError} `invalidOperand` if the file is damaged, or is not of a BpeTokenizer.
  */
 export function readVocabulary(operation: string, given: unknown): Vocabulary {
   const json = given as Json | undefined;
