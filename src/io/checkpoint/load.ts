@@ -35,7 +35,7 @@ export interface RejectedCheckpoint {
   readonly error: OrchardError;
 }
 
-/** A checkpoint as it was saved. What was not saved is null. */
+/** A checkpoint as it was saved. Parts that were not saved are null. */
 export interface Checkpoint<
   Types extends CheckpointTypes = { optimizer: StateTree; data: StateTree; extra: StateTree },
 > {
@@ -56,9 +56,9 @@ const operation = "loadCheckpoint";
 const loadParameters = parameters(operation, { path: operand(aPath) });
 
 /**
- * Loads a checkpoint: from a folder, the valid one with the highest step. Each file is verified against its hash.
- * Invalid checkpoints are skipped with a warning on standard error, and are listed in `rejected`. A file that is named
- * itself must be valid.
+ * Loads a checkpoint; from a folder, the valid one with the highest step. Each file is verified against its hash.
+ * Invalid checkpoints in a folder are skipped with a warning on standard error, and are listed in `rejected`. A path of
+ * a file must be valid.
  *
  * @param path a folder of checkpoints, or a checkpoint file
  *
