@@ -88,7 +88,7 @@ function nothingMatches(name: string, files: readonly RemoteFile[], { include }:
   return new ArgumentError(
     "pull",
     "noFiles",
-    `${name} has no file that matches ${tried}; it has ${some.join(", ") || "none"}${files.length > 20 ? ", …" : ""}; ` +
+    `${name} has no file matching ${tried}; it has ${some.join(", ") || "none"}${files.length > 20 ? ", …" : ""}; ` +
       "name some with --include",
   );
 }
