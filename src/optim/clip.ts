@@ -111,7 +111,7 @@ function gradientNorm(owners: readonly Tensor[], p: number): Tensor {
   });
 }
 
-/** The norm over all ranks: of sharded gradients, of which each rank has some, and of those that every rank has. */
+/** The norm over all ranks, of sharded gradients (each rank has some) and of replicated ones (every rank has all). */
 function normOfRanks(shared: readonly Tensor[], owners: readonly Tensor[], p: number): Tensor {
   return tidy(() => {
     const norms = [true, false].map((each) =>

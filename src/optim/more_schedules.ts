@@ -239,7 +239,7 @@ export function sequential(...values: unknown[]): Schedule {
     throw new ArgumentError(
       "optim.sequential",
       "invalidOption",
-      `expected rising milestones, one less than the ${own.length} schedules, got [${milestones.join(", ")}]`,
+      `expected increasing milestones, one fewer than the ${own.length} schedules, got [${milestones.join(", ")}]`,
     );
   const schedule: Schedule = (at) => {
     const which = milestones.filter((milestone) => milestone <= at).length;

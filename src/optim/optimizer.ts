@@ -11,7 +11,7 @@ import { type LearningRate, type ParameterGroup, type Parameters, parseGroups } 
 import { prepareState, type Slot, type Update } from "./slot.ts";
 import { loadState, type OptimizerStateDict, saveState } from "./state_dict.ts";
 
-/** The given options over the defaults. An option that is undefined counts as absent. */
+/** Merges options into the defaults. An option that is undefined counts as absent. */
 const withDefaults = <Options extends object>(given: Partial<Options>, defaults: Options): Options => ({
   ...defaults,
   ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Options>),

@@ -22,7 +22,7 @@ export interface ReduceOnPlateauOptions {
   cooldown?: number;
   /** The smallest learning rate. Default 0. */
   minLr?: number;
-  /** A change of the learning rate by no more than this is not made. Default 1e-8. */
+  /** The smallest change of a learning rate: a change of at most `eps` is skipped. Default 1e-8. */
   eps?: number;
 }
 

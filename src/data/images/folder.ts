@@ -86,7 +86,7 @@ const listed = (folder: string) =>
 function classesOf(root: string): string[] {
   const classes = listed(root).filter(({ isFolder }) => isFolder);
   if (classes.length > 0) return classes.map(({ name }) => name);
-  throw new DataError("ImageFolder", "noImages", `expected ${root} to have a folder for each class, got none`);
+  throw new DataError("ImageFolder", "noImages", `expected ${root} to have a folder per class, got none`);
 }
 
 /** The paths of the images of a class, sorted by name. */
@@ -96,7 +96,7 @@ function picturesOf(folder: string): string[] {
   throw new DataError(
     "ImageFolder",
     "noImages",
-    `expected ${folder} to have pictures (${readEndings.map((ending) => `.${ending}`).join(", ")}), got none`,
+    `expected ${folder} to have images (${readEndings.map((ending) => `.${ending}`).join(", ")}), got none`,
   );
 }
 

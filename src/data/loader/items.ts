@@ -56,7 +56,7 @@ export class TensorDataset<T extends readonly Tensor[] = Tensor[]> implements Da
         throw new ShapeError(
           "TensorDataset",
           each.rank === 0 ? "noAxes" : "sizesDiffer",
-          `expected tensors with equally many rows, got ${own.map((one) => one.describe()).join(", ")}`,
+          `expected tensors with the same number of rows, got ${own.map((one) => one.describe()).join(", ")}`,
         );
     this.tensors = own as unknown as T;
   }

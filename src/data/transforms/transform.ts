@@ -45,7 +45,7 @@ export function imageOf(operation: string, value: unknown): Tensor {
   throw new ShapeError(
     operation,
     "notAnImage",
-    `expected image to be [channels, height, width], or with a batch before, got ` +
+    `expected image to be [channels, height, width], optionally with batch axes before, got ` +
       (image === undefined ? describeValue(value) : image.describe()),
   );
 }

@@ -107,7 +107,7 @@ function layOut(
   return { header: encodeHeader([...fields], written, alignment), parts };
 }
 
-/** The tensor that holds the bytes, with the type and the logical shape. */
+/** Checks a tensor, and returns the one that has its bytes, the type and the logical shape. */
 function writable(operation: string, name: string, tensor: unknown) {
   const own = Tensor.isTensor(tensor) || QuantizedTensor.isQuantized(tensor) ? tensor : undefined;
   if (own === undefined)

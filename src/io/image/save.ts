@@ -131,6 +131,6 @@ function pictureOf(operation: string, x: Tensor, channels: ChannelOrder): Tensor
   throw new ShapeError(
     operation,
     "notAnImage",
-    `expected x to be ${axes} with 1 to 4 channels and some pixels, or [height, width], got ${x.describe()}`,
+    `expected x to be ${axes} with 1 to 4 channels and at least one pixel, or [height, width], got ${x.describe()}`,
   );
 }

@@ -32,7 +32,7 @@ export function checkColumns(operation: string, asked: Iterable<string>, names: 
   for (const name of asked) {
     if (names.includes(name)) continue;
     const nearest = nearestName(name, names);
-    const meant = nearest === undefined ? "" : `; did you mean "${nearest}"?`;
+    const meant = nearest === undefined ? "." : `; did you mean "${nearest}"?`;
     const known = names.slice(0, 20).join(", ");
     throw new ArgumentError(
       operation,

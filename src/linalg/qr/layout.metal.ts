@@ -1,7 +1,7 @@
 /** The layout of matrices of reflections in threadgroup memory, and the threads that work on them. */
 import { threadsFor } from "../metal.ts";
 
-/** Floats that a threadgroup's memory holds. */
+/** Floats that fit threadgroup memory. */
 const ROOM = 32768 / 4;
 /** The maximum number of threads per threadgroup: more threads leave fewer registers for each. */
 const MOST_THREADS = 256;
@@ -26,7 +26,7 @@ export const bytesFor = (floats: number): number => Math.ceil(Math.max(1, floats
 export const matrixFloats = (rows: number, columns: number): number =>
   rows * (strideFor(columns) + 1) + 2 * Math.min(rows, columns);
 
-/** Whether a threadgroup's memory holds a matrix. */
+/** Whether a matrix fits threadgroup memory. */
 export const fitsThreadgroup = (rows: number, columns: number): boolean => matrixFloats(rows, columns) <= ROOM;
 
 /** The number of columns of `rows` rows that fit threadgroup memory along with a vector; 0 if none does. */
