@@ -47,7 +47,7 @@ const progressParameters = parameters("progress", {
  * for await (const [x, y] of batches) batches.show({ loss: step(x, y) });
  * // epoch 1 │ ██████░░░░░░░░░░░░░░ 12/40 │ loss 0.4371 │ 3 s left │ 9.12/s
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function progress<Item>(items: Iterable<Item> | AsyncIterable<Item>, options?: ProgressOptions): Progress<Item>;
 export function progress(...values: unknown[]): Progress<unknown> {

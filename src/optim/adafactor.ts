@@ -21,9 +21,9 @@ import { Optimizer } from "./optimizer.ts";
 import { optimizerParameters } from "./options.ts";
 import { type Slot, stateDType, type Update } from "./slot.ts";
 
-/** Options of {@link Adafactor}, PyTorch's. */
+/** Options of {@link Adafactor}, as in PyTorch. */
 export interface AdafactorOptions extends LearningRate {
-  /** 1 − β₂ of step t is t to this power. Default −0.8. */
+  /** The exponent of the decay rate: 1 − β₂ in step t is t^beta2Decay. Default −0.8. */
   beta2Decay: number;
   /**
    * Lower bounds: ε₁ of the variance estimates, null for the dtype's machine epsilon, and ε₂ of the root mean square of

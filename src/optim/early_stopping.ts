@@ -36,7 +36,7 @@ const stepParameters = parameters("EarlyStopping.step", { measure: operand(someN
  * for (let epoch = 0; epoch < 100; epoch++) if (stopping.step(trainAndEvaluate())) break;
  * console.log(stopping.best);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export class EarlyStopping {
   readonly #options: ReturnType<typeof stoppingParameters>;

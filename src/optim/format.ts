@@ -1,4 +1,4 @@
-/** How optimizers print. */
+/** Prints optimizers. */
 import { printedBytes, printedCount, printedOptions } from "../core/printing.ts";
 import { byteLengthOf } from "../tensor/tensor.ts";
 import type { LearningRate, ParameterGroup } from "./groups.ts";

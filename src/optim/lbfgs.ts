@@ -24,7 +24,7 @@ import { optimizerParameters } from "./options.ts";
 import { stateDType } from "./slot.ts";
 import { loadState, type OptimizerStateDict } from "./state_dict.ts";
 
-/** Options of {@link LBFGS}, PyTorch's. */
+/** Options of {@link LBFGS}, as in PyTorch. */
 export interface LBFGSOptions extends LearningRate {
   /** The maximum number of iterations per step. Default 20. */
   maxIter: number;

@@ -23,7 +23,7 @@ export interface StepOptions {
 /**
  * Returns a schedule that decays by `gamma` every `stepSize` steps, gamma^⌊step / stepSize⌋: PyTorch's StepLR.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function step(...values: Needed<StepOptions, "stepSize", ["gamma"]>): Schedule;
 export function step(...values: unknown[]): Schedule {
@@ -43,7 +43,7 @@ export interface MultiStepOptions {
 /**
  * Returns a schedule that decays by `gamma` at each milestone: PyTorch's MultiStepLR.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function multiStep(...values: Needed<MultiStepOptions, "milestones", ["gamma"]>): Schedule;
 export function multiStep(...values: unknown[]): Schedule {
@@ -65,7 +65,7 @@ export interface ExponentialOptions {
 /**
  * Returns a schedule that decays by `gamma` every step, gamma^step: PyTorch's ExponentialLR.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function exponential(...values: Needed<ExponentialOptions, "gamma">): Schedule;
 export function exponential(...values: unknown[]): Schedule {
@@ -85,7 +85,7 @@ export interface PolynomialOptions {
 /**
  * Returns the schedule (1 - step / total)^power, which is 0 from step `total` on: PyTorch's PolynomialLR.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function polynomial(...values: Needed<PolynomialOptions, "total", ["power"]>): Schedule;
 export function polynomial(...values: unknown[]): Schedule {
@@ -110,7 +110,7 @@ export interface CosineAnnealingOptions {
  * Returns a schedule that follows half a cosine from 1 to `floor` in `total` steps, and back up in the next `total`:
  * PyTorch's CosineAnnealingLR, in its closed form.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function cosineAnnealing(...values: Needed<CosineAnnealingOptions, "total">): Schedule;
 export function cosineAnnealing(...values: unknown[]): Schedule {
@@ -136,7 +136,7 @@ export interface WarmRestartsOptions {
  * Returns a schedule that follows half a cosine from 1 to `floor` in each period (Loshchilov and Hutter, "SGDR", 2017):
  * PyTorch's CosineAnnealingWarmRestarts.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function cosineWarmRestarts(...values: Needed<WarmRestartsOptions, "period", ["multiple"]>): Schedule;
 export function cosineWarmRestarts(...values: unknown[]): Schedule {
@@ -176,7 +176,7 @@ export interface CyclicOptions {
  * Returns a schedule that rises and falls linearly in cycles (Smith, "Cyclical Learning Rates", 2017): PyTorch's
  * CyclicLR with the optimizer's learning rate as `max_lr`, and `base` times it as `base_lr`. Momentum does not change.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function cyclic(...values: Needed<CyclicOptions, "base">): Schedule;
 export function cyclic(...values: unknown[]): Schedule {
@@ -209,7 +209,7 @@ const schedules = listOf(aSchedule, "a list of schedules");
  * @example
  * optim.chained([optim.linear({ total: 10, from: 0.1, to: 1 }), optim.exponential({ gamma: 0.99 })]);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function chained(schedules: readonly Schedule[]): Schedule;
 export function chained(...values: unknown[]): Schedule {
@@ -229,7 +229,7 @@ const chainedParameters = parameters("optim.chained", { schedules: operand(sched
  * @example
  * optim.sequential([optim.linear({ total: 10, from: 0.1, to: 1 }), optim.exponential({ gamma: 0.99 })], [10]);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function sequential(schedules: readonly Schedule[], milestones: readonly number[]): Schedule;
 export function sequential(...values: unknown[]): Schedule {

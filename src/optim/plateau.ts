@@ -60,7 +60,7 @@ const stepParameters = parameters("ReduceOnPlateau.step", { measure: operand(som
  * const plateau = new optim.ReduceOnPlateau(optimizer, { patience: 2 });
  * for (let epoch = 0; epoch < 100; epoch++) plateau.step(trainAndEvaluate());
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export class ReduceOnPlateau {
   readonly #optimizer: Pick<Optimizer<LearningRate>, "groups">;

@@ -31,7 +31,7 @@ export interface LinearOptions {
 /**
  * Returns a schedule that moves linearly from one factor to another, then stays constant: PyTorch's LinearLR.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function linear(...values: Needed<LinearOptions, "total">): Schedule;
 export function linear(...values: unknown[]): Schedule {
@@ -62,7 +62,7 @@ export interface CosineOptions {
  *     (step + 1) / (warmup + 1)                                                    if step < warmup
  *     floor + (1 - floor) (1 + cos(π (step - warmup) / (total - warmup))) / 2      otherwise
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function cosineWithWarmup(options: CosineOptions): Schedule;
 export function cosineWithWarmup(...values: unknown[]): Schedule {
@@ -107,7 +107,7 @@ export interface OneCycleOptions {
  * "Super-Convergence", 2018). It is PyTorch's OneCycleLR with the optimizer's learning rate as `max_lr`. Momentum does
  * not change.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function oneCycle(...values: Needed<OneCycleOptions, "total">): Schedule;
 export function oneCycle(...values: unknown[]): Schedule {

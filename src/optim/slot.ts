@@ -53,7 +53,7 @@ export function prepareState<Options>(
   for (const [name, tensor] of Object.entries(old)) if (!(name in slot.state)) tensor.dispose();
 }
 
-/** Master weights start as the parameter, everything else as a number: mostly 0. */
+/** The initial state: a copy of the parameter for master weights, else a constant, mostly 0. */
 const initialState = (name: string, parameter: Tensor, { shape, value }: Start): Tensor =>
   name === "master"
     ? noGrad(() => toDType(parameter, stateDType(parameter)))

@@ -82,6 +82,7 @@ export class QuantizedTensor implements Disposable {
     return this.size === 0 ? 0 : (this.byteLength * 8) / this.size;
   }
 
+  /** Whether it was disposed of. */
   get isDisposed(): boolean {
     return this.#parts.packed.isDisposed;
   }

@@ -115,7 +115,7 @@ const subsetParameters = parameters("Subset", { dataset: operand(aDataset), indi
  * @example
  * new data.MappedDataset(digits, ([x, y], { seed }) => [noisy(x, new Generator(seed)), y]);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export class MappedDataset<Item, Result> implements Dataset<Result> {
   readonly dataset: Dataset<Item>;

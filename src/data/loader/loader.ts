@@ -81,7 +81,7 @@ const loaderParameters = parameters("DataLoader", {
  * const loader = new data.DataLoader(set, { batchSize: 64, shuffle: true, seed: 1 });
  * for await (const [x, y] of loader) train(x, y);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<Batch> {
   readonly dataset: Dataset<Item> | Iterable<Item> | AsyncIterable<Item>;

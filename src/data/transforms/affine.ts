@@ -76,7 +76,7 @@ function moved(operation: string, image: Tensor, motion: Motion, { mode, fill }:
  * @example
  * data.transforms.rotate(30, { mode: "bilinear" });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function rotate(angle: number, options?: SamplingOptions): Transform;
 export function rotate(...values: unknown[]): Transform {
@@ -105,7 +105,7 @@ export interface AffineOptions extends SamplingOptions {
  * @example
  * data.transforms.affine({ angle: 10, translate: [3, 0], scale: 1.2 });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function affine(options?: AffineOptions): Transform;
 export function affine(...values: unknown[]): Transform {
@@ -143,7 +143,7 @@ const someDegrees = aSpread(
  * @example
  * data.transforms.randomRotation(15, { mode: "bilinear" });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function randomRotation(
   degrees: number | readonly [low: number, high: number],
@@ -191,7 +191,7 @@ const someShears: Kind<Shears> = {
  * @example
  * data.transforms.randomAffine(10, { translate: [0.1, 0.1], scale: [0.9, 1.1], mode: "bilinear" });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function randomAffine(
   degrees: number | readonly [low: number, high: number],

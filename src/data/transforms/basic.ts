@@ -21,7 +21,7 @@ import { computed, contextOf, imageOf, partOf, type Transform, transform } from 
  * const change = compose([randomHorizontalFlip(), toFloat(), normalize([0.5], [0.25])]);
  * const set = new data.ImageFolder("pets", { transform: change });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function compose(transforms: readonly ((image: Tensor, context?: ItemContext) => Tensor)[]): Transform;
 export function compose(...values: unknown[]): Transform {

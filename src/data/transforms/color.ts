@@ -88,7 +88,7 @@ const factor = aNumber({ holds: (value) => value >= 0 && value < Infinity, expec
  * @example
  * data.transforms.adjustBrightness(1.5)(tensor([[[0, 0.5]]])); // float32 [[[0, 0.75]]]
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function adjustBrightness(factor: number): Transform;
 export function adjustBrightness(...values: unknown[]): Transform {
@@ -106,7 +106,7 @@ const brightnessParameters = parameters("transforms.adjustBrightness", { factor:
  * @example
  * data.transforms.adjustContrast(0.5)(tensor([[[0, 1]]])); // float32 [[[0.25, 0.75]]]
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function adjustContrast(factor: number): Transform;
 export function adjustContrast(...values: unknown[]): Transform {
@@ -124,7 +124,7 @@ const contrastParameters = parameters("transforms.adjustContrast", { factor: ope
  * @example
  * data.transforms.adjustSaturation(0)(image); // gray in all of its channels
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function adjustSaturation(factor: number): Transform;
 export function adjustSaturation(...values: unknown[]): Transform {
@@ -143,7 +143,7 @@ const turn = (value: number): boolean => value >= -0.5 && value <= 0.5;
  * @example
  * data.transforms.adjustHue(1 / 3)(image); // red becomes green
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function adjustHue(shift: number): Transform;
 export function adjustHue(...values: unknown[]): Transform {
@@ -166,7 +166,8 @@ export interface GrayscaleOptions {
  * @example
  * data.transforms.grayscale({ channels: 3 });
  *
- * @throws {ArgumentError}. The transform: @throws {ShapeError} `notAnImage` for other than 1 or 3 channels.
+ * @throws {ArgumentError} for an invalid argument. The transform: @throws {ShapeError} `notAnImage` for other than 1 or
+ * 3 channels.
  */
 export function grayscale(...options: Given<GrayscaleOptions, ["channels"]>): Transform;
 export function grayscale(...values: unknown[]): Transform {
@@ -198,7 +199,7 @@ export interface ColorJitterOptions {
  * @example
  * data.transforms.colorJitter({ brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1 });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function colorJitter(options?: ColorJitterOptions): Transform;
 export function colorJitter(...values: unknown[]): Transform {

@@ -104,7 +104,7 @@ const toEven = (value: number): number => (value % 1 === 0.5 ? 2 * Math.round(va
  * @example
  * data.transforms.centerCrop(224);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function centerCrop(size: number | readonly [height: number, width: number]): Transform;
 export function centerCrop(...values: unknown[]): Transform {
@@ -154,7 +154,7 @@ const bordered = {
  * @example
  * data.transforms.pad(4, { mode: "reflect" });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function pad(padding: Border, options?: BorderOptions): Transform;
 export function pad(...values: unknown[]): Transform {
@@ -183,7 +183,7 @@ export interface RandomCropOptions extends BorderOptions {
  * @example
  * data.transforms.randomCrop(32, { padding: 4 });
  *
- * @throws {ArgumentError}. The transform: @throws {ShapeError} `tooSmall`.
+ * @throws {ArgumentError} for an invalid argument. The transform: @throws {ShapeError} `tooSmall`.
  */
 export function randomCrop(
   size: number | readonly [height: number, width: number],
@@ -226,7 +226,7 @@ export interface RandomResizedCropOptions extends Omit<ResizeOptions, "maxSize">
  * @example
  * data.transforms.randomResizedCrop(224, { scale: [0.3, 1] });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function randomResizedCrop(
   size: number | readonly [height: number, width: number],
@@ -289,7 +289,7 @@ const probability = aNumber({ holds: (value) => value >= 0 && value <= 1, expect
  * @example
  * data.transforms.randomHorizontalFlip(0.5);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function randomHorizontalFlip(...options: Given<FlipOptions, ["p"]>): Transform;
 export function randomHorizontalFlip(...values: unknown[]): Transform {
@@ -303,7 +303,7 @@ const horizontalParameters = parameters("transforms.randomHorizontalFlip", { p: 
  * @example
  * data.transforms.randomVerticalFlip(0.5);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function randomVerticalFlip(...options: Given<FlipOptions, ["p"]>): Transform;
 export function randomVerticalFlip(...values: unknown[]): Transform {

@@ -117,7 +117,9 @@ async function read<Types extends CheckpointTypes>(
   return { path, step, model, optimizer, generator, data, extra, rejected };
 }
 
-/** @throws {FileFormatError} for a state that another program wrote: the hash is right, the contents are not. */
+/**
+ * Reads the state. @throws {FileFormatError} if its contents are invalid despite a valid hash, as from another program.
+ */
 function readState(file: SafetensorsFile): CheckpointState {
   const fail = (problem: string) => new FileFormatError(operation, "notACheckpoint", file.path, problem);
   const invalid = (digits: string) => fail(`expected the digits of a bigint in its training state, got "${digits}"`);
@@ -127,7 +129,7 @@ function readState(file: SafetensorsFile): CheckpointState {
   return state;
 }
 
-/** The types of its trees are the caller's. */
+/** The state of a checkpoint; the caller chooses the types of its trees. */
 type CheckpointState = Pick<Checkpoint, "step" | "model"> &
   Partial<Pick<Checkpoint, "optimizer" | "generator" | "data" | "extra">>;
 

@@ -37,7 +37,7 @@ const condParameters = parameters("cond", { a: operand(aTensor), p: optional(eit
  * @example
  * linalg.cond(tensor([[2, 0], [0, 0.5]])).item(); // 4
  *
- * @throws {LinAlgError} for singular values of a matrix with elements that are infinite or NaN, naming it.
+ * @throws {LinAlgError} if the order needs singular values and a matrix has infinite or NaN elements, naming it.
  * @throws {ShapeError} for a matrix that is not square if the order requires it, and a tensor with fewer than two axes.
  * @throws {DTypeError} if the dtype is not a float.
  */

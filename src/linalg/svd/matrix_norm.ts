@@ -55,13 +55,13 @@ const matrixNormParameters = parameters("matrixNorm", {
  * column; Infinity and -Infinity, in a row. If several sums or singular values are equally large, they share the
  * gradient, as in `norm`.
  *
- * @param a […, m, n], of a float dtype; float16 and bfloat16 have singular values in float32
+ * @param a […, m, n], of a float dtype; singular values of float16 and bfloat16 are computed in float32
  * @returns of the shape of the batch, of the dtype of `a`
  *
  * @example
  * linalg.matrixNorm(tensor([[0, 2], [3, 0]]), "nuc").item(); // 5
  *
- * @throws {LinAlgError} for singular values of a matrix with elements that are infinite or NaN, naming it.
+ * @throws {LinAlgError} if the order needs singular values and a matrix has infinite or NaN elements, naming it.
  * @throws {ShapeError} unless `dim` has two different axes in range, and for a negative order of an empty matrix.
  * @throws {DTypeError} if the dtype is not a float.
  */

@@ -4,7 +4,7 @@ export interface BlockFormat {
   readonly values: number;
   /** Bytes per block. */
   readonly bytes: number;
-  /** Its number in GGUF files (`ggml_type`). */
+  /** The type number in GGUF files (`ggml_type`). */
   readonly type: number;
   /** The byte offsets of float16 scales and minima in a block, which large values can overflow. */
   readonly halves: readonly number[];

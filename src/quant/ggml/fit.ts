@@ -117,6 +117,6 @@ function raisedFor(values: Float32Array, most: number, before: Raised): Raised |
   const scale = (count * products - sum * total) / spread;
   const minimum = (scale * sum - total) / count;
   if (minimum >= 0) return scale > 0 ? { scale, minimum } : undefined;
-  const alone = products / squares; // no minimum below 0
+  const alone = products / squares; // the minimum must not be negative
   return alone > 0 ? { scale: alone, minimum: 0 } : undefined;
 }
