@@ -25,7 +25,7 @@ export interface DataLoaderOptions<Item, Batch> {
   prefetch?: number | undefined;
   /** Combines items into a batch. Default {@link collate}. */
   collate?: ((items: Item[]) => Batch | Promise<Batch>) | undefined;
-  /** Returns the indices of an epoch in order, such as a subset or a weighted sample; excludes `shuffle`. */
+  /** Returns the indices of an epoch in order, such as a subset or a weighted sample; not with `shuffle`. */
   sampler?: ((epoch: number, seed: bigint) => Iterable<number>) | undefined;
 }
 

@@ -29,7 +29,7 @@ const signatures: readonly string[] = [
 
 /**
  * Whether a file has a supported format, by its first bytes. Decoders of other formats, such as SVG and PDF, are never
- * called, because they can run programs and read other files.
+ * called, because they may interpret programs and read other files.
  */
 export const isPicture = (bytes: Uint8Array): boolean =>
   signatures.some((signature) =>

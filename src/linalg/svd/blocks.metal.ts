@@ -5,7 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { type SvdAttributes, type SvdOutputs, svdBlocksParameters } from "./primitive.ts";
 
-/** The largest smaller size of a matrix: the number of dispatches grows with its square. */
+/** The limit of min(rows, columns): the number of dispatches grows with its square. */
 export const MAX_BLOCKED_ROWS = 512;
 
 /** The number of encoded sweeps. Ten are usual, thirty were seen; sweeps with nothing to do return immediately. */
