@@ -14,8 +14,8 @@ export interface GraphEdge {
 }
 
 /**
- * The edge of a tensor, whose class does not know the type of nodes; null for a leaf, and for a tensor that needs no
- * gradient.
+ * The edge of a tensor, with the type that `Tensor` itself does not know; null for a leaf, and for a tensor that needs
+ * no gradient.
  */
 export const edgeOf = (tensor: Tensor): GraphEdge | null => tensor.edge as GraphEdge | null;
 

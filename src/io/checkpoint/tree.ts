@@ -28,8 +28,8 @@ export const MAX_STATE_DEPTH: number = MAX_TREE_DEPTH + 2;
 const SAVEABLE = "a number, string, boolean, bigint, null, tensor, array or plain object";
 
 /**
- * @internal Values that JSON cannot represent become an object with one key: `{ "$tensor": name }`, `{ "$bigint":
- * digits }`, `{ "$number": "NaN" }`. A user's key that starts with $ is escaped by another $.
+ * @internal Flattens a tree. Values that JSON can't represent become an object with one key: `{ "$tensor": name }`,
+ * `{ "$bigint": digits }`, `{ "$number": "NaN" }`. A user's key that starts with $ is escaped by another $.
  */
 export function flattenTree(operation: string, name: string, value: unknown): FlatTree {
   const tensors = new Map<Tensor, string>();

@@ -1,10 +1,13 @@
 /**
  * Quantized tensors in safetensors files. An affine tensor is stored as three, as in MLX: `a.weight` (uint32),
  * `a.scales` and `a.biases`, which is missing if it is symmetric. Blocks are uint8. The metadata `quantization` is
- * JSON, keyed by the name of the packed tensor, with values `{ "group_size": 64, "bits": 4, "mode": "affine" |
- * "symmetric", "dtype": "float16" }` or `{ "format": "q4_K", "dtype": "float32" }`. MLX writes the same fields to
- * `config.json`, keyed by the name of the module, next to the fields that apply to all other modules; its mode may also
- * be "mxfp4".
+ * JSON, keyed by the name of the packed tensor. A value is one of
+ *
+ *     { "group_size": 64, "bits": 4, "mode": "affine" | "symmetric", "dtype": "float16" }
+ *     { "format": "q4_K", "dtype": "float32" }
+ *
+ * MLX writes the same fields to `config.json`, keyed by the name of the module, next to the fields that apply to all
+ * other modules; its mode may also be "mxfp4".
  */
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";

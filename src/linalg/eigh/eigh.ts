@@ -72,7 +72,7 @@ export function eigh(...values: unknown[]): EighResult {
 /**
  * Computes the eigenvalues of real symmetric matrices, in ascending order. It is faster than {@link eigh}, because it
  * does not compute eigenvectors, unless `a` requires a gradient. The gradient is finite for repeated eigenvalues too;
- * its second-order gradient is not.
+ * a second-order gradient is not.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns […, n], of the dtype of `a`
