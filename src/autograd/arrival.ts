@@ -1,11 +1,11 @@
-/** What happens when a gradient is complete: long before the backward pass is over, for the last layers of a model. */
+/** Hooks for complete gradients, which the last layers of a model have long before the backward pass ends. */
 import type { Tensor } from "../tensor/tensor.ts";
 
 const hooks = new WeakMap<Tensor, () => void>();
 
 /**
- * Calls `hook` whenever a backward pass has summed up the whole gradient of a leaf into its `grad`, at once and not at
- * the end of the pass. A leaf has one hook at most. Returns what removes it.
+ * Calls `hook` as soon as a backward pass has accumulated the whole gradient of a leaf into its `grad`, before the pass
+ * ends. A leaf has at most one hook. Returns a function that removes it.
  */
 export function onArrival(leaf: Tensor, hook: () => void): () => void {
   hooks.set(leaf, hook);
@@ -15,15 +15,15 @@ export function onArrival(leaf: Tensor, hook: () => void): () => void {
 /** The hook of a leaf. */
 export const arrivalHookOf = (leaf: Tensor): (() => void) | undefined => hooks.get(leaf);
 
-/** Called once when a pass is over. @param isComplete whether it came to its end, and threw nothing */
+/** Called once when a pass ends. @param isComplete whether it ended without an error */
 export type PassEnd = (isComplete: boolean) => void;
 
 let ends: Set<PassEnd> | null = null;
 
-/** Within a backward pass: calls `end` when it is over, once however often it is given. */
+/** Calls `end` when the current backward pass ends, only once even if it is added several times. */
 export const atEndOfPass = (end: PassEnd): void => void ends?.add(end);
 
-/** Runs a pass, then what was given to {@link atEndOfPass} meanwhile. */
+/** Runs a pass, then the functions that were added by {@link atEndOfPass}. */
 export function withPassEnds(pass: () => void): void {
   const around = ends;
   const own = new Set<PassEnd>();

@@ -9,8 +9,8 @@ const checkEnableGrad = checkBody("enableGrad");
 export const gradEnabled = new ContextVariable(true);
 
 /**
- * Runs `body` without recording: nothing that is made in it requires a gradient. Holds across the awaits of an
- * asynchronous body.
+ * Runs `body` without recording operations: tensors created in it do not require gradients. It stays in effect across
+ * the awaits of an asynchronous body.
  *
  * @example
  * const accuracy = noGrad(() => evaluate(model));
@@ -20,13 +20,13 @@ export function noGrad<Result>(body: () => Result, ...others: unknown[]): Result
   return gradEnabled.run(false, checkNoGrad(body, others));
 }
 
-/** Runs `body` with recording, inside a {@link noGrad} too. */
+/** Runs `body` with recording of operations, also inside {@link noGrad}. */
 export function enableGrad<Result>(body: () => Result): Result;
 export function enableGrad<Result>(body: () => Result, ...others: unknown[]): Result {
   return gradEnabled.run(true, checkEnableGrad(body, others));
 }
 
-/** Whether operations are recorded now. */
+/** Returns whether operations are currently recorded. */
 export function isGradEnabled(): boolean;
 export function isGradEnabled(...values: unknown[]): boolean {
   expectNothing("isGradEnabled", values);

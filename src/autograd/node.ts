@@ -1,4 +1,4 @@
-/** The tape: what each operation needs to carry gradients back. */
+/** The autograd graph: the nodes that propagate gradients back through operations. */
 import { describeValue } from "../core/describe.ts";
 import { OrchardError } from "../core/errors.ts";
 import { bytesOf, isFloat } from "../tensor/dtype.ts";
@@ -6,30 +6,30 @@ import { reachOf } from "../tensor/reach.ts";
 import { sameShape } from "../tensor/shape.ts";
 import { type GradientHook, Tensor } from "../tensor/tensor.ts";
 
-/** A leaf that sums gradients up, or an output of a node. */
+/** An output of a node. */
 export interface GraphEdge {
   readonly node: GraphNode;
-  /** Which of the node's outputs. */
+  /** The index of the output. */
   readonly output: number;
 }
 
 /**
- * The edge of a tensor, which knows no more of its node than it needs itself; null on a leaf and on what needs no
- * gradient.
+ * The edge of a tensor, with the type that `Tensor` itself does not know; null for a leaf, and for a tensor that needs
+ * no gradient.
  */
 export const edgeOf = (tensor: Tensor): GraphEdge | null => tensor.edge as GraphEdge | null;
 
-/** Where a gradient goes: on to a node's output, into a leaf, or nowhere. */
+/** The target of a gradient: a node's output, a leaf, or none. */
 export type GradientTarget = GraphEdge | Tensor | null;
 
-/** Gradients of the inputs from those of the outputs; null where an input needs none, or an output got none. */
+/** Computes gradients of inputs from those of outputs; null if an input needs no gradient, or an output got none. */
 export type BackwardRule = (
   gradients: readonly (Tensor | null)[],
   saved: readonly Tensor[],
   needs: readonly boolean[],
 ) => readonly (Tensor | null)[];
 
-/** A backward pass, or the graph that it needs, is misused. */
+/** A misuse of a backward pass or of its graph. */
 export class AutogradError extends OrchardError {
   override readonly name = "AutogradError";
 }
@@ -38,7 +38,7 @@ let created = 0;
 
 /** One recorded operation. */
 export class GraphNode {
-  /** Later operations have higher ones, so descending order is a valid order of a backward pass. */
+  /** Later operations have higher ids, so descending order is a valid order for a backward pass. */
   readonly id = created++;
   readonly targets: readonly GradientTarget[];
   readonly outputs: readonly { readonly shape: readonly number[]; readonly dtype: Tensor["dtype"] }[];
@@ -60,7 +60,7 @@ export class GraphNode {
     this.saved = save.map((tensor) => new SavedTensor(tensor));
   }
 
-  /** The hooks on one of the outputs' gradients. */
+  /** The hooks on the gradient of an output. */
   hooksOf(output: number): GradientHook[] {
     this.hooks ??= [];
     this.hooks[output] ??= [];
@@ -71,7 +71,7 @@ export class GraphNode {
     return (this.hooks?.[output]?.length ?? 0) > 0;
   }
 
-  /** Has `backward()` leave the gradient of one of the outputs in its tensor's `grad`. */
+  /** Makes `backward()` store the gradient of an output in the tensor's `grad`. */
   retainGradOf(output: number, tensor: Tensor): void {
     this.retaining ??= [];
     this.retaining[output] = tensor;
@@ -82,7 +82,7 @@ export class GraphNode {
     return this.retaining?.[output];
   }
 
-  /** Runs the rule. @throws {AutogradError} where what it saved is gone or was changed. */
+  /** Runs the rule. @throws {AutogradError} if saved tensors were freed or changed. */
   backward(gradients: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
     if (this.saved === null)
       throw new AutogradError(
@@ -100,7 +100,7 @@ export class GraphNode {
     return runHooks(this.hooks?.[output], gradient);
   }
 
-  /** Releases what the forward saved. An operation that saved nothing, such as a view, can be passed again. */
+  /** Releases saved tensors. An operation that saved none, such as a view, can run backward again. */
   free(): void {
     if (!this.saved?.length) return;
     for (const saved of this.saved) saved.free();
@@ -138,10 +138,10 @@ function gradientTarget(input: Tensor): GradientTarget {
   return edgeOf(input) ?? (input.requiresGrad ? input : null);
 }
 
-/** A tensor that backward needs: it owns the storage too, so that disposing of the tensor does no harm. */
+/** A tensor that backward needs. It retains the storage, so the caller may dispose of the tensor. */
 class SavedTensor {
   private readonly version: number;
-  /** Of elements that the caller can change without a new version; null of others. */
+  /** A hash of elements in memory that the caller can change without a new version; null for other memory. */
   private readonly hash: bigint | null;
   private readonly leaf: Tensor | null;
   private readonly edge: GraphEdge | null;
@@ -170,7 +170,10 @@ class SavedTensor {
     return view;
   }
 
-  /** The array's owner can also have taken it away, or an operation have moved its elements to a device. */
+  /**
+   * Checks the caller's array, which may have been changed or detached; an operation may also have moved it to a
+   * device.
+   */
   private checkArray(operation: string, hash: bigint): void {
     const { storage } = this.tensor;
     if (storage.isClosed) throw storage.closedError("backward", this.tensor.describe());

@@ -1,4 +1,4 @@
-/** One backward pass: gradients flow from roots to leaves, each recorded operation after all that used its results. */
+/** A backward pass: gradients flow from roots to leaves, through each operation after all operations that used it. */
 
 import { getOrMake } from "../core/collections.ts";
 import { runWith } from "../core/context.ts";
@@ -11,37 +11,37 @@ import { gradEnabled } from "./modes.ts";
 import { edgeOf, type GradientTarget, type GraphEdge, type GraphNode, runHooks } from "./node.ts";
 import { GradientReferences } from "./references.ts";
 
-/** What becomes of the graph when a backward pass is over. */
+/** Options of a backward pass. */
 export interface BackwardOptions {
-  /** Keep what the forward saved, for a further pass over the same graph. Default: `createGraph`. */
+  /** Keeps saved tensors, for another pass over the same graph. Default: `createGraph`. */
   retainGraph?: boolean | undefined;
-  /** Record the backward pass too, for gradients of gradients. */
+  /** Records the backward pass too, for gradients of gradients. Default false. */
   createGraph?: boolean | undefined;
 }
 
 /**
- * What a pass leaves to those who start it. A receiver of gradients says whether it keeps the tensor that it was given.
+ * The callbacks of a pass. Callbacks that receive gradients return whether they keep the tensor.
  */
 export interface PassCallbacks {
-  /** Sums two gradients of one tensor: an operation, which lies above this folder. */
+  /** Adds two gradients of one tensor; an operation, which this folder can't import. */
   readonly add: (a: Tensor, b: Tensor) => Tensor;
-  /** Sees every gradient that arrives anywhere. */
+  /** Called for every gradient that arrives. */
   readonly observe?: (target: NonNullable<GradientTarget>, gradient: Tensor) => boolean;
-  /** Takes the gradient of a leaf, or of a tensor that retains its own. */
+  /** Accumulates the gradient of a leaf, or of a tensor that retains its gradient. */
   readonly accumulate?: (target: Tensor, gradient: Tensor) => boolean;
 }
 
 export interface Root {
   readonly root: Tensor;
-  /** Its gradient. */
+  /** The gradient of the root. */
   readonly seed: Tensor;
 }
 
-/** Runs `body` with recording only for a graph of the backward pass. */
+/** Runs `body` with recording only if the pass creates a graph. */
 const withRecording = <Result>({ createGraph = false }: BackwardOptions, body: () => Result): Result =>
   gradEnabled.run(createGraph, body);
 
-/** Sends the roots' gradients through the graph. @throws {AutogradError} */
+/** Propagates the gradients of the roots through the graph. @throws {AutogradError} */
 export function passBackward(roots: readonly Root[], options: BackwardOptions, callbacks: PassCallbacks): void {
   const start = performance.now();
   const run = (): void => {
@@ -79,7 +79,7 @@ class BackwardPass {
     for (const [leaf, sum] of this.leaves) this.arriveAtLeaf(leaf, sum);
   }
 
-  /** Sends on the gradients of leaves that somebody awaits, once the last node that uses them was visited. */
+  /** Delivers the gradients of leaves with arrival hooks, once the last node that uses them was visited. */
   private countDown({ targets }: GraphNode, awaited: Map<Tensor, number>): void {
     for (const target of targets) {
       if (!(target instanceof Tensor)) continue;
@@ -104,7 +104,7 @@ class BackwardPass {
     slots[target.output] = this.plus(slots[target.output], gradient);
   }
 
-  /** The sum in place of both. */
+  /** Adds a gradient to the known one. */
   private plus(known: Tensor | null | undefined, gradient: Tensor): Tensor {
     if (!known) return gradient;
     const sum = this.callbacks.add(known, gradient);
@@ -133,7 +133,7 @@ class BackwardPass {
     for (const gradient of gradients) if (gradient) this.references.release(gradient);
   }
 
-  /** Applies the hooks to a gradient, and hands it to its receivers. */
+  /** Applies the hooks to a gradient, and passes it to the callbacks. */
   private arriveAt(edge: GraphEdge, incoming: Tensor): Tensor {
     const { node, output } = edge;
     if (node.hasHooks(output)) this.references.disown(incoming);
@@ -154,7 +154,9 @@ class BackwardPass {
     if (this.callbacks.accumulate) arrivalHookOf(leaf)?.();
   }
 
-  /** Runs a node's rule; what it makes and does not return goes back at once, unless it is part of a graph. */
+  /**
+   * Runs a node's rule. Tensors that it creates but does not return are freed immediately, unless a graph needs them.
+   */
   private compute(node: GraphNode, gradients: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
     const name = within.bind(`backward of ${node.operation}: `);
     if (this.createGraph) return runWith([name], () => node.backward(gradients));
@@ -171,7 +173,7 @@ class BackwardPass {
   }
 }
 
-/** Every node that is reached, later operations first: a valid order, since an operation comes after what it uses. */
+/** All reachable nodes, later operations first. The order is valid because an operation comes after its inputs. */
 function inOrder(roots: Iterable<GraphNode>): GraphNode[] {
   const found = new Set<GraphNode>(roots);
   for (const node of found) {
@@ -180,7 +182,7 @@ function inOrder(roots: Iterable<GraphNode>): GraphNode[] {
   return [...found].sort((a, b) => b.id - a.id);
 }
 
-/** How often nodes use each leaf whose gradient somebody awaits. */
+/** Counts the uses of each leaf with an arrival hook. */
 function usesOfAwaited(nodes: readonly GraphNode[]): Map<Tensor, number> {
   const uses = new Map<Tensor, number>();
   for (const { targets } of nodes)

@@ -2,17 +2,17 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { gradEnabled } from "./modes.ts";
 import { type BackwardRule, GraphNode } from "./node.ts";
 
-/** Whether an operation on these inputs is to be recorded. */
+/** Whether an operation on these inputs must be recorded. */
 export function needsGradient(...inputs: readonly Tensor[]): boolean {
   for (const input of inputs) if (input.requiresGrad) return gradEnabled.get();
   return false;
 }
 
 /**
- * Records an operation on the tape, where one of its inputs needs a gradient.
+ * Records an operation in the graph if one of its inputs needs a gradient.
  *
- * @param save what the rule needs of the forward, inputs or outputs; backward gives it to the rule and frees it
- * @param rule written in differentiable operations, so that gradients of gradients come for free
+ * @param save the inputs or outputs that the rule needs; backward passes them to the rule and frees them
+ * @param rule uses differentiable operations, so gradients of gradients need no extra code
  */
 export function record(
   operation: string,

@@ -1,14 +1,15 @@
 import type { Tensor } from "../tensor/tensor.ts";
 
 /**
- * Counts references to the gradients of one backward pass. A gradient that the pass made itself is disposed of once
- * nothing in the pass refers to it; what a caller has seen (a hook, `grad`) or gave is left to garbage collection.
+ * Counts references to the gradients of one backward pass. A gradient that the pass created is disposed of once nothing
+ * in the pass refers to it. Gradients that a caller has seen (in a hook or `grad`) or passed in are left to garbage
+ * collection.
  */
 export class GradientReferences {
-  /** The pass's own gradients, with the number of references to each. */
+  /** The gradients that the pass created, with the number of references to each. */
   private readonly counts = new Map<Tensor, number>();
 
-  /** Adds a tensor that the pass made to its own. Returns the tensor. */
+  /** Marks a tensor as created by the pass, and returns it. */
   own<T extends Tensor>(made: T): T {
     if (!this.counts.has(made)) this.counts.set(made, 0);
     return made;
@@ -19,7 +20,7 @@ export class GradientReferences {
     if (count !== undefined) this.counts.set(gradient, count + 1);
   }
 
-  /** The last release disposes of the gradient. */
+  /** Releases a reference; the last release disposes of the gradient. */
   release(gradient: Tensor): void {
     const count = this.counts.get(gradient);
     if (count === undefined) return;
@@ -31,7 +32,7 @@ export class GradientReferences {
     if (!gradient.isKept) gradient.dispose();
   }
 
-  /** Others may refer to it from now on: the pass no longer disposes of it. */
+  /** Marks a gradient as visible outside the pass, which then does not dispose of it. */
   disown(gradient: Tensor): void {
     this.counts.delete(gradient);
   }

@@ -1,14 +1,14 @@
-/** `tokenizer.json`: how Hugging Face's libraries store tokenizers. */
+/** Reads and writes `tokenizer.json`, in which Hugging Face's libraries store tokenizers. */
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { isJsonObject, type Json } from "../io/json.ts";
 import type { Vocabulary } from "./bpe_trainer.ts";
 import { byteCharacters, bytesOfText, END_OF_TEXT, WORD_PATTERN } from "./bpe_words.ts";
 
-/** A byte pair encoding over bytes, as JSON. */
+/** A byte-level byte pair encoding, as JSON. */
 export type TokenizerFile = ReturnType<typeof tokenizerFile>;
 
-/** What every file of ours says of the way from text to words, and back. */
+/** How text is split into words and decoded; the same in every file that this module writes. */
 const pipeline = {
   normalizer: null,
   pre_tokenizer: {
@@ -43,9 +43,9 @@ export const tokenizerFile = ({ tokens, merges }: Vocabulary) => ({
 });
 
 /**
- * The vocabulary in such a file.
+ * Reads the vocabulary from a `tokenizer.json`.
  *
- * @throws {ArgumentError} `invalidOperand` for another tokenizer's, or one that is damaged.
+ * @throws {ArgumentError} `invalidOperand` if the file is damaged, or is not of a BpeTokenizer.
  */
 export function readVocabulary(operation: string, given: unknown): Vocabulary {
   const json = given as Json | undefined;
@@ -56,7 +56,7 @@ export function readVocabulary(operation: string, given: unknown): Vocabulary {
   if (!isJsonObject(model) || !isJsonObject(model["vocab"]) || !Array.isArray(model["merges"]))
     throw fail("it has no model with a vocabulary and merges");
   for (const [name, own] of Object.entries(pipeline))
-    if (JSON.stringify(json[name]) !== JSON.stringify(own)) throw fail(`its ${name} is another`);
+    if (JSON.stringify(json[name]) !== JSON.stringify(own)) throw fail(`its ${name} differs`);
   const tokens = tokensOf(model["vocab"], fail);
   const ids = new Map(tokens.map((token, id) => [token, id]));
   const merges = model["merges"].map((merge) => {
@@ -74,11 +74,11 @@ function tokensOf(vocabulary: Readonly<Record<string, unknown>>, fail: (problem:
   for (const [token, id] of entries) {
     if (typeof id !== "number" || !Number.isInteger(id) || id < 0 || id >= entries.length || tokens[id] !== undefined)
       throw fail(`the id of ${JSON.stringify(token)} is ${describeValue(id)}`);
-    if (id > 0 && bytesOfText(token) === undefined) throw fail(`${JSON.stringify(token)} stands for no bytes`);
+    if (id > 0 && bytesOfText(token) === undefined) throw fail(`${JSON.stringify(token)} does not represent bytes`);
     tokens[id] = token;
   }
   if (tokens[0] !== END_OF_TEXT) throw fail(`its first token is not ${END_OF_TEXT}`);
   const missing = byteCharacters.find((character) => vocabulary[character] === undefined);
-  if (missing !== undefined) throw fail(`no token is ${JSON.stringify(missing)}`);
+  if (missing !== undefined) throw fail(`it has no token for the byte ${JSON.stringify(missing)}`);
   return tokens;
 }

@@ -7,15 +7,15 @@ import type { Vocabulary } from "./bpe_trainer.ts";
 import { byteCharacters, bytesOfText, wordsOf } from "./bpe_words.ts";
 import { checkText, decodeAll, printedTokenizer, type SpecialTokens, TextStream, type Tokenizer } from "./tokenizer.ts";
 
-/** How many words' tokens are remembered: programs and languages repeat far fewer. */
+/** The number of words whose tokens are cached: programs and languages repeat far fewer. */
 const REMEMBERED_WORDS = 2 ** 16;
 
-/** Words that are longer are not remembered. */
+/** Longer words are not cached. */
 const LONGEST_REMEMBERED = 64;
 
 /**
- * A byte pair encoding that {@link trainBpe} trained: any text is tokens, since each byte is one. The first token ends
- * a text; no text encodes to it. The name holds a hash of the vocabulary.
+ * A byte pair encoding trained by {@link trainBpe}. It encodes any text, because each byte is a token. The first token
+ * is the end-of-text token, to which no text encodes. The name contains a hash of the vocabulary.
  *
  * @example
  * const tokenizer = trainBpe(text, { size: 1024 });
@@ -53,7 +53,7 @@ export class BpeTokenizer implements Tokenizer {
   }
 
   /**
-   * Reads what {@link BpeTokenizer.toJSON} gave.
+   * Creates a tokenizer from the result of {@link BpeTokenizer.toJSON}.
    *
    * @throws {ArgumentError} `invalidOperand` for the `tokenizer.json` of another tokenizer.
    */
@@ -61,7 +61,7 @@ export class BpeTokenizer implements Tokenizer {
     return new BpeTokenizer(readVocabulary("BpeTokenizer.fromJSON", json));
   }
 
-  /** The contents of a `tokenizer.json`, which Hugging Face's libraries read. */
+  /** Returns the contents of a `tokenizer.json`, which Hugging Face's libraries can read. */
   toJSON(): TokenizerFile {
     return tokenizerFile(this.vocabulary);
   }
@@ -111,7 +111,7 @@ export class BpeTokenizer implements Tokenizer {
   }
 }
 
-/** A merge of two tokens: its place in the order, and the token that it makes. */
+/** A merge of two tokens: its rank, and the token that it makes. */
 interface Merge {
   readonly rank: number;
   readonly id: number;
@@ -120,14 +120,14 @@ interface Merge {
 /** Ids are below 2²⁶. */
 const keyOf = (left: number, right: number): number => left * 2 ** 26 + right;
 
-/** A merge that may be made at an index. */
+/** A possible merge at an index. */
 interface Place extends Merge {
   readonly at: number;
-  /** The two tokens that it was found for. */
+  /** The key of the two tokens that it was found for. */
   readonly key: number;
 }
 
-/** Makes the merges in their order, the leftmost first where one may be made several times: n log n for n bytes. */
+/** Applies merges by rank, and from left to right for equal ranks, in O(n log n) for n bytes. */
 function mergeAll(ids: number[], ranks: ReadonlyMap<number, Merge>): readonly number[] {
   const end = ids.length;
   const next = Array.from(ids, (_, at) => at + 1);
@@ -143,7 +143,7 @@ function mergeAll(ids: number[], ranks: ReadonlyMap<number, Merge>): readonly nu
   for (let top = queue.pop(); top !== undefined; top = queue.pop()) {
     const { at, id, key } = top;
     const right = next[at]!;
-    if (ids[at] === GONE || right >= end || keyOf(ids[at]!, ids[right]!) !== key) continue; // merged in the meantime
+    if (ids[at] === GONE || right >= end || keyOf(ids[at]!, ids[right]!) !== key) continue; // already merged
     ids[at] = id;
     ids[right] = GONE;
     next[at] = next[right]!;
@@ -154,5 +154,5 @@ function mergeAll(ids: number[], ranks: ReadonlyMap<number, Merge>): readonly nu
   return ids.filter((id) => id !== GONE);
 }
 
-/** In place of a token that was merged into the one before it. */
+/** Marks a token that was merged into the one before it. */
 const GONE = -1;

@@ -2,14 +2,14 @@
 import TinyQueue from "tinyqueue";
 import { byteCharacters, END_OF_TEXT, sortedBytes, wordsOf } from "./bpe_words.ts";
 
-/** A vocabulary and the merges that make its tokens, the first ones first. */
+/** A vocabulary, and the merges that make its tokens, in order. */
 export interface Vocabulary {
-  /** The tokens' texts, in characters that stand for bytes; the end-of-text token is the first. */
+  /** The text of each token, in characters that represent bytes; the end-of-text token is the first. */
   readonly tokens: readonly string[];
   readonly merges: readonly (readonly [left: number, right: number])[];
 }
 
-/** The ids of a pair as one number: ids are below 2²⁶. */
+/** Encodes the ids of a pair as one number: ids are below 2²⁶. */
 const keyOf = (left: number, right: number): number => left * 2 ** 26 + right;
 
 interface Candidate {
@@ -17,17 +17,17 @@ interface Candidate {
   readonly right: number;
   readonly key: number;
   count: number;
-  /** The words that may have it, by index. */
+  /** The indices of words that may contain it. */
   readonly words: Set<number>;
 }
 
-/** The most frequent pair first; of equally frequent ones that with the smaller ids. */
+/** Orders pairs by frequency, then by smaller ids. */
 const compare = (a: Candidate, b: Candidate): number => b.count - a.count || a.key - b.key;
 
 /**
- * Counts words over texts, and merges the most frequent pair of adjacent tokens until the vocabulary has its size
- * (Sennrich et al., 2016, https://arxiv.org/abs/1508.07909), with the order of ties of Hugging Face's `BpeTrainer`.
- * Fewer tokens where the text has no more pairs.
+ * Counts words over texts, and merges the most frequent pair of adjacent tokens until the vocabulary has `size` tokens,
+ * or the text has no more pairs (Sennrich et al., 2016, https://arxiv.org/abs/1508.07909). Ties are broken as in
+ * Hugging Face's `BpeTrainer`.
  */
 export function trainVocabulary(texts: Iterable<string>, size: number): Vocabulary {
   const trainer = new Trainer(countWords(texts));
@@ -47,10 +47,10 @@ class Trainer implements Vocabulary {
   private readonly ids = new Map(this.tokens.map((token, id) => [token, id]));
   private readonly words: number[][] = [];
   private readonly counts: number[] = [];
-  /** How often each pair occurs, by its key. */
+  /** The number of occurrences of each pair, by key. */
   private readonly pairs = new Map<number, number>();
   private readonly queue: TinyQueue<Candidate>;
-  /** The place of each merge in the order, by the pair's key. */
+  /** The rank of each merge, by the pair's key. */
   private readonly order = new Map<number, number>();
   private merged = 0;
 
@@ -93,7 +93,7 @@ class Trainer implements Vocabulary {
     return true;
   }
 
-  /** The first candidate whose count still holds: others go back with theirs. */
+  /** The first candidate whose count is current; others are queued again with their current count. */
   private next(): Candidate | undefined {
     for (let top = this.queue.pop(); top !== undefined; top = this.queue.pop()) {
       const count = this.pairs.get(top.key)!;
@@ -121,7 +121,7 @@ class Trainer implements Vocabulary {
     }
   }
 
-  /** Changes a pair's count; where it grows, the word is noted. */
+  /** Changes a pair's count; if it grows, the word is recorded. */
   private change(left: number, right: number, count: number, word: number, found: Map<number, Set<number>>): void {
     const key = keyOf(left, right);
     this.pairs.set(key, (this.pairs.get(key) ?? 0) + count);

@@ -1,7 +1,7 @@
-/** How byte pair encodings cut text into words, and write bytes as characters. Both are GPT-2's. */
+/** Splits text into words and writes bytes as characters for byte pair encodings, as GPT-2 does. */
 
 /**
- * GPT-2's pattern of words, with Unicode's white space by name: what `\s` matches differs between the regular
+ * GPT-2's pattern of words, with `\p{White_Space}` instead of `\s`, whose meaning differs between the regular
  * expressions of JavaScript, Rust and Python.
  */
 export const WORD_PATTERN: string =
@@ -10,12 +10,12 @@ export const WORD_PATTERN: string =
 
 const pattern = new RegExp(WORD_PATTERN, "gu");
 
-/** The words of a text, in order: their concatenation is the text. */
+/** Splits a text into words, whose concatenation is the text. */
 export const wordsOf = (text: string): string[] => text.match(pattern) ?? [];
 
 /**
- * The character that stands for each byte in files: itself where it is visible, and for the 68 others U+0100 and
- * following (GPT-2's `bytes_to_unicode`).
+ * The character that represents each byte in files: the byte's own character if it is visible, and U+0100 and following
+ * for the 68 others (GPT-2's `bytes_to_unicode`).
  */
 export const byteCharacters: readonly string[] = (() => {
   const isVisible = (byte: number) =>
@@ -26,16 +26,16 @@ export const byteCharacters: readonly string[] = (() => {
 
 const bytesOfCharacters = new Map(byteCharacters.map((character, byte) => [character, byte]));
 
-/** The bytes that characters of {@link byteCharacters} stand for; undefined where one is none of them. */
+/** Converts characters of {@link byteCharacters} to bytes; undefined if the text has any other character. */
 export function bytesOfText(text: string): Uint8Array | undefined {
   const bytes = Array.from(text, (character) => bytesOfCharacters.get(character));
   return bytes.includes(undefined) ? undefined : Uint8Array.from(bytes as number[]);
 }
 
-/** The bytes in the order of their characters, in which a vocabulary lists them. */
+/** All bytes in the order of their characters, as a vocabulary lists them. */
 export const sortedBytes: readonly number[] = Array.from({ length: 256 }, (_, byte) => byte).sort(
   (a, b) => byteCharacters[a]!.codePointAt(0)! - byteCharacters[b]!.codePointAt(0)!,
 );
 
-/** The text that ends a document. It is the first token of a vocabulary that is trained. */
+/** The text of the end-of-text token, the first token of a trained vocabulary. */
 export const END_OF_TEXT = "<|endoftext|>";

@@ -121,8 +121,7 @@ function nothingReadable(operation: string, { skipped }: Scan): DataError {
 
 /**
  * Holds out whole documents, so that evaluation text is never adjacent to training text: the documents with the lowest
- * content hashes, up to the fraction of bytes. The choice depends on contents alone; adding a document moves few
- * others.
+ * content hashes, up to the fraction of bytes. The choice depends only on contents; adding a document moves few others.
  */
 export function splitDocuments(
   documents: readonly Document[],

@@ -6,7 +6,7 @@ import { checkText, decodeAll, printedTokenizer, type SpecialTokens, TextStream,
 const VALUES = 256;
 
 /**
- * Each byte of UTF-8 is a token. There is no end-of-text token; a newline separates documents.
+ * A tokenizer whose tokens are the bytes of UTF-8. It has no end-of-text token; a newline separates documents.
  *
  * @example
  * new ByteTokenizer().encode("né"); // Uint8Array [110, 195, 169]

@@ -40,10 +40,10 @@ export interface TextDatasetOptions {
 
 /** What {@link openTextDataset} found and built. */
 export interface DataReport {
-  /** The paths that were named, or the folder of the default declaration files. */
+  /** The given paths, or the folder of the default declaration files. */
   readonly source: readonly string[];
   readonly files: number;
-  /** How many files are text, without duplicates. */
+  /** The number of text files, without duplicates. */
   readonly documents: number;
   /** The size of the documents. */
   readonly bytes: number;
@@ -76,8 +76,8 @@ const SMALL_BYTES = 1_000_000;
 /**
  * Opens texts as windows of tokens. Binary files, files that are not UTF-8, empty files and duplicates are skipped and
  * counted. The tokens are in a cached file, which is memory-mapped. It is rebuilt when the list of files, a file's size
- * or modification time, the tokenizer or the held-out fraction changes. The cache keeps the 16 files that were used
- * last, up to `ORCHARD_TOKEN_CACHE_LIMIT` bytes.
+ * or modification time, the tokenizer or the held-out fraction changes. The cache keeps the 16 most recently used
+ * files, up to `ORCHARD_TOKEN_CACHE_LIMIT` bytes.
  *
  * Whole documents are held out, chosen by their contents. If they miss the fraction, as with one file, the end of the
  * text is held out.
@@ -90,7 +90,7 @@ const SMALL_BYTES = 1_000_000;
  *
  * @throws {DataError} `notFound` for a path that does not exist; `nothingReadable` and `emptyFile` for files without
  * text; `tooShort` for less than one window; `vocabularyTooSmall` for a token beyond the model's vocabulary.
- * @throws {ArgumentError} for an invalid option. @throws {FileError} where the cache cannot be written.
+ * @throws {ArgumentError} for an invalid option. @throws {FileError} if the cache can't be written.
  */
 export function openTextDataset(options: TextDatasetOptions): Promise<TextDataset>;
 export async function openTextDataset(...values: unknown[]): Promise<TextDataset> {
@@ -133,7 +133,7 @@ const readOptions = parameters(operation, {
 });
 type Settings = ReturnType<typeof readOptions>;
 
-/** The files that paths name. @throws {DataError} */
+/** Finds the files of paths. @throws {DataError} */
 export function locate(
   operation: string,
   paths: TextDatasetOptions["paths"],

@@ -44,9 +44,9 @@ const asText = { disallowedSpecial: new Set<string>() };
 const endlessWord = /(\p{L}{1024}|\p{N}{1024}|[^\s\p{L}\p{N}]{1024}|\s{1024})/u;
 
 /**
- * GPT-2's byte pair encoding: 50,256 tokens for text, and an end-of-text token. The tables are those of the npm package
- * `gpt-tokenizer`, loaded when the first text is encoded or decoded. `<|endoftext|>` in a text is encoded as plain
- * text.
+ * GPT-2's byte pair encoding: 50,256 tokens for text, and an end-of-text token. The tables come from the npm package
+ * `gpt-tokenizer`, and are loaded when the first text is encoded or decoded. `<|endoftext|>` in a text is encoded as
+ * plain text.
  *
  * @example
  * const tokenizer = new Gpt2Tokenizer();

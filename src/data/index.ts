@@ -1,4 +1,4 @@
-/** Tokenizers, text datasets, data sets of items and pictures, and batches of them. Exported as `data`. */
+/** Tokenizers, text datasets, data sets of items and images, and data loaders. Exported as `data`. */
 
 export { BpeTokenizer } from "./bpe_tokenizer.ts";
 export type { DataProgress } from "./build.ts";

@@ -14,8 +14,8 @@ export interface FoundFile {
 }
 
 /**
- * The files of paths, each once, sorted by name. A path is a file, a glob, or a folder, which is read recursively
- * without names that begin with a dot. Links are followed.
+ * Finds the files of paths, each once, sorted by name. A path is a file, a glob, or a folder, which is read
+ * recursively, skipping names that begin with a dot. Links are followed.
  *
  * @throws {DataError} `notFound`, with the most similar existing name.
  */

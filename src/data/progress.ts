@@ -1,4 +1,4 @@
-/** Progress of loops on standard error. */
+/** Progress bars for loops, on standard error. */
 import type { MultiBar, SingleBar } from "cli-progress";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
@@ -11,9 +11,9 @@ import { DataLoader } from "./loader/loader.ts";
 
 /** Options of {@link progress}. */
 export interface ProgressOptions {
-  /** What stands before the bar, such as `"epoch 3"`. */
+  /** The text before the bar, such as `"epoch 3"`. */
   label?: string | undefined;
-  /** How many items there are. Default: what the loader, array, set or map says; else only the count is shown. */
+  /** The number of items. Default: the length of the loader, array, set or map; if unknown, only the count is shown. */
   total?: number | undefined;
 }
 
@@ -37,17 +37,17 @@ const progressParameters = parameters("progress", {
 
 /**
  * Shows the progress of a loop on standard error: a bar, the count, the time left and the speed, with the figures of
- * {@link Progress.show}. Loops may be nested. Where standard error is no terminal, a line is printed every five seconds
+ * {@link Progress.show}. Loops may be nested. If standard error is not a terminal, it prints a line every five seconds
  * and at the end.
  *
- * @param items a `DataLoader`, or anything else to iterate over
+ * @param items a `DataLoader`, or any other iterable
  *
  * @example
  * const batches = data.progress(loader, { label: `epoch ${epoch}` });
  * for await (const [x, y] of batches) batches.show({ loss: step(x, y) });
  * // epoch 1 │ ██████░░░░░░░░░░░░░░ 12/40 │ loss 0.4371 │ 3 s left │ 9.12/s
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function progress<Item>(items: Iterable<Item> | AsyncIterable<Item>, options?: ProgressOptions): Progress<Item>;
 export function progress(...values: unknown[]): Progress<unknown> {
@@ -55,7 +55,7 @@ export function progress(...values: unknown[]): Progress<unknown> {
   return new Progress(items, printable(label), total);
 }
 
-/** The items of a loop, whose progress is shown: see {@link progress}. */
+/** An iterable that shows its progress: see {@link progress}. */
 export class Progress<Item> implements AsyncIterable<Item> {
   readonly #items: Items<Item>;
   readonly #label: string;
@@ -69,7 +69,7 @@ export class Progress<Item> implements AsyncIterable<Item> {
     this.#total = total;
   }
 
-  /** Shows figures beside the count, until other ones are shown. @throws {ArgumentError} */
+  /** Shows figures next to the count, until the next call. @throws {ArgumentError} */
   show(figures: Readonly<Record<string, number | string>>): void {
     const entries = reading("Progress.show", () =>
       typeof figures === "object" && figures !== null ? Object.entries(figures) : undefined,
@@ -123,7 +123,7 @@ export class Progress<Item> implements AsyncIterable<Item> {
 
 const rounded = (value: number): string => (Number.isInteger(value) ? String(value) : value.toPrecision(4));
 
-/** The batch that a resumed loader goes on from. */
+/** The batch from which a resumed loader continues. */
 const firstOf = (items: Items<unknown>): number => (items instanceof DataLoader ? items.getState().batch : 0);
 
 function totalOf(items: Items<unknown>): number | undefined {
@@ -137,7 +137,7 @@ interface Bar {
   close(): void;
 }
 
-/** The bars of all loops that run, and how many there are. */
+/** The bars of all running loops, and their number. */
 let open: { readonly bars: MultiBar; count: number } | undefined;
 
 /** Without a terminal, a line is printed at this interval, in milliseconds. */

@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
 const BLOCK_BYTES = 2 ** 22;
 
-/** A file's bytes in blocks. Each block is a new array. */
+/** Reads a file's bytes in blocks. Each block is a new array. */
 export function* blocksOf(path: string): Generator<Uint8Array> {
   const descriptor = openSync(path, "r");
   try {
@@ -24,7 +24,7 @@ export function* blocksOf(path: string): Generator<Uint8Array> {
 const MAX_PART_BYTES = 2 ** 26;
 
 /**
- * A file's text in parts that encode to the same tokens as the whole: each part ends with a newline between two
+ * Reads a file's text in parts that encode to the same tokens as the whole: each part ends with a newline between two
  * printable ASCII characters, which no UTF-8 sequence and no word of a byte pair encoding spans.
  */
 export function* textParts(path: string): Generator<string> {

@@ -1,4 +1,4 @@
-/** Finds the text files among others, without duplicates. */
+/** Finds text files, without duplicates. */
 import { isPromise } from "../core/context.ts";
 import type { FoundFile } from "./paths.ts";
 import { blocksOf } from "./read.ts";

@@ -1,4 +1,4 @@
-/** The folder of token files: it keeps those that were used last, up to a number and a total size. */
+/** The cache folder of token files: it keeps the most recently used ones, up to a number and a total size. */
 import { readdirSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { environment } from "../core/environment.ts";
@@ -9,7 +9,7 @@ import { manifestPath } from "./token_file.ts";
 const MAX_FILES = 16;
 const DEFAULT_MAX_BYTES = 4 * 2 ** 30;
 
-/** The most bytes that the folder keeps: `ORCHARD_TOKEN_CACHE_LIMIT`. @throws {ArgumentError} */
+/** The maximum size of the folder in bytes: `ORCHARD_TOKEN_CACHE_LIMIT`. @throws {ArgumentError} */
 export function cacheLimit(operation: string, values: Record<string, string | undefined> = process.env): number {
   const text = environment("ORCHARD_TOKEN_CACHE_LIMIT", values);
   if (!text) return DEFAULT_MAX_BYTES;
@@ -45,7 +45,7 @@ interface Entry {
   used: number;
 }
 
-/** By key: a manifest and its tokens, or what a killed process left of them. */
+/** Groups files by key: a manifest and its tokens, or the remains of a killed process. */
 function entriesIn(folder: string): Map<string, Entry> {
   const entries = new Map<string, Entry>();
   for (const name of readdirSync(folder)) {

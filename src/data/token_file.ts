@@ -29,7 +29,7 @@ export const MANIFEST_VERSION = 1;
 export const tokenPath = (folder: string, key: string): string => join(folder, `${key}.tokens`);
 export const manifestPath = (folder: string, key: string): string => join(folder, `${key}.json`);
 
-/** The manifest of a complete token file; undefined if there is none. */
+/** Reads the manifest of a complete token file; undefined if there is none. */
 export async function readManifest(folder: string, key: string): Promise<Manifest | undefined> {
   const size = statSync(tokenPath(folder, key), { throwIfNoEntry: false })?.size;
   if (size === undefined) return undefined;
@@ -89,7 +89,7 @@ export class TokenWriter {
   }
 }
 
-/** Larger files are mapped in segments: a mapping must be smaller than 4 GB. */
+/** Larger files are mapped in segments, as a mapping must be smaller than 4 GB. */
 const SEGMENT_TOKENS = 2 ** 28;
 
 /** A range of a memory-mapped token file. */

@@ -6,7 +6,7 @@ import { printedCount } from "../core/printing.ts";
 /** Token ids in order. */
 export type Tokens = Iterable<number> & ArrayLike<number>;
 
-/** What tokenizers of models take of special tokens, which those of data sets do not add: it changes nothing. */
+/** Options for special tokens. Tokenizers of pretrained models use them; those of data sets ignore them. */
 export interface SpecialTokens {
   readonly addSpecialTokens?: boolean | undefined;
   readonly skipSpecialTokens?: boolean | undefined;
@@ -17,23 +17,23 @@ export interface SpecialTokens {
 export interface Tokenizer {
   /** Identifies the encoding: two tokenizers with the same name encode alike. */
   readonly name: string;
-  /** Token ids are below it. */
+  /** The number of token ids; every id is below it. */
   readonly vocabularySize: number;
   /** The end-of-text token; null if there is none. No text encodes to it. */
   readonly endOfText: number | null;
   /** The token between two documents of a dataset. */
   readonly separator: number;
   encode(text: string): Tokens;
-  /** The text of tokens. Invalid UTF-8 becomes U+FFFD. @throws {ArgumentError} for an unknown token. */
+  /** Decodes tokens to text. Invalid UTF-8 becomes U+FFFD. @throws {ArgumentError} for an unknown token. */
   decode(tokens: Iterable<number>): string;
-  /** The bytes of a token. @throws {ArgumentError} for an unknown token. */
+  /** Returns the bytes of a token. @throws {ArgumentError} for an unknown token. */
   bytesOf(token: number): Uint8Array;
-  /** Decodes a stream of tokens. */
+  /** Returns a decoder for a stream of tokens. */
   decoder(): TextStream;
 }
 
 /**
- * Decodes a stream of tokens. A character whose bytes are spread over several tokens is held back until it is complete.
+ * Decodes a stream of tokens. A character that spans several tokens is held back until it is complete.
  *
  * @example
  * const stream = tokenizer.decoder();
@@ -46,12 +46,12 @@ export class TextStream {
   /** @param bytesOf the tokenizer's `bytesOf` */
   constructor(private readonly bytesOf: (token: number) => Uint8Array) {}
 
-  /** The complete characters after this token; empty while a character is incomplete. */
+  /** Returns the characters that this token completes; empty if there are none. */
   push(token: number): string {
     return this.text.decode(this.bytesOf(token), { stream: true });
   }
 
-  /** The text that was held back: U+FFFD for an incomplete character. */
+  /** Returns the text that was held back: U+FFFD for an incomplete character. */
   end(): string {
     return this.text.decode();
   }
@@ -65,7 +65,7 @@ export function printedTokenizer(tokenizer: Tokenizer): string {
   return `${tokenizer.constructor.name} "${name}": ${tokens}, ${end}, separator ${separator}`;
 }
 
-/** @internal Decodes a whole sequence of tokens. @throws {ArgumentError} for what is no sequence. */
+/** @internal Decodes a whole sequence of tokens. @throws {ArgumentError} if it is not iterable. */
 export function decodeAll(tokenizer: string, stream: TextStream, tokens: Iterable<number>): string {
   const isSequence = typeof tokens === "object" && tokens !== null;
   if (!isSequence || !reading(tokenizer, () => Symbol.iterator in tokens))
@@ -77,7 +77,7 @@ export function decodeAll(tokenizer: string, stream: TextStream, tokens: Iterabl
   return text + stream.end();
 }
 
-/** @internal @throws {ArgumentError} for what is no text. */
+/** @internal @throws {ArgumentError} if the text is not a string. */
 export function checkText(tokenizer: string, text: unknown): string {
   if (typeof text === "string") return text;
   throw new ArgumentError(tokenizer, "invalidOperand", `expected text to be a string, got ${describeValue(text)}`);

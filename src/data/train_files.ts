@@ -1,4 +1,4 @@
-/** Trains a tokenizer on the files that a data set is made of. */
+/** Trains a tokenizer on the files of a data set. */
 import { BpeTokenizer } from "./bpe_tokenizer.ts";
 import { trainVocabulary } from "./bpe_trainer.ts";
 import { splitDocuments } from "./build.ts";
@@ -6,9 +6,9 @@ import { locate } from "./dataset.ts";
 import { textParts } from "./read.ts";
 import { type Document, scanFiles } from "./scan.ts";
 
-/** What a tokenizer is trained on. */
+/** The text that a tokenizer is trained on. */
 export interface TrainingText {
-  /** As those of `openTextDataset`. */
+  /** Paths, as in `openTextDataset`. */
   readonly paths: readonly string[] | undefined;
   /** The fraction of the text that is held out: the tokenizer does not see it either. */
   readonly heldOut: number;
@@ -16,17 +16,19 @@ export interface TrainingText {
   readonly size: number;
 }
 
-/** More text than this is not read: the most frequent pairs are known by then. */
+/** The maximum amount of text to read, which is enough to find the most frequent pairs. */
 const MOST_BYTES = 2 ** 24;
 
-/** @throws {DataError} for paths that do not exist. Without any text, the tokens are the bytes alone. */
+/**
+ * Trains a tokenizer. Without any text, its tokens are only the bytes. @throws {DataError} for paths that do not exist.
+ */
 export async function trainOnFiles(operation: string, { paths, heldOut, size }: TrainingText): Promise<BpeTokenizer> {
   const { documents } = await scanFiles(locate(operation, paths).files, () => undefined);
   const { train } = splitDocuments(documents, heldOut);
   return new BpeTokenizer(trainVocabulary(textsOf(train), size));
 }
 
-/** Documents in the order of their hashes, as far as they are read: any part of them is a sample. */
+/** Reads documents in the order of their hashes, so that any prefix is a random sample. */
 function* textsOf(documents: readonly Document[]): Generator<string> {
   let bytes = 0;
   for (const { path, byteLength } of documents.toSorted((a, b) => (a.hash < b.hash ? -1 : 1))) {

@@ -16,9 +16,9 @@ export interface Batch {
 
 /** The position of a run in its data. With the same data, it determines all further batches. */
 export interface DataPosition {
-  /** How many epochs are complete. */
+  /** The number of complete epochs. */
   readonly epoch: number;
-  /** How many windows of this epoch were returned. */
+  /** The number of windows of this epoch that were returned. */
   readonly index: number;
   /** The seed of the order. */
   readonly seed: bigint;
@@ -26,15 +26,17 @@ export interface DataPosition {
   readonly fingerprint: string;
 }
 
-/** One of several equal shares of a batch, for as many processes. */
+/** One of several equal shares of a batch, one per process. */
 export interface Share {
-  /** From 0. */
+  /** The index of the share, from 0. */
   readonly index: number;
-  /** How many shares there are. */
+  /** The number of shares. */
   readonly of: number;
 }
 
-/** The windows of one epoch: a grid over the tokens, shifted by less than a window, in the epoch's own order. */
+/**
+ * The windows of one epoch: a grid over the tokens, shifted by less than a window, in an order that differs by epoch.
+ */
 interface Epoch {
   readonly shift: number;
   readonly windows: number;
@@ -80,10 +82,10 @@ export class TrainingWindows {
   }
 
   /**
-   * The next batch. It may have the last windows of one epoch and the first windows of the next.
+   * Returns the next batch. It may have the last windows of one epoch and the first windows of the next.
    *
-   * @param share returns a share of the batch alone, of which the others are for other processes; the position moves by
-   * the whole batch. Shares differ by a window at most
+   * @param share returns only one share of the batch, where the other shares are for other processes; the position
+   * still advances by the whole batch. The sizes of shares differ by at most one window
    *
    * @throws {ArgumentError} for a batch size that is not a whole number of at least 1.
    */
@@ -100,13 +102,13 @@ export class TrainingWindows {
     return shift + permuted(order, windows, this.index++) * this.contextLength;
   }
 
-  /** The current position: the `data` of a checkpoint. */
+  /** Returns the current position: the `data` of a checkpoint. */
   getState(): DataPosition {
     return { epoch: this.epoch, index: this.index, seed: this.seed, fingerprint: this.fingerprint };
   }
 
   /**
-   * Continues from a position of {@link getState}: the next batches are those that would have followed there.
+   * Continues from a position of {@link getState}: the next batches are the ones that would have followed it.
    *
    * @throws {DataError} `otherData` for a position in other tokens, or with another context length or seed.
    */
@@ -168,7 +170,7 @@ export class HeldOutWindows {
   }
 
   /**
-   * All windows, or the first `maxWindows`, in order. The last batch may be smaller.
+   * Iterates over all windows, or the first `maxWindows`, in order. The last batch may be smaller.
    *
    * @throws {ArgumentError} for a batch size that is not a whole number of at least 1.
    */

@@ -58,8 +58,8 @@ let counter = 0;
 /**
  * Writes a file atomically. If that fails, an existing file is unchanged and the temporary file is removed.
  *
- * @param write gets the empty file
- * @throws {FileError} `diskFull` and others. @throws whatever `write` throws.
+ * @param write receives the empty file
+ * @throws {FileError} `diskFull` and others. @throws any error of `write`.
  */
 export async function writeAtomically(
   operation: string,
@@ -111,12 +111,12 @@ export function remove(path: string): void {
   }
 }
 
-/** Removes a file after a failure, which is what is reported. */
+/** Removes a file after a failure. Errors are ignored, so that the failure itself is reported. */
 export function removeIfPossible(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // it was never made, or the failure keeps it too
+    // It was never created, or the same failure prevents its removal.
   }
 }
 
@@ -141,7 +141,7 @@ function isStale(path: string, writer: number): boolean {
   return Date.now() - mtimeMs > MAX_IDLE_MILLISECONDS; // the process id was reused
 }
 
-/** Whether a process with this number runs on this machine. */
+/** Whether a process with this id runs on this machine. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

@@ -31,7 +31,7 @@ export function fileError(operation: string, path: string, cause: unknown, suffi
   return new FileError(operation, code, path, `${meaning} (${name})${suffix}`, { cause });
 }
 
-/** Runs a body, and converts its system errors. @throws {FileError} */
+/** Runs a function, and converts its system errors. @throws {FileError} */
 export function withFileErrors<Result>(operation: string, path: string, body: () => Result): Result {
   try {
     return body();

@@ -3,7 +3,7 @@ import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
 
 /** flock(2)'s `LOCK_EX | LOCK_NB`, on Linux and macOS. */
 const EXCLUSIVE_NO_WAIT = 2 | 4;
-/** errno where another open file has the lock; where a signal came first. */
+/** The values of errno if another open file has the lock, and if a signal interrupted the call. */
 const [HELD, INTERRUPTED] = [process.platform === "darwin" ? 35 : 11, 4];
 
 interface Libc {
@@ -12,10 +12,10 @@ interface Libc {
 }
 
 /**
- * Locks an open file, until it is closed or the process ends, however it ends.
+ * Locks an open file until it is closed or the process ends, even by a crash.
  *
- * @returns `held` if another process, or another open file of this one, has the lock; `unsupported` where the file
- * system or the system has none
+ * @returns `held` if another process, or another open file of this process, has the lock; `unsupported` if the file
+ * system or the operating system has no locks
  */
 export function tryLock(file: number): "locked" | "held" | "unsupported" {
   libc ??= openLibc();

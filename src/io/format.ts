@@ -1,16 +1,16 @@
-/** How readers of files print. */
+/** Prints readers of files. */
 import { printedBytes, printedColumns, printedCount, printedLines } from "../core/printing.ts";
 import { formatShape, type Shape } from "../tensor/shape.ts";
 
 interface Entry {
   readonly name: string;
-  /** Its dtype, or its type in the file. */
+  /** The dtype, or the type in the file. */
   readonly type: string;
   readonly shape: Shape;
   readonly byteLength: number;
 }
 
-/** @internal A file: what it is, its metadata, and a line for each tensor, of which many are cut. */
+/** @internal Prints a file: a summary, its metadata, and a line per tensor; long lists are shortened. */
 export function formatFile(
   kind: string,
   path: string,
@@ -29,7 +29,7 @@ export function formatFile(
 
 const LONGEST = 60;
 
-/** @internal A value of metadata in one short line. */
+/** @internal Prints a metadata value in one short line. */
 export function formatMetadata(value: unknown): string {
   const text = typeof value === "string" ? JSON.stringify(value) : String(value);
   return text.length <= LONGEST ? text : `${text.slice(0, LONGEST)}…`;

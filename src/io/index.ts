@@ -1,4 +1,4 @@
-/** Safetensors, GGUF, NumPy's, TensorBoard's files, pictures, and training checkpoints. Exported as `io`. */
+/** Safetensors, GGUF, NumPy, TensorBoard, CSV, Parquet and image files, and training checkpoints. Exported as `io`. */
 export {
   type Checkpoint,
   type CheckpointTypes,

@@ -1,4 +1,4 @@
-/** JSON values, and checks that `JSON.parse` does not make. */
+/** JSON values, with checks that `JSON.parse` does not do. */
 
 /** A value that JSON can represent. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -6,18 +6,18 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 export const isJsonObject = (value: Json | undefined): value is { readonly [key: string]: Json } =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** What is wrong with a text: it is not JSON, an object has a key twice, or it is nested too deep. */
+/** A problem of a text: it is not JSON, an object has a key twice, or it is nested too deep. */
 export type JsonProblem = "notJson" | "duplicateKey" | "tooDeep";
 
 /** The depth of nesting that the reference implementation of safetensors accepts, which is that of Rust's serde. */
 const MAX_DEPTH = 128;
 
 /**
- * Parses the JSON of a file that anybody may have written, in time linear in its length. `JSON.parse` keeps the last
- * value of a duplicate key, other parsers the first: such a text is ambiguous. A text that is nested too deep would
- * exhaust the stack of whoever walks the value.
+ * Parses the JSON of an untrusted file, in linear time. It rejects duplicate keys, which are ambiguous: `JSON.parse`
+ * keeps the last value, other parsers the first. It rejects deep nesting, because walking the value would exhaust the
+ * stack.
  *
- * @param fail makes the error of a problem, from a message such as `nested more than 128 deep`
+ * @param fail creates the error of a problem, from a message such as `nested more than 128 deep`
  */
 export function parseJson(
   text: string,
@@ -37,13 +37,13 @@ export function parseJson(
   return json;
 }
 
-/** A value in a message, cut off where it is long. */
+/** A value for a message, shortened if it is long. */
 export function brief(json: Json | undefined): string {
   if (json === undefined) return "nothing";
   return shorten(JSON.stringify(json, numberOrText));
 }
 
-/** A number that JSON can't represent, such as the infinity that `1e400` is parsed to, would become null. */
+/** Prints numbers that JSON can't represent, such as the infinity that `1e400` parses to, instead of null. */
 const numberOrText = (_: string, value: unknown): unknown =>
   typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
 
@@ -56,8 +56,8 @@ const [quote, backslash, colon] = Array.from('"\\:', (character) => character.ch
 const [opening, closing, spaces] = [codesOf("{["), codesOf("}]"), codesOf(" \t\n\r")];
 
 /**
- * The first duplicate key, or that the text is nested too deep. What it says of text that is not JSON has no meaning,
- * but it ends.
+ * Finds the first duplicate key, or nesting that is too deep. For a text that is not JSON the result has no meaning,
+ * but it terminates.
  */
 function scan(text: string, maxDepth: number): string | typeof tooDeep | undefined {
   const open: Set<string>[] = [];
@@ -77,7 +77,7 @@ function scan(text: string, maxDepth: number): string | typeof tooDeep | undefin
   return duplicate;
 }
 
-/** Returns false for a key that is there already. */
+/** Adds a key; returns false if it exists already. */
 function addTo(keys: Set<string> | undefined, key: string): boolean {
   if (keys?.has(key)) return false;
   keys?.add(key);
@@ -105,6 +105,6 @@ function unescaped(key: string): string {
   try {
     return JSON.parse(key) as string;
   } catch {
-    return key; // not JSON, which the parser will say
+    return key; // not JSON, which the parser will report
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A lock of a folder between processes. The kernel holds it for as long as the process has the lock file open, so that
- * a crash or `kill -9` leaves no lock behind, though it leaves the file.
+ * Locks a folder between processes. The kernel holds the lock as long as the process has the lock file open, so a crash
+ * or `kill -9` leaves the file behind, but no lock.
  */
 import {
   closeSync,
@@ -21,13 +21,13 @@ import { isAlive } from "./atomic.ts";
 import { withFileErrors } from "./file_errors.ts";
 import { tryLock } from "./flock.ts";
 
-/** The file in a folder that is locked. */
+/** The name of the lock file in a folder. */
 export const LOCK_FILE = "lock";
 
-/** What {@link lockFolder} asks the system for. */
+/** The system functions that {@link lockFolder} uses. */
 export interface LockSystem {
   readonly tryLock: typeof tryLock;
-  /** The number of the file system's kind, on Linux; undefined elsewhere, where it has no meaning. */
+  /** The type number of the file system on Linux; undefined on other systems. */
   readonly kindOf: (folder: string) => number | undefined;
 }
 
@@ -37,11 +37,11 @@ const ownSystem: LockSystem = {
 };
 
 /**
- * Locks a folder until the result is disposed of, or the process ends. Where the file system has no locks, or may not
- * share them with other machines, a warning says so.
+ * Locks a folder until the result is disposed of, or the process ends. It warns if the file system has no locks, or may
+ * not share them with other machines.
  *
- * @throws {FileError} `locked` if another process has it, with the number of that process. @throws {FileError} where
- * the lock file cannot be written.
+ * @throws {FileError} `locked` if another process has the lock, with the id of that process. @throws {FileError} if the
+ * lock file can't be written.
  */
 export function lockFolder(operation: string, folder: string, system: LockSystem = ownSystem): Disposable {
   const path = join(folder, LOCK_FILE);
@@ -49,7 +49,7 @@ export function lockFolder(operation: string, folder: string, system: LockSystem
     const file = withFileErrors(operation, path, () => openSync(path, "a+"));
     const result = system.tryLock(file);
     if (result === "locked" && !isAt(file, path)) {
-      closeSync(file); // the holder before removed it in the meantime
+      closeSync(file); // the previous holder removed it in the meantime
       continue;
     }
     if (result !== "held") {
@@ -71,19 +71,19 @@ function holding(operation: string, file: number, path: string): Disposable {
     [Symbol.dispose]: () => {
       if (!isOpen) return;
       isOpen = false;
-      if (isAt(file, path)) unlinkSync(path); // while it is locked: who locks it next looks whether it is still there
+      if (isAt(file, path)) unlinkSync(path); // while locked: the next holder checks that the file still exists
       closeSync(file);
     },
   };
 }
 
-/** Whether a path is still that of an open file. */
+/** Whether a path still refers to an open file. */
 function isAt(file: number, path: string): boolean {
   const [opened, found] = [fstatSync(file), statSync(path, { throwIfNoEntry: false })];
   return opened.ino === found?.ino && opened.dev === found.dev;
 }
 
-/** statfs(2)'s numbers of network file systems. Their locks may hold on one machine alone, or not at all. */
+/** statfs(2)'s type numbers of network file systems, whose locks may work on one machine only, or not at all. */
 const networks: Readonly<Record<number, string>> = {
   26985: "NFS",
   20859: "SMB",
@@ -94,7 +94,7 @@ const networks: Readonly<Record<number, string>> = {
   198183888: "Lustre",
 };
 
-/** @param network the kind of network file system that the folder is on; null for a file system without locks */
+/** @param network the network file system of the folder; null for a file system without locks */
 function warnOfSharing(folder: string, network: string | undefined | null): void {
   if (network === null)
     warnOnce(`${folder} is on a file system without locks: nothing keeps a second process from using it`);
@@ -108,7 +108,7 @@ interface Holder {
 
 const PATIENCE_MILLISECONDS = 500;
 
-/** Who the lock file names. The holder may have locked it a moment ago, with the name of the one before still in it. */
+/** The process in the lock file. It waits a little, as a new holder may not have replaced the previous process yet. */
 function holderOf(path: string): string {
   for (const end = Date.now() + PATIENCE_MILLISECONDS; Date.now() < end; Bun.sleepSync(10)) {
     const holder = readHolder(path);

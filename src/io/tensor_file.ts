@@ -14,19 +14,19 @@ const PAGE_BYTES = 65_536;
 
 const unclosed = new FinalizationRegistry<number>(closeSync);
 
-/** Where the elements of a tensor lie in a file. */
+/** The location of a tensor in a file. */
 export interface TensorPlace {
-  /** Of the tensor, for errors. */
+  /** The name of the tensor, for errors. */
   readonly name: string;
   readonly dtype: DType;
   readonly shape: Shape;
-  /** Of the first byte in the file. */
+  /** The position of the first byte in the file. */
   readonly position: number;
 }
 
-/** An open file that has tensors. It stays valid when the file is renamed or deleted. */
+/** An open file with tensors. It stays valid when the file is renamed or deleted. */
 export class TensorFile {
-  /** When it was opened. */
+  /** The size of the file when it was opened. */
   readonly byteLength: number;
   private readonly descriptor: number;
   private closed = false;
@@ -52,19 +52,19 @@ export class TensorFile {
     return this.closed;
   }
 
-  /** @throws {DisposedError} once it is closed. */
+  /** @throws {DisposedError} if it is closed. */
   checkOpen(): void {
     if (this.closed) throw new DisposedError(this.operation, "closed", `${this.path} was used after close()`);
   }
 
-  /** `length` bytes from a position on. @throws {FileFormatError} `truncated`, where the file ends before. */
+  /** Reads `length` bytes from a position on. @throws {FileFormatError} `truncated`, if the file ends before. */
   read(position: number, length: number): Uint8Array {
     const bytes = new Uint8Array(length);
     this.readInto(bytes, position);
     return bytes;
   }
 
-  /** The same, into an array. */
+  /** Fills an array with the bytes from a position on. */
   readInto(bytes: Uint8Array, position: number): void {
     this.checkOpen();
     withFileErrors(this.operation, this.path, () => {
@@ -77,7 +77,7 @@ export class TensorFile {
     });
   }
 
-  /** A new tensor: mapped where it is large and its elements are aligned, else copied. */
+  /** Returns a new tensor: mapped if it is large and its elements are aligned, else copied. */
   tensor(place: TensorPlace): Tensor {
     this.checkOpen();
     const { name, dtype, shape, position } = place;
@@ -95,7 +95,7 @@ export class TensorFile {
     return new Tensor(new Storage(memory), dtype, shape);
   }
 
-  /** A mapping per tensor: Bun maps less than 4 GB at once, and a device copies a memory as a whole. */
+  /** Maps each tensor separately: Bun maps less than 4 GB at once, and a device copies a whole mapping. */
   private mapped({ name, dtype, shape, position }: TensorPlace, byteLength: number): Tensor {
     if (fstatSync(this.descriptor).size < position + byteLength)
       throw new FileFormatError(
@@ -110,7 +110,7 @@ export class TensorFile {
     return new Tensor(new Storage(new ScriptMemory(bytes.buffer)), dtype, shape, undefined, before / bytesOf(dtype));
   }
 
-  /** A private mapping: changes are copied on write. */
+  /** Creates a private mapping: changes are copied on write. */
   private map(offset: number, size: number): Uint8Array<ArrayBuffer> {
     try {
       return Bun.mmap(`/dev/fd/${this.descriptor}`, { shared: false, offset, size }) as Uint8Array<ArrayBuffer>;

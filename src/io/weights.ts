@@ -1,4 +1,4 @@
-/** Weights of any kind of file, quantised ones as quantised tensors. */
+/** Loads weights from any supported file; quantized weights become quantized tensors. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { FileFormatError } from "../core/errors.ts";
@@ -14,14 +14,14 @@ import type { SafetensorsReader } from "./safetensors/file.ts";
 import { openFor } from "./safetensors/open.ts";
 import { assembled, type FormatEntries, formatsIn, QUANTIZATION_KEY, readEntries } from "./safetensors/quantized.ts";
 
-/** Tensors by name, some of them quantised. */
+/** Tensors by name, some of them quantized. */
 export type Weights = Record<string, Tensor | QuantizedTensor>;
 
 /** Options of {@link loadWeights}. */
 export interface LoadWeightsOptions {
   /**
-   * The format of all packed tensors with scales for which neither the file nor a `config.json` beside it has one:
-   * MLX's files alone do not say it.
+   * The format of packed tensors with scales for which neither the file nor the folder's `config.json` has one. MLX's
+   * files themselves do not state it.
    */
   quantization?: AffineOptions | undefined;
 }
@@ -29,20 +29,20 @@ export interface LoadWeightsOptions {
 const loadParameters = parameters("loadWeights", { path: operand(aPath), quantization: named(affineFormat) });
 
 /**
- * All tensors of a file by name, and quantised ones in one piece: blocks of GGUF files, what `saveSafetensors` wrote,
- * and the weights, scales and biases of MLX's models.
+ * Loads all tensors of a file by name, and joins the parts of quantized tensors. It supports blocks of GGUF files,
+ * files from `saveSafetensors`, and the weights, scales and biases of MLX's models.
  *
- * @param path a `.gguf` or `.safetensors` file, the index of a sharded one, or a folder as Hugging Face and MLX have
- * it. In a folder the field `quantization` of `config.json` has the formats
+ * @param path a `.gguf` or `.safetensors` file, the index of a sharded one, or a folder with the layout of Hugging Face
+ * and MLX. In a folder, the field `quantization` of `config.json` has the formats
  *
  * @example
  * const weights = io.loadWeights("model-q4_K.gguf");
  * const own = io.loadWeights("mlx/model.safetensors", { quantization: { bits: 4, groupSize: 64 } });
  * own["layers.0.gate.weight"]; // QuantizedTensor affine 4 bits, groups of 64[128, 256]
  *
- * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} for an invalid file,
- * `invalidQuantization` for formats that there are not, and parts that do not fit theirs. @throws {DTypeError} for a
- * dtype that tensors do not support.
+ * @throws {FileError} for a file that does not exist or can't be read. @throws {FileFormatError} for an invalid file,
+ * and `invalidQuantization` for unknown formats, or parts that do not match them. @throws {DTypeError} for a dtype that
+ * tensors do not support.
  */
 export function loadWeights(path: string, options?: LoadWeightsOptions): Weights;
 export function loadWeights(...values: unknown[]): Weights {
@@ -65,7 +65,7 @@ export function loadWeights(...values: unknown[]): Weights {
 const failing = (operation: string, path: string) => (code: string, message: string, tensor?: string) =>
   new FileFormatError(operation, code, path, message, tensor);
 
-/** What the file says of formats, or else the `config.json` in its folder. */
+/** Reads the formats from the file's metadata, or else from `config.json` in its folder. */
 function entriesOf(operation: string, path: string, reader: SafetensorsReader): FormatEntries {
   const text = Object.hasOwn(reader.metadata, QUANTIZATION_KEY) ? reader.metadata[QUANTIZATION_KEY] : undefined;
   if (text !== undefined) {

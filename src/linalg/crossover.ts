@@ -1,17 +1,17 @@
-/** From which size on one large matrix is faster on metal than on the cpu. Facts only; `route.ts` has the rule. */
+/** The matrix sizes from which metal is faster than the cpu. This is only data; `route.ts` has the rule. */
 
-/** What metal computes with matrices that are larger than a threadgroup's memory. */
+/** The operations that metal supports on matrices larger than threadgroup memory. */
 export const largeOperations = ["cholesky", "solveTriangular", "lu", "qr", "eigh", "svd"] as const;
 export type LargeOperation = (typeof largeOperations)[number];
 
 export interface LinalgTable {
-  /** The rows of one matrix from which metal is faster; null where it never was. */
+  /** The rows of one matrix from which metal is faster; null if it never was. */
   readonly metalFrom: Readonly<Record<LargeOperation, number | null>>;
 }
 
 /**
- * What holds where `orchard tune` has not measured the machine. It is measured nowhere yet: other projects found that
- * below about 1000 rows a factorisation is faster on the CPU of the same machine.
+ * The table used until `orchard tune` measures the machine. It has not been measured: other projects found that below
+ * about 1000 rows a factorization is faster on the CPU of the same machine.
  */
 export const shippedTable: LinalgTable = {
   metalFrom: { cholesky: 1024, solveTriangular: 1024, lu: 1024, qr: 1024, eigh: 1024, svd: 1024 },

@@ -1,4 +1,4 @@
-/** The table of crossovers that `orchard tune` leaves in the cache folder. */
+/** The table of crossovers that `orchard tune` writes to the cache folder. */
 import { join } from "node:path";
 import { isRecord, readMeasured, writeMeasured } from "../backend/measured_file.ts";
 import { orchardCommand } from "../core/commands.ts";
@@ -7,14 +7,14 @@ import { cacheFolder } from "../core/paths.ts";
 import { warnOnce } from "../core/warn.ts";
 import { type LinalgTable, largeOperations, shippedTable } from "./crossover.ts";
 
-/** The table that holds, when it was measured, and why a file that is there is not used. */
+/** The table in use, when it was measured, and why an existing file is not used. */
 export interface LinalgTableInUse {
   readonly table: LinalgTable;
   readonly date?: string | undefined;
   readonly problem?: string | undefined;
 }
 
-/** Where the table lies; undefined where `ORCHARD_LINALG_TABLE` says that there shall be none. */
+/** The path of the table; undefined if `ORCHARD_LINALG_TABLE` is `none`. */
 export function linalgTablePath(values: Record<string, string | undefined> = process.env): string | undefined {
   const named = environment("ORCHARD_LINALG_TABLE", values);
   return named === "none" ? undefined : (named ?? join(cacheFolder(values), "linalg.json"));
@@ -22,7 +22,7 @@ export function linalgTablePath(values: Record<string, string | undefined> = pro
 
 export const writeLinalgTable = (path: string, table: LinalgTable): void => writeMeasured(path, table);
 
-/** The measured table, or the shipped one where there is none to be believed. */
+/** Returns the measured table, or the shipped one if there is no valid file. */
 export function readLinalgTable(path: string | undefined = linalgTablePath()): LinalgTableInUse {
   const { table = shippedTable, date, problem } = readMeasured(path, isTable);
   return { table, date, problem };
@@ -30,7 +30,7 @@ export function readLinalgTable(path: string | undefined = linalgTablePath()): L
 
 let inUse: LinalgTable | undefined;
 
-/** The table that this process routes by, read once; a file that is not used is reported once. */
+/** Returns the table that this process uses, read once. Warns once about a file that is not used. */
 export function linalgTableInUse(): LinalgTable {
   if (inUse) return inUse;
   const { table, problem } = readLinalgTable();

@@ -1,4 +1,4 @@
-/** Linear algebra, by PyTorch's names. Exported as `linalg`. */
+/** Linear algebra, with PyTorch's names. Exported as `linalg`. */
 export { type CrossOptions, cross } from "../ops/matmul/cross.ts";
 export { type CholeskyOptions, type CholeskyResult, cholesky, choleskyEx } from "./cholesky/cholesky.ts";
 export { choleskyInverse, choleskySolve } from "./cholesky/solve.ts";

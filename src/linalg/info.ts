@@ -1,4 +1,4 @@
-/** What a factorisation says of each matrix, and the error that it becomes. */
+/** Converts the `info` codes of a factorization to errors. */
 import { checkLater } from "../backend/metal/checks.ts";
 import { metalContext } from "../backend/metal/context.ts";
 import { MetalMemory } from "../backend/metal/memory.ts";
@@ -8,13 +8,13 @@ import type { Storage } from "../tensor/storage.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /**
- * Has an error thrown where a matrix was refused, and disposes of `info`: at once where it is known; where a device has
- * yet to compute it, when the host reads what depends on `results`. Nothing waits.
+ * Throws an error if a factorization failed, and disposes of `info`. If a device has yet to compute `info`, the error
+ * is thrown later, when the host reads a tensor that depends on `results`; this function never waits.
  *
- * @param info int32, one for each matrix of the batch: 0, or the pivot at which it failed, counted from 1
- * @param problem what is wrong with a matrix, given the pivot
- * @param results what the caller has of the factorisation, before anything is computed from it
- * @throws {LinAlgError} naming the first matrix that was refused.
+ * @param info int32, one per matrix of the batch: 0, or the pivot at which it failed, counted from 1
+ * @param problem the message for a failed matrix, given the pivot
+ * @param results the results of the factorization, before anything is computed from them
+ * @throws {LinAlgError} naming the first matrix that failed.
  */
 export function checkInfo(
   operation: string,
@@ -35,13 +35,13 @@ export function checkInfo(
   if (known) throw known;
 }
 
-/** Whether a look would wait, as far as is known without one. */
+/** Whether reading the tensor might wait for a device. */
 const isUnderWay = ({ size, storage }: Tensor): boolean => size > 0 && storage.memory instanceof MetalMemory;
 
-/** Has the results remember an error that is known once `storage` is computed, which stays until then. */
+/** Attaches a check of `storage` to the results; `storage` is kept until then. */
 function dependOnLater(storage: Storage, error: () => OrchardError | undefined, results: readonly Tensor[]): void {
   const check = checkLater(metalContext(), {
-    // after a failure of the device it has other memory
+    // After a device failure the storage has other memory.
     isDone: () => !(storage.memory instanceof MetalMemory) || storage.memory.whenReady() === null,
     run() {
       try {
@@ -56,7 +56,7 @@ function dependOnLater(storage: Storage, error: () => OrchardError | undefined, 
   for (const result of results) result.storage.dependOn([check]);
 }
 
-/** The error of the first matrix that was refused. */
+/** The error of the first matrix that failed. */
 function errorOf(
   operation: string,
   shape: Shape,

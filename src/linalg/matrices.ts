@@ -1,8 +1,8 @@
 /**
- * Operands of linear algebra: their dtypes and shapes, and the form in which they are computed.
+ * Operands of linear algebra: their dtypes, shapes and layouts.
  *
- * Primitives take float32 or float64 matrices, row-major without gaps, in batches of one shape: […, rows, columns].
- * Where one gives `info`, it is an int32 for each matrix: 0, or what the factorisation found, counted from 1.
+ * Primitives accept dense, row-major float32 or float64 matrices in batches of one shape: […, rows, columns]. If a
+ * primitive returns `info`, it is one int32 per matrix: 0, or the position of a failure, counted from 1.
  */
 import { noGrad } from "../autograd/modes.ts";
 import { DTypeError, ShapeError } from "../core/errors.ts";
@@ -15,9 +15,9 @@ import { broadcastShapes, elementCount, isRowMajor, rowMajorStrides, type Shape,
 import type { Tensor } from "../tensor/tensor.ts";
 
 /**
- * A matrix, or a batch of them, in the dtype that it is computed in: float16 and bfloat16 become float32.
+ * Checks a matrix or a batch of matrices, and converts it to the compute dtype: float16 and bfloat16 become float32.
  *
- * @throws {DTypeError} for a dtype that is no float. @throws {ShapeError} for a tensor of fewer than two axes.
+ * @throws {DTypeError} if the dtype is not a float. @throws {ShapeError} for a tensor with fewer than two axes.
  */
 export function matrixOperand(operation: string, x: Tensor, name = "a"): Tensor {
   const own = floatOperand(operation, x, name);
@@ -30,7 +30,7 @@ export function matrixOperand(operation: string, x: Tensor, name = "a"): Tensor 
   return own;
 }
 
-/** As {@link matrixOperand}, of as many rows as columns. */
+/** Checks square matrices, as {@link matrixOperand} does. */
 export function squareOperand(operation: string, x: Tensor, name = "a"): Tensor {
   const own = matrixOperand(operation, x, name);
   if (own.shape.at(-1) !== own.shape.at(-2))
@@ -38,47 +38,47 @@ export function squareOperand(operation: string, x: Tensor, name = "a"): Tensor 
   return own;
 }
 
-/** A float tensor of any shape in the dtype that it is computed in. */
+/** Checks a float tensor of any shape, and converts it to the compute dtype. */
 export function floatOperand(operation: string, x: Tensor, name = "a"): Tensor {
   if (!isFloat(x.dtype))
     throw new DTypeError(
       operation,
       "notAFloat",
-      `expected ${name} of a float dtype, got ${x.dtype}; toDType(${name}, "float32") converts`,
+      `expected ${name} to have a float dtype, got ${x.dtype}; toDType(${name}, "float32") converts`,
     );
   return toDType(x, computeDType(x.dtype));
 }
 
-/** In which dtype a float is factorised. */
+/** The compute dtype of a float dtype. */
 export const computeDType = (dtype: DType): "float32" | "float64" => (dtype === "float64" ? "float64" : "float32");
 
-/** @throws {DTypeError} where the dtypes differ. */
+/** @throws {DTypeError} if the dtypes differ. */
 export function checkSameDType(operation: string, a: Tensor, b: Tensor): void {
   if (a.dtype !== b.dtype)
     throw new DTypeError(operation, "dtypesDiffer", `expected operands of one dtype, got ${a.dtype} and ${b.dtype}`);
 }
 
-/** The elements row-major without gaps from the begin of their storage, not recorded: what primitives take. */
+/** A dense, row-major tensor with offset 0, as primitives require; a copy if needed. Not recorded for gradients. */
 export const dense = (x: Tensor): Tensor => noGrad(() => (x.offset === 0 ? contiguous(x) : copyOf("contiguous", x)));
 
-/** As {@link dense}; matrices whose transposes lie so are left as they are: for primitives that take either. */
+/** As {@link dense}, but keeps matrices whose transposes are dense, for primitives that accept both layouts. */
 export const denseOrTransposed = (x: Tensor): Tensor => (isTransposed(x) && x.offset === 0 ? x : dense(x));
 
-/** Whether matrices lie column-major without gaps, and not row-major too. */
+/** Whether matrices are dense and column-major, and not row-major as well. */
 export const isTransposed = ({ shape, strides, isContiguous }: Tensor): boolean =>
   !isContiguous && isRowMajor(swapped(shape), swapped(strides));
 
-/** The strides of a result that is to lie as `x` does; undefined for row-major ones. */
+/** The strides of a result with the layout of `x`; undefined for row-major. */
 export const stridesLike = (x: Tensor, shape: Shape = x.shape): readonly number[] | undefined =>
   isTransposed(x) ? swapped(rowMajorStrides(swapped(shape))) : undefined;
 
-/** The last two numbers change places. */
+/** Swaps the last two numbers. */
 const swapped = (list: readonly number[]): number[] => [...list.slice(0, -2), list.at(-1)!, list.at(-2)!];
 
-/** The transposes of matrices: a view. */
+/** Transposes matrices, as a view. */
 export const mT = <D extends DType>(x: Tensor<D>): Tensor<D> => transpose(x, -2, -1);
 
-/** Both operands with the batch axes that theirs broadcast to. */
+/** Broadcasts the batch axes of both operands to one shape. */
 export function broadcastBatches(operation: string, a: Tensor, b: Tensor): [Tensor, Tensor] {
   const batch = broadcastShapes(operation, a.shape.slice(0, -2), b.shape.slice(0, -2));
   return [withBatch(a, batch), withBatch(b, batch)];
@@ -89,7 +89,7 @@ function withBatch(x: Tensor, batch: Shape): Tensor {
   return sameShape(x.shape, shape) ? x : expand(x, shape);
 }
 
-/** How many matrices there are, and their sizes. */
+/** The number of matrices in a tensor, and their size. */
 export interface Matrices {
   readonly batch: number;
   readonly rows: number;

@@ -1,4 +1,4 @@
-/** What reference implementations of linear algebra share: matrices in float64, row-major. */
+/** Helpers of the reference implementations of linear algebra: matrices in float64, row-major. */
 import { store, toNumbers } from "../backend/reference/elements.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { matricesOf } from "./matrices.ts";

@@ -1,4 +1,4 @@
-/** Measures from which size on metal is faster at one large matrix than the cpu. */
+/** Measures the size from which metal is faster than the cpu for one large matrix. */
 
 import { noGrad } from "../autograd/modes.ts";
 import { withBackend, withStrict } from "../backend/policy.ts";
@@ -18,11 +18,11 @@ import { MAX_BLOCKED_ROWS } from "./svd/blocks.metal.ts";
 import { svd } from "./svd/svd.ts";
 import { solveTriangular } from "./triangular/triangular.ts";
 
-/** What is measured. */
+/** The sizes and samples to measure. */
 export interface LinalgGrid {
-  /** Rows of a matrix; rising. */
+  /** Rows of a matrix, in ascending order. */
   readonly sizes: readonly number[];
-  /** Samples of each backend, alternating. */
+  /** Samples per backend, alternating between backends. */
   readonly rounds: number;
 }
 
@@ -32,14 +32,14 @@ export const fullLinalgGrid: LinalgGrid = {
 };
 export const quickLinalgGrid: LinalgGrid = { sizes: [128, 256, 512, 1024, 2048], rounds: 3 };
 
-/** One size, in milliseconds on each backend: medians. */
+/** The median time at one size on each backend, in milliseconds. */
 export interface LinalgMeasurement {
   readonly size: number;
   readonly metal: number;
   readonly cpu: number;
 }
 
-/** An operation as it is reported once it is measured. */
+/** Reports an operation once it is measured. */
 export type LinalgReport = (operation: LargeOperation, measured: readonly LinalgMeasurement[]) => void;
 
 type Compute = (a: Tensor) => Tensor;
@@ -52,13 +52,13 @@ const computations: Readonly<Record<LargeOperation, Compute>> = {
   svd: (a) => svd(a).u,
 };
 
-/** The rows that metal's kernels take, where there is a limit. */
+/** The maximum number of rows that Metal's kernels support, if there is a limit. */
 const mostRows: Readonly<Partial<Record<LargeOperation, number>>> = {
   eigh: MAX_BLOCKED_SIZE,
   svd: MAX_BLOCKED_ROWS,
 };
 
-/** Measures this machine. @param backends what the columns are measured on, in a test the same one twice */
+/** Measures this machine. @param backends the two backends to compare; tests use the same one twice */
 export function tuneLinalg(
   grid: LinalgGrid,
   report: LinalgReport = () => undefined,
@@ -73,7 +73,7 @@ export function tuneLinalg(
   return { metalFrom: Object.fromEntries(entries) as LinalgTable["metalFrom"] };
 }
 
-/** The least size from which on metal was faster at every size; null where it was not at the largest. */
+/** The smallest size from which metal was faster at every size; null if it was slower at the largest. */
 export function leastSizeFrom(measured: readonly LinalgMeasurement[]): number | null {
   const last = measured.findLastIndex(({ metal, cpu }) => metal >= cpu);
   return measured[last + 1]?.size ?? null;
@@ -92,7 +92,7 @@ function measure(
   return { size, metal: median(0), cpu: median(1) };
 }
 
-/** Milliseconds until the result is there, of an operand that the backend has. */
+/** Milliseconds until the result is ready, with an operand that is already on the backend. */
 function timeOn(compute: Compute, size: number): number {
   return noGrad(() => {
     const x = randn([size, size]);

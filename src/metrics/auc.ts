@@ -9,7 +9,7 @@ import { numbersOf } from "./labels.ts";
 
 /** Options of {@link rocAuc}. */
 export interface AucOptions {
-  /** Of several classes: their mean, or their mean by the number of targets. Default `"macro"`. */
+  /** For several classes: their mean, or their mean weighted by the number of targets. Default `"macro"`. */
   average?: "macro" | "weighted" | undefined;
 }
 
@@ -20,9 +20,10 @@ const aucParameters = parameters("rocAuc", {
 });
 
 /**
- * Returns the area under the ROC curve: the probability that an item of the class has a higher score than another item,
- * where equal scores count half. NaN where a class has no target, or all of them. Of several classes it is the average
- * of each one against the rest. As scikit-learn's `roc_auc_score`, with `multi_class="ovr"`.
+ * Returns the area under the ROC curve: the probability that an item of the class has a higher score than an item of
+ * another class, where equal scores count half. It is NaN if a class has no targets, or all of them. For several
+ * classes it is the average of each class against the rest. It matches scikit-learn's `roc_auc_score` with
+ * `multi_class="ovr"`.
  *
  * @param scores floating-point: [n], of class 1; or [n, classes]
  * @param target class numbers: integers or booleans [n]
@@ -31,7 +32,7 @@ const aucParameters = parameters("rocAuc", {
  * metrics.rocAuc(tensor([0.1, 0.4, 0.35, 0.8]), tensor([false, false, true, true])); // 0.75
  *
  * @throws {ShapeError} `shapesDiffer`. @throws {DTypeError} `notClasses`, `notScores`. @throws {ArgumentError}
- * `outOfRange` for a number that is no class, `noItems`, `notANumber` for a NaN among the scores.
+ * `outOfRange` for an invalid class number, `noItems`, `notANumber` for a NaN among the scores.
  */
 export function rocAuc(scores: Tensor, target: Tensor, options?: AucOptions): number;
 export function rocAuc(...values: unknown[]): number {
@@ -68,7 +69,7 @@ function checkOperands(scores: Tensor, target: Tensor): void {
   if (scores.size === 0) fail("noItems", "expected at least one score, got none");
 }
 
-/** Mann and Whitney's U of the positives, over the number of pairs: from the sum of their ranks, ties averaged. */
+/** The Mann-Whitney U of the positives, divided by the number of pairs; from the sum of their ranks, ties averaged. */
 function areaOf(scores: Float64Array, isPositive: (at: number) => boolean): number {
   const order = Array.from(scores.keys()).sort((a, b) => scores[a]! - scores[b]! || 0); // ∞ − ∞ is NaN
   let [ranks, positives] = [0, 0];

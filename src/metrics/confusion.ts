@@ -1,4 +1,4 @@
-/** How often classes are predicted, and how often rightly. */
+/** Accuracy and confusion matrices. */
 import { aNumber } from "../core/kinds.ts";
 import { count } from "../core/options.ts";
 import { named, operand, parameters } from "../core/parameters.ts";
@@ -9,11 +9,11 @@ import { labelsOf } from "./labels.ts";
 
 /** Options of measures over classes. */
 export interface ClassOptions {
-  /** How many classes there are. Default: one more than the largest class number. */
+  /** The number of classes. Default: one more than the largest class number. */
   classes?: number | undefined;
 }
 
-/** @internal What measures over classes are called with. */
+/** @internal The arguments of measures over classes. */
 export const classParameters = {
   predicted: operand(aTensor),
   target: operand(aTensor),
@@ -25,9 +25,10 @@ export const classParameters = {
 const accuracyParameters = parameters("accuracy", { predicted: operand(aTensor), target: operand(aTensor) });
 
 /**
- * Returns the fraction of predictions that are right.
+ * Returns the fraction of correct predictions.
  *
- * @param predicted class numbers of the target's shape, or scores with one more axis, of which the largest counts
+ * @param predicted class numbers of the target's shape, or scores with one more axis, of which the largest is the
+ * prediction
  * @param target class numbers: integers or booleans of any shape
  *
  * @example
@@ -51,14 +52,15 @@ const confusionParameters = parameters("confusionMatrix", classParameters);
  * Counts pairs of target and prediction: int64 [classes, classes], where row i and column j have the number of items of
  * class i that were predicted as class j. Matrices of several batches may be added.
  *
- * @param predicted class numbers of the target's shape, or scores with one more axis, of which the largest counts
+ * @param predicted class numbers of the target's shape, or scores with one more axis, of which the largest is the
+ * prediction
  * @param target class numbers: integers or booleans of any shape
  *
  * @example
  * metrics.confusionMatrix(tensor([1n, 0n, 1n]), tensor([1n, 0n, 0n])).toArray(); // [[1n, 1n], [0n, 1n]]
  *
- * @throws {ShapeError} `shapesDiffer`. @throws {DTypeError} `notClasses`. @throws {ArgumentError} `outOfRange` for a
- * number that is no class.
+ * @throws {ShapeError} `shapesDiffer`. @throws {DTypeError} `notClasses`. @throws {ArgumentError} `outOfRange` for an
+ * invalid class number.
  */
 export function confusionMatrix(predicted: Tensor, target: Tensor, options?: ClassOptions): Tensor<"int64">;
 export function confusionMatrix(...values: unknown[]): Tensor<"int64"> {

@@ -1,4 +1,4 @@
-/** Measures of predictions: accuracy, precision, recall, F1, confusion matrices, ROC AUC, perplexity. */
+/** Metrics of predictions: accuracy, precision, recall, F1, confusion matrices, ROC AUC, perplexity. */
 
 export { type AucOptions, rocAuc } from "./auc.ts";
 export { accuracy, type ClassOptions, confusionMatrix } from "./confusion.ts";

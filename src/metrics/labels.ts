@@ -9,15 +9,16 @@ import type { Tensor } from "../tensor/tensor.ts";
 export interface Labels {
   readonly predicted: ArrayLike<number>;
   readonly target: ArrayLike<number>;
-  /** How many classes there are: as many as were asked for, else one more than the largest number. */
+  /** The number of classes: the given number, or else one more than the largest class number. */
   readonly classes: number;
 }
 
 /**
- * Reads class numbers. Predictions are class numbers too, or scores with one more axis, of which the largest counts.
+ * Reads class numbers. Predictions are class numbers too, or scores with one more axis, of which the largest is the
+ * prediction.
  *
- * @throws {ShapeError} `shapesDiffer`. @throws {DTypeError} `notClasses`. @throws {ArgumentError} `outOfRange` for a
- * number that is no class, `noItems`.
+ * @throws {ShapeError} `shapesDiffer`. @throws {DTypeError} `notClasses`. @throws {ArgumentError} `outOfRange` for an
+ * invalid class number, `noItems`.
  */
 export function labelsOf(operation: string, predicted: Tensor, target: Tensor, classes: number | undefined): Labels {
   const chosen = isScored(predicted, target) ? noGrad(() => argmax(predicted, -1)) : predicted;
@@ -37,19 +38,19 @@ export function labelsOf(operation: string, predicted: Tensor, target: Tensor, c
 const isScored = (predicted: Tensor, target: Tensor): boolean =>
   predicted.rank === target.rank + 1 && predicted.shape.slice(0, -1).join() === target.shape.join();
 
-/** The elements of a tensor of integers or booleans as numbers. @throws {DTypeError} `notClasses` */
+/** Reads the elements of a tensor of integers or booleans as numbers. @throws {DTypeError} `notClasses` */
 export function numbersOf(operation: string, name: string, x: Tensor): Float64Array {
   if (isFloat(x.dtype))
     throw new DTypeError(
       operation,
       "notClasses",
-      `expected ${name} to have class numbers (integers or booleans), got ${x.describe()}; of scores of two classes, ` +
-        "compare them with a threshold first",
+      `expected ${name} to have class numbers (integers or booleans), got ${x.describe()}; compare scores of two ` +
+        "classes with a threshold first",
     );
   return Float64Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
 }
 
-/** The largest number, all of which are checked. */
+/** Checks all class numbers, and returns the largest. */
 function largest(operation: string, name: string, values: Float64Array, classes: number | undefined): number {
   const limit = classes ?? MOST_CLASSES;
   let most = 0;

@@ -15,7 +15,8 @@ const perplexityParameters = parameters("perplexity", {
 
 /**
  * Returns the exponential of the mean negative log-probability of the targets, exp(−Σ ln p / n). A model that guesses
- * among k tokens has k. Of several batches of equal size, it is the exponential of their mean losses.
+ * uniformly among k tokens has perplexity k. For several batches of equal size, it is the exponential of the mean of
+ * their losses.
  *
  * @param logits [..., classes]
  * @param target class numbers [...]

@@ -1,4 +1,4 @@
-/** Precision, recall and F1, of each class or in the mean. */
+/** Precision, recall and F1, per class or averaged. */
 import { ArgumentError } from "../core/errors.ts";
 import { aNumber, choice } from "../core/kinds.ts";
 import { named, parameters } from "../core/parameters.ts";
@@ -7,22 +7,22 @@ import { type ClassOptions, classParameters } from "./confusion.ts";
 import { type Labels, labelsOf } from "./labels.ts";
 
 /**
- * How classes are averaged: `"binary"` is class 1 alone, `"macro"` the mean of all classes, `"weighted"` their mean by
- * the number of targets, `"micro"` counts all classes together, and `"none"` gives each class.
+ * How classes are averaged: `"binary"` is only class 1, `"macro"` the mean of all classes, `"weighted"` their mean
+ * weighted by the number of targets, `"micro"` counts all classes together, and `"none"` returns each class.
  */
 export type Average = "binary" | "macro" | "weighted" | "micro" | "none";
 
 /** Options of {@link precision}, {@link recall} and {@link f1Score}. */
 export interface ScoreOptions<A extends Average = Average> extends ClassOptions {
-  /** Default `"binary"`. */
+  /** How classes are averaged. Default `"binary"`. */
   average?: A | undefined;
-  /** The score of a class of which nothing was predicted or nothing is a target, so that it is 0 / 0. Default 0. */
+  /** The score of a class without predictions or targets, which would be 0 / 0. Default 0. */
   zeroDivision?: 0 | 1 | undefined;
 }
 
 type Score<A extends Average> = A extends "none" ? number[] : number;
 
-/** Of one class: how many items were predicted rightly, are predicted, and are a target. */
+/** The numbers of correct predictions, of predictions and of targets of one class. */
 interface Counts {
   readonly hits: number;
   readonly predicted: number;
@@ -40,10 +40,11 @@ const scoreParameters = {
 const precisionParameters = parameters("precision", scoreParameters);
 
 /**
- * Returns the fraction of predictions of a class that are right: hits / predicted, as scikit-learn's `precision_score`.
- * Without `classes`, the averages are over the classes that occur in predictions or targets.
+ * Returns the fraction of predictions of a class that are correct: hits / predicted, as scikit-learn's
+ * `precision_score`. Without `classes`, the averages are over the classes that occur in predictions or targets.
  *
- * @param predicted class numbers of the target's shape, or scores with one more axis, of which the largest counts
+ * @param predicted class numbers of the target's shape, or scores with one more axis, of which the largest is the
+ * prediction
  * @param target class numbers: integers or booleans of any shape
  *
  * @example
@@ -140,7 +141,7 @@ function countsOf({ predicted, target, classes }: Labels): Counts[] {
   return Array.from(hits, (own, at) => ({ hits: own, predicted: predictions[at]!, target: targets[at]! }));
 }
 
-/** Class 1. */
+/** The counts of class 1. */
 function positives(operation: string, all: readonly Counts[]): Counts {
   if (all.slice(2).some(({ predicted, target }) => predicted + target > 0))
     throw new ArgumentError(

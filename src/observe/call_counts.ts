@@ -1,13 +1,13 @@
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { DebugFile, writeWhole } from "./debug_file.ts";
 
-/** Digits of a count: lines keep their length. */
+/** The digits of a count, fixed so that lines keep their length. */
 const DIGITS = 12;
 
 /**
- * How often things happened, in a file that several processes share: each thread has one line, adds it with one write
- * to the end, and writes only there from then on. So no process waits for another, none overwrites another's, and what
- * is there is right at any time, however the process ends. Totals are the sums of the lines.
+ * Counts events in a file that several processes share. Each thread has one line: it appends the line with one write,
+ * and then only overwrites it. So processes never wait for each other or overwrite each other's lines, and the file is
+ * correct at any time, even after a crash. Totals are the sums of the lines.
  *
  * @example
  * 2026-01-31T12:00:00.000Z pid 4711 thread 0 forward 000000000012 backward 000000000008
@@ -29,7 +29,7 @@ export class CallCounts<Name extends string> {
     this.file.use((descriptor) => writeWhole(descriptor, this.line(), this.position));
   }
 
-  /** Adds the line, and finds its position, which stays. */
+  /** Appends the line, and finds its position, which does not change. */
   private addLine(path: string): number {
     const end = openSync(path, "a");
     try {

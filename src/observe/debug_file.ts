@@ -1,6 +1,5 @@
 /**
- * Files that record what happens. Where one can't be written, a warning is logged once, and the work that is recorded
- * goes on.
+ * Log files. If one can't be written, a warning is logged once, and the program continues.
  */
 import { openSync, writeSync } from "node:fs";
 import { warnOnce } from "../core/warn.ts";
@@ -10,13 +9,13 @@ export class DebugFile {
   private descriptor: number | undefined;
   private isAbandoned = false;
 
-  /** @param open gives the descriptor */
+  /** @param open opens the file, and returns its descriptor */
   constructor(
     readonly path: string,
     private readonly open: (path: string) => number,
   ) {}
 
-  /** Does something with the open file, unless it was abandoned. */
+  /** Calls a function with the open file, unless it was abandoned. */
   use(body: (descriptor: number) => void): void {
     if (this.isAbandoned) return;
     try {
@@ -31,11 +30,11 @@ export class DebugFile {
 }
 
 /**
- * A file to which several processes add lines, each with one write to the end, so that each is whole.
+ * A file to which several processes append lines, each with one write, so that lines are never interleaved.
  */
 export const appended = (path: string): DebugFile => new DebugFile(path, (name) => openSync(name, "a"));
 
-/** Writes all of it. @throws where the file takes a part only. */
+/** Writes all of a text. @throws {Error} if only a part was written. */
 export function writeWhole(descriptor: number, text: string, position: number | null = null): number {
   const bytes = Buffer.from(text);
   const written = writeSync(descriptor, bytes, 0, bytes.length, position);

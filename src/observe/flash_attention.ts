@@ -1,5 +1,5 @@
 /**
- * `ORCHARD_DEBUG_FLASH_ATN=1`: what each pass of attention did, on standard error, and how many there were, in a file.
+ * `ORCHARD_DEBUG_FLASH_ATN=1`: logs each pass of attention to standard error, and counts the passes in a file.
  */
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,14 +10,14 @@ export type Pass = "forward" | "backward";
 
 const passes: Readonly<Record<string, Pass>> = { attentionForward: "forward", attentionBackward: "backward" };
 
-/** What the log says of a pass beside its operands. */
+/** The facts about a pass that are logged with its operands. */
 interface PassReport {
   readonly milliseconds: number;
   readonly copies: number;
   readonly reason: string;
 }
 
-/** Operands by their names. */
+/** Operands with their names. */
 export type NamedOperands = readonly (readonly [name: string, tensor: Pick<ObservedTensor, "dtype" | "shape">])[];
 
 export class FlashAttentionLog implements Recorder {
@@ -27,7 +27,7 @@ export class FlashAttentionLog implements Recorder {
     this.counts = new CallCounts(join(tmpdir(), "flashattn_kernel_calls.log"), ["forward", "backward"], thread);
   }
 
-  /** Fused passes are operations; other operations are left out. */
+  /** Logs fused passes, which are operations; ignores other operations. */
   ran({ operation, backend, inputs, attributes, failure, ...report }: OperationRun): void {
     const pass = passes[operation];
     if (pass === undefined) return;
@@ -38,11 +38,11 @@ export class FlashAttentionLog implements Recorder {
       return;
     }
     this.counts.increment(pass);
-    // Metal's work is only encoded by then, and goes on.
+    // On Metal the work is only encoded at this point, not complete.
     log(pass, describe(`fused on ${backend}`, operands, report, backend === "metal" ? "ms to encode" : "ms"));
   }
 
-  /** A pass that was made of other operations, on whichever backends. */
+  /** Logs a pass that was composed of other operations, on any backends. */
   unfused(pass: Pass, operands: NamedOperands, report: PassReport): void {
     log(pass, describe("unfused", operands, report, "ms"));
   }

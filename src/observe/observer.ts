@@ -1,6 +1,6 @@
 /**
- * Records of operations and allocations: none, unless the environment asks for one. Then `observer` is undefined, and
- * whoever would report something has one branch to take.
+ * Recording of operations and allocations, if environment variables request it. Otherwise `observer` is undefined, and
+ * a report costs one branch.
  */
 import { environment, environmentFlag } from "../core/environment.ts";
 import { threadId } from "../core/thread.ts";
@@ -8,77 +8,77 @@ import { FlashAttentionLog } from "./flash_attention.ts";
 import { TensorProfile } from "./tensor_profile.ts";
 import { Trace } from "./trace.ts";
 
-/** Command buffers of a device, by their tickets: an operation of several launches may lie in more than one. */
+/** A range of command buffers of a device: an operation with several launches may span more than one. */
 export interface TicketRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** What a record says of a tensor. */
+/** A tensor in a record. */
 export interface ObservedTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** It gets other memory when the tensor is copied elsewhere. */
+  /** The storage, whose memory changes when the tensor is copied elsewhere. */
   readonly storage: { readonly memory: unknown };
 }
 
 /** An operation that a backend is about to run. */
 export interface ObservedCall {
   readonly operation: string;
-  /** Prefix of its name, such as `"backward of exp: "`. */
+  /** A prefix of the operation's name, such as `"backward of exp: "`. */
   readonly within: string;
   readonly backend: string;
-  /** `"preferred"`, or why the backends before it did not run it. */
+  /** `"preferred"`, or why the backends before this one did not run it. */
   readonly reason: string;
   readonly inputs: readonly ObservedTensor[];
   readonly attributes: unknown;
 }
 
-/** An operation that a backend ran, or tried to. On Metal it is encoded only. */
+/** An operation that a backend ran or tried to run. On Metal it is only encoded. */
 export interface OperationRun extends ObservedCall {
   readonly outputs: readonly ObservedTensor[];
-  /** In milliseconds since the process began. */
+  /** The start time in milliseconds since the process began. */
   readonly start: number;
   readonly milliseconds: number;
   /**
-   * How often elements were copied for it: to the device, to another storage mode, to be contiguous, or by the
-   * operation `copy`.
+   * The number of copies made for the operation: to the device, to another storage mode, to make a tensor contiguous,
+   * or by the operation `copy`.
    */
   readonly copies: number;
-  /** The command buffers that it lies in. */
+  /** The command buffers of the operation. */
   readonly tickets: TicketRange | undefined;
-  /** Why the backend failed, where it did. */
+  /** The error of the backend, if it failed. */
   readonly failure: unknown;
 }
 
-/** Memory that was allocated for tensors. */
+/** An allocation of tensor memory. */
 export interface Allocation {
   readonly byteLength: number;
-  /** Metal's storage mode; `host`: the cpu backend's allocator; `script`: JavaScript's own memory. */
+  /** Metal's storage mode, `host` for the cpu backend's allocator, or `script` for JavaScript memory. */
   readonly storage: "shared" | "private" | "host" | "script";
-  /** The label that the caller gave, or the operation that runs. */
+  /** The caller's label, or the running operation. */
   readonly label: string;
   /**
-   * Of the allocator, with it; undefined for JavaScript's own memory, of which only the garbage collector knows what is
-   * live.
+   * The allocator's usage, including this allocation; undefined for JavaScript memory, whose live bytes only the
+   * garbage collector knows.
    */
   readonly usage: { readonly liveBytes: number; readonly peakBytes: number } | undefined;
 }
 
-/** Something that goes on beside operations, such as an exchange with other processes. */
+/** An activity other than operations, such as an exchange with other processes. */
 export interface Activity {
   readonly name: string;
   readonly category: string;
-  /** In milliseconds since the process began. */
+  /** The start time in milliseconds since the process began. */
   readonly start: number;
   readonly end: number;
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** How far a device is; undefined once it is closed. */
+/** Returns the progress of a device; undefined once it is closed. */
 export type Completion = () => { readonly completed: number } | undefined;
 
-/** What a record takes down. */
+/** A receiver of events; all methods are optional. */
 export interface Recorder {
   ran?(run: OperationRun): void;
   allocated?(allocation: Allocation): void;
@@ -91,26 +91,26 @@ interface Running {
   tickets: TicketRange | undefined;
 }
 
-/** Passes on to recorders what happens. */
+/** Forwards events to recorders. */
 export class Observer {
   private running: Running | undefined;
-  /** Those that the device does not count. */
+  /** The copies that the device does not count. */
   private copies = 0;
   private deviceCopies = (): number => 0;
 
   constructor(private readonly recorders: readonly Recorder[]) {}
 
-  /** Copies of elements so far. */
+  /** The number of copies so far. */
   get copiesSoFar(): number {
     return this.copies + this.deviceCopies();
   }
 
-  /** @param count how often a device has copied elements so far */
+  /** @param count returns the number of copies that a device has made so far */
   countDeviceCopies(count: () => number): void {
     this.deviceCopies = count;
   }
 
-  /** Runs an operation, and reports what became of it. */
+  /** Runs an operation, and reports its result or failure. */
   watch<Result extends readonly ObservedTensor[]>(call: ObservedCall, body: () => Result): Result {
     const outside = this.running;
     const running: Running = { operation: call.operation, tickets: undefined };
@@ -138,25 +138,25 @@ export class Observer {
     }
   }
 
-  /** Reports an allocation; without a label it gets the running operation's name. */
+  /** Reports an allocation; its default label is the running operation's name. */
   allocated(byteLength: number, storage: Allocation["storage"], usage?: Allocation["usage"], label?: string): void {
     const allocation = { byteLength, storage, usage, label: label ?? this.running?.operation ?? "tensor" };
     for (const recorder of this.recorders) recorder.allocated?.(allocation);
   }
 
-  /** Reports an activity that is over. */
+  /** Reports a finished activity. */
   took(activity: Activity): void {
     for (const recorder of this.recorders) recorder.took?.(activity);
   }
 
-  /** Reports which command buffers the running operation is in. */
+  /** Reports the command buffers of the running operation. */
   encoded(tickets: TicketRange, completion: Completion): void {
     if (this.running) this.running.tickets = tickets;
     for (const recorder of this.recorders) recorder.encoded?.(tickets, completion);
   }
 }
 
-/** Logs attention's passes, where the environment asks for it. */
+/** The log of attention passes; undefined unless the environment requests it. */
 export const flashAttentionLog: FlashAttentionLog | undefined =
   environmentFlag("ORCHARD_DEBUG_FLASH_ATN") || environmentFlag("ORCHARD_DEBUG_FLASHATN")
     ? new FlashAttentionLog(threadId())
@@ -173,8 +173,8 @@ function recordersOf(): Recorder[] {
 
 const recorders = recordersOf();
 
-/** Undefined where nothing is recorded. */
+/** The observer; undefined if nothing is recorded. */
 export const observer: Observer | undefined = recorders.length > 0 ? new Observer(recorders) : undefined;
 
-/** Copies of elements so far, where there is a record; else 0. */
+/** The number of copies so far if they are recorded, else 0. */
 export const copiesSoFar = (): number => observer?.copiesSoFar ?? 0;

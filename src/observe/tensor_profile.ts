@@ -4,8 +4,8 @@ import { appended, writeWhole } from "./debug_file.ts";
 import type { Allocation, Recorder } from "./observer.ts";
 
 /**
- * `ORCHARD_TENSOR_PROFILE=1`: a line for each allocation, added to `orchard_tensor_profile.log` in the temporary folder
- * by all processes.
+ * `ORCHARD_TENSOR_PROFILE=1`: appends a line per allocation to `orchard_tensor_profile.log` in the temporary folder,
+ * which all processes share.
  *
  * @example
  * pid=4711 ms=12.345 bytes=1048576 storage=shared live=2097152 peak=3145728 label=matmul

@@ -1,8 +1,8 @@
 /**
- * `ORCHARD_TRACE=file.json`: a trace that https://ui.perfetto.dev opens.
+ * `ORCHARD_TRACE=file.json`: writes a trace for https://ui.perfetto.dev.
  *
- * Source of the format: "Trace Event Format", Google, 2016: `X` is a span, `C` a counter, `b` and `e` a span beside the
- * threads, `M` a name. Times are in microseconds.
+ * Source of the format: "Trace Event Format", Google, 2016. `X` is a span, `C` a counter, `b` and `e` the ends of an
+ * asynchronous span, `M` a name. Times are in microseconds.
  */
 import type {
   Activity,
@@ -20,13 +20,13 @@ const now = (): number => performance.now() * 1000;
 export class Trace implements Recorder {
   private readonly file: TraceFile;
   private readonly allocatedBytes = { shared: 0, private: 0, host: 0, script: 0 };
-  /** Command buffers that are not known to be done, and the last one that was seen. */
+  /** Command buffers that may not be complete yet, and the last one that was seen. */
   private readonly openTickets = new Set<number>();
   private lastTicket = 0;
   private activities = 0;
   private completion: Completion = () => undefined;
 
-  /** @param thread 0 is the main one; the others write a file of their own */
+  /** @param thread 0 for the main thread; other threads write to separate files */
   constructor(
     path: string,
     private readonly thread: number,
@@ -84,7 +84,7 @@ export class Trace implements Recorder {
     this.closeTickets();
   }
 
-  /** Ends the spans of the command buffers that are done by now: the device does not report when. */
+  /** Ends the spans of completed command buffers now, because the device does not report when they completed. */
   private closeTickets(): void {
     if (this.openTickets.size === 0) return;
     const completed = this.completion()?.completed ?? 0;

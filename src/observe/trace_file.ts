@@ -4,12 +4,12 @@ import { DebugFile, writeWhole } from "./debug_file.ts";
 const END = "\n]\n";
 
 /**
- * A JSON array on disk that is whole after each element: one write puts the next element and the bracket over the
- * bracket that was there. So it can be read while the process runs, and whenever it ends.
+ * A JSON array on disk that is complete after each element: one write replaces the closing bracket by the next element
+ * and a new bracket. So the file is valid while the process runs, and after it ends in any way.
  */
 export class TraceFile {
   private readonly file: DebugFile;
-  /** Where the closing bracket is; 0: there is nothing yet. */
+  /** The position of the closing bracket; 0 if the file is empty. */
   private end = 0;
 
   constructor(path: string) {
@@ -29,7 +29,7 @@ export class TraceFile {
     });
   }
 
-  /** After an element for which there was no room. */
+  /** Restores the closing bracket after an element that could not be written. */
   private closeAgain(descriptor: number): void {
     ftruncateSync(descriptor, this.end);
     if (this.end > 0) writeWhole(descriptor, END, this.end);
@@ -37,12 +37,12 @@ export class TraceFile {
 }
 
 /**
- * A file of its own: another process that still writes to one of this name goes on with that one, which no longer has
- * a name.
+ * Creates a new file. If another process still writes to a file of this name, that file loses its name, and the process
+ * continues to write to it.
  */
 function createFile(path: string): number {
   const known = statSync(path, { throwIfNoEntry: false });
-  if (known && !known.isFile()) throw new Error("it is there and no file");
+  if (known && !known.isFile()) throw new Error("it exists and is not a file");
   rmSync(path, { force: true });
   return openSync(path, "wx");
 }

@@ -10,7 +10,7 @@ import type { Slot } from "./slot.ts";
 export interface AdadeltaOptions extends FusedOptions {
   /** The decay rate ρ of the averages of squared gradients and squared steps. Default 0.9. */
   rho: number;
-  /** Added below both roots. Default 1e-6. */
+  /** Added under both square roots. Default 1e-6. */
   eps: number;
   /** The weight decay coefficient λ: λ · p is added to the gradient of p (L2 penalty). Default 0. */
   weightDecay: number;
@@ -28,7 +28,7 @@ const defaults: AdadeltaOptions = {
 const adadeltaParameters = optimizerParameters("Adadelta", defaults);
 
 /**
- * Adadelta (Zeiler, "ADADELTA: An Adaptive Learning Rate Method", 2012), as PyTorch's. With g ← g + λ p:
+ * Adadelta (Zeiler, "ADADELTA: An Adaptive Learning Rate Method", 2012), as in PyTorch. With g ← g + λ p:
  *
  *     v ← ρ v + (1 - ρ) g²,   d = √(u + eps) / √(v + eps) g,   u ← ρ u + (1 - ρ) d²,   p ← p - lr d
  *

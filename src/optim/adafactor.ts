@@ -21,17 +21,20 @@ import { Optimizer } from "./optimizer.ts";
 import { optimizerParameters } from "./options.ts";
 import { type Slot, stateDType, type Update } from "./slot.ts";
 
-/** Options of {@link Adafactor}, PyTorch's. */
+/** Options of {@link Adafactor}, as in PyTorch. */
 export interface AdafactorOptions extends LearningRate {
-  /** 1 − β₂ of step t is t to this power. Default −0.8. */
+  /** The exponent of the decay rate: 1 − β₂ in step t is t^beta2Decay. Default −0.8. */
   beta2Decay: number;
-  /** What estimates and the size of a parameter are at least; null is the dtype's precision. Default [null, 1e-3]. */
+  /**
+   * Lower bounds: ε₁ of the variance estimates, null for the dtype's machine epsilon, and ε₂ of the root mean square of
+   * a parameter. Default [null, 1e-3].
+   */
   eps: readonly [first: number | null, second: number];
   /** The root mean square to which an update is clipped. Default 1. */
   d: number;
   /** Decoupled weight decay λ: lr · λ · p is subtracted from each weight p. Default 0. */
   weightDecay: number;
-  /** Whether the objective grows. Default false. */
+  /** Maximizes the objective instead of minimizing it. Default false. */
   maximize: boolean;
   /** Keeps a float32 copy of float16 and bfloat16 parameters. Default false. */
   masterWeights: boolean;
@@ -49,18 +52,18 @@ const defaults: AdafactorOptions = {
 
 const adafactorParameters = optimizerParameters("Adafactor", defaults);
 
-/** The difference between 1 and the next number. */
+/** Machine epsilon: the difference between 1 and the next number. */
 const precision: Readonly<Record<FloatDType, number>> = {
   ...{ float64: 2 ** -52, float32: 2 ** -23, bfloat16: 2 ** -7, float16: 2 ** -10 },
 };
 
 /**
- * Adafactor (Shazeer and Stern, "Adaptive Learning Rates with Sublinear Memory Cost", 2018), as PyTorch's. Of a
- * matrix it keeps the mean squares of rows r and columns c of gradients instead of one for each element; with b = t to
- * the power of `beta2Decay` and ρ = min(lr, 1 / √t):
+ * Adafactor (Shazeer and Stern, "Adaptive Learning Rates with Sublinear Memory Cost", 2018), as in PyTorch. For a
+ * matrix it keeps the mean squared gradients of rows (r) and columns (c) instead of one for each element. With b =
+ * t^`beta2Decay` and ρ = min(lr, 1 / √t):
  *
  *     r ← r + b (mean(g²) of rows - r),  c ← c + b (mean(g²) of columns - c),  v = r c / max(mean(r), ε₁)
- *     v ← v + b (g² - v)                                                       of a parameter with one axis or none
+ *     v ← v + b (g² - v)                                                       for a parameter with fewer than two axes
  *     u = g / √max(v, ε₁²),   p ← p - lr λ p - ρ max(ε₂, rms(p)) u / max(1, rms(u) / d)
  *
  * @example
@@ -100,7 +103,7 @@ export class Adafactor extends Optimizer<AdafactorOptions> {
     return masterWeights && (dtype === "float16" || dtype === "bfloat16") ? [...moments, "master"] : moments;
   }
 
-  /** Of rows and columns one element each. */
+  /** One element per row in `rowVariance`, and per column in `columnVariance`. */
   override stateShape(name: string, { shape, rank }: Tensor): Shape {
     if (name === "rowVariance") return shape.with(rank - 1, 1);
     return name === "columnVariance" ? shape.with(rank - 2, 1) : shape;
@@ -129,7 +132,7 @@ function updateOne(slot: Slot<AdafactorOptions>, gradient: Tensor): void {
   copyInto(parameter, next);
 }
 
-/** Updates the averages, and returns what they say of each element. */
+/** Updates the averages, and returns the estimated variance of each element. */
 function varianceOf({ state }: Slot<AdafactorOptions>, g: Tensor, weight: number, eps: number): Tensor {
   const blend = (name: string, value: Tensor): Tensor => {
     const next: Tensor = lerp(state[name]!, value, weight);

@@ -8,11 +8,11 @@ import type { Slot } from "./slot.ts";
 
 /** Options of {@link Adagrad}. */
 export interface AdagradOptions extends FusedOptions {
-  /** The learning rate of step t, from 0, is lr / (1 + t · lrDecay). Default 0. */
+  /** The learning rate of step t, counted from 0, is lr / (1 + t · lrDecay). Default 0. */
   lrDecay: number;
   /** The weight decay coefficient λ: λ · p is added to the gradient of p (L2 penalty). Default 0. */
   weightDecay: number;
-  /** What the sum of squared gradients starts with. Default 0. */
+  /** The initial value of the sum of squared gradients. Default 0. */
   initialAccumulatorValue: number;
   /** Added to the denominator. Default 1e-10. */
   eps: number;
@@ -31,7 +31,7 @@ const defaults: AdagradOptions = {
 const adagradParameters = optimizerParameters("Adagrad", defaults);
 
 /**
- * Adagrad (Duchi, Hazan and Singer, "Adaptive Subgradient Methods", 2011), as PyTorch's. With g ← g + λ p:
+ * Adagrad (Duchi, Hazan and Singer, "Adaptive Subgradient Methods", 2011), as in PyTorch. With g ← g + λ p:
  *
  *     s ← s + g²,   p ← p - lr / (1 + t lrDecay) g / (√s + eps)
  *

@@ -44,7 +44,7 @@ abstract class AdamBase extends FusedOptimizer<AdamOptions> {
   protected override ruleOf = ({ amsgrad }: ParameterGroup<AdamOptions>): RuleName =>
     amsgrad ? "adamAmsgrad" : "adam";
 
-  /** The moments start at 0. Bias correction makes up for it: a division by 1 - βᵗ. */
+  /** The moments start at 0; bias correction, a division by 1 - βᵗ, compensates for it. */
   protected override coefficientsOf({ group, steps }: Slot<AdamOptions>): Coefficients {
     const { lr, eps, weightDecay, maximize } = group;
     const [beta1, beta2] = group.betas;
@@ -66,8 +66,8 @@ const adamWDefaults: AdamOptions = { ...defaults, weightDecay: 0.01 };
 const adamWParameters = optimizerParameters("AdamW", adamWDefaults);
 
 /**
- * Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019), as PyTorch's
- * AdamW. For a parameter p with gradient g in step t:
+ * AdamW, Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019), as in
+ * PyTorch. For a parameter p with gradient g in step t:
  *
  *     m ← β₁ m + (1 - β₁) g,   v ← β₂ v + (1 - β₂) g²
  *     m̂ = m / (1 - β₁ᵗ),   v̂ = v / (1 - β₂ᵗ)
@@ -96,7 +96,7 @@ export class AdamW extends AdamBase {
 
 const adamParameters = optimizerParameters("Adam", defaults);
 
-/** Adam (Kingma and Ba, 2015), as PyTorch's: {@link AdamW} with the weight decay added to the gradient. */
+/** Adam (Kingma and Ba, 2015), as in PyTorch: {@link AdamW} with the weight decay added to the gradient. */
 export class Adam extends AdamBase {
   protected override readonly isDecoupled = false;
 

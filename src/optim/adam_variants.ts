@@ -1,4 +1,4 @@
-/** What became of Adam: by the largest gradient, with Nesterov's momentum, and with a rectified variance. */
+/** Variants of Adam: Adamax (infinity norm), NAdam (Nesterov momentum) and RAdam (rectified variance). */
 import { getOrMake } from "../core/collections.ts";
 import { checkNumber, notNegative } from "../core/options.ts";
 import type { Given } from "../core/parameters.ts";
@@ -8,7 +8,7 @@ import { checkBetas, optimizerParameters } from "./options.ts";
 import { type Coefficients, noCoefficients, type RuleName } from "./rules.ts";
 import type { Slot } from "./slot.ts";
 
-/** Options of {@link Adamax}, and of those that have more. */
+/** Options of {@link Adamax}, which {@link RAdam} and {@link NAdam} extend. */
 export interface AdamaxOptions extends FusedOptions {
   /** Decay rates of the first and second moment (β₁ and β₂). Default [0.9, 0.999]. */
   betas: readonly [number, number];
@@ -20,7 +20,7 @@ export interface AdamaxOptions extends FusedOptions {
 
 /** Options of {@link RAdam}. */
 export interface RAdamOptions extends AdamaxOptions {
-  /** Subtracts lr · λ · p from each weight p instead, as AdamW. Default false. */
+  /** Subtracts lr · λ · p from each weight p instead, as AdamW does. Default false. */
   decoupledWeightDecay: boolean;
 }
 
@@ -49,7 +49,7 @@ abstract class AdamVariant<Options extends AdamaxOptions> extends FusedOptimizer
     checkNumber(this.name, "weightDecay", group.weightDecay, notNegative);
   }
 
-  /** What all of them have in common; the step's size is theirs. */
+  /** The coefficients that all variants share; each adds its step size. */
   protected common({ group, steps }: Slot<Options>, isDecoupled: boolean): Coefficients {
     const { lr, betas, eps, weightDecay, maximize } = group;
     return {
@@ -68,7 +68,7 @@ abstract class AdamVariant<Options extends AdamaxOptions> extends FusedOptimizer
 const adamaxParameters = optimizerParameters("Adamax", adamaxDefaults);
 
 /**
- * Adamax (Kingma and Ba, "Adam", 2015, section 7.1), as PyTorch's: Adam with the largest gradient in the place of the
+ * Adamax (Kingma and Ba, "Adam", 2015, section 7.1), as in PyTorch: Adam with a decayed maximum of |g| instead of the
  * second moment. For a parameter p with gradient g ← g + λ p in step t:
  *
  *     m ← β₁ m + (1 - β₁) g,   u ← max(β₂ u, |g| + eps),   p ← p - lr / (1 - β₁ᵗ) m / u
@@ -97,11 +97,12 @@ export class Adamax extends AdamVariant<AdamaxOptions> {
 const radamParameters = optimizerParameters("RAdam", radamDefaults);
 
 /**
- * RAdam (Liu et al., "On the Variance of the Adaptive Learning Rate and Beyond", 2020), as PyTorch's: Adam without the
- * second moment in the first steps, in which it says little, and with a rectified one afterwards. In step t:
+ * RAdam (Liu et al., "On the Variance of the Adaptive Learning Rate and Beyond", 2020), as in PyTorch. It is Adam
+ * without the second moment in the first steps, whose estimate is unreliable, and with a rectified one afterwards. In
+ * step t:
  *
- *     ρ∞ = 2 / (1 - β₂) - 1,   ρ = ρ∞ - 2 t β₂ᵗ / (1 - β₂ᵗ),   m and v as Adam's, m̂ = m / (1 - β₁ᵗ)
- *     p ← p - lr m̂ √((ρ - 4)(ρ - 2) ρ∞ / ((ρ∞ - 4)(ρ∞ - 2) ρ)) √(1 - β₂ᵗ) / (√v + eps)    where ρ > 5
+ *     ρ∞ = 2 / (1 - β₂) - 1,   ρ = ρ∞ - 2 t β₂ᵗ / (1 - β₂ᵗ),   m and v as in Adam, m̂ = m / (1 - β₁ᵗ)
+ *     p ← p - lr m̂ √((ρ - 4)(ρ - 2) ρ∞ / ((ρ∞ - 4)(ρ∞ - 2) ρ)) √(1 - β₂ᵗ) / (√v + eps)    if ρ > 5
  *     p ← p - lr m̂                                                                       otherwise
  *
  * @example
@@ -129,7 +130,7 @@ export class RAdam extends AdamVariant<RAdamOptions> {
   }
 }
 
-/** How far the variance of the second moment can be trusted; undefined where it is too early. */
+/** The variance rectification term; undefined in the first steps, if ρ ≤ 5. */
 function rectificationOf(beta2: number, step: number): number | undefined {
   const most = 2 / (1 - beta2) - 1;
   const now = most - (2 * step * beta2 ** step) / (1 - beta2 ** step);
@@ -140,12 +141,12 @@ function rectificationOf(beta2: number, step: number): number | undefined {
 const nadamParameters = optimizerParameters("NAdam", nadamDefaults);
 
 /**
- * NAdam (Dozat, "Incorporating Nesterov Momentum into Adam", 2016), as PyTorch's. With Adam's m, v and v̂ in step t:
+ * NAdam (Dozat, "Incorporating Nesterov Momentum into Adam", 2016), as in PyTorch. With Adam's m, v and v̂ in step t:
  *
  *     μₜ = β₁ (1 - 0.96^(t momentumDecay) / 2),   Πₜ = μ₁ … μₜ
  *     p ← p - lr (μₜ₊₁ m / (1 - Πₜ₊₁) + (1 - μₜ) g / (1 - Πₜ)) / (√v̂ + eps)
  *
- * The product Π is that of the present options: change β₁ and `momentumDecay` before the first step only.
+ * The product Π is computed from the current options: change β₁ and `momentumDecay` only before the first step.
  *
  * @example
  * const optimizer = new NAdam(model.parameters(), { lr: 2e-3 });
@@ -166,10 +167,10 @@ export class NAdam extends AdamVariant<NAdamOptions> {
 
   protected override ruleOf = (): RuleName => "nadam";
 
-  /** Π after each step, by the options that it depends on. */
+  /** Π after each step, keyed by the options that it depends on. */
   readonly #products = new Map<string, number[]>();
 
-  /** The step's size is that of m; g beside it counts `momentum` times as much. */
+  /** `stepSize` is the factor of m; g has `momentum` times that factor. */
   protected override coefficientsOf(slot: Slot<NAdamOptions>): Coefficients {
     const { lr, betas, momentumDecay, decoupledWeightDecay } = slot.group;
     const momentumOf = (step: number) => betas[0] * (1 - 0.5 * 0.96 ** (step * momentumDecay));
@@ -178,14 +179,14 @@ export class NAdam extends AdamVariant<NAdamOptions> {
     const [now, next] = [momentumOf(slot.steps), momentumOf(slot.steps + 1)];
     const ofGradient = (1 - now) / (1 - product);
     const common = this.common(slot, decoupledWeightDecay);
-    // Without momentum m is g, and takes all of the step.
+    // Without momentum m is g, so the factor of m covers the whole step.
     if (next === 0) return { ...common, stepSize: lr * ofGradient, momentum: 0 };
     const ofMomentum = next / (1 - product * next);
     return { ...common, stepSize: lr * ofMomentum, momentum: ofGradient / ofMomentum };
   }
 }
 
-/** The product of the first so many factors; it is 0 after some thousands of them. Adds to those that are known. */
+/** The product of the first `steps` factors, cached in `known`. It underflows to 0 after some thousands of them. */
 function productOf(known: number[], factor: (step: number) => number, steps: number): number {
   while (known.length <= steps && known.at(-1)! > 0) known.push(known.at(-1)! * factor(known.length));
   return known[Math.min(steps, known.length - 1)]!;

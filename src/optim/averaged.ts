@@ -1,4 +1,4 @@
-/** Averages of parameters over the steps of a training. */
+/** Averages of parameters over training steps. */
 import { noGrad } from "../autograd/modes.ts";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
@@ -16,15 +16,15 @@ import { stateDType } from "./slot.ts";
 
 /** Options of {@link AveragedWeights}. */
 export interface AveragedWeightsOptions {
-  /** How much of an exponential average stays in each update; without it all updates count the same. */
+  /** The decay of an exponential average; without it, all updates have equal weight. */
   decay?: number;
 }
 
-/** What {@link AveragedWeights.stateDict} gives. */
+/** What {@link AveragedWeights.stateDict} returns. */
 export interface AveragedState {
-  /** How many updates there were. */
+  /** The number of updates so far. */
   readonly updates: number;
-  /** The averages by the parameters' names, or numbers. */
+  /** The averages by parameter name, or by index if the parameters have no names. */
   readonly tensors: Readonly<Record<string, Tensor>>;
 }
 
@@ -44,8 +44,9 @@ interface Member {
 }
 
 /**
- * Averages of parameters, in float32 (float64 of float64): of n updates the mean (stochastic weight averaging, Izmailov
- * et al., 2018), or with `decay` an exponential average. PyTorch's AveragedModel with `get_ema_avg_fn`.
+ * Averages parameters over updates, in float32 (float64 for float64 parameters): PyTorch's AveragedModel. The average
+ * is the mean of all updates (stochastic weight averaging, Izmailov et al., 2018). With `decay` it is an exponential
+ * average, as with PyTorch's `get_ema_avg_fn`.
  *
  *     a ← a + (p − a) / (n + 1),   with decay a ← a + (1 − decay) (p − a),   after the first update a = p
  *
@@ -74,12 +75,12 @@ export class AveragedWeights {
     this.#decay = own.decay;
   }
 
-  /** How many updates there were. */
+  /** The number of updates so far. */
   get updates(): number {
     return this.#updates;
   }
 
-  /** Takes the parameters as they are now into the averages. @throws {DisposedError} */
+  /** Adds the current parameters to the averages. @throws {DisposedError} */
   update(): void {
     for (const { parameter } of this.#members) parameter.checkAlive("AveragedWeights.update");
     const weight = this.#decay === undefined ? 1 / (this.#updates + 1) : 1 - this.#decay;
@@ -92,8 +93,8 @@ export class AveragedWeights {
   }
 
   /**
-   * Runs a body with the averages in the place of the parameters, which come back afterwards, also where it throws. A
-   * promise is awaited first. Before the first update nothing is replaced.
+   * Runs a function with the averages in place of the parameters. The parameters are restored afterwards, also if it
+   * throws; if it returns a promise, once that settles. Before the first update nothing is replaced.
    */
   withAverages<Result>(body: () => Result): Result {
     const { body: own } = withAveragesParameters([body]);
@@ -126,13 +127,13 @@ export class AveragedWeights {
     );
   }
 
-  /** The averages, not copies: save or clone them before the next update. */
+  /** Returns the averages, not copies: save or clone them before the next update. */
   stateDict(): AveragedState {
     const known = this.#members.flatMap(({ name, average }) => (average ? [[name, average] as const] : []));
     return { updates: this.#updates, tensors: Object.fromEntries(known) };
   }
 
-  /** Copies a state of {@link stateDict} into this one. @throws {ArgumentError} `stateDiffers` */
+  /** Copies a state of {@link stateDict} into these averages. @throws {ArgumentError} `stateDiffers` */
   loadStateDict(state: AveragedState): void {
     const { updates, tensors } = reading("AveragedWeights", () => ({ ...state, tensors: { ...state?.tensors } }));
     if (!Number.isSafeInteger(updates) || updates < 0)

@@ -1,7 +1,6 @@
 /**
- * Parameters that one call updates. The state of all of them is one tensor [planes, elements]: one plane for each state
- * name, with a range for each parameter. A launch of metal binds this tensor once, which leaves bindings for more
- * parameters.
+ * Parameters that one call updates. Their state is one tensor [planes, elements]: one plane for each state name, with a
+ * range for each parameter. A Metal launch binds this tensor once, which leaves bindings for more parameters.
  */
 import { empty } from "../backend/dispatch.ts";
 import { copyInto } from "../ops/copy/copy.ts";
@@ -9,7 +8,7 @@ import { rowMajorStrides } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 
-/** Ranges start at multiples of this many elements, to align them to cache lines. */
+/** Ranges start at multiples of this many elements, so that they are aligned to cache lines. */
 const ALIGNMENT = 32;
 
 /** A parameter and its state tensors by name. */
@@ -28,7 +27,7 @@ export interface Batch {
   readonly starts: ReadonlyMap<Member, number>;
 }
 
-/** Copies the states of parameters into one tensor. Their own state tensors become views of it. */
+/** Copies the state of all members into one tensor, of which their state tensors become views. */
 export function makeBatch(members: readonly Member[]): Batch {
   const starts = new Map<Member, number>();
   let plane = 0;
@@ -54,7 +53,7 @@ function moveInto({ storage, dtype }: Tensor, plane: number, start: number, memb
   member.state = Object.fromEntries(views);
 }
 
-/** Whether a batch has these parameters, perhaps among others, and their state tensors are still views of it. */
+/** Whether a batch contains these members, and their state tensors are still views of its state. */
 export const isBatchOf = ({ starts, state }: Batch, candidates: readonly Member[]): boolean =>
   candidates.every((member) => {
     const own = Object.values(member.state);

@@ -24,18 +24,18 @@ import { euclideanNorm, scaled } from "./gradients/foreach.ts";
 
 /** Options of {@link clipGradNorm}. */
 export interface ClipGradNormOptions {
-  /** The order p of the norm (Σ |g|ᵖ)^(1/p) over all elements of all gradients; Infinity: the maximum. Default 2. */
+  /** The order p of the norm (Σ |g|ᵖ)^(1/p) over all elements of all gradients; Infinity: max |g|. Default 2. */
   normType?: number;
-  /** Reads the norm, and throws if it is infinite or NaN. Waits for the device. Default false. */
+  /** Throws if the norm is infinite or NaN. This reads the norm, and so waits for the device. Default false. */
   errorIfNonfinite?: boolean;
 }
 
-/** Added to the norm against a division by 0, as in PyTorch. */
+/** Added to the norm to avoid a division by 0, as in PyTorch. */
 const EPSILON = 1e-6;
 
 /**
- * Scales all gradients by maxNorm / norm if their global norm is larger than maxNorm. Stays on the device: nothing is
- * read back unless `errorIfNonfinite` is set, and gradients that are small enough are multiplied by 1. Deterministic.
+ * Scales all gradients by maxNorm / norm if their global norm is larger than maxNorm. Nothing is read back from the
+ * device unless `errorIfNonfinite` is set; if the norm is small enough, gradients are multiplied by 1. Deterministic.
  *
  * @param parameters one, or a list; those without a gradient are skipped. `grad` is a new tensor afterwards
  * @param maxNorm at least 0; with Infinity the norm is computed and no gradient is changed
@@ -71,7 +71,7 @@ export function clipGradNorm(...values: unknown[]): Tensor {
   });
 }
 
-/** {@link withGradients} says what is wrong with them. */
+/** Accepts anything: {@link withGradients} checks it, with a more precise error. */
 const parameterList: Kind<Tensor | readonly Tensor[]> = {
   expected: "a tensor or a list of tensors",
   parse: (value) => value as Tensor,
@@ -99,8 +99,8 @@ function checkFiniteNorm(norm: number): void {
 }
 
 /**
- * The norm of all elements of all gradients. The norm of each gradient is accumulated in float32 or wider, then the
- * norm of these norms: in a fixed order, and without overflow of 16-bit gradients.
+ * The norm of all elements of all gradients, computed as the norm of their norms. It accumulates in float32 or wider,
+ * in a fixed order, so 16-bit gradients do not overflow.
  */
 function gradientNorm(owners: readonly Tensor[], p: number): Tensor {
   return tidy(() => {
@@ -111,7 +111,7 @@ function gradientNorm(owners: readonly Tensor[], p: number): Tensor {
   });
 }
 
-/** The norm of gradients of which each rank has some, and of those that every rank has. */
+/** The norm over all ranks, of sharded gradients (each rank has some) and of replicated ones (every rank has all). */
 function normOfRanks(shared: readonly Tensor[], owners: readonly Tensor[], p: number): Tensor {
   return tidy(() => {
     const norms = [true, false].map((each) =>
@@ -141,7 +141,7 @@ const normOf = (x: Tensor, p: number): Tensor =>
 const gradientsOf = (owners: readonly Tensor[]): Tensor[] => owners.map(({ grad }) => grad!);
 
 /**
- * Clamps each element of each gradient to -clipValue … clipValue. `grad` is a new tensor afterwards. NaN stays NaN.
+ * Clamps each element of each gradient to [-clipValue, clipValue]. `grad` is a new tensor afterwards. NaN stays NaN.
  *
  * @throws {ArgumentError} for a clipValue that is negative or NaN.
  */

@@ -1,4 +1,4 @@
-/** When to end a training whose measure no longer gets better. */
+/** Ends training when a measure stops improving. */
 import { ArgumentError } from "../core/errors.ts";
 import { aNumber, choice, someNumber } from "../core/kinds.ts";
 import { count, notNegative } from "../core/options.ts";
@@ -6,15 +6,15 @@ import { named, operand, optional, parameters, reading } from "../core/parameter
 
 /** Options of {@link EarlyStopping}. */
 export interface EarlyStoppingOptions {
-  /** After how many measures in a row that are no better the training ends. Default 10. */
+  /** How many measures in a row without improvement end the training. Default 10. */
   patience?: number;
-  /** Whether less is better, or more. Default `"min"`. */
+  /** Whether a lower (`"min"`) or a higher measure is better. Default `"min"`. */
   mode?: "min" | "max";
-  /** By more than how much a measure has to be better. Default 0. */
+  /** A measure improves only if it is better by more than this. Default 0. */
   minDelta?: number;
 }
 
-/** What {@link EarlyStopping.stateDict} gives: JSON, where `best` is null as long as there is none. */
+/** What {@link EarlyStopping.stateDict} returns, as JSON; `best` is null while there is none. */
 export interface EarlyStoppingState {
   readonly best: number | null;
   readonly badSteps: number;
@@ -28,15 +28,15 @@ const stoppingParameters = parameters("EarlyStopping", {
 const stepParameters = parameters("EarlyStopping.step", { measure: operand(someNumber) });
 
 /**
- * Says when to stop: where a measure, such as the held-out loss, was not better than the best one for `patience` steps
- * in a row. NaN is never better, and the first one has to be finite.
+ * Tells when to stop training: once a measure, such as the held-out loss, has not improved on the best one for
+ * `patience` steps in a row. NaN is never an improvement, and the first best measure must be finite.
  *
  * @example
  * const stopping = new optim.EarlyStopping({ patience: 3 });
  * for (let epoch = 0; epoch < 100; epoch++) if (stopping.step(trainAndEvaluate())) break;
  * console.log(stopping.best);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export class EarlyStopping {
   readonly #options: ReturnType<typeof stoppingParameters>;
@@ -54,12 +54,12 @@ export class EarlyStopping {
     return this.#best;
   }
 
-  /** How many measures since the best one were no better. */
+  /** The number of measures since the best one. */
   get badSteps(): number {
     return this.#badSteps;
   }
 
-  /** Notes a measure; returns whether to stop. @throws {ArgumentError} for what is no number. */
+  /** Records a measure, and returns whether to stop. @throws {ArgumentError} if it is not a number. */
   step(measure: number): boolean;
   step(...values: unknown[]): boolean {
     const { measure } = stepParameters(values);
@@ -75,16 +75,16 @@ export class EarlyStopping {
     return mode === "min" ? measure < this.#best - minDelta : measure > this.#best + minDelta;
   }
 
-  /** What the next step depends on: JSON. */
+  /** Returns everything the next step depends on, as JSON. */
   stateDict(): EarlyStoppingState {
     return { best: this.#best ?? null, badSteps: this.#badSteps };
   }
 
-  /** Goes on from a state of {@link stateDict}. @throws {ArgumentError} `invalidState` */
+  /** Restores a state of {@link stateDict}. @throws {ArgumentError} `invalidState` */
   loadStateDict(state: EarlyStoppingState): void {
     const { best, badSteps } = reading("EarlyStopping", () => ({ ...state }));
     if (!(best === null || typeof best === "number") || !Number.isSafeInteger(badSteps) || badSteps < 0)
-      throw new ArgumentError("EarlyStopping", "invalidState", "expected a state of stateDict()");
+      throw new ArgumentError("EarlyStopping", "invalidState", "expected a state from stateDict()");
     [this.#best, this.#badSteps] = [best ?? undefined, badSteps];
   }
 }

@@ -1,4 +1,4 @@
-/** How optimizers print. */
+/** Prints optimizers. */
 import { printedBytes, printedCount, printedOptions } from "../core/printing.ts";
 import { byteLengthOf } from "../tensor/tensor.ts";
 import type { LearningRate, ParameterGroup } from "./groups.ts";
@@ -11,8 +11,8 @@ interface Printable {
 }
 
 /**
- * @internal `Adam: 4 parameters (58 elements), 10 steps, 472 B of state`, and a line of options for each group. Steps
- * are those of the parameter that had most.
+ * @internal `Adam: 4 parameters (58 elements), 10 steps, 472 B of state`, and a line of options for each group. The
+ * number of steps is the maximum over parameters.
  */
 export function formatOptimizer({ name, groups, slots }: Printable): string {
   const elements = slots.reduce((sum, { parameter }) => sum + parameter.size, 0);
@@ -27,7 +27,7 @@ export function formatOptimizer({ name, groups, slots }: Printable): string {
 const groupName = (groups: readonly ParameterGroup<LearningRate>[], index: number): string =>
   groups.length === 1 ? "" : `group ${index} (${printedCount(groups[index]!.parameters.length, "parameter")}): `;
 
-/** The initial learning rate is shown where a schedule has changed it; what is off is not. */
+/** Omits options that are false, and shows the initial learning rate only if a schedule has changed it. */
 function optionsOf({ parameters: _, lr, initialLr, ...options }: ParameterGroup<LearningRate>): string {
   const on = Object.entries(options).filter(([, value]) => value !== false);
   return printedOptions({ lr, ...(initialLr === lr ? {} : { initialLr }), ...Object.fromEntries(on) });

@@ -10,18 +10,18 @@ import { type Coefficients, type RuleName, ruleState } from "./rules.ts";
 import type { Slot, Update } from "./slot.ts";
 import { gradientDType, updateBatch, updatePrimitive } from "./update.ts";
 
-/** Options that all fused optimizers take. */
+/** Options that all fused optimizers accept. */
 export interface FusedOptions extends LearningRate {
   /** Maximizes the loss: the sign of the gradient is flipped. Default false. */
   maximize: boolean;
   /**
-   * Keeps a float32 copy of float16 and bfloat16 parameters, to which small updates are added without loss. The
+   * Keeps a float32 copy of float16 and bfloat16 parameters, so that small updates are not lost to rounding. The
    * parameter is that copy, rounded. Costs 4 bytes per element. Default false.
    */
   masterWeights: boolean;
 }
 
-/** An optimizer with one of the rules of {@link RuleName}. A call updates many parameters. */
+/** An optimizer with one of the rules of {@link RuleName}. One kernel call updates many parameters. */
 export abstract class FusedOptimizer<Options extends FusedOptions> extends Optimizer<Options> {
   protected abstract ruleOf(group: ParameterGroup<Options>): RuleName;
   protected abstract coefficientsOf(slot: Slot<Options>): Coefficients;
@@ -40,7 +40,7 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
     const groups = [...byCall.values()].flatMap((group) => inBatches(group, isOnDevice ? MAX_PARAMETERS : Infinity));
     const batches = groups.map((group) => {
       const slots = group.map(({ slot }) => slot);
-      // On a device the state is written to new memory as a whole: nobody's may be left out.
+      // On a device the whole state is written to new memory, so the call must include every member of the batch.
       const fits = (known: Batch) => isBatchOf(known, slots) && !(isOnDevice && known.starts.size > slots.length);
       const batch = this.batches.find(fits) ?? makeBatch(slots);
       const steps = group.map(({ slot, gradient }) => ({
@@ -55,17 +55,17 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
     this.batches = batches;
   }
 
-  /** Parameters of one key can be updated by one call: the same rule, dtypes and state names. */
+  /** Parameters with the same key (rule, dtypes and state names) can be updated by one call. */
   private callKey({ group, parameter, state }: Slot<Options>, gradient: Tensor): string {
     const dtypes = [parameter.dtype, gradientDType(gradient, parameter.dtype)];
     return [this.ruleOf(group), ...dtypes, ...Object.keys(state)].join(" ");
   }
 }
 
-/** A batch that has so many elements takes no more: while its state is made, the memory is needed twice. */
+/** A batch with this many elements is full: creating its state needs the memory twice for a while. */
 const MOST_ELEMENTS = 2 ** 24;
 
-/** In their order: as many as a launch of metal has room for, elsewhere all until there are many elements. */
+/** Splits updates, in order, into batches of at most `mostMembers` parameters and about {@link MOST_ELEMENTS}. */
 function inBatches<Options>(updates: readonly Update<Options>[], mostMembers: number): Update<Options>[][] {
   const batches: Update<Options>[][] = [];
   let elements = Infinity;

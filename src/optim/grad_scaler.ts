@@ -20,7 +20,7 @@ import { replaceGradient } from "./clip.ts";
 import type { LearningRate } from "./groups.ts";
 import type { Optimizer } from "./optimizer.ts";
 
-/** Options of {@link GradScaler}, and what it saves with its state. */
+/** Options of {@link GradScaler}, which are saved with its state. */
 export interface GradScalerOptions {
   /** The initial scale factor. Default 65,536. */
   initialScale: number;
@@ -28,14 +28,14 @@ export interface GradScalerOptions {
   growthFactor: number;
   /** Multiplies the scale after a step with infinity or NaN. Default 0.5. */
   backoffFactor: number;
-  /** How many consecutive finite steps it takes to grow the scale. Default 2000. */
+  /** The number of consecutive finite steps after which the scale grows. Default 2000. */
   growthInterval: number;
 }
 
 /** What {@link GradScaler.stateDict} returns. It can be saved as JSON. */
 export interface GradScalerState extends GradScalerOptions {
   readonly scale: number;
-  /** How many steps without infinity or NaN there were since the scale last changed. */
+  /** The number of steps without infinity or NaN since the scale last changed. */
   readonly growthTracker: number;
 }
 
@@ -53,13 +53,14 @@ const scalerParameters = parameters("GradScaler", declared);
 type AnyOptimizer = Pick<Optimizer<LearningRate>, "step" | "slots">;
 
 /**
- * Loss scaling for float16, as PyTorch's `GradScaler`: the loss is multiplied so that gradients do not underflow,
- * gradients are divided before the step, a step with infinity or NaN is skipped, and the scale adapts.
+ * Scales the loss for float16 training, as PyTorch's `GradScaler`. The loss is multiplied by the scale so that
+ * gradients do not underflow, and gradients are divided by it before the step. A step with infinity or NaN is skipped,
+ * and the scale adapts.
  *
  * @example
  * const scaler = new GradScaler();
  * scaler.scale(loss).backward();
- * scaler.unscale(optimizer); // only where gradients are clipped
+ * scaler.unscale(optimizer); // only if gradients are clipped
  * clipGradNorm(parameters, 1);
  * scaler.step(optimizer);
  * scaler.update();
@@ -82,7 +83,7 @@ export class GradScaler {
     this.factor = this.options.initialScale;
   }
 
-  /** The scale and its options. */
+  /** Returns the scale and the options as text. */
   toString(): string {
     return `GradScaler: scale ${this.factor}\n  ${printedOptions(this.options)}`;
   }
@@ -96,16 +97,16 @@ export class GradScaler {
     return this.factor;
   }
 
-  /** The loss times the scale: call `backward()` on it. */
+  /** Returns the loss times the scale: call `backward()` on it. */
   scale(loss: Tensor): Tensor {
     return mul(loss, this.factor);
   }
 
   /**
    * Divides an optimizer's gradients by the scale. float16 gradients become float32, in which they do not underflow
-   * again. {@link step} calls this if it was not called. Waits for the device.
+   * again. {@link step} calls this if you have not. Waits for the device.
    *
-   * @throws {ArgumentError} `unscaledTwice` between two updates.
+   * @throws {ArgumentError} `unscaledTwice` for a second call before `update()`.
    */
   unscale(optimizer: AnyOptimizer): void {
     checkOptimizer("GradScaler.unscale", optimizer);
@@ -132,7 +133,7 @@ export class GradScaler {
   /**
    * Steps the optimizer unless a gradient is infinite or NaN. Returns whether it stepped.
    *
-   * @throws {ArgumentError} `steppedTwice` between two updates.
+   * @throws {ArgumentError} `steppedTwice` for a second call before `update()`.
    */
   step(optimizer: AnyOptimizer): boolean {
     checkOptimizer("GradScaler.step", optimizer);
@@ -149,7 +150,9 @@ export class GradScaler {
     return areFinite;
   }
 
-  /** Adapts the scale: lower after an infinite or NaN gradient, higher after `growthInterval` steps without one. */
+  /**
+   * Adapts the scale: lowers it after an infinite or NaN gradient, raises it after `growthInterval` steps without one.
+   */
   update(): void {
     if (this.unscaled.size === 0)
       throw new ArgumentError(
@@ -169,12 +172,12 @@ export class GradScaler {
     this.stepped.clear();
   }
 
-  /** The options, the scale and the steps since it changed. */
+  /** Returns the options, the scale and the number of steps since it changed. */
   stateDict(): GradScalerState {
     return { ...this.options, scale: this.factor, growthTracker: this.growthTracker };
   }
 
-  /** @throws {ArgumentError} for an invalid state. */
+  /** Restores a state of {@link stateDict}. @throws {ArgumentError} for an invalid state. */
   loadStateDict(state: GradScalerState): void {
     const { scale, growthTracker, ...options } = reading("GradScaler.loadStateDict", () => ({ ...checkState(state) }));
     checkNames("GradScaler.loadStateDict", options, declared);
@@ -201,6 +204,6 @@ function checkState(state: GradScalerState): GradScalerState {
   throw new ArgumentError(
     "GradScaler.loadStateDict",
     "invalidOperand",
-    `expected a state of stateDict(), got ${describeValue(state)}`,
+    `expected a state from stateDict(), got ${describeValue(state)}`,
   );
 }

@@ -1,14 +1,14 @@
-/** The parameters of an optimizer, in groups with their own options. All checks of them are here. */
+/** An optimizer's parameters, in groups with separate options, and the checks of them. */
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError } from "../core/errors.ts";
 import { listed } from "../core/kinds.ts";
 import { isFloat } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
 
-/** Parameters as a list, or by name (`model.namedParameters()`): `stateDict()` then uses these names. */
+/** Parameters as a list, or as a map by name (`model.namedParameters()`), whose names `stateDict()` then uses. */
 export type ParameterList = readonly Tensor[] | ReadonlyMap<string, Tensor>;
 
-/** Parameters with their own options. Options that are left out have the optimizer's values. */
+/** Parameters with options for them. Options that are left out default to the optimizer's. */
 export type GroupOptions<Options> = Partial<Options> & { readonly parameters: ParameterList };
 
 /** The first argument of an optimizer. */
@@ -20,7 +20,7 @@ export interface LearningRate {
   lr: number;
 }
 
-/** Parameters that share their options, which can be changed between steps: `optimizer.groups[0].lr = 1e-4`. */
+/** Parameters that share options, which can be changed between steps: `optimizer.groups[0].lr = 1e-4`. */
 export type ParameterGroup<Options> = Options & {
   readonly parameters: readonly Tensor[];
   /** The learning rate that {@link Optimizer.scaleLearningRate} multiplies. */

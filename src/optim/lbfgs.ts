@@ -24,21 +24,21 @@ import { optimizerParameters } from "./options.ts";
 import { stateDType } from "./slot.ts";
 import { loadState, type OptimizerStateDict } from "./state_dict.ts";
 
-/** Options of {@link LBFGS}, PyTorch's. */
+/** Options of {@link LBFGS}, as in PyTorch. */
 export interface LBFGSOptions extends LearningRate {
-  /** How many iterations a step makes at most. Default 20. */
+  /** The maximum number of iterations per step. Default 20. */
   maxIter: number;
-  /** How often a step calls the closure at most; null for 5/4 of `maxIter`. Default null. */
+  /** The maximum number of closure calls per step; null means 5/4 of `maxIter`. Default null. */
   maxEval: number | null;
-  /** The step ends where no element of the gradient is larger. Default 1e-7. */
+  /** The step ends once no element of the gradient is larger than this. Default 1e-7. */
   toleranceGrad: number;
-  /** The step ends where neither the loss nor a parameter changes by more. Default 1e-9. */
+  /** The step ends once the loss, or every parameter, changes by no more than this. Default 1e-9. */
   toleranceChange: number;
-  /** How many changes of gradients and parameters are remembered. Default 100. */
+  /** How many past changes of the gradient and the parameters are kept. Default 100. */
   historySize: number;
-  /** How step sizes are found; null takes the learning rate. Default null. */
+  /** The line search that finds step sizes; null uses the learning rate. Default null. */
   lineSearchFn: "strongWolfe" | null;
-  /** Whether the objective grows. Default false. */
+  /** Maximizes the objective instead of minimizing it. Default false. */
   maximize: boolean;
 }
 
@@ -55,7 +55,7 @@ const defaults: LBFGSOptions = {
 
 const lbfgsParameters = optimizerParameters("LBFGS", defaults);
 
-/** What an iteration remembers for the next ones. Tensors have one axis, of the elements of all parameters. */
+/** The history kept between iterations. Each tensor is a vector over the elements of all parameters. */
 interface Memory {
   direction: Tensor;
   stepSize: number;
@@ -74,15 +74,15 @@ interface Change {
   readonly product: number;
 }
 
-/** The least sᵀy of a change that is remembered: below it the curvature is not positive. */
+/** A change with a smaller sᵀy is not kept: the curvature along it is not positive. */
 const LEAST_PRODUCT = 1e-10;
 
 /**
- * L-BFGS (Liu and Nocedal, "On the Limited Memory BFGS Method", 1989), as PyTorch's: each step makes up to `maxIter`
- * iterations, for which it calls a closure that computes the loss and its gradients. The state is `historySize` times
- * twice the parameters, in float32, or float64 of float64 parameters.
+ * L-BFGS (Liu and Nocedal, "On the Limited Memory BFGS Method", 1989), as in PyTorch. Each step runs up to `maxIter`
+ * iterations, which call a closure that computes the loss and its gradients. The state holds up to 2 · `historySize`
+ * copies of the parameters, in float32 (float64 for float64 parameters).
  *
- * All parameters are one group, and every step waits for losses.
+ * Only one parameter group is supported. Every step waits for the device, because it reads the losses.
  *
  * @example
  * const optimizer = new LBFGS([x], { lineSearchFn: "strongWolfe" });
@@ -93,7 +93,7 @@ const LEAST_PRODUCT = 1e-10;
  *   return loss;
  * });
  *
- * @throws {ArgumentError} for an invalid option or parameter list, and several groups. @throws {DTypeError} for integer
+ * @throws {ArgumentError} for an invalid option or parameter list, or several groups. @throws {DTypeError} for integer
  * parameters.
  */
 export class LBFGS extends Optimizer<LBFGSOptions> {
@@ -123,17 +123,17 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     );
   }
 
-  /** Its state is of all parameters together. */
+  /** Returns no names: the state belongs to all parameters together. */
   override stateNames(): readonly string[] {
     return [];
   }
 
   protected override update(): void {
-    // step() does it
+    // step() updates the parameters.
   }
 
   /**
-   * Brings the parameters nearer to a minimum.
+   * Runs up to `maxIter` iterations.
    *
    * @param closure clears the gradients, computes the loss, calls `backward`, and returns the loss. It is called
    * several times
@@ -157,7 +157,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     return first;
   }
 
-  /** Iterations until a limit or a tolerance is met. */
+  /** Iterates until a limit or a tolerance is met. */
   private iterate(closure: () => Tensor, group: ParameterGroup<LBFGSOptions>, start: Evaluation): void {
     const { lr, maxIter, toleranceGrad, toleranceChange } = group;
     const maxEval = group.maxEval ?? Math.floor((maxIter * 5) / 4);
@@ -185,7 +185,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     }
   }
 
-  /** A step of the learning rate; what is there is computed only where another iteration follows. */
+  /** Moves by the learning rate. The loss there is evaluated only if another iteration follows. */
   private plainStep(closure: () => Tensor, { direction, stepSize }: Memory, isLast: boolean): Step {
     this.move(stepSize, direction);
     return { point: isLast ? null : this.evaluate(closure), t: stepSize, evaluations: isLast ? 0 : 1 };
@@ -210,7 +210,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     return { point, t: point.t, evaluations };
   }
 
-  /** Calls the closure. */
+  /** Calls the closure, and collects the loss and the gradients. */
   private evaluate(closure: () => Tensor): Evaluation & { readonly first: Tensor } {
     const first: unknown = enableGrad(closure);
     if (!Tensor.isTensor(first) || first.size !== 1)
@@ -251,7 +251,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     );
   }
 
-  /** The memory with the direction at this gradient. */
+  /** Updates the history with this gradient, and computes the direction. */
   private remember(gradient: Tensor, historySize: number): Memory {
     for (const slot of this.slots) slot.steps++;
     const before = this.#memory;
@@ -267,7 +267,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     return next;
   }
 
-  /** The base's, and of all parameters together: directions, gradients and their changes, and numbers. */
+  /** Returns the base class's state, plus the direction, the gradient, their changes and the scalars. */
   override stateDict(): OptimizerStateDict {
     const memory = this.#memory;
     const dict = super.stateDict();
@@ -311,7 +311,7 @@ interface Step {
 const numberOf = (of: () => Tensor): number => Number(noGrad(() => tidy(() => of().item())));
 const largest = (x: Tensor): number => numberOf(() => amax(abs(x)) as Tensor);
 
-/** The changes with the one of the last iteration, where the curvature along it is positive. */
+/** Adds the change of the last iteration if the curvature along it is positive. */
 function withChange(
   { direction, stepSize, gradient: before, changes, scale }: Memory,
   gradient: Tensor,
@@ -325,7 +325,7 @@ function withChange(
   return { changes: [...changes, change].slice(-historySize), scale: product / Number(dot(y, y).item()) };
 }
 
-/** −H g by the two loops over changes: algorithm 7.4 of Nocedal and Wright, "Numerical Optimization", 2006. */
+/** −H g by the two-loop recursion: algorithm 7.4 of Nocedal and Wright, "Numerical Optimization", 2006. */
 function directionOf(gradient: Tensor, changes: readonly Change[], scale: number): Tensor {
   let q = neg(gradient) as Tensor;
   const factors = changes.toReversed().map(({ gradient: y, parameters: s, product }) => {
@@ -341,7 +341,7 @@ function directionOf(gradient: Tensor, changes: readonly Change[], scale: number
   return r;
 }
 
-/** The memory that a state has. @throws {ArgumentError} `stateDiffers` */
+/** Reads the history from a state dict. @throws {ArgumentError} `stateDiffers` */
 function memoryOf(
   operation: string,
   tensors: OptimizerStateDict["tensors"],

@@ -1,8 +1,8 @@
 /**
- * The line search of L-BFGS: a step size that meets the strong Wolfe conditions, found by cubic interpolation.
+ * The line search of L-BFGS. It finds a step size that meets the strong Wolfe conditions, by cubic interpolation.
  *
  * Source: Nocedal and Wright, "Numerical Optimization", 2006, algorithms 3.5 and 3.6, with the bounds and limits of
- * PyTorch's `torch.optim.LBFGS`, which has them from minFunc.
+ * PyTorch's `torch.optim.LBFGS`, which come from minFunc.
  */
 import type { Tensor } from "../tensor/tensor.ts";
 
@@ -15,16 +15,21 @@ export interface Point {
   readonly slope: number;
 }
 
-/** What a search ends with. */
+/** The result of a search. */
 export interface Found {
   readonly point: Point;
   readonly evaluations: number;
 }
 
-/** How much of the decrease that the slope promises has to come (c₁), and how flat the end has to be (c₂). */
+/** The constants of the strong Wolfe conditions: sufficient decrease (c₁) and curvature (c₂). */
 const [DECREASE, CURVATURE] = [1e-4, 0.9];
 
-/** @param largest the largest element of the direction @param evaluate the objective at a step size */
+/**
+ * Finds a step size along a direction.
+ *
+ * @param largest the largest element of the direction
+ * @param evaluate computes the objective at a step size
+ */
 export function strongWolfe(
   start: Point,
   firstStep: number,
@@ -58,7 +63,7 @@ interface Conditions {
   readonly most: number;
 }
 
-/** Two points between which a good one lies, or one that is good: steps grow until either is found. */
+/** Grows steps until two points bracket an acceptable one, or one is acceptable itself. */
 function bracketed(
   start: Point,
   first: Point,
@@ -78,7 +83,7 @@ function bracketed(
   return { points: [start, point], isDone: false, iterations: most };
 }
 
-/** The lower end of the bracket, which shrinks until that end is good, or nothing changes any more. */
+/** Shrinks the bracket until a point is acceptable or the bracket is too small, and returns the best point. */
 function zoomed(
   { points, iterations }: Bracket,
   evaluate: (t: number) => Point,
@@ -108,7 +113,7 @@ function zoomed(
 
 const sortedByLoss = (a: Point, b: Point): [low: Point, high: Point] => (a.loss <= b.loss ? [a, b] : [b, a]);
 
-/** A step size in a bracket that is not too near to an end twice in a row. */
+/** Moves a step size away from the ends of the bracket if it would be near an end twice in a row. */
 function insideOf(
   t: number,
   least: number,
@@ -122,7 +127,7 @@ function insideOf(
   return { t: isAtEnd ? greatest - margin : least + margin, isNearEnd: false };
 }
 
-/** Where the cubic through two points with their slopes is least, within bounds; without a minimum their middle. */
+/** The minimum, within bounds, of the cubic through two points and their slopes; their middle if there is none. */
 function cubicMinimum(a: Point, b: Point, [least, greatest]: readonly [number, number]): number {
   const d1 = a.slope + b.slope - (3 * (a.loss - b.loss)) / (a.t - b.t);
   const square = d1 ** 2 - a.slope * b.slope;

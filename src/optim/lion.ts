@@ -9,7 +9,7 @@ import type { Slot } from "./slot.ts";
 /** Options of {@link Lion}. */
 export interface LionOptions extends FusedOptions {
   /**
-   * Decay rates: of the momentum in the update direction (β₁), and of the momentum itself (β₂). Default [0.9, 0.99].
+   * Decay rates of the momentum: in the update direction (β₁), and in the momentum itself (β₂). Default [0.9, 0.99].
    */
   betas: readonly [number, number];
   /** Decoupled weight decay λ: lr · λ · p is subtracted from each weight p. Default 0. */
@@ -27,8 +27,8 @@ const defaults: LionOptions = {
 const lionParameters = optimizerParameters("Lion", defaults);
 
 /**
- * Lion (Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023): the update is the sign of the momentum. It
- * takes half of Adam's memory.
+ * Lion (Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023) updates by the sign of the momentum. Its
+ * state takes half of Adam's memory.
  *
  *     p ← p - lr (sign(β₁ m + (1 - β₁) g) + λ p),   m ← β₂ m + (1 - β₂) g
  *

@@ -1,6 +1,6 @@
 /**
- * PyTorch's other learning rate schedules, as factors of the learning rate by the step, in closed form: they have no
- * state, and any step can be asked for.
+ * PyTorch's other learning rate schedules. Each returns the factor of the learning rate in closed form: it has no
+ * state, and can be evaluated at any step.
  */
 import { ArgumentError } from "../core/errors.ts";
 import { aFunction, aNumber, choice, listOf } from "../core/kinds.ts";
@@ -14,16 +14,16 @@ const share = aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a
 
 /** Options of {@link step}. */
 export interface StepOptions {
-  /** After so many steps the factor is multiplied once more. */
+  /** The number of steps between two decays. */
   stepSize: number;
-  /** By what. Default 0.1. */
+  /** The factor of each decay. Default 0.1. */
   gamma?: number;
 }
 
 /**
- * gamma to the power of ⌊step / stepSize⌋: PyTorch's StepLR.
+ * Returns a schedule that decays by `gamma` every `stepSize` steps, gamma^⌊step / stepSize⌋: PyTorch's StepLR.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function step(...values: Needed<StepOptions, "stepSize", ["gamma"]>): Schedule;
 export function step(...values: unknown[]): Schedule {
@@ -34,16 +34,16 @@ const stepParameters = parameters("optim.step", { stepSize: required(steps), gam
 
 /** Options of {@link multiStep}. */
 export interface MultiStepOptions {
-  /** The steps from which on the factor is multiplied once more; one that is there twice counts twice. */
+  /** The steps at which the factor decays; a step listed twice decays it twice. */
   milestones: readonly number[];
-  /** By what. Default 0.1. */
+  /** The factor of each decay. Default 0.1. */
   gamma?: number;
 }
 
 /**
- * gamma to the power of how many milestones there are up to the step: PyTorch's MultiStepLR.
+ * Returns a schedule that decays by `gamma` at each milestone: PyTorch's MultiStepLR.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function multiStep(...values: Needed<MultiStepOptions, "milestones", ["gamma"]>): Schedule;
 export function multiStep(...values: unknown[]): Schedule {
@@ -63,9 +63,9 @@ export interface ExponentialOptions {
 }
 
 /**
- * gamma to the power of the step: PyTorch's ExponentialLR.
+ * Returns a schedule that decays by `gamma` every step, gamma^step: PyTorch's ExponentialLR.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function exponential(...values: Needed<ExponentialOptions, "gamma">): Schedule;
 export function exponential(...values: unknown[]): Schedule {
@@ -76,16 +76,16 @@ const exponentialParameters = parameters("optim.exponential", { gamma: required(
 
 /** Options of {@link polynomial}. */
 export interface PolynomialOptions {
-  /** The number of steps to 0. */
+  /** The number of steps until the factor is 0. */
   total: number;
   /** The power. Default 1. */
   power?: number;
 }
 
 /**
- * (1 - step / total) to a power, and 0 from `total` on: PyTorch's PolynomialLR.
+ * Returns the schedule (1 - step / total)^power, which is 0 from step `total` on: PyTorch's PolynomialLR.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function polynomial(...values: Needed<PolynomialOptions, "total", ["power"]>): Schedule;
 export function polynomial(...values: unknown[]): Schedule {
@@ -107,10 +107,10 @@ export interface CosineAnnealingOptions {
 }
 
 /**
- * Half a cosine from 1 to the floor in `total` steps, and up again in the next ones: PyTorch's CosineAnnealingLR, in
- * its closed form.
+ * Returns a schedule that follows half a cosine from 1 to `floor` in `total` steps, and back up in the next `total`:
+ * PyTorch's CosineAnnealingLR, in its closed form.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function cosineAnnealing(...values: Needed<CosineAnnealingOptions, "total">): Schedule;
 export function cosineAnnealing(...values: unknown[]): Schedule {
@@ -126,17 +126,17 @@ const cosineAnnealingParameters = parameters("optim.cosineAnnealing", {
 export interface WarmRestartsOptions {
   /** The number of steps of the first period. */
   period: number;
-  /** How many times as long each next period is. Default 1. */
+  /** Factor by which each period grows. Default 1. */
   multiple?: number;
   /** The smallest factor. Default 0. */
   floor?: number;
 }
 
 /**
- * Half a cosine from 1 to the floor in each period (Loshchilov and Hutter, "SGDR", 2017): PyTorch's
- * CosineAnnealingWarmRestarts.
+ * Returns a schedule that follows half a cosine from 1 to `floor` in each period (Loshchilov and Hutter, "SGDR", 2017):
+ * PyTorch's CosineAnnealingWarmRestarts.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function cosineWarmRestarts(...values: Needed<WarmRestartsOptions, "period", ["multiple"]>): Schedule;
 export function cosineWarmRestarts(...values: unknown[]): Schedule {
@@ -163,17 +163,20 @@ export interface CyclicOptions {
   stepsUp?: number;
   /** The number of steps down. Default `stepsUp`. */
   stepsDown?: number;
-  /** Whether cycles stay as high, halve each time, or shrink by `gamma` each step. Default `"triangular"`. */
+  /**
+   * How the height of cycles changes: it stays (`"triangular"`), halves with each cycle (`"triangular2"`), or shrinks
+   * by `gamma` each step (`"exponential"`). Default `"triangular"`.
+   */
   mode?: "triangular" | "triangular2" | "exponential";
   /** The factor of each step with `"exponential"`. Default 1. */
   gamma?: number;
 }
 
 /**
- * Up and down in straight lines (Smith, "Cyclical Learning Rates", 2017): PyTorch's CyclicLR with the optimizer's
- * learning rate as `max_lr`, and `base` times it as `base_lr`; momentum is not changed.
+ * Returns a schedule that rises and falls linearly in cycles (Smith, "Cyclical Learning Rates", 2017): PyTorch's
+ * CyclicLR with the optimizer's learning rate as `max_lr`, and `base` times it as `base_lr`. Momentum does not change.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function cyclic(...values: Needed<CyclicOptions, "base">): Schedule;
 export function cyclic(...values: unknown[]): Schedule {
@@ -201,12 +204,12 @@ const aSchedule = aFunction<Schedule>();
 const schedules = listOf(aSchedule, "a list of schedules");
 
 /**
- * The product of schedules: PyTorch's ChainedScheduler.
+ * Returns the product of schedules: PyTorch's ChainedScheduler.
  *
  * @example
  * optim.chained([optim.linear({ total: 10, from: 0.1, to: 1 }), optim.exponential({ gamma: 0.99 })]);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function chained(schedules: readonly Schedule[]): Schedule;
 export function chained(...values: unknown[]): Schedule {
@@ -218,14 +221,15 @@ export function chained(...values: unknown[]): Schedule {
 const chainedParameters = parameters("optim.chained", { schedules: operand(schedules) });
 
 /**
- * One schedule after the other: each from its milestone on, which is its own step 0. PyTorch's SequentialLR.
+ * Returns a schedule that runs several schedules in turn: PyTorch's SequentialLR. Each schedule after the first starts
+ * at its milestone, and counts steps from there.
  *
- * @param milestones one less than there are schedules, each above the one before
+ * @param milestones one fewer than the schedules, in increasing order
  *
  * @example
  * optim.sequential([optim.linear({ total: 10, from: 0.1, to: 1 }), optim.exponential({ gamma: 0.99 })], [10]);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function sequential(schedules: readonly Schedule[], milestones: readonly number[]): Schedule;
 export function sequential(...values: unknown[]): Schedule {
@@ -235,7 +239,7 @@ export function sequential(...values: unknown[]): Schedule {
     throw new ArgumentError(
       "optim.sequential",
       "invalidOption",
-      `expected rising milestones, one less than the ${own.length} schedules, got [${milestones.join(", ")}]`,
+      `expected increasing milestones, one fewer than the ${own.length} schedules, got [${milestones.join(", ")}]`,
     );
   const schedule: Schedule = (at) => {
     const which = milestones.filter((milestone) => milestone <= at).length;

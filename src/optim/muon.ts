@@ -42,13 +42,13 @@ const defaults: MuonOptions = {
 const muonParameters = optimizerParameters("Muon", defaults);
 
 /**
- * Muon (Keller Jordan, "Muon: An optimizer for hidden layers in neural networks", 2024): the update is the momentum of
- * a matrix, approximately orthogonalized.
+ * Muon (Keller Jordan, "Muon: An optimizer for hidden layers in neural networks", 2024) updates a matrix by its
+ * momentum, approximately orthogonalized.
  *
  *     m ← μ m + (1 - μ) g,   u = μ m + (1 - μ) g, or m without nesterov
  *     p ← p - lr (λ p + √max(1, rows / columns) · orthogonalize(u))
  *
- * It is meant for the weight matrices of hidden layers. Pass embeddings, biases and norms to another optimizer, such as
+ * Use it for the weight matrices of hidden layers. Pass embeddings, biases and norms to another optimizer, such as
  * {@link AdamW}. A step computes several matrix products per parameter, in float32 (float64 for float64 parameters).
  *
  * @example
@@ -106,18 +106,18 @@ function updateMatrix({ slot, gradient }: Update<MuonOptions>): void {
 }
 
 /**
- * Coefficients of the Newton-Schulz polynomial, which maps singular values to about 1 and has the largest derivative at
- * 0.
+ * Coefficients of the Newton-Schulz polynomial, which maps singular values to about 1, with the largest possible
+ * derivative at 0.
  *
  * Source: https://kellerjordan.github.io/posts/muon/
  */
 const [A, B, C] = [3.4445, -4.775, 2.0315];
-/** The norm is at least this, against a division by 0. */
+/** A lower bound of the norm, to avoid a division by 0. */
 const EPSILON = 1e-7;
 
 /**
- * A matrix with the singular vectors of x and singular values between about 0.7 and 1.2. Newton-Schulz iterations
- * X ← A X + (B X Xᵀ + C (X Xᵀ)²) X, starting from x / ‖x‖.
+ * Returns a matrix with the singular vectors of x and singular values between about 0.7 and 1.2. It runs the
+ * Newton-Schulz iteration X ← A X + (B X Xᵀ + C (X Xᵀ)²) X, starting from x / ‖x‖.
  */
 export function orthogonalize(x: Tensor, steps: number): Tensor {
   const isTall = x.shape[0]! > x.shape[1]!; // X Xᵀ is smaller when X has fewer rows than columns

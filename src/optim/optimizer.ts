@@ -11,15 +11,17 @@ import { type LearningRate, type ParameterGroup, type Parameters, parseGroups } 
 import { prepareState, type Slot, type Update } from "./slot.ts";
 import { loadState, type OptimizerStateDict, saveState } from "./state_dict.ts";
 
-/** The given options over the defaults. An option that is undefined counts as absent. */
+/** Merges options into the defaults. An option that is undefined counts as absent. */
 const withDefaults = <Options extends object>(given: Partial<Options>, defaults: Options): Options => ({
   ...defaults,
   ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Options>),
 });
 
-/** The base class of optimizers: parameter groups, steps over parameters that have a gradient, and a state to save. */
+/**
+ * The base class of optimizers. It holds parameter groups, updates parameters that have a gradient, and saves state.
+ */
 export abstract class Optimizer<Options extends LearningRate> {
-  /** Their options can be changed between steps. */
+  /** The parameter groups. Their options can be changed between steps. */
   readonly groups: readonly ParameterGroup<Options>[];
   /** @internal */ readonly slots: readonly Slot<Options>[];
 
@@ -48,15 +50,15 @@ export abstract class Optimizer<Options extends LearningRate> {
     checkNumber(this.name, "initialLr", initialLr, notNegative);
   }
 
-  /** The names of the state tensors of a parameter in this group. */
+  /** Returns the names of the state tensors of a parameter in this group. */
   abstract stateNames(group: ParameterGroup<Options>, parameter: Tensor): readonly string[];
 
-  /** The shape of a state tensor: mostly the parameter's. */
+  /** Returns the shape of a state tensor, by default the parameter's. */
   stateShape(_name: string, parameter: Tensor): Shape {
     return parameter.shape;
   }
 
-  /** What the elements of a state tensor start with. */
+  /** Returns the initial value of a state tensor's elements, by default 0. */
   protected initialValue(_name: string, _group: ParameterGroup<Options>): number {
     return 0;
   }
@@ -67,7 +69,7 @@ export abstract class Optimizer<Options extends LearningRate> {
   /**
    * Updates every parameter that has a gradient, in place. The others stay unchanged.
    *
-   * @throws {ArgumentError} for an invalid option. @throws {DisposedError} for a parameter or gradient that is gone.
+   * @throws {ArgumentError} for an invalid option. @throws {DisposedError} for a disposed parameter or gradient.
    */
   step(): void {
     for (const group of this.groups) this.checkOptions(group);
@@ -127,25 +129,25 @@ export abstract class Optimizer<Options extends LearningRate> {
   }
 
   /**
-   * Everything that a step depends on except the parameters: group options, step counts, and state tensors by parameter
-   * name. The tensors are the optimizer's own, not copies: save or clone them before the next step.
+   * Returns everything that a step depends on except the parameters: group options, step counts, and state tensors by
+   * parameter name. The tensors are not copies: save or clone them before the next step.
    */
   stateDict(): OptimizerStateDict {
     return saveState(this);
   }
 
   /**
-   * Copies a state of {@link stateDict} into this optimizer. The next step is bit-identical to the one that would have
-   * followed there.
+   * Copies a state of {@link stateDict} into this optimizer. The next step is then bit-identical to the next step of
+   * the optimizer that was saved.
    *
-   * @throws {ArgumentError} `stateDiffers`, listing every difference, where the optimizer or its parameters do not
-   * match. Nothing is changed then.
+   * @throws {ArgumentError} `stateDiffers`, listing every difference, if the optimizer or its parameters do not match.
+   * Nothing is changed then.
    */
   loadStateDict(dict: OptimizerStateDict): void {
     reading(this.name, () => loadState(this, dict));
   }
 
-  /** Parameters, steps, bytes of state, and the options of each group. */
+  /** Returns parameters, steps, bytes of state, and the options of each group as text. */
   toString(): string {
     return formatOptimizer(this);
   }

@@ -1,4 +1,4 @@
-/** How optimizers are called, and checks of hyperparameters that several of them have. */
+/** The constructor arguments of optimizers, and checks of hyperparameters that several optimizers share. */
 
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
@@ -7,12 +7,12 @@ import { belowOne, checkNumber } from "../core/options.ts";
 import { type Kind, named, operand, optional, parameters, reading } from "../core/parameters.ts";
 import type { LearningRate, Parameters } from "./groups.ts";
 
-/** Any value: each optimizer checks its parameters and options before every step, as they can be changed. */
+/** Accepts any value: each optimizer checks its options before every step, as they can be changed. */
 const anything: Kind<unknown> = { expected: "a value", parse: (value) => value };
 
 /**
- * Declares how an optimizer is constructed: its parameters, and the options that its defaults name, of which the
- * learning rate may also be given by position.
+ * Declares the arguments of an optimizer's constructor: the parameters, and the options in `defaults`. The learning
+ * rate may also be positional.
  */
 export function optimizerParameters<Options extends LearningRate>(name: string, defaults: Options) {
   const others = Object.keys(defaults).map((option) => [option, named(anything)] as const);
@@ -27,7 +27,7 @@ export function optimizerParameters<Options extends LearningRate>(name: string, 
   };
 }
 
-/** Two decay rates of averages. @throws {ArgumentError} `invalidOption` */
+/** Checks the two decay rates of averages. @throws {ArgumentError} `invalidOption` */
 export function checkBetas(operation: string, betas: unknown): void {
   if (!reading(operation, () => Array.isArray(betas) && betas.length === 2))
     throw new ArgumentError(

@@ -1,4 +1,4 @@
-/** A learning rate that falls where a measure no longer gets better. */
+/** Reduces the learning rate when a measure stops improving. */
 import { ArgumentError } from "../core/errors.ts";
 import { aNumber, anObject, choice, someNumber } from "../core/kinds.ts";
 import { notNegative } from "../core/options.ts";
@@ -8,25 +8,25 @@ import { Optimizer } from "./optimizer.ts";
 
 /** Options of {@link ReduceOnPlateau}. */
 export interface ReduceOnPlateauOptions {
-  /** Whether less is better, or more. Default `"min"`. */
+  /** Whether a lower (`"min"`) or a higher measure is better. Default `"min"`. */
   mode?: "min" | "max";
-  /** What the learning rate is multiplied by. Default 0.1. */
+  /** The factor by which the learning rate is multiplied. Default 0.1. */
   factor?: number;
-  /** How many measures in a row may be no better. Default 10. */
+  /** How many measures in a row may show no improvement. Default 10. */
   patience?: number;
-  /** By how much better a measure has to be. Default 1e-4. */
+  /** How much better a measure must be to count as an improvement. Default 1e-4. */
   threshold?: number;
-  /** Whether that is a share of the best one, or a difference. Default `"rel"`. */
+  /** Whether `threshold` is relative to the best measure, or a difference. Default `"rel"`. */
   thresholdMode?: "rel" | "abs";
-  /** After a fall, how many measures do not count. Default 0. */
+  /** How many measures after a reduction do not count toward `patience`. Default 0. */
   cooldown?: number;
-  /** The least learning rate. Default 0. */
+  /** The smallest learning rate. Default 0. */
   minLr?: number;
-  /** A smaller change is not made. Default 1e-8. */
+  /** The smallest change of a learning rate: a change of at most `eps` is skipped. Default 1e-8. */
   eps?: number;
 }
 
-/** What {@link ReduceOnPlateau.stateDict} gives: JSON, where `best` is null as long as there is none. */
+/** What {@link ReduceOnPlateau.stateDict} returns, as JSON; `best` is null while there is none. */
 export interface PlateauState {
   readonly best: number | null;
   readonly badSteps: number;
@@ -53,14 +53,14 @@ const plateauParameters = parameters("ReduceOnPlateau", {
 const stepParameters = parameters("ReduceOnPlateau.step", { measure: operand(someNumber) });
 
 /**
- * Multiplies the learning rates of an optimizer's groups by a factor where a measure, such as the held-out loss, has
- * not got better for more than `patience` steps: PyTorch's ReduceLROnPlateau.
+ * Multiplies an optimizer's learning rates by a factor when a measure, such as the held-out loss, has not improved for
+ * more than `patience` steps: PyTorch's ReduceLROnPlateau.
  *
  * @example
  * const plateau = new optim.ReduceOnPlateau(optimizer, { patience: 2 });
  * for (let epoch = 0; epoch < 100; epoch++) plateau.step(trainAndEvaluate());
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export class ReduceOnPlateau {
   readonly #optimizer: Pick<Optimizer<LearningRate>, "groups">;
@@ -78,7 +78,7 @@ export class ReduceOnPlateau {
     this.#best = this.#options.mode === "min" ? Infinity : -Infinity;
   }
 
-  /** Notes a measure; returns whether the learning rate fell. @throws {ArgumentError} for what is no number. */
+  /** Records a measure, and returns whether the learning rate fell. @throws {ArgumentError} if it is not a number. */
   step(measure: number): boolean {
     const { measure: own } = stepParameters([measure]);
     const { patience, cooldown } = this.#options;
@@ -113,18 +113,18 @@ export class ReduceOnPlateau {
     return fell;
   }
 
-  /** What the next step depends on, beside the learning rates themselves: JSON. */
+  /** Returns everything the next step depends on except the learning rates, as JSON. */
   stateDict(): PlateauState {
     const best = Number.isFinite(this.#best) ? this.#best : null;
     return { best, badSteps: this.#badSteps, cooldown: this.#cooldown };
   }
 
-  /** Goes on from a state of {@link stateDict}. @throws {ArgumentError} `invalidState` */
+  /** Restores a state of {@link stateDict}. @throws {ArgumentError} `invalidState` */
   loadStateDict(state: PlateauState): void {
     const { best, badSteps, cooldown } = reading("ReduceOnPlateau", () => ({ ...state }));
     const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
     if (!(best === null || typeof best === "number") || !isCount(badSteps) || !isCount(cooldown))
-      throw new ArgumentError("ReduceOnPlateau", "invalidState", "expected a state of stateDict()");
+      throw new ArgumentError("ReduceOnPlateau", "invalidState", "expected a state from stateDict()");
     this.#best = best ?? (this.#options.mode === "min" ? Infinity : -Infinity);
     this.#badSteps = badSteps;
     this.#cooldown = cooldown;

@@ -1,6 +1,6 @@
 /**
- * A step of an optimizer over several parameters (`foreach` in PyTorch): its attributes and operands, and what kernels
- * are given.
+ * An optimizer step over several parameters (`foreach` in PyTorch): its attributes, its operands, and the arguments of
+ * the kernels.
  */
 import { cpuRowsCall } from "../backend/cpu/rows.ts";
 import { array, dtype, flag, oneOf, real, whole } from "../backend/fields.ts";
@@ -8,25 +8,25 @@ import { struct } from "../backend/metal/struct.ts";
 import { type Coefficients, coefficientNames, type RuleName, updateRules } from "./rules.ts";
 
 /**
- * How many parameters a launch of metal updates at most. It binds 31 buffers; a parameter takes three (before,
- * gradient, after) beside the state before, the state after and the numbers. The cpu backend takes any number.
+ * The maximum number of parameters per Metal launch. A launch binds at most 31 buffers: three per parameter (before,
+ * gradient, after), the state before, the state after and the coefficients. The cpu backend has no such limit.
  */
 export const MAX_PARAMETERS = 9;
 
 /** A step of an optimizer over the parameters of a batch. */
 export interface UpdateAttributes {
   readonly rule: RuleName;
-  /** Whether the state's last plane are master weights. */
+  /** Whether the last plane of the state holds master weights. */
   readonly hasMaster: boolean;
-  /** Whether the first target is the state. */
+  /** Whether the first output is the state. */
   readonly hasState: boolean;
   /** Elements from one plane of the state to the next. */
   readonly plane: number;
-  /** For each parameter, where it begins in a plane and its numbers. */
+  /** The offset in a plane and the coefficients of each parameter. */
   readonly members: readonly { readonly start: number; readonly coefficients: Coefficients }[];
 }
 
-/** The operands of a call by what they are. */
+/** Names the operands of a call. */
 export function operandsOf<T>(inputs: readonly T[], outputs: readonly T[], { hasState, members }: UpdateAttributes) {
   const first = hasState ? 1 : 0;
   const count = members.length;
@@ -39,7 +39,7 @@ export function operandsOf<T>(inputs: readonly T[], outputs: readonly T[], { has
   };
 }
 
-/** A list of operands with room for more than there are: something stands in for those that are left out. */
+/** Pads a list of operands to `count` with a filler. */
 export const padded = <T, Filler>(present: readonly T[], count: number, filler: Filler): (T | Filler)[] =>
   Array.from({ length: count }, (_, index) => present[index] ?? filler);
 
@@ -52,8 +52,8 @@ const perCoefficient = <Value>(make: (name: (typeof coefficientNames)[number]) =
 const wholes = array(whole, MAX_PARAMETERS);
 
 /**
- * What metal's kernel is given: sizes, and where each parameter begins in a plane. `firstChunks`: the chunks of the
- * first parameter come before those of the second, and so on.
+ * The parameters of the Metal kernel: sizes, and the offset of each parameter in a plane. `firstChunks` is the index of
+ * each parameter's first chunk: the chunks of the first parameter come before those of the second, and so on.
  */
 export const updateParameters = struct("Update", "optim/update.metal", {
   ...{ parameters: whole, plane: whole, sizes: wholes, starts: wholes },
@@ -61,14 +61,14 @@ export const updateParameters = struct("Update", "optim/update.metal", {
   firstChunks: wholes,
 });
 
-/** The values of {@link updateParameters} but for the chunks. */
+/** The values of {@link updateParameters} except `firstChunks`. */
 export const fieldsOf = ({ plane, members }: UpdateAttributes, sizes: readonly number[]) => ({
   ...{ parameters: members.length, plane, sizes },
   starts: members.map(({ start }) => start),
   ...perCoefficient((name) => members.map(({ coefficients }) => coefficients[name])),
 });
 
-/** A row is a parameter. */
+/** Each row of the call updates one parameter. */
 export const updateCall = cpuRowsCall(
   "update",
   {

@@ -34,10 +34,10 @@ const defaults: RMSpropOptions = {
 const rmspropParameters = optimizerParameters("RMSprop", defaults);
 
 /**
- * RMSprop (Hinton, "Neural Networks for Machine Learning", lecture 6e, 2012; centered: Graves, 2013), as PyTorch's.
+ * RMSprop (Hinton, "Neural Networks for Machine Learning", lecture 6e, 2012; centered: Graves, 2013), as in PyTorch.
  * With g ← g + λ p:
  *
- *     v ← α v + (1 - α) g²,   d = g / (√v + eps),   centered with v - m² for v, where m ← α m + (1 - α) g
+ *     v ← α v + (1 - α) g²,   d = g / (√v + eps),   if centered with v - m² for v, m ← α m + (1 - α) g
  *     p ← p - lr d,   with momentum b ← μ b + d, p ← p - lr b
  *
  * @example

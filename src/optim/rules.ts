@@ -1,6 +1,6 @@
 /**
- * The rules by which optimizers change an element, as every backend computes them: in float32, of float64 parameters in
- * float64. A parameter p, its gradient g and its state become
+ * The elementwise update rules of optimizers, as every backend computes them: in float32, or in float64 for float64
+ * parameters. A parameter p, its gradient g and its state become
  *
  *     g ← sign g + l2 p
  *
@@ -15,15 +15,15 @@
  *     adagrad v ← v + g²                                d = g / (√v + eps)
  *     adadelta  v ← v + oneMinusBeta2 (g² - v)          d = √(u + eps) / √(v + eps) g
  *             u ← u + oneMinusBeta2 (d² - u)
- *     adamax  m as adam's,  u ← max(momentum u, |g| + eps)   d = m / u
- *     nadam   m, v as adam's                            d = (m + momentum g) / (√v biasCorrection + eps)
- *     radam   m, v as adam's                            d = m / (√v + eps), without biasCorrection d = m
+ *     adamax  m as in adam, u ← max(momentum u, |g| + eps)   d = m / u
+ *     nadam   m, v as in adam                           d = (m + momentum g) / (√v biasCorrection + eps)
+ *     radam   m, v as in adam                           d = m / (√v + eps), if biasCorrection is 0 d = m
  *
  *     p ← p - (decoupledDecay p + stepSize d)
  *
- * An average is written as a difference because 0.999, rounded to float32, would be another average: 1 - 0.999f differs
- * from 0.001 by a hundred thousandth. With master weights, float32 in the state, these are p, and the parameter is
- * their rounding.
+ * Averages use 1 - β as the coefficient because rounding 0.999 to float32 would change the average: 1 - 0.999f differs
+ * from 0.001 by a hundred thousandth. With master weights, which are float32 in the state, p is the master weight, and
+ * the parameter is its rounded value.
  */
 import { enumeration, type NameOf } from "../backend/enumeration.ts";
 
@@ -46,7 +46,7 @@ export const updateRules = enumeration("UpdateRule", [
 ]);
 export type RuleName = NameOf<typeof updateRules>;
 
-/** The state that each rule has of an element; `master` follows where there are master weights. */
+/** The state that each rule keeps per element; `master` follows if there are master weights. */
 export const ruleState = {
   sgd: [],
   sgdMomentum: ["momentum"],
@@ -66,9 +66,9 @@ export const ruleState = {
 } as const satisfies Readonly<Record<RuleName, readonly string[]>>;
 
 /**
- * The numbers of a rule, computed in float64 and rounded once. `oneMinusBeta1` is 1 - dampening in SGD,
+ * The coefficients of a rule, computed in float64 and rounded once. `oneMinusBeta1` is 1 - dampening in SGD,
  * `decoupledDecay` the learning rate times the weight decay, `biasCorrection` 1 / √(1 - β₂ᵗ). `momentum` is β₂ in
- * Adamax, and the share of g beside m in NAdam.
+ * Adamax, and the weight of g relative to m in NAdam.
  */
 export const coefficientNames = [
   "sign",
@@ -83,7 +83,7 @@ export const coefficientNames = [
 ] as const;
 export type Coefficients = Readonly<Record<(typeof coefficientNames)[number], number>>;
 
-/** Those that a rule leaves out. */
+/** The values of coefficients that a rule does not use. */
 export const noCoefficients: Coefficients = {
   sign: 1,
   l2: 0,

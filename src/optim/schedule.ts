@@ -1,5 +1,5 @@
 /**
- * Learning rate schedules: the factor of the learning rate in each step. They have no state; a resumed run needs only
+ * Learning rate schedules: the factor of the learning rate at each step. They have no state; a resumed run needs only
  * its step.
  */
 import { ArgumentError } from "../core/errors.ts";
@@ -8,10 +8,10 @@ import { count, notNegative, positive } from "../core/options.ts";
 import { expectNothing, type Needed, named, parameters, required } from "../core/parameters.ts";
 import { printedAs, printedOptions } from "../core/printing.ts";
 
-/** The factor in a step, counted from 0: `optimizer.scaleLearningRate(schedule(step))`. */
+/** Returns the factor at a step, counted from 0: `optimizer.scaleLearningRate(schedule(step))`. */
 export type Schedule = (step: number) => number;
 
-/** A factor of 1 in every step. */
+/** Returns a schedule whose factor is always 1. */
 export function constant(): Schedule;
 export function constant(...values: unknown[]): Schedule {
   expectNothing("optim.constant", values);
@@ -29,9 +29,9 @@ export interface LinearOptions {
 }
 
 /**
- * Linear from one factor to another, then constant: PyTorch's LinearLR.
+ * Returns a schedule that moves linearly from one factor to another, then stays constant: PyTorch's LinearLR.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function linear(...values: Needed<LinearOptions, "total">): Schedule;
 export function linear(...values: unknown[]): Schedule {
@@ -50,19 +50,19 @@ const linearParameters = parameters("optim.linear", {
 export interface CosineOptions {
   /** The number of warmup steps, in which the factor rises to 1; at least 0. */
   warmup: number;
-  /** From this step on the factor is `floor`. */
+  /** The step from which the factor is `floor`. */
   total: number;
   /** The smallest factor. Default 0; 0.1 is usual. */
   floor?: number;
 }
 
 /**
- * Linear warmup to 1, then half a cosine down to the floor, as in nanoGPT:
+ * Returns a schedule with a linear warmup to 1, then half a cosine down to `floor`, as in nanoGPT:
  *
- *     (step + 1) / (warmup + 1)                                                    step < warmup
+ *     (step + 1) / (warmup + 1)                                                    if step < warmup
  *     floor + (1 - floor) (1 + cos(π (step - warmup) / (total - warmup))) / 2      otherwise
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function cosineWithWarmup(options: CosineOptions): Schedule;
 export function cosineWithWarmup(...values: unknown[]): Schedule {
@@ -103,11 +103,11 @@ export interface OneCycleOptions {
 }
 
 /**
- * The one-cycle policy: up to the full learning rate, then down far below the first one (Smith and Topin,
- * "Super-Convergence", 2018). PyTorch's OneCycleLR with the optimizer's learning rate as `max_lr`; momentum is not
- * changed.
+ * Returns a one-cycle schedule: up to the full learning rate, then down far below the first one (Smith and Topin,
+ * "Super-Convergence", 2018). It is PyTorch's OneCycleLR with the optimizer's learning rate as `max_lr`. Momentum does
+ * not change.
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function oneCycle(...values: Needed<OneCycleOptions, "total">): Schedule;
 export function oneCycle(...values: unknown[]): Schedule {
@@ -132,7 +132,7 @@ const oneCycleParameters = parameters("oneCycle", {
   anneal: named(choice("cosine", "linear"), "cosine"),
 });
 
-/** @internal A schedule that prints as the call that made it, with its factors in some steps. */
+/** @internal Makes a schedule print as the call that created it, with its factors at some steps. */
 export function printed(name: string, options: object, steps: readonly number[], schedule: Schedule): Schedule {
   const call = Object.keys(options).length === 0 ? `${name}()` : `${name}({ ${printedOptions(options)} })`;
   const factors = [...new Set(steps)].map((step) => `${Number(schedule(step).toPrecision(3))} in step ${step}`);

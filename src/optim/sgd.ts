@@ -11,7 +11,7 @@ import type { Slot } from "./slot.ts";
 export interface SGDOptions extends FusedOptions {
   /** The momentum factor μ. Default 0: no momentum. */
   momentum: number;
-  /** The fraction of each gradient, except the first, that does not enter the momentum. Default 0. */
+  /** The fraction of each gradient, except the first, that is left out of the momentum. Default 0. */
   dampening: number;
   /** The weight decay coefficient λ: λ · p is added to the gradient of p (L2 penalty). Default 0. */
   weightDecay: number;
@@ -32,7 +32,7 @@ const defaults: SGDOptions = {
 const sgdParameters = optimizerParameters("SGD", defaults);
 
 /**
- * Stochastic gradient descent, as PyTorch's. With g ← g + λ p:
+ * Stochastic gradient descent, as in PyTorch. With g ← g + λ p:
  *
  *     m ← μ m + (1 - dampening) g,   p ← p - lr m,   with nesterov p ← p - lr (g + μ m)
  *

@@ -1,4 +1,4 @@
-/** Optimizer state in shares, one on each rank: ZeRO (Rajbhandari and others, 2020). */
+/** Optimizer state sharded over the ranks: ZeRO (Rajbhandari et al., 2020). */
 import { noGrad } from "../autograd/modes.ts";
 import { empty } from "../backend/dispatch.ts";
 import { ArgumentError } from "../core/errors.ts";
@@ -22,24 +22,26 @@ import { type Slot, stateDType } from "./slot.ts";
 import type { OptimizerStateDict } from "./state_dict.ts";
 
 /**
- * Has each rank keep the state of its share of the parameters alone: `step()` updates those, and brings every rank the
- * others' results. Steps are those of the whole optimizer; its state takes 1 / worldSize of the memory on each rank, as
- * far as parameters can be shared out whole. Returns the same optimizer, before its first step.
+ * Shards an optimizer's state over the ranks, as ZeRO does: each rank keeps the state of some of the parameters,
+ * updates those in `step()`, and sends the results to the other ranks. The results equal those of the unsharded
+ * optimizer. The state takes about 1 / worldSize of the memory on each rank; parameters are not split. Call this before
+ * the first step; it returns the same optimizer.
  *
- * After {@link distributed.dataParallel} of a model with all of the parameters, gradients are shared out too: a
- * backward pass leaves each rank the means of its own parameters alone, by {@link distributed.reduceScatter}, and
- * `grad` is null for the others. `clipGradNorm` and `GradScaler` take all ranks' into account, and every rank has to
- * call them. Without it, every rank has to have the same gradients.
+ * If {@link distributed.dataParallel} was called on a model with all of the parameters, gradients are sharded too. A
+ * backward pass then gives each rank only the mean gradients of the parameters it updates, by
+ * {@link distributed.reduceScatter}; `grad` is null for the others. `clipGradNorm` and `GradScaler` account for the
+ * gradients of all ranks, and every rank must call them. Without `dataParallel`, every rank must have the same
+ * gradients.
  *
- * Every rank calls `step()`, `stateDict()` and `loadStateDict()`. `stateDict()` gives every rank the whole state, which
- * any number of ranks can load.
+ * Every rank must call `step()`, `stateDict()` and `loadStateDict()`. `stateDict()` returns the whole state on every
+ * rank, and any number of ranks can load it.
  *
  * @example
  * distributed.dataParallel(model);
  * const optimizer = optim.sharded(new optim.AdamW(model.parameters()));
  *
- * @throws {ArgumentError} `notSharded` for LBFGS, whose state is of all parameters together. @throws {DistributedError}
- * `notInitialized`
+ * @throws {ArgumentError} `notSharded` for LBFGS, whose state belongs to all parameters together.
+ * @throws {DistributedError} `notInitialized`
  */
 export function sharded<O extends Pick<Optimizer<LearningRate>, "step" | "stateDict" | "loadStateDict">>(
   optimizer: O,
@@ -65,7 +67,7 @@ const anOptimizer = instanceOf<Optimizer<LearningRate>>(
 const shardedParameters = parameters("optim.sharded", { optimizer: operand(anOptimizer) });
 
 class Shares {
-  /** The rank of each slot. */
+  /** The rank that owns each slot. */
   private readonly owners: readonly number[];
   private readonly stepPlain: () => void;
   private readonly savePlain: () => OptimizerStateDict;
@@ -78,7 +80,7 @@ class Shares {
     this.loadPlain = optimizer.loadStateDict.bind(optimizer);
   }
 
-  /** Puts itself in the place of the optimizer's methods. */
+  /** Replaces the optimizer's methods. */
   install(): void {
     const parameters = this.optimizer.slots.map(({ parameter }) => parameter);
     parallelOf(parameters)?.shareOut(new Map(parameters.map((parameter, at) => [parameter, this.owners[at]!])));
@@ -91,7 +93,7 @@ class Shares {
     return this.optimizer.slots.filter((_, at) => this.owners[at] === owner);
   }
 
-  /** A slot whose parameter has no gradient is left alone. */
+  /** Hides the gradients of other ranks' parameters, as a step skips parameters without a gradient. */
   private step(): void {
     const others = this.optimizer.slots.filter((_, at) => this.owners[at] !== rank());
     const gradients = others.map(({ parameter }) => parameter.grad);
@@ -105,7 +107,7 @@ class Shares {
       tidy(() => noGrad(() => this.exchange(dtype)));
   }
 
-  /** Brings every rank the parameters of one dtype that the others have updated, in one call. */
+  /** Sends every rank the parameters of one dtype that the others have updated, in one call. */
   private exchange(dtype: DType): void {
     const shares = Array.from({ length: worldSize() }, (_, owner) =>
       this.slotsOf(owner).flatMap(({ parameter }) => (parameter.dtype === dtype ? [parameter] : [])),
@@ -162,7 +164,7 @@ class Shares {
   }
 }
 
-/** Each slot to the rank with the fewest elements so far, in order: the same on every rank. */
+/** Assigns each slot, in order, to the rank with the fewest elements so far. Every rank computes the same result. */
 function ownersOf(slots: readonly Slot<LearningRate>[]): number[] {
   const loads = new Array<number>(worldSize()).fill(0);
   return slots.map(({ parameter }) => {

@@ -13,10 +13,11 @@ export interface Slot<Options> {
   readonly name: string;
   readonly parameter: Tensor;
   readonly group: ParameterGroup<Options>;
-  /** How many steps updated it. */
+  /** The number of steps that updated the parameter. */
   steps: number;
   /**
-   * By name, mostly in the parameter's shape: float32, or float64 for a float64 parameter. Empty before the first step.
+   * State tensors by name, mostly in the parameter's shape: float32, or float64 for a float64 parameter. Empty before
+   * the first step.
    */
   state: Record<string, Tensor>;
 }
@@ -30,14 +31,14 @@ export interface Update<Options> {
 /** The dtype of a parameter's state. */
 export const stateDType = ({ dtype }: Tensor) => accumulationDType(dtype);
 
-/** What a state tensor starts as. */
+/** The shape and initial value of a state tensor. */
 interface Start {
   readonly shape: Shape;
   readonly value: number;
 }
 
 /**
- * Gives a slot the state tensors of these names: existing ones stay, new ones are initialized, others are disposed of.
+ * Gives a slot the state tensors of these names: keeps existing ones, initializes new ones, and disposes of the rest.
  */
 export function prepareState<Options>(
   slot: Slot<Options>,
@@ -52,7 +53,7 @@ export function prepareState<Options>(
   for (const [name, tensor] of Object.entries(old)) if (!(name in slot.state)) tensor.dispose();
 }
 
-/** Master weights start as the parameter, everything else as a number: mostly 0. */
+/** The initial state: a copy of the parameter for master weights, else a constant, mostly 0. */
 const initialState = (name: string, parameter: Tensor, { shape, value }: Start): Tensor =>
   name === "master"
     ? noGrad(() => toDType(parameter, stateDType(parameter)))

@@ -21,13 +21,13 @@ export interface OptimizerStateDict {
   /** The name of the optimizer's class. */
   readonly optimizer: string;
   readonly groups: readonly GroupState[];
-  /** How many steps updated each parameter, by its name. */
+  /** The number of steps that updated each parameter, by parameter name. */
   readonly steps: Readonly<Record<string, number>>;
-  /** By the parameter's name (its index by default) and the state's: `"0.firstMoment"`. */
+  /** State tensors, keyed by parameter name (its index by default) and state name: `"0.firstMoment"`. */
   readonly tensors: Readonly<Record<string, Tensor>>;
 }
 
-/** What is saved and loaded of an optimizer. */
+/** The parts of an optimizer that are saved and loaded. */
 interface Owner<Options> {
   readonly name: string;
   readonly groups: readonly ParameterGroup<Options>[];
@@ -76,12 +76,12 @@ function loadSlot<Options extends LearningRate>(
   slot.steps = steps[slot.name]!;
   const names = slot.steps === 0 ? [] : optimizer.stateNames(slot.group, slot.parameter);
   slot.state = Object.fromEntries(names.map((key) => [key, keep(clone(tensors[`${slot.name}.${key}`]!))]));
-  for (const tensor of old) tensor.dispose(); // last: they may be the tensors being loaded
+  for (const tensor of old) tensor.dispose(); // last, as they may be the tensors being loaded
 }
 
-/** The differences between a record and the state that an optimizer expects, one line each. */
+/** The differences between a state dict and the state that an optimizer expects, one line each. */
 function differencesOf<Options extends LearningRate>(optimizer: Owner<Options>, dict: OptimizerStateDict): string[] {
-  if (!isState(dict)) return [`expected a state of stateDict(), got ${describeValue(dict)}`];
+  if (!isState(dict)) return [`expected a state from stateDict(), got ${describeValue(dict)}`];
   if (dict.optimizer !== optimizer.name)
     return [`expected the state of ${optimizer.name}, got ${describeValue(dict.optimizer)}`];
   const own = saveState(optimizer);

@@ -4,7 +4,7 @@ import { fieldsOf, MAX_PARAMETERS, operandsOf, padded, type UpdateAttributes, up
 import { updateRules } from "./rules.ts";
 
 const THREADS = 256;
-/** Elements of a threadgroup: `CHUNK` of the kernel. */
+/** Elements per threadgroup: `CHUNK` in the kernel. */
 const CHUNK = 1024;
 
 export const updateMetal: MetalImplementation<UpdateAttributes> = {
@@ -20,7 +20,7 @@ export const updateMetal: MetalImplementation<UpdateAttributes> = {
       file: "optim/update.metal",
       name: `update_${metalTypeOf(after[0]!.dtype)}_${metalTypeOf(gradients[0]!.dtype)}`,
       constants: [updateRules.ordinal(attributes.rule), attributes.hasMaster ? 1 : 0],
-      // Every argument has to be bound: where there are fewer parameters, the first stands in.
+      // Every buffer argument must be bound, so the first parameter fills the unused ones.
       operands: [
         reads(stateBefore ?? before[0]!),
         writes(stateAfter ?? after[0]!),
@@ -35,7 +35,7 @@ export const updateMetal: MetalImplementation<UpdateAttributes> = {
   },
 };
 
-/** The number of each tensor's first chunk, of chunks of so many elements, and how many there are in all. */
+/** The index of each tensor's first chunk, and the total number of chunks, of `chunk` elements each. */
 export function chunksOf(sizes: readonly number[], chunk: number): { firstChunks: readonly number[]; total: number } {
   const firstChunks: number[] = [];
   let total = 0;

@@ -4,10 +4,10 @@ import { Tensor } from "../tensor/tensor.ts";
 import { operandsOf, type UpdateAttributes } from "./primitive.ts";
 import { type Coefficients, type RuleName, ruleState } from "./rules.ts";
 
-/** The step d of an element with the gradient g; changes the state of the element. */
+/** Returns the step d of an element with gradient g, and updates the element's state. */
 type Rule = (g: number, state: Float64Array, k: Coefficients) => number;
 
-/** A moving average with the weight 1 - β of the new value. */
+/** A moving average in which the new value has weight 1 - β. */
 const averaged = (x: number, oneMinusBeta: number, g: number): number => x + oneMinusBeta * (g - x);
 
 const updateMomentum: Rule = (g, state, { momentum, oneMinusBeta1 }) => {
@@ -17,7 +17,7 @@ const updateMomentum: Rule = (g, state, { momentum, oneMinusBeta1 }) => {
 
 const larger = (a: number, b: number): number => (a >= b || Number.isNaN(a) ? a : b);
 
-/** g divided by the root of the average of its squares, or of its variance. */
+/** g divided by the root of its mean square, or of its variance if centered. */
 function rootMeanSquare(g: number, state: Float64Array, k: Coefficients, isCentered: boolean): number {
   state[0] = averaged(state[0]!, k.oneMinusBeta2, g * g);
   if (!isCentered) return g / (Math.sqrt(state[0]) + k.eps);
@@ -82,7 +82,7 @@ const rules: Readonly<Record<RuleName, Rule>> = {
   },
 };
 
-/** In float64, from the rounded values of before to the rounded ones of afterwards. */
+/** Computes in float64 from the stored values, and rounds the results once. */
 export const updateReference: Implementation<UpdateAttributes> = {
   run({ inputs, outputs, attributes }) {
     const { stateBefore, stateAfter, before, gradients, after } = operandsOf(inputs, outputs, attributes);

@@ -12,8 +12,8 @@ import { updateMetal } from "./update.metal.ts";
 import { updateReference } from "./update.reference.ts";
 
 /**
- * Inputs: the state, where there is one, and the parameters before; gradients. Outputs: state and parameters
- * afterwards. All are dense.
+ * Inputs: the state if there is one, the parameters and the gradients. Outputs: the new state and parameters. All are
+ * dense.
  */
 export const updatePrimitive = definePrimitive<UpdateAttributes>({
   name: "optimizerUpdate",
@@ -21,14 +21,14 @@ export const updatePrimitive = definePrimitive<UpdateAttributes>({
   implementations: { metal: updateMetal, cpu: updateCpu, reference: updateReference },
 });
 
-/** What a member of a batch is changed by. */
+/** A member of a batch with its gradient and coefficients. */
 export interface Step {
   readonly member: Member;
   readonly gradient: Tensor;
   readonly coefficients: Coefficients;
 }
 
-/** Changes members of a batch and their state by a rule. */
+/** Updates members of a batch and their state. */
 export function updateBatch(operation: string, rule: RuleName, batch: Batch, steps: readonly Step[]): void {
   const { state, plane, starts } = batch;
   const parameters = steps.map(({ member }) => member.parameter);
@@ -46,13 +46,13 @@ export function updateBatch(operation: string, rule: RuleName, batch: Batch, ste
     if (target !== parameters[index]) copyInto(parameters[index]!, target);
 }
 
-/** Row-major; kernels read any float beside any other, but float64 goes with float64 only. */
+/** Makes a gradient row-major. Kernels accept any mix of float dtypes, except that float64 goes with float64 only. */
 function denseGradient(gradient: Tensor, { dtype }: Tensor): Tensor {
   return contiguous(
     gradientDType(gradient, dtype) === gradient.dtype ? gradient : toDType(gradient, gradientDType(gradient, dtype)),
   );
 }
 
-/** In which dtype a gradient enters a step. */
+/** The dtype in which a gradient enters a step. */
 export const gradientDType = ({ dtype }: Tensor, parameter: Tensor["dtype"]): Tensor["dtype"] =>
   parameter === "float64" ? "float64" : dtype === "float64" ? "float32" : dtype;

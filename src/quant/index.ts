@@ -1,4 +1,4 @@
-/** Weights in a few bits each. */
+/** Quantized weights. */
 export {
   type DequantizeOptions,
   dequantize,

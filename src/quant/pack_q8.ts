@@ -1,10 +1,10 @@
-/** Packing of what a cache keeps: q8_0 blocks written where they are wanted, without a turn through JavaScript. */
+/** Packs q8_0 blocks of a key-value cache in native code, straight into their destination. */
 import { cpuCall } from "../backend/cpu/call.ts";
 import { array, whole } from "../backend/fields.ts";
 import { getBackend } from "../backend/policy.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
-/** Rows on three axes, of adjacent elements; the result is dense. */
+/** Rows of adjacent elements, over three strided axes; the result is dense. */
 export const packQ8Call = cpuCall(
   "packQ8",
   { sizes: array(whole, 3), strides: array(whole, 3), columns: whole, offset: whole, outOffset: whole },
@@ -12,8 +12,9 @@ export const packQ8Call = cpuCall(
 );
 
 /**
- * Writes x [a, b, c, columns] to `out` [a, b, c, bytes], which is dense, as `quantizeGgml` packs it. False, and `out`
- * is undefined, where it is not for the cpu backend, or a value is not finite: `quantizeGgml` names it.
+ * Writes x [a, b, c, columns] to `out` [a, b, c, bytes], which is dense, as `quantizeGgml` packs it. Returns false if
+ * the call is not for the cpu backend, or if a value is not finite; `out` is undefined then, and `quantizeGgml` reports
+ * the value.
  */
 export function packQ8Into(out: Tensor, x: Tensor): boolean {
   if (getBackend() !== "cpu" || x.dtype !== "float32" || x.strides[3] !== 1 || !out.isContiguous) return false;

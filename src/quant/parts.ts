@@ -1,4 +1,4 @@
-/** Quantised tensors of parts that are there already: those of a file, or another program's. */
+/** Quantized tensors built from existing parts, such as those of a file. */
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { choice, either, flag } from "../core/kinds.ts";
@@ -22,7 +22,7 @@ import {
 import { oneOf } from "./quantize.ts";
 import { type QuantizedParts, QuantizedTensor } from "./quantized_tensor.ts";
 
-/** The affine format as a caller gives it. */
+/** The affine format as an argument. */
 export interface AffineOptions extends Omit<AffineFormat, "symmetric"> {
   /** Whether there are no biases: W = (q − 2^(bits − 1)) · scale. Default false. */
   readonly symmetric?: boolean | undefined;
@@ -30,18 +30,18 @@ export interface AffineOptions extends Omit<AffineFormat, "symmetric"> {
 
 /** Options of {@link quantizedFromParts}. */
 export interface FromPartsOptions {
-  /** Of what it dequantises to. Default that of scales; float32 for blocks. */
+  /** The dtype that it dequantizes to. Default the dtype of scales; float32 for blocks. */
   dtype?: ScaleDType | undefined;
 }
 
-/** Bits and groups. */
+/** Accepts bits and a group size. */
 export const affineFormat: Kind<AffineFormat> = structure({
   bits: required(oneOf(...affineBits)),
   groupSize: required(oneOf(...groupSizes)),
   symmetric: named(flag, false),
 }) as Kind<AffineFormat>;
 
-/** The name of a format of blocks, or bits and groups. */
+/** Accepts the name of a block format, or bits and a group size. */
 export const aFormat: Kind<QuantizedFormat> = either<[Kind<QuantizedFormat>, Kind<QuantizedFormat>]>(
   choice(...ggmlFormats),
   affineFormat,
@@ -60,22 +60,22 @@ const fromPartsParameters = parameters("quantizedFromParts", {
 });
 
 /**
- * A quantised tensor of its parts, such as the three of a layer in MLX's files. Nothing is copied where the parts are
- * dense: they share memory with the result, so do not change them in place. Values of scales are not looked at.
+ * Builds a quantized tensor from its parts, such as the three of a layer in MLX's files. Dense parts are not copied:
+ * they share memory with the result, so do not change them in place. The values of scales are not checked.
  *
- * @param format the name of a format of blocks, or `{ bits, groupSize, symmetric? }`
+ * @param format the name of a block format, or `{ bits, groupSize, symmetric? }`
  * @param parts blocks: `packed`, uint8 […, bytes of a row]. Affine: `packed`, uint32 […, columns · bits / 32], and
- * `scales` and `biases`, of one float dtype, […, columns / groupSize]; without `biases` where it is symmetric
- * @returns of the shape […, columns]
+ * `scales` and `biases`, of one float dtype, […, columns / groupSize]; no `biases` if the format is symmetric
+ * @returns a tensor of shape […, columns]
  *
  * @example
  * using file = io.openSafetensors("mlx-model");
  * const [packed, scales, biases] = ["weight", "scales", "biases"].map((part) => file.tensor(`layers.0.gate.${part}`));
  * const w = quantizedFromParts({ bits: 4, groupSize: 64 }, { packed, scales, biases });
  *
- * @throws {ArgumentError} `missingPart`, `unexpectedPart`, and for a format that there is not. @throws {DTypeError}
- * `wrongDType`, for parts of other dtypes. @throws {ShapeError} `wrongColumns`, for rows of no whole blocks or groups;
- * `shapesDiffer`, for scales or biases of another shape. @throws {DisposedError}
+ * @throws {ArgumentError} `missingPart`, `unexpectedPart`, and for an unknown format. @throws {DTypeError}
+ * `wrongDType`, for parts of other dtypes. @throws {ShapeError} `wrongColumns`, if a row is not a whole number of
+ * blocks or groups; `shapesDiffer`, for scales or biases of another shape. @throws {DisposedError}
  */
 export function quantizedFromParts(
   format: QuantizedFormat | AffineOptions,
@@ -90,27 +90,27 @@ export function quantizedFromParts(...values: unknown[]): QuantizedTensor {
   return ofParts(format, parts, dtype);
 }
 
-/** The names of scales and biases beside packed values, as MLX has them: those of the layer whose `weight` they are. */
+/** The names of the scales and biases of a weight, as in MLX: `layer.scales` and `layer.biases` of `layer.weight`. */
 export function partNames(name: string): { readonly scales: string; readonly biases: string } {
   const stem = name === "weight" ? "" : name.endsWith(".weight") ? name.slice(0, -"weight".length) : `${name}.`;
   return { scales: `${stem}scales`, biases: `${stem}biases` };
 }
 
-/** The parts of a quantised tensor by name, those that there are. */
+/** The parts of a quantized tensor with their names; absent parts are left out. */
 export function namedParts(name: string, { parts }: QuantizedTensor): (readonly [name: string, part: Tensor])[] {
   const { scales, biases } = partNames(name);
   const all = [[name, parts.packed] as const, [scales, parts.scales] as const, [biases, parts.biases] as const];
   return all.flatMap(([own, part]) => (part === undefined ? [] : [[own, part] as const]));
 }
 
-/** What is wrong with parts. */
+/** An error found in the parts of a quantized tensor. */
 export interface PartsProblem {
   readonly Class: typeof ArgumentError | typeof DTypeError | typeof ShapeError;
   readonly code: string;
   readonly message: string;
 }
 
-/** What is wrong with the parts of a format; undefined for nothing. */
+/** Checks the parts of a format; undefined if they are valid. */
 export const problemOf = (format: QuantizedFormat, parts: QuantizedParts): PartsProblem | undefined =>
   typeof format === "string" ? problemOfBlocks(format, parts) : problemOfGroups(format, parts);
 
@@ -134,7 +134,7 @@ function problemOfGroups(format: AffineFormat, { packed, scales, biases }: Quant
   if (!scaleDTypes.some((own) => own === scales.dtype))
     return wrongDType("scales", scaleDTypes.join(", "), scales, format);
   if (biases !== undefined && biases.dtype !== scales.dtype)
-    return wrongDType("biases", `${scales.dtype}, as scales have it`, biases, format);
+    return wrongDType("biases", `${scales.dtype}, like scales`, biases, format);
   const words = (groupSize / 32) * bits;
   const problem = wholeRows(format, packed, "words", words);
   if (problem !== undefined) return problem;
@@ -178,7 +178,7 @@ function wholeRows(format: QuantizedFormat, packed: Tensor, unit: string, multip
   };
 }
 
-/** A quantised tensor of parts that were checked. It shares their memory. */
+/** Builds a quantized tensor from checked parts. It shares their memory. */
 export function ofParts(format: QuantizedFormat, parts: QuantizedParts, dtype?: ScaleDType): QuantizedTensor {
   const { packed, scales, biases } = parts;
   const own = dtype ?? scaleDTypes.find((each) => each === scales?.dtype) ?? "float32";
@@ -198,7 +198,7 @@ function shapeOf(format: QuantizedFormat, packed: Shape): Shape {
   return [...packed.slice(0, -1), columns];
 }
 
-/** A tensor of its own that shares the memory: the caller may dispose of the other one. A copy where it has strides. */
+/** A new tensor that shares the memory, so that the caller may dispose of the given one; a copy if it is strided. */
 function shared(part: Tensor): Tensor {
   const dense = noGrad(() => contiguous(part));
   if (dense !== part) return dense;

@@ -1,4 +1,4 @@
-/** Primitives of quantised weights. Operands are dense: packed […, words or bytes], scales, biases […, groups]. */
+/** Primitives on quantized weights. Operands are dense: packed […, words or bytes], scales, biases […, groups]. */
 import { cpuCall } from "../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../backend/enumeration.ts";
 import { array, cpuMembers, dtype, type Field, flag, oneOf, type ValuesOf, whole } from "../backend/fields.ts";
@@ -7,18 +7,18 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { type AffineFormat, ggmlFormats, type QuantizedFormat } from "./formats.ts";
 import type { QuantizedTensor } from "./quantized_tensor.ts";
 
-/** How values are packed: a format of blocks, or groups with or without biases. */
+/** How values are packed: a block format, or groups with or without biases. */
 export const packings = enumeration("Packing", [...ggmlFormats, "affine", "symmetric"]);
 type Packing = NameOf<typeof packings>;
 
 export const packingOf = (format: QuantizedFormat): Packing =>
   typeof format === "string" ? format : format.symmetric ? "symmetric" : "affine";
 
-/** Rows of quantised values. */
+/** Rows of quantized values. */
 export interface WeightAttributes {
   readonly format: QuantizedFormat;
   readonly rows: number;
-  /** Values of a row. */
+  /** Values per row. */
   readonly columns: number;
 }
 
@@ -27,11 +27,11 @@ export const attributesOf = ({ format, shape, size }: QuantizedTensor): WeightAt
   return { format, rows: columns === 0 ? 0 : size / columns, columns };
 };
 
-/** The inputs of a primitive that stand for weights: packed values, then scales and biases where there are some. */
+/** The inputs of a primitive that represent weights: packed values, then scales and biases if they exist. */
 export const weightInputs = ({ parts: { packed, scales, biases } }: QuantizedTensor): Tensor[] =>
   [packed, scales, biases].filter((part) => part !== undefined);
 
-/** What every call on weights begins with: `offsets` of packed values, scales and biases. */
+/** The first fields of every call on weights; `offsets` are those of packed values, scales and biases. */
 const weightFields = {
   ...{ packing: oneOf(packings), scaleDtype: dtype },
   ...{ bits: whole, group: whole, rows: whole, columns: whole, offsets: array(whole, 3) },
@@ -40,7 +40,7 @@ const weightFields = {
 const affineOf = (format: QuantizedFormat): Pick<AffineFormat, "bits" | "groupSize"> | undefined =>
   typeof format === "string" ? undefined : format;
 
-/** The values of those fields. */
+/** The values of {@link weightFields}. */
 export function weightValues({ format, rows, columns }: WeightAttributes, weights: readonly Tensor[]) {
   const [packed, scales, biases] = weights as [Tensor, Tensor?, Tensor?];
   return {
@@ -65,22 +65,26 @@ export const dequantizeCall = cpuCall("dequantize", { ...weightFields, dtype }, 
   "output",
 ]);
 
-/** What follows the product with a gate's weights. */
+/** The activations that can follow the product with a gate's weights. */
 export const gateActivations = enumeration("GateActivation", ["silu", "gelu", "geluTanh"]);
-/** The activation of a gate: silu, gelu, or its approximation by a hyperbolic tangent. */
+/** The activation of a gate: silu, gelu, or the tanh approximation of gelu. */
 export type GateActivation = NameOf<typeof gateActivations>;
 
-/** Where `count` rows of x lie: in batches of `batchRows`, with strides from batch to batch, row to row and along. */
+/**
+ * The layout of `count` rows of x: batches of `batchRows`, with strides between batches, between rows and along a row.
+ */
 const rowFields = { count: whole, batchRows: whole, xOffset: whole, xStrides: array(whole, 3) };
 
-/** A product with weights: x Wᵀ, or x W where `isTransposed`; x in 8 bits where `isFast`; with a bias. */
+/**
+ * A product with weights: x Wᵀ, or x W if `isTransposed`, plus an optional bias; x is rounded to 8 bits if `isFast`.
+ */
 export const quantizedMatmulCall = cpuCall(
   "quantizedMatmul",
   { ...weightFields, dtype, ...rowFields, isFast: flag, isTransposed: flag, hasBias: flag, biasOffset: whole },
   ["packed", "scales", "biases", "x", "bias", "output"],
 );
 
-/** activation(x gateᵀ + bias) · (x upᵀ + bias), of weights of one format: the fields of weights are the gate's. */
+/** activation(x gateᵀ + bias) · (x upᵀ + bias). Both weights have one format; the weight fields are the gate's. */
 export const quantizedSwigluCall = cpuCall(
   "quantizedSwiglu",
   {
@@ -95,7 +99,7 @@ export const quantizedSwigluCall = cpuCall(
 
 const weightMembers = cpuMembers(weightFields);
 
-/** Weights as one field: those of a call on several. */
+/** Weights as one field, for calls on several weights. */
 const weights: Field<ValuesOf<typeof weightFields>> = {
   cpu: {
     type: "WeightHead",
@@ -107,7 +111,7 @@ const weights: Field<ValuesOf<typeof weightFields>> = {
   },
 };
 
-/** Three products with the same x, of weights of any formats: x Wᵀ + bias of each. */
+/** Three products x Wᵀ + bias with the same x, and weights of any formats. */
 export const quantizedProjectionsCall = cpuCall(
   "quantizedProjections",
   {
@@ -121,10 +125,10 @@ export const quantizedProjectionsCall = cpuCall(
   ],
 );
 
-/** Rows of quantised weights, of kernels. */
+/** The kernel struct of rows of quantized weights. */
 export const quantWeights = struct("QuantWeights", "quant/weights.h", { rows: whole, columns: whole, rowBytes: whole });
 
-/** A product with weights, of kernels: `ownRows` of the weights are a SIMD-group's. */
+/** The kernel struct of a product with weights. Each SIMD-group handles `ownRows` rows of the weights. */
 export const quantProduct = struct("QuantProduct", "quant/product.h", {
   ...{ weights: quantWeights, count: whole, batchRows: whole, xStrides: array(whole, 3), xStart: whole },
   ownRows: whole,

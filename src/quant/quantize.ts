@@ -31,26 +31,26 @@ import { QuantizedTensor } from "./quantized_tensor.ts";
 
 /** Options of {@link quantizeInt4}. */
 export interface QuantizeInt4Options {
-  /** How many values along the last axis share a scale. Default 64. */
+  /** The number of values along the last axis that share a scale. Default 64. */
   groupSize?: GroupSize | undefined;
   /** Whether there are no biases: W = (q − 2^(bits − 1)) · scale. Default false: W = q · scale + bias. */
   symmetric?: boolean | undefined;
   /**
-   * `"nearest"` (the default) takes scale and bias from the extremes of a group, as MLX does; `"leastSquares"` refines
-   * them so that the sum of the squares of the errors is smaller.
+   * `"nearest"` (the default) computes scale and bias from the extremes of a group, as MLX does; `"leastSquares"`
+   * refines them to reduce the sum of squared errors.
    */
   rounding?: "nearest" | "leastSquares" | undefined;
-  /** Of scales and biases. Default the dtype of `w`; float32 for float64. */
+  /** The dtype of scales and biases. Default the dtype of `w`; float32 for float64. */
   scaleDType?: ScaleDType | undefined;
 }
 
 /** Options of {@link quantize}. */
 export interface QuantizeOptions extends QuantizeInt4Options {
-  /** Of a value: 2, 3, 4, 5, 6 or 8. Default 4. */
+  /** Bits per value: 2, 3, 4, 5, 6 or 8. Default 4. */
   bits?: AffineBits | undefined;
 }
 
-/** One of some numbers. */
+/** Accepts one of a list of numbers. */
 export const oneOf = <N extends number>(...numbers: readonly N[]): Kind<N> =>
   aNumber({
     holds: (value) => (numbers as readonly number[]).includes(value),
@@ -72,19 +72,19 @@ const quantizeGgmlParameters = parameters("quantizeGgml", {
 });
 
 /**
- * Weights in groups of some bits a value, packed as MLX packs them: each group has a scale and a bias, and W = q ·
- * scale + bias, which is (q − zero) · scale with bias = −zero · scale. Computed on the host; gradients end here.
+ * Quantizes weights in groups, packed as MLX packs them. Each group has a scale and a bias: W = q · scale + bias, which
+ * is (q − zero) · scale with bias = −zero · scale. Runs on the host; gradients do not flow through it.
  *
- * @param w […, columns] of a float dtype, with a multiple of the group size of columns
- * @returns of the shape of `w`; it dequantises to the dtype of `w`, float32 for float64
+ * @param w […, columns] of a float dtype; columns must be a multiple of the group size
+ * @returns a tensor of the shape of `w`, which dequantizes to the dtype of `w`, float32 for float64
  *
  * @example
  * const w = quantize(randn([128, 256]), { bits: 6, groupSize: 32, rounding: "leastSquares" });
  * w.bitsPerValue; // 8: 6, and two float32 for each 32 values
  *
- * @throws {ShapeError} `wrongColumns`, for columns that are no whole groups. @throws {DTypeError} for a dtype that is
- * no float. @throws {ArgumentError} `notFinite`, for a NaN or an infinity; `scaleOverflow`, for a group whose scale is
- * beyond the dtype of scales.
+ * @throws {ShapeError} `wrongColumns`, if columns are not a multiple of the group size. @throws {DTypeError} if the
+ * dtype is not a float. @throws {ArgumentError} `notFinite`, for NaN or infinity; `scaleOverflow`, for a group whose
+ * scale overflows the dtype of scales.
  */
 export function quantize(w: Tensor, options?: QuantizeOptions): QuantizedTensor;
 export function quantize(...values: unknown[]): QuantizedTensor {
@@ -92,12 +92,12 @@ export function quantize(...values: unknown[]): QuantizedTensor {
 }
 
 /**
- * As {@link quantize} with 4 bits.
+ * Quantizes weights to 4 bits, as {@link quantize} does.
  *
  * @example
  * quantizeInt4(randn([128, 256]), { groupSize: 128, symmetric: true });
  *
- * @throws what {@link quantize} throws.
+ * @throws the same errors as {@link quantize}.
  */
 export function quantizeInt4(w: Tensor, options?: QuantizeInt4Options): QuantizedTensor;
 export function quantizeInt4(...values: unknown[]): QuantizedTensor {
@@ -105,18 +105,19 @@ export function quantizeInt4(...values: unknown[]): QuantizedTensor {
 }
 
 /**
- * Weights in GGML's blocks. Computed on the host; gradients end here.
+ * Quantizes weights to GGML's blocks. Runs on the host; gradients do not flow through it.
  *
- * @param w […, columns] of a float dtype, with a multiple of 32 columns (q2_K to q6_K: 256; f16 and bf16: any number)
+ * @param w […, columns] of a float dtype; columns must be a multiple of 32 (q2_K to q6_K: 256; f16 and bf16: any
+ * number)
  * @param format `"q4_0"`, `"q4_1"`, `"q5_0"`, `"q5_1"`, `"q8_0"`, `"mxfp4"`, `"f16"` or `"bf16"`, packed bit for bit as
  * the `gguf` package packs them; or `"q2_K"`, `"q3_K"`, `"q4_K"`, `"q5_K"`, `"q6_K"`, `"iq4_nl"`, by least squares
  *
  * @example
  * quantizeGgml(randn([128, 256]), "q4_0").byteLength; // 18432
  *
- * @throws {ArgumentError} `notFinite`, for a NaN or an infinity (f16 and bf16 take them); `scaleOverflow`, for a block
- * whose scale is beyond float16. @throws {ShapeError} `wrongColumns`, for columns that are no whole blocks.
- * @throws {DTypeError} for a dtype that is no float.
+ * @throws {ArgumentError} `notFinite`, for NaN or infinity (f16 and bf16 accept them); `scaleOverflow`, for a block
+ * whose scale overflows float16. @throws {ShapeError} `wrongColumns`, if columns are not a multiple of the block size.
+ * @throws {DTypeError} if the dtype is not a float.
  */
 export function quantizeGgml(w: Tensor, format: GgmlFormat): QuantizedTensor;
 export function quantizeGgml(...values: unknown[]): QuantizedTensor {
@@ -135,7 +136,7 @@ export function quantizeGgml(...values: unknown[]): QuantizedTensor {
   return new QuantizedTensor(format, w.shape, resultDType(w), { packed });
 }
 
-/** Whether all bits of a float16's exponent are set. */
+/** Whether a float16 is infinite or NaN: all bits of its exponent are set. */
 const isInfiniteHalf = (bytes: Uint8Array, at: number): boolean => (bytes[at + 1]! & 0x7c) === 0x7c;
 
 type GroupOptions = Required<Omit<QuantizeOptions, "scaleDType">> & {
@@ -171,7 +172,10 @@ function inGroups(operation: string, options: GroupOptions): QuantizedTensor {
   return affineOfLevels(operation, w, format, scaleDType, levels, scales, biases);
 }
 
-/** Affine weights of levels, and of scales and biases that a dtype has. @throws {ArgumentError} `scaleOverflow` */
+/**
+ * Builds affine weights from levels, and from scales and biases exact in their dtype. @throws {ArgumentError}
+ * `scaleOverflow`
+ */
 export function affineOfLevels(
   operation: string,
   w: Tensor,
@@ -196,7 +200,7 @@ export function affineOfLevels(
   });
 }
 
-/** The dtype of a tensor, float32 for float64. */
+/** The dtype of a tensor, but float32 for float64. */
 export const resultDType = ({ dtype }: Tensor): ScaleDType => scaleDTypes.find((own) => own === dtype) ?? "float32";
 
 const shapeWith = (shape: Shape, last: number): number[] => [...shape.slice(0, -1), last];
@@ -206,7 +210,7 @@ function checkWeights(operation: string, w: Tensor, format: QuantizedFormat): vo
     throw new DTypeError(
       operation,
       "notAFloat",
-      `expected w of a float dtype, got ${w.dtype}; toDType(w, "float32") converts`,
+      `expected w to have a float dtype, got ${w.dtype}; toDType(w, "float32") converts`,
     );
   const values = valuesOfBlock(format);
   if (w.rank > 0 && w.shape.at(-1)! % values === 0) return;
@@ -240,10 +244,10 @@ const scaleOverflow = (operation: string, at: number, w: Tensor, dtype: string):
   new ArgumentError(
     operation,
     "scaleOverflow",
-    `the values of ${w.describe()} from ${at} on need a scale beyond ${dtype}; scale w down`,
+    `the scale of the values of ${w.describe()} from index ${at} on overflows ${dtype}; scale w down`,
   );
 
-/** A tensor on the host, of zeros. */
+/** A host tensor of zeros. */
 function hostTensor<D extends "uint8" | "uint32" | "float32">(dtype: D, shape: Shape): Tensor<D> {
   const memory = allocateHost(byteLengthOf(shape, dtype));
   const tensor = new Tensor(new Storage(memory), dtype, shape);
@@ -251,7 +255,7 @@ function hostTensor<D extends "uint8" | "uint32" | "float32">(dtype: D, shape: S
   return tensor;
 }
 
-/** Values that a dtype has exactly, as a tensor of it. */
+/** A tensor of values that are exact in a dtype. */
 function inDType(values: Float32Array, shape: Shape, dtype: ScaleDType): Tensor<ScaleDType> {
   const floats = hostTensor("float32", shape);
   (floats.storage.array("float32") as Float32Array).set(values);

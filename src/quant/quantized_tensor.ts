@@ -4,38 +4,38 @@ import { elementCount, type Shape } from "../tensor/shape.ts";
 import { byteLengthOf, notCloneable, Tensor } from "../tensor/tensor.ts";
 import { formatName, type QuantizedFormat, type ScaleDType } from "./formats.ts";
 
-/** What a quantised tensor is made of. */
+/** The tensors that a quantized tensor consists of. */
 export interface QuantizedParts {
   /** Blocks: uint8 […, bytes of a row]. Affine: uint32 […, words of a row]. */
   readonly packed: Tensor;
-  /** Affine: one for each group, […, groups of a row]. */
+  /** Affine: one scale per group, […, groups of a row]. */
   readonly scales?: Tensor | undefined;
-  /** The same of biases; absent where a format is symmetric. */
+  /** Affine: one bias per group, […, groups of a row]; absent if the format is symmetric. */
   readonly biases?: Tensor | undefined;
 }
 
 /**
- * Weights in a few bits each: what {@link quantize} and {@link quantizeGgml} make, and files hold. It has a logical
- * shape and the dtype of what it dequantises to, but its elements are never unpacked in memory, save by
- * {@link dequantize}. Operations that do not take it refuse it. Its parts are tensors, and so they move between
- * backends with the operations that use them. `tidy` leaves it; `dispose()` frees it early.
+ * Quantized weights, as {@link quantize} and {@link quantizeGgml} make them and files store them. It has a logical
+ * shape and the dtype that it dequantizes to, but only {@link dequantize} unpacks it in memory. Operations that do not
+ * support it throw an error. Its parts are tensors, so they move between backends with the operations that use them.
+ * `tidy` does not free it; `dispose()` frees it early.
  *
  * @example
  * using w = quantizeGgml(randn([64, 256]), "q4_0");
  * String(w); // "QuantizedTensor q4_0[64, 256], 9216 bytes, 4.5 bits a value, dequantises to float32"
  */
 export class QuantizedTensor implements Disposable {
-  /** The name of a format of blocks, or bits and groups of an affine one. */
+  /** The name of a block format, or bits and group size of the affine format. */
   readonly format: QuantizedFormat;
-  /** The logical shape: of what it dequantises to. */
+  /** The logical shape: that of the dequantized tensor. */
   readonly shape: Shape;
-  /** The dtype of what it dequantises to. */
+  /** The dtype of the dequantized tensor. */
   readonly dtype: ScaleDType;
   readonly #parts: QuantizedParts;
-  /** @internal So that `structuredClone` throws, as of a tensor. */
+  /** @internal Makes `structuredClone` throw, as for a tensor. */
   readonly notCloneable = notCloneable;
 
-  /** @internal It owns the parts. */
+  /** @internal Takes ownership of the parts. */
   constructor(format: QuantizedFormat, shape: Shape, dtype: ScaleDType, parts: QuantizedParts) {
     if (!Array.isArray(shape) || !Tensor.isTensor(parts?.packed))
       throw madeBy("QuantizedTensor", "quantize or quantizeGgml");
@@ -52,7 +52,7 @@ export class QuantizedTensor implements Disposable {
     return typeof value === "object" && value !== null && #parts in value;
   }
 
-  /** @internal The tensors that it is made of. */
+  /** @internal The tensors that it consists of. */
   get parts(): QuantizedParts {
     return this.#parts;
   }
@@ -72,16 +72,17 @@ export class QuantizedTensor implements Disposable {
     return elementCount(this.shape);
   }
 
-  /** The bytes that it takes, scales and all. */
+  /** The number of bytes, including scales and biases. */
   get byteLength(): number {
     return this.tensors.reduce((sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype), 0);
   }
 
-  /** Bits a value, scales and all; 0 where there are no values. */
+  /** Bits per value, including scales and biases; 0 if there are no values. */
   get bitsPerValue(): number {
     return this.size === 0 ? 0 : (this.byteLength * 8) / this.size;
   }
 
+  /** Whether it was disposed of. */
   get isDisposed(): boolean {
     return this.#parts.packed.isDisposed;
   }
@@ -97,12 +98,12 @@ export class QuantizedTensor implements Disposable {
     return `${formatName(this.format)}[${this.shape.join(", ")}]`;
   }
 
-  /** For messages: that it is quantised, and what to do where a tensor is expected. */
+  /** Describes it for error messages, with what to do if a tensor is expected. */
   describe(): string {
     return `a quantised ${this.name}, of which dequantize() makes a ${this.dtype} tensor`;
   }
 
-  /** Frees its memory at once. A second call has no effect. */
+  /** Frees its memory immediately. A second call has no effect. */
   dispose(): void {
     for (const part of this.tensors) part.dispose();
   }
@@ -111,7 +112,7 @@ export class QuantizedTensor implements Disposable {
     this.dispose();
   }
 
-  /** Format, shape and size, without values. */
+  /** Returns format, shape and size, without values. */
   toString(): string {
     const gone = this.isDisposed ? " (disposed)" : "";
     const size = `${this.byteLength} bytes, ${Number(this.bitsPerValue.toFixed(3))} bits a value`;
@@ -122,14 +123,14 @@ export class QuantizedTensor implements Disposable {
     return this.toString();
   }
 
-  /** @throws {ArgumentError} for a number: there is none that it could be. */
+  /** @throws {ArgumentError} if a number is expected: it can't be converted to one. */
   [Symbol.toPrimitive](hint: string): string {
     if (hint !== "number") return this.toString();
     throw new ArgumentError("QuantizedTensor", "notANumber", `expected a number, got ${this.describe()}`);
   }
 }
 
-/** A quantised tensor that was not disposed of. */
+/** Accepts a quantized tensor that was not disposed of. */
 export const aQuantizedTensor: Kind<QuantizedTensor> = {
   expected: "a quantised tensor",
   parse(value, operation) {

@@ -1,4 +1,4 @@
-/** Rows of quantised values, unpacked one at a time: the definition, which other backends agree with. */
+/** Unpacks rows of quantized values one at a time. This is the reference that other backends must match. */
 import { bfloat16ToNumber } from "../tensor/bfloat16.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { unpackLevels } from "./affine/pack.ts";
@@ -8,7 +8,7 @@ import type { WeightAttributes } from "./primitive.ts";
 /** Unpacks a row of values, in float32. */
 export type UnpackRow = (row: number, out: Float32Array) => void;
 
-/** How the rows of weights are unpacked. @param weights packed values, scales and biases */
+/** Returns the function that unpacks rows of weights. @param weights packed values, scales and biases */
 export function rowsOf({ format, columns }: WeightAttributes, weights: readonly Tensor[]): UnpackRow {
   return typeof format === "string" ? blockRows(format, columns, weights[0]!) : affineRows(format, columns, weights);
 }

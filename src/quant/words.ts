@@ -1,4 +1,4 @@
-/** MLX's mxfp4: levels of 4 bits one after the other in words, and the exponents of blocks apart. */
+/** MLX's layout of mxfp4: consecutive 4-bit levels in 32-bit words, and a separate tensor of block exponents. */
 import { noGrad } from "../autograd/modes.ts";
 import { DTypeError, ShapeError } from "../core/errors.ts";
 import { tensor } from "../ops/creation/tensor.ts";
@@ -12,7 +12,9 @@ const { values, bytes } = blockFormat("mxfp4");
 const WORDS = values / 8;
 const HALF = values / 2;
 
-/** What is wrong with parts: `packed` uint32 [..., columns / 8], `scales` uint8 [..., columns / 32]; else undefined. */
+/**
+ * Checks parts: `packed` uint32 [..., columns / 8], `scales` uint8 [..., columns / 32]; undefined if they are valid.
+ */
 export function problemOfWords({ packed, scales, biases }: QuantizedParts): PartsProblem | undefined {
   const [Class, code] = [ShapeError, "shapesDiffer"];
   if (packed.dtype !== "uint32" || scales?.dtype !== "uint8" || biases !== undefined) {
@@ -20,7 +22,7 @@ export function problemOfWords({ packed, scales, biases }: QuantizedParts): Part
     return {
       Class: DTypeError,
       code: "wrongDType",
-      message: `expected uint32 words and uint8 scales alone, got ${got}`,
+      message: `expected only uint32 words and uint8 scales, got ${got}`,
     };
   }
   const blocks = packed.shape.at(-1)! / WORDS;
@@ -28,11 +30,11 @@ export function problemOfWords({ packed, scales, biases }: QuantizedParts): Part
   return {
     Class,
     code,
-    message: `expected a scale for ${WORDS} words, got ${packed.describe()}, ${scales.describe()}`,
+    message: `expected one scale per ${WORDS} words, got ${packed.describe()}, ${scales.describe()}`,
   };
 }
 
-/** The blocks, uint8 [..., bytes of a row]: an exponent, then levels i and i + 16 in a byte. */
+/** Converts to GGML's blocks, uint8 [..., bytes of a row]: an exponent, then levels i and i + 16 in a byte. */
 export function blocksOfWords(packed: Tensor, scales: Tensor): Tensor {
   const [words, exponents] = noGrad(() => [
     Uint32Array.from(packed.dataSync() as ArrayLike<number>),

@@ -1,5 +1,5 @@
 /**
- * float32 arithmetic as every backend does it: single operations, each rounded once. Products and quotients are
+ * float32 arithmetic as on every backend: single operations, each rounded once. Products and quotients are
  * `Math.fround(a * b)` and `Math.fround(a / b)`; a float64 result of two float32 operands rounds to the same float32 as
  * the exact one (Figueroa, "When is double rounding innocuous?", 1995).
  */
@@ -10,8 +10,8 @@ const narrow = new Float32Array(1);
 const word = new Uint32Array(narrow.buffer);
 
 /**
- * a · b + c, rounded once. The product is exact in float64; the sum is rounded to odd, so that the second rounding does
- * no harm.
+ * Computes a · b + c, rounded once. The product is exact in float64. The sum is rounded to odd, so that the second
+ * rounding to float32 is correct.
  */
 export function fma(a: number, b: number, c: number): number {
   const product = a * b;
@@ -21,7 +21,7 @@ export function fma(a: number, b: number, c: number): number {
   return Math.fround(error === 0 || Number.isNaN(error) ? sum : toOdd(sum, error));
 }
 
-/** The odd one of the two float64 numbers between which sum + error lies, where sum is the nearer one. */
+/** Rounds sum + error to odd: of the two float64 neighbors, of which sum is the nearer one, the odd one. */
 function toOdd(sum: number, error: number): number {
   wide[0] = sum;
   if (halves[0]! & 1) return sum;

@@ -2,11 +2,11 @@ import { operand, optionalOperand, parameters, required } from "../core/paramete
 import { seed } from "./kinds.ts";
 import { callKey, type PhiloxKey } from "./philox.ts";
 
-/** All that a generator's next numbers depend on. */
+/** The state of a generator, which determines its next numbers. */
 export interface GeneratorState {
-  /** 64 bits. */
+  /** The 64-bit seed. */
   readonly seed: bigint;
-  /** How many calls it has served. */
+  /** The number of calls served so far. */
   readonly offset: bigint;
 }
 
@@ -15,9 +15,8 @@ const seedParameters = parameters("manualSeed", { seed: operand(seed) });
 const stateParameters = parameters("setState", { seed: required(seed), offset: required(seed) });
 
 /**
- * A source of random numbers: a seed, and the number of calls that it has served. Each call of a random operation takes
- * one number, before a backend is chosen, so that a run with the same seed repeats exactly on every backend, with or
- * without fallbacks.
+ * A source of random numbers: a seed and the number of calls served. Each call of a random operation takes one number,
+ * before a backend is chosen. So a run with the same seed repeats exactly on every backend, with or without fallbacks.
  *
  * @example
  * const generator = new Generator(42);
@@ -39,12 +38,12 @@ export class Generator {
     this.seed_ = generatorParameters(values).seed ?? entropy();
   }
 
-  /** The seed that it was given, or found. */
+  /** The seed, given or taken from entropy. */
   get seed(): bigint {
     return this.seed_;
   }
 
-  /** Starts anew from a seed: a whole number of at least 0 and below 2⁶⁴. @throws {ArgumentError} */
+  /** Restarts from a seed: a whole number of at least 0 and below 2⁶⁴. @throws {ArgumentError} */
   manualSeed(seed: number | bigint): this;
   manualSeed(...values: unknown[]): this {
     return this.setState({ seed: seedParameters(values).seed, offset: 0n });
@@ -54,7 +53,7 @@ export class Generator {
     return { seed: this.seed_, offset: this.offset };
   }
 
-  /** Goes on from a state of {@link getState}. @throws {ArgumentError} */
+  /** Continues from a state of {@link getState}. @throws {ArgumentError} */
   setState(state: GeneratorState): this;
   setState(...values: unknown[]): this {
     const { seed, offset } = stateParameters(values);
@@ -62,7 +61,7 @@ export class Generator {
     return this;
   }
 
-  /** The seed, and how many calls have drawn from it. */
+  /** Returns the seed and the number of calls as text. */
   toString(): string {
     return `Generator: seed ${this.seed_}, ${this.offset} ${this.offset === 1n ? "call" : "calls"} so far`;
   }
@@ -81,12 +80,11 @@ export class Generator {
 
 const entropy = (): bigint => crypto.getRandomValues(new BigUint64Array(1))[0]!;
 
-/** The generator of calls that name none. */
+/** The generator of calls that do not pass one. */
 export const defaultGenerator = new Generator();
 
 /**
- * Seeds the default generator: what follows is the same numbers in every run and on every backend. Returns the
- * generator.
+ * Seeds the default generator, and returns it. The numbers that follow are the same in every run and on every backend.
  *
  * @param seed a whole number of at least 0 and below 2⁶⁴
  *

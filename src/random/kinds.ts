@@ -1,8 +1,8 @@
-/** Kinds of parameters that have to do with random numbers. */
+/** Parameter kinds for random numbers. */
 import { ArgumentError } from "../core/errors.ts";
 import type { Kind } from "../core/parameters.ts";
 
-/** 64 bits: a seed, or how many calls a generator has served. */
+/** Accepts a 64-bit number: a seed, or the number of calls a generator has served. */
 export const seed: Kind<bigint> = {
   expected: "a whole number of at least 0 and below 2^64 (a bigint from 2^53 on)",
   parse(value) {

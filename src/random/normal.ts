@@ -1,13 +1,14 @@
 /**
- * The normal distribution by Box and Muller: from two words, √(−2 ln u) · cos 2πv and √(−2 ln u) · sin 2πv. The
- * logarithm, the sine and the cosine are polynomials of our own, since no two libraries' functions agree in the last
- * bit. The same operations in the same order are in `kernels/random/normal.h` and `native/cpu/random/normal.h`.
+ * The normal distribution by the Box-Muller transform: from two words, √(−2 ln u) · cos 2πv and √(−2 ln u) · sin 2πv.
+ * The logarithm, the sine and the cosine are polynomials defined here, because the functions of different libraries
+ * differ in the last bit. `kernels/random/normal.h` and `native/cpu/random/normal.h` have the same operations in the
+ * same order.
  */
 import { bitsOf, floatOf, fma } from "./float32.ts";
 
 const { fround } = Math;
 
-/** A polynomial's value by Horner's rule, the highest coefficient first. */
+/** Evaluates a polynomial by Horner's rule, the highest coefficient first. */
 function horner(x: number, coefficients: readonly number[]): number {
   let value = coefficients[0]!;
   for (let at = 1; at < coefficients.length; at++) value = fma(value, x, coefficients[at]!);
@@ -39,27 +40,27 @@ function logarithm(x: number, exponent: number): number {
   return fma(exponent, LN2_HIGH, fround(x + tail));
 }
 
-/** ln(value · 2^scale) of a normal float32 above 0. */
+/** ln(value · 2^scale) for a normal float32 above 0. */
 function logarithmOf(value: number, scale: number): number {
   const bits = bitsOf(value);
   const exponent = (bits - SQRT_HALF_BITS) >> 23;
   return logarithm(fround(floatOf(bits - (exponent << 23)) - 1), exponent + scale);
 }
 
-/** −ln u, u = w · 2⁻³² cut to its 24 upper bits where it is 2⁻⁸ or more: in (0, 22.2], fine where it is large. */
+/** −ln u, where u is w · 2⁻³², truncated to its upper 24 bits if it is at least 2⁻⁸. In (0, 22.2]; fine if large. */
 export function negativeLog(word: number): number {
   const isLarge = word >= 2 ** 24;
   return -logarithmOf(isLarge ? word >>> 8 : Math.max(word, 1), isLarge ? -24 : -32);
 }
 
-/** −ln(1 − u) of the same u: the exponential distribution, fine where it is small. */
+/** −ln(1 − u) for the same u: the exponential distribution, with fine resolution for small values. */
 export function exponential(word: number): number {
   const isLarge = word >= 2 ** 24;
   const u = isLarge ? (word >>> 8) * 2 ** -24 : Math.max(word, 1) * 2 ** -32;
   return u < 0.25 ? -logarithm(-u, 0) : -logarithmOf(fround(1 - u), 0);
 }
 
-/** Cosine and sine of 2π · w · 2⁻³², cut to 26 bits. The nearest quarter turn is taken out exactly. */
+/** Cosine and sine of 2π · w · 2⁻³², truncated to 26 bits. The nearest quarter turn is subtracted exactly. */
 export function cosineAndSine(word: number): [number, number] {
   const quarter = ((word + 2 ** 29) >>> 30) & 3;
   const remainder = (word - (quarter << 30)) >> 6;
@@ -70,7 +71,7 @@ export function cosineAndSine(word: number): [number, number] {
   return turn(quarter, cosine, sine);
 }
 
-/** Turns a point of the circle by quarters. */
+/** Rotates a point of the circle by quarter turns. */
 function turn(quarter: number, cosine: number, sine: number): [number, number] {
   const isOdd = (quarter & 1) === 1;
   const x = isOdd ? sine : cosine;
@@ -85,7 +86,7 @@ export function normalPair(first: number, second: number): [number, number] {
   return [fround(radius * cosine), fround(radius * sine)];
 }
 
-// float64: fdlibm's polynomials (Sun, 1993), with plain sums and products, since JavaScript has no fused ones.
+// float64: fdlibm's polynomials (Sun, 1993), with separate products and sums, since JavaScript has no fma.
 
 const LOG64 = [
   0.6666666666666735, 0.3999999999940942, 0.2857142874366239, 0.22222198432149784, 0.1818357216161805,
@@ -105,7 +106,7 @@ const COS64 = [
 const wide = new Float64Array(1);
 const halves = new Int32Array(wide.buffer);
 
-/** ln of a normal float64 above 0. */
+/** ln for a normal float64 above 0. */
 function logarithm64(value: number): number {
   wide[0] = value;
   const exponent = (halves[1]! - 0x3fe6a09e) >> 20;

@@ -1,29 +1,29 @@
 import { type PhiloxKey, philox } from "./philox.ts";
 
 /**
- * A permutation of 0 … n − 1 whose every element is a function of its index, with no sort and no memory beside the
- * result.
+ * A permutation of 0 … n − 1 in which every element is a function of its index. It needs no sort, and no memory besides
+ * the result.
  *
  * A Feistel network of {@link ROUNDS} rounds permutes the numbers of `leftBits + rightBits` bits: in turn, one half is
  * changed by a mix of the other half and a key (Luby and Rackoff, 1988). An index that lands at n or beyond is permuted
- * again, until it is below (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). A network makes even
- * permutations only, so that even and odd permutations would not be equally frequent: a further bit of the key says
- * whether indices 0 and 1 are swapped before.
+ * again until it is below n (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). A network makes only
+ * even permutations, so another bit of the key decides whether indices 0 and 1 are swapped first. That makes even and
+ * odd permutations equally frequent.
  */
 export interface Permutation {
   readonly leftBits: number;
   readonly rightBits: number;
-  /** Whether indices 0 and 1 are swapped before. */
+  /** Whether indices 0 and 1 are swapped first. */
   readonly swaps: boolean;
-  /** 32 bits each, one a round. */
+  /** The 32-bit keys, one per round. */
   readonly keys: readonly number[];
 }
 
-/** Of the Feistel network. */
+/** The number of rounds of the Feistel network. */
 export const ROUNDS = 24;
 const LEAST_BITS = 6;
 
-/** The permutation of n numbers under a key: its size by n, its round keys by the words of blocks 0 to 6. */
+/** Creates the permutation of n numbers for a key; its round keys are the words of blocks 0 to 6. */
 export function permutationOf(n: number, key: PhiloxKey, counter: readonly [number, number] = [0, 0]): Permutation {
   const bits = Math.max(LEAST_BITS, Math.ceil(Math.log2(Math.max(n, 1))));
   const leftBits = bits >> 1;
@@ -32,7 +32,7 @@ export function permutationOf(n: number, key: PhiloxKey, counter: readonly [numb
   return { leftBits, rightBits: bits - leftBits, swaps, keys: words.slice(0, ROUNDS) };
 }
 
-/** The number at an index of a permutation of n. */
+/** Returns the number at an index of a permutation of n. */
 export function permuted(permutation: Permutation, n: number, index: number): number {
   let at = feistel(permutation, permutation.swaps && index < 2 ? 1 - index : index);
   while (at >= n) at = feistel(permutation, at);
@@ -51,7 +51,7 @@ function feistel({ leftBits, rightBits, keys }: Permutation, index: number): num
 
 const lowest = (word: number, bits: number): number => (word >>> 0) % 2 ** bits;
 
-/** The finaliser of MurmurHash3 (Appleby). */
+/** The finalizer of MurmurHash3 (Appleby). */
 function mixed(word: number): number {
   let x = word >>> 0;
   x = Math.imul(x ^ (x >>> 16), 0x85ebca6b);

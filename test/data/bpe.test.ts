@@ -112,7 +112,7 @@ describe("mistakes", () => {
   test.each([
     ["none", undefined, "expected an object, got undefined"],
     ["no model", {}, "it has no model with a vocabulary and merges"],
-    ["another normalizer", { ...file(), normalizer: { type: "Lowercase" } }, "its normalizer is another"],
+    ["another normalizer", { ...file(), normalizer: { type: "Lowercase" } }, "its normalizer differs"],
     ["an id twice", { ...file(), model: { ...file().model, vocab: { a: 1, b: 1 } } }, 'the id of "b" is 1'],
     [
       "an unknown merge",

@@ -271,7 +271,7 @@ test("without the package, the error names it and the command", () => {
   `;
   const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
   expect([stdout.toString(), stderr.toString()]).toEqual([
-    "true packageMissing sharp [loadImage] expected the package sharp, which decodes and encodes pictures, to be " +
+    "true packageMissing sharp [loadImage] expected the package sharp, which decodes and encodes images, to be " +
       "installed: bun add sharp@0.35.5\n",
     "",
   ]);

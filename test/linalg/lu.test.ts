@@ -273,7 +273,7 @@ for (const { backend, dtype } of places) {
           const error = errorOf(call) as LinAlgError;
           expect(error).toBeInstanceOf(LinAlgError);
           expect(error.message).toBe(
-            `[${operation}] the matrix at [1] of the batch is singular: pivot 2 of its LU factorisation is 0`,
+            `[${operation}] the matrix at [1] of the batch is singular: pivot 2 of its LU factorization is 0`,
           );
           expect([error.batch, error.pivot]).toEqual([[1], 2]);
         }

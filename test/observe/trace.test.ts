@@ -296,7 +296,7 @@ describe("a file that can't be written is warned of once, and work goes on", () 
     const path = join(folder, "trace.json");
     symlinkSync("/dev/null", path);
     const { lines, printed } = record(program, { ORCHARD_TRACE: path }, folder);
-    expect([printed, lines]).toEqual(["[ 1, 2 ]", [expect.stringContaining("it is there and no file")]]);
+    expect([printed, lines]).toEqual(["[ 1, 2 ]", [expect.stringContaining("it exists and is not a file")]]);
     expect(readlinkSync(path)).toBe("/dev/null");
   });
 

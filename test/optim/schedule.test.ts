@@ -31,8 +31,8 @@ test("chained multiplies, sequential begins each at its milestone", () => {
   const slow = linear({ total: 8, from: 0.5, to: 1 }); // 0.75 in step 4
   expect([0, 2, 3, 4, 6].map(optim.sequential([slow, fall], [4]))).toEqual([0.5, 0.625, 0.6875, 1, 0.25]);
   const refused = () => optim.sequential([rise, fall], [4, 5]);
-  expect(refused).toThrow("expected rising milestones, one less than the 2 schedules, got [4, 5]");
-  expect(() => optim.sequential([rise, fall, rise], [4, 4])).toThrow("expected rising milestones");
+  expect(refused).toThrow("expected increasing milestones, one fewer than the 2 schedules, got [4, 5]");
+  expect(() => optim.sequential([rise, fall, rise], [4, 4])).toThrow("expected increasing milestones");
 });
 
 describe("averaged weights", () => {

@@ -1,4 +1,4 @@
-/** Pictures in folders, one for each class. */
+/** Images in folders, one folder per class. */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DataError } from "../../core/errors.ts";
@@ -10,29 +10,29 @@ import { type LoadImageOptions, loadImage, loading } from "../../io/image/load.t
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkIndex, type Dataset, type ItemContext } from "../loader/items.ts";
 
-/** Options of {@link ImageFolder}: how pictures are read, and what becomes of them. */
+/** Options of {@link ImageFolder}: how images are read and transformed. */
 export interface ImageFolderOptions extends LoadImageOptions {
-  /** What each picture is changed by, such as a transform of `data.transforms`. */
+  /** The function applied to each image, such as a transform of `data.transforms`. */
   transform?: ((image: Tensor, context: ItemContext) => Tensor | Promise<Tensor>) | undefined;
 }
 
 /**
- * The pictures of a folder that has a folder for each class, such as `cats` and `dogs`, as PyTorch's `ImageFolder`:
- * item i is a picture, uint8 [channels, height, width] unless a transform says otherwise, and the number of its class,
- * a bigint. Classes, and the pictures of each, are in the order of their names; pictures may lie in folders of the
- * folder of a class. Files of other formats, names that begin with a dot, and links to folders in a class are left out.
+ * A data set of the images in a folder with one subfolder per class, such as `cats` and `dogs`, as PyTorch's
+ * `ImageFolder`. Item i is an image, uint8 [channels, height, width] unless a transform changes it, and the number of
+ * its class, a bigint. Classes and the images of each class are sorted by name. A class may have nested folders. Files
+ * of other formats, names that begin with a dot, and links to folders inside a class are skipped.
  *
  * @example
  * const set = new data.ImageFolder("pets", { transform: data.transforms.resize([64, 64]) });
  * for await (const [x, y] of new data.DataLoader(set, { batchSize: 32, shuffle: true })) train(x, y);
  *
- * @throws {FileError} where the folder can't be read. @throws {DataError} `noImages` where a class has none, or there
- * is no class.
+ * @throws {FileError} if the folder can't be read. @throws {DataError} `noImages` if a class has no images, or there is
+ * no class.
  */
 export class ImageFolder implements Dataset<[image: Tensor, label: bigint]> {
-  /** The names of the classes, by their numbers. */
+  /** The names of the classes, indexed by class number. */
   readonly classes: readonly string[];
-  /** The path and the class's number of each picture. */
+  /** The path and the class number of each image. */
   readonly samples: readonly (readonly [path: string, label: number])[];
   readonly #options: Omit<ReturnType<typeof folderParameters>, "root" | "transform">;
   readonly #transform: ImageFolderOptions["transform"];
@@ -52,7 +52,7 @@ export class ImageFolder implements Dataset<[image: Tensor, label: bigint]> {
     return this.samples.length;
   }
 
-  /** A picture and the number of its class. @throws what {@link io.loadImage} throws. */
+  /** Returns an image and the number of its class. @throws the same errors as {@link io.loadImage}. */
   async get(
     index: number,
     context: ItemContext = { epoch: 0, seed: BigInt(index) },
@@ -69,7 +69,7 @@ const folderParameters = parameters("ImageFolder", {
   transform: named(aFunction<(image: unknown, context: ItemContext) => unknown>()),
 });
 
-/** Names in order. A link to a file is a file, one to a folder a folder that may lead back. */
+/** Lists a folder by name. Links are marked, as a link to a folder may form a cycle. */
 const listed = (folder: string) =>
   withFileErrors("ImageFolder", folder, () =>
     readdirSync(folder, { withFileTypes: true })
@@ -86,17 +86,17 @@ const listed = (folder: string) =>
 function classesOf(root: string): string[] {
   const classes = listed(root).filter(({ isFolder }) => isFolder);
   if (classes.length > 0) return classes.map(({ name }) => name);
-  throw new DataError("ImageFolder", "noImages", `expected ${root} to have a folder for each class, got none`);
+  throw new DataError("ImageFolder", "noImages", `expected ${root} to have a folder per class, got none`);
 }
 
-/** The paths of the pictures of a class, in the order of their names. */
+/** The paths of the images of a class, sorted by name. */
 function picturesOf(folder: string): string[] {
   const found = picturesIn(folder);
   if (found.length > 0) return found;
   throw new DataError(
     "ImageFolder",
     "noImages",
-    `expected ${folder} to have pictures (${readEndings.map((ending) => `.${ending}`).join(", ")}), got none`,
+    `expected ${folder} to have images (${readEndings.map((ending) => `.${ending}`).join(", ")}), got none`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** Makes one batch of several items. */
+/** Combines items into a batch. */
 import { describeValue } from "../../core/describe.ts";
 import { DataError } from "../../core/errors.ts";
 import { listOf } from "../../core/kinds.ts";
@@ -7,7 +7,7 @@ import { tensor } from "../../ops/creation/tensor.ts";
 import { stack } from "../../ops/join/cat.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
-/** What becomes of items of a type in a batch. */
+/** The type of a batch of items. */
 export type Collated<Item> = Item extends Tensor
   ? Tensor
   : Item extends number | bigint | boolean | NodeJS.TypedArray
@@ -21,8 +21,9 @@ export type Collated<Item> = Item extends Tensor
           : unknown;
 
 /**
- * A batch of items that are alike: tensors are stacked, numbers (float32), bigints (int64), booleans and typed arrays
- * become tensors with an axis of items first, strings a list; lists and objects are made of the batches of their parts.
+ * Combines items of the same structure into a batch. Tensors are stacked. Numbers (float32), bigints (int64), booleans
+ * and typed arrays become tensors whose first axis is the item. Strings become a list. Lists and objects are combined
+ * part by part.
  *
  * @example
  * data.collate([{ x: tensor([1, 2]), y: 0n }, { x: tensor([3, 4]), y: 1n }]); // { x: [2, 2], y: int64 [2] }
@@ -65,11 +66,11 @@ function collated(items: readonly unknown[], path: string): unknown {
     "collate",
     "notCollatable",
     `expected ${path} to be a tensor, a number, a string, or a list or an object of them, got ` +
-      `${describeValue(items[0])}; pass a collate function of your own`,
+      `${describeValue(items[0])}; pass a custom collate function`,
   );
 }
 
-/** What an item is; of typed arrays, which. */
+/** The kind of an item; for a typed array, the name of its class. */
 function kindOf(item: unknown): string {
   if (Tensor.isTensor(item)) return "tensor";
   if (ArrayBuffer.isView(item) && !(item instanceof DataView)) return item.constructor.name;

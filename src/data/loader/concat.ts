@@ -1,4 +1,4 @@
-/** Data sets one after another. */
+/** Concatenation of data sets. */
 import { listOf } from "../../core/kinds.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { aDataset, checkIndex, type Dataset, type ItemContext } from "./items.ts";
@@ -8,13 +8,13 @@ const concatParameters = parameters("ConcatDataset", {
 });
 
 /**
- * The items of several data sets, one data set after another.
+ * Concatenates several data sets: the items of one data set follow those of another.
  *
  * @example
  * const all = new data.ConcatDataset([train, extra]);
  * all.get(train.length); // extra.get(0)
  *
- * @throws {ArgumentError} (also `get`) `outOfRange` for an index that it does not have.
+ * @throws {ArgumentError} (also `get`) `outOfRange` for an invalid index.
  */
 export class ConcatDataset<Item> implements Dataset<Item> {
   readonly datasets: readonly Dataset<Item>[];

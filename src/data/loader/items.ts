@@ -1,4 +1,4 @@
-/** Data sets of items by index, and what is made of them. */
+/** Data sets of items by index, and data sets derived from them. */
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aFunction, aNumber, listOf } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
@@ -9,22 +9,22 @@ import { callKey } from "../../random/philox.ts";
 import { severalTensors } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** Where an item is taken: what random changes of it depend on. */
+/** The epoch and seed with which an item is read; random changes of the item depend on them. */
 export interface ItemContext {
-  /** How many epochs are complete. */
+  /** The number of complete epochs. */
   readonly epoch: number;
-  /** A number of 64 bits of this item in this epoch alone: `new Generator(seed)`. */
+  /** A 64-bit seed for this item in this epoch: `new Generator(seed)`. */
   readonly seed: bigint;
 }
 
 /** Items by index, from 0 to below `length`. */
 export interface Dataset<Item> {
   readonly length: number;
-  /** The item at an index, or a promise of it. */
+  /** Returns the item at an index, or a promise of it. */
   get(index: number, context?: ItemContext): Item | Promise<Item>;
 }
 
-/** @internal An object with `length` and `get`. */
+/** @internal Accepts an object with `length` and `get`. */
 export const aDataset: Kind<Dataset<unknown>> = {
   expected: "a data set: an object with length and get(index)",
   parse(value) {
@@ -36,7 +36,7 @@ export const aDataset: Kind<Dataset<unknown>> = {
 };
 
 /**
- * Rows of tensors with equally many: item i is the list of their rows i, each a view.
+ * A data set of tensors with the same number of rows. Item i is the list of row i of each tensor, as views.
  *
  * @example
  * const digits = new data.TensorDataset(images, labels);
@@ -56,7 +56,7 @@ export class TensorDataset<T extends readonly Tensor[] = Tensor[]> implements Da
         throw new ShapeError(
           "TensorDataset",
           each.rank === 0 ? "noAxes" : "sizesDiffer",
-          `expected tensors with equally many rows, got ${own.map((one) => one.describe()).join(", ")}`,
+          `expected tensors with the same number of rows, got ${own.map((one) => one.describe()).join(", ")}`,
         );
     this.tensors = own as unknown as T;
   }
@@ -75,12 +75,12 @@ export function checkIndex(operation: string, index: number, length: number): vo
 }
 
 /**
- * Some items of a data set, by their indices.
+ * A data set of selected items of another data set, by their indices.
  *
  * @example
  * new data.Subset(digits, [3, 1, 4]).get(0); // digits.get(3)
  *
- * @throws {ArgumentError} `outOfRange` for an index that the data set does not have.
+ * @throws {ArgumentError} `outOfRange` for an invalid index.
  */
 export class Subset<Item> implements Dataset<Item> {
   readonly dataset: Dataset<Item>;
@@ -110,12 +110,12 @@ const wholes = listOf(
 const subsetParameters = parameters("Subset", { dataset: operand(aDataset), indices: operand(wholes) });
 
 /**
- * The items of a data set, each changed by a function, which may return a promise.
+ * A data set that applies a function to each item of another data set. The function may return a promise.
  *
  * @example
  * new data.MappedDataset(digits, ([x, y], { seed }) => [noisy(x, new Generator(seed)), y]);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export class MappedDataset<Item, Result> implements Dataset<Result> {
   readonly dataset: Dataset<Item>;
@@ -144,17 +144,17 @@ const mappedParameters = parameters("MappedDataset", {
 
 /** Options of {@link randomSplit}. */
 export interface RandomSplitOptions {
-  /** What the choice depends on. Default 0. */
+  /** The seed of the split. Default 0. */
   seed?: number | bigint;
 }
 
 /**
- * Splits a data set at random into parts of these sizes, or of these shares of it, which add up to 1.
+ * Splits a data set at random into parts of the given sizes, or of the given fractions, which must add up to 1.
  *
  * @example
  * const [train, heldOut] = data.randomSplit(digits, [0.9, 0.1], { seed: 1 });
  *
- * @throws {ArgumentError} `invalidOption` where sizes do not add up to the data set's.
+ * @throws {ArgumentError} `invalidOption` if sizes do not add up to the size of the data set.
  */
 export function randomSplit<Item>(
   dataset: Dataset<Item>,
@@ -179,7 +179,7 @@ const randomSplitParameters = parameters("randomSplit", {
   seed: named(aSeed, 0n),
 });
 
-/** Of shares each has its whole number of items; what is left goes to the first ones, one each, as in PyTorch. */
+/** Rounds fractions down to whole numbers of items, and gives the rest to the first parts, one each, as in PyTorch. */
 function countsOf(sizes: readonly number[], length: number): number[] {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   if (sizes.every(Number.isSafeInteger) && total === length) return [...sizes];

@@ -1,4 +1,4 @@
-/** Items without an index: streams, files that are read once an epoch. */
+/** Data sets without indices: streams, and files that are read once per epoch. */
 import { describeValue } from "../../core/describe.ts";
 import { DataError } from "../../core/errors.ts";
 import { aFunction, aNumber } from "../../core/kinds.ts";
@@ -9,8 +9,8 @@ import type { ItemContext } from "./items.ts";
 /** Options of {@link IterableDataset}. */
 export interface IterableDatasetOptions {
   /**
-   * How many items are held back to be given in a random order: each next item is drawn from them. 0 keeps the order.
-   * Default 0.
+   * The number of items in the shuffle buffer, from which each next item is drawn at random. 0 keeps the order. Default
+   * 0.
    */
   shuffleBuffer?: number | undefined;
 }
@@ -27,10 +27,10 @@ const iterableParameters = parameters("IterableDataset", {
 });
 
 /**
- * A data set without a length or indices. Each epoch of a {@link DataLoader} calls the function, and reads what it
- * returns from the start: a generator, a stream, an array. The context has the number of the epoch and its seed, so
- * that random changes and the order of `shuffleBuffer` are functions of the loader's seed and the epoch alone. To
- * resume within an epoch, the loader reads over the items that were given.
+ * A data set without a length or indices. Each epoch of a {@link DataLoader} calls the function, and iterates over the
+ * generator, stream or array that it returns. The context has the epoch and its seed, so random changes and the order
+ * of `shuffleBuffer` depend only on the loader's seed and the epoch. To resume within an epoch, the loader skips the
+ * items it has already returned.
  *
  * @param open returns the items of an epoch
  *
@@ -38,7 +38,7 @@ const iterableParameters = parameters("IterableDataset", {
  * const lines = new data.IterableDataset(() => readLines("corpus.txt"), { shuffleBuffer: 1000 });
  * for await (const batch of new data.DataLoader(lines, { batchSize: 32, seed: 1 })) train(batch);
  *
- * @throws {ArgumentError} @throws {DataError} (where it is iterated over) `notIterable`
+ * @throws {ArgumentError} @throws {DataError} (when it is iterated over) `notIterable`
  */
 export class IterableDataset<Item> implements AsyncIterable<Item> {
   readonly #open: Open<Item>;
@@ -51,12 +51,12 @@ export class IterableDataset<Item> implements AsyncIterable<Item> {
     this.#shuffleBuffer = shuffleBuffer;
   }
 
-  /** The items of epoch 0 under the seed 0. */
+  /** Iterates over the items of epoch 0 with seed 0. */
   [Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     return this.items({ epoch: 0, seed: 0n });
   }
 
-  /** @internal The items of an epoch. */
+  /** @internal Iterates over the items of an epoch. */
   async *items(context: ItemContext): AsyncGenerator<Item, void, undefined> {
     const items = this.#open(context);
     const isIterable = typeof items === "object" && (Symbol.iterator in items || Symbol.asyncIterator in items);
@@ -71,7 +71,7 @@ export class IterableDataset<Item> implements AsyncIterable<Item> {
   }
 }
 
-/** Each item takes the place in the buffer of the one that is given; what is left at the end is drawn too. */
+/** Yields a random item of a full buffer, and puts the next item in its place; at the end it empties the buffer. */
 async function* shuffled<Item>(items: Items<Item>, size: number, seed: bigint): AsyncGenerator<Item, void, undefined> {
   const buffer: Item[] = [];
   const draw = drawer(seed);
@@ -92,7 +92,7 @@ async function* shuffled<Item>(items: Items<Item>, size: number, seed: bigint): 
   }
 }
 
-/** Draws whole numbers below a limit, each a function of the seed and of how many were drawn. */
+/** Returns a function that draws whole numbers below a limit; each depends on the seed and the number of draws. */
 function drawer(seed: bigint): (limit: number) => number {
   const key = callKey(seed, 0n);
   let drawn = 0n;

@@ -1,4 +1,4 @@
-/** Batches of a data set, in an order that a seed determines. */
+/** Batches of a data set, in an order determined by a seed. */
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DataError } from "../../core/errors.ts";
 import { aFunction, aNumber, flag } from "../../core/kinds.ts";
@@ -13,29 +13,31 @@ import { IterableDataset } from "./iterable.ts";
 
 /** Options of {@link DataLoader}. */
 export interface DataLoaderOptions<Item, Batch> {
-  /** How many items a batch has. Default 1. */
+  /** The number of items per batch. Default 1. */
   batchSize?: number | undefined;
-  /** Whether each epoch has an order of its own. Default false. */
+  /** Shuffles the items in each epoch. Default false. */
   shuffle?: boolean | undefined;
-  /** What the orders, and the seeds of items, depend on. Default 0. */
+  /** The seed of the order of items, and of the items' seeds. Default 0. */
   seed?: number | bigint | undefined;
-  /** Whether a last batch of fewer items is left out. Default false. */
+  /** Drops the last batch if it is incomplete. Default false. */
   dropLast?: boolean | undefined;
-  /** How many batches are made ahead while one is used. Default 1. */
+  /** The number of batches to prepare ahead. Default 1. */
   prefetch?: number | undefined;
-  /** Makes a batch of items. Default {@link collate}. */
+  /** Combines items into a batch. Default {@link collate}. */
   collate?: ((items: Item[]) => Batch | Promise<Batch>) | undefined;
-  /** The indices of an epoch in their order, such as of a part, or drawn by weights; not together with `shuffle`. */
+  /** Returns the indices of an epoch in order, such as a subset or a weighted sample; not with `shuffle`. */
   sampler?: ((epoch: number, seed: bigint) => Iterable<number>) | undefined;
 }
 
-/** Where a loader is: with the same data and options it determines all further batches. JSON, but for the seed. */
+/**
+ * The position of a loader. With the same data and options, it determines all further batches. JSON except the seed.
+ */
 export interface LoaderState {
-  /** How many epochs are complete. */
+  /** The number of complete epochs. */
   readonly epoch: number;
-  /** How many batches of this epoch were given. */
+  /** The number of batches of this epoch that were returned. */
   readonly batch: number;
-  /** The seed of the orders. */
+  /** The seed of the order. */
   readonly seed: bigint;
 }
 
@@ -67,19 +69,19 @@ const loaderParameters = parameters("DataLoader", {
 });
 
 /**
- * Batches of a data set, or of anything to iterate over. Each `for await` runs over one epoch, from where
- * {@link setState} left it, else from its start. The order depends on the seed and the number of the epoch alone, and
- * {@link getState} is exact to the batch: a training that is resumed sees what it would have seen.
+ * Iterates over batches of a data set, or of any iterable. Each `for await` runs over one epoch, from the start or from
+ * the position set by {@link setState}. The order depends only on the seed and the epoch. {@link getState} is exact to
+ * the batch, so a resumed training run gets the same batches as an uninterrupted one.
  *
- * Items of a batch, and `prefetch` batches ahead, are asked for at once: where `get` returns promises, such as those of
- * {@link openWorkerDataset}, they are made at the same time.
+ * All items of a batch, and of `prefetch` batches ahead, are requested together. If `get` returns promises, as with
+ * {@link openWorkerDataset}, they are computed concurrently.
  *
  * @example
  * const set = new data.TensorDataset(images, labels);
  * const loader = new data.DataLoader(set, { batchSize: 64, shuffle: true, seed: 1 });
  * for await (const [x, y] of loader) train(x, y);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<Batch> {
   readonly dataset: Dataset<Item> | Iterable<Item> | AsyncIterable<Item>;
@@ -87,7 +89,7 @@ export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<B
   readonly #options: Omit<ReturnType<typeof loaderParameters>, "dataset">;
   #epoch = 0;
   #batch = 0;
-  /** How often it was moved: a loop that goes on then does not know where it is. */
+  /** The number of `setState` calls; a loop that sees it change no longer updates the position. */
   #moves = 0;
 
   constructor(
@@ -109,24 +111,24 @@ export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<B
     this.#options = options;
   }
 
-  /** How many batches an epoch has; of what is iterated over, and with a sampler, undefined. */
+  /** The number of batches per epoch; undefined for iterables, and with a sampler. */
   get length(): number | undefined {
     if (!isDataset(this.dataset) || this.#options.sampler) return undefined;
     const batches = this.dataset.length / this.batchSize;
     return this.#options.dropLast ? Math.floor(batches) : Math.ceil(batches);
   }
 
-  /** How many epochs are complete. */
+  /** The number of complete epochs. */
   get epoch(): number {
     return this.#epoch;
   }
 
-  /** Where it is: the next batch, if the loop goes on. */
+  /** Returns the position of the next batch. */
   getState(): LoaderState {
     return { epoch: this.#epoch, batch: this.#batch, seed: this.#options.seed };
   }
 
-  /** Goes on from a state of {@link getState} in the next loop. @throws {DataError} `otherData`, `invalidPosition` */
+  /** Continues from a state of {@link getState} in the next loop. @throws {DataError} `otherData`, `invalidPosition` */
   setState(state: LoaderState): this {
     const { epoch, batch, seed } = reading("DataLoader.setState", () => ({ ...state }));
     if (seed !== this.#options.seed)
@@ -147,7 +149,9 @@ export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<B
     return this;
   }
 
-  /** The rest of this epoch. A loop that is left ends it too: the next one begins the next epoch. */
+  /**
+   * Iterates over the rest of this epoch. Leaving the loop early ends the epoch too: the next loop starts the next one.
+   */
   async *[Symbol.asyncIterator](): AsyncGenerator<Batch, void, undefined> {
     const [epoch, moves] = [this.#epoch, this.#moves];
     const ahead: Promise<Batch>[] = [];
@@ -190,7 +194,7 @@ export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<B
     if (items.length > 0 && !this.#options.dropLast) yield items;
   }
 
-  /** What makes each item of an epoch. */
+  /** Yields a function for each item of an epoch that reads the item. */
   async *#items(epoch: number): AsyncGenerator<() => Promise<Item>, void, undefined> {
     const { dataset } = this;
     const { seed } = this.#options;
@@ -221,13 +225,13 @@ export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<B
 const isDataset = <Item>(value: Dataset<Item> | Iterable<Item> | AsyncIterable<Item>): value is Dataset<Item> =>
   "length" in value && "get" in value && typeof value.get === "function";
 
-/** A promise whose failure is noticed when it is awaited, and not before. */
+/** A promise whose rejection is reported only when it is awaited, not as unhandled before that. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }
 
-/** The epoch, and a seed of 64 bits that no other item and epoch has but by chance. */
+/** The epoch, and a 64-bit seed that differs between items and epochs, except by chance. */
 function contextOf(seed: bigint, epoch: number, index: number): ItemContext {
   const [low, high] = splitWords(BigInt(index));
   const [first, second] = philox([low, high, 0, 1], callKey(seed, BigInt(epoch)));

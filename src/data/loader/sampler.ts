@@ -1,4 +1,4 @@
-/** Orders of indices for a data loader. */
+/** Samplers for data loaders. */
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber, flag, listOf } from "../../core/kinds.ts";
 import { count as whole } from "../../core/options.ts";
@@ -7,7 +7,7 @@ import { callKey, type PhiloxKey, philox, splitWords } from "../../random/philox
 
 /** Options of {@link weightedRandomSampler}. */
 export interface WeightedSamplerOptions {
-  /** How many indices an epoch has. Default: as many as there are weights. */
+  /** The number of indices per epoch. Default: the number of weights. */
   count?: number | undefined;
   /** Whether an index may be drawn more than once in an epoch. Default true. */
   replacement?: boolean | undefined;
@@ -25,20 +25,20 @@ const samplerParameters = parameters("weightedRandomSampler", {
 });
 
 /**
- * Returns a `sampler` for {@link DataLoader} that draws indices with probabilities in proportion to their weights, such
- * as to see rare classes as often as common ones. The indices are a function of the loader's seed and the epoch.
+ * Returns a `sampler` for {@link DataLoader} that draws indices with probabilities proportional to their weights, for
+ * example to see rare classes as often as common ones. The indices depend only on the loader's seed and the epoch.
  *
  * Without replacement, each index is drawn from those that are left, in proportion to their weights.
  *
- * @param weights one for each item
+ * @param weights one per item
  *
  * @example
  * const weights = labels.map((label) => 1 / counts[label]);
  * const sampler = data.weightedRandomSampler(weights);
  * for await (const batch of new data.DataLoader(set, { batchSize: 32, sampler, seed: 1 })) train(batch);
  *
- * @throws {ArgumentError} `invalidOperand`, `noWeights` where none is above 0, `tooMany` for more indices without
- * replacement than there are weights above 0.
+ * @throws {ArgumentError} `invalidOperand`; `noWeights` if none is above 0; `tooMany` for more indices without
+ * replacement than weights above 0.
  */
 export function weightedRandomSampler(
   weights: readonly number[] | NodeJS.TypedArray,
@@ -63,7 +63,7 @@ export function weightedRandomSampler(...values: unknown[]): (epoch: number, see
   };
 }
 
-/** The sums of the weights up to each one. Weights that are huge do not overflow: they are taken by the largest. */
+/** Cumulative sums of the weights, divided by the largest one so that huge weights do not overflow. */
 function sumsOf(weights: readonly number[]): Float64Array {
   const largest = weights.reduce((most, weight) => Math.max(most, weight), 0);
   const sums = new Float64Array(weights.length);
@@ -75,7 +75,7 @@ function sumsOf(weights: readonly number[]): Float64Array {
   return sums;
 }
 
-/** By inversion: the first index whose sum is above a uniform number. */
+/** Draws by inversion: the first index whose cumulative sum is above a uniform number. */
 function* drawn(sums: Float64Array, size: number, key: PhiloxKey): Generator<number, void, undefined> {
   const total = sums.at(-1)!;
   for (let at = 0; at < size; at++) {
@@ -91,8 +91,8 @@ function* drawn(sums: Float64Array, size: number, key: PhiloxKey): Generator<num
 }
 
 /**
- * The smallest of exponential times with rates of the weights come first, which is drawing one by one (Efraimidis and
- * Spirakis, "Weighted random sampling with a reservoir", 2006).
+ * Draws without replacement: takes the indices with the smallest exponential times, whose rates are the weights. That
+ * is equivalent to drawing one by one (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006).
  */
 function race(weights: readonly number[], size: number, key: PhiloxKey): number[] {
   const times = weights.map((weight, at) => -Math.log1p(-uniform(key, at)) / weight);
@@ -100,7 +100,7 @@ function race(weights: readonly number[], size: number, key: PhiloxKey): number[
   return running.sort((a, b) => times[a]! - times[b]! || a - b).slice(0, size);
 }
 
-/** A number of 53 bits in [0, 1). */
+/** A uniform number with 53 bits in [0, 1). */
 function uniform(key: PhiloxKey, at: number): number {
   const [low, high] = splitWords(BigInt(at));
   const [first, second] = philox([low, high, 0, 2], key);

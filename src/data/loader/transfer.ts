@@ -1,28 +1,28 @@
-/** Items on their way from a thread: tensors go as their elements, everything else as it can be cloned. */
+/** Transfers items between threads: tensors as their elements, everything else by structured clone. */
 import { type TensorArray, tensor } from "../../ops/creation/tensor.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
-/** What stands for a tensor. The key is what no item has by chance. */
+/** A tensor as plain data. Its key is unlikely to occur in an item by chance. */
 interface Packed {
   readonly [KEY]: { readonly dtype: DType; readonly shape: readonly number[]; readonly elements: ArrayBuffer };
 }
 const KEY = "orchard-metal:tensor";
 
-/** An item with its tensors packed, and the memory of their elements, which is moved and not copied. */
+/** Packs the tensors of an item, and lists the memory of their elements, which is transferred, not copied. */
 export function pack(item: unknown): { readonly value: unknown; readonly moved: ArrayBuffer[] } {
   const moved: ArrayBuffer[] = [];
   const value = mapped(item, (part) => {
     if (!Tensor.isTensor(part)) return undefined;
     // bfloat16 is widened to float32, which holds each of its values.
-    const elements = part.dataSync().buffer as ArrayBuffer; // a copy in order, and nobody else's
+    const elements = part.dataSync().buffer as ArrayBuffer; // a fresh row-major copy, so it can be transferred
     moved.push(elements);
     return { [KEY]: { dtype: part.dtype, shape: [...part.shape], elements } } satisfies Packed;
   });
   return { value, moved };
 }
 
-/** An item as it was before {@link pack}. */
+/** Restores an item that {@link pack} packed. */
 export const unpack = (value: unknown): unknown =>
   mapped(value, (part) => {
     if (!isPacked(part)) return undefined;
@@ -47,7 +47,7 @@ const arrays = {
 
 const arrayOf = (dtype: DType, elements: ArrayBuffer): TensorArray => new arrays[dtype](elements);
 
-/** The same lists and plain objects with parts replaced. What holds itself, or a part twice, does so again. */
+/** Copies lists and plain objects with parts replaced. Cycles and shared parts are preserved. */
 function mapped(value: unknown, replace: (part: object) => unknown, seen = new Map<object, unknown>()): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (seen.has(value)) return seen.get(value);

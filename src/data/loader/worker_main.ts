@@ -1,13 +1,13 @@
-/** The thread of a data set: opens a module's, and gives items by index. */
+/** The worker thread of a data set: opens the data set of a module, and returns items by index. */
 import type { Dataset, ItemContext } from "./items.ts";
 import { pack } from "./transfer.ts";
 
-/** What a thread is asked for. */
+/** A request to a worker thread. */
 export type Request =
   | { readonly kind: "open"; readonly module: string; readonly options: unknown }
   | { readonly kind: "get"; readonly index: number; readonly context: ItemContext | undefined };
 
-/** What it answers: the length of the data set, or an item, or why not. */
+/** The answer: the length of the data set, an item, or an error message. */
 export interface Answer {
   readonly id: number;
   readonly value?: unknown;

@@ -1,4 +1,4 @@
-/** Items that other threads make. */
+/** Data sets whose items are computed in worker threads. */
 import { DataError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
@@ -10,9 +10,9 @@ import type { Answer, Request } from "./worker_main.ts";
 
 /** Options of {@link openWorkerDataset}. */
 export interface WorkerDatasetOptions {
-  /** How many threads there are. Default 2. */
+  /** The number of threads. Default 2. */
   workers?: number;
-  /** What the module's function is called with: anything that can be cloned. */
+  /** The argument of the module's function: any value that can be cloned. */
   options?: unknown;
 }
 
@@ -31,9 +31,9 @@ const openParameters = parameters("openWorkerDataset", {
 });
 
 /**
- * A data set whose items Bun's Workers make. The module's default export is a function that returns the data set, or a
- * promise of it, in each thread; items are tensors, and what can be cloned: numbers, texts, typed arrays, lists and
- * objects. Which thread makes an item makes no difference to it.
+ * Opens a data set whose items are computed in Bun's Workers. The module's default export is a function that returns
+ * the data set, or a promise of it, in each thread. Items may have tensors and values that can be cloned: numbers,
+ * strings, typed arrays, lists and objects. An item does not depend on the thread that computes it.
  *
  * @param module an absolute path, or a URL: `new URL("./pictures.ts", import.meta.url)`
  *
@@ -45,7 +45,7 @@ const openParameters = parameters("openWorkerDataset", {
  * });
  * for await (const batch of new data.DataLoader(pictures, { batchSize: 32 })) train(batch);
  *
- * @throws {DataError} `workerFailed` where the module cannot be loaded, or gives no data set. @throws {ArgumentError}
+ * @throws {DataError} `workerFailed` if the module can't be loaded, or returns no data set. @throws {ArgumentError}
  */
 export async function openWorkerDataset<Item>(
   module: string | URL,
@@ -63,7 +63,7 @@ export async function openWorkerDataset(...values: unknown[]): Promise<WorkerDat
   }
 }
 
-/** The items of a data set that threads make: see {@link openWorkerDataset}. */
+/** A data set whose items are computed in worker threads: see {@link openWorkerDataset}. */
 export class WorkerDataset<Item> implements Dataset<Item>, Disposable {
   readonly #lines: readonly Line[];
   readonly length: number;
@@ -74,13 +74,13 @@ export class WorkerDataset<Item> implements Dataset<Item>, Disposable {
     this.length = length;
   }
 
-  /** The item at an index, from the thread that has least to do. @throws {DataError} `workerFailed`, `closed` */
+  /** Returns the item at an index, from the least busy thread. @throws {DataError} `workerFailed`, `closed` */
   get(index: number, context?: ItemContext): Promise<Item> {
     const line = this.#lines.reduce((least, each) => (each.pending < least.pending ? each : least));
     return line.ask({ kind: "get", index, context }) as Promise<Item>;
   }
 
-  /** Ends the threads. What was asked for and is not there yet fails. */
+  /** Ends the threads. Pending items are rejected. */
   close(): void {
     for (const line of this.#lines) line.close();
   }
@@ -95,7 +95,7 @@ interface Waiting {
   readonly reject: (cause: Error) => void;
 }
 
-/** A thread, and what it was asked for. It keeps the program alive only while something is. */
+/** A thread and its pending requests. It keeps the program alive only while there are any. */
 class Line {
   readonly #worker = new Worker(moduleFile("data/loader/worker_main"));
   readonly #waiting = new Map<number, Waiting>();
@@ -113,7 +113,7 @@ class Line {
   }
 
   ask(request: Request): Promise<unknown> {
-    if (this.#isClosed) return Promise.reject(new DataError("WorkerDataset.get", "closed", "its threads were ended"));
+    if (this.#isClosed) return Promise.reject(new DataError("WorkerDataset.get", "closed", "its threads were stopped"));
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const id = this.#next++;
     if (this.#waiting.size === 0) this.#worker.ref();
@@ -139,7 +139,7 @@ class Line {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#fail("closed", "its threads were ended");
+    this.#fail("closed", "its threads were stopped");
     this.#worker.terminate();
   }
 }

@@ -10,11 +10,11 @@ import { reshape } from "../../ops/view/reshape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { aRange, aSpread, between, computed, sizeOf, type Transform, transform, twoOf } from "./transform.ts";
 
-/** Options of {@link rotate} and {@link affine}: how pixels between others are found, and what is beyond the border. */
+/** Sampling options of {@link rotate} and {@link affine}. */
 export interface SamplingOptions {
-  /** Default `"nearest"`, as in torchvision. */
+  /** How pixels are interpolated. Default `"nearest"`, as in torchvision. */
   mode?: "nearest" | "bilinear" | undefined;
-  /** What is beyond the border. Default 0. */
+  /** The value of pixels outside the image. Default 0. */
   fill?: number | undefined;
 }
 
@@ -22,7 +22,7 @@ const finite = aNumber({ holds: Number.isFinite, expected: "a finite number" });
 const sampling = { mode: named(choice("nearest", "bilinear"), "nearest"), fill: named(finite, 0) } as const;
 type Sampling = { readonly mode: "nearest" | "bilinear"; readonly fill: number };
 
-/** What an image is turned by around its middle, moved, scaled and sheared. */
+/** A rotation around the center, with a shift, a scale and a shear. */
 interface Motion {
   /** Degrees, clockwise. */
   readonly angle: number;
@@ -39,7 +39,7 @@ const radians = (degrees: number): number => (degrees * Math.PI) / 180;
 type Row = readonly [number, number, number];
 
 /**
- * Where a pixel of the result comes from, in pixels from the middle: the inverse of T · R · Shear · Scale, as
+ * Maps a pixel of the result to its source, in pixels from the center: the inverse of T · R · Shear · Scale, as in
  * torchvision's `_get_inverse_affine_matrix`.
  */
 function inverseOf({ angle, translate: [tx, ty], scale, shear }: Motion): [Row, Row] {
@@ -52,7 +52,7 @@ function inverseOf({ angle, translate: [tx, ty], scale, shear }: Motion): [Row, 
   return [row(d, -b), row(-c, a)];
 }
 
-/** The image after a motion. Places are between −1 and 1 for {@link affineGrid}. */
+/** Applies a motion to an image. {@link affineGrid} uses coordinates from −1 to 1. */
 function moved(operation: string, image: Tensor, motion: Motion, { mode, fill }: Sampling): Tensor {
   const [height, width] = sizeOf(image);
   const [[xx, xy, x0], [yx, yy, y0]] = inverseOf(motion);
@@ -62,21 +62,21 @@ function moved(operation: string, image: Tensor, motion: Motion, { mode, fill }:
     const own = tensor(Float64Array.from(theta), { dtype: x.dtype, shape: [1, 2, 3] }) as Tensor;
     const grid = affineGrid(own, [1, 1, height, width]);
     const grids = expand(grid, [batch.shape[0]!, height, width, 2]);
-    // Beyond the border are zeros: what differs from the fill is sampled.
+    // Sampling gives zeros outside the image, so the fill is subtracted before and added after it.
     const sampled = gridSample((fill === 0 ? batch : sub(batch, fill)) as Tensor, grids, { mode });
     return reshape((fill === 0 ? sampled : add(sampled, fill)) as Tensor, x.shape);
   });
 }
 
 /**
- * Images turned around their middle. Their size stays, and corners are cut off.
+ * Returns a transform that rotates images around their center. The size does not change, so corners are cut off.
  *
  * @param angle in degrees, counterclockwise
  *
  * @example
  * data.transforms.rotate(30, { mode: "bilinear" });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function rotate(angle: number, options?: SamplingOptions): Transform;
 export function rotate(...values: unknown[]): Transform {
@@ -89,23 +89,23 @@ const rotateParameters = parameters("transforms.rotate", { angle: operand(finite
 
 /** Options of {@link affine}. */
 export interface AffineOptions extends SamplingOptions {
-  /** Degrees, clockwise. Default 0. */
+  /** The rotation in degrees, clockwise. Default 0. */
   angle?: number | undefined;
-  /** Pixels to the right and down. Default [0, 0]. */
+  /** The shift in pixels, to the right and down. Default [0, 0]. */
   translate?: readonly [x: number, y: number] | undefined;
-  /** Default 1. */
+  /** The factor by which the image grows. Default 1. */
   scale?: number | undefined;
-  /** Degrees along x and y. Default [0, 0]. */
+  /** The shear in degrees along x and y. Default [0, 0]. */
   shear?: readonly [x: number, y: number] | undefined;
 }
 
 /**
- * Images sheared, scaled, turned around their middle and moved, in this order.
+ * Returns a transform that scales, shears, rotates (around the center) and shifts images, in this order.
  *
  * @example
  * data.transforms.affine({ angle: 10, translate: [3, 0], scale: 1.2 });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function affine(options?: AffineOptions): Transform;
 export function affine(...values: unknown[]): Transform {
@@ -122,11 +122,11 @@ const affineParameters = parameters("transforms.affine", {
   ...sampling,
 });
 
-/** A shear of a right angle would make images of no area. */
+/** A shear of a right angle would collapse the image. */
 function checkShears(operation: string, degrees: readonly number[]): void {
   const wrong = degrees.find((own) => Math.abs(Math.cos(radians(own))) < 1e-6);
   if (wrong === undefined) return;
-  throw new ArgumentError(operation, "invalidOption", `expected shear to be no right angle, got ${wrong}`);
+  throw new ArgumentError(operation, "invalidOption", `expected a shear other than a right angle, got ${wrong}`);
 }
 
 const someDegrees = aSpread(
@@ -136,14 +136,14 @@ const someDegrees = aSpread(
 );
 
 /**
- * Images turned by a random angle around their middle.
+ * Returns a transform that rotates images around their center by a random angle.
  *
- * @param degrees the range of the angle, counterclockwise; a number stands for [−degrees, degrees]
+ * @param degrees the range of the angle, counterclockwise; a number means [−degrees, degrees]
  *
  * @example
  * data.transforms.randomRotation(15, { mode: "bilinear" });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function randomRotation(
   degrees: number | readonly [low: number, high: number],
@@ -162,11 +162,11 @@ const randomRotationParameters = parameters("transforms.randomRotation", {
 
 /** Options of {@link randomAffine}. */
 export interface RandomAffineOptions extends SamplingOptions {
-  /** How far images move at most, in shares of width and height. Default [0, 0]. */
+  /** The maximum shift, as fractions of width and height. Default [0, 0]. */
   translate?: readonly [x: number, y: number] | undefined;
   /** The range of scales. Default [1, 1]. */
   scale?: readonly [low: number, high: number] | undefined;
-  /** The range of degrees along x, and along y; a number stands for [−shear, shear] along x. Default 0. */
+  /** The range of degrees along x, and along y; a number means [−shear, shear] along x. Default 0. */
   shear?: number | readonly [low: number, high: number] | readonly [number, number, number, number] | undefined;
 }
 
@@ -184,14 +184,14 @@ const someShears: Kind<Shears> = {
 };
 
 /**
- * Images turned, moved, scaled and sheared at random.
+ * Returns a transform that rotates, shifts, scales and shears images at random.
  *
- * @param degrees the range of the angle, clockwise; a number stands for [−degrees, degrees]
+ * @param degrees the range of the angle, clockwise; a number means [−degrees, degrees]
  *
  * @example
  * data.transforms.randomAffine(10, { translate: [0.1, 0.1], scale: [0.9, 1.1], mode: "bilinear" });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function randomAffine(
   degrees: number | readonly [low: number, high: number],

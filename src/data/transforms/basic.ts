@@ -12,16 +12,16 @@ import type { ItemContext } from "../loader/items.ts";
 import { computed, contextOf, imageOf, partOf, type Transform, transform } from "./transform.ts";
 
 /**
- * Transforms one after the other. Each draws random numbers of its own.
+ * Returns a transform that applies transforms in order. Each draws separate random numbers.
  *
- * @param transforms functions of an image and a context: also ones of your own
+ * @param transforms functions of an image and a context, which may be custom functions
  *
  * @example
  * const { compose, normalize, randomHorizontalFlip, toFloat } = data.transforms;
  * const change = compose([randomHorizontalFlip(), toFloat(), normalize([0.5], [0.25])]);
  * const set = new data.ImageFolder("pets", { transform: change });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function compose(transforms: readonly ((image: Tensor, context?: ItemContext) => Tensor)[]): Transform;
 export function compose(...values: unknown[]): Transform {
@@ -40,12 +40,13 @@ const composeParameters = parameters("transforms.compose", {
 
 /** Options of {@link toFloat}. */
 export interface ToFloatOptions {
-  /** Default `"float32"`. */
+  /** The dtype of the result. Default `"float32"`. */
   dtype?: "float16" | "bfloat16" | "float32" | "float64" | undefined;
 }
 
 /**
- * Bytes from 0 to 255 become floats from 0 to 1; floats stay as they are, in the dtype.
+ * Returns a transform that converts images to floats. Bytes from 0 to 255 become floats from 0 to 1; the values of
+ * floats do not change.
  *
  * @example
  * data.transforms.toFloat()(tensor([[[0, 51, 255]]], { dtype: "uint8" })); // float32 [[[0, 0.2, 1]]]
@@ -71,9 +72,9 @@ const finiteNumbers = listOf(
 );
 
 /**
- * (x − mean) / std of each channel, of floats.
+ * Returns a transform that normalizes each channel of float images: (x − mean) / std.
  *
- * @param mean one number for each channel, or one for all
+ * @param mean one number per channel, or one for all channels
  *
  * @example
  * data.transforms.normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);

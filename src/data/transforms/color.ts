@@ -1,4 +1,4 @@
-/** Transforms of colors, by torchvision's formulas. Floats are from 0 to 1. */
+/** Color transforms, with torchvision's formulas. Floats are expected from 0 to 1. */
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
@@ -15,24 +15,24 @@ import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { aSpread, below, between, computed, type Transform, transform, whiteOf } from "./transform.ts";
 
-/** Red, green and blue, each with its axis. */
+/** Red, green and blue, each with the channel axis kept. */
 const channelsOf = (x: Tensor): [Tensor, Tensor, Tensor] => [0, 1, 2].map((at) => narrow(x, -3, at, 1)) as never;
 
-/** Images have colors, or are gray. @throws {ShapeError} `notAnImage` */
+/** Whether an image has one channel instead of three. @throws {ShapeError} `notAnImage` */
 function isGray(operation: string, image: Tensor): boolean {
   const channels = image.shape.at(-3);
   if (channels === 1 || channels === 3) return channels === 1;
   throw new ShapeError(operation, "notAnImage", `expected an image of 1 or 3 channels, got ${image.describe()}`);
 }
 
-/** 0.2989 R + 0.587 G + 0.114 B, torchvision's weights; a gray image is its own. */
+/** 0.2989 R + 0.587 G + 0.114 B, torchvision's weights; a gray image is returned unchanged. */
 function grayOf(operation: string, x: Tensor): Tensor {
   if (isGray(operation, x)) return x;
   const [red, green, blue] = channelsOf(x);
   return add(add(mul(red, 0.2989), mul(green, 0.587)), mul(blue, 0.114)) as Tensor;
 }
 
-/** factor · x + (1 − factor) · other, within the bounds of colors. */
+/** factor · x + (1 − factor) · other, clamped to valid colors. */
 const blended = (x: Tensor, other: Tensor | number, factor: number, white: number): Tensor =>
   clamp(add(mul(x, factor), mul(other, 1 - factor)), 0, white) as Tensor;
 
@@ -56,8 +56,8 @@ const shifted: Change = (operation, image, shift) =>
   isGray(operation, image) ? image : computed(operation, image, (x) => withHue(x, shift));
 
 /**
- * The hue, in turns, moved. A color of hue h, value v and chroma c (the largest channel less the smallest) has the
- * channels v − c · clamp(min(k, 4 − k), 0, 1) with k = (n + 6 h) mod 6, where n is 5, 3 and 1.
+ * Shifts the hue by a number of turns. A color of hue h, value v and chroma c (the largest channel minus the smallest)
+ * has the channels v − c · clamp(min(k, 4 − k), 0, 1) with k = (n + 6 h) mod 6, where n is 5, 3 and 1.
  */
 function withHue(x: Tensor, shift: number): Tensor {
   const [red, green, blue] = channelsOf(x);
@@ -81,14 +81,14 @@ function withHue(x: Tensor, shift: number): Tensor {
 const factor = aNumber({ holds: (value) => value >= 0 && value < Infinity, expected: "a number of at least 0" });
 
 /**
- * Images brighter or darker: colors times a factor.
+ * Returns a transform that multiplies colors by a factor.
  *
- * @param factor 0 is black, 1 the image itself
+ * @param factor 0 gives black, 1 the original image
  *
  * @example
  * data.transforms.adjustBrightness(1.5)(tensor([[[0, 0.5]]])); // float32 [[[0, 0.75]]]
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function adjustBrightness(factor: number): Transform;
 export function adjustBrightness(...values: unknown[]): Transform {
@@ -98,14 +98,15 @@ export function adjustBrightness(...values: unknown[]): Transform {
 const brightnessParameters = parameters("transforms.adjustBrightness", { factor: operand(factor) });
 
 /**
- * Colors further from the mean of the image in gray, or nearer to it.
+ * Returns a transform that changes the contrast: it moves colors away from the mean of the grayscale image, or toward
+ * it.
  *
- * @param factor 0 is the mean, 1 the image itself
+ * @param factor 0 gives the mean, 1 the original image
  *
  * @example
  * data.transforms.adjustContrast(0.5)(tensor([[[0, 1]]])); // float32 [[[0.25, 0.75]]]
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function adjustContrast(factor: number): Transform;
 export function adjustContrast(...values: unknown[]): Transform {
@@ -115,14 +116,15 @@ export function adjustContrast(...values: unknown[]): Transform {
 const contrastParameters = parameters("transforms.adjustContrast", { factor: operand(factor) });
 
 /**
- * Colors further from the image in gray, or nearer to it. Gray images stay as they are.
+ * Returns a transform that changes the saturation: it moves colors away from the grayscale image, or toward it. Gray
+ * images do not change.
  *
- * @param factor 0 is gray, 1 the image itself
+ * @param factor 0 gives gray, 1 the original image
  *
  * @example
  * data.transforms.adjustSaturation(0)(image); // gray in all of its channels
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function adjustSaturation(factor: number): Transform;
 export function adjustSaturation(...values: unknown[]): Transform {
@@ -134,14 +136,14 @@ const saturationParameters = parameters("transforms.adjustSaturation", { factor:
 const turn = (value: number): boolean => value >= -0.5 && value <= 0.5;
 
 /**
- * Hues moved around the circle of colors. Gray images stay as they are.
+ * Returns a transform that shifts hues around the color wheel. Gray images do not change.
  *
  * @param shift in turns, from −0.5 to 0.5
  *
  * @example
  * data.transforms.adjustHue(1 / 3)(image); // red becomes green
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function adjustHue(shift: number): Transform;
 export function adjustHue(...values: unknown[]): Transform {
@@ -154,17 +156,18 @@ const hueParameters = parameters("transforms.adjustHue", {
 
 /** Options of {@link grayscale}. */
 export interface GrayscaleOptions {
-  /** How many channels the result has. Default 1. */
+  /** The number of channels of the result. Default 1. */
   channels?: 1 | 3 | undefined;
 }
 
 /**
- * Images in gray: 0.2989 R + 0.587 G + 0.114 B.
+ * Returns a transform that converts images to grayscale: 0.2989 R + 0.587 G + 0.114 B.
  *
  * @example
  * data.transforms.grayscale({ channels: 3 });
  *
- * @throws {ArgumentError}. The transform: @throws {ShapeError} `notAnImage` for other than 1 or 3 channels.
+ * @throws {ArgumentError} for an invalid argument. The transform: @throws {ShapeError} `notAnImage` for other than 1 or
+ * 3 channels.
  */
 export function grayscale(...options: Given<GrayscaleOptions, ["channels"]>): Transform;
 export function grayscale(...values: unknown[]): Transform {
@@ -178,25 +181,25 @@ const grayscaleParameters = parameters("transforms.grayscale", {
   channels: optional(aNumber({ holds: (value) => value === 1 || value === 3, expected: "1 or 3" }), 1),
 });
 
-/** Options of {@link colorJitter}: ranges, or numbers that stand for ranges. */
+/** Options of {@link colorJitter}. */
 export interface ColorJitterOptions {
-  /** The range of factors; a number stands for [max(0, 1 − brightness), 1 + brightness]. Default [1, 1]. */
+  /** The range of brightness factors; a number means [max(0, 1 − brightness), 1 + brightness]. Default [1, 1]. */
   brightness?: number | readonly [low: number, high: number] | undefined;
-  /** As brightness. */
+  /** The range of contrast factors, like `brightness`. */
   contrast?: number | readonly [low: number, high: number] | undefined;
-  /** As brightness. */
+  /** The range of saturation factors, like `brightness`. */
   saturation?: number | readonly [low: number, high: number] | undefined;
-  /** The range of shifts in turns; a number up to 0.5 stands for [−hue, hue]. Default [0, 0]. */
+  /** The range of hue shifts in turns; a number up to 0.5 means [−hue, hue]. Default [0, 0]. */
   hue?: number | readonly [low: number, high: number] | undefined;
 }
 
 /**
- * Brightness, contrast, saturation and hue changed at random, in a random order.
+ * Returns a transform that changes brightness, contrast, saturation and hue at random, in a random order.
  *
  * @example
  * data.transforms.colorJitter({ brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1 });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function colorJitter(options?: ColorJitterOptions): Transform;
 export function colorJitter(...values: unknown[]): Transform {

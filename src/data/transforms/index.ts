@@ -1,4 +1,4 @@
-/** Changes of images, also at random. Exported as `data.transforms`. */
+/** Image transforms, some of them random. Exported as `data.transforms`. */
 export {
   type AffineOptions,
   affine,

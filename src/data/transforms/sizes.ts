@@ -1,4 +1,4 @@
-/** Transforms of sizes: parts of images, borders, and other resolutions. */
+/** Transforms that resize, crop, pad and flip images. */
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, choice, flag, listOf } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
@@ -22,16 +22,16 @@ import {
   transform,
 } from "./transform.ts";
 
-/** How {@link resize} finds pixels between others. */
+/** How {@link resize} interpolates pixels. */
 export type ResizeMode = "nearest" | "nearest-exact" | "bilinear" | "bicubic";
 
 /** Options of {@link resize}. */
 export interface ResizeOptions {
-  /** Default `"bilinear"`. */
+  /** How pixels are interpolated. Default `"bilinear"`. */
   mode?: ResizeMode | undefined;
-  /** Whether `"bilinear"` and `"bicubic"` are filtered where the result is smaller. Default true. */
+  /** Applies an antialiasing filter with `"bilinear"` and `"bicubic"` if the result is smaller. Default true. */
   antialias?: boolean | undefined;
-  /** Where size is one number: the most that the longer side may have. */
+  /** The maximum length of the longer side, if `size` is one number. */
   maxSize?: number | undefined;
 }
 
@@ -42,9 +42,9 @@ const resizing = {
 type Resizing = { readonly mode: ResizeMode; readonly antialias: boolean };
 
 /**
- * Images in another size, by {@link interpolate}.
+ * Returns a transform that resizes images, by {@link interpolate}.
  *
- * @param size [height, width]; or the length of the shorter side, to which the longer one keeps its ratio, rounded down
+ * @param size [height, width]; or the length of the shorter side, where the longer one keeps the ratio, rounded down
  *
  * @example
  * data.transforms.resize(224)(image); // uint8 [3, 480, 640] becomes [3, 224, 298]
@@ -91,20 +91,20 @@ function resized(
   });
 }
 
-/** Rows and columns of an image. */
+/** A crop of an image, as a view. */
 const cropped = (image: Tensor, top: number, left: number, [height, width]: readonly [number, number]): Tensor =>
   narrow(narrow(image, -2, top, height), -1, left, width);
 
-/** To the nearest, and of two that are as near to the even one. */
+/** Rounds to the nearest integer, ties to even. */
 const toEven = (value: number): number => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
 
 /**
- * The middle of images; smaller ones get a border of zeros.
+ * Returns a transform that crops the center of images. Smaller images are padded with zeros.
  *
  * @example
  * data.transforms.centerCrop(224);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function centerCrop(size: number | readonly [height: number, width: number]): Transform;
 export function centerCrop(...values: unknown[]): Transform {
@@ -120,7 +120,7 @@ export function centerCrop(...values: unknown[]): Transform {
 }
 const centerCropParameters = parameters("transforms.centerCrop", { size: operand(someSize) });
 
-/** How many pixels a border has: everywhere, or left, right, above and below. */
+/** The width of a border in pixels: on all sides, or left, right, above and below. */
 export type Border = number | readonly [left: number, right: number, above: number, below: number];
 
 const border: Kind<[number, number, number, number]> = {
@@ -133,11 +133,11 @@ const border: Kind<[number, number, number, number]> = {
   },
 };
 
-/** Options of {@link pad}: what a border is made of. */
+/** Options of {@link pad}. */
 export interface BorderOptions {
-  /** Where it comes from, as in `pad` of tensors. Default `"constant"`. */
+  /** How the border is filled, as in `pad` for tensors. Default `"constant"`. */
   mode?: PadMode | undefined;
-  /** What the border is, where the mode is `"constant"`. Default 0. */
+  /** The value of the border with mode `"constant"`. Default 0. */
   value?: number | undefined;
 }
 
@@ -147,14 +147,14 @@ const bordered = {
 } as const;
 
 /**
- * A border around images.
+ * Returns a transform that adds a border around images.
  *
- * @param padding how many pixels: everywhere, or left, right, above and below
+ * @param padding the width in pixels: on all sides, or left, right, above and below
  *
  * @example
  * data.transforms.pad(4, { mode: "reflect" });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function pad(padding: Border, options?: BorderOptions): Transform;
 export function pad(...values: unknown[]): Transform {
@@ -173,17 +173,17 @@ const withBorder = (image: Tensor, padding: readonly number[], mode: PadMode, va
 
 /** Options of {@link randomCrop}. */
 export interface RandomCropOptions extends BorderOptions {
-  /** A border that images get before. Default 0. */
+  /** A border that is added before cropping. Default 0. */
   padding?: Border | undefined;
 }
 
 /**
- * A part of images at a random place.
+ * Returns a transform that crops images at a random position.
  *
  * @example
  * data.transforms.randomCrop(32, { padding: 4 });
  *
- * @throws {ArgumentError}. The transform: @throws {ShapeError} `tooSmall`.
+ * @throws {ArgumentError} for an invalid argument. The transform: @throws {ShapeError} `tooSmall`.
  */
 export function randomCrop(
   size: number | readonly [height: number, width: number],
@@ -212,21 +212,21 @@ const randomCropParameters = parameters("transforms.randomCrop", {
 
 /** Options of {@link randomResizedCrop}. */
 export interface RandomResizedCropOptions extends Omit<ResizeOptions, "maxSize"> {
-  /** How much of the area a part has. Default [0.08, 1]. */
+  /** The range of the crop's area, as a fraction of the image. Default [0.08, 1]. */
   scale?: readonly [low: number, high: number] | undefined;
-  /** Its width by its height. Default [3/4, 4/3]. */
+  /** The range of the crop's aspect ratio, width / height. Default [3/4, 4/3]. */
   ratio?: readonly [low: number, high: number] | undefined;
 }
 
 /**
- * A part of images of a random area, ratio and place, in another size.
+ * Returns a transform that crops images with a random area, aspect ratio and position, and resizes the crop.
  *
- * Source: C. Szegedy et al., "Going Deeper with Convolutions", 2015; as torchvision's.
+ * Source: C. Szegedy et al., "Going Deeper with Convolutions", 2015; as in torchvision.
  *
  * @example
  * data.transforms.randomResizedCrop(224, { scale: [0.3, 1] });
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function randomResizedCrop(
   size: number | readonly [height: number, width: number],
@@ -248,7 +248,7 @@ const randomResizedCropParameters = parameters("transforms.randomResizedCrop", {
   ratio: named(positiveRange, [3 / 4, 4 / 3]),
 });
 
-/** How often a part is drawn that does not fit before the middle is taken. */
+/** The number of random crops to try before falling back to the center. */
 const ATTEMPTS = 10;
 
 function partOf(
@@ -268,7 +268,7 @@ function partOf(
   return { top: Math.floor((height - own[0]) / 2), left: Math.floor((width - own[1]) / 2), own };
 }
 
-/** The largest part of a ratio in bounds. */
+/** The largest crop whose aspect ratio is within bounds. */
 function nearestRatio(height: number, width: number, [low, high]: readonly [number, number]): [number, number] {
   if (width / height < low) return [Math.max(1, Math.min(height, toEven(width / low))), width];
   if (width / height > high) return [height, Math.max(1, Math.min(width, toEven(height * high)))];
@@ -277,19 +277,19 @@ function nearestRatio(height: number, width: number, [low, high]: readonly [numb
 
 /** Options of {@link randomHorizontalFlip} and {@link randomVerticalFlip}. */
 export interface FlipOptions {
-  /** How probable it is. Default 0.5. */
+  /** The probability of a flip. Default 0.5. */
   p?: number | undefined;
 }
 
 const probability = aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a number from 0 to 1" });
 
 /**
- * Left and right change places, or do not.
+ * Returns a transform that mirrors images left to right with probability p.
  *
  * @example
  * data.transforms.randomHorizontalFlip(0.5);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function randomHorizontalFlip(...options: Given<FlipOptions, ["p"]>): Transform;
 export function randomHorizontalFlip(...values: unknown[]): Transform {
@@ -298,12 +298,12 @@ export function randomHorizontalFlip(...values: unknown[]): Transform {
 const horizontalParameters = parameters("transforms.randomHorizontalFlip", { p: optional(probability, 0.5) });
 
 /**
- * Above and below change places, or do not.
+ * Returns a transform that mirrors images top to bottom with probability p.
  *
  * @example
  * data.transforms.randomVerticalFlip(0.5);
  *
- * @throws {ArgumentError}
+ * @throws {ArgumentError} for an invalid argument.
  */
 export function randomVerticalFlip(...options: Given<FlipOptions, ["p"]>): Transform;
 export function randomVerticalFlip(...values: unknown[]): Transform {

@@ -1,4 +1,4 @@
-/** What transforms have in common: what an image is, where random numbers come from, and in which dtype they are. */
+/** Shared code of transforms: checks of images, random numbers, and the dtype in which they compute. */
 import { named as underName } from "../../backend/dispatch.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
@@ -17,18 +17,19 @@ import { tidy } from "../../tensor/tidy.ts";
 import type { ItemContext } from "../loader/items.ts";
 
 /**
- * Changes an image, [channels, height, width], or a batch of images in the same way. Random changes are determined by
- * the seed of the context, which data sets pass on; without one by the default generator, which `manualSeed` sets.
+ * Changes an image, [channels, height, width], or all images of a batch in the same way. Random changes depend on the
+ * seed of the context, which data sets pass on. Without a context, they use the default generator, which `manualSeed`
+ * seeds.
  */
 export type Transform = (image: Tensor, context?: ItemContext) => Tensor;
 
-/** Random numbers from 0 to below 1, one after the other. */
+/** Draws the next random number, from 0 to below 1. */
 export type Draw = () => number;
 
-/** Words of the counters of draws, and of the seeds of parts: other random numbers of a seed do not use them. */
+/** Counter words reserved for draws and for the seeds of parts; no other random numbers of a seed use them. */
 const [DRAWS, PARTS] = [2, 3];
 
-/** @internal A transform of a body, which may draw. */
+/** @internal Makes a transform from a function that may draw random numbers. */
 export function transform(operation: string, body: (image: Tensor, draw: Draw) => Tensor): Transform {
   return (...values: unknown[]) => {
     const image = imageOf(operation, values[0]);
@@ -37,19 +38,19 @@ export function transform(operation: string, body: (image: Tensor, draw: Draw) =
   };
 }
 
-/** @internal The image that came. */
+/** @internal Checks an image argument. */
 export function imageOf(operation: string, value: unknown): Tensor {
   const image = aTensor.parse(value, operation, "image");
   if (image !== undefined && image.rank >= 3) return image;
   throw new ShapeError(
     operation,
     "notAnImage",
-    `expected image to be [channels, height, width], or with a batch before, got ` +
+    `expected image to be [channels, height, width], optionally with batch axes before, got ` +
       (image === undefined ? describeValue(value) : image.describe()),
   );
 }
 
-/** @internal The context that came. */
+/** @internal Checks a context argument. */
 export function contextOf(operation: string, value: unknown): ItemContext | undefined {
   if (value === undefined) return undefined;
   if (typeof value === "object" && value !== null && typeof Reflect.get(value, "seed") === "bigint")
@@ -71,7 +72,7 @@ function drawOf(context: ItemContext | undefined): Draw {
   };
 }
 
-/** @internal The context of a part of a transform: its draws are its own. */
+/** @internal The context of a part of a transform, with a separate seed. */
 export function partOf(context: ItemContext, part: number): ItemContext {
   const [high, low] = philox([part, 0, 0, PARTS], callKey(BigInt.asUintN(64, context.seed), 0n));
   return { ...context, seed: (BigInt(high) << 32n) | BigInt(low) };
@@ -83,11 +84,11 @@ export const between = (draw: Draw, [low, high]: readonly [number, number]): num
 /** @internal A whole number from 0 to below a count. */
 export const below = (draw: Draw, count: number): number => Math.floor(draw() * count);
 
-/** @internal The largest value that a color has: 255 of bytes, 1 of floats. */
+/** @internal The largest color value: 255 for bytes, 1 for floats. */
 export const whiteOf = (image: Tensor): number => (image.dtype === "uint8" ? 255 : 1);
 
 /**
- * @internal Computes in float32, or float64 of that; bytes are rounded to the nearest at the end.
+ * @internal Computes in float32, or in float64 for float64 images; the result for bytes is rounded to the nearest.
  *
  * @throws {DTypeError} `notAnImage` for other integers
  */
@@ -103,9 +104,9 @@ export const sizeOf = ({ shape }: Tensor): [height: number, width: number] => [s
 
 const aSide = (value: number): boolean => Number.isSafeInteger(value) && value > 0;
 
-/** @internal One number, or height and width. */
+/** @internal Accepts one number, or height and width. */
 export const someSize: Kind<number | [height: number, width: number]> = {
-  expected: "a whole number above 0, or [height, width] of two",
+  expected: "a whole number above 0, or [height, width]",
   parse(value, operation, name) {
     if (typeof value === "number") return aSide(value) ? value : undefined;
     return twoOf(aNumber({ holds: aSide, expected: "a side" })).parse(value, operation, name);
@@ -116,7 +117,7 @@ export const someSize: Kind<number | [height: number, width: number]> = {
 export const bothSides = (size: number | readonly [number, number]): readonly [height: number, width: number] =>
   typeof size === "number" ? [size, size] : size;
 
-/** @internal A list of two of a kind. */
+/** @internal Accepts a list of two values of a kind. */
 export const twoOf = (kind: Kind<number>): Kind<[number, number]> => ({
   expected: `a list of two numbers`,
   parse(value, operation, name) {
@@ -127,7 +128,7 @@ export const twoOf = (kind: Kind<number>): Kind<[number, number]> => ({
 
 const isRising = ([low, high]: readonly [number, number]): boolean => low <= high;
 
-/** @internal Two numbers of which the first is not above the second. */
+/** @internal Accepts two numbers, of which the first is not above the second. */
 export const aRange = (holds: (value: number) => boolean, expected: string): Kind<[low: number, high: number]> => ({
   expected,
   parse(value, operation, name) {
@@ -136,7 +137,7 @@ export const aRange = (holds: (value: number) => boolean, expected: string): Kin
   },
 });
 
-/** @internal A range, or a number that stands for a range around a middle. */
+/** @internal Accepts a range, or a number that means a range around a center. */
 export const aSpread = (
   holds: (value: number) => boolean,
   around: (value: number) => [low: number, high: number],

@@ -35,7 +35,7 @@ export interface RejectedCheckpoint {
   readonly error: OrchardError;
 }
 
-/** A checkpoint as it was saved. What was not saved is null. */
+/** A checkpoint as it was saved. Parts that were not saved are null. */
 export interface Checkpoint<
   Types extends CheckpointTypes = { optimizer: StateTree; data: StateTree; extra: StateTree },
 > {
@@ -56,9 +56,9 @@ const operation = "loadCheckpoint";
 const loadParameters = parameters(operation, { path: operand(aPath) });
 
 /**
- * Loads a checkpoint: from a folder, the valid one with the highest step. Each file is verified against its hash.
- * Invalid checkpoints are skipped with a warning on standard error, and are listed in `rejected`. A file that is named
- * itself must be valid.
+ * Loads a checkpoint; from a folder, the valid one with the highest step. Each file is verified against its hash.
+ * Invalid checkpoints in a folder are skipped with a warning on standard error, and are listed in `rejected`. A path of
+ * a file must be valid.
  *
  * @param path a folder of checkpoints, or a checkpoint file
  *
@@ -117,7 +117,9 @@ async function read<Types extends CheckpointTypes>(
   return { path, step, model, optimizer, generator, data, extra, rejected };
 }
 
-/** @throws {FileFormatError} for a state that another program wrote: the hash is right, the contents are not. */
+/**
+ * Reads the state. @throws {FileFormatError} if its contents are invalid despite a valid hash, as from another program.
+ */
 function readState(file: SafetensorsFile): CheckpointState {
   const fail = (problem: string) => new FileFormatError(operation, "notACheckpoint", file.path, problem);
   const invalid = (digits: string) => fail(`expected the digits of a bigint in its training state, got "${digits}"`);
@@ -127,7 +129,7 @@ function readState(file: SafetensorsFile): CheckpointState {
   return state;
 }
 
-/** The types of its trees are the caller's. */
+/** The state of a checkpoint; the caller chooses the types of its trees. */
 type CheckpointState = Pick<Checkpoint, "step" | "model"> &
   Partial<Pick<Checkpoint, "optimizer" | "generator" | "data" | "extra">>;
 

@@ -27,7 +27,7 @@ export interface CheckpointContent {
   readonly model: Stateful | Readonly<Record<string, Tensor>>;
   /** An optimizer, or a tree. */
   readonly optimizer?: Stateful | object | undefined;
-  /** How many steps were taken. */
+  /** The number of steps taken. */
   readonly step: number;
   /** A random number generator, or its state. */
   readonly generator?: Generator | GeneratorState | undefined;
@@ -39,7 +39,9 @@ export interface CheckpointContent {
 
 /** Options of {@link saveCheckpoint}. */
 export interface SaveCheckpointOptions {
-  /** How many checkpoints to keep in the folder, including the new one: those with the highest steps. Default 3. */
+  /**
+   * The number of checkpoints to keep in the folder, including the new one: those with the highest steps. Default 3.
+   */
   readonly keep?: number;
 }
 
@@ -54,7 +56,7 @@ export interface SaveCheckpointOptions {
  * await saveCheckpoint("runs/a", { model, optimizer, step, generator, data: train.getState(), extra: { config } });
  *
  * @throws {FileError} `diskFull`, `notPermitted` …: nothing was changed. @throws {ArgumentError} for a step that is not
- * a whole number, or a value that cannot be saved, with its path.
+ * a whole number, or a value that can't be saved, with its path.
  */
 export async function saveCheckpoint(
   folder: string,
@@ -147,7 +149,7 @@ async function writeHashed(operation: string, path: string, layout: Layout): Pro
   });
 }
 
-/** The checkpoint that was just written is always kept, because those with higher steps may be damaged. */
+/** Removes old checkpoints, but never the one just written, because those with higher steps may be damaged. */
 function removeOld(folder: string, newest: number, keep: number): void {
   const others = readdirSync(folder)
     .map((name) => ({ name, step: stepOf(name) }))

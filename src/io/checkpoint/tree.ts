@@ -20,16 +20,16 @@ export interface FlatTree {
   readonly tensors: Record<string, Tensor>;
 }
 
-/** Deeper trees are refused, when they are saved and when they are loaded: walking them would exhaust the stack. */
+/** Deeper trees are rejected on saving and loading, because walking them would exhaust the stack. */
 const MAX_TREE_DEPTH = 1000;
-/** The same in a file: the state has the trees by name, and a tensor or bigint in one is an object. */
+/** The same limit in a file, where the state has the trees by name, and a tensor or bigint in one is an object. */
 export const MAX_STATE_DEPTH: number = MAX_TREE_DEPTH + 2;
 
 const SAVEABLE = "a number, string, boolean, bigint, null, tensor, array or plain object";
 
 /**
- * @internal Values that JSON cannot represent become an object with one key: `{ "$tensor": name }`, `{ "$bigint":
- * digits }`, `{ "$number": "NaN" }`. A user's key that starts with $ is escaped by another $.
+ * @internal Flattens a tree. Values that JSON can't represent become an object with one key: `{ "$tensor": name }`,
+ * `{ "$bigint": digits }`, `{ "$number": "NaN" }`. A user's key that starts with $ is escaped by another $.
  */
 export function flattenTree(operation: string, name: string, value: unknown): FlatTree {
   const tensors = new Map<Tensor, string>();
@@ -95,7 +95,7 @@ const describe = (value: unknown): string =>
 /**
  * @internal The inverse of {@link flattenTree}.
  *
- * @param tensor returns the tensor of a name @param invalid the error of digits that are no bigint's
+ * @param tensor returns the tensor of a name @param invalid creates the error for digits that are not a bigint
  */
 export function unflattenTree(
   json: Json,

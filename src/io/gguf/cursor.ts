@@ -2,19 +2,19 @@
 import type { FileFormatError } from "../../core/errors.ts";
 import type { TensorFile } from "../tensor_file.ts";
 
-/** Makes an error of the file. @param tensor the tensor in the file that is wrong */
+/** Creates an error about the file. @param tensor the name of the invalid tensor */
 export type Fail = (code: string, message: string, tensor?: string) => FileFormatError;
 
-/** Headers may be as long as those of safetensors files: a hostile one must not exhaust the memory. */
+/** The limit of headers, as for safetensors files: a hostile header must not exhaust memory. */
 export const MAX_HEADER_BYTES = 100_000_000;
-/** Each of them becomes a value of JavaScript, of 8 bytes or more. */
+/** The limit of counts, since each item becomes a JavaScript value of 8 bytes or more. */
 const MAX_COUNT = 2 ** 24;
 const WINDOW_BYTES = 2 ** 20;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export class Cursor {
-  /** Of the next byte. */
+  /** The position of the next byte. */
   position = 0;
   private window = Buffer.alloc(0);
   private view = new DataView(new ArrayBuffer(0));
@@ -25,23 +25,23 @@ export class Cursor {
     readonly fail: Fail,
   ) {}
 
-  /** @throws {FileFormatError} where the file, or what a header may have, is at an end before so many bytes more. */
+  /** @throws {FileFormatError} if the file has fewer bytes left, or the header would exceed its limit. */
   need(bytes: number | bigint, what: string): void {
     const left = this.file.byteLength - this.position;
     if (bytes > left)
       throw this.fail("truncated", `expected ${bytes} bytes of ${what} at byte ${this.position}, got ${left}`);
-    // No more than the file has, and exact therefore.
+    // At most the size of the file, so the conversion is exact.
     if (this.position + Number(bytes) > MAX_HEADER_BYTES)
       throw this.fail("headerTooLong", `expected a header of at most ${MAX_HEADER_BYTES} bytes, got ${what} beyond it`);
   }
 
-  /** The next bytes, as a view that holds until the next call. */
+  /** Returns the next bytes, as a view that is valid until the next call. */
   take(bytes: number, what: string): DataView {
     const at = this.advance(bytes, what);
     return new DataView(this.view.buffer, at, bytes);
   }
 
-  /** Where the next bytes lie in the window, of which they are the next no more. */
+  /** Skips bytes, and returns their offset in the window. */
   private advance(bytes: number, what: string): number {
     this.need(bytes, what);
     if (this.position + bytes > this.windowStart + this.window.byteLength) this.fill(bytes);
@@ -68,7 +68,7 @@ export class Cursor {
     return this.view.getBigUint64(at, true);
   }
 
-  /** How many of something follow, which take so many bytes each at least. */
+  /** Reads a count of items, each of at least `leastBytes`. */
   count(what: string, leastBytes: number): number {
     const count = this.uint64(`the number of ${what}`);
     if (count > MAX_COUNT) throw this.fail("tooMany", `expected at most ${MAX_COUNT} ${what}, got ${count}`);
@@ -76,7 +76,7 @@ export class Cursor {
     return Number(count);
   }
 
-  /** A length, and as many bytes of UTF-8. */
+  /** Reads a string: its length, then its bytes in UTF-8. */
   text(what: string, most = MAX_HEADER_BYTES): string {
     const start = this.position;
     const length = this.shortLength(most) ?? this.length(what, most);
@@ -90,7 +90,7 @@ export class Cursor {
     }
   }
 
-  /** Of a text that is in the window with its length, as most are: no message is made for what cannot fail. */
+  /** The length of a string that lies in the window with its length, as most do. It builds no error messages. */
   private shortLength(most: number): number | undefined {
     const at = this.position - this.windowStart;
     if (at + 8 > this.window.byteLength || this.view.getUint32(at + 4, true) !== 0) return undefined;
@@ -106,7 +106,7 @@ export class Cursor {
     return Number(length);
   }
 
-  /** Most texts of a vocabulary are, and short: the call of a decoder would cost more than they do. */
+  /** Whether bytes are ASCII. Most strings of a vocabulary are, and are so short that a decoder call would dominate. */
   private isAscii(at: number, end: number): boolean {
     let bits = 0;
     for (let byte = at; byte < end; byte++) bits |= this.window[byte]!;

@@ -1,9 +1,9 @@
-/** The bytes of a GGUF header. */
+/** Encodes GGUF headers. */
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { type GgufType, type GgufValue, MAGIC, type NumberLayout, numberLayouts, valueTypes } from "./types.ts";
 
-/** Bytes that grow. */
+/** A growing buffer of bytes. */
 export class Bytes {
   private readonly parts: Uint8Array[] = [];
   length = 0;
@@ -33,7 +33,7 @@ export class Bytes {
     this.add(bytes);
   }
 
-  /** Zeros up to a multiple of the alignment. */
+  /** Adds zeros up to a multiple of the alignment. */
   pad(alignment: number): void {
     this.add(new Uint8Array(padding(this.length, alignment)));
   }
@@ -43,10 +43,10 @@ export class Bytes {
   }
 }
 
-/** How many bytes are missing to a multiple of the alignment. */
+/** The number of bytes up to the next multiple of the alignment. */
 export const padding = (length: number, alignment: number): number => (alignment - (length % alignment)) % alignment;
 
-/** A tensor as the header has it. */
+/** A tensor's entry in the header. */
 export interface WrittenTensor {
   readonly name: string;
   readonly shape: readonly number[];
@@ -54,7 +54,7 @@ export interface WrittenTensor {
   readonly offset: number;
 }
 
-/** The header of version 3, padded to the alignment. */
+/** Encodes a header of version 3, padded to the alignment. */
 export function encodeHeader(
   metadata: readonly (readonly [key: string, value: GgufValue])[],
   tensors: readonly WrittenTensor[],
@@ -100,7 +100,7 @@ function addScalar(bytes: Bytes, type: Exclude<GgufType, "array">, value: unknow
   else bytes.number(numberLayouts[type], value as number | bigint);
 }
 
-/** What a caller may give: a value with its type, or a plain one, whose type follows from it. */
+/** A metadata value for {@link saveGguf}: with its type, or a plain value, whose type is inferred. */
 export type GgufInput = GgufValue | string | number | bigint | boolean | readonly (string | number | boolean)[];
 
 const refuse = (operation: string, key: string, expected: string, value: unknown): ArgumentError =>
@@ -110,13 +110,13 @@ const refuse = (operation: string, key: string, expected: string, value: unknown
     `expected metadata ${describeValue(key)} to be ${expected}, got ${describeValue(value)}`,
   );
 
-/** A value with its type, checked. @throws {ArgumentError} `invalidMetadata` */
+/** Infers the type of a metadata value, and checks it. @throws {ArgumentError} `invalidMetadata` */
 export function typed(operation: string, key: string, value: unknown): GgufValue {
   if (Array.isArray(value)) {
     const of = [...new Set(value.map((each) => plainType(operation, key, each)))];
     const [type = "string"] = of;
     if (of.length <= 1) return checked(operation, key, { type: "array", of: type, value } as GgufValue, 0);
-    // whole numbers and others together
+    // A list of several number types.
     return checked(operation, key, { type: "array", of: common(operation, key, of, value), value } as GgufValue, 0);
   }
   if (typeof value === "object" && value !== null) return checked(operation, key, value as GgufValue, 0);

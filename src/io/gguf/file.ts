@@ -14,32 +14,34 @@ import type { GgufValue } from "./types.ts";
 export interface GgufTensorInfo {
   /** GGML's name of the type, such as `"q4_K"` or `"f32"`. */
   readonly type: string;
-  /** Row-major: the reverse of the order in the file. */
+  /** The row-major shape, in the reverse order of the file. */
   readonly shape: Shape;
   readonly byteLength: number;
 }
 
-/** Tensors in GGUF files, which are loaded on demand. Call `close()` when done, or declare it with `using`. */
+/** Reads tensors from GGUF files on demand. Call `close()` when done, or declare it with `using`. */
 export interface GgufReader extends Disposable {
   readonly path: string;
-  /** Of the format: 2 or 3. */
+  /** The version of the format: 2 or 3. */
   readonly version: number;
   /** Values by key, with their types: `metadata["general.architecture"].value`. */
   readonly metadata: Readonly<Record<string, GgufValue>>;
   /** The names of the tensors, in the order of the file. */
   readonly names: readonly string[];
   has(name: string): boolean;
-  /** The type, shape and size of a tensor, without loading it. @throws {FileFormatError} for an unknown name. */
+  /**
+   * Returns the type, shape and size of a tensor, without loading it. @throws {FileFormatError} for an unknown name.
+   */
   info(name: string): GgufTensorInfo;
   /**
-   * Loads a tensor, a new one at each call; blocks are quantised tensors. From 64 KB on it is memory-mapped: pages are
-   * read when they are used. It stays valid after the file is renamed, deleted or closed. If another program truncates
-   * the file, this process ends with SIGBUS.
+   * Loads a tensor, as a new tensor on each call. Blocks are loaded as quantized tensors. Tensors of at least 64 KB are
+   * memory-mapped: pages are read when they are used. The tensor stays valid after the file is renamed, deleted or
+   * closed. If another program truncates the file, this process ends with SIGBUS.
    *
-   * @throws {FileFormatError} for an unknown name. @throws {DTypeError} for a type that nothing here unpacks.
+   * @throws {FileFormatError} for an unknown name. @throws {DTypeError} for a type that is not supported.
    */
   tensor(name: string): Tensor | QuantizedTensor;
-  /** All tensors by name. */
+  /** Loads all tensors, by name. */
   tensors(): Record<string, Tensor | QuantizedTensor>;
   close(): void;
 }
@@ -95,7 +97,7 @@ export class GgufFile implements GgufReader {
       throw new DTypeError(
         this.operation,
         "unsupportedDType",
-        `${this.path}: tensor "${name}" is of type ${type.name}, which nothing here unpacks`,
+        `${this.path}: tensor "${name}" has type ${type.name}, which is not supported`,
       );
     if ("dtype" in type.as) return this.file.tensor({ name, dtype: type.as.dtype, shape, position });
     const { format } = type.as;
@@ -132,7 +134,7 @@ export class GgufFile implements GgufReader {
   }
 }
 
-/** The error of a name that a file does not have. */
+/** The error for a name that a file does not have. */
 export function missingTensor(
   operation: string,
   path: string,

@@ -1,4 +1,4 @@
-/** How readers of GGUF files print. */
+/** Prints readers of GGUF files. */
 import { formatFile, formatMetadata } from "../format.ts";
 import type { GgufReader } from "./file.ts";
 import type { GgufValue } from "./types.ts";
@@ -10,6 +10,6 @@ export function formatGguf(reader: GgufReader & { readonly path: string }, isClo
   return formatFile(`GGUF ${reader.version}`, reader.path, entries, { metadata, isClosed });
 }
 
-/** Arrays by their length: a vocabulary is one. */
+/** Prints arrays by length, as they may be whole vocabularies. */
 const formatValue = (value: GgufValue): string =>
   value.type === "array" ? `${value.value.length.toLocaleString("en")} × ${value.of}` : formatMetadata(value.value);

@@ -1,6 +1,6 @@
 /**
- * The header of a GGUF file: magic, version, counts, metadata, and name, shape, type and offset of each tensor. What
- * the `gguf` package refuses is refused, and what the format's description rules out.
+ * The header of a GGUF file: magic, version, counts, metadata, and name, shape, type and offset of each tensor. Files
+ * that the `gguf` package or the format's specification rejects are rejected.
  */
 
 import { MAX_RANK, type Shape } from "../../tensor/shape.ts";
@@ -23,10 +23,10 @@ import {
 /** A tensor in the header. */
 export interface GgufEntry {
   readonly name: string;
-  /** Row-major: the reverse of the order in the file. */
+  /** The row-major shape, in the reverse order of the file. */
   readonly shape: Shape;
   readonly type: TensorType;
-  /** Of the first byte in the file. */
+  /** The position of the first byte in the file. */
   readonly position: number;
   readonly byteLength: number;
 }
@@ -39,13 +39,13 @@ export interface GgufHeader {
   readonly tensors: ReadonlyMap<string, GgufEntry>;
 }
 
-/** What the format's description allows for a key or a name. */
+/** The limit of the format's specification for a key or a name. */
 const MAX_NAME_BYTES = 65_535;
-/** A key of no bytes, its type, a value of one byte. */
+/** An empty key, its type, and a value of one byte. */
 const LEAST_FIELD_BYTES = 13;
-/** A name of no bytes, no axes, type and offset. */
+/** An empty name, no axes, type and offset. */
 const LEAST_TENSOR_BYTES = 24;
-/** Arrays of arrays of arrays … */
+/** The limit of nested arrays. */
 const MAX_DEPTH = 16;
 
 /** Reads and checks a header. @throws {FileFormatError} */
@@ -156,7 +156,7 @@ function readInfo(cursor: Cursor): Info {
   return { name, sizes, type, offset: cursor.uint64(`the offset of ${brief(name)}`) };
 }
 
-/** Checks sizes and offsets: each tensor lies within the file, and on no other one's bytes. */
+/** Checks sizes and offsets: each tensor must lie within the file, and must not overlap another. */
 function placed(
   infos: readonly Info[],
   start: number,
@@ -183,7 +183,7 @@ function placed(
 function place(info: Info, start: number, alignment: number, fileBytes: number, fail: Fail): GgufEntry {
   const { name, sizes, offset } = info;
   const type = tensorTypes.get(info.type);
-  if (type === undefined) throw fail("unknownTensorType", `there is no type ${info.type} of tensors`, name);
+  if (type === undefined) throw fail("unknownTensorType", `the tensor type ${info.type} is unknown`, name);
   const byteLength = bytesIn(sizes, type, fail, name);
   if (offset % BigInt(alignment) !== 0n)
     throw fail("misaligned", `expected an offset of a multiple of ${alignment}, got ${offset}`, name);
@@ -194,7 +194,7 @@ function place(info: Info, start: number, alignment: number, fileBytes: number, 
   return { name, shape: sizes.map(Number).reverse(), type, position, byteLength: Number(byteLength) };
 }
 
-/** The bytes of a tensor, exact. */
+/** The exact number of bytes of a tensor. */
 function bytesIn(
   sizes: readonly bigint[],
   { name: type, values, bytes }: TensorType,

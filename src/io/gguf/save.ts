@@ -13,11 +13,11 @@ import { ALIGNMENT_KEY, DEFAULT_ALIGNMENT, type GgufValue, plainDTypes, typeOfDT
 /** Options of {@link saveGguf}. */
 export interface SaveGgufOptions {
   /**
-   * By key. A value with its type, as `openGguf` gives it, or a plain one: a text, a boolean, a bigint (uint64, int64),
-   * a number (uint32, int32, or float32 where it is neither), or a list of such values.
+   * Metadata by key. A value has its type, as `openGguf` returns it, or is plain: a string, a boolean, a bigint
+   * (uint64, int64), a number (uint32, int32, or float32 if it fits neither), or a list of such values.
    */
   readonly metadata?: Readonly<Record<string, GgufInput>>;
-  /** Of which multiple of bytes each tensor starts: a power of two. Default 32. */
+  /** The alignment of tensors in bytes: a power of two of at least 8. Default 32. */
   readonly alignment?: number | undefined;
 }
 
@@ -25,8 +25,8 @@ export interface SaveGgufOptions {
  * Writes tensors to a GGUF file of version 3. The write is atomic: readers see the complete old file or the complete
  * new one. It yields to the event loop, so do not change the tensors in place before the promise settles.
  *
- * @param tensors by name, in the order in which they are written: plain ones of float32, float16, bfloat16, float64,
- * int8, int32 or int64, and quantised ones in GGML's blocks; of at most 4 axes
+ * @param tensors by name, in the order in which they are written: plain tensors of float32, float16, bfloat16, float64,
+ * int8, int32 or int64, and quantized tensors in GGML's blocks; with at most 4 axes
  *
  * @example
  * await io.saveGguf("model.gguf", { "blk.0.attn_q.weight": quantizeGgml(w, "q8_0") }, {
@@ -35,7 +35,7 @@ export interface SaveGgufOptions {
  *
  * @throws {FileError} `notFound` (no such folder), `notPermitted`, `diskFull` …: the old file is unchanged.
  * @throws {DTypeError} `unsupportedDType`, for a dtype or a format that GGUF does not have. @throws {ShapeError} for
- * more than 4 axes. @throws {ArgumentError} for a value that is no tensor, or metadata that fits no type.
+ * more than 4 axes. @throws {ArgumentError} for a value that is not a tensor, or metadata that fits no type.
  * @throws {DisposedError}
  */
 export async function saveGguf(
@@ -75,7 +75,7 @@ async function writePadded(file: FileWriter, tensor: Tensor, alignment: number):
 
 interface Layout {
   readonly header: Uint8Array;
-  /** What is written after it, in this order. */
+  /** The tensors to write after it, in this order. */
   readonly parts: readonly Tensor[];
 }
 
@@ -90,7 +90,7 @@ function layOut(
 ): Layout {
   const fields = new Map<string, GgufValue>();
   for (const [key, value] of Object.entries(metadata)) fields.set(key, typed(operation, key, value));
-  fields.delete(ALIGNMENT_KEY); // the option says it
+  fields.delete(ALIGNMENT_KEY); // the option sets it
   if (alignment !== DEFAULT_ALIGNMENT) fields.set(ALIGNMENT_KEY, { type: "uint32", value: alignment });
   const parts: Tensor[] = [];
   const written: WrittenTensor[] = [];
@@ -107,7 +107,7 @@ function layOut(
   return { header: encodeHeader([...fields], written, alignment), parts };
 }
 
-/** The tensor that holds the bytes, with the type and the logical shape. */
+/** Checks a tensor, and returns the one that has its bytes, the type and the logical shape. */
 function writable(operation: string, name: string, tensor: unknown) {
   const own = Tensor.isTensor(tensor) || QuantizedTensor.isQuantized(tensor) ? tensor : undefined;
   if (own === undefined)

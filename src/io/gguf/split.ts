@@ -10,7 +10,7 @@ import type { GgufValue } from "./types.ts";
 /** `name-00001-of-00003.gguf` */
 const pattern = /^(.*)-(\d{5})-of-(\d{5})\.gguf$/s;
 
-/** How many files a model is split into; 1 where it is not. */
+/** The number of files that a model is split into; 1 if it is not split. */
 export function splitCount({ metadata }: GgufReader): number {
   const count = Object.hasOwn(metadata, "split.count") ? metadata["split.count"] : undefined;
   return count?.type === "uint16" ? Number(count.value) : 1;
@@ -22,15 +22,15 @@ const numberOf = ({ metadata }: GgufReader): number | undefined => {
 };
 
 /**
- * @internal A model in several files, as llama.cpp splits them: `split.count` says how many, `split.no` which one a
- * file is, from 0. Metadata is that of the first file.
+ * @internal A model in several files, as llama.cpp splits them: `split.count` is their number, `split.no` the index of
+ * a file, from 0. Metadata comes from the first file.
  */
 export class SplitGguf implements GgufReader {
   readonly names: readonly string[];
   private readonly files: readonly GgufFile[];
   private readonly fileOf = new Map<string, GgufFile>();
 
-  /** @param one of the files, which is open: it is closed with the others */
+  /** @param one one of the files, already open; it is closed with the others */
   constructor(
     readonly path: string,
     private readonly operation: string,
@@ -106,7 +106,7 @@ export class SplitGguf implements GgufReader {
     });
   }
 
-  /** In the folder of the file, and nowhere else. */
+  /** The paths of all files, which must be in the same folder. */
   private pathsOf(count: number): string[] {
     const [, stem, , total] = pattern.exec(basename(this.path)) ?? [];
     if (stem === undefined || Number(total) !== count)

@@ -3,7 +3,7 @@ import type { GgmlFormat } from "../../quant/formats.ts";
 import { blockFormats } from "../../quant/formats.ts";
 import type { DType } from "../../tensor/dtype.ts";
 
-/** The types of metadata, by their numbers. */
+/** The types of metadata, indexed by number. */
 export const valueTypes = [
   ...["uint8", "int8", "uint16", "int16", "uint32", "int32", "float32"],
   ...["bool", "string", "array", "uint64", "int64", "float64"],
@@ -13,7 +13,7 @@ export type GgufType =
   | ("uint8" | "int8" | "uint16" | "int16" | "uint32" | "int32" | "float32")
   | ("bool" | "string" | "array" | "uint64" | "int64" | "float64");
 
-/** A number of up to 32 bits, a bigint of 64, a float, a boolean, or a text. */
+/** A number of up to 32 bits, a bigint of 64 bits, a float, a boolean, or a string. */
 export type GgufScalar = number | bigint | boolean | string;
 
 /** A value in the metadata of a GGUF file, with its type. */
@@ -22,12 +22,12 @@ export type GgufValue =
   | { readonly type: "array"; readonly of: Exclude<GgufType, "array">; readonly value: readonly GgufScalar[] }
   | { readonly type: "array"; readonly of: "array"; readonly value: readonly GgufValue[] };
 
-/** How a number lies in a file. */
+/** The layout of a number in a file. */
 export interface NumberLayout {
   readonly bytes: number;
   read(view: DataView, at: number): number | bigint;
   write(view: DataView, at: number, value: number | bigint): void;
-  /** Whether a value of JavaScript can be stored without a change. */
+  /** Whether a JavaScript value can be stored exactly. */
   holds(value: unknown): boolean;
 }
 
@@ -58,7 +58,7 @@ const wide = (
 
 const isNumber = (value: unknown): boolean => typeof value === "number";
 
-/** The layouts of the types that are numbers. */
+/** The layouts of number types. */
 export const numberLayouts: Readonly<Record<Exclude<GgufType, "bool" | "string" | "array">, NumberLayout>> = {
   uint8: whole(
     1,
@@ -120,14 +120,14 @@ export const numberLayouts: Readonly<Record<Exclude<GgufType, "bool" | "string" 
   },
 };
 
-/** How the elements of a tensor lie in a file. */
+/** The type of a tensor's elements in a file. */
 export interface TensorType {
-  /** As GGML calls it. */
+  /** GGML's name. */
   readonly name: string;
-  /** Values of a block, and its bytes. */
+  /** Values per block, and bytes per block. */
   readonly values: number;
   readonly bytes: number;
-  /** What it becomes here: a plain tensor, a quantised one, or neither. */
+  /** How it is loaded: as a plain tensor or a quantized one; null if it is not supported. */
   readonly as: { readonly dtype: DType } | { readonly format: GgmlFormat } | null;
 }
 
@@ -142,7 +142,7 @@ const plain: Readonly<Record<number, readonly [name: string, bytes: number, dtyp
   30: ["bf16", 2, "bfloat16"],
 };
 
-/** Blocks that files may have and nothing here unpacks. */
+/** Block types that files may have but are not supported. */
 const foreign: Readonly<Record<number, readonly [name: string, values: number, bytes: number]>> = {
   9: ["q8_1", 32, 40],
   15: ["q8_K", 256, 292],
@@ -162,7 +162,7 @@ const foreign: Readonly<Record<number, readonly [name: string, values: number, b
 
 const formats = Object.entries(blockFormats) as [GgmlFormat, { type: number; values: number; bytes: number }][];
 
-/** The types of tensors by their numbers. */
+/** The types of tensors by number. */
 export const tensorTypes: ReadonlyMap<number, TensorType> = new Map<number, TensorType>([
   ...formats.map(([name, { type, values, bytes }]): [number, TensorType] => [
     type,
@@ -172,7 +172,7 @@ export const tensorTypes: ReadonlyMap<number, TensorType> = new Map<number, Tens
     Number(type),
     { name, values, bytes, as: null },
   ]),
-  // f16 and bf16 last: in a file they are plain tensors
+  // Last, because f16 and bf16 are plain tensors in a file.
   ...Object.entries(plain).map(([type, [name, bytes, dtype]]): [number, TensorType] => [
     Number(type),
     { name, values: 1, bytes, as: dtype && { dtype } },
@@ -181,7 +181,7 @@ export const tensorTypes: ReadonlyMap<number, TensorType> = new Map<number, Tens
 
 const numbersByDType = new Map(Object.entries(plain).map(([type, [, , dtype]]) => [dtype, Number(type)]));
 
-/** The number of a dtype's type; undefined where files have no such tensors. */
+/** The type number of a dtype; undefined if files have no such tensors. */
 export const typeOfDType = (dtype: DType): number | undefined => numbersByDType.get(dtype);
 
 /** The dtypes of plain tensors in files, for messages. */

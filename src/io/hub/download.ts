@@ -1,4 +1,4 @@
-/** One file from a hub: resumed where it broke off, and checked. */
+/** Downloads a file from a hub: resumes interrupted downloads, and verifies checksums. */
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { setTimeout as wait } from "node:timers/promises";
@@ -7,22 +7,21 @@ import { DownloadError } from "./errors.ts";
 import type { RemoteFile } from "./repository.ts";
 import { type Connection, checkStatus, failureOf, request } from "./request.ts";
 
-/** How a download goes on. */
+/** Options of {@link download}. */
 export interface DownloadOptions extends Connection {
-  /** How often a file is tried without a new byte in between. */
+  /** The number of consecutive attempts without a new byte before giving up. */
   readonly attempts: number;
-  /** Before the second attempt; it doubles. */
+  /** The wait before the second attempt; it doubles with each attempt. */
   readonly waitMilliseconds: number;
-  /** Called with the bytes of the file that are there. */
+  /** Called with the number of bytes of the file so far. */
   readonly onBytes: (bytes: number) => void;
 }
 
-/** What another attempt may mend. */
+/** The errors after which another attempt may succeed. */
 const passing = new Set(["stalled", "brokenOff", "unavailable", "tooShort"]);
 
 /**
- * Downloads a file to a path. What is there under `path.incomplete` from an earlier time is kept, and checked with the
- * rest.
+ * Downloads a file to a path. An earlier partial download in `path.incomplete` is resumed, and verified with the rest.
  *
  * @throws {DownloadError} @throws {FileError}
  */
@@ -33,7 +32,7 @@ export async function download(url: string, path: string, file: RemoteFile, opti
     await completed(url, partial, file, options);
     if (!(await isIntact(partial, file))) {
       rmSync(partial);
-      // what was there before may have been damaged: then the file is downloaded once more, from its start
+      // The partial download may have been damaged, so the file is downloaded again from the start.
       if (wasResumed) await completed(url, partial, file, options);
       if (!wasResumed || !(await isIntact(partial, file))) throw mismatch(url, partial);
     }
@@ -45,7 +44,7 @@ export async function download(url: string, path: string, file: RemoteFile, opti
 
 function mismatch(url: string, partial: string): DownloadError {
   rmSync(partial, { force: true });
-  return new DownloadError("checksumDiffers", url, "what came has another checksum than was announced; it was removed");
+  return new DownloadError("checksumDiffers", url, "the file differs from its announced checksum, and was removed");
 }
 
 async function completed(url: string, partial: string, file: RemoteFile, options: DownloadOptions): Promise<void> {
@@ -66,7 +65,7 @@ async function completed(url: string, partial: string, file: RemoteFile, options
 
 const sizeOf = (path: string): number => (existsSync(path) ? statSync(path).size : 0);
 
-/** What is missing of a file. */
+/** Downloads the missing part of a file. */
 async function rest(url: string, partial: string, file: RemoteFile, options: DownloadOptions): Promise<void> {
   if (sizeOf(partial) > file.size) rmSync(partial);
   const start = sizeOf(partial);
@@ -105,7 +104,7 @@ async function append(
       options.onBytes(position);
     }
     if (position < file.size)
-      throw new DownloadError("tooShort", url, `expected ${file.size} bytes, the answer ended after ${position}`);
+      throw new DownloadError("tooShort", url, `expected ${file.size} bytes, but the response ended after ${position}`);
   } catch (cause) {
     throw isOfSystem(cause) ? cause : failureOf(cause, undefined, options.signal, url);
   } finally {
@@ -113,23 +112,23 @@ async function append(
   }
 }
 
-/** Errors of the disk, such as that it is full, are no failures of the network. */
+/** Whether an error comes from the disk, such as a full disk, and not from the network. */
 const isOfSystem = (cause: unknown): boolean =>
   cause instanceof Error && "syscall" in cause && ["write", "ftruncate", "fsync"].includes(String(cause.syscall));
 
-/** Where the answer begins: a server may send the whole file though a part was asked for. */
+/** The position where the response begins: a server may send the whole file even if a part was requested. */
 function startOf(response: Response, url: string, start: number, { size }: RemoteFile): number {
   const announced = response.headers.get("content-length");
   const begins = response.status === 206 ? start : 0;
   if (announced !== null && Number(announced) !== size - begins)
-    throw new DownloadError("wrongSize", url, `expected ${size - begins} bytes, the server announces ${announced}`);
+    throw new DownloadError("wrongSize", url, `expected ${size - begins} bytes, but the server announces ${announced}`);
   if (response.status !== 206) return 0;
   const range = response.headers.get("content-range");
   if (range === `bytes ${start}-${size - 1}/${size}`) return start;
   throw new DownloadError("wrongRange", url, `expected bytes from ${start} of ${size}, got ${range}`);
 }
 
-/** Whether a complete file has the checksum that was announced. */
+/** Whether a complete file has the announced checksum. */
 async function isIntact(path: string, { hash, size }: RemoteFile): Promise<boolean> {
   const digest = new Bun.CryptoHasher(hash.kind === "sha256" ? "sha256" : "sha1");
   if (hash.kind === "git") digest.update(`blob ${size}\0`);

@@ -1,6 +1,6 @@
 import { OrchardError } from "../../core/errors.ts";
 
-/** A download that failed: the server, the network, or what came is not what was announced. */
+/** A failed download: an error of the server or the network, or data that differs from what was announced. */
 export class DownloadError extends OrchardError {
   override readonly name = "DownloadError";
   readonly url: string;

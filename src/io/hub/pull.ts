@@ -1,6 +1,6 @@
 /**
- * Downloads a model into the cache that Hugging Face's tools share: `hub/models--owner--name` with `blobs` by checksum,
- * `snapshots/<commit>` of links to them, and `refs/<revision>` with a commit.
+ * Downloads a model into the cache that Hugging Face's tools share. `hub/models--owner--name` has `blobs`, named by
+ * checksum, `snapshots/<commit>` with links to them, and `refs/<revision>` with a commit.
  */
 import { existsSync, mkdirSync, rmSync, statfsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -10,32 +10,32 @@ import { type DownloadOptions, download } from "./download.ts";
 import { DownloadError } from "./errors.ts";
 import { type RemoteFile, repositoryOf } from "./repository.ts";
 
-/** What {@link pull} needs. */
+/** Options of {@link pull}. */
 export interface PullOptions extends Omit<DownloadOptions, "onBytes"> {
-  /** The folder that has `hub`. */
+  /** The folder that contains `hub`. */
   readonly home: string;
   /** A branch, a tag or a commit. */
   readonly revision: string;
-  /** Patterns of files, such as `*.gguf`. Default: what loading a model needs. */
+  /** Patterns of files, such as `*.gguf`. Default: the files needed to load a model. */
   readonly include: readonly string[] | undefined;
-  /** Called when bytes have come. */
+  /** Called as bytes arrive. */
   readonly onProgress: (progress: PullProgress) => void;
 }
 
-/** How far it is. */
+/** The progress of a download. */
 export interface PullProgress {
   readonly file: string;
   readonly fileIndex: number;
   readonly fileCount: number;
-  /** Of all files. */
+  /** The bytes of all files so far. */
   readonly bytes: number;
   readonly totalBytes: number;
 }
 
-/** What a model is loaded from, and no copies of it in other formats. */
+/** The files that a model is loaded from, without copies in other formats. */
 const usual = ["*.safetensors", "*.safetensors.index.json", "*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt"];
 
-/** @returns the folder with the model @throws {ArgumentError} @throws {DownloadError} @throws {FileError} */
+/** Downloads a model, and returns its folder. @throws {ArgumentError} @throws {DownloadError} @throws {FileError} */
 export async function pull(name: string, options: PullOptions): Promise<string> {
   if (!/^[\w.-]+\/[\w.-]+$/.test(name) || name.split("/").some((part) => /^\.+$/.test(part)))
     throw new ArgumentError(
@@ -88,12 +88,12 @@ function nothingMatches(name: string, files: readonly RemoteFile[], { include }:
   return new ArgumentError(
     "pull",
     "noFiles",
-    `${name} has no file of ${tried}; it has ${some.join(", ") || "none"}${files.length > 20 ? ", …" : ""}; name ` +
-      "some with --include",
+    `${name} has no file matching ${tried}; it has ${some.join(", ") || "none"}${files.length > 20 ? ", …" : ""}; ` +
+      "name some with --include",
   );
 }
 
-/** Whether a blob is complete: it got its name only after it was checked. */
+/** Whether a blob is complete: it gets its name only after it was verified. */
 const isThere = (blob: string, { size }: RemoteFile): boolean => existsSync(blob) && statSync(blob).size === size;
 
 function folders(folder: string, commit: string): { readonly blobs: string; readonly snapshot: string } {
@@ -106,7 +106,7 @@ function folders(folder: string, commit: string): { readonly blobs: string; read
   return made;
 }
 
-/** @throws {DownloadError} before anything is downloaded. */
+/** Checks the free disk space before anything is downloaded. @throws {DownloadError} */
 function checkSpace(folder: string, missing: readonly RemoteFile[]): void {
   const bytes = missing.reduce((sum, { size }) => sum + size, 0);
   const { bavail, bsize } = statfsSync(folder);
@@ -114,7 +114,7 @@ function checkSpace(folder: string, missing: readonly RemoteFile[]): void {
   throw new DownloadError("diskFull", folder, `expected ${bytes} bytes of free space, got ${bavail * bsize}`);
 }
 
-/** A relative link, so that the cache can be moved. */
+/** Creates a relative link, so that the cache can be moved. */
 function link(path: string, blob: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true });

@@ -1,14 +1,14 @@
-/** The files of a model on a hub. */
+/** Lists the files of a model on a hub. */
 import { isJsonObject, type Json, parseJson } from "../json.ts";
 import { DownloadError } from "./errors.ts";
 import { type Connection, checkStatus, request } from "./request.ts";
 
 /** A file of a model. */
 export interface RemoteFile {
-  /** Its path in the repository. */
+  /** The path in the repository. */
   readonly path: string;
   readonly size: number;
-  /** Of large files the SHA-256 of the contents; of others git's SHA-1 of the blob. */
+  /** The SHA-256 of the contents for large files, git's SHA-1 of the blob for others. */
   readonly hash: { readonly kind: "sha256" | "git"; readonly value: string };
 }
 
@@ -18,10 +18,10 @@ export interface Repository {
   readonly files: readonly RemoteFile[];
 }
 
-/** The answer names files: a few megabytes at most. */
+/** The limit of the response, which lists files: a few megabytes at most. */
 const MOST_LISTED_BYTES = 64 * 2 ** 20;
 
-/** @throws {DownloadError} */
+/** Requests the commit and the files of a model. @throws {DownloadError} */
 export async function repositoryOf(connection: Connection, name: string, revision: string): Promise<Repository> {
   const url = `${connection.endpoint}/api/models/${name}/revision/${encodeURIComponent(revision)}?blobs=true`;
   const { response, heard, end } = await request(connection, url, { accept: "application/json" });
@@ -72,6 +72,6 @@ function fileOf(json: Json, url: string): RemoteFile {
   throw invalid(url, `expected a checksum of ${path}: lfs.sha256 or blobId`);
 }
 
-/** A name that came over the network must not lead out of the folder. */
+/** Whether a path from the network stays inside the folder. */
 const isInside = (path: string): boolean =>
   path !== "" && !/[\\\0]/.test(path) && path.split("/").every((part) => part !== "" && part !== "." && part !== "..");

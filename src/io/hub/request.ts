@@ -1,20 +1,20 @@
-/** Requests to a hub: redirects, the token, and servers that answer slowly or not at all. */
+/** Requests to a hub: redirects, the token, and servers that stall. */
 import { DownloadError } from "./errors.ts";
 
-/** What requests need. */
+/** The settings of requests. */
 export interface Connection {
-  /** Such as `http://127.0.0.1:8080`, without a slash at the end. */
+  /** The origin, such as `http://127.0.0.1:8080`, without a trailing slash. */
   readonly endpoint: string;
   readonly token: string | undefined;
-  /** After so many milliseconds without a byte, a request is given up. */
+  /** The time without a byte after which a request is aborted, in milliseconds. */
   readonly stallMilliseconds: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** An answer, and what ends it. */
+/** A response, with functions to control its request. */
 export interface Answer {
   readonly response: Response;
-  /** Called for each part of the body that comes: the time begins anew. */
+  /** Call this for each part of the body: it restarts the stall timer. */
   readonly heard: () => void;
   /** Ends the request. */
   readonly end: () => void;
@@ -22,13 +22,14 @@ export interface Answer {
 
 const MOST_REDIRECTS = 5;
 
-/** Follows redirects. The token goes to the endpoint alone. @throws {DownloadError} */
+/** Sends a request, and follows redirects. The token is sent only to the endpoint. @throws {DownloadError} */
 export async function request(connection: Connection, url: string, headers: Record<string, string>): Promise<Answer> {
   const { endpoint, token, stallMilliseconds, signal } = connection;
   const controller = new AbortController();
   const abort = () => controller.abort(signal?.reason);
   signal?.addEventListener("abort", abort);
-  const stalled = () => controller.abort(new DownloadError("stalled", url, `nothing came for ${stallMilliseconds} ms`));
+  const stalled = () =>
+    controller.abort(new DownloadError("stalled", url, `no data arrived for ${stallMilliseconds} ms`));
   let timer = setTimeout(stalled, stallMilliseconds);
   const heard = () => {
     clearTimeout(timer);
@@ -64,7 +65,7 @@ export async function request(connection: Connection, url: string, headers: Reco
   }
 }
 
-/** What a request that was given up failed with: the caller's reason, that it stalled, or the network's error. */
+/** The error of a failed request: the caller's abort reason, a stall, or the network's error. */
 export function failureOf(
   cause: unknown,
   own: AbortSignal | undefined,
@@ -78,20 +79,16 @@ export function failureOf(
   return new DownloadError("brokenOff", url, `the connection failed: ${message}`, { cause });
 }
 
-/** @throws {DownloadError} for anything but success, saying what to do. */
+/** @throws {DownloadError} for any status except success, with what to do about it. */
 export function checkStatus(response: Response, url: string): void {
   const { status } = response;
   if (response.ok) return;
   const hints: Readonly<Record<number, string>> = {
-    401: "the hub wants a token: set HF_TOKEN",
+    401: "the hub requires a token: set HF_TOKEN",
     403: "this token has no access: accept the model's terms on its page, or set another HF_TOKEN",
     404: "there is no such model, revision or file",
     429: "too many requests: wait, and try again",
   };
   const code = status >= 500 || status === 429 || status === 408 ? "unavailable" : "refused";
-  throw new DownloadError(
-    code,
-    url,
-    `expected an answer of 200, got ${status}${hints[status] ? `; ${hints[status]}` : ""}`,
-  );
+  throw new DownloadError(code, url, `expected status 200, got ${status}${hints[status] ? `; ${hints[status]}` : ""}`);
 }

@@ -1,4 +1,4 @@
-/** Pixels as sharp gives them, row by row with channels last, and as tensors have them. */
+/** Converts pixels from sharp, which are row by row with channels last, to tensors. */
 
 import { contiguous } from "../../ops/copy/copy.ts";
 import { fromArray } from "../../ops/creation/tensor.ts";
@@ -6,23 +6,23 @@ import { permute } from "../../ops/view/permute.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { ImageMetadata } from "./sharp.ts";
 
-/** What each pixel has. */
+/** The channels of each pixel. */
 export type ImageMode = "gray" | "grayAlpha" | "rgb" | "rgba";
 export const imageModes = ["gray", "grayAlpha", "rgb", "rgba"] as const satisfies readonly ImageMode[];
 
-/** Where the axis of channels is: [C, H, W], or [H, W, C]. */
+/** The position of the channel axis: [C, H, W] or [H, W, C]. */
 export type ChannelOrder = "first" | "last";
 
 export const hasAlpha = (mode: ImageMode): boolean => mode === "grayAlpha" || mode === "rgba";
 
-/** What the file itself has. */
+/** The mode of the file. */
 export function ownMode({ space, hasAlpha: transparent }: ImageMetadata): ImageMode {
   const isGray = space === "b-w" || space === "grey16";
   if (isGray) return transparent ? "grayAlpha" : "gray";
   return transparent ? "rgba" : "rgb";
 }
 
-/** Red, green, blue, and alpha where the mode has it, in the mode's channels. */
+/** Converts RGB or RGBA pixels to the channels of a mode. */
 export function inMode(pixels: Uint8Array, mode: ImageMode): Uint8Array {
   if (mode === "rgb" || mode === "rgba") return pixels;
   const [from, to] = mode === "gray" ? [3, 1] : [4, 2];
@@ -35,13 +35,13 @@ export function inMode(pixels: Uint8Array, mode: ImageMode): Uint8Array {
 }
 
 /**
- * 0.299 R + 0.587 G + 0.114 B to the nearest, of ITU-R BT.601; the factors are multiples of 2⁻¹⁶, as Pillow's are, and
- * add up to 1.
+ * Rounds 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601) to the nearest. The factors are multiples of 2⁻¹⁶ that add up to 1,
+ * as in Pillow.
  */
 const luma = (red: number, green: number, blue: number): number =>
   (19595 * red + 38470 * green + 7471 * blue + 0x8000) >> 16;
 
-/** A tensor of pixels that nobody else has. */
+/** Makes a tensor from pixels that are not shared. */
 export function toTensor(pixels: Uint8Array, [height, width]: readonly [number, number], order: ChannelOrder): Tensor {
   const channels = pixels.length / (height * width);
   const x = fromArray(pixels as Uint8Array<ArrayBuffer>, [height, width, channels]);

@@ -1,35 +1,35 @@
-/** Formats of pictures, by their first bytes and by names of files. */
+/** Image formats, by first bytes and by file names. */
 
-/** Formats that pictures are written in. */
+/** The formats that images can be written in. */
 export const writtenFormats = ["png", "jpeg", "webp"] as const;
-/** One of these. */
+/** A format that images can be written in. */
 export type WrittenFormat = (typeof writtenFormats)[number];
 
-/** The endings of file names, in small letters, with the format that each stands for. */
+/** The formats of file extensions, in lower case. */
 const endings: Readonly<Record<string, WrittenFormat>> = { png: "png", jpg: "jpeg", jpeg: "jpeg", webp: "webp" };
 
-/** Endings of the files that can be read. */
+/** The extensions of files that can be read. */
 export const readEndings: readonly string[] = [...Object.keys(endings), "gif", "tif", "tiff", "avif"];
 
-/** In small letters, without the dot. */
+/** The extension of a path, in lower case, without the dot. */
 export const endingOf = (path: string): string => /\.([^./\\]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
 
 export const formatOf = (path: string): WrittenFormat | undefined =>
   Object.hasOwn(endings, endingOf(path)) ? endings[endingOf(path)] : undefined;
 
-/** What a file begins with; `?` is any byte. */
+/** The first bytes of each format; `?` is any byte. */
 const signatures: readonly string[] = [
   "\x89PNG\r\n\x1a\n",
   "\xff\xd8\xff", // JPEG
   "RIFF????WEBP",
   ...["GIF87a", "GIF89a"],
-  ...["II*\0", "MM\0*", "II+\0", "MM\0+"], // TIFF, and its form of 64 bits
+  ...["II*\0", "MM\0*", "II+\0", "MM\0+"], // TIFF and BigTIFF
   ...["????ftypavif", "????ftypavis"],
 ];
 
 /**
- * Whether a file is of a format that is read, by its first bytes. What decodes other formats, such as SVG and PDF,
- * reads programs and other files: it is never called.
+ * Whether a file has a supported format, by its first bytes. Decoders of other formats, such as SVG and PDF, are never
+ * called, because they may interpret programs and read other files.
  */
 export const isPicture = (bytes: Uint8Array): boolean =>
   signatures.some((signature) =>

@@ -1,4 +1,4 @@
-/** Pictures as tensors. */
+/** Loads images as tensors. */
 import { constants, type FileHandle, open } from "node:fs/promises";
 import { FileError, FileFormatError } from "../../core/errors.ts";
 import { aNumber, aPath, choice, either, flag } from "../../core/kinds.ts";
@@ -12,24 +12,24 @@ import { type ImageMetadata, type Sharp, sharp } from "./sharp.ts";
 
 /** Options of {@link loadImage}. */
 export interface LoadImageOptions {
-  /** What each pixel has, whatever the file has; `"unchanged"` is what the file has. Default `"rgb"`. */
+  /** The channels to which the image is converted; `"unchanged"` keeps those of the file. Default `"rgb"`. */
   mode?: ImageMode | "unchanged" | undefined;
-  /** Where the axis of channels is: `"first"` is [C, H, W], `"last"` [H, W, C]. Default `"first"`. */
+  /** The position of the channel axis: `"first"` is [C, H, W], `"last"` [H, W, C]. Default `"first"`. */
   channels?: ChannelOrder | undefined;
-  /** Whether a picture is turned as its EXIF orientation says. Default true. */
+  /** Rotates the image by its EXIF orientation. Default true. */
   orient?: boolean | undefined;
-  /** How many pixels a picture may have: a file of a few bytes may have billions. Default 89,478,485, as in Pillow. */
+  /** The maximum number of pixels: a small file may decode to billions. Default 89,478,485, as in Pillow. */
   maxPixels?: number | undefined;
 }
 
-/** A quarter of a gigabyte of 24-bit pixels. */
+/** A quarter of a gigabyte as 24-bit pixels. */
 const MAX_PIXELS = 89_478_485;
 
 const someBytes: Kind<Uint8Array> = {
   expected: "bytes (a Uint8Array)",
   parse: (value) => (value instanceof Uint8Array ? value : undefined),
 };
-/** @internal How pictures are read: the options. */
+/** @internal The options for reading images. */
 export const loading = {
   mode: named(choice(...imageModes, "unchanged"), "rgb"),
   channels: named(choice("first", "last"), "first"),
@@ -39,29 +39,29 @@ export const loading = {
 const loadParameters = parameters("loadImage", { source: operand(either(aPath, someBytes)), ...loading });
 
 /**
- * The picture of a PNG, JPEG, WebP, GIF, TIFF or AVIF file: uint8, [channels, height, width]. It needs the package
- * `sharp`. Colors are converted to sRGB where the file has a profile, 16 bits cut to 8; gray is 0.299 R + 0.587 G +
- * 0.114 B to the nearest, and transparency is left out where the mode has no alpha. Of an animation it is the first
- * picture.
+ * Loads the image of a PNG, JPEG, WebP, GIF, TIFF or AVIF file: uint8, [channels, height, width]. It requires the
+ * package `sharp`. Colors are converted to sRGB if the file has a profile, and 16 bits are truncated to 8. Gray is
+ * 0.299 R + 0.587 G + 0.114 B to the nearest. Transparency is dropped if the mode has no alpha. For an animation, it
+ * loads the first frame.
  *
  * @param source a path, or the bytes of a file
  *
  * @example
  * const x = await io.loadImage("cat.jpg"); // uint8 [3, 480, 640]
  *
- * @throws {PackageError} `packageMissing`. @throws {FileError} for a file that does not exist or cannot be read.
- * @throws {FileFormatError} `unknownFormat`; `damaged`, also for a file that is cut off; `tooManyPixels`.
+ * @throws {PackageError} `packageMissing`. @throws {FileError} for a file that does not exist or can't be read.
+ * @throws {FileFormatError} `unknownFormat`; `damaged`, also for a truncated file; `tooManyPixels`.
  */
 export async function loadImage(source: string | Uint8Array, options?: LoadImageOptions): Promise<Tensor<"uint8">>;
 export async function loadImage(...values: unknown[]): Promise<Tensor> {
   const { source, mode, channels, orient, maxPixels } = loadParameters(values);
-  const given = typeof source === "string" ? undefined : Uint8Array.from(source); // before anybody changes them
+  const given = typeof source === "string" ? undefined : Uint8Array.from(source); // the caller may change them
   const make = await sharp("loadImage");
   const path = typeof source === "string" ? source : "(bytes)";
   const fail: Fail = (code, message) => new FileFormatError("loadImage", code, path, message);
   const bytes = given ?? (await readWhole(path));
   if (!isPicture(bytes))
-    throw fail("unknownFormat", "expected a PNG, JPEG, WebP, GIF, TIFF or AVIF file, got something else");
+    throw fail("unknownFormat", "expected a PNG, JPEG, WebP, GIF, TIFF or AVIF file, got another format");
   const metadata = await decoded(() => make(bytes, { limitInputPixels: false }).metadata(), fail);
   checkSize(metadata, maxPixels, fail);
   const image = make(bytes, { limitInputPixels: maxPixels });
@@ -78,13 +78,13 @@ const pixelsOf = (image: Sharp, mode: ImageMode) => {
   return own.raw({ depth: "uchar" }).toBuffer({ resolveWithObject: true });
 };
 
-/** What the package says of a damaged file ends in a typed error. */
+/** Converts the package's errors for a damaged file to typed errors. */
 async function decoded<Result>(decode: () => Promise<Result>, fail: Fail): Promise<Result> {
   try {
     return await decode();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw fail("damaged", `expected a whole picture, got one that fails with "${reason.trim()}"`);
+    throw fail("damaged", `expected a complete image, but decoding failed with "${reason.trim()}"`);
   }
 }
 
@@ -96,7 +96,7 @@ function checkSize({ width, height }: ImageMetadata, maxPixels: number, fail: Fa
   );
 }
 
-/** The bytes of a regular file: a device or a pipe has no end. */
+/** Reads a regular file; a device or a pipe might have no end. */
 async function readWhole(path: string): Promise<Uint8Array> {
   let file: FileHandle | undefined;
   try {

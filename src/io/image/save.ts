@@ -1,4 +1,4 @@
-/** Tensors as pictures. */
+/** Encodes and saves tensors as images. */
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, aPath, choice, flag } from "../../core/kinds.ts";
 import { named, operand, parameters, required } from "../../core/parameters.ts";
@@ -14,11 +14,11 @@ import { type Sharp, sharp } from "./sharp.ts";
 
 /** Options of {@link encodeImage} and {@link saveImage}. */
 export interface SaveImageOptions {
-  /** Where the axis of channels is: `"first"` is [C, H, W], `"last"` [H, W, C]. Default `"first"`. */
+  /** The position of the channel axis: `"first"` is [C, H, W], `"last"` [H, W, C]. Default `"first"`. */
   channels?: ChannelOrder | undefined;
-  /** How much of a JPEG or lossy WebP picture is kept, from 1 to 100. Default 80. */
+  /** The quality of a JPEG or lossy WebP image, from 1 to 100. Default 80. */
   quality?: number | undefined;
-  /** Whether every pixel of a WebP picture is kept as it is. Default false. */
+  /** Uses lossless compression for WebP. Default false. */
   lossless?: boolean | undefined;
 }
 
@@ -42,7 +42,7 @@ const written = {
 type Written = Required<{ [Name in keyof SaveImageOptions]: NonNullable<SaveImageOptions[Name]> }>;
 
 /**
- * The bytes of a picture's file. It needs the package `sharp`.
+ * Encodes an image to the bytes of a file. It requires the package `sharp`.
  *
  * @param x uint8 [channels, height, width], or [height, width]; 1 channel is gray, 2 gray with alpha, 3 RGB, 4 RGBA
  *
@@ -50,7 +50,7 @@ type Written = Required<{ [Name in keyof SaveImageOptions]: NonNullable<SaveImag
  * const bytes = await io.encodeImage(x, { format: "webp", lossless: true });
  *
  * @throws {PackageError} `packageMissing`. @throws {DTypeError} `notUint8`. @throws {ShapeError} `notAnImage`.
- * @throws {ArgumentError} `tooLarge` where the format has no sides of that length.
+ * @throws {ArgumentError} `tooLarge` if a side is longer than the format supports.
  */
 export async function encodeImage(x: Tensor, options: EncodeImageOptions): Promise<Uint8Array>;
 export async function encodeImage(...values: unknown[]): Promise<Uint8Array> {
@@ -64,14 +64,14 @@ const encodeParameters = parameters("encodeImage", {
 });
 
 /**
- * Writes a picture to a file, atomically: PNG, JPEG or WebP by the ending of its name. It needs the package `sharp`.
+ * Writes an image to a file, atomically: PNG, JPEG or WebP by its extension. It requires the package `sharp`.
  *
  * @param x uint8 [channels, height, width], or [height, width]; 1 channel is gray, 2 gray with alpha, 3 RGB, 4 RGBA
  *
  * @example
  * await io.saveImage("cat.png", x);
  *
- * @throws {ArgumentError} `unknownFormat` for another ending; `tooLarge`. @throws {PackageError} `packageMissing`.
+ * @throws {ArgumentError} `unknownFormat` for another extension; `tooLarge`. @throws {PackageError} `packageMissing`.
  * @throws {DTypeError} `notUint8`. @throws {ShapeError} `notAnImage`. @throws {FileError} `notFound`, `diskFull` …
  */
 export async function saveImage(path: string, x: Tensor, options?: SaveImageOptions): Promise<void>;
@@ -89,7 +89,7 @@ export async function saveImage(...values: unknown[]): Promise<void> {
 }
 const saveParameters = parameters("saveImage", { path: operand(aPath), x: operand(aTensor), ...written });
 
-/** The longest side that a format has. */
+/** The longest side that a format supports. */
 const LONGEST: Readonly<Record<WrittenFormat, number>> = { png: 2 ** 31 - 1, jpeg: 65_535, webp: 16_383 };
 
 async function encoded(
@@ -120,7 +120,7 @@ function inFormat(image: Sharp, format: WrittenFormat, quality: number, lossless
   return format === "jpeg" ? image.jpeg({ quality }) : image.webp({ quality, lossless });
 }
 
-/** [height, width, channels] in order. */
+/** Converts to contiguous [height, width, channels]. */
 function pictureOf(operation: string, x: Tensor, channels: ChannelOrder): Tensor {
   if (x.dtype !== "uint8")
     throw new DTypeError(operation, "notUint8", `expected uint8, got ${x.describe()}; toDType() converts`);
@@ -131,6 +131,6 @@ function pictureOf(operation: string, x: Tensor, channels: ChannelOrder): Tensor
   throw new ShapeError(
     operation,
     "notAnImage",
-    `expected x to be ${axes} with 1 to 4 channels and some pixels, or [height, width], got ${x.describe()}`,
+    `expected x to be ${axes} with 1 to 4 channels and at least one pixel, or [height, width], got ${x.describe()}`,
   );
 }

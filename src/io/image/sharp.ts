@@ -1,10 +1,10 @@
 /**
- * The package that decodes and encodes pictures: sharp, over libvips. It is optional: nothing else needs it, and it is
- * loaded when a picture is first read or written.
+ * The package that decodes and encodes images: sharp, based on libvips. It is optional, and is loaded when an image is
+ * first read or written.
  */
 import { PackageError } from "../../core/errors.ts";
 
-/** What is used of the package. Its own types are not here where it is not installed. */
+/** The part of the package that is used. Its types are declared here because it may not be installed. */
 export interface Sharp {
   metadata(): Promise<ImageMetadata>;
   autoOrient(): Sharp;
@@ -21,7 +21,7 @@ export interface Sharp {
   }>;
 }
 
-/** What a file's header says. */
+/** The contents of a file's header. */
 export interface ImageMetadata {
   readonly width: number;
   readonly height: number;
@@ -37,11 +37,11 @@ export interface SharpOptions {
 
 export type MakeSharp = (input: Uint8Array, options: SharpOptions) => Sharp;
 
-/** The version that package.json names. */
+/** The version in package.json. */
 const VERSION = "0.35.5";
 
 /**
- * The package's function.
+ * Loads the package, and returns its function.
  *
  * @throws {PackageError} `packageMissing`
  */
@@ -54,7 +54,7 @@ export async function sharp(operation: string): Promise<MakeSharp> {
       operation,
       "packageMissing",
       "sharp",
-      `expected the package sharp, which decodes and encodes pictures, to be installed: bun add sharp@${VERSION}`,
+      `expected the package sharp, which decodes and encodes images, to be installed: bun add sharp@${VERSION}`,
       { cause },
     );
   }

@@ -1,4 +1,4 @@
-/** Arrays of .npy files as tensors, and back. */
+/** Converts arrays of .npy files to tensors, and back. */
 import { DTypeError } from "../../core/errors.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { contiguous } from "../../ops/copy/copy.ts";
@@ -9,14 +9,14 @@ import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { describes, encodeHeader, type Fail, parseHeader } from "./header.ts";
 
-/** The tensor of a .npy file's bytes. @throws {FileFormatError} */
+/** Decodes the bytes of a .npy file to a tensor. @throws {FileFormatError} */
 export function decodeArray(bytes: Uint8Array, fail: Fail): Tensor {
   const { dtype, isBigEndian, isFortran, shape, start } = parseHeader(bytes, fail);
   const expected = elementCount(shape) * bytesOf(dtype);
   const found = bytes.byteLength - start;
   if (expected !== found)
     throw fail("sizeDiffers", `expected ${expected} bytes of ${dtype}[${shape.join(", ")}], got ${found}`);
-  const elements = new Uint8Array(bytes.subarray(start)); // aligned, and in memory of its own
+  const elements = new Uint8Array(bytes.subarray(start)); // copied, so that it is aligned
   if (isBigEndian) swap(elements, bytesOf(dtype));
   if (dtype === "bool" && elements.some((byte) => byte > 1))
     throw fail("badBool", "expected booleans to be bytes of 0 and 1");
@@ -26,13 +26,13 @@ export function decodeArray(bytes: Uint8Array, fail: Fail): Tensor {
   return isFortran ? contiguous(permute(made, [...shape.keys()].reverse())) : made;
 }
 
-/** Turns around the bytes of each element. */
+/** Reverses the bytes of each element. */
 function swap(bytes: Uint8Array, size: number): void {
   if (size === 1) return;
   for (let at = 0; at < bytes.length; at += size) bytes.subarray(at, at + size).reverse();
 }
 
-/** The bytes of a .npy file, in two parts. @throws {DTypeError} for bfloat16, which NumPy does not have. */
+/** Encodes a tensor as a .npy file, in two parts. @throws {DTypeError} for bfloat16, which NumPy does not have. */
 export function encodeArray(operation: string, x: Tensor): [header: Uint8Array, elements: Uint8Array] {
   if (!describes(x.dtype))
     throw new DTypeError(

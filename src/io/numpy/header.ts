@@ -1,5 +1,5 @@
 /**
- * The header of a .npy file: the magic, a version, the length of a text, and the text, a literal of Python such as
+ * The header of a .npy file: the magic, a version, the length of a text, and the text, a Python literal such as
  *
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
  *
@@ -9,26 +9,26 @@ import type { FileFormatError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
 
-/** Makes an error of a file. */
+/** Creates an error about a file. */
 export type Fail = (code: string, message: string) => FileFormatError;
 
-/** What a header says. */
+/** The contents of a header. */
 export interface NpyHeader {
   readonly dtype: DType;
-  /** Whether the bytes of an element are the largest first. */
+  /** Whether elements are big-endian. */
   readonly isBigEndian: boolean;
-  /** Whether the first axis is the one whose elements are adjacent. */
+  /** Whether the array is column-major (Fortran order). */
   readonly isFortran: boolean;
   readonly shape: readonly number[];
-  /** Where the elements begin. */
+  /** The position where the elements begin. */
   readonly start: number;
 }
 
 const MAGIC = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59]; // \x93NUMPY
-/** As NumPy, which reads no header beyond it. */
+/** NumPy's limit of headers. */
 const MOST_HEADER_BYTES = 10_000;
 
-/** NumPy's types by kind and size. int16, uint16, uint64, complex numbers and texts are none of ours. */
+/** NumPy's types by kind and size. int16, uint16, uint64, complex numbers and strings are not supported. */
 const dtypes: Readonly<Record<string, DType>> = {
   ...{ f8: "float64", f4: "float32", f2: "float16", i8: "int64", i4: "int32", u4: "uint32" },
   ...{ i1: "int8", u1: "uint8", b1: "bool" },
@@ -38,10 +38,10 @@ const descriptions: Readonly<Partial<Record<DType, string>>> = {
   ...{ int8: "|i1", uint8: "|u1", bool: "|b1" },
 };
 
-/** The dtypes that .npy has. */
+/** Whether .npy files support a dtype. */
 export const describes = (dtype: DType): boolean => descriptions[dtype] !== undefined;
 
-/** As NumPy writes it; spaces may be between any parts. */
+/** The literal as NumPy writes it; spaces may be between any parts. */
 const LITERAL = new RegExp(
   [
     String.raw`^\{\s*'descr'\s*:\s*'([^'\\]*)'\s*,`,
@@ -81,7 +81,7 @@ function textOf(bytes: Uint8Array, fail: Fail): { readonly text: string; readonl
   return { text: new TextDecoder("latin1").decode(bytes.subarray(start, start + length)), start: start + length };
 }
 
-/** A tuple of sizes: `2, 3`, `2,`, or nothing. */
+/** Parses a tuple of sizes: `2, 3`, `2,`, or empty. */
 function shapeOf(text: string, fail: Fail): number[] {
   const parts = text.split(",").map((part) => part.trim());
   if (parts.at(-1) === "") parts.pop();
@@ -92,7 +92,7 @@ function shapeOf(text: string, fail: Fail): number[] {
   return shape;
 }
 
-/** The bytes before the elements: as NumPy writes them, a multiple of 64. */
+/** Encodes the header as NumPy does, padded to a multiple of 64 bytes. */
 export function encodeHeader(dtype: DType, shape: readonly number[]): Uint8Array {
   const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
   const text = `{'descr': '${descriptions[dtype]}', 'fortran_order': False, 'shape': (${sizes}), }`;

@@ -1,4 +1,4 @@
-/** NumPy's files of one array. */
+/** NumPy's .npy files of one array. */
 import { readFileSync } from "node:fs";
 import { FileFormatError } from "../../core/errors.ts";
 import { aPath } from "../../core/kinds.ts";
@@ -10,13 +10,14 @@ import { withFileErrors } from "../file_errors.ts";
 import { decodeArray, encodeArray } from "./array.ts";
 
 /**
- * The array of a .npy file: floats of 16, 32 and 64 bits, integers that tensors have, and booleans, in either order of
- * bytes and of axes. Nothing in the file is run: arrays of Python's objects are refused.
+ * Loads the array of a .npy file as a tensor. It supports floats of 16, 32 and 64 bits, the integer dtypes of tensors,
+ * and booleans, in either byte order, row-major or column-major. No code in the file is run: arrays of Python objects
+ * are rejected.
  *
  * @example
  * const x = io.loadNpy("x.npy");
  *
- * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} for an invalid file,
+ * @throws {FileError} for a file that does not exist or can't be read. @throws {FileFormatError} for an invalid file,
  * and `unsupportedType` for a type that tensors do not have.
  */
 export function loadNpy(path: string): Tensor {

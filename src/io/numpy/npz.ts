@@ -1,4 +1,4 @@
-/** NumPy's archives of several arrays: zip files of .npy files. */
+/** NumPy's .npz archives: zip files of .npy files. */
 import { readFileSync } from "node:fs";
 import { ArgumentError, FileFormatError } from "../../core/errors.ts";
 import { aPath, flag, isArray } from "../../core/kinds.ts";
@@ -13,15 +13,15 @@ import type { Fail } from "./header.ts";
 import { entriesOf, unpacked } from "./zip.ts";
 
 /**
- * The arrays of a .npz file by name, as `np.savez` and `np.savez_compressed` write them. Each is read as
- * {@link loadNpy} reads its file; sums of checks are compared.
+ * Loads the arrays of a .npz file by name, as `np.savez` and `np.savez_compressed` write them. Each is read as by
+ * {@link loadNpy}, and checksums are verified.
  *
  * @example
  * const { x, y } = io.loadNpz("data.npz");
  *
- * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} for an invalid file,
- * and `unsupportedType` for a type that tensors do not have. @throws {OutOfMemoryError} where the arrays would take
- * more than the memory limit; nothing is inflated then.
+ * @throws {FileError} for a file that does not exist or can't be read. @throws {FileFormatError} for an invalid file,
+ * and `unsupportedType` for a type that tensors do not have. @throws {OutOfMemoryError} if the arrays would exceed the
+ * memory limit; nothing is inflated then.
  */
 export function loadNpz(path: string): Record<string, Tensor> {
   const own = loadParameters([path]).path;
@@ -45,14 +45,14 @@ const loadParameters = parameters("loadNpz", { path: operand(aPath) });
 
 /** Options of {@link saveNpz}. */
 export interface SaveNpzOptions {
-  /** Whether arrays are deflated, as `np.savez_compressed` does. Default false. */
+  /** Compresses arrays, as `np.savez_compressed` does. Default false. */
   compressed?: boolean | undefined;
 }
 
 /**
- * Writes tensors to a .npz file that NumPy reads, atomically.
+ * Writes tensors to a .npz file that NumPy can read, atomically.
  *
- * @param tensors by name: a text that is not empty and has no NUL
+ * @param tensors by name; a name must not be empty or contain NUL
  *
  * @example
  * await io.saveNpz("data.npz", { x, y }, { compressed: true });
@@ -79,14 +79,14 @@ export async function saveNpz(...values: unknown[]): Promise<void> {
     throw new ArgumentError(
       "saveNpz",
       "tooLarge",
-      `expected less than 4 GB in all, got ${total} bytes; use safetensors`,
+      `expected less than 4 GB in total, got ${total} bytes; use safetensors`,
     );
   const archive = archives().zipSync(Object.fromEntries(files), { level: compressed ? 6 : 0, mtime: firstTime() });
   await writeAtomically("saveNpz", path, (file) => void file.write(archive));
 }
-/** The zip format's first moment, as NumPy writes: the bytes depend on the tensors alone. */
+/** The earliest time of the zip format, as NumPy writes it, so that the bytes depend only on the tensors. */
 const firstTime = () => new Date(1980, 0, 1); // on first use: time zones are loaded with the first date
-/** What lengths of 32 bits hold, without the lists of names. */
+/** The limit of 32-bit lengths, minus room for the list of names. */
 const MOST_BYTES = 2 ** 32 - 2 ** 24;
 
 const namedTensors: Kind<readonly (readonly [string, Tensor])[]> = {

@@ -1,5 +1,5 @@
 /**
- * Reads zip archives: the list at their end, and the files one by one, each within the size that the list names.
+ * Reads zip archives: the central directory at the end, and the files one by one, each limited to the size it states.
  *
  * Source: PKWARE, ".ZIP File Format Specification" 6.3.10, sections 4.3.12 and 4.3.16.
  */
@@ -9,10 +9,10 @@ import type { Fail } from "./header.ts";
 /** A file in an archive. */
 export interface Entry {
   readonly name: string;
-  /** Of its bytes when they are inflated. */
+  /** The size of the file after inflating. */
   readonly size: number;
   readonly crc: number;
-  /** Its bytes in the archive. */
+  /** The bytes in the archive. */
   readonly packed: Uint8Array;
   readonly isDeflated: boolean;
 }
@@ -21,12 +21,12 @@ const END = 0x06054b50;
 const FILE = 0x02014b50;
 const LOCAL = 0x04034b50;
 const [END_BYTES, FILE_BYTES, LOCAL_BYTES] = [22, 46, 30];
-/** A comment behind the end has at most so many bytes. */
+/** The maximum length of the comment at the end. */
 const MOST_COMMENT = 65_535;
-/** Deflated bytes become at most so many times as many: 258 of 2 bits. */
+/** The maximum expansion of deflate: 258 bytes from 2 bits. */
 const MOST_GROWTH = 1032;
 
-/** The .npy files in an archive. @throws {FileFormatError} */
+/** Lists the .npy files in an archive. @throws {FileFormatError} */
 export function entriesOf(bytes: Uint8Array, fail: Fail): Entry[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const end = endOf(view, fail);
@@ -39,7 +39,7 @@ export function entriesOf(bytes: Uint8Array, fail: Fail): Entry[] {
     const isEntry = at + FILE_BYTES <= end && view.getUint32(at, true) === FILE;
     const length = isEntry ? view.getUint16(at + 28, true) : 0;
     if (!isEntry || at + FILE_BYTES + length > end)
-      throw fail("badArchive", `expected ${count} files in the list of the archive, got ${index}`);
+      throw fail("badArchive", `expected ${count} files in the central directory, got ${index}`);
     entries.push(entryAt(bytes, view, at, length, fail));
     at += FILE_BYTES + length + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
   }
@@ -47,7 +47,9 @@ export function entriesOf(bytes: Uint8Array, fail: Fail): Entry[] {
   return entries;
 }
 
-/** Each name once, and each byte in one file at most: otherwise few bytes are many arrays. */
+/**
+ * Checks that names are unique and files do not overlap: overlapping files could expand a small archive to many arrays.
+ */
 function checkApart(entries: readonly Entry[], listStart: number, fail: Fail): void {
   const names = new Set<string>();
   for (const { name } of entries) {
@@ -57,17 +59,18 @@ function checkApart(entries: readonly Entry[], listStart: number, fail: Fail): v
   let end = 0;
   for (const { name, packed } of entries.toSorted((a, b) => a.packed.byteOffset - b.packed.byteOffset)) {
     const start = packed.byteOffset;
-    if (start < end) throw fail("badArchive", `expected files that lie apart in the archive, got ${name} in another`);
+    if (start < end)
+      throw fail("badArchive", `expected files that do not overlap in the archive, got ${name} inside another`);
     end = start + packed.byteLength;
   }
-  if (end > listStart) throw fail("badArchive", "expected the files before the list of the archive");
+  if (end > listStart) throw fail("badArchive", "expected the files before the central directory");
 }
 
-/** Where the end of the list is, which is at the end of the archive but for a comment. */
+/** The position of the end record, which is at the end of the archive, except for a comment. */
 function endOf(view: DataView, fail: Fail): number {
   const last = view.byteLength - END_BYTES;
   for (let at = last; at >= Math.max(0, last - MOST_COMMENT); at--) if (view.getUint32(at, true) === END) return at;
-  throw fail("badMagic", "expected a zip archive, got a file without a list of files at its end");
+  throw fail("badMagic", "expected a zip archive, got a file without a central directory at its end");
 }
 
 function entryAt(bytes: Uint8Array, view: DataView, at: number, length: number, fail: Fail): Entry {
@@ -85,20 +88,20 @@ function entryAt(bytes: Uint8Array, view: DataView, at: number, length: number, 
   return { name, size, crc: view.getUint32(at + 16, true), packed: own, isDeflated: method === 8 };
 }
 
-/** The bytes of an entry, which follow its local header. */
+/** The packed bytes of an entry, which follow its local header. */
 function packedAt(bytes: Uint8Array, view: DataView, at: number, size: number, name: string, fail: Fail): Uint8Array {
   if (at + LOCAL_BYTES > view.byteLength || view.getUint32(at, true) !== LOCAL)
-    throw fail("badArchive", `expected ${name} where the list of the archive has it`);
+    throw fail("badArchive", `expected ${name} at the position in the central directory`);
   const start = at + LOCAL_BYTES + view.getUint16(at + 26, true) + view.getUint16(at + 28, true);
   if (start + size > view.byteLength) throw fail("badArchive", `expected ${size} bytes of ${name}, got fewer`);
   return bytes.subarray(start, start + size);
 }
 
-/** The bytes of a file, no more than the list names. @throws {FileFormatError} */
+/** Unpacks a file, up to its stated size. @throws {FileFormatError} */
 export function unpacked({ name, size, crc, packed, isDeflated }: Entry, fail: Fail): Uint8Array {
   const bytes = isDeflated ? inflated(packed, name, size, fail) : packed;
   if (bytes.byteLength !== size || Bun.hash.crc32(bytes) !== crc)
-    throw fail("badChecksum", `expected the bytes of ${name} to have the sum of checks that the file names`);
+    throw fail("badChecksum", `expected the bytes of ${name} to match the checksum in the archive`);
   return bytes;
 }
 
@@ -108,6 +111,6 @@ function inflated(packed: Uint8Array, name: string, size: number, fail: Fail): U
   } catch (cause) {
     if ((cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE")
       throw fail("sizeDiffers", `expected ${name} to have ${size} bytes, got more`);
-    throw fail("badArchive", `expected ${name} to be deflated bytes, got some that fail with "${String(cause)}"`);
+    throw fail("badArchive", `expected ${name} to be deflated bytes, but inflating failed with "${String(cause)}"`);
   }
 }

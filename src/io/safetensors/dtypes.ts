@@ -8,7 +8,7 @@ interface FileDType {
   readonly dtype: DType | null;
 }
 
-/** In the order in which the reference implementation writes tensors: the widest first, so that each is aligned. */
+/** The dtypes, in the order in which the reference implementation writes tensors: widest first, so each is aligned. */
 export const fileDTypes = {
   U64: { bits: 64, dtype: null },
   I64: { bits: 64, dtype: "int64" },

@@ -17,7 +17,7 @@ export interface TensorInfo {
   readonly byteLength: number;
 }
 
-/** Tensors in files, which are loaded on demand. Call `close()` when done, or declare it with `using`. */
+/** Reads tensors from safetensors files on demand. Call `close()` when done, or declare it with `using`. */
 export interface SafetensorsReader extends Disposable {
   readonly path: string;
   /** The file's metadata, such as `{ format: "pt" }`. */
@@ -25,19 +25,21 @@ export interface SafetensorsReader extends Disposable {
   /** The names of the tensors, in the order of the file. */
   readonly names: readonly string[];
   has(name: string): boolean;
-  /** The dtype, shape and size of a tensor, without loading it. @throws {FileFormatError} for an unknown name. */
+  /**
+   * Returns the dtype, shape and size of a tensor, without loading it. @throws {FileFormatError} for an unknown name.
+   */
   info(name: string): TensorInfo;
   /**
-   * Loads a tensor, a new one at each call. From 64 KB on it is memory-mapped: pages are read when they are used, and
-   * in-place changes stay in this process. It stays valid after the file is renamed, deleted or closed. If another
-   * program truncates the file, this process ends with SIGBUS.
+   * Loads a tensor, as a new tensor on each call. Tensors of at least 64 KB are memory-mapped: pages are read when they
+   * are used, and in-place changes stay in this process. The tensor stays valid after the file is renamed, deleted or
+   * closed. If another program truncates the file, this process ends with SIGBUS.
    *
    * @throws {FileFormatError} for an unknown name. @throws {DTypeError} for a dtype that tensors do not support.
    */
   tensor(name: string): Tensor;
-  /** @internal The bytes of a tensor of any dtype, uint8 [bytes]. */
+  /** @internal Loads the bytes of a tensor of any dtype, uint8 [bytes]. */
   bytes(name: string): Tensor;
-  /** All tensors by name. */
+  /** Loads all tensors, by name. */
   tensors(): Record<string, Tensor>;
   close(): void;
 }
@@ -93,7 +95,7 @@ export class SafetensorsFile implements SafetensorsReader {
     return Object.fromEntries(this.names.map((name) => [name, this.tensor(name)]));
   }
 
-  /** @internal The file from a position on, in blocks. Each block overwrites the one before. */
+  /** @internal Reads the file from a position on, in blocks. Each block overwrites the one before. */
   *blocks(start = 0): Generator<Uint8Array> {
     const block = new Uint8Array(2 ** 22);
     const { byteLength } = this.file;
@@ -104,12 +106,12 @@ export class SafetensorsFile implements SafetensorsReader {
     }
   }
 
-  /** @internal Where the header ends. */
+  /** @internal The position where the header ends. */
   get headerEnd(): number {
     return this.header.end;
   }
 
-  /** @internal The first bytes of the file. */
+  /** @internal Reads the first bytes of the file. */
   bytesBefore(end: number): Uint8Array {
     return this.file.read(0, end);
   }

@@ -2,7 +2,7 @@
  * The header of a safetensors file. The file starts with 8 bytes, the header's length (little-endian); then comes the
  * header in JSON, then the bytes of the tensors. For each tensor the header has `dtype`, `shape` and `data_offsets`
  * (begin and end, relative to the end of the header); `__metadata__` has strings by name. All rules of the reference
- * implementation are checked, and that no key is a duplicate.
+ * implementation are checked, and duplicate keys are rejected.
  *
  * @see https://github.com/huggingface/safetensors#format
  */
@@ -76,7 +76,7 @@ function parse(bytes: Uint8Array, fail: Fail): { readonly [key: string]: Json } 
     throw fail("invalidHeader", `expected the header to start with "{", got ${JSON.stringify(text.slice(0, 8))}`);
   const json = parseJson(text, (problem, message) => {
     if (problem === "duplicateKey") return fail(problem, `the header has ${message}`);
-    const expected = problem === "tooDeep" ? "to hold tensors and metadata alone, got a value" : "to be JSON:";
+    const expected = problem === "tooDeep" ? "to hold only tensors and metadata, got a value" : "to be JSON:";
     return fail("invalidHeader", `expected the header ${expected} ${message}`);
   });
   return json as { readonly [key: string]: Json };
@@ -91,7 +91,7 @@ function decode(bytes: Uint8Array, fail: Fail): string {
 }
 
 function checkMetadata(json: Json, fail: Fail): Readonly<Record<string, string>> {
-  if (json === null) return {}; // as MLX writes that there is none
+  if (json === null) return {}; // MLX writes null for no metadata
   if (isJsonObject(json)) {
     const other = Object.entries(json).find(([, value]) => typeof value !== "string");
     if (other === undefined) return json as Readonly<Record<string, string>>;
@@ -119,7 +119,7 @@ function readEntry(name: string, json: Json, fail: Fail): TensorEntry {
 const isCounts = (json: Json | undefined): json is readonly number[] =>
   Array.isArray(json) && json.every((item) => Number.isSafeInteger(item) && item >= 0);
 
-/** The size of a dtype that is newer than this code is unknown and not checked. */
+/** Checks the size of a tensor. The size of an unknown, newer dtype is not checked. */
 function checkSize(name: string, dtype: string, shape: Shape, byteLength: number, fail: Fail): void {
   const bitsPerElement = fileDType(dtype)?.bits;
   if (bitsPerElement === undefined) return;
@@ -137,7 +137,7 @@ function checkSize(name: string, dtype: string, shape: Shape, byteLength: number
 
 const MAX_BITS = 2n ** 128n;
 
-/** Ends at {@link MAX_BITS}: the product of a million sizes would take minutes. */
+/** Multiplies sizes, up to {@link MAX_BITS}: the product of a million sizes would take minutes. */
 function product(shape: Shape, factor: bigint): bigint {
   let result = factor;
   for (const size of shape) {
@@ -167,7 +167,7 @@ function checkCover(entries: readonly TensorEntry[], dataBytes: number, fail: Fa
     throw fail("trailingBytes", `expected ${end} bytes of tensors after the header, got ${dataBytes}`);
 }
 
-/** The length and the header, padded with spaces so that the tensors start at a multiple of 8. */
+/** Encodes the length and the header, padded with spaces so that the tensors start at a multiple of 8. */
 export function encodeHeader(metadata: Readonly<Record<string, string>>, entries: readonly TensorEntry[]): Buffer {
   const rows = entries.map(({ name, dtype, shape, begin, byteLength }) =>
     member(name, { dtype, shape, data_offsets: [begin, begin + byteLength] }),
@@ -180,5 +180,5 @@ export function encodeHeader(metadata: Readonly<Record<string, string>>, entries
   return bytes;
 }
 
-/** A member of a JSON object. Written by hand, because JavaScript objects order keys such as "0" before all others. */
+/** A member of a JSON object, formatted here because JavaScript objects order keys such as "0" before all others. */
 const member = (key: string, value: unknown): string => `${JSON.stringify(key)}:${JSON.stringify(value)}`;

@@ -8,10 +8,10 @@ import { withFileErrors } from "../file_errors.ts";
 import { SafetensorsFile, type SafetensorsReader } from "./file.ts";
 import { ShardedSafetensors } from "./sharded.ts";
 
-/** The file names that are searched in a folder, in this order. */
+/** The file names to look for in a folder, in this order. */
 const NAMES = ["model.safetensors.index.json", "model.safetensors"];
 
-/** What older checkpoints have instead: Python objects by `pickle`. */
+/** The files of older checkpoints: Python objects serialized by `pickle`. */
 const PICKLED = ["pytorch_model.bin.index.json", "pytorch_model.bin"];
 
 /**
@@ -25,7 +25,7 @@ const PICKLED = ["pytorch_model.bin.index.json", "pytorch_model.bin"];
  * file.names; // ["wte.weight", …]
  * const embedding = file.tensor("wte.weight"); // float32[50257, 768]
  *
- * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} for an invalid file.
+ * @throws {FileError} for a file that does not exist or can't be read. @throws {FileFormatError} for an invalid file.
  */
 export const openSafetensors = (path: string): SafetensorsReader =>
   openFor("openSafetensors", openParameters([path]).path);
@@ -33,8 +33,8 @@ export const openSafetensors = (path: string): SafetensorsReader =>
 const openParameters = parameters("openSafetensors", { path: operand(aPath) });
 
 /**
- * All tensors of a safetensors file, by name. See {@link openSafetensors}. Quantised tensors come in parts;
- * `loadWeights` joins them.
+ * Loads all tensors of a safetensors file, by name. See {@link openSafetensors}. Quantized tensors are returned in
+ * parts; `loadWeights` joins them.
  *
  * @example
  * model.loadStateDict(loadSafetensors("gpt2/model.safetensors"));
@@ -49,7 +49,7 @@ export function loadSafetensors(path: string): Record<string, Tensor> {
 
 const loadParameters = parameters("loadSafetensors", { path: operand(aPath) });
 
-/** @internal Opens a file under the name of an operation, for errors. */
+/** @internal Opens a file; errors name the operation. */
 export function openFor(operation: string, path: string): SafetensorsReader {
   const isFolder = withFileErrors(operation, path, () => statSync(path)).isDirectory();
   const file = isFolder ? fileIn(operation, path) : path;

@@ -1,9 +1,13 @@
 /**
- * Quantised tensors in safetensors files. An affine tensor is MLX's three: `a.weight` (uint32), `a.scales` and
- * `a.biases`, which is missing where it is symmetric; blocks are uint8. The metadata `quantization` is JSON: by the
- * name of the packed tensor, `{ "group_size": 64, "bits": 4, "mode": "affine" | "symmetric", "dtype": "float16" }`, or
- * `{ "format": "q4_K", "dtype": "float32" }`. MLX writes the same fields in `config.json`, by the name of the module,
- * and those of all the others beside them; its mode may also be "mxfp4".
+ * Quantized tensors in safetensors files. An affine tensor is stored as three, as in MLX: `a.weight` (uint32),
+ * `a.scales` and `a.biases`, which is missing if it is symmetric. Blocks are uint8. The metadata `quantization` is
+ * JSON, keyed by the name of the packed tensor. A value is one of
+ *
+ *     { "group_size": 64, "bits": 4, "mode": "affine" | "symmetric", "dtype": "float16" }
+ *     { "format": "q4_K", "dtype": "float32" }
+ *
+ * MLX writes the same fields to `config.json`, keyed by the name of the module, next to the fields that apply to all
+ * other modules; its mode may also be "mxfp4".
  */
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
@@ -29,7 +33,7 @@ import type { SafetensorsReader } from "./file.ts";
 /** The key of the metadata. */
 export const QUANTIZATION_KEY = "quantization";
 
-/** Tensors with the parts of quantised ones in their place, and metadata with their formats. @throws {ArgumentError} */
+/** Replaces quantized tensors by their parts, and adds their formats to the metadata. @throws {ArgumentError} */
 export function inParts(
   operation: string,
   tensors: Readonly<Record<string, unknown>>,
@@ -67,33 +71,34 @@ function entryOf({ format, dtype }: QuantizedTensor): Json {
   return { group_size: groupSize, bits, mode: symmetric ? "symmetric" : "affine", dtype };
 }
 
-/** A format, and the dtype of what it dequantises to where it is said. */
+/** A format, and the dtype that it dequantizes to, if it is given. */
 export interface FormatEntry {
   readonly format: QuantizedFormat;
   readonly dtype?: ScaleDType | undefined;
-  /** Where MLX packs a format of blocks in another way: levels in words, and exponents as scales. */
+  /** Set if MLX packs a block format differently: levels in words, and exponents as scales. */
   readonly mode?: "mxfp4" | undefined;
 }
 
-/** Which tensors of a file are quantised. */
+/** The formats of the quantized tensors of a file. */
 export interface FormatEntries {
-  /** By the name of a packed tensor, or of its layer. False: it is not. */
+  /** Formats by the name of a packed tensor or of its layer; false for a tensor that is not quantized. */
   readonly byName: ReadonlyMap<string, FormatEntry | false>;
-  /** Of all others that have scales. */
+  /** The format of all other tensors that have scales. */
   readonly fallback?: FormatEntry | undefined;
 }
 
 type Fail = (code: string, message: string, tensor?: string) => Error;
 
-/** The formats that a file's metadata has. @throws {FileFormatError} `invalidQuantization` */
+/** Reads the formats in a file's metadata. @throws {FileFormatError} `invalidQuantization` */
 export function formatsIn(text: string, fail: Fail): FormatEntries {
   const json = parseJson(text, (_, message) => fail("invalidQuantization", `its metadata quantization: ${message}`));
   return readEntries(json, fail);
 }
 
-/** The formats that MLX's `config.json` or a file's metadata has. @throws {FileFormatError} `invalidQuantization` */
+/** Reads the formats in MLX's `config.json` or a file's metadata. @throws {FileFormatError} `invalidQuantization` */
 export function readEntries(json: Json, fail: Fail): FormatEntries {
-  if (!isJsonObject(json)) throw fail("invalidQuantization", `expected quantization as an object, got ${brief(json)}`);
+  if (!isJsonObject(json))
+    throw fail("invalidQuantization", `expected quantization to be an object, got ${brief(json)}`);
   const byName = new Map<string, FormatEntry | false>();
   for (const [name, value] of Object.entries(json)) {
     if (value === false) byName.set(name, false);
@@ -127,7 +132,9 @@ function readEntry(json: { readonly [key: string]: Json }, fail: Fail, tensor?: 
 
 const includes = (list: readonly unknown[], value: unknown): boolean => list.includes(value);
 
-/** All tensors of a file, quantised ones in one piece. @throws {FileFormatError} for parts that do not fit. */
+/**
+ * Loads all tensors of a file, with the parts of quantized tensors joined. @throws {FileFormatError} for invalid parts.
+ */
 export function assembled(
   reader: SafetensorsReader,
   { byName, fallback }: FormatEntries,
@@ -149,14 +156,14 @@ export function assembled(
   );
 }
 
-/** Whether a weight has parts beside it. */
+/** Whether a weight has other parts. */
 const hasParts = ({ format, mode }: FormatEntry): boolean => typeof format === "object" || mode !== undefined;
 const moduleOf = (name: string): string => (name.endsWith(".weight") ? name.slice(0, -".weight".length) : name);
 
 const partsIn = (reader: SafetensorsReader, name: string): string[] =>
   Object.values(partNames(name)).filter((part) => reader.has(part));
 
-/** Whether a tensor is what MLX packs: words beside scales. */
+/** Whether a tensor is packed as in MLX: words, with scales. */
 const hasScales = (reader: SafetensorsReader, name: string): boolean =>
   reader.info(name).dtype === "U32" && reader.has(partNames(name).scales);
 
@@ -167,13 +174,13 @@ function joined(reader: SafetensorsReader, name: string, entry: FormatEntry, fai
   return ofEntry(entry, parts, name, fail);
 }
 
-/** The quantised tensor of parts, which are freed: it has views of its own. @throws {FileFormatError} */
+/** Builds a quantized tensor from parts, which are freed: it has separate views. @throws {FileFormatError} */
 export function ofEntry(entry: FormatEntry, parts: QuantizedParts, name: string, fail: Fail): QuantizedTensor {
   const { format, dtype, mode } = entry;
   try {
     const problem = mode === undefined ? problemOf(format, parts) : problemOfWords(parts);
     if (problem !== undefined)
-      throw fail("invalidQuantization", `it is no ${formatName(format)}: ${problem.message}`, name);
+      throw fail("invalidQuantization", `it is not valid ${formatName(format)}: ${problem.message}`, name);
     return ofParts(format, mode === undefined ? parts : { packed: blocksOfWords(parts.packed, parts.scales!) }, dtype);
   } finally {
     for (const own of [parts.packed, parts.scales, parts.biases]) own?.dispose();

@@ -24,18 +24,18 @@ export interface SaveOptions {
  * readers see the complete old file or the complete new one. It yields to the event loop, so do not change the tensors
  * in place before the promise settles.
  *
- * Quantised tensors stay so. An affine `a.weight` is three tensors under MLX's names, `a.weight`, `a.scales` and
- * `a.biases`; blocks are the bytes under the name. The metadata `quantization` has their formats, from which
- * `loadWeights` makes quantised tensors again.
+ * Quantized tensors stay quantized. An affine `a.weight` is saved as three tensors with MLX's names, `a.weight`,
+ * `a.scales` and `a.biases`; blocks are saved as bytes. The metadata `quantization` has their formats, from which
+ * `loadWeights` restores quantized tensors.
  *
- * @param tensors by name; of any strides, on any backend
+ * @param tensors by name; with any strides, on any backend
  *
  * @example
  * await saveSafetensors("model.safetensors", model.stateDict(), { metadata: { format: "pt" } });
  *
  * @throws {FileError} `notFound` (no such folder), `notPermitted`, `diskFull` …: the old file is unchanged.
  * @throws {ArgumentError} for a value that is not a tensor, metadata that is not a string, and `duplicateName`, for a
- * tensor with the name of another one's scales. @throws {DisposedError}
+ * tensor whose name equals that of another tensor's scales or biases. @throws {DisposedError}
  */
 export async function saveSafetensors(
   path: string,
@@ -68,7 +68,7 @@ export interface Layout {
   readonly tensors: readonly Tensor[];
 }
 
-/** @internal The header of tensors, and their order: by dtype, the widest first, then by name. */
+/** @internal Computes the header of tensors, and their order: by dtype, the widest first, then by name. */
 export function layOut(
   operation: string,
   tensors: Readonly<Record<string, unknown>>,
@@ -131,13 +131,13 @@ export async function writeTensors(file: FileWriter, { tensors }: Layout): Promi
 export async function writeTensor(file: FileWriter, tensor: Tensor): Promise<void> {
   if (tensor.isContiguous) return writeDense(file, tensor);
   const { storage, dtype, shape, strides, offset } = tensor;
-  // A tensor of its own: the caller may have disposed of the other one.
+  // A separate view, because the caller may have disposed of the tensor.
   using view = new Tensor(storage, dtype, shape, strides, offset);
   using dense = noGrad(() => contiguous(view));
   await writeDense(file, dense);
 }
 
-/** Small enough to yield to the event loop every few milliseconds. */
+/** The size of a write, small enough to yield to the event loop every few milliseconds. */
 const PART_BYTES = 2 ** 23;
 
 async function writeDense(file: FileWriter, { storage, dtype, shape, offset }: Tensor): Promise<void> {
@@ -145,7 +145,7 @@ async function writeDense(file: FileWriter, { storage, dtype, shape, offset }: T
   const byteLength = byteLengthOf(shape, dtype);
   for (let done = 0; done < byteLength; done += PART_BYTES) {
     for (let wait = storage.memory.whenReady(); wait !== null; wait = storage.memory.whenReady()) await wait;
-    const { buffer } = storage.array(dtype); // in every iteration: the memory may have moved
+    const { buffer } = storage.array(dtype); // in each iteration, as the memory may have moved
     file.write(new Uint8Array(buffer, begin + done, Math.min(PART_BYTES, byteLength - done)));
     if (done > 0) await yieldToEventLoop();
   }

@@ -12,8 +12,8 @@ import { brief, isJsonObject, type Json, parseJson } from "../json.ts";
 import { SafetensorsFile, type SafetensorsReader, type TensorInfo } from "./file.ts";
 
 /**
- * @internal Tensors in several files (shards), with an index as Hugging Face writes it: `{ "metadata": …, "weight_map":
- * { name: file } }`. A shard is opened when its first tensor is loaded.
+ * @internal Reads tensors from several files (shards), with an index as Hugging Face writes it:
+ * `{ "metadata": …, "weight_map": { name: file } }`. A shard is opened when its first tensor is loaded.
  */
 export class ShardedSafetensors implements SafetensorsReader {
   readonly metadata: Readonly<Record<string, string>>;
@@ -57,7 +57,7 @@ export class ShardedSafetensors implements SafetensorsReader {
     for (const file of this.files.values()) file.close();
   }
 
-  /** The shards by name: none is opened for it. */
+  /** Lists the shards by name, without opening them. */
   toString(): string {
     const counts = new Map<string, number>();
     for (const file of this.fileOf.values()) counts.set(file, (counts.get(file) ?? 0) + 1);
@@ -99,15 +99,15 @@ export class ShardedSafetensors implements SafetensorsReader {
     return new Map(Object.entries(json).map(([name, file]) => [name, this.checkName(name, file)]));
   }
 
-  /** Shards must be in the index's own folder: an index that was downloaded must not point anywhere else. */
+  /** Shards must be in the folder of the index: a downloaded index must not point anywhere else. */
   private checkName(tensor: string, file: Json): string {
     if (typeof file === "string" && file !== "" && file !== ".." && basename(file) === file) return file;
-    throw this.fail("invalidIndex", `expected a file in the index's own folder, got ${brief(file)}`, tensor);
+    throw this.fail("invalidIndex", `expected a file in the folder of the index, got ${brief(file)}`, tensor);
   }
 
   private checkFiles(): void {
     const missing = [...new Set(this.fileOf.values())].filter((file) => !existsSync(join(dirname(this.path), file)));
-    if (missing.length > 0) throw this.fail("missingShard", `files that it names do not exist: ${missing.join(", ")}`);
+    if (missing.length > 0) throw this.fail("missingShard", `it lists files that do not exist: ${missing.join(", ")}`);
   }
 
   private fail(code: string, message: string, tensor?: string): FileFormatError {

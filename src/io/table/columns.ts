@@ -1,4 +1,4 @@
-/** What the readers of tables share: their options, and columns of numbers as tensors. */
+/** Shared code of table readers: options, and columns of numbers as tensors. */
 import { ArgumentError, DTypeError, type FileFormatError } from "../../core/errors.ts";
 import { isArray, listOf, text } from "../../core/kinds.ts";
 import type { Kind } from "../../core/parameters.ts";
@@ -8,16 +8,16 @@ import { tensor } from "../../ops/creation/tensor.ts";
 import { type DType, isDType } from "../../tensor/dtype.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
-/** The columns of a table by name: numbers and booleans are tensors, everything else is a list with an item a row. */
+/** The columns of a table by name: tensors for numbers and booleans, otherwise lists with one item per row. */
 export type Table = Record<string, Tensor | unknown[]>;
 
-/** Makes an error of a file. */
+/** Creates an error about a file. */
 export type Fail = (code: string, message: string) => FileFormatError;
 
-/** @internal The names of columns. */
+/** @internal Accepts names of columns. */
 export const someNames: Kind<string[]> = listOf(text, "a list of names");
 
-/** @internal Dtypes by the name of a column. */
+/** @internal Accepts dtypes by column name. */
 export const dtypesByName: Kind<ReadonlyMap<string, DType>> = {
   expected: 'an object of dtypes by column, such as { label: "int64" }',
   parse(value) {
@@ -32,7 +32,7 @@ export function checkColumns(operation: string, asked: Iterable<string>, names: 
   for (const name of asked) {
     if (names.includes(name)) continue;
     const nearest = nearestName(name, names);
-    const meant = nearest === undefined ? "" : `; did you mean "${nearest}"?`;
+    const meant = nearest === undefined ? "." : `; did you mean "${nearest}"?`;
     const known = names.slice(0, 20).join(", ");
     throw new ArgumentError(
       operation,
@@ -42,17 +42,17 @@ export function checkColumns(operation: string, asked: Iterable<string>, names: 
   }
 }
 
-/** A column in the dtype that was asked for. @throws {DTypeError} `notNumbers` for one that is no tensor. */
+/** Converts a column to the requested dtype. @throws {DTypeError} `notNumbers` if it is not a tensor. */
 export function inDType(operation: string, name: string, column: Tensor | unknown[], dtype: DType | undefined) {
   if (dtype === undefined) return column;
   if (Tensor.isTensor(column)) return column.dtype === dtype ? column : toDType(column, dtype);
   throw new DTypeError(
     operation,
     "notNumbers",
-    `expected the column ${JSON.stringify(name)} to have numbers to make ${dtype} of, got other values`,
+    `expected the column ${JSON.stringify(name)} to have numbers, to convert it to ${dtype}, got other values`,
   );
 }
 
-/** A tensor [rows], or [rows, …] of these sizes. */
+/** Makes a tensor [rows] or [rows, …]. */
 export const tensorOf = (values: NodeJS.TypedArray, dtype: DType, shape: readonly number[]): Tensor =>
   tensor(values as Float32Array, { dtype: dtype as "float32", shape: [...shape] });

@@ -1,4 +1,4 @@
-/** Columns of text files with separated values. */
+/** Loads columns of CSV files. */
 import { readFile } from "node:fs/promises";
 import { FileFormatError } from "../../core/errors.ts";
 import { aPath, flag } from "../../core/kinds.ts";
@@ -10,9 +10,9 @@ import { checkColumns, dtypesByName, type Fail, inDType, someNames, type Table, 
 
 /** Options of {@link loadCsv}. */
 export interface LoadCsvOptions {
-  /** What separates values: one character. Default `","`. */
+  /** The character that separates values. Default `","`. */
   delimiter?: string | undefined;
-  /** Whether the first line has the names of the columns. Without it they are `"0"`, `"1"`, … Default true. */
+  /** Whether the first line has the names of the columns. If not, they are `"0"`, `"1"`, … Default true. */
   header?: boolean | undefined;
   /** The columns to return. Default: all. */
   columns?: readonly string[] | undefined;
@@ -21,7 +21,7 @@ export interface LoadCsvOptions {
 }
 
 const aDelimiter: Kind<string> = {
-  expected: "one character that is no quote and no end of a line",
+  expected: "one character other than a quote or a line break",
   parse: (value) => (typeof value === "string" && /^[^"\r\n\ufeff]$/u.test(value) ? value : undefined),
 };
 
@@ -34,9 +34,9 @@ const csvParameters = parameters("loadCsv", {
 });
 
 /**
- * Reads the columns of a CSV file (RFC 4180), in UTF-8. Columns of whole numbers are int64, of numbers float32, of
- * `true` and `false` bool; all others are lists of texts. A missing number (an empty cell, `NA`, `N/A`, `NaN`, `nan`,
- * `null`) is NaN, which makes a column of whole numbers float32. Empty lines are left out.
+ * Loads the columns of a CSV file (RFC 4180) in UTF-8. Columns of integers become int64, of other numbers float32, of
+ * `true` and `false` bool; all others become lists of strings. A missing number (an empty cell, `NA`, `N/A`, `NaN`,
+ * `nan`, `null`) is NaN, which makes a column of integers float32. Empty lines are skipped.
  *
  * @returns the columns by name: tensors [rows], or lists
  *
@@ -44,9 +44,9 @@ const csvParameters = parameters("loadCsv", {
  * const { sepal, petal, species } = await io.loadCsv("iris.csv", { dtypes: { sepal: "float64" } });
  * const x = stack([sepal, petal], 1); // [150, 2]
  *
- * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} `badUtf8`,
- * `badQuotes`, `otherLength` for a row of more or fewer values than columns, `duplicateName`. @throws {ArgumentError}
- * `unknownColumn`. @throws {DTypeError} `notNumbers` for a dtype of a column of texts.
+ * @throws {FileError} for a file that does not exist or can't be read. @throws {FileFormatError} `badUtf8`,
+ * `badQuotes`; `otherLength` for a row with more or fewer values than columns; `duplicateName`. @throws {ArgumentError}
+ * `unknownColumn`. @throws {DTypeError} `notNumbers` if `dtypes` has a column of strings.
  */
 export function loadCsv(path: string, options?: LoadCsvOptions): Promise<Table>;
 export async function loadCsv(...values: unknown[]): Promise<Table> {
@@ -73,22 +73,22 @@ async function textOf(path: string, fail: Fail): Promise<string> {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw fail("badUtf8", "expected a text in UTF-8, got other bytes");
+    throw fail("badUtf8", "expected the file to be UTF-8, got other bytes");
   }
 }
 
-/** The cells of each row. The package is loaded on first use. */
+/** Parses the cells of each row. The package is loaded on first use. */
 async function rowsOf(text: string, delimiter: string, fail: Fail): Promise<string[][]> {
   const { default: Papa } = await import("papaparse");
   const { data, errors } = Papa.parse<string[]>(text, { delimiter, skipEmptyLines: true });
   const [first] = errors;
-  if (first) throw fail("badQuotes", `expected quotes that end before a delimiter (row ${(first.row ?? 0) + 1})`);
+  if (first) throw fail("badQuotes", `expected a closing quote before a delimiter (row ${(first.row ?? 0) + 1})`);
   return data;
 }
 
 function namesOf(names: readonly string[], fail: Fail): string[] {
   const twice = names.find((name, at) => names.indexOf(name) !== at);
-  if (twice !== undefined) throw fail("duplicateName", `expected columns of different names, got ${twice} twice`);
+  if (twice !== undefined) throw fail("duplicateName", `expected columns with different names, got ${twice} twice`);
   return [...names];
 }
 
@@ -103,7 +103,7 @@ const NUMBER = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?)$/i;
 const TRUTH = new Set(["true", "false"]);
 const [LEAST, MOST] = [-(2n ** 63n), 2n ** 63n - 1n];
 
-/** A column by its contents. Numbers are read in float64 where that was asked for. */
+/** Converts a column by its contents. Numbers are read as float64 unless float32 is the requested or default dtype. */
 function columnOf(cells: readonly string[], dtype: DType | undefined): Tensor | string[] {
   const trimmed = cells.map((cell) => cell.trim());
   const shape = [cells.length];

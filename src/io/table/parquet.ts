@@ -1,4 +1,4 @@
-/** Columns of Parquet files. */
+/** Loads columns of Parquet files. */
 import { constants, open } from "node:fs/promises";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
 import type { AsyncBuffer, ColumnData, Compressors, FileMetaData } from "hyparquet";
@@ -26,20 +26,21 @@ const parquetParameters = parameters("loadParquet", {
 });
 
 /**
- * Reads the columns of a Parquet file: booleans, integers of 8 to 64 bits and floats of 16 to 64 bits in the dtype that
- * has their values, decimals as float64. Lists of equally many numbers in each row are [rows, n]. Texts, dates, bytes,
- * lists of other lengths and structures are lists with an item a row. A missing number is NaN, which makes a column of
- * integers float64; a column of booleans with missing ones is a list with null.
+ * Loads the columns of a Parquet file. Booleans, integers of 8 to 64 bits and floats of 16 to 64 bits become tensors of
+ * a dtype that holds their values; decimals become float64. Lists with the same number of numbers in each row become
+ * [rows, n]. Strings, dates, bytes, lists of differing lengths and structures become lists with one item per row. A
+ * missing number is NaN, which makes a column of integers float64. A column of booleans with missing values is a list
+ * with null.
  *
  * @returns the columns by name: tensors, or lists
  *
  * @example
  * const { text, label } = await io.loadParquet("train.parquet", { columns: ["text", "label"] });
  *
- * @throws {FileError} for a file that does not exist or cannot be read. @throws {FileFormatError} `damaged`, also for a
- * compression that is not supported: uncompressed, Snappy, GZIP, Brotli and Zstandard are. @throws {ArgumentError}
- * `unknownColumn`. @throws {DTypeError} `notNumbers` for a dtype of a column of other values. @throws
- * {OutOfMemoryError} where the columns would take more than the memory limit.
+ * @throws {FileError} for a file that does not exist or can't be read. @throws {FileFormatError} `damaged`, also for an
+ * unsupported compression (Snappy, GZIP, Brotli, Zstandard and none are supported). @throws {ArgumentError}
+ * `unknownColumn`. @throws {DTypeError} `notNumbers` if `dtypes` has a column of other values. @throws
+ * {OutOfMemoryError} if the columns would exceed the memory limit.
  */
 export function loadParquet(path: string, options?: LoadParquetOptions): Promise<Table>;
 export async function loadParquet(...values: unknown[]): Promise<Table> {
@@ -60,7 +61,7 @@ export async function loadParquet(...values: unknown[]): Promise<Table> {
   } catch (cause) {
     const known = fileError("loadParquet", path, cause);
     if (known instanceof OrchardError) throw known;
-    throw fail("damaged", `expected a whole Parquet file, got one that fails with "${reasonOf(cause)}"`);
+    throw fail("damaged", `expected a complete Parquet file, but reading failed with "${reasonOf(cause)}"`);
   } finally {
     await file.close();
   }
@@ -68,7 +69,7 @@ export async function loadParquet(...values: unknown[]): Promise<Table> {
 
 const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
 
-/** The package is loaded on first use. */
+/** Reads a table. The package is loaded on first use. */
 async function tableOf(
   file: AsyncBuffer,
   asked: readonly string[] | undefined,
@@ -95,14 +96,14 @@ async function tableOf(
   );
 }
 
-/** The bytes of columns before they were compressed. */
+/** The uncompressed size of columns in bytes. */
 const sizeOf = ({ row_groups }: FileMetaData, names: readonly string[]): number =>
   row_groups
     .flatMap(({ columns }) => columns)
     .filter(({ meta_data }) => meta_data !== undefined && names.includes(meta_data.path_in_schema[0]!))
     .reduce((sum, { meta_data }) => sum + Math.max(0, Number(meta_data!.total_uncompressed_size)), 0);
 
-/** None makes more bytes than a page says that it has. Snappy is the package's. */
+/** Decompressors, limited to the size that a page states. Snappy is built into the package. */
 const compressors: Compressors = {
   GZIP: (bytes, length) => gunzipSync(bytes, { maxOutputLength: Math.max(1, length) }),
   BROTLI: (bytes, length) => brotliDecompressSync(bytes, { maxOutputLength: Math.max(1, length) }),

@@ -1,16 +1,16 @@
-/** Parquet's types as dtypes, and the values of a column as a tensor where they are numbers. */
+/** Converts Parquet's types to dtypes, and columns of numbers to tensors. */
 import type { ColumnData, SchemaElement, SchemaTree } from "hyparquet";
 import { type DType, dtypeFacts } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Fail, tensorOf } from "./columns.ts";
 
-/** What a column has: numbers of a dtype, or lists of such; anything else without a dtype. */
+/** The contents of a column: numbers of a dtype, or lists of them; no dtype for anything else. */
 export interface Kept {
   readonly dtype: DType | undefined;
   readonly isList: boolean;
 }
 
-/** Converted types of integers. Those of 16 bits are none of ours. */
+/** Converted types of integers. 16-bit integers become int32, as there is no 16-bit dtype. */
 const integers: Readonly<Record<string, DType>> = {
   ...{ INT_8: "int8", INT_16: "int32", INT_32: "int32", INT_64: "int64" },
   ...{ UINT_8: "uint8", UINT_16: "int32", UINT_32: "uint32", UINT_64: "int64" },
@@ -30,7 +30,7 @@ function dtypeOf({ type, converted_type, logical_type }: SchemaElement): DType |
   return logical_type === undefined ? physical[type ?? ""] : undefined;
 }
 
-/** What a column has, by the schema. */
+/** The contents of a column, by the schema. */
 export function keptOf({ element, children }: SchemaTree): Kept {
   if (children.length === 0) return { dtype: dtypeOf(element), isList: false };
   const [group] = children;
@@ -41,7 +41,9 @@ export function keptOf({ element, children }: SchemaTree): Kept {
 
 type Values = readonly unknown[];
 
-/** The values of all chunks: a tensor where they are numbers. @throws {FileFormatError} `outOfRange`, `damaged` */
+/**
+ * Joins the values of all chunks, as a tensor if they are numbers. @throws {FileFormatError} `outOfRange`, `damaged`
+ */
 export function columnOf(
   name: string,
   { dtype, isList }: Kept,
@@ -61,7 +63,7 @@ export function columnOf(
   return (isEven ? numbersOf(name, lists.flat(), dtype, [rows, size], fail) : undefined) ?? [...values];
 }
 
-/** Undefined where values that are no numbers are missing. */
+/** Makes a tensor of numbers; undefined if booleans are missing, which have no NaN. */
 function numbersOf(
   name: string,
   values: Values,

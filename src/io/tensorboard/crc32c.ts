@@ -15,7 +15,10 @@ export function crc32c(bytes: Uint8Array): number {
   return ~crc >>> 0;
 }
 
-/** As TFRecord files store it, so that a checksum of bytes with checksums stays useful: rotated, plus a constant. */
+/**
+ * Masks a checksum as TFRecord files do, so that checksums of data with checksums stay useful: rotated, plus a
+ * constant.
+ */
 export function maskedCrc32c(bytes: Uint8Array): number {
   const crc = crc32c(bytes);
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;

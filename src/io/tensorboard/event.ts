@@ -1,11 +1,11 @@
 /**
- * TensorBoard's events, in the encoding of protocol buffers, and the records of a file of them.
+ * Encodes TensorBoard's events as protocol buffers, and as records of a file.
  *
  * Sources: `event.proto` and `summary.proto` of TensorBoard; a record is described in TensorFlow's `record_writer.h`.
  */
 import { maskedCrc32c } from "./crc32c.ts";
 
-/** What an event has beside its time: scalars of a step, the version of a file, or the start of a session. */
+/** The contents of an event besides its time: scalars of a step, the version of a file, or the start of a session. */
 export interface EventContent {
   readonly step?: number;
   readonly fileVersion?: string;
@@ -23,7 +23,7 @@ const fields = {
 } as const;
 const SESSION_START = 1;
 
-/** How a field is encoded: the lower three bits of its key. */
+/** The wire type of a field: the lower three bits of its key. */
 const wire = { varint: 0, eightBytes: 1, lengthDelimited: 2, fourBytes: 5 } as const;
 
 /** @param wallTime in seconds since 1970 */
@@ -67,7 +67,7 @@ const delimited = (number: number, content: Uint8Array): Uint8Array[] => [
   content,
 ];
 
-/** Seven bits a byte, the lowest first; the upper bit says that more follow. */
+/** Encodes seven bits per byte, the lowest first; the upper bit marks that more follow. */
 function varint(value: number): Uint8Array {
   const bytes: number[] = [];
   let left = value;
@@ -83,7 +83,7 @@ function fixed(size: number, write: (view: DataView) => void): Uint8Array {
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** A record: the length, its checksum, the bytes, and theirs. */
+/** Encodes a record: the length, its checksum, the bytes, and their checksum. */
 export function encodeRecord(bytes: Uint8Array): Uint8Array {
   const length = fixed(8, (view) => view.setBigUint64(0, BigInt(bytes.byteLength), true));
   return joined([length, checksum(length), bytes, checksum(bytes)]);

@@ -1,4 +1,4 @@
-/** Event files that TensorBoard shows. */
+/** Writes event files for TensorBoard. */
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -20,14 +20,14 @@ const scalarParameters = parameters("SummaryWriter.addScalar", {
   step: operand(step),
 });
 
-/** How many files this process has opened: two in one second have different names. */
+/** The number of files that this process has opened, so that two in one second have different names. */
 let opened = 0;
 
 /**
- * Writes scalars to a file that TensorBoard shows: `tensorboard --logdir runs`. Every call writes at once, so
- * TensorBoard shows a run while it goes on. Files of several writers in a folder are one run.
+ * Writes scalars to a file for TensorBoard: `tensorboard --logdir runs`. Every call writes immediately, so TensorBoard
+ * can show a run in progress. The files of several writers in a folder are one run.
  *
- * @param folder where the file is made, with a name of its own; the folder is made too
+ * @param folder the folder of the file, which gets a unique name; the folder is created if needed
  *
  * @example
  * using log = new io.SummaryWriter("runs/first");
@@ -65,7 +65,7 @@ export class SummaryWriter implements Disposable {
     this.#write({ step, scalars });
   }
 
-  /** @internal What was logged from a step on is dropped: a run goes on from there. */
+  /** @internal Drops everything logged from a step on, because a run resumes there. */
   startSession(step: number): void {
     this.#write({ step, startsSession: true });
   }

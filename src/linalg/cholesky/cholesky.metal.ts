@@ -24,7 +24,7 @@ export const choleskyMetal: MetalImplementation<undefined> = {
   },
 };
 
-/** The threads of a threadgroup whose lanes have rows of small matrices: SMALL_THREADS in the kernel. */
+/** Threads per threadgroup for small matrices, one lane per row: SMALL_THREADS in the kernel. */
 const SMALL_THREADS = 128;
 
 /** The kernel and its threads. */
@@ -35,7 +35,7 @@ function launchOf(size: number, batch: number): Pick<Launch, "name" | "threadgro
   return { name: `cholesky_small_${lanes}`, threadgroups, threadgroup: SMALL_THREADS };
 }
 
-/** Two dispatches for each block of columns, whatever the batch. */
+/** Two dispatches per block of columns, for any batch size. */
 function runBlocks(a: Tensor, factor: Tensor, info: Tensor): TicketRange {
   const { batch, rows: size } = matricesOf(a);
   using diagonal = scratchTensor([batch, BLOCK, BLOCK], "float32");

@@ -25,7 +25,7 @@ const choleskyPrimitive = definePrimitive<undefined>({
 
 /** Options of {@link cholesky}. */
 export interface CholeskyOptions {
-  /** Whether the factor is the upper one, U of A = Uᵀ U, read from the upper triangle. Default false. */
+  /** Uses the upper factor U of A = Uᵀ U, and reads the upper triangle. Default false. */
   upper?: boolean;
 }
 
@@ -33,16 +33,16 @@ const declared = { a: operand(aTensor), upper: named(flag, false) } as const;
 const choleskyParameters = parameters("cholesky", declared);
 const choleskyExParameters = parameters("choleskyEx", declared);
 
-/** A Cholesky factor, and for each matrix 0, or the order of the leading minor that is not positive definite. */
+/** A Cholesky factor, with the first leading minor of each matrix that is not positive definite. */
 export interface CholeskyResult<D extends DType = DType> {
   readonly factor: Tensor<D>;
-  /** int32, of the shape of the batch. */
+  /** int32, of the shape of the batch: the order of the first leading minor that is not positive definite, or 0. */
   readonly info: Tensor<"int32">;
 }
 
 /**
- * The Cholesky factor of symmetric positive definite matrices: A = L Lᵀ with L lower triangular and a positive
- * diagonal. Only the lower triangle of A is read.
+ * Computes the Cholesky factor of symmetric positive definite matrices: A = L Lᵀ, where L is lower triangular with a
+ * positive diagonal. Only the lower triangle of A is read.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns […, n, n], of the dtype of `a`
@@ -50,9 +50,9 @@ export interface CholeskyResult<D extends DType = DType> {
  * @example
  * linalg.cholesky(tensor([[4, 2], [2, 5]])); // float32 [[2, 0], [1, 2]]
  *
- * @throws {LinAlgError} for a matrix that is not positive definite, naming it and the minor; on metal when the host
- * reads what depends on the factor. {@link choleskyEx} gives `info` instead. @throws {ShapeError} for a matrix that is
- * not square. @throws {DTypeError} for a dtype that is no float.
+ * @throws {LinAlgError} for a matrix that is not positive definite, naming it and the minor; on metal only once the
+ * host reads a tensor that depends on the factor. {@link choleskyEx} returns `info` instead. @throws {ShapeError} for a
+ * matrix that is not square. @throws {DTypeError} if the dtype is not a float.
  */
 export function cholesky<D extends DType>(a: Tensor<D>, options?: CholeskyOptions): Tensor<D>;
 export function cholesky(...values: unknown[]): Tensor {
@@ -63,8 +63,8 @@ export function cholesky(...values: unknown[]): Tensor {
 }
 
 /**
- * As {@link cholesky}, with `info` in place of an error. The factor of a matrix that is not positive definite has the
- * rows before the minor, and is 0 from there on.
+ * Computes the Cholesky factor as {@link cholesky} does, but returns `info` instead of throwing an error. For a matrix
+ * that is not positive definite, the factor has the rows before the failing minor, and is 0 from there on.
  *
  * @example
  * linalg.choleskyEx(tensor([[1, 2], [2, 1]])).info.item(); // 2
@@ -84,9 +84,9 @@ function factorise(operation: string, a: Tensor, upper: boolean): CholeskyResult
 }
 
 /**
- * The lower factor of a float32 or float64 matrix.
+ * Computes the lower factor of float32 or float64 matrices.
  *
- * With Φ(X) the lower triangle of X whose diagonal is halved, the gradient is L⁻ᵀ sym(Φ(Lᵀ L̄)) L⁻¹, where sym adds the
+ * With Φ(X) the lower triangle of X with its diagonal halved, the gradient is L⁻ᵀ sym(Φ(Lᵀ L̄)) L⁻¹, where sym adds the
  * transpose and halves. Source: I. Murray, "Differentiation of the Cholesky decomposition", 2016, eq. 10.
  */
 function lowerFactor(operation: string, a: Tensor): CholeskyResult {

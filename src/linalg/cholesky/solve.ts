@@ -20,8 +20,8 @@ import { triangularSolution } from "../triangular/triangular.ts";
 import type { CholeskyOptions } from "./cholesky.ts";
 
 /**
- * The solution X of A X = B for symmetric positive definite matrices A, given their Cholesky factors: A = L Lᵀ, or
- * A = Uᵀ U. The other triangle of a factor is not read. A zero on its diagonal gives infinity or NaN, as in PyTorch.
+ * Solves A X = B for symmetric positive definite matrices A, given their Cholesky factors: A = L Lᵀ, or A = Uᵀ U. The
+ * other triangle of a factor is not read. A zero on its diagonal gives infinity or NaN, as in PyTorch.
  *
  * @param b […, n, k], of a float dtype; float16 and bfloat16 are computed in float32
  * @param l […, n, n], of the same dtype; batches broadcast
@@ -31,7 +31,7 @@ import type { CholeskyOptions } from "./cholesky.ts";
  * const l = linalg.cholesky(tensor([[4, 2], [2, 5]]));
  * linalg.choleskySolve(tensor([[8], [12]]), l); // float32 [[1], [2]]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if dtypes differ or are not floats.
  */
 export function choleskySolve<D extends DType>(b: Tensor<D>, l: Tensor<D>, options?: CholeskyOptions): Tensor<D>;
 export function choleskySolve(...values: unknown[]): Tensor {
@@ -57,9 +57,9 @@ const solveParameters = parameters("choleskySolve", {
 });
 
 /**
- * The inverses of symmetric positive definite matrices A, given their Cholesky factors: A = L Lᵀ, or A = Uᵀ U. The
- * other triangle of a factor is not read. {@link choleskySolve} is faster and more accurate where the inverse is
- * multiplied by something.
+ * Computes the inverse of symmetric positive definite matrices A, given their Cholesky factors: A = L Lᵀ, or A = Uᵀ U.
+ * The other triangle of a factor is not read. To multiply the inverse by a matrix, use {@link choleskySolve}: it is
+ * faster and more accurate.
  *
  * @param l […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns […, n, n], of the dtype of `l`
@@ -67,9 +67,9 @@ const solveParameters = parameters("choleskySolve", {
  * @example
  * linalg.choleskyInverse(linalg.cholesky(tensor([[4, 0], [0, 5]]))); // float32 [[0.25, 0], [0, 0.2]]
  *
- * @throws {LinAlgError} for a factor with a zero on its diagonal, naming it; on metal when the host reads what depends
- * on the result. @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no
- * float.
+ * @throws {LinAlgError} for a factor with a zero on its diagonal, naming it; on metal only once the host reads a tensor
+ * that depends on the result. @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} if the dtype
+ * is not a float.
  */
 export function choleskyInverse<D extends DType>(l: Tensor<D>, options?: CholeskyOptions): Tensor<D>;
 export function choleskyInverse(...values: unknown[]): Tensor {
@@ -86,7 +86,7 @@ export function choleskyInverse(...values: unknown[]): Tensor {
 }
 const inverseParameters = parameters("choleskyInverse", { l: operand(aTensor), upper: named(flag, false) });
 
-/** For each matrix the number of the first zero on its diagonal, from 1, or 0. */
+/** The first zero on the diagonal of each matrix, counted from 1; 0 if there is none. */
 function firstZero(x: Tensor): Tensor<"int32"> {
   const size = x.shape.at(-1)!;
   return noGrad(() => {

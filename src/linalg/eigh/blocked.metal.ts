@@ -5,10 +5,10 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { type EighAttributes, eighBlockedParameters } from "./primitive.ts";
 
-/** The most rows of a matrix: `MAX_ROWS` in kernels/linalg/eigh_blocked.metal. */
+/** The maximum number of rows of a matrix: `MAX_ROWS` in kernels/linalg/eigh_blocked.metal. */
 export const MAX_BLOCKED_SIZE = 512;
 
-/** Sweeps that are encoded, of which those return at once that find nothing to do: eight to ten are usual. */
+/** The number of encoded sweeps. Eight to ten are usual; sweeps with nothing to do return immediately. */
 const SWEEPS = 16;
 const BLOCK = 32;
 const TILE = 2 * BLOCK;
@@ -16,7 +16,7 @@ const THREADS = 256;
 
 const updates = (tensor: Tensor): Operand => ({ tensor, access: "readwrite" });
 
-/** Jacobi's method in blocks. The number of dispatches depends on the size of the matrices alone. */
+/** Runs Jacobi's method in blocks. The number of dispatches depends only on the size of the matrices. */
 export function launchBlocked(call: OperationCall<EighAttributes>): TicketRange {
   const { inputs, outputs, attributes } = call;
   const [a] = inputs;

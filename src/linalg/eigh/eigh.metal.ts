@@ -6,7 +6,7 @@ import { factorWork, fasterOnCpu } from "../route.ts";
 import { launchBlocked, MAX_BLOCKED_SIZE } from "./blocked.metal.ts";
 import { type EighAttributes, eighParameters } from "./primitive.ts";
 
-/** Matrices of up to so many rows have a kernel with that much threadgroup memory, and so many threads. */
+/** The kernels: each handles matrices of up to `rows` rows in threadgroup memory, with `threads` threads. */
 const kernels = [
   { rows: 8, threads: 32 },
   { rows: 16, threads: 32 },
@@ -26,13 +26,13 @@ export const eighMetal: MetalImplementation<EighAttributes> = {
   },
 };
 
-/** Why a matrix is computed elsewhere. */
+/** Why a matrix is computed on another backend. */
 const tooLarge = (size: number): string | undefined =>
   size <= MAX_BLOCKED_SIZE
     ? undefined
-    : `the kernels take matrices of at most ${MAX_BLOCKED_SIZE} rows, got ${size}: the cpu is faster at them`;
+    : `the kernels support at most ${MAX_BLOCKED_SIZE} rows, got ${size}: the cpu is faster for larger matrices`;
 
-/** A matrix in the memory of each threadgroup. */
+/** Handles one matrix per threadgroup, in its memory. */
 function launchWhole({
   inputs: [a],
   outputs,

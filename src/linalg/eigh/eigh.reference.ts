@@ -3,7 +3,7 @@ import { store } from "../../backend/reference/elements.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 import type { EighAttributes } from "./primitive.ts";
 
-/** Sweeps after which the iteration counts as failed: it converges quadratically, within about ten. */
+/** Sweeps after which the iteration counts as failed. It converges quadratically, usually within about ten. */
 const MAX_SWEEPS = 60;
 
 export const eighReference: Implementation<EighAttributes> = {
@@ -26,7 +26,7 @@ export const eighReference: Implementation<EighAttributes> = {
 
 interface Decomposition {
   readonly eigenvalues: Float64Array;
-  /** Row-major, an eigenvector in each column. */
+  /** Row-major, one eigenvector per column. */
   readonly eigenvectors: Float64Array;
   readonly info: number;
 }
@@ -47,7 +47,7 @@ function decompose(
   const order = Array.from({ length: size }, (_, i) => i).sort((i, j) => a[i * size + i]! - a[j * size + j]! || i - j);
   const eigenvectors = new Float64Array(size * size);
   for (const [column, from] of order.entries()) {
-    const vector = rows.subarray(from * size, (from + 1) * size).map(rounding); // equal elements stay equal
+    const vector = rows.subarray(from * size, (from + 1) * size).map(rounding); // so ties are found as in float32
     const sign = signOf(vector);
     for (let i = 0; i < size; i++) eigenvectors[i * size + column] = vector[i]! * sign;
   }
@@ -60,7 +60,7 @@ const failed = (size: number, info: number): Decomposition => ({
   info,
 });
 
-/** Both triangles from the one that is read. */
+/** Fills both triangles from the one that is read. */
 function symmetric(given: Float64Array, size: number, upper: boolean): Float64Array {
   const a = new Float64Array(size * size);
   for (let i = 0; i < size; i++)
@@ -72,13 +72,13 @@ function symmetric(given: Float64Array, size: number, upper: boolean): Float64Ar
   return a;
 }
 
-/** By which a matrix is divided without rounding, so that no product of its elements overflows. */
+/** The scale by which a matrix is divided, so that no product of its elements overflows; it causes no rounding. */
 function powerOfTwoBelow(largest: number): number {
   if (largest === 0) return 1;
   return 2 ** Math.min(1000, Math.max(-1000, Math.floor(Math.log2(largest))));
 }
 
-/** 1, or −1 where the first of the elements of largest absolute value is negative. */
+/** −1 if the element of largest absolute value, the first on ties, is negative; else 1. */
 function signOf(vector: Float64Array): number {
   let largest = 0;
   for (const value of vector) if (Math.abs(value) > Math.abs(largest)) largest = value;
@@ -86,9 +86,9 @@ function signOf(vector: Float64Array): number {
 }
 
 /**
- * Jacobi's method, row by row: each rotation makes an element off the diagonal 0, until each is negligible beside its
- * two diagonal elements, which gives the eigenvalues of positive definite matrices relative accuracy. Replaces A by the
- * diagonal matrix and returns the eigenvectors in rows; undefined where it does not converge.
+ * Jacobi's method, row by row. Each rotation zeroes an off-diagonal element, until all are negligible relative to their
+ * two diagonal elements; this gives eigenvalues of positive definite matrices with high relative accuracy. Replaces A
+ * by the diagonal matrix, and returns the eigenvectors in rows, or undefined if it does not converge.
  *
  * Source: J. Demmel and K. Veselić, "Jacobi's method is more accurate than QR", 1992.
  */
@@ -107,7 +107,9 @@ function diagonalise(a: Float64Array, size: number): Float64Array | undefined {
 const EPSILON = 2 ** -53;
 const SMALLEST = 2 ** -1000;
 
-/** Rotates rows and columns p and q so that A[p, q] becomes 0. False where it is negligible, and becomes 0 at once. */
+/**
+ * Rotates rows and columns p and q so that A[p, q] becomes 0. Returns false if it is negligible and is just set to 0.
+ */
 function annihilate(a: Float64Array, v: Float64Array, size: number, p: number, q: number): boolean {
   const [pp, qq, pq] = [a[p * size + p]!, a[q * size + q]!, a[p * size + q]!];
   const negligible = EPSILON * Math.sqrt(Math.abs(pp)) * Math.sqrt(Math.abs(qq));

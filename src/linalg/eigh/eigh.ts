@@ -27,15 +27,15 @@ const eighPrimitive = definePrimitive<EighAttributes>({
 
 /** Options of {@link eigh} and {@link eigvalsh}. */
 export interface EighOptions {
-  /** Which triangle of A is read: the lower or the upper one. Default `"L"`. */
+  /** The triangle of A that is read: the lower or the upper one. Default `"L"`. */
   UPLO?: "L" | "U";
 }
 
-/** Eigenvalues in ascending order, and the eigenvectors in the order of their eigenvalues. */
+/** Eigenvalues in ascending order, with eigenvectors in the same order. */
 export interface EighResult<D extends DType = DType> {
   /** […, n] */
   readonly eigenvalues: Tensor<D>;
-  /** […, n, n]: an eigenvector in each column. */
+  /** […, n, n]: one eigenvector per column. */
   readonly eigenvectors: Tensor<D>;
 }
 
@@ -44,14 +44,13 @@ const eighParameters = parameters("eigh", declared);
 const eigvalshParameters = parameters("eigvalsh", declared);
 
 /**
- * Eigenvalues and eigenvectors of real symmetric matrices: A = V diag(λ) Vᵀ with V orthogonal and λ in ascending order.
- * Only one triangle of A is read. Of each eigenvector, the element of largest absolute value, the first of equals, is
- * positive.
+ * Computes the eigenvalues and eigenvectors of real symmetric matrices: A = V diag(λ) Vᵀ with V orthogonal and λ in
+ * ascending order. Only one triangle of A is read. The element of largest absolute value in each eigenvector, the first
+ * on ties, is positive.
  *
- * The gradient is a symmetric matrix. That of the eigenvectors has λⱼ − λᵢ in its denominators: where an eigenvalue is
- * repeated the eigenvectors are no function of A, and the gradient of what depends on them is infinite or NaN, and
- * large where two eigenvalues are close. The gradient of the eigenvalues alone is always finite. What is differentiated
- * must not depend on the signs of the eigenvectors.
+ * The gradient is a symmetric matrix. The gradient of eigenvectors divides by λⱼ − λᵢ: it is large if two eigenvalues
+ * are close, and infinite or NaN if they are equal, as the eigenvectors are then not unique. The gradient of the
+ * eigenvalues alone is always finite. The differentiated function must not depend on the signs of the eigenvectors.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns `eigenvalues` […, n] and `eigenvectors` […, n, n], of the dtype of `a`
@@ -59,9 +58,9 @@ const eigvalshParameters = parameters("eigvalsh", declared);
  * @example
  * linalg.eigh(tensor([[2, 1], [1, 2]])).eigenvalues; // float32 [1, 3]
  *
- * @throws {LinAlgError} for a matrix with an element that is not finite, naming it and the row, and for one for which
- * the iteration does not converge; on metal when the host reads what depends on the results. @throws {ShapeError} for a
- * matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ * @throws {LinAlgError} for a matrix with an element that is not finite, naming it and the row, or if the iteration
+ * does not converge; on metal only once the host reads a tensor that depends on the results. @throws {ShapeError} for a
+ * matrix that is not square. @throws {DTypeError} if the dtype is not a float.
  */
 export function eigh<D extends DType>(a: Tensor<D>, ...options: Given<EighOptions, ["UPLO"]>): EighResult<D>;
 export function eigh(...values: unknown[]): EighResult {
@@ -71,9 +70,9 @@ export function eigh(...values: unknown[]): EighResult {
 }
 
 /**
- * The eigenvalues of real symmetric matrices, in ascending order: those of {@link eigh}, without the time for
- * eigenvectors, unless `a` requires a gradient. The gradient is finite for repeated eigenvalues too; a gradient of the
- * gradient is not.
+ * Computes the eigenvalues of real symmetric matrices, in ascending order. It is faster than {@link eigh}, because it
+ * does not compute eigenvectors, unless `a` requires a gradient. The gradient is finite for repeated eigenvalues too;
+ * a second-order gradient is not.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns […, n], of the dtype of `a`
@@ -81,8 +80,8 @@ export function eigh(...values: unknown[]): EighResult {
  * @example
  * linalg.eigvalsh(tensor([[2, 1], [1, 2]])); // float32 [1, 3]
  *
- * @throws {LinAlgError} as {@link eigh} does. @throws {ShapeError} for a matrix that is not square.
- * @throws {DTypeError} for a dtype that is no float.
+ * @throws {LinAlgError} as {@link eigh}. @throws {ShapeError} for a matrix that is not square.
+ * @throws {DTypeError} if the dtype is not a float.
  */
 export function eigvalsh<D extends DType>(a: Tensor<D>, ...options: Given<EighOptions, ["UPLO"]>): Tensor<D>;
 export function eigvalsh(...values: unknown[]): Tensor {
@@ -95,7 +94,7 @@ export function eigvalsh(...values: unknown[]): Tensor {
   return toDType(eigenvalues, a.dtype);
 }
 
-/** λ and V of a float32 or float64 matrix, recorded. */
+/** Computes λ and V of float32 or float64 matrices, and records the gradient. */
 function decompose(operation: string, a: Tensor, upper: boolean): EighResult {
   const [eigenvalues, eigenvectors] = run(operation, a, { upper, vectors: true }) as [Tensor, Tensor];
   const results = [eigenvalues, eigenvectors];
@@ -126,10 +125,10 @@ function gradientOf(ofValues: Tensor | null, ofVectors: Tensor | null, values: T
   return matmul(second === undefined ? first : add(first, second), mT(vectors));
 }
 
-/** Runs the primitive and gives the eigenvalues, and the eigenvectors where they are computed. */
+/** Runs the primitive, and returns the eigenvalues, and the eigenvectors if they are computed. */
 function run(operation: string, a: Tensor, { upper, vectors }: EighAttributes): [Tensor, ...Tensor[]] {
   const size = a.shape.at(-1)!;
-  const isFlipped = isTransposed(a); // the other triangle is read where it lies
+  const isFlipped = isTransposed(a); // avoids a copy: the other triangle of the transpose is read
   const [eigenvalues, info, ...eigenvectors] = executeMany(
     eighPrimitive,
     [dense(isFlipped ? mT(a) : a)],
@@ -144,7 +143,7 @@ function run(operation: string, a: Tensor, { upper, vectors }: EighAttributes): 
   const problem = (code: number): string =>
     code <= size
       ? `has an element that is not finite, in row ${code}`
-      : "is one for which the iteration does not converge";
+      : "has eigenvalues to which the iteration did not converge";
   checkInfo(operation, info, problem, [eigenvalues, ...eigenvectors]);
   return [eigenvalues, ...eigenvectors];
 }

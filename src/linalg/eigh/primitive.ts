@@ -4,14 +4,14 @@ import { struct } from "../../backend/metal/struct.ts";
 
 /**
  * The eigenvalues of symmetric matrices in ascending order, and their eigenvectors as the columns of an orthogonal
- * matrix, of each of which the largest element by absolute value, the first of equals, is positive.
+ * matrix. The element of largest absolute value in each eigenvector, the first on ties, is positive.
  *
- * Outputs: eigenvalues […, n]; info […]; where vectors are computed, eigenvectors […, n, n]. Info is 0; or the first
- * row of the symmetric matrix, counted from 1, with an element that is not finite; or n + 1 where the iteration did not
- * converge. Then the results are NaN.
+ * Outputs: eigenvalues […, n]; info […]; eigenvectors […, n, n] if vectors are computed. Info is 0 on success. It is
+ * the first row of the symmetric matrix, counted from 1, with an element that is not finite, or n + 1 if the iteration
+ * did not converge; the results are NaN then.
  */
 export interface EighAttributes {
-  /** Whether the upper triangle is read, else the lower one. */
+  /** Whether the upper triangle is read instead of the lower one. */
   readonly upper: boolean;
   /** Whether eigenvectors are computed. */
   readonly vectors: boolean;

@@ -25,17 +25,17 @@ import { matricesOf, mT, squareOperand } from "../matrices.ts";
 import { type Degree, planOf, taylor } from "./taylor.ts";
 
 /**
- * The exponential of square matrices: Σₖ Aᵏ / k!. By scaling, a Taylor polynomial of degree 1 to 18 as the norm of each
- * matrix asks for, and squaring; the norms are read, and so waited for. The result for a matrix does not depend on
- * others of its batch.
+ * Computes the exponential of square matrices, Σₖ Aᵏ / k!, by scaling and squaring with a Taylor polynomial. The norm
+ * of each matrix selects a degree from 1 to 18, so this waits for the norms. The result for a matrix does not depend on
+ * the others in its batch.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
- * @returns […, n, n]; NaN where a matrix has NaN or infinities
+ * @returns […, n, n]; NaN for a matrix with NaN or infinity
  *
  * @example
  * linalg.matrixExp(tensor([[0, 1], [0, 0]])); // float32 [[1, 1], [0, 1]]
  *
- * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} if the dtype is not a float.
  */
 export function matrixExp<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function matrixExp(...values: unknown[]): Tensor {
@@ -46,8 +46,8 @@ const matrixExpParameters = parameters("matrixExp", { a: operand(aTensor) });
 
 /**
  * The gradient is the derivative at Aᵀ in the direction Ā: the upper right block of exp([[Aᵀ, Ā], [0, Aᵀ]]). That is an
- * exponential too, so it has gradients of every order. It is linear in Ā, which is brought to a norm of 1 first: a
- * large one would cost squarings, and the digits that these lose.
+ * exponential too, so it has gradients of every order. It is linear in Ā, which is first scaled to norm 1: a large norm
+ * would cost more squarings, which lose precision.
  * Source: N. Higham, "Functions of Matrices", 2008, theorem 3.6.
  */
 function exponential(a: Tensor): Tensor {
@@ -67,7 +67,7 @@ function exponential(a: Tensor): Tensor {
 const oneNorms = (a: Tensor): Tensor =>
   amax(sum(abs(a), { dim: -2, keepdim: true }) as Tensor, { dim: -1, keepdim: true });
 
-/** The same as something to divide by: 1 where it is 0 or not finite. */
+/** The same norms as divisors: 1 instead of 0 or a norm that is not finite. */
 function usableNorms(a: Tensor): Tensor {
   const norms = oneNorms(a);
   return where(logicalAnd(gt(norms, 0), isfinite(norms)), norms, 1) as Tensor;
@@ -99,7 +99,7 @@ interface Plan {
   readonly squarings: number;
 }
 
-/** Each degree's matrices lie together; those that need the fewest squarings come first. */
+/** Expects the matrices sorted by degree, then by number of squarings. */
 function ofSorted(all: Tensor, plans: readonly Plan[]): Tensor {
   const parts: Tensor[] = [];
   for (let start = 0; start < plans.length; ) {
@@ -114,7 +114,7 @@ function ofSorted(all: Tensor, plans: readonly Plan[]): Tensor {
 
 const joined = (parts: readonly Tensor[]): Tensor => (parts.length === 1 ? parts[0]! : cat(parts, 0));
 
-/** A / 2ˢ, in two steps: 2⁻ˢ itself may be too small a number. */
+/** A / 2ˢ, in two steps, because 2⁻ˢ may underflow. */
 function scaledDown(a: Tensor, plans: readonly Plan[]): Tensor {
   if (plans.every(({ squarings }) => squarings === 0)) return a;
   const powers = (half: (s: number) => number): Tensor =>
@@ -131,7 +131,7 @@ function scaledDown(a: Tensor, plans: readonly Plan[]): Tensor {
   ) as Tensor;
 }
 
-/** Each matrix to the power of 2ˢ: in each step those that are done leave at the front. */
+/** Squares each matrix s times; after each step, finished matrices are removed from the front. */
 function squared(a: Tensor, plans: readonly Plan[]): Tensor[] {
   const done: Tensor[] = [];
   let [rest, left] = [a, plans.length];

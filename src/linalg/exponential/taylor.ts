@@ -1,7 +1,7 @@
 /**
- * Taylor polynomials of the exponential with few products of matrices: 0, 1, 2, 3, 4 and 5 of them for the degrees 1,
- * 2, 4, 8, 12 and 18. Source: P. Bader, S. Blanes and F. Casas, "Computing the Matrix Exponential with an Optimized
- * Taylor Polynomial Approximation", Mathematics 7 (2019). A test multiplies the polynomials out.
+ * Taylor polynomials of the exponential with few matrix products: 0, 1, 2, 3, 4 and 5 for the degrees 1, 2, 4, 8, 12
+ * and 18. Source: P. Bader, S. Blanes and F. Casas, "Computing the Matrix Exponential with an Optimized Taylor
+ * Polynomial Approximation", Mathematics 7 (2019). A test expands the polynomials.
  */
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul } from "../../ops/elementwise/arithmetic.ts";
@@ -12,7 +12,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 export const degrees = [1, 2, 4, 8, 12, 18] as const;
 export type Degree = (typeof degrees)[number];
 
-/** Up to which ‖A‖₁ the polynomial of each degree is as exact as the dtype: the error is that of a matrix near A. */
+/** The largest ‖A‖₁ for which the backward error of the polynomial of each degree is within the dtype's precision. */
 const norms: Readonly<Record<"float32" | "float64", readonly number[]>> = {
   float32: [
     1.192092800768788e-7, 0.0005978858893805233, 0.05116619363445086, 0.5800524627688768, 1.461661507209034,
@@ -24,7 +24,7 @@ const norms: Readonly<Record<"float32" | "float64", readonly number[]>> = {
   ],
 };
 
-/** Which polynomial is right for a norm, of the matrix divided by 2 how often. */
+/** Chooses the polynomial for a norm, and how often to halve the matrix first. */
 export function planOf(norm: number, dtype: DType): { degree: Degree; squarings: number } {
   const limits = norms[dtype === "float64" ? "float64" : "float32"];
   const at = limits.findIndex((limit) => norm <= limit);
@@ -32,7 +32,7 @@ export function planOf(norm: number, dtype: DType): { degree: Degree; squarings:
   return { degree: 18, squarings: Number.isFinite(norm) ? Math.ceil(Math.log2(norm / limits.at(-1)!)) : 0 };
 }
 
-/** The polynomial of a degree at each matrix. */
+/** Evaluates the polynomial of a degree at each matrix. */
 export function taylor(degree: Degree, a: Tensor): Tensor {
   const one = eye(a.shape.at(-1)!, { dtype: a.dtype as "float32" });
   if (degree === 1) return add(one, a);
@@ -60,7 +60,7 @@ function degree8(one: Tensor, a: Tensor, a2: Tensor): Tensor {
   return combined([1, 1, y2, 1], [one, a, a2, a8]);
 }
 
-/** The factors of 1, A, A² and A³. */
+/** The coefficients of 1, A, A² and A³. */
 const factors12 = [
   [9.0198e-16, 0.4693211759541824, -0.20099424927047285, -0.04623946134063072],
   [5.315978957598713, 1.1992679041713223, 0.01179296240992997, 0.01108844528519168],
@@ -74,7 +74,7 @@ function degree12(powers: readonly Tensor[]): Tensor {
   return add(b1, matmul(add(b2, a6), a6));
 }
 
-/** The factors of 1, A, A², A³ and A⁶. */
+/** The coefficients of 1, A, A², A³ and A⁶. */
 const factors18 = [
   [0, -0.10036558103014462, -0.00802924648241157, -0.00089213849804573, 0],
   [0, 0.3978497494996451, 1.3678377846041172, 0.49828962252538267, -0.0006378981945947233],
@@ -95,7 +95,7 @@ function degree18(powers: readonly Tensor[]): Tensor {
   return add(b2, matmul(add(b3, a9), a9));
 }
 
-/** Σ factor · matrix, without those whose factor is 0. */
+/** Σ factor · matrix, skipping factors of 0. */
 function combined(factors: readonly number[], matrices: readonly Tensor[]): Tensor {
   const terms = factors.flatMap((factor, at) => (factor === 0 ? [] : [mul(matrices[at]!, factor) as Tensor]));
   return terms.reduce((total, term) => add(total, term) as Tensor);

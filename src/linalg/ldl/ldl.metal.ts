@@ -1,7 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 
-/** Each step waits for a search along a row that the step before has changed. */
+/** There is no kernel, because each step must search a row that the previous step changed. */
 export const ldlMetal: MetalImplementation<undefined> = {
-  unsupported: () => "there is no kernel that factorises symmetric indefinite matrices, or solves with their factors",
+  unsupported: () => "there is no kernel that factorizes symmetric indefinite matrices, or solves with their factors",
   run: () => null,
 };

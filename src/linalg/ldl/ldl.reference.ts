@@ -36,11 +36,13 @@ const ALPHA = (1 + Math.sqrt(17)) / 8;
 
 interface Factors {
   readonly pivots: number[];
-  /** The first block of one that is 0, counted from 1; or 0. */
+  /** The first 1 × 1 block that is 0, counted from 1; 0 if there is none. */
   readonly info: number;
 }
 
-/** Replaces the lower triangle of A by L and D, and the other by 0: LAPACK's sytf2, by Bunch and Kaufman. */
+/**
+ * Replaces the lower triangle of A by L and D, and the upper one by 0, as LAPACK's sytf2 with Bunch-Kaufman pivoting.
+ */
 function factorise(a: Float64Array, size: number): Factors {
   const pivots: number[] = [];
   let info = 0;
@@ -57,7 +59,7 @@ function factorise(a: Float64Array, size: number): Factors {
   return { pivots, info };
 }
 
-/** The row that is swapped with the last one of the next block, and the block's size. */
+/** The row to swap with the last row of the next block, and the block's size. */
 function pivotOf(a: Float64Array, size: number, k: number): [row: number, width: 1 | 2] {
   const element = (i: number, j: number): number => Math.abs(i >= j ? a[i * size + j]! : a[j * size + i]!);
   let row = k;
@@ -75,7 +77,7 @@ const swapElements = (a: Float64Array, i: number, j: number): void => {
   [a[i], a[j]] = [a[j]!, a[i]!];
 };
 
-/** Rows and columns change places, of the lower triangle and from column `from` on. */
+/** Swaps rows and columns in the lower triangle, from column `from` on. */
 function swap(a: Float64Array, size: number, from: number, row: number): void {
   if (from === row) return;
   for (let i = row + 1; i < size; i++) swapElements(a, i * size + from, i * size + row);
@@ -83,7 +85,7 @@ function swap(a: Float64Array, size: number, from: number, row: number): void {
   swapElements(a, from * (size + 1), row * (size + 1));
 }
 
-/** Divides the columns of a block by it, and takes L D Lᵀ from what is below and to the right. */
+/** Divides the columns below a block by it, and subtracts L D Lᵀ from the trailing submatrix. */
 function eliminate(a: Float64Array, size: number, k: number, width: 1 | 2): void {
   const block = blockOf(a, size, k, width);
   const next = k + width;
@@ -109,7 +111,7 @@ const blockOf = (a: Float64Array, size: number, k: number, width: number): Block
   lower: width === 2 ? a[(k + 1) * (size + 1)]! : 0,
 });
 
-/** The solution of a system with a block of one or two; one of two is scaled by its off-diagonal element. */
+/** Solves a system with a 1 × 1 or 2 × 2 block; a 2 × 2 block is scaled by its off-diagonal element. */
 function divided({ upper, off, lower }: Block, right: readonly number[]): number[] {
   const [first, second] = right;
   if (second === undefined) return [first! / upper];
@@ -117,7 +119,7 @@ function divided({ upper, off, lower }: Block, right: readonly number[]): number
   return [(l * x - y) / (u * l - 1), (u * y - x) / (u * l - 1)];
 }
 
-/** Replaces B by X of A X = B. Pivots outside of the matrix swap nothing. */
+/** Replaces B by the solution X of A X = B. Pivots outside the matrix are ignored. */
 function solve(ld: Float64Array, pivots: readonly number[], b: Float64Array, columns: number): void {
   const size = pivots.length;
   const swapRows = (i: number): void => {

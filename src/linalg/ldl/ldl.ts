@@ -32,15 +32,15 @@ export interface LdlFactors<D extends DType = DType> {
   /** […, n, n]: L below the blocks of D, which are on the diagonal; 0 above. */
   readonly ld: Tensor<D>;
   /**
-   * int32 […, n], as LAPACK's: of a block of one, with which row its own changed places, counted from 1; of a block of
-   * two, twice, the negative number of the row that its second one changed places with.
+   * int32 […, n], as in LAPACK, counted from 1. For a 1 × 1 block, the row that was swapped with the block's row. For a
+   * 2 × 2 block, twice the negated number of the row that was swapped with its second row.
    */
   readonly pivots: Tensor<"int32">;
 }
 
-/** As {@link LdlFactors}, and for each matrix 0, or the first block of one that is 0, counted from 1. */
+/** {@link LdlFactors}, with the first zero block of each matrix. */
 export interface LdlFactorsInfo<D extends DType = DType> extends LdlFactors<D> {
-  /** int32, of the shape of the batch. */
+  /** int32, of the shape of the batch: the first 1 × 1 block that is 0, counted from 1; 0 if there is none. */
   readonly info: Tensor<"int32">;
 }
 
@@ -54,8 +54,8 @@ const ldlSolveParameters = parameters("ldlSolve", {
 });
 
 /**
- * The factorisation A = P L D Lᵀ Pᵀ of symmetric matrices, definite or not, with pivots by Bunch and Kaufman. Only the
- * lower triangle of A is read. As in PyTorch, it has no gradient; that of {@link solve} has.
+ * Computes the factorization A = P L D Lᵀ Pᵀ of symmetric matrices, definite or not, with Bunch-Kaufman pivoting. Only
+ * the lower triangle of A is read. As in PyTorch, it has no gradient; {@link solve} has one.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
  *
@@ -63,8 +63,8 @@ const ldlSolveParameters = parameters("ldlSolve", {
  * const { ld, pivots } = linalg.ldlFactor(tensor([[0, 1], [1, 0]])); // one block of two: pivots [-2, -2]
  * linalg.ldlSolve(ld, pivots, tensor([[3], [5]])); // float32 [[5], [3]]
  *
- * @throws {LinAlgError} for a matrix with a block of 0, naming both; {@link ldlFactorEx} gives `info` instead.
- * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ * @throws {LinAlgError} for a matrix with a zero block, naming both; {@link ldlFactorEx} returns `info` instead.
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} if the dtype is not a float.
  */
 export function ldlFactor<D extends DType>(a: Tensor<D>): LdlFactors<D>;
 export function ldlFactor(...values: unknown[]): LdlFactors {
@@ -75,7 +75,7 @@ export function ldlFactor(...values: unknown[]): LdlFactors {
 }
 
 /**
- * As {@link ldlFactor}, with `info` in place of an error.
+ * Computes the factorization as {@link ldlFactor} does, but returns `info` instead of throwing an error.
  *
  * @example
  * linalg.ldlFactorEx(tensor([[1, 2], [2, 4]])).info.item(); // 2
@@ -104,11 +104,11 @@ function factorise(operation: string, a: Tensor): LdlFactorsInfo {
 }
 
 /**
- * The solution X of A X = B from the factors that {@link ldlFactor} gives. A block of 0 gives infinity or NaN. The
- * gradient of `b` is of every order; the factors have none.
+ * Solves A X = B from the factors that {@link ldlFactor} returns. A zero block gives infinity or NaN. Gradients of
+ * every order flow to `b`; the factors have none.
  *
  * @param ld […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
- * @param pivots int32 […, n]; one outside of the matrix swaps nothing
+ * @param pivots int32 […, n]; pivots outside the matrix are ignored
  * @param b […, n, k], of the dtype of `ld`; batches broadcast
  * @returns X, of the shape of `b` with the broadcast batch
  *
@@ -116,8 +116,8 @@ function factorise(operation: string, a: Tensor): LdlFactorsInfo {
  * const { ld, pivots } = linalg.ldlFactor(tensor([[1, 2], [2, 1]]));
  * linalg.ldlSolve(ld, pivots, tensor([[3], [3]])); // float32 [[1], [1]]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats, or the
- * pivots are not int32.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if dtypes differ or are not floats, or if
+ * the pivots are not int32.
  */
 export function ldlSolve<D extends DType>(ld: Tensor<D>, pivots: Tensor<"int32">, b: Tensor<D>): Tensor<D>;
 export function ldlSolve(...values: unknown[]): Tensor {
@@ -138,7 +138,7 @@ export function ldlSolve(...values: unknown[]): Tensor {
 
 function checkPivots(ld: Tensor, pivots: Tensor): void {
   if (pivots.dtype !== "int32")
-    throw new DTypeError("ldlSolve", "wrongDType", `expected pivots of int32, got ${pivots.dtype}`);
+    throw new DTypeError("ldlSolve", "wrongDType", `expected pivots to be int32, got ${pivots.dtype}`);
   const shape = ld.shape.slice(0, -1);
   if (!sameShape(pivots.shape, shape))
     throw new ShapeError(
@@ -148,7 +148,7 @@ function checkPivots(ld: Tensor, pivots: Tensor): void {
     );
 }
 
-/** A is symmetric, so that the gradient of B is the solution with that of X. */
+/** A is symmetric, so the gradient of B is the solution of A Y = X̄. */
 function solveBy(ld: Tensor, pivots: Tensor, b: Tensor): Tensor {
   const x = execute(solvePrimitive, [dense(ld), dense(pivots), dense(b)], b.shape, b.dtype, undefined, "ldlSolve");
   record("ldlSolve", [b], [x], [ld, pivots], ([gradient], [own, swaps]) => [solveBy(own!, swaps!, gradient!)]);

@@ -1,4 +1,4 @@
-/** LU of matrices larger than a threadgroup's memory: three dispatches a block of columns, whatever the batch. */
+/** LU of matrices larger than threadgroup memory: three dispatches per block of columns, for any batch size. */
 import type { Launched, TicketRange } from "../../backend/backend.ts";
 import { launch, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
@@ -11,13 +11,13 @@ import { luPermutationParameters, luRowsParameters, luStepParameters } from "./p
 
 const file = "linalg/lu_blocks.metal";
 
-/** Columns that a threadgroup of lu_beside takes, and threads of one of lu_panel. */
+/** Columns per threadgroup of lu_beside, and threads per threadgroup of lu_panel. */
 const SIDE = 64;
 const PANEL_THREADS = 256;
 
 const changes = (tensor: Tensor) => ({ tensor, access: "readwrite" }) as const;
 
-/** Factorises `a` into `lu`. */
+/** Factorizes `a` into `lu`. */
 export function factoriseBlocks(a: Tensor, lu: Tensor, pivots: Tensor, info: Tensor, pivot: boolean): TicketRange {
   const { batch, rows, columns } = matricesOf(a);
   const steps = Math.min(rows, columns);
@@ -61,7 +61,7 @@ export function factoriseBlocks(a: Tensor, lu: Tensor, pivots: Tensor, info: Ten
   return spanOf(launched)!;
 }
 
-/** Solves A X = B into `x`, or Aᵀ X = B where it is adjoint; for an identity where there is no B. */
+/** Solves A X = B into `x`, or Aᵀ X = B if `adjoint`; without B, uses the identity. */
 export function solveBlocks(
   lu: Tensor,
   pivots: Tensor,

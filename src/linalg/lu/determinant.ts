@@ -21,11 +21,11 @@ import { squareOperand } from "../matrices.ts";
 import { factorise, type LuFactors, permuteRows, unitLower } from "./factor.ts";
 import { solveFactored } from "./solve.ts";
 
-/** The sign and the logarithm of the absolute value of determinants. */
+/** Determinants as signs and logarithms of absolute values. */
 export interface SignedLog<D extends DType = DType> {
-  /** 1 or −1, and 0 for a singular matrix; of the shape of the batch. It has no gradient. */
+  /** 1, −1, or 0 for a singular matrix; of the shape of the batch. It has no gradient. */
   readonly sign: Tensor<D>;
-  /** Of the shape of the batch; −∞ for a singular matrix. */
+  /** log |det A|, of the shape of the batch; −∞ for a singular matrix. */
   readonly logabsdet: Tensor<D>;
 }
 
@@ -35,12 +35,12 @@ const slogdetParameters = parameters("slogdet", declared);
 const logdetParameters = parameters("logdet", declared);
 
 /**
- * The determinant of square matrices: the product of the pivots of an LU factorisation; 1 for a matrix of no elements.
- * It may overflow where {@link slogdet} does not.
+ * Computes the determinant of square matrices, as the product of the pivots of an LU factorization; 1 for an empty
+ * matrix. It may overflow; {@link slogdet} does not.
  *
- * The gradient is the matrix of cofactors, det(A) A⁻ᵀ. Where a pivot is 0, the cofactors of a matrix nearby stand for
- * it, in which such pivots are ε times the largest element of A (√ε where a graph of the gradient is made, so that
- * gradients of it remain finite).
+ * The gradient is the matrix of cofactors, det(A) A⁻ᵀ. If a pivot is 0, it is computed from a nearby matrix, in which
+ * such pivots are ε times the largest element of A. With a graph of the gradient they are √ε times that element, so
+ * that second-order gradients stay finite.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns […], of the dtype of `a`
@@ -48,7 +48,7 @@ const logdetParameters = parameters("logdet", declared);
  * @example
  * linalg.det(tensor([[1, 2], [3, 4]])); // float32 -2
  *
- * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} if the dtype is not a float.
  */
 export function det<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function det(...values: unknown[]): Tensor {
@@ -59,15 +59,15 @@ export function det(...values: unknown[]): Tensor {
 }
 
 /**
- * The sign and the logarithm of the absolute value of the determinant of square matrices, whatever its size. The
- * gradient of the logarithm is A⁻ᵀ: infinity or NaN for a singular matrix.
+ * Computes the sign and the logarithm of the absolute value of the determinant of square matrices, without overflow.
+ * The gradient of the logarithm is A⁻ᵀ: infinity or NaN for a singular matrix.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
  *
  * @example
  * linalg.slogdet(tensor([[0, 1], [1, 0]])); // { sign: -1, logabsdet: 0 }
  *
- * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} if the dtype is not a float.
  */
 export function slogdet<D extends DType>(a: Tensor<D>): SignedLog<D>;
 export function slogdet(...values: unknown[]): SignedLog {
@@ -77,7 +77,8 @@ export function slogdet(...values: unknown[]): SignedLog {
 }
 
 /**
- * The logarithm of the determinant of square matrices: −∞ where it is 0, NaN where it is negative. The gradient is A⁻ᵀ.
+ * Computes the logarithm of the determinant of square matrices: −∞ if the determinant is 0, NaN if it is negative. The
+ * gradient is A⁻ᵀ.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns […], of the dtype of `a`
@@ -85,7 +86,7 @@ export function slogdet(...values: unknown[]): SignedLog {
  * @example
  * linalg.logdet(tensor([[2, 0], [0, 0.5]])); // float32 0
  *
- * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} if the dtype is not a float.
  */
 export function logdet<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function logdet(...values: unknown[]): Tensor {
@@ -118,7 +119,7 @@ function scaledIdentity(scalars: Tensor, like: Tensor): Tensor {
   return embed(expand(unsqueeze(scalars, -1), like.shape.slice(0, -1)), like.shape, diagonalOf);
 }
 
-/** The determinant of A = P L U, its gradient that of A. */
+/** The determinant of A = P L U. The gradient flows to A. */
 function determinant(a: Tensor, { lu, pivots }: LuFactors): Tensor {
   const result = noGrad(() => mul(parity(pivots, a.dtype), prod(diagonalOf(lu), { dim: -1 })));
   record("det", [a], [result], [a, lu, pivots], ([gradient], [own, factors, swaps]) => [
@@ -128,9 +129,9 @@ function determinant(a: Tensor, { lu, pivots }: LuFactors): Tensor {
 }
 
 /**
- * det(A) A⁻ᵀ times the gradient, where pivots of 0 are changed: the determinant is a polynomial, so the cofactors of a
- * matrix nearby are those of A but for as much. The system is solved with the determinant on its right side, so that a
- * determinant of 0 gives 0, however large the inverse.
+ * det(A) A⁻ᵀ times the gradient, with zero pivots perturbed. Cofactors are polynomials in the elements, so a small
+ * perturbation changes them little. The determinant is on the right side of the system, so that a determinant of 0
+ * gives 0, however large the inverse.
  */
 function cofactors(gradient: Tensor, a: Tensor, { lu, pivots }: LuFactors): Tensor {
   const epsilon = a.dtype === "float64" ? 2 ** -52 : 2 ** -23;
@@ -147,7 +148,7 @@ function cofactors(gradient: Tensor, a: Tensor, { lu, pivots }: LuFactors): Tens
   return solveFactored("det", near, right, { ...factors, adjoint: true });
 }
 
-/** What is added to pivots: to those that are 0, a part of the largest element of A, or of 1 where A is 0. */
+/** The perturbation of pivots: `part` times the largest element of A (1 if A is 0) for zero pivots, 0 for others. */
 function pivotChange(a: Tensor, lu: Tensor, part: number): Tensor {
   const largest = amax(abs(a), { dim: [-2, -1] });
   const scale = mul(where(eq(largest, 0), 1, largest), part);

@@ -40,7 +40,7 @@ const permutationPrimitive = definePrimitive<LuPermutationAttributes>({
 
 /** Options of {@link lu} and {@link luFactor}. */
 export interface LuOptions {
-  /** Whether rows are swapped, so that no factor exceeds 1. If not, a pivot of 0 gives infinity. Default true. */
+  /** Swaps rows so that no element of L exceeds 1. If false, a zero pivot gives infinity. Default true. */
   pivot?: boolean;
 }
 
@@ -49,9 +49,9 @@ const luParameters = parameters("lu", declared);
 const luFactorParameters = parameters("luFactor", declared);
 const luFactorExParameters = parameters("luFactorEx", declared);
 
-/** A = P L U. */
+/** The factors of A = P L U. */
 export interface Lu<D extends DType = DType> {
-  /** […, m, m]: the permutation P; of shape [0] where rows are not swapped. */
+  /** […, m, m]: the permutation P; of shape [0] if `pivot` is false. */
   readonly p: Tensor<D>;
   /** […, m, k], k the smaller of m and n: lower triangular with a diagonal of 1. */
   readonly l: Tensor<D>;
@@ -59,24 +59,26 @@ export interface Lu<D extends DType = DType> {
   readonly u: Tensor<D>;
 }
 
-/** A = P L U, both factors in one matrix. */
+/** The factors of A = P L U, with L and U in one matrix. */
 export interface LuFactors<D extends DType = DType> {
   /** […, m, n]: L below the diagonal, without its diagonal of 1; U on and above it. */
   readonly lu: Tensor<D>;
-  /** int32 […, k], k the smaller of m and n: in turn, row i was swapped with row pivots[i], counted from 1. */
+  /** int32 […, k], k the smaller of m and n: step i swapped row i with row pivots[i], counted from 1. */
   readonly pivots: Tensor<"int32">;
 }
 
-/** As {@link LuFactors}, and for each matrix 0, or the first pivot that is 0, counted from 1. */
+/** {@link LuFactors}, with the first zero pivot of each matrix. */
 export interface LuFactorsInfo<D extends DType = DType> extends LuFactors<D> {
-  /** int32, of the shape of the batch. */
+  /** int32, of the shape of the batch: the first zero pivot of each matrix, counted from 1; 0 if there is none. */
   readonly info: Tensor<"int32">;
 }
 
 /**
- * The LU factorisation A = P L U with partial pivoting. A singular matrix has one too, with a 0 on the diagonal of U.
+ * Computes the LU factorization A = P L U with partial pivoting. A singular matrix has one too, with a 0 on the
+ * diagonal of U.
  *
- * The pivot of a column is the largest absolute value, the first of equals; NaN is passed over unless it is the first.
+ * The pivot of a column is its element of largest absolute value, the first on ties. NaN is skipped unless it is the
+ * first element.
  *
  * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
  *
@@ -84,7 +86,7 @@ export interface LuFactorsInfo<D extends DType = DType> extends LuFactors<D> {
  * const { p, l, u } = linalg.lu(tensor([[1, 2], [2, 2]]));
  * // p [[0, 1], [1, 0]], l [[1, 0], [0.5, 1]], u [[2, 2], [0, 1]]
  *
- * @throws {ShapeError} for a tensor of fewer than two axes. @throws {DTypeError} for a dtype that is no float.
+ * @throws {ShapeError} for a tensor with fewer than two axes. @throws {DTypeError} if the dtype is not a float.
  */
 export function lu<D extends DType>(a: Tensor<D>, options?: LuOptions): Lu<D>;
 export function lu(...values: unknown[]): Lu {
@@ -103,27 +105,27 @@ export function lu(...values: unknown[]): Lu {
 }
 
 /**
- * As {@link lu}, in the form that {@link luSolve} takes.
+ * Computes the LU factorization A = P L U, as {@link lu} does, in the form that {@link luSolve} accepts.
  *
  * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
  *
  * @example
  * linalg.luFactor(tensor([[1, 2], [2, 2]])); // { lu: [[2, 2], [0.5, 1]], pivots: [2, 2] }
  *
- * @throws {LinAlgError} for a matrix with a pivot of 0, naming both; {@link luFactorEx} gives `info` instead.
- * @throws {ShapeError} for a tensor of fewer than two axes. @throws {DTypeError} for a dtype that is no float.
+ * @throws {LinAlgError} for a matrix with a zero pivot, naming both; {@link luFactorEx} returns `info` instead.
+ * @throws {ShapeError} for a tensor with fewer than two axes. @throws {DTypeError} if the dtype is not a float.
  */
 export function luFactor<D extends DType>(a: Tensor<D>, options?: LuOptions): LuFactors<D>;
 export function luFactor(...values: unknown[]): LuFactors {
   const { a, pivot } = luFactorParameters(values);
   const { lu, pivots, info } = factorise("luFactor", matrixOperand("luFactor", a), pivot);
-  const problem = (at: number) => `has a pivot of 0, the one of column ${at}: its factors solve nothing`;
+  const problem = (at: number) => `has a pivot of 0, the one of column ${at}, so its factors can't solve a system`;
   checkInfo("luFactor", info, problem, [lu, pivots]);
   return { lu: toDType(lu, a.dtype), pivots };
 }
 
 /**
- * As {@link luFactor}, with `info` in place of an error.
+ * Computes the LU factorization as {@link luFactor} does, but returns `info` instead of throwing an error.
  *
  * @example
  * linalg.luFactorEx(tensor([[1, 2], [2, 4]])).info.item(); // 2
@@ -135,7 +137,7 @@ export function luFactorEx(...values: unknown[]): LuFactorsInfo {
   return { lu: toDType(lu, a.dtype), pivots, info };
 }
 
-/** @internal The factors of float32 or float64 matrices, and their gradient. */
+/** @internal Factorizes float32 or float64 matrices, and records the gradient. */
 export function factorise(operation: string, a: Tensor, pivot: boolean): LuFactorsInfo {
   const size = Math.min(...a.shape.slice(-2));
   const batch = a.shape.slice(0, -2);
@@ -157,9 +159,9 @@ export function factorise(operation: string, a: Tensor, pivot: boolean): LuFacto
 }
 
 /**
- * With A = P L U and S = tril(Lᵀ L̄, −1) + triu(Ū Uᵀ), the gradient of a square A is P L⁻ᵀ S U⁻ᵀ. Where A has more
- * columns, U = [U₁ U₂], Ū₂ U₂ᵀ is taken from Lᵀ L̄, and P L⁻ᵀ Ū₂ is the gradient of the other columns. Where it has
- * more rows, L = [L₁; L₂], L₂ᵀ L̄₂ is taken from Ū Uᵀ, and P L̄₂ U⁻ᵀ is the gradient of the other rows.
+ * With A = P L U and S = tril(Lᵀ L̄, −1) + triu(Ū Uᵀ), the gradient of a square A is P L⁻ᵀ S U⁻ᵀ. If A has more columns
+ * than rows, U = [U₁ U₂], Ū₂ U₂ᵀ is subtracted from Lᵀ L̄, and P L⁻ᵀ Ū₂ is the gradient of the other columns. If it has
+ * more rows, L = [L₁; L₂], L₂ᵀ L̄₂ is subtracted from Ū Uᵀ, and P L̄₂ U⁻ᵀ is the gradient of the other rows.
  *
  * Source: S. F. Walter, L. Lehmann, "Algorithmic differentiation of linear algebra functions with application in
  * optimum experimental design", 2010; for other shapes as in `linalg_lu_backward` of PyTorch.
@@ -190,7 +192,7 @@ export function unitLower(x: Tensor): Tensor {
   return add(tril(x, { diagonal: -1 }), eye(rows, columns, { dtype: x.dtype }));
 }
 
-/** @internal The rows of Pᵀ X, or of P X. */
+/** @internal Computes P X if `inverse`, else Pᵀ X. */
 export function permuteRows(x: Tensor, pivots: Tensor<"int32">, inverse: boolean): Tensor {
   const order = permutation(pivots, x.shape.at(-2)!, inverse);
   return takeAlongDim(x, unsqueeze(order, -1), { dim: -2 });

@@ -7,10 +7,10 @@ import { checkInfo } from "../info.ts";
 import { squareOperand } from "../matrices.ts";
 import { invertRecorded, singular } from "./solve.ts";
 
-/** An inverse, and for each matrix 0, or the first pivot that is 0, counted from 1. */
+/** An inverse, with the first zero pivot of each matrix. */
 export interface InverseResult<D extends DType = DType> {
   readonly inverse: Tensor<D>;
-  /** int32, of the shape of the batch. */
+  /** int32, of the shape of the batch: the first zero pivot of each matrix, counted from 1; 0 if there is none. */
   readonly info: Tensor<"int32">;
 }
 
@@ -19,8 +19,8 @@ const invParameters = parameters("inv", declared);
 const invExParameters = parameters("invEx", declared);
 
 /**
- * The inverse of square matrices, by LU factors with partial pivoting. To solve a system, {@link solve} takes a third
- * of the time and has a smaller residual.
+ * Computes the inverse of square matrices, by LU factorization with partial pivoting. To solve a system, use
+ * {@link solve}: it takes a third of the time and has a smaller residual.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns […, n, n], of the dtype of `a`
@@ -28,8 +28,8 @@ const invExParameters = parameters("invEx", declared);
  * @example
  * linalg.inv(tensor([[2, 0], [0, 4]])); // float32 [[0.5, 0], [0, 0.25]]
  *
- * @throws {LinAlgError} for a singular matrix, naming it and the pivot that is 0; {@link invEx} gives `info` instead.
- * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} for a dtype that is no float.
+ * @throws {LinAlgError} for a singular matrix, naming it and its zero pivot; {@link invEx} returns `info` instead.
+ * @throws {ShapeError} for a matrix that is not square. @throws {DTypeError} if the dtype is not a float.
  */
 export function inv<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function inv(...values: unknown[]): Tensor {
@@ -40,7 +40,8 @@ export function inv(...values: unknown[]): Tensor {
 }
 
 /**
- * As {@link inv}, with `info` in place of an error. The inverse of a singular matrix is infinity and NaN.
+ * Computes the inverse as {@link inv} does, but returns `info` instead of throwing an error. The inverse of a singular
+ * matrix is infinity and NaN.
  *
  * @example
  * linalg.invEx(tensor([[1, 2], [2, 4]])).info.item(); // 2

@@ -17,7 +17,7 @@ import {
 
 const file = "linalg/lu.metal";
 
-/** Threads of a threadgroup that holds a matrix of so many rows or columns: about four elements of it each, or more. */
+/** Threads of a threadgroup that holds a matrix of this size: about four elements or more per thread. */
 const threadsOf = (size: number): number => (size <= 8 ? 32 : size <= 16 ? 64 : size <= 32 ? 128 : 256);
 
 export const luFactorMetal: MetalImplementation<LuFactorAttributes> = {

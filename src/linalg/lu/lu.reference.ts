@@ -5,11 +5,11 @@ import { matricesOf } from "../matrices.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 import type { LuFactorAttributes, LuPermutationAttributes, LuSolveAttributes } from "./primitive.ts";
 
-/** A matrix that is factorised in place: row-major, with the row that each was swapped with, from 0. */
+/** A matrix that is factorized in place: row-major, with the row that each row was swapped with, counted from 0. */
 interface Factorised {
   readonly a: Float64Array;
   readonly pivots: number[];
-  /** The first pivot that is 0, counted from 1; or 0. */
+  /** The first zero pivot, counted from 1; 0 if there is none. */
   readonly info: number;
 }
 
@@ -89,8 +89,8 @@ function identity(size: number): Float64Array {
 }
 
 /**
- * Step k swaps row k with the one below whose element in column k is the largest, and takes from each row i below
- * A[i, k] / A[k, k] times row k. The factors remain where elements became 0: L below the diagonal, U above.
+ * Step k swaps row k with the row from k on that has the largest element in column k. Then it subtracts
+ * A[i, k] / A[k, k] times row k from each row i below. The factors replace A: L below the diagonal, U on and above it.
  */
 function factorise(a: Float64Array, rows: number, columns: number, pivot: boolean): Factorised {
   const pivots: number[] = [];
@@ -109,7 +109,9 @@ function factorise(a: Float64Array, rows: number, columns: number, pivot: boolea
   return { a, pivots, info };
 }
 
-/** The first of the largest; NaN is passed over unless it is the first, as by LAPACK's idamax. */
+/**
+ * The element of largest absolute value, the first on ties; NaN is skipped unless it is first, as in LAPACK's idamax.
+ */
 function pivotOf(a: Float64Array, rows: number, columns: number, k: number): number {
   let best = k;
   for (let i = k + 1; i < rows; i++) if (Math.abs(a[i * columns + k]!) > Math.abs(a[best * columns + k]!)) best = i;
@@ -123,7 +125,7 @@ function swap(a: Float64Array, columns: number, i: number, j: number): void {
   a.set(row, j * columns);
 }
 
-/** Swaps rows as the factorisation did, or back. Pivots outside of the matrix are passed over. */
+/** Swaps rows as the factorization did, or undoes it. Pivots outside the matrix are ignored. */
 function swapRows(x: Float64Array, rows: number, columns: number, pivots: readonly number[], isBack: boolean): void {
   for (let step = 0; step < pivots.length; step++) {
     const k = isBack ? pivots.length - 1 - step : step;
@@ -131,7 +133,7 @@ function swapRows(x: Float64Array, rows: number, columns: number, pivots: readon
   }
 }
 
-/** Replaces B by X of A X = B, or of Aᵀ X = B where it is adjoint, A = P L U. */
+/** Replaces B by the solution X of A X = B, or of Aᵀ X = B if `adjoint`, with A = P L U. */
 function solve(
   { a, pivots }: Pick<Factorised, "a" | "pivots">,
   b: Float64Array,

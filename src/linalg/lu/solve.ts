@@ -36,22 +36,22 @@ const luSolvePrimitive = definePrimitive<LuSolveAttributes>({
 
 /** Options of {@link solve}. */
 export interface SolveOptions {
-  /** Whether A X = B is solved, else X A = B. Default true. */
+  /** Solves A X = B if true, X A = B if false. Default true. */
   left?: boolean;
 }
 
-/** A solution, and for each matrix 0, or the first pivot that is 0, counted from 1. */
+/** A solution, with the first zero pivot of each matrix. */
 export interface SolveResult<D extends DType = DType> {
   readonly result: Tensor<D>;
-  /** int32, of the shape of the batch. */
+  /** int32, of the shape of the batch: the first zero pivot of each matrix, counted from 1; 0 if there is none. */
   readonly info: Tensor<"int32">;
 }
 
 /** Options of {@link luSolve}. */
 export interface LuSolveOptions {
-  /** Whether A X = B is solved, else X A = B. Default true. */
+  /** Solves A X = B if true, X A = B if false. Default true. */
   left?: boolean;
-  /** Whether Aᵀ stands in place of A. Default false. */
+  /** Uses Aᵀ instead of A. Default false. */
   adjoint?: boolean;
 }
 
@@ -67,20 +67,20 @@ const luSolveParameters = parameters("luSolve", {
 });
 
 /**
- * The solution X of A X = B, or X A = B, by LU factors with partial pivoting.
+ * Solves A X = B, or X A = B, by LU factorization with partial pivoting.
  *
- * As in PyTorch, `b` is a vector, or a batch of them, where it has one axis, or the shape of `a` without its last axis;
- * else it is a matrix, or a batch of them.
+ * As in PyTorch, `b` is a vector or a batch of vectors if it has one axis, or if it has the shape of `a` without its
+ * last axis. Otherwise it is a matrix or a batch of matrices.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
- * @param b […, n, k], or […, k, n] where `left` is false, or vectors […, n]; of the dtype of `a`. Batches broadcast
+ * @param b […, n, k], or […, k, n] if `left` is false, or vectors […, n]; of the dtype of `a`. Batches broadcast
  * @returns X, of the shape of `b` with the broadcast batch
  *
  * @example
  * linalg.solve(tensor([[2, 1], [1, 3]]), tensor([3, 5])); // float32 [0.8, 1.4]
  *
- * @throws {LinAlgError} for a singular matrix, naming it and the pivot that is 0; {@link solveEx} gives `info` instead.
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {LinAlgError} for a singular matrix, naming it and its zero pivot; {@link solveEx} returns `info` instead.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if dtypes differ or are not floats.
  */
 export function solve<D extends DType>(a: Tensor<D>, b: Tensor<D>, options?: SolveOptions): Tensor<D>;
 export function solve(...values: unknown[]): Tensor {
@@ -88,11 +88,12 @@ export function solve(...values: unknown[]): Tensor {
   return solveSides("solve", a, b, left, (info, x) => checkInfo("solve", info, singular, [x])).result;
 }
 
-/** @internal What {@link checkInfo} says of a singular matrix. */
-export const singular = (pivot: number): string => `is singular: pivot ${pivot} of its LU factorisation is 0`;
+/** @internal The message of {@link checkInfo} for a singular matrix. */
+export const singular = (pivot: number): string => `is singular: pivot ${pivot} of its LU factorization is 0`;
 
 /**
- * As {@link solve}, with `info` in place of an error. The solution with a singular matrix is infinity and NaN.
+ * Solves A X = B, or X A = B, as {@link solve} does, but returns `info` instead of throwing an error. The solution is
+ * infinity or NaN for a singular matrix.
  *
  * @example
  * linalg.solveEx(tensor([[1, 2], [2, 4]]), tensor([1, 1])).info.item(); // 2
@@ -103,7 +104,7 @@ export function solveEx(...values: unknown[]): SolveResult {
   return solveSides("solveEx", a, b, left);
 }
 
-/** @param check is given what the factorisation says, and its solution, before anything is made of them */
+/** @param check receives `info` and the solution before they are used */
 function solveSides(
   operation: string,
   a: Tensor,
@@ -116,7 +117,7 @@ function solveSides(
   const right = matrixOperand(operation, isVector ? unsqueeze(b, -1) : b, "b");
   checkSameDType(operation, a, b);
   if (isVector && !left)
-    throw new ShapeError(operation, "wrongRank", `expected b to be a matrix where left is false, got ${b.describe()}`);
+    throw new ShapeError(operation, "wrongRank", `expected b to be a matrix if left is false, got ${b.describe()}`);
   checkInnerSize(operation, a, right, left);
   const operands = left
     ? broadcastBatches(operation, square, right)
@@ -137,7 +138,7 @@ function checkInnerSize(operation: string, a: Tensor, b: Tensor, left: boolean):
   );
 }
 
-/** X of A X = B in float32 or float64, of one batch shape. */
+/** Solves A X = B in float32 or float64, with operands of one batch shape. */
 function solveRecorded(operation: string, a: Tensor, b: Tensor): SolveResult {
   const keepsFactor = needsGradient(a, b);
   const batch = a.shape.slice(0, -2);
@@ -161,7 +162,7 @@ function solveRecorded(operation: string, a: Tensor, b: Tensor): SolveResult {
   return { result: x, info };
 }
 
-/** @internal A⁻¹ of float32 or float64 matrices, with gradient −A⁻ᵀ X̄ A⁻ᵀ. */
+/** @internal Computes A⁻¹ of float32 or float64 matrices, with gradient −A⁻ᵀ X̄ A⁻ᵀ. */
 export function invertRecorded(operation: string, a: Tensor): SolveResult {
   const [x, info] = executeMany(
     solvePrimitive,
@@ -179,7 +180,7 @@ export function invertRecorded(operation: string, a: Tensor): SolveResult {
   return { result: x, info };
 }
 
-/** The factors of A, and whether Aᵀ is meant. */
+/** The factors of A, and whether to use Aᵀ. */
 interface Factored {
   readonly lu: Tensor;
   readonly pivots: Tensor;
@@ -187,8 +188,8 @@ interface Factored {
 }
 
 /**
- * With Y = A⁻ᵀ X̄, which is the gradient of B, that of A is −Y Xᵀ; of Aᵀ X = B, with Y = A⁻¹ X̄, it is −X Yᵀ. The
- * factors are kept, so that no gradient of any order factorises again.
+ * Records the gradients of a solution. The gradient of B is Y = A⁻ᵀ X̄, and that of A is −Y Xᵀ. For Aᵀ X = B, Y is
+ * A⁻¹ X̄ and the gradient of A is −X Yᵀ. The factors are kept, so gradients of any order reuse them.
  */
 function recordSolution(operation: string, a: Tensor, b: Tensor, x: Tensor, factored: Factored): void {
   const { lu, pivots, adjoint } = factored;
@@ -199,7 +200,7 @@ function recordSolution(operation: string, a: Tensor, b: Tensor, x: Tensor, fact
   });
 }
 
-/** @internal X of A X = B, where A was factorised. The gradient is that of A, not of its factors. */
+/** @internal Solves A X = B from the factors of A. Gradients flow to A, not to its factors. */
 export function solveFactored(operation: string, a: Tensor, b: Tensor, factored: Factored): Tensor {
   const x = substitute(operation, b, factored);
   recordSolution(operation, a, b, x, factored);
@@ -211,19 +212,19 @@ function substitute(operation: string, b: Tensor, { lu, pivots, adjoint }: Facto
 }
 
 /**
- * The solution X of A X = B from the factors that {@link luFactor} gives. A pivot of 0 gives infinity or NaN.
+ * Solves A X = B, or X A = B, from the factors that {@link luFactor} returns. A zero pivot gives infinity or NaN.
  *
  * @param lu […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
- * @param pivots int32 […, n], counted from 1; one outside of the matrix is passed over
- * @param b […, n, k], or […, k, n] where `left` is false, of the dtype of `lu`; batches broadcast
+ * @param pivots int32 […, n], counted from 1; pivots outside the matrix are ignored
+ * @param b […, n, k], or […, k, n] if `left` is false, of the dtype of `lu`; batches broadcast
  * @returns X, of the shape of `b` with the broadcast batch
  *
  * @example
  * const { lu, pivots } = linalg.luFactor(tensor([[2, 1], [1, 3]]));
  * linalg.luSolve(lu, pivots, tensor([[3], [5]])); // float32 [[0.8], [1.4]]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats, or the
- * pivots are not int32.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if dtypes differ or are not floats, or if
+ * the pivots are not int32.
  */
 export function luSolve<D extends DType>(
   lu: Tensor<D>,
@@ -247,7 +248,7 @@ export function luSolve(...values: unknown[]): Tensor {
 
 function checkPivots(lu: Tensor, pivots: Tensor): void {
   if (pivots.dtype !== "int32")
-    throw new DTypeError("luSolve", "wrongDType", `expected pivots of int32, got ${pivots.dtype}`);
+    throw new DTypeError("luSolve", "wrongDType", `expected pivots to be int32, got ${pivots.dtype}`);
   const shape = lu.shape.slice(0, -1);
   if (!sameShape(pivots.shape, shape))
     throw new ShapeError(
@@ -258,8 +259,8 @@ function checkPivots(lu: Tensor, pivots: Tensor): void {
 }
 
 /**
- * With the gradient G of A = P L U as in {@link recordSolution}, that of L is tril(Pᵀ G Uᵀ, −1) and that of U is
- * triu(Lᵀ Pᵀ G).
+ * With G the gradient of A = P L U from {@link recordSolution}, the gradient of L is tril(Pᵀ G Uᵀ, −1), and that of U
+ * is triu(Lᵀ Pᵀ G).
  */
 function solveByFactors(lu: Tensor, pivots: Tensor<"int32">, b: Tensor, adjoint: boolean): Tensor {
   const x = substitute("luSolve", b, { lu, pivots, adjoint });

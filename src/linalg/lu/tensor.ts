@@ -14,7 +14,7 @@ import { solve } from "./solve.ts";
 
 /** Options of {@link tensorSolve}. */
 export interface TensorSolveOptions {
-  /** Axes of `a` that are moved to its end first. */
+  /** Axes of `a` to move to its end first. */
   dims?: number | readonly number[];
 }
 
@@ -25,16 +25,16 @@ const tensorSolveParameters = parameters("tensorSolve", {
 });
 
 /**
- * The tensor X for which the sum of A's products with it over X's axes, the last ones of A, is B.
+ * Solves a tensor equation: finds X such that `tensordot(a, x, x.rank)` equals B.
  *
- * @param a of the shape of `b`, then that of X, of as many elements each; of a float dtype
+ * @param a of a float dtype; its shape is that of `b`, followed by that of X, which has as many elements as `b`
  * @param b of the dtype of `a`
  *
  * @example
  * const x = linalg.tensorSolve(reshape(eye(6), [2, 3, 6]), ones([2, 3])); // float32 [1, 1, 1, 1, 1, 1]
  *
- * @throws {LinAlgError} where there is no such tensor, or several. @throws {ShapeError} where shapes do not fit.
- * @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {LinAlgError} if there is no unique solution. @throws {ShapeError} if shapes do not match.
+ * @throws {DTypeError} if dtypes differ or are not floats.
  */
 export function tensorSolve<D extends DType>(a: Tensor<D>, b: Tensor<D>, options?: TensorSolveOptions): Tensor<D>;
 export function tensorSolve(...values: unknown[]): Tensor {
@@ -51,30 +51,31 @@ export function tensorSolve(...values: unknown[]): Tensor {
     throw new ShapeError(
       "tensorSolve",
       "shapesDiffer",
-      `expected a of the shape of b and then one of as many elements, got a ${own.describe()} and b ${b.describe()}`,
+      `expected the shape of a to be that of b and then axes with as many elements as b, ` +
+        `got a ${own.describe()} and b ${b.describe()}`,
     );
   return reshape(solve(reshape(own, [b.size, b.size]), reshape(b, [b.size])), shape);
 }
 
 /** Options of {@link tensorInv}. */
 export interface TensorInvOptions {
-  /** How many of the first axes of `a` are the rows of the matrix that is inverted; at least 1. Default 2. */
+  /** The number of leading axes of `a` that form the rows of the inverted matrix; at least 1. Default 2. */
   ind?: number;
 }
 
 const tensorInvParameters = parameters("tensorInv", { a: operand(aTensor), ind: optional(aNumber(count), 2) });
 
 /**
- * The inverse of a tensor for {@link tensorSolve}: with its first `ind` axes as rows and the others as columns, the
- * inverse matrix, of the shape of the others and then the first.
+ * Computes the inverse of a tensor for {@link tensorSolve}. It treats the first `ind` axes as rows and the others as
+ * columns, and inverts that matrix. The result has the shape of the other axes, followed by the first ones.
  *
- * @param a of as many elements along its first `ind` axes as along the others; of a float dtype
+ * @param a of a float dtype, with as many elements along its first `ind` axes as along the others
  *
  * @example
  * linalg.tensorInv(reshape(eye(6), [6, 2, 3]), { ind: 1 }).shape; // [2, 3, 6]
  *
- * @throws {LinAlgError} for a tensor that has none. @throws {ShapeError} where shapes do not fit. @throws {DTypeError}
- * for a dtype that is no float.
+ * @throws {LinAlgError} for a singular tensor. @throws {ShapeError} if shapes do not match. @throws {DTypeError}
+ * if the dtype is not a float.
  */
 export function tensorInv<D extends DType>(a: Tensor<D>, options?: TensorInvOptions): Tensor<D>;
 export function tensorInv(...values: unknown[]): Tensor {

@@ -21,14 +21,14 @@ import type { Tensor } from "../../tensor/tensor.ts";
 export interface VectorNormOptions<D extends DType = DType> extends ReductionOptions {
   /** The order: any number, ±Infinity included. Default 2. */
   ord?: number | undefined;
-  /** A float dtype, to which elements are converted first. */
+  /** A float dtype to which elements are converted first. */
   dtype?: D | undefined;
 }
 
 /**
- * The norm of the elements along axes as one vector, (Σ |x|ᵒʳᵈ)^(1/ord): the largest |x| for ∞, the smallest for −∞,
- * the number of elements other than 0 for 0. It is scaled: no square overflows or underflows on the way. The gradient
- * is 0 where the norm is; equally large elements share that of ±∞. The same as `norm`, by the names of
+ * Computes the norm of the elements along axes as one vector, (Σ |x|ᵒʳᵈ)^(1/ord): the largest |x| for ∞, the smallest
+ * for −∞, the number of nonzero elements for 0. It scales elements, so no square overflows or underflows. The gradient
+ * is 0 if the norm is 0; for ±∞, equally large elements share it. It is the same as `norm`, with the argument names of
  * `torch.linalg.vector_norm`.
  *
  * @param x of a float dtype; any shape
@@ -36,8 +36,8 @@ export interface VectorNormOptions<D extends DType = DType> extends ReductionOpt
  * @example
  * linalg.vectorNorm(tensor([[3, 4], [6, 8]]), { dim: 1 }); // float32 [5, 10]
  *
- * @throws {DTypeError} for integers and bools, and a dtype that is no float. @throws {ShapeError} for an axis out of
- * range, or named twice, and for an order of ∞ or below 0 of nothing. @throws {ArgumentError} where ord is NaN.
+ * @throws {DTypeError} for integers and bools, and a `dtype` that is not a float. @throws {ShapeError} for an axis out
+ * of range, or named twice, and for no elements with an order of ∞ or below 0. @throws {ArgumentError} if ord is NaN.
  */
 export function vectorNorm<D extends DType>(
   x: Tensor<D>,
@@ -52,8 +52,8 @@ export function vectorNorm(...values: unknown[]): Tensor {
 }
 
 /**
- * In float64 nothing wider holds the powers: they are of the elements divided by the largest one, or by the smallest
- * one for a negative order. The norm is homogeneous, so its gradient is that of the scaled elements.
+ * Divides float64 elements by the largest one, or by the smallest one for a negative order, because there is no wider
+ * dtype that holds their powers. The norm is homogeneous, so its gradient is that of the scaled elements.
  */
 function scaledNorm(x: Tensor, p: number, dim: ReductionOptions["dim"], keepdim: boolean): Tensor {
   const scale = noGrad(() => {

@@ -6,15 +6,15 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /**
- * A view of a diagonal of matrices, by default those of the last two axes; it becomes the last axis of the result. The
- * same as `diagonal` but for the default axes, which are 0 and 1 there.
+ * Returns a view of a diagonal of matrices, by default along the last two axes. The diagonal becomes the last axis of
+ * the result. It is the same as `diagonal` except for the default axes, which are 0 and 1 there.
  *
  * @param a […, m, n]
  *
  * @example
  * linalg.diagonal(tensor([[[1, 2], [3, 4]]])); // float32 [[1, 4]]
  *
- * @throws {ShapeError} for an axis out of range, or the same one twice.
+ * @throws {ShapeError} for an axis out of range, or the same axis twice.
  */
 export function diagonal<D extends DType>(a: Tensor<D>, options?: DiagonalOptions): Tensor<D>;
 export function diagonal(...values: unknown[]): Tensor {

@@ -13,8 +13,8 @@ import { inv } from "../lu/inverse.ts";
 import { squareOperand } from "../matrices.ts";
 
 /**
- * Square matrices multiplied by themselves n times, by repeated squaring: about 2 log₂ n products. The power 0 is the
- * identity, and a negative one is of the inverse.
+ * Computes the n-th power of square matrices by repeated squaring, with about 2 log₂ n products. Power 0 is the
+ * identity; a negative power is that of the inverse.
  *
  * @param a […, n, n], of numbers; float16 and bfloat16 are computed in float32
  * @param n a whole number
@@ -48,7 +48,7 @@ function squareNumbers(a: Tensor): Tensor {
   return a;
 }
 
-/** The squares A, A², A⁴, … whose exponents add up to n, multiplied. */
+/** Multiplies the squares A, A², A⁴, … whose exponents add up to n. */
 function power(a: Tensor, n: number): Tensor {
   let result: Tensor | undefined;
   let square = a;

@@ -8,17 +8,17 @@ import { tensorList } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /**
- * The product of two or more matrices, multiplied in the order that takes the fewest multiplications. The first one may
- * be a vector, which is a row, and the last one too, which is a column; their axes are gone from the result.
+ * Computes the product of two or more matrices, in the order that takes the fewest multiplications. The first one may
+ * be a vector, treated as a row, and the last one a vector, treated as a column; the result then lacks that axis.
  *
  * @param tensors [m, k₁], [k₁, k₂], …, [kᵣ, n], of one dtype
- * @returns [m, n], without m where the first is a vector, without n where the last is one
+ * @returns [m, n], without m if the first is a vector, without n if the last is one
  *
  * @example
  * linalg.multiDot([tensor([1, 2]), tensor([[1, 0], [0, 3]]), tensor([1, 1])]); // float32 7
  *
- * @throws {ArgumentError} for fewer than two tensors. @throws {ShapeError} where shapes do not fit. @throws
- * {DTypeError} where dtypes differ, and for bool.
+ * @throws {ArgumentError} for fewer than two tensors. @throws {ShapeError} if shapes do not match. @throws
+ * {DTypeError} if dtypes differ, and for bool.
  */
 export function multiDot<D extends DType>(tensors: readonly Tensor<D>[]): Tensor<D>;
 export function multiDot(...values: unknown[]): Tensor {
@@ -54,15 +54,14 @@ function checkInnerSizes(matrices: readonly Tensor[]): void {
   }
 }
 
-/** Rows of the first, then columns of each. */
+/** The rows of the first matrix, then the columns of each. */
 const sizesOf = (matrices: readonly Tensor[]): number[] => [
   matrices[0]!.shape[0]!,
   ...matrices.map(({ shape }) => shape[1]!),
 ];
 
 /**
- * @internal For each run of matrices, from i to j, after which one it is cut in two: the cheapest way, by dynamic
- * programming.
+ * @internal Finds, for each run of matrices from i to j, the cheapest place to split it in two, by dynamic programming.
  * Source: Cormen, Leiserson, Rivest and Stein, "Introduction to Algorithms", section "Matrix-chain multiplication".
  */
 export function bestSplits(sizes: readonly number[]): number[][] {

@@ -19,7 +19,7 @@ export interface VanderOptions {
 }
 
 /**
- * Vandermonde matrices: out[…, i, j] = x[…, i]ʲ, for j from 0 to n − 1. Integers become int64.
+ * Computes Vandermonde matrices: out[…, i, j] = x[…, i]ʲ, for j from 0 to n − 1. Integers become int64.
  *
  * @param x […, m], of numbers
  * @returns […, m, n]
@@ -27,8 +27,7 @@ export interface VanderOptions {
  * @example
  * linalg.vander(tensor([1, 2, 3])); // float32 [[1, 1, 1], [1, 2, 4], [1, 3, 9]]
  *
- * @throws {ShapeError} for a tensor without axes. @throws {ArgumentError} where n is below 2. @throws {DTypeError} for
- * bool.
+ * @throws {ShapeError} for a scalar. @throws {ArgumentError} if n is below 2. @throws {DTypeError} for bool.
  */
 export function vander<D extends DType>(x: Tensor<D>, options?: VanderOptions): Tensor<SumOf<D>>;
 export function vander(...values: unknown[]): Tensor {

@@ -17,7 +17,7 @@ export interface VecdotOptions {
 }
 
 /**
- * Dot products of vectors: Σₖ x[…, k] · y[…, k]. Shapes broadcast.
+ * Computes dot products of vectors: Σₖ x[…, k] · y[…, k]. Shapes broadcast.
  *
  * @param x […, n]
  * @param y […, n], of the same dtype
@@ -26,7 +26,7 @@ export interface VecdotOptions {
  * @example
  * linalg.vecdot(tensor([[1, 2], [3, 4]]), tensor([1, 10])); // float32 [21, 43]
  *
- * @throws {ShapeError} where shapes do not broadcast, or for an axis out of range. @throws {DTypeError} where dtypes
+ * @throws {ShapeError} if shapes do not broadcast, or for an axis out of range. @throws {DTypeError} if dtypes
  * differ, and for bool.
  */
 export function vecdot<D extends DType>(x: Tensor<D>, y: Tensor<D>, options?: VecdotOptions): Tensor<D>;

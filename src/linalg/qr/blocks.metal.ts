@@ -1,6 +1,6 @@
 /**
- * Reflections of matrices that are larger than a threadgroup's memory: some dispatches for each block of columns,
- * whatever the batch.
+ * Reflections of matrices larger than threadgroup memory: a fixed number of dispatches per block of columns, for any
+ * batch size.
  */
 import type { TicketRange } from "../../backend/backend.ts";
 import { launch, type Operand, reads, writes } from "../../backend/metal/launch.ts";
@@ -16,7 +16,7 @@ const THREADS = 4 * 32;
 const changes = (tensor: Tensor): Operand => ({ tensor, access: "readwrite" });
 const blocksOf = (count: number): number[] => Array.from({ length: Math.ceil(count / BLOCK) }, (_, at) => at * BLOCK);
 
-/** Where the triangles T of the blocks of so many reflections lie. */
+/** Allocates the triangles T of the blocks of `count` reflections. */
 export const trianglesFor = (batch: number, count: number): Tensor<"float32"> =>
   scratchTensor([batch, Math.max(1, Math.ceil(count / BLOCK)), BLOCK, BLOCK], "float32");
 
@@ -54,7 +54,7 @@ const run = (
     ...{ grid: grid as [number, number, number], threadgroup: [32, 4, 1] },
   });
 
-/** Copies `from` to where the factorisation is to be, and factorises. */
+/** Copies `from` to `a`, and factorizes it there. */
 export function factorBlocks(from: Tensor, own: Blocks): TicketRange[] {
   const { batch, rows, columns } = matricesOf(from);
   const { a, tau } = own;
@@ -73,7 +73,7 @@ export function factorBlocks(from: Tensor, own: Blocks): TicketRange[] {
   return [copied, ...steps];
 }
 
-/** T of blocks; of all of them where no first one is given. */
+/** Forms T of `count` blocks from `first` on; of all blocks by default. */
 export function formTriangles(own: Blocks, first = 0, count = blocksOf(own.tau.shape.at(-1)!).length): TicketRange {
   return launch({
     ...{ file: "linalg/qr_blocks.metal", name: "form_triangles" },
@@ -103,7 +103,7 @@ function applyOne(own: Blocks, c: Tensor, step: Step): TicketRange[] {
   ];
 }
 
-/** Replaces C by Q C, or Qᵀ C; `isUnit` where C has ones on its diagonal. */
+/** Replaces C by Q C or Qᵀ C; `isUnit` if C is a unit matrix, which saves work. */
 export function applyBlocks(own: Blocks, c: Tensor, transpose: boolean, isUnit = false): TicketRange[] {
   const width = c.shape.at(-1)!;
   const firsts = blocksOf(own.tau.shape.at(-1)!);
@@ -112,14 +112,14 @@ export function applyBlocks(own: Blocks, c: Tensor, transpose: boolean, isUnit =
   );
 }
 
-/** The first columns of Q. */
+/** Forms the first columns of Q. */
 export function formBlocks(own: Blocks, q: Tensor): TicketRange[] {
   const { batch, rows, columns: width } = matricesOf(q);
   const unit = run("unit_matrix", [writes(q)], parametersOf(own, { width }), [width, rows, batch]);
   return [unit, ...applyBlocks(own, q, false, true)];
 }
 
-/** A copy of C, to be multiplied. */
+/** Copies C to `to`. */
 export function copyBlocks(c: Tensor, to: Tensor): TicketRange {
   const { batch, rows, columns } = matricesOf(c);
   const parameters = qrStepParameters.bytes({
@@ -128,7 +128,7 @@ export function copyBlocks(c: Tensor, to: Tensor): TicketRange {
   return run("copy_matrix", [reads(c), writes(to)], parameters, [columns, rows, batch]);
 }
 
-/** R, and the signs of Q that go with it. */
+/** Extracts R, and flips the signs of Q so that the diagonal of R is at least 0. */
 export function finishBlocks(own: Blocks, q: Tensor, r: Tensor): TicketRange[] {
   const { batch, rows: inner, columns } = matricesOf(r);
   const upper = run("take_upper", [reads(own.a), writes(r)], parametersOf(own, { width: inner }), [

@@ -26,19 +26,19 @@ const geqrfPrimitive = definePrimitive<undefined>({
   implementations: { metal: geqrfMetal, cpu: geqrfCpu, reference: geqrfReference },
 });
 
-/** Reflections H[i] = I − tau[i] v vᵀ of which Q = H[0] H[1] … is the product. */
+/** R and the reflections H[i] = I − tau[i] v vᵀ, whose product is Q = H[0] H[1] …. */
 export interface GeqrfResult<D extends DType = DType> {
-  /** R in the upper triangle; v of each reflection below the diagonal, whose 1 on the diagonal is not stored. */
+  /** R in the upper triangle; v of each reflection below the diagonal, without its 1 on the diagonal. */
   readonly a: Tensor<D>;
   /** […, min(m, n)] */
   readonly tau: Tensor<D>;
 }
 
 /**
- * The QR factorisation of matrices as LAPACK's `geqrf` has it: Q is a product of reflections, which
- * `householderProduct` makes a matrix and `ormqr` multiplies by. The diagonal of R has the signs that come.
+ * Computes the QR factorization of matrices as LAPACK's `geqrf` does. Q is a product of reflections, which
+ * `householderProduct` converts to a matrix and `ormqr` multiplies by. The diagonal of R may have any signs.
  *
- * The gradient is undefined (infinite or NaN) where the first min(m, n) columns are linearly dependent.
+ * The gradient is undefined (infinite or NaN) if the first min(m, n) columns are linearly dependent.
  *
  * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns `a` of the shape of the operand, and `tau`
@@ -46,7 +46,7 @@ export interface GeqrfResult<D extends DType = DType> {
  * @example
  * linalg.geqrf(tensor([[3], [4]])); // { a: float32 [[-5], [0.5]], tau: float32 [1.6] }
  *
- * @throws {ShapeError} for a tensor of fewer than two axes. @throws {DTypeError} for a dtype that is no float.
+ * @throws {ShapeError} for a tensor with fewer than two axes. @throws {DTypeError} if the dtype is not a float.
  */
 export function geqrf<D extends DType>(a: Tensor<D>): GeqrfResult<D>;
 export function geqrf(...values: unknown[]): GeqrfResult {
@@ -56,7 +56,7 @@ export function geqrf(...values: unknown[]): GeqrfResult {
 }
 const geqrfParameters = parameters("geqrf", { a: operand(aTensor) });
 
-/** The reflections of float32 or float64 matrices. */
+/** Factorizes float32 or float64 matrices into R and reflections. */
 function reflections(operation: string, a: Tensor): GeqrfResult {
   const [rows, columns] = a.shape.slice(-2) as [number, number];
   const { dtype } = a;
@@ -77,11 +77,11 @@ function reflections(operation: string, a: Tensor): GeqrfResult {
 }
 
 /**
- * R has the gradient of R. V and tau come of Q: Q less the unit matrix is V U, with U = −T V₁ᵀ upper triangular, whose
- * diagonal is −tau, and V₁ the first rows of V. So they have the gradient of an LU factorisation without exchanges:
- * V₁⁻ᵀ (tril(V₁ᵀ V̄₁, −1) + triu(Ū Uᵀ − V₂ᵀ V̄₂)) U⁻ᵀ, and below it V̄₂ U⁻ᵀ. A matrix of as many columns as rows has
- * one reflection less: the last tau is 0. Source for V U: G. Ballard et al., "Reconstructing Householder vectors from
- * tall-skinny QR", 2014, 3.
+ * The gradient by way of Q and R. V and tau are functions of Q: Q minus the unit matrix is V U, where U = −T V₁ᵀ is
+ * upper triangular with diagonal −tau, and V₁ is the first rows of V. So they have the gradient of an LU factorization
+ * without row swaps: V₁⁻ᵀ (tril(V₁ᵀ V̄₁, −1) + triu(Ū Uᵀ − V₂ᵀ V̄₂)) U⁻ᵀ, and below it V̄₂ U⁻ᵀ. A matrix with as many
+ * columns as rows has one reflection fewer: the last tau is 0. Source for V U: G. Ballard et al., "Reconstructing
+ * Householder vectors from tall-skinny QR", 2014, 3.
  */
 function gradient({ a, tau }: GeqrfResult, ofA: Tensor | null, ofTau: Tensor | null): Tensor {
   const [rows, columns] = a.shape.slice(-2) as [number, number];
@@ -90,7 +90,7 @@ function gradient({ a, tau }: GeqrfResult, ofA: Tensor | null, ofTau: Tensor | n
   const r = triu(firstRows(a, count));
   const ofR = ofA && triu(firstRows(ofA, count));
   const moved = Math.min(rows - 1, columns);
-  if (moved === 0 && !ofR) return zerosLike(a); // of tau, which is 0
+  if (moved === 0 && !ofR) return zerosLike(a); // only tau has a gradient, and tau is always 0
   const ofQ = moved > 0 ? padColumns(gradientOfQ(q, a, moved, ofA, ofTau), count) : null;
   return qrGradient(q, r, ofQ, ofR);
 }

@@ -23,8 +23,8 @@ const productPrimitive = definePrimitive<undefined>({
 });
 
 /**
- * The first n columns of a product of reflections H[0] H[1] … H[k − 1], H[i] = I − tau[i] v vᵀ: v is 0 before row i,
- * 1 in it, and below it what lies under the diagonal in column i of `a`. With what `geqrf` gives, they are Q.
+ * Computes the first n columns of a product of reflections H[0] H[1] … H[k − 1], with H[i] = I − tau[i] v vᵀ. v is 0
+ * before row i, 1 in row i, and equal to column i of `a` below it. For the result of `geqrf`, they are Q.
  *
  * @param a […, m, n] with n ≤ m, of a float dtype; float16 and bfloat16 are computed in float32
  * @param tau […, k] with k ≤ n, of the same dtype and batch
@@ -33,7 +33,7 @@ const productPrimitive = definePrimitive<undefined>({
  * @example
  * linalg.householderProduct(tensor([[-5], [0.5]]), tensor([1.6])); // float32 [[-0.6], [-0.8]]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if dtypes differ or are not floats.
  */
 export function householderProduct<D extends DType>(a: Tensor<D>, tau: Tensor<D>): Tensor<D>;
 export function householderProduct(...values: unknown[]): Tensor {
@@ -42,12 +42,12 @@ export function householderProduct(...values: unknown[]): Tensor {
   const [own, scales] = reflectionOperands(operation, a, tau);
   const [rows, columns] = own.shape.slice(-2) as [number, number];
   if (columns > rows)
-    throw new ShapeError(operation, "wide", `expected a of at most as many columns as rows, got ${a.describe()}`);
+    throw new ShapeError(operation, "wide", `expected a to have at most as many columns as rows, got ${a.describe()}`);
   return toDType(product(operation, own, scales), a.dtype);
 }
 const productParameters = parameters("householderProduct", { a: operand(aTensor), tau: operand(aTensor) });
 
-/** Both operands in the dtype that they are computed in, of one batch. */
+/** Checks both operands, and converts them to the compute dtype. */
 export function reflectionOperands(operation: string, a: Tensor, tau: Tensor): [Tensor, Tensor] {
   const own = matrixOperand(operation, a);
   const scales = floatOperand(operation, tau, "tau");
@@ -65,8 +65,8 @@ export function reflectionOperands(operation: string, a: Tensor, tau: Tensor): [
 }
 
 /**
- * The product, of as many columns as `a` has. With Q = E − V T V₁ᵀ, where V₁ is the first rows of V, the gradients are
- * −Vᵀ Q̄ V₁ of T, and −Q̄ V₁ Tᵀ − [Q̄ᵀ V T; 0] of V.
+ * Computes the product, with as many columns as `a`. With Q = E − V T V₁ᵀ, where V₁ is the first rows of V, the
+ * gradient of T is −Vᵀ Q̄ V₁, and that of V is −Q̄ V₁ Tᵀ − [Q̄ᵀ V T; 0].
  */
 export function product(operation: string, a: Tensor, tau: Tensor): Tensor {
   const q = execute(productPrimitive, [dense(a), dense(tau)], a.shape, a.dtype, undefined, operation);

@@ -22,7 +22,9 @@ interface Sizes {
   readonly columns: number;
 }
 
-/** Least squares in a threadgroup's memory; of taller matrices the triangles that reflections in blocks make. */
+/**
+ * Solves least squares in threadgroup memory; taller matrices are first reduced to triangles by blocked reflections.
+ */
 export const lstsqMetal: MetalImplementation<LstsqAttributes> = {
   unsupported(call) {
     const { batch, rows, columns } = matricesOf(call.inputs[0]!);
@@ -49,7 +51,9 @@ export const lstsqMetal: MetalImplementation<LstsqAttributes> = {
   },
 };
 
-/** What cannot be taken whole, and does not become a triangle that can: without pivots, of any size. */
+/**
+ * Why a matrix fits threadgroup memory neither whole nor as a triangle. Without pivoting, a triangle may have any size.
+ */
 function tooLarge({ inputs: [a], attributes: { isPivoted } }: Omit<Call, "outputs">): string | undefined {
   const { rows, columns } = matricesOf(a!);
   if (fits({ rows, columns }) || (rows >= columns && (!isPivoted || fits({ rows: columns, columns }))))
@@ -59,7 +63,7 @@ function tooLarge({ inputs: [a], attributes: { isPivoted } }: Omit<Call, "output
   return `${what} in ${THREADGROUP_BYTES} bytes of threadgroup memory, got ${rows} x ${columns}`;
 }
 
-/** A matrix, numbers of its reflections and columns, and a vector for each SIMD-group and one more. */
+/** Floats for a matrix, for the scalars of its reflections and columns, for a vector per SIMD-group, and one more. */
 const floatsOf = ({ rows, columns }: Sizes, groups: number): number =>
   rows * strideFor(columns) + 4 * Math.min(rows, columns) + columns + (groups + 1) * Math.max(rows, columns);
 
@@ -71,14 +75,14 @@ const bytesOf = (sizes: Sizes, groups: number): [system: number, order: number] 
 const fits = (sizes: Sizes, groups = 1): boolean =>
   bytesOf(sizes, groups).reduce((sum, bytes) => sum + bytes) <= THREADGROUP_BYTES;
 
-/** SIMD-groups of a threadgroup: one for each column, as far as there is memory for what they compute. */
+/** SIMD-groups per threadgroup: one per column, as far as their vectors fit in memory. */
 function groupsFor(sizes: Sizes): number {
   let groups = Math.max(1, Math.min(MOST_GROUPS, sizes.columns));
   while (groups > 1 && !fits(sizes, groups)) groups--;
   return groups;
 }
 
-/** Solves with matrices of `sizes`; where those of `a` have more rows, with their upper triangles. */
+/** Solves with matrices of `sizes`; if those of `a` have more rows, with their upper triangles. */
 function launchWhole({ outputs, attributes }: Call, a: Tensor, b: Tensor, sizes: Sizes): TicketRange {
   const { batch, rows: aRows } = matricesOf(a);
   const { rows: bRows, columns: width } = matricesOf(b);
@@ -95,7 +99,7 @@ function launchWhole({ outputs, attributes }: Call, a: Tensor, b: Tensor, sizes:
   }));
 }
 
-/** Solves with the triangles of factors, which are taken to have full rank. */
+/** Solves with the triangles of factors, assuming full rank. */
 function solveTriangle({ operation, outputs, attributes }: Call, a: Tensor, b: Tensor, sizes: Sizes): TicketRange {
   const { batch } = matricesOf(a);
   const { columns } = sizes;

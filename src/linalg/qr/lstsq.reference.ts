@@ -39,13 +39,13 @@ interface System {
 interface Solution {
   readonly x: Float64Array;
   readonly rank: number;
-  /** The first 0 on the diagonal of a matrix that is taken to have full rank, from 1; else 0. */
+  /** The first 0 on the diagonal of a matrix assumed to have full rank, counted from 1; 0 if there is none. */
   readonly zero: number;
 }
 
 /**
- * With A P = Q [R₁ R₂; 0 0], R₁ of the rank's size, and [R₁ R₂]ᵀ = Z [S; 0]: X = P Z [S⁻ᵀ (Qᵀ B)₁; 0]. Without pivoting
- * P is the unit matrix, and the rank the smaller size.
+ * With A P = Q [R₁ R₂; 0 0], where R₁ has the size of the rank, and [R₁ R₂]ᵀ = Z [S; 0]: X = P Z [S⁻ᵀ (Qᵀ B)₁; 0].
+ * Without pivoting P is the unit matrix, and the rank is min(m, n).
  */
 function solve(system: System, { isPivoted, rcond }: LstsqAttributes): Solution {
   const { a, b, rows, columns, width } = system;
@@ -74,7 +74,7 @@ function solve(system: System, { isPivoted, rcond }: LstsqAttributes): Solution 
   return { x: own, rank, zero };
 }
 
-/** The order of the columns in which each is the longest of those left, less what the ones before have of it. */
+/** The pivot order of columns: each is the longest of those left, after projecting out the ones before. */
 function pivot({ a, rows, columns }: System): number[] {
   const left = Array.from({ length: columns }, (_, j) =>
     Float64Array.from({ length: rows }, (_, i) => a[i * columns + j]!),
@@ -90,7 +90,7 @@ function pivot({ a, rows, columns }: System): number[] {
   return order;
 }
 
-/** Reflects the columns from the k-th in the order on. */
+/** Applies reflection k to the columns from the k-th in the order on. */
 function eliminate(left: readonly Float64Array[], order: readonly number[], k: number): void {
   const rows = left[0]!.length - k;
   const part = new Float64Array(rows * (order.length - k));
@@ -104,7 +104,7 @@ function eliminate(left: readonly Float64Array[], order: readonly number[], k: n
     for (let i = 0; i < rows; i++) left[j]![k + i] = part[i * width + at]!;
 }
 
-/** How many columns R₁ may have so that its smallest singular value is above a part of its largest. */
+/** The largest size of R₁ whose smallest singular value is at least `rcond` times its largest. */
 function rankOf(r: Float64Array, columns: number, count: number, rcond: number): number {
   if (count === 0 || r[0] === 0) return 0;
   let largest: Extreme = { value: Math.abs(r[0]!), vector: [1] };
@@ -124,7 +124,7 @@ interface Extreme {
   readonly vector: readonly number[];
 }
 
-/** The extreme value of [σ 0; α γ], α the product of the vector and the new column above its diagonal element γ. */
+/** The extreme singular value of [σ 0; α γ], where α is the product of the vector and the new column above γ. */
 function grown({ value, vector }: Extreme, column: readonly number[], isLargest: boolean): Extreme {
   const gamma = column.at(-1)!;
   const alpha = vector.reduce((sum, own, i) => sum + own * column[i]!, 0);

@@ -33,42 +33,42 @@ const lstsqPrimitive = definePrimitive<LstsqAttributes>({
   implementations: { metal: lstsqMetal, cpu: lstsqCpu, reference: lstsqReference },
 });
 
-/** How {@link lstsq} solves. */
+/** The algorithm of {@link lstsq}. */
 export type LstsqDriver = "gelsy" | "gels" | "gelsd" | "gelss";
 
 /** Options of {@link lstsq}. */
 export interface LstsqOptions {
   /**
-   * Singular values below this part of the largest are taken for 0, where the rank is found. Default: the dtype's
-   * distance from 1 to the next number, times max(m, n).
+   * Singular values below this fraction of the largest count as 0, in drivers that find the rank. Default: the dtype's
+   * machine epsilon times max(m, n).
    */
   rcond?: number;
   /**
-   * `"gelsy"` finds the rank, by a QR factorisation with pivoting; `"gelsd"` and `"gelss"` by singular values, which
-   * they give too; `"gels"` takes it to be min(m, n), and refuses matrices in whose triangle it meets a 0. Default
-   * `"gelsy"`.
+   * `"gelsy"` finds the rank by a QR factorization with pivoting. `"gelsd"` and `"gelss"` find it by singular values,
+   * which they return too. `"gels"` assumes full rank, and throws an error for a matrix with a 0 on the diagonal of its
+   * triangular factor. Default `"gelsy"`.
    */
   driver?: LstsqDriver;
 }
 
-/** What {@link lstsq} gives. */
+/** The result of {@link lstsq}. */
 export interface LstsqResult<D extends DType = DType> {
   /** […, n, k] */
   readonly solution: Tensor<D>;
-  /** […, k]: the squares of the lengths of A X − B, where m > n and every matrix has rank n; else empty. */
+  /** […, k]: the squared norms of the columns of A X − B if m > n and every matrix has rank n; else empty. */
   readonly residuals: Tensor<D>;
-  /** The rank of each matrix, int64; empty where the driver does not find it. */
+  /** The rank of each matrix, int64; empty if the driver does not find it. */
   readonly rank: Tensor<"int64">;
-  /** […, min(m, n)], of the drivers that compute them; else empty. No gradient flows through them. */
+  /** […, min(m, n)], if the driver computes them; else empty. No gradient flows through them. */
   readonly singularValues: Tensor<D>;
 }
 
 /**
- * Least squares: the X for which A X − B has the least length, column by column, and of those the one of the least
- * length itself. A may have any rank; with more columns than rows there are many solutions.
+ * Solves least-squares problems: finds the X that minimizes the norm of each column of A X − B. If there are several
+ * solutions, as with more columns than rows, it returns the one of least norm. A may have any rank.
  *
- * The gradient is that of the pseudoinverse, at the rank that was found: it is right where the rank of A does not
- * change nearby.
+ * The gradient is that of the pseudoinverse at the rank that was found. It is correct if small changes of A keep its
+ * rank.
  *
  * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @param b […, m, k], of the same dtype, or […, m] with the batch of `a`; batches broadcast
@@ -77,8 +77,8 @@ export interface LstsqResult<D extends DType = DType> {
  * const a = tensor([[1, 0], [1, 1], [1, 2]]);
  * linalg.lstsq(a, tensor([[1], [3], [5]])).solution; // float32 [[1], [2]]
  *
- * @throws {LinAlgError} with driver `"gels"` for a matrix that has not full rank. @throws {ShapeError} where shapes do
- * not fit. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {LinAlgError} with driver `"gels"` for a matrix without full rank. @throws {ShapeError} if shapes do not
+ * match. @throws {DTypeError} if dtypes differ or are not floats.
  */
 export function lstsq<D extends DType>(
   a: Tensor<D>,
@@ -98,7 +98,9 @@ export function lstsq(...values: unknown[]): LstsqResult {
     rcond: rcond ?? defaultRcond(a),
   });
   if (info)
-    checkInfo("lstsq", info, (column) => `has not full rank: column ${column} depends on those before it`, [solution]);
+    checkInfo("lstsq", info, (column) => `does not have full rank: column ${column} depends on those before it`, [
+      solution,
+    ]);
   const residuals = residualsOf(operands, solution, rank);
   const result = (x: Tensor): Tensor => toDType(isVector && x.size > 0 ? squeeze(x, -1) : x, a.dtype);
   return {
@@ -115,7 +117,7 @@ const lstsqParameters = parameters("lstsq", {
   driver: optional(choice("gelsy", "gels", "gelsd", "gelss"), "gelsy"),
 });
 
-/** The distance from 1 to the next number, times the larger size. */
+/** Machine epsilon times the larger size. */
 const defaultRcond = ({ dtype, shape }: Tensor): number =>
   (computeDType(dtype) === "float64" ? 2 ** -52 : 2 ** -23) * Math.max(shape.at(-1)!, shape.at(-2)!);
 
@@ -128,7 +130,7 @@ function checkRows(a: Tensor, b: Tensor, right: Tensor): void {
   );
 }
 
-/** Where there are more equations than unknowns, and every unknown is determined; else nothing. */
+/** The residuals if there are more equations than unknowns and every unknown is determined; else empty. */
 function residualsOf([a, b]: readonly [Tensor, Tensor], x: Tensor, rank: Tensor | undefined): Tensor {
   const [rows, columns] = a.shape.slice(-2) as [number, number];
   const isDetermined = (): boolean => rank === undefined || rank.dataSync().every((own) => Number(own) === columns);
@@ -141,7 +143,7 @@ interface Settings {
   readonly rcond: number;
 }
 
-/** A solution, and what its driver says of the matrix. */
+/** A solution, and what its driver found out about the matrix. */
 interface LeastSquares {
   readonly solution: Tensor;
   readonly rank?: Tensor;
@@ -150,9 +152,9 @@ interface LeastSquares {
 }
 
 /**
- * X = A⁺ B. With Y = A⁺ᵀ X̄, which is the gradient of B, that of A is
- * −Y Xᵀ + (B − A X) (A⁺ Y)ᵀ + A⁺ᵀ X (X̄ − Aᵀ Y)ᵀ, by solutions with A and Aᵀ. Source: G. Golub and V. Pereyra, "The
- * differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973, 4.12.
+ * Computes X = A⁺ B. The gradient of B is Y = A⁺ᵀ X̄, and that of A is
+ * −Y Xᵀ + (B − A X) (A⁺ Y)ᵀ + A⁺ᵀ X (X̄ − Aᵀ Y)ᵀ, which takes solutions with A and Aᵀ. Source: G. Golub and V. Pereyra,
+ * "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973, 4.12.
  */
 function leastSquares(a: Tensor, b: Tensor, settings: Settings): LeastSquares {
   const isByValues = settings.driver === "gelsd" || settings.driver === "gelss";
@@ -188,7 +190,7 @@ function byReflections(a: Tensor, b: Tensor, { driver, rcond }: Settings): Least
   return isPivoted ? { solution, rank } : { solution, info };
 }
 
-/** With A = U diag(σ) Vᵀ: X = V diag(1 / σ) Uᵀ B, without the values that are taken for 0. */
+/** With A = U diag(σ) Vᵀ: X = V diag(1 / σ) Uᵀ B, where values that count as 0 are left out. */
 function bySingularValues(a: Tensor, b: Tensor, { rcond }: Settings): LeastSquares {
   const { u, s, vh } = svd(a, { fullMatrices: false });
   const isKept = s.size === 0 ? gt(s, 0) : gt(s, mul(narrow(s, -1, 0, 1), rcond));

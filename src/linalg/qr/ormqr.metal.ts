@@ -7,7 +7,7 @@ import { applyBlocks, copyBlocks, formTriangles, trianglesFor } from "./blocks.m
 import { bytesFor, strideFor, teamFor, threadsOf, tileFor } from "./layout.metal.ts";
 import { type OrmqrAttributes, ormqrParameters } from "./primitive.ts";
 
-/** Reflections one after the other cost more than blocks where a threadgroup holds few columns at a time. */
+/** With fewer columns per threadgroup than this, single reflections cost more than blocks. */
 const LEAST_TILE = 32;
 
 export const ormqrMetal: MetalImplementation<OrmqrAttributes> = {

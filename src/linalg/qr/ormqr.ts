@@ -27,25 +27,25 @@ const ormqrPrimitive = definePrimitive<OrmqrAttributes>({
 
 /** Options of {@link ormqr}. */
 export interface OrmqrOptions {
-  /** Whether Q stands left of C, else right of it. Default true. */
+  /** Multiplies C by Q from the left if true, from the right if false. Default true. */
   left?: boolean;
-  /** Whether it is Qᵀ that C is multiplied by. Default false. */
+  /** Multiplies by Qᵀ instead of Q. Default false. */
   transpose?: boolean;
 }
 
 /**
- * Q C, Qᵀ C, C Q or C Qᵀ for the square Q = H[0] H[1] … of `geqrf`, of which no matrix is made.
+ * Computes Q C, Qᵀ C, C Q or C Qᵀ for the square Q = H[0] H[1] … of `geqrf`, without forming Q.
  *
- * @param a […, m, n], as of `geqrf`, of a float dtype; float16 and bfloat16 are computed in float32
+ * @param a […, m, n], as from `geqrf`, of a float dtype; float16 and bfloat16 are computed in float32
  * @param tau […, k] with k ≤ min(m, n), of the same dtype and batch
- * @param c […, m, p], or […, p, m] where `left` is false, of the same dtype and batch
+ * @param c […, m, p], or […, p, m] if `left` is false, of the same dtype and batch
  * @returns the product, of the shape of `c`
  *
  * @example
  * const { a, tau } = linalg.geqrf(tensor([[3], [4]]));
  * linalg.ormqr(a, tau, tensor([[3], [4]]), { transpose: true }); // float32 [[-5], [0]]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if dtypes differ or are not floats.
  */
 export function ormqr<D extends DType>(
   a: Tensor<D>,
@@ -83,8 +83,8 @@ function checkFits(a: Tensor, c: Tensor, left: boolean): void {
 }
 
 /**
- * Q C or Qᵀ C. With Q = I − V T Vᵀ, B = Vᵀ C and G = Vᵀ P̄ for the product P = Q C, the gradients are −G Bᵀ of T,
- * −P̄ (T B)ᵀ − C (Tᵀ G)ᵀ of V, and Qᵀ P̄ of C. For Qᵀ, T is Tᵀ.
+ * Computes Q C or Qᵀ C. With Q = I − V T Vᵀ, B = Vᵀ C and G = Vᵀ P̄ for the product P = Q C, the gradient of T is −G
+ * Bᵀ, that of V is −P̄ (T B)ᵀ − C (Tᵀ G)ᵀ, and that of C is Qᵀ P̄. For Qᵀ, use Tᵀ in place of T.
  */
 export function apply(a: Tensor, tau: Tensor, c: Tensor, attributes: OrmqrAttributes): Tensor {
   const inputs = [dense(a), dense(tau), dense(c)];

@@ -3,23 +3,23 @@ import { dtype, flag, real, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
 /**
- * Reflections as LAPACK has them: H[i] = I − tau[i] v vᵀ, where v is 0 before row i, 1 in it, and below it what lies
- * under the diagonal in column i of a matrix. Q = H[0] H[1] ….
+ * Reflections as in LAPACK: H[i] = I − tau[i] v vᵀ, where v is 0 before row i, 1 in row i, and equal to column i of a
+ * matrix below it. Q = H[0] H[1] ….
  */
 
-/** The reflections that make a matrix R, which lies in the upper triangle of what comes out. */
+/** R in the upper triangle of the output, and the reflections that reduce a matrix to it. */
 const geqrfFields = { batch: whole, rows: whole, columns: whole };
 export const geqrfCall = cpuCall("geqrf", { dtype, ...geqrfFields }, ["a", "factors", "tau"]);
 
-/** Q and R of a matrix, the diagonal of R at least 0. */
+/** Q and R of a matrix, with a diagonal of R of at least 0. */
 export interface QrAttributes {
-  /** The columns of Q; 0 where only R is asked for. */
+  /** The columns of Q; 0 if only R is computed. */
   readonly width: number;
 }
 
 const qrFields = { ...geqrfFields, width: whole };
 export const qrCall = cpuCall("qr", { dtype, ...qrFields }, ["a", "q", "r"]);
-/** Of the three kernels of the file; what one does not need is 0. */
+/** Parameters of the three kernels of the file; those that a kernel does not use are 0. */
 export const qrParameters = struct("Qr", "linalg/qr.metal", {
   ...qrFields,
   reflectors: whole,
@@ -27,7 +27,7 @@ export const qrParameters = struct("Qr", "linalg/qr.metal", {
   team: whole,
 });
 
-/** A step of the kernels for matrices that are larger than a threadgroup's memory. */
+/** A step of the kernels for matrices larger than threadgroup memory. */
 export const qrStepParameters = struct("QrStep", "linalg/qr_blocks.metal", {
   rows: whole,
   columns: whole,
@@ -38,7 +38,7 @@ export const qrStepParameters = struct("QrStep", "linalg/qr_blocks.metal", {
   transpose: flag,
 });
 
-/** The first columns of Q, as many as the result has; `a` has `columns`, of which `reflectors` are reflections. */
+/** The first `width` columns of Q; `a` has `columns`, of which `reflectors` are reflections. */
 const productFields = { batch: whole, rows: whole, columns: whole, reflectors: whole, width: whole };
 export const productCall = cpuCall("householderProduct", { dtype, ...productFields }, ["a", "tau", "q"]);
 
@@ -55,17 +55,17 @@ export const ormqrParameters = struct("Ormqr", "linalg/ormqr.metal", {
   team: whole,
 });
 
-/** How least squares are solved: the solution of least norm of those with the least residuals. */
+/** How least squares are solved: of the solutions with the least residuals, the one of least norm. */
 export interface LstsqAttributes {
-  /** Whether the rank is found, by pivoting columns; else it is taken to be full. */
+  /** Whether to find the rank by pivoting columns; otherwise full rank is assumed. */
   readonly isPivoted: boolean;
-  /** Singular values below this part of the largest are taken for 0. */
+  /** Singular values below this fraction of the largest count as 0. */
   readonly rcond: number;
 }
 
 const lstsqFields = { batch: whole, rows: whole, columns: whole, width: whole, isPivoted: flag, rcond: real };
 export const lstsqCall = cpuCall("lstsq", { dtype, ...lstsqFields }, ["a", "b", "x", "rank", "info"]);
-/** Of the kernels that solve with a matrix, or with the triangle of a taller one. */
+/** Parameters of the kernels that solve with a matrix, or with the triangle of a taller one. */
 export const lstsqParameters = struct("Lstsq", "linalg/lstsq.metal", {
   ...{
     batch: whole,

@@ -4,7 +4,7 @@ import { type QrAttributes, qrCall } from "./primitive.ts";
 
 export const qrCpu: Implementation<QrAttributes> = {
   run({ operation, inputs: [a], outputs: [q, r], attributes: { width } }) {
-    // R has as many rows as Q has columns, where there is a Q
+    // If Q is computed, R has as many rows as Q has columns.
     qrCall(operation, { dtype: a!.dtype, ...matricesOf(a!), width }, [a, q, r]);
   },
 };

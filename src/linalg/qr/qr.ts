@@ -22,38 +22,38 @@ const qrPrimitive = definePrimitive<QrAttributes>({
   implementations: { metal: qrMetal, cpu: qrCpu, reference: qrReference },
 });
 
-/** Which parts {@link qr} gives. */
+/** The parts that {@link qr} returns. */
 export type QrMode = "reduced" | "complete" | "r";
 
 /** Options of {@link qr}. */
 export interface QrOptions {
   /**
-   * With k = min(m, n): `"reduced"` gives Q of m x k and R of k x n, `"complete"` Q of m x m and R of m x n, `"r"` R of
-   * k x n and an empty Q. Default `"reduced"`.
+   * With k = min(m, n): `"reduced"` returns Q of m × k and R of k × n, `"complete"` Q of m × m and R of m × n, `"r"` R
+   * of k × n and an empty Q. Default `"reduced"`.
    */
   mode?: QrMode;
 }
 
-/** A QR factorisation: A = Q R. */
+/** The factors of A = Q R. */
 export interface QrResult<D extends DType = DType> {
   readonly q: Tensor<D>;
   readonly r: Tensor<D>;
 }
 
 /**
- * The QR factorisation of matrices: A = Q R, with orthonormal columns of Q, and R upper triangular with a diagonal that
- * is at least 0. Q is orthonormal and A = Q R for matrices of any rank; where the first min(m, n) columns are linearly
- * independent, they are the only such Q and R.
+ * Computes the QR factorization of matrices: A = Q R, where Q has orthonormal columns and R is upper triangular with a
+ * diagonal of at least 0. It works for matrices of any rank. Q and R are unique if the first min(m, n) columns are
+ * linearly independent.
  *
- * The gradient is undefined (infinite or NaN) where those columns are linearly dependent. With mode `"complete"` there
- * is none for more rows than columns: the additional columns of Q are not determined by A.
+ * The gradient is undefined (infinite or NaN) if those columns are linearly dependent. Mode `"complete"` has no
+ * gradient for more rows than columns, because A does not determine the additional columns of Q.
  *
  * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
  *
  * @example
  * linalg.qr(tensor([[3], [4]])); // { q: float32 [[0.6], [0.8]], r: float32 [[5]] }
  *
- * @throws {ShapeError} for a tensor of fewer than two axes. @throws {DTypeError} for a dtype that is no float.
+ * @throws {ShapeError} for a tensor with fewer than two axes. @throws {DTypeError} if the dtype is not a float.
  */
 export function qr<D extends DType>(a: Tensor<D>, ...options: Given<QrOptions, ["mode"]>): QrResult<D>;
 export function qr(...values: unknown[]): QrResult {
@@ -66,7 +66,7 @@ const qrParameters = parameters("qr", {
   mode: optional(choice("reduced", "complete", "r"), "reduced"),
 });
 
-/** Q and R of float32 or float64 matrices. For its gradient, R alone needs Q. */
+/** Factorizes float32 or float64 matrices. Mode `"r"` computes Q too if a gradient is needed, which depends on it. */
 function factorise(operation: string, a: Tensor, mode: QrMode): QrResult {
   const [rows, columns] = a.shape.slice(-2) as [number, number];
   const inner = mode === "complete" ? rows : Math.min(rows, columns);
@@ -95,5 +95,5 @@ const noGradient = (operation: string, a: Tensor): AutogradError =>
     operation,
     "notDifferentiable",
     `expected at most as many rows as columns for a gradient with mode "complete", got ${a.describe()}; ` +
-      'mode "reduced" has one',
+      'mode "reduced" supports it',
   );

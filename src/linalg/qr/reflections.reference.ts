@@ -1,6 +1,6 @@
-/** Reflections in float64, row-major, one after the other: what the reference implementations share. */
+/** Reflections in float64, row-major, applied one at a time; shared by the reference implementations. */
 
-/** The length of a column below row `first`, without overflow. */
+/** The norm of a column from row `first` on, without overflow. */
 function lengthOf(a: Float64Array, stride: number, column: number, first: number): number {
   let largest = 0;
   for (let at = first * stride + column; at < a.length; at += stride) {
@@ -14,15 +14,15 @@ function lengthOf(a: Float64Array, stride: number, column: number, first: number
 }
 
 /**
- * Replaces A by R and the vectors of reflections; returns tau. A reflection takes a column to a multiple of a unit
- * vector, of the sign opposite to that of the diagonal element, so that v = x / (alpha − beta) is at most 1.
+ * Replaces A by R and the vectors of reflections, and returns tau. A reflection maps a column to a multiple beta of a
+ * unit vector. beta has the sign opposite to that of the diagonal element, so that v = x / (alpha − beta) is at most 1.
  */
 export function reflect(a: Float64Array, rows: number, columns: number): Float64Array {
   const tau = new Float64Array(Math.min(rows, columns));
   for (let j = 0; j < tau.length; j++) {
     const alpha = a[j * columns + j]!;
     const below = lengthOf(a, columns, j, j + 1);
-    if (below === 0) continue; // nothing to take away: the reflection is the identity
+    if (below === 0) continue; // the column is already reduced: the reflection is the identity
     const length = Math.hypot(alpha, below);
     const beta = alpha < 0 ? length : -length;
     tau[j] = 1 - alpha / beta;
@@ -34,7 +34,7 @@ export function reflect(a: Float64Array, rows: number, columns: number): Float64
   return tau;
 }
 
-/** A reflection: column `column` of a matrix of that many columns. */
+/** A reflection, stored in column `column` of a matrix with `stride` columns. */
 interface Reflection {
   readonly a: Float64Array;
   readonly stride: number;
@@ -62,7 +62,7 @@ function reflectColumns({ a, stride, column: j, tau }: Reflection, { c, stride: 
   }
 }
 
-/** Replaces C, of `width` columns, by Q C or Qᵀ C; `a` has rows of `stride`. */
+/** Replaces C, of `width` columns, by Q C or Qᵀ C; `a` has `stride` columns. */
 export function applyReflections(
   { a, stride, tau }: { readonly a: Float64Array; readonly stride: number; readonly tau: Float64Array },
   c: Float64Array,
@@ -77,7 +77,7 @@ export function applyReflections(
   }
 }
 
-/** Ones on the diagonal. */
+/** A matrix with ones on the diagonal. */
 export function unitMatrix(rows: number, columns: number): Float64Array {
   const unit = new Float64Array(rows * columns);
   for (let i = 0; i < Math.min(rows, columns); i++) unit[i * columns + i] = 1;

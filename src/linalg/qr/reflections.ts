@@ -1,4 +1,4 @@
-/** What the functions of this folder share: their primitives, V and T of reflections, and gradients. */
+/** Shared code of this folder: the compact form of reflections (V and T), and gradients. */
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul, neg } from "../../ops/elementwise/arithmetic.ts";
 import { tril, triu } from "../../ops/indexing/triangle.ts";
@@ -13,17 +13,17 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { mT } from "../matrices.ts";
 import { solveTriangular } from "../triangular/triangular.ts";
 
-/** The first columns, or rows, of matrices: views. */
+/** The first or last columns or rows of matrices, as views. */
 export const firstColumns = (x: Tensor, count: number): Tensor => narrow(x, -1, 0, count);
 export const firstRows = (x: Tensor, count: number): Tensor => narrow(x, -2, 0, count);
 export const lastColumns = (x: Tensor, from: number): Tensor => narrow(x, -1, from, x.shape.at(-1)! - from);
 export const lastRows = (x: Tensor, from: number): Tensor => narrow(x, -2, from, x.shape.at(-2)! - from);
 
-/** Zeros after the columns, or the rows, up to a count of them. */
+/** Pads columns or rows with zeros, up to `count` of them. */
 export const padColumns = (x: Tensor, count: number): Tensor => pad(x, [0, count - x.shape.at(-1)!]);
 export const padRows = (x: Tensor, count: number): Tensor => pad(x, [0, 0, 0, count - x.shape.at(-2)!]);
 
-/** Ones on the diagonal, of the size and dtype of a matrix. */
+/** A matrix with ones on the diagonal, of the size and dtype of another. */
 export const unitLike = (x: Tensor): Tensor => eye(x.shape.at(-2)!, x.shape.at(-1)!, { dtype: x.dtype as "float32" });
 
 /** The vectors of reflections as columns: the lower triangle with ones on the diagonal. */
@@ -33,15 +33,15 @@ export const vectorsOf = (a: Tensor, count: number): Tensor => {
 };
 
 /**
- * Reflections as one matrix: H[0] H[1] … = I − V T Vᵀ with T = (I + D S)⁻¹ D, where D = diag(tau) and S is what lies
- * above the diagonal of Vᵀ V. Source: C. Puglisi, "Modification of the Householder method based on the compact WY
+ * The compact form of reflections: H[0] H[1] … = I − V T Vᵀ with T = (I + D S)⁻¹ D, where D = diag(tau) and S is the
+ * strict upper triangle of Vᵀ V. Source: C. Puglisi, "Modification of the Householder method based on the compact WY
  * representation", 1992, eq. 2.
  */
 export interface CompactForm {
   readonly v: Tensor;
   readonly t: Tensor;
   readonly s: Tensor;
-  /** D S, whose diagonal is not read: I + D S is it as a unit triangle. */
+  /** D S; read as a unit triangular matrix, it is I + D S. */
   readonly ds: Tensor;
   readonly tau: Tensor;
 }
@@ -56,10 +56,10 @@ export function compactForm(a: Tensor, tau: Tensor): CompactForm {
 }
 
 /**
- * The gradients of `a` and tau from those of V and T: with X = (I + D S)⁻ᵀ T̄ and M̄ = −X Tᵀ, that of tau is
- * diag(X + M̄ Sᵀ), and that of V grows by V (S̄ + S̄ᵀ), where S̄ is what lies above the diagonal of D M̄.
+ * Computes the gradients of `a` and tau from those of V and T. With X = (I + D S)⁻ᵀ T̄ and M̄ = −X Tᵀ, the gradient of
+ * tau is diag(X + M̄ Sᵀ), and V (S̄ + S̄ᵀ) is added to that of V, where S̄ is the strict upper triangle of D M̄.
  *
- * @param columns how many `a` has
+ * @param columns the number of columns of `a`
  */
 export function reflectionGradients(
   { v, t, s, ds, tau }: CompactForm,
@@ -76,9 +76,9 @@ export function reflectionGradients(
 }
 
 /**
- * The gradient of A = Q R, where Q has no more columns than A has of either. For at least as many rows as columns it is
+ * Computes the gradient of A = Q R, where Q has min(m, n) columns. For at least as many rows as columns it is
  * (Q̄ + Q sym(R R̄ᵀ − Q̄ᵀ Q)) R⁻ᵀ, where sym copies the lower triangle onto the upper one. For A = [X Y] with X square
- * and R = [U W], Y adds Y W̄ᵀ = Q W W̄ᵀ to Q̄, and has the gradient Q W̄ itself. Sources: S. Walter and L. Lehmann,
+ * and R = [U W], Y adds Y W̄ᵀ = Q W W̄ᵀ to Q̄, and the gradient of Y is Q W̄. Sources: S. Walter and L. Lehmann,
  * "Algorithmic differentiation of linear algebra functions", 2010, 4.5; D. Roberts and L. Roberts, "QR and LQ
  * decomposition matrix backpropagation algorithms", 2020, 4.
  */

@@ -5,28 +5,28 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { type SvdAttributes, type SvdOutputs, svdBlocksParameters } from "./primitive.ts";
 
-/** The most rows that are rotated, of matrices that are not oblong: dispatches grow with the square of them. */
+/** The limit of min(rows, columns): the number of dispatches grows with its square. */
 export const MAX_BLOCKED_ROWS = 512;
 
-/** Sweeps that are encoded, of which those return at once that find nothing to do: ten are usual, thirty were seen. */
+/** The number of encoded sweeps. Ten are usual, thirty were seen; sweeps with nothing to do return immediately. */
 const SWEEPS = 40;
 const LANES = 32;
 /** `MOST_GROUPS` in kernels/linalg/svd_blocks.metal. */
 const MOST_GROUPS = 16;
 const MOST_BLOCK_ROWS = 32;
-/** Floats of a threadgroup's memory, less what the kernel has of its own. */
+/** Floats of threadgroup memory that the kernel's static variables leave free. */
 const ROOM = (32768 - 256) / 4;
 
 const updates = (tensor: Tensor): Operand => ({ tensor, access: "readwrite" });
 
-/** Rows of a block, two of which fit a threadgroup's memory, and how many blocks there are: an even number. */
+/** Rows per block, so that two blocks fit threadgroup memory, and the number of blocks, which is even. */
 function blocksOf(small: number, pitch: number): { block: number; blocks: number } {
   const most = Math.min(MOST_BLOCK_ROWS, Math.floor(ROOM / (2 * pitch)));
   const blocks = 2 * Math.ceil(small / (2 * most));
   return { block: Math.ceil(small / blocks), blocks };
 }
 
-/** One-sided Jacobi rotations in blocks. The number of dispatches depends on the size of the matrices alone. */
+/** Runs one-sided Jacobi rotations in blocks. The number of dispatches depends only on the size of the matrices. */
 export function launchBlocks(a: Tensor, { u, s, vh, info }: SvdOutputs, attributes: SvdAttributes): TicketRange {
   const { batch, rows, columns } = matricesOf(a);
   const [small, large] = [Math.min(rows, columns), Math.max(rows, columns)];

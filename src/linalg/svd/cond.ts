@@ -20,16 +20,16 @@ import { singularValues } from "./svd.ts";
 
 /** Options of {@link cond}. */
 export interface CondOptions {
-  /** The order of the norm, as those of `matrixNorm`; null is 2. Default null. */
+  /** The order of the norm, as in `matrixNorm`; null means 2. Default null. */
   p?: MatrixNormOrder | null;
 }
 
 const condParameters = parameters("cond", { a: operand(aTensor), p: optional(either(nothing, anOrder), null) });
 
 /**
- * The condition number of matrices, ‖A‖ ‖A⁻¹‖: by singular values for the orders 2 (or null), -2 and "nuc", else by the
- * inverse, and infinite for a singular matrix. For ±2 matrices need not be square: the largest singular value is
- * divided by the smallest one for 2, the other way round for -2, and a zero matrix gives NaN, as in PyTorch.
+ * Computes the condition number of matrices, ‖A‖ ‖A⁻¹‖. Orders 2 (or null), -2 and "nuc" use singular values; the
+ * others use the inverse, and are infinite for a singular matrix. For ±2 matrices need not be square: 2 divides the
+ * largest singular value by the smallest, -2 does the reverse, and a zero matrix gives NaN, as in PyTorch.
  *
  * @param a […, n, n], or […, m, n] for the orders ±2, of a float dtype; float16 and bfloat16 are computed in float32
  * @returns of the shape of the batch, of the dtype of `a`
@@ -37,9 +37,9 @@ const condParameters = parameters("cond", { a: operand(aTensor), p: optional(eit
  * @example
  * linalg.cond(tensor([[2, 0], [0, 0.5]])).item(); // 4
  *
- * @throws {LinAlgError} for singular values of a matrix with elements that are infinite or NaN, naming it.
- * @throws {ShapeError} for a matrix that is not square, where the order needs one, and a tensor of fewer than two axes.
- * @throws {DTypeError} for a dtype that is no float.
+ * @throws {LinAlgError} if the order needs singular values and a matrix has infinite or NaN elements, naming it.
+ * @throws {ShapeError} for a matrix that is not square if the order requires it, and a tensor with fewer than two axes.
+ * @throws {DTypeError} if the dtype is not a float.
  */
 export function cond<D extends DType>(a: Tensor<D>, ...options: Given<CondOptions, ["p"]>): Tensor<D>;
 export function cond(...values: unknown[]): Tensor {

@@ -6,7 +6,7 @@ import { unsqueeze } from "../../ops/view/squeeze.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mT } from "../matrices.ts";
 
-/** U, the singular values and Vᵀ, with as many vectors as there are values; or their gradients. */
+/** U, the singular values and Vᵀ, with one vector per singular value; or their gradients. */
 export interface Factors<T = Tensor> {
   readonly u: T;
   readonly s: T;
@@ -14,7 +14,7 @@ export interface Factors<T = Tensor> {
 }
 
 /**
- * The gradient of A = U Σ Vᵀ. With skew(X) = X − Xᵀ and E[i, j] = σ[j]² − σ[i]², 1 on the diagonal, it is
+ * Computes the gradient of A = U Σ Vᵀ. With skew(X) = X − Xᵀ and E[i, j] = σ[j]² − σ[i]², 1 on the diagonal, it is
  *
  *   U ((skew(Uᵀ Ū) / E) Σ + Σ (skew(Vᵀ V̄) / E) + diag(σ̄)) Vᵀ + (I − U Uᵀ) Ū Σ⁻¹ Vᵀ + U Σ⁻¹ V̄ᵀ (I − V Vᵀ).
  *

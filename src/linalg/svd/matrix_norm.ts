@@ -17,7 +17,7 @@ import { computeDType } from "../matrices.ts";
 import { vectorNorm } from "../norms/vector_norm.ts";
 import { singularValues } from "./svd.ts";
 
-/** An order of matrix norms: Frobenius, nuclear, or of a number. */
+/** The order of a matrix norm: Frobenius, nuclear, or a number. */
 export type MatrixNormOrder = "fro" | "nuc" | 1 | -1 | 2 | -2 | number;
 
 /** Options of {@link matrixNorm}: the order, the axes of the matrices, whether they stay as size 1, and the dtype. */
@@ -26,9 +26,9 @@ export interface MatrixNormOptions<D extends DType = DType> {
   ord?: MatrixNormOrder;
   /** The axes of rows and of columns. Default the last two. */
   dim?: readonly number[];
-  /** Keep them with size 1. Default false. */
+  /** Keeps these axes with size 1. Default false. */
   keepdim?: boolean;
-  /** A float dtype, to which elements are converted first. */
+  /** A float dtype to which elements are converted first. */
   dtype?: D | undefined;
 }
 
@@ -50,20 +50,20 @@ const matrixNormParameters = parameters("matrixNorm", {
 });
 
 /**
- * A norm of matrices: "fro", the root of the sum of squares; "nuc", the sum of the singular values; 2 and -2, the
- * largest and the smallest one; 1 and -1, the largest and the smallest sum of absolute values in a column; Infinity and
- * -Infinity, in a row. Gradients are those of the singular values, and as those of `norm`: equally large sums, or
- * singular values, share them.
+ * Computes a norm of matrices: "fro", the root of the sum of squares; "nuc", the sum of the singular values; 2 and -2,
+ * the largest and the smallest singular value; 1 and -1, the largest and the smallest sum of absolute values in a
+ * column; Infinity and -Infinity, in a row. If several sums or singular values are equally large, they share the
+ * gradient, as in `norm`.
  *
- * @param a […, m, n], of a float dtype; float16 and bfloat16 have singular values in float32
+ * @param a […, m, n], of a float dtype; singular values of float16 and bfloat16 are computed in float32
  * @returns of the shape of the batch, of the dtype of `a`
  *
  * @example
  * linalg.matrixNorm(tensor([[0, 2], [3, 0]]), "nuc").item(); // 5
  *
- * @throws {LinAlgError} for singular values of a matrix with elements that are infinite or NaN, naming it.
- * @throws {ShapeError} for axes out of range, or not two different ones, and for a negative order of nothing.
- * @throws {DTypeError} for a dtype that is no float.
+ * @throws {LinAlgError} if the order needs singular values and a matrix has infinite or NaN elements, naming it.
+ * @throws {ShapeError} unless `dim` has two different axes in range, and for a negative order of an empty matrix.
+ * @throws {DTypeError} if the dtype is not a float.
  */
 export function matrixNorm<D extends DType>(
   a: Tensor<D>,
@@ -92,7 +92,7 @@ function axesOf(operation: string, a: Tensor, dim: readonly number[]): [rows: nu
   throw new ShapeError(operation, "axisTwice", `expected two different axes, got [${dim.join(", ")}]`);
 }
 
-/** @internal The norm of the matrices along the last two axes. */
+/** @internal Computes the norm of the matrices along the last two axes. */
 export function matrixNormOf(operation: string, a: Tensor, ord: MatrixNormOrder): Tensor {
   if (ord === "fro") return vectorNorm(a, { dim: [-2, -1] });
   const size = Math.abs(ord as number);
@@ -102,7 +102,7 @@ export function matrixNormOf(operation: string, a: Tensor, ord: MatrixNormOrder)
   return toDType(ord === "nuc" ? sum(values, { dim: -1 }) : extreme(values), a.dtype);
 }
 
-/** The smallest or largest element along the last axis; the largest one of nothing is 0, since none is negative. */
+/** The smallest or largest element along the last axis. The largest of no elements is 0, since none is negative. */
 function extremeOf(x: Tensor, isSmallest: boolean): Tensor {
   if (isSmallest) return amin(x, -1);
   return x.shape.at(-1) === 0 ? zeros(x.shape.slice(0, -1), { dtype: x.dtype }) : amax(x, -1);

@@ -13,7 +13,7 @@ import { singularValues } from "./svd.ts";
 const matrixRankParameters = parameters("matrixRank", { a: operand(aTensor), ...rankParameters });
 
 /**
- * The rank of matrices: how many singular values are above max(atol, rtol · the largest one).
+ * Computes the rank of matrices: the number of singular values above max(atol, rtol · the largest one).
  *
  * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns int64, of the shape of the batch
@@ -22,8 +22,8 @@ const matrixRankParameters = parameters("matrixRank", { a: operand(aTensor), ...
  * linalg.matrixRank(tensor([[1, 2], [2, 4]])).item(); // 1n
  *
  * @throws {LinAlgError} for a matrix with elements that are infinite or NaN, naming it. @throws {ShapeError} for a
- * tensor of fewer than two axes, and a `hermitian` matrix that is not square. @throws {DTypeError} for a dtype that is
- * no float.
+ * tensor with fewer than two axes, and a `hermitian` matrix that is not square. @throws {DTypeError} if the dtype is
+ * not a float.
  */
 export function matrixRank<D extends DType>(a: Tensor<D>, options?: RankOptions): Tensor<"int64">;
 export function matrixRank(...values: unknown[]): Tensor {

@@ -18,9 +18,9 @@ import { factorise } from "./svd.ts";
 const pinvParameters = parameters("pinv", { a: operand(aTensor), ...rankParameters });
 
 /**
- * The pseudoinverse of matrices, of Moore and Penrose: V Σ⁺ Uᵀ, where Σ⁺ has the reciprocals of the singular values
- * that are above max(atol, rtol · the largest one), and 0 for the others. The gradient is right where small changes
- * keep the rank.
+ * Computes the Moore-Penrose pseudoinverse of matrices: V Σ⁺ Uᵀ, where Σ⁺ has the reciprocals of the singular values
+ * above max(atol, rtol · the largest one), and 0 for the others. The gradient is correct if small changes of A keep its
+ * rank.
  *
  * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns […, n, m], of the dtype of `a`
@@ -29,8 +29,8 @@ const pinvParameters = parameters("pinv", { a: operand(aTensor), ...rankParamete
  * linalg.pinv(tensor([[2, 0], [0, 0]])); // float32 [[0.5, 0], [0, 0]]
  *
  * @throws {LinAlgError} for a matrix with elements that are infinite or NaN, naming it. @throws {ShapeError} for a
- * tensor of fewer than two axes, and a `hermitian` matrix that is not square. @throws {DTypeError} for a dtype that is
- * no float.
+ * tensor with fewer than two axes, and a `hermitian` matrix that is not square. @throws {DTypeError} if the dtype is
+ * not a float.
  */
 export function pinv<D extends DType>(a: Tensor<D>, options?: RankOptions): Tensor<D>;
 export function pinv(...values: unknown[]): Tensor {
@@ -63,12 +63,13 @@ function pseudoinverse(a: Tensor, options: RankDecision): Tensor {
 }
 
 /**
- * With G the transposed gradient and P = A⁺, the gradient of A is, for K = G P where A is wide,
+ * With G the transposed gradient, P = A⁺ and K = G P, the gradient of a wide A is
  *
  *   −(P K)ᵀ + K Pᵀ − A P K Pᵀ + Pᵀ P (G − K A),
  *
- * and the same in another order where it is tall: all products are of the smaller size. Source: G. Golub, V. Pereyra,
- * "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate", 1973.
+ * and the same in another order if A is tall, so that all products are of the smaller size. Source: G. Golub, V.
+ * Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate",
+ * 1973.
  */
 function gradientOf(g: Tensor, a: Tensor, p: Tensor): Tensor {
   const pt = mT(p);

@@ -3,15 +3,15 @@ import { dtype, flag, whole, word } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** What is computed of A = U Σ Vᵀ. */
+/** The parts of A = U Σ Vᵀ that are computed. */
 export interface SvdAttributes {
-  /** Whether singular vectors are; else singular values only. */
+  /** Whether singular vectors are computed, or only singular values. */
   readonly vectors: boolean;
   /** Whether U and V are square. */
   readonly full: boolean;
 }
 
-/** The results of a call: U, the singular values, Vᵀ and `info`, an {@link SvdInfo} for each matrix. */
+/** The results of a call: U, the singular values, Vᵀ and `info`, one {@link SvdInfo} per matrix. */
 export interface SvdOutputs {
   readonly u: Tensor | undefined;
   readonly s: Tensor;
@@ -19,7 +19,7 @@ export interface SvdOutputs {
   readonly info: Tensor;
 }
 
-/** What a matrix is found to be: `SvdInfo` in native/cpu/linalg/svd.h, and in kernels/linalg/svd.metal. */
+/** The status of a matrix: `SvdInfo` in native/cpu/linalg/svd.h and kernels/linalg/svd.metal. */
 export const SvdInfo = { done: 0, notFinite: 1, notConverged: 2 } as const;
 
 export function svdOutputs(outputs: readonly Tensor[], { vectors }: SvdAttributes): SvdOutputs {
@@ -30,14 +30,14 @@ export function svdOutputs(outputs: readonly Tensor[], { vectors }: SvdAttribute
 const svdFields = { batch: whole, rows: whole, columns: whole, vectors: flag, full: flag };
 export const svdCall = cpuCall("svd", { dtype, ...svdFields }, ["a", "u", "s", "vh", "info"]);
 export const svdParameters = struct("Svd", "linalg/svd.metal", svdFields);
-/** Of the kernels for matrices that are larger than a threadgroup's memory. */
+/** Parameters of the kernels for matrices larger than threadgroup memory. */
 export const svdBlocksParameters = struct("SvdBlocks", "linalg/svd_blocks.metal", {
   ...svdFields,
   block: word,
   blocks: word,
   round: word,
 });
-/** Of those around a decomposition of a triangle. */
+/** Parameters of the kernels that run before and after the decomposition of a triangle. */
 export const svdTallParameters = struct("SvdTall", "linalg/svd_tall.metal", {
   batch: whole,
   large: whole,

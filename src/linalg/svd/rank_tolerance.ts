@@ -1,4 +1,4 @@
-/** Which singular values count as 0. */
+/** Tolerances that decide which singular values count as 0. */
 import { aNumber, either, flag } from "../../core/kinds.ts";
 import { notNegative } from "../../core/options.ts";
 import { named } from "../../core/parameters.ts";
@@ -13,16 +13,16 @@ import { unsqueeze } from "../../ops/view/squeeze.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** Options of what decides by tolerances which singular values are 0. */
+/** Options that decide which singular values count as 0. */
 export interface RankOptions {
-  /** Singular values up to this one are 0: a number, or a tensor with one for each matrix. Default 0. */
+  /** Singular values up to this count as 0: a number, or a tensor with one per matrix. Default 0. */
   atol?: number | Tensor | undefined;
   /**
-   * Singular values up to this part of the largest one are 0. Default 0 where `atol` is above 0, else max(m, n) ε with
-   * the distance ε from 1 to the next number of the dtype that it is computed in.
+   * Singular values up to this fraction of the largest count as 0: a number, or a tensor with one per matrix. Default 0
+   * if `atol` is above 0, else max(m, n) ε, where ε is the machine epsilon of the compute dtype.
    */
   rtol?: number | Tensor | undefined;
-  /** Whether matrices are taken to be symmetric: only their lower triangle is read. Default false. */
+  /** Assumes that matrices are symmetric, and reads only their lower triangle. Default false. */
   hermitian?: boolean;
 }
 
@@ -36,7 +36,7 @@ export const rankParameters = {
 export type Tolerances = Readonly<Partial<Record<"atol" | "rtol", number | Tensor | undefined>>>;
 
 /**
- * Which values' sizes are above max(atol, rtol · the largest one).
+ * Returns which values are above max(atol, rtol · the largest one) in absolute value.
  *
  * @param values […, k], of the matrix `a`; k > 0
  */
@@ -49,6 +49,6 @@ export function areSignificant(values: Tensor, a: Tensor, { atol, rtol }: Tolera
   return gt(sizes, maximum(mul(amax(sizes, -1, true), relative), least));
 }
 
-/** A tolerance of each matrix, beside its values. */
+/** A tolerance per matrix, with an axis that broadcasts over its values. */
 const ofMatrices = (given: number | Tensor, { dtype }: Tensor): Tensor =>
   unsqueeze(typeof given === "number" ? full([], given, { dtype }) : toDType(given, dtype), -1);

@@ -23,9 +23,9 @@ export const svdMetal: MetalImplementation<SvdAttributes> = {
   },
 };
 
-/** Why a matrix is computed elsewhere. */
+/** Why a matrix is computed on another backend. */
 const tooLarge = (rows: number, columns: number): string | undefined =>
   Math.min(rows, columns) <= MAX_BLOCKED_ROWS
     ? undefined
-    : `the kernels take matrices of at most ${MAX_BLOCKED_ROWS} rows or columns, got ${rows} x ${columns}: the cpu ` +
-      "is faster at them";
+    : `the kernels support at most ${MAX_BLOCKED_ROWS} rows or columns, got ${rows} x ${columns}: the cpu ` +
+      "is faster for larger matrices";

@@ -5,8 +5,8 @@ import { matricesIn, storeMatrices } from "../reference.ts";
 import { type SvdAttributes, SvdInfo, svdOutputs } from "./primitive.ts";
 
 /**
- * One-sided Jacobi: rotations of the rows of W, which is A where that is wide, else Aᵀ, until each two are orthogonal:
- * G W = Σ Z with rows of length 1 in Z, and W = Gᵀ Σ Z. Source: P. P. M. de Rijk, "A one-sided Jacobi algorithm for
+ * One-sided Jacobi: rotates the rows of W, which is A if A is wide and Aᵀ otherwise, until every pair is orthogonal.
+ * Then G W = Σ Z with rows of length 1 in Z, so W = Gᵀ Σ Z. Source: P. P. M. de Rijk, "A one-sided Jacobi algorithm for
  * computing the singular value decomposition on a vector computer", 1989.
  */
 export const svdReference: Implementation<SvdAttributes> = {
@@ -43,7 +43,7 @@ interface Found {
 }
 
 const SWEEP_LIMIT = 60;
-/** The largest element of the scaled matrix is about 1. The square of a row's norm below this has no digits. */
+/** The largest element of the scaled matrix is about 1. A squared row norm below this has lost all precision. */
 const NEGLIGIBLE_SQUARE = 1e-280;
 
 type Rows = readonly Float64Array[];
@@ -95,7 +95,7 @@ function dot(x: Float64Array, y: Float64Array, from = 0): number {
   return sum;
 }
 
-/** Rotates rows of W, and those of G alike, until a sweep over all pairs finds each orthogonal. */
+/** Applies rotations to the rows of W and of G until a sweep over all pairs of rows of W finds each orthogonal. */
 function orthogonalise(w: Float64Array[], g: Float64Array[], tolerance: number): boolean {
   for (let sweep = 0; sweep < SWEEP_LIMIT; sweep++) {
     const squares = Float64Array.from(w, (row) => dot(row, row));
@@ -120,15 +120,15 @@ function orthogonalise(w: Float64Array[], g: Float64Array[], tolerance: number):
 }
 
 /**
- * An angle, as its sine s and the tangent of its half. With its cosine c = 1 − s tan(angle / 2), small angles leave
- * lengths as they are: a c of few digits would make all rows longer, sweep by sweep.
+ * An angle, as its sine s and the tangent of its half. The cosine is then c = 1 − s tan(angle / 2), which preserves
+ * lengths for small angles; a rounded c would make all rows longer with each sweep.
  */
 interface Rotation {
   readonly sine: number;
   readonly halfTangent: number;
 }
 
-/** The smaller angle that makes rows orthogonal, from their squares and their product. */
+/** The smaller angle that makes two rows orthogonal, from their squared norms and their dot product. */
 function rotationOf(first: number, second: number, product: number): Rotation {
   const zeta = (second - first) / (2 * product);
   const size = Math.abs(zeta);
@@ -138,7 +138,7 @@ function rotationOf(first: number, second: number, product: number): Rotation {
   return { sine, halfTangent: sine / (1 + cosine) };
 }
 
-/** x, y = c x − s y, s x + c y. */
+/** Replaces x, y by c x − s y, s x + c y. */
 function rotate(x: Float64Array, y: Float64Array, { sine, halfTangent }: Rotation): void {
   for (let i = 0; i < x.length; i++) {
     const [own, other] = [x[i]!, y[i]!];
@@ -147,7 +147,7 @@ function rotate(x: Float64Array, y: Float64Array, { sine, halfTangent }: Rotatio
   }
 }
 
-/** The first `rank` rows, which are orthonormal, and others that make them `count` orthonormal ones. */
+/** Extends the first `rank` rows, which are orthonormal, to `count` orthonormal rows. */
 function completed(rows: Rows, rank: number, count: number, length: number): Float64Array[] {
   const known = rows.slice(0, rank);
   const reflections: Float64Array[] = [];
@@ -169,13 +169,13 @@ function completed(rows: Rows, rank: number, count: number, length: number): Flo
   return [...known, ...others];
 }
 
-/** x − 2 v (v·x) / (v·v). */
+/** Replaces x by x − 2 v (v·x) / (v·v). */
 function reflect(v: Float64Array, x: Float64Array): void {
   const factor = (2 * dot(v, x)) / dot(v, v);
   for (let i = 0; i < x.length; i++) x[i]! -= factor * v[i]!;
 }
 
-/** Turns both vectors of a pair so that the element of largest absolute value of the first is positive. */
+/** Flips the signs of a pair of vectors so that the first one's element of largest absolute value is positive. */
 function orient(pair: readonly (Float64Array | undefined)[], isSingle: boolean): void {
   const vectors = pair.filter((own) => own !== undefined);
   const sizes = vectors[0]!.map((value) => Math.abs(isSingle ? Math.fround(value) : value));

@@ -24,39 +24,40 @@ const svdPrimitive = definePrimitive<SvdAttributes>({
 
 /** Options of {@link svd}. */
 export interface SvdOptions {
-  /** Whether U and V are square; else they have as many columns as there are singular values. Default true. */
+  /** Returns square U and V if true; otherwise they have as many columns as there are singular values. Default true. */
   fullMatrices?: boolean;
 }
 
 const svdParameters = parameters("svd", { a: operand(aTensor), fullMatrices: optional(flag, true) });
 const svdvalsParameters = parameters("svdvals", { a: operand(aTensor) });
 
-/** A singular value decomposition, A = U diag(s) Vᵀ. */
+/** The factors of a singular value decomposition, A = U diag(s) Vᵀ. */
 export interface SvdResult<D extends DType = DType> {
   /** […, m, m], or […, m, k]. */
   readonly u: Tensor<D>;
-  /** […, k], in falling order. */
+  /** […, k], in descending order. */
   readonly s: Tensor<D>;
   /** Vᵀ: […, n, n], or […, k, n]. */
   readonly vh: Tensor<D>;
 }
 
 /**
- * The singular value decomposition of matrices: A = U diag(s) Vᵀ with orthonormal columns in U and in V.
+ * Computes the singular value decomposition of matrices: A = U diag(s) Vᵀ with orthonormal columns in U and in V.
  *
- * In each column of U the element of the largest absolute value, the first of equal ones, is positive; the column of V
- * follows. Gradients go through the first min(m, n) columns. They are infinite or NaN where they depend on vectors and
- * singular values are equal, or 0 in a matrix that is not square; those of the singular values are always finite.
+ * The signs are chosen so that the element of largest absolute value in each column of U, the first on ties, is
+ * positive. Gradients flow through the first min(m, n) columns. Gradients of singular vectors are infinite or NaN if
+ * singular values are equal, or if one is 0 in a matrix that is not square. Gradients of singular values are always
+ * finite.
  *
  * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
- * @returns with k = min(m, n): `u` […, m, m], `s` […, k] and `vh` […, n, n], or `u` […, m, k] and `vh` […, k, n] where
+ * @returns with k = min(m, n): `u` […, m, m], `s` […, k] and `vh` […, n, n], or `u` […, m, k] and `vh` […, k, n] if
  * `fullMatrices` is false; of the dtype of `a`
  *
  * @example
  * const { u, s, vh } = linalg.svd(tensor([[0, 2], [3, 0]])); // s: float32 [3, 2]
  *
  * @throws {LinAlgError} for a matrix with elements that are infinite or NaN, naming it. @throws {ShapeError} for a
- * tensor of fewer than two axes. @throws {DTypeError} for a dtype that is no float.
+ * tensor with fewer than two axes. @throws {DTypeError} if the dtype is not a float.
  */
 export function svd<D extends DType>(a: Tensor<D>, ...options: Given<SvdOptions, ["fullMatrices"]>): SvdResult<D>;
 export function svd(...values: unknown[]): SvdResult {
@@ -66,7 +67,7 @@ export function svd(...values: unknown[]): SvdResult {
 }
 
 /**
- * The singular values of matrices, in falling order. Their gradients are always finite.
+ * Computes the singular values of matrices, in descending order. Their gradients are always finite.
  *
  * @param a […, m, n], of a float dtype; float16 and bfloat16 are computed in float32
  * @returns […, min(m, n)], of the dtype of `a`
@@ -75,7 +76,7 @@ export function svd(...values: unknown[]): SvdResult {
  * linalg.svdvals(tensor([[0, 2], [3, 0]])); // float32 [3, 2]
  *
  * @throws {LinAlgError} for a matrix with elements that are infinite or NaN, naming it. @throws {ShapeError} for a
- * tensor of fewer than two axes. @throws {DTypeError} for a dtype that is no float.
+ * tensor with fewer than two axes. @throws {DTypeError} if the dtype is not a float.
  */
 export function svdvals<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function svdvals(...values: unknown[]): Tensor {
@@ -83,12 +84,12 @@ export function svdvals(...values: unknown[]): Tensor {
   return toDType(singularValues("svdvals", matrixOperand("svdvals", a)), a.dtype);
 }
 
-/** @internal The singular values of float32 or float64 matrices. */
+/** @internal Computes the singular values of float32 or float64 matrices. */
 export function singularValues(operation: string, a: Tensor): Tensor {
   return needsGradient(a) ? factorise(operation, a, false).s : run(operation, a, { vectors: false, full: false }).s;
 }
 
-/** @internal The decomposition of float32 or float64 matrices. */
+/** @internal Computes the decomposition of float32 or float64 matrices. */
 export function factorise(operation: string, a: Tensor, full: boolean): Factors {
   const { u, s, vh } = run(operation, a, { vectors: true, full }) as Factors;
   record(operation, [a], [u, s, vh], [u, s, vh], (gradients, saved) => {
@@ -127,4 +128,4 @@ function specsOf({ shape, dtype }: Tensor, { vectors, full }: SvdAttributes): Ou
 const problem = (code: number): string =>
   code === SvdInfo.notFinite
     ? "has elements that are infinite or NaN"
-    : "has no singular value decomposition that the rotations converge to";
+    : "has singular values to which the iteration did not converge";

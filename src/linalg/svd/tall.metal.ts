@@ -1,4 +1,4 @@
-/** Singular values of large matrices by way of a triangle, which reflections in blocks make. */
+/** Singular value decomposition of large matrices: a blocked QR factorization first, then that of the triangle. */
 import type { TicketRange } from "../../backend/backend.ts";
 import { launch, type Operand, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
@@ -13,7 +13,7 @@ const TAKE_THREADS = 16 * LANES;
 const SIGN_THREADS = 8 * LANES;
 const TILE = [32, 4, 1] as const;
 
-/** What the launches share: the vectors that Q is applied to are large × width. */
+/** The sizes that all launches share; the vectors that Q is applied to are large × width. */
 interface Problem {
   readonly batch: number;
   readonly large: number;
@@ -27,7 +27,7 @@ type Decompose = (a: Tensor, results: SvdOutputs, attributes: SvdAttributes) => 
 
 const updates = (tensor: Tensor): Operand => ({ tensor, access: "readwrite" });
 
-/** One launch; where no threadgroups are given, of a thread for each of `grid`. */
+/** One launch: a thread per element of `grid`, or a threadgroup per matrix without one. */
 const start = (
   problem: Problem,
   name: string,
@@ -39,7 +39,7 @@ const start = (
     ...(grid ? { grid, threadgroup: TILE } : { threadgroups: [problem.batch], threadgroup: TAKE_THREADS }),
   });
 
-/** Singular values of matrices of any shape, by those of as large a triangle as their smaller size. */
+/** Decomposes matrices of any shape by way of a triangle of their smaller size. */
 export function launchByTriangle(
   a: Tensor,
   results: SvdOutputs,
@@ -71,14 +71,14 @@ export function launchByTriangle(
   ]);
 }
 
-/** The vectors of a triangle, and where rows of U go. */
+/** The vectors of a triangle, and the permutation of the rows of U. */
 interface Inner {
   readonly u: Tensor;
   readonly vh: Tensor;
   readonly places: Tensor;
 }
 
-/** P U and Q V, with the signs that they have by U of A. */
+/** Computes P U and Q V, with signs chosen by U of A. */
 function placeVectors(problem: Problem, own: Blocks, inner: Inner, { u, vh }: SvdOutputs): TicketRange[] {
   const { batch, large, small, width, isTall } = problem;
   const place = (to: Tensor): TicketRange =>
@@ -97,7 +97,7 @@ function placeVectors(problem: Problem, own: Blocks, inner: Inner, { u, vh }: Sv
   ];
 }
 
-/** The signs of vectors in columns, from one on; rows of the other side follow, but for those of `c` itself. */
+/** Chooses the signs of the columns of `c` from `first` on; rows of `others` follow, unless it is `c` itself. */
 function turnSigns(c: Tensor, others: Tensor, first = 0): TicketRange {
   const { batch, rows, columns } = matricesOf(c);
   const { rows: all, columns: length } = matricesOf(others);

@@ -7,9 +7,9 @@ import { type SvdAttributes, type SvdOutputs, svdParameters } from "./primitive.
 
 const FLOAT_BYTES = 4;
 const THREADGROUP_BYTES = 32768;
-/** Rows that rotate in a threadgroup: more are rotated in blocks by many. */
+/** The maximum number of rows per threadgroup; larger matrices are rotated in blocks by several threadgroups. */
 const MOST_ROWS = 64;
-/** Threads of a SIMD-group, and the most groups of a threadgroup. */
+/** Threads per SIMD-group, and the maximum number of SIMD-groups per threadgroup. */
 const LANES = 32;
 const MOST_GROUPS = 16;
 
@@ -19,13 +19,13 @@ interface Sizes {
   readonly columns: number;
 }
 
-/** Whether a matrix and its rotations fit a threadgroup's memory. */
+/** Whether a matrix and its rotations fit threadgroup memory. */
 export function fitsThreadgroup(sizes: Sizes, attributes: SvdAttributes): boolean {
   const [matrix, rotations] = memoryOf(sizes, attributes);
   return Math.min(sizes.rows, sizes.columns) <= MOST_ROWS && matrix + rotations <= THREADGROUP_BYTES;
 }
 
-/** Rotates all rows of a matrix in a threadgroup's memory. */
+/** Rotates all rows of a matrix in threadgroup memory. */
 export function launchWhole(a: Tensor, { u, s, vh, info }: SvdOutputs, attributes: SvdAttributes): TicketRange {
   const { batch, rows, columns } = matricesOf(a);
   const groups = Math.min(MOST_GROUPS, Math.max(1, Math.ceil(Math.min(rows, columns) / 2)));
@@ -42,7 +42,7 @@ export function launchWhole(a: Tensor, { u, s, vh, info }: SvdOutputs, attribute
   }));
 }
 
-/** Bytes of the matrix, of its rotations, and of the norms of its rows and a number more. */
+/** The bytes of the matrix, of its rotations, and of the norms of its rows plus one number. */
 function memoryOf(
   { rows, columns }: Sizes,
   { vectors }: SvdAttributes,

@@ -4,15 +4,15 @@ import { struct } from "../../backend/metal/struct.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { isTransposed, matricesOf } from "../matrices.ts";
 
-/** X of A X = B: `a` is triangular, of the size of the rows of `b`. */
+/** Solves A X = B, where A is a triangle of `a` with as many rows as `b`. */
 export interface TriangularAttributes {
-  /** Whether the upper triangle is A; else the lower one is. */
+  /** Whether A is the upper triangle instead of the lower one. */
   readonly upper: boolean;
-  /** Whether the diagonal is taken to be 1, and not read. */
+  /** Whether the diagonal is assumed to be 1, and not read. */
   readonly unitDiagonal: boolean;
 }
 
-/** Either operand lies row-major without gaps, or its transpose does; the solution as `b`. */
+/** Each operand is dense and row-major, or its transpose is; the solution has the layout of `b`. */
 const triangularFields = {
   batch: whole,
   rows: whole,

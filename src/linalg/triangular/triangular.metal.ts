@@ -5,7 +5,7 @@ import { MAX_SIZE, SERIAL, TILE_THREADS } from "../metal.ts";
 import { fasterOnCpu } from "../route.ts";
 import { type TriangularAttributes, triangularParameters, triangularValues } from "./primitive.ts";
 
-/** Columns of B that a threadgroup takes: TILE_ROWS of those for large matrices. */
+/** Columns of B per threadgroup; for large matrices it must equal TILE_ROWS. */
 const COLUMNS = 64;
 
 export const triangularMetal: MetalImplementation<TriangularAttributes> = {

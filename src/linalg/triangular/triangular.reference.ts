@@ -12,7 +12,7 @@ export const triangularReference: Implementation<TriangularAttributes> = {
   },
 };
 
-/** Replaces B by X, row by row: X[i] = (B[i] − Σ A[i, k] X[k] over the rows k that are known) / A[i, i]. */
+/** Replaces B by X, row by row: X[i] = (B[i] − Σ A[i, k] X[k] over the known rows k) / A[i, i]. */
 function substitute(
   a: Float64Array,
   b: Float64Array,

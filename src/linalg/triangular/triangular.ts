@@ -33,11 +33,11 @@ const triangularPrimitive = definePrimitive<TriangularAttributes>({
 
 /** Options of {@link solveTriangular}. */
 export interface SolveTriangularOptions {
-  /** Whether A is the upper triangle of `a`, else the lower one. The other triangle is not read. */
+  /** Whether A is the upper or the lower triangle of `a`. The other triangle is not read. */
   upper: boolean;
-  /** Whether A X = B is solved, else X A = B. Default true. */
+  /** Solves A X = B if true, X A = B if false. Default true. */
   left?: boolean;
-  /** Whether the diagonal of A is taken to be 1, and not read. Default false. */
+  /** Assumes that the diagonal of A is 1, and does not read it. Default false. */
   unitriangular?: boolean;
 }
 
@@ -50,18 +50,17 @@ const solveParameters = parameters("solveTriangular", {
 });
 
 /**
- * The solution X of A X = B, or X A = B, for triangular matrices A. A zero on the diagonal gives infinity or NaN, as in
- * PyTorch.
+ * Solves A X = B, or X A = B, for triangular matrices A. A zero on the diagonal gives infinity or NaN, as in PyTorch.
  *
  * @param a […, n, n], of a float dtype; float16 and bfloat16 are computed in float32
- * @param b […, n, k], or […, k, n] where `left` is false, of the same dtype; batches broadcast
+ * @param b […, n, k], or […, k, n] if `left` is false, of the same dtype; batches broadcast
  * @returns X, of the shape of `b` with the broadcast batch
  *
  * @example
  * const a = tensor([[2, 0], [1, 4]]);
  * linalg.solveTriangular(a, tensor([[2], [9]]), { upper: false }); // float32 [[1], [2]]
  *
- * @throws {ShapeError} where shapes do not fit. @throws {DTypeError} where dtypes differ, or are no floats.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if dtypes differ or are not floats.
  */
 export function solveTriangular<D extends DType>(
   a: Tensor<D>,
@@ -95,9 +94,10 @@ function checkInnerSize(a: Tensor, b: Tensor, left: boolean): void {
 }
 
 /**
- * The solution X of A X = B for operands of one batch, one dtype and fitting sizes, float32 or float64.
+ * Solves A X = B for float32 or float64 operands of one dtype, one batch shape and matching sizes.
  *
- * With Y = A⁻ᵀ X̄, which is the gradient of B, that of A is the triangle of −Y Xᵀ, without the diagonal where it is 1.
+ * The gradient of B is Y = A⁻ᵀ X̄, and that of A is the triangle of −Y Xᵀ, without the diagonal if it is assumed to be
+ * 1.
  */
 export function triangularSolution(operation: string, a: Tensor, b: Tensor, attributes: TriangularAttributes): Tensor {
   const { upper, unitDiagonal } = attributes;

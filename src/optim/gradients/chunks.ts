@@ -1,6 +1,6 @@
 /** How work on many gradients is divided. */
 
-/** Adjacent elements of a gradient whose squares make one sum. What a sum is depends on sizes only. */
+/** Elements per partial sum of squares. How a gradient is divided depends only on its size. */
 export const CHUNK = 16_384;
 
 export const chunksOf = (count: number): number => Math.ceil(count / CHUNK);

@@ -1,6 +1,6 @@
 /**
- * Operations on many gradients at once (`foreach` in PyTorch): a model has dozens of small ones, and a launch for each
- * would cost more than its work. One launch takes up to {@link MAX_GRADIENTS} dense tensors of a dtype.
+ * Operations on many gradients at once (`foreach` in PyTorch). A model has dozens of small gradients, and a launch for
+ * each would cost more than its work. One launch takes up to {@link MAX_GRADIENTS} dense tensors of one dtype.
  */
 import { execute, executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -21,8 +21,8 @@ import { scaleMetal } from "./scale.metal.ts";
 import { scaleReference } from "./scale.reference.ts";
 
 /**
- * Inputs: dense gradients of a dtype. Output: √ Σ g² of each chunk of the first, then of the second, and so on;
- * float32, float64 of float64.
+ * Inputs: dense gradients of one dtype. Output: √ Σ g² of each chunk of the first gradient, then of the second, and so
+ * on, in float32 (float64 for float64 gradients).
  */
 export const normsPrimitive = definePrimitive({
   name: "gradientNorms",
@@ -31,8 +31,8 @@ export const normsPrimitive = definePrimitive({
 });
 
 /**
- * Inputs: a factor, float32 (float64 of float64), and dense gradients of a dtype. Outputs: their products, each rounded
- * once.
+ * Inputs: a factor, float32 (float64 for float64 gradients), and dense gradients of one dtype. Outputs: their products,
+ * each rounded once.
  */
 export const scalePrimitive = definePrimitive({
   name: "gradientScale",
@@ -40,7 +40,7 @@ export const scalePrimitive = definePrimitive({
   implementations: { metal: scaleMetal, cpu: scaleCpu, reference: scaleReference },
 });
 
-/** √ Σ g² over all elements of all gradients, in float32 (float64 where one of them is), in a fixed order. */
+/** √ Σ g² over all elements of all gradients, in float32 (float64 if any gradient is float64), in a fixed order. */
 export function euclideanNorm(operation: string, gradients: readonly Tensor[]): Tensor {
   const widest = widestDType(gradients);
   const norms = batchesOf(gradients).map((indices) => {
@@ -52,7 +52,7 @@ export function euclideanNorm(operation: string, gradients: readonly Tensor[]): 
   return norms.length === 0 ? zeros([], { dtype: widest }) : norm(norms.length === 1 ? norms[0]! : cat(norms));
 }
 
-/** New tensors: the gradients times a factor of one element that lies on the device. */
+/** Returns new tensors: the gradients times a one-element tensor, without reading it back. */
 export function scaled(operation: string, gradients: readonly Tensor[], factor: Tensor): Tensor[] {
   const results: Tensor[] = [];
   for (const indices of batchesOf(gradients)) {
@@ -67,7 +67,7 @@ export function scaled(operation: string, gradients: readonly Tensor[], factor: 
 const widestDType = (tensors: readonly Tensor[]): DType =>
   tensors.some(({ dtype }) => dtype === "float64") ? "float64" : "float32";
 
-/** Which gradients go together: of one dtype, as many as a launch has room for. */
+/** Groups the indices of gradients by dtype, with at most {@link MAX_GRADIENTS} in a batch. */
 function batchesOf(gradients: readonly Tensor[]): number[][] {
   const byDType = Map.groupBy(gradients.keys(), (index) => gradients[index]!.dtype);
   return [...byDType.values()].flatMap((indices) =>

@@ -1,20 +1,20 @@
-/** Norms of many gradients, and their products with a factor: what kernels are given. */
+/** The kernel arguments for norms of many gradients, and for their products with a factor. */
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { array, dtype, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
 /**
- * How many gradients a launch takes at most. Metal binds 31 buffers; a product takes two beside the factor and the
- * numbers.
+ * The maximum number of gradients per launch. Metal binds at most 31 buffers; scaling takes two per gradient, plus the
+ * factor and the parameters.
  */
 export const MAX_GRADIENTS = 14;
 
 const wholes = array(whole, MAX_GRADIENTS);
 
-/** How many gradients there are, the elements of each, and how many of them make a chunk. */
+/** The number of gradients, the elements of each, and the elements per chunk. */
 const fields = { gradients: whole, chunk: whole, sizes: wholes };
 
-/** `firstChunks`: the chunks of the first gradient come before those of the second, and so on. */
+/** `firstChunks` is the index of each gradient's first chunk, in the order of the gradients. */
 export const gradientParameters = struct("Gradients", "optim/gradients.metal", { ...fields, firstChunks: wholes });
 
 const operandNames = (name: string) => Array.from({ length: MAX_GRADIENTS }, (_, index) => `${name}${index}`);

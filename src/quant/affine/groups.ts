@@ -1,15 +1,15 @@
-/** The levels, scale and bias of a group of values. */
+/** Fits the levels, scale and bias of a group of values. */
 import type { Encode } from "./rounding.ts";
 
 const { fround } = Math;
 
-/** What a group is packed as. */
+/** The scale and bias of a group. */
 export interface Group {
   scale: number;
   bias: number;
 }
 
-/** How groups are made. */
+/** How groups are quantized. */
 export interface GroupRule {
   readonly bits: number;
   readonly symmetric: boolean;
@@ -17,7 +17,7 @@ export interface GroupRule {
   readonly encode: Encode;
 }
 
-/** As C's `rint`: ties to even. */
+/** Rounds to the nearest integer, ties to even, as C's `rint`. */
 function roundEven(value: number): number {
   const floor = Math.floor(value);
   const rest = value - floor;
@@ -31,8 +31,8 @@ const levelOf = (value: number, { scale, bias }: Group, most: number): number =>
 };
 
 /**
- * MLX's rule: the end of larger magnitude is met exactly, and the scale is such that 0 is a level. Levels are computed
- * before scale and bias are rounded to their dtype.
+ * MLX's rule: the extreme of larger magnitude is represented exactly, and the scale is chosen so that 0 is a level.
+ * Levels are computed before scale and bias are rounded to their dtype.
  */
 function nearestAffine(values: Float32Array, { bits }: GroupRule, levels: Uint8Array): Group {
   let [low, high] = [values[0]!, values[0]!];
@@ -54,7 +54,7 @@ function nearestAffine(values: Float32Array, { bits }: GroupRule, levels: Uint8A
   return group;
 }
 
-/** The extreme value is the lowest level exactly. */
+/** Maps the extreme value to the lowest level exactly. */
 function nearestSymmetric(values: Float32Array, { bits, encode }: GroupRule, levels: Uint8Array): Group {
   const centre = 2 ** (bits - 1);
   let extreme = 0;
@@ -69,7 +69,7 @@ const symmetricGroup = (scale: number, centre: number): Group => ({ scale, bias:
 const symmetricLevel = (value: number, scale: number, centre: number): number =>
   scale === 0 ? centre : Math.min(Math.max(roundEven(fround(value / scale)) + centre, 0), 2 * centre - 1);
 
-/** Rounds a group to the nearest levels. Scale and bias come rounded to their dtype. */
+/** Rounds a group to the nearest levels. The returned scale and bias are rounded to their dtype. */
 export function nearest(values: Float32Array, rule: GroupRule, levels: Uint8Array): Group {
   if (rule.symmetric) return nearestSymmetric(values, rule, levels);
   const { scale, bias } = nearestAffine(values, rule, levels);
@@ -83,7 +83,7 @@ function squaredError(values: Float32Array, levels: Uint8Array, { scale, bias }:
   return sum;
 }
 
-/** The scale and bias of the smallest error for given levels; null where levels do not determine them. */
+/** The scale and bias with the smallest error for given levels; null if the levels do not determine them. */
 function fitted(values: Float32Array, levels: Uint8Array, { bits, symmetric, encode }: GroupRule): Group | null {
   const count = values.length;
   const centre = 2 ** (bits - 1);
@@ -102,12 +102,12 @@ function fitted(values: Float32Array, levels: Uint8Array, { bits, symmetric, enc
   return { scale: encode(scale), bias: encode((total - scale * sum) / count) };
 }
 
-/** How often levels and scale are fitted to each other. */
+/** The maximum number of alternations between fitting the scale and the levels. */
 const REFINEMENTS = 12;
 
 /**
- * Starts with the nearest levels, then in turn fits scale and bias to the levels by least squares and rounds to the
- * nearest levels again, while the error falls.
+ * Starts with the nearest levels, then alternates: it fits scale and bias to the levels by least squares, and rounds to
+ * the nearest levels again, as long as the error falls.
  */
 export function leastSquares(values: Float32Array, rule: GroupRule, levels: Uint8Array): Group {
   let best = nearest(values, rule, levels);

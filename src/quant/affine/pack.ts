@@ -1,6 +1,6 @@
 /**
- * Levels of some bits, one after the other in 32-bit words from the lowest bit on, as MLX packs them: 32 values are as
- * many words as a value has bits.
+ * Levels are packed consecutively in 32-bit words, from the lowest bit on, as MLX does. 32 values of b bits take b
+ * words.
  */
 
 /** Packs levels into words. */
@@ -17,7 +17,7 @@ export function packLevels(levels: Uint8Array, bits: number, words: Uint32Array)
   }
 }
 
-/** The levels in words. */
+/** Unpacks levels from words. */
 export function unpackLevels(words: Uint32Array, bits: number, levels: Uint8Array): void {
   const mask = 2 ** bits - 1;
   for (let i = 0; i < levels.length; i++) {

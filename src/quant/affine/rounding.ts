@@ -1,4 +1,4 @@
-/** Numbers rounded to the dtype of scales and biases. */
+/** Rounds numbers to the dtype of scales and biases. */
 import { bfloat16ToNumber, numberToBfloat16 } from "../../tensor/bfloat16.ts";
 import type { ScaleDType } from "../formats.ts";
 

@@ -3,7 +3,7 @@ import { launch, metalTypeOf, writes } from "../../backend/metal/launch.ts";
 import { formatConstants, weightBuffers, weightsStruct } from "../metal.ts";
 import { quantWeights, type WeightAttributes } from "../primitive.ts";
 
-const VALUES = 4; // of a thread
+const VALUES = 4; // per thread
 const THREADS = 256;
 
 export const dequantizeMetal: MetalImplementation<WeightAttributes> = {

@@ -23,7 +23,7 @@ const dequantizePrimitive = definePrimitive<WeightAttributes>({
 
 /** Options of {@link dequantize}. */
 export interface DequantizeOptions {
-  /** Of the result; default the dtype of the quantised tensor. */
+  /** The dtype of the result. Default the dtype of the quantized tensor. */
   dtype?: ScaleDType | undefined;
 }
 
@@ -33,8 +33,8 @@ const dequantizeInt4Parameters = parameters("dequantizeInt4", declared);
 const dequantizeGgmlParameters = parameters("dequantizeGgml", declared);
 
 /**
- * The values of quantised weights as a tensor: computed in float32, as the `gguf` package does for blocks, and rounded
- * once to the dtype. Affine: q · scale + bias, or (q − 2^(bits − 1)) · scale where it is symmetric.
+ * Returns the values of quantized weights as a tensor. It computes in float32, for blocks as the `gguf` package does,
+ * and rounds once to the dtype. Affine: q · scale + bias, or (q − 2^(bits − 1)) · scale if the format is symmetric.
  *
  * @param w of any format
  * @returns a tensor of the shape of `w`, without a gradient
@@ -51,7 +51,7 @@ export function dequantize(...values: unknown[]): Tensor<ScaleDType> {
 }
 
 /**
- * As {@link dequantize}, of affine weights of 4 bits.
+ * Returns the values of affine weights of 4 bits as a tensor, as {@link dequantize} does.
  *
  * @example
  * dequantizeInt4(quantizeInt4(randn([8, 64]))); // float32[8, 64]
@@ -66,7 +66,8 @@ export function dequantizeInt4(...values: unknown[]): Tensor<ScaleDType> {
 }
 
 /**
- * As {@link dequantize}, of weights in GGML's blocks: bit for bit as the `gguf` package unpacks them.
+ * Returns the values of weights in GGML's blocks as a tensor, as {@link dequantize} does: bit-identical to the `gguf`
+ * package.
  *
  * @example
  * dequantizeGgml(quantizeGgml(randn([8, 64]), "q8_0")); // float32[8, 64]
@@ -83,13 +84,13 @@ export function dequantizeGgml(...values: unknown[]): Tensor<ScaleDType> {
 const unpacked = (operation: string, w: QuantizedTensor, dtype: ScaleDType = w.dtype): Tensor<ScaleDType> =>
   execute(dequantizePrimitive, weightInputs(w), w.shape, dtype, attributesOf(w), operation);
 
-/** @throws {ArgumentError} for anything but affine weights of 4 bits. */
+/** @throws {ArgumentError} unless the weights are affine with 4 bits. */
 export function checkInt4(operation: string, { format }: QuantizedTensor): void {
   if (typeof format === "object" && format.bits === 4) return;
   throw wrongFormat(operation, "affine weights of 4 bits", formatName(format));
 }
 
-/** @throws {ArgumentError} for anything but blocks. */
+/** @throws {ArgumentError} unless the weights are blocks. */
 export function checkGgml(operation: string, { format }: QuantizedTensor): void {
   if (typeof format === "string") return;
   throw wrongFormat(operation, "weights in GGML's blocks", formatName(format));

@@ -1,14 +1,14 @@
-/** What a format of blocks is. */
+/** A block format. */
 export interface BlockFormat {
-  /** Values of a block. */
+  /** Values per block. */
   readonly values: number;
-  /** Bytes of a block. */
+  /** Bytes per block. */
   readonly bytes: number;
-  /** Its number in GGUF files (`ggml_type`). */
+  /** The type number in GGUF files (`ggml_type`). */
   readonly type: number;
-  /** Where a block has its scales and minima in float16, which large values make infinite. */
+  /** The byte offsets of float16 scales and minima in a block, which large values can overflow. */
   readonly halves: readonly number[];
-  /** Unpacks the block at a byte to the values from `to` on; computed in float32, each operation rounded. */
+  /** Unpacks the block at byte `at` to the values from `to` on, in float32, with each operation rounded. */
   unpack(bytes: Uint8Array, at: number, out: Float32Array, to: number): void;
   /** Packs the values from `from` on. */
   pack(values: Float32Array, from: number, bytes: Uint8Array, at: number): void;

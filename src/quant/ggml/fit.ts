@@ -1,26 +1,26 @@
 /**
- * Scales, minima and levels of the smallest squared error, found in turns: levels are the nearest for a scale, and the
- * scale is that of least squares for the levels (C.-L. Lloyd's alternation), from several starts.
+ * Fits scales, minima and levels to minimize the squared error. It alternates between the nearest levels for a scale
+ * and the least-squares scale for the levels (Lloyd's algorithm), from several starting scales.
  */
 
-/** Rounds a ratio value / scale to a level that a format has. */
+/** Rounds a ratio value / scale to a level of a format. */
 export type ToLevel = (ratio: number) => number;
 
-/** Whole levels from `least` to `most`. */
+/** Rounds to integer levels from `least` to `most`. */
 export const wholeLevels =
   (least: number, most: number): ToLevel =>
   (ratio) =>
     Math.min(Math.max(Math.round(ratio), least), most);
 
-/** How much larger or smaller than what reaches the extreme value a scale starts. */
+/** The starting scales, relative to the scale that represents the extreme value exactly. */
 const STARTS = [1, 0.8, 0.86, 0.92, 0.96, 1.04, 1.08, 1.14];
-/** How often scale and levels are fitted to each other. */
+/** The maximum number of alternations between fitting the scale and the levels. */
 const ROUNDS = 4;
 
 /**
- * W ≈ scale · level. The start is that in which the value of largest magnitude has the level `edge`.
+ * Fits W ≈ scale · level. The first starting scale gives the value of largest magnitude the level `edge`.
  *
- * @param levels gets the levels
+ * @param levels receives the levels
  * @returns the scale, which may be negative
  */
 export function fitScale(values: Float32Array, levels: Int8Array, toLevel: ToLevel, edge: number): number {
@@ -33,7 +33,7 @@ export function fitScale(values: Float32Array, levels: Int8Array, toLevel: ToLev
     for (let round = 0; round < ROUNDS; round++) {
       const { products, squares } = sumsFor(values, toLevel, scale);
       if (squares === 0) break;
-      // the error is Σ x² − (Σ l x)² / Σ l² for the scale of least squares
+      // The error of the least-squares scale is Σ x² − (Σ l x)² / Σ l².
       const gain = (products * products) / squares;
       if (!(gain > most)) break;
       [scale, most] = [products / squares, gain];
@@ -53,7 +53,7 @@ function sumsFor(values: Float32Array, toLevel: ToLevel, scale: number) {
   return { products, squares };
 }
 
-/** The nearest levels for a scale, which is returned. */
+/** Sets the nearest levels for a scale, and returns the scale. */
 export function levelsFor(values: Float32Array, levels: Int8Array, toLevel: ToLevel, scale: number): number {
   for (let i = 0; i < values.length; i++) levels[i] = toLevel(scale === 0 ? 0 : values[i]! / scale);
   return scale;
@@ -65,7 +65,7 @@ export interface Raised {
   readonly minimum: number;
 }
 
-/** W ≈ scale · level − minimum with levels from 0 to `most`, where neither scale nor minimum is negative. */
+/** Fits W ≈ scale · level − minimum with levels from 0 to `most`; neither scale nor minimum is negative. */
 export function fitRaised(values: Float32Array, most: number): Raised {
   let [low, high] = [0, 0];
   for (const value of values) {
@@ -99,7 +99,9 @@ function errorOf(values: Float32Array, most: number, own: Raised): number {
   return error;
 }
 
-/** Scale and minimum of least squares for the levels of another pair; undefined where levels do not determine them. */
+/**
+ * The least-squares scale and minimum for the levels of another pair; undefined if the levels do not determine them.
+ */
 function raisedFor(values: Float32Array, most: number, before: Raised): Raised | undefined {
   let [sum, squares, products, total] = [0, 0, 0, 0];
   for (const value of values) {
@@ -115,6 +117,6 @@ function raisedFor(values: Float32Array, most: number, before: Raised): Raised |
   const scale = (count * products - sum * total) / spread;
   const minimum = (scale * sum - total) / count;
   if (minimum >= 0) return scale > 0 ? { scale, minimum } : undefined;
-  const alone = products / squares; // no minimum below 0
+  const alone = products / squares; // the minimum must not be negative
   return alone > 0 ? { scale: alone, minimum: 0 } : undefined;
 }

@@ -1,4 +1,4 @@
-/** Floats of two bytes as formats of blocks of one value: f16, bf16. */
+/** 16-bit floats as block formats with one value per block: f16, bf16. */
 import type { BlockFormat } from "./block.ts";
 import { brainAt, halfAt, putBrain, putHalf } from "./halves.ts";
 

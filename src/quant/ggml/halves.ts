@@ -1,4 +1,4 @@
-/** Numbers of 16 and 8 bits as they lie in blocks, little-endian and at any byte. */
+/** Reads and writes 16-bit floats and 8-bit exponents in blocks, little-endian and at any byte. */
 import { bfloat16ToNumber, numberToBfloat16 } from "../../tensor/bfloat16.ts";
 
 const half = new Float16Array(1);
@@ -33,7 +33,7 @@ function putBits(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 1] = value >> 8;
 }
 
-/** Half of 2 to the power of `exponent` − 127, as MXFP4 has it: with values that are doubled. */
+/** Half of 2^(`exponent` − 127), the scale of MXFP4 for levels that are doubled. */
 export function halfPower(exponent: number): number {
   word[0] = exponent < 2 ? 0x00200000 << exponent : (exponent - 1) << 23;
   return float[0]!;

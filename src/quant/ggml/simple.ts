@@ -1,4 +1,4 @@
-/** Blocks of 32 values with a scale: q4_0, q4_1, q5_0, q5_1, q8_0. The values of the lower nibbles come first. */
+/** Blocks of 32 values with one scale: q4_0, q4_1, q5_0, q5_1, q8_0. Lower nibbles hold the first 16 values. */
 import type { BlockFormat } from "./block.ts";
 import { halfAt, putHalf } from "./halves.ts";
 
@@ -6,21 +6,21 @@ const { fround, trunc } = Math;
 const VALUES = 32;
 const HALF = 16;
 
-/** The value of largest magnitude, the first of equals, with its sign. */
+/** The value of largest magnitude, with its sign; the first one on ties. */
 function extreme(values: Float32Array, from: number): number {
   let found = values[from]!;
   for (let i = 1; i < VALUES; i++) if (Math.abs(values[from + i]!) > Math.abs(found)) found = values[from + i]!;
   return found;
 }
 
-/** One over a scale in float32; 0 for 0. */
+/** 1 / scale in float32; 0 for 0. */
 const inverse = (scale: number): number => (scale === 0 ? 0 : fround(1 / scale));
 
-/** A float that was rounded down, between 0 and `most`; 0 for what a scale of almost 0 makes infinite. */
+/** Truncates to a level between 0 and `most`; 0 if a tiny scale made the value infinite. */
 const level = (value: number, most: number): number =>
   Number.isFinite(value) ? Math.min(Math.max(trunc(value), 0), most) : 0;
 
-/** Levels that are centred: (q − centre) · d, where the extreme value is −centre · d. */
+/** Computes centred levels: values are (q − centre) · d, and the extreme value is −centre · d. */
 function centredLevels(values: Float32Array, from: number, centre: number, levels: Uint8Array): number {
   const scale = fround(extreme(values, from) / -centre);
   const factor = inverse(scale);
@@ -29,7 +29,7 @@ function centredLevels(values: Float32Array, from: number, centre: number, level
   return scale;
 }
 
-/** Levels above a minimum: q · d + m. */
+/** Computes levels above a minimum: values are q · d + m. */
 function raisedLevels(values: Float32Array, from: number, most: number, levels: Uint8Array): [number, number] {
   let [low, high] = [values[from]!, values[from]!];
   for (let i = 1; i < VALUES; i++) {
@@ -56,7 +56,7 @@ function takeNibbles(bytes: Uint8Array, at: number): void {
   }
 }
 
-/** The fifth bits, one a value, in 4 bytes. */
+/** Writes the fifth bits, one per value, in 4 bytes. */
 function putFifthBits(bytes: Uint8Array, at: number): void {
   bytes.fill(0, at, at + 4);
   for (let i = 0; i < VALUES; i++) bytes[at + (i >> 3)]! |= (levels[i]! >> 4) << (i & 7);
@@ -132,7 +132,7 @@ export const q5_1: BlockFormat = {
   },
 };
 
-/** Rounds to the nearest, ties away from zero; in float32. */
+/** Rounds to the nearest integer in float32, ties away from zero. */
 function roundAway(value: number): number {
   const size = Math.abs(value);
   const floor = Math.floor(size);

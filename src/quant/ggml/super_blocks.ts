@@ -1,6 +1,6 @@
 /**
- * Super-blocks of 256 values in sub-blocks of 16 or 32, whose scales (and minima) are integers times a float16 of the
- * super-block: q2_K, q3_K, q4_K, q5_K, q6_K.
+ * Super-blocks of 256 values in sub-blocks of 16 or 32, whose scales (and minima) are integers times a float16 scale of
+ * the super-block: q2_K, q3_K, q4_K, q5_K, q6_K.
  */
 import type { BlockFormat } from "./block.ts";
 import { halfAt, putHalf } from "./halves.ts";
@@ -13,7 +13,7 @@ const valuesFrom = (values: Float32Array, from: number): Float32Array => values.
 
 const clear = (bytes: Uint8Array, at: number, count: number): void => void bytes.fill(0, at, at + count);
 
-/** Two bits of a value: 32 bytes hold 128 values, four layers of 32. */
+/** Reads the 2 bits of a value: 32 bytes hold 128 values, four layers of 32. */
 const pairAt = (bytes: Uint8Array, at: number, i: number): number =>
   (bytes[at + (i >> 7) * 32 + (i & 31)]! >> (((i >> 5) & 3) * 2)) & 3;
 
@@ -21,14 +21,14 @@ function putPair(bytes: Uint8Array, at: number, i: number, pair: number): void {
   bytes[at + (i >> 7) * 32 + (i & 31)]! |= pair << (((i >> 5) & 3) * 2);
 }
 
-/** The bit of a value: 32 bytes hold 256 values, eight layers of 32. */
+/** Reads the bit of a value: 32 bytes hold 256 values, eight layers of 32. */
 const bitAt = (bytes: Uint8Array, at: number, i: number): number => (bytes[at + (i & 31)]! >> (i >> 5)) & 1;
 
 function putBit(bytes: Uint8Array, at: number, i: number, bit: number): void {
   bytes[at + (i & 31)]! |= bit << (i >> 5);
 }
 
-/** Four bits of a value: 32 bytes hold 64 values, two layers of 32. */
+/** Reads the 4 bits of a value: 32 bytes hold 64 values, two layers of 32. */
 const nibbleAt = (bytes: Uint8Array, at: number, i: number): number =>
   (bytes[at + (i >> 6) * 32 + (i & 31)]! >> (((i >> 5) & 1) * 4)) & 15;
 
@@ -58,7 +58,7 @@ export const q2_K: BlockFormat = {
   },
 };
 
-/** The scale of a sub-block of q3_K: its lower 4 bits in 8 bytes, its upper 2 in the 4 bytes after them. */
+/** Reads the scale of a sub-block of q3_K: its lower 4 bits are in 8 bytes, its upper 2 in the next 4 bytes. */
 function sixBits(bytes: Uint8Array, at: number, sub: number): number {
   const low = (bytes[at + (sub & 7)]! >> ((sub >> 3) * 4)) & 15;
   const high = (bytes[at + 8 + (sub & 3)]! >> ((sub >> 2) * 2)) & 3;
@@ -94,7 +94,7 @@ export const q3_K: BlockFormat = {
   },
 };
 
-/** The scale and the minimum of a sub-block of q4_K and q5_K, 6 bits each, in 12 bytes. */
+/** Reads the scale and the minimum of a sub-block of q4_K and q5_K, 6 bits each, in 12 bytes. */
 function scaleAndMinimum(bytes: Uint8Array, at: number, sub: number): [number, number] {
   const [scales, minima, rest] = [bytes[at + (sub & 3)]!, bytes[at + 4 + (sub & 3)]!, bytes[at + 8 + (sub & 3)]!];
   if (sub < 4) return [scales & 63, minima & 63];
@@ -112,7 +112,7 @@ function putScaleAndMinimum(bytes: Uint8Array, at: number, sub: number, scale: n
   bytes[at + 4 + (sub & 3)]! |= (minimum >> 4) << 6;
 }
 
-/** Sub-blocks of 32 with a scale and a minimum. */
+/** Unpacks sub-blocks of 32 values with a scale and a minimum. */
 function unpackRaised(
   bytes: Uint8Array,
   at: number,
@@ -128,7 +128,7 @@ function unpackRaised(
   }
 }
 
-/** Packs scales and minima of such sub-blocks; the levels, which go elsewhere. */
+/** Packs scales and minima of sub-blocks of 32, and returns the levels, which the caller packs. */
 function packRaised(values: Float32Array, from: number, bytes: Uint8Array, at: number, most: number): Uint8Array {
   const { d, dmin, scales, minima, levels } = fitRaisedBlock(valuesFrom(values, from), {
     ...{ size: 32, most, scaleMost: 63 },

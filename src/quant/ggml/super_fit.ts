@@ -1,17 +1,17 @@
 /**
- * Super-blocks by least squares: each sub-block is fitted alone, its scale is rounded to an integer times that of the
- * super-block, and the super-block's own scale (and minimum) is fitted once more to the levels and integers.
+ * Fits super-blocks by least squares. Each sub-block is fitted alone, and its scale is rounded to an integer times that
+ * of the super-block. Then the scale (and minimum) of the super-block is fitted again to the levels and integers.
  */
 import { fitRaised, fitScale, type Raised, raisedLevel, wholeLevels } from "./fit.ts";
 
 const { f16round } = Math;
 const VALUES = 256;
-/** How often the scales of a super-block and its levels are fitted to each other. */
+/** The maximum number of alternations between fitting the scales of a super-block and its levels. */
 const ROUNDS = 3;
 
 /** Sub-blocks with a scale and a minimum: (d · scale) · level − (dmin · minimum). */
 export interface RaisedRule {
-  /** Values of a sub-block. */
+  /** Values per sub-block. */
   readonly size: number;
   /** The largest level, and the largest integer scale and minimum. */
   readonly most: number;
@@ -47,10 +47,10 @@ export function fitRaisedBlock(values: Float32Array, rule: RaisedRule): RaisedBl
   return isWorseThanZeros ? { ...best, d: 0, dmin: 0, levels: new Uint8Array(VALUES) } : best;
 }
 
-/** The error of zeros: scales of almost no size, which float16 rounds coarsely, may leave a larger one. */
+/** The error of all zeros, which may be smaller if scales are tiny, because float16 rounds those coarsely. */
 const sumOfSquares = (values: Float32Array): number => values.reduce((sum, value) => sum + value * value, 0);
 
-/** Sets the levels to the nearest ones; the error that is left. */
+/** Sets the levels to the nearest ones, and returns the squared error. */
 function raisedError(values: Float32Array, { size, most }: RaisedRule, block: RaisedBlock): number {
   const { d, dmin, scales, minima, levels } = block;
   let error = 0;
@@ -65,7 +65,7 @@ function raisedError(values: Float32Array, { size, most }: RaisedRule, block: Ra
   return error;
 }
 
-/** Scale and minimum of least squares: W ≈ d · (scale · level) − dmin · minimum, two unknowns. */
+/** The least-squares d and dmin: W ≈ d · (scale · level) − dmin · minimum. */
 function refitRaised(values: Float32Array, size: number, block: RaisedBlock): RaisedBlock | undefined {
   let [aa, ab, bb, ax, bx] = [0, 0, 0, 0, 0];
   for (let i = 0; i < VALUES; i++) {
@@ -134,7 +134,7 @@ function refitCentred(values: Float32Array, size: number, block: CentredBlock): 
   return squares === 0 ? undefined : { ...block, d: f16round(products / squares), levels: block.levels.slice() };
 }
 
-/** Fits scales and levels to each other in turns, while the error falls. */
+/** Alternates between fitting scales and levels, as long as the error falls. */
 function refined<Block>(
   first: Block,
   rounds: number,

@@ -1,4 +1,4 @@
-/** Blocks of 32 values that are entries of a table of 16, times a scale: iq4_nl, mxfp4. */
+/** Blocks of 32 values, each an entry of a 16-entry table times a scale: iq4_nl, mxfp4. */
 import type { BlockFormat } from "./block.ts";
 import { fitScale, levelsFor, type ToLevel } from "./fit.ts";
 import { halfAt, halfPower, putHalf } from "./halves.ts";
@@ -7,12 +7,12 @@ const { fround } = Math;
 const VALUES = 32;
 const HALF = 16;
 
-/** Levels that lie closer around 0, where most weights are. */
+/** Levels that are denser near 0, where most weights are. */
 export const IQ4_NL_LEVELS: readonly number[] = [
   -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113,
 ];
 
-/** Floats of four bits (one of sign, two of exponent, one of mantissa), doubled. */
+/** The values of 4-bit floats (one sign, two exponent, one mantissa bit), doubled. */
 export const MXFP4_LEVELS: readonly number[] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
 function unpackLevels(
@@ -29,7 +29,7 @@ function unpackLevels(
   }
 }
 
-/** The nearest of the levels; the lower one of two that are as near. */
+/** Returns the nearest level; the lower one on ties. */
 const toTableLevel: ToLevel = (ratio) => {
   let found = 0;
   while (found < 15 && IQ4_NL_LEVELS[found + 1]! - ratio < ratio - IQ4_NL_LEVELS[found]!) found++;
@@ -45,13 +45,13 @@ export const iq4_nl: BlockFormat = {
   pack(values, from, bytes, at) {
     const block = values.subarray(from, from + VALUES);
     putHalf(bytes, at, fitScale(block, own, toTableLevel, IQ4_NL_LEVELS[0]!));
-    levelsFor(block, own, toTableLevel, halfAt(bytes, at)); // for the scale as it is stored
+    levelsFor(block, own, toTableLevel, halfAt(bytes, at)); // levels for the scale as stored, rounded to float16
     for (let i = 0; i < HALF; i++)
       bytes[at + 2 + i] = indexOfLevel.get(own[i]!)! | (indexOfLevel.get(own[i + HALF]!)! << 4);
   },
 };
 
-/** The exponent of a block: that of its largest magnitude, less 2; in 8 bits, which wrap around below 2⁻¹²⁵. */
+/** The exponent of a block: that of its largest magnitude minus 2, in 8 bits, which wrap around below 2⁻¹²⁵. */
 const exponentOf = (largest: number): number =>
   largest > 0 ? (Math.floor(fround(Math.log2(largest))) - 2 + 127) & 255 : 0;
 

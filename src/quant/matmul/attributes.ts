@@ -2,32 +2,32 @@ import { collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { GateActivation, WeightAttributes } from "../primitive.ts";
 
-/** What products of `count` rows with weights have in common. */
+/** The attributes that all products of `count` rows with weights share. */
 export interface RowsAttributes extends WeightAttributes {
   readonly count: number;
-  /** Whether x is brought to 8 bits, in parts of 32 values. */
+  /** Whether x is rounded to 8 bits, in parts of 32 values. */
   readonly isFast: boolean;
 }
 
 /**
- * A product of `count` rows with weights W: x Wᵀ + bias, or x W where `isTransposed`. Inputs are x, those of weights,
- * and the bias, if there is one.
+ * A product of `count` rows with weights W: x Wᵀ + bias, or x W if `isTransposed`. The inputs are x, those of the
+ * weights, and the bias if there is one.
  */
 export interface ProductAttributes extends RowsAttributes {
   readonly isTransposed: boolean;
-  /** Whether a bias is added, to the product as its dtype has it. */
+  /** Whether a bias is added, after the product is rounded to its dtype. */
   readonly hasBias: boolean;
 }
 
-/** The inputs of a product by what they are. */
+/** Names the inputs of a product. */
 export function productInputs(inputs: readonly Tensor[], { hasBias }: ProductAttributes) {
   const end = hasBias ? inputs.length - 1 : inputs.length;
   return { x: inputs[0]!, weights: inputs.slice(1, end), bias: hasBias ? inputs[end]! : undefined };
 }
 
 /**
- * activation(x gateᵀ + bias) · (x upᵀ + bias). Inputs are x, those of the gate's weights, as many of up's, and the
- * biases that there are.
+ * A gated product, activation(x gateᵀ + bias) · (x upᵀ + bias). The inputs are x, those of the gate's weights, as many
+ * for up, and the biases that exist.
  */
 export interface SwigluAttributes extends RowsAttributes {
   readonly activation: GateActivation;
@@ -35,7 +35,7 @@ export interface SwigluAttributes extends RowsAttributes {
   readonly hasUpBias: boolean;
 }
 
-/** The inputs of a gated product by what they are. */
+/** Names the inputs of a gated product. */
 export function swigluInputs(inputs: readonly Tensor[], { hasGateBias, hasUpBias }: SwigluAttributes) {
   const biases = inputs.slice(inputs.length - Number(hasGateBias) - Number(hasUpBias));
   const weights = inputs.slice(1, inputs.length - biases.length);
@@ -45,7 +45,7 @@ export function swigluInputs(inputs: readonly Tensor[], { hasGateBias, hasUpBias
   };
 }
 
-/** Products of `count` rows with several weights. Inputs are x, those of all weights, and the biases that there are. */
+/** Products of `count` rows with several weights. The inputs are x, those of all weights, and the biases that exist. */
 export interface ProjectionsAttributes {
   readonly count: number;
   readonly isFast: boolean;
@@ -53,20 +53,20 @@ export interface ProjectionsAttributes {
   readonly hasBias: readonly boolean[];
 }
 
-/** The inputs of several products by what they are. */
+/** Names the inputs of several products. */
 export function projectionsInputs(inputs: readonly Tensor[], { weights, hasBias }: ProjectionsAttributes) {
   const left = inputs.slice(1);
   const parts = weights.map(({ format }) => left.splice(0, typeof format === "string" ? 1 : format.symmetric ? 2 : 3));
   return { x: inputs[0]!, weights: parts, biases: hasBias.map((isThere) => (isThere ? left.shift() : undefined)) };
 }
 
-/** Where rows lie: in batches, with strides from batch to batch, from row to row, and along a row, in elements. */
+/** The layout of rows in batches: strides between batches, between rows, and along a row, in elements. */
 interface RowLayout {
   readonly batchRows: number;
   readonly xStrides: readonly [number, number, number];
 }
 
-/** How the rows along the last axis lie in memory; undefined where it takes more than two axes to say it. */
+/** The layout of the rows along the last axis; undefined if it needs more than a batch and a row stride. */
 export function layoutOfRows({ rank, shape, strides, isContiguous, size }: Tensor): RowLayout | undefined {
   const along = strides.at(-1)!;
   if (isContiguous && size > 0) return { batchRows: size / shape[rank - 1]!, xStrides: [0, shape[rank - 1]!, 1] };

@@ -1,14 +1,16 @@
-/** x in 8 bits, as llama.cpp's q8_0: the definition, which native/cpu/quant/fast.isa.cpp agrees with bit for bit. */
+/**
+ * Rounds x to 8 bits, as llama.cpp's q8_0. This is the reference that native/cpu/quant/fast.isa.cpp matches exactly.
+ */
 
 const PART = 32;
-const SMALLEST = 2 ** -126; // of normal numbers
+const SMALLEST = 2 ** -126; // the smallest normal number
 const { fround } = Math;
-/** No bits below 1: what is added to it is rounded to the nearest whole number, to the even one of two. */
+/** Has no bits below 1 in float32: adding it to a number rounds that to the nearest integer, ties to even. */
 const SHIFT = 1.5 * 2 ** 23;
 
 /**
- * Rounds rows of x in place: each 32 adjacent values of a row to levels of −127 to 127 of a scale, max|x| / 127 in
- * float32. They are 0 where the scale would be a denormal number, and NaN where one of them is not finite.
+ * Rounds rows of x in place. Each 32 adjacent values of a row become levels from −127 to 127 times the scale
+ * max|x| / 127 in float32. They become 0 if the scale would be subnormal, and NaN if one of them is not finite.
  */
 export function roundParts(x: Float64Array, columns: number): void {
   for (let row = 0; row < x.length; row += columns)
@@ -18,7 +20,7 @@ export function roundParts(x: Float64Array, columns: number): void {
 
 function roundPart(part: Float64Array): void {
   let most = 0;
-  for (const value of part) most = Math.max(most, Math.abs(value)); // NaN where there is one
+  for (const value of part) most = Math.max(most, Math.abs(value)); // NaN if any value is
   if (!Number.isFinite(most)) {
     part.fill(Number.NaN);
     return;

@@ -6,19 +6,19 @@ import { quantProduct } from "../primitive.ts";
 import { layoutOfRows, type ProductAttributes, productInputs, type RowsAttributes } from "./attributes.ts";
 import { packedBytes, runParts, tileFor, transposedParts, transposedTile, vector, vectorRows } from "./tiles.ts";
 
-/** What a kernel of products is given: one matrix, or those of a gate and of up. */
+/** The arguments of a product kernel: one matrix, or those of a gate and of up. */
 export interface ProductLaunch {
   readonly attributes: RowsAttributes;
   readonly x: Tensor;
   readonly matrices: readonly (readonly Tensor[])[];
   /** In the order of the matrices. */
   readonly biases: readonly (Tensor | undefined)[];
-  /** The ordinal of a gate's activation; 0 where there is none. */
+  /** The ordinal of a gate's activation; 0 if there is none. */
   readonly activation: number;
   readonly output: Tensor;
 }
 
-/** One kernel. */
+/** Computes the product in one kernel. */
 export const quantizedMatmulMetal: MetalImplementation<ProductAttributes> = {
   run(call) {
     const { attributes } = call;
@@ -33,7 +33,7 @@ function launchOf({ inputs, outputs: [output], attributes }: OperationCall<Produ
   return { attributes, x, matrices: [weights], biases: [bias], activation: 0, output: output! };
 }
 
-/** Of few rows of x, or in tiles. */
+/** Uses the vector kernel for few rows of x, and tiles otherwise. */
 export const launchProduct = (own: ProductLaunch): TicketRange =>
   own.attributes.count <= vector.mostCount ? launchVector(own) : launchTiled(own);
 
@@ -94,21 +94,24 @@ function launchTransposed(own: ProductLaunch): TicketRange {
 const workOf = ({ attributes: { rows, columns, count }, matrices }: ProductLaunch): number =>
   2 * rows * columns * count * matrices.length;
 
-/** Where there is no bias, it is not read. */
+/** x stands in for an absent bias, which the kernel does not read. */
 const operandsOf = ({ x, matrices, biases, output }: ProductLaunch): Operand[] => [
   ...matrices.flatMap(weightBuffers),
   ...[x, ...biases.map((bias) => bias ?? x)].map(reads),
   writes(output),
 ];
 
-/** Constants 0 to 9; rows come to threadgroup memory by so many parts, and constant 7 is the kernel's own. */
+/**
+ * Function constants 0 to 9. Rows are copied to threadgroup memory `parts` parts at a time; the meaning of constant 7
+ * differs between kernels.
+ */
 const constantsOf = ({ attributes, matrices, biases, activation }: ProductLaunch, parts: number, own: number) => [
   ...formatConstants(attributes, matrices[0]!),
   Math.min(...matrices.map(([packed]) => readBytes(attributes, packed!, parts))),
   ...[own, biases.reduce((all, bias, at) => all + (bias ? 1 << at : 0), 0), activation],
 ];
 
-/** Columns are neighbours, and rows start at multiples of four elements. */
+/** Whether columns are adjacent and rows start at multiples of four elements. */
 function canReadByFours(x: Tensor): boolean {
   const [batch, row, column] = layoutOfRows(x)!.xStrides;
   return column === 1 && [x.offset, batch, row].every((elements) => elements % 4 === 0);

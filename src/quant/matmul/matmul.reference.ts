@@ -5,7 +5,7 @@ import { rowsOf } from "../rows.ts";
 import { type ProductAttributes, productInputs } from "./attributes.ts";
 import { roundParts } from "./bytes.ts";
 
-/** A row of weights is unpacked once, and multiplied with all rows of x; sums are in float64. */
+/** Unpacks each row of weights once and multiplies it with all rows of x; sums are in float64. */
 export const quantizedMatmulReference: Implementation<ProductAttributes> = {
   run({ inputs, outputs: [output], attributes }) {
     const { x, weights, bias } = productInputs(inputs, attributes);

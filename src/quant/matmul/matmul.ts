@@ -20,18 +20,18 @@ import { quantizedMatmulCpu } from "./matmul.cpu.ts";
 import { quantizedMatmulMetal } from "./matmul.metal.ts";
 import { quantizedMatmulReference } from "./matmul.reference.ts";
 
-/** How x is multiplied: as it is, or in 8 bits a value with a scale for each 32. */
+/** How x is multiplied: exactly, or rounded to 8 bits per value with a scale for each 32 values. */
 export type ProductPrecision = "exact" | "fast";
 
 /** Options of {@link quantizedMatmul}. */
 export interface QuantizedMatmulOptions {
   /** `"fast"`: x may be rounded to 8 bits. Default `"exact"`. */
   precision?: ProductPrecision | undefined;
-  /** [out]: is added to each row of the result, as `add` does. It is converted to the dtype of x. Default null. */
+  /** Added to each row of the result, as `add` does: [out]. It is converted to the dtype of x. Default null. */
   bias?: Tensor | null | undefined;
 }
 
-/** The precision of a product, of functions and layers. */
+/** Accepts the precision of a product. */
 export const aPrecision = choice("exact", "fast");
 
 /** A primitive for each precision, so that `codepaths()` tells which one ran. */
@@ -45,7 +45,7 @@ const primitiveNamed = (name: string) =>
 const exactPrimitive = primitiveNamed("quantizedMatmul");
 const fastPrimitive = primitiveNamed("quantizedMatmulFast");
 
-/** @internal Weights of floats have no levels to multiply with bytes. */
+/** @internal Whether a format stores integer levels, which can be multiplied with bytes; f16 and bf16 do not. */
 export const hasLevels = ({ format }: QuantizedTensor): boolean => format !== "f16" && format !== "bf16";
 
 const declared = {
@@ -58,25 +58,25 @@ const matmulInt4Parameters = parameters("matmulInt4", declared);
 const matmulGgmlParameters = parameters("matmulGgml", declared);
 
 /**
- * The product x Wᵀ + bias with quantised weights, as a linear layer computes it. Weights are unpacked a block at a time
- * and never as a whole; sums are in float32. Weights are frozen: x has gradients, of every order, by products that read
- * the quantised weights too, and so has the bias.
+ * Computes x Wᵀ + bias with quantized weights, as a linear layer does. Weights are unpacked block by block, never as a
+ * whole; sums are in float32. Weights are frozen. Gradients of every order flow to x and to the bias; those of x are
+ * products that read the quantized weights too.
  *
  * @param x […, in], of float32, float16 or bfloat16, with any number of rows
  * @param w [out, in], of any format
  * @param options `precision`: `"fast"` lets x be rounded to 8 bits, so that bytes are multiplied with bytes: each 32
- * adjacent values of a row get the scale max|x| / 127. A row with a value that is not finite has NaN as its result.
- * cpu and reference do so with weights of every format but `f16` and `bf16`; metal computes as exactly as ever.
- * `codepaths()` counts such products as `quantizedMatmulFast`. Gradients are those of the exact product. `bias` [out]
- * gives the bits of `add(product, bias)` in the same pass
+ * adjacent values of a row get the scale max|x| / 127. If a row has a value that is not finite, its result is NaN. cpu
+ * and reference support this for weights of every format except `f16` and `bf16`; metal always computes exactly.
+ * `codepaths()` counts such products as `quantizedMatmulFast`. Gradients are those of the exact product. `bias` [out]:
+ * the result is bit-identical to `add(product, bias)`, in the same pass
  * @returns […, out], of the dtype of `x`
  *
  * @example
  * const w = quantize(randn([128, 256]), { bits: 4 });
  * quantizedMatmul(randn([3, 256]), w); // float32[3, 128]
  *
- * @throws {ShapeError} `wrongRank`, for weights that are no matrix; `shapesDiffer`, where x has another last axis than
- * W, or the bias another size than its rows. @throws {DTypeError} for another dtype of x, or of the bias.
+ * @throws {ShapeError} `wrongRank`, if the weights are not a matrix; `shapesDiffer`, if the last axis of x differs from
+ * that of W, or the size of the bias from its rows. @throws {DTypeError} for another dtype of x, or of the bias.
  * @throws {DisposedError}
  */
 export function quantizedMatmul(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
@@ -85,12 +85,12 @@ export function quantizedMatmul(...values: unknown[]): Tensor {
 }
 
 /**
- * As {@link quantizedMatmul}, with affine weights of 4 bits.
+ * Computes x Wᵀ + bias with affine weights of 4 bits, as {@link quantizedMatmul} does.
  *
  * @example
  * matmulInt4(randn([3, 256]), quantizeInt4(randn([128, 256]))); // float32[3, 128]
  *
- * @throws {ArgumentError} `wrongFormat`, for another format. @throws what {@link quantizedMatmul} throws.
+ * @throws {ArgumentError} `wrongFormat`, for another format. @throws the same errors as {@link quantizedMatmul}.
  */
 export function matmulInt4(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
 export function matmulInt4(...values: unknown[]): Tensor {
@@ -100,12 +100,12 @@ export function matmulInt4(...values: unknown[]): Tensor {
 }
 
 /**
- * As {@link quantizedMatmul}, with weights in GGML's blocks.
+ * Computes x Wᵀ + bias with weights in GGML's blocks, as {@link quantizedMatmul} does.
  *
  * @example
  * matmulGgml(randn([3, 256]), quantizeGgml(randn([128, 256]), "q8_0")); // float32[3, 128]
  *
- * @throws {ArgumentError} `wrongFormat`, for affine weights. @throws what {@link quantizedMatmul} throws.
+ * @throws {ArgumentError} `wrongFormat`, for affine weights. @throws the same errors as {@link quantizedMatmul}.
  */
 export function matmulGgml(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
 export function matmulGgml(...values: unknown[]): Tensor {
@@ -122,7 +122,7 @@ function checkedProduct(operation: string, { x, w, precision, bias }: Operands):
   return product(operation, x, w, { isTransposed: false, isFast: precision === "fast" && hasLevels(w) }, own);
 }
 
-/** @internal Whether x and weights can be multiplied. @throws {DTypeError} @throws {ShapeError} */
+/** @internal Checks that x and weights can be multiplied. @throws {DTypeError} @throws {ShapeError} */
 export function checkProduct(operation: string, x: Tensor, w: QuantizedTensor, name: string): void {
   checkFloat(operation, "x", x);
   if (w.rank !== 2)
@@ -136,18 +136,21 @@ export function checkProduct(operation: string, x: Tensor, w: QuantizedTensor, n
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected x to have ${columns} values along its last axis, as a row of ${name} has, got ${x.describe()}`,
+      `expected x to have ${columns} values along its last axis, as many as ${name} has columns, got ${x.describe()}`,
     );
 }
 
-/** @internal A bias of so many rows of weights in the dtype of x. @throws {DTypeError} @throws {ShapeError} */
+/**
+ * @internal Checks a bias of `rows` values, and converts it to the dtype of x. @throws {DTypeError} @throws
+ * {ShapeError}
+ */
 export function biasFor(operation: string, name: string, bias: Tensor, x: Tensor, rows: number): Tensor {
   checkFloat(operation, name, bias);
   if (bias.rank !== 1 || bias.size !== rows)
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected ${name} to be [${rows}], a value for each row of the weights, got ${bias.describe()}`,
+      `expected ${name} to be [${rows}], one value per row of the weights, got ${bias.describe()}`,
     );
   return bias.dtype === x.dtype ? bias : (toDType(bias, x.dtype) as Tensor);
 }
@@ -193,7 +196,7 @@ export function product(
   return output;
 }
 
-/** @internal Runs a primitive on rows of x and dense biases. x is copied where more than two axes have strides. */
+/** @internal Runs a primitive on rows of x and dense biases. Copies x if its rows need more than two strides. */
 export function executeOnRows<Output extends Tensor | Tensor[]>(
   x: Tensor,
   biases: readonly Tensor[],

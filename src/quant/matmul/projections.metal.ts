@@ -3,7 +3,7 @@ import { spanOf } from "../../backend/metal/launch.ts";
 import { type ProjectionsAttributes, projectionsInputs } from "./attributes.ts";
 import { launchProduct } from "./matmul.metal.ts";
 
-/** A kernel for each product. */
+/** Launches one kernel per product. */
 export const quantizedProjectionsMetal: MetalImplementation<ProjectionsAttributes> = {
   run({ inputs, outputs, attributes }) {
     const { x, weights, biases } = projectionsInputs(inputs, attributes);

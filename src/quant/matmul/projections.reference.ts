@@ -2,7 +2,7 @@ import type { Implementation } from "../../backend/backend.ts";
 import { type ProjectionsAttributes, projectionsInputs } from "./attributes.ts";
 import { storeProduct } from "./matmul.reference.ts";
 
-/** One product after the other. */
+/** Computes one product after the other. */
 export const quantizedProjectionsReference: Implementation<ProjectionsAttributes> = {
   run({ inputs, outputs, attributes }) {
     const { count, isFast } = attributes;

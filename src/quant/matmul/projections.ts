@@ -10,7 +10,7 @@ import { quantizedProjectionsCpu } from "./projections.cpu.ts";
 import { quantizedProjectionsMetal } from "./projections.metal.ts";
 import { quantizedProjectionsReference } from "./projections.reference.ts";
 
-/** A primitive for each precision, as of `quantizedMatmul`. */
+/** A primitive for each precision, as for `quantizedMatmul`. */
 const primitiveNamed = (name: string) =>
   definePrimitive<ProjectionsAttributes>({
     name,
@@ -32,7 +32,7 @@ export interface Projection {
   readonly bias: Tensor | null;
 }
 
-/** @internal Why products can't be one operation; undefined where they can. */
+/** @internal Why products can't be one operation; undefined if they can. */
 export function whyNotAtOnce(all: readonly Projection[], precision: ProductPrecision): string | undefined {
   const withLevels = all.filter(({ weight }) => hasLevels(weight)).length;
   if (precision === "exact" || withLevels % all.length === 0) return undefined;
@@ -40,13 +40,13 @@ export function whyNotAtOnce(all: readonly Projection[], precision: ProductPreci
 }
 
 /**
- * @internal Three products x Wᵀ + bias as one operation, each with the bits of `quantizedMatmul`: on cpu x is brought
- * to 8 bits once where `precision` is `"fast"`, and threads get rows of all weights at once. Nothing is recorded for
- * gradients.
+ * @internal Computes three products x Wᵀ + bias as one operation, each bit-identical to `quantizedMatmul`. On cpu, x is
+ * rounded to 8 bits once if `precision` is `"fast"`, and threads share the rows of all weights. Gradients are not
+ * recorded.
  *
  * @param x […, in] @returns […, out] of each, of the dtype of x
  *
- * @throws what `quantizedMatmul` throws
+ * @throws the same errors as `quantizedMatmul`
  */
 export function quantizedProjections(
   x: Tensor,

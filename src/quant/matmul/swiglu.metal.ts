@@ -3,7 +3,7 @@ import { gateActivations } from "../primitive.ts";
 import { type SwigluAttributes, swigluInputs } from "./attributes.ts";
 import { launchProduct } from "./matmul.metal.ts";
 
-/** One kernel, which takes rows of both matrices. */
+/** Computes the gated product in one kernel, which reads rows of both matrices. */
 export const quantizedSwigluMetal: MetalImplementation<SwigluAttributes> = {
   run({ inputs, outputs: [output], attributes }) {
     const { x, gate, up, gateBias, upBias } = swigluInputs(inputs, attributes);

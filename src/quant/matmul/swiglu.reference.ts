@@ -9,7 +9,7 @@ const shares: Readonly<Record<GateActivation, Share>> = {
   ...{ silu: logisticShare, gelu: normalShare, geluTanh: tanhShare },
 };
 
-/** Both products are those of `quantizedMatmul`, rounded to the dtype of x; what follows is rounded once. */
+/** Rounds both products to the dtype of x, as `quantizedMatmul` does; the activation and product are rounded once. */
 export const quantizedSwigluReference: Implementation<SwigluAttributes> = {
   run({ inputs, outputs: [output], attributes }) {
     const { x, gate, up, gateBias, upBias } = swigluInputs(inputs, attributes);

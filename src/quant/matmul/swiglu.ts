@@ -34,11 +34,11 @@ import { quantizedSwigluReference } from "./swiglu.reference.ts";
 export interface QuantizedSwigluOptions {
   /** `"fast"`: x may be rounded to 8 bits. Default `"exact"`. */
   precision?: ProductPrecision | undefined;
-  /** Of the gate: silu, or gelu, by the error function or approximated by a hyperbolic tangent. Default `"silu"`. */
+  /** The activation of the gate: silu, gelu (by the error function), or its tanh approximation. Default `"silu"`. */
   activation?: GateActivation | undefined;
-  /** [hidden]: is added to the product with the gate. It is converted to the dtype of x. Default null. */
+  /** Added to the product with the gate: [hidden]. It is converted to the dtype of x. Default null. */
   gateBias?: Tensor | null | undefined;
-  /** The same of the product with up. Default null. */
+  /** Added to the product with up: [hidden]. It is converted to the dtype of x. Default null. */
   upBias?: Tensor | null | undefined;
 }
 
@@ -50,7 +50,7 @@ const quantizedSwigluParameters = parameters("quantizedSwiglu", {
   upBias: named(either(aTensor, nothing), null),
 });
 
-/** A primitive for each precision, as of {@link quantizedMatmul}. */
+/** A primitive for each precision, as for {@link quantizedMatmul}. */
 const primitiveNamed = (name: string) =>
   definePrimitive<SwigluAttributes>({
     name,
@@ -62,27 +62,28 @@ const exactPrimitive = primitiveNamed("quantizedSwiglu");
 const fastPrimitive = primitiveNamed("quantizedSwigluFast");
 
 /**
- * silu(x gateᵀ + gateBias) · (x upᵀ + upBias) with quantised weights, as the feed-forward of a Llama has it: rows of
- * both are read in one pass, and the products are in no memory but that of a tile. It has the bits of `swiglu` of two
- * calls of {@link quantizedMatmul}; in 16 bits, a gate with gelu is rounded once less than by calls. Weights are
- * frozen: x and the biases have gradients, of every order, for which both products are computed again.
+ * Computes silu(x gateᵀ + gateBias) · (x upᵀ + upBias) with quantized weights, as the feed-forward layer of Llama does.
+ * Rows of both matrices are read in one pass, and only tiles of the products are in memory. The result is bit-identical
+ * to `swiglu` of two calls of {@link quantizedMatmul}; in 16 bits, a gate with gelu is rounded once less than by
+ * separate calls. Weights are frozen. Gradients of every order flow to x and the biases; they recompute both products.
  *
- * Weights of two formats, or with scales of two dtypes, are multiplied by two calls; `codepaths()` says so.
+ * Weights of different formats, or with scales of different dtypes, are multiplied by two calls; `codepaths()` reports
+ * that.
  *
  * @param x […, in], of float32, float16 or bfloat16, with any number of rows
  * @param gate [hidden, in], of any format
  * @param up [hidden, in]
- * @param options `precision` is that of {@link quantizedMatmul}; `activation`: `"gelu"` or `"geluTanh"` instead of
- * silu, as Gemma has it; `gateBias` and `upBias` [hidden]
+ * @param options `precision`: as in {@link quantizedMatmul}; `activation`: `"gelu"` or `"geluTanh"` instead of silu, as
+ * in Gemma; `gateBias` and `upBias` [hidden]
  * @returns […, hidden], of the dtype of `x`
  *
  * @example
  * const [gate, up] = [quantizeGgml(randn([128, 64]), "q4_0"), quantizeGgml(randn([128, 64]), "q4_0")];
  * quantizedSwiglu(randn([3, 64]), gate, up); // float32[3, 128]
  *
- * @throws {ShapeError} `wrongRank`, for weights that are no matrix; `shapesDiffer`, where x has another last axis than
- * the weights, up another shape than the gate, or a bias another size than their rows. @throws {DTypeError} for another
- * dtype of x, or of a bias. @throws {DisposedError}
+ * @throws {ShapeError} `wrongRank`, if the weights are not matrices; `shapesDiffer`, if the last axis of x differs from
+ * that of the weights, the shape of up from that of gate, or the size of a bias from their rows. @throws {DTypeError}
+ * for another dtype of x, or of a bias. @throws {DisposedError}
  *
  * Source: N. Shazeer, "GLU variants improve transformer", 2020.
  */
@@ -121,7 +122,7 @@ interface GatedOperands {
   readonly isFast: boolean;
 }
 
-/** @internal Why rows of both can't be read in one pass; undefined where they can. */
+/** @internal Why rows of both can't be read in one pass; undefined if they can. */
 export function differenceOf(gate: QuantizedTensor, up: QuantizedTensor): string | undefined {
   const formats = [formatName(gate.format), formatName(up.format)];
   if (formats[0] !== formats[1]) return `gate is ${formats[0]}, up is ${formats[1]}`;
@@ -129,7 +130,7 @@ export function differenceOf(gate: QuantizedTensor, up: QuantizedTensor): string
   return first === second ? undefined : `scales of gate are ${first}, those of up ${second}`;
 }
 
-/** Both products, by themselves. */
+/** Both products, as two operations. */
 function products(operation: string, { x, gate, up, biases, isFast }: GatedOperands): [gate: Tensor, up: Tensor] {
   const of = (w: QuantizedTensor, bias: Tensor | null) =>
     product(operation, x, w, { isTransposed: false, isFast: isFast && hasLevels(w) }, bias);
@@ -163,7 +164,7 @@ function fused(operation: string, own: GatedOperands): Tensor {
   return output;
 }
 
-/** Of x and the biases that there are, from that of the result. */
+/** The gradients of x and of the biases that exist, from the gradient of the result. */
 function gradients(operation: string, own: GatedOperands, g: Tensor, needs: readonly boolean[]): (Tensor | null)[] {
   const { gate, up, biases, activation } = own;
   const [ofGate, ofUp] = gatedGradients(activation, g, ...products(operation, own)) as [Tensor, Tensor];

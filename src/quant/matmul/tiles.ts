@@ -1,8 +1,8 @@
-/** How Metal's kernels cut a product with quantised weights. The figures are untried on a GPU. */
+/** How the Metal kernels tile a product with quantized weights. The tile sizes have not been tested on a GPU. */
 import { blockOf, PART } from "../metal.ts";
 import type { RowsAttributes } from "./attributes.ts";
 
-/** A threadgroup's share of a product (`kernels/quant/tiled.metal`). */
+/** The tile of a threadgroup (`kernels/quant/tiled.metal`). */
 export interface QuantTile {
   readonly name: string;
   readonly rows: number;
@@ -11,13 +11,13 @@ export interface QuantTile {
   readonly threads: number;
 }
 
-/** Of x Wᵀ, and of both a gate and up: the larger one where there is work for many threadgroups. */
+/** The tiles of x Wᵀ and of gated products; the larger one is used if there is work for many threadgroups. */
 export const tiles = [
   { name: "64x64", rows: 64, columns: 64, depth: 32, threads: 128 },
   { name: "32x32", rows: 32, columns: 32, depth: 32, threads: 128 },
 ] as const satisfies readonly QuantTile[];
 
-/** Of x W: blocks of 256 values are read whole. */
+/** The tile of x W, which reads whole blocks of 256 values. */
 export const transposedTile = {
   ...{ name: "32x256_transposed", rows: 32, columns: 256, depth: 16, threads: 256 },
 } as const satisfies QuantTile;
@@ -28,7 +28,7 @@ export const tileFor = (rows: number, count: number): QuantTile =>
 
 const RUN_BYTES = 14336;
 
-/** Parts of a row of x Wᵀ that come to threadgroup memory at a time: whole blocks, as many as there is room for. */
+/** The parts of a row of x Wᵀ that are copied to threadgroup memory at a time: as many whole blocks as fit. */
 export function runParts(attributes: RowsAttributes, { columns }: QuantTile): number {
   const { parts, bytes } = blockOf(attributes);
   const fits = (run: number) => run % parts === 0 && columns * (run / parts) * bytes <= RUN_BYTES;
@@ -37,18 +37,18 @@ export function runParts(attributes: RowsAttributes, { columns }: QuantTile): nu
 
 const roundUp = (value: number, step: number): number => Math.ceil(value / step) * step;
 
-/** The bytes of `rows` rows of `parts` parts, as threadgroup memory has them. */
+/** The threadgroup memory of `rows` rows of `parts` parts, in bytes. */
 export function packedBytes(attributes: RowsAttributes, rows: number, parts: number): number {
   const block = blockOf(attributes);
   return roundUp(rows * (parts / block.parts) * block.bytes, 16);
 }
 
-/** `kernels/quant/vector.metal`: rows of x, and what a threadgroup has. */
+/** The limits and sizes of `kernels/quant/vector.metal`: its largest number of rows of x, and its threadgroup. */
 export const vector = { mostCount: 4, simdgroups: 8, parts: 16, mostRows: 32 } as const;
 
-/** Rows of weights that a SIMD-group multiplies: as many as share x, but 16 threadgroups where there are rows. */
+/** Rows of weights per SIMD-group: more rows share a read of x, but there should be 16 threadgroups if possible. */
 export const vectorRows = (rows: number): number =>
   Math.min(vector.mostRows, Math.max(2, roundUp(Math.ceil(rows / (16 * vector.simdgroups)), 2)));
 
-/** The parts of a transposed tile's rows. */
+/** Parts per row of the transposed tile. */
 export const transposedParts = transposedTile.columns / PART;

@@ -1,7 +1,7 @@
 /**
- * Products with quantised weights as integer products allow them: with one scale for all, with the groups as a batch,
- * with scales multiplied into the levels beforehand, and SmoothQuant. They stand beside `quantizedMatmul`, which is
- * exact and faster: docs/quantization.md has the figures. None has gradients.
+ * Alternative schemes for products with quantized weights: one scale for the matrix, groups as a batch, scales
+ * multiplied into the levels beforehand, and SmoothQuant. `quantizedMatmul` is exact and faster: docs/quantization.md
+ * has the figures. None of these supports gradients.
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError } from "../../core/errors.ts";
@@ -45,7 +45,7 @@ function finiteValues(operation: string, x: Tensor): Float32Array {
 }
 
 /**
- * Weights with one scale and one zero for the whole matrix: W ≈ scale · (level − zero).
+ * Quantizes weights with one scale and one zero point for the whole matrix: W ≈ scale · (level − zero).
  *
  * @param w [out, in] of a float dtype
  *
@@ -70,11 +70,11 @@ export function quantizePerTensor(...values: unknown[]): PerTensorWeights {
 
 const matmulPerTensorParameters = parameters("matmulPerTensor", {
   x: operand(aTensor),
-  w: operand(instanceOf(PerTensorWeights, "weights of quantizePerTensor")),
+  w: operand(instanceOf(PerTensorWeights, "weights from quantizePerTensor")),
 });
 
 /**
- * Y = scale · (X Lᵀ − zero · ΣX): one product with the levels L, and the sums of the rows of x.
+ * Computes Y = scale · (X Lᵀ − zero · ΣX): one product with the levels L, and the sums of the rows of x.
  *
  * @param x […, in], float32
  * @returns […, out]
@@ -107,7 +107,7 @@ function checkAffine(operation: string, { format, rank }: QuantizedTensor): void
   throw new ArgumentError(operation, "wrongFormat", `expected an affine matrix, got ${formatName(format)}`);
 }
 
-/** The levels of a matrix, less the middle one where it is symmetric: float32 [out, in]. */
+/** The levels of a matrix, centred on 0 if the format is symmetric: float32 [out, in]. */
 function levelsOf({ format, parts, shape }: QuantizedTensor): Tensor {
   const { bits, symmetric } = format as { bits: number; symmetric: boolean };
   const levels = new Uint8Array(elementCount(shape));
@@ -120,7 +120,7 @@ function levelsOf({ format, parts, shape }: QuantizedTensor): Tensor {
 }
 
 /**
- * Y = Σ_g (scale_g (X_g L_gᵀ) + bias_g ΣX_g): a batch of products, one for each group, and a sum over the groups. With
+ * Computes Y = Σ_g (scale_g (X_g L_gᵀ) + bias_g ΣX_g): a batch of products, one per group, summed over the groups. With
  * bias = −zero · scale this is Σ_g scale_g (X_g L_gᵀ − zero_g ΣX_g).
  *
  * @param x […, in], float32
@@ -159,8 +159,8 @@ export function matmulPerGroup(...values: unknown[]): Tensor {
 }
 
 /**
- * Y = X (scale · L + bias)ᵀ: scales and biases are multiplied into the levels beforehand, and there is one product. The
- * weights are large meanwhile: it is `linear` with what they dequantise to.
+ * Computes Y = X (scale · L + bias)ᵀ: it dequantizes the weights, then calls `linear`. The dequantized weights are in
+ * memory for the duration of the call.
  *
  * @param x […, in], float32
  * @param w [out, in], affine
@@ -169,7 +169,7 @@ export function matmulPerGroup(...values: unknown[]): Tensor {
  * @example
  * matmulPremultiplied(randn([3, 256]), quantize(randn([128, 256]))); // float32[3, 128]
  *
- * @throws as {@link matmulPerGroup}.
+ * @throws the same errors as {@link matmulPerGroup}.
  */
 export function matmulPremultiplied(x: Tensor, w: QuantizedTensor): Tensor;
 export function matmulPremultiplied(...values: unknown[]): Tensor {
@@ -190,12 +190,12 @@ const smoothQuantizeParameters = parameters("smoothQuantize", {
 });
 
 /**
- * SmoothQuant's weights in 8 bits: columns are multiplied by s_j = max|x_j|^α / max|w_j|^(1 − α), by which x is
- * divided, so that both are easy to round; then each row is rounded with a scale of its own.
+ * Quantizes weights to 8 bits by SmoothQuant. Columns are multiplied by s_j = max|x_j|^α / max|w_j|^(1 − α), and x is
+ * divided by it, so that both lose little by rounding. Then each row is rounded with a separate scale.
  *
  * @param w [out, in] of a float dtype
  * @param ranges [in]: the largest magnitude of each column of x, such as `calibrate` records
- * @param options `alpha`: 0 smooths nothing of x, 1 all. Default 0.5
+ * @param options `alpha`: the strength of smoothing, from 0 (none of the range of x) to 1 (all of it). Default 0.5
  *
  * @example
  * const calibration = nn.calibrate(model, batches);
@@ -204,7 +204,7 @@ const smoothQuantizeParameters = parameters("smoothQuantize", {
  * @throws {ShapeError} `wrongRank`, `shapesDiffer`. @throws {DTypeError} `notAFloat`. @throws {ArgumentError}
  * `notFinite`; `negativeRange`.
  *
- * Source: G. Xiao and others, "SmoothQuant", 2023, equation 4.
+ * Source: G. Xiao et al., "SmoothQuant", 2023, equation 4.
  */
 export function smoothQuantize(w: Tensor, ranges: Tensor, options?: { alpha?: number | undefined }): SmoothWeights;
 export function smoothQuantize(...values: unknown[]): SmoothWeights {
@@ -216,11 +216,11 @@ export function smoothQuantize(...values: unknown[]): SmoothWeights {
   const own = finiteValues(operation, w);
   const largest = finiteValues(operation, reshape(ranges, [ranges.size]));
   if (largest.length !== columns || largest.some((value) => value < 0))
-    throw new ArgumentError(operation, "negativeRange", `expected ${columns} ranges of at least 0, one a column`);
+    throw new ArgumentError(operation, "negativeRange", `expected ${columns} ranges of at least 0, one per column`);
   const columnMost = new Float32Array(columns);
   for (const [at, value] of own.entries())
     columnMost[at % columns] = Math.max(columnMost[at % columns]!, Math.abs(value));
-  // a column of zeros, or one that x never uses, is as it is
+  // A column of zeros, or one that x never uses, is not smoothed.
   const smoothing = largest.map((range, at) =>
     range > 0 && columnMost[at]! > 0 ? range ** alpha / columnMost[at]! ** (1 - alpha) : 1,
   );
@@ -238,12 +238,12 @@ export function smoothQuantize(...values: unknown[]): SmoothWeights {
 
 const matmulSmoothParameters = parameters("matmulSmooth", {
   x: operand(aTensor),
-  w: operand(instanceOf(SmoothWeights, "weights of smoothQuantize")),
+  w: operand(instanceOf(SmoothWeights, "weights from smoothQuantize")),
 });
 
 /**
- * Y = scale_x · scale_w · (Lx Lwᵀ): x / s is rounded to 8 bits, each row with a scale of its own, and the product of
- * the levels is summed in integers.
+ * Computes Y = scale_x · scale_w · (Lx Lwᵀ): x / s is rounded to 8 bits, each row with a separate scale, and the
+ * product of the levels is summed in integers.
  *
  * @param x […, in], float32
  * @returns […, out]
@@ -251,7 +251,7 @@ const matmulSmoothParameters = parameters("matmulSmooth", {
  * @example
  * matmulSmooth(randn([3, 256]), smoothQuantize(randn([128, 256]), ones([256]))); // float32[3, 128]
  *
- * @throws as {@link matmulPerTensor}.
+ * @throws the same errors as {@link matmulPerTensor}.
  */
 export function matmulSmooth(x: Tensor, w: SmoothWeights): Tensor;
 export function matmulSmooth(...values: unknown[]): Tensor {

@@ -1,8 +1,8 @@
-/** Weights of integer products: levels of one scale, or of one scale a row with smoothed columns. */
+/** Weights of integer products: levels with one scale, or with one scale per row and smoothed columns. */
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** Weights with one scale and one zero for all: W ≈ scale · (level − zero). */
+/** Weights with one scale and one zero point for the whole matrix: W ≈ scale · (level − zero). */
 export class PerTensorWeights {
   /** @internal */
   constructor(
@@ -31,10 +31,13 @@ export class SmoothWeights {
 export function checkMatrix(operation: string, w: Tensor): void {
   if (w.rank !== 2) throw new ShapeError(operation, "wrongRank", `expected w to be a matrix, got ${w.describe()}`);
   if (w.dtype !== "float32" && w.dtype !== "float16" && w.dtype !== "bfloat16" && w.dtype !== "float64")
-    throw new DTypeError(operation, "notAFloat", `expected w of a float dtype, got ${w.dtype}`);
+    throw new DTypeError(operation, "notAFloat", `expected w to have a float dtype, got ${w.dtype}`);
 }
 
-/** x in float32. @throws {ShapeError} `shapesDiffer` @throws {DTypeError} `unsupportedDType` */
+/**
+ * Checks that x is float32 with rows of `columns`. @throws {ShapeError} `shapesDiffer` @throws {DTypeError}
+ * `unsupportedDType`
+ */
 export function checkRows(operation: string, x: Tensor, columns: number): void {
   if (x.dtype !== "float32")
     throw new DTypeError(
@@ -46,6 +49,6 @@ export function checkRows(operation: string, x: Tensor, columns: number): void {
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected x to have ${columns} values along its last axis, as a row of w has, got ${x.describe()}`,
+      `expected x to have ${columns} values along its last axis, as many as w has columns, got ${x.describe()}`,
     );
 }
