@@ -28,6 +28,8 @@ const documents = [
   "docs/from-tensorflow-js",
   "docs/overrides",
   "docs/attention",
+  "docs/saving",
+  "docs/shipping",
 ].map((name) => `${name}.md`);
 
 describe.each(documents)("%s", (document) => {

@@ -30,14 +30,16 @@ const guide = [
     text: "Models",
     items: [
       { text: "Layers and generation", link: "/nn" },
-      { text: "Models that exist", link: "/models" },
+      { text: "Pretrained models", link: "/models" },
       { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },
+      { text: "Saving and loading", link: "/saving" },
       { text: "Data", link: "/data" },
       { text: "Attention", link: "/attention" },
       { text: "Linear algebra", link: "/linalg" },
-      { text: "Weights in a few bits", link: "/quantization" },
+      { text: "Quantization", link: "/quantization" },
       { text: "Several processes", link: "/distributed" },
+      { text: "Ship a program", link: "/shipping" },
     ],
   },
   {
