@@ -1,6 +1,6 @@
 /** Compiles every kernel of the package as a library of its own, which includes the strict typing pass. */
 import { realpathSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { checkKernel, includedTexts } from "../../src/cli/kernels.ts";
 import { BackendError } from "../../src/core/errors.ts";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -17,7 +17,8 @@ type Language = (typeof languages)[number];
  * a file that it includes, differs from the last commit. The compiler's cache makes a repeat free.
  */
 export async function checkKernels({ isFull = false } = {}): Promise<Counts> {
-  const files = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot, absolute: true })].sort();
+  const found = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot, absolute: true })].sort();
+  const files = found.map((file) => relative(process.cwd(), file)); // which clones have in common
   // Without git any file may have changed.
   const changed = await changedFiles().catch(() => undefined);
   const paths = changed?.map((file) => join(packageRoot, file));
@@ -31,7 +32,7 @@ export async function checkKernels({ isFull = false } = {}): Promise<Counts> {
 
 /** @param changed paths of changed files; undefined: all */
 export function languagesFor(kernel: string, changed: readonly string[] | undefined): readonly Language[] {
-  const texts = new Set([realpathSync(kernel), ...Object.keys(includedTexts(kernel).headers)]);
+  const texts = new Set([realpathSync(kernel), ...includedTexts(kernel).files]);
   return changed === undefined || changed.some((file) => texts.has(file)) ? languages : [languages[0]];
 }
 

@@ -33,7 +33,8 @@ export function checkKernel(path: string, options: KernelOptions = {}): string |
   const { include, define = [], std } = options;
   const texts = withFileErrors("metal check", path, () => includedTexts(path, include));
   const source = {
-    ...texts,
+    source: texts.source,
+    headers: texts.headers,
     fileName: path,
     macros: Object.fromEntries(define.map(macroOf)),
     languageVersion: std === undefined ? undefined : versionOf(std),
@@ -44,9 +45,9 @@ export function checkKernel(path: string, options: KernelOptions = {}): string |
     context.native.orchard_release(library);
     const warnings = context.reportSince(before).findings.filter(isAboutSource);
     const text = warnings.map(({ file, line, message }) => `${file}:${line}: warning: ${message}`).join("\n");
-    return text ? shortened(text, Object.keys(texts.headers)) : undefined;
+    return text ? shortened(text, texts) : undefined;
   } catch (error) {
-    if (error instanceof KernelCompileError) return shortened(error.diagnostics, Object.keys(texts.headers));
+    if (error instanceof KernelCompileError) return shortened(error.diagnostics, texts);
     throw error;
   }
 }
@@ -62,10 +63,22 @@ function versionOf(std: string): `${number}.${number}` {
   throw new ArgumentError("metal check", "invalidSetting", `expected --std to be such as metal3.1, got "${std}"`);
 }
 
-/** A file and those that it includes, each by its whole path; those of enumerations (`generated/scan.h`) by name. */
+/** A file and those that it includes. */
 interface Texts {
   readonly source: string;
+  /** Texts by {@link nameOf} their files; those of enumerations by name, such as `generated/scan.h`. */
   readonly headers: Record<string, string>;
+  /** The whole paths of the files that are included. */
+  readonly files: readonly string[];
+}
+
+/**
+ * A file from the current folder, or else its whole path. A kernel that names no clone is compiled once for all clones.
+ * An include that was not found can't lead to such a name by chance.
+ */
+function nameOf(file: string): string {
+  const name = relative(process.cwd(), file);
+  return name.startsWith("..") ? file : `./${name}`;
 }
 
 /** Metal's own, which no folder that is given hides. */
@@ -77,6 +90,7 @@ const ownHeader = /^(metal_\w+|simd\/\w+\.h)$/;
  */
 export function includedTexts(path: string, folders: readonly string[] = []): Texts {
   const headers: Record<string, string> = {};
+  const files: string[] = [];
   const generated = new Map(enumerations().map(({ header: { name, text } }) => [name, text]));
   const search = [...folders.map((folder) => resolve(folder)), join(packageRoot, "kernels")];
   const read = (file: string): string =>
@@ -90,20 +104,24 @@ export function includedTexts(path: string, folders: readonly string[] = []): Te
         const found = places.map((folder) => join(folder, name)).find(isFile);
         if (!found) return line;
         const real = realpathSync(found);
-        if (!(real in headers)) {
-          headers[real] = ""; // it may include itself
-          headers[real] = read(real);
+        const known = nameOf(real);
+        if (!files.includes(real)) {
+          files.push(real); // it may include itself
+          headers[known] = read(real);
         }
-        return `${start}"${real}"`;
+        return `${start}"${known}"`;
       },
     );
-  return { source: read(resolve(path)), headers };
+  return { source: read(resolve(path)), headers, files };
 }
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 
 /** Messages name files as one would from the current folder. */
-function shortened(text: string, headers: readonly string[]): string {
-  const named = headers.map((path) => [path, relative(process.cwd(), path)] as const);
-  return named.reduce((all, [path, name]) => (name.startsWith("..") ? all : all.replaceAll(path, name)), text);
+function shortened(text: string, { files }: Texts): string {
+  const names = files.map(nameOf).filter((name) => name.startsWith("./"));
+  return names.reduce(
+    (all, name) => all.replaceAll(new RegExp(`(?<!\\.)${RegExp.escape(name)}`, "g"), name.slice(2)),
+    text,
+  );
 }
