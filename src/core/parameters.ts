@@ -17,6 +17,7 @@
  */
 import { describeValue } from "./describe.ts";
 import { ArgumentError, OrchardError } from "./errors.ts";
+import { counted } from "./plural.ts";
 import { nearestName } from "./suggestion.ts";
 
 type ErrorClass = new (operation: string, code: string, message: string) => OrchardError;
@@ -337,17 +338,19 @@ export function unknownOption(operation: string, name: string, names: readonly s
 }
 
 function givenTwice({ operation, text }: Plan, name: string): ArgumentError {
-  return new ArgumentError(operation, "givenTwice", `${name} is given by position and by name; expected ${text}`);
+  return new ArgumentError(operation, "givenTwice", `${name} is given by position and by name. Usage: ${text}`);
 }
 
 function missing({ operation, text }: Plan, name: string): ArgumentError {
-  return new ArgumentError(operation, "missingArgument", `expected ${name}, got nothing for it; expected ${text}`);
+  return new ArgumentError(operation, "missingArgument", `expected ${name}, got nothing for it. Usage: ${text}`);
 }
 
 function tooMany({ operation, text, positional }: Plan, values: readonly unknown[], at: number): ArgumentError {
-  const most = positional.length === 1 ? "1 argument" : `${positional.length} arguments`;
+  const isNaming = text.includes("{");
+  const most = `${counted(positional.length, "argument")}${isNaming && positional.length > 0 ? " by position" : ""}`;
   const extra = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
-  return new ArgumentError(operation, "tooManyArguments", `expected at most ${most}, ${extra}; expected ${text}`);
+  const usage = isNaming ? `Pass options by name: ${text}` : `Usage: ${text}`;
+  return new ArgumentError(operation, "tooManyArguments", `expected at most ${most}, ${extra}. ${usage}`);
 }
 
 /**
@@ -365,6 +368,6 @@ export function reading<Result>(operation: string, read: () => Result): Result {
 
 /** Reading what was passed failed: a getter threw, a proxy was revoked. */
 const unreadable = (operation: string, cause: unknown): ArgumentError =>
-  new ArgumentError(operation, "unreadable", "reading the arguments failed with an error of their own (the cause)", {
+  new ArgumentError(operation, "unreadable", "reading the arguments threw an error (see cause)", {
     cause,
   });

@@ -75,7 +75,7 @@ function surplusOf(
   const got = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
   const names = parametersOf(method).map((own) => own.replace(/^(\w+)\s*=.*$/s, "$1?"));
   const form = `${operation}(${names.join(", ")})`;
-  return new ArgumentError(operation, "tooManyArguments", `expected at most ${expected}, ${got}; expected ${form}`);
+  return new ArgumentError(operation, "tooManyArguments", `expected at most ${expected}, ${got}. Usage: ${form}`);
 }
 
 const isAsynchronous = (method: Method): boolean => textOf(method).startsWith("async");

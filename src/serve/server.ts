@@ -222,7 +222,7 @@ export class ModelServer {
 
   private run(request: Request, body: Order["shared"], order: Order, format: () => Session["format"]) {
     if (body.stream_options !== undefined && !body.stream)
-      throw new ApiError(400, "expected stream: true beside stream_options", "invalid_value", "stream_options");
+      throw new ApiError(400, "stream_options requires stream: true", "invalid_value", "stream_options");
     const start = performance.now();
     const controller = new AbortController();
     const work = new Work(this.engine, order, controller.signal);
