@@ -7,33 +7,35 @@ import { parseNumber } from "./number.ts";
 
 const numeric = (flags: string, meaning: string): Option => new Option(flags, meaning).argParser(parseNumber);
 
-/** The options by which `chat` and `serve` load a model. */
+/** The model options that `chat` and `serve` share. */
 export const modelOptions = (): Option[] => [
-  new Option("--dtype <name>", "the dtype of weights (default: the file's)").choices([
+  new Option("--dtype <name>", "dtype of the weights (default: the file's)").choices([
     ...["float32", "float16", "bfloat16"],
   ]),
-  new Option("--quantize <format>", "quantise the weights, such as q8_0 or q4_K"),
-  new Option("--cache <format>", "how keys and values are kept (default: as they are computed)").choices([
+  new Option("--quantize <format>", "quantize the weights to a format such as q8_0 or q4_K"),
+  new Option("--cache <format>", "format of cached keys and values (default: the dtype they are computed in)").choices([
     ...(["float16", "q8_0"] satisfies CacheFormat[]),
   ]),
-  new Option("--adapter <folder>", "what the model learned by LoRA, in PEFT's format"),
-  new Option("--backend <name>", "the backend that computes").choices(backendNames),
+  new Option("--adapter <folder>", "folder of a LoRA adapter in PEFT's format"),
+  new Option("--backend <name>", "backend to run on").choices(backendNames),
 ];
 
 export function addChatCommand(program: Command): void {
   const command = program
     .command("chat")
-    .description("talk with a model; from a pipe each line is a message")
-    .argument("<model>", "a folder of Hugging Face, or a .gguf file")
-    .helpOption("--help", "show this help")
-    .option("--system <text>", "what the model is told first")
-    .addOption(numeric("--tokens <count>", "the maximum number of tokens of an answer").default(1024))
-    .addOption(numeric("--temperature <number>", "0: always the most likely token (default: the model's)"))
-    .addOption(numeric("--top-k <count>", "sample from this many most likely tokens"))
-    .addOption(numeric("--top-p <probability>", "sample from the most likely tokens with this total probability"))
-    .addOption(numeric("--min-p <factor>", "sample from tokens at least this times as likely as the likeliest"))
-    .addOption(numeric("--repetition-penalty <factor>", "above 1: previous tokens become less likely"))
-    .addOption(numeric("--seed <number>", "the same seed gives the same answers"));
+    .description("chat with a model; if input is piped, each line is a message")
+    .argument("<model>", "a Hugging Face model folder or a .gguf file")
+    .helpOption("-h, --help", "show this help")
+    .option("--system <text>", "system message")
+    .addOption(numeric("--tokens <count>", "maximum number of tokens in an answer").default(1024))
+    .addOption(numeric("--temperature <number>", "sampling temperature; 0: greedy decoding (default: the model's)"))
+    .addOption(numeric("--top-k <count>", "sample from the k most likely tokens"))
+    .addOption(
+      numeric("--top-p <probability>", "sample from the most likely tokens whose probabilities add up to this"),
+    )
+    .addOption(numeric("--min-p <factor>", "keep tokens with at least this fraction of the top token's probability"))
+    .addOption(numeric("--repetition-penalty <factor>", "above 1: make tokens that already occurred less likely"))
+    .addOption(numeric("--seed <number>", "random seed; the same seed gives the same answers"));
   for (const option of modelOptions()) command.addOption(option);
   command.action(async (model: string, flags: ChatFlags) => {
     const { runChat } = await import("../serve/commands.ts");

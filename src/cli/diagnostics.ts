@@ -1,7 +1,7 @@
-/** A compiler's diagnostics, read from its text, and written as tools and continuous integration want them. */
+/** Parses a compiler's diagnostics and writes them in formats that editors and CI systems read. */
 import packageFile from "../../package.json" with { type: "json" };
 
-/** One diagnostic; `line` and `column` count from 1, 0 where there is none. */
+/** One diagnostic. `line` and `column` count from 1; 0 if unknown. */
 export interface Diagnostic {
   readonly file: string;
   readonly line: number;
@@ -10,7 +10,7 @@ export interface Diagnostic {
   readonly message: string;
 }
 
-/** What a compiler says of one file; `text` is empty where there is nothing to say. */
+/** The compiler's output for one file. `text` is empty if there are no diagnostics. */
 export interface FileResult {
   readonly file: string;
   readonly text: string;
@@ -23,7 +23,7 @@ export type Format = (typeof formats)[number];
 const isError = ({ severity }: Diagnostic) => severity === "error";
 const head = /^(.+?):(?:(\d+):(?:(\d+):)?)? (error|warning|note): (.*)$/;
 
-/** The diagnostics in a text such as clang's; lines of source and carets between them are left out. */
+/** Parses the diagnostics in output such as clang's. Source lines and carets are skipped. */
 export function parseDiagnostics(text: string): Diagnostic[] {
   return text.split("\n").flatMap((row) => {
     const [, file, line, column, severity, message] = head.exec(row) ?? [];
@@ -41,9 +41,9 @@ export function parseDiagnostics(text: string): Diagnostic[] {
 }
 
 /**
- * The results of some files, in one of the formats, without a line break at the end.
+ * Formats the results of files, without a trailing line break.
  *
- * @param tool what found them
+ * @param tool name of the tool that found them
  */
 export function formatResults(
   results: readonly FileResult[],
@@ -84,7 +84,7 @@ const writers: Record<Format, (results: readonly FileResult[], tool: string) => 
 
 const all = (results: readonly FileResult[]) => results.flatMap(({ text }) => parseDiagnostics(text));
 
-/** What has no place in a source, such as a misuse of the API, has none in a report. */
+/** Whether a diagnostic has a source location. Misuse of the API has none. */
 const isPlaced = ({ file, line }: Diagnostic): boolean => line > 0 || file !== "orchard";
 
 function sarifResult(diagnostic: Diagnostic) {
@@ -108,7 +108,7 @@ function junitCase({ file, text, seconds }: FileResult): string {
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const inXml = (text: string) => text.replace(/[&<>"]/g, (letter) => entities[letter] ?? letter);
 
-/** A workflow command of GitHub Actions, which becomes an annotation at the line. */
+/** A GitHub Actions workflow command, which becomes an annotation at the line. */
 function githubLine(diagnostic: Diagnostic): string {
   const { file, line, column, severity, message } = diagnostic;
   const kind = severity === "note" ? "notice" : severity;

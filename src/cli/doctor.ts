@@ -22,17 +22,17 @@ import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
 import { convertCall } from "../ops/copy/primitive.ts";
 import { cachedToolchains, findSwift, oldestSwift } from "./toolchain.ts";
 
-/** One line of the doctor's report. */
+/** A line of the report of `orchard doctor`. */
 export interface Diagnosis {
   subject: string;
-  /** `ok`, something that is missing but not needed, or something to fix. */
+  /** `ok`; `note`: missing but optional; `missing`: something to fix. */
   state: "ok" | "note" | "missing";
   detail: string;
   /** The command that fixes it. */
   fix?: string;
 }
 
-/** Looks at the machine, at each backend by computing something on it, and at the caches. */
+/** Checks the machine, each backend (by computing something on it) and the caches. */
 export function diagnose(cacheFolder: string): Diagnosis[] {
   return [
     machine(),
@@ -48,7 +48,7 @@ export function diagnose(cacheFolder: string): Diagnosis[] {
   ];
 }
 
-/** The report as lines of text. */
+/** Formats the report as lines of text. */
 export function formatDiagnoses(diagnoses: readonly Diagnosis[]): string {
   const marks = { ok: "✓", note: "·", missing: "✗" } as const;
   const widest = Math.max(...diagnoses.map(({ subject }) => subject.length));
@@ -77,17 +77,17 @@ function compiler(): Diagnosis {
   if (found) return { subject: "swift", state: "ok", detail: `${found.version}, ${found.swift}` };
   const [broken] = cachedToolchains();
   if (broken) {
-    const fix = `rm -r ${broken}${isClone ? " && bun run setup" : ""}`; // set-up takes what is whole by its stamp
-    return { subject: "swift", state: "note", detail: `the one in ${broken} does not start`, fix };
+    const fix = `rm -r ${broken}${isClone ? " && bun run setup" : ""}`; // `setup` skips folders that have a stamp
+    return { subject: "swift", state: "note", detail: `the toolchain in ${broken} does not start`, fix };
   }
   return { subject: "swift", state: "note", detail: `there is no Swift ${oldestSwift} or newer`, fix: swiftCommand() };
 }
 
-/** The dylib, the device, and a kernel that really runs. */
+/** Checks the metal dylib and the device, and runs a kernel. */
 function metal(): Diagnosis[] {
   const candidates = libraryCandidates();
   const named = candidates[0]?.origin === "ORCHARD_LIBRARY";
-  // A build brings Swift first where there is none.
+  // A build installs Swift first if it is missing.
   const fix = named ? "unset ORCHARD_LIBRARY" : dylibCommand();
   const place = candidates.find(({ path }) => existsSync(path));
   if (!place && !named && !isClone && process.platform !== "darwin") return [noDevice()];
@@ -109,18 +109,22 @@ function metal(): Diagnosis[] {
     ];
   } catch (error) {
     if (!(error instanceof OrchardError)) throw error;
-    return [{ subject: "metal", state: "missing", detail: error.message, fix }];
+    return [{ subject: "metal", state: "missing", detail: error.message, fix: metalFix(error.message, fix) }];
   }
 }
 
-/** On Linux the metal backend is the software device, for development, in a package of its own. */
+/** The command that resolves an error of the metal backend: without a compiler or linker, the toolchain is missing. */
+export const metalFix = (message: string, fallback: string, clone?: boolean): string =>
+  /\bno (clang\+\+|linker) .*was found/.test(message) ? swiftCommand(clone) : fallback;
+
+/** On Linux the metal backend is the software device, which is for development and comes in a separate package. */
 function noDevice(): Diagnosis {
   const fix = deviceCommand();
   const detail = `the software device is not installed${fix ? "" : `: it has no package for ${platform}`}`;
   return { subject: "metal", state: "note", detail, ...(fix ? { fix } : {}) };
 }
 
-/** The cpu backend's dylib, and a conversion that really runs. */
+/** Checks the cpu backend's dylib and runs a conversion. */
 function cpu(): Diagnosis[] {
   const place = cpuLibraryCandidates().find(({ path }) => existsSync(path));
   if (!place)
@@ -149,7 +153,7 @@ function cpu(): Diagnosis[] {
   }
 }
 
-/** Nothing is to be fixed where the environment says `none`. */
+/** `ORCHARD_BLAS=none` is a choice, so it needs no fix. */
 function noLapack(problems: readonly string[]): Diagnosis {
   const detail = ["none: the backend's own linear algebra serves", ...problems].join("; ");
   const diagnosis: Diagnosis = { subject: "cpu LAPACK", state: "note", detail };
@@ -158,16 +162,17 @@ function noLapack(problems: readonly string[]): Diagnosis {
   return { ...diagnosis, fix: named ? "unset ORCHARD_BLAS" : blasCommand() };
 }
 
-/** The library that `distributed` would load; nothing needs it on one machine. */
+/** The MPI library that `distributed` would load. It is needed only for more than one process. */
 function mpi(): Diagnosis {
   const subject = "mpi";
   const located = locate();
-  if (!located) return { subject, state: "note", detail: "none, for more than one process", fix: installAdvice() };
+  if (!located)
+    return { subject, state: "note", detail: "not found; needed only for more than one process", fix: installAdvice() };
   const library = new Mpi(located);
   return { subject, state: "ok", detail: `${library.version()}, ${library.family}'s interface, ${located.path}` };
 }
 
-/** The tables by which attention and linear algebra are routed. */
+/** The crossover tables by which attention and linear algebra choose a backend or kernel. */
 function crossovers(): Diagnosis[] {
   const tables = [
     { subject: "attention", path: tablePath(), ...readTable() },
@@ -191,7 +196,11 @@ function convertSomething(): string {
   convertCall("doctor", values, [new Float32Array([0.1, 65_504]), half]);
   const [x, y] = new Float16Array(half.buffer);
   if (x !== Math.f16round(0.1) || y !== 65_504)
-    throw new OrchardError("doctor", "wrongResult", `0.1 and 65504 came out as ${x} and ${y} in float16`);
+    throw new OrchardError(
+      "doctor",
+      "wrongResult",
+      `0.1 and 65504 in float16: got ${x} and ${y}, expected ${Math.f16round(0.1)} and 65504`,
+    );
   return `0.1 is ${x} in float16, computed in ${(performance.now() - started).toFixed(1)} ms`;
 }
 
@@ -205,14 +214,19 @@ function computeSomething(): string {
   const started = performance.now();
   const { x } = kernel.run({ x: new Float32Array([3, 4]) }, { grid: 2 }).outputs;
   const right = x[0] === 9 && x[1] === 16;
-  if (!right) throw new OrchardError("doctor", "wrongResult", `the squares of 3 and 4 came out as ${x.join(" and ")}`);
+  if (!right)
+    throw new OrchardError(
+      "doctor",
+      "wrongResult",
+      `the squares of 3 and 4: got ${x.join(" and ")}, expected 9 and 16`,
+    );
   return `3² + 4² = ${(x[0] ?? 0) + (x[1] ?? 0)}, computed in ${(performance.now() - started).toFixed(1)} ms`;
 }
 
 function cache(subject: string, folder: string): Diagnosis {
   if (!existsSync(folder)) return { subject, state: "note", detail: `${folder} is empty` };
   const names = readdirSync(folder);
-  // Another process may remove a file at any moment.
+  // Another process may remove a file meanwhile.
   const sizeOf = (name: string) => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0;
   const bytes = names.reduce((sum, name) => sum + sizeOf(name), 0);
   const size = bytes > 1e6 ? `, ${(bytes / 1e6).toFixed(0)} MB` : "";

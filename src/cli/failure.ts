@@ -1,4 +1,4 @@
-/** A failure that is shown in one line: what happened, and what to do. Anything else is a bug and shows its stack. */
+/** A failure whose message is printed without a stack trace. Any other error is a bug and shows its stack. */
 export class Failure extends Error {
   override readonly name = "Failure";
 }

@@ -10,28 +10,33 @@ const numeric = (flags: string, meaning: string): Option => new Option(flags, me
 export function addGenerateCommand(program: Command): void {
   program
     .command("generate")
-    .description("generate text with a trained model, or one that exists")
+    .description("generate text with a model trained here or a pretrained one")
     .argument(
       "[run]",
-      "a run, a checkpoint, a file of `quantize`, or a model that exists (default: the latest run in runs/)",
+      "a run, a checkpoint, a file written by `quantize`, or a pretrained model (default: the latest run in runs/)",
     )
-    .helpOption("--help", "show this help")
-    .option("--prompt <text>", "the start of the text", "export ")
-    .addOption(numeric("--tokens <count>", "the maximum number of tokens").default(500))
-    .addOption(numeric("--temperature <number>", "0: always the most likely token").default(0.8))
-    .addOption(numeric("--top-k <count>", "sample from this many most likely tokens"))
-    .addOption(numeric("--top-p <probability>", "sample from the most likely tokens with this total probability"))
-    .addOption(numeric("--repetition-penalty <factor>", "above 1: previous tokens become less likely"))
-    .addOption(numeric("--seed <number>", "the same seed generates the same text"))
-    .option("--stats", "tell tokens a second and the bytes of the weights (always, of quantised weights)")
+    .helpOption("-h, --help", "show this help")
+    .option("--prompt <text>", "text to continue", "export ")
+    .addOption(numeric("--tokens <count>", "maximum number of tokens to generate").default(500))
+    .addOption(numeric("--temperature <number>", "sampling temperature; 0: greedy decoding").default(0.8))
+    .addOption(numeric("--top-k <count>", "sample from the k most likely tokens"))
     .addOption(
-      new Option("--precision <name>", "of products with quantised weights: fast rounds activations to 8 bits")
+      numeric("--top-p <probability>", "sample from the most likely tokens whose probabilities add up to this"),
+    )
+    .addOption(numeric("--repetition-penalty <factor>", "above 1: make tokens that already occurred less likely"))
+    .addOption(numeric("--seed <number>", "random seed; the same seed generates the same text"))
+    .option("--stats", "print tokens per second and the size of the weights (always on with quantized weights)")
+    .addOption(
+      new Option(
+        "--precision <name>",
+        "precision of products with quantized weights; fast rounds activations to 8 bits",
+      )
         .choices(["exact", "fast"])
         .default("exact"),
     )
-    .option("--adapter <folder>", "of a model that exists: what it learned by LoRA, in PEFT's format")
-    .addOption(new Option("--quantize <format>", "of a model that exists: quantise its weights").choices(ggmlFormats))
-    .addOption(new Option("--backend <name>", "the backend that computes").choices(backendNames))
+    .option("--adapter <folder>", "for a pretrained model: folder of a LoRA adapter in PEFT's format")
+    .addOption(new Option("--quantize <format>", "for a pretrained model: quantize its weights").choices(ggmlFormats))
+    .addOption(new Option("--backend <name>", "backend to run on").choices(backendNames))
     .action(async (run: string | undefined, flags: GenerateFlags) => {
       const { runGenerate } = await import("../train/generate.ts");
       process.exitCode = await runGenerate(run, flags);

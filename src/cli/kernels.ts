@@ -7,25 +7,25 @@ import { isAboutSource } from "../backend/metal/report.ts";
 import { ArgumentError, KernelCompileError } from "../core/errors.ts";
 import { packageRoot } from "../core/paths.ts";
 import { withFileErrors } from "../io/file_errors.ts";
-// They define the enumerations that kernels include.
+// These modules define the enumerations that kernels include.
 import "../ops/index.ts";
 import "../optim/primitive.ts";
 import "../quant/primitive.ts";
 
 /** How files are compiled. */
 export interface KernelOptions {
-  /** Folders of files that are included. */
+  /** Folders to search for included files. */
   readonly include?: readonly string[] | undefined;
-  /** Macros: `NAME` or `NAME=value`. */
+  /** Macros to define: `NAME` or `NAME=value`. */
   readonly define?: readonly string[] | undefined;
-  /** The language, as Apple's compiler has it: `metal3.1`. */
+  /** The language version in the notation of Apple's compiler: `metal3.1`. */
   readonly std?: string | undefined;
 }
 
 /**
- * Compiles a `.metal` file, on Linux in both passes with every kernel, and runs nothing. Returns the compiler's
- * diagnostics, or undefined where there are none. Texts for `#include "…"` come from the file's folder, the folders
- * that are given, and `kernels/`.
+ * Compiles a `.metal` file without running it; on Linux, every kernel in both passes. Returns the compiler's
+ * diagnostics, or undefined if there are none. `#include "…"` searches the file's folder, the folders in `include`, and
+ * `kernels/`.
  */
 export function checkKernel(path: string, options: KernelOptions = {}): string | undefined {
   const context = metalContext();
@@ -81,12 +81,13 @@ function nameOf(file: string): string {
   return name.startsWith("..") ? file : `./${name}`;
 }
 
-/** Metal's own, which no folder that is given hides. */
+/** Headers of the Metal standard library. Folders in `include` can't override them. */
 const ownHeader = /^(metal_\w+|simd\/\w+\.h)$/;
 
 /**
- * A file, and every file that it and those include from its folder, the folders that are given, and `kernels/`. Their
- * includes name the file that is meant, whichever name leads to it; others are the compiler's to find or to miss.
+ * Reads a file and, recursively, the files it includes from its folder, `folders` and `kernels/`. Those `#include`
+ * lines are rewritten to the resolved path, so that each file has one name. Unresolved includes are left to the
+ * compiler.
  */
 export function includedTexts(path: string, folders: readonly string[] = []): Texts {
   const headers: Record<string, string> = {};

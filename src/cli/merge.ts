@@ -4,11 +4,11 @@ import type { Command } from "commander";
 export function addMergeCommand(program: Command): void {
   program
     .command("merge")
-    .description("write a model with what an adapter learned in its weights")
-    .argument("<model>", "a folder of Hugging Face, or a .gguf file")
-    .argument("<adapter>", "a folder of PEFT's format, such as that of a run")
-    .helpOption("--help", "show this help")
-    .requiredOption("--out <folder>", "the folder that is written, or for a .gguf file another one")
+    .description("merge a LoRA adapter into a model's weights and write the merged model")
+    .argument("<model>", "a Hugging Face model folder or a .gguf file")
+    .argument("<adapter>", "an adapter folder in PEFT's format, such as that of a run")
+    .helpOption("-h, --help", "show this help")
+    .requiredOption("--out <folder>", "folder to write; for a .gguf model, the .gguf file to write")
     .action(async (model: string, adapter: string, flags: { readonly out: string }) => {
       const { runMerge } = await import("../train/tuning/merge.ts");
       process.exitCode = await runMerge(model, adapter, flags);

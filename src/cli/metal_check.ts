@@ -1,4 +1,4 @@
-/** `orchard metal check`: compiles files of kernels, several at once, and reports in the format that is asked for. */
+/** `orchard metal check`: compiles kernel files in parallel and reports their diagnostics in the chosen format. */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { MultiBar } from "cli-progress";
@@ -11,11 +11,11 @@ import { checkKernel, type KernelOptions } from "./kernels.ts";
 
 export interface CheckOptions extends KernelOptions {
   readonly format: Format;
-  /** Files that are compiled at a time. Default: one for each processor. */
+  /** Number of files to compile in parallel. Default: the number of processors. */
   readonly jobs?: number | undefined;
 }
 
-/** Prints what is wrong with each file, and with each `.metal` file in each folder. Returns the exit code. */
+/** Prints the diagnostics of each file, and of each `.metal` file in each folder. Returns the exit code. */
 export function checkKernels(paths: readonly string[], options: CheckOptions): Promise<number> {
   return reportErrors(async () => {
     const files = paths.flatMap(filesOf);
@@ -31,7 +31,7 @@ export function checkKernels(paths: readonly string[], options: CheckOptions): P
   });
 }
 
-/** Text that says of no line what is wrong is a failure too. */
+/** Output without any parsed diagnostic counts as a failure too. */
 const fails = ({ text }: FileResult): boolean =>
   text !== "" && !parseDiagnostics(text).every(({ severity }) => severity !== "error");
 
@@ -48,7 +48,7 @@ function check(file: string, options: CheckOptions): FileResult {
   return { file, text: text.trimEnd(), seconds: (performance.now() - start) / 1000 };
 }
 
-/** A compilation blocks its process, so each file gets one of its own. */
+/** A compilation blocks its process, so each file is compiled in a child process. */
 async function checkInChildren(files: readonly string[], options: CheckOptions, jobs: number): Promise<FileResult[]> {
   const results: FileResult[] = [];
   const bars = new MultiBar({ format: "{bar} {value}/{total} {file}", hideCursor: true, clearOnComplete: true });

@@ -1,4 +1,4 @@
-/** `orchard metal run`: runs a command under the checker, and reports what it found in the format that is asked for. */
+/** `orchard metal run`: runs a command under the checker and reports the findings in the chosen format. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,15 +8,15 @@ import { type FileResult, type Format, formatResults } from "./diagnostics.ts";
 
 export interface RunOptions {
   readonly format: Format;
-  /** Where the report is written; by default to standard output, when the command is done. */
+  /** File to write the report to. Default: standard output, after the command has ended. */
   readonly output?: string | undefined;
 }
 
 /**
- * Runs the command with `ORCHARD_METAL_CHECK=1`. Its programs print what they find as it is found; as text there is no
- * report beside that.
+ * Runs the command with `ORCHARD_METAL_CHECK=1`. Its programs print findings as they occur, so the text format writes
+ * no further report unless `output` is given.
  *
- * @returns the command's exit code: 1 where there are errors in a process that would have ended with 0
+ * @returns the command's exit code, or 1 if that is 0 and there are errors
  */
 export function runChecked(command: readonly string[], { format, output }: RunOptions): Promise<number> {
   return reportErrors(async () => {
@@ -52,7 +52,7 @@ async function run(command: readonly string[], environment: Record<string, strin
   return child.exited;
 }
 
-/** What of a finding's JSON a report has. */
+/** The fields of a finding's JSON that reports use. */
 interface Found {
   readonly kind: string;
   readonly severity: "error" | "note";
@@ -62,25 +62,25 @@ interface Found {
   readonly column: number;
 }
 
-/** The findings of one or several processes, a line each; equal ones once. */
+/** Parses the findings of one or more processes, one per line, without duplicates. */
 function parseFindings(text: string): Found[] {
   const lines = new Set(text.split("\n").filter(Boolean).map(diagnosticOf));
   return [...lines].map((line) => JSON.parse(line) as Found);
 }
 
-/** The fields that a report has: what differs in another, such as the count, is the same finding. */
+/** Findings that differ only in other fields, such as the count, are duplicates. */
 function diagnosticOf(line: string): string {
   const { kind, severity, message, file = null, line: row = 0, column = 0 } = JSON.parse(line) as Found;
   return JSON.stringify({ kind, severity, message, file, line: row, column });
 }
 
-/** By file, as the compiler's diagnostics are. */
+/** Groups the findings by file, like compiler diagnostics. */
 function resultsOf(found: readonly Found[], seconds: number): FileResult[] {
   const files = Map.groupBy(found, ({ file }) => file ?? "orchard");
   return [...files].map(([file, own]) => ({ file, text: own.map(textOf).join("\n"), seconds }));
 }
 
-/** As the program printed it. */
+/** Formats a finding as the program printed it. */
 function textOf({ kind, severity, message, file, line, column }: Found): string {
   const place = [file ?? "orchard", ...(line ? [line] : []), ...(line && column ? [column] : [])].join(":");
   return `${place}: ${severity}: ${message} [${kind}]`;

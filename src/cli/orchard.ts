@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-/** The `orchard` command. It is loaded once the engine is known to run it. */
+/** The `orchard` command. The rest is imported only after the runtime's version has been checked. */
 import { missingRuntime } from "../core/runtime.ts";
 
 const problem = missingRuntime(process.versions);

@@ -1,11 +1,11 @@
-/** Output into pipes whose reader ends first, as `head` does. */
+/** Output to pipes whose reader may end first, as `head` does. */
 
-/** What a shell shows of a process that SIGPIPE ended. */
+/** The exit status that a shell reports for a process ended by SIGPIPE. */
 const ENDED_BY_PIPE = 128 + 13;
 
 /**
- * Runs a command, and ends the process silently when the reader of its output has gone. A closed terminal is reported
- * by a signal instead, whose handler can still save: other errors of the streams are ignored here.
+ * Runs a command, and ends the process silently if the reader of its output has closed the pipe. Other stream errors
+ * are ignored: a closed terminal is reported by a signal, whose handler can still save.
  */
 export async function endingWithReader(body: () => Promise<unknown>): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", endOfReader);

@@ -1,4 +1,4 @@
-/** The `orchard` command and its words. What a command does is loaded when it is called. */
+/** The command line of `orchard`. Each command's implementation is loaded when it is called. */
 import { Command, CommanderError, Option } from "commander";
 import packageFile from "../../package.json" with { type: "json" };
 import { orchardCommand } from "../core/commands.ts";
@@ -18,8 +18,8 @@ function makeProgram(): Command {
   const program = new Command("orchard")
     .description(packageFile.description)
     .version(packageFile.version, "--version", "show the version")
-    .helpOption("--help", "show what there is, or what a command takes")
-    .helpCommand(false)
+    .helpOption("-h, --help", "show help for a command")
+    .helpCommand("help [command]", "show help for a command")
     .enablePositionalOptions()
     .exitOverride();
 
@@ -42,7 +42,7 @@ function makeProgram(): Command {
 function addDoctorCommand(program: Command): void {
   program
     .command("doctor")
-    .description("show the machine, each backend, and how to fix what is missing")
+    .description("check the machine and each backend, and show how to fix problems")
     .action(async () => {
       const { diagnose, formatDiagnoses } = await import("./doctor.ts");
       const { cacheFolder } = await import("../core/paths.ts");
@@ -55,11 +55,11 @@ function addDoctorCommand(program: Command): void {
 function addTuneCommand(program: Command): void {
   program
     .command("tune")
-    .description("measure from which size on fused attention is faster here, and route by it")
-    .option("--quick", "a coarser grid, in a few seconds")
-    .option("--reset", "remove what was measured: the shipped table holds again")
+    .description("measure at which sizes fused attention and Metal linear algebra are faster here, and use them there")
+    .option("--quick", "measure a coarser grid, in a few seconds")
+    .option("--reset", "delete the measurements and use the shipped tables again")
     .action(async ({ quick, reset }: { quick?: true; reset?: true }, command: Command) => {
-      if (quick && reset) command.error("error: tune takes --quick or --reset, not both.");
+      if (quick && reset) command.error("error: tune accepts --quick or --reset, not both.");
       const { runTune } = await import("./tune.ts");
       process.exitCode = runTune(reset ? "--reset" : quick && "--quick");
     });
@@ -68,14 +68,14 @@ function addTuneCommand(program: Command): void {
 const several = (text: string, before: readonly string[] = []): string[] => [...before, text];
 
 function addMetalCommand(program: Command): void {
-  const metal = program.command("metal").description("work with kernels").enablePositionalOptions();
+  const metal = program.command("metal").description("check Metal kernels").enablePositionalOptions();
   metal
     .command("run")
-    .description("run a command under the checker, and report what the kernels of its programs did wrong")
+    .description("run a command under the checker and report its kernels' errors")
     .usage("[options] command [words...]")
-    .argument("<command...>", "a program and its words, such as bun test kernels")
-    .addOption(new Option("--format <format>", "how to report").choices(formats).default("text"))
-    .option("--output <file>", "where to write the report, instead of standard output")
+    .argument("<command...>", "a program and its arguments, such as: bun test kernels")
+    .addOption(new Option("--format <format>", "format of the report").choices(formats).default("text"))
+    .option("--output <file>", "write the report to a file instead of standard output")
     .passThroughOptions()
     .action(async (command: readonly string[], options: RunOptions) => {
       const { runChecked } = await import("./metal_run.ts");
@@ -83,13 +83,13 @@ function addMetalCommand(program: Command): void {
     });
   metal
     .command("check")
-    .description("compile every kernel of .metal files, and of those in folders, and print the compiler's diagnostics")
-    .argument("<file.metal...>")
-    .option("-I, --include <folder>", "a folder of files that are included (may be repeated)", several)
-    .option("-D, --define <name=value>", "a macro (may be repeated)", several)
-    .option("--std <version>", "the language, such as metal3.1")
-    .addOption(new Option("--format <format>", "how to report").choices(formats).default("text"))
-    .option("--jobs <n>", "files that are compiled at a time", parseNumber)
+    .description("compile every kernel in .metal files or folders of them, and print the compiler's diagnostics")
+    .argument("<file.metal...>", ".metal files, or folders of them")
+    .option("-I, --include <folder>", "search this folder for included files (repeatable)", several)
+    .option("-D, --define <name=value>", "define a macro (repeatable)", several)
+    .option("--std <version>", "language version, such as metal3.1")
+    .addOption(new Option("--format <format>", "format of the report").choices(formats).default("text"))
+    .option("--jobs <n>", "number of files to compile in parallel", parseNumber)
     .action(async (files: readonly string[], options: CheckOptions) => {
       const { checkKernels } = await import("./metal_check.ts");
       process.exitCode = await checkKernels(files, options);
@@ -99,13 +99,13 @@ function addMetalCommand(program: Command): void {
 function addSwiftCommand(program: Command): void {
   program
     .command("swift")
-    .description("run Swift programs that import Metal, or build, test and run a Swift package")
+    .description("run Swift programs that import Metal, or build, test and run Swift packages")
     .usage("program.swift [other.swift...] [arguments...] | build | test | run [-- arguments...] | package ...")
     .argument(
       "<program.swift>",
-      "the program's files, then its arguments; or build, test, run or package, in a package's folder",
+      "source files, then the program's arguments; or build, test, run or package in a package's folder",
     )
-    .argument("[words...]")
+    .argument("[words...]", "further source files and arguments")
     .passThroughOptions()
     .action(async (first: string, words: readonly string[]) => {
       const { packageCommands, runPackage } = await import("./swift_package.ts");
@@ -125,25 +125,25 @@ function addSwiftCommand(program: Command): void {
 function addToolchainCommand(program: Command): void {
   program
     .command("toolchain")
-    .description("what compiles kernels and Swift programs on Linux")
+    .description("manage the toolchain that compiles kernels and Swift programs on Linux")
     .command("install")
-    .description("install Swift, with clang and lld, from Debian's packages into the cache folder, without root")
+    .description("install Swift, clang and lld from Debian's packages into the cache folder, without root")
     .action(async () => {
       const { runInstall } = await import("./toolchain/command.ts");
       process.exitCode = await runInstall();
     });
 }
 
-/** Below an error stands the command that shows the help, and not the help itself, which would hide the error. */
+/** After an error, names the command that shows the help. The help itself would push the error out of sight. */
 function adviseHelp(command: Command, path: readonly string[]): void {
-  command.showHelpAfterError(`\`${orchardCommand([...path, "--help"].join(" "))}\` shows what it takes.`);
+  command.showHelpAfterError(`\`${orchardCommand([...path, "--help"].join(" "))}\` shows the usage.`);
   for (const each of command.commands) adviseHelp(each, [...path, each.name()]);
 }
 
-/** Runs a command. Help and mistakes are printed, and set the exit code. */
+/** Runs a command. Prints help and usage errors, and sets the exit code. */
 export const runOrchard = (words: readonly string[]): Promise<boolean> => parse(makeProgram(), words);
 
-/** Parses the words of a command without running it. False if they are a mistake, or ask for help. */
+/** Parses a command line without running it. Returns false for usage errors and requests for help. */
 export function checkOrchard(words: readonly string[]): Promise<boolean> {
   const program = makeProgram();
   for (const command of program.commands) command.action(() => undefined);
@@ -155,7 +155,7 @@ async function parse(program: Command, words: readonly string[]): Promise<boolea
     await program.parseAsync(words, { from: "user" });
     return true;
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error; // it has said what is wrong
+    if (!(error instanceof CommanderError)) throw error; // commander has printed the message
     process.exitCode = error.exitCode;
     return false;
   }

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import { parseNumber } from "./number.ts";
 
-/** The words behind `pull`. */
+/** The options of `orchard pull`. */
 export interface PullFlags {
   readonly revision: string;
   readonly include?: readonly string[];
@@ -13,13 +13,16 @@ export interface PullFlags {
 export function addPullCommand(program: Command): void {
   program
     .command("pull")
-    .description("download a model from the hub that HF_ENDPOINT names, and print the folder it is in")
-    .argument("<owner/name>")
-    .helpOption("--help", "show this help")
-    .option("--revision <name>", "a branch, a tag or a commit", "main")
-    .option("--include <patterns...>", "these files alone, such as '*Q4_K_M.gguf' (default: what loading needs)")
+    .description("download a model from the hub at HF_ENDPOINT and print its folder")
+    .argument("<owner/name>", "the model's repository on the hub")
+    .helpOption("-h, --help", "show this help")
+    .option("--revision <name>", "branch, tag or commit", "main")
+    .option(
+      "--include <patterns...>",
+      "download only matching files, such as '*Q4_K_M.gguf' (default: the files that loading needs)",
+    )
     .addOption(
-      new Option("--timeout <seconds>", "without a byte, after which a request is tried again")
+      new Option("--timeout <seconds>", "retry a request after this many seconds without data")
         .argParser(parseNumber)
         .default(30),
     )

@@ -7,17 +7,18 @@ import { OrchardError } from "../core/errors.ts";
 import { type PullProgress, pull } from "../io/hub/pull.ts";
 import type { PullFlags } from "./pull.ts";
 
-/** Where the cache of models is. */
+/** The folder of Hugging Face's model cache. */
 export const hubHome = (): string => environment("HF_HOME") ?? join(homedir(), ".cache", "huggingface");
 
-/** The exit code. Ctrl-C keeps what was downloaded, and the next call goes on from there. */
+/** Downloads a model and returns the exit code. After Ctrl-C, the next call resumes the download. */
 export async function runPull(name: string, { revision, include, timeout }: PullFlags): Promise<number> {
   const endpoint = environment("HF_ENDPOINT")?.replace(/\/+$/, "");
   if (endpoint === undefined || !/^https?:\/\/[^/]/.test(endpoint))
     return failed(
-      `expected HF_ENDPOINT to be the address of a hub, such as https://hub.example, got ${endpoint ?? "none"}`,
+      `expected HF_ENDPOINT to be the URL of a hub, such as https://hub.example, got ${endpoint ?? "nothing"}`,
     );
-  if (!(timeout > 0 && timeout <= 86_400)) return failed(`expected --timeout to be seconds above 0, got ${timeout}`);
+  if (!(timeout > 0 && timeout <= 86_400))
+    return failed(`expected --timeout to be a number of seconds above 0 and at most 86400, got ${timeout}`);
   const controller = new AbortController();
   const stop = () => controller.abort();
   process.on("SIGINT", stop);
@@ -31,7 +32,7 @@ export async function runPull(name: string, { revision, include, timeout }: Pull
     return 0;
   } catch (error) {
     if (controller.signal.aborted) {
-      console.error("\nstopped; the same command goes on from here");
+      console.error("\nstopped; run the same command again to resume");
       return 130;
     }
     if (error instanceof OrchardError) return failed(error.message);
@@ -46,7 +47,7 @@ function failed(message: string): number {
   return 1;
 }
 
-/** Of the environment, or the file in which Hugging Face's tools keep it. */
+/** Returns the token from HF_TOKEN, or from the file in which Hugging Face's tools store it. */
 function tokenOf(): string | undefined {
   const path = join(hubHome(), "token");
   return environment("HF_TOKEN") ?? (existsSync(path) ? readFileSync(path, "utf8").trim() || undefined : undefined);
@@ -54,7 +55,7 @@ function tokenOf(): string | undefined {
 
 const MILLISECONDS_BETWEEN_LINES = 200;
 
-/** On a terminal one line that changes; elsewhere a line for each file. */
+/** On a terminal, updates one line; elsewhere, prints a line per file. */
 function progressLine(): (progress: PullProgress) => void {
   let [last, time] = [-1, 0];
   return ({ file, fileIndex, fileCount, bytes, totalBytes }) => {

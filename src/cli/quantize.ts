@@ -9,19 +9,28 @@ const numeric = (flags: string, meaning: string): Option => new Option(flags, me
 export function addQuantizeCommand(program: Command): void {
   program
     .command("quantize")
-    .description("write the weights of a trained model in a few bits each, for `generate`")
+    .description("quantize the weights of a trained model, for use by `generate`")
     .argument("[run]", "a run's folder or a checkpoint file (default: the latest run in runs/)")
-    .helpOption("--help", "show this help")
+    .helpOption("-h, --help", "show this help")
     .addOption(
-      new Option("--format <name>", "blocks (GGUF), or groups with scales (safetensors, as MLX)")
+      new Option(
+        "--format <name>",
+        "a GGUF block format, or affine or symmetric: groups with scales in safetensors, as in MLX",
+      )
         .choices([...ggmlFormats, "affine", "symmetric"])
         .default("q4_0"),
     )
-    .addOption(numeric("--bits <count>", `of groups: ${affineBits.join(", ")}`).default(4))
-    .addOption(numeric("--group-size <count>", `values of a group: ${groupSizes.join(", ")}`).default(64))
-    .option("--include <layers...>", "quantise these layers alone, such as blocks.0")
-    .option("--exclude <layers...>", "leave these layers as they are")
-    .option("--out <file>", "a .gguf or .safetensors file (default: in the run's folder)")
+    .addOption(
+      numeric("--bits <count>", `bits per weight of affine and symmetric: ${affineBits.join(", ")}`).default(4),
+    )
+    .addOption(
+      numeric("--group-size <count>", `weights per group of affine and symmetric: ${groupSizes.join(", ")}`).default(
+        64,
+      ),
+    )
+    .option("--include <layers...>", "quantize only these layers, such as blocks.0")
+    .option("--exclude <layers...>", "don't quantize these layers")
+    .option("--out <file>", "the .gguf or .safetensors file to write (default: in the run's folder)")
     .action(async (run: string | undefined, flags: QuantizeFlags) => {
       const { runQuantize } = await import("../train/quantize.ts");
       process.exitCode = await runQuantize(run, flags);

@@ -2,20 +2,20 @@ import { Failure } from "./failure.ts";
 
 export interface RunOptions {
   readonly cwd?: string;
-  /** Added to this process's environment. */
+  /** Variables to add to this process's environment. */
   readonly environment?: Record<string, string>;
-  /** Called with each line as it comes; where it is given, nothing else is printed. */
+  /** Called with each line of output as it arrives. */
   readonly onLine?: (line: string) => void;
 }
 
 export interface RunResult {
   readonly status: number;
-  /** Both streams, as they came. */
+  /** Standard output and standard error, interleaved. */
   readonly output: string;
   readonly seconds: number;
 }
 
-/** Runs a program to its end and collects what it prints. */
+/** Runs a program to its end and collects its output. */
 export async function run(command: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const start = performance.now();
   const child = spawn(command, options);
@@ -50,7 +50,7 @@ function spawn(command: readonly string[], { cwd, environment }: RunOptions) {
   }
 }
 
-/** Runs a program that must succeed; `what` says in the failure's line what it was to do. */
+/** Runs a program that must succeed. `what` names the step in the failure's message. */
 export async function runOrFail(
   what: string,
   command: readonly string[],
@@ -62,7 +62,7 @@ export async function runOrFail(
   return result;
 }
 
-/** The end of a long text, where programs say why they stopped. */
+/** Returns the last lines of a text, where programs report why they stopped. */
 export function tail(text: string, lines = 30): string {
   return text.trimEnd().split("\n").slice(-lines).join("\n");
 }

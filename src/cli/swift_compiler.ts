@@ -1,4 +1,4 @@
-/** The compiler of packages on Linux, which gives their tests what they have on a Mac. */
+/** A wrapper of `swiftc` for packages on Linux: gives their tests the imports that they have on a Mac. */
 import {
   chmodSync,
   existsSync,
@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 import { cacheFolder } from "../core/paths.ts";
 
 /**
- * Files that import XCTest see Metal and QuartzCore on a Mac: XCTest brings AppKit, and that brings these. Here the
+ * On a Mac, files that import XCTest also see Metal and QuartzCore: XCTest imports AppKit, which imports these. Here,
  * modules whose files import XCTest import them too.
  */
 const script = (swiftc: string): string => `#!/bin/sh
@@ -29,7 +29,7 @@ done
 exec '${swiftc.replaceAll("'", "'\\''")}' "$@"
 `;
 
-/** The path of the compiler that SwiftPM is to call in place of `swiftc`, whose libraries it looks for beside it. */
+/** Returns the path of the compiler that SwiftPM calls instead of `swiftc`. SwiftPM looks for libraries next to it. */
 export function testingCompiler(swiftc: string): string {
   const text = script(swiftc);
   const folder = join(cacheFolder(), "swift", "compilers", Bun.hash(text).toString(16));

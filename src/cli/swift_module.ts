@@ -1,6 +1,6 @@
 /**
- * The modules that Swift programs import on Linux in the place of Apple's: `Metal`, which is the software device, and
- * those beside it. They are compiled once into a static library, from the sources that come with the package.
+ * The modules that Swift programs on Linux import instead of Apple's: `Metal` (the software device) and related
+ * modules. They are compiled once into a static library, from the sources in the package.
  */
 import { createHash } from "node:crypto";
 import {
@@ -27,8 +27,9 @@ export const swiftFolder: string = join(packageRoot, "swift");
 const headers = join(swiftFolder, "Sources", "MetalRuntime");
 
 /**
- * How `swift build` builds this package, whatever it is to make: other flags would compile everything again. Warnings
- * are errors where the compiler is one that the sources were tried with; another version may know other warnings.
+ * The flags of `swift build` for this package. They are the same for every product, since different flags would
+ * recompile everything. Warnings are errors only for the compiler that the sources are tested with; other versions may
+ * have other warnings.
  */
 export const packageFlags = (swift: SwiftToolchain): string[] => [
   ...["-c", "release", "-Xswiftc", "-enable-testing"],
@@ -37,7 +38,7 @@ export const packageFlags = (swift: SwiftToolchain): string[] => [
   ...swift.programFlags,
 ];
 
-/** A hash of everything that a build of this package depends on: the compiler, the flags, and the files by content. */
+/** Hashes everything that a build of this package depends on: the compiler, the flags and the files' contents. */
 export function packageKey(swift: SwiftToolchain, folder: string = swiftFolder): string {
   const hash = createHash("sha256").update([swift.swiftc, swift.version, ...packageFlags(swift)].join("\n"));
   const names = ["Package.swift", ...new Bun.Glob("{Sources,Tests}/**/*").scanSync(folder)];
@@ -48,19 +49,19 @@ export function packageKey(swift: SwiftToolchain, folder: string = swiftFolder):
   return hash.digest("hex");
 }
 
-/** Where the compiled modules lie: `libMetal.a`, and a `.swiftmodule` for each name that a program imports. */
+/** The folder of the compiled modules: `libMetal.a`, and a `.swiftmodule` for each module. */
 export type ModuleFolder = { readonly folder: string } | { readonly problem: string };
 
 /**
- * Compiles the modules, unless these sources were compiled by this compiler before. The result has a folder of its own,
- * which appears at once: programs that compile at the same time see all of it or none.
+ * Compiles the modules, unless this compiler has already compiled these sources. The folder of the result is created
+ * atomically, so concurrent builds see all of it or nothing.
  */
 export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder> {
   const folder = join(modulesFolder(), packageKey(swift).slice(0, 16));
   if (existsSync(folder)) return touched(folder);
   claimScratch(scratchFolder());
   const products = join(scratchFolder(), "release");
-  // The archiver only adds and replaces: an archive made anew holds nothing of source files that are gone.
+  // The archiver only adds and replaces members, so an old archive could contain objects of deleted sources.
   rmSync(join(products, "libMetal.a"), { force: true });
   const command = [
     ...[swift.swift, "build", "--scratch-path", scratchFolder(), "--product", "Metal"],
@@ -72,10 +73,10 @@ export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder>
   return { folder };
 }
 
-/** What programs import and link, in the folder of a build. */
+/** The files of a build's folder that programs import and link. */
 export const moduleFiles: readonly string[] = ["Modules", "libMetal.a"];
 
-/** Keeps the modules that a build of the package has made, where {@link buildModules} finds them. */
+/** Stores the modules of a build where {@link buildModules} finds them. */
 export function keepModules(swift: SwiftToolchain, products: string): void {
   const folder = join(modulesFolder(), packageKey(swift).slice(0, 16));
   if (existsSync(folder)) return;
@@ -88,12 +89,12 @@ export function keepModules(swift: SwiftToolchain, products: string): void {
   removeOld(modulesFolder());
 }
 
-/** Modules of all clones and installed packages on the machine. */
+/** The modules of all clones and installed packages on the machine. */
 const modulesFolder = (): string => join(cacheFolder(), "swift", "modules");
 
 /**
- * SwiftPM's folder holds absolute paths, and fails where the checkout was moved ("PCH was compiled with module cache
- * path …"). It is emptied if it was made for another place.
+ * Empties SwiftPM's scratch folder if it was created for another path: it contains absolute paths, and builds fail
+ * after the checkout was moved ("PCH was compiled with module cache path …").
  */
 export function claimScratch(scratch: string): void {
   const stamp = join(scratch, "made-for");
@@ -103,25 +104,25 @@ export function claimScratch(scratch: string): void {
   writeFileSync(stamp, scratch);
 }
 
-/** SwiftPM's folder: in a clone the usual one; the installed package's sources are not to be written to. */
+/** SwiftPM's scratch folder: `.build` in a clone; in the cache for an installed package, which must not be modified. */
 export const scratchFolder = (): string =>
   isClone ? join(swiftFolder, ".build") : join(cacheFolder(), "swift", shortHash(packageRoot));
 
-/** For `swiftc`: where the modules are. */
+/** The flags by which `swiftc` finds the modules. */
 export const importFlags = (folder: string): string[] => [
   ...["-I", folder, "-Xcc", `-fmodule-map-file=${join(headers, "include", "module.modulemap")}`],
 ];
 
-/** For the linker: the library of the modules. It is an archive, of which a program takes only what it uses. */
+/** The linker flags for the modules' static library. */
 export const linkFlags = (folder: string): string[] => ["-L", folder, "-lMetal", "-lstdc++"];
 
-/** What a program of these modules finds in its environment: the headers of Metal's standard library. */
+/** Environment variables for programs that use the modules: the path of the Metal standard library's headers. */
 export const moduleEnvironment = (): Record<string, string> =>
   process.platform === "linux" && !process.env["ORCHARD_METAL_HEADERS"]
     ? { ORCHARD_METAL_HEADERS: join(headers, "metal") }
     : {};
 
-/** Runs a command of the toolchain and collects what it prints. */
+/** Runs a command of the toolchain and collects its output. */
 export async function collect(swift: SwiftToolchain, command: string[], cwd: string) {
   const child = Bun.spawn(command, {
     cwd,
@@ -140,7 +141,7 @@ function touched(folder: string): ModuleFolder {
   return { folder };
 }
 
-/** Modules of other sources that nothing has used for a week. */
+/** Removes modules of other sources that were not used for a week. */
 function removeOld(parent: string): void {
   const limit = Date.now() - 7 * 24 * 3_600_000;
   for (const name of readdirSync(parent)) {

@@ -1,4 +1,4 @@
-/** `orchard swift build`, `test`, `run` and `package`: SwiftPM in any package, with toolchain and modules set. */
+/** `orchard swift build`, `test`, `run` and `package`: runs SwiftPM in any package, with the toolchain and modules. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { testingCompiler } from "./swift_compiler.ts";
@@ -6,20 +6,20 @@ import { buildModules, collect, importFlags, linkFlags, moduleEnvironment } from
 import { noSwift } from "./swift_program.ts";
 import { findSwift, type SwiftToolchain } from "./toolchain.ts";
 
-/** The commands of SwiftPM that this runs. */
+/** The supported SwiftPM commands. */
 export const packageCommands: readonly string[] = ["build", "test", "run", "package"];
 
 /**
- * Runs SwiftPM in the current folder, whose manifest stays as it is. On Linux every target may import the modules that
- * stand in for Apple's. Words before `--` are SwiftPM's; those after it are the program's for `run`, else SwiftPM's
- * too.
+ * Runs SwiftPM in the current folder, with the package's manifest unchanged. On Linux every target may import the
+ * modules that replace Apple's. Arguments before `--` go to SwiftPM; those after it go to the program for `run`, else
+ * to SwiftPM too.
  *
- * @returns SwiftPM's exit code, or 1 with a sentence on stderr
+ * @returns SwiftPM's exit code, or 1 with a message on stderr
  */
 export async function runPackage(command: string, words: readonly string[]): Promise<number> {
   const swift = findSwift();
   if (!swift) return fail(noSwift());
-  const flags = command === "package" ? { flags: [] } : await flagsOf(swift); // it manages packages, and builds none
+  const flags = command === "package" ? { flags: [] } : await flagsOf(swift); // builds nothing
   if ("problem" in flags) return fail(flags.problem);
   const dashes = words.indexOf("--");
   const own = dashes < 0 ? [...words] : words.slice(0, dashes);
@@ -57,13 +57,13 @@ async function flagsOf(swift: SwiftToolchain): Promise<{ flags: string[] } | { p
   return { flags: [...imports, ...links, ...swift.buildFlags, ...swift.programFlags] };
 }
 
-/** Options of `swift run` whose next word is their value. */
+/** Options of `swift run` that have a value as the next argument. */
 const withValue = new Set([
   ...["-c", "--configuration", "--package-path", "--scratch-path", "--build-path", "--cache-path", "-j", "--jobs"],
   ...["-Xswiftc", "-Xcc", "-Xcxx", "-Xlinker", "--sanitize", "--product", "--arch", "--triple", "--sdk"],
 ]);
 
-/** SwiftPM's folder: the one that the words give, or `.build` in the package's. */
+/** Returns SwiftPM's scratch folder: the one that the arguments give, or `.build` in the package's folder. */
 export function scratchOf(words: readonly string[], cwd: string): string {
   const given = (...names: string[]) =>
     words.flatMap((word, at) => {
@@ -74,29 +74,29 @@ export function scratchOf(words: readonly string[], cwd: string): string {
   return scratch === undefined ? resolve(cwd, given("--package-path") ?? "", ".build") : resolve(cwd, scratch);
 }
 
-/** What SwiftPM downloaded, which is as good elsewhere. */
+/** SwiftPM's downloads, which contain no absolute paths. */
 const downloaded = new Set(["artifacts", "checkouts", "registry", "repositories", "workspace-state.json"]);
 
 /**
- * What SwiftPM builds has absolute paths, and fails where the package was moved ("PCH was compiled with module cache
- * path …"): then it is built again.
+ * Removes build products if the package was moved. They contain absolute paths, and builds fail ("PCH was compiled with
+ * module cache path …").
  */
 export function repairMoved(scratch: string): void {
   const stamp = join(scratch, "orchard-made-for");
   const isMoved = existsSync(stamp) && readFileSync(stamp, "utf8") !== scratch;
-  if (isMoved) console.error(`${scratch} was made in another place: it is built again`);
+  if (isMoved) console.error(`${scratch} was built at another path; rebuilding`);
   for (const name of isMoved ? readdirSync(scratch) : [])
     if (!downloaded.has(name)) rmSync(join(scratch, name), { recursive: true, force: true });
   mkdirSync(scratch, { recursive: true });
   writeFileSync(stamp, scratch);
 }
 
-/** Whether these words name the executable to run. */
+/** Whether the arguments name the executable to run. */
 export function namesProgram(words: readonly string[]): boolean {
   return words.some((word, position) => !word.startsWith("-") && !withValue.has(words[position - 1] ?? ""));
 }
 
-/** SwiftPM passes arguments to a program that is named only. */
+/** Returns the name of the package's executable: SwiftPM passes arguments only to a program that is named. */
 async function onlyExecutable(swift: SwiftToolchain): Promise<{ name: string } | { problem: string }> {
   const { status, output } = await collect(swift, [swift.swift, "package", "dump-package"], process.cwd());
   if (status !== 0) return { problem: output };
@@ -104,7 +104,7 @@ async function onlyExecutable(swift: SwiftToolchain): Promise<{ name: string } |
   const names = executables(manifest);
   return names.length === 1 && names[0] !== undefined
     ? { name: names[0] }
-    : { problem: `expected a package with one executable, got ${names.length}: name the one to run before \`--\`` };
+    : { problem: `expected a package with one executable, got ${names.length}; name the one to run before \`--\`` };
 }
 
 type Manifest = {
@@ -112,7 +112,7 @@ type Manifest = {
   readonly products: readonly { readonly name: string; readonly type: object; readonly targets: readonly string[] }[];
 };
 
-/** Executable products, and executable targets that no product names. */
+/** Returns the executable products, and the executable targets without a product. */
 function executables(manifest: unknown): string[] {
   const { targets, products } = manifest as Manifest;
   const named = products.filter((product) => "executable" in product.type);

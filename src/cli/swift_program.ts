@@ -1,4 +1,4 @@
-/** Compiles Swift programs that `import Metal`: on Linux against the software device, on macOS against Apple's. */
+/** Compiles Swift programs that `import Metal`: against the software device on Linux, against Apple's on macOS. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { swiftCommand } from "../core/commands.ts";
@@ -6,10 +6,10 @@ import { cacheFolder } from "../core/paths.ts";
 import { buildModules, collect, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
 import { findSwift, oldestSwift, type SwiftToolchain } from "./toolchain.ts";
 
-/** What there is to say where no Swift is found. */
+/** The message if no Swift is found. */
 export const noSwift = (): string => `There is no Swift ${oldestSwift} or newer on this machine: ${swiftCommand()}`;
 
-/** Compiles a program and returns its path, or the compiler's text where it does not compile. */
+/** Compiles a program. Returns its path, or the compiler's output if it does not compile. */
 export async function compileProgram(sources: readonly string[]): Promise<{ program: string } | { problem: string }> {
   const missing = sources.find((source) => !existsSync(source));
   if (missing !== undefined) return { problem: `There is no file ${missing}.` };
@@ -35,8 +35,8 @@ function programFlags(swift: SwiftToolchain, modules: string | undefined): strin
 }
 
 /**
- * Several files have their statements in `main.swift`, or a type that is `@main`. Where there is neither, the first
- * file is the one that runs: it is compiled under that name.
+ * With several files, Swift requires top-level statements in `main.swift` or a type that is `@main`. If there is
+ * neither, the first file is compiled under the name `main.swift`.
  */
 function arranged(sources: readonly string[], folder: string): string[] {
   if (sources.some((source) => /^\s*@main\b/m.test(readFileSync(source, "utf8"))))
@@ -49,7 +49,7 @@ function arranged(sources: readonly string[], folder: string): string[] {
 }
 
 /**
- * `orchard swift`: compiles a program of one or more files and runs it with these arguments. Its `Bundle.main` is the
+ * Compiles a program of one or more files and runs it with these arguments (`orchard swift`). Its `Bundle.main` is the
  * folder of the first file. Returns its exit code, or 1 with the compiler's output on stderr.
  */
 export async function runProgram(sources: readonly string[], programArguments: readonly string[]): Promise<number> {

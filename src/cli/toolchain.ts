@@ -1,13 +1,10 @@
-/**
- * Where Swift is on this machine, and the flags with which it builds. The scripts and the `orchard` command share this.
- */
+/** Finds Swift on this machine, and its build flags. The scripts and the `orchard` command share this. */
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { cacheFolder } from "../core/paths.ts";
 
 /**
- * Swift 6.0 comes with Xcode 16, the first one that knows the names of macOS 15 which the dylib uses where they are
- * there.
+ * Swift 6.0 comes with Xcode 16, the first version whose SDK has the macOS 15 symbols that the dylib uses if available.
  */
 export const oldestSwift = "6.0";
 
@@ -16,22 +13,22 @@ export interface SwiftToolchain {
   readonly swift: string;
   readonly swiftc: string;
   readonly version: string;
-  /** C and C++ development files that came with it, on a machine that had none. */
+  /** The C and C++ development files installed with it, on a machine that had none. */
   readonly sysroot: string | undefined;
-  /** What its programs need in their environment. */
+  /** Environment variables that its programs need. */
   readonly environment: Record<string, string>;
-  /** For `swift build`: how C and C++ are compiled and linked. */
+  /** Flags of `swift build` for compiling and linking C and C++. */
   readonly buildFlags: readonly string[];
-  /** For `swiftc`: the same. */
+  /** The same for `swiftc`. */
   readonly compilerFlags: readonly string[];
-  /** For `swift build`, further: programs that must find the toolchain's own libraries when they run, such as tests. */
+  /** Further flags of `swift build` for programs that load the toolchain's libraries when they run, such as tests. */
   readonly programFlags: readonly string[];
 }
 
-/** The folder that holds toolchains which `setup` brought. */
+/** The folder of the toolchains that `setup` installed. */
 export const toolchainsFolder = (): string => join(cacheFolder(), "toolchain");
 
-/** Toolchains which `setup` brought in whole (the stamp comes last), the newest first. */
+/** Returns the toolchains that `setup` installed completely (the stamp is written last), newest first. */
 export function cachedToolchains(parent: string = toolchainsFolder()): string[] {
   if (!existsSync(parent)) return [];
   const names = readdirSync(parent).filter((name) => existsSync(join(parent, name, "stamp.json")));
@@ -41,12 +38,12 @@ export function cachedToolchains(parent: string = toolchainsFolder()): string[] 
     .map((name) => join(parent, name));
 }
 
-/** `Swift version 6.0.3 (…)` or `Apple Swift version 6.1 (…)`: the number. */
+/** Parses the version in `Swift version 6.0.3 (…)` or `Apple Swift version 6.1 (…)`. */
 export function parseSwiftVersion(text: string): string | undefined {
   return /Swift version (\d+(?:\.\d+)*)/.exec(text)?.[1];
 }
 
-/** Whether a version is at least another, number by number. */
+/** Whether a version is at least `least`. */
 export function isAtLeast(version: string, least: string): boolean {
   return Bun.semver.order(threeNumbers(version), threeNumbers(least)) >= 0;
 }
@@ -54,8 +51,8 @@ export function isAtLeast(version: string, least: string): boolean {
 const threeNumbers = (version: string) => [...version.split("."), "0", "0"].slice(0, 3).join(".");
 
 /**
- * The Swift on PATH, whatever its age; undefined where there is none, or where it does not start. One that `setup`
- * brought needs its flags there too.
+ * Returns the Swift on PATH, whatever its version; undefined if there is none or it does not start. If it is one that
+ * `setup` installed, it needs the flags of that toolchain.
  */
 export function swiftOnPath(): SwiftToolchain | undefined {
   const swift = Bun.which("swift");
@@ -79,7 +76,7 @@ export function swiftOnPath(): SwiftToolchain | undefined {
       };
 }
 
-/** The folder into which `setup` brought this compiler; undefined where it is another. */
+/** Returns the folder into which `setup` installed this compiler; undefined for any other compiler. */
 function broughtFolder(swiftc: string): string | undefined {
   const parts = "/usr/libexec/swift/bin/";
   const path = join(realpathSync(dirname(swiftc)), basename(swiftc));
@@ -87,7 +84,7 @@ function broughtFolder(swiftc: string): string | undefined {
   return folder !== "" && existsSync(join(folder, "stamp.json")) ? folder : undefined;
 }
 
-/** A toolchain which `setup` brought into `folder`. */
+/** Returns the toolchain that `setup` installed in `folder`; undefined if it does not start. */
 export function cachedToolchain(folder: string): SwiftToolchain | undefined {
   const bin = join(folder, "usr/libexec/swift/bin");
   const environment = {
@@ -109,7 +106,7 @@ export function cachedToolchain(folder: string): SwiftToolchain | undefined {
   };
 }
 
-/** The Swift to build with: PATH's where it is new enough, else the one that `setup` brought. */
+/** Returns the Swift to build with: the one on PATH if it is new enough, else one that `setup` installed. */
 export function findSwift(): SwiftToolchain | undefined {
   const own = swiftOnPath();
   if (own && isAtLeast(own.version, oldestSwift)) return own;
@@ -126,16 +123,16 @@ function versionOf(swiftc: string, environment: Record<string, string>): string 
   return parseSwiftVersion(`${stdout}${stderr}`);
 }
 
-/** The development files that came with a toolchain, on a machine that had none. */
+/** The development files installed with a toolchain, on a machine that had none. */
 const sysrootOf = (folder: string): string => join(folder, "sysroot");
 
-/** For `swiftc`: the toolchain's own linker, and its development files. */
+/** The flags of `swiftc` for the toolchain's linker and development files. */
 export function compilerFlags(folder: string, hasSysroot: boolean = existsSync(sysrootOf(folder))): string[] {
   const sysroot = sysrootOf(folder);
   return ["-use-ld=lld", ...(hasSysroot ? ["-sdk", sysroot, "-Xclang-linker", `--sysroot=${sysroot}`] : [])];
 }
 
-/** For `swift build`: the same, and for C++. */
+/** The same for `swift build`, and for C++. */
 function buildFlags(folder: string): string[] {
   const option = `--sysroot=${sysrootOf(folder)}`;
   const forSwift = compilerFlags(folder).flatMap((word) => ["-Xswiftc", word]);
@@ -143,8 +140,8 @@ function buildFlags(folder: string): string[] {
 }
 
 /**
- * The toolchain's libraries want its own glibc, so a program that loads them starts with the unpacked loader. RPATH,
- * not RUNPATH: it also serves the libraries of libraries.
+ * The toolchain's libraries need the glibc they were built for, so a program that loads them uses the unpacked loader.
+ * RPATH, unlike RUNPATH, also applies to the dependencies of libraries.
  */
 export function programFlags(folder: string): string[] {
   const { triplet, loader } = architecture ?? { triplet: "", loader: "" };
@@ -159,7 +156,7 @@ export function programFlags(folder: string): string[] {
   return words.flatMap((word) => ["-Xlinker", word]);
 }
 
-/** Debian's names for an architecture: the folder of its libraries, and its loader. */
+/** Debian's names for an architecture: its library folder and its loader. */
 export interface Architecture {
   readonly triplet: string;
   readonly loader: string;

@@ -9,40 +9,40 @@ import { parseNumber } from "./number.ts";
 
 type Flag = readonly [value: string, meaning: string];
 
-/** Settings that are numbers, in the order in which `--help` shows them. */
+/** Numeric settings, in the order of `--help`. */
 const numbers = {
   layers: ["<count>", "number of transformer blocks"],
   heads: ["<count>", "attention heads per block"],
   width: ["<count>", "size of the hidden states, a multiple of the heads"],
   context: ["<tokens>", "context length"],
   dropout: ["<probability>", "dropout of activations and attention probabilities"],
-  vocabulary: ["<tokens>", "number of tokens of the tokenizer bpe, which is trained on the text"],
-  heldOut: ["<fraction>", "fraction of the data for evaluation"],
+  vocabulary: ["<tokens>", "vocabulary size of the bpe tokenizer, which is trained on the text"],
+  heldOut: ["<fraction>", "fraction of the data held out for evaluation"],
   steps: ["<count>", "optimizer steps"],
   batch: ["<count>", "windows of text per pass"],
   accumulate: ["<count>", "gradient accumulation: passes per step"],
   learningRate: ["<rate>", "learning rate of AdamW after the warmup"],
   finalLearningRate: ["<rate>", "learning rate at the end of the cosine schedule"],
-  warmup: ["<steps>", "warmup steps, in which the learning rate rises"],
+  warmup: ["<steps>", "warmup steps, during which the learning rate rises"],
   beta2: ["<number>", "decay rate of AdamW's second moment"],
-  weightDecay: ["<rate>", "weight decay of matrices"],
-  clip: ["<norm>", "largest global norm of a step's gradients; 0: no clipping"],
-  seed: ["<number>", "seed of all random numbers"],
+  weightDecay: ["<rate>", "AdamW's weight decay, applied to matrices only"],
+  clip: ["<norm>", "clip gradients to this global norm; 0: no clipping"],
+  seed: ["<number>", "random seed"],
   evaluateEvery: ["<steps>", "steps between evaluations; 0: only at the end"],
   evaluationBatches: ["<count>", "batches per evaluation"],
-  patience: ["<count>", "evaluations without a lower held-out loss after which the run ends; 0: never"],
+  patience: ["<count>", "stop after this many evaluations without a lower held-out loss; 0: never"],
   saveEvery: ["<steps>", "steps between checkpoints; 0: only at the end"],
   keep: ["<count>", "number of checkpoints to keep"],
   sampleEvery: ["<steps>", "steps between samples; 0: only at the end"],
   sampleTokens: ["<count>", "tokens per sample"],
-  temperature: ["<number>", "temperature of samples; 0: always the most likely token"],
+  temperature: ["<number>", "temperature of samples; 0: greedy decoding"],
 } as const satisfies { readonly [Name in keyof Settings]?: Flag };
 
-/** Of a model that exists. */
+/** Numeric settings for adapting a pretrained model. */
 const tuningNumbers = {
-  lora: ["<rank>", "rank of the matrices that are trained beside the model's layers"],
-  loraAlpha: ["<number>", "what they add is multiplied with this / rank (default: the rank)"],
-  loraDropout: ["<probability>", "dropout of what they get"],
+  lora: ["<rank>", "rank of the LoRA matrices"],
+  loraAlpha: ["<number>", "LoRA scale: updates are multiplied by this / rank (default: the rank)"],
+  loraDropout: ["<probability>", "dropout applied to the input of the LoRA matrices"],
 } as const satisfies { readonly [Name in keyof TuningSettings]?: Flag };
 
 const flagOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
@@ -52,33 +52,40 @@ export function addTrainCommand(program: Command): void {
     .command("train")
     .description(
       "train a GPT on text files, or by default on the TypeScript declarations in node_modules; " +
-        "with --model and --lora, adapt a model to chats",
+        "with --model and --lora, fine-tune a pretrained model on chats",
     )
     .argument("[data...]", "files, folders and globs")
-    .helpOption("--help", "show this help")
+    .helpOption("-h, --help", "show this help")
     .addOption(choice("--architecture <name>", "architecture of the model", architectures))
-    .addOption(choice("--tokenizer <name>", "tokenizer of the text", tokenizers))
+    .addOption(choice("--tokenizer <name>", "tokenizer of the data", tokenizers))
     .addOption(choice("--dtype <name>", "dtype of weights and activations", trainingDTypes))
-    .option("--prompt <text>", "the start of samples");
+    .option("--prompt <text>", "text that samples continue");
   for (const [name, [value, meaning]] of Object.entries(numbers))
     command.addOption(new Option(`${flagOf(name)} ${value}`, meaning).argParser(parseNumber));
-  command.option("--model <path>", "adapt a model: a folder of Hugging Face, or a .gguf file; data are files of chats");
+  command.option("--model <path>", "pretrained model to fine-tune on chats: a Hugging Face folder or a .gguf file");
   for (const [name, [value, meaning]] of Object.entries(tuningNumbers))
     command.addOption(new Option(`${flagOf(name)} ${value}`, meaning).argParser(parseNumber));
   command
-    .option("--lora-targets <layers...>", "the layers, such as query value output gate up down (default: query value)")
-    .addOption(choice("--quantize <format>", "quantise the model's weights", ggmlFormats))
-    .option("--packing", "several chats in a row of the context, of which none sees another")
-    .option("--checkpoint-activations", "compute blocks again in the backward pass, which keeps nothing of them")
-    .option("--data <files...>", "the same as the argument")
-    .addOption(choice("--preset <name>", "default settings (default: those for the backend)", presetNames))
-    .addOption(choice("--backend <name>", "the backend that computes", backendNames))
+    .option(
+      "--lora-targets <layers...>",
+      "layers to adapt, such as query value output gate up down (default: query value)",
+    )
+    .addOption(choice("--quantize <format>", "quantize the pretrained model's weights", ggmlFormats))
+    .option("--packing", "pack several chats into one context window; attention stays within each chat")
+    .option("--checkpoint-activations", "recompute blocks in the backward pass instead of storing their activations")
+    .option("--data <files...>", "the same as the data argument")
+    .addOption(choice("--preset <name>", "preset of default settings (default: chosen by the backend)", presetNames))
+    .addOption(choice("--backend <name>", "backend to run on", backendNames))
     .option("--strict", "fail instead of falling back to another backend")
     .option("--verbose", "list at the end which backend ran each operation, and why")
     .option("--out <folder>", "the run's folder (default: a new one in runs/)")
     .option("--resume [folder]", "resume a run (default: the latest in runs/)")
-    .option("--tensorboard", "write an event file of TensorBoard into the run's folder")
-    .addOption(new Option("--dashboard [port]", "serve a page with live curves").argParser(parseNumber))
+    .option("--tensorboard", "write a TensorBoard event file to the run's folder")
+    .addOption(
+      new Option("--dashboard [port]", "serve a web page with live curves, on this port if given").argParser(
+        parseNumber,
+      ),
+    )
     .addHelpText("after", presetTable)
     .action(async (paths: readonly string[], flags: RunFlags) => {
       const { runTrain } = await import("../train/train.ts");
@@ -92,7 +99,7 @@ const presetNames = Object.keys(presets);
 const choice = (flags: string, meaning: string, choices: readonly string[]): Option =>
   new Option(flags, meaning).choices(choices);
 
-/** A table of the presets, below the options. */
+/** The table of presets below the options. */
 function presetTable(): string {
   const names = Object.keys(presets.cpu) as (keyof Settings)[];
   const rows = names

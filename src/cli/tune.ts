@@ -1,4 +1,4 @@
-/** `orchard tune`: measures, writes, and says what it did. */
+/** `orchard tune`: measures crossovers, writes them to tables and prints them. */
 
 import { accessSync, constants, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
@@ -12,7 +12,7 @@ import { type Crossovers, type CrossoverTable, dimClasses, headClasses } from ".
 import { tablePath, writeTable } from "../ops/attention/crossover_file.ts";
 import { fullGrid, quickGrid, type TuneStep, tune, tunedBackends } from "../ops/attention/tune.ts";
 
-/** Returns the exit code. @param option `--quick`, `--reset` or nothing */
+/** Measures or deletes the crossovers. Returns the exit code. @param option `--quick`, `--reset` or nothing */
 export function runTune(option: string | undefined): number {
   const [attention, linalg] = [tablePath(), linalgTablePath()];
   if (attention === undefined) return complain(isNone("ORCHARD_ATTENTION_TABLE"));
@@ -21,17 +21,17 @@ export function runTune(option: string | undefined): number {
   return measureInto(attention, option === "--quick") || measureLinalgInto(linalg, option === "--quick");
 }
 
-const isNone = (variable: string): string => `${variable} is none: unset it, or give it the path of a file.`;
+const isNone = (variable: string): string => `${variable} is none. Unset it, or set it to the path of a file.`;
 
 function reset(paths: readonly string[]): number {
   for (const path of paths) {
     rmSync(path, { force: true });
-    console.log(`The shipped crossovers hold; there is no ${path}.`);
+    console.log(`Using the shipped crossovers: there is no ${path}.`);
   }
   return 0;
 }
 
-/** Where metal is a device; there is nothing to compare where it is not. */
+/** Measures linear algebra if there is a Metal device; otherwise there is nothing to compare. */
 function measureLinalgInto(path: string, isQuick: boolean): number {
   if (!tunedBackends().includes("metal")) return 0;
   return attempt(() => {
@@ -47,19 +47,18 @@ const showLinalg: LinalgReport = (operation, measured) => {
   console.error(`${operation}; metal / cpu by size: ${times.join(", ")}`);
 };
 
-/** The table in words: from how many rows on one matrix is computed on metal. */
+/** Formats the table: the number of rows from which one matrix is computed on metal. */
 export const formatLinalgTable = ({ metalFrom }: LinalgTable): string =>
   Object.entries(metalFrom)
     .map(
-      ([operation, from]) =>
-        `${operation} of one matrix: ${from === null ? "on cpu" : `on metal from ${from} rows on`}`,
+      ([operation, from]) => `${operation} of one matrix: ${from === null ? "on cpu" : `on metal from ${from} rows`}`,
     )
     .join("\n");
 
 function measureInto(path: string, isQuick: boolean): number {
   const backends = tunedBackends();
   if (backends.length === 0)
-    return complain(`No backend can be measured here; \`${orchardCommand("doctor")}\` says what each of them lacks.`);
+    return complain(`No backend can be measured here; \`${orchardCommand("doctor")}\` shows what is missing.`);
   return attempt(() => {
     checkWritable(path);
     const table = tune(backends, isQuick ? quickGrid : fullGrid, showStep);
@@ -78,7 +77,7 @@ function attempt(body: () => void): number {
   }
 }
 
-/** Fails before the measurement rather than after it. */
+/** Fails before the measurement instead of after it. */
 function checkWritable(path: string): void {
   mkdirSync(dirname(path), { recursive: true });
   accessSync(dirname(path), constants.W_OK);
@@ -89,7 +88,7 @@ function complain(sentence: string): number {
   return 1;
 }
 
-/** One line a class of calls, and the times of each length in it. */
+/** Prints one line per class of calls, with the ratio of times for each length. */
 function showStep({ backend, dtype, dim, heads, measured, done, steps }: TuneStep): void {
   const times = measured.map(({ length, fused, unfused }) => `${length}: ${(fused / unfused).toFixed(2)}`);
   const step = `[${String(done).padStart(String(steps).length)}/${steps}]`;
@@ -97,13 +96,13 @@ function showStep({ backend, dtype, dim, heads, measured, done, steps }: TuneSte
   console.error(`${step} ${calls}; fused / unfused by length: ${times.join(", ")}`);
 }
 
-/** The table in words: for each class, up to how many queries · keys attention is computed unfused. */
+/** Formats the table: for each class, the number of queries · keys up to which attention is computed unfused. */
 export function formatTable({ pairs }: CrossoverTable): string {
   const columns = headClasses.map((least) => `${least}+`.padStart(8)).join("");
   const sections = Object.entries(pairs).flatMap(([backend, grids]) =>
     Object.entries(grids).map(([dtype, grid]) => `${backend} ${dtype}, batch · heads:${columns}\n${rowsOf(grid)}`),
   );
-  return `Unfused up to so many queries · keys (0: always fused)\n\n${sections.join("\n\n")}`;
+  return `Unfused up to this many queries · keys (0: always fused)\n\n${sections.join("\n\n")}`;
 }
 
 const rowsOf = (grid: Crossovers): string =>

@@ -1,4 +1,4 @@
-/** The value of a key; made and kept where there is none yet. */
+/** Returns the value of a key, creating and storing it if there is none. */
 export function getOrMake<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,

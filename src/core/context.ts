@@ -1,17 +1,16 @@
 /**
- * What surrounds a computation without being an argument of it: whether gradients are recorded, which tidy scope owns
- * new tensors, which backend is preferred. Each folder declares the variables that are its own.
+ * Context variables: state that affects a computation without being an argument, such as whether gradients are
+ * recorded, which tidy scope owns new tensors, and which backend is preferred. Each folder declares its variables.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
- * The values of all variables at one time, each at its index. Never changed once it is made, but for variables that are
- * declared later.
+ * The values of all variables at one time, each at its index. A frame does not change once it is created; variables
+ * that are declared later are missing from it.
  */
 type Frame = readonly unknown[];
 
-// Reading an AsyncLocalStorage costs more than a small operation, so it is read only while an asynchronous body is
-// under way.
+// Reading an AsyncLocalStorage costs more than a small operation, so it is read only while an asynchronous body runs.
 const storage = new AsyncLocalStorage<Frame>();
 const root: unknown[] = [];
 let current: Frame = root;
@@ -20,8 +19,8 @@ let asynchronousBodies = 0;
 const currentFrame = (): Frame => (asynchronousBodies === 0 ? current : (storage.getStore() ?? root));
 
 /**
- * A variable whose value holds for the body of a call (`noGrad(() => …)`), across its `await`s too, and never for code
- * that runs in between. It does what `AsyncContext.Variable` will do, of a proposal for JavaScript.
+ * A variable whose value is set for the body of a call (`noGrad(() => …)`), including after its `await`s, but not for
+ * other code that runs in between. It behaves like `AsyncContext.Variable` of the AsyncContext proposal for JavaScript.
  *
  * @example
  * const verbose = new ContextVariable(false);
@@ -30,34 +29,34 @@ const currentFrame = (): Frame => (asynchronousBodies === 0 ? current : (storage
 export class ContextVariable<Value> {
   private readonly index = root.length;
 
-  /** @param initial its value outside of every {@link run}; no value is undefined */
+  /** @param initial the value outside of every {@link run}; undefined is not a valid value */
   constructor(private readonly initial: Value) {
     root.push(initial);
   }
 
   get(): Value {
     const value = currentFrame()[this.index];
-    return (value === undefined ? this.initial : value) as Value; // undefined: declared after the frame was made
+    return (value === undefined ? this.initial : value) as Value; // undefined: declared after the frame was created
   }
 
-  /** Runs `body` with another value; where it returns a promise, until that settles. */
+  /** Runs `body` with another value. If `body` returns a promise, the value is kept until it settles. */
   run<Result>(value: Value, body: () => Result): Result {
     return runWith([this.bind(value)], body);
   }
 
-  /** A value for {@link runWith}. */
+  /** Returns a binding for {@link runWith}. */
   bind(value: Value): Binding {
     return { index: this.index, value };
   }
 }
 
-/** A variable's value, for the body of {@link runWith}. */
+/** A variable's value in the body of {@link runWith}. */
 export interface Binding {
   readonly index: number;
   readonly value: unknown;
 }
 
-/** Runs `body` with other values of several variables; where it returns a promise, until that settles. */
+/** Runs `body` with other values of several variables. If it returns a promise, they are kept until it settles. */
 export function runWith<Result>(bindings: readonly Binding[], body: () => Result): Result {
   const inside = currentFrame().slice();
   for (const { index, value } of bindings) inside[index] = value;
@@ -78,7 +77,7 @@ export function runWith<Result>(bindings: readonly Binding[], body: () => Result
   });
 }
 
-/** Whether a value is to be awaited. */
+/** Whether a value is a promise. */
 export function isPromise(value: unknown): value is Promise<unknown> {
   return value instanceof Promise;
 }

@@ -1,14 +1,14 @@
-/** Values in messages: what a caller passed, in few words, whatever it is. */
+/** Short descriptions of arbitrary values for messages. */
 
-/** Longer texts and lists are cut. */
+/** The length at which texts and lists are cut. */
 const MOST = 60;
 
-/** Such as `"max"` (with its quotes), `5n`, `[1, 2]`, `float32[2, 3]` or `a Map`. Never throws, whatever the value. */
+/** Describes a value, such as `"max"` (with quotes), `5n`, `[1, 2]`, `float32[2, 3]` or `a Map`. Never throws. */
 export function describeValue(value: unknown): string {
   try {
     return described(value, 0);
   } catch {
-    return "an object that can't be printed"; // a proxy that was revoked, a getter that throws
+    return "an object that can't be printed"; // a revoked proxy, or a getter that throws
   }
 }
 

@@ -1,13 +1,13 @@
 /**
- * Every error that Orchard throws. `code` is stable and meant for programs; `message` is meant for people: it names the
- * operation, what was expected, what it got, and what to do next.
+ * The base class of all errors that Orchard throws. `code` is stable and meant for programs. `message` is meant for
+ * people: it states the operation, what it expected, what it got, and what to do next.
  *
  * @example
  * try { kernel.run(…) } catch (error) { if (error instanceof KernelCompileError) console.error(error.diagnostics) }
  */
 export class OrchardError extends Error {
   override readonly name: string = "OrchardError";
-  /** A stable word for programs, such as `"compileFailed"`. */
+  /** A stable identifier for programs, such as `"compileFailed"`. */
   readonly code: string;
   /** The operation that failed, such as `"metalKernel saxpy"`. */
   readonly operation: string;
@@ -19,20 +19,20 @@ export class OrchardError extends Error {
   }
 }
 
-/** An argument's kind, size or value is wrong. */
+/** An argument has a wrong type, size or value. */
 export class ArgumentError extends OrchardError {
   override readonly name = "ArgumentError";
 }
 
-/** A shape, or a grid, does not fit the operation. */
+/** A shape or grid does not fit the operation. */
 export class ShapeError extends OrchardError {
   override readonly name = "ShapeError";
 }
 
-/** A matrix that can't be factorised or solved with: it is singular, or not positive definite. */
+/** A matrix can't be factorized or used to solve a system: it is singular or not positive definite. */
 export class LinAlgError extends OrchardError {
   override readonly name = "LinAlgError";
-  /** Which matrix of the batch: its index along each batch axis; empty where there is one matrix. */
+  /** The index of the matrix along each batch axis; empty if there is one matrix. */
   readonly batch: readonly number[];
   /** The pivot, diagonal element or minor at which it failed, counted from 1. */
   readonly pivot: number;
@@ -49,15 +49,15 @@ export class DTypeError extends OrchardError {
   override readonly name = "DTypeError";
 }
 
-/** A backend can't be had (no dylib, another ABI version, no device), or failed while it worked. */
+/** A backend is unavailable (no dylib, another ABI version, no device), or failed while it ran. */
 export class BackendError extends OrchardError {
   override readonly name = "BackendError";
 }
 
-/** Kernel source that does not compile, or a kernel or constant that the source does not have. */
+/** Kernel source does not compile, or lacks a requested kernel or constant. */
 export class KernelCompileError extends OrchardError {
   override readonly name = "KernelCompileError";
-  /** The compiler's whole text, one diagnostic after the other, with source lines. */
+  /** The compiler's complete output: all diagnostics with source lines. */
   readonly diagnostics: string;
 
   constructor(operation: string, code: string, diagnostics: string) {
@@ -67,19 +67,19 @@ export class KernelCompileError extends OrchardError {
 }
 
 /**
- * The memory limit of all backends together (`memoryLimit`), or a device's or the system's memory, does not allow an
- * allocation.
+ * An allocation exceeds the memory limit of all backends together (`memoryLimit`), or a device's or the system's
+ * memory.
  */
 export class OutOfMemoryError extends OrchardError {
   override readonly name = "OutOfMemoryError";
 }
 
-/** Something was used after it was disposed of or closed. */
+/** An object was used after it was disposed of or closed. */
 export class DisposedError extends OrchardError {
   override readonly name = "DisposedError";
 }
 
-/** A file or folder can't be read or written: it is not there, it is not permitted, the disk is full. */
+/** A file or folder can't be read or written: it does not exist, access is denied, or the disk is full. */
 export class FileError extends OrchardError {
   override readonly name = "FileError";
   readonly path: string;
@@ -90,15 +90,15 @@ export class FileError extends OrchardError {
   }
 }
 
-/** A file is not of the format that it should have: damaged, cut off, or something else altogether. */
+/** A file does not have the expected format: it is damaged, truncated or of another format. */
 export class FileFormatError extends OrchardError {
   override readonly name = "FileFormatError";
   readonly path: string;
-  /** The tensor in the file that is wrong, where it is one. */
+  /** The name of the wrong tensor in the file, if the error concerns one. */
   readonly tensor: string | undefined;
 
   constructor(operation: string, code: string, path: string, message: string, tensor?: string) {
-    // A broken file may have a name of megabytes.
+    // In a damaged file, the name may have megabytes.
     const name = tensor === undefined || tensor.length <= 200 ? tensor : `${tensor.slice(0, 200)}…`;
     super(operation, code, `${path}: ${name === undefined ? "" : `tensor "${name}": `}${message}`);
     this.path = path;
@@ -106,7 +106,7 @@ export class FileFormatError extends OrchardError {
   }
 }
 
-/** A package that only some functions need is not installed, or can't be loaded. */
+/** An optional package that a function needs is not installed or can't be loaded. */
 export class PackageError extends OrchardError {
   override readonly name = "PackageError";
   /** The package's name. */
@@ -118,12 +118,12 @@ export class PackageError extends OrchardError {
   }
 }
 
-/** A folder holds no checkpoint that can be used. */
+/** A folder contains no usable checkpoint. */
 export class CheckpointError extends OrchardError {
   override readonly name = "CheckpointError";
 }
 
-/** Text data can't be trained on: nothing in it is readable, it is too short, or its tokens do not fit the model. */
+/** Text data can't be used for training: it is unreadable or too short, or its tokens do not fit the model. */
 export class DataError extends OrchardError {
   override readonly name = "DataError";
 }

@@ -1,20 +1,20 @@
-/** A line of progress, fitted to the width of a terminal. */
+/** Progress lines that fit the width of the terminal. */
 
-/** A part of the line beside the bar and the count. */
+/** A part of the line after the bar and the count. */
 export interface LinePart {
   readonly text: string;
-  /** What matters least gives way first where the line is too long. The bar itself has {@link BAR_IMPORTANCE}. */
+  /** If the line is too long, the least important parts are dropped first. The bar has {@link BAR_IMPORTANCE}. */
   readonly importance: number;
 }
 
 const SEPARATOR = " │ ";
 const [MIN_BAR, MAX_BAR] = [6, 20];
-/** The bar gives way after parts that matter less. */
+/** The importance of the bar. */
 export const BAR_IMPORTANCE = 4;
 
 /**
- * A line of at most `width` columns: a bar, the count, and as many parts as there is room for, the most important ones
- * first. Without a total, there is no bar.
+ * Returns a line of at most `width` columns: a bar, the count, and as many parts as fit, the most important ones first.
+ * Without a total, there is no bar.
  *
  * @example
  * fittedLine(80, 10, 400, [{ text: "loss 2.310", importance: 6 }]); // "█░░░░░░░░░░░░░░░░░░░ 10/400 │ loss 2.310"
@@ -40,8 +40,8 @@ function drawBar(length: number, fraction: number): string {
 }
 
 /**
- * The columns that a line on standard error may have: one less than the terminal, which may wrap a full line.
- * Everything is shown where there is no terminal.
+ * The number of columns for a line on standard error: one less than the terminal's, which may wrap a full line.
+ * Unlimited without a terminal.
  */
 export const lineColumns = (): number =>
   process.stderr.isTTY ? (process.stderr.columns || 80) - 1 : Number.POSITIVE_INFINITY;

@@ -23,7 +23,7 @@ const counts = new Intl.NumberFormat("en", { notation: "compact", maximumSignifi
 /** @example formatCount(12_345); // "12.3K" */
 export const formatCount = (count: number): string => counts.format(count);
 
-/** A path from the working folder, where it lies in it. */
+/** Returns a path relative to the working folder if it is inside, else unchanged. */
 export function shownPath(path: string): string {
   const own = relative(process.cwd(), path);
   return own === "" || own.startsWith("..") ? path : own;

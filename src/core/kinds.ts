@@ -1,9 +1,9 @@
-/** Kinds of parameters that need no tensors: flags, choices, numbers, texts, functions. */
+/** Kinds of parameters other than tensors: flags, choices, numbers, texts, functions. */
 import { ArgumentError } from "./errors.ts";
 import type { NumberRule } from "./options.ts";
 import type { Kind } from "./parameters.ts";
 
-/** Such as "a, b or c". */
+/** Joins items, such as "a, b or c". */
 const listedText = (items: readonly string[]): string =>
   [items.slice(0, -1).join(", "), ...items.slice(-1)].filter(Boolean).join(" or ");
 
@@ -13,20 +13,20 @@ export const flag: Kind<boolean> = {
   parse: (value) => (typeof value === "boolean" ? value : undefined),
 };
 
-/** One of some texts. */
+/** One of several strings. */
 export const choice = <const C extends string>(...choices: readonly C[]): Kind<C> => ({
   expected: listedText(choices.map((own) => `"${own}"`)),
   parse: (value) => choices.find((own) => own === value),
   error: [ArgumentError, "unknownChoice"],
 });
 
-/** A number that a rule holds for. */
+/** A number that satisfies a rule. */
 export const aNumber = ({ holds, expected }: NumberRule): Kind<number> => ({
   expected,
   parse: (value) => (typeof value === "number" && holds(value) ? value : undefined),
 });
 
-/** Any number, of which the operation says more. */
+/** Any number; the operation checks it further. */
 export const someNumber: Kind<number> = aNumber({ holds: () => true, expected: "a number" });
 
 /** A bigint. */
@@ -35,7 +35,7 @@ export const aBigint: Kind<bigint> = {
   parse: (value) => (typeof value === "bigint" ? value : undefined),
 };
 
-/** Any text. */
+/** Any string. */
 export const text: Kind<string> = {
   expected: "a string",
   parse: (value) => (typeof value === "string" ? value : undefined),
@@ -43,11 +43,11 @@ export const text: Kind<string> = {
 
 /** The path of a file or folder. */
 export const aPath: Kind<string> = {
-  expected: "a path: a text that is not empty and has no NUL",
+  expected: "a path: a string that is not empty and has no NUL",
   parse: (value) => (typeof value === "string" && value !== "" && !value.includes("\0") ? value : undefined),
 };
 
-/** An object with properties that the operation reads: anything but a function, an array and null. */
+/** An object with properties that the operation reads: anything except functions, arrays and null. */
 export const anObject = <T extends object>(expected: string): Kind<T> => ({
   expected,
   parse: (value) =>
@@ -64,13 +64,13 @@ export const aFunction = <F extends (...values: never) => unknown>(): Kind<F> =>
 
 const isClass = (value: object): boolean => /^class\b/.test(Function.prototype.toString.call(value));
 
-/** An object of a class. */
+/** An instance of a class. */
 export const instanceOf = <T>(Class: abstract new (...values: never) => T, expected: string): Kind<T> => ({
   expected,
   parse: (value) => (value instanceof Class ? value : undefined),
 });
 
-/** Of several kinds the first that a value is of. */
+/** Any of several kinds: the first one that accepts the value. */
 export const either = <K extends readonly Kind<unknown>[]>(
   ...kinds: K
 ): Kind<K[number] extends Kind<infer T> ? T : never> => ({
@@ -85,17 +85,17 @@ export const either = <K extends readonly Kind<unknown>[]>(
   ...(kinds[0]?.error && { error: kinds[0].error }),
 });
 
-/** Null, where it says that there is none. */
+/** The value null. */
 export const nothing: Kind<null> = { expected: "null", parse: (value) => (value === null ? null : undefined) };
 
-/** A list of values of one kind, copied. Typed arrays are lists too. */
+/** A list of values of one kind, copied. Typed arrays are accepted too. */
 export const listOf = <T>(kind: Kind<T>, expected: string): Kind<T[]> => ({
   expected,
   parse(value, operation, name) {
     if (!isListed(value)) return undefined;
     const result: T[] = [];
     for (let at = 0; at < value.length; at++) {
-      const parsed = kind.parse(value[at], operation, name); // a hole ends it: an array of holes may be huge
+      const parsed = kind.parse(value[at], operation, name); // stops at a hole: a sparse array may be huge
       if (parsed === undefined) return undefined;
       result.push(parsed);
     }
@@ -103,7 +103,7 @@ export const listOf = <T>(kind: Kind<T>, expected: string): Kind<T[]> => ({
   },
 });
 
-/** Whether a value is an array; a proxy that was revoked is none. */
+/** Whether a value is an array; false for a revoked proxy. */
 export function isArray(value: unknown): value is readonly unknown[] {
   try {
     return Array.isArray(value);
@@ -116,23 +116,23 @@ export function isArray(value: unknown): value is readonly unknown[] {
 export const isListed = (value: unknown): value is ArrayLike<unknown> =>
   Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
 
-/** What is in an array or a typed array, holes as undefined; undefined where a value is neither, or has millions. */
+/** Copies an array or typed array, with undefined for holes. Undefined for other values and more than 2²⁴ elements. */
 export const listed = (value: unknown): unknown[] | undefined =>
   isListed(value) && value.length <= MOST_LISTED ? Array.from(value) : undefined;
 const MOST_LISTED = 2 ** 24;
 
-/** An axis, a negative one counted from the back. Whether the tensor has it is the operation's to say. */
+/** An axis; negative ones count from the back. The operation checks whether the tensor has it. */
 export const axis: Kind<number> = { expected: "an axis (a number, negative from the back)", parse: someNumber.parse };
 
-/** The ways to pass options with an axis: by name, or the axis by position. */
+/** The ways to pass options with an axis: all by name, or the axis by position. */
 export type AxisArguments<O extends { dim?: unknown }> = [options?: O] | [dim: O["dim"], options?: Omit<O, "dim">];
 
-/** The same, where the axis has to be given. */
+/** As {@link AxisArguments}, with a required axis. */
 export type Along<O extends { dim: unknown }> = [options: O] | [dim: O["dim"], options?: Omit<O, "dim">];
 
 const axisList = listOf(axis, "a list of axes");
 
-/** Axes: one, or a list. */
+/** An axis or a list of axes. */
 export const axes: Kind<number | number[]> = {
   expected: "an axis (a number, negative from the back) or a list of axes",
   parse: (value, operation, name) => someNumber.parse(value, operation, name) ?? axisList.parse(value, operation, name),

@@ -1,11 +1,11 @@
-/** What the system lets this process use of the machine. */
+/** The system's limits on the processors and memory of this process. */
 import { totalmem } from "node:os";
 import { join } from "node:path";
 import { type GroupFolder, groupFolders, readSystemFile } from "./control_groups.ts";
 import { environment } from "./environment.ts";
 import { ArgumentError } from "./errors.ts";
 
-/** A limit, and what sets it, for messages. */
+/** A limit and its source, for messages. */
 export interface Limit {
   readonly count: number;
   readonly source: string;
@@ -15,8 +15,8 @@ const systemRoot = (): string => environment("ORCHARD_SYSTEM_ROOT") ?? "/";
 const smallest = (limits: readonly Limit[]): Limit => limits.reduce((a, b) => (b.count < a.count ? b : a));
 
 /**
- * How many processors this process may use: the fewest of those that the machine has, those of the affinity mask, and
- * the quotas of its control groups, rounded up.
+ * Returns the number of processors that this process may use: the minimum of the machine's processors, the affinity
+ * mask, and the quotas of its control groups, rounded up.
  */
 export const processorLimit = (root = systemRoot(), machine = navigator.hardwareConcurrency): Limit =>
   smallest([
@@ -25,7 +25,7 @@ export const processorLimit = (root = systemRoot(), machine = navigator.hardware
     ...groupFolders("cpu", root).flatMap(quota),
   ]);
 
-/** The line `Cpus_allowed_list:	0-3,8`. */
+/** Parses the line `Cpus_allowed_list:	0-3,8`. */
 function affinity(status: string): Limit[] {
   const list = /^Cpus_allowed_list:\s*(\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)$/m.exec(status)?.[1];
   if (list === undefined) return [];
@@ -37,7 +37,7 @@ function affinity(status: string): Limit[] {
   return count >= 1 ? [{ count, source: "the process's affinity mask" }] : [];
 }
 
-/** Microseconds of processor time per period: of version 2 `200000 100000`, without a quota `max 100000`. */
+/** Reads microseconds of CPU time per period: in version 2 `200000 100000`, or `max 100000` without a quota. */
 function quota({ version, path }: GroupFolder): Limit[] {
   const name = version === 2 ? "cpu.max" : "cpu.cfs_quota_us";
   const text = readSystemFile(join(path, name));
@@ -48,27 +48,27 @@ function quota({ version, path }: GroupFolder): Limit[] {
   return [{ count: Math.max(1, Math.ceil(processors)), source: `${name} of the control group ${path}` }];
 }
 
-/** NaN for what is none, such as `max` and `-1`. */
+/** Parses a whole number; NaN for other texts, such as `max` and `-1`. */
 const wholeNumber = (text: string | undefined): number =>
   text !== undefined && /^\d+$/.test(text) ? Number(text) : Number.NaN;
 
-/** What tensors may take on all backends together. */
+/** The memory limit of tensors on all backends together. */
 export interface MemoryLimit extends Limit {
-  /** Bytes of memory that the process may use: the machine's, or the limit of its control groups. */
+  /** Bytes of memory available to the process: the machine's memory or the limit of its control groups. */
   readonly available: number;
-  /** Bytes that the whole process may have in memory, which are more: whatever it has, it leaves some to others. */
+  /** Maximum bytes of the whole process in memory: 15/16 of `available`. */
   readonly resident: number;
 }
 
 const MB = 2 ** 20;
-/** The remainder is for JavaScript, libraries, free blocks that are kept, and what tensors are read into. */
+/** The rest is for JavaScript, libraries, cached free blocks, and arrays that tensors are read into. */
 const usable = (bytes: number): number => Math.floor(Math.max(bytes / 4, Math.min(0.75 * bytes, bytes - 256 * MB), 0));
 
 /**
- * How many bytes tensors may take: three quarters of the smallest that applies, 256 MB less than all of it where that
- * is smaller, but no less than a quarter. What applies is the machine's memory, `memory.max` and `memory.high` of the
- * process's control groups or `memory.limit_in_bytes`, and what `RLIMIT_AS` and `RLIMIT_DATA` leave of what the process
- * has not taken yet. `ORCHARD_MEMORY_LIMIT` takes the place of the rule.
+ * Returns the maximum bytes of tensors, for the smallest limit L that applies: max(L / 4, min(3/4 L, L − 256 MB)). The
+ * limits are the machine's memory, `memory.max` and `memory.high` of the process's control groups or
+ * `memory.limit_in_bytes`, and the part of `RLIMIT_AS` and `RLIMIT_DATA` that the process has not used yet.
+ * `ORCHARD_MEMORY_LIMIT` replaces this rule.
  */
 export function memoryLimit(
   root = systemRoot(),
@@ -93,7 +93,7 @@ function groupMemory({ version, path }: GroupFolder): Limit[] {
   });
 }
 
-/** The process's own limits, less what it has taken of them before there was a tensor. */
+/** Returns the process's resource limits minus the memory used before the first tensor. */
 function resourceLimits(root: string): Limit[] {
   const limits = readSystemFile(join(root, "proc/self/limits"));
   const status = readSystemFile(join(root, "proc/self/status"));
@@ -105,11 +105,11 @@ function resourceLimits(root: string): Limit[] {
   return [...of("RLIMIT_AS", "address space", "VmSize"), ...of("RLIMIT_DATA", "data size", "VmData")];
 }
 
-/** A line such as `VmSize:	 6555484 kB`; 0 where it is not there. */
+/** Reads a line such as `VmSize:	 6555484 kB`; 0 if it is missing. */
 const statusBytes = (status: string, name: string): number =>
   Number(new RegExp(`^${name}:\\s*(\\d+) kB$`, "m").exec(status)?.[1] ?? 0) * 1024;
 
-/** Bytes that the process has in memory and no file holds; 0 where the system does not say. */
+/** Returns the process's anonymous resident memory in bytes; 0 if the system does not report it. */
 export const residentBytes = (): number => statusBytes(readSystemFile("/proc/self/status"), "RssAnon");
 
 function checkedBytes(text: string): number {

@@ -1,19 +1,19 @@
-/** A page as one document: with script and styles in it there is nothing else to ask the server for. */
+/** Bundles a page into one document with inline script and styles, so that it needs no further requests. */
 
 export interface Document {
   readonly html: string;
-  /** Hashes of the script and the styles as a Content-Security-Policy names them: nothing else runs in the page. */
+  /** Hashes of the script and the styles for the Content-Security-Policy, which allows nothing else in the page. */
   readonly script: string;
   readonly styles: string;
 }
 
-/** Bundles the page of an HTML file. @throws {AggregateError} where its source does not compile */
+/** Bundles the page of an HTML file. @throws {AggregateError} if its source does not compile */
 export async function bundlePage(entry: string): Promise<Document> {
   const { outputs } = await Bun.build({ entrypoints: [entry], minify: true, target: "browser" });
   const textOf = async (extension: string) =>
     (await outputs.find(({ path }) => path.endsWith(extension))!.text()).trim();
   const [html, script, styles] = await Promise.all([textOf(".html"), textOf(".js"), textOf(".css")]);
-  const code = script.replaceAll("</script", "<\\/script"); // would end the element
+  const code = script.replaceAll("</script", "<\\/script"); // would close the element
   const inlined = html
     .replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${styles}</style>`)
     .replace(/<script type="module"[^>]*><\/script>/, () => `<script type="module">${code}</script>`);

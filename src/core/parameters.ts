@@ -1,9 +1,10 @@
 /**
- * The parameters of public functions: one declaration of each, from which come the check of what a caller passes, its
- * errors, and a table of all functions that tests read.
+ * Declarations of the parameters of public functions. Each declaration provides the argument check, its errors, and an
+ * entry in a table of all functions for tests.
  *
- * A function is called with its operands, then with options: those that PyTorch takes by position in its order, or all
- * of them by name in one object that comes last. What is passed is used, or refused.
+ * A call passes the operands, then the options. Options that PyTorch accepts by position can be passed by position in
+ * PyTorch's order; all options can be passed by name in one object as the last argument. Every argument is used or
+ * rejected.
  *
  * @example
  * const sumParameters = parameters("sum", {
@@ -17,36 +18,37 @@
  */
 import { describeValue } from "./describe.ts";
 import { ArgumentError, OrchardError } from "./errors.ts";
+import { counted } from "./plural.ts";
 import { nearestName } from "./suggestion.ts";
 
 type ErrorClass = new (operation: string, code: string, message: string) => OrchardError;
 
-/** What the value of a parameter has to be. */
+/** The type and conditions of a parameter's value. */
 export interface Kind<T> {
-  /** Such as `"a number above 0"`, for errors. */
+  /** Description for errors, such as `"a number above 0"`. */
   readonly expected: string;
   /**
-   * The value as the operation uses it, a copy where the caller could change it later; undefined where it is not of
-   * this kind. May throw an error of its own that says more.
+   * Returns the value as the operation uses it, copied if the caller could change it later; undefined if it is not of
+   * this kind. May throw a more specific error.
    */
   readonly parse: (value: unknown, operation: string, name: string) => T | undefined;
-  /** The class and the code of its error. Default: ArgumentError, `invalidOption` or `invalidOperand`. */
+  /** The class and code of the error. Default: ArgumentError with `invalidOption` or `invalidOperand`. */
   readonly error?: readonly [ErrorClass, code: string];
-  /** Whether a value starts a list that is given element by element, as in `zeros(2, 3)`. */
+  /** Whether a value starts a list that is passed element by element, as in `zeros(2, 3)`. */
   readonly starts?: (value: unknown) => boolean;
 }
 
-/** A kind in its place among a function's parameters. */
+/** A parameter of a function. */
 export interface Parameter<T> {
   readonly kind: Kind<T>;
   /** `operand`: by position only; `position`: by position or by name; `name`: by name only. */
   readonly by: "operand" | "position" | "name";
   readonly isRequired: boolean;
-  /** What it is where nothing is given. */
+  /** The value if none is given. */
   readonly fallback: T | undefined;
 }
 
-/** A parameter that is given by position and has no name for the caller: a tensor, mostly. */
+/** Declares a parameter that is passed only by position, usually a tensor. */
 export const operand = <T>(kind: Kind<T>): Parameter<T> => ({
   kind,
   by: "operand",
@@ -54,12 +56,12 @@ export const operand = <T>(kind: Kind<T>): Parameter<T> => ({
   fallback: undefined,
 });
 
-/** As {@link operand}, but that it may be left out. */
+/** As {@link operand}, but optional. */
 export function optionalOperand<T>(kind: Kind<T>): Parameter<T | undefined> {
   return { kind, by: "operand", isRequired: false, fallback: undefined };
 }
 
-/** A parameter that has to be given, by position or by name. */
+/** Declares a required parameter that is passed by position or by name. */
 export const required = <T>(kind: Kind<T>): Parameter<T> => ({
   kind,
   by: "position",
@@ -67,30 +69,30 @@ export const required = <T>(kind: Kind<T>): Parameter<T> => ({
   fallback: undefined,
 });
 
-/** A parameter that may be given by position or by name. */
+/** Declares an optional parameter that is passed by position or by name. */
 export function optional<T>(kind: Kind<T>, fallback: NoInfer<T>): Parameter<T>;
 export function optional<T>(kind: Kind<T>): Parameter<T | undefined>;
 export function optional<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefined> {
   return { kind, by: "position", isRequired: false, fallback };
 }
 
-/** A parameter that may be given by name: what stands after the `*` in PyTorch, and what PyTorch does not have. */
+/** Declares an optional parameter that is passed only by name: PyTorch's keyword-only ones and those it lacks. */
 export function named<T>(kind: Kind<T>, fallback: NoInfer<T>): Parameter<T>;
 export function named<T>(kind: Kind<T>): Parameter<T | undefined>;
 export function named<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefined> {
   return { kind, by: "name", isRequired: false, fallback };
 }
 
-/** A function's parameters by name: those that are given by position first, in their order. */
+/** A function's parameters by name. Those that can be passed by position come first, in their order. */
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>;
 
-/** What a caller gave, checked, with defaults for the rest. */
+/** The checked arguments of a call, with defaults for the rest. */
 export type Parsed<P extends Parameters> = {
   readonly [Name in keyof P]: P[Name] extends Parameter<infer T> ? T : never;
 };
 
 /**
- * How the options `O` may be given: all by name, or some by position in this order and the others by name.
+ * The ways to pass the options `O`: all by name, or some by position in this order and the others by name.
  *
  * @example
  * type Rest = Given<{ dim?: number; keepdim?: boolean }, ["dim", "keepdim"]>; // sum(x, 1, true)
@@ -109,7 +111,7 @@ type GivenAfter<O, First extends keyof O, Others extends readonly (keyof O)[]> =
   : never;
 
 /**
- * As {@link Given}, where an option is required: it is given by position, before the others, or by name.
+ * As {@link Given}, with one required option, which is passed by position before the others or by name.
  *
  * @example
  * type Rest = Needed<{ stepSize: number; gamma?: number }, "stepSize", ["gamma"]>; // step(7, 0.3)
@@ -118,19 +120,19 @@ export type Needed<O, First extends keyof O, Others extends readonly Exclude<key
   | [options: O]
   | [value: O[First], ...others: Given<Omit<O, First>, Others>];
 
-/** Refuses what a function that has no parameters was given. */
+/** Rejects arguments to a function without parameters. */
 export function expectNothing(operation: string, values: readonly unknown[]): void {
   if (values.some((value) => value !== undefined)) unlisted(operation, {})(values);
 }
 
-/** The error of a constructor that only functions of the package call. */
+/** Returns the error for calling a constructor that is internal to the package. */
 export const madeBy = (operation: string, maker: string): ArgumentError =>
-  new ArgumentError(operation, "invalidOperand", `expected to be made by ${maker}, got other arguments`);
+  new ArgumentError(operation, "invalidOperand", `expected to be created by ${maker}, got other arguments`);
 
-/** Reads the values of a call. */
+/** Checks the arguments of a call. */
 export type Reader<P extends Parameters> = (values: readonly unknown[]) => Parsed<P>;
 
-/** A function in the table: how it is called. */
+/** A function's entry in the table. */
 export interface Signature {
   readonly operation: string;
   readonly parameters: Parameters;
@@ -140,10 +142,10 @@ export interface Signature {
 
 const table = new Map<string, Signature>();
 
-/** Every public function and constructor with its parameters, by the name that errors call it. */
+/** All public functions and constructors with their parameters, by their names in errors. */
 export const signatures: ReadonlyMap<string, Signature> = table;
 
-/** What parsing needs of a signature, at hand. */
+/** A signature prepared for parsing. */
 interface Plan {
   readonly operation: string;
   /** See {@link Signature}. */
@@ -151,16 +153,16 @@ interface Plan {
   readonly positional: readonly (readonly [name: string, Parameter<unknown>])[];
   readonly required: readonly string[];
   readonly operands: number;
-  /** What may be given by name, with its position; −1 where it has none. */
+  /** Parameters that can be passed by name, with their position; −1 if they have none. */
   readonly options: ReadonlyMap<string, { readonly kind: Kind<unknown>; readonly at: number }>;
   readonly defaults: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Declares the parameters of a function, and returns what reads the values of a call.
+ * Declares the parameters of a function, and returns a reader that checks the arguments of a call.
  *
- * @throws {ArgumentError} (the function that is returned) `unknownOption`, `tooManyArguments`, `givenTwice`,
- * `missingArgument`; and what a kind says, by default `invalidOperand` or `invalidOption`.
+ * @throws {ArgumentError} (the returned function) `unknownOption`, `tooManyArguments`, `givenTwice`, `missingArgument`;
+ *   and the error of a kind, by default `invalidOperand` or `invalidOption`.
  */
 export function parameters<P extends Parameters>(operation: string, declared: P): Reader<P> {
   if (table.has(operation)) throw new TypeError(`the parameters of ${operation} are declared twice`);
@@ -174,11 +176,11 @@ export function parameters<P extends Parameters>(operation: string, declared: P)
   return readerOf(operation, declared);
 }
 
-/** As {@link parameters}, of a function that is not in the table: another one calls it. */
+/** As {@link parameters}, for an internal function that is not in the table. */
 export const unlisted = <P extends Parameters>(operation: string, declared: P): Reader<P> =>
   readerOf(operation, declared);
 
-/** The plan is made on the first call: a program calls few of the functions that it imports. */
+/** Creates the plan on the first call, since a program calls few of the functions that it imports. */
 function readerOf<P extends Parameters>(operation: string, declared: P): Reader<P> {
   let plan: Plan | undefined;
   return (values) => {
@@ -222,7 +224,7 @@ function parse(plan: Plan, values: readonly unknown[]): Record<string, unknown> 
   const { positional, operation, operands } = plan;
   const result = { ...plan.defaults };
   let count = values.length;
-  while (count > 0 && values[count - 1] === undefined) count--; // arguments that were passed on as they came
+  while (count > 0 && values[count - 1] === undefined) count--; // forwarded optional arguments
   const options = count > operands ? optionsOf(values[count - 1]) : undefined;
   if (options !== undefined) count--;
   let given = count;
@@ -243,7 +245,7 @@ function parse(plan: Plan, values: readonly unknown[]): Record<string, unknown> 
   return result;
 }
 
-/** The last argument where it is an object of options: one without a class. */
+/** Returns the last argument if it is a plain object, which holds options. */
 function optionsOf(value: unknown): Options | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -264,7 +266,7 @@ function readOptions(plan: Plan, options: Options, values: readonly unknown[], r
   }
 }
 
-/** An object with parts of its own, all by name: `window: { left: 3 }`. Errors call them `window.left`. */
+/** An object with named parts: `window: { left: 3 }`. Errors call a part `window.left`. */
 export function structure<P extends Parameters>(parts: P): Kind<Parsed<P>> {
   const names = Object.keys(parts);
   return {
@@ -293,7 +295,7 @@ function parsed(operation: string, name: string, kind: Kind<unknown>, value: unk
   throw new Class(operation, code, `expected ${name} to be ${kind.expected}, got ${describeValue(value)}`);
 }
 
-/** A tensor without axes, of which this module knows no more. */
+/** A tensor of rank 0, as far as this module knows it. */
 interface Scalarlike {
   readonly rank: 0;
   readonly requiresGrad: boolean;
@@ -305,8 +307,8 @@ const isScalarlike = (value: unknown): value is Scalarlike =>
   typeof value === "object" && value !== null && "rank" in value && value.rank === 0 && "item" in value;
 
 /**
- * As in PyTorch, a tensor without axes stands for a number: its element counts, which is waited for. No gradient goes
- * through it, so a tensor that requires one is refused.
+ * Reads the element of a tensor of rank 0, which may be passed for a number as in PyTorch. This waits for its value.
+ * Gradients do not pass through it, so a tensor that requires a gradient is rejected.
  */
 function ofElement(operation: string, name: string, kind: Kind<unknown>, value: unknown): unknown {
   if (!isScalarlike(value)) return undefined;
@@ -320,11 +322,11 @@ function ofElement(operation: string, name: string, kind: Kind<unknown>, value: 
   );
 }
 
-/** A bigint as a number, where that has its value. */
+/** Converts a bigint to a number if that is exact. */
 const plainNumber = (value: unknown): unknown =>
   typeof value === "bigint" && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 
-/** The error of an option that a function does not have, with the one that was probably meant. */
+/** Returns the error for an unknown option, with the most similar known one. */
 export function unknownOption(operation: string, name: string, names: readonly string[], of?: string): ArgumentError {
   const nearest = nearestName(name, names);
   const meant = nearest === undefined ? "" : `; did you mean "${nearest}"?`;
@@ -337,23 +339,25 @@ export function unknownOption(operation: string, name: string, names: readonly s
 }
 
 function givenTwice({ operation, text }: Plan, name: string): ArgumentError {
-  return new ArgumentError(operation, "givenTwice", `${name} is given by position and by name; expected ${text}`);
+  return new ArgumentError(operation, "givenTwice", `${name} is given by position and by name. Usage: ${text}`);
 }
 
 function missing({ operation, text }: Plan, name: string): ArgumentError {
-  return new ArgumentError(operation, "missingArgument", `expected ${name}, got nothing for it; expected ${text}`);
+  return new ArgumentError(operation, "missingArgument", `expected ${name}, got nothing for it. Usage: ${text}`);
 }
 
 function tooMany({ operation, text, positional }: Plan, values: readonly unknown[], at: number): ArgumentError {
-  const most = positional.length === 1 ? "1 argument" : `${positional.length} arguments`;
+  const isNaming = text.includes("{");
+  const most = `${counted(positional.length, "argument")}${isNaming && positional.length > 0 ? " by position" : ""}`;
   const extra = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
-  return new ArgumentError(operation, "tooManyArguments", `expected at most ${most}, ${extra}; expected ${text}`);
+  const usage = isNaming ? `Pass options by name: ${text}` : `Usage: ${text}`;
+  return new ArgumentError(operation, "tooManyArguments", `expected at most ${most}, ${extra}. ${usage}`);
 }
 
 /**
- * Reads what a caller passed, of which the caller's own code may be a part: a getter, a proxy.
+ * Reads arguments that may run the caller's code, such as getters and proxies.
  *
- * @throws {ArgumentError} `unreadable` where that code throws; errors of ours as they are.
+ * @throws {ArgumentError} `unreadable` if that code throws. Orchard's errors pass through unchanged.
  */
 export function reading<Result>(operation: string, read: () => Result): Result {
   try {
@@ -363,8 +367,8 @@ export function reading<Result>(operation: string, read: () => Result): Result {
   }
 }
 
-/** Reading what was passed failed: a getter threw, a proxy was revoked. */
+/** Returns the error for arguments that can't be read: a getter threw, or a proxy was revoked. */
 const unreadable = (operation: string, cause: unknown): ArgumentError =>
-  new ArgumentError(operation, "unreadable", "reading the arguments failed with an error of their own (the cause)", {
+  new ArgumentError(operation, "unreadable", "reading the arguments threw an error (see cause)", {
     cause,
   });

@@ -1,8 +1,8 @@
 /** Makes text from models and files safe to print on a terminal. */
 
 /**
- * A text in which characters that would steer a terminal are written as escapes, `\x1b`: they could move the cursor,
- * rename the window, or have the terminal answer as if a person had typed. Tabs and ends of lines stay.
+ * Escapes control characters, such as `\x1b`, which could move the cursor, rename the window, or make the terminal send
+ * input. Tabs and line breaks stay.
  */
 export const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this function escapes them

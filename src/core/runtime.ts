@@ -1,12 +1,12 @@
 /**
- * What runs the package. This file is plain enough for every engine that might load it: it has to say what is missing
- * before anything else is parsed.
+ * Checks the runtime. This file must parse in every engine that might load it, so that the error appears before
+ * anything else is parsed.
  */
 
-/** The oldest Bun that runs the package, as `engines` of package.json says. */
+/** The oldest Bun version that runs the package, as in `engines` of package.json. */
 export const OLDEST_BUN = "1.4.5";
 
-/** What is wrong with an engine of these versions, in one sentence; undefined where nothing is. */
+/** Returns the problem with a runtime of these versions in one sentence; undefined if there is none. */
 export function missingRuntime(versions: Readonly<Record<string, string | undefined>>): string | undefined {
   const { bun, deno, node } = versions;
   if (bun !== undefined && !isOlder(bun, OLDEST_BUN)) return undefined;
@@ -15,7 +15,7 @@ export function missingRuntime(versions: Readonly<Record<string, string | undefi
   return `orchard-metal requires Bun ${OLDEST_BUN} or newer (https://bun.sh), got ${got}`;
 }
 
-/** Compares the three numbers of versions. What follows them, as in `1.4.6-canary.1`, does not count. */
+/** Compares the three numbers of versions. Suffixes, as in `1.4.6-canary.1`, are ignored. */
 function isOlder(version: string, least: string): boolean {
   const [own, others] = [version, least].map((text) => text.split(/[.+-]/).map(Number)) as [number[], number[]];
   const at = [0, 1, 2].find((place) => own[place] !== others[place]);

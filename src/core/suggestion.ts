@@ -1,4 +1,4 @@
-/** The name among some that a misspelled one was probably meant to be; undefined where none is near. */
+/** Returns the candidate most similar to a misspelled name; undefined if none is similar. */
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let least = Math.max(1, Math.floor(name.length / 3)) + 1;
@@ -9,7 +9,7 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   return best;
 }
 
-/** The fewest insertions, deletions and replacements of characters that make one text the other (Levenshtein, 1966). */
+/** Returns the minimum number of insertions, deletions and replacements of characters (Levenshtein, 1966). */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 1; i <= a.length; i++) {

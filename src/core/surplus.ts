@@ -1,7 +1,7 @@
 /**
- * Methods refuse an argument too many, as functions do: {@link refuseSurplus} puts a check of the number of arguments
- * before each method of a class. How many a method takes is in its own text, which is read when more come than it has
- * parameters without a default; calls with fewer compare two numbers.
+ * Makes methods reject surplus arguments, as functions do: {@link refuseSurplus} adds a check of the argument count to
+ * each method of a class. The maximum count is parsed from the method's source when a call first passes more arguments
+ * than the method has parameters before the first default; other calls only compare two numbers.
  */
 import { describeValue } from "./describe.ts";
 import { ArgumentError } from "./errors.ts";
@@ -10,18 +10,18 @@ type Class = abstract new (...values: never) => object;
 type Method = (...values: readonly unknown[]) => unknown;
 
 /**
- * Methods that JavaScript calls with arguments of its own, and those that base classes call with more than every
- * subclass takes: the embeddings of language models, and the rules and the state of optimizers.
+ * Methods that JavaScript calls with further arguments, and those that base classes call with more arguments than every
+ * subclass uses: embeddings of language models, and rules and state of optimizers.
  */
 const calledByOthers = /^(constructor|toJSON|next|return|throw|embed|ruleOf|coefficientsOf|stateNames|stateShape)$/;
-/** Static predicates, to which `tensors.filter(Tensor.isTensor)` passes an index too. */
+/** Static predicates: `tensors.filter(Tensor.isTensor)` also passes an index. */
 const isPredicate = /^is[A-Z]\w*$/;
-/** Whose methods have a check already. */
+/** Classes whose methods already have the check. */
 const checked = new WeakSet<object>();
 
 /**
- * Has the methods of classes, and of those that they extend, refuse surplus arguments: `tooManyArguments`. Values that
- * are no classes are passed over.
+ * Makes the methods of classes and their base classes reject surplus arguments with `tooManyArguments`. Values that are
+ * not classes are skipped.
  */
 export function refuseSurplus(values: Iterable<unknown>): void {
   for (const own of values)
@@ -33,7 +33,7 @@ export function refuseSurplus(values: Iterable<unknown>): void {
     }
 }
 
-/** Whether it is a class; those that JavaScript has are none. */
+/** Whether a value is a class; false for JavaScript's built-in classes. */
 const isClass = (value: unknown): value is Class => typeof value === "function" && /^class\b/.test(textOf(value));
 
 function checkMethods(className: string, holder: object, unchecked: RegExp): void {
@@ -62,7 +62,7 @@ function checkedMethod(operation: string, method: Method): Method {
   return value;
 }
 
-/** The error of a call; undefined where the surplus is undefined: passed on as it came. */
+/** Returns the error of a call; undefined if all surplus arguments are undefined, as forwarded optional ones are. */
 function surplusOf(
   operation: string,
   method: Method,
@@ -75,14 +75,14 @@ function surplusOf(
   const got = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
   const names = parametersOf(method).map((own) => own.replace(/^(\w+)\s*=.*$/s, "$1?"));
   const form = `${operation}(${names.join(", ")})`;
-  return new ArgumentError(operation, "tooManyArguments", `expected at most ${expected}, ${got}; expected ${form}`);
+  return new ArgumentError(operation, "tooManyArguments", `expected at most ${expected}, ${got}. Usage: ${form}`);
 }
 
 const isAsynchronous = (method: Method): boolean => textOf(method).startsWith("async");
 
 const textOf = (method: object): string => Function.prototype.toString.call(method);
 
-/** The parameters in the text of a method: `["x", "mode = true"]`. */
+/** Parses the parameters in the source of a method: `["x", "mode = true"]`. */
 function parametersOf(method: Method): string[] {
   const text = textOf(method);
   const found: string[] = [];

@@ -1,3 +1,3 @@
-/** The number of this thread: 0 for the program's own. The module that knows the others' is loaded by them alone. */
+/** Returns the ID of this thread: 0 for the main thread. Only workers load the module that has the others' IDs. */
 export const threadId = (): number =>
   Bun.isMainThread ? 0 : (require("node:worker_threads") as typeof import("node:worker_threads")).threadId;

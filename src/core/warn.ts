@@ -1,13 +1,13 @@
 const warned = new Set<string>();
 
-/** Warns of a cause, the first time that it comes up. */
+/** Prints a warning the first time that its cause occurs. */
 export function warnOnce(message: string, cause = message): void {
   if (warned.has(cause)) return;
   warned.add(cause);
   console.warn(`[orchard] ${message}`);
 }
 
-/** Forgets which causes were warned of: each is reported anew. */
+/** Forgets all causes, so that each is reported again. */
 export function forgetWarnings(): void {
   warned.clear();
 }

@@ -1,16 +1,16 @@
 /**
- * MPI's C interface as `bun:ffi` declarations, and how each family of libraries names its handles.
+ * `bun:ffi` declarations of MPI's C interface, and the handles of each family of libraries.
  *
- * A handle is a pointer in Open MPI (the address of an object that the library exports) and in the standard ABI of
- * MPI 5 (a small constant), and an int in MPICH. All of them pass as `i64` here: an int takes the lower half of a
- * register. No function has more than eight arguments, so that all of them are in registers on arm64; on x86-64 those
- * on the stack have eight bytes each.
+ * A handle is a pointer in Open MPI (the address of an exported object) and in the standard ABI of MPI 5 (a small
+ * constant), and an int in MPICH. All are passed as `i64`, since an int uses the lower half of a register. No function
+ * has more than eight arguments, so all of them are in registers on arm64; on x86-64 each argument on the stack has
+ * eight bytes.
  */
 import type { DType } from "../tensor/dtype.ts";
 
 const call = (...args: ("i64" | "i32" | "buffer")[]) => ({ args, returns: "i32" }) as const;
 
-/** Handles and addresses of elements are `i64`; `buffer` is what a call writes to before it returns. */
+/** Handles and addresses of elements are `i64`; `buffer` is memory that a call writes before it returns. */
 export const declarations = {
   MPI_Initialized: call("buffer"),
   MPI_Finalized: call("buffer"),
@@ -35,7 +35,7 @@ export const declarations = {
   MPI_Irecv: call("i64", "i32", "i64", "i32", "i32", "i64", "buffer"),
 } as const;
 
-/** The element types that travel: the 16-bit floats are reduced in float32, and sent as what they are in bits. */
+/** The element types of messages. 16-bit floats are reduced in float32 and otherwise sent as bits. */
 export type WireType = "float64" | "float32" | "int64" | "int32" | "uint32" | "int16" | "int8" | "uint8";
 
 /** How MPI combines elements of several ranks. */
@@ -47,17 +47,17 @@ export interface Handles {
   readonly types: Readonly<Record<WireType, number>>;
   readonly reductions: Readonly<Record<Reduction, number>>;
   readonly errorsReturn: number;
-  /** In the place of an address of elements: those of the result are the operands too. */
+  /** Passed as the address of the operands to use those of the result. */
   readonly inPlace: number;
   readonly statusIgnore: number;
-  /** The level of threads in which the thread that initialised MPI alone calls it. */
+  /** The thread level in which only the thread that initialized MPI calls it. */
   readonly funneled: number;
 }
 
-/** Which interface a library has. */
+/** The interface of a library. */
 export type Family = "Open MPI" | "MPICH" | "MPI 5 ABI";
 
-/** The names under which Open MPI exports its objects (`mpi.h` of version 1.3 and later). */
+/** The names of the objects that Open MPI exports (`mpi.h` of version 1.3 and later). */
 const openMpiSymbols = {
   world: "ompi_mpi_comm_world",
   errorsReturn: "ompi_mpi_errors_return",
@@ -115,10 +115,10 @@ const standard: Handles = {
 };
 
 /**
- * The handles of a library.
+ * Returns the interface and the handles of a library.
  *
- * @param addressOf the address of a symbol that the library exports, null where it has none
- * @param path the library's file; the standard ABI is told by its name
+ * @param addressOf returns the address of an exported symbol, or null if there is none
+ * @param path the library's file, whose name identifies the standard ABI
  */
 export function handlesOf(addressOf: (symbol: string) => number | null, path: string): [Family, Handles] {
   if (/libmpi_abi\b/.test(path)) return ["MPI 5 ABI", standard];
@@ -134,7 +134,7 @@ export function handlesOf(addressOf: (symbol: string) => number | null, path: st
   return ["Open MPI", { world, errorsReturn, types, reductions, inPlace: 1, statusIgnore: 0, funneled: 1 }];
 }
 
-/** How the elements of each dtype travel where they are only moved. */
+/** The message type of each dtype for elements that are moved but not reduced. */
 export const wireTypes: Readonly<Record<DType, WireType>> = {
   float64: "float64",
   float32: "float32",

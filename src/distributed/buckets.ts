@@ -1,4 +1,4 @@
-/** Gradients in buckets: what is exchanged in one call. */
+/** Buckets of gradients. Each bucket is exchanged in one call. */
 import { noGrad } from "../autograd/modes.ts";
 import { empty } from "../backend/dispatch.ts";
 import { copyInto } from "../ops/copy/copy.ts";
@@ -14,18 +14,18 @@ import type { Job } from "./job.ts";
 import { elementsOf } from "./memory.ts";
 import type { Connection } from "./world.ts";
 
-/** Parameters by their numbers, in the order in which their gradients come. */
+/** The parameters of each bucket by index, in the order in which backward computes their gradients. */
 export type Layout = readonly (readonly number[])[];
 
 /** The dtype in which gradients are summed: float32, or float64 for float64. */
 const sumDType = ({ dtype }: Tensor) => accumulationDType(dtype);
 
-/** The rank of each parameter whose gradient one rank alone gets. */
+/** The owning rank of each parameter whose gradient only one rank receives. */
 export type Owners = ReadonlyMap<Tensor, number>;
 
 /**
- * Parts parameters into buckets of about so many bytes of sums, in their order; those of one bucket are summed in one
- * dtype, and either all have an owner or none has.
+ * Divides parameters in order into buckets of about the given number of bytes. The parameters of a bucket have one
+ * summation dtype, and either all or none have an owner.
  */
 export function layoutOf(
   parameters: readonly Tensor[],
@@ -49,20 +49,20 @@ export function layoutOf(
   return buckets;
 }
 
-/** The gradients of some parameters, under way. */
+/** An exchange of some gradients in progress. */
 export interface Bucket {
-  /** Waits for the sums, and makes their means the gradients. */
+  /** Waits for the sums and stores their means as the gradients. */
   finish(connection: Connection, worldSize: number): void;
 }
 
 /**
- * Gradients one after the other, and behind them an element for each: 1 on a rank that has the gradient. Where the sum
- * of these is 0 no rank has one, and the parameter's stays as it is.
+ * Concatenated gradients, followed by one flag per gradient: 1 on a rank that has it. If the sum of the flags is 0, no
+ * rank has the gradient, and the parameter's `grad` is not changed.
  */
 class Section {
   constructor(private readonly members: readonly Tensor[]) {}
 
-  /** How many elements it takes. */
+  /** The number of elements. */
   get size(): number {
     return this.members.reduce((sum, { size }) => sum + size, this.members.length);
   }
@@ -72,7 +72,7 @@ class Section {
     return narrow(memory, 0, memory.size - count, count);
   }
 
-  /** Puts this rank's gradients there. @param memory of {@link size} elements */
+  /** Copies this rank's gradients into memory. @param memory of {@link size} elements */
   fill(memory: Tensor): void {
     for (const [parameter, part] of this.parts(memory))
       copyInto(part, parameter.grad ?? expand(fromArray(new Float32Array(1), []), parameter.shape));
@@ -80,7 +80,7 @@ class Section {
     copyInto(this.flagsIn(memory), fromArray(has));
   }
 
-  /** Each parameter with the part of the memory that has its shape. */
+  /** Yields each parameter with its part of the memory, in the parameter's shape. */
   private *parts(memory: Tensor): Generator<[Tensor, Tensor]> {
     let start = 0;
     for (const parameter of this.members) {
@@ -89,7 +89,7 @@ class Section {
     }
   }
 
-  /** Makes the means of the sums the gradients. */
+  /** Stores the means as the gradients. */
   writeBack(memory: Tensor, worldSize: number): void {
     if (this.members.length === 0) return;
     const has = Array.from(this.flagsIn(memory).dataSync(), Number);
@@ -103,7 +103,7 @@ class Section {
   }
 }
 
-/** A bucket whose means every rank gets: allReduce. */
+/** A bucket whose means all ranks receive (allReduce). */
 export class CommonBucket implements Bucket {
   private readonly memory: Tensor;
   private readonly section: Section;
@@ -128,14 +128,17 @@ export class CommonBucket implements Bucket {
   }
 }
 
-/** A bucket of which each rank gets the means of the parameters that it owns: reduceScatter. The others' go. */
+/**
+ *  A bucket of which each rank receives only the means of its parameters (reduceScatter); its other gradients are
+ *  cleared.
+ */
 export class SharedBucket implements Bucket {
   private readonly sections: readonly Section[];
   private readonly own: Section;
   private readonly result: Tensor;
   private readonly job: Job<void>;
 
-  /** @param owners of the members */
+  /** @param owners the owners of the members */
   constructor(
     { mpi, queue, everyone }: Connection,
     private readonly members: readonly Tensor[],

@@ -1,4 +1,4 @@
-/** How a call on all ranks is made: blocking, or as a promise. */
+/** Makes calls on all ranks, blocking or as promises. */
 import { enableGrad } from "../autograd/modes.ts";
 import { needsGradient, record } from "../autograd/record.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -6,26 +6,26 @@ import type { Steps } from "./job.ts";
 import { isReady, published } from "./memory.ts";
 import { type Connection, worldOf } from "./world.ts";
 
-/** A call on tensors that every rank makes. */
+/** A call on tensors that every rank must make. */
 export interface Call {
   readonly operation: string;
-  /** What every rank must say of it. */
+  /** A description that must be equal on all ranks. */
   readonly description: string;
   /** The caller's tensor. */
   readonly x: Tensor;
-  /** What is sent, made when the call is. */
+  /** The data to send, created when the call is made. */
   readonly from: Tensor;
-  /** The exchange. Returns a tensor that it owns. */
+  /** The exchange. Returns a new tensor. */
   readonly steps: (connection: Connection) => Steps<Tensor>;
-  /** The result in a world of one, which the call owns. */
+  /** Returns the result in a world of one, as a new tensor. */
   readonly alone: () => Tensor;
-  /** The gradient of x from that of the result; absent where none is recorded. */
+  /** Computes the gradient of x from that of the result; undefined if no gradient is recorded. */
   readonly backward?: ((gradient: Tensor) => Tensor) | undefined;
-  /** Where the result goes, where it changes the caller's tensor. */
+  /** Stores the result in the caller's tensor, for in-place calls. */
   readonly target?: ((result: Tensor) => Tensor) | undefined;
 }
 
-/** Makes the call, and blocks until its result is here. */
+/** Makes the call and blocks until the result arrives. */
 export function callSync(make: () => Call, operation: string): Tensor {
   const { connection } = worldOf(operation);
   const call = make();
@@ -35,7 +35,7 @@ export function callSync(make: () => Call, operation: string): Tensor {
   return resultOf(call, connection.queue.wait(job), isRecorded);
 }
 
-/** Makes the call, and settles once its result is here. Other work goes on meanwhile. */
+/** Makes the call without blocking, and settles when the result arrives. */
 export async function callAsync(make: () => Call, operation: string): Promise<Tensor> {
   const { connection } = worldOf(operation);
   const call = make();

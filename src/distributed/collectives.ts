@@ -1,4 +1,4 @@
-/** Calls that every rank makes, on tensors: PyTorch's names. */
+/** Collective operations on tensors, with PyTorch's names. */
 import { aNumber, choice, flag } from "../core/kinds.ts";
 import { expectNothing, type Given, named, operand, optional, parameters } from "../core/parameters.ts";
 import { mul } from "../ops/elementwise/arithmetic.ts";
@@ -13,23 +13,23 @@ import { type Connection, rank, wholeNumber, worldOf, worldSize } from "./world.
 
 /** Options of {@link reduceScatter}. */
 export interface ReduceOptions {
-  /** Default `"sum"`. `"mean"` takes floats, `"max"` and `"min"` have no gradient. */
+  /** The reduction. Default `"sum"`. `"mean"` requires floats; `"max"` and `"min"` have no gradient. */
   op?: ReduceOp | undefined;
 }
 
 /** Options of {@link allReduce}. */
 export interface AllReduceOptions extends ReduceOptions {
-  /** Put the result into x's memory, and return x. Default false. */
+  /** Write the result to x and return x. Default false. */
   inPlace?: boolean | undefined;
 }
 
 const anOp = choice("sum", "mean", "max", "min");
 
 /**
- * The sum, mean, maximum or minimum of x over all ranks, on every rank, in x's dtype. 16-bit floats are summed in
- * float32 and rounded once. NaN of any rank is the maximum and the minimum.
+ * Computes the sum, mean, maximum or minimum of x over all ranks, in x's dtype. All ranks receive the result. 16-bit
+ * floats are summed in float32 and rounded once. The maximum and minimum propagate NaN.
  *
- * Its gradient is that of the sum of all ranks' losses: the same reduction of the gradients, for `sum` and `mean`.
+ * The gradient is that of the sum of all ranks' losses: for `sum` and `mean`, the same reduction of the gradients.
  *
  * @param x of the same shape and dtype on every rank
  *
@@ -37,8 +37,8 @@ const anOp = choice("sum", "mean", "max", "min");
  * const total = distributed.allReduce(loss.detach(), { op: "mean" });
  *
  * @throws {DTypeError} for the mean of integers, and the sum or mean of bool.
- * @throws {DistributedError} `mismatch` on every rank where shapes, dtypes or calls differ; `notInitialized`,
- * `rankLost`, `timeout`. @throws {AutogradError} where x is changed in place and takes part in a graph.
+ * @throws {DistributedError} `mismatch` on every rank if shapes, dtypes or calls differ; `notInitialized`, `rankLost`,
+ *   `timeout`. @throws {AutogradError} if x is changed in place and is part of a graph.
  */
 export function allReduce<T extends Tensor>(x: T, options?: AllReduceOptions): T;
 export function allReduce(...values: unknown[]): Tensor {
@@ -52,7 +52,7 @@ const allReduceOperands = {
 } as const;
 const allReduceParameters = parameters("allReduce", allReduceOperands);
 
-/** {@link allReduce} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+/** Runs {@link allReduce} without blocking the event loop. Don't change x until the promise settles. */
 export function allReduceAsync<T extends Tensor>(x: T, options?: AllReduceOptions): Promise<T>;
 export async function allReduceAsync(...values: unknown[]): Promise<Tensor> {
   const { x, op, inPlace } = allReduceAsyncParameters(values);
@@ -67,7 +67,7 @@ const reducing = (call: Call, op: ReduceOp): Call => ({
 });
 
 /**
- * The reduction of x over all ranks, of which each rank gets its part: the rows from rank · n to (rank + 1) · n. Its
+ * Reduces x over all ranks. Each rank receives one part of the result: the rows from rank · n to (rank + 1) · n. The
  * gradient is the {@link allGather} of the parts' gradients.
  *
  * @param x [worldSize · n, …], of the same shape and dtype on every rank
@@ -86,7 +86,7 @@ export function reduceScatter(...values: unknown[]): Tensor {
 const scatterOperands = { x: operand(aTensor), op: optional(anOp, "sum" as ReduceOp) } as const;
 const reduceScatterParameters = parameters("reduceScatter", scatterOperands);
 
-/** {@link reduceScatter} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+/** Runs {@link reduceScatter} without blocking the event loop. Don't change x until the promise settles. */
 export function reduceScatterAsync<T extends Tensor>(x: T, options?: ReduceOptions): Promise<T>;
 export async function reduceScatterAsync(...values: unknown[]): Promise<Tensor> {
   const { x, op } = reduceScatterAsyncParameters(values);
@@ -103,8 +103,8 @@ const scattering = (call: Call, op: ReduceOp): Call => ({
 });
 
 /**
- * The tensors of all ranks one after the other along the first axis, on every rank; of scalars a vector. Its gradient
- * is the {@link reduceScatter} of the gradients.
+ * Concatenates the tensors of all ranks along the first axis, and scalars to a vector. All ranks receive the result.
+ * The gradient is the {@link reduceScatter} of the gradients.
  *
  * @param x [n, …], of the same shape and dtype on every rank
  * @returns [worldSize · n, …] of x's dtype
@@ -121,7 +121,7 @@ export function allGather(...values: unknown[]): Tensor {
 }
 const allGatherParameters = parameters("allGather", { x: operand(aTensor) });
 
-/** {@link allGather} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+/** Runs {@link allGather} without blocking the event loop. Don't change x until the promise settles. */
 export function allGatherAsync<T extends Tensor>(x: T): Promise<T>;
 export async function allGatherAsync(...values: unknown[]): Promise<Tensor> {
   const { x } = allGatherAsyncParameters(values);
@@ -139,22 +139,22 @@ const gathering = (call: Call): Call => ({
 
 /** Options of {@link broadcast}. */
 export interface BroadcastOptions {
-  /** The rank whose elements all get. Default 0. */
+  /** The rank whose elements are sent to all. Default 0. */
   src?: number | undefined;
-  /** Put the result into x's memory, and return x. Default false. */
+  /** Write the result to x and return x. Default false. */
   inPlace?: boolean | undefined;
 }
 
 /**
- * The elements of one rank, on every rank. Its gradient is, on that rank, the sum of all ranks' gradients, and 0 on the
- * others.
+ * Copies the elements of one rank to all ranks. The gradient is the sum of all ranks' gradients on that rank, and 0 on
+ * the others.
  *
  * @param x of the same shape and dtype on every rank; only `src`'s elements are read
  *
  * @example
  * distributed.broadcast(weights, { src: 0, inPlace: true });
  *
- * @throws {ArgumentError} for a rank that there is not. @throws {DistributedError} as {@link allReduce}
+ * @throws {ArgumentError} if there is no such rank. @throws {DistributedError} as {@link allReduce}
  */
 export function broadcast<T extends Tensor>(x: T, ...options: BroadcastArguments): T;
 export function broadcast(...values: unknown[]): Tensor {
@@ -171,7 +171,7 @@ const broadcastParameters = parameters("broadcast", broadcastOperands);
 /** The ways to pass options of {@link broadcast}: all by name, or the rank by position. */
 export type BroadcastArguments = Given<BroadcastOptions, ["src"]>;
 
-/** {@link broadcast} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+/** Runs {@link broadcast} without blocking the event loop. Don't change x until the promise settles. */
 export function broadcastAsync<T extends Tensor>(x: T, ...options: BroadcastArguments): Promise<T>;
 export async function broadcastAsync(...values: unknown[]): Promise<Tensor> {
   const { x, src, inPlace } = broadcastAsyncParameters(values);
@@ -188,8 +188,8 @@ const broadcasting = (call: Call, src: number): Call => ({
 });
 
 /**
- * Each rank's part of every rank: of x in `worldSize` parts along the first axis, part j goes to rank j, and the result
- * has the parts that came, in the order of ranks. Its gradient is the same exchange of the gradients.
+ * Exchanges parts between all ranks. x is split into `worldSize` parts along the first axis; part j goes to rank j, and
+ * the result consists of the received parts in the order of ranks. The gradient is the same exchange of the gradients.
  *
  * @param x [worldSize · n, …], of the same shape and dtype on every rank
  *
@@ -206,7 +206,7 @@ export function allToAll(...values: unknown[]): Tensor {
 }
 const allToAllParameters = parameters("allToAll", { x: operand(aTensor) });
 
-/** {@link allToAll} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+/** Runs {@link allToAll} without blocking the event loop. Don't change x until the promise settles. */
 export function allToAllAsync<T extends Tensor>(x: T): Promise<T>;
 export async function allToAllAsync(...values: unknown[]): Promise<Tensor> {
   const { x } = allToAllAsyncParameters(values);
@@ -216,7 +216,7 @@ const allToAllAsyncParameters = parameters("allToAllAsync", { x: operand(aTensor
 
 const exchanging = (call: Call): Call => ({ ...call, backward: (gradient) => allToAll(gradient) });
 
-/** Waits until every rank is here. @throws {DistributedError} as {@link allReduce} */
+/** Waits until every rank has called it. @throws {DistributedError} as {@link allReduce} */
 export function barrier(): void;
 export function barrier(...values: unknown[]): void {
   expectNothing("barrier", values);
@@ -224,7 +224,7 @@ export function barrier(...values: unknown[]): void {
   if (connection !== undefined) connection.queue.wait(barrierOn(connection, "barrier"));
 }
 
-/** {@link barrier} as a promise: the event loop goes on meanwhile. */
+/** Runs {@link barrier} without blocking the event loop. */
 export function barrierAsync(): Promise<void>;
 export async function barrierAsync(...values: unknown[]): Promise<void> {
   expectNothing("barrierAsync", values);

@@ -1,4 +1,4 @@
-/** Data-parallel training: each rank computes gradients of its own batch, and all take the same step. */
+/** Data-parallel training: each rank computes gradients on a different batch, and all take the same step. */
 import { atEndOfPass, onArrival } from "../autograd/arrival.ts";
 import { noGrad } from "../autograd/modes.ts";
 import { isPromise } from "../core/context.ts";
@@ -13,7 +13,7 @@ import { DistributedError } from "./errors.ts";
 import { broadcastCall } from "./gather.ts";
 import { type Connection, type World, worldOf } from "./world.ts";
 
-/** A model as data-parallel training sees it: `nn.Module` is one. */
+/** The methods of a model that data-parallel training uses. `nn.Module` has them. */
 export interface ParallelModel {
   namedParameters(): Map<string, Tensor>;
   namedBuffers(): Map<string, Tensor>;
@@ -21,28 +21,24 @@ export interface ParallelModel {
 
 /** Options of {@link dataParallel}. */
 export interface DataParallelOptions {
-  /** Bytes of gradients that are exchanged in one call. Default 25 MB. */
+  /** Bytes of gradients exchanged per call. Default 25 MB. */
   bucketBytes?: number | undefined;
 }
 
 /**
- * Trains a model on all ranks: gives each rank 0's weights and buffers, and from now on makes every `backward()` leave
- * the mean of all ranks' gradients in the parameters' `grad`. Then every rank takes the same step.
+ * Trains a model on all ranks. Copies rank 0's weights and buffers to all ranks, and makes every `backward()` store the
+ * mean of all ranks' gradients in the parameters' `grad`. So every rank takes the same step.
  *
- * Gradients are exchanged in buckets, in the order in which backward makes them, while it goes on. The first pass finds
- * that order, on rank 0, and exchanges at its end. A parameter that no rank used keeps its `grad`; one that some ranks
- * used counts as 0 on the others. Gradients of 16-bit parameters are summed in float32.
+ * Gradients are exchanged in buckets while backward runs, in the order in which backward computes them. The first pass
+ * determines that order on rank 0, and exchanges at its end. A parameter that no rank used keeps its `grad`; if only
+ * some ranks used it, its gradient counts as 0 on the others. Gradients of 16-bit parameters are summed in float32.
  *
- * @param model the same on every rank: names, shapes and dtypes; parameters frozen later are left out
+ * @param model with the same names, shapes and dtypes on every rank; parameters that are frozen later are skipped
  *
- * @example
- * const parallel = distributed.dataParallel(model);
- * const loss = crossEntropy(model.forward(x), y); // each rank has its own x and y
- * backward(loss);
- * clipGradNorm(model.parameters(), 1);
- * optimizer.step();
+ * @example const parallel = distributed.dataParallel(model); const loss = crossEntropy(model.forward(x), y); // x and y
+ * differ by rank backward(loss); clipGradNorm(model.parameters(), 1); optimizer.step();
  *
- * @throws {DistributedError} `mismatch` on every rank where the models differ; `notInitialized`
+ * @throws {DistributedError} `mismatch` on every rank if the models differ; `notInitialized`
  */
 export function dataParallel<M extends ParallelModel>(model: M, options?: DataParallelOptions): DataParallel<M>;
 export function dataParallel(...values: unknown[]): DataParallel<ParallelModel> {
@@ -64,10 +60,10 @@ const isModel = (value: unknown): value is ParallelModel =>
   typeof (value as ParallelModel).namedParameters === "function" &&
   typeof (value as ParallelModel).namedBuffers === "function";
 
-/** What exchanges the gradient of a parameter. */
+/** The object that exchanges the gradient of each parameter. */
 const exchanging = new WeakMap<Tensor, DataParallel>();
 
-/** @internal What exchanges the gradients of these parameters, where one {@link DataParallel} has all of them. */
+/** @internal Returns the {@link DataParallel} that exchanges the gradients of all these parameters, if there is one. */
 export function parallelOf(parameters: readonly Tensor[]): DataParallel | undefined {
   const [first] = parameters;
   const parallel = first && exchanging.get(first);
@@ -79,7 +75,7 @@ export const isShared = (parameter: Tensor): boolean => exchanging.get(parameter
 
 const NO_OWNERS: Owners = new Map();
 
-/** A model in training on all ranks. Made by {@link dataParallel}. */
+/** A model in training on all ranks. Created by {@link dataParallel}. */
 export class DataParallel<M extends ParallelModel = ParallelModel> {
   readonly model: M;
   private readonly connection: Connection | undefined;
@@ -88,12 +84,12 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
   private readonly removers: (() => void)[] = [];
   private readonly bucketBytes: number;
   private layout: Layout | undefined;
-  /** Which parameters' gradients are complete in this pass, in the order in which they came. */
+  /** The parameters whose gradients are complete in this pass, in order of completion. */
   private readonly arrived = new Set<number>();
   private launched: Bucket[] = [];
   private pausing = 0;
   /** @internal */ owners = NO_OWNERS;
-  /** Whether ranks have means of parameters that are theirs, and nobody has cleared them. */
+  /** Whether ranks hold means of only their parameters that were not cleared yet. */
   private hasShares = false;
   private readonly rank: number;
   private readonly end = (isComplete: boolean): void => this.endPass(isComplete);
@@ -121,8 +117,8 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
   }
 
   /**
-   * Runs `body` without an exchange: backward passes in it add to this rank's own gradients. The next pass outside
-   * exchanges the sums. What it returns is returned; a promise is waited for.
+   * Runs `body` without exchanging gradients: backward passes in it accumulate this rank's gradients. The next pass
+   * outside exchanges the sums. Returns the result of `body`, which may be a promise.
    *
    * @example
    * parallel.noSync(() => backward(first));
@@ -142,8 +138,8 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
   }
 
   /**
-   * Exchanges the gradients that are there now. `backward()` does it by itself, but on a rank whose pass reached no
-   * parameter at all: there this takes its place.
+   * Exchanges the current gradients. Call it only on a rank whose pass reached no parameter; otherwise `backward()`
+   * does it.
    */
   sync(): void {
     if (this.connection === undefined) return;
@@ -154,13 +150,13 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
     this.reset();
   }
 
-  /** Lets the model go: backward passes are this rank's own again. */
+  /** Ends the exchange of gradients in backward passes. */
   detach(): void {
     for (const remove of this.removers.splice(0)) remove();
     for (const parameter of this.parameters) if (exchanging.get(parameter) === this) exchanging.delete(parameter);
   }
 
-  /** @internal From now on each of these gradients goes to one rank alone. */
+  /** @internal From now on, each of these gradients is sent only to its owner. */
   shareOut(owners: Owners): void {
     this.owners = new Map([...this.owners, ...owners]);
     this.layout = undefined;
@@ -175,18 +171,18 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
     this.connection?.queue.progress();
   }
 
-  /** A mean that one rank alone has would count once for each rank, if a second exchange took it along. */
+  /** A mean that only one rank holds must not be part of a second exchange. */
   private checkCleared(index: number): void {
     this.hasShares = false;
     const isLeft = this.parameters.some((each, at) => at !== index && each.grad !== null && this.owners.has(each));
     if (!isLeft) return;
     const text =
-      "the gradients were exchanged, and each rank has its share of them: call zeroGrad() before the next pass, or " +
-      "run all passes of a step but the last in noSync()";
+      "the gradients were exchanged, and each rank holds only its share; call zeroGrad() before the next pass, or " +
+      "run all passes of a step except the last in noSync()";
     throw new DistributedError("dataParallel", "notCleared", text);
   }
 
-  /** Buckets go in one order on all ranks: a complete one waits for those before it. */
+  /** Starts complete buckets. All ranks use the same order, so a bucket waits for those before it. */
   private launchComplete(layout: Layout): void {
     for (let next = this.launched.length; next < layout.length; next++) {
       const bucket = layout[next]!;
@@ -216,7 +212,7 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
     this.launched = [];
   }
 
-  /** Rank 0's order; parameters without a gradient in the first pass come last. */
+  /** Returns rank 0's order. Parameters without a gradient in the first pass come last. */
   private agreeOnLayout(): Layout {
     const others = [...this.parameters.keys()].reverse().filter((index) => !this.arrived.has(index));
     const own = fromArray(Int32Array.from([...this.arrived, ...others]));

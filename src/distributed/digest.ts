@@ -1,14 +1,14 @@
 /**
- * What each rank says of a call before it takes part in it, so that ranks that do not agree get an error, all of them,
- * and none waits for a call that will never come.
+ * Records that ranks compare before each call. If they differ, all ranks throw an error instead of waiting for a call
+ * that never comes.
  */
 import { DistributedError } from "./errors.ts";
 
-/** Bytes of a record: a hash of the whole description, then the start of its text. */
+/** Size of a record in bytes: a hash of the description, then the start of its text. */
 export const RECORD_BYTES = 160;
 const HASH_BYTES = 8;
 
-/** The record of a call. */
+/** Returns the record of a call. */
 export function recordOf(description: string): Uint8Array<ArrayBuffer> {
   const record = new Uint8Array(new ArrayBuffer(RECORD_BYTES));
   const text = new TextEncoder().encode(description);
@@ -17,11 +17,11 @@ export function recordOf(description: string): Uint8Array<ArrayBuffer> {
   return record;
 }
 
-/** The description in a record, or its start. */
+/** Returns the description in a record, or its start. */
 export const textOf = (record: Uint8Array): string =>
   new TextDecoder().decode(record.subarray(HASH_BYTES)).replace(/\0.*$/s, "");
 
-/** @throws {DistributedError} `mismatch`, the same on every rank, unless all records are equal. */
+/** Checks that all records are equal. @throws {DistributedError} `mismatch`, with the same message on every rank */
 export function checkRecords(operation: string, records: Uint8Array): void {
   const each = Array.from({ length: records.length / RECORD_BYTES }, (_, rank) =>
     records.subarray(rank * RECORD_BYTES, (rank + 1) * RECORD_BYTES),
@@ -42,7 +42,7 @@ export function checkRecords(operation: string, records: Uint8Array): void {
   );
 }
 
-/** `rank 3`, `ranks 0, 1, 2`; of many the first ones. */
+/** Formats ranks: `rank 3`, `ranks 0, 1, 2`; only the first ones if there are many. */
 export function ranksText(ranks: readonly number[]): string {
   const shown = ranks.slice(0, 8).join(", ") + (ranks.length > 8 ? `, … (${ranks.length})` : "");
   return `${ranks.length === 1 ? "rank" : "ranks"} ${shown}`;

@@ -1,8 +1,8 @@
 /**
- * The largest and the smallest of floats among ranks. MPI leaves open what becomes of NaN; here it wins, as in PyTorch.
- * The bits of floats are turned into integers of the same order, with NaN beyond all others, and MPI compares those.
+ * Maximum and minimum of floats over ranks. MPI does not define the result for NaN; here NaN propagates, as in PyTorch.
+ * The bits of floats are mapped to integers of the same order, with NaN beyond all others, and MPI compares those.
  *
- * With b the bits as a signed integer: key(b) = b where b ≥ 0, else b ⊕ 0x7fff…; the function is its own inverse.
+ * With b the bits as a signed integer: key(b) = b if b ≥ 0, else b ⊕ 0x7fff…. The function is self-inverse.
  */
 import type { Tensor } from "../tensor/tensor.ts";
 import type { Reduction } from "./abi.ts";

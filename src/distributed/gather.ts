@@ -1,4 +1,4 @@
-/** The calls of `broadcast`, `allGather` and `allToAll`: elements that move as they are. */
+/** The calls of `broadcast`, `allGather` and `allToAll`, which move elements unchanged. */
 import { noGrad } from "../autograd/modes.ts";
 import { copyInto } from "../ops/copy/copy.ts";
 import { checkTarget } from "../ops/copy/inplace.ts";

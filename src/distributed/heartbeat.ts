@@ -1,21 +1,21 @@
 /**
- * Whether ranks of other machines are there. MPI does not say when a network is cut or a process is stopped: it waits.
- * So a thread of each process sends datagrams to some others, and a rank that waits looks for those that fell silent.
+ * Detects lost ranks on other machines. MPI does not report a broken network or a stopped process; it waits. So a
+ * thread of each process sends datagrams to some other ranks, and a waiting rank checks which ones fell silent.
  */
 import { networkInterfaces } from "node:os";
 import { moduleFile } from "../core/place.ts";
 import type { Address, Order } from "./heartbeat_main.ts";
 
-/** The most addresses of a machine that are tried. */
+/** Maximum number of addresses to try per machine. */
 const MOST_ADDRESSES = 6;
-/** Up to so many ranks everyone watches everyone. */
+/** Maximum number of ranks for which every rank watches all others. */
 const MOST_WATCHED = 64;
-/** Datagrams in the time after which silence counts, at least; and the longest time between two, in milliseconds. */
+/** Minimum number of datagrams per timeout, and maximum milliseconds between two. */
 const [BEATS, LONGEST] = [8, 1000];
 
 /**
- * The ranks that a rank watches: all others, or of many those at the distances 1, 2, 4, … in both directions, so that
- * each is watched by some on other machines.
+ * Returns the ranks that a rank watches: all others, or for many ranks those at distances 1, 2, 4, … in both
+ * directions, so that each rank is watched from other machines.
  */
 export function watchedBy(rank: number, size: number): number[] {
   if (size <= MOST_WATCHED) return Array.from({ length: size }, (_, other) => other).filter((other) => other !== rank);
@@ -26,7 +26,7 @@ export function watchedBy(rank: number, size: number): number[] {
   return [...watched].sort((a, b) => a - b);
 }
 
-/** What a rank tells the others: its port, its addresses, and what rank 0's datagrams begin with. */
+/** Encodes a rank's port, its addresses, and the prefix of rank 0's datagrams. */
 const encode = (port: number, token: string, hosts: readonly string[]): string =>
   `${port} ${token} ${hosts.slice(0, MOST_ADDRESSES).join(" ")}`;
 
@@ -41,7 +41,7 @@ const ownAddresses = (): string[] =>
     .filter(({ family, internal }) => family === "IPv4" && !internal)
     .map(({ address }) => address);
 
-/** The thread, and which ranks it misses. */
+/** The heartbeat thread and the ranks that it reports missing. */
 export class Heartbeat {
   private readonly silent: Int32Array;
 
@@ -53,10 +53,10 @@ export class Heartbeat {
   }
 
   /**
-   * Begins to watch.
+   * Starts watching.
    *
-   * @param seconds of silence after which a rank is missed
-   * @param exchange gives each rank the texts of all
+   * @param seconds of silence after which a rank counts as missing
+   * @param exchange returns the texts of all ranks
    */
   static async start(
     rank: number,
@@ -81,7 +81,7 @@ export class Heartbeat {
     return heartbeat;
   }
 
-  /** The port of the thread; 0 where it has none, and the rank is not watched. */
+  /** Opens the thread's port; 0 if that fails, and the rank is not watched. */
   private open(): Promise<number> {
     const { promise, resolve } = Promise.withResolvers<number>();
     this.worker.ref();
@@ -94,7 +94,7 @@ export class Heartbeat {
     return promise.finally(() => this.worker.unref());
   }
 
-  /** The ranks that were heard before, and are silent. */
+  /** Returns the ranks that were heard before and are now silent. */
   missing(): number[] {
     return Array.from({ length: this.size }, (_, rank) => rank).filter((rank) => Atomics.load(this.silent, rank) === 1);
   }

@@ -1,26 +1,26 @@
 /**
- * The thread of a heartbeat: sends a datagram to other ranks again and again, and counts how long each was not heard.
- * It goes on while the program's own thread computes, and stops where the process does.
+ * The heartbeat thread: sends datagrams to other ranks periodically, and counts how long each has been silent. It runs
+ * while the main thread computes, and stops when the process is stopped.
  */
 
-/** What the thread is told: first to open its port, then whom to watch. */
+/** Messages to the thread: first to open its port, then the ranks to watch. */
 export type Order =
   | { readonly kind: "open" }
   | {
       readonly kind: "start";
-      /** What datagrams of this world begin with. */
+      /** The prefix of this world's datagrams. */
       readonly token: string;
       readonly rank: number;
       readonly others: readonly Address[];
       /** Milliseconds between two datagrams. */
       readonly interval: number;
-      /** How many intervals a rank may be silent. */
+      /** Maximum number of silent intervals. */
       readonly silentIntervals: number;
-      /** By rank: 1 once it was silent for longer. */
+      /** By rank: 1 once it has been silent for longer. */
       readonly silent: Int32Array;
     };
 
-/** Where datagrams to a rank go. */
+/** The destination of datagrams to a rank. */
 export interface Address {
   readonly rank: number;
   readonly port: number;
@@ -32,10 +32,10 @@ declare const self: {
   postMessage(port: number): void;
 };
 
-/** Intervals since a rank was heard, of those that were heard at all: where datagrams do not pass, none is. */
+/** Intervals since each rank was last heard. Ranks that were never heard are absent; all are if UDP is blocked. */
 const quiet = new Map<number, number>();
 let [expected, socket] = ["", undefined as Bun.udp.Socket<"buffer"> | undefined];
-/** What came before the token was known: others may have begun earlier. */
+/** Datagrams received before the token was known, since other ranks may start earlier. */
 const early: string[] = [];
 const MOST_EARLY = 4096;
 
@@ -52,9 +52,9 @@ function beat(order: Extract<Order, { kind: "start" }>): void {
       try {
         socket!.send(datagram, port, host);
       } catch {
-        // no way there now; the rank says by its silence what follows
+        // unreachable now; its silence is detected anyway
       }
-  // Intervals are counted, not time: a process that was stopped itself has not waited.
+  // Counts intervals instead of time, so that time in which this process was stopped does not count.
   for (const [rank, count] of quiet) {
     quiet.set(rank, count + 1);
     if (count >= order.silentIntervals) Atomics.store(order.silent, rank, 1);
@@ -63,7 +63,7 @@ function beat(order: Extract<Order, { kind: "start" }>): void {
 
 self.onmessage = async ({ data }) => {
   if (data.kind === "open") {
-    // what a network says of datagrams that did not arrive is an error of the socket, which goes on
+    // the network reports undelivered datagrams as socket errors; the socket continues to work
     const handlers = { data: (_: unknown, bytes: Buffer) => hear(bytes.toString("latin1")), error: () => undefined };
     socket = await Bun.udpSocket({ hostname: "0.0.0.0", port: 0, socket: handlers });
     self.postMessage(socket.port);

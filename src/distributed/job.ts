@@ -2,32 +2,32 @@ import { observer } from "../observe/observer.ts";
 import { DistributedError } from "./errors.ts";
 import type { Request } from "./mpi.ts";
 
-/** What a job waits for next, one request after the other; what it returns is its result. */
+/** A generator that yields the requests to wait for, and returns the result. */
 export type Steps<Result> = Generator<Request, Result, void>;
 
-/** A call that takes part in the world: its check, then its turn, then its requests. */
+/** A call in progress: first its check, then its turn, then its requests. */
 export class Job<Result = unknown> {
   state: "checking" | "waiting" | "running" | "done" = "waiting";
   private steps: Steps<Result> | undefined;
   private request: Request | undefined;
   private outcome: { readonly value: Result } | { readonly error: unknown } | undefined;
   private started: number | undefined;
-  /** What a trace says of it. */
+  /** Details for traces. */
   details: Readonly<Record<string, unknown>> | undefined;
   private readonly settled = Promise.withResolvers<void>();
 
   constructor(
     readonly operation: string,
     private readonly body: () => Steps<Result>,
-    /** Whether what it reads is there: a device may still compute it. */
+    /** Whether its input is available: a device may still compute it. */
     readonly isReady: () => boolean = () => true,
-    /** The first request, and what to do with its answer; undefined where nothing is checked. */
+    /** The request of the check, and the verification of its answer; undefined if nothing is checked. */
     private readonly check?: { readonly request: Request; readonly verify: () => void },
   ) {
     if (check) this.state = "checking";
   }
 
-  /** Lets the check come to its end. */
+  /** Advances the check. */
   checkOn(): void {
     this.guarded(() => {
       if (!this.check?.request.test()) return;
@@ -45,7 +45,7 @@ export class Job<Result = unknown> {
     });
   }
 
-  /** Goes on as far as its requests are complete. */
+  /** Advances as far as its requests are complete. */
   workOn(): void {
     this.guarded(() => {
       if (this.request?.test()) this.advance();
@@ -84,14 +84,15 @@ export class Job<Result = unknown> {
     this.settled.resolve();
   }
 
-  /** Settles once it is done, well or not. */
+  /** Settles when it is done, with or without an error. */
   get whenDone(): Promise<void> {
     return this.settled.promise;
   }
 
-  /** What it gave, once it is done. @throws what it failed with. */
+  /** The result, once it is done. @throws its error */
   get result(): Result {
-    if (this.outcome === undefined) throw new DistributedError(this.operation, "notDone", "it is still under way");
+    if (this.outcome === undefined)
+      throw new DistributedError(this.operation, "notDone", "the call is still in progress");
     if ("error" in this.outcome) throw this.outcome.error;
     return this.outcome.value;
   }

@@ -1,19 +1,19 @@
-/** Whether this process was started as one of several, and which library of MPI it uses. */
+/** Detects whether an MPI launcher started this process, and finds the MPI library. */
 import { dlopen } from "bun:ffi";
 import { environment } from "../core/environment.ts";
 import type { Family } from "./abi.ts";
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What a launcher says of this process. */
+/** A launcher's information about this process. */
 export interface Launch {
-  /** The launcher's family, as far as its variables tell. */
+  /** The launcher's family, if its variables show it. */
   readonly family: Exclude<Family, "MPI 5 ABI"> | undefined;
-  /** How many processes it started; undefined where it does not say. */
+  /** The number of processes it started; undefined if unknown. */
   readonly size: number | undefined;
 }
 
-/** What started this process as a rank of MPI; undefined where nothing did. */
+/** Returns the launcher that started this process as an MPI rank; undefined if there is none. */
 export function launchOf(variables: Variables = process.env): Launch | undefined {
   const number = (name: string) => (variables[name] === undefined ? undefined : Number(variables[name]));
   if (variables["OMPI_COMM_WORLD_SIZE"] !== undefined)
@@ -26,14 +26,14 @@ export function launchOf(variables: Variables = process.env): Launch | undefined
 
 const macFolders = ["/opt/homebrew/lib", "/usr/local/lib", "/opt/local/lib"] as const;
 
-/** The names of the libraries on Linux: Open MPI's, then MPICH's by Debian and by itself. */
+/** The names of the libraries on Linux: Open MPI's, then MPICH's in Debian and upstream. */
 const names: Readonly<Record<Exclude<Family, "MPI 5 ABI">, readonly string[]>> = {
   "Open MPI": ["libmpi.so.40"],
   MPICH: ["libmpich.so.12", "libmpi.so.12"],
 };
 const standardNames = ["libmpi_abi.so.0", "libmpi_abi.so.1"] as const;
 
-/** The libraries to try, in order. */
+/** Returns the libraries to try, in order. */
 export function candidates(launch: Launch | undefined = launchOf()): readonly string[] {
   const named = environment("ORCHARD_MPI");
   if (named !== undefined) return [named];
@@ -44,7 +44,7 @@ export function candidates(launch: Launch | undefined = launchOf()): readonly st
   return [...names[first], ...standardNames, ...names[second], "libmpi.so"];
 }
 
-/** The functions of the dynamic loader itself, with which symbols that are no functions are found. */
+/** Functions of the dynamic loader, which find data symbols. */
 const loaderFunctions = {
   dlopen: { args: ["buffer", "i32"], returns: "ptr" },
   dlsym: { args: ["i64", "buffer"], returns: "ptr" },
@@ -52,18 +52,18 @@ const loaderFunctions = {
 } as const;
 
 const RTLD_NOW = 2;
-/** Open MPI's plugins look for its symbols among all that are loaded. */
+/** Open MPI's plugins search for its symbols in the global scope. */
 const RTLD_GLOBAL = process.platform === "darwin" ? 8 : 0x100;
 
-/** A library that is loaded. */
+/** A loaded library. */
 export interface Located {
   readonly path: string;
   readonly addressOf: (symbol: string) => number | null;
-  /** Gives this hold on the library back; the last one unloads it. */
+  /** Releases the library. The last release unloads it. */
   readonly close: () => void;
 }
 
-/** Loads the first library that there is; undefined where there is none. */
+/** Loads the first available library; undefined if there is none. */
 export function locate(paths: readonly string[] = candidates()): Located | undefined {
   const { symbols: loader } = dlopen(loaderPath(), loaderFunctions);
   for (const path of paths) {
@@ -79,10 +79,10 @@ export function locate(paths: readonly string[] = candidates()): Located | undef
   return undefined;
 }
 
-/** Null where there is no such symbol. */
+/** Converts an address; null if there is no such symbol. */
 const addressIn = (address: number | bigint | null): number | null => (address === null ? null : Number(address));
 
-/** glibc before 2.34 has the loader's functions in a library of their own. */
+/** Returns the library of the loader's functions, which is separate in glibc before 2.34. */
 function loaderPath(): string {
   if (process.platform === "darwin") return "/usr/lib/libSystem.B.dylib";
   for (const path of ["libc.so.6", "libdl.so.2"])
@@ -90,14 +90,14 @@ function loaderPath(): string {
       dlopen(path, loaderFunctions).close();
       return path;
     } catch {
-      // the next one has them
+      // try the next one
     }
   return "libc.so";
 }
 
 let yields: (() => number) | undefined;
 
-/** Lets other processes have the processor, where they wait for it. */
+/** Yields the processor to waiting processes. */
 export function yieldProcessor(): void {
   yields ??= dlopen(process.platform === "darwin" ? "/usr/lib/libSystem.B.dylib" : "libc.so.6", {
     sched_yield: { args: [], returns: "i32" },
@@ -107,8 +107,8 @@ export function yieldProcessor(): void {
 
 const text = (value: string): Buffer => Buffer.from(`${value}\0`);
 
-/** What to install, in a sentence. */
+/** Returns advice on what to install. */
 export const installAdvice = (): string =>
   process.platform === "darwin"
-    ? "install it with `brew install open-mpi`, or name libmpi in ORCHARD_MPI"
-    : "install it (Debian and Ubuntu: `apt install openmpi-bin`, or `mpich`), or name libmpi in ORCHARD_MPI";
+    ? "install it with `brew install open-mpi`, or set ORCHARD_MPI to the path of libmpi"
+    : "install it (Debian and Ubuntu: `apt install openmpi-bin`, or `mpich`), or set ORCHARD_MPI to the path of libmpi";

@@ -1,4 +1,4 @@
-/** Tensors as memory that MPI reads and writes. */
+/** Passes tensors to MPI as memory. */
 import { noGrad } from "../autograd/modes.ts";
 import { empty } from "../backend/dispatch.ts";
 import { ArgumentError } from "../core/errors.ts";
@@ -12,10 +12,10 @@ import { keep } from "../tensor/tidy.ts";
 import { type WireType, wireTypes } from "./abi.ts";
 import type { Elements } from "./mpi.ts";
 
-/** What an int counts. */
+/** The maximum of a C int. */
 const MOST_ELEMENTS = 2 ** 31 - 1;
 
-/** The elements of a contiguous tensor, as they lie; waits for a device that still computes them. */
+/** Returns the memory of a contiguous tensor. Waits for a device that still computes it. */
 export function elementsOf(operation: string, x: Tensor, type: WireType = wireTypes[x.dtype]): Elements {
   const { size, storage, offset, dtype } = x;
   if (size > MOST_ELEMENTS)
@@ -24,12 +24,12 @@ export function elementsOf(operation: string, x: Tensor, type: WireType = wireTy
       "tooLarge",
       `expected at most ${MOST_ELEMENTS} elements in one call, got ${x.describe()}; send it in parts`,
     );
-  const { buffer, byteOffset } = storage.hostBytes(); // memory with a buffer has an address that stays
+  const { buffer, byteOffset } = storage.hostBytes(); // memory with an ArrayBuffer has a fixed address
   const bytes = new Uint8Array(buffer as ArrayBuffer, byteOffset + offset * bytesOf(dtype), size * bytesOf(dtype));
   return { bytes, type, count: size };
 }
 
-/** The elements as they are now, of a tensor that the caller may dispose of: a copy only where there are gaps. */
+/** Returns a contiguous tensor that survives disposal by the caller. Copies only if x is not contiguous. */
 export function held(x: Tensor): Tensor {
   const whole = noGrad(() => contiguous(x));
   const view = keep(detach(whole));
@@ -37,20 +37,20 @@ export function held(x: Tensor): Tensor {
   return view;
 }
 
-/** A copy that a call changes. */
+/** Returns a copy that a call may change. */
 export const ownCopy = (x: Tensor, dtype: DType = x.dtype): Tensor =>
   noGrad(() => keep(x.dtype === dtype ? clone(x) : toDType(x, dtype)));
 
-/** A result to be filled. */
+/** Returns an uninitialized result. */
 export const ownEmpty = (shape: Shape, dtype: DType, operation: string): Tensor =>
   keep(empty(shape, dtype, {}, operation));
 
-/** What a call made, as the caller's: the scope of `tidy` that is open now has it. */
+/** Hands a call's result to the caller, and to the open `tidy` scope. */
 export function published(own: Tensor): Tensor {
   const view = detach(own);
   own.dispose();
   return view;
 }
 
-/** Whether the elements can be read without a wait. */
+/** Whether the elements can be read without waiting. */
 export const isReady = ({ storage }: Tensor): boolean => storage.memory.whenReady() === null;

@@ -1,4 +1,4 @@
-/** MPI's functions as methods: statuses become errors, handles are hidden. */
+/** Wraps MPI's functions in methods: error codes become exceptions, and handles are hidden. */
 import { dlopen, ptr } from "bun:ffi";
 import { declarations, type Family, type Handles, handlesOf, type Reduction, type WireType } from "./abi.ts";
 import { DistributedError } from "./errors.ts";
@@ -7,10 +7,10 @@ import type { Located } from "./locate.ts";
 type Library = ReturnType<typeof dlopen<typeof declarations>>;
 type Functions = Library["symbols"];
 
-/** A communicator: ranks, and an order of calls of its own. */
+/** A communicator: a group of ranks with a separate order of calls. */
 export type Communicator = number;
 
-/** Elements in memory that stays where it is while a call is under way. */
+/** Elements in memory that must not move while a call is in progress. */
 export interface Elements {
   readonly bytes: Uint8Array;
   readonly type: WireType;
@@ -19,9 +19,9 @@ export interface Elements {
 
 const MAX_TEXT = 8_192;
 
-/** A call under way. Memory that it reads and writes is kept here until it is done. */
+/** A call in progress. Holds references to its memory until it is done. */
 export class Request {
-  /** What MPI_Test takes and clears: a pointer, or an int in the first four bytes. */
+  /** The handle that MPI_Test reads and clears: a pointer, or an int in the first four bytes. */
   readonly handle = new BigUint64Array(1);
   private readonly flag = new Int32Array(1);
   isDone = false;
@@ -32,7 +32,7 @@ export class Request {
     readonly kept: readonly unknown[],
   ) {}
 
-  /** Lets MPI work, and says whether the call is complete. @throws {DistributedError} `mpiFailed` */
+  /** Lets MPI make progress. Returns whether the call is complete. @throws {DistributedError} `mpiFailed` */
   test(): boolean {
     if (this.isDone) return true;
     this.mpi.test(this.operation, this.handle, this.flag);
@@ -41,7 +41,7 @@ export class Request {
   }
 }
 
-/** A library of MPI that is loaded. */
+/** A loaded MPI library. */
 export class Mpi {
   readonly path: string;
   readonly family: Family;
@@ -49,7 +49,7 @@ export class Mpi {
   private readonly functions: Functions;
   private readonly handles: Handles;
 
-  /** @throws {DistributedError} `mpiUnusable` where functions are missing. */
+  /** @throws {DistributedError} `mpiUnusable` if functions are missing. */
   constructor(private readonly located: Located) {
     const { path, addressOf } = located;
     this.path = path;
@@ -67,7 +67,7 @@ export class Mpi {
     return this.handles.world;
   }
 
-  /** The name and version of the library: the first line of what it says of itself. */
+  /** Returns the name and version of the library: the first line of its version string. */
   version(): string {
     const [text, length] = [new Uint8Array(MAX_TEXT), new Int32Array(1)];
     this.check("distributed.init", this.functions.MPI_Get_library_version(text, length));
@@ -91,7 +91,7 @@ export class Mpi {
     return flag[0] !== 0;
   }
 
-  /** Errors of calls are returned from now on, and do not end the process. */
+  /** Initializes MPI so that errors are returned and do not end the process. */
   init(): void {
     if (!this.isInitialized)
       this.check("distributed.init", this.functions.MPI_Init_thread(0, 0, this.handles.funneled, new Int32Array(1)));
@@ -103,10 +103,11 @@ export class Mpi {
   }
 
   /**
-   * Tells the launcher that this process ends well, after {@link finalize} and as the last thing that it does. From 4.1
-   * on, MPICH says so in a handler of `atexit` (`MPIR_pmi_finalize_on_exit` in its src/util/mpir_pmi.c). Bun ends
-   * without running those, and a launcher that hears nothing kills the ranks that are still ending. A library's own
-   * handlers also run when it is unloaded, which MPICH bears; Open MPI has none, and stays.
+   * Tells the launcher that this process ends successfully. Must be the process's last action after {@link finalize}.
+   * Since 4.1, MPICH reports this in an `atexit` handler (`MPIR_pmi_finalize_on_exit` in its src/util/mpir_pmi.c). Bun
+   * exits without running `atexit` handlers, and a launcher that receives no report kills the remaining ranks. A
+   * library's handlers also run when it is unloaded, which works with MPICH. Open MPI has no such handler and stays
+   * loaded.
    */
   unload(): void {
     if (!/^M(VA)?PICH/.test(this.version())) return;
@@ -133,7 +134,7 @@ export class Mpi {
     return out[0]!;
   }
 
-  /** The same ranks with an order of calls of their own. */
+  /** Returns a communicator of the same ranks with a separate order of calls. */
   duplicate(communicator: Communicator): Communicator {
     const out = new BigUint64Array(1);
     this.check("distributed.init", this.functions.MPI_Comm_dup(communicator, out));
@@ -158,7 +159,7 @@ export class Mpi {
     );
   }
 
-  /** In place. */
+  /** Reduces in place. */
   allReduce(operation: string, on: Communicator, elements: Elements, reduction: Reduction): Request {
     const [type, how] = [this.type(elements), this.handles.reductions[reduction]];
     return this.start(operation, [elements], (request) =>
@@ -188,7 +189,7 @@ export class Mpi {
     );
   }
 
-  /** @param counts of elements for each rank, one rank's after the other's */
+  /** @param counts the number of elements for each rank, in the order of ranks */
   reduceScatterParts(
     operation: string,
     on: Communicator,
@@ -199,14 +200,14 @@ export class Mpi {
   ): Request {
     const how = this.handles.reductions[reduction];
     const [type, list] = [this.type(from), Int32Array.from(counts)];
-    const kept = new Int32Array(new ArrayBuffer(list.byteLength)); // an array with a buffer has an address that stays
+    const kept = new Int32Array(new ArrayBuffer(list.byteLength)); // an array with an ArrayBuffer has a fixed address
     kept.set(list);
     return this.start(operation, [from, to, kept], (request) =>
       this.functions.MPI_Ireduce_scatter(addressOf(from), addressOf(to), ptr(kept), type, how, on, request),
     );
   }
 
-  /** @param count of elements for each rank */
+  /** @param count the number of elements for each rank */
   allToAll(operation: string, on: Communicator, from: Elements, to: Elements, count: number): Request {
     const type = this.type(from);
     return this.start(operation, [from, to], (request) =>
@@ -250,7 +251,7 @@ export class Mpi {
   }
 }
 
-/** Of elements that have an `ArrayBuffer`: memory of one never moves, other than that of small arrays without. */
+/** Returns the address of elements in an `ArrayBuffer`, which never moves. Small arrays without one may move. */
 function addressOf({ bytes, count }: Elements): number {
   return count === 0 || bytes.buffer.byteLength === 0 ? 0 : ptr(bytes);
 }

@@ -1,29 +1,29 @@
-/** Where the other ranks run, and whether they are alive. */
+/** Tracks where the other ranks run and whether they are alive. */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
-/** What a rank tells the others of itself. */
+/** Information that a rank sends to the others about itself. */
 export interface Peer {
-  /** The machine, or the container: process numbers of one place mean the same. */
+  /** The machine or container, within which process IDs are unique. */
   readonly place: string;
   readonly pid: number;
   readonly host: string;
 }
 
-/** A rank that no answer will come from. */
+/** A lost rank. */
 export interface Lost {
   readonly rank: number;
-  /** What became of it, as a sentence goes on that begins with the rank: `(process 301 on mac-1) ended`. */
+  /** What happened to it, as text that follows the rank in a message: `(process 301 on mac-1) ended`. */
   readonly fate: string;
 }
 
-/** This process. */
+/** Returns the information of this process. */
 export function ownPeer(): Peer {
   const [boot, space] = [read(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()), pidSpace()];
   return { place: `${hostname()}/${boot.slice(0, 8)}/${space}`, pid: process.pid, host: hostname() };
 }
 
-/** The namespace in which process numbers count (Linux). */
+/** Returns the PID namespace (Linux). */
 const pidSpace = (): string => read(() => readlinkSync("/proc/self/ns/pid"));
 
 function read(body: () => string): string {
@@ -41,17 +41,17 @@ export function decodePeer(text: string): Peer {
   return { pid: Number(pid), host: host!, place: place! };
 }
 
-/** Milliseconds between two looks at whether ranks are alive. */
+/** Milliseconds between two checks whether ranks are alive. */
 export const LOOK_AFTER = 500;
 
-/** Looks after the other ranks, every {@link LOOK_AFTER} milliseconds while this one waits. */
+/** Checks the other ranks every {@link LOOK_AFTER} milliseconds while this one waits. */
 export class Watch {
-  /** How many looks in a row found a rank stopped. */
+  /** The number of consecutive checks that found a rank stopped. */
   private readonly stops = new Map<number, number>();
 
   /**
-   * @param seconds for which a rank may be stopped or silent
-   * @param missing the ranks that a heartbeat misses
+   * @param seconds the maximum time that a rank may be stopped or silent
+   * @param missing returns the ranks that the heartbeat reports missing
    */
   constructor(
     private readonly peers: readonly Peer[],
@@ -60,7 +60,7 @@ export class Watch {
     private readonly missing: () => readonly number[],
   ) {}
 
-  /** The ranks that are gone. */
+  /** Returns the lost ranks. */
   lost(): Lost[] {
     const { place } = this.peers[this.own]!;
     const missing = new Set(this.missing());
@@ -83,13 +83,13 @@ export class Watch {
     const what = {
       ended: "ended",
       stopped: `has been stopped for ${this.seconds} s`,
-      silent: `was not heard of for ${this.seconds} s`,
+      silent: `has been silent for ${this.seconds} s`,
     }[fate];
     return `(process ${pid} on ${host}) ${what}`;
   }
 }
 
-/** Whether there is such a process, and it is more than a record that nobody has asked for. */
+/** Returns the state of a process; zombies count as ended. */
 function stateOf(pid: number): "running" | "stopped" | "ended" {
   try {
     process.kill(pid, 0);

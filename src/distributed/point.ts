@@ -1,4 +1,4 @@
-/** Messages between two ranks. */
+/** Point-to-point messages between two ranks. */
 import { DTypeError, ShapeError } from "../core/errors.ts";
 import { aNumber } from "../core/kinds.ts";
 import type { NumberRule } from "../core/options.ts";
@@ -16,23 +16,23 @@ import { type Connection, checkRank, wholeNumber, worldOf } from "./world.ts";
 
 /** Options of {@link send}. */
 export interface SendOptions {
-  /** The rank that receives it. */
+  /** The receiving rank. */
   dst: number;
-  /** Tells messages apart: from 0 to 16383. Default 0. */
+  /** A number that distinguishes messages, from 0 to 16383. Default 0. */
   tag?: number | undefined;
 }
 
 /** Options of {@link receive}. */
 export interface ReceiveOptions<D extends DType = DType> {
-  /** The rank that sends it. */
+  /** The sending rank. */
   src: number;
-  /** Default float32. */
+  /** The expected dtype. Default float32. */
   dtype?: D | undefined;
-  /** That of {@link send}. Default 0. */
+  /** The tag passed to {@link send}. Default 0. */
   tag?: number | undefined;
 }
 
-/** MPI has at least 32,767 tags; a message takes two, one for its header. */
+/** MPI has at least 32,767 tags; a message uses two, one of them for its header. */
 const aTag: NumberRule = {
   holds: (value) => Number.isInteger(value) && value >= 0 && value < 2 ** 14,
   expected: "a whole number from 0 to 16383",
@@ -45,14 +45,14 @@ const sending = {
 } as const;
 
 /**
- * Sends a tensor to another rank, which {@link receive}s it. Returns once x may be changed. Messages between two ranks
- * with one tag arrive in their order. No gradient goes back.
+ * Sends a tensor to another rank, which {@link receive}s it. Returns when x may be changed. Messages between two ranks
+ * with the same tag arrive in order. Gradients are not propagated.
  *
  * @example
  * if (distributed.rank() === 0) distributed.send(tensor([1, 2]), { dst: 1 });
  * else distributed.receive([2], { src: 0 }); // [1, 2]
  *
- * @throws {ArgumentError} for a rank that there is not, and this rank itself. @throws {DistributedError} `rankLost`,
+ * @throws {ArgumentError} if there is no such rank, or it is this rank. @throws {DistributedError} `rankLost`,
  * `timeout`, `notInitialized`.
  */
 export function send(x: Tensor, options: SendOptions): void;
@@ -64,7 +64,7 @@ export function send(...values: unknown[]): void {
 }
 const sendParameters = parameters("send", sending);
 
-/** {@link send} as a promise: the event loop goes on meanwhile. x may not be changed until it settles. */
+/** Runs {@link send} without blocking the event loop. Don't change x until the promise settles. */
 export function sendAsync(x: Tensor, options: SendOptions): Promise<void>;
 export async function sendAsync(...values: unknown[]): Promise<void> {
   const { x, dst, tag } = sendAsyncParameters(values);
@@ -98,12 +98,12 @@ const receiving = {
 } as const;
 
 /**
- * A tensor that another rank {@link send}s.
+ * Receives a tensor that another rank {@link send}s.
  *
- * @param shape of the tensor that is sent
+ * @param shape the shape of the sent tensor
  *
- * @throws {ShapeError} and @throws {DTypeError} where it has another shape or dtype; the message is gone then.
- * @throws {ArgumentError} for a rank that there is not, and this rank itself. @throws {DistributedError} `rankLost`,
+ * @throws {ShapeError} and @throws {DTypeError} if it has another shape or dtype; the message is discarded.
+ * @throws {ArgumentError} if there is no such rank, or it is this rank. @throws {DistributedError} `rankLost`,
  * `timeout`, `notInitialized`.
  */
 export function receive<D extends DType = "float32">(shape: Shape, options: ReceiveOptions<D>): Tensor<D>;
@@ -115,7 +115,7 @@ export function receive(...values: unknown[]): Tensor {
 }
 const receiveParameters = parameters("receive", receiving);
 
-/** {@link receive} as a promise: the event loop goes on meanwhile. */
+/** Runs {@link receive} without blocking the event loop. */
 export function receiveAsync<D extends DType = "float32">(shape: Shape, options: ReceiveOptions<D>): Promise<Tensor<D>>;
 export async function receiveAsync(...values: unknown[]): Promise<Tensor> {
   const { shape, src, dtype, tag } = receiveAsyncParameters(values);
@@ -151,7 +151,7 @@ function beginReceive(
 
 const bytesOf = (bytes: Uint8Array) => ({ bytes, type: "uint8", count: bytes.length }) as const;
 
-/** Reads `float32[2, 3]`. */
+/** Parses a description such as `float32[2, 3]`. */
 function parseDescription(text: string): { readonly dtype: DType; readonly shape: Shape } {
   const [, dtype, sizes] = /^(\w+)\[(.*)\]$/.exec(text) ?? [];
   if (dtype === undefined) throw new DistributedError("receive", "mpiFailed", `a message has no header: ${text}`);

@@ -1,9 +1,10 @@
 /**
- * Calls under way. MPI matches the calls of a communicator by their order, which must be the same on every rank. Checks
- * have a communicator of their own, and go out when a call is made. The calls themselves start in the order in which
- * they were made, each when its check has passed: an asynchronous call never overtakes another one.
+ * The queue of calls in progress. MPI matches the calls on a communicator by their order, which must be the same on
+ * every rank. Checks use a separate communicator and are sent when a call is made. The calls start in the order in
+ * which they were made, each after its check has passed, so an asynchronous call never overtakes another one.
  *
- * MPI works while it is called: in `progress`, which a blocking caller runs in a loop, and a timer for the others.
+ * MPI makes progress only while it is called: in `progress`, which blocking callers run in a loop, and a timer for the
+ * others.
  */
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { checkRecords, RECORD_BYTES, recordOf } from "./digest.ts";
@@ -13,30 +14,30 @@ import { yieldProcessor } from "./locate.ts";
 import type { Communicator, Elements, Mpi } from "./mpi.ts";
 import { LOOK_AFTER, type Lost } from "./peers.ts";
 
-/** What a queue needs of its world. */
+/** The properties of a world that a queue needs. */
 export interface QueueWorld {
   readonly mpi: Mpi;
   readonly size: number;
-  /** Whether calls are checked before they are made. */
+  /** Whether calls are compared between ranks before they start. */
   readonly isChecked: boolean;
-  /** Seconds after which a call that is waited for is an error. */
+  /** Seconds after which waiting for a call is an error. */
   readonly timeout: number;
-  /** Whether ranks share processors: then waiting leaves them to others at once. */
+  /** Whether ranks share processors. Then waiting yields them immediately. */
   readonly isCrowded: boolean;
-  /** Ranks that are known to be gone. */
+  /** Returns the ranks that are known to be lost. */
   readonly lost: () => readonly Lost[];
 }
 
-/** Milliseconds for which a wait asks again and again before it sleeps. */
+/** Milliseconds for which a wait spins before it sleeps. */
 const SPINNING = 0.2;
-/** The shortest and the longest sleep between two looks, in milliseconds. */
+/** The shortest and longest sleep between two polls, in milliseconds. */
 const [SHORTEST, LONGEST] = [0.02, 1];
 /**
- * Milliseconds for which a call under way is worked on without a sleep: MPI moves large tensors in many small parts,
- * each while it is called.
+ * Milliseconds for which a started call is polled without sleeping: MPI moves large tensors in many small parts, and
+ * only while it is called.
  */
 const MOVING = 10_000;
-/** Milliseconds for which the event loop looks in every turn, before it sets timers. */
+/** Milliseconds for which every turn of the event loop polls, before timers are used. */
 const TURNING = 50;
 
 export class Queue {
@@ -51,7 +52,7 @@ export class Queue {
     this.checks = world.mpi.duplicate(world.mpi.world);
   }
 
-  /** How many calls are under way. */
+  /** The number of calls in progress. */
   get pending(): number {
     return this.jobs.length + this.messages.length;
   }
@@ -59,7 +60,7 @@ export class Queue {
   /**
    * Begins a call that every rank makes.
    *
-   * @param description what every rank must say of it; undefined where it is not checked
+   * @param description must be equal on all ranks; undefined for calls without a check
    */
   begin<Result>(
     operation: string,
@@ -75,7 +76,7 @@ export class Queue {
     return job;
   }
 
-  /** Begins a call between two ranks, whose order is that of its tag alone. */
+  /** Begins a call between two ranks, which is ordered only by its tag. */
   beginAtOnce<Result>(operation: string, body: () => Steps<Result>, isReady?: () => boolean): Job<Result> {
     this.checkWhole();
     const job = new Job(operation, body, isReady);
@@ -96,7 +97,7 @@ export class Queue {
     return { request, verify: () => checkRecords(operation, to.bytes) };
   }
 
-  /** Lets every call go as far as it can without waiting. */
+  /** Advances every call as far as possible without waiting. */
   progress(): void {
     let mayStart = true;
     for (const job of this.jobs) {
@@ -134,14 +135,14 @@ export class Queue {
     }
   }
 
-  /** Waits until a call is complete, without holding the event loop. @throws {DistributedError} */
+  /** Waits until a call is complete, without blocking the event loop. @throws {DistributedError} */
   async finish<Result>(job: Job<Result>): Promise<Result> {
     if (job.state !== "done") void this.pump();
     await job.whenDone;
     return job.result;
   }
 
-  /** Lets calls go on in turns of the event loop, until none is left. */
+  /** Advances calls in turns of the event loop until none is left. */
   private async pump(): Promise<void> {
     if (this.isPumping) return;
     this.isPumping = true;
@@ -160,7 +161,7 @@ export class Queue {
     this.isPumping = false;
   }
 
-  /** Ends a wait for what will not come. */
+  /** Ends a wait for a lost rank or after the timeout. */
   private lookAfter(operation: string, since: number): void {
     const lost = this.world.lost();
     if (lost.length > 0) this.break(lostError(operation, lost));
@@ -168,7 +169,7 @@ export class Queue {
       this.break(timeoutError(operation, this.world.timeout));
   }
 
-  /** Nothing can be exchanged any more: what is under way fails, and what comes later. */
+  /** Fails all calls in progress and all later ones, since nothing can be exchanged any more. */
   private break(error: DistributedError): void {
     this.broken = error;
     for (const job of [...this.jobs, ...this.messages]) job.fail(error);
@@ -181,7 +182,7 @@ const unfinished = (jobs: Job[]): Job[] => (jobs.every(isUnfinished) ? jobs : jo
 
 const elementsOf = (bytes: Uint8Array): Elements => ({ bytes, type: "uint8", count: bytes.length });
 
-/** Ranks that a message names. */
+/** Maximum number of ranks in a message. */
 const MOST_NAMED = 8;
 
 function lostError(operation: string, lost: readonly Lost[]): DistributedError {

@@ -1,4 +1,4 @@
-/** The calls of `allReduce` and `reduceScatter`: elements of all ranks combined. */
+/** The calls of `allReduce` and `reduceScatter`, which combine the elements of all ranks. */
 import { noGrad } from "../autograd/modes.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
@@ -16,10 +16,10 @@ import { elementsOf, ownCopy, ownEmpty } from "./memory.ts";
 import type { Elements } from "./mpi.ts";
 import { worldOf } from "./world.ts";
 
-/** How the elements of all ranks become one. */
+/** A reduction over all ranks. */
 export type ReduceOp = "sum" | "mean" | "max" | "min";
 
-/** MPI's reduction: a mean is a sum that is divided afterwards. */
+/** Returns MPI's reduction. A mean is a sum followed by a division. */
 const reductionOf = (op: ReduceOp): Reduction => (op === "mean" ? "sum" : op);
 
 /** 16-bit floats are reduced in float32. */
@@ -46,7 +46,7 @@ export function allReduceCall(operation: string, x: Tensor, op: ReduceOp, inPlac
   };
 }
 
-/** Puts a result into the caller's tensor, where it is not there already. */
+/** Writes a result to the caller's tensor, unless it is already there. */
 function into(x: Tensor, result: Tensor, isThere: boolean): Tensor {
   if (!isThere || result.storage !== x.storage) copyInto(x, result);
   else x.storage.version++;
@@ -54,7 +54,7 @@ function into(x: Tensor, result: Tensor, isThere: boolean): Tensor {
   return x;
 }
 
-/** Floats are compared by their keys. */
+/** Whether elements are compared by their keys, as floats are. */
 const hasKeys = (x: Tensor, reduction: Reduction): boolean => reduction !== "sum" && isFloat(x.dtype);
 
 const toWire = (x: Tensor, reduction: Reduction): void => {
@@ -70,7 +70,7 @@ function reducible(operation: string, x: Tensor, reduction: Reduction): Elements
   return elementsOf(operation, x, hasKeys(x, reduction) ? keys : wireTypes[x.dtype]);
 }
 
-/** The result in the caller's dtype, divided where it is a mean. Takes over what it is given. */
+/** Returns the result in the caller's dtype, divided for a mean. Takes ownership of its argument. */
 function finished(own: Tensor, op: ReduceOp, dtype: DType): Tensor {
   const { worldSize } = worldOf("allReduce");
   let result = own;

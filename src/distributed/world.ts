@@ -1,4 +1,4 @@
-/** The world: this process among the others, from `init` to `finalize`. */
+/** The world of processes, from `init` to `finalize`. */
 import { environment } from "../core/environment.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { aNumber, flag } from "../core/kinds.ts";
@@ -15,48 +15,48 @@ import { Queue } from "./queue.ts";
 /** Options of {@link init}. */
 export interface InitOptions {
   /**
-   * Whether every call first compares what it is on all ranks, so that shapes, dtypes or calls that differ are an error
-   * on each of them. It costs a short exchange per call. Default true.
+   * Whether every call first compares itself on all ranks, so that different shapes, dtypes or calls are an error on
+   * all of them. It costs a short exchange per call. Default true.
    */
   check?: boolean | undefined;
-  /** Seconds after which a call that other ranks do not join is an error. Default 1800. */
+  /** Seconds that a call waits for other ranks to join before it throws. Default 1800. */
   timeout?: number | undefined;
   /**
-   * Seconds after which a rank of another machine that is not heard of any more, or a stopped one of this machine,
-   * counts as lost. Default 20, or `ORCHARD_MPI_HEARTBEAT`.
+   * Seconds after which a silent rank on another machine, or a stopped one on this machine, counts as lost. Default 20,
+   * or `ORCHARD_MPI_HEARTBEAT`.
    */
   heartbeat?: number | undefined;
 }
 
-/** What was found: the number of processes, this one's place among them, and the library that connects them. */
+/** The number of processes, this process's rank, and the library that connects them. */
 export interface WorldInfo {
   readonly rank: number;
   readonly worldSize: number;
-  /** Among the ranks of this machine. */
+  /** This rank's index among the ranks of this machine. */
   readonly localRank: number;
-  /** How many ranks run on this machine. */
+  /** The number of ranks on this machine. */
   readonly localSize: number;
   /** The machine of each rank. */
   readonly hosts: readonly string[];
-  /** The process number of each rank: what launchers and systems call it. */
+  /** The process ID of each rank. */
   readonly pids: readonly number[];
-  /** Such as `Open MPI v4.1.4`; undefined in a world of one, which needs none. */
+  /** The MPI library, such as `Open MPI v4.1.4`; undefined in a world of one, which needs none. */
   readonly library: string | undefined;
 }
 
-/** Ranks that exchange tensors. */
+/** The connection of ranks that exchange tensors. */
 export interface Connection {
   readonly mpi: Mpi;
   readonly queue: Queue;
-  /** For calls that every rank makes. */
+  /** For collective calls. */
   readonly everyone: Communicator;
   /** For messages between two ranks. */
   readonly pairs: Communicator;
-  /** Between machines only. */
+  /** Present only if there are several machines. */
   readonly heartbeat: Heartbeat | undefined;
 }
 
-/** A world that was initialised. */
+/** An initialized world. */
 export interface World extends WorldInfo {
   /** Undefined in a world of one. */
   readonly connection: Connection | undefined;
@@ -67,21 +67,21 @@ let current: World | undefined;
 let ended = false;
 
 /**
- * Joins the processes that a launcher of MPI started (`mpirun -n 4 bun program.ts`, `srun`): finds the library (Open
- * MPI, MPICH, or any with the standard ABI of MPI 5), and initialises it. A process that was started alone is a world
- * of one, needs no MPI, and all calls work. A second call returns the same world.
+ * Joins the processes that an MPI launcher started (`mpirun -n 4 bun program.ts`, `srun`): finds the library (Open MPI,
+ * MPICH, or any with the standard ABI of MPI 5) and initializes it. A process that was started alone is a world of one:
+ * it needs no MPI, and all calls work. A second call returns the same world.
  *
  * @example
  * const { rank, worldSize } = await distributed.init();
  * console.log(`rank ${rank} of ${worldSize}`);
  *
- * @throws {DistributedError} `mpiMissing` where a launcher started the process and there is no MPI, saying what to
- * install; `mpiUnusable` where the library is not the launcher's; `finalized` after {@link finalize}.
+ * @throws {DistributedError} `mpiMissing` if a launcher started the process but there is no MPI, with advice on what to
+ *   install; `mpiUnusable` if the library does not match the launcher; `finalized` after {@link finalize}.
  */
 export function init(options?: InitOptions): Promise<WorldInfo>;
 export async function init(...values: unknown[]): Promise<WorldInfo> {
   const options = initParameters(values);
-  if (ended) throw new DistributedError("distributed.init", "finalized", "MPI can't be initialised again");
+  if (ended) throw new DistributedError("distributed.init", "finalized", "MPI can't be initialized again");
   joining ??= join(launchOf(), options);
   try {
     current = await joining;
@@ -98,7 +98,7 @@ const initParameters = parameters("distributed.init", {
   heartbeat: named(aNumber(positive)),
 });
 
-/** Seconds of silence after which a rank is missed. @throws {ArgumentError} */
+/** Returns the seconds of silence after which a rank counts as lost. @throws {ArgumentError} */
 function heartbeatSeconds(): number {
   const text = environment("ORCHARD_MPI_HEARTBEAT") ?? "20";
   const seconds = Number(text);
@@ -119,7 +119,7 @@ async function join(launch: Launch | undefined, options: JoinOptions): Promise<W
   const located = locate();
   if (located === undefined) {
     const family = launch.family ?? "MPI";
-    const text = `a launcher of ${family} started this process, and there is no library of MPI; ${installAdvice()}`;
+    const text = `a launcher of ${family} started this process, but there is no MPI library; ${installAdvice()}`;
     throw new DistributedError("distributed.init", "mpiMissing", text);
   }
   const mpi = new Mpi(located);
@@ -167,20 +167,20 @@ const alone = (): World => ({
   connection: undefined,
 });
 
-/** Another library than the launcher's makes a world of one of each process. */
+/** Checks that the library matches the launcher. Otherwise each process would be a world of one. */
 function checkLauncher(mpi: Mpi, { family, size: expected }: Launch, size: number): void {
   if (expected === undefined || expected === size) return;
   const text =
-    `${mpi.version()} (${mpi.path}) sees ${size} ranks where the launcher${family ? ` of ${family}` : ""} started ` +
-    `${expected}: they are not of one installation; name the launcher's libmpi in ORCHARD_MPI`;
+    `${mpi.version()} (${mpi.path}) sees ${size} ranks, but the launcher${family ? ` of ${family}` : ""} started ` +
+    `${expected}: they belong to different installations; set ORCHARD_MPI to the path of the launcher's libmpi`;
   mpi.finalize();
   throw new DistributedError("distributed.init", "mpiUnusable", text);
 }
 
-/** Bytes of a text that a rank tells the others. */
+/** Maximum bytes of a text that a rank sends to the others. */
 const TEXT_BYTES = 256;
 
-/** A short text of each rank, on every rank. */
+/** Exchanges a short text of each rank, and returns the texts of all. */
 function exchangeTexts(mpi: Mpi, size: number, own: string): string[] {
   const bytes = new Uint8Array(new ArrayBuffer(TEXT_BYTES));
   bytes.set(new TextEncoder().encode(own).subarray(0, TEXT_BYTES));
@@ -193,7 +193,7 @@ function exchangeTexts(mpi: Mpi, size: number, own: string): string[] {
   );
 }
 
-/** A process that ends well finalises MPI; one that fails ends the other ranks too, which would wait for it. */
+/** At exit, finalizes MPI, or after a failure aborts the other ranks, which would wait forever. */
 function endWithProcess(mpi: Mpi): void {
   process.on("exit", (code) => {
     try {
@@ -203,13 +203,13 @@ function endWithProcess(mpi: Mpi): void {
     }
     if (!mpi.isFinalized) mpi.abort(code === 0 ? 1 : code);
     else if (code === 0) {
-      forget(); // what runs at the end too, and calls something, gets an error
+      forget(); // so that calls in other exit handlers throw
       mpi.unload();
     }
   });
 }
 
-/** Waits until every rank leaves, so that one that is lost meanwhile is found, and ends MPI. */
+/** Waits until every rank leaves, which detects lost ranks, and finalizes MPI. */
 function leave(): void {
   const { connection } = current ?? {};
   if (connection === undefined || connection.mpi.isFinalized) return;
@@ -223,73 +223,73 @@ function leave(): void {
 }
 
 /**
- * Leaves the world: waits for all ranks, and ends MPI, which can't be initialised again. A process that ends without an
- * error does it by itself. No call may be under way.
+ * Leaves the world: waits for all ranks and finalizes MPI, which can't be initialized again. A process that ends
+ * without an error does this automatically. No call may be in progress.
  *
- * @throws {DistributedError} `callsUnderWay`; `mismatch` where other ranks make another call; `rankLost`, `timeout`
+ * @throws {DistributedError} `callsUnderWay`; `mismatch` if other ranks make another call; `rankLost`, `timeout`
  */
 export async function finalize(): Promise<void> {
   const { connection } = current ?? {};
   if (connection !== undefined && connection.queue.pending > 0) {
-    const text = `${connection.queue.pending} calls are under way; await them first`;
+    const text = `${connection.queue.pending} calls are in progress; await them first`;
     throw new DistributedError("distributed.finalize", "callsUnderWay", text);
   }
   leave();
   forget();
 }
 
-/** From here on there is no world. */
+/** Forgets the world. */
 function forget(): void {
   ended ||= current?.connection !== undefined;
   current = undefined;
   joining = undefined;
 }
 
-/** Whether {@link init} was called, and {@link finalize} was not. */
+/** Returns whether {@link init} was called and {@link finalize} was not. */
 export function isInitialized(): boolean;
 export function isInitialized(...values: unknown[]): boolean {
   expectNothing("distributed.isInitialized", values);
   return current !== undefined;
 }
 
-/** This process's number in the world, from 0. @throws {DistributedError} `notInitialized` */
+/** Returns this process's rank in the world, from 0. @throws {DistributedError} `notInitialized` */
 export function rank(): number;
 export function rank(...values: unknown[]): number {
   expectNothing("distributed.rank", values);
   return worldOf("distributed.rank").rank;
 }
 
-/** How many processes there are. @throws {DistributedError} `notInitialized` */
+/** Returns the number of processes. @throws {DistributedError} `notInitialized` */
 export function worldSize(): number;
 export function worldSize(...values: unknown[]): number {
   expectNothing("distributed.worldSize", values);
   return worldOf("distributed.worldSize").worldSize;
 }
 
-/** This process's number among those of its machine, from 0. @throws {DistributedError} `notInitialized` */
+/** Returns this process's index among those of its machine, from 0. @throws {DistributedError} `notInitialized` */
 export function localRank(): number;
 export function localRank(...values: unknown[]): number {
   expectNothing("distributed.localRank", values);
   return worldOf("distributed.localRank").localRank;
 }
 
-/** @internal @throws {DistributedError} `notInitialized` */
+/** @internal Returns the world. @throws {DistributedError} `notInitialized` */
 export function worldOf(operation: string): World {
   if (current !== undefined) return current;
   const text = ended ? "distributed.finalize() was called" : "call `await distributed.init()` first";
   throw new DistributedError(operation, "notInitialized", text);
 }
 
-/** The number of a rank; which ones there are is the world's to say. */
+/** A rank's number. The world checks whether the rank exists. */
 export const wholeNumber: NumberRule = {
   holds: (value) => Number.isSafeInteger(value) && value >= 0,
   expected: "a whole number of at least 0",
 };
 
 /**
- * @internal Checks the rank that a call names.
+ * @internal Checks a rank that is passed to a call.
  *
- * @param which `another`: than this one
+ * @param which `another`: must differ from this rank
  *
  * @throws {ArgumentError} `noSuchRank`
  */

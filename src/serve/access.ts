@@ -1,17 +1,17 @@
 /**
- * Who may ask. A server on the loopback interface can be reached by every web page that the user has open: a page of
- * another site has another `Origin`, and one whose name was rebound to 127.0.0.1 another `Host`. A key keeps out other
- * users and machines.
+ * Access control. Every web page that the user has open can reach a server on the loopback interface. Pages of other
+ * sites are recognized by their `Origin`, and pages whose name was rebound to 127.0.0.1 (DNS rebinding) by their
+ * `Host`. A key keeps out other users and machines.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { ApiError } from "./api_error.ts";
 
 export interface AccessOptions {
-  /** What clients send as `Authorization: Bearer …`. Without it anybody who reaches the server may ask. */
+  /** The key that clients send as `Authorization: Bearer …`. Without a key, every client is allowed. */
   readonly key?: string | undefined;
-  /** The origins of web pages that may ask, or `"*"` for all. Default: none but the server's own page. */
+  /** The origins of web pages that may send requests, or `"*"` for all. Default: only the server's page. */
   readonly origins: readonly string[];
-  /** Whether the server listens on the loopback interface alone. */
+  /** Whether the server listens only on the loopback interface. */
   readonly isLoopback: boolean;
 }
 
@@ -20,21 +20,21 @@ const LOOPBACK = /^(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?$/i;
 export class Access {
   constructor(private readonly options: AccessOptions) {}
 
-  /** @throws {ApiError} 403 for another host or origin. */
+  /** Checks the host and origin of a request. @throws {ApiError} 403 if they are not allowed. */
   checkOrigin(request: Request): void {
     const host = request.headers.get("host") ?? "";
     if (this.options.isLoopback && !LOOPBACK.test(host))
-      throw new ApiError(403, "expected a Host of the loopback interface, such as localhost", "wrong_host");
+      throw new ApiError(403, "expected a Host on the loopback interface, such as localhost", "wrong_host");
     const origin = request.headers.get("origin");
     if (origin === null || isOwn(origin.toLowerCase(), host.toLowerCase()) || this.allows(origin)) return;
     throw new ApiError(
       403,
-      `expected no request of the web page ${JSON.stringify(origin.slice(0, 200))}`,
+      `requests from the web page ${JSON.stringify(origin.slice(0, 200))} are not allowed`,
       "wrong_origin",
     );
   }
 
-  /** @throws {ApiError} 401 for a missing or wrong key. */
+  /** Checks the key of a request. @throws {ApiError} 401 for a missing or wrong key. */
   checkKey(request: Request): void {
     const { key } = this.options;
     if (key === undefined) return;
@@ -44,7 +44,7 @@ export class Access {
     throw new ApiError(401, text, "invalid_api_key", null, { "WWW-Authenticate": "Bearer" });
   }
 
-  /** The headers by which browsers let the page of another site read an answer. */
+  /** Returns the headers that let browsers show an answer to pages of other sites. */
   corsHeaders(request: Request): Record<string, string> {
     const origin = request.headers.get("origin");
     if (origin === null || !this.allows(origin)) return {};
@@ -61,9 +61,9 @@ export class Access {
   }
 }
 
-/** Whether it is the server's own page, also behind a proxy that adds TLS. */
+/** Whether the origin is the server's page, possibly behind a proxy that adds TLS. */
 const isOwn = (origin: string, host: string): boolean => [`http://${host}`, `https://${host}`].includes(origin);
 
-/** Takes as long for texts that differ early as for texts that differ late. */
+/** Compares texts in constant time. */
 const isEqual = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();

@@ -1,26 +1,26 @@
-/** Answers of completions: whole, or in parts as server-sent events. */
+/** Answers of completions: complete, or streamed as server-sent events. */
 import { type ApiError, apiErrorOf } from "./api_error.ts";
 import { type Part, partsOf } from "./choice.ts";
 import type { Usage, Work } from "./work.ts";
 
-/** What is sent: nothing, an event or several. */
+/** The events to send: none, one or several. */
 export type Events = object | readonly object[] | undefined;
 
-/** How an endpoint writes what came. */
+/** How an endpoint formats its answers. */
 export interface Format {
-  /** Before the first part. */
+  /** Events before the first part. */
   readonly head?: (choice: number) => Events;
   readonly part: (part: Part) => Events;
   readonly usage: (usage: Usage) => Events;
   readonly whole: (parts: readonly (readonly Part[])[], usage: Usage) => object;
-  /** Whether events have names, by their `type`; then `end` is the last one, and no `[DONE]` follows. */
+  /** Whether events are named by their `type`. Then `end` is the last one, and no `[DONE]` follows. */
   readonly isTyped?: boolean;
   readonly end?: (usage: Usage) => Events;
-  /** In place of an error in the API's form. */
+  /** Formats an error, instead of the API's usual format. */
   readonly failed?: (error: ApiError) => Events;
 }
 
-/** Ends with the request: `done` is called once. */
+/** The state of a request. `done` is called once when it ends. */
 export interface Session {
   readonly work: Work;
   readonly format: Format;
@@ -45,7 +45,7 @@ const eventOf = (data: object | string, isTyped: boolean): Uint8Array => {
   return encoder.encode(`${name}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`);
 };
 
-/** An error after the first byte is an event: the status has been sent. */
+/** Streams an answer. An error after the first byte is sent as an event, since the status is already sent. */
 export function streamedAnswer({ work, format, done }: Session, includeUsage: boolean): Response {
   let left = false;
   const { isTyped = false } = format;

@@ -1,7 +1,7 @@
-/** Errors in OpenAI's form. */
+/** Errors in OpenAI's format. */
 import { OrchardError } from "../core/errors.ts";
 
-/** What a request got wrong, or why it can't be answered now. */
+/** An error in a request, or a reason why it can't be answered now. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -27,7 +27,7 @@ const TYPES: Readonly<Record<number, string>> = {
 };
 const typeOf = (status: number): string => TYPES[status] ?? (status < 500 ? "invalid_request_error" : "server_error");
 
-/** As an error for the client. A mistake of its own comes as 400; of anything else it learns no more than that. */
+/** Converts an error for the client. Mistakes of the client give status 400; internal errors hide their details. */
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof OrchardError) return ofOrchard(error);
@@ -43,6 +43,6 @@ function ofOrchard({ code, message, name }: OrchardError): ApiError {
   return new ApiError(500, text, "internal_error");
 }
 
-/** @internal Come back later. */
+/** @internal Returns an error that asks the client to retry later. */
 export const busy = (message: string): ApiError =>
   new ApiError(429, message, "overloaded", null, { "Retry-After": "1" });

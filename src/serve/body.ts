@@ -1,9 +1,9 @@
-/** The body of a request: JSON of a limited size, in the form that an endpoint takes. */
+/** Reads the body of a request: JSON of limited size that matches a schema. */
 import type { core, ZodType } from "zod";
 import { ApiError } from "./api_error.ts";
 import type { Limits } from "./limits.ts";
 
-/** @throws {ApiError} 400, 408, 413, 415 */
+/** Reads and validates a body. @throws {ApiError} 400, 408, 413, 415 */
 export async function readBody<T>(request: Request, schema: ZodType<T>, limits: Limits): Promise<T> {
   const type = request.headers.get("content-type") ?? "";
   if (!/^application\/json\s*(;|$)/i.test(type))
@@ -46,7 +46,7 @@ async function readText(request: Request, { bodyBytes: limit, bodySeconds }: Lim
   }
 }
 
-/** Deeper than any request is. What reads JSON recursively would exhaust the stack. */
+/** Deeper than any valid request. Unlimited depth could exhaust the stack of recursive readers. */
 const MOST_DEPTH = 256;
 
 function parse(text: string): unknown {
@@ -59,7 +59,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** How many brackets are open at most. */
+/** Returns the maximum nesting depth of brackets. */
 function depthOf(text: string): number {
   let [depth, most, inText] = [0, 0, false];
   for (let at = 0; at < text.length; at++) {

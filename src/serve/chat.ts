@@ -12,11 +12,11 @@ import { CallSplitter } from "./tool_calls.ts";
 import { callConstraint, callsOf } from "./tool_choice.ts";
 import type { Order } from "./work.ts";
 
-/** @throws {ApiError} 400 for a model without a template, and a chat that it refuses. */
+/** Prepares a chat completion. @throws {ApiError} 400 for a model without a template, or a chat that it rejects. */
 export async function chatOrder(served: ServedModel, request: ChatRequest): Promise<Order> {
   const { max_completion_tokens, max_tokens, logprobs, top_logprobs } = request;
   if (top_logprobs !== undefined && !logprobs)
-    throw new ApiError(400, "expected logprobs: true beside top_logprobs", null, "top_logprobs");
+    throw new ApiError(400, "top_logprobs requires logprobs: true", null, "top_logprobs");
   return {
     shared: request,
     prompts: [encoded(served, chatText(served, request), "messages", { addSpecialTokens: false })],
@@ -36,7 +36,7 @@ function chatText({ template, name }: ServedModel, request: ChatRequest): string
   return template.render(messages.map(messageOf), tools.length > 0 ? { tools } : {});
 }
 
-/** As templates read it: arguments of calls are objects. */
+/** Converts a message for templates, which expect arguments of calls as objects. */
 function messageOf({ role, content, tool_calls, ...message }: ChatRequest["messages"][number]) {
   const calls = tool_calls?.map((call) => ({
     ...call,
@@ -58,7 +58,7 @@ function argumentsOf(text: string): unknown {
   }
 }
 
-/** How answers are written. */
+/** Returns the format of answers. */
 export function chatFormat({ name, tokenizer }: ServedModel, request: ChatRequest): Format {
   const common = { id: `chatcmpl-${crypto.randomUUID()}`, created: Math.floor(Date.now() / 1000), model: name };
   const chunk = (choices: readonly object[], more: object = {}) => ({

@@ -1,4 +1,4 @@
-/** `orchard chat`: lines of a person or of a pipe, and answers as they come. */
+/** `orchard chat`: reads messages from a terminal or a pipe, and streams the answers. */
 import { createInterface } from "node:readline";
 import { OrchardError } from "../core/errors.ts";
 import { counted } from "../core/plural.ts";
@@ -6,13 +6,13 @@ import { printable } from "../core/printable.ts";
 import type { ChatSession } from "./chat_session.ts";
 import { WordWrap } from "./word_wrap.ts";
 
-/** Where a chat takes place. */
+/** The streams and the terminal of a chat. */
 export interface Place {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
-  /** For what is not part of the answer. */
+  /** The stream for text that is not part of an answer. */
   readonly notes: NodeJS.WritableStream;
-  /** The width of the terminal; undefined for a pipe, where each line is a message, and nothing else is written. */
+  /** The width of the terminal; undefined for a pipe, where each line is a message and only answers are written. */
   readonly columns: number | undefined;
 }
 
@@ -23,7 +23,7 @@ const HELP = `/reset       forget what was said
 Ctrl-C ends an answer, and leaves where none comes.
 `;
 
-/** Until the input ends. Returns the exit code. */
+/** Chats until the input ends. Returns the exit code. */
 export async function runChatLoop(session: ChatSession, place: Place): Promise<number> {
   const { input, output, columns } = place;
   const isTerminal = columns !== undefined;
@@ -49,7 +49,7 @@ export async function runChatLoop(session: ChatSession, place: Place): Promise<n
   return isTerminal ? 0 : code;
 }
 
-/** False for a line that could not be carried out. */
+/** Handles a line. Returns false if it failed. */
 async function takeLine(session: ChatSession, place: Place, line: string, signal: AbortSignal): Promise<boolean> {
   const [word, ...others] = line.trim().split(/\s+/);
   try {
@@ -80,7 +80,7 @@ async function answer(session: ChatSession, place: Place, line: string, signal: 
     notes.write(`[${broken}${counted(tokens, "token")}, ${tokensPerSecond.toPrecision(3)} tokens/s]\n`);
 }
 
-/** A line of the form that chats are fine-tuned on. */
+/** Appends the chat to a file, as a line in the format for fine-tuning. */
 async function save(session: ChatSession, { notes }: Place, path: string): Promise<void> {
   if (path === "") {
     notes.write("expected a file: /save FILE\n");

@@ -1,4 +1,4 @@
-/** A chat with a model: what was said, and the next answer. */
+/** A chat with a model: its messages and the next answer. */
 import type { CacheFormat } from "../nn/cache_store.ts";
 import { Batcher } from "../nn/generation/batcher.ts";
 import type { BatchOptions } from "../nn/generation/options.ts";
@@ -7,16 +7,16 @@ import type { ChatMessage } from "../text/chat_template.ts";
 import { type ServedModel, stopTokensOf } from "./served_model.ts";
 
 export type ChatOptions = Omit<BatchOptions, "stopTokens" | "signal" | "logProbabilities"> & {
-  /** What the model is told first. */
+  /** The system message. */
   readonly system?: string | undefined;
-  /** How keys and values are kept. */
+  /** Format of cached keys and values. */
   readonly cache?: CacheFormat | undefined;
 };
 
-/** How fast an answer came. */
+/** The speed of an answer. */
 export interface Pace {
   readonly tokens: number;
-  /** From the first token, before which the prompt is read. */
+  /** Measured from the first token, so without the time to process the prompt. */
   readonly tokensPerSecond: number;
 }
 
@@ -37,16 +37,16 @@ export class ChatSession implements Disposable {
     return this.said;
   }
 
-  /** Forgets what was said, but for what the model is told first. */
+  /** Clears all messages except the system message. */
   reset(): void {
     const { system } = this.options;
     this.said = system === undefined ? [] : [{ role: "system", content: system }];
   }
 
   /**
-   * The answer to a message, as it comes. Who stops reading keeps what came as the answer.
+   * Generates the answer to a message in pieces. If the caller stops reading, the pieces so far become the answer.
    *
-   * @throws {ArgumentError} for a chat that is longer than the model's context: then the message was not said.
+   * @throws {ArgumentError} if the chat exceeds the model's context. The message is then not added.
    */
   async *say(content: string, signal?: AbortSignal): AsyncGenerator<string, void, undefined> {
     const { tokenizer } = this.served;
@@ -81,7 +81,7 @@ export class ChatSession implements Disposable {
     }
   }
 
-  /** Without a template a chat is a play, and the answer ends where the next person speaks. */
+  /** Without a template, the chat is written as a dialog, and the answer ends before the next speaker. */
   private textOf(messages: readonly ChatMessage[]): string {
     if (this.served.template) return this.served.template.render(messages);
     return `${messages.map(({ role, content }) => `${role}: ${content}\n`).join("")}assistant:`;

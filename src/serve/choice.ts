@@ -1,21 +1,21 @@
-/** One of the texts that a request asks for. */
+/** One of the texts that a request generates. */
 
 import type { FinishReason, GeneratedToken } from "../nn/generation/sequence.ts";
 import { StopFinder } from "../nn/generation/stop.ts";
 import type { TokenStream } from "../nn/generation/token_stream.ts";
 import type { ServedTokenizer } from "./served_model.ts";
 
-/** What came of a choice since the last part. */
+/** New text of a choice since the last part. */
 export interface Part {
   readonly choice: number;
   readonly text: string;
   readonly tokens: readonly GeneratedToken[];
-  /** Of the last part. */
+  /** Set in the last part. */
   readonly finishReason?: FinishReason;
 }
 
 export class Choice {
-  /** How many tokens were generated. */
+  /** The number of generated tokens. */
   tokens = 0;
 
   constructor(
@@ -25,7 +25,7 @@ export class Choice {
     private readonly stops: readonly string[],
   ) {}
 
-  /** The text in parts. A character and a possible stop are held back until they are complete. */
+  /** Yields the text in parts. Incomplete characters and possible stop sequences are held back. */
   async *parts(): AsyncGenerator<Part, void, undefined> {
     const [decoder, finder] = [this.tokenizer.decoder(), new StopFinder(this.stops)];
     let held: GeneratedToken[] = [];
@@ -48,7 +48,7 @@ export class Choice {
   }
 }
 
-/** The parts of all choices, as they come. */
+/** Yields the parts of all choices as they arrive. */
 export async function* partsOf(choices: readonly Choice[]): AsyncGenerator<Part, void, undefined> {
   const sources = choices.map((choice) => choice.parts());
   const next = async (at: number) => ({ at, result: await sources[at]!.next() });

@@ -1,4 +1,4 @@
-/** What `orchard chat` and `orchard serve` do. */
+/** The implementations of `orchard chat` and `orchard serve`. */
 import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
 import { environment } from "../core/environment.ts";
@@ -11,11 +11,11 @@ import { defaultLimits } from "./limits.ts";
 import { loadServed } from "./load.ts";
 import { ModelServer } from "./server.ts";
 
-/** How a model is loaded. */
+/** Options for loading a model. */
 export interface ModelFlags {
   readonly dtype?: LoadModelOptions["dtype"];
   readonly quantize?: LoadModelOptions["quantize"];
-  /** The folder of an adapter. */
+  /** The folder of a LoRA adapter. */
   readonly adapter?: string;
   readonly backend?: BackendName;
   readonly cache?: CacheFormat;
@@ -46,7 +46,7 @@ export interface ServeFlags extends ModelFlags {
   readonly maxConnections?: number;
 }
 
-/** Errors that the user can mend are printed. */
+/** Prints errors that the user can fix, without a stack trace. */
 async function reporting(body: () => Promise<number>): Promise<number> {
   try {
     return await body();
@@ -62,7 +62,7 @@ const load = (path: string, { backend, dtype, quantize, adapter }: ModelFlags, n
   return loadServed(path, { dtype, quantize, adapter }, name);
 };
 
-/** Returns the exit code. */
+/** Runs `orchard chat`. Returns the exit code. */
 export const runChat = (path: string, flags: ChatFlags): Promise<number> =>
   reporting(async () => {
     const { dtype: _, quantize: __, backend: ___, adapter: ____, tokens: maxTokens, ...options } = flags;
@@ -73,13 +73,13 @@ export const runChat = (path: string, flags: ChatFlags): Promise<number> =>
     return await runChatLoop(session, { input: process.stdin, output: process.stdout, notes: process.stderr, columns });
   });
 
-/** Returns the exit code, when a signal ends it. */
+/** Runs `orchard serve` until a signal ends it. Returns the exit code. */
 export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
   reporting(async () => {
     const ended = Promise.withResolvers<number>();
     const signals = ["SIGINT", "SIGTERM"] as const;
     const end = () => {
-      for (const signal of signals) process.off(signal, end); // a second one ends the process, whatever it does
+      for (const signal of signals) process.off(signal, end); // a second signal ends the process immediately
       ended.resolve(0);
     };
     for (const signal of signals) process.on(signal, end);
@@ -97,7 +97,7 @@ export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
     });
     console.log(`serving ${served.name} at ${server.url}\nchat in a browser: ${server.url}/`);
     const code = await ended.promise;
-    console.error("closing: answers that began are finished");
+    console.error("closing; finishing the answers in progress");
     await server.close();
     return code;
   });

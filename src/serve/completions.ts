@@ -10,16 +10,16 @@ import type { CompletionRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 import { checkOrder, type Engine, type Order } from "./work.ts";
 
-/** OpenAI's default of this endpoint. */
+/** OpenAI's default for this endpoint. */
 const MAX_TOKENS = 16;
 
-/** What an endpoint of plain texts asks of the model. */
+/** An order of the plain-text endpoint. */
 export interface CompletionOrder extends Order {
-  /** The tokens of each prompt with their probabilities, where the answer repeats them. */
+  /** The tokens of each prompt with their probabilities, if the answer repeats them. */
   readonly chances: readonly (readonly GeneratedToken[])[];
 }
 
-/** @throws {ApiError} 400 */
+/** Prepares a completion. @throws {ApiError} 400 */
 export async function completionOrder(
   { served, limits, batcher }: Engine,
   request: CompletionRequest,
@@ -35,7 +35,7 @@ export async function completionOrder(
   return { ...order, chances };
 }
 
-/** How answers are written. */
+/** Returns the format of answers. */
 export function completionFormat(
   { name, tokenizer }: ServedModel,
   request: CompletionRequest,

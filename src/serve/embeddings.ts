@@ -6,7 +6,7 @@ import { promptsOf } from "./prompts.ts";
 import type { EmbeddingRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 
-/** @throws {ApiError} 400 */
+/** Computes the embeddings of a request. @throws {ApiError} 400 */
 export async function embeddings(
   served: ServedModel,
   limits: Limits,
@@ -26,7 +26,7 @@ export async function embeddings(
   return Response.json({ object: "list", data, model: served.name, usage });
 }
 
-/** How many tokens there are. */
+/** Checks the prompts and returns their total number of tokens. */
 function check({ model }: ServedModel, limits: Limits, prompts: readonly number[][]): number {
   const fail = (message: string, code: string | null = null) => new ApiError(400, message, code, "input");
   for (const { length } of prompts) {
@@ -39,7 +39,7 @@ function check({ model }: ServedModel, limits: Limits, prompts: readonly number[
   return count;
 }
 
-/** The first dimensions, of length 1 again, as OpenAI shortens embeddings. */
+/** Keeps the first dimensions and normalizes to length 1, as OpenAI does. */
 function shortened(vector: Float32Array, dimensions: number | undefined): Float32Array {
   if (dimensions === undefined || dimensions === vector.length) return vector;
   if (dimensions > vector.length)
@@ -49,7 +49,7 @@ function shortened(vector: Float32Array, dimensions: number | undefined): Float3
   return part.map((value) => value / length);
 }
 
-/** Numbers, or the bytes of float32 in base64, which OpenAI's client asks for. */
+/** Encodes an embedding as numbers, or as float32 in base64, which OpenAI's client requests. */
 const written = (vector: Float32Array, format: "float" | "base64" | undefined): number[] | string =>
   format === "base64"
     ? Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64")

@@ -1,18 +1,18 @@
-/** What a server takes of a client, and how much of it. */
+/** Limits on clients. */
 
 /** Limits of a server. */
 export interface Limits {
-  /** The bytes of a request's body. Default 4 MiB. */
+  /** Maximum bytes of a request's body. Default 4 MiB. */
   readonly bodyBytes: number;
-  /** The seconds in which a body has to arrive. Default 30. */
+  /** Maximum seconds for a body to arrive. Default 30. */
   readonly bodySeconds: number;
-  /** The tokens that are generated for one request, of all its choices together. Default 16,384. */
+  /** Maximum tokens generated for a request, over all its choices. Default 16,384. */
   readonly tokens: number;
-  /** The seconds that a request may take, its wait included. Default 600. */
+  /** Maximum seconds of a request, including its wait. Default 600. */
   readonly seconds: number;
-  /** The requests that are answered or wait at a time. Default 256. */
+  /** Maximum number of simultaneous requests, active or waiting. Default 256. */
   readonly connections: number;
-  /** The choices of one request: `n` for each prompt. Default 16. */
+  /** Maximum choices of a request: `n` for each prompt. Default 16. */
   readonly choices: number;
 }
 

@@ -1,4 +1,4 @@
-/** Loads what is served or chatted with: a model, its tokenizer, and how chats are written. */
+/** Loads a model with its tokenizer and chat template. */
 import { basename, resolve } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
 import { type LoadModelOptions, loadModel } from "../nn/loading/load_model.ts";
@@ -8,15 +8,15 @@ import { loadTokenizer } from "../text/load_tokenizer.ts";
 import type { ServedModel } from "./served_model.ts";
 
 /**
- * @param options how the model is loaded, and the folder of an adapter in PEFT's format
- * @param name what clients call it; by default the name of the folder or file
+ * @param options options for loading the model, and the folder of an adapter in PEFT's format
+ * @param name the model's name in the API. Default: the name of the folder or file.
  */
 export async function loadServed(
   path: string,
   { adapter, ...options }: LoadModelOptions & { readonly adapter?: string | undefined } = {},
   name?: string,
 ): Promise<ServedModel> {
-  const tokenizer = loadTokenizer(path); // before the weights: a mistake is found at once
+  const tokenizer = loadTokenizer(path); // before the weights, so that errors appear immediately
   const { model, generation, chatTemplate } = await loadModel(path, options);
   if (tokenizer.vocabularySize > model.vocabularySize) {
     const message = `expected a tokenizer of at most ${model.vocabularySize} tokens, the model's vocabulary, got`;

@@ -1,4 +1,4 @@
-/** Probabilities of tokens in the forms of the two endpoints. */
+/** Formats the probabilities of tokens for the two endpoints. */
 import type { GeneratedToken } from "../nn/generation/sequence.ts";
 import type { ServedTokenizer } from "./served_model.ts";
 
@@ -26,7 +26,7 @@ export function chatChances(tokenizer: ServedTokenizer, tokens: readonly Generat
 
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** A token as a key. Parts of characters, which have no text, are written as OpenAI writes them: `bytes:\\xe2\\x82`. */
+/** Returns a token's text as a key. Incomplete characters are written as in OpenAI's API: `bytes:\\xe2\\x82`. */
 function keyOf(tokenizer: ServedTokenizer, token: number): string {
   const bytes = tokenizer.bytesOf(token);
   try {
@@ -36,13 +36,16 @@ function keyOf(tokenizer: ServedTokenizer, token: number): string {
   }
 }
 
-/** @param start where the text of the first of the tokens begins, in characters of the whole text */
+/**
+ * Formats the probabilities of a completion. @param start the offset of the first token, in characters of the whole
+ * text
+ */
 export function completionChances(tokenizer: ServedTokenizer, tokens: readonly GeneratedToken[], start: number) {
   const texts = tokens.map(({ token }) => textOf(tokenizer, token));
   let offset = start;
   return {
     tokens: texts,
-    // Before the first token of a prompt there is nothing that it could follow.
+    // The first token of a prompt has no probability, since nothing precedes it.
     token_logprobs: tokens.map(({ logProbability }) => (logProbability === undefined ? null : finite(logProbability))),
     top_logprobs: tokens
       .map(

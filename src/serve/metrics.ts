@@ -1,4 +1,4 @@
-/** What a server counts, for Prometheus. */
+/** The server's metrics for Prometheus. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Batcher } from "../nn/generation/batcher.ts";
 import type { Usage } from "./work.ts";
@@ -23,7 +23,7 @@ export class Metrics {
     this.gauge("requests_in_flight", "Requests that are being answered", inFlight);
   }
 
-  /** Counts a request when its answer begins. */
+  /** Counts a request when its answer starts. */
   answered(path: string, status: number): void {
     this.requests.inc({ path, status: String(status) });
   }

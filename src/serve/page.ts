@@ -1,12 +1,12 @@
-/** `GET /`: the page to talk to the model. */
+/** `GET /`: the page to chat with the model. */
 import { join } from "node:path";
 import { bundlePage, type Document } from "../core/page.ts";
 import { sourceFolder } from "../core/place.ts";
 
-/** It is bundled when it is asked for first: most servers have no reader. */
+/** Bundled at the first request, since most servers never need it. */
 let bundled: Promise<Document> | undefined;
 
-/** The page may ask this server alone: nothing else runs in it or is loaded, and no other page may frame it. */
+/** Serves the page. It may only connect to this server, loads and runs nothing else, and can't be framed. */
 export async function page(): Promise<Response> {
   bundled ??= bundlePage(join(sourceFolder, "serve", "page", "page.html"));
   const { html, script, styles } = await bundled;

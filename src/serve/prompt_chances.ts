@@ -1,4 +1,4 @@
-/** How likely a model holds the tokens of prompts. */
+/** Computes the probabilities of prompt tokens. */
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../autograd/modes.ts";
 import { chancesOf, type GeneratedToken } from "../nn/generation/sequence.ts";
@@ -8,15 +8,15 @@ import { tensor } from "../ops/creation/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import { ApiError } from "./api_error.ts";
 
-/** Tokens that are computed at once: texts of other requests wait for these, and each has logits of the vocabulary. */
+/** Tokens per forward pass. Other requests wait for a pass, and each token needs logits over the vocabulary. */
 const CHUNK = 64;
 
 /**
- * The logarithms of probabilities of a prompt's tokens. The first has none, since nothing comes before it.
+ * Computes the log probabilities of a prompt's tokens. The first has none, since nothing precedes it.
  *
- * @param count how many of the likeliest tokens are given for each
+ * @param count the number of most likely tokens to return for each position
  *
- * @throws {ApiError} 503 after the signal
+ * @throws {ApiError} 503 if the signal is aborted
  */
 export async function promptChances(
   model: LanguageModel,
@@ -28,7 +28,7 @@ export async function promptChances(
   const found: GeneratedToken[] = [{ token: prompt[0]! }];
   for (let start = 0; start < prompt.length - 1; start += CHUNK) {
     await yieldToEventLoop();
-    if (signal.aborted) throw new ApiError(503, "expected an answer in less time", "timeout");
+    if (signal.aborted) throw new ApiError(503, "the time limit was exceeded", "timeout");
     const chunk = prompt.slice(start, Math.min(start + CHUNK, prompt.length - 1));
     const compute = () => model.forward(tensor([chunk], { dtype: "int32" }), { cache });
     using logits = tidy(() => noGrad(() => inEvaluation(model, compute)));

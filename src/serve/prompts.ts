@@ -1,10 +1,12 @@
-/** Prompts as clients may write them: a text, tokens, or a list of either. */
+/** Reads the prompts of a request: a text, tokens, or a list of either. */
 import { encodeAtMost } from "../text/limited_encode.ts";
 import { ApiError } from "./api_error.ts";
 import type { CompletionRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 
-/** @param param what clients call it @throws {ApiError} 400 for one that is longer than the model's context. */
+/**
+ *  Returns the tokens of prompts. @param param the parameter's name @throws {ApiError} 400 if one exceeds the context
+ */
 export function promptsOf(served: ServedModel, prompt: CompletionRequest["prompt"], param = "prompt"): number[][] {
   if (typeof prompt === "string") return [encoded(served, prompt, param)];
   if (typeof prompt[0] === "number") return [prompt as number[]];
@@ -13,7 +15,7 @@ export function promptsOf(served: ServedModel, prompt: CompletionRequest["prompt
   );
 }
 
-/** The tokens of a text. One that is far too long is not encoded whole. @throws {ApiError} 400 */
+/** Encodes a text. A text that is far too long is rejected without encoding all of it. @throws {ApiError} 400 */
 export function encoded(
   { tokenizer, model }: ServedModel,
   text: string,

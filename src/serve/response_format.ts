@@ -1,19 +1,19 @@
-/** `response_format`: the form that answers are held to. */
+/** `response_format`: constrains answers to a format. */
 import type { TokenConstraint } from "../nn/generation/constraint.ts";
 import { compileConstraint } from "../text/constraint/compile.ts";
 import { busy } from "./api_error.ts";
 import type { ChatRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 
-/** The forms that were asked for last, by their JSON: clients repeat them. */
+/** Recently used constraints by their JSON, since clients repeat them. */
 const known = new WeakMap<ServedModel, Map<string, Promise<TokenConstraint>>>();
 const MOST_KNOWN = 16;
 
-/** Forms that are being compiled, of all models. */
+/** Number of constraints being compiled, for all models. */
 let compiling = 0;
 const MOST_COMPILING = 16;
 
-/** A form that is compiled where it is not known. @throws {ApiError} 429 where many others are being compiled. */
+/** Returns a cached constraint or compiles it. @throws {ApiError} 429 if too many are being compiled. */
 export async function compiledOnce(
   served: ServedModel,
   key: string,
@@ -28,13 +28,13 @@ export async function compiledOnce(
   try {
     return await constraint;
   } catch (error) {
-    if (forms.get(key) === constraint) forms.delete(key); // what can't be compiled is not kept
+    if (forms.get(key) === constraint) forms.delete(key); // failures are not cached
     throw error;
   }
 }
 
 async function counted<T>(compile: () => Promise<T>): Promise<T> {
-  if (compiling >= MOST_COMPILING) throw busy("too many forms of answers are being compiled; try again later");
+  if (compiling >= MOST_COMPILING) throw busy("too many response formats are being compiled; try again later");
   compiling++;
   try {
     return await compile();
@@ -43,7 +43,7 @@ async function counted<T>(compile: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws {ArgumentError} for a schema that can't be held to. */
+/** Compiles the constraint of a request. @throws {ArgumentError} for an unsupported schema. */
 export async function constraintOf(
   served: ServedModel,
   format: ChatRequest["response_format"],

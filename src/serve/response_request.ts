@@ -1,4 +1,4 @@
-/** Requests of OpenAI's Responses API, as far as a local model can answer them, and the chats that they are. */
+/** Requests of OpenAI's Responses API, as far as a local model can answer them, and their conversion to chats. */
 import { z } from "zod";
 import { ApiError, apiErrorOf } from "./api_error.ts";
 import { anything, type ChatRequest, chatRequest, tool as chatTool, ignored, optional } from "./schemas.ts";
@@ -28,7 +28,7 @@ const format = z.discriminatedUnion("type", [
     name: z.string().optional(),
     description: optional(z.string()),
     schema: z.record(z.string(), z.unknown()),
-    strict: optional(z.boolean()), // it always is
+    strict: optional(z.boolean()), // always strict
   }),
 ]);
 
@@ -72,11 +72,11 @@ export const responseRequest = z.strictObject({
 
 export type ResponseRequest = z.infer<typeof responseRequest>;
 
-/** Whether the logarithms of probabilities are asked for. */
+/** Whether log probabilities are requested. */
 export const hasChances = ({ include, top_logprobs }: ResponseRequest): boolean =>
   top_logprobs !== undefined || (include?.includes("message.output_text.logprobs") ?? false);
 
-/** The same as a chat. */
+/** Converts the request to a chat. */
 export function chatOf(request: ResponseRequest): ChatRequest {
   const { model, temperature, top_p, stream, parallel_tool_calls, max_output_tokens, top_logprobs } = request;
   return {
@@ -91,7 +91,7 @@ export function chatOf(request: ResponseRequest): ChatRequest {
   };
 }
 
-/** Of chats alone. */
+/** Fields of chats that this API lacks. */
 const unused = {
   ...{ stream_options: undefined, top_k: undefined, min_p: undefined, repetition_penalty: undefined },
   ...{ presence_penalty: undefined, frequency_penalty: undefined, logit_bias: undefined, n: undefined },
@@ -109,7 +109,7 @@ function messagesOf({ instructions, input }: ResponseRequest): Message[] {
     else if (each.type === "function_call_output")
       messages.push({ ...own, role: "tool", tool_call_id: each.call_id, content: each.output });
     else {
-      // Calls are of the message before them, which may say something.
+      // Calls belong to the preceding assistant message, which may contain text.
       const last = messages.at(-1)?.role === "assistant" ? messages.pop() : undefined;
       const { call_id: id, name, arguments: given } = each;
       const tool_calls = [
@@ -134,10 +134,10 @@ function choiceOf(choice: ResponseRequest["tool_choice"]): ChatRequest["tool_cho
   return { type: choice.type, allowed_tools: { mode: choice.mode, tools: choice.tools.map(chosen) } };
 }
 
-/** Parameters of chats, as this API calls them. */
+/** This API's names for parameters of chats. */
 const params: Readonly<Record<string, string>> = { messages: "input", response_format: "text.format" };
 
-/** What is wrong with a chat, as wrong with the request that it comes of. */
+/** Converts an error about a chat to one about the original request. */
 export function ofResponses(error: unknown): unknown {
   const { status, message, code, param, headers } = apiErrorOf(error);
   const renamed = param === null ? undefined : params[param];

@@ -10,7 +10,7 @@ import { CallSplitter, type ToolCall } from "./tool_calls.ts";
 import { callsOf } from "./tool_choice.ts";
 import type { Usage } from "./work.ts";
 
-/** How answers are written: the whole response is the last of its events. */
+/** Returns the format of answers. The last event contains the complete response. */
 export function responseFormat(served: ServedModel, request: ResponseRequest, chat: ChatRequest): Format {
   const names = new Set(callsOf(chat).tools.map((tool) => tool.function.name));
   const writer = new ResponseWriter(served, request, new CallSplitter(names));
@@ -45,7 +45,7 @@ interface MessageItem {
   content: TextPart[];
 }
 
-/** The events of one response, in OpenAI's order. */
+/** Writes the events of one response, in OpenAI's order. */
 class ResponseWriter {
   private readonly output: object[] = [];
   private readonly base: object;
@@ -98,7 +98,7 @@ class ResponseWriter {
     return { ...this.base, status, output: this.output };
   }
 
-  /** A message begins where the first text comes. */
+  /** Begins a message at the first text. */
   private open(): object[] {
     const item: MessageItem = {
       id: idOf("msg"),
@@ -155,7 +155,7 @@ class ResponseWriter {
   }
 }
 
-/** What a response repeats of its request. */
+/** Returns the fields of the request that a response repeats. */
 function baseOf(model: string, request: ResponseRequest): object {
   const { instructions, max_output_tokens, parallel_tool_calls, temperature, tool_choice, tools, top_p, text } =
     request;

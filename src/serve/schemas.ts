@@ -1,12 +1,12 @@
 /**
- * The requests of OpenAI's API, as far as a local model can answer them. Fields of `ignored` change nothing here; what
- * can't be done is refused, and so is a field that nobody knows.
+ * The schemas of OpenAI's API, as far as a local model can answer requests. Fields of `ignored` have no effect;
+ * unsupported and unknown fields are rejected.
  */
 import { z } from "zod";
 
 export const optional = <T extends z.ZodType>(type: T) => type.nullish().transform((value) => value ?? undefined);
 
-/** Text of a message: a string, or parts of which each is text. */
+/** The text of a message: a string or a list of text parts. */
 const textPart = z.object({ type: z.enum(["text", "refusal"]), text: z.string().optional() });
 const content = z.union([
   z.string(),
@@ -29,7 +29,7 @@ const message = z.object({
 
 const bias = z.record(z.string().regex(/^\d{1,9}$/, "expected a token"), z.number().min(-100).max(100));
 
-/** What is about OpenAI's service, or a hint, and changes no text. Any value will do. */
+/** Accepts any value, for fields that concern OpenAI's service or are hints, and do not change the text. */
 export const anything = z.unknown().optional();
 export const ignored = {
   ...{ user: anything, metadata: anything, store: anything, service_tier: anything, safety_identifier: anything },
@@ -37,7 +37,7 @@ export const ignored = {
   ...{ prediction: anything },
 };
 
-/** What both kinds of completions take. */
+/** Parameters of both kinds of completions. */
 const shared = {
   model: z.string(),
   stream: optional(z.boolean()),
@@ -66,7 +66,7 @@ const responseFormat = z.discriminatedUnion("type", [
       name: z.string().optional(),
       description: optional(z.string()),
       schema: z.record(z.string(), z.unknown()),
-      strict: optional(z.boolean()), // it always is
+      strict: optional(z.boolean()), // always strict
     }),
   }),
 ]);
@@ -130,5 +130,5 @@ export const embeddingRequest = z.strictObject({
 export type ChatRequest = z.infer<typeof chatRequest>;
 export type CompletionRequest = z.infer<typeof completionRequest>;
 export type EmbeddingRequest = z.infer<typeof embeddingRequest>;
-/** What both kinds of completions share. */
+/** Parameters that both kinds of completions share. */
 export type Shared = Pick<ChatRequest & CompletionRequest, keyof typeof shared>;

@@ -1,8 +1,8 @@
-/** What a server needs to know of a model. */
+/** A model as a server uses it. */
 import type { LanguageModel } from "../nn/language_model.ts";
 import type { ChatTemplate } from "../text/chat_template.ts";
 
-/** What a server needs of a tokenizer. Those of `data` and `text` have it. */
+/** The methods of a tokenizer that a server needs. The tokenizers of `data` and `text` have them. */
 export interface ServedTokenizer {
   readonly endOfText: number | null;
   encode(text: string, options?: { readonly addSpecialTokens?: boolean }): Iterable<number>;
@@ -13,15 +13,15 @@ export interface ServedTokenizer {
 }
 
 export interface ServedModel {
-  /** What clients call it. */
+  /** The model's name in the API. */
   readonly name: string;
   readonly model: LanguageModel;
   readonly tokenizer: ServedTokenizer;
-  /** How chats are written; without it there are no chats. */
+  /** The chat template. Without it, chats are not supported. */
   readonly template?: ChatTemplate | undefined;
-  /** What holds where a request does not say otherwise. */
+  /** Sampling defaults for parameters that a request omits. */
   readonly defaults?: SamplingDefaults | undefined;
-  /** The tokens that end an answer, besides the tokenizer's `endOfText`. */
+  /** Tokens that end an answer, in addition to the tokenizer's `endOfText`. */
   readonly stopTokens?: readonly number[] | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** A server of one model over HTTP, in the form of OpenAI's API. */
+/** Serves one model over HTTP with an OpenAI-compatible API. */
 import { ArgumentError } from "../core/errors.ts";
 import { Batcher, type BatcherOptions } from "../nn/generation/batcher.ts";
 import { Access } from "./access.ts";
@@ -18,12 +18,12 @@ import type { ServedModel } from "./served_model.ts";
 import { type Engine, type Order, Work } from "./work.ts";
 
 export interface ServerOptions {
-  /** The address to listen on. Default 127.0.0.1; another one needs a key. */
+  /** The address to listen on. Default 127.0.0.1; any other requires a key. */
   readonly host?: string | undefined;
   /** Default 8080; 0 for any free port. */
   readonly port?: number | undefined;
   readonly key?: string | undefined;
-  /** The origins of web pages that may ask. Default: none. */
+  /** The origins of web pages that may send requests. Default: none. */
   readonly origins?: readonly string[] | undefined;
   readonly batcher?: BatcherOptions | undefined;
   readonly limits?: Partial<Limits> | undefined;
@@ -38,7 +38,7 @@ interface Route {
 
 const FLUSH_MILLISECONDS = 500;
 
-/** @throws {ApiError} 400 for a request without a valid Host, and for a path that is none. */
+/** Returns the path of a request. @throws {ApiError} 400 for an invalid Host or path. */
 function pathOf({ url }: Request): string {
   if (!URL.canParse(url)) throw new ApiError(400, "expected a valid Host and path", "invalid_request");
   try {
@@ -59,12 +59,16 @@ export class ModelServer {
   private closing = false;
   private idle: (() => void) | undefined;
 
-  /** @throws {ArgumentError} for an address that needs a key, or can't be had. */
+  /** @throws {ArgumentError} for an address that requires a key or is not available. */
   constructor(served: ServedModel, options: ServerOptions = {}) {
     const { host = "127.0.0.1", port = 8080, key, origins = [] } = options;
     const isLoopback = ["127.0.0.1", "localhost", "::1"].includes(host);
     if (!isLoopback && !key)
-      throw new ArgumentError("serve", "noKey", `expected a key for the address ${host}, which other machines reach`);
+      throw new ArgumentError(
+        "serve",
+        "noKey",
+        `expected a key for the address ${host}, which other machines can reach`,
+      );
     const limits = { ...defaultLimits, ...options.limits };
     this.access = new Access({ key, origins, isLoopback });
     this.engine = { served, limits, batcher: new Batcher(served.model, options.batcher) };
@@ -73,16 +77,16 @@ export class ModelServer {
     this.server = this.listen(host, port);
   }
 
-  /** Such as `http://127.0.0.1:8080`. */
+  /** The URL, such as `http://127.0.0.1:8080`. */
   get url(): string {
     return this.server.url.origin;
   }
 
   private listen(hostname: string, port: number): Bun.Server<undefined> {
     try {
-      const maxRequestBodySize = Number.MAX_SAFE_INTEGER; // what is too large gets an answer in the API's form
+      const maxRequestBodySize = Number.MAX_SAFE_INTEGER; // so that oversized bodies get an error in the API's format
       const fetch = (request: Request, server: Bun.Server<undefined>) => {
-        server.timeout(request, 0); // a text may wait for its turn; its own time limit ends it
+        server.timeout(request, 0); // a request may wait in the queue; it has a separate time limit
         return this.answer(request);
       };
       return Bun.serve({ hostname, port, development: false, reusePort: false, maxRequestBodySize, fetch });
@@ -126,7 +130,7 @@ export class ModelServer {
     };
   }
 
-  /** Every request ends here, in an answer. */
+  /** Answers every request, also after errors. */
   private async answer(request: Request): Promise<Response> {
     let path = "unknown";
     this.inFlight++;
@@ -222,7 +226,7 @@ export class ModelServer {
 
   private run(request: Request, body: Order["shared"], order: Order, format: () => Session["format"]) {
     if (body.stream_options !== undefined && !body.stream)
-      throw new ApiError(400, "expected stream: true beside stream_options", "invalid_value", "stream_options");
+      throw new ApiError(400, "stream_options requires stream: true", "invalid_value", "stream_options");
     const start = performance.now();
     const controller = new AbortController();
     const work = new Work(this.engine, order, controller.signal);
@@ -245,10 +249,7 @@ export class ModelServer {
       : wholeAnswer(session);
   }
 
-  /**
-   * Takes no further requests, and waits until those that came are answered, at most so many seconds. Those that are
-   * not are broken off.
-   */
+  /** Rejects new requests and waits up to `seconds` for running ones to finish, then aborts the rest. */
   async close(seconds = 30): Promise<void> {
     this.closing = true;
     if (this.inFlight > 0)
@@ -260,7 +261,7 @@ export class ModelServer {
         };
       });
     this.engine.batcher.dispose();
-    // What was written last may still be on its way.
+    // The last bytes may still be in transit.
     const deadline = performance.now() + FLUSH_MILLISECONDS;
     while (this.server.pendingRequests > 0 && performance.now() < deadline) await Bun.sleep(10);
     await Promise.race([this.server.stop(), Bun.sleep(FLUSH_MILLISECONDS / 5)]);

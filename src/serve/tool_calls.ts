@@ -1,5 +1,5 @@
 /**
- * Calls of functions in the text of a model, in the forms that chat templates teach:
+ * Parses function calls in a model's text, in the formats of chat templates:
  *
  *     <tool_call>{"name": "add", "arguments": {"x": 1}}</tool_call>      Hermes, Qwen; any number of them
  *     {"name": "add", "parameters": {"x": 1}}                            Llama 3; the whole text
@@ -7,7 +7,7 @@
 import { StopFinder } from "../nn/generation/stop.ts";
 import type { Part } from "./choice.ts";
 
-/** A call as OpenAI writes it. */
+/** A call in OpenAI's format. */
 export interface ToolCall {
   readonly id: string;
   readonly type: "function";
@@ -15,21 +15,21 @@ export interface ToolCall {
 }
 
 const OPEN = "<tool_call>";
-/** A call in tags, which strings of its arguments may contain, too. The last closing tag may be cut. */
+/** A call in tags. Strings of its arguments may contain tags too. The last closing tag may be truncated. */
 const TAGGED = /<tool_call>((?:"(?:[^"\\\n]|\\.)*"|.)*?)(?:<\/tool_call>|(?:<\/?[a-z_]*)?$)/gs;
 const WHOLE = /^(.*)$/s;
 
-/** Splits the text of one answer into what is said and what is called. Text that may be a call is held back. */
+/** Splits the text of one answer into text and calls. Text that may be a call is held back. */
 export class ToolCallFilter {
   private readonly finder = new StopFinder([OPEN]);
-  /** The text from what may be a call on; undefined before. */
+  /** The text from a possible call on; undefined before one. */
   private held: string | undefined;
   private hasText = false;
 
   /** @param names the functions that may be called */
   constructor(private readonly names: ReadonlySet<string>) {}
 
-  /** Text that is certainly said. */
+  /** Adds a piece and returns the text that is certainly not part of a call. */
   push(piece: string): string {
     if (this.held !== undefined) {
       this.held += piece;
@@ -46,7 +46,7 @@ export class ToolCallFilter {
     return text;
   }
 
-  /** What was held back: the calls that are finished, and the text that is none, such as a call that was cut. */
+  /** Returns the complete calls, and held-back text that is not a complete call. */
   end(): { readonly text: string; readonly calls: readonly ToolCall[] } {
     const held = this.held ?? this.finder.end();
     if (this.held === undefined) return { text: held, calls: [] };
@@ -76,7 +76,7 @@ export class ToolCallFilter {
   }
 }
 
-/** Splits the parts of several answers into what is said and what is called. */
+/** Splits the parts of several answers into text and calls. */
 export class CallSplitter {
   private readonly filters = new Map<number, ToolCallFilter>();
 

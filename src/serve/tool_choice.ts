@@ -1,4 +1,4 @@
-/** `tools`, `tool_choice` and `parallel_tool_calls`: which functions may be called, and what an answer is held to. */
+/** `tools`, `tool_choice` and `parallel_tool_calls`: the functions that may be called, and constraints on answers. */
 import { ArgumentError } from "../core/errors.ts";
 import type { TokenConstraint } from "../nn/generation/constraint.ts";
 import { type CallableFunction, compileCalls } from "../text/constraint/compile.ts";
@@ -10,11 +10,11 @@ import type { ServedModel } from "./served_model.ts";
 
 type Tool = NonNullable<ChatRequest["tools"]>[number];
 
-/** What a request says of calls. */
+/** The function calls that a request allows. */
 export interface Calls {
-  /** The functions that may be called, of which the model is told. */
+  /** The functions that may be called. The prompt describes them to the model. */
   readonly tools: readonly Tool[];
-  /** Whether the answer has to be a call. */
+  /** Whether the answer must be a call. */
   readonly isForced: boolean;
   /** Whether the answer may have several calls. */
   readonly isParallel: boolean;
@@ -25,17 +25,17 @@ const refuse = (message: string): never => {
 };
 
 /**
- * What may be called, and how often. Models choose when to end a free answer, but forced calls could follow each other
- * without end. So a forced answer is one call, unless the request asks for parallel calls of several functions.
+ * Returns the allowed calls. A model decides when to end a free answer, but forced calls could repeat endlessly. So a
+ * forced answer is one call, unless the request asks for parallel calls of several functions.
  *
- * @throws {ApiError} 400 for a choice of what is not among the tools.
+ * @throws {ApiError} 400 if `tool_choice` names a function that is not in `tools`.
  */
 export function callsOf({ tools = [], tool_choice: choice = "auto", parallel_tool_calls }: ChatRequest): Calls {
   const free = { isForced: false, isParallel: parallel_tool_calls !== false };
   const forced = { isForced: true, isParallel: parallel_tool_calls === true };
   if (choice === "none") return { tools: [], ...free };
   if (choice === "auto") return { tools, ...free };
-  if (tools.length === 0) return refuse("expected tools beside tool_choice");
+  if (tools.length === 0) return refuse("tool_choice requires tools");
   if (choice === "required") return { tools, ...forced };
   if (choice.type === "function") return { tools: [named(tools, choice.function.name)], ...forced, isParallel: false };
   const { mode, tools: allowed } = choice.allowed_tools;
@@ -47,15 +47,15 @@ const named = (tools: readonly Tool[], name: string): Tool =>
   refuse(`expected a function of tools, got ${JSON.stringify(name.slice(0, 64))}`);
 
 /**
- * What an answer is held to: calls alone where they are forced; and what stands in the tags of calls, where a function
- * is strict or there may be one call at most.
+ * Returns the constraint on an answer: only calls, if calls are forced; and the contents of call tags, if a function is
+ * strict or at most one call is allowed.
  *
- * @throws {ApiError} 400 for a forced call beside another form, and arguments that can't be held to.
+ * @throws {ApiError} 400 for a forced call with a `response_format`, and unsupported schemas of arguments.
  */
 export async function callConstraint(served: ServedModel, request: ChatRequest): Promise<TokenConstraint | undefined> {
   const { tools, isForced, isParallel } = callsOf(request);
   const format = request.response_format?.type ?? "text";
-  if (isForced && format !== "text") return refuse("expected no response_format beside a forced call");
+  if (isForced && format !== "text") return refuse("a forced call can't be combined with response_format");
   const written = served.template?.source.includes("<tool_call>") ? "tags" : "json";
   const isHeld = isForced || (written === "tags" && (!isParallel || tools.some((tool) => tool.function.strict)));
   if (!isHeld || tools.length === 0 || format !== "text") return undefined;
@@ -64,7 +64,7 @@ export async function callConstraint(served: ServedModel, request: ChatRequest):
   return compiledOnce(served, JSON.stringify([form, functions]), () => compile(served, functions, form));
 }
 
-/** Without parameters a function takes none. */
+/** A function without `parameters` accepts no arguments. */
 const argumentsOf = (parameters: Tool["function"]["parameters"]): CallableFunction["parameters"] =>
   parameters && Object.keys(parameters).length > 0 ? parameters : { type: "object", properties: {} };
 

@@ -1,13 +1,13 @@
-/** Breaks lines between words, of text that comes in pieces. */
+/** Wraps text that arrives in pieces at word boundaries. */
 
 export class WordWrap {
   private column = 0;
   private word = "";
 
-  /** @param columns of the terminal, or Infinity, by which text stays as it is */
+  /** @param columns the terminal's width; Infinity: don't wrap */
   constructor(private readonly columns: number) {}
 
-  /** What can be written: all but the last word, which may go on. */
+  /** Adds a piece. Returns the text to write: all but the last word, which may be incomplete. */
   push(piece: string): string {
     if (this.columns === Number.POSITIVE_INFINITY) return piece;
     let written = "";
@@ -18,7 +18,7 @@ export class WordWrap {
     return written;
   }
 
-  /** The last word. */
+  /** Returns the last word. */
   end(): string {
     return this.flush();
   }

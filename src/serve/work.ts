@@ -1,4 +1,4 @@
-/** A request that is being answered: its texts, and when it is over. */
+/** A request in progress: its texts and its end. */
 import type { Batcher } from "../nn/generation/batcher.ts";
 import type { TokenConstraint } from "../nn/generation/constraint.ts";
 import type { BatchOptions } from "../nn/generation/options.ts";
@@ -8,14 +8,14 @@ import type { Limits } from "./limits.ts";
 import type { Shared } from "./schemas.ts";
 import { type ServedModel, stopTokensOf } from "./served_model.ts";
 
-/** What a server answers with. */
+/** The model, batcher and limits of a server. */
 export interface Engine {
   readonly served: ServedModel;
   readonly batcher: Batcher;
   readonly limits: Limits;
 }
 
-/** How many tokens a request had and got. */
+/** The token counts of a request. */
 export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
@@ -23,13 +23,13 @@ export interface Usage {
   readonly prompt_tokens_details: { readonly cached_tokens: number };
 }
 
-/** What an endpoint asks of the model. */
+/** The work that an endpoint requests from the model. */
 export interface Order {
   readonly shared: Shared;
   readonly prompts: readonly (readonly number[])[];
   readonly maxTokens: number | undefined;
   readonly logProbabilities?: number | undefined;
-  /** The form that texts are held to. */
+  /** The constraint on texts. */
   readonly constraint?: TokenConstraint | undefined;
 }
 
@@ -85,7 +85,7 @@ function checkChoices({ choices }: Limits, { shared, prompts }: Order): void {
   if (count > choices) throw new ApiError(400, `expected at most ${choices} choices, got ${count}`, null, "n");
 }
 
-/** Checks an order before its prompts are computed. @throws {ApiError} 400, 429 */
+/** Checks an order before its prompts are processed. @throws {ApiError} 400, 429 */
 export function checkOrder({ served: { model }, batcher, limits }: Engine, order: Order): void {
   checkChoices(limits, order);
   const { contextLength, vocabularySize } = model;
@@ -108,7 +108,7 @@ export function checkOrder({ served: { model }, batcher, limits }: Engine, order
 }
 
 const SEEDS = 2n ** 64n;
-/** The choices of one request differ. */
+/** Returns a different seed for each choice of a request. */
 const seedOf = (seed: number | undefined, copy: number): { seed?: bigint } =>
   seed === undefined ? {} : { seed: BigInt.asUintN(64, (BigInt(seed) + BigInt(copy)) % SEEDS) };
 

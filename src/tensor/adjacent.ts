@@ -1,14 +1,14 @@
-/** Views that are adjacent in memory, as those of `split` are. */
+/** Detects views that are adjacent in memory, such as those of `split`. */
 import { isEqual, plainList } from "./frozen.ts";
 import type { Shape } from "./shape.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** The dtype and the layout of a tensor: all that matters here. */
+/** The dtype and layout of a tensor. */
 type Layout = Pick<Tensor, "storage" | "dtype" | "shape" | "strides" | "offset">;
 
 /**
- * The axis along which views follow each other in one memory, the first before the second and so on, so that together
- * they are one view with that axis as long as all of theirs; undefined where they don't.
+ * Returns the axis along which views of one storage follow each other without gaps, so that their concatenation along
+ * that axis is itself a view; undefined if there is none.
  */
 export function adjacentAxis(views: readonly Layout[]): number | undefined {
   const [first, ...others] = views;

@@ -1,25 +1,25 @@
-/** bfloat16: the upper half of a float32. Bits live in a `Uint16Array`. */
+/** Conversions of bfloat16, the upper half of a float32. Bits are stored in a `Uint16Array`. */
 
 const float = new Float32Array(1);
 const bits = new Uint32Array(float.buffer);
 
-/** The value of a bfloat16's bits, exact. */
+/** Converts the bits of a bfloat16 to its exact value. */
 export function bfloat16ToNumber(half: number): number {
   bits[0] = half << 16;
   return float[0]!;
 }
 
 /**
- * The bits of the bfloat16 nearest to a float64, ties to even. On the way through float32 the value is rounded to odd,
- * so that two roundings never differ from one (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums",
- * 2008).
+ * Returns the bits of the bfloat16 nearest to a float64, ties to even. The intermediate float32 is rounded to odd, so
+ * that rounding twice gives the same result as rounding once (Boldo and Melquiond, "Emulation of a FMA and correctly
+ * rounded sums", 2008).
  */
 export function numberToBfloat16(value: number): number {
   if (Number.isNaN(value)) return 0x7fc0;
   float[0] = value;
   const nearest = float[0]!;
   if (nearest !== value) {
-    if (Math.abs(nearest) > Math.abs(value)) bits[0] = bits[0]! - 1; // towards zero
+    if (Math.abs(nearest) > Math.abs(value)) bits[0] = bits[0]! - 1; // toward zero
     bits[0] = bits[0]! | 1;
   }
   const word = bits[0]!;

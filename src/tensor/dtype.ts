@@ -1,6 +1,6 @@
-/** The element types, their sizes and their arrays: one table, exhaustive by type. */
+/** The element types, their sizes and their array types, in one table. */
 
-/** Every element type. The order has no meaning: native code knows them by name. */
+/** All element types. The order has no meaning: native code identifies them by name. */
 export const dtypes = [
   "float64",
   "float32",
@@ -16,16 +16,16 @@ export const dtypes = [
 
 /** A tensor's element type. */
 export type DType = (typeof dtypes)[number];
-/** The dtypes of real numbers, which alone have gradients. */
+/** The floating-point dtypes. Only these have gradients. */
 export type FloatDType = "float64" | "float32" | "float16" | "bfloat16";
-/** The dtypes of whole numbers; bool is none of them. */
+/** The integer dtypes. They do not include bool. */
 export type IntegerDType = "int64" | "int32" | "uint32" | "int8" | "uint8";
 
 interface DTypeFacts {
-  /** Of one element. */
+  /** Bytes per element. */
   readonly bytes: number;
   readonly kind: "float" | "signed" | "unsigned" | "bool";
-  /** The array over stored elements; bfloat16 and bool have none of their own and are stored as bits. */
+  /** The array type of stored elements. bfloat16 and bool are stored as their bits. */
   readonly array: StorageArrayConstructor;
 }
 
@@ -53,10 +53,10 @@ export const dtypeFacts = {
   bool: { bytes: 1, kind: "bool", array: Uint8Array },
 } as const satisfies Record<DType, DTypeFacts>;
 
-/** The array over a storage's elements as they are stored. */
+/** The array type of a storage's elements as they are stored. */
 export type StorageArray<D extends DType = DType> = InstanceType<(typeof dtypeFacts)[D]["array"]>;
 
-/** What `data()` returns: numbers as they are meant; bfloat16 widened to float32, bool as 0 and 1. */
+/** The return types of `data()`: bfloat16 is widened to float32, and bool is 0 or 1. */
 export interface DataByDType {
   float64: Float64Array;
   float32: Float32Array;
@@ -69,19 +69,16 @@ export interface DataByDType {
   uint8: Uint8Array;
   bool: Uint8Array;
 }
-/** The typed array that `data()` gives for a dtype: `DataOf<"float32">` is a `Float32Array`. */
+/** The typed array that `data()` returns for a dtype: `DataOf<"float32">` is a `Float32Array`. */
 export type DataOf<D extends DType> = DataByDType[D];
 
-/** What `item()` and `toArray()` give for one element. */
+/** The type of an element that `item()` and `toArray()` return. */
 export type ElementOf<D extends DType> = D extends "bool" ? boolean : D extends "int64" ? bigint : number;
 
 export const isFloat = (dtype: DType): dtype is FloatDType => dtypeFacts[dtype].kind === "float";
 export const isInteger = (dtype: DType): dtype is IntegerDType => !isFloat(dtype) && dtype !== "bool";
 export const bytesOf = (dtype: DType): number => dtypeFacts[dtype].bytes;
-/**
- * The dtype in which sums and statistics of floats are kept: float64 of float64, float32 of narrower ones and of
- * everything else.
- */
+/** Returns the dtype in which sums and statistics accumulate: float64 for float64, float32 for all others. */
 export const accumulationDType = (dtype: DType): "float64" | "float32" => (dtype === "float64" ? "float64" : "float32");
 export const isDType = (name: unknown): name is DType => typeof name === "string" && Object.hasOwn(dtypeFacts, name);
 
@@ -94,18 +91,19 @@ const integerRanges: Readonly<Record<IntegerDType | "bool", readonly [bigint, bi
   bool: [0n, 1n],
 };
 
-/** The smallest and the largest value of an integer type. */
+/** Returns the smallest and the largest value of an integer dtype. */
 export const integerRange = (dtype: IntegerDType | "bool"): readonly [bigint, bigint] => integerRanges[dtype];
 
 /**
- * The dtype of a typed array's elements; undefined where tensors have no such type (16-bit integers, clamped bytes).
+ * Returns the dtype of a typed array's elements; undefined for types that tensors lack (16-bit integers, clamped
+ * bytes).
  */
 export function dtypeOfArray(array: ArrayBufferView): DType | undefined {
-  const name: string | undefined = nameOfArray.call(array); // what the engine says, not the object
+  const name: string | undefined = nameOfArray.call(array); // from the engine; the object could override its properties
   return name !== undefined && Object.hasOwn(dtypeByArray, name) ? dtypeByArray[name] : undefined;
 }
 
-/** Where a typed array lies, as the engine knows it: the object's own properties may say anything. */
+/** Returns a typed array's location in memory from the engine, since the object may override its properties. */
 export const extentOf = (array: ArrayBufferView): Pick<ArrayBufferView, "buffer" | "byteOffset" | "byteLength"> => ({
   buffer: bufferOfArray.call(array),
   byteOffset: offsetOfArray.call(array),

@@ -1,4 +1,4 @@
-/** Reading a tensor's elements in row-major order, whatever its strides are. */
+/** Reads a tensor's elements in row-major order, for any strides. */
 import { OutOfMemoryError } from "../core/errors.ts";
 import { bfloat16ToNumber } from "./bfloat16.ts";
 import { type DataOf, type DType, dtypeFacts, type StorageArray } from "./dtype.ts";
@@ -6,7 +6,7 @@ import { plainList } from "./frozen.ts";
 import { noSuchBlock } from "./memory.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** A copy of a tensor's elements. @throws {OutOfMemoryError} naming the operation. */
+/** Copies a tensor's elements. @throws {OutOfMemoryError} */
 export function readElements<D extends DType>(operation: string, tensor: Tensor<D>): DataOf<D> {
   const { dtype, offset, size } = tensor;
   if (isDense(tensor))
@@ -16,7 +16,7 @@ export function readElements<D extends DType>(operation: string, tensor: Tensor<
   return copy.result;
 }
 
-/** Makes an array for all elements of a tensor, of which JavaScript's memory may be too small. */
+/** Creates an array for all elements of a tensor. @throws {OutOfMemoryError} if JavaScript can't allocate it */
 function withMemory<Made>(operation: string, { dtype, size }: Tensor, make: () => Made): Made {
   try {
     return make();
@@ -26,16 +26,16 @@ function withMemory<Made>(operation: string, { dtype, size }: Tensor, make: () =
   }
 }
 
-/** Whether the elements are stored as they are read. */
+/** Whether the stored elements can be copied without conversion. */
 const isDense = ({ dtype, isContiguous }: Tensor): boolean => isContiguous && dtype !== "bfloat16";
 
 interface Writable {
   [index: number]: number | bigint;
 }
 
-/** A copy of a tensor's elements that is made a part at a time. */
+/** Copies a tensor's elements in parts. */
 export class ElementCopy<D extends DType> {
-  /** As {@link DataOf} says: complete once {@link copyNext} returned true. */
+  /** The copy, complete once {@link copyNext} has returned true. */
   readonly result: DataOf<D>;
   private readonly isDense: boolean;
   private done = 0;
@@ -50,12 +50,12 @@ export class ElementCopy<D extends DType> {
     this.isDense = isDense(tensor);
   }
 
-  /** Elements that take about a millisecond. */
+  /** The number of elements to copy in about a millisecond. */
   get part(): number {
     return this.isDense ? 2 ** 20 : 2 ** 16;
   }
 
-  /** Copies the next elements, all of them by default. Returns whether there are no more. */
+  /** Copies the next `count` elements, by default all. Returns whether the copy is complete. */
   copyNext(count = Number.POSITIVE_INFINITY): boolean {
     const end = Math.min(this.done + count, this.tensor.size);
     const source = this.tensor.storage.array(this.tensor.dtype);
@@ -92,7 +92,7 @@ export class ElementCopy<D extends DType> {
   }
 }
 
-/** The coordinates of the row-major `index`-th element. */
+/** Returns the coordinates of an element from its row-major index. */
 function coordinatesOf(index: number, shape: readonly number[]): number[] {
   const coordinates = new Array<number>(shape.length).fill(0);
   let remainder = index;
@@ -104,7 +104,7 @@ function coordinatesOf(index: number, shape: readonly number[]): number[] {
   return coordinates;
 }
 
-/** One element, by its row-major index. */
+/** Reads one element by its row-major index. */
 export function elementAt<D extends DType>(tensor: Tensor<D>, index: number): number | bigint {
   const { shape, strides, offset, dtype } = tensor;
   const at = coordinatesOf(index, shape).reduce((sum, coordinate, axis) => sum + coordinate * strides[axis]!, offset);

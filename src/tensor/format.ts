@@ -1,4 +1,4 @@
-/** How tensors print: shape, dtype, and a table that shows the edges of what is long. */
+/** Prints tensors: shape, dtype and elements. */
 import { type DType, isFloat } from "./dtype.ts";
 import { elementAt } from "./elements.ts";
 import type { Tensor } from "./tensor.ts";
@@ -8,8 +8,8 @@ const CUT_ABOVE = 1000;
 const LINE = 80;
 
 /**
- * `Tensor float32[2, 2]` and its elements; axes of tensors with over 1,000 elements are cut to their first and last
- * three, and only what is shown is read. Rows are wrapped at 80 columns.
+ * Formats a tensor as `Tensor float32[2, 2]` and its elements. In tensors with over 1,000 elements, long axes show
+ * their first and last three indices, and only shown elements are read. Rows wrap at 80 columns.
  */
 export function formatTensor(tensor: Tensor): string {
   const grad = tensor.requiresGrad ? ", requires grad" : "";
@@ -22,7 +22,7 @@ export function formatTensor(tensor: Tensor): string {
   return `${head}\n${table(kept, texts)}`;
 }
 
-/** Nested brackets around elements of one width. */
+/** Formats elements of equal width in nested brackets. */
 function table(kept: readonly (readonly number[])[], texts: readonly string[]): string {
   const width = Math.max(...texts.map((text) => text.length));
   const rank = kept.length;
@@ -37,24 +37,24 @@ function table(kept: readonly (readonly number[])[], texts: readonly string[]): 
   return level(0);
 }
 
-/** Items of one row in lines of so many columns. */
+/** Wraps the items of a row into lines of at most `columns` columns. */
 function wrapped(items: readonly string[], columns: number, width: number): string[] {
   const each = Math.max(1, Math.floor(columns / (width + 2)));
   const lines = Math.ceil(items.length / each);
   return Array.from({ length: lines }, (_, line) => items.slice(line * each, (line + 1) * each).join(", "));
 }
 
-/** Stands for the indices that are left out. */
+/** Marks omitted indices. */
 const CUT = -1;
 
-/** The indices of an axis that are shown. */
+/** Returns the indices of an axis to show. */
 function keptIndices(size: number, cut: boolean): number[] {
   if (!cut || size <= 2 * EDGE) return Array.from({ length: size }, (_, index) => index);
   const edge = [...new Array(EDGE).keys()];
   return [...edge, CUT, ...edge.map((index) => size - EDGE + index)];
 }
 
-/** Calls `body` with the row-major index of each element that is shown, in order. */
+/** Calls `body` with the row-major index of each shown element, in order. */
 function visit(
   shape: readonly number[],
   kept: readonly number[][],

@@ -1,10 +1,10 @@
 /**
- * Lists of sizes and of strides that nobody can change. JavaScriptCore keeps a frozen array in a table, whose elements
- * take about 20 ns each to read, and half a microsecond to make: so equal lists share one frozen array, and each has a
- * plain copy beside it, which never leaves this library.
+ * Immutable lists of sizes and strides. In JavaScriptCore, reading an element of a frozen array takes about 20 ns, and
+ * freezing an array half a microsecond. So equal lists share one frozen array, and each has an unfrozen copy for
+ * internal use.
  */
 
-/** Returns what it is given, so that a subclass adds its private fields to an object that it did not make. */
+/** Returns its argument from the constructor, so that a subclass can add private fields to an existing object. */
 class Given {
   constructor(object: object) {
     // biome-ignore lint/correctness/noConstructorReturn: the one way to give an array a private field
@@ -12,7 +12,7 @@ class Given {
   }
 }
 
-/** A frozen array with its plain copy. */
+/** A frozen array with its unfrozen copy. */
 class FrozenList extends Given {
   readonly #plain: readonly number[];
   #rowMajor: readonly number[] | null = null;
@@ -42,11 +42,11 @@ class FrozenList extends Given {
   }
 }
 
-/** One list for each hash: a program with more of them than this makes some anew. */
+/** Number of cache slots, one list per hash. Lists that collide are created again. */
 const SLOTS = 2048;
 const known = new Array<readonly number[] | null>(SLOTS).fill(null);
 
-/** A frozen list of the same numbers: itself where it is one, else one that is shared. */
+/** Returns a frozen list of the same numbers: the list itself if it is frozen here, else a shared one. */
 export function freezeList(list: readonly number[]): readonly number[] {
   if (FrozenList.has(list)) return list;
   let hash = list.length;
@@ -59,22 +59,22 @@ export function freezeList(list: readonly number[]): readonly number[] {
   return made;
 }
 
-/** The same numbers, fast to read; for reading alone, and not to be handed out. */
+/** Returns the unfrozen copy, which is fast to read. Don't modify it or return it to callers. */
 export const plainList = (list: readonly number[]): readonly number[] =>
   FrozenList.has(list) ? FrozenList.plainOf(list) : list;
 
-/** The row-major strides of a frozen shape, frozen and made once. */
+/** Returns the row-major strides of a frozen shape, frozen and cached. */
 export const frozenRowMajor = (shape: readonly number[]): readonly number[] =>
   FrozenList.rowMajorOf(shape as unknown as FrozenList);
 
-/** Whether two plain lists have the same numbers. */
+/** Whether two unfrozen lists have the same numbers. */
 export function isEqual(a: readonly number[], b: readonly number[]): boolean {
   if (a.length !== b.length) return false;
   for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return false;
   return true;
 }
 
-/** The strides of a row-major tensor without gaps. */
+/** Returns the strides of a contiguous row-major tensor. */
 export function rowMajor(shape: readonly number[]): number[] {
   const strides = new Array<number>(shape.length);
   let stride = 1;

@@ -4,7 +4,7 @@ import type { DType } from "./dtype.ts";
 import type { NestedArray, Tensor } from "./tensor.ts";
 
 /**
- * A tensor in JSON. What JSON has no number for is a text: `"NaN"`, `"Infinity"`, `"-Infinity"`, and integers of 2⁵³
+ * A tensor in JSON. Values without a JSON number are strings: `"NaN"`, `"Infinity"`, `"-Infinity"`, and integers of 2⁵³
  * and more.
  */
 export interface TensorJson {
@@ -13,7 +13,7 @@ export interface TensorJson {
   readonly data: NestedArray<number | boolean | string>;
 }
 
-/** A text of more elements would take more memory than anybody means to. */
+/** A larger tensor is probably passed to JSON by mistake. */
 const MOST_ELEMENTS = 1_000_000;
 
 export function jsonOf(x: Tensor): TensorJson {

@@ -1,4 +1,4 @@
-/** Kinds of parameters that have to do with tensors: tensors, numbers in their place, dtypes, shapes. */
+/** Kinds of parameters for tensors, scalars, dtypes and shapes. */
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { isListed, listOf } from "../core/kinds.ts";
@@ -9,7 +9,7 @@ import type { Scalar } from "./promotion.ts";
 import type { Shape } from "./shape.ts";
 import { Tensor } from "./tensor.ts";
 
-/** A tensor that was not disposed of. */
+/** A tensor that is not disposed. */
 export const aTensor: Kind<Tensor> = {
   expected: "a tensor",
   parse(value, operation) {
@@ -19,7 +19,7 @@ export const aTensor: Kind<Tensor> = {
   },
 };
 
-/** @internal Refuses what is no tensor, before anything of it is read. @throws {ArgumentError} `invalidOperand` */
+/** @internal Rejects values that are not tensors without reading them. @throws {ArgumentError} `invalidOperand` */
 export function expectTensor(operation: string, name: string, value: unknown): void {
   if (aTensor.parse(value, operation, name) === undefined)
     throw new ArgumentError(
@@ -29,7 +29,7 @@ export function expectTensor(operation: string, name: string, value: unknown): v
     );
 }
 
-/** A tensor of which only shape and dtype are read, which it keeps after its disposal. */
+/** A tensor of which only shape and dtype are read. It may be disposed. */
 export const tensorOrGone: Kind<Tensor> = {
   expected: "a tensor",
   parse: (value) => (Tensor.isTensor(value) ? value : undefined),
@@ -50,7 +50,7 @@ export const tensorOrScalar: Kind<Tensor | Scalar> = {
 
 const aList = listOf(aTensor, "a list of tensors");
 
-/** Tensors in an array that is copied. */
+/** An array of tensors, copied. */
 export const tensorList: Kind<readonly Tensor[]> = {
   expected: "an array of tensors",
   parse(value, operation, name) {
@@ -66,7 +66,7 @@ export const severalTensors: Kind<readonly Tensor[]> = {
     return one ? [one] : tensorList.parse(value, operation, name);
   },
 };
-/** Tensors that may also be given one by one. */
+/** Tensors that may also be passed one by one. */
 export const tensorsInline: Kind<readonly Tensor[]> = { ...tensorList, starts: Tensor.isTensor };
 
 /** The name of an element type. */
@@ -76,7 +76,7 @@ export const aDType: Kind<DType> = {
   error: [DTypeError, "unknownDType"],
 };
 
-/** A list of sizes, copied, of which operations say what negative ones and fractions are. */
+/** A list of sizes, copied. Operations check for negative and fractional ones. */
 export const shapeList: Kind<Shape> = {
   expected: "a list of sizes",
   parse(value) {
@@ -93,16 +93,16 @@ export const shapeList: Kind<Shape> = {
   error: [ShapeError, "invalidShape"],
 };
 
-/** The same, also given one by one, as in `reshape(x, 3, 2)`. */
+/** The same, also passed one by one, as in `reshape(x, 3, 2)`. */
 export const aShape: Kind<Shape> = { ...shapeList, starts: (value) => typeof value === "number" };
 
-/** A shape as a list, or size by size. */
+/** A shape as a list or as separate sizes. */
 export type ShapeArguments = [shape: Shape] | number[];
 
-/** The same, and options after it. */
+/** The same, followed by options. */
 export type SizedArguments<O> = [shape: Shape, options?: O] | number[] | [...sizes: number[], options: O];
 
-/** A typed array that still has its memory. */
+/** A typed array whose buffer is not detached. */
 export const aTypedArray: Kind<NodeJS.TypedArray> = {
   expected: "a typed array",
   parse(value, operation, name) {

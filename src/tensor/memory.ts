@@ -1,76 +1,73 @@
-/** Bytes that tensors live in, and where they are. */
+/** The memory of tensors. */
 import { ArgumentError, DisposedError, OutOfMemoryError } from "../core/errors.ts";
 import { observer } from "../observe/observer.ts";
 import { countScriptBlock, reserve } from "./reserve.ts";
 import { keepSpareBlock, takeSpareBlock } from "./spare_blocks.ts";
 
-/** Where memory is. The CPU accesses the host's at any time, and a Metal buffer once the device is done with it. */
+/** The location of memory. The CPU can access host memory at any time, and a Metal buffer once the device is done. */
 export type MemoryDevice = "host" | "metal";
 
 const storageModes = ["shared", "private"] as const;
 
-/** Who reaches a Metal buffer: the CPU and the GPU, or the GPU alone. */
+/** Whether a Metal buffer is accessible to the CPU and the GPU, or only to the GPU. */
 export type StorageMode = (typeof storageModes)[number];
 
 /** One block of bytes. */
 export interface Memory {
   readonly device: MemoryDevice;
   readonly byteLength: number;
-  /** The mode of a Metal buffer; host memory has none. */
+  /** The storage mode of a Metal buffer; undefined for host memory. */
   readonly storage?: StorageMode;
-  /** Whether the bytes are gone, with the device context that they were in or by what the caller did to them. */
+  /**
+   *  Whether the memory is gone because its device context was closed or the caller transferred or resized its buffer.
+   */
   readonly isClosed?: boolean;
-  /** Of closed memory, what became of it: a code, and the end of a sentence on a tensor. */
+  /** For closed memory, why it is gone. */
   readonly closing?: Closing;
-  /** Whether a caller has the same memory, and may change it at any time. */
+  /** Whether the caller shares the memory and may change it at any time. */
   readonly isBorrowed?: true;
-  /** The bytes as the CPU sees them. Waits for the device where it still works on them. */
+  /** Returns the bytes for the CPU. Waits for the device if it still uses them. */
   hostBuffer(): ArrayBuffer;
-  /** The bytes as a native function takes them. Waits as {@link hostBuffer} does. */
+  /** Returns the bytes for native functions. Waits like {@link hostBuffer}. */
   hostBytes(): Uint8Array;
   /**
-   * After the host has written the elements of shared memory: moves them to the mode of the hint, by default the
-   * device's.
+   * Moves shared memory to the hinted storage mode after the host has written its elements. Default: the device's mode.
    */
   moveToHint?(storage?: StorageMode): void;
-  /** Settles once {@link hostBuffer} would not wait; null where it would not now. */
+  /** Settles when {@link hostBuffer} no longer needs to wait; null if it need not wait now. */
   whenReady(): Promise<void> | null;
-  /**
-   * Frees the bytes at once; nothing may use them afterwards. Memory that is not released is freed by garbage
-   * collection.
-   */
+  /** Frees the memory immediately; it must not be used afterwards. Unreleased memory is freed by garbage collection. */
   release(): void;
 }
 
-/** What became of memory: a code for programs, and what follows "a tensor float32[2] …". */
+/** Why memory is gone: a code for programs, and the text that follows "a tensor float32[2] …" in messages. */
 export interface Closing {
   readonly code: string;
   readonly reason: string;
-  /** Of a tensor that is printed. */
+  /** Text for printing a tensor. */
   readonly summary: string;
 }
 
-/** Wishes for an allocation. */
+/** Preferences for an allocation. */
 export interface AllocationHint {
   /**
-   * Of a Metal buffer; host memory has no choice. It holds until something else needs the elements: when the CPU reads
-   * a private buffer, it moves to shared memory for good. Default: `"shared"`, or what
-   * `metalContext().configure("storage", …)` said.
+   * Storage mode of a Metal buffer; no effect on host memory. When the CPU reads a private buffer, it moves to shared
+   * memory permanently. Default: `"shared"`, or the mode set by `metalContext().configure("storage", …)`.
    */
   readonly storage?: StorageMode | undefined;
   readonly label?: string | undefined;
 }
 
-/** JavaScript's own memory: small blocks, and all of them where there is no native allocator. */
+/** Memory allocated by JavaScript: small blocks, and all blocks if there is no native allocator. */
 export class ScriptMemory implements Memory {
   readonly device = "host";
   private bytes: Uint8Array<ArrayBuffer>;
   private readonly isOwn: boolean;
 
-  /** @param content a length, of a block with undefined contents; or a buffer */
+  /** @param content the length of a block with undefined contents, or a buffer */
   constructor(content: number | ArrayBuffer) {
-    // A native function can't take a pointer to nothing, so an empty block has a byte. A small array is made ten times
-    // as fast as a buffer, which is made when it is asked for.
+    // An empty block has one byte, since native functions need a valid pointer. A small array is created ten times as
+    // fast as a buffer, so the buffer is created on demand.
     if (typeof content === "number") reserve(content);
     if (observer && typeof content === "number") observer.allocated(content, "script");
     this.isOwn = typeof content === "number";
@@ -90,7 +87,7 @@ export class ScriptMemory implements Memory {
     return null;
   }
   release(): void {
-    // A second call keeps nothing, and whoever comes too late finds no bytes. What is not kept is collected.
+    // A second call does nothing, and later readers find no bytes. Blocks that are not kept are garbage collected.
     if (this.isOwn) keepSpareBlock(this.bytes);
     this.bytes = noBytes;
   }
@@ -99,8 +96,8 @@ export class ScriptMemory implements Memory {
 const noBytes = new Uint8Array(0);
 
 /**
- * The memory of a caller's typed array. The caller may transfer the buffer, which leaves nothing of it here, or resize
- * it: whoever asks for the bytes then gets an error instead.
+ * The memory of a caller's typed array. If the caller transfers or resizes the buffer, reading the bytes throws an
+ * error.
  */
 export class BorrowedMemory implements Memory {
   readonly device = "host";
@@ -116,7 +113,7 @@ export class BorrowedMemory implements Memory {
     byteLength,
   }: Pick<ArrayBufferView<ArrayBuffer>, "buffer" | "byteOffset" | "byteLength">) {
     this.byteLength = byteOffset + byteLength;
-    this.bytes = new Uint8Array(buffer, 0, this.byteLength); // of length 0 once the buffer is shorter, or gone
+    this.bytes = new Uint8Array(buffer, 0, this.byteLength); // has length 0 once the buffer is shorter or detached
     this.bufferBytes = buffer.byteLength;
   }
 
@@ -153,13 +150,13 @@ export class BorrowedMemory implements Memory {
     return null;
   }
   release(): void {
-    // It is the caller's.
+    // The caller owns it.
   }
 }
 
 /**
- * Blocks of the host from this size on are counted one by one. With the cpu backend they come from its allocator, which
- * keeps their pages; smaller ones are JavaScript's own.
+ * Host blocks of at least this size are counted individually. With the cpu backend they come from its allocator, which
+ * caches their pages; smaller ones are allocated by JavaScript.
  */
 export const LARGE = 1 << 16;
 
@@ -175,11 +172,11 @@ function scriptBytes(byteLength: number): Uint8Array<ArrayBuffer> {
   }
 }
 
-/** @internal JavaScript's arrays have 4 GB at most, of whatever memory. */
-export const noSuchBlock = (byteLength: number): string => `JavaScript has no ${byteLength} bytes in one block`;
+/** @internal JavaScript's arrays are limited to 4 GB, in any memory. */
+export const noSuchBlock = (byteLength: number): string => `JavaScript can't allocate ${byteLength} bytes in one block`;
 
 /**
- * Allocates host memory; null for a block that it leaves to JavaScript. The cpu backend installs one for large blocks.
+ * Allocates host memory, or returns null to leave a block to JavaScript. The cpu backend installs one for large blocks.
  */
 export type HostAllocator = (byteLength: number) => Memory | null;
 
@@ -189,12 +186,12 @@ export function installHostAllocator(allocator: HostAllocator | undefined): void
   nativeAllocator = allocator;
 }
 
-/** Host memory with undefined contents. @throws {OutOfMemoryError} over the memory limit. */
+/** Allocates host memory with undefined contents. @throws {OutOfMemoryError} over the memory limit. */
 export function allocateHost(byteLength: number): Memory {
   return nativeAllocator?.(byteLength) ?? new ScriptMemory(byteLength);
 }
 
-/** @internal @throws {ArgumentError} for a mode that there is not. */
+/** @internal Checks a storage mode. @throws {ArgumentError} for an unknown mode. */
 export function checkStorage(operation: string, storage: StorageMode | undefined): StorageMode | undefined {
   if (storage === undefined || storageModes.includes(storage)) return storage;
   throw new ArgumentError(

@@ -1,7 +1,6 @@
 /**
- * Type promotion, as PyTorch's `promote_types`: what two dtypes become together. PyTorch has a 16-bit integer between
- * the 8-bit ones and int32; Orchard has not, so int8 with uint8 is int32. PyTorch refuses to mix uint32 with a signed
- * type; here that is int64, which holds both.
+ * The type promotion table, as PyTorch's `promote_types`. int8 with uint8 gives int32, since Orchard lacks PyTorch's
+ * int16. PyTorch rejects uint32 with a signed type; here that gives int64, which can represent both.
  */
 import { type DType, type FloatDType, isFloat, isInteger } from "./dtype.ts";
 
@@ -62,7 +61,7 @@ export const promotion = {
   bool: row("float64", "float32", "float16", "bfloat16", "int64", "int32", "uint32", "int8", "uint8", "bool"),
 } as const satisfies Record<DType, Record<DType, DType>>;
 
-/** One row of the table, its columns in the order of `dtypes`. */
+/** A row of the table, with columns in the order of `dtypes`. */
 function row<
   const A extends DType,
   const B extends DType,
@@ -78,26 +77,26 @@ function row<
   return { float64, float32, float16, bfloat16, int64, int32, uint32, int8, uint8, bool };
 }
 
-/** A plain number, which takes part in promotion with its kind only. */
+/** A plain value. Only its kind takes part in promotion. */
 export type Scalar = number | bigint | boolean;
 
-/** What two dtypes become together. */
+/** The promoted dtype of two dtypes. */
 export type Promote<A extends DType, B extends DType> = (typeof promotion)[A][B];
 
-/** What a dtype becomes with a plain number: its own where it is a float, else what the number needs. */
+/** The promoted dtype of a dtype and a plain number: a float dtype stays, others become what the number needs. */
 export type PromoteScalar<D extends DType> = D extends FloatDType ? D : D | "float32" | "int64";
 
 export const promote = <A extends DType, B extends DType>(a: A, b: B): Promote<A, B> => promotion[a][b];
 
 /**
- * The rank of a dtype's kind: bool, integers, floats. A 0-d tensor or a number changes the result only with a higher
- * one.
+ * The rank of a dtype's kind: bool, integers, floats. A 0-d tensor or a number changes the result only if its kind is
+ * higher.
  */
 const kindRank = (dtype: DType): number => (isFloat(dtype) ? 2 : isInteger(dtype) ? 1 : 0);
 
 /**
- * The dtype of plain values that become a tensor without another one: booleans bool, bigints int64, numbers float32
- * (where PyTorch has int64 for whole ones).
+ * Returns the dtype of a tensor created from plain values: bool for booleans, int64 for bigints, float32 for numbers
+ * (PyTorch: int64 for whole numbers).
  */
 export function plainDType(values: Iterable<Scalar>): "bool" | "int64" | "float32" {
   let dtype: "bool" | "int64" | undefined;
@@ -109,22 +108,22 @@ export function plainDType(values: Iterable<Scalar>): "bool" | "int64" | "float3
   return dtype ?? "float32";
 }
 
-/** The dtype of a plain number that meets a tensor, as PyTorch's `result_type` sees it. */
+/** Returns the dtype of a plain number in an operation with a tensor, as in PyTorch's `result_type`. */
 export function scalarDType(value: Scalar): DType {
   if (typeof value === "boolean") return "bool";
   if (typeof value === "bigint") return "int64";
   return Number.isInteger(value) && !Object.is(value, -0) ? "int64" : "float32";
 }
 
-/** An operand as promotion sees it: tensors with dimensions come first, then 0-d tensors, then plain numbers. */
+/** An operand of promotion. Tensors with axes have the highest priority, then 0-d tensors, then plain numbers. */
 export interface PromotionOperand {
   readonly dtype: DType;
   readonly priority: 0 | 1 | 2;
 }
 
 /**
- * The common dtype of operands (`torch.result_type`): the highest priority decides, and a lower one changes it only
- * where its kind is higher (an int32 tensor and the number 0.5 are float32).
+ * Returns the common dtype of operands (`torch.result_type`). The highest priority decides; a lower one changes the
+ * result only if its kind is higher (an int32 tensor and the number 0.5 give float32).
  */
 export function resultType(operands: readonly PromotionOperand[]): DType {
   const perPriority: (DType | undefined)[] = [undefined, undefined, undefined];

@@ -1,7 +1,7 @@
 import { plainList } from "./frozen.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** The elements of its storage that a tensor reaches: the first, and how many from there to the last. */
+/** Returns the range of storage elements that a tensor covers: the first, and the count up to the last. */
 export function reachOf({ shape, strides: steps, offset }: Tensor): { first: number; count: number } {
   const strides = plainList(steps);
   let first = offset;

@@ -1,4 +1,4 @@
-/** Keeps what tensors take on all backends together within the memory limit. */
+/** Keeps the memory of tensors on all backends within the memory limit. */
 import { OutOfMemoryError } from "../core/errors.ts";
 import { aNumber, either, nothing } from "../core/kinds.ts";
 import { type MemoryLimit, memoryLimit, residentBytes } from "../core/limits.ts";
@@ -6,19 +6,19 @@ import { operand, parameters } from "../core/parameters.ts";
 import { memory, reclaimMemory } from "./usage.ts";
 
 let limit: MemoryLimit | undefined;
-/** Bytes that may be allocated before what is live is counted anew. */
+/** Bytes that may be allocated before live memory is counted again. */
 let spare = 0;
 
-/** @internal What tensors may take; determined at the first call. */
+/** @internal Returns the memory limit, which is determined at the first call. */
 export function limitOfMemory(): MemoryLimit {
   limit ??= memoryLimit();
   return limit;
 }
 
 /**
- * Sets how much memory tensors may take, on all backends together, from the next allocation on. Live tensors stay, even
- * if they take more than the new limit. An allocation over the limit collects garbage, and then throws an
- * `OutOfMemoryError` with the code `memoryLimit`.
+ * Sets the memory limit of tensors on all backends together, from the next allocation on. Live tensors stay, even if
+ * they exceed the new limit. An allocation over the limit first collects garbage, then throws an `OutOfMemoryError`
+ * with the code `memoryLimit`.
  *
  * @param bytes a whole number of at least 1; null restores the default, which `ORCHARD_MEMORY_LIMIT` sets
  *
@@ -35,8 +35,8 @@ export function setMemoryLimit(...values: unknown[]): void {
 }
 
 /**
- * Sets the memory limit to a fraction of the memory that this process may use: the machine's, or the limit of its
- * control group (a container). PyTorch: `torch.cuda.set_per_process_memory_fraction`.
+ * Sets the memory limit to a fraction of the memory available to this process: the machine's memory, or the limit of
+ * its control group (container). PyTorch: `torch.cuda.set_per_process_memory_fraction`.
  *
  * @param fraction above 0, at most 1
  *
@@ -71,9 +71,9 @@ const readSetMemoryFraction = parameters("setMemoryFraction", {
 const listeners = new Set<(count: number) => void>();
 
 /**
- * @internal Has a backend's allocator follow the limit, from now on.
+ * @internal Calls `listener` with the limit whenever it changes, for a backend's allocator.
  *
- * @returns ends that
+ * @returns a function that unsubscribes
  */
 export function followMemoryLimit(listener: (count: number) => void): () => void {
   listeners.add(listener);
@@ -87,9 +87,9 @@ function setLimit(own: MemoryLimit | undefined): void {
 }
 
 /**
- * @internal Called before memory is allocated, on whatever backend.
+ * @internal Checks an allocation against the limit. Called before every allocation on any backend.
  *
- * @throws {OutOfMemoryError} `memoryLimit`, with the figures, where garbage collection makes no room either.
+ * @throws {OutOfMemoryError} `memoryLimit` if there is not enough memory even after garbage collection.
  */
 export function reserve(byteLength: number): void {
   spare -= byteLength;
@@ -105,34 +105,34 @@ function makeRoom(byteLength: number): void {
   }
   spare = 0;
   if (byteLength > room) throw overLimit(byteLength);
-  // other threads of JavaScript count what is theirs: it is looked at again before all is taken
+  // other threads count separately, so check again before all of it is used
   spare = Math.max(0, Math.min(room, count / 8) - byteLength);
 }
 
 function bytesLeft(): number {
   const { count, resident } = limitOfMemory();
   const { host, metal } = memory();
-  const { external, heapUsed } = process.memoryUsage(); // the heap includes what is external
+  const { external, heapUsed } = process.memoryUsage(); // the heap includes external memory
   const live = host.liveBytes + metal.liveBytes + scriptBytes(external);
-  // What is small is not counted one by one. It is too much where both the process and JavaScript's heap are too large:
-  // one keeps pages for reuse, the other has the user's mapped files.
+  // Small blocks are not counted individually. They exceed the limit only if both the process and JavaScript's heap are
+  // too large: the process includes cached pages, and the heap includes the user's mapped files.
   const small = Math.max(resident - residentBytes(), count - heapUsed);
   return Math.min(count - live, small);
 }
 
-/** Large blocks of JavaScript that were not collected, as far as the event loop had a turn to learn of it. */
+/** Bytes of JavaScript's large blocks that are not known to be collected. It is updated in turns of the event loop. */
 let countedBytes = 0;
 const collected = new FinalizationRegistry<number>((byteLength) => {
   countedBytes -= byteLength;
 });
 
-/** @internal Counts a block of JavaScript's for as long as it lives. */
+/** @internal Counts a block allocated by JavaScript while it is live. */
 export function countScriptBlock(block: ArrayBuffer): void {
   countedBytes += block.byteLength;
   collected.register(block, block.byteLength);
 }
 
-/** In a loop without a turn of the event loop, only the collector knows: all blocks of this thread, native ones too. */
+/** In a loop without turns of the event loop, only the collector's count of this thread's blocks is up to date. */
 const scriptBytes = (external: number): number =>
   Math.min(countedBytes, Math.max(0, external - memory().host.liveBytes));
 
@@ -147,7 +147,7 @@ function overLimit(byteLength: number): OutOfMemoryError {
   );
 }
 
-/** @internal For messages. */
+/** @internal Describes the limit, for messages. */
 export function whatIsAllowed(): string {
   const { count, source } = limitOfMemory();
   return `tensors may take ${count} (${source})`;

@@ -1,13 +1,13 @@
-/** Shapes, strides and axes. Strides and offsets are in elements; strides may be zero or negative. */
+/** Functions on shapes, strides and axes. Strides and offsets are in elements; strides may be zero or negative. */
 import { ShapeError } from "../core/errors.ts";
 import { freezeList, isEqual, plainList, rowMajor } from "./frozen.ts";
 
-/** The size of each axis, the outermost first; `[]` is a scalar. At most 8 axes. */
+/** The size of each axis, outermost first; `[]` is a scalar. At most 8 axes. */
 export type Shape = readonly number[];
 
 export const MAX_RANK = 8;
 
-/** The number of elements of a shape; 1 for the empty shape. */
+/** Returns the number of elements of a shape; 1 for the empty shape. */
 export function elementCount(shape: Shape): number {
   const sizes = plainList(shape);
   let count = 1;
@@ -15,12 +15,11 @@ export function elementCount(shape: Shape): number {
   return count;
 }
 
-/** The strides of a row-major tensor without gaps. */
+/** Returns the strides of a contiguous row-major tensor. */
 export const rowMajorStrides = (shape: Shape): number[] => rowMajor(plainList(shape));
 
 /**
- * The strides of a tensor without gaps whose axes lie in memory in the order of others' strides; row-major where an
- * axis repeats itself, which says nothing of an order.
+ * Returns dense strides with the axis order of `like`; row-major if `like` has a zero stride, which defines no order.
  */
 export function denseStrides(shape: Shape, like: readonly number[]): number[] {
   const [sizes, steps] = [plainList(shape), plainList(like)];
@@ -31,8 +30,7 @@ export function denseStrides(shape: Shape, like: readonly number[]): number[] {
 }
 
 /**
- * Whether elements lie row-major without gaps. Strides of axes with one element, and of shapes without any, don't
- * matter.
+ * Whether elements are contiguous in row-major order. Strides of axes with one element and of empty shapes are ignored.
  */
 export function isRowMajor(shape: Shape, strides: readonly number[]): boolean {
   const sizes = plainList(shape);
@@ -54,10 +52,9 @@ export function sameShape(a: Shape, b: Shape): boolean {
 export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 
 /**
- * Checks a shape that a caller gave, and returns it, frozen: what the caller does with its own array afterwards does
- * not matter.
+ * Checks a caller's shape and returns a frozen copy.
  *
- * @throws {ShapeError} for a size that is no whole number ≥ 0, or a rank over 8.
+ * @throws {ShapeError} for a size that is not a whole number ≥ 0, or a rank over 8.
  */
 export function checkShape(operation: string, shape: Shape): Shape {
   if (!Array.isArray(shape))
@@ -87,9 +84,9 @@ export function checkRank(operation: string, shape: Shape): void {
 }
 
 /**
- * The shape that shapes broadcast to: aligned at the last axis, sizes equal or 1.
+ * Returns the shape that shapes broadcast to. They are aligned at the last axis; sizes must be equal or 1.
  *
- * @throws {ShapeError} naming the shapes and the axis where they differ.
+ * @throws {ShapeError} with the shapes and the axis at which they differ.
  */
 export function broadcastShapes(operation: string, ...given: readonly Shape[]): Shape {
   if (given.length > 0 && areSame(given)) return given[0]!;
@@ -121,7 +118,7 @@ function areSame(shapes: readonly Shape[]): boolean {
   return true;
 }
 
-/** The strides with which a tensor reads as the larger shape: 0 along what is repeated. */
+/** Returns the strides that broadcast a tensor to a larger shape: 0 along repeated axes. */
 export function broadcastStrides(shape: Shape, strides: readonly number[], target: Shape): readonly number[] {
   if (sameShape(shape, target)) return strides;
   const from = plainList(shape);
@@ -131,7 +128,7 @@ export function broadcastStrides(shape: Shape, strides: readonly number[], targe
   return to.map((size, axis) => (axis < lead || (from[axis - lead] === 1 && size !== 1) ? 0 : steps[axis - lead]!));
 }
 
-/** An axis counted from the front. @throws {ShapeError} where it is no whole number in [-rank, rank). */
+/** Returns an axis counted from the front. @throws {ShapeError} if it is not a whole number in [-rank, rank). */
 export function normalizeAxis(operation: string, dim: number, rank: number, name = "dim"): number {
   const least = Math.max(rank, 1);
   if (!Number.isInteger(dim) || dim < -least || dim >= least)
@@ -145,7 +142,7 @@ export function normalizeAxis(operation: string, dim: number, rank: number, name
 
 const allAxes = Array.from({ length: MAX_RANK + 1 }, (_, rank) => Array.from({ length: rank }, (_, axis) => axis));
 
-/** Axes counted from the front, ascending, each once; all of them where `dims` is undefined. */
+/** Returns axes counted from the front in ascending order; all axes if `dims` is undefined. */
 export function normalizeAxes(operation: string, dims: number | readonly number[] | undefined, rank: number): number[] {
   if (dims === undefined) return allAxes[rank]!.slice();
   const axes = (typeof dims === "number" ? [dims] : dims).map((dim) => normalizeAxis(operation, dim, rank));
@@ -155,16 +152,16 @@ export function normalizeAxes(operation: string, dims: number | readonly number[
   return axes.filter((axis) => axis < rank).sort((a, b) => a - b);
 }
 
-/** A loop nest over operands of one shape, with as few loops as can be. */
+/** A loop nest with a minimal number of loops over operands of one shape. */
 export interface LoopNest {
   readonly shape: readonly number[];
-  /** For each operand, its strides. */
+  /** The strides of each operand. */
   readonly strides: readonly (readonly number[])[];
 }
 
 /**
- * Drops axes of one element and merges adjacent axes that are contiguous in every operand, so that a contiguous call
- * has rank 1 (0 for one element) and kernels see few axes.
+ * Drops axes of size 1 and merges adjacent axes that are contiguous in every operand. A contiguous call gets rank 1 (0
+ * for one element), and kernels get few axes.
  */
 export function collapse(given: Shape, operands: readonly (readonly number[])[]): LoopNest {
   const sizes = plainList(given);

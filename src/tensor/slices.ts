@@ -1,30 +1,30 @@
-/** Slices of tensors along one axis: what lies along that axis, for each index of the others. */
+/** Slices of tensors along one axis: the elements along that axis for each index of the other axes. */
 
 import { plainList } from "./frozen.ts";
 import { collapse, elementCount, type LoopNest } from "./shape.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** How operands of one shape are walked along an axis, and where their slices begin. */
+/** The traversal of operands of one shape along an axis. */
 export interface Slices {
-  /** Elements of a slice. */
+  /** The number of elements of a slice. */
   readonly length: number;
-  /** From one element of a slice to the next, for each operand. */
+  /** The stride between elements of a slice, for each operand. */
   readonly along: readonly number[];
-  /** Of the first slice's first element in its storage, for each operand. */
+  /** The storage offset of the first slice's first element, for each operand. */
   readonly offsets: readonly number[];
-  /** The other axes, at least one, with each operand's strides: one element is one slice. */
+  /** The other axes, at least one, with each operand's strides. Each element is a slice. */
   readonly nest: LoopNest;
 }
 
 /** Options of {@link slicesOf}. */
 export interface SliceOrder {
-  /** Whether slices are walked from their last element to the first. */
+  /** Whether to traverse slices from the last element to the first. */
   readonly reverse?: boolean;
-  /** Whether slices keep row-major order. Else what is adjacent in the first operand is innermost. */
+  /** Whether slices keep row-major order. Otherwise the axis that is contiguous in the first operand is innermost. */
   readonly isOrdered?: boolean;
 }
 
-/** The slices of operands of one shape along an axis. */
+/** Returns the slices of operands of one shape along an axis. */
 export function slicesOf(
   operands: readonly Tensor[],
   axis: number,
@@ -53,5 +53,5 @@ export function slicesOf(
   };
 }
 
-/** The number of slices. */
+/** Returns the number of slices. */
 export const sliceCount = ({ nest }: Slices): number => elementCount(nest.shape);

@@ -11,24 +11,24 @@ const inClosedContext: Closing = {
 };
 
 /**
- * A check of what contents are computed from, by a device, whose outcome is known later. Whoever reads the contents
- * gets the error.
+ * A check by a device of the inputs of a computation, whose outcome is known later. If it fails, reading the results
+ * throws the error.
  */
 export interface DeferredCheck {
-  /** Whether nothing was wrong: then nobody needs to remember it. */
+  /** Whether the check is known to have passed and can be forgotten. */
   readonly hasPassed: boolean;
-  /** The error of what was wrong, if anything was. Called after the device is done with the contents. */
+  /** Returns the error if the check failed. Called after the device is done with the contents. */
   outcome(): unknown;
 }
 
 const NO_CHECKS: readonly DeferredCheck[] = [];
 
 /**
- * The memory behind one or more tensors. It counts its owners (tensors and what autograd has saved): when the last one
- * releases it, the memory is freed at once. Storages that are never released are freed by garbage collection.
+ * The memory of one or more tensors. It counts its owners (tensors, and values that autograd has saved); when the last
+ * one releases it, the memory is freed immediately. Storages that are never released are freed by garbage collection.
  */
 export class Storage {
-  /** Counts changes in place, so that autograd notices that what it saved has changed. */
+  /** Counts in-place changes, so that autograd can detect changes of saved values. */
   version = 0;
   private owners = 0;
   private current: Memory | null;
@@ -36,21 +36,21 @@ export class Storage {
   private arrayDType: DType | null = null;
   private lostBy: unknown;
   private pendingChecks = NO_CHECKS;
-  /** Later storages have higher ones. */
+  /** A serial number that increases with each new storage. */
   readonly serial = created++;
 
   constructor(memory: Memory) {
     this.current = memory;
   }
 
-  /** @throws {DisposedError} @throws what {@link lose} was given. */
+  /** The memory. @throws {DisposedError} @throws the cause passed to {@link lose} */
   get memory(): Memory {
     if (this.lostBy !== undefined) throw this.lostBy;
     if (this.current === null) throw new DisposedError("storage", "disposed", "its memory was freed by dispose()");
     return this.current;
   }
 
-  /** Why the contents were never computed, as far as is known; undefined where they were. */
+  /** The cause if the contents are known to be lost; else undefined. */
   get failure(): unknown {
     return this.lostBy;
   }
@@ -59,44 +59,44 @@ export class Storage {
     return this.current === null;
   }
 
-  /** Whether the contents are gone: with the device context that they were in, or by what their owner did. */
+  /** Whether the contents are gone, because the device context was closed or the owner changed the buffer. */
   get isClosed(): boolean {
     return this.current?.isClosed === true;
   }
 
-  /** The error of whoever uses a tensor whose contents are gone. */
+  /** Returns the error for using a tensor whose contents are gone. */
   closedError(operation: string, tensor: string): DisposedError {
     const { code, reason } = this.closing;
     return new DisposedError(operation, code, `a tensor ${tensor} ${reason}`);
   }
 
-  /** What became of contents that are gone. */
+  /** Why the contents are gone. */
   get closing(): Closing {
     return this.current?.closing ?? inClosedContext;
   }
 
-  /** Whether a caller has the same memory, and may change it at any time. */
+  /** Whether the caller shares the memory and may change it at any time. */
   get isBorrowed(): boolean {
     return this.current?.isBorrowed === true;
   }
 
-  /** The contents were never computed and can't be: reading them throws the cause. */
+  /** Marks the contents as lost, so that reading them throws `cause`. */
   lose(cause: unknown): void {
     this.lostBy = cause;
   }
 
-  /** What the contents depend on and is not known to be right. */
+  /** The pending checks that the contents depend on. */
   get checks(): readonly DeferredCheck[] {
     return this.pendingChecks;
   }
 
-  /** The contents were computed from what is checked later. @param replace whether all of them were */
+  /** Adds pending checks of the contents' inputs. @param replace whether they concern all contents */
   dependOn(checks: readonly DeferredCheck[], replace = false): void {
     if (replace || this.pendingChecks.length === 0) this.pendingChecks = checks;
     else this.pendingChecks = [...new Set([...this.pendingChecks, ...checks])];
   }
 
-  /** Once the device is done: loses the contents where a check of what they were computed from has failed. */
+  /** Once the device is done, marks the contents as lost if a check of their inputs has failed. */
   private settle(): void {
     if (this.pendingChecks.length === 0) return;
     for (const check of this.pendingChecks) {
@@ -108,17 +108,17 @@ export class Storage {
     this.pendingChecks = NO_CHECKS;
   }
 
-  /** How many storages were made so far: those made from now on have this serial, or a higher one. */
+  /** The serial number of the next storage. */
   static get nextSerial(): number {
     return created;
   }
 
-  /** The contents now lie in other memory; the old one is freed. */
+  /** Replaces the memory by one with the same contents, and frees the old one. */
   moveTo(memory: Memory): void {
     this.swap(memory).release();
   }
 
-  /** Replaces the memory, and returns the former one, which is now the caller's. */
+  /** Replaces the memory and returns the old one, which the caller then owns. */
   swap(memory: Memory): Memory {
     const old = this.memory;
     this.current = memory;
@@ -126,11 +126,11 @@ export class Storage {
     return old;
   }
 
-  /** The elements as stored, over the whole memory. Waits for the device where it works on them. */
+  /** Returns the stored elements of the whole memory. Waits for the device if it uses them. */
   array<D extends DType>(dtype: D): StorageArray<D> {
     const { memory } = this;
     let buffer = memory.hostBuffer();
-    // the device failed, and what it lost was computed elsewhere
+    // the device failed, and its lost results were computed elsewhere
     if (this.memory !== memory) buffer = this.memory.hostBuffer();
     this.settle();
     const cached = this.array_ as StorageArray<D> | null;
@@ -143,7 +143,7 @@ export class Storage {
     return array;
   }
 
-  /** The bytes as a native function takes them. Waits for the device where it works on them. */
+  /** Returns the bytes for native functions. Waits for the device if it uses them. */
   hostBytes(): Uint8Array {
     const { memory } = this;
     let bytes = memory.hostBytes();

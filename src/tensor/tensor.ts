@@ -12,40 +12,37 @@ import { elementCount, isRowMajor, MAX_RANK, type Shape, sameShape } from "./sha
 import type { Storage } from "./storage.ts";
 import { tidyScope } from "./tidy.ts";
 
-/** Called with a gradient as it passes; what it returns, if anything, passes on instead. */
+/** A function that is called with a gradient. If it returns a tensor, that replaces the gradient. */
 export type GradientHook = (gradient: Tensor) => Tensor | undefined;
 
-/**
- * @internal Which result of which recorded operation a tensor is: all that it knows of the graph, whose nodes are
- * autograd's.
- */
+/** @internal Identifies a tensor as a result of a recorded operation. */
 export interface GradientEdge {
   readonly node: {
     hooksOf(output: number): GradientHook[];
     retainGradOf(output: number, tensor: Tensor): void;
   };
-  /** Which of the operation's outputs. */
+  /** The index of the operation's output. */
   readonly output: number;
 }
 
 /**
- * A block of elements of one dtype with a shape. Views (`transpose`, `slice`, `expand`, …) share their storage.
+ * An n-dimensional array of elements of one dtype. Views (`transpose`, `slice`, `expand`, …) share their storage.
  *
- * Make one with {@link tensor}, `zeros`, `randn` and their like. Operations are functions (`add(a, b)`) and methods
- * (`a.add(b)`).
+ * Create one with {@link tensor}, `zeros`, `randn` and similar functions. Operations are functions (`add(a, b)`) and
+ * methods (`a.add(b)`).
  *
  * @example
  * const x = tensor([[1, 2], [3, 4]]);
  * await x.matmul(x).data(); // Float32Array [7, 10, 15, 22]
  */
 export class Tensor<D extends DType = DType> implements Disposable {
-  // Private, for readers alone: native code relies on them, and JavaScript does not know `readonly`.
+  // Private with getters only: native code relies on them, and `readonly` is not enforced at run time.
   readonly #shape: Shape;
   readonly #dtype: D;
   readonly #strides: readonly number[];
   readonly #offset: number;
   readonly #storage: Storage;
-  // Private at run time too: what compares or copies an object's properties is to see none of the bookkeeping.
+  // Private at run time too, so that code that compares or copies properties does not see them.
   #grad: Tensor<D> | null = null;
   #edge: GradientEdge | null = null;
   #hooks: GradientHook[] | null = null;
@@ -53,8 +50,8 @@ export class Tensor<D extends DType = DType> implements Disposable {
   #leafRequiresGrad = false;
   #disposed = false;
   /**
-   * @internal `structuredClone` and `postMessage` copy an object's own properties, of which there would be none: with a
-   * function among them they throw a DataCloneError, in place of making `{}`.
+   * @internal Makes `structuredClone` and `postMessage` throw a DataCloneError, since functions can't be cloned.
+   *   Without it they would produce `{}`.
    */
   readonly notCloneable = notCloneable;
 
@@ -70,7 +67,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     if (isInTest) Object.defineProperties(this, propertiesInTests);
   }
 
-  /** @internal Whether a value is a tensor: no look-alike, and no proxy. Runs no code of the value. */
+  /** @internal Whether a value is a tensor, and not a look-alike or proxy. Runs no code of the value. */
   static isTensor(value: unknown): value is Tensor {
     return typeof value === "object" && value !== null && #storage in value;
   }
@@ -84,12 +81,12 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return this.#dtype;
   }
 
-  /** In elements, for each axis, frozen; 0 repeats. */
+  /** The stride of each axis in elements, frozen. A stride of 0 repeats elements. */
   get strides(): readonly number[] {
     return this.#strides;
   }
 
-  /** Of the first element in its storage, in elements. */
+  /** The offset of the first element in the storage, in elements. */
   get offset(): number {
     return this.#offset;
   }
@@ -100,7 +97,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Where the elements are now: in the host's memory, or in a Metal buffer of this storage mode.
+   * The current location of the elements: host memory, or a Metal buffer of this storage mode.
    *
    * @example
    * zeros([2], { storage: "private" }).storageMode; // "private" on metal, "host" on the other backends
@@ -121,12 +118,12 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return elementCount(this.shape);
   }
 
-  /** Whether elements lie row-major without gaps. */
+  /** Whether the elements are contiguous in row-major order. */
   get isContiguous(): boolean {
     return isRowMajor(this.shape, this.strides);
   }
 
-  /** @internal Where it comes from in the graph; null on a leaf and on what needs no gradient. */
+  /** @internal Its origin in the graph; null for leaves and tensors that require no gradient. */
   get edge(): GradientEdge | null {
     return this.#edge;
   }
@@ -144,7 +141,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.#hooks = value;
   }
 
-  /** @internal Kept by every `tidy`: see {@link keep}. */
+  /** @internal Whether `tidy` keeps it; see {@link keep}. */
   get isKept(): boolean {
     return this.#isKept;
   }
@@ -153,7 +150,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.#isKept = value;
   }
 
-  /** Whether `backward()` brings a gradient here, or through here. Assign true to make a leaf a parameter. */
+  /** Whether `backward()` computes a gradient of this tensor. Assign true to make a leaf a parameter. */
   get requiresGrad(): boolean {
     return this.edge !== null || this.#leafRequiresGrad;
   }
@@ -163,7 +160,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
       throw new ArgumentError(
         "requiresGrad",
         "notALeaf",
-        "expected a leaf, got the result of an operation; detach() gives a leaf",
+        "expected a leaf, got the result of an operation; detach() returns a leaf",
       );
     if (typeof value !== "boolean")
       throw new ArgumentError(
@@ -176,7 +173,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.#leafRequiresGrad = value;
   }
 
-  /** The gradient that `backward()` summed up, on tensors that require one; null before. Of this shape. */
+  /** The gradient accumulated by `backward()`, with this tensor's shape; null before the first. */
   get grad(): Tensor<D> | null {
     return this.#grad;
   }
@@ -186,7 +183,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.#grad = value;
   }
 
-  /** Whether it was made by the user, or needs no gradient. */
+  /** Whether it was created by the user or requires no gradient. */
   get isLeaf(): boolean {
     return this.edge === null;
   }
@@ -195,28 +192,28 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return this.#disposed;
   }
 
-  /** @internal @throws {DisposedError} naming the operation. */
+  /** @internal Checks that it is not disposed. @throws {DisposedError} */
   checkAlive(operation: string): void {
     if (this.#disposed)
       throw new DisposedError(operation, "disposed", `a tensor ${this.describe()} was used after dispose()`);
     if (this.storage.isClosed) throw this.storage.closedError(operation, this.describe());
   }
 
-  /** `float32[2, 3]`, for messages. */
+  /** Returns dtype and shape for messages, such as `float32[2, 3]`. */
   describe(): string {
     return `${this.dtype}[${this.shape.join(", ")}]`;
   }
 
   /**
-   * A copy of the elements, row-major. It never blocks the event loop: it waits for the device without holding it, and
-   * copies what is large a millisecond's worth at a time. (Operations themselves compute within their call on the
-   * backends `cpu` and `reference`, and are only encoded there on `metal`.) Changing the tensor in place before the
-   * promise settles gives a mixture of both.
+   * Copies the elements in row-major order. It does not block the event loop: it waits for the device asynchronously,
+   * and copies large tensors in parts of about a millisecond. (The backends `cpu` and `reference` compute operations
+   * within the call; `metal` only encodes them.) If the tensor is changed in place before the promise settles, the copy
+   * may mix old and new values.
    */
   async data(): Promise<DataOf<D>> {
     this.checkAlive("data");
     const { storage } = this;
-    storage.retain(); // the tensor may be disposed of meanwhile
+    storage.retain(); // the tensor may be disposed meanwhile
     try {
       const copy = new ElementCopy("data", this);
       for (;;) {
@@ -230,7 +227,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     }
   }
 
-  /** As {@link data}, blocking until the device is done. */
+  /** As {@link data}, but blocks until the device is done. */
   dataSync(): DataOf<D> {
     return this.read("dataSync");
   }
@@ -240,7 +237,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return readElements(operation, this);
   }
 
-  /** The value of a tensor of one element. @throws {ArgumentError} where it has more or none. */
+  /** Returns the value of a tensor with one element. @throws {ArgumentError} for any other size. */
   item(): ElementOf<D> {
     this.checkAlive("item");
     if (this.size !== 1)
@@ -253,14 +250,14 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * The elements as nested arrays; the bare element where the rank is 0. Blocks.
+   * Returns the elements as nested arrays, or the element itself for rank 0. Blocks until the device is done.
    *
-   * @param options `rank`: the rank that the tensor has, which the type of the result then says
+   * @param options `rank`: the tensor's rank, which determines the type of the result
    *
    * @example
    * const rows = tensor([[1, 2], [3, 4]]).toArray({ rank: 2 }); // number[][]
    *
-   * @throws {ShapeError} where the rank is another one.
+   * @throws {ShapeError} if the tensor has another rank.
    */
   toArray(): NestedArray<ElementOf<D>>;
   toArray<R extends keyof ArrayOfRank<ElementOf<D>>>(options: { readonly rank: R }): ArrayOfRank<ElementOf<D>>[R];
@@ -278,10 +275,10 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Adds a hook on the gradient, called once in each backward pass with the whole sum. Returns a function that removes
+   * Adds a hook that is called once in each backward pass with the complete gradient. Returns a function that removes
    * it.
    *
-   * @throws {ArgumentError} where the tensor requires no gradient.
+   * @throws {ArgumentError} if the tensor requires no gradient.
    */
   registerHook(hook: GradientHook): () => void {
     this.checkRequiresGrad("registerHook");
@@ -301,8 +298,8 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Has `backward()` leave a gradient in `grad` here too, on a tensor that is no leaf (leaves have it anyway). Returns
-   * the tensor.
+   * Makes `backward()` store the gradient in `grad` for a tensor that is not a leaf, as it does for leaves. Returns the
+   * tensor.
    */
   retainGrad(): this {
     this.checkRequiresGrad("retainGrad");
@@ -316,8 +313,8 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Disposes of this tensor; its memory is freed at once where no view and no backward pass needs it. A second call has
-   * no effect.
+   * Disposes of this tensor. Its memory is freed immediately unless a view or a backward pass needs it. A second call
+   * has no effect.
    */
   dispose(): void {
     if (this.#disposed) return;
@@ -329,9 +326,9 @@ export class Tensor<D extends DType = DType> implements Disposable {
     this.dispose();
   }
 
-  /** Shape, dtype and a table of the elements, abbreviated where it is long. */
+  /** Returns shape, dtype and elements as text, abbreviated for long axes. */
   /**
-   * What `JSON.stringify` writes: the dtype, the shape and the elements as nested arrays.
+   * Returns the value that `JSON.stringify` writes: the dtype, the shape and the elements as nested arrays.
    *
    * @example
    * JSON.stringify(tensor([[1, NaN]])); // {"dtype":"float32","shape":[1,2],"data":[[1,"NaN"]]}
@@ -356,18 +353,18 @@ export function notCloneable(): never {
   throw new ArgumentError("Tensor", "notCloneable", "a tensor can't be cloned; send its data(), shape and dtype");
 }
 
-/** Whether the process runs tests: `bun test` sets it so, and other runners do. */
+/** Whether the process runs tests: `bun test` and other runners set NODE_ENV. */
 let isInTest = process.env["NODE_ENV"] === "test";
 
-/** @internal From now on tensors are as they are in tests. */
+/** @internal Gives tensors the properties that they have in tests. */
 export function showContents(): void {
   isInTest = true;
 }
 
 /**
- * What every tensor has in tests: matchers such as `toEqual` see an object's own properties alone, and without one any
- * two tensors would be equal to them. They read `compared` first, which brings `contents` up to date; that one is no
- * getter itself, since Bun prints none of those where a comparison fails.
+ * Properties of tensors in tests. Matchers such as `toEqual` compare only own properties; without any, all tensors
+ * would be equal. They read `compared` first, which updates `contents`. `contents` is not a getter, since Bun does not
+ * print getters of failed comparisons.
  */
 const propertiesInTests: PropertyDescriptorMap & ThisType<Tensor & { contents: unknown }> = {
   compared: {
@@ -381,10 +378,10 @@ const propertiesInTests: PropertyDescriptorMap & ThisType<Tensor & { contents: u
   contents: { enumerable: true, writable: true, value: undefined },
 };
 
-/** An array of arrays …, as deep as a tensor has axes; an element itself where it has none. */
+/** Arrays nested as deep as the tensor's rank; an element for rank 0. */
 export type NestedArray<T> = T | NestedArray<T>[];
 
-/** The same by rank. */
+/** The nested array type for each rank. */
 export interface ArrayOfRank<T> {
   0: T;
   1: T[];
@@ -415,11 +412,11 @@ function checkGradient(owner: Tensor, gradient: unknown): void {
   throw new ArgumentError(
     "grad",
     "gradientDiffers",
-    `expected the gradient of a ${owner.describe()} to be of its shape and a float dtype, got ${gradient.describe()}`,
+    `expected the gradient of a ${owner.describe()} to have its shape and a float dtype, got ${gradient.describe()}`,
   );
 }
 
 const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** The bytes that a tensor's own elements take, without gaps. */
+/** Returns the size in bytes of a contiguous tensor. */
 export const byteLengthOf = (shape: Shape, dtype: DType): number => elementCount(shape) * bytesOf(dtype);

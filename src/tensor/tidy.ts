@@ -7,7 +7,7 @@ import type { Tensor } from "./tensor.ts";
 
 const checkTidy = checkBody("tidy");
 
-/** Collects the tensors that are made while it is open. */
+/** Collects the tensors that are created while it is open. */
 export class TidyScope {
   private made: Tensor[] = [];
 
@@ -15,10 +15,7 @@ export class TidyScope {
     this.made.push(tensor);
   }
 
-  /**
-   * Disposes of what was made but for what is kept, which the scope around takes over. Returns what was made and is
-   * kept.
-   */
+  /** Disposes of the collected tensors except kept ones, which move to the enclosing scope. Returns the kept ones. */
   close(kept: ReadonlySet<Tensor>, around: TidyScope | null): Tensor[] {
     const staying = this.made.filter((tensor) => kept.has(tensor));
     for (const tensor of this.made) if (!kept.has(tensor) && !tensor.isKept && !isParameter(tensor)) tensor.dispose();
@@ -28,13 +25,13 @@ export class TidyScope {
   }
 }
 
-/** @internal The scope that owns the tensors which are made now. */
+/** @internal The scope that owns new tensors. */
 export const tidyScope = new ContextVariable<TidyScope | null>(null);
 
 /**
- * Runs `body` and gives back the memory of every tensor made in it, but for those that it returns (alone, or anywhere
- * inside arrays and plain objects) and those that are gradients or require one. No program needs it: forgotten tensors
- * are collected. It bounds the peak of a tight loop. What a backward pass still needs stays until then.
+ * Runs `body` and frees the memory of every tensor created in it, except returned ones (alone or inside arrays and
+ * plain objects), gradients, and tensors that require a gradient. It is optional, since unreachable tensors are garbage
+ * collected, but it bounds peak memory in a tight loop. Memory that a backward pass needs is freed after that pass.
  *
  * @example
  * const loss = tidy(() => square(sub(predict(x), y)).mean());
@@ -71,7 +68,7 @@ export function tidy<Result>(body: () => Result, ...others: unknown[]): Result {
 
 const isParameter = ({ isLeaf, requiresGrad }: Tensor): boolean => isLeaf && requiresGrad;
 
-/** Marks a tensor so that no `tidy` disposes of it, and returns it. */
+/** Marks a tensor so that `tidy` does not dispose of it, and returns it. */
 export function keep<T extends Tensor>(tensor: T): T;
 export function keep<T extends Tensor>(tensor: T, ...others: unknown[]): T {
   expectNothing("keep", others);
@@ -93,12 +90,12 @@ function tensorsIn(value: unknown, found: Set<Tensor> = new Set(), seen: Set<unk
   return found;
 }
 
-/** Never throws, whatever the value. */
+/** Whether a value is a tensor. Never throws. */
 function isTensorValue(value: unknown): boolean {
   try {
     return typeof value === "object" && value !== null && isTensorLike(value) && typeof value.isKept === "boolean";
   } catch {
-    return false; // a proxy, or what has a tensor's prototype alone: the field is private
+    return false; // a proxy, or an object that only has a tensor's prototype
   }
 }
 

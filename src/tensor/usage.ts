@@ -1,33 +1,33 @@
-/** How much memory tensors take outside JavaScript's own. */
+/** Reports the native memory of tensors. */
 import { expectNothing } from "../core/parameters.ts";
 import type { MemoryDevice } from "./memory.ts";
 import { dropSpareBlocks } from "./spare_blocks.ts";
 
-/** What tensors take now. */
+/** The memory that tensors currently use. */
 export interface LiveMemory {
   /**
-   * Bytes of blocks that are in use, by tensors, by what autograd saved and by work under way. Cached free blocks are
-   * not counted.
+   * Bytes of blocks in use by tensors, by values that autograd saved and by running work. Cached free blocks are not
+   * counted.
    */
   readonly liveBytes: number;
-  /** How many blocks that is. */
+  /** The number of these blocks. */
   readonly blocks: number;
 }
 
-/** What tensors take now, and took at most. */
+/** Current and peak memory of tensors. */
 export interface MemoryUsage extends LiveMemory {
-  /** The most bytes that were live at once since {@link resetPeakMemory}, or the start. */
+  /** Peak of `liveBytes` since {@link resetPeakMemory}, or since the start. */
   readonly peakBytes: number;
 }
 
-/** Counts the memory of a device. */
+/** Measures the memory of a device. */
 export interface Meter {
   usage(): MemoryUsage;
-  /** Starts the peak anew, from what is live now. */
+  /** Resets the peak to the live bytes. */
   resetPeak(): void;
-  /** Waits for work that holds memory which nobody else needs any more. */
+  /** Waits for work that holds memory no longer needed otherwise. */
   settle?(): void;
-  /** Gives free blocks back to the system. */
+  /** Returns free blocks to the system. */
   trim?(): void;
 }
 
@@ -40,8 +40,8 @@ export function meter<Own extends Meter>(device: MemoryDevice, own: Own): Own {
 }
 
 /**
- * @internal A meter for an allocator that knows what is live only: what is live grows by allocations alone, so that a
- * call of `usage` after each of them misses no peak.
+ * @internal Creates a meter for an allocator that reports only live memory. Live memory grows only by allocations, so
+ *   calling `usage` after each of them misses no peak.
  */
 export function peakOf(read: () => LiveMemory, reclaim: Pick<Meter, "settle" | "trim">): Meter {
   let peakBytes = 0;
@@ -61,9 +61,9 @@ export function peakOf(read: () => LiveMemory, reclaim: Pick<Meter, "settle" | "
 const nothing: MemoryUsage = { liveBytes: 0, blocks: 0, peakBytes: 0 };
 
 /**
- * The native memory that tensors take now, by device: `host` is the cpu backend's blocks (of 64 KB and more; smaller
- * ones are JavaScript's own and not counted), `metal` the device's buffers. Peaks have what operations take while they
- * run, too. Loads nothing.
+ * Returns the native memory of tensors by device: `host` for the cpu backend's blocks (of 64 KB and more; smaller ones
+ * are allocated by JavaScript and not counted), `metal` for the device's buffers. Peaks include temporary memory of
+ * operations. Does not load a backend.
  *
  * @example
  * resetPeakMemory();
@@ -77,14 +77,14 @@ export function memory(...values: unknown[]): Record<MemoryDevice, MemoryUsage> 
   return { host: of("host"), metal: of("metal") };
 }
 
-/** Starts peaks anew, from what is live now. */
+/** Resets the peaks to the live bytes. */
 export function resetPeakMemory(): void;
 export function resetPeakMemory(...values: unknown[]): void {
   expectNothing("resetPeakMemory", values);
   for (const own of meters.values()) own.resetPeak();
 }
 
-/** @internal What can be done where memory is short: collects garbage, and gives what is free back to the system. */
+/** @internal Collects garbage and returns free memory to the system. */
 export function reclaimMemory(): void {
   for (const own of meters.values()) own.settle?.();
   dropSpareBlocks();

@@ -4,9 +4,9 @@ import { flag, isListed, text } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../core/parameters.ts";
 import { runTemplate } from "./template_run.ts";
 
-/** One message of a chat. Templates read further fields: `tool_calls`, `tool_call_id`, `name`. */
+/** A message of a chat. Templates may read further fields: `tool_calls`, `tool_call_id`, `name`. */
 export interface ChatMessage {
-  /** Who says it: `system`, `user`, `assistant`, `tool`. */
+  /** The role of the author: `system`, `user`, `assistant`, `tool`. */
   readonly role: string;
   readonly content?: unknown;
   readonly [field: string]: unknown;
@@ -14,19 +14,19 @@ export interface ChatMessage {
 
 /** Options of {@link ChatTemplate.render}. */
 export interface RenderOptions {
-  /** Whether the text ends with the beginning of an answer. Default true. */
+  /** Whether to end the text with the start of an answer. Default true. */
   readonly addGenerationPrompt?: boolean | undefined;
-  /** Functions that the model may call, as OpenAI describes them. Default: none. */
+  /** Functions that the model may call, in OpenAI's format. Default: none. */
   readonly tools?: readonly object[] | undefined;
-  /** What else the template reads, such as `enable_thinking`. */
+  /** Other variables that the template reads, such as `enable_thinking`. */
   readonly variables?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The special tokens that a {@link ChatTemplate} may put into a text. */
 export interface TemplateTokens {
-  /** `bos_token`: what begins a text. Default: nothing. */
+  /** `bos_token`, the start of a text. Default: none. */
   readonly bosToken?: string | undefined;
-  /** `eos_token`: what ends a text. Default: nothing. */
+  /** `eos_token`, the end of a text. Default: none. */
   readonly eosToken?: string | undefined;
 }
 
@@ -39,7 +39,7 @@ const objects = <T>(expected: string): Kind<readonly T[]> => ({
     return own.every((each) => typeof each === "object" && each !== null) ? (own as T[]) : undefined;
   },
 });
-/** More than any chat has. */
+/** More than any chat needs. */
 const MOST_OBJECTS = 2 ** 20;
 
 const variables: Kind<Readonly<Record<string, unknown>>> = {
@@ -63,17 +63,17 @@ const readRender = parameters("ChatTemplate.render", {
 });
 
 /**
- * How a model's chats are written as text: a template in Jinja, as in `tokenizer_config.json`, `chat_template.jinja`
- * and the metadata of GGUF files.
+ * Renders chats as text for a model with a Jinja template, as in `tokenizer_config.json`, `chat_template.jinja` and the
+ * metadata of GGUF files.
  *
  * @param source the template
- * @param tokens the special tokens that it may name: see {@link TemplateTokens}
+ * @param tokens the special tokens that it may use; see {@link TemplateTokens}
  *
  * @example
  * const template = new ChatTemplate("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}");
  * template.render([{ role: "user", content: "Hello" }]); // "<|user|>Hello\n"
  *
- * @throws {ArgumentError} for a template that is no valid Jinja.
+ * @throws {ArgumentError} if the template is not valid Jinja.
  */
 export class ChatTemplate {
   /** The template's text. */
@@ -89,15 +89,15 @@ export class ChatTemplate {
     this.template = attempt("ChatTemplate", "invalidTemplate", () => parsed(source));
   }
 
-  /** Whether the template reads what tools a model may call. */
+  /** Whether the template supports tools. */
   get takesTools(): boolean {
     return /\btools\b/.test(this.source);
   }
 
   /**
-   * A chat as the text that the model reads.
+   * Renders a chat as the model's input text.
    *
-   * @throws {ArgumentError} for what the template refuses, such as two messages of one role in a row.
+   * @throws {ArgumentError} for chats that the template rejects, such as two consecutive messages of one role.
    */
   render(messages: readonly ChatMessage[], options?: RenderOptions): string;
   render(...values: unknown[]): string {
@@ -120,6 +120,6 @@ function attempt<T>(operation: string, code: string, body: () => T): T {
     return body();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ArgumentError(operation, code, `expected a chat that the template can write, got: ${reason}`, { cause });
+    throw new ArgumentError(operation, code, `expected a chat that the template accepts, got: ${reason}`, { cause });
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Steps of a `tokenizer.json` that `@huggingface/tokenizers` takes otherwise than Hugging Face's `tokenizers`, written
- * as steps that both take alike. JavaScript's `\s` has U+FEFF and lacks U+0085, and its `\w` is ASCII's, which the
- * package's `Split` corrects and other steps do not; its `BertNormalizer` sees ideographs beyond the first plane as two
- * halves; and `tokenizers` makes lower case of each character by itself.
+ * Replaces steps of a `tokenizer.json` that `@huggingface/tokenizers` executes differently from Hugging Face's
+ * `tokenizers` by steps on which both agree. JavaScript's `\s` includes U+FEFF and lacks U+0085, and its `\w` is
+ * ASCII-only; the package's `Split` corrects this, but other steps do not. Its `BertNormalizer` splits ideographs
+ * beyond the basic plane into two halves. `tokenizers` lowercases each character separately.
  */
 import type { TokenizerJson } from "./tokenizer_file.ts";
 
@@ -18,19 +18,19 @@ const replace = (Regex: string, content: string): Step => ({ type: "Replace", pa
 
 /** GPT-2's pattern, which `ByteLevel` splits by. */
 const WORDS = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
-/** What `\w` is in Rust's regular expressions: Unicode's own definition. */
+/** `\w` in Rust's regular expressions, which follows Unicode's definition. */
 const OF_WORDS = String.raw`\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200C\u200D`;
-/** What BERT takes for punctuation: that of Unicode, and each ASCII character that is no letter, digit or space. */
+/** BERT's punctuation: Unicode's, and each ASCII character that is not a letter, digit or space. */
 const PUNCTUATION = String.raw`[\p{P}\x21-\x2F\x3A-\x40\x5B-\x60\x7B-\x7E]`;
-/** What BERT takes for ideographs, around which it puts spaces. */
+/** BERT's ideographs, around which it inserts spaces. */
 const IDEOGRAPHS =
   "[\u{3400}-\u{4DBF}\u{4E00}-\u{9FFF}\u{F900}-\u{FAFF}\u{20000}-\u{2A6DF}\u{2A700}-\u{2B73F}" +
   "\u{2B740}-\u{2B81F}\u{2B920}-\u{2CEAF}\u{2F800}-\u{2FA1F}]";
 
-/** JavaScript makes another lower letter of it at the end of a word. */
+/** JavaScript lowercases it differently at the end of a word. */
 const SIGMA = replace("Σ", "σ");
 
-/** What a step is replaced by, by its type. */
+/** The replacements of steps by type. */
 const replacements: Readonly<Record<string, (step: Step) => readonly Step[]>> = {
   ByteLevel(step) {
     if (step["use_regex"] === false) return [step];
@@ -53,7 +53,7 @@ const replacements: Readonly<Record<string, (step: Step) => readonly Step[]>> = 
   Lowercase: (step) => [SIGMA, step],
 };
 
-/** The steps of a section, those of sequences one after another. */
+/** Returns the steps of a section, with sequences flattened. */
 function stepsOf(step: Step, parts: "normalizers" | "pretokenizers"): readonly Step[] {
   const own = step[parts];
   if (step.type === "Sequence" && Array.isArray(own)) return own.flatMap((each: Step) => stepsOf(each, parts));
@@ -63,7 +63,7 @@ function stepsOf(step: Step, parts: "normalizers" | "pretokenizers"): readonly S
 const inSequence = (step: unknown, parts: "normalizers" | "pretokenizers"): unknown =>
   step === null || step === undefined ? step : { type: "Sequence", [parts]: stepsOf(step as Step, parts) };
 
-/** The same tokenizer of steps that the package takes as `tokenizers` does. @param json that was checked */
+/** Returns an equivalent tokenizer whose steps the package executes like `tokenizers`. @param json a checked file */
 export const withExactSteps = (json: TokenizerJson): TokenizerJson => ({
   ...json,
   normalizer: inSequence(json["normalizer"], "normalizers"),

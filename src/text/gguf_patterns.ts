@@ -1,16 +1,16 @@
 /**
- * How byte-level BPE cuts text into words, by the names that llama.cpp's converter gives (`tokenizer.ggml.pre`). The
- * patterns are those of the models' own `tokenizer.json`.
+ * The patterns by which byte-level BPE splits text into words, by llama.cpp's names (`tokenizer.ggml.pre`). They are
+ * the patterns of the models' `tokenizer.json`.
  */
 import { ArgumentError } from "../core/errors.ts";
 
 const GPT2 = String.raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
-/** With so many digits to a word. */
+/** Llama 3's pattern with a given quantifier of digits per word. */
 const llama3 = (digits: string): string =>
   String.raw`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}${digits}| ?[^\s\p{L}\p{N}]+[\r\n]*` +
   String.raw`|\s*[\r\n]+|\s+(?!\S)|\s+`;
 
-/** Words begin with capitals, or have capitals alone, and may end with more: contractions. */
+/** Words that start with capitals or consist of capitals, with an optional end such as contractions. */
 const cased = (end: string, digits: string): string =>
   String.raw`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+${end}` +
   String.raw`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*${end}` +
@@ -52,7 +52,7 @@ const patterns: Readonly<Record<string, readonly object[]>> = {
   codeshell: digitsAlone,
 };
 
-/** @throws {ArgumentError} for a name that is not known. */
+/** Returns the splitting steps of a name. @throws {ArgumentError} for an unknown name. */
 export function patternsOf(name: string): readonly object[] {
   const own = Object.hasOwn(patterns, name) ? patterns[name] : undefined;
   if (own) return own;
@@ -60,6 +60,6 @@ export function patternsOf(name: string): readonly object[] {
     "loadTokenizer",
     "unsupportedTokenizer",
     `expected tokenizer.ggml.pre to be one of ${Object.keys(patterns).join(", ")}, got ${name}; a tokenizer.json ` +
-      "beside the file would do",
+      "next to the file can be used instead",
   );
 }

@@ -1,6 +1,5 @@
 /**
- * The tokenizers of GGUF files, written as a `tokenizer.json` says the same. The keys are those of llama.cpp's
- * converter.
+ * Converts the tokenizers of GGUF files to the format of `tokenizer.json`. The keys are those of llama.cpp's converter.
  */
 import { ArgumentError } from "../core/errors.ts";
 import { patternsOf } from "./gguf_patterns.ts";
@@ -9,7 +8,7 @@ import type { AddedToken, TokenizerConfig, TokenizerJson } from "./tokenizer_fil
 /** The metadata of a GGUF file. */
 export type Metadata = Readonly<Record<string, { readonly value: unknown } | undefined>>;
 
-/** What a GGUF file says of its tokenizer. */
+/** The tokenizer data of a GGUF file. */
 interface Vocabulary {
   readonly tokens: readonly string[];
   readonly scores: ArrayLike<number>;
@@ -18,13 +17,13 @@ interface Vocabulary {
   readonly read: (key: string) => unknown;
 }
 
-/** Types of tokens. Those that are unknown, control or of the user are found in a text before it is cut. */
+/** Types of tokens. Unknown, control and user-defined tokens are matched before the text is split. */
 const UNKNOWN = 2;
 const CONTROL = 3;
 const OF_USER = 4;
 const isAdded = (type: number | undefined): boolean => type === UNKNOWN || type === CONTROL || type === OF_USER;
 
-/** @throws {ArgumentError} for a file without a tokenizer, and for a kind that is not supported. */
+/** Reads the tokenizer. @throws {ArgumentError} for a file without a tokenizer or with an unsupported kind. */
 export function tokenizerOfGguf(metadata: Metadata): {
   readonly json: TokenizerJson;
   readonly config: TokenizerConfig;
@@ -55,7 +54,7 @@ const unsupported = (what: string, got: string): ArgumentError =>
   new ArgumentError(
     "loadTokenizer",
     "unsupportedTokenizer",
-    `expected ${what} to be one of ${Object.keys(makers).join(", ")}, got ${got}; a tokenizer.json beside it would do`,
+    `expected ${what} to be one of ${Object.keys(makers).join(", ")}, got ${got}; a tokenizer.json next to it can be used instead`,
   );
 
 const makers: Readonly<Record<string, (vocabulary: Vocabulary) => TokenizerJson>> = {
@@ -64,7 +63,7 @@ const makers: Readonly<Record<string, (vocabulary: Vocabulary) => TokenizerJson>
   t5: unigram,
 };
 
-/** Byte-level BPE, with the words of `tokenizer.ggml.pre`. */
+/** Byte-level BPE that splits words by `tokenizer.ggml.pre`. */
 function byteLevel(own: Vocabulary): TokenizerJson {
   const patterns = patternsOf(String(own.read("pre") ?? "default"));
   const toBytes = { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false };
@@ -79,16 +78,16 @@ function byteLevel(own: Vocabulary): TokenizerJson {
   };
 }
 
-/** Llama 3's vocabulary has words that no merges lead to. */
+/** Whether words in the vocabulary bypass merges: in Llama 3, no merges produce some words. */
 const ignoresMerges = ({ read }: Vocabulary): boolean => /^llama-bpe$|^llama3$|^tekken$/.test(String(read("pre")));
 
-/** A merge is two tokens with a space between, and tokens have none. */
+/** Splits a merge at the space between its tokens, which contain none. */
 const pairOf = (merge: string): [string, string] => {
   const at = merge.indexOf(" ", 1);
   return [merge.slice(0, at), merge.slice(at + 1)];
 };
 
-/** A text of SentencePiece has a space before it, unless the file says otherwise, and spaces are `▁`. */
+/** SentencePiece prefixes texts with a space, unless the file disables it, and writes spaces as `▁`. */
 const spaces = (own: Vocabulary) => ({
   normalizer: {
     type: "Sequence",
@@ -111,8 +110,8 @@ const spaces = (own: Vocabulary) => ({
 const addsSpace = ({ read }: Vocabulary): boolean => read("add_space_prefix") !== false;
 
 /**
- * SentencePiece's BPE merges the neighbours whose result has the largest score, so that the merges are the vocabulary
- * itself in the order of scores; of equal results the pair that comes first in the vocabulary.
+ * SentencePiece's BPE merges the adjacent tokens whose result has the highest score. So its merges are the vocabulary
+ * in order of scores; for equal results, the pair that is first in the vocabulary wins.
  */
 function sentencePieceBpe(own: Vocabulary): TokenizerJson {
   const ids = new Map(own.tokens.map((token, id) => [token, id]));
@@ -176,7 +175,7 @@ function addedTokens({ tokens, types }: Vocabulary): AddedToken[] {
   );
 }
 
-/** Adds the tokens that begin and end a text, where the file asks for them. */
+/** Adds the tokens at the start and end of a text if the file requests them. */
 function beginning({ tokens, read }: Vocabulary, byDefault: boolean): object | null {
   const begins = (read("add_bos_token") ?? byDefault) ? specialOf(tokens, read("bos_token_id")) : undefined;
   const ends = read("add_eos_token") === true ? specialOf(tokens, read("eos_token_id")) : undefined;

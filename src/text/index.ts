@@ -1,4 +1,4 @@
-/** Tokenizers of models, and how chats are written. Exported as `text`. */
+/** Tokenizers, chat templates and constrained generation. Exported as `text`. */
 export { type ChatMessage, ChatTemplate, type RenderOptions, type TemplateTokens } from "./chat_template.ts";
 export { type ConstraintOptions, compileConstraint } from "./constraint/compile.ts";
 export type { ConstrainedTokenizer } from "./constraint/held.ts";

@@ -1,18 +1,18 @@
-/** Encodes texts that may be far too long. */
+/** Encodes texts with a limit on their length. */
 
-/** What {@link encodeAtMost} needs of a tokenizer. */
+/** The method of a tokenizer that {@link encodeAtMost} uses. */
 interface Encoder<Options> {
   encode(text: string, options?: Options): Iterable<number>;
 }
 
-/** Of a text that is read first. Most are of fewer than five characters a token. */
+/** The length of the first try. Most texts have fewer than five characters per token. */
 const CHARACTERS_PER_TOKEN = 8;
-/** A cut may lie within a token, of which there are then more. */
+/** A cut within a token may increase the number of tokens. */
 const SPARE = 16;
 
 /**
- * The tokens of a text; undefined if its beginning has more than so many already. Each further try reads twice as much
- * of it, so that what is far too long is not read whole.
+ * Returns the tokens of a text, or undefined if there are more than the limit. It encodes prefixes of doubling length,
+ * so a text that is far too long is not encoded completely.
  */
 export function encodeAtMost<Options>(
   tokenizer: Encoder<Options>,

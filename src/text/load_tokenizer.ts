@@ -13,8 +13,8 @@ import type { TokenizerConfig, TokenizerJson } from "./tokenizer_file.ts";
 const readPath = parameters("loadTokenizer", { path: operand(aPath) });
 
 /**
- * The tokenizer of a model: of a folder with `tokenizer.json`, and `tokenizer_config.json` if there is one, or of the
- * metadata of a GGUF file.
+ * Loads the tokenizer of a model, from a folder with `tokenizer.json` and optionally `tokenizer_config.json`, or from
+ * the metadata of a GGUF file.
  *
  * @param path a folder, or a `.gguf` file
  *
@@ -23,7 +23,7 @@ const readPath = parameters("loadTokenizer", { path: operand(aPath) });
  * tokenizer.encode("Hello"); // [9707]
  *
  * @throws {FileError} for files that can't be read. @throws {FileFormatError} for damaged ones. @throws {ArgumentError}
- * for a kind of tokenizer that is not supported, naming it.
+ *   for an unsupported kind of tokenizer, with its name.
  */
 export function loadTokenizer(path: string): PretrainedTokenizer;
 export function loadTokenizer(...values: unknown[]): PretrainedTokenizer {
@@ -38,7 +38,7 @@ export function loadTokenizer(...values: unknown[]): PretrainedTokenizer {
   return ofFolder(path, name);
 }
 
-/** A large vocabulary is packed when it is read first, and then found in the user's cache. */
+/** Loads from a folder. A large vocabulary is packed at the first load, and then read from the user's cache. */
 function ofFolder(folder: string, name: string): PretrainedTokenizer {
   const path = join(folder, "tokenizer.json");
   const contents = readContents(path);
@@ -50,7 +50,7 @@ function ofFolder(folder: string, name: string): PretrainedTokenizer {
   if (typeof json["model"] !== "object" || json["model"] === null)
     throw new FileFormatError("loadTokenizer", "notATokenizer", path, "expected a model");
   const tokenizer = new PretrainedTokenizer(json as unknown as TokenizerJson, { config, name });
-  if (place !== undefined) writePacked(place, json as unknown as TokenizerJson); // once it is known to be valid
+  if (place !== undefined) writePacked(place, json as unknown as TokenizerJson); // after it has been validated
   return tokenizer;
 }
 

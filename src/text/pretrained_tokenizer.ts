@@ -14,16 +14,16 @@ import { contentOf, type TokenizerConfig, type TokenizerJson } from "./tokenizer
 
 /** Options of {@link PretrainedTokenizer.encode}. */
 export interface EncodeOptions {
-  /** Whether tokens that begin or end a text are added, as the model's file says. Default true. */
+  /** Whether to add tokens at the start or end of a text, as the model's file defines. Default true. */
   readonly addSpecialTokens?: boolean | undefined;
 }
 
 /** Options of {@link PretrainedTokenizer.decode} and {@link PretrainedTokenizer.decoder}. */
 export interface DecodeOptions {
-  /** Whether special tokens, such as those that end a text, are left out. Default true. */
+  /** Whether to omit special tokens, such as those that end a text. Default true. */
   readonly skipSpecialTokens?: boolean | undefined;
   /**
-   * Whether the tokens are a text from its beginning. Some encodings put a space there, which is no part of it. Default
+   * Whether the tokens start a text. Some encodings insert a space at the start, which decoding then removes. Default
    * true for `decode`, false for `decoder`, whose tokens continue a text.
    */
   readonly isStart?: boolean | undefined;
@@ -49,9 +49,9 @@ const readDecode = parameters("PretrainedTokenizer.decode", {
 const SPACE = 0x20;
 
 /**
- * The tokenizer of a model, made of its `tokenizer.json`: byte-level BPE, SentencePiece's BPE and unigram, WordPiece.
- * Encoding is that of the npm package `@huggingface/tokenizers`. Special tokens in a text are encoded as such: take
- * care with text of others.
+ * A model's tokenizer from its `tokenizer.json`: byte-level BPE, SentencePiece's BPE and unigram, or WordPiece.
+ * Encoding uses the npm package `@huggingface/tokenizers`. Special tokens in a text are encoded as special tokens, so
+ * be careful with untrusted text.
  *
  * @example
  * const tokenizer = text.loadTokenizer("llama-3.2-1b");
@@ -60,10 +60,10 @@ const SPACE = 0x20;
  */
 export class PretrainedTokenizer implements Tokenizer {
   readonly name: string;
-  /** The number of tokens, the added ones included. A model may have more. */
+  /** The number of tokens, including added ones. A model's vocabulary may be larger. */
   readonly vocabularySize: number;
   readonly endOfText: number | null;
-  /** The token that begins a text; null if there is none. */
+  /** The token at the start of a text; null if there is none. */
   readonly beginOfText: number | null;
   readonly separator: number;
   private readonly encoder: Encoder;
@@ -73,9 +73,9 @@ export class PretrainedTokenizer implements Tokenizer {
   private readonly known: (Uint8Array | undefined)[] = [];
 
   /**
-   * @internal See `loadTokenizer`. With a packed vocabulary, `json` is a file that was checked, without its own.
+   * @internal See `loadTokenizer`. With a packed vocabulary, `json` is a checked file without vocabulary.
    *
-   * @throws {ArgumentError} for a file that is not supported.
+   * @throws {ArgumentError} for an unsupported file.
    */
   constructor(
     json: TokenizerJson,
@@ -84,7 +84,7 @@ export class PretrainedTokenizer implements Tokenizer {
   constructor(...values: unknown[]) {
     const { json, config, name, packed } = readTokenizer(values);
     this.name = name;
-    // what is passed may be a proxy
+    // the arguments may be proxies
     reading("PretrainedTokenizer", () => (packed ? checkConfig(config) : checkTokenizer(json, config)));
     const { encoder, spelling, added } = attempt(() => partsOf(json, config));
     if (packed) installPacked(encoder, packed);
@@ -103,13 +103,13 @@ export class PretrainedTokenizer implements Tokenizer {
     this.separator = this.endOfText ?? this.idOf(contentOf(config.sep_token)) ?? 0;
   }
 
-  /** The tokens that begin and end texts, as {@link ChatTemplate} takes them. */
+  /** The tokens at the start and end of texts, for {@link ChatTemplate}. */
   get templateTokens(): TemplateTokens {
     const textOf = (token: number | null) => (token === null ? undefined : this.encoder.id_to_token(token));
     return { bosToken: textOf(this.beginOfText), eosToken: textOf(this.endOfText) };
   }
 
-  /** The token with this text, as `<|im_end|>`; null if there is none. */
+  /** Returns the token with a text such as `<|im_end|>`; null if there is none. */
   idOf(content: string | undefined): number | null {
     return content === undefined ? null : (this.encoder.token_to_id(content) ?? null);
   }
@@ -120,11 +120,11 @@ export class PretrainedTokenizer implements Tokenizer {
     const wellFormed = checkText("PretrainedTokenizer", text).toWellFormed();
     const { ids } = this.encoder.encode(wellFormed, { add_special_tokens: addSpecialTokens });
     if (ids.every((id) => id !== undefined)) return ids;
-    const message = "expected a vocabulary with a token for what it does not know; its unk_token is not in it";
+    const message = "expected a vocabulary that contains its unk_token";
     throw new ArgumentError("PretrainedTokenizer", "noUnknownToken", message);
   }
 
-  /** The text of tokens. Invalid UTF-8 becomes U+FFFD. @throws {ArgumentError} for an unknown token. */
+  /** Returns the text of tokens. Invalid UTF-8 becomes U+FFFD. @throws {ArgumentError} for an unknown token. */
   decode(tokens: Iterable<number>, options?: DecodeOptions): string;
   decode(...values: unknown[]): string {
     const { tokens, skipSpecialTokens, isStart = true } = readDecode(values);
@@ -137,7 +137,7 @@ export class PretrainedTokenizer implements Tokenizer {
     return this.known[token];
   }
 
-  /** Whether it is a special token: one that is no text. */
+  /** Whether a token is special, so that it is not text. */
   isSpecial(token: number): boolean {
     return this.special.has(token);
   }
@@ -177,14 +177,14 @@ const EMPTY = new Uint8Array();
 
 function partsOf(json: TokenizerJson, config: TokenizerConfig) {
   if (json.model?.type === "Unigram" && json.model["byte_fallback"]) throw noByteFallback();
-  // Clean-up is for people who read, and changes the text.
+  // Clean-up changes the text, for display only.
   const { Tokenizer } = require("@huggingface/tokenizers") as typeof import("@huggingface/tokenizers"); // on first use
   const encoder = new Tokenizer(withExactSteps(json), { ...config, clean_up_tokenization_spaces: false });
   const added = Array.from(json.added_tokens ?? [], ({ id, content, special }) => ({ id, content, special }));
   return { encoder, spelling: spellingOf(json.decoder), added };
 }
 
-/** The package would make unknown tokens of what is bytes. */
+/** The error for byte fallback, which the package would encode as unknown tokens. */
 const noByteFallback = (): ArgumentError =>
   new ArgumentError("loadTokenizer", "unsupported", "expected a unigram model without byte_fallback, got one with it");
 
@@ -194,7 +194,7 @@ function attempt<T>(body: () => T): T {
   } catch (cause) {
     if (cause instanceof ArgumentError) throw cause;
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ArgumentError("loadTokenizer", "unsupported", `expected a tokenizer.json that is supported: ${reason}`, {
+    throw new ArgumentError("loadTokenizer", "unsupported", `the tokenizer.json is not supported: ${reason}`, {
       cause,
     });
   }

@@ -1,14 +1,14 @@
 /**
- * Runs chat templates within bounds: they are programs, which come with a model from anywhere. `@huggingface/jinja`
- * evaluates; here its work is counted, and what would grow is compared with its limit before it is made.
+ * Runs chat templates within limits, since they are untrusted programs that come with models. `@huggingface/jinja`
+ * evaluates them; this module counts the work, and checks sizes before values are created.
  */
 import type { Environment, Interpreter, Template } from "@huggingface/jinja";
 
-/** Nodes that are evaluated; a value counts as one for every 64 characters, or 8 elements. */
+/** Maximum number of evaluated nodes; a value counts as one per 64 characters or 8 elements. */
 const MOST_STEPS = 1_000_000;
-/** Nodes and macros within each other. */
+/** Maximum nesting of nodes and macros. */
 const MOST_DEPTH = 1000;
-/** The characters and elements of a value, with all that is in it. */
+/** Maximum characters and elements of a value, including nested ones. */
 const MOST_WEIGHT = 2 ** 24;
 const MOST_INDENT = 64;
 const INDENTING = new Set(["tojson", "indent"]);
@@ -17,7 +17,7 @@ type Program = Template["parsed"];
 type Value = ReturnType<Interpreter["evaluate"]>;
 type Node = Program["body"][number];
 
-/** What the package's types keep private. */
+/** Members that the package's types declare private. */
 interface Internals {
   run(program: Program): Value;
   evaluate(node: Node | undefined, environment: Environment): Value;
@@ -29,7 +29,7 @@ type Constructor = new (environment: Environment) => Internals;
 
 const tooMuch = (what: string): Error => new Error(`expected a template that ${what}`);
 
-/** The text of a template. @throws {Error} for what the template refuses, and at a limit. */
+/** Renders a template. @throws {Error} if the template raises an error or exceeds a limit. */
 export function runTemplate(program: Program, variables: Readonly<Record<string, unknown>>): string {
   const jinja = require("@huggingface/jinja") as typeof import("@huggingface/jinja");
   bounded ??= boundedInterpreter(jinja.Interpreter as unknown as Constructor);
@@ -45,7 +45,7 @@ function boundedInterpreter(Base: Constructor): Constructor {
     private steps = 0;
     private depth = 0;
     private readonly weights = new WeakMap<object, number>();
-    /** What each node was last: the object of a method. */
+    /** The last value of each node, to find the object of a method. */
     private readonly last = new WeakMap<object, Value>();
 
     override evaluate(node: Node | undefined, environment: Environment): Value {
@@ -57,7 +57,7 @@ function boundedInterpreter(Base: Constructor): Constructor {
       return node?.type === "MemberExpression" ? this.guarded(node, value) : value;
     }
 
-    /** How often a loop went round, also with nothing in it. */
+    /** Returns the number of iterations of a loop, even with an empty body. */
     private turnsOf(node: Node | undefined): number {
       if (node?.type !== "For") return 0;
       const { iterable } = node as Node & { iterable: Node & { lhs?: Node } };
@@ -65,7 +65,7 @@ function boundedInterpreter(Base: Constructor): Constructor {
       return Array.isArray(value) ? value.length : (value as Map<string, Value>).size;
     }
 
-    /** Loops go on by errors. */
+    /** Evaluates with a depth limit. The depth is restored after errors, which loops use for `continue`. */
     private within<T>(body: () => T): T {
       if (++this.depth > MOST_DEPTH) throw tooMuch(`nests at most ${MOST_DEPTH} levels`);
       try {
@@ -87,7 +87,7 @@ function boundedInterpreter(Base: Constructor): Constructor {
       return super.applyFilter(operand, filter, environment);
     }
 
-    /** Methods of texts get what filters get. */
+    /** Guards methods of strings like filters. */
     private guarded(node: Node, method: Value): Value {
       const object = this.last.get((node as Node & { object: Node }).object);
       if (method.type !== "FunctionValue" || object?.type !== "StringValue") return method;
@@ -99,14 +99,14 @@ function boundedInterpreter(Base: Constructor): Constructor {
       });
     }
 
-    /** A text may come for every character of another: `replace`, `join`, `indent`. */
+    /** Checks operations whose result may grow with the product of two lengths: `replace`, `join`, `indent`. */
     private checkProduct(operand: Value, values: readonly Value[]): void {
       for (const value of values)
         if (this.weigh(operand) * this.weigh(value) > 4 * MOST_WEIGHT)
           throw tooMuch(`makes texts of at most ${MOST_WEIGHT} characters`);
     }
 
-    /** The characters and elements of a value, with all that is in it. Namespaces change, so they stand alone. */
+    /** Returns the characters and elements of a value. Namespaces are mutable, so they can't be nested. */
     private weigh(value: Value): number {
       if (isText(value)) return checked((value.value as string).length + 1);
       const inner = innerOf(value);
@@ -133,7 +133,7 @@ function checked(weight: number): number {
 
 const isText = (value: Value): boolean => value.type === "StringValue";
 
-/** The elements of a list, the keys and values of an object. */
+/** Returns the elements of a list, or the keys and values of an object. */
 function innerOf({ value }: Value): Iterable<Value | string> | undefined {
   if (Array.isArray(value)) return value as Value[];
   return value instanceof Map ? [...value].flat() : undefined;
@@ -144,7 +144,7 @@ function costOf({ value }: Value): number {
   return Array.isArray(value) ? value.length >> 3 : 0;
 }
 
-/** What every template may name, as the package has it. */
+/** Global functions of templates, as in the package. */
 const globals = {
   ...{ true: true, True: true, false: false, False: false, none: null, None: null },
   raise_exception(message: unknown) {
@@ -156,7 +156,7 @@ const globals = {
     if (!(count * 8 <= MOST_STEPS)) throw tooMuch(`has ranges of at most ${MOST_STEPS >> 3} numbers, and no step of 0`);
     return Array.from({ length: count }, (_, at) => first + at * step);
   },
-  /** `strftime` of Python, as far as templates use it. */
+  /** Python's `strftime`, as far as templates use it. */
   strftime_now(format: string): string {
     const now = new Date();
     const two = (value: number) => String(value).padStart(2, "0");

@@ -1,15 +1,15 @@
-/** The bytes of tokens, as a tokenizer's decoder means them. */
+/** Converts tokens to bytes according to a tokenizer's decoder. */
 import { ArgumentError } from "../core/errors.ts";
 import { bytesOfText } from "../data/bpe_words.ts";
 import type { DecoderConfig } from "./tokenizer_file.ts";
 
-/** How tokens are bytes. */
+/** The conversion of tokens to bytes. */
 export interface Spelling {
-  /** The bytes of a token that was not added to the vocabulary. */
+  /** Returns the bytes of a token of the vocabulary. */
   readonly bytesOf: (token: string) => Uint8Array;
-  /** The bytes of one that was added. */
+  /** Returns the bytes of an added token. */
   readonly bytesOfAdded: (content: string) => Uint8Array;
-  /** Whether a space that begins a text is no part of it: it was put there by the encoding. */
+  /** Whether decoding removes a space at the start of a text, which the encoding inserted. */
   readonly dropsFirstSpace: boolean;
 }
 
@@ -17,7 +17,7 @@ const encoder = new TextEncoder();
 const utf8 = (content: string): Uint8Array => encoder.encode(content);
 const BYTE = /^<0x([0-9A-Fa-f]{2})>$/;
 
-/** GPT-2's: each character of a token stands for a byte. */
+/** GPT-2's spelling: each character of a token represents a byte. */
 const byteLevel: Spelling = {
   bytesOf: (token) => bytesOfText(token) ?? encoder.encode(token),
   bytesOfAdded: utf8,
@@ -26,23 +26,23 @@ const byteLevel: Spelling = {
 
 const replaced = (token: string, from: string, to: string) => encoder.encode(token.replaceAll(from, to));
 
-/** SentencePiece's: `▁` is a space, and `<0x0A>` a byte. */
+/** SentencePiece's spelling: `▁` is a space, and `<0x0A>` a byte. */
 function pieces(space: string, hasBytes: boolean, dropsFirstSpace: boolean): Spelling {
   const bytesOf = (token: string) => {
     const byte = hasBytes ? BYTE.exec(token)?.[1] : undefined;
     return byte === undefined ? replaced(token, space, " ") : Uint8Array.of(Number.parseInt(byte, 16));
   };
-  return { bytesOf, bytesOfAdded: bytesOf, dropsFirstSpace }; // Gemma's runs of spaces were added
+  return { bytesOf, bytesOfAdded: bytesOf, dropsFirstSpace }; // Gemma's runs of spaces are added tokens
 }
 
-/** BERT's: what does not begin with `##` is a word. */
+/** BERT's spelling: a token without `##` starts a word. */
 const words = (prefix: string): Spelling => ({
   bytesOf: (token) => encoder.encode(token.startsWith(prefix) ? token.slice(prefix.length) : ` ${token}`),
   bytesOfAdded: (content) => encoder.encode(` ${content}`),
   dropsFirstSpace: true,
 });
 
-/** @throws {ArgumentError} for a decoder that is not known. */
+/** Returns the spelling of a decoder. @throws {ArgumentError} for an unknown decoder. */
 export function spellingOf(decoder: DecoderConfig | null | undefined): Spelling {
   const steps = stepsOf(decoder);
   const find = (type: string) => steps.find((step) => step.type === type);

@@ -1,12 +1,12 @@
 /**
- * Checks a `tokenizer.json` before `@huggingface/tokenizers` reads it, which would take what is of another kind, and
- * fail at some text. Types of steps that are not listed it refuses itself, by name.
+ * Checks a `tokenizer.json` before `@huggingface/tokenizers` reads it, which would accept values of wrong types and
+ * fail later. The package itself rejects unknown types of steps, with an error that names them.
  */
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import type { TokenizerJson } from "./tokenizer_file.ts";
 
-/** Throws where a value is none of its kind. @param path such as `model.vocab` */
+/** Throws if a value has the wrong type. @param path such as `model.vocab` */
 type Check = (value: unknown, path: string, depth: number) => void;
 type Fields = Readonly<Record<string, Check>>;
 type Section = Readonly<Record<string, Fields>>;
@@ -30,7 +30,7 @@ const kind =
   (value, path) => {
     if (!holds(value)) throw wrong(path, expected, value);
   };
-/** Null and nothing are its default. */
+/** Accepts null and undefined, for which the default is used. */
 const optional =
   (check: Check): Check =>
   (value, path, depth) => {
@@ -76,7 +76,7 @@ const pair =
     second(value[1], `${path}[1]`, depth);
   };
 
-/** A step, whose fields its type says. */
+/** Checks a step, whose type determines its fields. */
 const step =
   (section: () => Section): Check =>
   (value, path, depth) => {
@@ -150,7 +150,7 @@ const decoders: Section = {
   BPEDecoder: { suffix: text },
 };
 
-/** Of hundreds of thousands of entries: no path is made of one that is right. */
+/** Checks lists with hundreds of thousands of entries without building paths of valid ones. */
 const many =
   (expected: string, holds: (value: unknown) => boolean): Check =>
   (value, path) => {
@@ -216,7 +216,7 @@ const config = object({
   additional_special_tokens: optional(list(aName)),
 });
 
-/** @throws {ArgumentError} `invalidTokenizer`, with the place of what is of another kind, or names no token. */
+/** Checks a tokenizer. @throws {ArgumentError} `invalidTokenizer`, with the path of a wrong value or unknown token. */
 export function checkTokenizer(json: TokenizerJson, given: object): void {
   whole(json, "tokenizer.json", 0);
   checkConfig(given);
@@ -228,10 +228,10 @@ export function checkTokenizer(json: TokenizerJson, given: object): void {
     if (!known(content)) throw wrong("tokenizer.json.post_processor", "of tokens of the vocabulary", content);
 }
 
-/** Checks a `tokenizer_config.json` alone. @throws {ArgumentError} `invalidTokenizer` */
+/** Checks only a `tokenizer_config.json`. @throws {ArgumentError} `invalidTokenizer` */
 export const checkConfig = (given: object): void => config(given, "tokenizer_config.json", 0);
 
-/** Whether there is a token with a text. */
+/** Returns a function that tells whether a text is a token. */
 function knownTokens({ model, added_tokens: added }: TokenizerJson): (content: string) => boolean {
   const contents = new Set(added?.map(({ content }) => content));
   const { vocab } = model;
@@ -239,7 +239,7 @@ function knownTokens({ model, added_tokens: added }: TokenizerJson): (content: s
   return (content) => contents.has(content) || (isObject(vocab) && Object.hasOwn(vocab, content));
 }
 
-/** The texts of the tokens that begin and end texts, of a section that was checked. */
+/** Returns the texts of the tokens at the start and end of texts, from a checked section. */
 function addedByProcessor(section: unknown): string[] {
   if (!isObject(section)) return [];
   const { type, single, pair: two, sep, cls, processors } = section;

@@ -1,4 +1,4 @@
-/** What is read here of `tokenizer.json` and `tokenizer_config.json`; `@huggingface/tokenizers` reads the rest. */
+/** The fields of `tokenizer.json` and `tokenizer_config.json` that are read here; the package reads the rest. */
 
 export interface DecoderConfig {
   readonly type: string;
@@ -27,7 +27,7 @@ export interface TokenizerJson {
 
 type Named = string | { readonly content?: string } | null;
 
-/** The contents of a `tokenizer_config.json`, as far as they are read. */
+/** The fields of a `tokenizer_config.json` that are read. */
 export interface TokenizerConfig {
   readonly bos_token?: Named;
   readonly eos_token?: Named;
@@ -36,6 +36,6 @@ export interface TokenizerConfig {
   readonly [field: string]: unknown;
 }
 
-/** The text of a special token that a config names. */
+/** Returns the text of a special token in a config. */
 export const contentOf = (token: Named | undefined): string | undefined =>
   typeof token === "string" ? token : (token?.content ?? undefined);

@@ -1,12 +1,12 @@
-/** Where a run computed, in three lines. */
+/** Describes where a run was computed, in three lines. */
 import type { Codepath } from "../backend/codepaths.ts";
 import { cpuLibrary } from "../backend/cpu/loader.ts";
 import { cpuInfo } from "../backend/cpu/report.ts";
 import { counted } from "../core/plural.ts";
 
 /**
- * The backend with what it computes with, how many calls each backend ran, and what fell back to another backend than
- * the first, and why.
+ * Describes the backend, the number of calls that each backend ran, and the operations that fell back to another
+ * backend, with the reason.
  */
 export function describeComputed(backend: string, paths: readonly Codepath[]): string {
   const calls = new Map<string, number>();

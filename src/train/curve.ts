@@ -1,4 +1,4 @@
-/** The loss curve as an SVG, and as a PNG rendered from it. */
+/** Draws the loss curve as an SVG, and renders it as a PNG. */
 import inter from "@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf" with { type: "file" };
 import type { Resvg } from "@resvg/resvg-wasm";
 import program from "@resvg/resvg-wasm/index_bg.wasm" with { type: "file" };
@@ -6,7 +6,7 @@ import { scaleLinear } from "d3-scale";
 import { line } from "d3-shape";
 import { smooth } from "./smooth.ts";
 
-/** A loss in bits per byte of text: the unit of every picture, bar and page, which compares models with any tokens. */
+/** A loss in bits per byte of text. This unit makes models with different tokenizers comparable. */
 export interface Point {
   readonly step: number;
   readonly loss: number;
@@ -23,9 +23,7 @@ const COLORS = { training: "#3b82f6", heldOut: "#ea580c", text: "#334155", grid:
 /** Longer curves are downsampled. The picture has fewer columns than this. */
 const MAX_POINTS = 2000;
 
-/**
- * Draws the losses over the steps: the training losses faint, their running mean strong, the held-out losses with dots.
- */
+/** Draws the losses over the steps: training losses faint, their running mean bold, and held-out losses with dots. */
 export function drawCurve({ training, heldOut }: Curves): string {
   const shown = downsample(training.filter(isFinitePoint));
   const evaluated = heldOut.filter(isFinitePoint);
@@ -110,7 +108,7 @@ function downsample(points: readonly Point[]): Point[] {
   });
 }
 
-/** Points with the smoothed losses. Those that are not finite were left out before. */
+/** Returns points with smoothed losses. Non-finite ones were removed before. */
 function smoothed(points: readonly Point[]): Point[] {
   const losses = smooth(points.map(({ loss }) => loss));
   return points.map(({ step }, index) => ({ step, loss: losses[index]! }));

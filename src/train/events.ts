@@ -7,12 +7,12 @@ export interface StepEvent {
   readonly step: number;
   /** The mean of −log p over the tokens of the step, before the update, in nats. */
   readonly loss: number;
-  /** The loss in bits for each byte of text, with the mean length of tokens. */
+  /** The loss in bits per byte of text, using the mean length of tokens. */
   readonly bitsPerByte: number;
   readonly learningRate: number;
   /** The global norm of the gradients, before clipping. */
   readonly gradientNorm: number;
-  /** How many tokens the run was trained on, including earlier sessions. */
+  /** The number of tokens trained on so far, including earlier sessions. */
   readonly tokens: number;
   readonly tokensPerSecond: number;
   /** The estimated time until the last step, without evaluations. */
@@ -29,7 +29,7 @@ export interface EvaluationEvent {
   readonly step: number;
   /** In nats per token. */
   readonly loss: number;
-  /** The loss in bits for each byte of the text: of models with any tokens, the better one has the smaller. */
+  /** The loss in bits per byte of text, which is comparable between tokenizers. */
   readonly bitsPerByte: number;
 }
 

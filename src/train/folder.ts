@@ -14,16 +14,16 @@ export const checkpointsIn = (run: string): string => join(run, "checkpoints");
 
 const isRun = (folder: string): boolean => existsSync(checkpointsIn(folder));
 
-/** A run's folder, which this process alone trains in until it is disposed of. */
+/** A run's folder, locked for this process until it is disposed of. */
 export interface RunFolder extends Disposable {
   readonly path: string;
 }
 
 /**
- * Creates the folder of a new run: the one that is named, or one named by the time.
+ * Creates the folder of a new run: `named`, or a folder named after the time.
  *
- * @throws {ArgumentError} if the folder already has a run. @throws {FileError} `locked` if another process is making
- * one. @throws {FileError}
+ * @throws {ArgumentError} if the folder already has a run. @throws {FileError} `locked` if another process is creating
+ *   one.
  */
 export function makeRunFolder(named: string | undefined, now = new Date()): RunFolder {
   const path = named === undefined ? makeNewFolder(join(RUNS, timestamp(now))) : resolve(named);
@@ -31,7 +31,7 @@ export function makeRunFolder(named: string | undefined, now = new Date()): RunF
   withFileErrors("train", path, () => mkdirSync(path, { recursive: true }));
   const folder = lockRun(path);
   try {
-    if (isRun(path)) throw runExists(path); // another process came first, and has ended
+    if (isRun(path)) throw runExists(path); // another process created a run and has ended
     withFileErrors("train", path, () => mkdirSync(checkpointsIn(path)));
     return folder;
   } catch (error) {
@@ -40,7 +40,7 @@ export function makeRunFolder(named: string | undefined, now = new Date()): RunF
   }
 }
 
-/** @throws {FileError} `locked` if another process trains in the folder, with the number of that process. */
+/** Locks a run's folder. @throws {FileError} `locked`, with the process ID, if another process trains in it. */
 export const lockRun = (path: string): RunFolder => ({ path, ...lockFolder("train", path) });
 
 function runExists(path: string): ArgumentError {
@@ -66,7 +66,7 @@ function makeNewFolder(name: string): string {
 /** The time in UTC, such as `2026-01-31-235959`. */
 const timestamp = (now: Date): string => now.toISOString().slice(0, 19).replace("T", "-").replaceAll(":", "");
 
-/** The run that is named, or the latest in {@link RUNS}. @throws {ArgumentError} if there is none. */
+/** Returns the given run, or the latest in {@link RUNS}. @throws {ArgumentError} if there is none. */
 export function findRun(operation: string, named: string | undefined): string {
   const folder = named === undefined ? latestRun() : resolve(named);
   if (folder !== undefined && isRun(folder)) return folder;

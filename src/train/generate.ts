@@ -1,4 +1,4 @@
-/** `orchard generate`: generates text with a trained model, or one that exists. */
+/** `orchard generate`: generates text with a model trained here or a pretrained one. */
 import { statSync } from "node:fs";
 import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
@@ -21,7 +21,7 @@ import { loadRun } from "./session.ts";
 import { tokenizerOf } from "./text.ts";
 import { isModel, loadAdapted, loadTuned } from "./tuning/load.ts";
 
-/** The flags of the command line. */
+/** The command-line options. */
 export interface GenerateFlags {
   readonly prompt: string;
   readonly tokens: number;
@@ -33,13 +33,13 @@ export interface GenerateFlags {
   readonly stats?: boolean;
   readonly precision?: ProductPrecision;
   readonly backend?: BackendName;
-  /** The folder of an adapter in PEFT's format, for a model that exists. */
+  /** The folder of an adapter in PEFT's format, for a pretrained model. */
   readonly adapter?: string;
-  /** Quantises the weights of a model that exists. */
+  /** Quantizes the weights of a pretrained model. */
   readonly quantize?: GgmlFormat;
 }
 
-/** Returns the exit code. @param named a run, a checkpoint, or a model; by default the latest run */
+/** Generates text. Returns the exit code. @param named a run, a checkpoint or a model; by default the latest run */
 export function runGenerate(named: string | undefined, flags: GenerateFlags): Promise<number> {
   return reportErrors(async () => {
     if (flags.backend) setBackend(flags.backend);
@@ -48,7 +48,7 @@ export function runGenerate(named: string | undefined, flags: GenerateFlags): Pr
     const { backend: _, precision: __, adapter: ___, quantize: ____, ...sampling } = others;
     const options = { ...sampling, ...(stopTokens && stopTokens.length > 0 && { stopTokens }) };
     const { codec, pace } = counting(tokenizer);
-    let pending = prompt; // is written when the flags were found to be valid
+    let pending = prompt; // written once the options have been validated
     for await (const piece of generateText(model, codec, prompt, { ...options, maxTokens })) {
       process.stdout.write(pending + printable(piece));
       pending = "";
@@ -59,7 +59,7 @@ export function runGenerate(named: string | undefined, flags: GenerateFlags): Pr
   });
 }
 
-/** A tokenizer that counts the tokens of a stream, and the seconds from the first, before which the prompt is read. */
+/** Wraps a tokenizer to count streamed tokens and the time since the first one, which excludes the prompt. */
 function counting(tokenizer: Tokenizer) {
   let [count, first, last] = [0, 0, 0];
   const codec: TextCodec = {
@@ -105,7 +105,7 @@ async function loadModel(named: string | undefined, flags: GenerateFlags): Promi
     throw new ArgumentError(
       "generate",
       "notAModel",
-      `expected a folder of Hugging Face or a .gguf file with ${given}, got ${named ?? "a run"}`,
+      `${given} requires a Hugging Face model folder or a .gguf file, got ${named ?? "a run"}`,
     );
   const isFile = named !== undefined && statSync(named, { throwIfNoEntry: false })?.isFile();
   const own = isFile ? loadQuantizedFile(named, precision) : undefined;

@@ -1,4 +1,4 @@
-/** What llama.cpp reads of a file besides its tensors: the sizes of a model, and its tokens. */
+/** The GGUF metadata that llama.cpp reads: the sizes of a model, and its tokens. */
 import { BpeTokenizer } from "../data/bpe_tokenizer.ts";
 import { byteCharacters, END_OF_TEXT } from "../data/bpe_words.ts";
 import { Gpt2Tokenizer } from "../data/gpt2_tokenizer.ts";
@@ -14,7 +14,7 @@ type Metadata = Readonly<Record<string, GgufInput>>;
 const uint32 = (value: number): GgufInput => ({ type: "uint32", value });
 const float32 = (value: number): GgufInput => ({ type: "float32", value });
 
-/** The metadata of a run's model. */
+/** Returns the metadata of a run's model. */
 export function ggufMetadata(settings: Settings, model: LanguageModel, tokenizer: Tokenizer): Metadata {
   const architecture = settings.architecture === "gpt" ? "gpt2" : "llama";
   return {
@@ -51,7 +51,7 @@ function sizesOf(architecture: "gpt2" | "llama", settings: Settings, model: Lang
 const NORMAL = 1;
 const CONTROL = 3;
 
-/** Byte pair encoding as GPT-2 has it; of bytes alone there are no merges. */
+/** Byte-pair encoding as in GPT-2. A tokenizer of bytes has no merges. */
 function tokensOf(tokenizer: Tokenizer): Metadata {
   const { vocabularySize, endOfText } = tokenizer;
   const bytes = Array.from({ length: vocabularySize }, (_, token) => tokenizer.bytesOf(token));
@@ -78,7 +78,7 @@ function mergesIn(tokenizer: Tokenizer): string[] {
   return mergesOf(Array.from({ length: tokenizer.endOfText }, (_, token) => tokenizer.bytesOf(token)));
 }
 
-/** The two tokens that each longer one is merged of: what the merges before it leave of its bytes. */
+/** Returns the merge of each longer token: the two parts left after applying all earlier merges to its bytes. */
 function mergesOf(tokens: readonly Uint8Array[]): string[] {
   const ranks = new Map(tokens.map((bytes, rank) => [textOf(bytes), rank]));
   return tokens.flatMap((bytes, rank) => {
@@ -92,7 +92,7 @@ function mergesOf(tokens: readonly Uint8Array[]): string[] {
   });
 }
 
-/** The parts of a text after all merges of a lower rank, the lowest first. */
+/** Returns the parts of a text after all merges of a lower rank, applied from the lowest. */
 function merged(parts: string[], ranks: ReadonlyMap<string, number>, below: number): string[] {
   for (;;) {
     let [best, at] = [below, -1];

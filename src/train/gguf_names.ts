@@ -1,4 +1,4 @@
-/** The names and the rows that llama.cpp has for the tensors of its architectures `gpt2` and `llama`. */
+/** The tensor names and row order of llama.cpp's architectures `gpt2` and `llama`. */
 import { noGrad } from "../autograd/modes.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
 import { indexSelect } from "../ops/indexing/gather.ts";
@@ -12,7 +12,7 @@ type Weight = Tensor | QuantizedTensor;
 /** Weights by name. */
 export type Weights = Readonly<Record<string, Weight>>;
 
-/** Of each layer of a model its name here, and llama.cpp's. */
+/** Returns the name of each layer here and in llama.cpp. */
 function layerNames({ layers }: Settings): (readonly [own: string, other: string])[] {
   const blocks = Array.from({ length: layers }, (_, at) =>
     [
@@ -34,7 +34,7 @@ function layerNames({ layers }: Settings): (readonly [own: string, other: string
   ];
 }
 
-/** The tensors of a model's state as llama.cpp has them. Rows of queries, keys and values are apart in its `llama`. */
+/** Converts a model's state to llama.cpp's tensors. Its `llama` has separate queries, keys and values. */
 export function toGgufWeights(settings: Settings, state: Weights): Weights {
   const found: Record<string, Weight> = {};
   for (const [own, other] of layerNames(settings))
@@ -49,7 +49,9 @@ export function toGgufWeights(settings: Settings, state: Weights): Weights {
   return found;
 }
 
-/** The state of a model in llama.cpp's tensors, with those of other names as they are: they fit no model. */
+/**
+ *  Converts llama.cpp's tensors to a model's state. Tensors with unknown names are kept, so that loading reports them.
+ */
 export function fromGgufWeights(settings: Settings, weights: Weights): Weights {
   const rest = new Map(Object.entries(weights));
   const take = (name: string): Weight | undefined => {
@@ -69,8 +71,8 @@ export function fromGgufWeights(settings: Settings, weights: Weights): Weights {
 const letters = ["q", "k", "v"] as const;
 
 /**
- * Rotated pairs are adjacent in llama.cpp's `llama`, and come from the two halves of a head here: row 2i + h of a head
- * there is row i + h · width / 2 here (`permute` of its `convert_hf_to_gguf.py`).
+ * In llama.cpp's `llama`, rotated pairs are adjacent rows; here they are from the two halves of a head. Row 2i + h of a
+ * head there is row i + h · width / 2 here (`permute` of its `convert_hf_to_gguf.py`).
  */
 function headRows(width: number, { heads }: Settings): Int32Array {
   const half = width / heads / 2;
@@ -88,7 +90,7 @@ function splitRows(value: Weight, settings: Settings): Record<(typeof letters)[n
   return { q: turned(0), k: turned(1), v: rows(2) };
 }
 
-/** Undefined where one of the three is not there, or is of another shape or format: names then say what is missing. */
+/** Joins the rows of queries, keys and values; undefined if one is missing or differs in shape or format. */
 function joinedRows(
   other: string,
   end: string,
@@ -115,7 +117,7 @@ const kindOf = (own: Weight): string =>
   QuantizedTensor.isQuantized(own) ? `quantised ${String(own.format)}` : own.dtype;
 const packedOf = (own: Weight): Tensor => (QuantizedTensor.isQuantized(own) ? own.parts.packed : own);
 
-/** A weight whose rows were changed: rows of blocks are rows of bytes. */
+/** Reorders the rows of a weight. In quantized weights, these are rows of bytes. */
 function withRows(own: Weight, change: (part: Tensor) => Tensor): Weight {
   if (!QuantizedTensor.isQuantized(own)) return noGrad(() => change(own));
   const packed = noGrad(() => change(own.parts.packed));

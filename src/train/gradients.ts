@@ -17,13 +17,10 @@ import { tidy } from "../tensor/tidy.ts";
 import { Team } from "./team.ts";
 import type { ExampleBatch } from "./tuning/batches.ts";
 
-/** Windows of text, or chats of which some tokens are learned. */
+/** Windows of text, or chats with loss on some tokens. */
 export type AnyBatch = Batch | ExampleBatch;
 
-/**
- * The mean of −log p(target), a float32 scalar. Losses in 16 bits are averaged in float32, which has more digits than
- * each of them.
- */
+/** Computes the mean of −log p(target), a float32 scalar. 16-bit losses are averaged in float32 for precision. */
 export function lossOf(model: LanguageModel, batch: AnyBatch): Tensor {
   const { y } = batch;
   const logits = "from" in batch ? learnedLogits(model, batch) : model.forward(batch.x);
@@ -31,7 +28,7 @@ export function lossOf(model: LanguageModel, batch: AnyBatch): Tensor {
   return mean(crossEntropy(logits, y, { dim: -1, reduction: "none" }), { dtype: "float32" });
 }
 
-/** The logits [targets, vocabulary] of what is learned alone: those of all tokens would take the most memory. */
+/** Computes only the logits of targets, [targets, vocabulary]. Those of all tokens would dominate memory. */
 function learnedLogits(model: LanguageModel, { x, from, segments, checkpoint }: ExampleBatch): Tensor {
   const states = model.hiddenStates(x, { segments, checkpoint });
   const rows = reshape(states, [-1, states.shape[2]!]);
@@ -39,12 +36,12 @@ function learnedLogits(model: LanguageModel, { x, from, segments, checkpoint }: 
   return reshape(own, [-1, own.shape[2]!]);
 }
 
-/** How a rank's batches count among those of all ranks. */
+/** The weight of a rank's batches among those of all ranks. */
 export interface Exchange {
   readonly team: Team;
   /** The factor of this rank's losses. */
   readonly weight: number;
-  /** What is learned in all batches of all ranks, where batches differ in it. */
+  /** The number of targets in all batches of all ranks, if batches differ in it. */
   readonly targets?: number | undefined;
 }
 
@@ -76,6 +73,6 @@ export function accumulateGradients(
   });
 }
 
-/** What is learned in batches of chats. */
+/** Returns the number of targets in batches of chats. */
 export const sumOf = (batches: readonly AnyBatch[]): number =>
   batches.reduce((sum, batch) => sum + ("from" in batch ? batch.targets : 0), 0);

@@ -4,13 +4,13 @@ import { ignoreClosedTerminal, showCursor } from "./terminal.ts";
 
 export interface Interrupt extends Disposable {
   readonly signal: AbortSignal;
-  /** The exit code by which shells know the signal that came: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP. */
+  /** The conventional exit code for the signal: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP. */
   readonly exitCode: number;
 }
 
-/** Ctrl-C, `kill` and service managers, and a terminal that is closed. */
+/** Ctrl-C; `kill` and service managers; a closed terminal. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** A terminal sends Ctrl-C to every process, and `bun run` passes it on to its own: both come at once, and are one. */
+/** Signals within this time count as one: a terminal sends Ctrl-C to every process, and `bun run` forwards it too. */
 const SAME_MILLISECONDS = 100;
 
 const codeOf = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
@@ -41,7 +41,7 @@ export function onInterrupt(): Interrupt {
   };
 }
 
-/** Nothing is lost but the steps since the last checkpoint: a process may end while it writes one. */
+/** Ends immediately. Only steps since the last checkpoint are lost, since checkpoints are written atomically. */
 function endAtOnce(code: number): never {
   showCursor();
   process.exit(code);

@@ -1,4 +1,4 @@
-/** Makes the model and the optimizer of a run from its settings. */
+/** Creates the model and the optimizer of a run from its settings. */
 import { GPT } from "../nn/gpt.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
 import { Llama } from "../nn/llama.ts";
@@ -20,7 +20,9 @@ export function makeModel(settings: Settings, vocabularySize: number, generator:
   return model.to(dtype);
 }
 
-/** AdamW with weight decay of matrices, but not of biases and norms. 16-bit weights have float32 master weights. */
+/**
+ *  Creates AdamW with weight decay for matrices, but not biases and norms. 16-bit weights have float32 master weights.
+ */
 export function makeOptimizer(model: LanguageModel, settings: Settings): AdamW {
   const { learningRate: lr, beta2, weightDecay, dtype } = settings;
   const named = [...model.namedParameters()];

@@ -1,4 +1,4 @@
-/** A loss or gradients that are not finite: the step is not taken, and the operation that caused it is found. */
+/** Checks for non-finite losses and gradients. Such a step is not taken, and the operation that caused it is found. */
 import { AnomalyError, detectAnomaly } from "../backend/anomaly.ts";
 import { OrchardError } from "../core/errors.ts";
 import { isfinite } from "../ops/elementwise/predicates.ts";
@@ -17,9 +17,9 @@ export class NotFiniteError extends OrchardError {
     what: string,
     /** The step that was not taken, counted from 1. */
     readonly step: number,
-    /** The operation that returned the first NaN, or the first infinity from finite operands, where one was found. */
+    /** The operation that returned the first NaN, or the first infinity from finite operands, if one was found. */
     readonly firstOperation: string | undefined,
-    /** The first parameter that is itself not finite; undefined where all are finite. */
+    /** The first parameter that is not finite; undefined if all are finite. */
     readonly brokenParameter: string | undefined,
     origin: string,
   ) {

@@ -1,9 +1,9 @@
-/** The line of progress of a run. */
+/** The progress line of a run. */
 import { BAR_IMPORTANCE, fittedLine } from "../core/fitted_line.ts";
 
-/** What the line shows besides the bar and the steps. */
+/** The values that the line shows in addition to the bar and the steps. */
 export interface Figures {
-  /** With its name or unit. */
+  /** The loss with its name or unit. */
   readonly loss: string;
   readonly heldOut: string;
   readonly speed: string;
@@ -12,7 +12,7 @@ export interface Figures {
   readonly backend: string;
 }
 
-/** In the order in which they are shown. */
+/** The fields in display order. */
 const fields: readonly { readonly importance: number; readonly of: (figures: Figures) => string }[] = [
   { importance: 6, of: ({ loss }) => loss },
   { importance: BAR_IMPORTANCE, of: ({ heldOut }) => `held out ${heldOut}` },
@@ -23,8 +23,8 @@ const fields: readonly { readonly importance: number; readonly of: (figures: Fig
 ];
 
 /**
- * A line of at most `width` columns: a bar, the steps, and as many figures as there is room for, the most important
- * ones first.
+ * Returns a line of at most `width` columns: a bar, the steps, and as many figures as fit, the most important ones
+ * first.
  *
  * @example progressLine(80, 10, 400, figures); // "█░░░░░░░░░░░░░░░░░░░ 10/400 │ loss 2.310 │ …"
  */

@@ -1,4 +1,4 @@
-/** `orchard quantize`: the weights of a trained model in a few bits each, as one file. */
+/** `orchard quantize`: writes the quantized weights of a trained model to one file. */
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
@@ -16,9 +16,9 @@ import { settingsKey, tokenizerKey } from "./quantized_file.ts";
 import { loadRun } from "./session.ts";
 import { tokenizerOf } from "./text.ts";
 
-/** The flags of the command line. */
+/** The command-line options. */
 export interface QuantizeFlags {
-  /** The name of a format of blocks, `affine` or `symmetric`. */
+  /** The name of a block format, `affine` or `symmetric`. */
   readonly format: string;
   readonly bits: number;
   readonly groupSize: number;
@@ -27,7 +27,7 @@ export interface QuantizeFlags {
   readonly out?: string;
 }
 
-/** Returns the exit code. @param named the folder of a run or a checkpoint file; by default the latest run */
+/** Quantizes a model. Returns the exit code. @param named a run's folder or a checkpoint; by default the latest run */
 export function runQuantize(named: string | undefined, flags: QuantizeFlags): Promise<number> {
   return reportErrors(async () => {
     const isFile = named !== undefined && statSync(named, { throwIfNoEntry: false })?.isFile();
@@ -56,13 +56,13 @@ export function runQuantize(named: string | undefined, flags: QuantizeFlags): Pr
 
 const isAffine = (format: string): boolean => format === "affine" || format === "symmetric";
 
-/** `quantizeModel` says what is wrong with it. */
+/** Returns the format. `quantizeModel` validates it. */
 const formatOf = ({ format, bits, groupSize }: QuantizeFlags): QuantizedFormat =>
   isAffine(format)
     ? { bits: bits as AffineBits, groupSize: groupSize as GroupSize, symmetric: format === "symmetric" }
     : (format as GgmlFormat);
 
-/** GGUF files have no affine weights. */
+/** Returns the output file. GGUF does not support affine weights. */
 function outOf({ format, out, bits }: QuantizeFlags, own: QuantizedFormat, run: string | undefined): string {
   const extension = typeof own === "string" ? "gguf" : "safetensors";
   const name = `model-${isAffine(format) ? `${format}${bits}` : format}.${extension}`;

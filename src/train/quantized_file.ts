@@ -1,4 +1,4 @@
-/** The files of `orchard quantize`: weights, and the settings of their run in the metadata. */
+/** Files of `orchard quantize`: weights, with the settings of their run in the metadata. */
 import { FileFormatError, OrchardError } from "../core/errors.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
 import { openGguf } from "../io/gguf/open.ts";
@@ -14,13 +14,13 @@ import { makeModel } from "./model.ts";
 import { architectures, checkSettings, presets, type Settings, tokenizers, trainingDTypes } from "./settings.ts";
 import { tokenizerOf } from "./text.ts";
 
-/** The key of the metadata. */
+/** The metadata key of the settings. */
 export const settingsKey = "orchard.settings";
 
-/** That of the `tokenizer.json` of a tokenizer that was trained on the text. */
+/** The metadata key of the `tokenizer.json` of a tokenizer that was trained on the text. */
 export const tokenizerKey = "orchard.tokenizer";
 
-/** The settings and the tokenizer in a file, as text; undefined where it is no such file. */
+/** Reads the settings and the tokenizer in a file as text; undefined if it is not such a file. */
 function textsIn(path: string): { settings: string; tokenizer: string | undefined } | undefined {
   if (path.endsWith(".gguf")) {
     using file = openGguf(path);
@@ -30,7 +30,12 @@ function textsIn(path: string): { settings: string; tokenizer: string | undefine
     };
     const settings = of(settingsKey);
     if (settings !== undefined) return { settings, tokenizer: of(tokenizerKey) };
-    throw new FileFormatError("generate", "notOfARun", path, "expected a file of `orchard quantize`, got another one");
+    throw new FileFormatError(
+      "generate",
+      "notOfARun",
+      path,
+      "expected a file written by `orchard quantize`, got another one",
+    );
   }
   if (!path.endsWith(".safetensors")) return undefined;
   using file = openSafetensors(path);
@@ -40,9 +45,9 @@ function textsIn(path: string): { settings: string; tokenizer: string | undefine
 }
 
 /**
- * The model in a file of `orchard quantize`; undefined where it is another safetensors file.
+ * Loads the model in a file of `orchard quantize`; returns undefined for other safetensors files.
  *
- * @throws {FileFormatError} for settings that no run has. @throws {StateDictError} for weights of another model.
+ * @throws {FileFormatError} for invalid settings. @throws {StateDictError} for weights of another model.
  */
 export function loadQuantizedFile(
   path: string,
@@ -71,7 +76,7 @@ function readTokenizer(path: string, settings: Settings, text: string | undefine
 
 const choices = { architecture: architectures, tokenizer: tokenizers, dtype: trainingDTypes } as const;
 
-/** A file that anybody may have written: its sizes decide how much memory the model takes. */
+/** Upper bounds of settings. Files may be untrusted, and their sizes determine the model's memory. */
 const MOST: Partial<Record<keyof Settings, number>> = { layers: 1024, width: 65_536, context: 2 ** 24, heads: 65_536 };
 
 function readSettings(path: string, text: string): Settings {
@@ -85,7 +90,7 @@ function readSettings(path: string, text: string): Settings {
     const most = MOST[name] ?? Number.POSITIVE_INFINITY;
     const fits = typeof own === typeof value && Array.isArray(own) === Array.isArray(value);
     if (!fits || among?.includes(own) === false || (typeof own === "number" && own > most))
-      throw fail(`${name} is none that a run has`);
+      throw fail(`${name} is not a setting of a run`);
   }
   try {
     return checkSettings(settings);

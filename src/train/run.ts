@@ -1,6 +1,4 @@
-/**
- * The training loop: steps, with evaluations, samples and checkpoints between them, until the last step or a signal.
- */
+/** The training loop: takes steps, evaluates, samples and saves checkpoints until the last step or a signal. */
 import { setImmediate } from "node:timers/promises";
 import type { LanguageModel } from "../nn/language_model.ts";
 import type { AdamW } from "../optim/adam.ts";
@@ -15,28 +13,28 @@ import { evaluate } from "./step.ts";
 import type { Team } from "./team.ts";
 import type { StepResult } from "./trainee.ts";
 
-/** What the loop trains: a model on text, or an adapter on chats. */
+/** A training session: a model on text, or an adapter on chats. */
 export interface Trainable {
   readonly settings: Pick<Settings, "steps" | "evaluateEvery" | "saveEvery" | "sampleEvery">;
   readonly backend: string;
   readonly team: Team;
   readonly model: LanguageModel;
   readonly optimizer: AdamW;
-  /** Ends the run early; undefined: it takes all steps. */
+  /** Early stopping; undefined: take all steps. */
   readonly stopping: EarlyStopping | undefined;
-  /** How many steps were taken. */
+  /** The number of steps taken. */
   readonly step: number;
   readonly tokensPerStep: number;
-  /** Whether there is something to evaluate on. */
+  /** Whether there is held-out data. */
   readonly hasHeldOut: boolean;
   heldOutBatches(): Iterable<AnyBatch>;
-  /** The mean bytes of a token whose loss is taken. */
+  /** Returns the mean bytes per token with a loss. */
   bytesPerToken(): Promise<{ readonly text: number; readonly heldOut: number }>;
-  /** @throws {NotFiniteError} */
+  /** Takes an optimizer step. @throws {NotFiniteError} */
   takeStep(): Promise<StepResult>;
   /** Saves a checkpoint in a folder, and returns its path. @throws {FileError} */
   save(folder: string): Promise<string>;
-  /** A text that the model goes on with. */
+  /** Generates a text from a prompt. */
   sample(): Promise<{ readonly prompt: string; readonly text: string }>;
 }
 
@@ -75,15 +73,15 @@ export async function runSession(
     listener.on({ kind: "end", step: session.step, reason: outcome.reason });
     return outcome;
   } catch (error) {
-    // The state is that before the failed step, which is worth saving unless its weights are not finite.
+    // The state is that before the failed step. Save it unless its weights are not finite.
     if (error instanceof NotFiniteError && error.brokenParameter === undefined) await run.save();
-    if (error instanceof NotFiniteError) await session.team.together(); // who ends first ends all
+    if (error instanceof NotFiniteError) await session.team.together(); // the first rank to end would end all
     listener.on({ kind: "end", step: session.step, reason: "failed" });
     throw error;
   }
 }
 
-/** A token's loss in nats is bits · ln 2, and is that of all its bytes. */
+/** Converts a loss in nats per token to bits per byte. */
 const bitsPerByte = (loss: number, bytesPerToken: number): number => loss / (Math.LN2 * bytesPerToken);
 
 const isDue = (step: number, every: number): boolean => every > 0 && step % every === 0;

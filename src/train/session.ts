@@ -1,4 +1,4 @@
-/** The state of a run in memory: model, optimizer, data, and the positions in them. */
+/** The state of a run in memory: model, optimizer, data, and positions in the data. */
 import { getBackend } from "../backend/policy.ts";
 import { CheckpointError } from "../core/errors.ts";
 import type { TextDataset } from "../data/dataset.ts";
@@ -22,13 +22,13 @@ import { Team } from "./team.ts";
 import { makeTokenizer, openText, type SavedTokenizer, savedTokenizer, tokenizerOf } from "./text.ts";
 import type { StepResult, Trainee } from "./trainee.ts";
 
-/** What a checkpoint stores about its run. */
+/** The information about a run in its checkpoints. */
 export interface SavedRun {
   readonly settings: Settings;
   readonly scaler: ReturnType<GradScaler["stateDict"]> | null;
-  /** A tokenizer that was trained on the text; those of older versions have none. */
+  /** The tokenizer, if it was trained on the text. Checkpoints of older versions lack it. */
   readonly tokenizer?: SavedTokenizer;
-  /** Of runs that may end early. */
+  /** The state of early stopping, if it is enabled. */
   readonly stopping?: EarlyStoppingState;
 }
 
@@ -82,8 +82,8 @@ export class Session implements Trainee, Trainable {
   /**
    * Resumes a run.
    *
-   * @throws {CheckpointError} `otherShape` for settings of another model than the checkpoint's. @throws {DataError} for
-   * other text.
+   * @throws {CheckpointError} `otherShape` if the settings do not match the checkpoint's model. @throws {DataError} if
+   *   the text differs.
    */
   static async resume(
     checkpoint: RunCheckpoint & { readonly extra: SavedRun },
@@ -117,7 +117,7 @@ export class Session implements Trainee, Trainable {
     this.committed = this.position();
   }
 
-  /** Windows of text per pass, of all ranks. */
+  /** Windows of text per pass over all ranks. */
   get batch(): number {
     return this.settings.batch;
   }
@@ -127,7 +127,7 @@ export class Session implements Trainee, Trainable {
     return batch * accumulate * context;
   }
 
-  /** This rank's windows of one forward and backward pass. */
+  /** Returns this rank's windows for one forward and backward pass. */
   nextBatch(): Batch {
     return this.text.train.next(this.settings.batch, this.team.share);
   }
@@ -136,13 +136,13 @@ export class Session implements Trainee, Trainable {
     return this.text.heldOut.windowCount > 0;
   }
 
-  /** The windows of an evaluation, always the same. */
+  /** Returns the windows of an evaluation, which are always the same. */
   heldOutBatches(): Iterable<Batch> {
     const { batch, evaluationBatches } = this.settings;
     return this.text.heldOut.batches(batch, batch * evaluationBatches);
   }
 
-  /** The bytes of text in a token: of the whole text, and of the held-out tokens that are evaluated. */
+  /** Returns the mean bytes per token: of the whole text, and of the evaluated held-out tokens. */
   async bytesPerToken(): Promise<{ readonly text: number; readonly heldOut: number }> {
     const { bytes, tokens } = this.text.report;
     this.heldOutBytes ??= await bytesPerTarget(this.tokenizer, this.heldOutBatches());
@@ -188,7 +188,7 @@ export class Session implements Trainee, Trainable {
   }
 }
 
-/** The mean bytes of a target; what separates documents is no text. */
+/** Returns the mean bytes per target. Separators of documents count as 0 bytes. */
 async function bytesPerTarget(tokenizer: Tokenizer, batches: Iterable<Batch>): Promise<number> {
   let [bytes, count] = [0, 0];
   for (const { x, y } of batches) {

@@ -17,9 +17,9 @@ export interface Settings {
   readonly dtype: (typeof trainingDTypes)[number];
   /** Files, folders and globs; empty: the declaration files in `node_modules`. */
   readonly data: readonly string[];
-  /** `bpe` is a byte pair encoding that is trained on the text itself. */
+  /** The tokenizer. `bpe` is a byte-pair encoding that is trained on the text. */
   readonly tokenizer: (typeof tokenizers)[number];
-  /** The number of tokens of `bpe`. */
+  /** The vocabulary size of `bpe`. */
   readonly vocabulary: number;
   /** The fraction of the data that is held out for evaluation. */
   readonly heldOut: number;
@@ -41,11 +41,11 @@ export interface Settings {
   /** Steps between evaluations; 0: only at the end. */
   readonly evaluateEvery: number;
   readonly evaluationBatches: number;
-  /** After how many evaluations in a row without a lower held-out loss the run ends; 0: never. */
+  /** Number of consecutive evaluations without a lower held-out loss after which the run stops; 0: never. */
   readonly patience: number;
   /** Steps between checkpoints; 0: only at the end. */
   readonly saveEvery: number;
-  /** How many checkpoints to keep. */
+  /** Number of checkpoints to keep. */
   readonly keep: number;
   /** Steps between samples; 0: only at the end. */
   readonly sampleEvery: number;
@@ -102,8 +102,8 @@ const common: Settings = {
 const gpu = { layers: 6, heads: 6, width: 384, context: 256, batch: 64, steps: 5000, dropout: 0.2 } as const;
 
 /**
- * Learns the most in a minute on two cores: tokens of its own text, a high learning rate, and only evaluations between
- * the steps.
+ * Settings that learn the most in a minute on two cores: a tokenizer trained on the text, a high learning rate, and no
+ * interruptions of the steps except evaluations.
  */
 const brief = {
   ...({ tokenizer: "bpe", prompt: "export interface" } as const),
@@ -111,7 +111,9 @@ const brief = {
   ...{ evaluateEvery: 300, saveEvery: 500, sampleEvery: 0, sampleTokens: 160, temperature: 0.5 },
 } as const;
 
-/** nanoGPT's recipes for a CPU and one GPU (github.com/karpathy/nanoGPT, README), and one for a simulated device. */
+/**
+ *  nanoGPT's settings for a CPU and for one GPU (github.com/karpathy/nanoGPT, README), and some for a simulated device.
+ */
 export const presets = {
   cpu: common,
   gpu: { ...common, ...gpu },
@@ -131,15 +133,17 @@ export const presets = {
 
 export type PresetName = keyof typeof presets;
 
-/** The preset for a backend. The small one is for Metal on Linux, which is simulated, and for the reference backend. */
+/**
+ *  Returns the preset for a backend: the small one for Metal on Linux, which is simulated, and the reference backend.
+ */
 export function presetFor(backend: string): PresetName {
   if (backend === "cpu") return "cpu";
   return backend === "metal" && process.platform === "darwin" ? "gpu" : "tiny";
 }
 
 /**
- * Settings from the command line, over those of the preset or the checkpoint. A warmup that was not named is half of
- * the steps where it would not end before them.
+ * Merges settings from the command line with those of the preset or the checkpoint. If the default warmup would not end
+ * before the last step, it becomes half of the steps.
  */
 export function settingsOf(named: Partial<Settings>, defaults: Settings): Settings {
   const known = Object.entries(named).filter(([name, value]) => name in defaults && value !== undefined);
@@ -149,22 +153,22 @@ export function settingsOf(named: Partial<Settings>, defaults: Settings): Settin
   return isTooLong ? { ...settings, warmup: Math.floor(steps / 2) } : settings;
 }
 
-/** @throws {ArgumentError} for invalid settings. */
+/** Checks all settings. @throws {ArgumentError} */
 export function checkSettings(settings: Settings): Settings {
   checkRanges(settings);
   const { width, heads, prompt } = settings;
-  if (prompt === "") fail("expected prompt to be a text of at least one character, from which samples go on, got none");
+  if (prompt === "") fail("expected prompt, the start of samples, to have at least one character, got none");
   if (width % heads !== 0) fail(`expected width to be a multiple of heads, got ${width} and ${heads}`);
   checkWarmup(settings);
   return settings;
 }
 
-/** @throws {ArgumentError} for a warmup that never ends. */
+/** Checks that the warmup ends. @throws {ArgumentError} */
 export function checkWarmup({ warmup, steps }: Pick<Settings, "warmup" | "steps">): void {
   if (warmup >= steps) fail(`expected warmup to be below the number of steps, ${steps}, got ${warmup}`);
 }
 
-/** @throws {ArgumentError} for a number that is out of its range. */
+/** Checks the ranges of numbers. @throws {ArgumentError} */
 export function checkRanges(settings: Settings): void {
   const invalid = Object.entries(ranges).find(
     ([name, { holds }]) => !holds(settings[name as keyof Settings] as number),

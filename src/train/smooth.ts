@@ -1,6 +1,6 @@
 /**
- * An exponential moving average over about a hundredth of the values, with bias correction as in Adam. Values that are
- * missing or not finite are left out, and have no average.
+ * Computes an exponential moving average over about a hundredth of the values, with bias correction as in Adam. Missing
+ * and non-finite values are skipped and have no average.
  */
 export function smooth(values: readonly (number | null)[]): (number | null)[] {
   const count = values.filter(isNumber).length;

@@ -1,4 +1,4 @@
-/** One optimizer step: loss, gradients, gradient norm, update. And the evaluation on held-out data. */
+/** The optimizer step (loss, gradients, gradient norm, update), and the evaluation on held-out data. */
 import { noGrad } from "../autograd/modes.ts";
 import type { LanguageModel } from "../nn/language_model.ts";
 import { clipGradNorm } from "../optim/clip.ts";
@@ -12,7 +12,7 @@ import type { StepResult, Trainee } from "./trainee.ts";
 /**
  * Takes one step with the mean gradient of all batches.
  *
- * @throws {NotFiniteError} where the loss or the gradients are not finite. Nothing was changed then.
+ * @throws {NotFiniteError} if the loss or the gradients are not finite. Then nothing was changed.
  */
 export async function takeStep(trainee: Trainee, batches: readonly AnyBatch[]): Promise<StepResult> {
   const { model, optimizer, scaler, generator } = trainee;
@@ -33,7 +33,7 @@ export async function takeStep(trainee: Trainee, batches: readonly AnyBatch[]): 
   return result;
 }
 
-/** The batches of a rank are shares of as large ones; chats count by what is learned of them. */
+/** Returns the weights of this rank's batches. Windows count equally; chats are weighted by their number of targets. */
 function exchangeOf({ team = Team.alone, batch }: Trainee, batches: readonly AnyBatch[]): Exchange {
   if ("from" in batches[0]!) return { team, weight: 1, targets: team.sum([sumOf(batches)])[0]! };
   const windows = batches[0]!.x.shape[0]!;
@@ -45,8 +45,8 @@ const clipGradients = (parameters: readonly Tensor[], maxNorm: number): Tensor =
   clipGradNorm(parameters, maxNorm === 0 ? Infinity : maxNorm);
 
 /**
- * The mean loss over batches, without gradients and without dropout; chats count by what is learned of them. Ranks take
- * turns.
+ * Computes the mean loss over batches, without gradients and dropout. Chats are weighted by their number of targets.
+ * The batches are divided among the ranks.
  */
 export async function evaluate(model: LanguageModel, batches: Iterable<AnyBatch>, team = Team.alone): Promise<number> {
   const losses: number[] = [];

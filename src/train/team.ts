@@ -1,4 +1,4 @@
-/** The ranks that train one model together: each computes with its share of every batch. */
+/** The ranks that train one model together. Each computes a share of every batch. */
 import { ArgumentError } from "../core/errors.ts";
 import type { Share } from "../data/windows.ts";
 import { allReduce, broadcast } from "../distributed/collectives.ts";
@@ -8,13 +8,13 @@ import type { LanguageModel } from "../nn/language_model.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
 import type { Generator } from "../random/generator.ts";
 
-/** The longest text that rank 0 tells the others, in bytes. */
+/** Maximum bytes of a text that rank 0 sends to the others. */
 const MOST_BYTES = 65_536;
 
-/** Ranks whose processes are listed. */
+/** Maximum number of ranks whose process IDs are listed. */
 const MOST_SHOWN = 16;
 
-/** 2⁶⁴ divided by the golden ratio: multiples of it are far apart. */
+/** 2⁶⁴ divided by the golden ratio, so that its multiples are far apart. */
 const GOLDEN = 0x9e3779b97f4a7c15n;
 
 export class Team {
@@ -22,10 +22,10 @@ export class Team {
 
   private constructor(private readonly world: Pick<WorldInfo, "rank" | "worldSize" | "hosts" | "pids" | "library">) {}
 
-  /** This process alone, which is a team too. */
+  /** A team of only this process. */
   static readonly alone = new Team({ rank: 0, worldSize: 1, hosts: [], pids: [], library: undefined });
 
-  /** The processes that a launcher of MPI started. @throws {DistributedError} */
+  /** Joins the processes that an MPI launcher started. @throws {DistributedError} */
   static async gather(): Promise<Team> {
     const world = await init();
     return world.worldSize === 1 ? Team.alone : new Team(world);
@@ -39,12 +39,12 @@ export class Team {
     return this.world.worldSize;
   }
 
-  /** Whether this rank shows and writes what all have computed. */
+  /** Whether this rank prints and writes the results. */
   get isFirst(): boolean {
     return this.rank === 0;
   }
 
-  /** Such as `2 on one host, MPICH 4.0.2: processes 301, 302`, by which launchers name them when they end. */
+  /** Describes the team, such as `2 on one host, MPICH 4.0.2: processes 301, 302`. Launchers use these process IDs. */
   toString(): string {
     const { hosts, pids, library } = this.world;
     const count = new Set(hosts).size;
@@ -52,42 +52,43 @@ export class Team {
     return `${this.size} on ${count === 1 ? "one host" : `${count} hosts`}, ${library}${shown}`;
   }
 
-  /** The windows of a batch that are this rank's. */
+  /** This rank's share of a batch. */
   get share(): Share {
     return { index: this.rank, of: this.size };
   }
 
-  /** @throws {ArgumentError} for a batch of fewer windows than ranks. */
+  /** Checks the batch size. @throws {ArgumentError} if it is smaller than the number of ranks. */
   checkBatch(batch: number): void {
     if (batch >= this.size) return;
-    const text = `expected a batch of at least a window for each of the ${this.size} ranks, got ${batch}`;
+    const text = `expected a batch of at least ${this.size} windows, one for each rank, got ${batch}`;
     throw new ArgumentError("train", "invalidOption", text);
   }
 
   /**
-   * The factor of a rank's loss with which the mean over ranks is the mean over all windows: 1 where each has as many.
+   * Returns the factor of a rank's loss that makes the mean over ranks the mean over all windows. It is 1 if all ranks
+   * have equally many windows.
    */
   weightOf(windows: number, batch: number): number {
     return (windows * this.size) / batch;
   }
 
-  /** From now on backward passes leave the mean of all ranks' gradients. */
+  /** Makes backward passes compute the mean of all ranks' gradients. */
   join(model: LanguageModel): void {
     if (this.size > 1) this.parallel = dataParallel(model);
   }
 
-  /** Runs backward passes without an exchange. */
+  /** Runs backward passes without exchanging gradients. */
   apart<Result>(body: () => Result): Result {
     return this.parallel ? this.parallel.noSync(body) : body();
   }
 
-  /** Random numbers of this rank's own, the same in each run: rank 0's are those of a process alone. */
+  /** Seeds a generator reproducibly, with different numbers for each rank. Rank 0's are those of a single process. */
   seed(generator: Generator): void {
     const { seed, offset } = generator.getState();
     generator.setState({ seed: BigInt.asUintN(64, seed + BigInt(this.rank) * GOLDEN), offset });
   }
 
-  /** Element by element the sum over ranks. */
+  /** Returns the elementwise sum over ranks. */
   sum(values: readonly number[]): number[] {
     if (this.size === 1) return [...values];
     return [...allReduce(fromArray(Float64Array.from(values))).dataSync()];
@@ -97,12 +98,12 @@ export class Team {
     return this.size === 1 ? value : this.sum([value])[0]! / this.size;
   }
 
-  /** Whether something holds on any rank. */
+  /** Whether `value` is true on any rank. */
   any(value: boolean): boolean {
     return this.size === 1 ? value : this.sum([value ? 1 : 0])[0]! > 0;
   }
 
-  /** What rank 0 knows. */
+  /** Returns rank 0's text. */
   told(text: string): string {
     if (this.size === 1) return text;
     const bytes = new Uint8Array(MOST_BYTES);
@@ -116,7 +117,7 @@ export class Team {
     if (this.size > 1) await barrierAsync();
   }
 
-  /** The end of a run that all have finished. */
+  /** Leaves the team after all ranks have finished. */
   async part(): Promise<void> {
     if (this.size > 1) await finalize();
   }

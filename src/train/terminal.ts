@@ -1,9 +1,9 @@
-/** The terminal that standard error is, if it is one. */
+/** Handles the terminal on standard error. */
 import { writeSync } from "node:fs";
 
 const SHOW_CURSOR = "\x1b[?25h";
 
-/** Shows the cursor again, which the progress bar hides. At once: the process may end right after. */
+/** Shows the cursor that the progress bar hides. Synchronous, since the process may end right after. */
 export function showCursor(): void {
   if (!process.stderr.isTTY) return;
   try {
@@ -15,7 +15,7 @@ export function showCursor(): void {
 
 const ignore = () => undefined;
 
-/** The progress bar may write to a terminal that was closed, before or after SIGHUP comes: the run goes on to save. */
+/** Ignores errors from writing to a closed terminal, before or after SIGHUP, so that the run can save. */
 export function ignoreClosedTerminal(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.off("error", ignore);

@@ -1,9 +1,9 @@
-/** The loss curve for a terminal, in characters of 2 × 4 dots. */
+/** Draws the loss curve for a terminal, with characters of 2 × 4 dots. */
 import { scaleLinear } from "d3-scale";
 import type { Curves, Point } from "./curve.ts";
 import { smooth } from "./smooth.ts";
 
-/** The dots of U+2800 and following, by row and column within a character (Unicode, Braille Patterns). */
+/** The bit of each dot of U+2800 and following, by row and column in a character (Unicode, Braille Patterns). */
 const DOTS = [
   [0x01, 0x08],
   [0x02, 0x10],
@@ -14,8 +14,8 @@ const EMPTY = 0x2800;
 const LABEL = 6;
 
 /**
- * Draws the smoothed training losses as a line and the held-out ones as `o`, with an axis of losses and one of steps.
- * Empty without a finite loss.
+ * Draws the smoothed training losses as a line and the held-out losses as `o`, with axes of losses and steps. Returns
+ * an empty string without a finite loss.
  *
  * @param width in columns @param height in rows
  */
@@ -52,7 +52,7 @@ function smoothed(points: readonly Point[]): Point[] {
 
 type Scale = (value: number) => number;
 
-/** The dots from each point to the next, without gaps. */
+/** Yields the dots from each point to the next, without gaps. */
 function* path(points: readonly Point[], x: Scale, y: Scale): Generator<[column: number, row: number]> {
   let last: readonly [number, number] | undefined;
   for (const { step, loss } of points) {
@@ -67,7 +67,7 @@ function* path(points: readonly Point[], x: Scale, y: Scale): Generator<[column:
   }
 }
 
-/** The round losses of the axis, by the row in which each stands. */
+/** Returns the labels of the loss axis by row. */
 function labelsOf(y: ReturnType<typeof scaleLinear<number, number>>, height: number): Map<number, string> {
   const format = y.tickFormat(Math.ceil(height / 3));
   return new Map(y.ticks(Math.ceil(height / 3)).map((loss) => [Math.round(y(loss)) >> 2, format(loss)]));

@@ -1,4 +1,4 @@
-/** The text of a run as windows of tokens, and its tokenizer. */
+/** Opens the text of a run as windows of tokens, with its tokenizer. */
 import { BpeTokenizer } from "../data/bpe_tokenizer.ts";
 import { ByteTokenizer } from "../data/byte_tokenizer.ts";
 import { openTextDataset, type TextDataset } from "../data/dataset.ts";
@@ -7,10 +7,10 @@ import type { Tokenizer } from "../data/tokenizer.ts";
 import { trainOnFiles } from "../data/train_files.ts";
 import type { Settings } from "./settings.ts";
 
-/** What a checkpoint stores of a tokenizer that was trained: the contents of its `tokenizer.json`. */
+/** A trained tokenizer in a checkpoint: the contents of its `tokenizer.json`. */
 export type SavedTokenizer = ReturnType<BpeTokenizer["toJSON"]> | null;
 
-/** The tokenizer of a new run. @throws {DataError} for text that does not exist. */
+/** Creates the tokenizer of a new run. @throws {DataError} for text that does not exist. */
 export async function makeTokenizer(settings: Settings): Promise<Tokenizer> {
   const { tokenizer, vocabulary, heldOut } = settings;
   return tokenizer === "bpe"
@@ -18,7 +18,7 @@ export async function makeTokenizer(settings: Settings): Promise<Tokenizer> {
     : tokenizerOf(settings, null);
 }
 
-/** The tokenizer of a run that was saved. @throws {ArgumentError} where a trained one is damaged. */
+/** Restores the tokenizer of a saved run. @throws {ArgumentError} if a trained one is damaged. */
 export function tokenizerOf({ tokenizer }: Pick<Settings, "tokenizer">, saved: unknown): Tokenizer {
   if (tokenizer === "bpe") return BpeTokenizer.fromJSON(saved);
   return tokenizer === "bytes" ? new ByteTokenizer() : new Gpt2Tokenizer();
@@ -29,7 +29,7 @@ export const savedTokenizer = (tokenizer: Tokenizer): SavedTokenizer =>
 
 const pathsOf = ({ data }: Settings): readonly string[] | undefined => (data.length > 0 ? data : undefined);
 
-/** @throws {DataError} for text that does not exist or is too short. */
+/** Opens the text. @throws {DataError} for text that does not exist or is too short. */
 export const openText = (settings: Settings, tokenizer: Tokenizer): Promise<TextDataset> =>
   openTextDataset({
     tokenizer,

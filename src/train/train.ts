@@ -1,4 +1,4 @@
-/** `orchard train`: a run from the command line. */
+/** `orchard train`: runs training from the command line. */
 
 import { join } from "node:path";
 import { codepaths } from "../backend/codepaths.ts";
@@ -34,7 +34,7 @@ import { describeTuning, tuningHints } from "./tuning/describe.ts";
 import { type TuningCheckpoint, TuningSession } from "./tuning/session.ts";
 import { type TuningFlags, tuningSettings } from "./tuning/settings.ts";
 
-/** The flags of the command line: {@link Settings}, and those that do not change the results. */
+/** The command-line options: {@link Settings}, and those that do not change the results. */
 export interface RunFlags extends Partial<Omit<Settings, "dtype">>, TuningFlags {
   readonly preset?: PresetName;
   readonly backend?: BackendName;
@@ -42,14 +42,15 @@ export interface RunFlags extends Partial<Omit<Settings, "dtype">>, TuningFlags 
   readonly out?: string;
   readonly resume?: string | true;
   readonly dashboard?: number | true;
-  /** Writes an event file of TensorBoard into the run's folder. */
+  /** Writes a TensorBoard event file to the run's folder. */
   readonly tensorboard?: true;
   /** Lists which backend ran each operation. */
   readonly verbose?: true;
 }
 
 /**
- * Returns the exit code: 0 finished; interrupted and saved 130 by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP; 1 failed.
+ * Trains a model. Returns the exit code: 0 if finished; 130 (Ctrl-C), 143 (SIGTERM) or 129 (SIGHUP) if interrupted and
+ * saved; 1 if failed.
  */
 export function runTrain(flags: RunFlags): Promise<number> {
   return reportErrors(async () => {
@@ -67,7 +68,7 @@ export function runTrain(flags: RunFlags): Promise<number> {
   });
 }
 
-/** A rank that computes, and leaves it to the first one to show and to write. */
+/** Trains on a rank that prints and writes nothing; the first rank does that. */
 async function trainAlong(flags: RunFlags, team: Team): Promise<number> {
   const { session, folder } = await open(flags, team);
   using interrupt = onInterrupt();
@@ -106,7 +107,7 @@ type AnySession = Session | TuningSession;
 async function open(flags: RunFlags, team: Team): Promise<{ session: AnySession; folder: RunFolder }> {
   if (flags.resume === undefined) {
     const session = await start(flags, team);
-    return { session, folder: folderOf(team, () => makeRunFolder(flags.out)) }; // after the text was found to be valid
+    return { session, folder: folderOf(team, () => makeRunFolder(flags.out)) }; // after the text has been validated
   }
   const named = flags.resume === true ? flags.out : flags.resume;
   const folder = folderOf(team, () => lockRun(findRun("train", named)));
@@ -120,17 +121,16 @@ async function open(flags: RunFlags, team: Team): Promise<{ session: AnySession;
 
 async function start(flags: RunFlags, team: Team): Promise<AnySession> {
   if (flags.model !== undefined || flags.lora !== undefined) {
-    if (flags.model === undefined) throw new ArgumentError("train", "invalidSetting", "expected --model with --lora");
+    if (flags.model === undefined) throw new ArgumentError("train", "invalidSetting", "--lora requires --model");
     return await TuningSession.start(tuningSettings(flags), team);
   }
   const foreign = (["loraAlpha", "loraDropout", "loraTargets", "quantize"] as const).find((name) => name in flags);
-  if (foreign !== undefined)
-    throw new ArgumentError("train", "invalidSetting", `expected no ${foreign} without --model`);
+  if (foreign !== undefined) throw new ArgumentError("train", "invalidSetting", `${foreign} requires --model`);
   const settings = settingsOf(flags as Partial<Settings>, presets[flags.preset ?? presetFor(getBackend())]);
   return await Session.start(checkSettings(settings), team);
 }
 
-/** The first rank has the folder; the others know where it is. */
+/** Creates or opens the run's folder on the first rank, and sends its path to the others. */
 function folderOf(team: Team, make: () => RunFolder): RunFolder {
   if (!team.isFirst) return { path: team.told(""), [Symbol.dispose]: () => undefined };
   const folder = make();
@@ -141,7 +141,7 @@ function folderOf(team: Team, make: () => RunFolder): RunFolder {
 async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnySession> {
   const found: TuningCheckpoint = await loadCheckpoint(checkpointsIn(folder));
   if (found.extra?.tuning) {
-    await team.together(); // before the first one writes another
+    await team.together(); // before the first rank writes another one
     return await TuningSession.resume(found, tuningSettings(flags, found.extra.tuning), team);
   }
   const checkpoint = await loadRun(checkpointsIn(folder));
@@ -154,8 +154,8 @@ async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnyS
 }
 
 /**
- * The curves of earlier sessions from the log, up to the step that this one starts from. The last entry of a step
- * counts.
+ * Reads the curves of earlier sessions from the log, up to the step that this session starts from. The last entry of a
+ * step is used.
  */
 function curvesIn(folder: string, step: number): Curves {
   const events = readLog(folder).filter((event) => event.step <= step);
@@ -191,7 +191,7 @@ function describe(session: Session, folder: string): string {
   ].join("\n");
 }
 
-/** How many different tokens there are, and how much text each is. */
+/** Describes the vocabulary size and the mean text per token. */
 function describeTokens({ settings, tokenizer, text }: Session): string {
   const { bytes, tokens } = text.report;
   const kinds = { bytes: "bytes", gpt2: "GPT-2's", bpe: "trained on the text" } as const;
@@ -237,7 +237,7 @@ function summarize({ outcome, session, folder, picture, sample, isVerbose }: Sum
   ].join("\n");
 }
 
-/** The losses that there are: none where no step was taken, and no held-out loss before the first evaluation. */
+/** Describes the available losses: none before the first step, and no held-out loss before the first evaluation. */
 function describeLosses(loss: number, heldOutLoss: number, heldOutBits: number): string[] {
   const known = [
     ...(Number.isNaN(loss) ? [] : [`loss ${loss.toFixed(4)} nats per token`]),
@@ -249,13 +249,13 @@ function describeLosses(loss: number, heldOutLoss: number, heldOutBits: number):
 
 const CURVE_ROWS = 10;
 
-/** The columns of what is printed at the end. */
+/** The width of the summary in columns. */
 const pageWidth = (): number => Math.min(80, process.stdout.columns || 80) - 1;
 
-/** The file name, in a run's folder, of a tokenizer that was trained on its text. */
+/** The file in a run's folder with a tokenizer that was trained on its text. */
 const TOKENIZER_FILE = "tokenizer.json";
 
-/** Other programs read it; a checkpoint has its own. */
+/** Writes the tokenizer for other programs. Checkpoints contain it too. */
 async function writeTokenizer({ tokenizer }: Session, folder: string): Promise<void> {
   const saved = savedTokenizer(tokenizer);
   const path = join(folder, TOKENIZER_FILE);

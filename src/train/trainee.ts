@@ -9,7 +9,7 @@ export interface Trainee {
   readonly model: LanguageModel;
   readonly optimizer: AdamW;
   readonly scaler: GradScaler | undefined;
-  /** The random numbers of dropout. */
+  /** The random number generator of dropout. */
   readonly generator: Generator;
   /** The largest global norm of a step's gradients; 0: no clipping. */
   readonly clip: number;
@@ -17,13 +17,13 @@ export interface Trainee {
   schedule(step: number): number;
   /** The ranks that train it; by default this process alone. */
   readonly team?: Team;
-  /** Windows of text per pass, of all ranks. */
+  /** Windows of text per pass over all ranks. */
   readonly batch?: number;
-  /** How many steps were taken. */
+  /** The number of steps taken. */
   step: number;
 }
 
-/** What a step computed before it changed anything. */
+/** The values of a step before its update. */
 export interface StepResult {
   /** The mean loss over the batches of all ranks. */
   readonly loss: number;

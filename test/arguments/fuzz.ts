@@ -98,7 +98,7 @@ function problemOf({ call, signature }: Subject, { values, place, name, hostile 
  * a call has two orders (the axis before or after the indices, `low` or none), another parameter may be named.
  */
 function namesPlace({ parameters }: Signature, name: string, { message }: OrchardError): boolean {
-  if (message.includes(name) || /after dispose\(\)|reading the arguments failed/.test(message)) return true;
+  if (message.includes(name) || /after dispose\(\)|reading the arguments threw/.test(message)) return true;
   const hasTwoOrders = ("dim" in parameters && "index" in parameters) || "low" in parameters;
   return hasTwoOrders && /index|source|shape/.test(message);
 }

@@ -388,11 +388,11 @@ describe("what can't be used is refused", () => {
       ArgumentError,
       'there is no option "dim"; there are none',
     ],
-    ["too many arguments", wrong(o.sum, x, 1, true, 2), ArgumentError, "at most 3 arguments, got 4"],
+    ["too many arguments", wrong(o.sum, x, 1, true, 2), ArgumentError, "at most 3 arguments by position, got 4"],
     ["a second argument of abs", wrong(o.abs, x, 1), ArgumentError, "at most 1 argument, got 2"],
     ["an argument twice", wrong(o.sum, x, 1, { dim: 0 }), ArgumentError, "dim is given by position and by name"],
     ["abs(5)", wrong(o.abs, 5), ArgumentError, "[abs] expected x to be a tensor, got 5"],
-    ["abs()", wrong(o.abs), ArgumentError, "[abs] expected x, got nothing for it; expected abs(x)"],
+    ["abs()", wrong(o.abs), ArgumentError, "[abs] expected x, got nothing for it. Usage: abs(x)"],
     [
       "null among tensors",
       wrong(o.cat, [x, null]),
@@ -467,7 +467,7 @@ describe("what is required by position, the others by position or by name", () =
     expect(polynomial(4, 2)(2)).toBe(0.25);
     expect(cosineWarmRestarts(2, 3, { floor: 1 })(1)).toBe(1);
     expect(linear(10, { from: 0.5, to: 1 })(0)).toBe(0.5);
-    expect(() => step(7, 0.3, 5 as never)).toThrow("expected optim.step(stepSize, gamma?)");
+    expect(() => step(7, 0.3, 5 as never)).toThrow("Usage: optim.step(stepSize, gamma?)");
   });
 
   test("layers", () => {

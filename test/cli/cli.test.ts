@@ -11,7 +11,8 @@ function orchard(...words: string[]) {
 }
 
 const commands = [
-  ...["doctor", "train", "generate", "quantize", "chat", "serve", "pull", "tune", "metal", "swift", "toolchain"],
+  ...["doctor", "train", "generate", "quantize", "merge", "chat", "serve", "pull", "tune", "metal", "swift"],
+  "toolchain",
 ];
 
 test("--help shows every command on stdout", () => {
@@ -32,6 +33,16 @@ test.each(commands)("%s --help explains the command", (name) => {
   expect(out).toStartWith(`Usage: orchard ${name}`);
 });
 
+test.each(commands)("%s -h and help with its name show the same as --help", (name) => {
+  const { out } = orchard(name, "--help");
+  expect(orchard(name, "-h")).toEqual({ out, err: "", exitCode: 0 });
+  expect(orchard("help", name)).toEqual({ out, err: "", exitCode: 0 });
+});
+
+test.each(["-h", "help"])("%s shows the same as --help", (word) => {
+  expect(orchard(word)).toEqual(orchard("--help"));
+});
+
 test("--version is the package's", () => {
   expect(orchard("--version")).toEqual({ out: `${packageFile.version}\n`, err: "", exitCode: 0 });
 });
@@ -42,7 +53,7 @@ describe("is refused in a few lines, the last of which names the help", () => {
     [["metal", "nothing"], "unknown command 'nothing'"],
     [["swift"], "missing required argument 'program.swift'"],
     [["tune", "--fast"], "unknown option '--fast'"],
-    [["tune", "--quick", "--reset"], "tune takes --quick or --reset, not both"],
+    [["tune", "--quick", "--reset"], "tune accepts --quick or --reset, not both"],
     [["metal", "check"], "missing required argument 'file.metal'"],
     [["doctor", "more"], "too many arguments for 'doctor'"],
     [["train", "--layers", "many"], "argument 'many' is invalid. Expected a number."],
@@ -58,9 +69,7 @@ describe("is refused in a few lines, the last of which names the help", () => {
     const path =
       words[0] === "nothing" ? "" : words[0] === "metal" && words[1] === "check" ? "metal check " : `${words[0]} `;
     const scripts = ["train", "generate", "doctor"].includes(words[0]!);
-    expect(lines.at(-1)).toBe(
-      `\`${scripts ? "bun run" : "bun src/cli/orchard.ts"} ${path}--help\` shows what it takes.`,
-    );
+    expect(lines.at(-1)).toBe(`\`${scripts ? "bun run" : "bun src/cli/orchard.ts"} ${path}--help\` shows the usage.`);
   });
 
   test.each([

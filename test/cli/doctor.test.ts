@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { metalFix } from "../../src/cli/doctor.ts";
 import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 
@@ -72,4 +73,11 @@ test("a wrong library of LAPACK in the environment is a fault of the environment
   expect(named).toMatch(new RegExp(`cpu LAPACK +none: .*${path} can't be loaded.*\\n +fix: unset ORCHARD_BLAS\\n`));
   const left = doctor(cache, undefined, { ORCHARD_BLAS: "none" }).text;
   expect(left).toMatch(/cpu LAPACK +none: the backend's own linear algebra serves\n[^ ]/);
+});
+
+test.if(process.platform === "linux")("without clang or a linker, the toolchain is the fix, and not the dylib", () => {
+  const problems = ["no clang++ was found in the toolchain cache or on PATH", "no linker (ld.lld or ld) was found"];
+  for (const problem of problems)
+    expect(metalFix(`[doctor] ${problem}`, "bun install --force", false)).toBe("bunx orchard toolchain install");
+  expect(metalFix("[doctor] no device", "bun install --force", false)).toBe("bun install --force");
 });

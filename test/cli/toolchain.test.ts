@@ -26,7 +26,7 @@ test("one that is installed is named, and nothing is done", () => {
   const folder = join(toolchains(root), toolchainName);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "stamp.json"), "{}");
-  expect(install(root)).toEqual({ out: `It is installed: ${folder}\n`, err: "", exitCode: 0 });
+  expect(install(root)).toEqual({ out: `Already installed: ${folder}\n`, err: "", exitCode: 0 });
   expect(readdirSync(toolchains(root))).toEqual([toolchainName]);
 });
 

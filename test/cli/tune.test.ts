@@ -145,10 +145,10 @@ test("the sizes from which metal is faster at one large matrix", () => {
   expect(reported).toEqual(largeOperations.map((operation) => [operation, [sample, sample]]));
   expect(formatLinalgTable({ metalFrom: { ...shippedTable.metalFrom, cholesky: 512, eigh: null } })).toBe(
     [
-      "cholesky of one matrix: on metal from 512 rows on",
-      ...["solveTriangular", "lu", "qr"].map((name) => `${name} of one matrix: on metal from 1024 rows on`),
+      "cholesky of one matrix: on metal from 512 rows",
+      ...["solveTriangular", "lu", "qr"].map((name) => `${name} of one matrix: on metal from 1024 rows`),
       "eigh of one matrix: on cpu",
-      "svd of one matrix: on metal from 1024 rows on",
+      "svd of one matrix: on metal from 1024 rows",
     ].join("\n"),
   );
 });

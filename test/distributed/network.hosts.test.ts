@@ -35,13 +35,13 @@ for (const installation of [openMpi, standardAbi])
       const { learned, world } = await fault(() => hosts.cut(), [0, 1]);
       expect(world.hosts).toEqual(names);
       const [first, second] = learned.map(plain);
-      expect(first).toEqual(lostBy(1, world, "was not heard of for 1 s"));
-      if (second !== undefined) expect(second).toEqual(lostBy(0, world, "was not heard of for 1 s"));
+      expect(first).toEqual(lostBy(1, world, "has been silent for 1 s"));
+      if (second !== undefined) expect(second).toEqual(lostBy(0, world, "has been silent for 1 s"));
     });
 
     test("a rank that is stopped is named, and the first side ends", async () => {
       const { learned, world } = await fault(({ pids }) => process.kill(pids[1]!, "SIGSTOP"), [0]);
-      expect(plain(learned[0])).toEqual(lostBy(1, world, "was not heard of for 1 s"));
+      expect(plain(learned[0])).toEqual(lostBy(1, world, "has been silent for 1 s"));
     });
 
     test("a host whose processes are all gone: the others end", async () => {

@@ -168,7 +168,7 @@ describe.skipIf((openMpi.missing ?? hosts.missing) !== undefined)("a run on two 
     child.kill("SIGKILL"); // it may wait for the other host
     hosts.fail(hosts.second);
     const { out, err } = await said;
-    const who = `rank 1 \\(process \\d+ on ${hosts.second.namespace}\\) was not heard of for 1 s`;
+    const who = `rank 1 \\(process \\d+ on ${hosts.second.namespace}\\) has been silent for 1 s`;
     expect(`${out}${err}`).toMatch(new RegExp(who));
     await expectToResume(openMpi, run);
   });

@@ -279,6 +279,6 @@ describe("the command", () => {
   test("without HF_ENDPOINT it says what it needs", async () => {
     const { out, error, code } = await orchard(["owner/name"], { HF_HOME: options.home });
     expect([out, code]).toEqual(["", 1]);
-    expect(error).toStartWith("error: expected HF_ENDPOINT to be the address of a hub");
+    expect(error).toStartWith("error: expected HF_ENDPOINT to be the URL of a hub");
   });
 });

@@ -154,7 +154,7 @@ describe("nothing is built for", () => {
     const lines = [
       "error: unknown option '--stepz'",
       "(Did you mean --steps?)",
-      "`bun run train --help` shows what it takes.",
+      "`bun run train --help` shows the usage.",
     ];
     expect([out, err, exitCode]).toEqual(["", `${lines.join("\n")}\n`, 1]);
   });

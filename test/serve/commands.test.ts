@@ -55,7 +55,7 @@ describe("orchard serve", () => {
     }
     expect(text).toBe(choices[0]!.message.content!);
     expect(await child.exited).toBe(0);
-    expect(await new Response(child.stderr).text()).toBe("closing: answers that began are finished\n");
+    expect(await new Response(child.stderr).text()).toBe("closing; finishing the answers in progress\n");
   });
 
   test.each([

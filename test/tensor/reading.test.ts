@@ -134,7 +134,7 @@ test("what reads a tensor takes no arguments", async () => {
   const x = zeros([1]);
   for (const read of ["dataSync", "item"] as const)
     expect(() => (x[read] as (...values: unknown[]) => unknown).call(x, 3)).toThrow(
-      `[Tensor.${read}] expected at most 0 arguments, got 1, with 3 as argument 1; expected Tensor.${read}()`,
+      `[Tensor.${read}] expected at most 0 arguments, got 1, with 3 as argument 1. Usage: Tensor.${read}()`,
     );
   const promise = (x.data as (...values: unknown[]) => Promise<unknown>).call(x, "float64");
   expect(promise).rejects.toMatchObject({ name: "ArgumentError", code: "tooManyArguments" });

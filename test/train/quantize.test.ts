@@ -106,15 +106,19 @@ describe("generate refuses in one sentence", () => {
   test("a GGUF file of another program", async () => {
     const path = join(folder, "foreign.gguf");
     await io.saveGguf(path, { w: quantizeGgml(zeros([1, 32]), "q4_0") }, { metadata: { [settingsKey]: 3 } });
-    await refused(path, "expected a file of `orchard quantize`, got another one");
+    await refused(path, "expected a file written by `orchard quantize`, got another one");
   });
 
   test.each([
     ["text that is no JSON", "{", "its settings: "],
     ["a list", "[]", "its settings: expected an object"],
-    ["a width of text", JSON.stringify({ ...settings, width: "64" }), "its settings: width is none that a run has"],
-    ["layers without end", JSON.stringify({ ...settings, layers: 1e9 }), "its settings: layers is none that a run has"],
-    ["another architecture", JSON.stringify({ ...settings, architecture: "x" }), "its settings: architecture is none"],
+    ["a width of text", JSON.stringify({ ...settings, width: "64" }), "its settings: width is not a setting of a run"],
+    [
+      "layers without end",
+      JSON.stringify({ ...settings, layers: 1e9 }),
+      "its settings: layers is not a setting of a run",
+    ],
+    ["another architecture", JSON.stringify({ ...settings, architecture: "x" }), "its settings: architecture is not a setting"],
     ["a width that heads do not divide", JSON.stringify({ ...settings, heads: 3 }), "expected width to be a multiple"],
   ])("settings that are %s", async (_, text, sentence) => {
     const path = join(folder, "hostile.safetensors");

@@ -1,6 +1,6 @@
 /**
- * Debian's package manager, used without root and without a trace on the system: its own mirror, proxy and keys are
- * read, its lists, caches and status are private to a folder of ours.
+ * Runs apt without root and without changing the system: it reads the system's mirror, proxy and keys, and keeps its
+ * lists, caches and status in a private folder.
  */
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Failure } from "../failure.ts";
 import { run, tail } from "../run.ts";
 
-/** A repository as apt knows it. */
+/** An apt repository. */
 export interface Target {
   readonly uri: string;
   readonly suite: string;
@@ -26,14 +26,14 @@ export function parseTargets(text: string): Target[] {
     .map(([uri, suite, component]) => ({ uri: uri!, suite: suite!, component: component! }));
 }
 
-/** The mirror of the machine's own release: the archive that also has the other releases. */
+/** Returns the mirror of the machine's release. Its archive has the other releases too. */
 export function chooseMirror(targets: readonly Target[], codename: string): string | undefined {
   const main = targets.filter(({ component }) => component === "main");
   const own = main.find(({ suite }) => suite === codename || suite === "stable" || suite === "oldstable");
   return own?.uri;
 }
 
-/** Debian's archive keys where this machine keeps them outside apt's trusted folder. */
+/** Debian's archive keys, if they are outside apt's trusted folder. */
 const keyrings = ["/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"];
 
 export function sourcesList(
@@ -45,7 +45,7 @@ export function sourcesList(
   return [...new Set(suites)].map((suite) => `deb ${options}${mirror} ${suite} main\n`).join("");
 }
 
-/** apt's options that keep everything inside `folder`. */
+/** Returns apt's options that keep all files inside `folder`. */
 export function aptOptions(folder: string): string[] {
   const options = {
     "Dir::State": join(folder, "state"),
@@ -57,17 +57,17 @@ export function aptOptions(folder: string): string[] {
     "Dir::Etc::preferencesparts": "-",
     "Acquire::Languages": "none",
     "Acquire::Retries": "3",
-    "APT::Sandbox::User": "root", // the folder is the user's own, and apt's `_apt` could not enter it
+    "APT::Sandbox::User": "root", // apt's user `_apt` can't enter the user's folder
     "APT::Status-Fd": "1",
   };
   return Object.entries(options).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
 }
 
-/** Disables hooks that would change the system after an update. Command-line options cannot remove them. */
+/** Disables hooks that would change the system after an update. Command-line options can't remove them. */
 export const aptConfiguration = (own: string | undefined): string =>
   `${own ? `#include "${own}";\n` : ""}#clear APT::Update;\n`;
 
-/** `dlstatus:<item>:<percent>:<text>`, which apt prints to its status descriptor. */
+/** Parses the percentage in `dlstatus:<item>:<percent>:<text>`, which apt prints to its status descriptor. */
 export function parseProgress(line: string): number | undefined {
   const percent = /^dlstatus:\d+:([\d.]+):/.exec(line)?.[1];
   return percent === undefined ? undefined : Number(percent);
@@ -137,7 +137,7 @@ async function configuredTargets(): Promise<Target[]> {
   return parseTargets(output);
 }
 
-/** The first error or warning of apt, with an explanation for common causes. */
+/** Returns apt's first error or warning, with an explanation for common causes. */
 export function reason(output: string): string {
   const line = output.split("\n").find((text) => /^(E|W|Err)[: ]/.test(text)) ?? tail(output, 1);
   if (/No space left/i.test(output)) return `the disk is full (${line})`;

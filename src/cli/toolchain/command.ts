@@ -1,20 +1,20 @@
-/** `orchard toolchain install`: brings Swift with its clang, which compiles kernels for the software device. */
+/** `orchard toolchain install`: installs Swift with its clang, which compiles kernels for the software device. */
 import { swiftCommand } from "../../core/commands.ts";
 import { Failure } from "../failure.ts";
 import { findSwift, toolchainsFolder } from "../toolchain.ts";
 import { describeMachine, installedToolchain, installToolchain } from "./install.ts";
 
-/** Where it is installed, and for which machine. Tests name others than this one's. */
+/** Where to install, and for which machine. Tests pass other values. */
 export interface InstallPlaces {
   readonly folder: string;
-  /** The file that names the system. */
+  /** The file that names the system. Default: /etc/os-release. */
   readonly release?: string;
 }
 
 /**
- * Installs the toolchain into the cache folder, unless one is there or on PATH. It says what it does, line by line.
+ * Installs the toolchain into the cache folder, unless one is there or on PATH. Prints each step.
  *
- * @returns the exit code: 1 with one sentence on stderr where it can't be installed
+ * @returns the exit code: 1, with a message on stderr, if it can't be installed
  */
 export async function runInstall(places: InstallPlaces = { folder: toolchainsFolder() }): Promise<number> {
   try {
@@ -29,14 +29,14 @@ export async function runInstall(places: InstallPlaces = { folder: toolchainsFol
 
 async function install({ folder, release }: InstallPlaces): Promise<string> {
   const installed = installedToolchain(folder);
-  if (installed) return `It is installed: ${installed}`;
+  if (installed) return `Already installed: ${installed}`;
   const found = findSwift();
-  if (found) return `Swift ${found.version} is there already: ${found.swift}`;
-  if (process.platform === "darwin") throw new Failure(`Apple's tools bring Swift: ${swiftCommand()}`);
+  if (found) return `Swift ${found.version} is already installed: ${found.swift}`;
+  if (process.platform === "darwin") throw new Failure(`On macOS, install Swift with Apple's tools: ${swiftCommand()}`);
   return `Installed: ${await installToolchain(folder, await describeMachine(release), lines())}`;
 }
 
-/** A line for each step; of a step's percentages and counts, every tenth. */
+/** Prints a line per step, and every tenth of a step's progress. */
 function lines(): (text: string) => void {
   let [before, tenth] = ["", -1];
   return (text) => {

@@ -1,4 +1,4 @@
-/** Unpacks Swift from Debian's packages into the user's cache, so that it runs on an older Debian and without root. */
+/** Unpacks Swift from Debian's packages into the user's cache, without root, so that it runs on an older Debian too. */
 import { existsSync } from "node:fs";
 import { access, chmod, constants, lstat, mkdir, open, readdir, rename, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const bytesNeeded = 4e9; // packages 0.6 GB, unpacked 2.3 GB, and temporary file
 
 export type Progress = (text: string) => void;
 
-/** The machine that the toolchain is installed for. */
+/** The machine to install the toolchain for. */
 export interface Machine {
   readonly architecture: Architecture;
   /** The codename of the Debian release, from /etc/os-release. */
@@ -37,14 +37,14 @@ export async function describeMachine(release = "/etc/os-release"): Promise<Mach
   return { architecture, codename };
 }
 
-/** `NAME="value"` lines. */
+/** Parses lines of the form `NAME="value"`. */
 export function parseRelease(text: string): Record<string, string> {
   return Object.fromEntries(
     [...text.matchAll(/^([A-Z_]+)="?([^"\n]*)"?$/gm)].map(([, name, value]) => [name!, value!]),
   );
 }
 
-/** The toolchain's folder in `parent`, if it is completely installed. */
+/** Returns the toolchain's folder in `parent`, if it is completely installed. */
 export function installedToolchain(parent: string): string | undefined {
   const final = join(parent, toolchainName);
   return isInstalled(final) ? final : undefined;
@@ -56,7 +56,7 @@ export async function installToolchain(parent: string, machine: Machine, progres
   await makeFolder(parent);
   return withLock(
     join(parent, `.${toolchainName}.lock`),
-    () => progress("Waiting for another set-up that is installing Swift"),
+    () => progress("Waiting for another process that is installing Swift"),
     async () => {
       if (!isInstalled(final)) await install(parent, final, machine, progress);
       return final;
@@ -81,7 +81,7 @@ async function install(parent: string, final: string, machine: Machine, progress
   await requireSpace(parent);
   const work = join(parent, `.${toolchainName}.partial`);
   const root = join(work, "root");
-  await rm(root, { recursive: true, force: true }); // half unpacked by a set-up that was killed; its downloads are kept
+  await rm(root, { recursive: true, force: true }); // left half unpacked if a set-up was killed; its downloads are kept
   await mkdir(root, { recursive: true });
   const needsSysroot = !(await hasDevelopmentFiles(machine));
 
@@ -112,7 +112,7 @@ async function install(parent: string, final: string, machine: Machine, progress
   await rm(work, { recursive: true, force: true });
 }
 
-/** What `swiftc -sdk` wants to read in the folder that it is given; only Apple's have meaningful values. */
+/** The settings file that `swiftc -sdk` requires. The values are meaningful only in Apple's SDKs. */
 const sdkSettings = ({ codename }: Machine) => ({
   Version: "1.0",
   CanonicalName: codename,
@@ -133,7 +133,7 @@ async function requireSpace(folder: string): Promise<void> {
     );
 }
 
-/** Start files, headers and the C++ library of a GCC, without which nothing can be linked. */
+/** Whether there are start files, headers and GCC's C++ library, which linking requires. */
 async function hasDevelopmentFiles({ architecture: { triplet } }: Machine): Promise<boolean> {
   if (!existsSync(`/usr/lib/${triplet}/crt1.o`) || !existsSync("/usr/include/stdio.h")) return false;
   const versions = await readdir(`/usr/lib/gcc/${triplet}`).catch(() => []);
@@ -151,7 +151,7 @@ async function unpack(packages: readonly string[], folder: string, what: string,
     if (status === 0) continue;
     if (/No space left/i.test(output))
       throw new Failure(`The disk is full: ${fileName(file)} cannot be unpacked into ${folder}. ${largerDisk}`);
-    await rm(file, { force: true }); // a broken download must not be found again by the next set-up
+    await rm(file, { force: true }); // so that the next set-up downloads it again
     throw new Failure(
       `${fileName(file)} cannot be unpacked: ${output.trim()}. Run the set-up again to download it again.`,
     );
@@ -159,8 +159,8 @@ async function unpack(packages: readonly string[], folder: string, what: string,
 }
 
 /**
- * Programs get the unpacked loader, programs and libraries the unpacked libraries, both at their final place. Programs
- * get them as RPATH, which unlike RUNPATH also serves the libraries of libraries.
+ * Patches programs to use the unpacked loader, and programs and libraries to use the unpacked libraries, at their final
+ * paths. Programs use RPATH, which unlike RUNPATH also applies to the dependencies of libraries.
  */
 async function patchPrograms(root: string, final: string, { triplet, loader }: Architecture): Promise<void> {
   const here = join(root, "usr/lib", triplet);
@@ -174,7 +174,7 @@ async function patchPrograms(root: string, final: string, { triplet, loader }: A
   await runOrFail("Patching Swift's libraries", [...patchelf, ...libraries]);
 }
 
-/** The dynamically linked ELF files, no symbolic links, among those that the patterns match. */
+/** Returns the dynamically linked ELF files, without symbolic links, that match the patterns. */
 async function dynamicFiles(folder: string, ...patterns: string[]): Promise<string[]> {
   const found: string[] = [];
   for (const pattern of patterns)
@@ -195,7 +195,8 @@ async function isElf(path: string): Promise<boolean> {
 }
 
 /**
- * SwiftPM compiles a package's manifest and runs it, without the flags of the build: this compiler adds what it needs.
+ * Writes a wrapper of `swiftc` that adds the required flags. SwiftPM compiles and runs a package's manifest without the
+ * flags of the build.
  */
 async function writeManifestCompiler(root: string, final: string): Promise<void> {
   const path = join(root, "swiftc-manifest");

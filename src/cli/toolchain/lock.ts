@@ -10,8 +10,8 @@ const libc = () =>
   });
 
 /**
- * Runs `body` while no other process runs one under the same lock file. The lock is the kernel's (`flock`), so a killed
- * holder leaves nothing to clean up; the file itself stays.
+ * Runs `body` while holding an exclusive lock on a file. The kernel (`flock`) releases the lock of a killed process;
+ * the file stays.
  */
 export async function withLock<Result>(path: string, onWait: () => void, body: () => Promise<Result>): Promise<Result> {
   const { flock } = libc().symbols;

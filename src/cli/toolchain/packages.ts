@@ -1,12 +1,12 @@
-/** What is taken from Debian's archive, and how things are named in it. */
+/** The packages to install from Debian's archive. */
 
-/** The folder's name in the cache: the compiler's version, the release it is from, and the revision of this recipe. */
+/** The folder's name in the cache: the compiler's version, its Debian release, and the revision of this recipe. */
 export const toolchainName = "swift-6.0.3-debian13-1";
 
-/** The release that has Swift. */
+/** The Debian release that has Swift. */
 export const swiftSuite = "trixie";
 
-/** libcurl and what it needs: SwiftPM is linked with it, though a package without dependencies fetches nothing. */
+/** libcurl and its dependencies. SwiftPM links it, though it fetches nothing for packages without dependencies. */
 const curlPackages = [
   "libcurl4t64",
   "libbrotli1",
@@ -35,7 +35,7 @@ const curlPackages = [
   "libunistring5",
 ] as const;
 
-/** Swift, its standard library, and every shared library that they need, as far as `dpkg -x` is concerned. */
+/** Swift, its standard library, and all shared libraries that they need. `dpkg -x` resolves no dependencies. */
 export const swiftPackages = [
   "swiftlang",
   "libswiftlang",
@@ -61,15 +61,13 @@ export const swiftPackages = [
   ...curlPackages,
 ] as const;
 
-/** GCC's major version in each Debian release on which the toolchain can run: its packages carry it in their names. */
+/** GCC's major version, which is part of its package names, in each Debian release that can run the toolchain. */
 const gccVersions: Record<string, number> = { bookworm: 12, trixie: 14 };
 
-/** True where the recipe is known to work: the release's glibc can load what the toolchain links. */
+/** Whether the recipe is known to work on a release: its glibc can load what the toolchain links. */
 export const isKnownRelease = (codename: string): boolean => codename in gccVersions;
 
-/**
- * C and C++ development files of a release, for a machine that has none: the link must match the machine's own glibc.
- */
+/** The C and C++ development files of a release, for a machine that has none. They must match the machine's glibc. */
 export function developmentPackages(codename: string): string[] {
   const gcc = gccVersions[codename];
   if (!gcc) throw new Error(`no packages are known for Debian ${codename}`);

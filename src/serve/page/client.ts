@@ -1,4 +1,4 @@
-/** A page to talk to the model: what was said, and the answer as it comes. */
+/** The chat page: shows the messages and streams the answers. */
 import { eventsOf } from "./events.ts";
 import { type Kind, MessageView } from "./message.ts";
 import { currentSettings, onSettings, samplingOf, showSettings, withSystem } from "./settings.ts";
@@ -20,7 +20,7 @@ let key = "";
 let messages: readonly Message[] = [];
 let answering: AbortController | undefined;
 
-/** A request with the key, if there is one. Asks for it where it is missing. */
+/** Sends a request with the key, if there is one. Asks the user for a missing key. */
 async function ask(path: string, options: RequestInit = {}): Promise<Response> {
   const headers = { "Content-Type": "application/json", ...(key && { Authorization: `Bearer ${key}` }) };
   const response = await fetch(path, { ...options, headers });
@@ -32,7 +32,7 @@ async function ask(path: string, options: RequestInit = {}): Promise<Response> {
 
 const show = (kind: Kind, content: string): MessageView => new MessageView(said, kind, content);
 
-/** The chat from now on, also after a reload. */
+/** Sets the chat and stores it for reloads. */
 function remember(next: readonly Message[]): void {
   messages = next;
   keep({ messages, settings: currentSettings() });
@@ -47,7 +47,7 @@ async function loadModel(): Promise<void> {
   keyForm.hidden = true;
 }
 
-/** Adds what comes to a message. Returns how many tokens there were. */
+/** Appends streamed text to a message. Returns the number of tokens. */
 async function follow(response: Response, message: MessageView): Promise<number | undefined> {
   let tokens: number | undefined;
   for await (const data of eventsOf(response.body!)) {

@@ -1,4 +1,4 @@
-/** The data of server-sent events, as they come. A character or an event may be in two parts of the body. */
+/** Yields the data of server-sent events. A character or an event may be split between parts of the body. */
 export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder();

@@ -1,13 +1,13 @@
 /**
- * Markdown as elements. The package reads it; elements are made here, of a fixed set, and all text becomes text nodes:
- * nothing that a model writes is parsed as HTML.
+ * Renders Markdown as DOM elements. The package parses it; this module creates elements from a fixed set, and all text
+ * becomes text nodes. So the model's output is never parsed as HTML.
  */
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked";
 
-/** What is nested deeper is shown as it was written. */
+/** Deeper nesting is shown as source text. */
 const DEEPEST = 40;
 
-/** The elements of a text; the text itself where it can't be read, such as one nested so deep that the stack ends. */
+/** Renders a text; returns it as a text node if parsing fails, such as by a stack overflow from deep nesting. */
 export function rendered(text: string): Node {
   try {
     return fragment(new Lexer({ gfm: true, breaks: true }).lex(text), 0);
@@ -35,7 +35,7 @@ const textNode = (text: string): Text => document.createTextNode(withoutEntities
 
 type Make<T> = (token: T, depth: number) => Node;
 
-/** A node for each type of token. HTML, and types that a later version may have, are shown as they were written. */
+/** Creates a node for each type of token. HTML and unknown types are shown as source text. */
 const makers: { readonly [Type in MarkedToken["type"]]?: Make<Extract<MarkedToken, { type: Type }>> } = {
   space: () => textNode(""),
   def: () => textNode(""),
@@ -52,7 +52,7 @@ const makers: { readonly [Type in MarkedToken["type"]]?: Make<Extract<MarkedToke
   escape: ({ text }) => document.createTextNode(text),
   text: (token, depth) => (token.tokens ? inner(token, depth) : textNode(token.text)),
   link: (token, depth) => link(token.href, inner(token, depth)),
-  image: ({ href, text }) => link(href, textNode(text || href)), // nothing is loaded from elsewhere
+  image: ({ href, text }) => link(href, textNode(text || href)), // images are not loaded from other servers
   checkbox: ({ checked }) => document.createTextNode(checked ? "☑ " : "☐ "),
   list: listOf,
   table: tableOf,
@@ -84,7 +84,7 @@ function tableOf({ header, rows }: Tokens.Table, depth: number): Node {
 
 const SAFE = new Set(["http:", "https:", "mailto:"]);
 
-/** A link that leads out of the page, in a tab of its own; another kind of address is shown as text. */
+/** Creates a link that opens in a new tab. Addresses of other schemes are shown as text. */
 function link(href: string, content: Node): Node {
   if (!URL.canParse(href) || !SAFE.has(new URL(href).protocol)) return content;
   const anchor = make("a", [content]);
@@ -97,6 +97,6 @@ const entities: Readonly<Record<string, string>> = {
   ...{ "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&nbsp;": "\u00a0" },
 };
 
-/** The characters that texts have as entities most. */
+/** The most frequent entities in text. */
 const withoutEntities = (text: string): string =>
   text.replace(/&(?:amp|lt|gt|quot|#39|nbsp);/g, (own) => entities[own]!);

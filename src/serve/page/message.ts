@@ -1,4 +1,4 @@
-/** A message of the chat: its text, which may grow, and a button that copies it. */
+/** The view of a message: its text, which may grow, and a button that copies it. */
 import { rendered } from "./markdown.ts";
 
 export type Kind = "user" | "assistant" | "error";
@@ -22,12 +22,12 @@ export class MessageView {
     this.#article.scrollIntoView({ block: "end" });
   }
 
-  /** As it was written. */
+  /** The source text. */
   get text(): string {
     return this.#text;
   }
 
-  /** Adds to the text. It is drawn before the next frame, once for all that came. */
+  /** Appends text. All text of a frame is drawn once, before the next frame. */
   add(text: string): void {
     this.#text += text;
     if (this.#isDue) return;
@@ -63,7 +63,7 @@ export class MessageView {
   }
 }
 
-/** Pages of other hosts without HTTPS have no clipboard: there a selection is copied. */
+/** Copies text. Pages of other hosts without HTTPS have no clipboard API, so a selection is copied instead. */
 async function copied(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -17,12 +17,12 @@ export function onSettings(listener: () => void): void {
   form.addEventListener("submit", (event) => event.preventDefault());
 }
 
-/** The numbers among the fields, by the names of the API; those that are empty are the server's defaults. */
+/** Returns the numeric fields by their API names. Empty fields use the server's defaults. */
 export function samplingOf(settings: Settings): Readonly<Record<string, number>> {
   const numbers = fields().filter(({ type, name }) => type === "number" && settings[name]?.trim());
   return Object.fromEntries(numbers.map(({ name }) => [name, Number(settings[name])]));
 }
 
-/** The messages with the system prompt before them, where there is one. */
+/** Returns the messages, preceded by the system prompt if there is one. */
 export const withSystem = ({ system = "" }: Settings, messages: readonly Message[]): readonly Message[] =>
   system.trim() === "" ? messages : [{ role: "system", content: system }, ...messages];

@@ -1,11 +1,11 @@
-/** What the page keeps over a reload, in this tab alone: the chat and the settings, but not the key. */
+/** Stores the chat and the settings, but not the key, across reloads of this tab. */
 
 export interface Message {
   readonly role: "system" | "user" | "assistant";
   readonly content: string;
 }
 
-/** The texts of the settings' fields by name; an empty one is the server's default. */
+/** The texts of the settings' fields by name. An empty text means the server's default. */
 export type Settings = Readonly<Record<string, string>>;
 
 interface Kept {
@@ -20,11 +20,11 @@ export function restored(): Kept {
   try {
     return { ...nothing, ...(JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Partial<Kept>) };
   } catch {
-    return nothing; // no storage is allowed, or a page of another version wrote it
+    return nothing; // storage is not allowed, or another version of the page wrote it
   }
 }
 
-/** A browser without storage, or whose storage is full, forgets at a reload. */
+/** Stores the state. If the browser has no storage or it is full, a reload loses the state. */
 export function keep(kept: Kept): void {
   try {
     sessionStorage.setItem(KEY, JSON.stringify(kept));

@@ -1,4 +1,4 @@
-/** The ways through a schema's alternatives: shapes of which a value has one. */
+/** Expands a schema's alternatives to shapes. A valid value has one of them. */
 import { matches, matchesNothing } from "./automaton.ts";
 import { everything } from "./code_points.ts";
 import { type Branch, failing, heldBy, type Reading } from "./keywords.ts";
@@ -7,7 +7,7 @@ import type { SchemaTerms, Term } from "./schema_terms.ts";
 import { invalidSchema as invalid, type Schema, UNEVALUATED } from "./schema_text.ts";
 import { anything, equal, meet, type Shape, TYPES, type Type, typeOf } from "./shape.ts";
 
-/** Ways through one schema, and what is read on the way. */
+/** Maximum number of shapes of one schema. */
 const MOST_SHAPES = 256;
 const MOST_STEPS = 100_000;
 
@@ -24,7 +24,7 @@ export class Alternatives {
 
   constructor(readonly terms: SchemaTerms) {}
 
-  /** The shapes of values that meet all terms. @throws {ArgumentError} `invalidSchema` for too many */
+  /** Returns the shapes of values that satisfy all terms. @throws {ArgumentError} `invalidSchema` for too many */
   shapes(terms: readonly Term[]): readonly Shape[] {
     const key = keyOf(terms);
     const known = this.known.get(key);
@@ -51,7 +51,7 @@ export class Alternatives {
     return seen.has(this.terms.of(term.schema, term.path, !term.isDenied));
   }
 
-  /** The ways on behind a term, the first of them last. */
+  /** Returns the continuations after a term, in reverse order. */
   private after(term: Term, { shape, waiting, seen }: Way): Way[] {
     const { schema, path, isDenied } = term;
     const now = new Set([...seen, term]);
@@ -71,7 +71,7 @@ export class Alternatives {
     return ways.reverse();
   }
 
-  /** What a schema says of what it says nothing else of: that depends on the way through its alternatives. */
+  /** Evaluates the `unevaluated…` keywords, which depend on the chosen alternatives. */
   private unevaluated(term: Term): Branch[] {
     const { schema, path } = term as Term & { readonly schema: Schema };
     const [property, item] = UNEVALUATED.map((name) =>
@@ -93,7 +93,7 @@ export class Alternatives {
     });
   }
 
-  /** A shape of which the values that are listed meet the rest. */
+  /** Restricts a shape's listed values to those that satisfy the rest. */
   private narrowed(shape: Shape): Shape {
     const { values, ...others } = shape;
     if (values === undefined) return shape;
@@ -101,7 +101,7 @@ export class Alternatives {
     return { ...anything, values: left, types: TYPES.filter((type) => left.some((own) => typeOf(own) === type)) };
   }
 
-  /** Whether a value meets all terms. */
+  /** Whether a value satisfies all terms. */
   accepts(value: unknown, terms: readonly Term[]): boolean {
     return this.shapes(terms).some((shape) => this.fits(value, shape));
   }
@@ -134,12 +134,12 @@ export class Alternatives {
     return keys.every((key) => this.accepts(key, shape.names) && this.accepts(object[key], propertyTerms(shape, key)));
   }
 
-  /** Whether some value may meet all terms: false is certain. */
+  /** Whether some value may satisfy all terms. Only false is certain. */
   isPossible(terms: readonly Term[]): boolean {
     const key = keyOf(terms);
     const known = this.possible.get(key);
     if (known !== undefined) return known;
-    this.possible.set(key, true); // of what it contains itself, only its other parts can be impossible
+    this.possible.set(key, true); // for recursive schemas, only the other parts can be impossible
     const own = this.shapes(terms).some((shape) => shape.types.some((type) => this.mayBe(type, shape)));
     this.possible.set(key, own);
     return own;
@@ -170,7 +170,7 @@ export class Alternatives {
     }
   }
 
-  /** The texts that meet all terms. */
+  /** Returns the strings that satisfy all terms. */
   textsOf(terms: readonly Term[]): Pattern {
     const shapes = this.shapes(terms).filter(({ types }) => types.includes("string"));
     return choice(shapes.map((own) => textPattern(own)));
@@ -193,7 +193,7 @@ function fitsNumber(value: number, { least, most, multiples, nonMultiples }: Sha
   return least <= value && value <= most && multiples.every(isMultiple) && !nonMultiples.some(isMultiple);
 }
 
-/** The texts of a shape. */
+/** Returns the strings of a shape. */
 export function textPattern({ values, patterns, leastLength, mostLength, excluded }: Shape): Pattern {
   const texts = (of: readonly unknown[]) => of.filter((own) => typeof own === "string").map(literal);
   if (values) return choice(texts(values));
@@ -203,14 +203,14 @@ export function textPattern({ values, patterns, leastLength, mostLength, exclude
   return both([...patterns, length, ...texts(excluded).map(not)]);
 }
 
-/** How many items at the beginning have terms of their own. */
+/** Returns the number of leading items with separate terms. */
 export const prefixLength = ({ lists }: Pick<Shape, "lists">): number =>
   Math.max(0, ...lists.map(({ prefix }) => prefix.length));
 
 export const itemTerms = ({ lists }: Shape, at: number): Term[] =>
   lists.flatMap(({ prefix, rest }) => prefix[at] ?? rest ?? []);
 
-/** The terms of a property's value. */
+/** Returns the terms of a property's value. */
 export const propertyTerms = ({ objects }: Shape, name: string): Term[] =>
   objects.flatMap(({ properties, patterns, others }) => {
     const own = [

@@ -1,28 +1,28 @@
 /**
- * Deterministic automata of patterns, by derivatives (J. Brzozowski, "Derivatives of regular expressions", 1964): the
- * derivative of a pattern by a character matches what may follow that character. So intersections and complements cost
- * no more than other operators.
+ * Builds deterministic automata from patterns with derivatives (J. Brzozowski, "Derivatives of regular expressions",
+ * 1964): the derivative of a pattern by a character matches the texts that may follow that character. So intersections
+ * and complements cost no more than other operators.
  */
 import { ArgumentError } from "../../core/errors.ts";
 import { type CodePoints, everything, rangeOf, union } from "./code_points.ts";
 import { Interned, type Term } from "./interned.ts";
 import type { Pattern } from "./pattern.ts";
 
-/** What may follow in a state: by each set of characters another state. No two sets have a character in common. */
+/** A state's transitions: disjoint sets of characters, each with its next state. */
 export interface State {
   readonly accepts: boolean;
   readonly moves: readonly (readonly [set: CodePoints, next: number])[];
 }
 
-/** States of which the first is the start. Each leads to a state that accepts; without one there are none. */
+/** States, the first of which is the start. Each can reach an accepting state; empty if nothing is accepted. */
 export type Automaton = readonly State[];
 
 const MOST_STATES = 20_000;
 
 /**
- * The automaton of a pattern, with as few states as possible.
+ * Returns the minimal automaton of a pattern.
  *
- * @throws {ArgumentError} `tooLarge` for more than 20,000 states on the way there.
+ * @throws {ArgumentError} `tooLarge` for more than 20,000 intermediate states.
  */
 export function automatonOf(pattern: Pattern): Automaton {
   const atoms = atomsOf(pattern);
@@ -61,16 +61,16 @@ export function matches(pattern: Pattern, text: string): boolean {
   for (const character of text) {
     const point = character.codePointAt(0)!;
     const atom = atoms.findIndex((set) => set.some(([first, last]) => first <= point && point <= last));
-    if (atom < 0) return false; // a surrogate alone
+    if (atom < 0) return false; // a lone surrogate
     term = terms.derivative(term, atom);
   }
   return term.isNullable;
 }
 
-/** Whether no text matches. @throws {ArgumentError} `tooLarge` */
+/** Whether a pattern matches no text. @throws {ArgumentError} `tooLarge` */
 export const matchesNothing = (pattern: Pattern): boolean => automatonOf(pattern).length === 0;
 
-/** The coarsest partition of all characters of which every set of a pattern is a union. */
+/** Returns the coarsest partition of all characters such that every set of a pattern is a union of its parts. */
 function atomsOf(pattern: Pattern): CodePoints[] {
   const sets = [...setsOf(pattern)];
   const starts = [...new Set([everything, ...sets].flatMap((set) => set.flatMap(([first, last]) => [first, last + 1])))]
@@ -108,7 +108,7 @@ function setsOf(pattern: Pattern, found = new Set<CodePoints>()): Set<CodePoints
   return found;
 }
 
-/** Joins states that accept the same texts (E. Moore's refinement), and drops those that accept none. */
+/** Merges states that accept the same texts (E. Moore's refinement), and drops those that accept none. */
 function merged(accepting: readonly boolean[], moves: readonly number[][], atoms: readonly CodePoints[]): Automaton {
   let classes = accepting.map(Number);
   for (let count = new Set(classes).size; ; ) {

@@ -1,8 +1,8 @@
-/** Sets of characters: what a class, an escape or a dot of a regular expression stands for. */
+/** Sets of characters, as in classes, escapes and dots of regular expressions. */
 
 /** Code points from `first` to `last`, both included. */
 export type Range = readonly [first: number, last: number];
-/** Ascending, with a gap between any two. Surrogates are in none: no text has them alone. */
+/** Ascending ranges with gaps between them. They exclude surrogates, which texts never contain alone. */
 export type CodePoints = readonly Range[];
 
 const [BEFORE_SURROGATES, AFTER_SURROGATES, LAST] = [0xd7ff, 0xe000, 0x10ffff];
@@ -34,7 +34,7 @@ export const intersection = (a: CodePoints, b: CodePoints): CodePoints => {
   return common;
 };
 
-/** All others, but for surrogates. */
+/** Returns all other characters except surrogates. */
 export const complement = (set: CodePoints): CodePoints => {
   const gaps: Range[] = [];
   let next = 0;
@@ -48,13 +48,13 @@ export const complement = (set: CodePoints): CodePoints => {
 
 export const difference = (set: CodePoints, without: CodePoints): CodePoints => intersection(set, complement(without));
 
-/** The characters of a range that is written in a class. */
+/** Returns the characters of a range in a class. */
 export const rangeOf = (first: number, last = first): CodePoints => intersection([[first, last]], everything);
 
 const known = new Map<string, CodePoints>();
 
 /**
- * The characters that an escape or a dot stands for, as JavaScript's engine says, which alone knows its Unicode tables.
+ * Returns the characters that match an escape or a dot. Asks JavaScript's engine, since only it has its Unicode tables.
  *
  * @param source such as `\w`, `.` or `\p{Script=Greek}`
  */
@@ -87,7 +87,7 @@ function textOf(first: number, last: number): string {
   return parts.join("");
 }
 
-/** The code point whose character has the unit at this place of {@link all}. */
+/** Returns the code point of the character at this index of {@link all}. */
 function codePointAt(unit: number): number {
   if (unit <= BEFORE_SURROGATES) return unit;
   const point = unit + units;

@@ -6,13 +6,13 @@ import { type ConstrainedTokenizer, HeldForm } from "./held.ts";
 import type { CallForm, Form } from "./messages.ts";
 import { schemaText } from "./schema_text.ts";
 
-/** The form of a text: one of these. */
+/** The constraint on a text; exactly one option. */
 export interface ConstraintOptions {
-  /** A regular expression that the whole text matches. */
+  /** A regular expression that must match the whole text. */
   readonly regex?: string | undefined;
-  /** A JSON schema: the text is JSON that is valid by it. Keywords that can't be held to are refused by name. */
+  /** A JSON schema that the text must satisfy. Unsupported keywords are rejected with an error that names them. */
   readonly schema?: Readonly<Record<string, unknown>> | undefined;
-  /** Any JSON object or list. Default false. */
+  /** Whether the text must be any JSON object or list. Default false. */
   readonly json?: boolean | undefined;
 }
 
@@ -34,21 +34,20 @@ const readCall = parameters("compileConstraint", {
 });
 
 /**
- * A form that generated texts are held to: whatever the model says, only tokens that can still lead to such a text
- * follow. The automaton is that of XGrammar (Y. Dong et al., "XGrammar: flexible and efficient structured generation
- * engine for large language models", 2024), as the npm package `@mlc-ai/web-xgrammar`.
+ * Compiles a constraint for generated text. Generation then allows only tokens that can still lead to a matching text.
+ * Uses XGrammar (Y. Dong et al., "XGrammar: flexible and efficient structured generation engine for large language
+ * models", 2024) from the npm package `@mlc-ai/web-xgrammar`.
  *
- * A text that ends because of `maxTokens` is the beginning of such a text.
+ * A text that ends because of `maxTokens` is a prefix of a matching text.
  *
- * @param tokenizer the model's
+ * @param tokenizer the model's tokenizer
  *
  * @example
  * const schema = { type: "object", properties: { age: { type: "integer" } }, required: ["age"] };
  * const constraint = await text.compileConstraint(tokenizer, { schema });
  * for await (const piece of nn.generateText(model, tokenizer, prompt, { constraint })) process.stdout.write(piece);
  *
- * @throws {ArgumentError} for no form or several, a regular expression that is none, and a schema that can't be held
- * to.
+ * @throws {ArgumentError} for no option or several, an invalid regular expression, and an unsupported schema.
  */
 export function compileConstraint(
   tokenizer: ConstrainedTokenizer,
@@ -79,7 +78,7 @@ async function compiled(tokenizer: ConstrainedTokenizer, form: Form): Promise<To
   return own;
 }
 
-/** @internal A function that may be called. */
+/** @internal A function that the model may call. */
 export interface CallableFunction {
   readonly name: string;
   /** The JSON schema of its arguments. */
@@ -87,9 +86,9 @@ export interface CallableFunction {
 }
 
 /**
- * @internal Holds texts to calls of functions with arguments by their schemas.
+ * @internal Compiles a constraint to function calls whose arguments satisfy their schemas.
  *
- * @throws {ArgumentError} for a schema that can't be held to.
+ * @throws {ArgumentError} for an unsupported schema.
  */
 export async function compileCalls(
   tokenizer: ConstrainedTokenizer,

@@ -1,7 +1,7 @@
 /**
- * The processes that make automata of forms and follow texts by them. What a form costs can't be told beforehand, and
- * only the end of a process ends such work for certain; so each process limits its own time. What it knows is known
- * here too: where one ended, another is told, and only the task at which it ended fails.
+ * The processes that compile constraints and follow texts. The cost of a constraint can't be predicted, and only ending
+ * the process stops the work for certain, so each process limits its CPU time. Its state is known here too: if a
+ * process ends, another one gets the state, and only the task at which it ended fails.
  */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
@@ -9,13 +9,13 @@ import { ArgumentError, BackendError } from "../../core/errors.ts";
 import { moduleFile } from "../../core/place.ts";
 import type { Answer, Request, Task } from "./messages.ts";
 
-/** A form that takes long keeps one of them busy. */
+/** A slow constraint occupies only one of them. */
 const MOST_PROCESSES = 2;
 
-/** The process ended before it came to a task: another one can do it. */
+/** The process ended before it reached a task, which another one can do. */
 export class Lost extends Error {}
 
-/** Seconds of the processor. A vocabulary of 256,000 tokens takes about one, forms that people write less than 20. */
+/** Limits in seconds of CPU time. A vocabulary of 256,000 tokens takes about one; typical constraints less than 20. */
 const LIMITS = { vocabulary: 60, form: 40, forget: 5 } as const;
 
 interface Waiting {
@@ -33,8 +33,8 @@ export class EngineProcess {
     const module = moduleFile("text/constraint/engine_main");
     if (!existsSync(module)) throw notBeside(module);
     this.child = Bun.spawn([process.execPath, module], {
-      cwd: dirname(module), // no settings of the folder that the program runs in
-      env: { ...process.env, BUN_BE_BUN: "1" }, // a program that was compiled is its own Bun
+      cwd: dirname(module), // so that settings in the program's working folder don't apply
+      env: { ...process.env, BUN_BE_BUN: "1" }, // makes a compiled program act as Bun
       stdio: ["ignore", "ignore", "ignore"],
       serialization: "advanced",
       ipc: (answer: Answer) => this.answered(answer),
@@ -43,35 +43,35 @@ export class EngineProcess {
     this.child.unref();
   }
 
-  /** How many tasks wait. */
+  /** The number of waiting tasks. */
   get load(): number {
     return this.waiting.length;
   }
 
   /**
-   * @param seconds of the processor, at which the process ends itself
+   * @param seconds of CPU time after which the process ends itself
    *
-   * @throws {ArgumentError} for a form that can't be held to, or takes too long. @throws {Lost}
+   * @throws {ArgumentError} for a constraint that is unsupported or takes too long. @throws {Lost}
    */
   ask(task: Task, seconds: number): Promise<Answer> {
     if (!this.isAlive) return Promise.reject(new Lost());
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     this.waiting.push({ resolve, reject });
-    this.child.ref(); // a program that waits goes on
+    this.child.ref(); // keeps a waiting program alive
     this.child.send({ task, seconds } satisfies Request);
     return promise;
   }
 
-  /** Tells the process once of what a task is about. */
+  /** Sends an object's data to the process once. */
   know(about: object, task: Task & { readonly kind: "vocabulary" | "form" }): Promise<unknown> {
     const known = this.known.get(about) ?? this.ask(task, LIMITS[task.kind]);
     this.known.set(about, known);
     return known;
   }
 
-  /** What the process need not know any more. */
+  /** Tells the process to forget data. */
   forget(task: Task & { readonly kind: "forget" }): void {
-    this.ask(task, LIMITS.forget).catch(() => undefined); // nothing to forget where it ended
+    this.ask(task, LIMITS.forget).catch(() => undefined); // if it ended, there is nothing to forget
   }
 
   private answered(answer: Answer): void {
@@ -95,24 +95,24 @@ export class EngineProcess {
   }
 }
 
-/** Bundles hold no modules that are loaded by their path. */
+/** Returns the error for bundles, which lack modules that are loaded by path. */
 const notBeside = (module: string): BackendError =>
   new BackendError(
     "compileConstraint",
     "noEngine",
-    `expected ${module}, which compiles grammars in a process of its own; leave orchard-metal external when you bundle`,
+    `expected ${module}, which compiles grammars in a separate process; keep orchard-metal external when you bundle`,
   );
 
 function endOf(code: number | null, signal: string | number | null): Error {
-  const message = "expected a form that can be held to in little time and memory: its automaton grew too large";
+  const message = "the constraint needs too much time or memory: its automaton grew too large";
   if (signal === "SIGVTALRM") return new ArgumentError("compileConstraint", "tooSlow", message);
   const how = signal === null ? `with code ${code}` : `by ${signal}`;
-  return new BackendError("compileConstraint", "engineFailed", `the process for forms ended ${how}`);
+  return new BackendError("compileConstraint", "engineFailed", `the process for constraints ended ${how}`);
 }
 
 let processes: EngineProcess[] = [];
 
-/** A process that has nothing to do, or least. */
+/** Returns the process with the fewest waiting tasks. */
 export function engineProcess(): EngineProcess {
   processes = processes.filter(({ isAlive }) => isAlive);
   const least = processes.reduce<EngineProcess | undefined>((a, b) => (a && a.load <= b.load ? a : b), undefined);
@@ -122,12 +122,12 @@ export function engineProcess(): EngineProcess {
   return started;
 }
 
-/** All of them forget something. */
+/** Tells all processes to forget data. */
 export function forgetEverywhere(task: Task & { readonly kind: "forget" }): void {
   for (const own of processes) if (own.isAlive) own.forget(task);
 }
 
-/** Does something anew as often as the process that does it was lost at the task of another. */
+/** Retries while the process is lost because of another task. */
 export async function retrying<T>(body: () => Promise<T>): Promise<T> {
   for (;;)
     try {

@@ -1,9 +1,9 @@
 /**
- * The process for forms. XGrammar's automata are made and followed here, where the processor's time can be limited and
- * the process ended: what a stranger's form costs can't be told beforehand.
+ * The process for constraints. XGrammar's automata are built and followed here, where CPU time can be limited and the
+ * process ended: the cost of an untrusted constraint can't be predicted.
  *
- * A trap leaves XGrammar's memory as it was in the middle of something, so the process ends after one. Its program
- * starts another, and tells it what it has to know.
+ * A WebAssembly trap leaves XGrammar's memory in an inconsistent state, so the process ends after one. The program
+ * starts another and sends it the state.
  */
 import { writeFile } from "node:fs/promises";
 import type { CompiledGrammar, GrammarCompiler, GrammarMatcher } from "@mlc-ai/web-xgrammar";
@@ -12,34 +12,34 @@ import { byteCharacters } from "../../data/bpe_words.ts";
 import type { Answer, Form, Refusal, Request, Task } from "./messages.ts";
 import { limitProcessorTime } from "./processor_time.ts";
 
-/** The bytes of XGrammar's memory, which would otherwise take two GiB. */
+/** Maximum bytes of XGrammar's memory, which could otherwise grow to 2 GiB. */
 const MOST_MEMORY = 2 ** 30;
 
 const compilers = new Map<number, GrammarCompiler>();
 const forms = new Map<number, CompiledGrammar>();
 const texts = new Map<number, GrammarMatcher>();
 
-/** What XGrammar says is wrong. It would go to the terminal. */
+/** XGrammar's error output, which would otherwise go to the terminal. */
 const said: string[] = [];
 console.log = console.warn = console.error = (...values: unknown[]) => void said.push(values.map(String).join(" "));
 
 const { grow } = WebAssembly.Memory.prototype;
 WebAssembly.Memory.prototype.grow = function limited(this: WebAssembly.Memory, pages: number) {
-  if (this.buffer.byteLength + pages * 65_536 > MOST_MEMORY) throw new RangeError("the memory for forms is full");
+  if (this.buffer.byteLength + pages * 65_536 > MOST_MEMORY) throw new RangeError("the memory for constraints is full");
   return grow.call(this, pages);
 };
 
 const loaded = Promise.all([import("@mlc-ai/web-xgrammar"), import("./grammar.ts")]);
 
 async function addVocabulary(id: number, bytes: Uint8Array, ends: Uint32Array): Promise<void> {
-  // Each byte as GPT-2's character for it. Tokens without bytes never follow.
+  // Each byte is written as GPT-2's character for it. Tokens without bytes are never allowed.
   const tokens = Array.from(ends, (end, token) =>
     Array.from(bytes.subarray(ends[token - 1] ?? 0, end), (byte) => byteCharacters[byte]!).join(""),
   );
   const [{ GrammarCompiler, TokenizerInfo }] = await loaded;
-  const [size, stop] = [tokens.length + 1, tokens.length]; // a token beyond all, which ends texts
+  const [size, stop] = [tokens.length + 1, tokens.length]; // an additional token that ends texts
   const info = await TokenizerInfo.createTokenizerInfo([...tokens, ""], "byte_level", false, size, [stop]);
-  // It would keep every form that it ever compiled; the program knows which ones come again.
+  // Disables XGrammar's cache, which would keep every compiled constraint. The program caches instead.
   compilers.set(id, await GrammarCompiler.createGrammarCompiler(info, false));
 }
 
@@ -108,10 +108,10 @@ async function answerOf({ task, seconds }: Request): Promise<Answer> {
 function refusalOf(cause: unknown): Refusal {
   if (cause instanceof OrchardError)
     return { code: cause.code, message: cause.message.replace(/^\[[^\]]*\] /, ""), isLast: false };
-  const isTrap = cause instanceof WebAssembly.RuntimeError || cause instanceof RangeError; // of its stack, its memory
+  const isTrap = cause instanceof WebAssembly.RuntimeError || cause instanceof RangeError; // stack or memory
   if (!isTrap) throw cause;
   const reason = said.find((line) => line.startsWith("[FATAL]"))?.replace(/^\[FATAL\] \S+: /, "") ?? cause.message;
-  return { code: "unsupported", message: `expected a form that can be held to: ${reason}`, isLast: true };
+  return { code: "unsupported", message: `the constraint is not supported: ${reason}`, isLast: true };
 }
 
 let last: Promise<unknown> = loaded;
@@ -123,6 +123,6 @@ process.on("message", (request: Request) => {
   });
 });
 process.on("disconnect", () => process.exit());
-process.on("SIGINT", () => undefined); // meant for the program, which ends this process when it ends
-// Where the system has too little memory, this process goes before its program.
+process.on("SIGINT", () => undefined); // the program handles it, and ends this process when it ends
+// If the system runs out of memory, this process is killed before its program.
 if (process.platform === "linux") writeFile("/proc/self/oom_score_adj", "1000").catch(() => undefined);

@@ -1,4 +1,4 @@
-/** Texts of JSON schema's `format`, as regular expressions. Each is a part of what its standard allows. */
+/** Regular expressions for JSON schema's `format`. Each allows a subset of its standard. */
 import { ArgumentError } from "../../core/errors.ts";
 import type { Pattern } from "./pattern.ts";
 import { readPattern } from "./read_pattern.ts";
@@ -9,14 +9,14 @@ const days =
 const date = `(?:\\d{4}-${days}|${leap}-02-29)`;
 const offset = "(?:[Zz]|[+\\-](?:[01]\\d|2[0-3]):[0-5]\\d)";
 const time = `(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?${offset}`;
-/** ISO 8601's, with at least one part. */
+/** ISO 8601 durations with at least one part. */
 const clock = "T(?:\\d{1,9}H(?:\\d{1,9}M)?(?:\\d{1,9}S)?|\\d{1,9}M(?:\\d{1,9}S)?|\\d{1,9}S)";
 const calendar = "(?:\\d{1,9}Y(?:\\d{1,9}M)?(?:\\d{1,9}D)?|\\d{1,9}M(?:\\d{1,9}D)?|\\d{1,9}D)";
 const duration = `P(?:${calendar}(?:${clock})?|${clock}|\\d{1,9}W)`;
 
-/** A part of a name between dots. Where nothing counts its characters, the automaton stays small. */
+/** A part of a name between dots. Without a length limit, the automaton stays small. */
 const part = "[A-Za-z0-9](?:[A-Za-z0-9\\-]*[A-Za-z0-9])?";
-/** RFC 1123 allows parts of 63 characters, and 253 in all. */
+/** RFC 1123 allows parts of up to 63 characters, and 253 in total. */
 const counted = "[A-Za-z0-9](?:[A-Za-z0-9\\-]{0,22}[A-Za-z0-9])?";
 const hostname = `(?:${counted}\\.){0,9}${counted}`;
 const atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\-]+";
@@ -25,7 +25,7 @@ const email = `${atom}(?:\\.${atom})*@${part}(?:\\.${part})+`;
 const byte = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
 const ipv4 = `(?:${byte}\\.){3}${byte}`;
 const group = "[0-9A-Fa-f]{1,4}";
-/** Eight groups, or fewer around "::", which stands for at least one; RFC 4291. */
+/** Eight groups, or fewer around "::", which replaces at least one (RFC 4291). */
 const shortened = Array.from({ length: 8 }, (_, before) => {
   const start = before === 0 ? "" : `${group}(?::${group}){${before - 1}}`;
   return before === 7 ? `${start}::` : `${start}::(?:${group}(?::${group}){0,${6 - before}})?`;
@@ -36,7 +36,7 @@ const ipv6 = `(?:(?:${group}:){7}${group}|${shortened.join("|")}|::(?:[Ff]{4}:)?
 const escaped = "%[0-9A-Fa-f]{2}";
 const pathCharacter = `(?:[A-Za-z0-9\\-._~!$&'()*+,;=:@]|${escaped})`;
 const segmentWithoutColon = `(?:[A-Za-z0-9\\-._~!$&'()*+,;=@]|${escaped})+`;
-/** A name that ends in digits would be read as an address. */
+/** A name whose last part is numeric would be parsed as an address. */
 const named = `(?:${part}\\.)*[A-Za-z](?:[A-Za-z0-9\\-]*[A-Za-z0-9])?`;
 const authority = `(?:(?:[A-Za-z0-9\\-._~!$&'()*+,;=:]|${escaped})*@)?(?:${ipv4}|${named})(?::\\d{1,4})?`;
 const path = `(?:/${pathCharacter}*)*`;
@@ -67,12 +67,12 @@ const sources: Readonly<Record<string, string>> = {
   "relative-json-pointer": `(?:0|[1-9]\\d{0,8})(?:#|(?:/${token})*)`,
 };
 
-/** The formats that texts can be held to. */
+/** The supported formats. */
 export const formats: ReadonlySet<string> = new Set(Object.keys(sources));
 
 const known = new Map<string, Pattern>();
 
-/** The texts of a format. @throws {ArgumentError} `unsupported` */
+/** Returns the pattern of a format. @throws {ArgumentError} `unsupported` */
 export function formatPattern(format: string): Pattern {
   const source = sources[format];
   if (source === undefined)

@@ -1,4 +1,4 @@
-/** Forms as grammars of XGrammar. Runs in the process for forms alone. */
+/** Converts constraints to XGrammar's grammars. Runs only in the process for constraints. */
 import { type CompiledGrammar, Grammar, type GrammarCompiler, type StructuralTagFormat } from "@mlc-ai/web-xgrammar";
 import { ArgumentError } from "../../core/errors.ts";
 import type { CallForm, Form, FunctionForm } from "./messages.ts";
@@ -6,7 +6,7 @@ import { readPattern } from "./read_pattern.ts";
 import { schemaRules } from "./schema_rules.ts";
 import { PatternRules } from "./write_pattern.ts";
 
-/** @throws {ArgumentError} for a form that texts can't be held to. */
+/** Compiles a constraint. @throws {ArgumentError} if it is not supported. */
 export async function compileForm(compiler: GrammarCompiler, form: Form): Promise<CompiledGrammar> {
   if (form.kind === "json") return compiler.compileBuiltinJSONGrammar();
   const grammar = await grammarOf(form);
@@ -32,7 +32,7 @@ function regexRules(source: string): string {
   const rules = new PatternRules();
   const root = rules.add(readPattern(source, "whole"), "plain");
   if (root === undefined)
-    throw new ArgumentError("compileConstraint", "noText", "expected a regular expression that some text matches");
+    throw new ArgumentError("compileConstraint", "noText", "expected a regular expression that matches some text");
   return `root ::= ${root}\n${rules.text}\n`;
 }
 

@@ -1,25 +1,25 @@
-/** Forms and texts, as the program has them: what it takes to tell any process of them. */
+/** The program's state of constraints and texts, which can be sent to any process. */
 import type { TokenConstraint, TokenMatcher } from "../../nn/generation/constraint.ts";
 import { type EngineProcess, engineProcess, forgetEverywhere, retrying } from "./engine.ts";
 import type { Form } from "./messages.ts";
 
-/** What a form needs of a tokenizer. Those of `data` and `text` have it. */
+/** The methods of a tokenizer that constraints need. The tokenizers of `data` and `text` have them. */
 export interface ConstrainedTokenizer {
   readonly vocabularySize: number;
   readonly endOfText: number | null;
   bytesOf(token: number): Uint8Array;
-  /** Whether a token is no text: it never follows, but for those that end the text. */
+  /** Whether a token is special. Special tokens are never allowed, except those that end the text. */
   isSpecial?(token: number): boolean;
 }
 
 let lastId = 0;
 
-/** Processes forget what the program has forgotten. */
+/** Makes processes forget objects that the program no longer references. */
 const forgotten = new FinalizationRegistry<readonly ["vocabulary" | "form", number]>(([what, id]) =>
   forgetEverywhere({ kind: "forget", what, id }),
 );
 
-/** The tokens of a tokenizer as bytes; those that are no text have none. */
+/** The bytes of a tokenizer's tokens; special tokens have none. */
 class Vocabulary {
   readonly id = ++lastId;
   readonly size: number;
@@ -67,7 +67,7 @@ export class HeldForm implements TokenConstraint {
     forgotten.register(this, ["form", this.id]);
   }
 
-  /** A process that knows the form. @throws {ArgumentError} for a form that can't be held to. */
+  /** Returns a process that has the constraint. @throws {ArgumentError} if it is not supported. */
   ready(): Promise<EngineProcess> {
     return retrying(async () => {
       const engine = this.engine?.isAlive ? this.engine : engineProcess();
@@ -85,7 +85,7 @@ export class HeldForm implements TokenConstraint {
   }
 }
 
-/** A text has so many seconds of the processor at a time, and so many more for each of its tokens. */
+/** Seconds of CPU time per task of a text, plus seconds for each of its tokens. */
 const [AT_ONCE, EACH_TOKEN] = [5, 0.25];
 
 class HeldText implements TokenMatcher {
@@ -103,7 +103,7 @@ class HeldText implements TokenMatcher {
     this.size = form.vocabulary.size;
   }
 
-  /** Tells a process of the text as it is now. */
+  /** Sends the current text to a process. */
   begin(): Promise<void> {
     const { id, form, tokens } = this;
     return retrying(async () => {
@@ -125,7 +125,7 @@ class HeldText implements TokenMatcher {
     });
   }
 
-  /** What ends a text may follow where the token beyond all may, also if it is text elsewhere. */
+  /** Whether a token is allowed. Tokens that end a text are allowed when the additional end token is. */
   private allows(token: number): boolean {
     if (token >= this.size) return false;
     const own = this.stops.has(token) ? this.size : token;

@@ -1,10 +1,10 @@
-/** Patterns of which equal ones are one object, so that their derivatives are few. */
+/** Interned patterns: equal patterns are one object, which keeps the number of derivatives small. */
 import type { CodePoints } from "./code_points.ts";
 import type { Multiple, Pattern } from "./pattern.ts";
 
 export interface Term {
   readonly id: number;
-  /** Whether the empty text matches. */
+  /** Whether it matches the empty text. */
   readonly isNullable: boolean;
   readonly node: Node;
 }
@@ -19,14 +19,14 @@ type Node =
   | { readonly kind: "not"; readonly part: Term }
   | ({ readonly kind: "multiple" } & Multiple);
 
-/** Terms over one partition of the characters. */
+/** Terms over a fixed partition of the characters. */
 export class Interned {
   private readonly known = new Map<string, Term>();
   private readonly derivatives = new Map<Term, (Term | undefined)[]>();
   private readonly empty = this.term("empty", true, { kind: "empty" });
   private readonly nothing = this.term("choice", false, { kind: "choice", parts: [] });
   private readonly all: Term;
-  /** The digit of each atom, "." as 10, and -1 for all others. */
+  /** The digit of each atom; 10 for ".", −1 for others. */
   private readonly digits: readonly number[];
 
   constructor(private readonly atoms: readonly CodePoints[]) {
@@ -56,7 +56,7 @@ export class Interned {
     }
   }
 
-  /** What matches after a character of an atom. */
+  /** Returns the term that matches after a character of an atom. */
   derivative(term: Term, atom: number): Term {
     const known = this.derivatives.get(term) ?? [];
     this.derivatives.set(term, known);

@@ -1,9 +1,9 @@
-/** Which JSON schemas texts can be held to: drafts 6 to 2020-12, without what no text before its end can be held to. */
+/** Checks JSON schemas: drafts 6 to 2020-12, except keywords that can't be enforced while a text is incomplete. */
 import { formats } from "./formats.ts";
 import { placesOf } from "./number_pattern.ts";
 import { invalidSchema as invalid, MOST_DEPTH, type Schema } from "./schema_text.ts";
 
-/** What the value of a keyword has to be. */
+/** The expected kind of a keyword's value. */
 type Kind =
   | "silent"
   | "schema"
@@ -23,7 +23,7 @@ type Kind =
   | "flag";
 
 const kinds: Readonly<Record<Kind, readonly string[]>> = {
-  /** For people, and for programs that read the values; and names of schemas. */
+  /** Annotations and identifiers of schemas. */
   silent: [
     ...["$schema", "$id", "$anchor", "$dynamicAnchor", "$comment", "$vocabulary", "title", "description", "default"],
     ...["examples", "readOnly", "writeOnly", "deprecated", "contentEncoding", "contentMediaType", "contentSchema"],
@@ -54,7 +54,7 @@ const kindOf = new Map(Object.entries(kinds).flatMap(([kind, names]) => names.ma
 const TYPES = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 const said = [...kindOf.keys()].filter((name) => kindOf.get(name) !== "silent");
 
-/** Any of them may come next: XGrammar's automaton grows by their square. */
+/** Each may come next, so XGrammar's automaton grows with the square of their number. */
 const MOST_OPTIONAL = 256;
 const MOST_PROPERTIES = 1024;
 const MOST_COUNT = 10_000;
@@ -63,19 +63,19 @@ const MOST_PATTERN = 1000;
 export const isObject = (value: unknown): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A schema inside of a schema. */
+/** A schema within a schema. */
 export interface Placed {
   readonly schema: Schema;
   readonly path: string;
-  /** What stands around it; undefined for the whole. */
+  /** The enclosing schema; undefined for the whole. */
   readonly parent: Placed | undefined;
 }
 
 /**
  * Checks a schema.
  *
- * @returns all schemas in it, the whole one first
- * @throws {ArgumentError} `invalidSchema`, with the path of what is wrong or too large.
+ * @returns the schema and all its subschemas, the whole first
+ * @throws {ArgumentError} `invalidSchema`, with the path of the problem.
  */
 export function checkSchema(whole: unknown): Placed[] {
   const found: Placed[] = [];
@@ -112,7 +112,7 @@ function check(schema: unknown, path: string, { depth, parent, found }: Place): 
 
 type Inner = readonly (readonly [key: string, schema: unknown])[];
 
-/** The schemas in the value of a keyword. */
+/** Returns the schemas in the value of a keyword. */
 function innerOf(kind: Kind, name: string, value: unknown, path: string): Inner {
   const listed = () => {
     if (!Array.isArray(value) || value.length === 0) throw invalid(`${path}.${name}`, "expected a list of schemas");
@@ -141,7 +141,7 @@ function innerOf(kind: Kind, name: string, value: unknown, path: string): Inner 
 const isNames = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((own) => typeof own === "string");
 
-/** What is expected of a value where it is not that. */
+/** Returns the expected kind if a value does not match it. */
 function expectedOf(kind: Kind, value: unknown): string | undefined {
   const unless = (isRight: boolean, expected: string) => (isRight ? undefined : expected);
   switch (kind) {
@@ -173,7 +173,7 @@ function expectedOf(kind: Kind, value: unknown): string | undefined {
   }
 }
 
-/** A multiple and its digits after the point fit together in what a float64 has exactly. */
+/** With this limit, a multiple with all its decimals is exact in float64. */
 const MOST_MULTIPLE = 10_000;
 
 function checkTogether(schema: Schema, path: string): void {
@@ -182,15 +182,15 @@ function checkTogether(schema: Schema, path: string): void {
   const optional = Object.keys((properties as Schema | undefined) ?? {}).filter((name) => !needed.has(name)).length;
   if (optional > MOST_OPTIONAL)
     throw invalid(`${path}.properties`, `expected at most ${MOST_OPTIONAL} that are not required, got ${optional}`);
-  // What a format that is not known says, a pattern says again.
+  // An unknown format requires a pattern, which expresses it.
   if (format !== undefined && !formats.has(format as string) && !hasPattern(schema))
-    throw invalid(`${path}.format`, `expected ${[...formats].join(", ")}, or a pattern beside it, got ${format}`);
+    throw invalid(`${path}.format`, `expected ${[...formats].join(", ")}, or also a pattern, got ${format}`);
   if (pattern !== undefined && (pattern as string).length > MOST_PATTERN)
     throw invalid(`${path}.pattern`, `expected a regular expression of at most ${MOST_PATTERN} characters`);
   if (multipleOf !== undefined) {
     const places = placesOf(multipleOf as number);
     if (places > 9 || (multipleOf as number) * 10 ** places > MOST_MULTIPLE)
-      throw invalid(`${path}.multipleOf`, `expected at most ${MOST_MULTIPLE}, its point left out`);
+      throw invalid(`${path}.multipleOf`, `expected at most ${MOST_MULTIPLE} without the decimal point`);
   }
 }
 

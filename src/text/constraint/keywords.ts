@@ -1,4 +1,4 @@
-/** What each keyword of JSON schema says of values that meet it, and of those that don't. */
+/** The conditions of each JSON schema keyword for values that satisfy it, and for values that don't. */
 import { formatPattern, formats } from "./formats.ts";
 import { nextAfter } from "./number_pattern.ts";
 import { anyText, not, type Pattern } from "./pattern.ts";
@@ -7,26 +7,26 @@ import type { SchemaTerms, Term } from "./schema_terms.ts";
 import { atPath, invalidSchema as invalid, type Schema, UNEVALUATED } from "./schema_text.ts";
 import { anything, type Facts, meet, TYPES, type Type } from "./shape.ts";
 
-/** Facts and terms that hold together. */
+/** Facts and terms that all hold. */
 export interface Branch {
   readonly facts?: Facts;
   readonly terms?: readonly Term[];
 }
 
-/** One of them holds. */
+/** Alternatives, of which one holds. */
 export type Branches = readonly Branch[];
 
-/** A schema, as keywords read it. */
+/** The context in which keywords are read. */
 export interface Reading {
   readonly schema: Schema;
   readonly path: string;
   readonly terms: SchemaTerms;
-  /** Whether no value meets both terms, as far as that is known. */
+  /** Whether it is known that no value satisfies both terms. */
   areDisjoint(a: Term, b: Term): boolean;
 }
 
 interface Keyword {
-  /** The keywords that are read together: any of them. */
+  /** Keywords that are evaluated together if any is present. */
   readonly names: readonly string[];
   readonly holds: (own: Reading) => Branches;
   readonly fails: (own: Reading) => Branches;
@@ -35,7 +35,7 @@ interface Keyword {
 const facts = (own: Facts): Branch => ({ facts: own });
 const only = (type: Type, own: Facts = {}): Branch => ({ facts: { types: [type], ...own } });
 
-/** The term of a schema in the value of a keyword. */
+/** Returns the term of a schema in the value of a keyword. */
 const termOf = ({ schema, path, terms }: Reading, name: string, key?: string | number, isDenied = false): Term => {
   const value = schema[name] as Schema;
   const own = (key === undefined ? value : value[key as string]) as Schema | boolean;
@@ -45,7 +45,7 @@ const held = (own: Reading, name: string, key?: string | number): Term => termOf
 const denied = (own: Reading, name: string, key?: string | number): Term => termOf(own, name, key, true);
 const keysOf = ({ schema }: Reading, name: string): string[] => Object.keys((schema[name] as object | undefined) ?? {});
 
-/** A keyword of one number or text: what it says, and the type of which that is not true where it fails. */
+/** Defines a keyword with a number or text: its condition, and the type and condition of values that fail it. */
 const simple = <T>(name: string, type: Type, holds: (value: T) => Facts, fails: (value: T) => Facts): Keyword => ({
   names: [name],
   holds: ({ schema }) => [facts(holds(schema[name] as T))],
@@ -159,10 +159,10 @@ const values: readonly Keyword[] = [
 ];
 
 const unsupported = ({ path }: Reading, name: string): never => {
-  throw invalid(`${path}.${name}`, "expected no not or oneOf around it: texts can't be held to what fails it");
+  throw invalid(`${path}.${name}`, "not supported within not or oneOf: its negation can't be enforced");
 };
 
-/** A keyword that says nothing where it is true, or is not there. */
+/** Whether a keyword has no effect, because it is true or absent. */
 const isTrivial = ({ schema }: Reading, name: string): boolean => schema[name] === undefined || schema[name] === true;
 
 const lists: readonly Keyword[] = [
@@ -211,7 +211,7 @@ const lists: readonly Keyword[] = [
   },
 ];
 
-/** Where the items at the beginning stand, and all others: lists of `items` are those of older drafts. */
+/** Returns the paths of the leading items and of the rest. Older drafts use lists in `items`. */
 function itemsOf({ schema }: Reading): { prefix: (readonly [string, number])[]; rest: string | undefined } {
   const first = Array.isArray(schema["items"]) ? "items" : "prefixItems";
   const rest = first === "items" ? "additionalItems" : "items";
@@ -257,13 +257,13 @@ const objects: readonly Keyword[] = [
 
 const isMissing = ({ schema }: Reading, name: string): boolean => schema[name] === undefined;
 
-/** Objects without a property. */
+/** Matches objects without a property. */
 function without({ terms, path }: Reading, name: string): Branch {
   const properties = new Map([[name, terms.of(false, path)]]);
   return only("object", { objects: [{ properties, patterns: [], others: undefined, isDenied: true }] });
 }
 
-/** What an object has to be beside a property, which is needed. */
+/** Defines a keyword with conditions on objects that have a property. */
 const dependent = (name: string): Keyword => {
   const entries = (own: Reading) => keysOf(own, name).map((key) => [key, (own.schema[name] as Schema)[key]] as const);
   const besides = (own: Reading, key: string, value: unknown): Branch =>
@@ -282,17 +282,17 @@ const dependent = (name: string): Keyword => {
   };
 };
 
-/** What is no object, and objects without a property. */
+/** Matches non-objects, and objects without a property. */
 const absent = (own: Reading, key: string): Branches => [
   { facts: { types: TYPES.filter((type) => type !== "object") } },
   without(own, key),
 ];
 
-/** One of each. */
+/** Returns all combinations of one branch from each. */
 const product = (all: readonly Branches[]): Branches =>
   all.reduce<Branches>((some, next) => some.flatMap((a) => next.map((b) => merged([a, b]))), [{}]);
 
-/** All that branches say. */
+/** Merges branches that all hold. */
 const merged = (branches: readonly Branch[]): Branch => ({
   facts: branches.reduce((shape, own) => meet(shape, own.facts ?? {}), anything),
   terms: branches.flatMap((own) => own.terms ?? []),
@@ -362,10 +362,10 @@ const keywords: readonly Keyword[] = [
   ...applicators,
 ];
 
-/** What all keywords of a schema say: of each, one branch holds. */
+/** Returns the branches of all keywords of a schema. One branch of each keyword holds. */
 export const heldBy = (own: Reading): readonly Branches[] => spoken(own).map(({ holds }) => holds(own));
 
-/** What a value meets that fails a schema: one of the branches of one keyword. */
+/** Returns the branches for values that fail a schema: one branch of one keyword holds. */
 export function failing(own: Reading): Branches {
   for (const name of UNEVALUATED) if (!isTrivial(own, name)) return unsupported(own, name);
   return spoken(own).flatMap(({ fails }) => fails(own));

@@ -1,4 +1,4 @@
-/** Lists: behind the items that a schema lists one by one, others follow only where it says something of them. */
+/** Rules for lists. Further items follow the individually listed ones only if the schema describes them. */
 import { itemTerms, prefixLength } from "./alternatives.ts";
 import { all, comma, type Expression, empty, none, one, rule, spaces, times, written } from "./productions.ts";
 import type { SchemaRules } from "./schema_rules.ts";
@@ -6,9 +6,9 @@ import type { Term } from "./schema_terms.ts";
 import { unsupported } from "./schema_text.ts";
 import type { ContainsFacts, Shape } from "./shape.ts";
 
-/** Every set of the values needs a rule. */
+/** Each subset of the values needs a rule. */
 const MOST_UNIQUE = 6;
-/** Where items are counted that meet something, each count needs a rule. */
+/** With `contains`, each count of matching items needs a rule. */
 const MOST_COUNTED = 1000;
 
 export class ListRules {
@@ -33,7 +33,7 @@ export class ListRules {
       const some = all(item, times(all(comma, item), Math.max(0, least - 1), most - 1));
       return least === 0 ? one([empty, some]) : some;
     };
-    // From the last item at the beginning to the first, what comes after each.
+    // Builds the rules of leading items from the last to the first.
     const length = Math.min(prefix, most);
     return Array.from({ length }, (_, at) => length - 1 - at).reduce((next, at) => {
       const item = all(at > 0 ? comma : empty, this.item(itemTerms(shape, at)), next);
@@ -51,7 +51,7 @@ export class ListRules {
     return rule(name);
   }
 
-  /** Lists of which so many items meet something: a rule for each number of items and of those that meet it. */
+  /** Lists with `contains`: a rule for each number of items and of matching items. */
   private counted(shape: Shape): Expression {
     const { contains, leastItems, mostItems } = shape;
     const last = mostItems < Infinity ? mostItems : Math.max(1, leastItems, prefixLength(shape));
@@ -81,11 +81,11 @@ export class ListRules {
     );
   }
 
-  /** Lists of different items out of few. */
+  /** Lists of unique items from a small set. */
   private unique(shape: Shape): Expression {
     const values = this.finite(itemTerms(shape, prefixLength(shape)));
     if (prefixLength(shape) > 0 || shape.contains.length > 0 || values === undefined || values.length > MOST_UNIQUE)
-      throw unsupported(`expected uniqueItems only beside items of which there are at most ${MOST_UNIQUE}`);
+      throw unsupported(`uniqueItems requires items with at most ${MOST_UNIQUE} different values`);
     const { leastItems, mostItems } = shape;
     const known = new Map<number, string>();
     const texts = values.map((own) => written(JSON.stringify(JSON.stringify(own))));
@@ -105,7 +105,7 @@ export class ListRules {
     return state(0);
   }
 
-  /** All values that meet the terms; undefined if these are too many. */
+  /** Returns all values that satisfy the terms; undefined if there are too many. */
   private finite(terms: readonly Term[]): unknown[] | undefined {
     const found = this.rules.alternatives.shapes(terms).map((shape) => {
       if (shape.values) return shape.values;
@@ -122,7 +122,7 @@ interface Step {
   readonly counts: readonly number[];
 }
 
-/** What an item may meet, and the counts after it; those that are enough are not counted further. */
+/** Returns the conditions that an item may satisfy and the counts after it. Counts stop at the required number. */
 function steps(contains: readonly ContainsFacts[], counts: readonly number[]): Step[] {
   return contains.reduce<Step[]>(
     (some, { term, denied, least, most }, at) => {

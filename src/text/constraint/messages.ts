@@ -1,6 +1,6 @@
-/** What a program and its process for forms tell each other. */
+/** The messages between a program and its processes for constraints. */
 
-/** The form of a text, as it is sent to the process that makes an automaton of it. */
+/** A constraint as it is sent to the process that compiles it. */
 export type Form =
   | { readonly kind: "json" }
   | { readonly kind: "regex"; readonly source: string }
@@ -8,28 +8,28 @@ export type Form =
   | { readonly kind: "schema"; readonly schema: string }
   | { readonly kind: "calls"; readonly functions: readonly FunctionForm[]; readonly form: CallForm };
 
-/** A function that may be called, with the schema of its arguments as text. */
+/** A function that the model may call, with the schema of its arguments as text. */
 export interface FunctionForm {
   readonly name: string;
   readonly schema: string;
 }
 
-/** @internal How texts call functions. */
+/** @internal The syntax of function calls in texts. */
 export interface CallForm {
   /** `"tags"`: `<tool_call>{"name": …, "arguments": …}</tool_call>`; `"json"`: `{"name": …, "parameters": …}`, one. */
   readonly written: "tags" | "json";
-  /** Whether the text is calls alone; otherwise it says something, in which there may be calls in tags. */
+  /** Whether the text consists only of calls; otherwise it is free text that may contain calls in tags. */
   readonly isForced: boolean;
   /** Whether there may be several calls. */
   readonly isParallel: boolean;
 }
 
-/** What there is to do. Ids are the program's. */
+/** A task. The program assigns the IDs. */
 export type Task =
-  /** The tokens' bytes one after the other, and where each ends; those that are no text have none. */
+  /** The concatenated bytes of tokens and their ends; special tokens have no bytes. */
   | { readonly kind: "vocabulary"; readonly id: number; readonly bytes: Uint8Array; readonly ends: Uint32Array }
   | { readonly kind: "form"; readonly id: number; readonly vocabulary: number; readonly form: Form }
-  /** Begins a text with tokens that it has already. The answer has a mask; a token beyond all ends the text. */
+  /** Begins a text with existing tokens. The answer has a mask, in which an additional token ends the text. */
   | {
       readonly kind: "start";
       readonly id: number;
@@ -40,16 +40,16 @@ export type Task =
   | { readonly kind: "accept"; readonly id: number; readonly token: number }
   | { readonly kind: "forget"; readonly what: "vocabulary" | "form" | "text"; readonly id: number };
 
-/** A task, and the seconds of the processor at which the process ends itself. */
+/** A task, and the seconds of CPU time after which the process ends itself. */
 export interface Request {
   readonly task: Task;
   readonly seconds: number;
 }
 
-/** The answer to each task, in their order. */
+/** The answer to a task; answers arrive in the order of tasks. */
 export interface Answer {
   readonly mask?: Int32Array;
-  /** What it took of the processor. */
+  /** CPU time used. */
   readonly seconds: number;
   readonly error?: Refusal;
 }
@@ -57,6 +57,6 @@ export interface Answer {
 export interface Refusal {
   readonly code: string;
   readonly message: string;
-  /** Whether the process ends, since XGrammar broke off. */
+  /** Whether the process ends because XGrammar crashed. */
   readonly isLast: boolean;
 }

@@ -1,24 +1,24 @@
-/** Numbers between bounds as patterns of their digits. */
+/** Patterns of the digits of numbers within bounds. */
 import { rangeOf, union } from "./code_points.ts";
 import { both, choice, empty, literal, not, nothing, type Pattern, repeat, sequence, setOf } from "./pattern.ts";
 
-/** What is said of a number. */
+/** Conditions on a number. */
 export interface NumberFacts {
   readonly least: number;
   readonly most: number;
-  /** Of which it is a whole multiple. */
+  /** Values of which it must be a multiple. */
   readonly multiples: readonly number[];
-  /** Of which it is none. */
+  /** Values of which it must not be a multiple. */
   readonly nonMultiples: readonly number[];
-  /** What it is not. */
+  /** Excluded values. */
   readonly excluded: readonly number[];
 }
 
-/** As many digits as JavaScript writes before it writes an exponent, and after the point. */
+/** Maximum digits that JavaScript writes without an exponent, before and after the decimal point. */
 const [MOST_DIGITS, MOST_PLACES] = [21, 25];
-/** Numbers of so many digits in all are float64 of their own. */
+/** Numbers with up to this many digits are distinct in float64. */
 const EXACT_DIGITS = 15;
-/** Bounds nearer to 0 leave out nothing but 0 of what is written without an exponent. */
+/** Bounds closer to 0 exclude only 0 among the numbers written without an exponent. */
 const LEAST_DECIMAL = 10 ** -MOST_PLACES;
 
 const digit = (first: number, last: number): Pattern =>
@@ -26,8 +26,8 @@ const digit = (first: number, last: number): Pattern =>
 const digits = (least: number, most: number): Pattern => (most < least ? nothing : repeat(digit(0, 9), least, most));
 
 /**
- * The texts of numbers. Whole numbers come without a point and an exponent, others with an exponent only where
- * JavaScript writes one. Of multiples come those that a float64 has exactly.
+ * Returns the pattern of numbers. Whole numbers have no decimal point or exponent; others have an exponent only if
+ * JavaScript writes one. Multiples are limited to those that are exact in float64.
  */
 export function numberPattern({ least, most, multiples, nonMultiples, excluded }: NumberFacts): Pattern {
   if (least > most) return nothing;
@@ -48,7 +48,7 @@ export function numberPattern({ least, most, multiples, nonMultiples, excluded }
   return choice([positive, negative]);
 }
 
-/** A number, and zeros after its point. */
+/** Matches a number, with optional zeros after the decimal point. */
 function textOf(value: number): Pattern {
   const [whole, fraction] = decimalOf(value);
   const zeros = repeat(literal("0"), 0, Infinity);
@@ -57,7 +57,7 @@ function textOf(value: number): Pattern {
     : sequence([literal(`${whole}.${fraction}`), zeros]);
 }
 
-/** A positive decimal as digits before and after the point, the latter without zeros at the end. */
+/** Splits a positive decimal into its digits before and after the point, without trailing zeros. */
 function decimalOf(value: number): readonly [whole: string, fraction: string] {
   if (value === Infinity) return ["9".repeat(MOST_EXPONENT + 3), ""];
   const [mantissa, exponent = "0"] = String(value).split("e") as [string, string?];
@@ -68,7 +68,7 @@ function decimalOf(value: number): readonly [whole: string, fraction: string] {
   return [padded.slice(0, at), padded.slice(at)];
 }
 
-/** How many digits a number has after the point. */
+/** Returns the number of digits after the decimal point. */
 export const placesOf = (value: number): number => decimalOf(value)[1].length;
 
 function multipleOf(value: number): Pattern {
@@ -79,12 +79,12 @@ function multipleOf(value: number): Pattern {
 interface Writing {
   readonly places: number;
   readonly size: number;
-  /** Whether it stands after a minus, where it is not 0. */
+  /** Whether it follows a minus sign, so that it is not 0. */
   readonly isNegative: boolean;
   readonly hasExponents: boolean;
 }
 
-/** Numbers from 0 on. */
+/** Matches non-negative numbers. */
 function unsigned(least: number, most: number, { places, size, isNegative, hasExponents }: Writing): Pattern {
   const [low, lowFraction] = decimalOf(least);
   const [high, highFraction] = decimalOf(Math.min(most, 10 ** Math.max(size, low.length)));
@@ -106,16 +106,16 @@ const exponent = (sign: Pattern, own: Pattern): Pattern =>
     ...[digit(1, 9), repeat(sequence([literal("."), digits(1, MOST_PLACES)]), 0, 1)],
     ...[setOf(union(rangeOf(0x45), rangeOf(0x65))), sign, own],
   ]);
-/** From 1e-7 on JavaScript writes exponents; more than two digits of them come near to what a float64 can't hold. */
+/** JavaScript writes exponents from 1e-7 down. Three-digit exponents are excluded: they approach float64's limits. */
 const small = choice([sequence([repeat(literal("0"), 0, 1), digit(7, 9)]), sequence([digit(1, 9), digit(0, 9)])]);
 const MOST_EXPONENT = 99;
-/** Exponents that no digits lead over a bound. */
+/** Matches exponents with which no digits exceed a bound. */
 const large = (most: number): Pattern => {
   const last = most < 10 ** MOST_DIGITS ? 0 : Math.min(MOST_EXPONENT, decimalOf(most)[0].length - 2);
   return wholeBetween(BigInt(MOST_DIGITS), BigInt(last));
 };
 
-/** Whole numbers, both ends included. */
+/** Matches whole numbers from `first` to `last`, inclusive. */
 function wholeBetween(first: bigint, last: bigint): Pattern {
   if (first > last) return nothing;
   const [from, to] = [String(first), String(last)];
@@ -128,7 +128,7 @@ function wholeBetween(first: bigint, last: bigint): Pattern {
   return choice(options);
 }
 
-/** Digits of one length. */
+/** Matches numbers between two bounds with the same number of digits. */
 function digitsBetween(low: string, high: string): Pattern {
   if (low === "") return empty;
   if (/^0*$/.test(low) && /^9*$/.test(high)) return digits(low.length, low.length);
@@ -155,11 +155,11 @@ function fixedBetween([low, lowFraction]: Decimal, [high, highFraction]: Decimal
   ]);
 }
 
-/** A point and digits, or nothing. */
+/** Matches a decimal point and digits, optionally. */
 const fraction = (own: Pattern, isOptional: boolean): Pattern =>
   repeat(sequence([literal("."), own]), isOptional ? 0 : 1, 1);
 
-/** Digits after the point, from a bound on. */
+/** Matches digits after the point of at least a bound. */
 function atLeast(bound: string, places: number, fewest: 0 | 1): Pattern {
   if (bound === "") return digits(fewest, places);
   const first = Number(bound[0]);
@@ -169,7 +169,7 @@ function atLeast(bound: string, places: number, fewest: 0 | 1): Pattern {
   ]);
 }
 
-/** Digits after the point, to a bound. */
+/** Matches digits after the point of at most a bound. */
 function atMost(bound: string, places: number, fewest: 0 | 1): Pattern {
   if (bound === "") return repeat(digit(0, 0), fewest, places);
   const first = Number(bound[0]);
@@ -180,7 +180,7 @@ function atMost(bound: string, places: number, fewest: 0 | 1): Pattern {
   ]);
 }
 
-/** The least number that is greater. */
+/** Returns the next larger float64. */
 export function nextAfter(value: number): number {
   if (value === 0) return Number.MIN_VALUE;
   const view = new DataView(new ArrayBuffer(8));

@@ -1,6 +1,6 @@
 /**
- * Objects: properties that a schema names come in its order. Others follow only where a schema says something of them,
- * or names none.
+ * Rules for objects. Named properties appear in the order of the schema. Further properties follow only if the schema
+ * describes them or names none.
  */
 import { propertyTerms } from "./alternatives.ts";
 import { matches } from "./automaton.ts";
@@ -11,9 +11,9 @@ import type { Term } from "./schema_terms.ts";
 import { unsupported } from "./schema_text.ts";
 import type { ObjectFacts, Shape } from "./shape.ts";
 
-/** Every set of them needs a rule. */
+/** Each subset of them needs a rule. */
 const MOST_PATTERNS = 4;
-/** Where their number matters, each number needs rules of its own. */
+/** If the number of properties is limited, each count needs separate rules. */
 const MOST_COUNTED = 100;
 
 interface Property {
@@ -23,7 +23,7 @@ interface Property {
 
 interface Properties {
   readonly named: readonly Property[];
-  /** All others. */
+  /** All other properties. */
   readonly other: Expression;
   readonly least: number;
   readonly most: number;
@@ -41,7 +41,7 @@ export class ObjectRules {
       .map((key) => ({ pair: this.named(shape, key, allowed), isRequired: required.includes(key) }));
     const isOpen = named.length < leastProperties || isOpened(shape, named.length);
     const other = isOpen ? this.others(shape, keys, allowed) : none;
-    // Others may have the same name, so any number of them are one for certain.
+    // Further properties may repeat a name, so any number of them counts as only one.
     if (leastProperties > named.length + 1)
       throw unsupported(
         `expected minProperties of at most ${named.length + 1}: one more than the properties with names`,
@@ -59,7 +59,7 @@ export class ObjectRules {
     return all(key, spaces, written('":"'), spaces, this.rules.value(terms), spaces);
   }
 
-  /** One property of any other name: what is said of its value depends on the patterns that the name matches. */
+  /** A property with another name. The conditions on its value depend on the patterns that the name matches. */
   private others({ objects }: Shape, keys: readonly string[], allowed: Pattern): Expression {
     const patterns = [...new Set(objects.flatMap((own) => own.patterns.map(([pattern]) => pattern)))];
     if (patterns.length > MOST_PATTERNS)
@@ -86,10 +86,10 @@ export class ObjectRules {
   }
 }
 
-/** What comes behind so many of the named properties, when so many were written: a rule for each such state. */
+/** The rules after a number of named properties, of which some were written: one rule per state. */
 class PropertyStates {
   private readonly known = new Map<string, string>();
-  /** Further properties need not be counted. */
+  /** The count up to which properties must be counted. */
   private readonly counted: number;
 
   constructor(
@@ -120,7 +120,7 @@ class PropertyStates {
     return one([...own, ...(isRequired ? [] : [this.state(at + 1, count)])]);
   }
 
-  /** Properties without names in the schema. */
+  /** Matches properties not named in the schema. */
   private rest(count: number): Expression {
     const { other, least, most } = this.properties;
     const needed = Math.max(0, least - count);
@@ -140,7 +140,7 @@ const termsOf = ({ patterns, others }: ObjectFacts, met: ReadonlySet<Pattern>): 
 const isForbidden = ({ objects }: Shape, key: string): boolean =>
   objects.some(({ properties }) => properties.get(key)?.schema === false);
 
-/** Whether there may be properties that no schema names. */
+/** Whether properties not named in the schema are allowed. */
 const isOpened = ({ objects, names }: Shape, named: number): boolean =>
   named === 0 ||
   names.length > 0 ||

@@ -1,4 +1,4 @@
-/** Regular expressions as trees over sets of characters, without what does not change which texts match. */
+/** Regular expressions as trees over sets of characters, without elements that do not affect which texts match. */
 import { type CodePoints, everything, rangeOf, union } from "./code_points.ts";
 
 export type Pattern =
@@ -12,22 +12,22 @@ export type Pattern =
   | { readonly kind: "not"; readonly part: Pattern }
   | ({ readonly kind: "multiple" } & Multiple);
 
-/** Digits whose number is a multiple of `of` / 10^`places`; what came before of them is in `rest`. */
+/** Digits of a multiple of `of` / 10^`places`. `rest` holds the state of the digits so far. */
 export interface Multiple {
   readonly of: number;
   /** The digits so far, modulo `of`. */
   readonly rest: number;
-  /** How many digits after the point may still come; zeros always may. */
+  /** The number of digits that may still follow the point; zeros may always follow. */
   readonly places: number;
   readonly isAfterPoint: boolean;
 }
 
-/** Matches the empty text alone. */
+/** Matches only the empty text. */
 export const empty: Pattern = { kind: "sequence", parts: [] };
 /** Matches no text. */
 export const nothing: Pattern = { kind: "choice", options: [] };
 
-/** Any text. */
+/** Matches any text. */
 export const anyText: Pattern = { kind: "repeat", part: { kind: "set", set: everything }, least: 0, most: Infinity };
 
 export const isEmpty = (own: Pattern): boolean => own.kind === "sequence" && own.parts.length === 0;
@@ -53,7 +53,7 @@ export function sequence(parts: readonly Pattern[]): Pattern {
   return flat.length === 1 ? flat[0]! : { kind: "sequence", parts: flat };
 }
 
-/** Options that are one character each are one set; an empty option makes the others optional. */
+/** Alternation. Single characters are merged into one set; an empty option makes the others optional. */
 export function choice(options: readonly Pattern[]): Pattern {
   const flat = options.flatMap((option) => (option.kind === "choice" ? option.options : [option]));
   const sets = flat.flatMap((option) => (option.kind === "set" ? [option.set] : []));
@@ -63,7 +63,7 @@ export function choice(options: readonly Pattern[]): Pattern {
   return flat.some(isEmpty) ? repeat(chosen, 0, 1) : chosen;
 }
 
-/** A repeat of a repeat is one wherever every number of times between the ends can be had. */
+/** Repetition. Nested repeats are merged if every count between the bounds is possible. */
 export function repeat(part: Pattern, least: number, most: number): Pattern {
   if (isNothing(part)) return least === 0 ? empty : nothing;
   if (isEmpty(part) || most === 0) return empty;
@@ -73,6 +73,6 @@ export function repeat(part: Pattern, least: number, most: number): Pattern {
   return { kind: "repeat", part, least, most };
 }
 
-/** Whether n and n + 1 times together have no gap, for the first n, after which the ends lie closer. */
+/** Whether the counts of n and n + 1 repetitions leave no gap for the first n; later gaps are smaller. */
 const hasNoGap = (inner: { readonly least: number; readonly most: number }, least: number, most: number): boolean =>
   least === most || inner.least * (least + 1) <= (least === 0 ? 0 : inner.most * least) + 1;

@@ -1,7 +1,7 @@
-/** The system call setitimer(2), which ends this process when it has used so much of the processor. */
+/** Limits this process's CPU time with setitimer(2). */
 import { dlopen, FFIType, ptr } from "bun:ffi";
 
-/** setitimer(2)'s `ITIMER_VIRTUAL`: the time in which this process itself computes, whatever else runs. */
+/** setitimer(2)'s `ITIMER_VIRTUAL`, which counts only this process's user CPU time. */
 const VIRTUAL = 1;
 
 const isMac = process.platform === "darwin";
@@ -22,12 +22,12 @@ function open() {
 const { setitimer } = open();
 
 /**
- * Ends this process by SIGVTALRM, whose default nothing can delay, after so many seconds of the processor; 0 takes that
- * back.
+ * Ends this process with SIGVTALRM after some seconds of CPU time; 0 removes the limit. Nothing can delay the signal's
+ * default action.
  */
 export function limitProcessorTime(seconds: number): void {
   const whole = Math.floor(seconds);
-  // struct itimerval: seconds and microseconds of the interval, which is none, and of the first time.
+  // struct itimerval: seconds and microseconds of the interval (none) and of the first expiry.
   const times = new BigInt64Array([0n, 0n, BigInt(whole), BigInt(Math.round((seconds - whole) * 1e6) % 1_000_000)]);
   setitimer(VIRTUAL, ptr(times), null);
 }

@@ -1,7 +1,7 @@
-/** Rules of a grammar before they are written: those that no text ends are left out. */
+/** Rules of a grammar before they are written. Rules that derive no finite text are dropped. */
 
 export type Expression =
-  /** XGrammar's notation, which some text matches. */
+  /** Text in XGrammar's notation that matches some text. */
   | { readonly kind: "written"; readonly text: string }
   | { readonly kind: "rule"; readonly name: string }
   | { readonly kind: "all" | "one"; readonly parts: readonly Expression[] }
@@ -14,16 +14,16 @@ export const one = (parts: readonly Expression[]): Expression => ({ kind: "one",
 export const times = (part: Expression, least: number, most: number): Expression => ({
   ...{ kind: "times", part, least, most },
 });
-/** What no text matches. */
+/** Matches no text. */
 export const none: Expression = one([]);
 
 const EMPTY = '""';
 export const empty = written(EMPTY);
-/** Between two parts of JSON. Without a limit a model may write spaces for ever. */
+/** White space between parts of JSON. It is limited because a model could write spaces forever. */
 export const spaces = written("[ \\n\\t]{0,2}");
 export const comma = all(written('","'), spaces);
 
-/** XGrammar 0.1.27 loses shorter texts where longer repeats begin above 0. */
+/** XGrammar 0.1.27 loses shorter texts of longer repeats whose minimum is above 0. */
 const COUNTED = 128;
 
 export class Productions {
@@ -32,7 +32,7 @@ export class Productions {
   private count = 0;
   private ended = new Set<string>();
 
-  /** How many rules there are. */
+  /** The number of rules. */
   get size(): number {
     return this.bodies.size;
   }
@@ -41,7 +41,7 @@ export class Productions {
     this.bodies.set(name, body);
   }
 
-  /** The rules that `root` leads to, a line each; undefined if no text ends. */
+  /** Returns the rules reachable from `root`, one per line; undefined if no finite text matches. */
   write(root: string): string | undefined {
     this.ended = this.findEnded();
     if (!this.ended.has(root)) return undefined;
@@ -80,7 +80,7 @@ export class Productions {
     return options.includes(" ") ? this.extra(options) : options;
   }
 
-  /** Options that begin alike stay apart only as rules of their own. */
+  /** Options with a common prefix are kept apart only if they are separate rules. */
   private options(parts: readonly Expression[]): string {
     const options = parts.filter((own) => ends(own, this.ended));
     if (options.length === 1) return this.text(options[0]!);

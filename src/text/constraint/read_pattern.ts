@@ -1,24 +1,24 @@
-/** Reads JavaScript's regular expressions with the flag `u`. */
+/** Parses JavaScript's regular expressions with the flag `u`. */
 import { type AST, RegExpParser, RegExpSyntaxError } from "@eslint-community/regexpp";
 import { ArgumentError } from "../../core/errors.ts";
 import { type CodePoints, charactersOf, complement, rangeOf, union } from "./code_points.ts";
 import { anyText, both, choice, empty, not, type Pattern, repeat, sequence, setOf } from "./pattern.ts";
 
-/** More parentheses in each other would exhaust the stack of whoever reads them. */
+/** Deeper nesting of parentheses would overflow the stack of readers. */
 const MOST_DEPTH = 64;
-/** Copies of a group with lookaheads. */
+/** Maximum copies of a group with lookaheads. */
 const MOST_COPIES = 8;
 
 const invalid = (code: string, message: string, options?: ErrorOptions) =>
   new ArgumentError("compileConstraint", code, message, options);
 
 /**
- * The texts that match an expression.
+ * Returns the pattern of the texts that match an expression.
  *
- * @param extent `"whole"` if the whole text has to match; `"part"` if a part of it has to, as `RegExp.test` says
- * @throws {ArgumentError} `notARegex`; `tooLarge` for more than 64 groups in each other; `unsupported`, with its name,
- * for what is no matter of the characters alone: lookbehinds, references to groups, word boundaries, flags of groups,
- * `^` and `$` elsewhere than at the ends, and lookaheads in repeated groups.
+ * @param extent `"whole"` if the whole text must match; `"part"` if a part of it must, as in `RegExp.test`
+ * @throws {ArgumentError} `notARegex`; `tooLarge` for more than 64 nested groups; `unsupported`, with the element, for
+ *   lookbehinds, references to groups, word boundaries, flags of groups, `^` and `$` other than at the ends, and
+ *   lookaheads in repeated groups.
  */
 export function readPattern(source: string, extent: "whole" | "part"): Pattern {
   checkDepth(source);
@@ -33,23 +33,23 @@ export function readPattern(source: string, extent: "whole" | "part"): Pattern {
   return alternatives(parsed.alternatives, { before: margin, after: margin, rest: empty });
 }
 
-/** Parentheses in classes count too: fewer are allowed then. */
+/** Checks the depth. Parentheses in classes are counted too, so the check may be too strict. */
 function checkDepth(source: string): void {
   let depth = 0;
   for (const [found] of source.matchAll(/\\.|[()]/gsu)) {
     if (found === "(") depth++;
     if (found === ")") depth = Math.max(0, depth - 1);
-    if (depth > MOST_DEPTH) throw invalid("tooLarge", `expected at most ${MOST_DEPTH} groups in each other`);
+    if (depth > MOST_DEPTH) throw invalid("tooLarge", `expected at most ${MOST_DEPTH} nested groups`);
   }
 }
 
-/** Where a part of an expression stands. */
+/** The context of a part of an expression. */
 interface Place {
-  /** The text before it where no `^` says that there is none; undefined if another part comes before it. */
+  /** The text before it unless there is a `^`; undefined if another part precedes it. */
   readonly before: Pattern | undefined;
-  /** The text after it where no `$` says that there is none; undefined if another part comes after it. */
+  /** The text after it unless there is a `$`; undefined if another part follows it. */
   readonly after: Pattern | undefined;
-  /** What follows it, to the end of the text. */
+  /** The pattern that follows it, to the end of the text. */
   readonly rest: Pattern;
 }
 
@@ -60,14 +60,14 @@ const isStart = (own: AST.Element): boolean => own.type === "Assertion" && own.k
 const isEnd = (own: AST.Element): boolean => own.type === "Assertion" && own.kind === "end";
 const isGroup = (own: AST.Element | undefined): boolean => own?.type === "Group" || own?.type === "CapturingGroup";
 
-/** An alternative, and what follows it: lookaheads say something of both. */
+/** Reads an alternative together with the rest, since lookaheads constrain both. */
 function alternative({ elements }: AST.Alternative, { before, after, rest }: Place): Pattern {
   let [from, to] = [0, elements.length];
   let [prefix, suffix] = [before ?? empty, after ?? empty];
   for (; before && from < to && isStart(elements[from]!); from++) prefix = empty;
   for (; after && from < to && isEnd(elements[to - 1]!); to--) suffix = empty;
   const inner = elements.slice(from, to);
-  // A group at an end has the anchors of its own alternatives.
+  // A group at an end has the anchors of its alternatives.
   const opens = before && from === 0 && isGroup(inner[0]);
   const closes = after && to === elements.length && isGroup(inner.at(-1));
   if (inner.length === 0 && prefix === anyText) suffix = empty;
@@ -91,7 +91,7 @@ function element(own: AST.Element, place: Place): Pattern {
   return sequence([alone(own), place.rest]);
 }
 
-/** A repeat whose part says something of what follows. */
+/** Reads a repeat with lookaheads by copying its part. */
 function copies({ element: part, min, max, raw }: AST.Quantifier, rest: Pattern): Pattern {
   if (max > MOST_COPIES) throw unsupported(raw);
   let own = rest;
@@ -109,7 +109,7 @@ function looksAhead(own: AST.Element): boolean {
   return own.alternatives.some(({ elements }) => elements.some(looksAhead));
 }
 
-/** An element of which nothing depends on what stands beside it. */
+/** Reads an element that is independent of its context. */
 function alone(own: AST.Element): Pattern {
   const inside: Place = { before: undefined, after: undefined, rest: empty };
   switch (own.type) {
@@ -134,7 +134,7 @@ function alone(own: AST.Element): Pattern {
 }
 
 const unsupported = (raw: string): ArgumentError =>
-  invalid("unsupported", `expected a regular expression without ${raw.slice(0, 100)}: texts can't be held to it`);
+  invalid("unsupported", `expected a regular expression without ${raw.slice(0, 100)}, which is not supported`);
 
 function classOf({ elements, negate }: AST.CharacterClass): CodePoints {
   const set = union(

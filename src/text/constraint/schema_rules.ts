@@ -1,4 +1,4 @@
-/** JSON schemas in XGrammar's notation. */
+/** Writes JSON schemas in XGrammar's notation. */
 import { Alternatives, constants, textPattern } from "./alternatives.ts";
 import { ListRules } from "./list_rules.ts";
 import { type NumberFacts, numberPattern } from "./number_pattern.ts";
@@ -12,7 +12,7 @@ import { PatternRules } from "./write_pattern.ts";
 
 const MOST_RULES = 5000;
 
-/** What may follow in UTF-8 where a text goes on: no byte that is in none. */
+/** Unescaped characters of a string as valid UTF-8 bytes. */
 const characters = [
   "[\\x20-\\x21\\x23-\\x5b\\x5d-\\x7f]",
   "[\\xc2-\\xdf] any_next",
@@ -26,7 +26,7 @@ const characters = [
 ];
 const rest = characters.map((own) => `${own.replaceAll("any_next", "[\\x80-\\xbf]")} any_text_rest`).join(" | ");
 
-/** Any text: what JSON may escape comes in either form. XGrammar knows its tokens beforehand by the assertion. */
+/** Any string, with characters escaped or not. The assertion lets XGrammar compute its token masks in advance. */
 const TEXT = `any_text ::= ["] any_text_rest
 any_text_rest ::= ("\\"" | ${rest}) (= [ \\n\\t]{0,2} [,}\\]:])
 any_escape ::= ["\\\\/bfnrt] | "u" any_unit
@@ -35,10 +35,10 @@ any_pair ::= [Dd] [89ABab] any_hex any_hex "\\\\u" [Dd] [C-Fc-f] any_hex any_hex
 any_hex ::= [0-9A-Fa-f]`;
 
 /**
- * A schema as a grammar, whose rule `root` is the JSON of values that are valid by it.
+ * Converts a schema to a grammar whose rule `root` matches the JSON of valid values.
  *
- * @param text of {@link schemaText}
- * @throws {ArgumentError} `invalidSchema`, with the path of what is wrong or too large.
+ * @param text the result of {@link schemaText}
+ * @throws {ArgumentError} `invalidSchema`, with the path of the problem.
  */
 export function schemaRules(text: string): string {
   const own = new SchemaRules(new SchemaTerms(JSON.parse(text)));
@@ -64,11 +64,11 @@ export class SchemaRules {
     this.productions.define("root", this.value([this.terms.root]));
     for (let next = this.waiting.pop(); next; next = this.waiting.pop()) this.define(...next);
     const rules = this.productions.write("root");
-    if (rules === undefined) throw invalid("", "expected a schema by which some value is valid");
+    if (rules === undefined) throw invalid("", "expected a schema that some value satisfies");
     return `${rules}\n${TEXT}\n${this.patterns.text}\n`;
   }
 
-  /** A rule for the values that meet all terms. */
+  /** Returns a rule for the values that satisfy all terms. */
   value(terms: readonly Term[]): Expression {
     const key = [...new Set(terms.map(({ id }) => id))].sort((a, b) => a - b).join();
     const known = this.names.get(key);
@@ -79,7 +79,7 @@ export class SchemaRules {
     return rule(name);
   }
 
-  /** A name that no other rule has. */
+  /** Returns a unique rule name. */
   name(kind: string): string {
     if (this.productions.size > MOST_RULES) throw invalid("", `expected a schema of at most ${MOST_RULES} rules`);
     return `${kind}_${this.count++}`;

@@ -1,8 +1,8 @@
-/** Schemas, and what is not a schema, as the terms of which values have to meet all, or one. */
+/** Terms: schemas and negated schemas that values must satisfy. */
 import { checkSchema, isObject, type Placed } from "./json_schema.ts";
 import { invalidSchema as invalid, type Schema } from "./schema_text.ts";
 
-/** A schema that a value has to meet, or must not. There is one object for each. */
+/** A schema that a value must or must not satisfy. Equal terms are one object. */
 export interface Term {
   readonly id: number;
   readonly schema: Schema | boolean;
@@ -12,7 +12,7 @@ export interface Term {
 
 const BASE = "schema://here/";
 
-/** The terms of one whole schema, and where its references lead. */
+/** The terms of a whole schema and the targets of its references. */
 export class SchemaTerms {
   readonly root: Term;
   private readonly terms = new Map<Schema | boolean, { held?: Term; denied?: Term }>();
@@ -38,7 +38,7 @@ export class SchemaTerms {
     return both[key];
   }
 
-  /** The schemas that `$ref` and `$dynamicRef` of a schema lead to. */
+  /** Returns the schemas that `$ref` and `$dynamicRef` of a schema refer to. */
   targets(schema: Schema): readonly (readonly [schema: Schema | boolean, path: string])[] {
     return ["$ref", "$dynamicRef"].flatMap((name) => {
       const reference = schema[name];
@@ -50,7 +50,7 @@ export class SchemaTerms {
     });
   }
 
-  /** The term of a schema without some of its keywords. */
+  /** Returns the term of a schema without some of its keywords. */
   without(term: Term, names: readonly string[]): Term {
     const schema = term.schema as Schema;
     const own =
@@ -64,7 +64,7 @@ export class SchemaTerms {
   private name({ schema, path, parent }: Placed): void {
     const { $id, $anchor, $dynamicAnchor } = schema;
     const around = parent ? this.bases.get(parent.schema)! : BASE;
-    const isAnchor = typeof $id === "string" && $id.startsWith("#"); // of draft 6 and 7
+    const isAnchor = typeof $id === "string" && $id.startsWith("#"); // as in drafts 6 and 7
     const own = typeof $id === "string" && !isAnchor ? (URL.parse($id, around)?.href ?? around) : around;
     const base = own.replace(/#.*$/, "");
     this.bases.set(schema, base);

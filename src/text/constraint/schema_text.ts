@@ -1,4 +1,4 @@
-/** Schemas as they are sent to the process for forms. */
+/** Serializes schemas for the process for constraints. */
 import { ArgumentError } from "../../core/errors.ts";
 
 export type Schema = Readonly<Record<string, unknown>>;
@@ -6,14 +6,14 @@ export type Schema = Readonly<Record<string, unknown>>;
 const MOST_CHARACTERS = 65_536;
 export const MOST_DEPTH = 64;
 
-/** Keywords for what no other keyword of a schema, and of those that it applies in place, says something of. */
+/** Keywords for parts that no other keyword of a schema and its in-place subschemas evaluates. */
 export const UNEVALUATED = ["unevaluatedProperties", "unevaluatedItems"] as const;
 
-/** What is wrong with a schema, and where. */
+/** Returns the error for a problem at a path of a schema. */
 export const invalidSchema = (path: string, message: string, options?: ErrorOptions): ArgumentError =>
   new ArgumentError("compileConstraint", "invalidSchema", `schema${path}: ${message}`, options);
 
-/** A schema as JSON, as it is now. @throws {ArgumentError} `invalidSchema` if it is too deep or too long. */
+/** Serializes a schema to JSON. @throws {ArgumentError} `invalidSchema` if it is too deep or too long. */
 export function schemaText(schema: Schema): string {
   let text: string;
   try {
@@ -27,11 +27,11 @@ export function schemaText(schema: Schema): string {
   return text;
 }
 
-/** What texts can't be held to; {@link atPath} says where. */
+/** Returns the error for unsupported features; {@link atPath} adds the path. */
 export const unsupported = (message: string): ArgumentError =>
   new ArgumentError("compileConstraint", "unsupported", message);
 
-/** What is wrong with an expression is said with its place. */
+/** Adds a path to errors about expressions. */
 export function atPath<T>(path: string, body: () => T): T {
   try {
     return body();

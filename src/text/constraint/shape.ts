@@ -1,19 +1,19 @@
-/** What values have to be like, without alternatives: what one way through a schema's alternatives says of them. */
+/** Conditions on values without alternatives: one choice among a schema's alternatives. */
 import type { Pattern } from "./pattern.ts";
 import type { Term } from "./schema_terms.ts";
 
 export type Type = "null" | "boolean" | "number" | "string" | "array" | "object";
 export const TYPES: readonly Type[] = ["null", "boolean", "number", "string", "array", "object"];
 
-/** What one schema says of the items of lists: those at the beginning, and all others. */
+/** A schema's conditions on the items of lists: the leading ones, and all others. */
 export interface ListFacts {
   readonly prefix: readonly Term[];
   readonly rest: Term | undefined;
-  /** Whether it comes of a schema that values fail: `unevaluatedItems` sees nothing of it. */
+  /** Whether it comes from a negated schema, which `unevaluatedItems` ignores. */
   readonly isDenied?: boolean;
 }
 
-/** So many items meet a term. */
+/** The number of items that must satisfy a term. */
 export interface ContainsFacts {
   readonly term: Term;
   readonly denied: Term;
@@ -21,20 +21,20 @@ export interface ContainsFacts {
   readonly most: number;
 }
 
-/** What one schema says of the properties of objects. */
+/** A schema's conditions on the properties of objects. */
 export interface ObjectFacts {
   readonly properties: ReadonlyMap<string, Term>;
   readonly patterns: readonly (readonly [pattern: Pattern, term: Term])[];
-  /** What neither of both name. */
+  /** The term of all other properties. */
   readonly others: Term | undefined;
-  /** Whether it comes of a schema that values fail: `unevaluatedProperties` sees nothing of it. */
+  /** Whether it comes from a negated schema, which `unevaluatedProperties` ignores. */
   readonly isDenied?: boolean;
 }
 
-/** Each says something of values of one type, and nothing of others. */
+/** Conditions, each of which applies only to values of one type. */
 export interface Shape {
   readonly types: readonly Type[];
-  /** The values that there are; undefined for no such list. */
+  /** The allowed values; undefined if they are not listed. */
   readonly values: readonly unknown[] | undefined;
   readonly excluded: readonly unknown[];
   readonly least: number;
@@ -79,10 +79,10 @@ const meets: { readonly [name in keyof Shape]: Meet<Shape[name]> } = {
   isUnique: (a, b) => a || b,
 };
 
-/** A shape of which some facts are known. */
+/** Some conditions of a shape. */
 export type Facts = Partial<Shape>;
 
-/** What is both. */
+/** Returns the conjunction of a shape and further conditions. */
 export function meet(shape: Shape, facts: Facts): Shape {
   const own = Object.entries(facts).map(([name, value]) => {
     const of = meets[name as keyof Shape] as Meet<unknown>;
@@ -91,7 +91,7 @@ export function meet(shape: Shape, facts: Facts): Shape {
   return { ...shape, ...Object.fromEntries(own) };
 }
 
-/** Whether two values of JSON are equal; the order of properties is none. */
+/** Whether two JSON values are equal, regardless of the order of properties. */
 export function equal(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

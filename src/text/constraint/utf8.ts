@@ -1,23 +1,23 @@
 /**
- * Sets of characters as bytes of UTF-8, as automata over bytes need them (the algorithm of Rust's `utf8-ranges`): the
- * ranges are split where the number of bytes changes, and then until all that come after a differing byte are full.
+ * Converts sets of characters to UTF-8 byte sequences for automata over bytes (the algorithm of Rust's `utf8-ranges`):
+ * ranges are split where the number of bytes changes, and then until all bytes after a differing byte have full ranges.
  */
 import type { CodePoints, Range } from "./code_points.ts";
 
-/** What a byte may be, and then what may follow: alternatives, of which no two begin with the same byte. */
+/** A range of a byte, and the alternatives that may follow. No two alternatives start with the same byte. */
 export interface ByteBranch {
   readonly bytes: readonly Range[];
-  /** Empty where the character ends. */
+  /** Empty if the character ends. */
   readonly next: readonly ByteBranch[];
 }
 
-/** The last code points of one, two, three and four bytes. */
+/** The last code points with one, two, three and four bytes. */
 const LASTS = [0x7f, 0x7ff, 0xffff, 0x10ffff];
 
-/** The bytes of all characters of a set. */
+/** Returns the byte sequences of all characters of a set. */
 export const byteBranches = (set: CodePoints): readonly ByteBranch[] => merged(set.flatMap(sequencesOf));
 
-/** One range for each byte. */
+/** A range for each byte. */
 type Sequence = readonly Range[];
 
 function sequencesOf([first, last]: Range): Sequence[] {
@@ -27,7 +27,7 @@ function sequencesOf([first, last]: Range): Sequence[] {
   return [from.map((byte, at): Range => [byte, to[at]!])];
 }
 
-/** Where a range is split, so that the bytes after one that differs are all there are; undefined if they are. */
+/** Returns where to split a range so that the bytes after a differing byte are full; undefined if they already are. */
 function unevenEnd(first: number, last: number): number | undefined {
   if (last <= LASTS[0]!) return undefined;
   for (let bits = 6; bits <= 18; bits += 6) {
@@ -46,7 +46,7 @@ function bytesOf(point: number): number[] {
   return [((0xf00 >> length) & 0xff) | (point >> (6 * (length - 1))), ...rest];
 }
 
-/** Sequences that begin alike share their beginning, and beginnings that go on alike are one. */
+/** Merges sequences with common prefixes, and prefixes with equal continuations. */
 function merged(sequences: readonly Sequence[]): ByteBranch[] {
   const byFirst = new Map<string, { readonly first: Range; readonly rests: Sequence[] }>();
   for (const [first, ...rest] of sequences) {

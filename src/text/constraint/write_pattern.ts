@@ -1,10 +1,10 @@
 /**
- * Writes trees of regular expressions as rules of XGrammar's notation, a variant of EBNF.
+ * Writes patterns as rules in XGrammar's notation, a variant of EBNF.
  *
- * Its classes hold bytes if they have more than one element, whereas a lone character is written in UTF-8; so each byte
- * comes as a class, a lone one twice. Where a choice begins with a rule without references, it puts the rule in its
- * place; and states of choices that begin alike it may merge too often (its issue 618, in 0.1.27). So options and what
- * is repeated are rules of their own, with a reference.
+ * Its classes contain bytes if they have more than one element, but a single character is written in UTF-8. So each
+ * byte is written as a class, with a single byte repeated. XGrammar inlines a rule without references at the start of a
+ * choice, and may wrongly merge states of choices with a common prefix (its issue 618, in 0.1.27). So options and
+ * repeated parts are separate rules with a reference.
  */
 import { ArgumentError } from "../../core/errors.ts";
 import { automatonOf, type State } from "./automaton.ts";
@@ -12,49 +12,49 @@ import { type CodePoints, complement, difference, intersection, type Range, rang
 import { isNothing, type Pattern } from "./pattern.ts";
 import { type ByteBranch, byteBranches } from "./utf8.ts";
 
-/** How characters are written: as they are, or as between the quotes of JSON. */
+/** How characters are written: plain, or escaped as in JSON strings. */
 export type Notation = "plain" | "json";
 
-/** The largest automaton, in classes of bytes. A vocabulary of 100,000 tokens takes about a millisecond for each. */
+/** Maximum size of the automaton in byte classes. Each takes about a millisecond for a vocabulary of 100,000 tokens. */
 const MOST_CLASSES = 20_000;
-/** The longest text, an end without a limit not counted. */
+/** Maximum length of a text, not counting an unlimited end. */
 const MOST_TIMES = 10_000;
-/** XGrammar counts longer repeats, and has no more states for them. */
+/** XGrammar counts longer repeats instead of adding states. */
 const UNROLLED = 256;
 const COUNTED = 128;
 
-/** An expression, and how large its automaton is. */
+/** A written expression with the size of its automaton. */
 interface Written {
   readonly text: string;
   readonly classes: number;
-  /** The most characters, repeats without an end taken as one. */
+  /** Maximum number of characters, with unlimited repeats counted once. */
   readonly times: number;
-  /** Of a character: all its bytes in one expression. Tokens of several characters are then known beforehand. */
+  /** For a character: all its bytes in one expression, which lets XGrammar precompute tokens of several characters. */
   readonly inline?: string | undefined;
   /** Whether no text matches. */
   readonly isNothing?: boolean;
 }
 
-/** Of one character. */
+/** A written character. */
 type WrittenSet = Omit<Written, "times">;
 
 const EMPTY = "held_empty";
 const NOTHING: Written = { text: EMPTY, classes: 0, times: 0, isNothing: true };
 
-/** Rules of one grammar. */
+/** The rules of a grammar. */
 export class PatternRules {
   private readonly bodies: string[] = [];
   private readonly sets = { plain: new Map<CodePoints, WrittenSet>(), json: new Map<CodePoints, WrittenSet>() };
   private names = 0;
   private classes = 0;
 
-  /** All rules, a line each. */
+  /** All rules, one per line. */
   get text(): string {
     return [`${EMPTY} ::= ""`, ...this.bodies].join("\n");
   }
 
   /**
-   * The name of a rule for what matches an expression; undefined if no text does.
+   * Adds a rule for a pattern and returns its name; undefined if no text matches.
    *
    * @throws {ArgumentError} `tooLarge`
    */
@@ -62,7 +62,7 @@ export class PatternRules {
     return isNothing(pattern) ? undefined : this.named(this.write(pattern, notation));
   }
 
-  /** The same, as an automaton in which no two ways begin alike. */
+  /** As {@link add}, but as a deterministic automaton. */
   addDeterministic(pattern: Pattern): string | undefined {
     return this.named(this.automaton(pattern, "plain"));
   }
@@ -103,7 +103,7 @@ export class PatternRules {
     }
   }
 
-  /** A rule for each state. */
+  /** Writes a rule for each state. */
   private automaton(pattern: Pattern, notation: Notation): Written {
     const states = automatonOf(pattern);
     if (states.length === 0) return NOTHING;
@@ -158,13 +158,13 @@ export class PatternRules {
     if (count > MOST_COPIES && part.kind === "set" && classes > 1 && !long && inline)
       return { ...own, text: this.blocks(inline, least, most) };
     const repeated = classes === 1 ? text : (long ?? inline ?? this.rule(`${EMPTY} ${text}`));
-    // XGrammar 0.1.27 loses the shorter texts of {1,129}, which are too many for copies from the first on.
+    // XGrammar 0.1.27 loses the shorter texts of {1,129}, which is too long to unroll.
     if (least === 0 || most <= COUNTED || most === least)
       return { ...own, text: `${repeated}{${least},${endOf(most)}}` };
     return { ...own, text: `${repeated}{${least}} ${repeated}{0,${endOf(most - least)}}` };
   }
 
-  /** Many times a character, in blocks that share one rule: the tokens of each place in it are found once. */
+  /** Repeats a character in blocks that share one rule, so that the tokens at each position are found only once. */
   private blocks(character: string, least: number, most: number): string {
     const block = this.rule(`${EMPTY} ${character}{${BLOCK}}`);
     const times = (text: string, count: number) => (count > 0 ? [`${text}{${count}}`] : []);
@@ -184,7 +184,7 @@ const endOf = (most: number): number | "" => (Number.isFinite(most) ? most : "")
 
 const invalid = (code: string, message: string) => new ArgumentError("compileConstraint", code, message);
 
-/** The longest text on a way through the states that passes none twice: each is a character away from the last. */
+/** Returns the length of the longest text that visits no state twice. */
 const longest = (states: readonly State[]): number => states.length - 1;
 
 function checked(written: Written): Written {
@@ -209,15 +209,14 @@ function writeBranches(branches: readonly ByteBranch[]): WrittenSet {
   return { text: options.map((own) => own.text).join(" | "), classes };
 }
 
-/** Copies of a character in a repeat. Each takes some 40 ms for a vocabulary of 100,000 tokens, once. */
+/** Copies of a character in a repeat. Each takes some 40 ms to compile for a vocabulary of 100,000 tokens. */
 const MOST_COPIES = 64;
-/** Copies in a block. Tokens that lead over its end are found with each token, in some 20 ms. */
+/** Copies in a block. Tokens across its end are found at generation time, in some 20 ms per token. */
 const BLOCK = 32;
 
 /**
- * A character of many, of which all beyond ASCII are in the set, as XGrammar's own class, which takes a fifth of the
- * time. What JSON escapes does not follow then. (Bytes that are in no UTF-8 could; only tokens of single bytes have
- * them.)
+ * Writes a set that contains all non-ASCII characters as XGrammar's built-in class, which takes a fifth of the time. It
+ * then excludes characters that JSON escapes. (It allows invalid UTF-8 bytes, which only single-byte tokens have.)
  */
 function longOf(set: CodePoints, notation: Notation): string | undefined {
   const without = notation === "json" ? union(complement(set), ESCAPED) : complement(set);
@@ -226,7 +225,7 @@ function longOf(set: CodePoints, notation: Notation): string | undefined {
   return `[^${without.map(([first, end]) => `${hex(first)}-${hex(end)}`).join("")}]`;
 }
 
-/** Alternatives that have none within them, if these are not too many. */
+/** Maximum number of flattened alternatives. */
 const MOST_INLINE = 40;
 function inlineOf(branches: readonly ByteBranch[]): string | undefined {
   const flat = flatten(branches);
@@ -246,9 +245,9 @@ function classOf(bytes: readonly Range[]): string {
 
 const hex = (byte: number): string => `\\x${byte.toString(16).padStart(2, "0")}`;
 
-/** What has to be escaped in texts of JSON. */
+/** Characters that must be escaped in JSON strings. */
 const ESCAPED = union(rangeOf(0, 0x1f), rangeOf(0x22), rangeOf(0x5c));
-/** Of these the ones with a letter of their own, and their escapes. */
+/** Those with a short escape, such as `\n`, and its letter. */
 const SHORT: ReadonlyMap<number, string> = new Map(
   ["\b", "\f", "\n", "\r", "\t", '"', "\\"].map((own) => [own.charCodeAt(0), JSON.stringify(own)[2]!]),
 );
@@ -259,7 +258,7 @@ const lone = (text: string, next: readonly ByteBranch[]): ByteBranch =>
     next,
   )[0]!;
 
-/** The characters of a set that have to be escaped: `\n`, or `\u001f`. */
+/** Returns the characters of a set that must be escaped, such as `\n` or `\u001f`. */
 function escapes(set: CodePoints): ByteBranch[] {
   const points = intersection(set, ESCAPED).flatMap(([first, last]) =>
     Array.from({ length: last - first + 1 }, (_, at) => first + at),

@@ -1,48 +1,48 @@
 /**
- * The vocabulary and merges of a byte pair encoding in a few arrays, in which tokens and pairs are found by hash
- * tables: they are read as they lie in a file, where maps of hundreds of thousands of texts take a second to fill.
+ * The vocabulary and merges of a byte-pair encoding in a few arrays with hash tables. They are used directly as stored
+ * in a file; filling maps with hundreds of thousands of texts takes a second.
  */
 
-/** The arrays, in their order in a file. */
+/** The arrays, in the order of the file. */
 export interface PackedArrays {
-  /** The texts of all tokens, one after another, in UTF-16. */
+  /** The concatenated texts of all tokens, in UTF-16. */
   readonly units: Uint16Array;
-  /** Where the text of each entry ends in `units`. */
+  /** The end of each entry's text in `units`. */
   readonly ends: Uint32Array;
   /** The token of each entry. */
   readonly ids: Int32Array;
-  /** The entry of each token; −1 where there is none. */
+  /** The entry of each token; −1 if there is none. */
   readonly entries: Int32Array;
-  /** Entries by the hashes of their texts; −1 in free slots. */
+  /** A hash table of entries by text; −1 in free slots. */
   readonly slots: Int32Array;
-  /** The entries of each merge, of lower ranks first. */
+  /** The entries of each merge, by rank. */
   readonly left: Int32Array;
   readonly right: Int32Array;
-  /** Ranks by the hashes of their pairs; −1 in free slots. */
+  /** A hash table of ranks by pair; −1 in free slots. */
   readonly ranks: Int32Array;
 }
 
 export class PackedBpe {
   constructor(readonly arrays: PackedArrays) {}
 
-  /** One more than the largest token. */
+  /** The largest token plus 1. */
   get size(): number {
     return this.arrays.entries.length;
   }
 
-  /** The token of a text. */
+  /** Returns the token of a text. */
   idOf(text: string): number | undefined {
     const entry = this.entryOf(text);
     return entry < 0 ? undefined : this.arrays.ids[entry];
   }
 
-  /** The text of a token. */
+  /** Returns the text of a token. */
   textOf(id: number): string | undefined {
     const entry = this.arrays.entries[id] ?? -1;
     return entry < 0 ? undefined : String.fromCharCode(...this.arrays.units.subarray(...this.#place(entry)));
   }
 
-  /** The rank of the merge of two texts. */
+  /** Returns the rank of the merge of two texts. */
   rankOf(left: string, right: string): number | undefined {
     const [a, b] = [this.entryOf(left), this.entryOf(right)];
     if (a < 0 || b < 0) return undefined;
@@ -55,7 +55,7 @@ export class PackedBpe {
     return undefined;
   }
 
-  /** The entry of a text; −1 where there is none. */
+  /** Returns the entry of a text; −1 if there is none. */
   private entryOf(text: string): number {
     const { slots } = this.arrays;
     const mask = slots.length - 1;
@@ -76,14 +76,14 @@ export class PackedBpe {
   }
 }
 
-/** Ids may leave gaps, for which there are entries: not more of them than tokens. */
+/** Maximum ratio of ids, including gaps, to tokens. */
 const MOST_GAPS = 2;
-/** A text is made of its characters in one call, whose arguments are limited. */
+/** Maximum length of a text, which is created in one call with a limited number of arguments. */
 const LONGEST = 4096;
 
 /**
- * Packs a vocabulary; undefined where it has no such form: a merge of what is no token, ids far apart, or a very long
- * text.
+ * Packs a vocabulary; returns undefined if that is not possible: a merge of a text that is not a token, sparse ids, or
+ * a very long text.
  *
  * @param vocabulary the token of each text
  * @param merges pairs of texts, or texts with a space between them
@@ -99,7 +99,7 @@ export function packBpe(
   const entries = new Int32Array(size).fill(-1);
   const places = new Map<string, number>();
   for (const [at, [text, id]] of texts.entries()) {
-    entries[id] = at; // of several texts of a token, the last
+    entries[id] = at; // if a token has several texts, the last one wins
     places.set(text, at);
   }
   const pairs = pairsOf(merges, places);
@@ -143,7 +143,7 @@ function pairsOf(
   return [left, right];
 }
 
-/** Of a pair that is there twice, the last rank counts, as in the package's map: ranks are put in from the last. */
+/** Builds the table of ranks. For duplicate pairs the last rank wins, as in the package's map. */
 function ranksOf([left, right]: Pairs): Int32Array {
   const ranks = freeSlots(left.length);
   for (let rank = left.length - 1; rank >= 0; rank--)
@@ -151,7 +151,7 @@ function ranksOf([left, right]: Pairs): Int32Array {
   return ranks;
 }
 
-/** At most half of them are taken. */
+/** Returns free slots, at most half of which will be used. */
 const freeSlots = (count: number): Int32Array =>
   new Int32Array(2 ** Math.ceil(Math.log2(2 * Math.max(count, 1)))).fill(-1);
 

@@ -1,4 +1,4 @@
-/** Packed tokenizers in the user's cache, each under the hash of the `tokenizer.json` that it is made of. */
+/** Packed tokenizers in the user's cache, by the hash of their `tokenizer.json`. */
 import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cacheFolder } from "../../core/paths.ts";
@@ -7,20 +7,20 @@ import type { TokenizerJson } from "../tokenizer_file.ts";
 import { packBpe } from "./bpe.ts";
 import { decodePacked, encodePacked, type PackedTokenizer } from "./file.ts";
 
-/** A smaller file is parsed in no time. */
+/** Smaller files are fast to parse. */
 const LARGE = 2 ** 20;
-/** How many are kept, those that were used last: each takes about 16 MB. */
+/** Maximum number of files; the least recently used are removed. Each has about 16 MB. */
 const MOST_FILES = 8;
 
 const folder = (): string => join(cacheFolder(), "tokenizers");
 
-/** Where the packed form of a file is, or would be; undefined for a small file. */
+/** Returns the path of a file's packed form; undefined for small files. */
 export const packedPath = (contents: Uint8Array): string | undefined =>
   contents.byteLength < LARGE
     ? undefined
     : join(folder(), `${new Bun.CryptoHasher("sha256").update(contents).digest("hex")}.bin`);
 
-/** What is there; undefined where there is nothing, or a damaged file. */
+/** Reads a packed tokenizer; undefined if it does not exist or is damaged. */
 export function readPacked(path: string): PackedTokenizer | undefined {
   try {
     const bytes = readFileSync(path);
@@ -32,7 +32,7 @@ export function readPacked(path: string): PackedTokenizer | undefined {
   }
 }
 
-/** Packs a tokenizer that was checked. A cache that cannot be written is done without. */
+/** Writes a validated tokenizer to the cache. Failures are ignored. */
 export function writePacked(path: string, json: TokenizerJson): void {
   const { type, vocab, merges } = json.model;
   if (type !== "BPE") return;

@@ -1,17 +1,17 @@
 /**
- * A tokenizer in a file: a magic, the length of a header, the header in JSON, the arrays, each at a multiple of 8
- * bytes, and a hash of everything before it.
+ * The file format of packed tokenizers: magic, length of the header, header in JSON, arrays aligned to 8 bytes, and a
+ * hash of everything before it.
  */
 import type { TokenizerJson } from "../tokenizer_file.ts";
 import { type PackedArrays, PackedBpe } from "./bpe.ts";
 
-/** A `tokenizer.json` whose vocabulary and merges are packed; without them, the rest is small. */
+/** A `tokenizer.json` with its vocabulary and merges packed separately. */
 export interface PackedTokenizer {
   readonly json: TokenizerJson;
   readonly bpe: PackedBpe;
 }
 
-/** Another layout has another magic. */
+/** Identifies this version of the layout. */
 const MAGIC = "ORCHTOK1";
 const HEADER_AT = 16;
 const HASH_BYTES = 8;
@@ -52,7 +52,7 @@ export function encodePacked({ json, bpe }: PackedTokenizer): Uint8Array {
   return bytes;
 }
 
-/** Undefined for what is no such file, or a damaged one. @param bytes at the start of their memory */
+/** Decodes a file; undefined for other or damaged files. @param bytes must start at offset 0 of their buffer */
 export function decodePacked(bytes: Uint8Array<ArrayBuffer>): PackedTokenizer | undefined {
   const end = bytes.byteLength - HASH_BYTES;
   if (end < HEADER_AT || new TextDecoder("latin1").decode(bytes.subarray(0, MAGIC.length)) !== MAGIC) return undefined;

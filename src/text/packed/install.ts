@@ -1,8 +1,8 @@
-/** Has a tokenizer of `@huggingface/tokenizers` look up tokens and merges in packed arrays, in place of its maps. */
+/** Makes a tokenizer of `@huggingface/tokenizers` look up tokens and merges in packed arrays instead of maps. */
 import type { Tokenizer } from "@huggingface/tokenizers";
 import type { PackedBpe } from "./bpe.ts";
 
-/** What the package's byte pair encoding consists of, in the pinned version. */
+/** The internals of the package's byte-pair encoding, in the pinned version. */
 interface PackageModel {
   config: { readonly unk_token?: string | null };
   tokens_to_ids: Pick<Map<string, number>, "get" | "has">;
@@ -18,7 +18,7 @@ interface PackageNode {
   score: number;
 }
 
-/** @param tokenizer made of a file without vocabulary and merges: its maps have the added tokens alone */
+/** @param tokenizer created from a file without vocabulary and merges, so that its maps have only the added tokens */
 export function installPacked(tokenizer: Tokenizer, bpe: PackedBpe): void {
   const { model } = tokenizer as unknown as { readonly model: PackageModel };
   const { tokens_to_ids: addedIds, vocab: addedTexts } = model;

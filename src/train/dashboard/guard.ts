@@ -1,5 +1,5 @@
 /**
- * Who may read a run: a browser or a program of this machine that knows the token of the address.
+ * Access control of the dashboard: only browsers and programs on this machine that know the token may read a run.
  *
  * The server listens on the loopback interface, but any web page that the user has open can send requests there. A page
  * of another site has another `Origin`; one whose name was rebound to 127.0.0.1 has another `Host`. The token keeps out
@@ -11,7 +11,7 @@ import { TOKEN_PARAMETER } from "./protocol.ts";
 /** Names of the loopback interface, as they are in a `Host` header. */
 const LOOPBACK = ["127.0.0.1", "localhost", "[::1]"] as const;
 
-/** Decides about requests to one server. Each has its own token. */
+/** Checks requests to one server. Each server has a separate token. */
 export class Guard {
   readonly token: string = randomBytes(24).toString("base64url");
 
@@ -23,7 +23,7 @@ export class Guard {
     return `${protocol}://${LOOPBACK[0]}:${this.port}${path}?${TOKEN_PARAMETER}=${this.token}`;
   }
 
-  /** Why a request is refused; undefined where it is allowed. */
+  /** Returns why a request is rejected; undefined if it is allowed. */
   reasonAgainst(request: Request): string | undefined {
     const host = request.headers.get("host")?.toLowerCase();
     const origin = request.headers.get("origin")?.toLowerCase();
@@ -40,6 +40,6 @@ export class Guard {
   }
 }
 
-/** Takes as long for texts that differ early as for texts that differ late. */
+/** Compares texts in constant time. */
 const isEqual = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();

@@ -7,7 +7,7 @@ import { Guard } from "./guard.ts";
 import { EVENTS_PATH, type Message } from "./protocol.ts";
 
 const TOPIC = "run";
-/** How many step events the history keeps. When there are twice as many, every second one is dropped. */
+/** Number of step events in the history. When there are twice as many, every second one is dropped. */
 const MAX_STEPS = 10_000;
 
 /**
@@ -22,7 +22,7 @@ export class Dashboard implements Listener {
   /** @param port 0 for any free port. @throws {ArgumentError} for a port in use. */
   constructor(port = 0) {
     const page = bundlePage(join(sourceFolder, "train", "dashboard", "page", "page.html"));
-    page.catch(() => undefined); // whoever asks for the page gets the error
+    page.catch(() => undefined); // requests for the page get the error
     this.server = serve(port, {
       fetch: (request) => this.answer(request, page),
       open: (socket) => {
@@ -67,7 +67,7 @@ export class Dashboard implements Listener {
   }
 }
 
-/** The address has the token, so no other server may see it, and no cache may keep it. */
+/** The URL contains the token, so it must not be sent to other servers or cached. */
 const PRIVATE = {
   "Referrer-Policy": "no-referrer",
   "Cache-Control": "no-store",

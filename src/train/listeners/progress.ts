@@ -8,9 +8,9 @@ import { type Figures, progressLine } from "../progress_line.ts";
 const LINE_INTERVAL = 5_000;
 
 /**
- * Shows a progress bar on stderr with the loss, the speed, the time left, the memory and the backend, as far as the
- * terminal is wide enough. Notes, samples and checkpoints are printed above it, except the sample of the last step,
- * which the summary has.
+ * Shows a progress bar on stderr with the loss, the speed, the time left, the memory and the backend, as far as they
+ * fit the terminal. Notes, samples and checkpoints are printed above it, except the sample of the last step, which is
+ * part of the summary.
  */
 export class ProgressBar implements Listener {
   private readonly bars = new MultiBar({

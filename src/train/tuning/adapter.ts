@@ -1,4 +1,4 @@
-/** The adapter of a run: made of its settings, saved in its checkpoints. */
+/** Creates the adapter of a run from its settings, and saves and restores it in checkpoints. */
 import { CheckpointError } from "../../core/errors.ts";
 import type { Decoder } from "../../nn/decoder/decoder.ts";
 import { type LoraAdapter, lora } from "../../nn/lora/lora.ts";
@@ -17,11 +17,11 @@ export function adapt(model: Decoder, settings: AdapterSettings, generator: Gene
 
 type AdapterSettings = Pick<TuningSettings, "lora" | "loraAlpha" | "loraDropout" | "loraTargets">;
 
-/** Its matrices by name, without autograd history. */
+/** Returns its matrices by name, without autograd history. */
 export const weightsOf = (adapter: LoraAdapter): Record<string, Tensor> =>
   Object.fromEntries([...adapter.namedParameters()].map(([name, own]) => [name, detach(own)]));
 
-/** Puts the matrices of a checkpoint into an adapter. @throws {CheckpointError} `otherShape` */
+/** Copies the matrices of a checkpoint into an adapter. @throws {CheckpointError} `otherShape` */
 export function restoreAdapter(adapter: LoraAdapter, saved: Readonly<Record<string, Tensor>>): void {
   for (const [name, target] of Object.entries(weightsOf(adapter))) copyFrom(saved, name, target);
 }

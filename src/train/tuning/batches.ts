@@ -1,4 +1,4 @@
-/** Examples as batches, in an order that is a function of the seed. */
+/** Batches examples in an order that depends on the seed. */
 import { DataError } from "../../core/errors.ts";
 import type { DataPosition, Share } from "../../data/windows.ts";
 import { fromArray } from "../../ops/creation/tensor.ts";
@@ -7,45 +7,45 @@ import { callKey } from "../../random/philox.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Example } from "./examples.ts";
 
-/** Rows of tokens, and what is learned of them. */
+/** Rows of tokens, and their targets. */
 export interface ExampleBatch {
-  /** int32 [rows, tokens]; what is behind the end of a row's texts is not looked at. */
+  /** int32 [rows, tokens]. Padding after the end of a row's texts is ignored. */
   readonly x: Tensor<"int32">;
   /** int32 [targets] */
   readonly y: Tensor<"int32">;
-  /** The position in x, counted through all rows, from which each target is learned: int32 [targets]. */
+  /** The position in flattened x that predicts each target: int32 [targets]. */
   readonly from: Tensor<"int32">;
-  /** The number of targets, by which this batch counts among others. */
+  /** The number of targets, the weight of this batch. */
   readonly targets: number;
-  /** The lengths of texts in each row, if some have several. */
+  /** The lengths of the texts in each row, if some rows have several. */
   readonly segments: readonly (readonly number[])[] | undefined;
-  /** Whether blocks are computed again in the backward pass. */
+  /** Whether blocks are recomputed in the backward pass. */
   readonly checkpoint: boolean;
 }
 
-/** How rows are filled. */
+/** Options for filling rows. */
 export interface Filling {
-  /** The most tokens of a row. */
+  /** Maximum tokens of a row. */
   readonly context: number;
-  /** Whether a row may have several texts, of which none sees another. */
+  /** Whether a row may contain several texts. Attention stays within each text. */
   readonly packing: boolean;
-  /** Whether blocks are computed again in the backward pass, which keeps nothing of them. */
+  /** Whether to recompute blocks in the backward pass instead of storing their activations. */
   readonly checkpointActivations: boolean;
 }
 
-/** What a row has of an example: all of its tokens but the last, which is a target alone. */
+/** The tokens of an example in a row: all except the last, which is only a target. */
 const lengthOf = ({ tokens }: Example): number => tokens.length - 1;
 
 /**
- * Examples to train on, without end: each epoch has each once. With packing the next examples go where a row has room,
- * until one fits in none.
+ * An endless sequence of training examples; each epoch contains each example once. With packing, the next examples are
+ * placed in rows with room until one fits in none.
  */
 export class TrainingExamples {
   private epoch = 0;
   private index = 0;
   private order;
 
-  /** @param examples at least one, none longer than the context and a token */
+  /** @param examples at least one, each of at most context + 1 tokens */
   constructor(
     private readonly examples: readonly Example[],
     private readonly filling: Filling,
@@ -55,7 +55,7 @@ export class TrainingExamples {
     this.order = this.orderOf(0);
   }
 
-  /** The next batch, or this rank's rows of it. */
+  /** Returns the next batch, or this rank's rows of it. */
   next(rows: number, { index, of }: Share = { index: 0, of: 1 }): ExampleBatch {
     const filled: Example[][] = [];
     while (this.put(filled, rows)) this.advance();
@@ -63,7 +63,7 @@ export class TrainingExamples {
     return batchOf(filled.slice(from, to), this.filling);
   }
 
-  /** Puts the next example into a row, if there is room. */
+  /** Places the next example in a row, if there is room. */
   private put(filled: Example[][], rows: number): boolean {
     const next = this.examples[permuted(this.order, this.examples.length, this.index)]!;
     const isRoom = (row: readonly Example[]) =>
@@ -90,13 +90,13 @@ export class TrainingExamples {
     return { epoch: this.epoch, index: this.index, seed: this.seed, fingerprint: this.fingerprint };
   }
 
-  /** @throws {DataError} `otherData` for a position in other examples. */
+  /** Restores a position. @throws {DataError} `otherData` if it belongs to other examples. */
   setState({ epoch, index, seed, fingerprint }: DataPosition): void {
     if (fingerprint !== this.fingerprint || seed !== this.seed || !(index < this.examples.length))
       throw new DataError(
         "train",
         "otherData",
-        "expected the examples that the run began with, got others; pass the same files, model, context, packing, " +
+        "expected the examples with which the run started, got others; pass the same files, model, context, packing, " +
           "held-out fraction and seed, or start over",
       );
     this.epoch = epoch;
@@ -105,7 +105,7 @@ export class TrainingExamples {
   }
 }
 
-/** Batches of `rows` examples, one in a row, in order. */
+/** Yields batches of `rows` examples in order, one per row. */
 export function* batchesOf(examples: readonly Example[], rows: number, context: number): Generator<ExampleBatch> {
   for (let first = 0; first < examples.length; first += rows) {
     const own = examples.slice(first, first + rows).map((example) => [example]);

@@ -1,4 +1,4 @@
-/** Files of chats to train on: a JSON object a line, in OpenAI's form of messages, or as prompts and completions. */
+/** Reads files of chats for training: one JSON object per line, with OpenAI's messages or a prompt and completion. */
 import { readFileSync } from "node:fs";
 import { describeValue } from "../../core/describe.ts";
 import { DataError } from "../../core/errors.ts";
@@ -7,13 +7,13 @@ import { withFileErrors } from "../../io/file_errors.ts";
 import { isJsonObject, type Json, parseJson } from "../../io/json.ts";
 import type { ChatMessage } from "../../text/chat_template.ts";
 
-/** One line of a file. */
+/** A line of a file. */
 export type Written = { readonly where: string } & (
   | {
       readonly kind: "chat";
       readonly messages: readonly ChatMessage[];
       readonly tools?: readonly object[] | undefined;
-      /** The messages whose tokens are learned. */
+      /** The indices of the messages to train on. */
       readonly answers: readonly number[];
     }
   | { readonly kind: "completion"; readonly prompt: string; readonly completion: string }
@@ -21,10 +21,10 @@ export type Written = { readonly where: string } & (
 );
 
 /**
- * The lines of files, which are not empty.
+ * Reads the non-empty lines of files.
  *
- * @throws {DataError} naming file and line: `malformedLine` for what is no JSON object in one of the forms, `notUtf8`,
- * `notFound`, and `nothingReadable` for files without a line. @throws {FileError}
+ * @throws {DataError} with the file and line: `malformedLine` for lines that are not JSON objects of a known form,
+ *   `notUtf8`, `notFound`, and `nothingReadable` for files without lines. @throws {FileError}
  */
 export function readChats(paths: readonly string[]): Written[] {
   const found = findFiles("train", paths).flatMap(({ path }) => linesOf(path));
@@ -60,7 +60,7 @@ function decoded(decoder: TextDecoder, bytes: Uint8Array, where: string): string
 const malformed = (where: string, problem: string): DataError =>
   new DataError("train", "malformedLine", `${where}: ${problem}`);
 
-/** @throws {DataError} `malformedLine` */
+/** Parses a line. @throws {DataError} `malformedLine` */
 export function parseLine(line: string, where: string): Written {
   const json = parseJson(line, (_, message) => malformed(where, `expected JSON: ${message}`));
   if (!isJsonObject(json)) throw malformed(where, `expected a JSON object, got ${describeValue(json)}`);
@@ -75,7 +75,7 @@ export function parseLine(line: string, where: string): Written {
   );
 }
 
-/** Two texts, or two lists of messages. */
+/** Reads a pair of texts or of lists of messages. */
 function pairOf(where: string, prompt: unknown, completion: unknown, tools: unknown): Written {
   if (Array.isArray(prompt) && Array.isArray(completion)) {
     const before = listOfMessages(prompt, "prompt", where);
@@ -91,14 +91,14 @@ function pairOf(where: string, prompt: unknown, completion: unknown, tools: unkn
   return { where, kind: "completion", prompt: prompt as string, completion: completion as string };
 }
 
-/** @param from the first message whose tokens may be learned */
+/** @param from the index of the first message that may be trained on */
 function chatOf(where: string, messages: readonly ChatMessage[], from: number, tools: unknown): Written {
   if (tools !== undefined && !(Array.isArray(tools) && tools.every((own: Json) => isJsonObject(own))))
     throw malformed(where, `expected tools to be a list of objects, got ${describeValue(tools)}`);
   const answers = messages.flatMap(({ role, weight }, at) =>
     at >= from && role === "assistant" && weight !== 0 ? [at] : [],
   );
-  if (answers.length === 0) throw malformed(where, "expected a message of the role assistant, from which to learn");
+  if (answers.length === 0) throw malformed(where, "expected an assistant message to train on");
   return { where, kind: "chat", messages, tools: tools as object[] | undefined, answers };
 }
 

@@ -1,23 +1,23 @@
-/** The examples of a run: those to train on, and those that are held out. */
+/** The examples of a run, split into training and held-out examples. */
 import { DataError } from "../../core/errors.ts";
 import type { PretrainedTokenizer } from "../../text/pretrained_tokenizer.ts";
 import { type Filling, TrainingExamples } from "./batches.ts";
 import type { Written } from "./chats.ts";
 import type { Encoder, Example } from "./examples.ts";
 
-/** What was found in the files. */
+/** Statistics of the files. */
 export interface ExamplesReport {
   readonly lines: number;
   readonly examples: number;
   readonly heldOut: number;
   readonly tokens: number;
-  /** Tokens that are learned. */
+  /** Number of tokens to train on. */
   readonly targets: number;
-  /** The bytes of these. */
+  /** The bytes of these tokens. */
   readonly targetBytes: number;
-  /** Examples that were cut to the context. */
+  /** Number of examples truncated to the context. */
   readonly truncated: number;
-  /** Examples left out, since nothing to learn is left within the context. */
+  /** Number of examples without targets within the context, which are dropped. */
   readonly dropped: number;
 }
 
@@ -25,7 +25,7 @@ export interface ExampleDataset {
   readonly train: TrainingExamples;
   readonly heldOut: readonly Example[];
   readonly report: ExamplesReport;
-  /** The first example, of those held out if there are any. */
+  /** The first held-out example, or the first training example if none are held out. */
   readonly first: Example;
 }
 
@@ -34,7 +34,7 @@ interface DatasetOptions extends Filling {
   readonly seed: number;
 }
 
-/** @throws {DataError} naming the line, and for files in which nothing is learned. */
+/** Encodes and splits the examples. @throws {DataError} with the line; also for files without targets. */
 export async function openExamples(
   written: readonly Written[],
   encoder: Encoder,
@@ -71,7 +71,7 @@ export async function openExamples(
   return { train: stream, heldOut, report, first: heldOut[0] ?? train[0]! };
 }
 
-/** The first tokens, and the target of the last of them. */
+/** Truncates an example to the context and the target of its last token. */
 function cutTo(example: Example, context: number): Example {
   if (example.tokens.length <= context + 1) return example;
   const { tokens, isTarget } = example;
@@ -79,8 +79,8 @@ function cutTo(example: Example, context: number): Example {
 }
 
 /**
- * Holds out the examples with the lowest hashes, whatever the order of lines and files. Equal examples stay together,
- * so that none is trained on and evaluated.
+ * Holds out the examples with the lowest hashes, independent of the order of lines and files. Equal examples stay
+ * together, so that none is in both sets.
  */
 function split(all: readonly Example[], fraction: number) {
   const hashed = all.map((example) => ({

@@ -1,4 +1,4 @@
-/** What a run that adapts a model says of itself. */
+/** Describes a run that adapts a model. */
 import { join } from "node:path";
 import { orchardCommand } from "../../core/commands.ts";
 import { formatBytes, formatCount, shownPath } from "../../core/format.ts";
@@ -37,13 +37,13 @@ function describeExamples({ examples, heldOut, tokens, targets, truncated, dropp
   return [`${counted(examples, "example")} (${heldOut} held out), ${counts}`, ...ending].join("\n            ");
 }
 
-/** What to do with the adapter. */
+/** Suggests how to use the adapter. */
 export function tuningHints(model: string, folder: string): string {
   const adapter = shownPath(join(folder, ADAPTER));
   const merged = model.endsWith(".gguf") ? "FILE.gguf" : "FOLDER";
   return [
     `adapter: ${adapter}`,
-    `talk with it: ${orchardCommand(`chat ${shownPath(model)} --adapter ${adapter}`)}`,
+    `chat with it: ${orchardCommand(`chat ${shownPath(model)} --adapter ${adapter}`)}`,
     `merge it: ${orchardCommand(`merge ${shownPath(model)} ${adapter} --out ${merged}`)}`,
   ].join("\n");
 }

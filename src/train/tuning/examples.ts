@@ -1,19 +1,19 @@
-/** Chats as tokens, each of which is learned or not. */
+/** Encodes chats as tokens, and marks the tokens to train on. */
 import { DataError } from "../../core/errors.ts";
 import type { PretrainedTokenizer } from "../../text/pretrained_tokenizer.ts";
 import type { Written } from "./chats.ts";
 import type { AnswerFinder, MarkedText } from "./spans.ts";
 
-/** Tokens of which some are learned. */
+/** Tokens, some of which are targets. */
 export interface Example {
   readonly tokens: Int32Array;
-  /** 1 where the token is learned from those before it. */
+  /** 1 for tokens to train on. */
   readonly isTarget: Uint8Array;
 }
 
-/** Makes examples of what is written in files. */
+/** Converts the lines of files to examples. */
 export class Encoder {
-  /** What the tokenizer begins each text with. */
+  /** The tokens that the tokenizer puts at the start of each text. */
   private readonly leading: readonly number[];
 
   /** @param finder undefined for a model without a template */
@@ -25,7 +25,7 @@ export class Encoder {
     this.leading = whole!.slice(0, Math.max(0, whole!.indexOf(plain![0]!)));
   }
 
-  /** @throws {DataError} naming the line */
+  /** Encodes a line. @throws {DataError} with the line */
   examplesOf(written: Written): Example[] {
     if (written.kind === "chat") {
       const { where, messages, answers, tools } = written;
@@ -41,7 +41,7 @@ export class Encoder {
     return [{ tokens: Int32Array.of(...tokens, end), isTarget: Uint8Array.of(...isTarget, 1) }];
   }
 
-  /** Learns the tokens that lie in a span as a whole. */
+  /** Marks tokens that lie completely within a span as targets. */
   private encode(where: string, { text, spans }: MarkedText, leading: readonly number[]): Example {
     const own = this.tokenizer.encode(text, { addSpecialTokens: false });
     const bounds = this.byteBounds(text, own);
@@ -53,19 +53,19 @@ export class Encoder {
     return { tokens: Int32Array.from([...leading, ...own]), isTarget };
   }
 
-  /** Where each token begins in the bytes of a text, and where the last one ends; undefined if they are others. */
+  /** Returns the byte offsets of tokens in a text and the end of the last; undefined if their bytes differ from it. */
   private byteBounds(text: string, tokens: readonly number[]): readonly number[] | undefined {
     const want = Buffer.from(text);
     const pieces = tokens.map((token) => this.tokenizer.bytesOf(token));
     const got = Buffer.concat(pieces);
-    const added = got.length - want.length; // a space that some encodings begin a text with
+    const added = got.length - want.length; // some encodings insert a space at the start
     if (added !== 0 && !(added === 1 && got[0] === SPACE)) return undefined;
     if (!got.subarray(added).equals(want)) return undefined;
     let end = -added;
     return [end, ...pieces.map(({ length }) => (end += length))];
   }
 
-  /** By the tokens of beginnings of the text, for encodings that change it. */
+  /** Finds a span's tokens by encoding prefixes of the text, for encodings that change the text. */
   private tokensBetween(where: string, text: string, tokens: readonly number[], span: Span): Span {
     const counts = span.map((end) => {
       const prefix = this.tokenizer.encode(text.slice(0, end), { addSpecialTokens: false });
@@ -73,7 +73,7 @@ export class Encoder {
       throw new DataError(
         "train",
         "noBorder",
-        `${where}: expected a tokenizer that splits the text at an answer's borders, got a token across one`,
+        `${where}: expected token boundaries at the start and end of an answer, got a token across one`,
       );
     });
     return counts as unknown as Span;
@@ -85,7 +85,7 @@ type Span = MarkedText["spans"][number];
 const SPACE = 0x20;
 const NO_TEMPLATE = "expected a model with a chat template for messages; write prompt and completion for one without";
 
-/** The first token that begins in a span of characters, and the first behind it that ends outside. */
+/** Returns the first token that starts in a span of characters, and the first one after it that ends outside. */
 function tokensWithin(bounds: readonly number[], text: string, [start, end]: Span): Span {
   const first = Buffer.byteLength(text.slice(0, start));
   const last = first + Buffer.byteLength(text.slice(start, end));

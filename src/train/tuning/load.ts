@@ -1,4 +1,4 @@
-/** Models that exist, with what they learned. */
+/** Loads pretrained models with adapters. */
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { loadCheckpoint } from "../../io/checkpoint/load.ts";
@@ -13,15 +13,15 @@ import { settingsKey } from "../quantized_file.ts";
 import { adapt, restoreAdapter } from "./adapter.ts";
 import type { TuningCheckpoint } from "./session.ts";
 
-/** A model and what is needed to generate with it. */
+/** A model with its tokenizer and other data for generation. */
 export interface AdaptedModel {
   readonly model: Decoder;
   readonly tokenizer: PretrainedTokenizer;
-  /** The tokens that end a text, besides the tokenizer's own. */
+  /** Tokens that end a text, in addition to the tokenizer's. */
   readonly stopTokens: readonly number[];
 }
 
-/** Whether `loadModel` is to load it: a folder with a config, or a GGUF file that is none of `orchard quantize`. */
+/** Whether `loadModel` can load it: a folder with a config, or a GGUF file not written by `orchard quantize`. */
 export function isModel(path: string): boolean {
   if (existsSync(join(path, "config.json"))) return true;
   if (!path.endsWith(".gguf") || !statSync(path, { throwIfNoEntry: false })?.isFile()) return false;
@@ -29,15 +29,15 @@ export function isModel(path: string): boolean {
   return !Object.hasOwn(file.metadata, settingsKey);
 }
 
-/** @param adapter its folder, in PEFT's format */
+/** Loads a model. @param adapter folder of an adapter in PEFT's format */
 export async function loadAdapted(path: string, options: LoadModelOptions, adapter?: string): Promise<AdaptedModel> {
-  const tokenizer = loadTokenizer(path); // before the weights: a mistake is found at once
+  const tokenizer = loadTokenizer(path); // before the weights, so that errors appear immediately
   const { model, generation } = await loadModel(path, options);
   if (adapter !== undefined) loadLora(model, adapter);
   return { model: model.eval() as Decoder, tokenizer, stopTokens: generation.stopTokens };
 }
 
-/** The model of a run that adapted one; undefined for another run. @param path a checkpoint, or a folder of some */
+/** Loads the adapted model of a run; undefined for other runs. @param path a checkpoint, or a folder of checkpoints */
 export async function loadTuned(path: string): Promise<AdaptedModel | undefined> {
   const checkpoint: TuningCheckpoint = await loadCheckpoint(path);
   const settings = checkpoint.extra?.tuning;

@@ -1,4 +1,4 @@
-/** `orchard merge`: a model whose weights have what an adapter learned, in the form that it had. */
+/** `orchard merge`: merges an adapter into a model's weights and writes the model in its original format. */
 import { cpSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { noGrad } from "../../autograd/modes.ts";
@@ -25,23 +25,23 @@ import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { reportErrors } from "../errors.ts";
 
-/** Returns the exit code. */
+/** Runs `orchard merge`. Returns the exit code. */
 export const runMerge = (path: string, adapter: string, { out }: { readonly out: string }): Promise<number> =>
   reportErrors(async () => {
     const count = await mergeModel(path, adapter, out);
-    console.log(`${shownPath(out)}: ${counted(count, "layer")} with what was learned`);
+    console.log(`${shownPath(out)}: merged the adapter into ${counted(count, "layer")}`);
     return 0;
   });
 
 /**
- * Writes a model with an adapter in it: its tensors under their names in the checkpoint, and in the dtypes and formats
- * that they have there. Of a folder the config, the tokenizer and the template are copied, and weights become one file;
- * of a GGUF file, the metadata. Returns how many layers are adapted.
+ * Merges an adapter into a model and writes the result. Tensors keep their names, dtypes and formats in the checkpoint.
+ * For a folder, the config, the tokenizer and the template are copied, and the weights are written to one file; for a
+ * GGUF file, the metadata is copied. Returns the number of adapted layers.
  *
  * @param out a folder without a model, or for a GGUF file another `.gguf` file
  *
- * @throws {ArgumentError} for another `out`, and one that is there already. @throws {FileError} and errors of
- * `loadModel` and `loadLora`.
+ * @throws {ArgumentError} for another kind of `out`, and one that already exists. @throws {FileError} and errors of
+ *   `loadModel` and `loadLora`.
  */
 export async function mergeModel(path: string, adapter: string, out: string): Promise<number> {
   checkOut(path, out);
@@ -56,12 +56,12 @@ function checkOut(path: string, out: string): void {
   const isGguf = path.endsWith(".gguf") && statSync(path, { throwIfNoEntry: false })?.isFile();
   const fail = (code: string, expected: string) => new ArgumentError("merge", code, `expected ${expected}, got ${out}`);
   if (isGguf && !out.endsWith(".gguf")) throw fail("notAGgufFile", "a .gguf file for one");
-  if (!isGguf && out.endsWith(".gguf")) throw fail("notAFolder", "a folder for a folder of Hugging Face");
-  if (isGguf && existsSync(out)) throw fail("modelExists", "a file that is not there");
+  if (!isGguf && out.endsWith(".gguf")) throw fail("notAFolder", "a folder for a Hugging Face model");
+  if (isGguf && existsSync(out)) throw fail("modelExists", "a file that does not exist");
   if (existsSync(join(out, "config.json"))) throw fail("modelExists", "a folder without a model");
 }
 
-/** Sums of weights in the layout of another method would have to be rounded as that method does. */
+/** Rejects weights quantized by other methods: merged weights would need that method's rounding. */
 function checkPlain(folder: string): void {
   const config = new Map(Object.entries(readConfig("merge", folder)));
   const key = quantizationKeys.find((own) => (config.get(own) ?? null) !== null);
@@ -94,12 +94,12 @@ async function writeGguf(path: string, loaded: LoraAdapter, out: string): Promis
     const isQuantized = QuantizedTensor.isQuantized(own) && typeof own.format === "string";
     tensors[name] = isQuantized ? quantizeGgml(weight, own.format as GgmlFormat) : toDType(weight, own.dtype);
   }
-  // a model in several files becomes one
+  // a model in several files is merged into one file
   const metadata = Object.fromEntries(Object.entries(file.metadata).filter(([key]) => !key.startsWith("split.")));
   await saveGguf(out, tensors, { metadata });
 }
 
-/** The sums, in the form of the checkpoint. */
+/** Yields the merged weights in the checkpoint's format. */
 function* mergedWeights({ model, layers }: LoraAdapter, style: Style, file: { has(name: string): boolean }) {
   const { architecture } = model.description;
   for (const { path, names, change } of placesOf(architecture as ArchitectureName, model.description, style)) {

@@ -1,4 +1,4 @@
-/** The state of a run that adapts a model: the adapter, its optimizer, the examples, and the positions in them. */
+/** The state of a run that adapts a model: adapter, optimizer, examples, and positions in them. */
 import { join } from "node:path";
 import { getBackend } from "../../backend/policy.ts";
 import { ArgumentError } from "../../core/errors.ts";
@@ -31,18 +31,18 @@ import { Encoder } from "./examples.ts";
 import { type TuningSettings, withContext, withSteps } from "./settings.ts";
 import { AnswerFinder } from "./spans.ts";
 
-/** What a checkpoint stores about its run. */
+/** The information about a run in its checkpoints. */
 export interface SavedTuning {
   readonly tuning: TuningSettings;
   readonly scaler: ReturnType<GradScaler["stateDict"]> | null;
-  /** Of runs that may end early. */
+  /** The state of early stopping, if it is enabled. */
   readonly stopping?: EarlyStoppingState;
 }
 
 /** @internal */
 export type TuningCheckpoint = Checkpoint<{ optimizer: OptimizerStateDict; data: DataPosition; extra: SavedTuning }>;
 
-/** The folder of the adapter in that of a run. */
+/** The adapter's folder in the run's folder. */
 export const ADAPTER = "adapter";
 
 interface Parts {
@@ -73,11 +73,11 @@ export class TuningSession implements Trainee, Trainable {
   /**
    * Starts a new run.
    *
-   * @throws {DataError} for files of chats, naming the line. Errors of `loadModel`, `loadTokenizer` and `lora`.
+   * @throws {DataError} for invalid files of chats, with the line. Errors of `loadModel`, `loadTokenizer` and `lora`.
    */
   static async start(given: TuningSettings, team = Team.alone): Promise<TuningSession> {
     team.checkBatch(given.batch);
-    const written = readChats(given.data); // before the weights: a mistake is found at once
+    const written = readChats(given.data); // before the weights, so that errors appear immediately
     const tokenizer = loadTokenizer(given.model);
     const { model: path, dtype, quantize } = given;
     const loaded = await loadModel(path, { ...(dtype && { dtype }), ...(quantize && { quantize }) });
@@ -91,7 +91,7 @@ export class TuningSession implements Trainee, Trainable {
     return new TuningSession(known, { loaded, tokenizer, data }, team);
   }
 
-  /** Resumes a run. @throws {DataError} `otherData` for other files. */
+  /** Resumes a run. @throws {DataError} `otherData` if the files differ. */
   static async resume(checkpoint: TuningCheckpoint, settings: TuningSettings, team = Team.alone) {
     const session = await TuningSession.start(settings, team);
     session.restore(checkpoint);
@@ -121,12 +121,12 @@ export class TuningSession implements Trainee, Trainable {
     this.committed = this.position();
   }
 
-  /** Rows per pass, of all ranks. */
+  /** Rows per pass over all ranks. */
   get batch(): number {
     return this.settings.batch;
   }
 
-  /** An estimate: examples have different lengths. */
+  /** An estimate, since examples have different lengths. */
   get tokensPerStep(): number {
     const { batch, accumulate, packing, context } = this.settings;
     const { tokens, examples } = this.data.report;
@@ -159,7 +159,7 @@ export class TuningSession implements Trainee, Trainable {
     }
   }
 
-  /** Saves a checkpoint, and beside its folder the adapter as PEFT has it. @throws {FileError} */
+  /** Saves a checkpoint, and next to its folder the adapter in PEFT's format. @throws {FileError} */
   async save(folder: string): Promise<string> {
     const { optimizer, step, settings: tuning, scaler, committed } = this;
     const stopping = this.stopping?.stateDict();
@@ -170,7 +170,7 @@ export class TuningSession implements Trainee, Trainable {
     return path;
   }
 
-  /** Answers the prompt of the settings, or what the first example answers. It uses no random numbers of the run. */
+  /** Answers the prompt of the settings, or that of the first example. It does not use the run's random numbers. */
   async sample(): Promise<{ readonly prompt: string; readonly text: string }> {
     const { sampleTokens: maxTokens, temperature, seed } = this.settings;
     const tokens = this.promptTokens();
@@ -210,7 +210,7 @@ export class TuningSession implements Trainee, Trainable {
   }
 }
 
-/** @throws {ArgumentError} for a context or a tokenizer that the model has no room for. */
+/** Checks the context and the tokenizer. @throws {ArgumentError} if they exceed the model's. */
 function checkFit({ context, model: path }: TuningSettings, model: Decoder, tokenizer: PretrainedTokenizer): void {
   const fail = (problem: string) => new ArgumentError("train", "invalidSetting", problem);
   if (context > model.contextLength)

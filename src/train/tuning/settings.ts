@@ -3,7 +3,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import { type GgmlFormat, ggmlFormats } from "../../quant/formats.ts";
 import { checkRanges, checkWarmup, presets, type Settings } from "../settings.ts";
 
-/** Settings that mean the same in every run. */
+/** Settings with the same meaning in every run. */
 type Shared = Pick<
   Settings,
   | ("data" | "heldOut" | "context" | "steps" | "batch" | "accumulate" | "learningRate" | "finalLearningRate")
@@ -12,28 +12,28 @@ type Shared = Pick<
 >;
 
 export interface TuningSettings extends Shared {
-  /** A folder of Hugging Face, or a `.gguf` file. */
+  /** A Hugging Face model folder or a `.gguf` file. */
   readonly model: string;
-  /** The rank. */
+  /** The rank of the LoRA matrices. */
   readonly lora: number;
-  /** What is added is multiplied with this, divided by the rank; 0: the rank. */
+  /** Updates are multiplied by this divided by the rank; 0: the rank. */
   readonly loraAlpha: number;
   readonly loraDropout: number;
-  /** The layers that are adapted; none: queries and values. */
+  /** The layers to adapt; empty: queries and values. */
   readonly loraTargets: readonly string[];
-  /** The format of the model's weights; `""`: that of the file. */
+  /** The format of the model's weights; `""`: the file's. */
   readonly quantize: GgmlFormat | "";
-  /** The dtype of activations, and of weights that are not quantised; `""`: that of the file. */
+  /** The dtype of activations and of unquantized weights; `""`: the file's. */
   readonly dtype: Settings["dtype"] | "";
-  /** Whether a row may have several texts. */
+  /** Whether a row may contain several texts. */
   readonly packing: boolean;
-  /** Whether blocks are computed again in the backward pass. */
+  /** Whether blocks are recomputed in the backward pass. */
   readonly checkpointActivations: boolean;
 }
 
 /**
- * Steps of 0 are those of three epochs, a context of 0 is the model's up to {@link MOST_CONTEXT}. The rate is ten times
- * that of training all weights, as adapters want.
+ * The defaults. 0 steps means three epochs; a context of 0 means the model's, up to {@link MOST_CONTEXT}. The learning
+ * rate is ten times that of training all weights, as is usual for adapters.
  */
 const defaults: Omit<TuningSettings, "model" | "data" | "lora"> = {
   ...{ loraAlpha: 0, loraDropout: 0, loraTargets: [], quantize: "", dtype: "" },
@@ -43,37 +43,38 @@ const defaults: Omit<TuningSettings, "model" | "data" | "lora"> = {
   ...{ saveEvery: 100, keep: 2, sampleEvery: 0, sampleTokens: 100, prompt: "", temperature: 0 },
 };
 
-/** How often each example is seen if no number of steps is named. */
+/** Number of epochs if the number of steps is not set. */
 export const EPOCHS = 3;
 
-/** The longest context that a model gets where none is named: longer rows take much memory. */
+/** Maximum default context, since longer rows need much memory. */
 const MOST_CONTEXT = 1024;
 
-/** The context in which a model of this one is trained. */
+/** Resolves the context for a model with this context length. */
 export const withContext = (settings: TuningSettings, contextLength: number): TuningSettings =>
   settings.context > 0 ? settings : { ...settings, context: Math.min(MOST_CONTEXT, contextLength) };
 
-/** Settings of text runs that a model has of its own. */
+/** Settings of text runs that a pretrained model determines. */
 const ofText = ["architecture", "layers", "heads", "width", "dropout", "tokenizer", "vocabulary", "preset"] as const;
 
-/** What determines the shapes of what is trained, or which model it belongs to. */
+/** Settings that determine the model or the shapes of trained weights. */
 const fixed = ["model", "lora", "loraAlpha", "loraTargets", "quantize", "dtype", "context", "packing"] as const;
 
 export type TuningFlags = Partial<TuningSettings>;
 
 /**
- * Settings from the command line, over those of the checkpoint if a run is resumed.
+ * Merges settings from the command line with those of the checkpoint if a run is resumed.
  *
- * @throws {ArgumentError} for invalid settings, and those that a run can't change.
+ * @throws {ArgumentError} for invalid settings, and for changes of fixed ones.
  */
 export function tuningSettings(flags: TuningFlags, saved?: TuningSettings): TuningSettings {
   const base = { ...defaults, model: "", data: [], lora: 0, ...saved }; // runs of older versions lack some
   const known = Object.entries(flags).filter(([name, value]) => name in base && value !== undefined);
   const settings: TuningSettings = { ...base, ...Object.fromEntries(known) };
   const foreign = ofText.find((name) => name in flags);
-  if (foreign !== undefined) fail(`expected no ${foreign} with a model that exists, which has its own`);
+  if (foreign !== undefined) fail(`${foreign} can't be set for a pretrained model`);
   if (saved) checkFixed(settings, saved);
-  if (settings.lora === 0) fail("expected --lora with a rank: weights of a model that exists are adapted, not trained");
+  if (settings.lora === 0)
+    fail("expected --lora with a rank, got none; pretrained models are trained only by adapters");
   if (settings.data.length === 0) fail("expected --data with files of chats, got none");
   return checkTuning(flags.warmup === undefined ? { ...settings, warmup: warmupOf(settings) } : settings);
 }
@@ -85,12 +86,12 @@ function checkFixed(settings: TuningSettings, saved: TuningSettings): void {
   const changed = fixed.find((name) => JSON.stringify(settings[name]) !== JSON.stringify(saved[name]));
   if (changed === undefined) return;
   const [expected, got] = [saved[changed], settings[changed]].map((value) => JSON.stringify(value));
-  fail(`expected ${changed} to be ${expected}, as the run has it, got ${got}; leave it out, or start a new run`);
+  fail(`expected ${changed} to be ${expected}, as in the run, got ${got}; leave it out, or start a new run`);
 }
 
 function checkTuning(settings: TuningSettings): TuningSettings {
   const { lora, loraAlpha, loraDropout, quantize, steps } = settings;
-  // 0 steps: as many as three epochs have, which is known when the files are read; 0 tokens of context: the model's
+  // 0 steps: three epochs, known once the files are read; a context of 0: the model's
   const known = { steps: Math.max(1, steps), context: settings.context || 1 };
   checkRanges({ ...presets.cpu, ...settings, ...known, dtype: "float32" } as Settings);
   if (!Number.isSafeInteger(lora) || lora < 1) fail(`expected lora to be a rank of at least 1, got ${lora}`);
@@ -104,7 +105,7 @@ function checkTuning(settings: TuningSettings): TuningSettings {
   return settings;
 }
 
-/** Settings of a run whose files are known. */
+/** Resolves the number of steps once the files are read. */
 export function withSteps(settings: TuningSettings, examples: number, tokens: number): TuningSettings {
   if (settings.steps > 0) return settings;
   const { packing, batch, accumulate, context } = settings;

@@ -1,23 +1,23 @@
-/** What of a chat's text the assistant wrote, found by rendering the beginnings of the chat. */
+/** Finds the assistant's parts of a chat's text by rendering prefixes of the chat. */
 import { DataError } from "../../core/errors.ts";
 import { type ChatMessage, ChatTemplate, type TemplateTokens } from "../../text/chat_template.ts";
 
-/** A part of a text, from a character to before another. */
+/** A range of characters; the end is exclusive. */
 export type Span = readonly [start: number, end: number];
 
-/** A text, and what of it is learned. */
+/** A text, and the spans to train on. */
 export interface MarkedText {
   readonly text: string;
   readonly spans: readonly Span[];
 }
 
-/** Characters that no text has (Unicode's noncharacters): where an answer begins and ends. */
+/** Markers of the start and end of an answer: Unicode noncharacters, which texts don't contain. */
 const [BEGIN, END] = ["\uFDD0", "\uFDD1"];
 
 /**
- * Finds the assistant's parts of chats. A template that says itself what is generated (`{% generation %}`) is believed.
- * Otherwise an answer is what the chat up to it has more than the chat before it with the beginning of an answer, which
- * is what the model gets when it is asked.
+ * Finds the assistant's parts of chats. If the template marks them (`{% generation %}`), these marks are used.
+ * Otherwise, an answer is the text that the chat including it adds to the preceding chat with a generation prompt,
+ * which is the model's input.
  */
 export class AnswerFinder {
   private readonly template: ChatTemplate;
@@ -29,16 +29,16 @@ export class AnswerFinder {
     this.marked = marked === source ? undefined : new ChatTemplate(marked, tokens);
   }
 
-  /** What the model reads when a user says something to it. */
+  /** Renders a user message with the generation prompt. */
   ask(content: string): string {
     return this.template.render([{ role: "user", content }]);
   }
 
   /**
-   * A chat as one text; or as one for each answer, where a template writes earlier answers otherwise than the last one,
-   * as those do that leave out what a model thought.
+   * Renders a chat as one text, or as one text per answer if the template renders earlier answers differently from the
+   * last one, as templates that omit reasoning do.
    *
-   * @throws {DataError} naming the line
+   * @throws {DataError} with the line
    */
   find(
     where: string,
@@ -70,7 +70,7 @@ const rewritten = (where: string, at: number): DataError =>
   new DataError(
     "train",
     "otherPrefix",
-    `${where}: expected a template that writes the messages before messages[${at}] as without it; it changes them`,
+    `${where}: expected a template that renders the messages before messages[${at}] the same with and without it`,
   );
 
 function attempt(where: string, body: () => string): string {
@@ -91,8 +91,8 @@ function commonLength(a: string, b: string): number {
 const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code < 0xdc00;
 
 /**
- * A template that writes marks where `{% generation %}` begins and ends, which `@huggingface/jinja` takes out. Spaces
- * around the tags go as they do there: with a minus sign, before the tag in its line, and one newline behind it.
+ * Makes a template write marks in place of `{% generation %}` tags, which `@huggingface/jinja` drops. White space
+ * around the tags is removed as it does: with a minus sign, before the tag in its line, and one newline after it.
  */
 function withMarks(source: string): string {
   return source.replace(
@@ -102,7 +102,7 @@ function withMarks(source: string): string {
   );
 }
 
-/** The text without marks; undefined where they do not come in turn. */
+/** Removes the marks; undefined if they do not alternate. */
 function unmarked(marked: string): MarkedText | undefined {
   const spans: [number, number][] = [];
   let text = "";

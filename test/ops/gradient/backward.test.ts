@@ -299,7 +299,7 @@ describe("misuse is a typed error that says what to do", () => {
     const assign = (value: unknown) => () => Reflect.set(x, "grad", value);
     expect(assign(5)).toThrow("[grad] expected grad to be a tensor or null, got 5");
     expect(assign(undefined)).toThrow("[grad] expected grad to be a tensor or null, got undefined");
-    const differs = "[grad] expected the gradient of a float64[2] to be of its shape and a float dtype, got";
+    const differs = "[grad] expected the gradient of a float64[2] to have its shape and a float dtype, got";
     expect(assign(parameter([1, 2, 3]))).toThrow(`${differs} float64[3]`);
     expect(assign(tensor([1n, 2n]))).toThrow(`${differs} int64[2]`);
     expect(numbers(x.grad)).toEqual([3, 4]);

@@ -54,7 +54,7 @@ test("a run trains, goes on, generates, chats, and merges", async () => {
   expect(ofModel).not.toBe(ofRun!);
 
   const merged = join(folder, "merged");
-  expect((await orchard("merge", model, adapter, "--out", merged)).out).toContain("10 layers with what was learned");
+  expect((await orchard("merge", model, adapter, "--out", merged)).out).toContain("merged the adapter into 10 layers");
   const again = await orchard("merge", model, adapter, "--out", merged);
   expect([again.exitCode, again.err]).toEqual([1, `[merge] expected a folder without a model, got ${merged}\n`]);
   const tokens = tensor([[1, 2, 3, 4, 5]], { dtype: "int32" });
@@ -76,10 +76,10 @@ test("a run trains, goes on, generates, chats, and merges", async () => {
 });
 
 test.each<[string, string[]]>([
-  ["expected --model with --lora", ["--lora", "4"]],
-  ["expected no quantize without --model", ["--quantize", "q4_0"]],
-  ["expected no layers with a model that exists", ["--model", folder, "--lora", "4", "--layers", "2", "--data", "x"]],
-  ["expected a folder of Hugging Face or a .gguf file with --adapter", []],
+  ["--lora requires --model", ["--lora", "4"]],
+  ["quantize requires --model", ["--quantize", "q4_0"]],
+  ["layers can't be set for a pretrained model", ["--model", folder, "--lora", "4", "--layers", "2", "--data", "x"]],
+  ["--adapter requires a Hugging Face model folder or a .gguf file", []],
 ])("%s", async (problem, words) => {
   const command = words.length > 0 ? ["train", ...words] : ["generate", folder, "--adapter", folder];
   const { err, exitCode } = await orchard(...command);
@@ -102,7 +102,7 @@ test.each(["gpt2", "phi3", "llama"] as const)("merged into a GGUF file, %s has t
   expect(numbers(logits(adapted))).not.toEqual(plain);
   expect(errorOf(logits(whole), logits(adapted))).toBeLessThan(1e-5);
   const refused = (to: string) => expect(mergeModel(base, join(folderOf(name), "adapter"), to)).rejects;
-  await refused(out).toThrow("expected a file that is not there");
+  await refused(out).toThrow("expected a file that does not exist");
   await refused(join(folder, "other")).toThrow("expected a .gguf file for one");
 });
 

@@ -161,12 +161,12 @@ describe("a run that goes on", () => {
     await losses(session, 1);
     const checkpoint: TuningCheckpoint = await io.loadCheckpoint(await session.save(folder.file("b", "checkpoints")));
     const { tuning } = checkpoint.extra!;
-    expect(() => tuningSettings({ lora: 8 }, tuning)).toThrow("expected lora to be 4, as the run has it, got 8");
+    expect(() => tuningSettings({ lora: 8 }, tuning)).toThrow("expected lora to be 4, as in the run, got 8");
     expect(() => tuningSettings({ quantize: "q8_0" }, tuning)).toThrow('expected quantize to be ""');
     const other = folder.file("other.jsonl");
     writeFileSync(other, '{"text": "the"}\n{"text": "is f"}');
     const resumed = TuningSession.resume(checkpoint, tuningSettings({ data: [other] }, tuning));
-    await expect(resumed).rejects.toThrow("expected the examples that the run began with");
+    await expect(resumed).rejects.toThrow("expected the examples with which the run started");
   });
 });
 
@@ -189,7 +189,7 @@ test.each<[string, TuningFlags]>([
   ["expected --data with files of chats", { data: [] }],
   ["expected loraDropout to be from 0 to below 1, got 1", { loraDropout: 1 }],
   ["expected warmup to be below the number of steps, 3, got 4", { steps: 3, warmup: 4 }],
-  ["expected no layers with a model that exists", { layers: 2 } as TuningFlags],
+  ["layers can't be set for a pretrained model", { layers: 2 } as TuningFlags],
 ])("%s", (problem, own) => {
   expect(() => settingsOf(own)).toThrow(problem);
 });

@@ -25,12 +25,12 @@ interface Series {
 
 interface Look {
   readonly title: string;
-  /** What the vertical axis counts. */
+  /** The unit of the vertical axis. */
   readonly unit: string;
   readonly format: (value: number) => string;
   /** The possible distances of ticks. */
   readonly distances: readonly number[];
-  /** What stands at a tick. */
+  /** Formats the label of a tick. */
   readonly tick: (value: number, distance: number) => string;
 }
 

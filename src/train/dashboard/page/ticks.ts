@@ -1,4 +1,4 @@
-/** Where the axes of charts have ticks, and what stands there. */
+/** The positions and labels of ticks on the axes of charts. */
 import { BYTE_UNITS } from "../../../core/format.ts";
 
 /** 1, 2 and 5 times each power of ten from 10^least to 10^most. */
@@ -7,16 +7,19 @@ const roundNumbers = (least: number, most: number): number[] =>
     [1, 2, 5].map((digit) => Number(`${digit}e${power}`)),
   );
 
-/** The distances of ticks, of which uPlot chooses the one with enough room. */
+/** The possible distances of ticks. uPlot chooses one that leaves enough room. */
 export const distances = {
-  /** Steps are whole. */
+  /** Whole numbers. */
   steps: roundNumbers(0, 9),
   numbers: roundNumbers(-9, 12),
-  /** 1, 2, 5, 10, …, 500 of each unit, of which the next one has 1024. */
+  /** 1, 2, 5, 10, …, 500 of each unit, where 1024 of a unit make the next one. */
   bytes: BYTE_UNITS.flatMap((_, power) => roundNumbers(0, 2).map((number) => number * 1024 ** power)),
 } as const;
 
-/** As many decimals as the distance has: 0.5 and 1.0, but 5 and 10. @param distance 1, 2 or 5 times a power of ten */
+/**
+ *  Formats a value with as many decimals as the distance: 0.5 and 1.0, but 5 and 10. @param distance 1, 2 or 5 times a
+ *  power of ten
+ */
 export const withDecimals = (value: number, distance: number): string =>
   value.toFixed(Math.max(0, -Math.floor(Math.log10(distance) + 1e-9)));
 
