@@ -6,6 +6,7 @@ import packageFile from "../../package.json" with { type: "json" };
 import { dylibAdvice, isClone } from "../core/commands.ts";
 import { environment, type environmentVariables } from "../core/environment.ts";
 import { BackendError } from "../core/errors.ts";
+import { exportEnvironment } from "../core/native_environment.ts";
 import { packaged } from "../core/packaged.ts";
 import { buildFolder, platform } from "../core/paths.ts";
 import { truncation } from "./elf.ts";
@@ -111,6 +112,7 @@ export function loadFrom<Functions extends Declarations>(
     const advice = missingAdvice(description.variable);
     throw new BackendError(backend, "libraryMissing", `there is no ${fileName} at ${paths}; ${advice}`);
   }
+  exportEnvironment();
   checkVersion(description, found);
   return { ...found, native: openLibrary(backend, found.path, declarations) };
 }
