@@ -80,10 +80,10 @@ export class ReduceOnPlateau {
 
   /** Records a measure, and returns whether the learning rate fell. @throws {ArgumentError} if it is not a number. */
   step(measure: number): boolean {
-    const { measure: own } = stepParameters([measure]);
+    const { measure: value } = stepParameters([measure]);
     const { patience, cooldown } = this.#options;
-    this.#badSteps = this.#isBetter(own) ? 0 : this.#badSteps + 1;
-    if (this.#badSteps === 0) this.#best = own;
+    this.#badSteps = this.#isBetter(value) ? 0 : this.#badSteps + 1;
+    if (this.#badSteps === 0) this.#best = value;
     if (this.#cooldown > 0) {
       this.#cooldown--;
       this.#badSteps = 0;

@@ -110,8 +110,8 @@ async function encoded(
   const pixels = Uint8Array.from((await image.data()) as Uint8Array);
   const make = await sharp(operation);
   const drawn = make(pixels, { raw: { width, height, channels: depth }, limitInputPixels: height * width });
-  const own = depth <= 2 ? drawn.toColourspace("b-w") : drawn;
-  const { data } = await inFormat(own, format, quality, lossless).toBuffer({ resolveWithObject: true });
+  const colored = depth <= 2 ? drawn.toColourspace("b-w") : drawn;
+  const { data } = await inFormat(colored, format, quality, lossless).toBuffer({ resolveWithObject: true });
   return Uint8Array.from(data);
 }
 

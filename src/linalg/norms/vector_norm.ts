@@ -46,9 +46,13 @@ export function vectorNorm<D extends DType>(
 export function vectorNorm<D extends DType>(x: Tensor, options: VectorNormOptions<D> & { dtype: D }): Tensor<D>;
 export function vectorNorm(...values: unknown[]): Tensor {
   const { x, ord, dim, keepdim, dtype } = vectorNormParameters(values);
-  const own = dtype ? toDType(x, floatOperand("vectorNorm", x, dtype).dtype) : floatOperand("vectorNorm", x, undefined);
-  const isScaled = own.dtype !== "float64" || [0, 1].includes(ord) || !Number.isFinite(ord) || own.size === 0;
-  return as("vectorNorm", () => (isScaled ? norm(own, { p: ord, dim, keepdim }) : scaledNorm(own, ord, dim, keepdim)));
+  const input = dtype
+    ? toDType(x, floatOperand("vectorNorm", x, dtype).dtype)
+    : floatOperand("vectorNorm", x, undefined);
+  const isScaled = input.dtype !== "float64" || [0, 1].includes(ord) || !Number.isFinite(ord) || input.size === 0;
+  return as("vectorNorm", () =>
+    isScaled ? norm(input, { p: ord, dim, keepdim }) : scaledNorm(input, ord, dim, keepdim),
+  );
 }
 
 /**

@@ -144,10 +144,10 @@ function softmaxOf(scores: Tensor, total: Tensor, wantsLogSumExp: boolean) {
   const filled = where(isEmpty, 0, total) as Tensor;
   const keys = scores.shape[3]!;
   const all = softmax(filled, { dim: 3 });
-  const own = total.shape[3] === keys ? all : slice(all, { dim: 3, end: keys });
+  const probabilities = total.shape[3] === keys ? all : slice(all, { dim: 3, end: keys });
   const sums = wantsLogSumExp && where(isEmpty, -Infinity, logsumexp(filled, { dim: 3, keepdim: true }));
   return {
-    shares: where(ne(scores, -Infinity), own, 0) as Tensor,
+    shares: where(ne(scores, -Infinity), probabilities, 0) as Tensor,
     logSumExp: sums ? squeeze(sums as Tensor, { dim: 3 }) : undefined,
   };
 }

@@ -74,8 +74,8 @@ export function tensor<V extends Value>(
 ): Tensor<DTypeOfValue<V>>;
 export function tensor(...given: unknown[]): Tensor {
   const { values, ...options } = tensorParameters(given);
-  const { elements, shape: ownShape } = values;
-  const shape = checkShape("tensor", options.shape ?? ownShape);
+  const { elements, shape: nestedShape } = values;
+  const shape = checkShape("tensor", options.shape ?? nestedShape);
   if (elementCount(shape) !== elements.length)
     throw new ShapeError(
       "tensor",

@@ -144,6 +144,6 @@ function bagsOf(index: Tensor<IndexDType>, weight: Tensor, options: EmbeddingBag
 
 /** Returns the start of each bag and the end of the last one, in the indices' dtype. */
 function allOffsets(offsets: Tensor, { size, dtype }: Tensor<IndexDType>, isComplete: boolean): Tensor<IndexDType> {
-  const own = toDType(offsets, dtype);
-  return contiguous(isComplete ? own : cat([own, full([1], size, { dtype })]));
+  const starts = toDType(offsets, dtype);
+  return contiguous(isComplete ? starts : cat([starts, full([1], size, { dtype })]));
 }

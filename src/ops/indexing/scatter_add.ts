@@ -116,7 +116,7 @@ export function checkSlices(operation: string, x: Tensor, vector: Tensor, source
   const fits =
     length === vector.size &&
     source.rank === x.rank &&
-    source.shape.every((size, own) => own === axis || size === x.shape[own]);
+    source.shape.every((size, at) => at === axis || size === x.shape[at]);
   if (!fits)
     throw new ShapeError(
       operation,

@@ -109,13 +109,13 @@ function assigned(operation: string, { x, indices, value, accumulate }: Assignme
       "dtypesDiffer",
       `expected value to have the dtype of x, ${x.dtype}, got ${value.dtype}; toDType(value, "${x.dtype}") converts`,
     );
-  const own = value instanceof Tensor ? value : scalarTensor(value, x.dtype, operation);
+  const written = value instanceof Tensor ? value : scalarTensor(value, x.dtype, operation);
   checkElements(operation, [x]);
   return underName(operation, () =>
     tidy(() => {
       const take = (whole: Tensor): Tensor => basicView(operation, whole, steps).view;
       const { view, lists } = basicView(operation, x, steps);
-      const part = (given: Shape): Tensor => broadcastTo(operation, own, given);
+      const part = (given: Shape): Tensor => broadcastTo(operation, written, given);
       if (lists.length === 0) return withView(x, take, accumulate ? add(view, part(view.shape)) : part(view.shape));
       const index = rowsOf(operation, view, lists);
       const source = reshape(index.first(part(shapeOf(index))), [index.places.size, ...index.others]);

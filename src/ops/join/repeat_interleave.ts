@@ -50,10 +50,10 @@ export function repeatInterleave(...values: unknown[]): Tensor {
   checkElements("repeatInterleave", [x]);
   return underName("repeatInterleave", () =>
     tidy(() => {
-      const own = dim === undefined ? flatten(x) : x;
-      if (typeof repeats === "number") return repeated(own, axis, checkedCount(repeats));
+      const input = dim === undefined ? flatten(x) : x;
+      if (typeof repeats === "number") return repeated(input, axis, checkedCount(repeats));
       const places = countsOf(repeats, size).flatMap((count, at) => new Array<bigint>(count).fill(BigInt(at)));
-      return indexSelect(own, tensor(BigInt64Array.from(places)), { dim: axis });
+      return indexSelect(input, tensor(BigInt64Array.from(places)), { dim: axis });
     }),
   );
 }

@@ -187,12 +187,12 @@ const MAX_BATCH_RANK = 6;
 
 function matrixProduct<D extends DType>(x: Term<D>, y: Term<D>, roles: Roles): Tensor<D> {
   const { batch, inner, rows, columns } = roles;
-  const own = shapeOf(x, batch);
-  const batchShape = own.length <= MAX_BATCH_RANK ? own : [count(own)];
+  const batchSizes = shapeOf(x, batch);
+  const batchShape = batchSizes.length <= MAX_BATCH_RANK ? batchSizes : [count(batchSizes)];
   const k = count(shapeOf(x, inner));
   const left = reshape(inOrder(x, [...batch, ...rows, ...inner]), [...batchShape, count(shapeOf(x, rows)), k]);
   const right = reshape(inOrder(y, [...batch, ...inner, ...columns]), [...batchShape, k, count(shapeOf(y, columns))]);
-  return reshape(matmul(left, right), [...own, ...shapeOf(x, rows), ...shapeOf(y, columns)]);
+  return reshape(matmul(left, right), [...batchSizes, ...shapeOf(x, rows), ...shapeOf(y, columns)]);
 }
 
 const count = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);

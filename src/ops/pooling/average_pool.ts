@@ -158,8 +158,8 @@ function adaptiveParameters(operation: string) {
 /** Returns views of padded x, one for each position in a window: each view holds that element of every window. */
 function viewsOf(x: Tensor, { kernel, stride, padding, dilation, output, beyond }: Windows, value: number): Tensor[] {
   const rank = kernel.length;
-  const sides = padding.map((own, axis) => [own, own + beyond[axis]!]);
-  const isPadded = sides.flat().some((own) => own > 0);
+  const sides = padding.map((amount, axis) => [amount, amount + beyond[axis]!]);
+  const isPadded = sides.flat().some((amount) => amount > 0);
   const whole = isPadded ? pad(x, sides.toReversed().flat(), { value }) : x;
   let views = [whole];
   for (let axis = 0; axis < rank; axis++)
@@ -221,7 +221,7 @@ function adaptiveAvgPool(
     tidy(() => {
       const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
       // a window is a product of intervals, so its mean can be taken one axis at a time
-      const result = sizes.reduce((own, size, at) => meansAlong(own, x.rank - rank + at, size), wide);
+      const result = sizes.reduce((partial, size, at) => meansAlong(partial, x.rank - rank + at, size), wide);
       return toDType(result, x.dtype);
     }),
   );

@@ -84,9 +84,9 @@ export function fractionalMaxPool2d(...values: unknown[]): Tensor | PooledWithIn
     tidy(() => {
       const places = noGrad(() => {
         const samples = randomSamples ?? rand([...planes, 2], { dtype: "float32", generator });
-        const own = reshape(toDType(samples, "float32"), [...planes, 2]);
-        const rows = placesAlong(select(own, -1, 1), { size: height, output: output[0]!, kernel: kernel[0]! });
-        const columns = placesAlong(select(own, -1, 0), { size: width, output: output[1]!, kernel: kernel[1]! });
+        const fractions = reshape(toDType(samples, "float32"), [...planes, 2]);
+        const rows = placesAlong(select(fractions, -1, 1), { size: height, output: output[0]!, kernel: kernel[0]! });
+        const columns = placesAlong(select(fractions, -1, 0), { size: width, output: output[1]!, kernel: kernel[1]! });
         // […, rows, 1, window, 1] with […, 1, columns, 1, window]
         const lines = mul(unsqueeze(unsqueeze(rows, -2), -1), BigInt(width));
         return add(lines, unsqueeze(unsqueeze(columns, -3), -2)) as Tensor<"int64">;
@@ -140,7 +140,7 @@ function outputOf(
     throw new ArgumentError(NAME, "missingArgument", "expected either outputSize or outputRatio, got none or both");
   if (outputSize !== undefined) return alongAxes(NAME, "outputSize", outputSize, 2, 1);
   const ratios = typeof outputRatio === "number" ? [outputRatio, outputRatio] : outputRatio!;
-  if (ratios.length !== 2 || !ratios.every((own) => own > 0 && own < 1))
+  if (ratios.length !== 2 || !ratios.every((ratio) => ratio > 0 && ratio < 1))
     throw new ArgumentError(
       NAME,
       "invalidRatio",

@@ -152,9 +152,9 @@ function firstInOrder<D extends DType>(
     { dim: axis, descending },
     operation,
   ) as [Tensor<D>, Tensor<"int64">];
-  const own = x.shape;
+  const inputShape = x.shape;
   record(operation, [x], [values], [indices], ([gradient], [saved]) => [
-    scatterAdd(filled(own, gradient!.dtype, 0), saved as Tensor<"int64">, gradient!, { dim: axis }),
+    scatterAdd(filled(inputShape, gradient!.dtype, 0), saved as Tensor<"int64">, gradient!, { dim: axis }),
   ]);
   return { values, indices };
 }
