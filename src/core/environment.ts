@@ -134,7 +134,7 @@ const own = {
 } as const satisfies Record<string, EnvironmentVariable>;
 
 /** Settings of the software device (Linux only). The dylib reads them; the names match its table of settings. */
-const softwareDevice = {
+export const softwareDevice = {
   ORCHARD_METAL_CHECK: {
     fallback: "0",
     meaning:

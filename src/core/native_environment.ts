@@ -1,12 +1,9 @@
 /** Passes `process.env` on to dylibs, which read the C library's environment. */
 import { dlopen, FFIType } from "bun:ffi";
-import { environmentVariables } from "./environment.ts";
+import { softwareDevice } from "./environment.ts";
 
 /** Variables that the dylibs read: their settings, and where caches, temporary files and compilers are. */
-const names = [
-  ...Object.keys(environmentVariables).filter((name) => name.startsWith("ORCHARD_METAL_")),
-  ...["ORCHARD_FINDINGS", "XDG_CACHE_HOME", "HOME", "TMPDIR", "PATH"],
-];
+const names = [...Object.keys(softwareDevice), ...["ORCHARD_FINDINGS", "XDG_CACHE_HOME", "HOME", "TMPDIR", "PATH"]];
 
 /**
  * Makes the C library's environment equal to `process.env` for the variables that dylibs read. Bun keeps assignments to
