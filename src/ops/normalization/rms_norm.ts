@@ -48,8 +48,8 @@ const rmsNormParameters = parameters("rmsNorm", { x: operand(aTensor), ...option
  * @example
  * const { sum, out } = addRmsNorm(tensor([1, 4]), tensor([2, 0]), { eps: 0 }); // [3, 4] and [0.84852815, 1.1313709]
  *
- * @throws {DTypeError} as {@link rmsNorm}, and if the residual has another dtype.
- * @throws {ShapeError} as {@link rmsNorm}, and if the residual has another shape.
+ * @throws {DTypeError} as {@link rmsNorm}, and if the residual has a different dtype.
+ * @throws {ShapeError} as {@link rmsNorm}, and if the residual has a different shape.
  * @throws {ArgumentError} as {@link rmsNorm}.
  */
 export function addRmsNorm<D extends DType>(

@@ -79,7 +79,7 @@ function multipleOf(value: number): Pattern {
 interface Writing {
   readonly places: number;
   readonly size: number;
-  /** Whether it follows a minus sign, so that it is not 0. */
+  /** Whether the number follows a minus sign. It then can't be 0. */
   readonly isNegative: boolean;
   readonly hasExponents: boolean;
 }
