@@ -40,8 +40,8 @@ const rmsNormParameters = parameters("rmsNorm", { x: operand(aTensor), ...option
 
 /**
  * Computes `sum` = x + residual and `out` = rmsNorm(sum) in one pass. In a transformer, `sum` updates the residual
- * stream and `out` is the input of the next block. The backward pass combines the gradients of both results in one
- * step.
+ * stream and `out` is the input of the next block. The backward pass combines the gradients of both results in one pass
+ * over the elements.
  *
  * @param x [..., ...normalizedShape], of a float dtype, with any strides
  * @param residual of the same shape and dtype, with any strides
