@@ -76,7 +76,10 @@ export function optional<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefine
   return { kind, by: "position", isRequired: false, fallback };
 }
 
-/** Declares an optional parameter that is passed only by name: PyTorch's keyword-only ones and those it lacks. */
+/**
+ * Declares an optional parameter that is passed only by name: a keyword-only parameter of PyTorch, or one that PyTorch
+ * lacks.
+ */
 export function named<T>(kind: Kind<T>, fallback: NoInfer<T>): Parameter<T>;
 export function named<T>(kind: Kind<T>): Parameter<T | undefined>;
 export function named<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefined> {

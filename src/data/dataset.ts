@@ -38,7 +38,7 @@ export interface TextDatasetOptions {
   readonly onProgress?: (progress: DataProgress) => void;
 }
 
-/** What {@link openTextDataset} found and built. */
+/** A report of the files that {@link openTextDataset} found and the data that it built. */
 export interface DataReport {
   /** The given paths, or the folder of the default declaration files. */
   readonly source: readonly string[];

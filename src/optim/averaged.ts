@@ -20,7 +20,7 @@ export interface AveragedWeightsOptions {
   decay?: number;
 }
 
-/** What {@link AveragedWeights.stateDict} returns. */
+/** The result of {@link AveragedWeights.stateDict}. */
 export interface AveragedState {
   /** The number of updates so far. */
   readonly updates: number;

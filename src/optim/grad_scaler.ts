@@ -32,7 +32,7 @@ export interface GradScalerOptions {
   growthInterval: number;
 }
 
-/** What {@link GradScaler.stateDict} returns. It can be saved as JSON. */
+/** The result of {@link GradScaler.stateDict}. It can be saved as JSON. */
 export interface GradScalerState extends GradScalerOptions {
   readonly scale: number;
   /** The number of steps without infinity or NaN since the scale last changed. */

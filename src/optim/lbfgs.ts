@@ -34,7 +34,7 @@ export interface LBFGSOptions extends LearningRate {
   toleranceGrad: number;
   /** The step ends once the loss, or every parameter, changes by no more than this. Default 1e-9. */
   toleranceChange: number;
-  /** How many past changes of the gradient and the parameters are kept. Default 100. */
+  /** The number of past changes of the gradient and the parameters to keep. Default 100. */
   historySize: number;
   /** The line search that finds step sizes; null uses the learning rate. Default null. */
   lineSearchFn: "strongWolfe" | null;

@@ -16,7 +16,7 @@ export interface GroupState {
   readonly parameters: readonly string[];
 }
 
-/** What {@link Optimizer.stateDict} returns. `tensors` can be saved as safetensors, everything else as JSON. */
+/** The result of {@link Optimizer.stateDict}. `tensors` can be saved as safetensors, everything else as JSON. */
 export interface OptimizerStateDict {
   /** The name of the optimizer's class. */
   readonly optimizer: string;

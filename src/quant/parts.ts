@@ -75,7 +75,7 @@ const fromPartsParameters = parameters("quantizedFromParts", {
  *
  * @throws {ArgumentError} `missingPart`, `unexpectedPart`, and for an unknown format. @throws {DTypeError}
  * `wrongDType`, for parts of other dtypes. @throws {ShapeError} `wrongColumns`, if a row is not a whole number of
- * blocks or groups; `shapesDiffer`, for scales or biases of another shape. @throws {DisposedError}
+ * blocks or groups; `shapesDiffer`, for scales or biases of a different shape. @throws {DisposedError}
  */
 export function quantizedFromParts(
   format: QuantizedFormat | AffineOptions,

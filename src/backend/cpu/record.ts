@@ -46,8 +46,8 @@ type RunRows = (...values: Parameters<Native["orchard_cpu_run_rows"]>) => number
 type AnyRun = (...values: readonly unknown[]) => number;
 
 /**
- * Wraps the dylib's functions so that those that run an operation also record the call in a file of `folder`. Of calls
- * that differ only in their operands' contents, one is recorded.
+ * Wraps the dylib's functions so that those that run an operation also record the call in a file of `folder`. If calls
+ * differ only in the contents of their operands, only one of them is recorded.
  */
 export function recordCalls(native: Native, folder: string): Native {
   mkdirSync(folder, { recursive: true });

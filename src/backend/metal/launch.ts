@@ -81,8 +81,8 @@ export const reads = (tensor: Tensor): Operand => ({ tensor, access: "read" });
 export const writes = (tensor: Tensor): Operand => ({ tensor, access: "write" });
 
 /**
- * Returns the offset in elements of a tensor's element (0, …, 0) from where {@link launch} binds it: 0 unless a stride
- * is negative.
+ * Returns the offset in elements of a tensor's element (0, …, 0) from the element at which {@link launch} binds the
+ * tensor: 0 unless a stride is negative.
  */
 export const startOf = (tensor: Tensor): number => tensor.offset - reachOf(tensor).first;
 

@@ -30,7 +30,7 @@ export interface LoopOperand {
 
 /** The values of a `Nest` of `kernels/common/loop.h`. */
 export interface NestValues extends LoopNest {
-  /** The offset in elements of each operand's element (0, …, 0) from where it is bound. */
+  /** For each operand, the offset in elements of element (0, …, 0) from the element at which it is bound. */
   readonly start: readonly number[];
   readonly count: number;
   readonly rank: number;

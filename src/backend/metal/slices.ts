@@ -29,7 +29,9 @@ export const slicesFor = (operands: number): Struct<SliceValues> =>
     }),
   );
 
-/** Returns the values for slices of these operands, with offsets relative to where each is bound. */
+/**
+ * Returns the values for slices of these operands. Offsets are relative to the element at which each operand is bound.
+ */
 export const sliceValues = ({ nest, along, offsets, length }: Slices, operands: readonly Tensor[]): SliceValues => ({
   nest: nestValues(
     nest,

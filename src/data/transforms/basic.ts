@@ -51,7 +51,7 @@ export interface ToFloatOptions {
  * @example
  * data.transforms.toFloat()(tensor([[[0, 51, 255]]], { dtype: "uint8" })); // float32 [[[0, 0.2, 1]]]
  *
- * @throws {ArgumentError} for another dtype. The transform: @throws {DTypeError} `notAnImage`.
+ * @throws {ArgumentError} for an unsupported dtype. The transform: @throws {DTypeError} `notAnImage`.
  */
 export function toFloat(...options: Given<ToFloatOptions, ["dtype"]>): Transform;
 export function toFloat(...values: unknown[]): Transform {

@@ -166,8 +166,8 @@ export interface GrayscaleOptions {
  * @example
  * data.transforms.grayscale({ channels: 3 });
  *
- * @throws {ArgumentError} for an invalid argument. The transform: @throws {ShapeError} `notAnImage` for other than 1 or
- * 3 channels.
+ * @throws {ArgumentError} for an invalid argument. The transform: @throws {ShapeError} `notAnImage` unless the image
+ * has 1 or 3 channels.
  */
 export function grayscale(...options: Given<GrayscaleOptions, ["channels"]>): Transform;
 export function grayscale(...values: unknown[]): Transform {

@@ -71,7 +71,7 @@ const encodeParameters = parameters("encodeImage", {
  * @example
  * await io.saveImage("cat.png", x);
  *
- * @throws {ArgumentError} `unknownFormat` for another extension; `tooLarge`. @throws {PackageError} `packageMissing`.
+ * @throws {ArgumentError} `unknownFormat` for any other extension; `tooLarge`. @throws {PackageError} `packageMissing`.
  * @throws {DTypeError} `notUint8`. @throws {ShapeError} `notAnImage`. @throws {FileError} `notFound`, `diskFull` …
  */
 export async function saveImage(path: string, x: Tensor, options?: SaveImageOptions): Promise<void>;

@@ -37,7 +37,8 @@ export interface VectorNormOptions<D extends DType = DType> extends ReductionOpt
  * linalg.vectorNorm(tensor([[3, 4], [6, 8]]), { dim: 1 }); // float32 [5, 10]
  *
  * @throws {DTypeError} for integers and bools, and a `dtype` that is not a float. @throws {ShapeError} for an axis out
- * of range, or named twice, and for no elements with an order of ∞ or below 0. @throws {ArgumentError} if ord is NaN.
+ * of range, or named twice, and if there are no elements and the order is ∞ or below 0. @throws {ArgumentError} if ord
+ * is NaN.
  */
 export function vectorNorm<D extends DType>(
   x: Tensor<D>,

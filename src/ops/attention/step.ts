@@ -49,7 +49,7 @@ export interface StepRotation {
 export interface StepFormula {
   readonly scale: number;
   readonly softcap?: number | undefined;
-  /** How many tokens a token attends to, including itself. */
+  /** The number of tokens that a token attends to, including itself. */
   readonly window?: number | undefined;
   readonly rotation: StepRotation;
 }

@@ -43,7 +43,10 @@ export interface Attended {
   readonly logSumExp: Tensor | undefined;
 }
 
-/** Computes the fused forward's results from the same inputs; L only if requested, since it costs another pass. */
+/**
+ * Computes the results of the fused forward pass from the same inputs; L only if requested, since it costs another
+ * pass.
+ */
 export function unfusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor[]): Attended {
   return tidy(() => attend(problemOf({ attributes, inputs }), attributes.outputs.includes("logSumExp")));
 }

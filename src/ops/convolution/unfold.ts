@@ -93,7 +93,7 @@ const unfoldParameters = parameters("unfold", {
  * @example
  * fold(ones([4, 2]), [2, 3], [2, 2]); // float32 [[[1, 2, 1], [1, 2, 1]]]
  *
- * @throws {ShapeError} if x has the wrong rank, or another number of columns than windows.
+ * @throws {ShapeError} if x has the wrong rank, or its number of columns is not the number of windows.
  * @throws {DTypeError} if x is not of a float dtype.
  * @throws {ArgumentError} for sizes below 1.
  */

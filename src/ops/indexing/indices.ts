@@ -35,7 +35,7 @@ export function checkedIndex(operation: string, index: Tensor): Tensor<IndexDTyp
   return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
 }
 
-/** @throws {ShapeError} if the index has another rank, or is larger than x on another axis. */
+/** @throws {ShapeError} if the index and x differ in rank, or the index is larger along another axis. */
 export function checkIndexShape(operation: string, x: Tensor, index: Tensor, axis: number): void {
   const fits = index.rank === x.rank && index.shape.every((size, at) => at === axis || size <= x.shape[at]!);
   if (!fits)

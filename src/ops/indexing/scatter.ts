@@ -36,7 +36,7 @@ import { checkSourceDType, checkSourceShape } from "./scatter_add.ts";
  *
  * @throws {ShapeError} if ranks or sizes do not match, and `indexOutOfRange` if an index is negative or too large (on
  * Metal when a result is read).
- * @throws {DTypeError} for an index of floats or bools, a source of another dtype, or a number that the dtype can't
+ * @throws {DTypeError} for an index of floats or bools, a source of a different dtype, or a number that the dtype can't
  * hold.
  */
 export function scatter<D extends DType>(x: Tensor<D>, ...indices: ReplacementArguments<D>): Tensor<D>;

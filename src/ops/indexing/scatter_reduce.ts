@@ -54,7 +54,7 @@ export interface ScatterReduceOptions {
  *
  * @throws {ShapeError} if ranks or sizes do not match, and `indexOutOfRange` if an index is negative or too large (on
  * Metal when a result is read).
- * @throws {DTypeError} for an index of floats or bools, a source of another dtype, or the mean of bools.
+ * @throws {DTypeError} for an index of floats or bools, a source of a different dtype, or the mean of bools.
  */
 export function scatterReduce<D extends DType>(
   x: Tensor<D>,
@@ -97,7 +97,7 @@ const scatterReduceParameters = parameters("scatterReduce", {
  * indexReduce(tensor([1, 2]), 0, tensor([0n, 0n]), tensor([5, 3]), "prod"); // float32 [15, 2]
  *
  * @throws {ShapeError} if sizes do not match, and `indexOutOfRange` (on Metal when a result is read).
- * @throws {DTypeError} for an index of floats or bools, a source of another dtype, or an `x` of bools.
+ * @throws {DTypeError} for an index of floats or bools, a source of a different dtype, or an `x` of bools.
  */
 export function indexReduce<D extends DType>(
   x: Tensor<D>,

@@ -41,7 +41,7 @@ export interface SetAtOptions {
  * setAt(tensor([1, 2, 3]), [tensor([2n, 2n])], 1, { accumulate: true }); // float32 [1, 2, 5]
  *
  * @throws {ShapeError} for more indices than axes, an index out of range, or a value that can't be broadcast.
- * @throws {DTypeError} for indices of floats, a value of another dtype, or a number that the dtype can't hold.
+ * @throws {DTypeError} for indices of floats, a value of a different dtype, or a number that the dtype can't hold.
  * @throws {ArgumentError} for a string that is not valid bounds, or more than one `"..."`.
  */
 export function setAt<D extends DType>(

@@ -52,7 +52,7 @@ const takeParameters = parameters("take", { x: operand(aTensor), index: operand(
  * indexCopy(tensor([1, 2, 3]), 0, tensor([2n, 0n]), tensor([8, 9])); // float32 [9, 2, 8]
  *
  * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` (on Metal when a result is read).
- * @throws {DTypeError} for an index of floats or bools, or a source of another dtype.
+ * @throws {DTypeError} for an index of floats or bools, or a source of a different dtype.
  */
 export function indexCopy<D extends DType>(
   x: Tensor<D>,

@@ -41,7 +41,7 @@ export type PadMode = "constant" | "reflect" | "replicate" | "circular";
  *
  * @throws {ShapeError} for an odd count, more pairs than axes, or cropping more than the axis has.
  * @throws {DTypeError} for a value that `x`'s dtype can't hold.
- * @throws {ArgumentError} for an unknown mode, a value in another mode than `"constant"`, or more padding than there
+ * @throws {ArgumentError} for an unknown mode, a value with a mode other than `"constant"`, or more padding than there
  * are elements to reflect or repeat.
  */
 export function pad<D extends DType>(

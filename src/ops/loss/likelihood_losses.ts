@@ -93,7 +93,7 @@ export interface GaussianNllLossOptions extends LossOptions {
  * gaussianNllLoss(tensor([0, 1]), tensor([1, 1]), tensor([1, 4]), { reduction: "none" }); // float32 [0.5, 0.69314718]
  *
  * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if neither x nor target is a float, or the variance
- * has another dtype. @throws {ArgumentError} for an unknown reduction, or an eps that is not above 0.
+ * has a different dtype. @throws {ArgumentError} for an unknown reduction, or an eps that is not above 0.
  */
 export function gaussianNllLoss<D extends DType, E extends DType>(
   x: Tensor<D>,

@@ -267,7 +267,7 @@ const multilabelMarginParameters = parameters("multilabelMarginLoss", {
  * multilabelSoftMarginLoss(tensor([[0, 0]]), tensor([[0, 1]])); // float32 0.69314718
  *
  * @throws {ShapeError} if shapes differ, or the weight can't be broadcast to x's shape. @throws {DTypeError} if neither
- * x nor target is a float, or the weight has another dtype. @throws {ArgumentError} for an unknown reduction.
+ * x nor target is a float, or the weight has a different dtype. @throws {ArgumentError} for an unknown reduction.
  */
 export function multilabelSoftMarginLoss<D extends DType, E extends DType>(
   x: Tensor<D>,

@@ -32,7 +32,7 @@ import { diagonalOf, permuted } from "./views.ts";
  * einsum("ii->", a); // a trace
  * einsum("...ij->...ji", a); // swaps the last two axes, without a copy
  *
- * @throws {ArgumentError} for an invalid equation, or another number of operands.
+ * @throws {ArgumentError} for an invalid equation, or a number of operands that differs from it.
  * @throws {ShapeError} if a rank differs from the number of letters, or sizes of one letter differ.
  * @throws {DTypeError} if dtypes differ, and for bool.
  */
@@ -118,7 +118,7 @@ function sizesOf(equation: string, terms: readonly Labelled[]): Sizes {
   return sizes;
 }
 
-/** Drops axes of size 1 whose label has another size elsewhere: they broadcast. */
+/** Drops axes of size 1 whose label has a different size elsewhere: they broadcast. */
 function withoutBroadcasts<D extends DType>({ tensor, labels }: Term<D>, sizes: Sizes): Term<D> {
   const stays = labels.map((label, axis) => tensor.shape[axis] === sizes.get(label));
   return {

@@ -36,7 +36,7 @@ const adaptiveParameters = (operation: string) =>
 
 /**
  * Computes adaptive max pooling: the largest element of each window, with windows that give the requested output size.
- * Window i of n spans ⌊i · size / n⌋ to ⌈(i + 1) · size / n⌉. Of equal elements, the first gets the gradient.
+ * Window i of n spans ⌊i · size / n⌋ to ⌈(i + 1) · size / n⌉. If elements are equal, the first gets the gradient.
  *
  * @param x [batch, channels, length], or without a batch
  * @param outputSize the output size: one for all axes, or one for each; null keeps the size of an axis
@@ -44,8 +44,8 @@ const adaptiveParameters = (operation: string) =>
  * @example
  * adaptiveMaxPool1d(tensor([[[1, 3, 2, 6]]]), 2); // float32 [[[3, 6]]]
  *
- * @throws {ShapeError} if x has another rank, or an axis of size 0. @throws {DTypeError} if x is not a float. @throws
- * {ArgumentError} for sizes below 1.
+ * @throws {ShapeError} if x has an unsupported rank, or an axis of size 0. @throws {DTypeError} if x is not a float.
+ * @throws {ArgumentError} for sizes below 1.
  */
 export function adaptiveMaxPool1d<D extends DType>(
   x: Tensor<D>,

@@ -63,8 +63,8 @@ const avgPoolParameters = (operation: string) =>
  * @example
  * avgPool1d(tensor([[[1, 3, 2, 5]]]), 2); // float32 [[[2, 3.5]]]
  *
- * @throws {ShapeError} if x has another rank, or a window is larger than the padded input. @throws {DTypeError} for
- * bools. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
+ * @throws {ShapeError} if x has an unsupported rank, or a window is larger than the padded input. @throws {DTypeError}
+ * for bools. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
  */
 export function avgPool1d<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: AvgPoolArguments): Tensor<D>;
 export function avgPool1d(...values: unknown[]): Tensor {
@@ -112,8 +112,8 @@ const avgPool3dParameters = avgPoolParameters("avgPool3d");
  * @example
  * adaptiveAvgPool1d(tensor([[[1, 3, 2, 6]]]), 2); // float32 [[[2, 4]]]
  *
- * @throws {ShapeError} if x has another rank. @throws {DTypeError} if x is not a float. @throws {ArgumentError} for
- * sizes below 1.
+ * @throws {ShapeError} if x has an unsupported rank. @throws {DTypeError} if x is not a float. @throws {ArgumentError}
+ * for sizes below 1.
  */
 export function adaptiveAvgPool1d<D extends DType>(x: Tensor<D>, outputSize: AdaptiveSize): Tensor<D>;
 export function adaptiveAvgPool1d(...values: unknown[]): Tensor {

@@ -39,7 +39,7 @@ export interface FractionalMaxPoolOptions extends GeneratorOptions {
 
 /**
  * Computes fractional max pooling: the largest element of each window, with steps of varying size between windows, so
- * that any output size is possible. Of equal elements, the first gets the gradient.
+ * that any output size is possible. If elements are equal, the first gets the gradient.
  *
  * Source: B. Graham, "Fractional Max-Pooling", 2014.
  *
@@ -49,8 +49,9 @@ export interface FractionalMaxPoolOptions extends GeneratorOptions {
  * @example
  * fractionalMaxPool2d(x, 2, { outputRatio: 0.7 });
  *
- * @throws {ShapeError} if x has another rank, or fewer elements than the windows need. @throws {DTypeError} if x is not
- * a float. @throws {ArgumentError} for sizes below 1, or unless exactly one of `outputSize` and `outputRatio` is given.
+ * @throws {ShapeError} if x has an unsupported rank, or fewer elements than the windows need. @throws {DTypeError} if x
+ * is not a float. @throws {ArgumentError} for sizes below 1, or unless exactly one of `outputSize` and `outputRatio` is
+ * given.
  */
 export function fractionalMaxPool2d<D extends DType>(
   x: Tensor<D>,

@@ -46,7 +46,8 @@ const lpPoolParameters = (operation: string) =>
  * @example
  * lpPool1d(tensor([[[3, 4]]]), 2, 2); // float32 [[[5]]]
  *
- * @throws {ShapeError} if x has another rank, or a window is larger than x. @throws {DTypeError} if x is not a float.
+ * @throws {ShapeError} if x has an unsupported rank, or a window is larger than x. @throws {DTypeError} if x is not a
+ * float.
  * @throws {ArgumentError} for sizes below 1, or a normType of 0.
  */
 export function lpPool1d<D extends DType>(

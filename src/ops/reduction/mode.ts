@@ -25,7 +25,8 @@ import { argmax, type ValuesAndIndices } from "./extrema.ts";
 import type { OrderOptions } from "./order.ts";
 
 /**
- * Returns the most frequent element along an axis and its last index. Of equally frequent elements it is the smallest.
+ * Returns the most frequent element along an axis and its last index. If several elements are equally frequent, returns
+ * the smallest.
  *
  * @example
  * mode(tensor([3, 1, 3, 2])); // values 3, indices 2

@@ -22,7 +22,7 @@ import { cumsum } from "./cumsum.ts";
 
 /** Options of {@link diff}. */
 export interface DiffOptions {
-  /** How many times to take differences. Default 1. */
+  /** The number of times to take differences. Default 1. */
   n?: number | undefined;
   /** The axis. Default −1, the last. */
   dim?: number | undefined;

@@ -177,7 +177,7 @@ export interface Histogram<D extends DType> {
  * histogram(tensor([1, 2, 2, 4]), tensor([0, 2, 8])).hist; // float32 [1, 3]
  *
  * @throws {DTypeError} if the arguments are not floats of one dtype.
- * @throws {ShapeError} for a weight of another shape, or bounds that are not a vector of at least two.
+ * @throws {ShapeError} for a weight of a different shape, or bounds that are not a vector of at least two.
  * @throws {ArgumentError} for a range in the wrong order, or if the range or the elements used as range are not finite.
  */
 export function histogram<D extends DType>(

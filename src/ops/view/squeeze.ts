@@ -14,7 +14,7 @@ export interface SqueezeOptions {
 }
 
 /**
- * Returns a view without axes of size 1. Axes of another size are kept, even if `dim` contains them.
+ * Returns a view without axes of size 1. Axes of any other size are kept, even if `dim` contains them.
  *
  * @example
  * squeeze(zeros([1, 2, 1]), 0); // [2, 1]

@@ -76,7 +76,7 @@ const matmulGgmlParameters = parameters("matmulGgml", declared);
  * quantizedMatmul(randn([3, 256]), w); // float32[3, 128]
  *
  * @throws {ShapeError} `wrongRank`, if the weights are not a matrix; `shapesDiffer`, if the last axis of x differs from
- * that of W, or the size of the bias from its rows. @throws {DTypeError} for another dtype of x, or of the bias.
+ * that of W, or the size of the bias from its rows. @throws {DTypeError} if x or the bias has an unsupported dtype.
  * @throws {DisposedError}
  */
 export function quantizedMatmul(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
@@ -90,7 +90,7 @@ export function quantizedMatmul(...values: unknown[]): Tensor {
  * @example
  * matmulInt4(randn([3, 256]), quantizeInt4(randn([128, 256]))); // float32[3, 128]
  *
- * @throws {ArgumentError} `wrongFormat`, for another format. @throws the same errors as {@link quantizedMatmul}.
+ * @throws {ArgumentError} `wrongFormat`, for any other format. @throws the same errors as {@link quantizedMatmul}.
  */
 export function matmulInt4(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
 export function matmulInt4(...values: unknown[]): Tensor {

@@ -83,7 +83,7 @@ const fastPrimitive = primitiveNamed("quantizedSwigluFast");
  *
  * @throws {ShapeError} `wrongRank`, if the weights are not matrices; `shapesDiffer`, if the last axis of x differs from
  * that of the weights, the shape of up from that of gate, or the size of a bias from their rows. @throws {DTypeError}
- * for another dtype of x, or of a bias. @throws {DisposedError}
+ * if x or a bias has an unsupported dtype. @throws {DisposedError}
  *
  * Source: N. Shazeer, "GLU variants improve transformer", 2020.
  */
