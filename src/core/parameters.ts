@@ -348,10 +348,11 @@ function missing({ operation, text }: Plan, name: string): ArgumentError {
 
 function tooMany({ operation, text, positional }: Plan, values: readonly unknown[], at: number): ArgumentError {
   const isNaming = text.includes("{");
-  const most = `${counted(positional.length, "argument")}${isNaming && positional.length > 0 ? " by position" : ""}`;
+  const count = positional.length;
+  const most = `${count === 0 ? "no arguments" : `at most ${counted(count, "argument")}`}${isNaming ? " by position" : ""}`;
   const extra = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
   const usage = isNaming ? `Pass options by name: ${text}` : `Usage: ${text}`;
-  return new ArgumentError(operation, "tooManyArguments", `expected at most ${most}, ${extra}. ${usage}`);
+  return new ArgumentError(operation, "tooManyArguments", `expected ${most}, ${extra}. ${usage}`);
 }
 
 /**
