@@ -162,7 +162,7 @@ interface Plan {
  * Declares the parameters of a function, and returns a reader that checks the arguments of a call.
  *
  * @throws {ArgumentError} (the returned function) `unknownOption`, `tooManyArguments`, `givenTwice`, `missingArgument`;
- *   and the error of a kind, by default `invalidOperand` or `invalidOption`.
+ * and the error of a kind, by default `invalidOperand` or `invalidOption`.
  */
 export function parameters<P extends Parameters>(operation: string, declared: P): Reader<P> {
   if (table.has(operation)) throw new TypeError(`the parameters of ${operation} are declared twice`);
