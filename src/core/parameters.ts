@@ -349,10 +349,11 @@ function missing({ operation, text }: Plan, name: string): ArgumentError {
 function tooMany({ operation, text, positional }: Plan, values: readonly unknown[], at: number): ArgumentError {
   const isNaming = text.includes("{");
   const count = positional.length;
-  const most = `${count === 0 ? "no arguments" : `at most ${counted(count, "argument")}`}${isNaming ? " by position" : ""}`;
+  const most = count === 0 ? "no arguments" : `at most ${counted(count, "argument")}`;
   const extra = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
+  const expected = `${most}${isNaming ? " by position" : ""}`;
   const usage = isNaming ? `Pass options by name: ${text}` : `Usage: ${text}`;
-  return new ArgumentError(operation, "tooManyArguments", `expected ${most}, ${extra}. ${usage}`);
+  return new ArgumentError(operation, "tooManyArguments", `expected ${expected}, ${extra}. ${usage}`);
 }
 
 /**
