@@ -18,7 +18,7 @@ function makeProgram(): Command {
   const program = new Command("orchard")
     .description(packageFile.description)
     .version(packageFile.version, "--version", "show the version")
-    .helpOption("-h, --help", "show help for a command")
+    .helpOption("-h, --help", "show this help")
     .helpCommand("help [command]", "show help for a command")
     .enablePositionalOptions()
     .exitOverride();
