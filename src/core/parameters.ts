@@ -165,7 +165,7 @@ interface Plan {
  * Declares the parameters of a function, and returns a reader that checks the arguments of a call.
  *
  * @throws {ArgumentError} (the returned function) `unknownOption`, `tooManyArguments`, `givenTwice`, `missingArgument`;
- *   and the error of a kind, by default `invalidOperand` or `invalidOption`.
+ * and the error of a kind, by default `invalidOperand` or `invalidOption`.
  */
 export function parameters<P extends Parameters>(operation: string, declared: P): Reader<P> {
   if (table.has(operation)) throw new TypeError(`the parameters of ${operation} are declared twice`);
@@ -351,10 +351,12 @@ function missing({ operation, text }: Plan, name: string): ArgumentError {
 
 function tooMany({ operation, text, positional }: Plan, values: readonly unknown[], at: number): ArgumentError {
   const isNaming = text.includes("{");
-  const most = `${counted(positional.length, "argument")}${isNaming && positional.length > 0 ? " by position" : ""}`;
+  const count = positional.length;
+  const most = count === 0 ? "no arguments" : `at most ${counted(count, "argument")}`;
   const extra = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
+  const expected = `${most}${isNaming ? " by position" : ""}`;
   const usage = isNaming ? `Pass options by name: ${text}` : `Usage: ${text}`;
-  return new ArgumentError(operation, "tooManyArguments", `expected at most ${most}, ${extra}. ${usage}`);
+  return new ArgumentError(operation, "tooManyArguments", `expected ${expected}, ${extra}. ${usage}`);
 }
 
 /**

@@ -164,7 +164,7 @@ describe("the environment", () => {
     expect(outcome).toBeUndefined();
     expect(said).toContain(
       "BackendError: [tensor] strict mode allows no fallback, and cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which " +
-        "is not there.",
+        "does not exist.",
     );
   });
 

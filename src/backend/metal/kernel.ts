@@ -119,7 +119,7 @@ export interface KernelResult<Bindings> {
  * outputs.y; // Float32Array [13, 26]
  *
  * @throws {KernelCompileError} with the compiler's output, if the source does not compile or has no such kernel or
- *   constant.
+ * constant.
  */
 export function metalKernel<Values extends KernelValues = KernelValues, const Results extends string = never>(
   options: MetalKernelOptions<Values, Results>,
@@ -236,7 +236,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
    * or `ulong`), which describe the layout of a tensor `x`, in elements.
    *
    * @throws {ArgumentError} for a missing, unknown or unsuitable argument. @throws {DTypeError} if an element type
-   *   differs from the kernel's. @throws {ShapeError} for an invalid shape of a result or an invalid grid.
+   * differs from the kernel's. @throws {ShapeError} for an invalid shape of a result or an invalid grid.
    * @throws {BackendError} if no backend can run it.
    */
   apply(values: Values, options?: ApplyOptions): { readonly [Name in Results]: Tensor };
