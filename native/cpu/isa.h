@@ -30,7 +30,7 @@
 namespace orchard {
 
 #if defined(__aarch64__)
-enum class Isa : int { neon, dotprod, fhm, bf16 }; // others than neon: matmul/pairs.h and quant/byte_dots.h only
+enum class Isa : int { neon, dotprod, fhm, bf16 }; // the others matter only to matmul/pairs.h and quant/byte_dots.h
 inline constexpr const char *isa_names[] = {"neon", "dotprod", "fhm", "bf16"};
 #else
 // The last two have kernels for products of bfloat16, and amx also for products of bytes (quant/many.h); everywhere

@@ -3,7 +3,7 @@
 //
 //   u32 bytes of the record   i32 status   u16 bytes of the name   u16 operands   u32 bytes of the block
 //   the function's name
-//   each operand: i16 place (-1: has contents, -2: omitted, else the earlier operand that it equals)
+//   each operand: i16 place (-1: has contents, -2: omitted, else the earlier operand with the same memory)
 //                 u16 offset of its address from a multiple of 64   u32 bytes of its contents   f64 its bytes
 //   the block
 //   the contents of the operands, one after the other

@@ -5,9 +5,8 @@
 //   pack the weight into panels of rows, all steps of the depth one after the other           [threads share them]
 //   for each task, some bands of lines and some panels, in parallel:
 //     for each block of channels:
-//       copy the source's elements into boxes, one for each band and channel     [in the second-level cache]
-//       for each panel: for each two pieces: sum a tile                          [their elements: in the first-level
-//       cache]
+//       copy the source's elements into boxes, one for each band and channel               [in the L2 cache]
+//       for each panel: for each two pieces: sum a tile                                    [their elements: in L1]
 //     transpose the sums into the result
 //
 // The depth is split by its size alone, so each result is the same sum for any number of threads.

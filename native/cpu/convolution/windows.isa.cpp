@@ -4,9 +4,8 @@
 //   pack the weight into tiles of rows, all steps of the depth one after the other            [threads share them]
 //   for each task, some positions and some tiles of rows, in parallel:
 //     for each block of the depth:
-//       bring the source's elements under the positions into panels         [in the second-level cache]
-//       for each tile of rows: for each panel: sum a tile of the result     [a tile's weights: in the first-level
-//       cache]
+//       gather the source's elements under the positions into panels                       [in the L2 cache]
+//       for each tile of rows: for each panel: sum a tile of the result                    [a tile's weights: in L1]
 //
 // The depth is split by its size alone, so each result is the same sum for any number of threads.
 #include "../matmul/tile.h"

@@ -72,7 +72,8 @@ ORCHARD_CPU_API int32_t orchard_cpu_configure(const char *name, const char *valu
 
 // Writes JSON as orchard_cpu_last_error writes its message, and returns the full length:
 // { "isa": "avx512", "isas": ["baseline", "avx2", "avx512"], "threads": 8, "blas": null | { "name", "path" },
-// "blasProblems": [] } `isas` are those that the processor supports. Looks for the BLAS if that was not done yet.
+//   "blasProblems": [] }
+// `isas` are those that the processor supports. Looks for the BLAS if that was not done yet.
 ORCHARD_CPU_API int32_t orchard_cpu_describe(char *buffer, int32_t capacity);
 
 // ---------------------------------------------------------------- memory

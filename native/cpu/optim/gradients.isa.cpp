@@ -12,7 +12,7 @@ namespace {
 // Elements that are converted at once.
 constexpr int64_t tile = 512;
 
-// Below this sum, squares may have underflowed in float32.
+// For sums of at least this, squares that underflow in float32 are negligible.
 constexpr double least_sum = 0x1p-80;
 
 // Returns Σ g² of at most a tile: sum_lanes partial sums in the compute type, 16 squares in each, and then float64. If
