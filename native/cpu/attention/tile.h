@@ -29,7 +29,7 @@ struct PanelSize {
 };
 constexpr PanelSize panel_sizes[] = {{1, 1}, {16, 2}, {0, panel_vectors}};
 
-// Calls use(vectors), a constant, for panels of a sequence with so many queries.
+// Calls use(vectors), a constant, for panels of a sequence with `queries` queries.
 template <class T, size_t at = 0, class Use> inline void with_panel_vectors(int64_t queries, Use use) {
   if constexpr (at + 1 < std::size(panel_sizes))
     if (queries > panel_sizes[at].most * lanes<T>) return with_panel_vectors<T, at + 1>(queries, use);

@@ -8,7 +8,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// The first `count` lanes.
+// Stores the first `count` lanes.
 template <class T> inline void store_part(Vector<T> vector, T *to, int64_t count) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(to, __mmask16((1u << count) - 1), vector);

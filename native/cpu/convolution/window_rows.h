@@ -166,7 +166,7 @@ struct DepthBlocks {
   int64_t places() const { return std::min(block, place_count); }
 };
 
-// The threads' memory to gather rows of so many places, for panels of so many runs.
+// The threads' memory to gather rows of up to `places` places, for panels of up to `most_runs` runs.
 template <class T> class RowSpace {
 public:
   RowSpace(int64_t most_runs, int64_t places, int64_t panels, int64_t workers)

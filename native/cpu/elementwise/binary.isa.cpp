@@ -211,7 +211,7 @@ struct Swiglu {
   template <class T> static T of(T gate, T up) { return gated<LogisticShare>(gate) * up; }
 };
 
-// The gradient of an activation at x, from that of its result.
+// The gradient at an activation's input x, from the gradient g of its result.
 template <class Share> struct GatedGradient {
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T g, T x) { return g * gated_derivative<Share>(x); }
@@ -226,7 +226,7 @@ struct SiluGradient : GatedGradient<LogisticShare> {
   static constexpr const char *name = "siluGradient";
 };
 
-// 0 up to -3, 1 from 3 on.
+// The derivative is 0 up to -3, 1 from 3 on.
 struct HardswishGradient {
   static constexpr const char *name = "hardswishGradient";
   static constexpr Kinds kinds = floats;

@@ -116,7 +116,7 @@ template <class Number> inline Number digamma_of_positive(Number x) {
   return x >= far ? large : near;
 }
 
-// π·cot(πr) = (1 - 4r²)·C(r²)/r, where C is an interpolant at Chebyshev's points.
+// π·cot(πr) = (1 - 4r²)·C(r²)/r, where C is interpolated at Chebyshev points.
 inline float pi_cotangent(float r) {
   float c = polynomial(r * r, 1.75992048f, 0.220113218f, 0.749854326f, 0.661266685f, 0.676204801f, 0.710126758f, 1.0f);
   return fused(-2.0f, r, 1.0f) * fused(2.0f, r, 1.0f) * c / r;

@@ -44,7 +44,7 @@ inline float half_exp(float x) {
   return scaled(expm1_reduced(reduced_by_ln2(limited, n)) + 1.0f, integer_of(n) - 1);
 }
 
-// A polynomial up to 1; from there on (e^a - e^-a)/2.
+// A polynomial up to 1; beyond, (e^a - e^-a)/2.
 inline float sinh(float x) {
   float a = absolute(x), z = a * a, half = half_exp(a);
   float small = fused(polynomial(z, 2.80628024e-06f, 0.000198381022f, 0.00833333936f, 0.166666672f) * z, a, a);

@@ -20,7 +20,7 @@ struct RandomBlock {
   WideWord least, choices; // of integers: the least, and how many there are
 };
 
-// The nest goes over p, in the shape of the result.
+// The nest is over p, in the shape of the result.
 struct BernoulliBlock {
   DTypeField p_dtype, dtype;
   Whole p_offset, offset;

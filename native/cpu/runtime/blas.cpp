@@ -90,7 +90,7 @@ private:
       rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
       if (!candidate.empty()) try_candidate(candidate);
     }
-    if (found_ && found_->set_threads) found_->set_threads(1); // until it computes alone
+    if (found_ && found_->set_threads) found_->set_threads(1); // until a BlasScope gives it all
   }
 
   void try_candidate(const std::string &candidate) {

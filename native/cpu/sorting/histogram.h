@@ -1,4 +1,4 @@
-// How many elements are in each of some bins, or the sums of their weights.
+// Histograms: the number of elements in each bin, or the sum of their weights.
 #pragma once
 
 #include "../dtypes.h"
