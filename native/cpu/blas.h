@@ -31,9 +31,9 @@ struct Blas {
 
 enum class BlasThreads { all, one };
 
-// Takes the BLAS for a piece of work. With `all`, the BLAS uses all its threads while ours sleep. With `one`, it uses
-// none, as outside any scope, so that many of our threads can call it at once. A BLAS's thread count is global to the
-// process, so only one scope exists at a time: other threads wait for it. Scopes must not be nested.
+// Reserves the BLAS for a piece of work. With `all`, it uses all its threads while ours sleep. With `one`, it computes
+// on the calling thread, as outside any scope, so that many of our threads can call it at once. A BLAS's thread count
+// is global to the process, so only one scope exists at a time: other threads wait for it. Scopes must not be nested.
 class BlasScope {
 public:
   BlasScope(const Blas &blas, BlasThreads threads);
