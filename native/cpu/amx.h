@@ -1,4 +1,4 @@
-// AMX: eight registers of tiles, each of up to 16 rows of 64 bytes, and products of two tiles that are added to a
+// AMX: eight tile registers of up to 16 rows of 64 bytes, and instructions that add the product of two tiles to a
 // third. Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18.
 #pragma once
 
@@ -10,18 +10,18 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// What the registers hold: by default 16 rows of 64 bytes each.
+// The shape of each tile register; by default 16 rows of 64 bytes.
 struct alignas(64) TileConfiguration {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t bytes_of_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// The instructions for bytes. No instruction set of a file has them: whoever calls them knows that the processor does.
-// Numbers of registers are part of an instruction, so that they are parameters of templates. Compilers know nothing of
-// what a tile reads: all memory is up to date before it does.
+// The byte instructions. They belong to no file's instruction set, so a caller must know that the processor has AMX.
+// Register numbers are immediate operands, hence template parameters. The "memory" clobbers are needed because the
+// compiler doesn't know which memory a tile load reads.
 struct AmxTiles {
-  // Of a thread, for all that it does with tiles; they are released before it does anything else, which would have to
+  // Configures the tiles of the calling thread. Release them before the thread does other work, which would have to
   // save them.
   static void set_up(const TileConfiguration &configuration) {
     __asm__ volatile("ldtilecfg %0" : : "m"(configuration));
@@ -36,7 +36,7 @@ struct AmxTiles {
   template <int tile> static void store(void *to, int64_t pitch) {
     __asm__ volatile("tilestored %%tmm%c0, (%1,%2,1)" : : "i"(tile), "r"(to), "r"(pitch) : "memory");
   }
-  // sums[r][c] += Σ over k of a[r][k] b[k / 4][4c + k % 4] in 32 bits, a with signs, b with or without them.
+  // sums[r][c] += Σ over k of a[r][k] b[k / 4][4c + k % 4], in int32; a is signed, b signed or unsigned.
   template <int sums, int a, int b, bool b_is_signed> static void add_product() {
     if constexpr (b_is_signed) __asm__ volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sums), "i"(a), "i"(b));
     else __asm__ volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(sums), "i"(a), "i"(b));

@@ -1,4 +1,4 @@
-// The BLAS of the machine, found when it is first needed: for the LAPACK that it brings, and on macOS for products.
+// The machine's BLAS, loaded at first use: for the LAPACK that comes with it, and on macOS for matrix products.
 #pragma once
 
 #include "parallel.h"
@@ -22,7 +22,7 @@ struct Blas {
   std::string name, path;
   CblasGemm<float> sgemm;
   CblasGemm<double> dgemm;
-  void (*set_threads)(int count); // null where the library sees to it
+  void (*set_threads)(int count); // null if the library manages its threads
   void *library;                  // dlopen's handle
 
   // A Fortran routine ("sgetrf"), or null.
@@ -31,9 +31,9 @@ struct Blas {
 
 enum class BlasThreads { all, one };
 
-// The BLAS for the time of some work: with all its threads, while ours sleep; or with none of its own, as at all other
-// times, for calls from many threads of ours at once. How many threads a BLAS has is one number for the whole process,
-// so that one scope exists at a time: another thread's waits. It is not to be nested.
+// Reserves the BLAS for a piece of work. With `all`, it uses all its threads while ours sleep. With `one`, it computes
+// on the calling thread, as outside any scope, so that many of our threads can call it at once. A BLAS's thread count
+// is global to the process, so only one scope exists at a time: other threads wait for it. Scopes must not be nested.
 class BlasScope {
 public:
   BlasScope(const Blas &blas, BlasThreads threads);
@@ -43,16 +43,16 @@ public:
 private:
   std::unique_lock<std::mutex> lock_;
   std::optional<OthersCompute> asleep_;
-  void (*set_threads_)(int count); // null where there are none to be put back
+  void (*set_threads_)(int count); // null if there is no count to restore
 };
 
-// Null where there is none, or "none" was set. Loads it at the first call.
+// Returns null if there is no BLAS or "none" was set. Loads it at the first call.
 const Blas *blas();
-// Why candidates were passed over, one sentence each.
+// Returns why candidates were rejected, one sentence each.
 std::vector<std::string> blas_problems();
 
-// What computes matrix products of float64 and float32: what the system's table says, the dylib's own code, or the
-// BLAS.
+// What computes matrix products of float64 and float32: the choice in the system's table, the dylib's kernels (`own`),
+// or the BLAS.
 enum class ProductsBy : int { table, own, blas };
 ProductsBy products_by();
 void set_products_by(ProductsBy chosen);

@@ -1,6 +1,6 @@
-// The fields of a call's block. A block is a struct of doubles, so that TypeScript writes it as one Float64Array: whole
-// numbers lie below 2^53 and are exact. src/ops/<family>/primitive.ts describes the same fields, and a test compares
-// the two, field by field. What a field holds is checked when it is read: it may be any number, and NaN.
+// The fields of a call's block. A block is a struct of doubles, which TypeScript writes as one Float64Array: integers
+// are below 2^53 and therefore exact. src/ops/<family>/primitive.ts describes the same fields, and a test compares the
+// two, field by field. A field is checked when it is read, as it may hold any number, NaN included.
 #pragma once
 
 #include "dtypes.h"
@@ -12,10 +12,10 @@
 
 namespace orchard {
 
-// 2^53, up to which every whole number is a double.
+// 2^53: every integer up to it is exact in a double.
 constexpr int64_t largest_whole = int64_t(1) << 53;
 
-// Fails: a field has another number than is expected.
+// Fails: a field holds a number other than the expected.
 [[noreturn]] void refuse_number(double value, const char *expected);
 
 struct Real {
@@ -34,7 +34,7 @@ struct Whole {
   }
 };
 
-// The lower or the upper half of 64 bits, or a random word.
+// An unsigned 32-bit integer: half of a 64-bit one, or a random word.
 struct Word {
   double value;
   operator uint32_t() const {
@@ -60,7 +60,7 @@ struct DTypeField {
   }
 };
 
-// A constant of an enumeration that ORCHARD_NAMES declares.
+// A constant of an enumeration declared by ORCHARD_NAMES.
 template <class Enumeration> struct Name {
   double value;
   operator Enumeration() const {
@@ -77,7 +77,7 @@ struct WideWord {
   operator uint64_t() const { return uint64_t(uint32_t(low)) | uint64_t(uint32_t(high)) << 32; }
 };
 
-// The address of an element.
+// Returns the address of an element.
 inline const char *element(const void *base, DType dtype, int64_t offset) {
   return static_cast<const char *>(base) + offset * dtype_sizes[static_cast<int>(dtype)];
 }

@@ -1,7 +1,8 @@
-// What a call reads and writes, held against the bytes that are there before anything is touched.
+// Bounds checks: which elements a call reads and writes, compared with the size of each storage before anything is
+// touched.
 //
-// The address of an operand is given for an extent only (`Operands` in functions.h): which elements the call visits,
-// from its offset, sizes and strides. Numbers of a block may be anything; nothing here overflows.
+// An operand's address is given only for an extent (`Operands` in functions.h): the elements that the call visits, from
+// its offset, sizes and strides. A block may hold any numbers; nothing here overflows.
 #pragma once
 
 #include "block.h"
@@ -10,16 +11,16 @@
 
 namespace orchard {
 
-// The elements that a walk along axes visits, counted from its first one: how many steps it has, and the lowest and the
+// The elements that a walk along axes visits, relative to its first one: how many steps it has, and its lowest and
 // highest element.
 class Extent {
 public:
   // One element.
   Extent() = default;
-  // Adjacent ones.
+  // `count` adjacent elements.
   explicit Extent(int64_t count) { along(count, 1); }
 
-  // The same for each index of a further axis.
+  // Repeats the elements for each index of a further axis.
   Extent &along(int64_t size, int64_t stride) {
     if (size == 1) return *this;
     int64_t reach;
@@ -42,7 +43,7 @@ private:
   bool is_possible_ = true;
 };
 
-// Stands for the elements of an operand of which none is visited.
+// Returns an address for an operand of which no element is visited.
 inline char *no_elements() {
   alignas(64) static char nothing[64];
   return nothing;
@@ -51,8 +52,8 @@ inline char *no_elements() {
 [[noreturn]] void refuse_operand(int index, int64_t bytes, const void *address, int64_t size, int64_t offset,
                                  const Extent &extent);
 
-// Numbers of elements, or bytes, of memory that a call takes for its own time. Throws Failure where the product is more
-// than any memory.
+// Returns the product of numbers of elements, or bytes, of a call's scratch memory. Throws Failure if it exceeds any
+// memory.
 int64_t scratch_product(std::initializer_list<int64_t> factors);
 
 } // namespace orchard

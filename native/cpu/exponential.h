@@ -1,9 +1,9 @@
-// eˣ of differences to a largest element, x ≤ 0, without a branch or a call, so that loops over it become vectors.
-// Within 1 unit in the last place; NaN stays NaN. Results below 3e-38 are 0, as on a GPU: subnormal numbers would cost
-// a hundred times as much.
+// eˣ of differences to a maximum, x ≤ 0, without branches or calls, so that loops over it are vectorized. Accurate to 1
+// unit in the last place; NaN stays NaN. Results below 3e-38 are 0, as on a GPU: subnormal numbers would be a hundred
+// times as slow.
 //
-// eˣ = 2ⁿ eʳ with n = round(x / ln 2) and r = x - n ln 2. Adding 1.5 · 2²³ rounds to a whole number and leaves n in the
-// low bits, from where it is added to the exponent of eʳ.
+// eˣ = 2ⁿ eʳ with n = round(x / ln 2) and r = x - n ln 2. Adding 1.5 · 2²³ rounds to an integer and leaves n in the low
+// bits, from which it is added to the exponent of eʳ.
 #pragma once
 
 #include "elementwise/math.h"
@@ -11,7 +11,7 @@
 namespace orchard::ORCHARD_ISA {
 
 inline float exponential(float x) {
-  // e^least is the smallest power that has a normal exponent for every r.
+  // e^least is the smallest power with a normal exponent for every r.
   constexpr float rounder = 12582912.0f, least = -86.5f;
   float shifted = fused(x, log2_e, rounder);
   float y = expm1_reduced(reduced_by_ln2(x, shifted - rounder)) + 1.0f;
@@ -21,9 +21,9 @@ inline float exponential(float x) {
 
 inline double exponential(double x) { return std::exp(x); }
 
-// The same for a sum whose largest term is 1, with a sixth fewer operations: 2ⁿ 2ᶠ with f = x log₂ e - n, and log₂ e in
-// one part. Its rounding adds x 2⁻²⁶ to a term's relative error, and below 2⁻²⁷ to the sum's: x is large where the term
-// is small. The polynomial is within 2e-8.
+// The same for a term of a sum whose largest term is 1, with a sixth fewer operations: 2ⁿ 2ᶠ with f = x log₂ e - n, and
+// log₂ e in one part. Rounding log₂ e adds x 2⁻²⁶ to a term's relative error and less than 2⁻²⁷ to the sum's, since
+// x| is large only for small terms. The polynomial is within 2e-8.
 inline float exponential_term(float x) {
   constexpr float rounder = 12582912.0f, least = -86.5f;
   float shifted = fused(x, log2_e, rounder);

@@ -1,15 +1,16 @@
-// The functions that TypeScript calls through `orchard_cpu_run…`, by name.
+// The functions that TypeScript calls by name through `orchard_cpu_run…`.
 //
 //   static void scan(const ScanBlock &block, Operands operands) { … }
 //   ORCHARD_FUNCTION("scan", scan, ScanBlock, 3)
 //
-// One that computes many things at once takes rows, each with a block and operands of its own (orchard_cpu_run_rows):
+// A function that does many computations in one call takes rows, each with its block and operands
+// (orchard_cpu_run_rows):
 //
 //   static void update(const Rows<UpdateBlock> &rows) { … }
 //   ORCHARD_ROWS_FUNCTION("update", update, UpdateBlock, 5)
 //
-// A function fails by `fail`. It stands in a .cpp, never in an .isa.cpp, whose code must not run while the dylib is
-// loaded.
+// A function reports errors with `fail`. Define it in a .cpp, never in an .isa.cpp: code of an .isa.cpp must not run
+// while the dylib is loaded.
 #pragma once
 
 #include "bounds.h"
@@ -18,19 +19,18 @@
 
 namespace orchard {
 
-// The operands of a call: the address of each storage and how many bytes it has. What an operand is asked for are the
-// elements around an offset that the call visits; it fails where one of them lies outside. Nothing else gives an
-// address.
+// The operands of a call: each storage's address and size in bytes. An address is given only for the elements that the
+// call visits, around an offset; the request fails if one of them is out of bounds.
 class Operands {
 public:
-  // `bytes` of an operand that the call leaves out are negative.
+  // `bytes` is negative for an operand that the call omits.
   Operands(void *const *addresses, const Whole *bytes) : addresses_(addresses), bytes_(bytes) {}
 
-  // Where the element at `offset` lies, elements being of so many bytes (or of that dtype or type).
+  // Returns the address of the element at `offset`, for elements of `size` bytes (or of that dtype or type).
   const char *input(int index, int64_t size, int64_t offset, const Extent &extent) const {
     return find(index, size, offset, extent, false);
   }
-  // The same of a result, in which no two of the visited elements are the same.
+  // The same for a result, in which no two visited elements may coincide.
   char *result(int index, int64_t size, int64_t offset, const Extent &extent) const {
     return find(index, size, offset, extent, true);
   }
@@ -48,7 +48,7 @@ public:
     return reinterpret_cast<T *>(result(index, int64_t(sizeof(T)), offset, extent));
   }
 
-  // Of all of them, unchecked: for who hands them on.
+  // All addresses, unchecked, for passing them on.
   void *const *addresses() const { return addresses_; }
 
 private:
@@ -72,7 +72,7 @@ private:
   const Whole *bytes_;
 };
 
-// Blocks one after the other, each with the bytes of its operands behind it, and the addresses of all operands.
+// Consecutive blocks, each followed by its operands' sizes in bytes, and the addresses of all operands.
 struct RowTable {
   const char *blocks;
   void *const *addresses;
@@ -89,13 +89,13 @@ struct ExportedFunction {
   int operands;
 };
 
-// That an exported function, the last one, takes rows.
+// Marks the last exported function as one that takes rows.
 struct ExportedRows {
   using Call = void (*)(const RowTable &table);
   explicit ExportedRows(Call call);
 };
 
-// The rows of a call, which all have so many operands.
+// The rows of a call, which all have the same number of operands.
 template <class Block> class Rows {
 public:
   Rows(const RowTable &table, int operands) : table_(table), operands_(operands) {}
@@ -115,7 +115,7 @@ private:
   int operands_;
 };
 
-// Calls read(block, operands) for each row; a failure names the row where there are several.
+// Calls read(block, operands) for each row; a failure names the row if there are several.
 template <class Block, class Read> void for_each_row(const Rows<Block> &rows, Read read) {
   for (int64_t row = 0; row < rows.count(); row++) {
     try {

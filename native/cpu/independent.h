@@ -1,5 +1,5 @@
-// ORCHARD_INDEPENDENT before a loop: what one turn reads no other writes, so that it becomes vectors without a test of
-// addresses.
+// ORCHARD_INDEPENDENT before a loop asserts that no iteration reads what another writes, so that the loop is vectorized
+// without an aliasing check.
 #pragma once
 
 #if defined(__clang__)

@@ -1,5 +1,5 @@
-// Instruction sets. A file named `*.isa.cpp` is compiled once for each of them, with ORCHARD_ISA naming the namespace
-// in which its code lives; which one runs is chosen when it is called.
+// Instruction sets. A file named `*.isa.cpp` is compiled once for each set, with ORCHARD_ISA naming the namespace of
+// its code; the set is chosen when a kernel is called.
 //
 // A family of kernels has a struct of function pointers (or other constants), declared for every set in its header:
 //
@@ -12,9 +12,9 @@
 //
 // and used anywhere as `orchard::additions().float32(…)`.
 //
-// What a `.isa.cpp` includes of ours and inlines lives in `orchard::ORCHARD_ISA` too. Functions of the standard library
-// may be left in an object file as weak copies: the linker is given the objects from the plainest set to the richest
-// and keeps the first.
+// Inline functions that a `.isa.cpp` includes from this project are in `orchard::ORCHARD_ISA` too. Functions of the
+// standard library may remain in an object file as weak copies: the linker gets the objects from the plainest set to
+// the richest and keeps the first copy.
 #pragma once
 
 #include <cstddef>
@@ -30,26 +30,26 @@
 namespace orchard {
 
 #if defined(__aarch64__)
-enum class Isa : int { neon, dotprod, fhm, bf16 }; // for matmul/pairs.h and quant/byte_dots.h; neon in all else
+enum class Isa : int { neon, dotprod, fhm, bf16 }; // the others matter only to matmul/pairs.h and quant/byte_dots.h
 inline constexpr const char *isa_names[] = {"neon", "dotprod", "fhm", "bf16"};
 #else
-// The last two have kernels of their own for products of bfloat16, amx for those of bytes (quant/many.h) too, and are
-// avx512 in all else.
+// The last two have kernels for products of bfloat16, and amx also for products of bytes (quant/many.h); everywhere
+// else they are avx512.
 enum class Isa : int { baseline, avx2, avx512, avx512_bf16, amx };
 inline constexpr const char *isa_names[] = {"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
 #endif
 inline constexpr size_t isa_count = sizeof isa_names / sizeof *isa_names;
 
-// Whether this processor and system can run it.
+// Returns whether this processor and operating system support an instruction set.
 bool supports(Isa isa);
 
-// The one that kernels use now: the fastest that is supported, or the one that was set.
+// The set that kernels use now: the fastest that is supported, unless another was set.
 Isa current_isa();
 void set_isa(Isa isa);
 Isa best_isa();
 
 #if defined(__x86_64__)
-// Whether the processor has AVX512_VNNI, products of bytes: avx512 alone does not say.
+// Returns whether the processor has AVX512_VNNI (products of bytes), which avx512 does not imply.
 bool has_vnni();
 #endif
 

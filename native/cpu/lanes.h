@@ -1,6 +1,5 @@
-// Sums and largest elements of adjacent numbers. `sum_lanes` sums are kept side by side, so that the loops become
-// vectors, and are merged as a binary tree: the result depends on the elements and their count only, on every
-// instruction set.
+// Sums and maxima of adjacent numbers. `sum_lanes` partial sums are kept, so that the loops are vectorized, and merged
+// as a binary tree: on every instruction set the result depends only on the elements and their count.
 #pragma once
 
 #include "exponential.h"
@@ -11,7 +10,7 @@ namespace orchard::ORCHARD_ISA {
 
 constexpr int sum_lanes = 32;
 
-// The larger one; a NaN where there is one.
+// The larger one; NaN if either is.
 template <class T> inline T larger(T a, T b) { return bool((a >= b) | (a != a)) ? a : b; }
 template <class T> inline T smaller(T a, T b) { return bool((a <= b) | (a != a)) ? a : b; }
 
@@ -21,14 +20,14 @@ inline double lanes_summed(double (&sums)[sum_lanes]) {
   return sums[0];
 }
 
-// What is done for each stretch of elements while they are added up: nothing.
+// What `summed` calls for each stretch of elements: does nothing.
 struct Nothing {
   void operator()(int64_t, int64_t) const {}
 };
 
-// Or: as many elements of those that come next are prefetched.
+// The same, but prefetches as many of the elements that are needed next.
 template <class T> struct Fetch {
-  const T *next; // null where none come next
+  const T *next; // null if there are none
 
   void operator()(int64_t first, int64_t count) const {
     constexpr int64_t cache_line = 64;
@@ -51,10 +50,10 @@ inline double summed(int64_t count, Term term, Meanwhile meanwhile = {}) {
   return lanes_summed(sums);
 }
 
-// The largest element that is not NaN, −∞ where there is none.
+// Returns the largest element that is not NaN, −∞ if there is none.
 template <class C> inline C largest(const C *x, int64_t count) {
   C best[sum_lanes];
-  for (C &own : best) own = -std::numeric_limits<C>::infinity();
+  for (C &value : best) value = -std::numeric_limits<C>::infinity();
   int64_t i = 0;
   for (; i + sum_lanes <= count; i += sum_lanes)
     for (int lane = 0; lane < sum_lanes; lane++) best[lane] = x[i + lane] > best[lane] ? x[i + lane] : best[lane];
@@ -63,11 +62,11 @@ template <class C> inline C largest(const C *x, int64_t count) {
   return best[0];
 }
 
-// What exp(x - largest) is taken of: 0 in place of an infinite largest element.
+// What is subtracted before exp: the largest element, or 0 if that is infinite.
 template <class C> inline C shift_of(C largest) { return std::isinf(largest) ? C(0) : largest; }
 
-// Σ exp(x - shift), for x ≤ shift, in float64 except that four terms are first added up in type C: all are positive, so
-// this costs half a rounding of each. Where `is_kept`, `out` gets the exponentials; it may be x.
+// Returns Σ exp(x - shift), for x ≤ shift, in float64, except that four terms are first added in type C: all are
+// positive, so this costs half a rounding of each. If `is_kept`, `out` gets the exponentials; it may be x.
 template <bool is_kept, class C, class Meanwhile = Nothing>
 inline double exponentials(const C *x, C shift, C *out, int64_t count, Meanwhile meanwhile = {}) {
   constexpr int block = 4 * sum_lanes;
@@ -75,19 +74,19 @@ inline double exponentials(const C *x, C shift, C *out, int64_t count, Meanwhile
   int64_t i = 0;
   for (; i + block <= count; i += block) {
     meanwhile(i, block);
-    C own[block];
+    C terms[block];
     for (int k = 0; k < block; k++)
-      own[k] = is_kept ? exponential(C(x[i + k] - shift)) : exponential_term(C(x[i + k] - shift));
+      terms[k] = is_kept ? exponential(C(x[i + k] - shift)) : exponential_term(C(x[i + k] - shift));
     if constexpr (is_kept)
-      for (int k = 0; k < block; k++) out[i + k] = own[k];
+      for (int k = 0; k < block; k++) out[i + k] = terms[k];
     for (int lane = 0; lane < sum_lanes; lane++)
       sums[lane] +=
-          double((own[lane] + own[lane + sum_lanes]) + (own[lane + 2 * sum_lanes] + own[lane + 3 * sum_lanes]));
+          double((terms[lane] + terms[lane + sum_lanes]) + (terms[lane + 2 * sum_lanes] + terms[lane + 3 * sum_lanes]));
   }
   for (int lane = 0; i < count; i++, lane = (lane + 1) % sum_lanes) {
-    C own = is_kept ? exponential(C(x[i] - shift)) : exponential_term(C(x[i] - shift));
-    if constexpr (is_kept) out[i] = own;
-    sums[lane] += double(own);
+    C term = is_kept ? exponential(C(x[i] - shift)) : exponential_term(C(x[i] - shift));
+    if constexpr (is_kept) out[i] = term;
+    sums[lane] += double(term);
   }
   return lanes_summed(sums);
 }

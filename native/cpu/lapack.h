@@ -1,11 +1,11 @@
-// LAPACK, where the BLAS of the machine brings one.
+// LAPACK, if the machine's BLAS includes it.
 //
-// It takes column-major matrices, so that one that is row-major is its transpose to it: a lower triangle is the upper
-// one, A X = B is Xᵀ Aᵀ = Bᵀ. Methods have the names, arguments and results of LAPACK's routines, without the
-// precision's letter, scalars by value, and `info` as the result. Their documentation is LAPACK's.
+// LAPACK's matrices are column-major, so it sees a row-major matrix as its transpose: a lower triangle is the upper
+// one, and A X = B is Xᵀ Aᵀ = Bᵀ. Methods have the names, arguments and results of LAPACK's routines, without the
+// precision's letter, with scalars by value and `info` as the result. See LAPACK's documentation.
 //
-// A NaN or infinity must be looked for before a routine that iterates (gesdd, gesvd, syevd, stedc, gelsd): it may not
-// end.
+// Check for NaN and infinity before calling an iterative routine (gesdd, gesvd, syevd, stedc, gelsd): it may not
+// terminate.
 #pragma once
 
 #include "blas.h"
@@ -17,8 +17,8 @@
 
 namespace orchard {
 
-// What Fortran's compiler passes after the arguments for each text: its length. Compilers rely on it, and one that
-// passes none does not see it.
+// The length of each text, which Fortran compilers pass after the arguments. Routines of compilers that pass none
+// ignore it.
 using TextLength = size_t;
 
 template <class T> struct LapackRoutines {
@@ -63,101 +63,106 @@ template <class T> struct LapackRoutines {
 
 template <class T> class Lapack {
 public:
-  Lapack(const Blas &library, const LapackRoutines<T> &routines) : library(library), own_(routines) {}
+  Lapack(const Blas &library, const LapackRoutines<T> &routines) : library(library), routines_(routines) {}
 
   const Blas &library;
 
   int potrf(char uplo, int n, T *a, int lda) const {
-    return told([&](int *info) { own_.potrf(&uplo, &n, a, &lda, info, 1); });
+    return told([&](int *info) { routines_.potrf(&uplo, &n, a, &lda, info, 1); });
   }
   int potrs(char uplo, int n, int nrhs, const T *a, int lda, T *b, int ldb) const {
-    return told([&](int *info) { own_.potrs(&uplo, &n, &nrhs, a, &lda, b, &ldb, info, 1); });
+    return told([&](int *info) { routines_.potrs(&uplo, &n, &nrhs, a, &lda, b, &ldb, info, 1); });
   }
   int potri(char uplo, int n, T *a, int lda) const {
-    return told([&](int *info) { own_.potri(&uplo, &n, a, &lda, info, 1); });
+    return told([&](int *info) { routines_.potri(&uplo, &n, a, &lda, info, 1); });
   }
   void trsm(char side, char uplo, char trans, char diag, int m, int n, T alpha, const T *a, int lda, T *b,
             int ldb) const {
-    own_.trsm(&side, &uplo, &trans, &diag, &m, &n, &alpha, a, &lda, b, &ldb, 1, 1, 1, 1);
+    routines_.trsm(&side, &uplo, &trans, &diag, &m, &n, &alpha, a, &lda, b, &ldb, 1, 1, 1, 1);
   }
   int trtrs(char uplo, char trans, char diag, int n, int nrhs, const T *a, int lda, T *b, int ldb) const {
-    return told([&](int *info) { own_.trtrs(&uplo, &trans, &diag, &n, &nrhs, a, &lda, b, &ldb, info, 1, 1, 1); });
+    return told([&](int *info) { routines_.trtrs(&uplo, &trans, &diag, &n, &nrhs, a, &lda, b, &ldb, info, 1, 1, 1); });
   }
   int trtri(char uplo, char diag, int n, T *a, int lda) const {
-    return told([&](int *info) { own_.trtri(&uplo, &diag, &n, a, &lda, info, 1, 1); });
+    return told([&](int *info) { routines_.trtri(&uplo, &diag, &n, a, &lda, info, 1, 1); });
   }
 
   int getrf(int m, int n, T *a, int lda, int *ipiv) const {
-    return told([&](int *info) { own_.getrf(&m, &n, a, &lda, ipiv, info); });
+    return told([&](int *info) { routines_.getrf(&m, &n, a, &lda, ipiv, info); });
   }
   int getrs(char trans, int n, int nrhs, const T *a, int lda, const int *ipiv, T *b, int ldb) const {
-    return told([&](int *info) { own_.getrs(&trans, &n, &nrhs, a, &lda, ipiv, b, &ldb, info, 1); });
+    return told([&](int *info) { routines_.getrs(&trans, &n, &nrhs, a, &lda, ipiv, b, &ldb, info, 1); });
   }
   int getri(int n, T *a, int lda, const int *ipiv, T *work, int lwork) const {
-    return told([&](int *info) { own_.getri(&n, a, &lda, ipiv, work, &lwork, info); });
+    return told([&](int *info) { routines_.getri(&n, a, &lda, ipiv, work, &lwork, info); });
   }
   int sytrf(char uplo, int n, T *a, int lda, int *ipiv, T *work, int lwork) const {
-    return told([&](int *info) { own_.sytrf(&uplo, &n, a, &lda, ipiv, work, &lwork, info, 1); });
+    return told([&](int *info) { routines_.sytrf(&uplo, &n, a, &lda, ipiv, work, &lwork, info, 1); });
   }
   int sytrs(char uplo, int n, int nrhs, const T *a, int lda, const int *ipiv, T *b, int ldb) const {
-    return told([&](int *info) { own_.sytrs(&uplo, &n, &nrhs, a, &lda, ipiv, b, &ldb, info, 1); });
+    return told([&](int *info) { routines_.sytrs(&uplo, &n, &nrhs, a, &lda, ipiv, b, &ldb, info, 1); });
   }
 
   int geqrf(int m, int n, T *a, int lda, T *tau, T *work, int lwork) const {
-    return told([&](int *info) { own_.geqrf(&m, &n, a, &lda, tau, work, &lwork, info); });
+    return told([&](int *info) { routines_.geqrf(&m, &n, a, &lda, tau, work, &lwork, info); });
   }
   int geqp3(int m, int n, T *a, int lda, int *jpvt, T *tau, T *work, int lwork) const {
-    return told([&](int *info) { own_.geqp3(&m, &n, a, &lda, jpvt, tau, work, &lwork, info); });
+    return told([&](int *info) { routines_.geqp3(&m, &n, a, &lda, jpvt, tau, work, &lwork, info); });
   }
   int orgqr(int m, int n, int k, T *a, int lda, const T *tau, T *work, int lwork) const {
-    return told([&](int *info) { own_.orgqr(&m, &n, &k, a, &lda, tau, work, &lwork, info); });
+    return told([&](int *info) { routines_.orgqr(&m, &n, &k, a, &lda, tau, work, &lwork, info); });
   }
   int ormqr(char side, char trans, int m, int n, int k, const T *a, int lda, const T *tau, T *c, int ldc, T *work,
             int lwork) const {
-    return told(
-        [&](int *info) { own_.ormqr(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, info, 1, 1); });
+    return told([&](int *info) {
+      routines_.ormqr(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, info, 1, 1);
+    });
   }
   int gelqf(int m, int n, T *a, int lda, T *tau, T *work, int lwork) const {
-    return told([&](int *info) { own_.gelqf(&m, &n, a, &lda, tau, work, &lwork, info); });
+    return told([&](int *info) { routines_.gelqf(&m, &n, a, &lda, tau, work, &lwork, info); });
   }
   int orglq(int m, int n, int k, T *a, int lda, const T *tau, T *work, int lwork) const {
-    return told([&](int *info) { own_.orglq(&m, &n, &k, a, &lda, tau, work, &lwork, info); });
+    return told([&](int *info) { routines_.orglq(&m, &n, &k, a, &lda, tau, work, &lwork, info); });
   }
   int ormlq(char side, char trans, int m, int n, int k, const T *a, int lda, const T *tau, T *c, int ldc, T *work,
             int lwork) const {
-    return told(
-        [&](int *info) { own_.ormlq(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, info, 1, 1); });
+    return told([&](int *info) {
+      routines_.ormlq(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, info, 1, 1);
+    });
   }
 
   int syevd(char jobz, char uplo, int n, T *a, int lda, T *w, T *work, int lwork, int *iwork, int liwork) const {
-    return told([&](int *info) { own_.syevd(&jobz, &uplo, &n, a, &lda, w, work, &lwork, iwork, &liwork, info, 1, 1); });
+    return told(
+        [&](int *info) { routines_.syevd(&jobz, &uplo, &n, a, &lda, w, work, &lwork, iwork, &liwork, info, 1, 1); });
   }
   int sytrd(char uplo, int n, T *a, int lda, T *d, T *e, T *tau, T *work, int lwork) const {
-    return told([&](int *info) { own_.sytrd(&uplo, &n, a, &lda, d, e, tau, work, &lwork, info, 1); });
+    return told([&](int *info) { routines_.sytrd(&uplo, &n, a, &lda, d, e, tau, work, &lwork, info, 1); });
   }
   int stedc(char compz, int n, T *d, T *e, T *z, int ldz, T *work, int lwork, int *iwork, int liwork) const {
-    return told([&](int *info) { own_.stedc(&compz, &n, d, e, z, &ldz, work, &lwork, iwork, &liwork, info, 1); });
+    return told([&](int *info) { routines_.stedc(&compz, &n, d, e, z, &ldz, work, &lwork, iwork, &liwork, info, 1); });
   }
   int gesdd(char jobz, int m, int n, T *a, int lda, T *s, T *u, int ldu, T *vt, int ldvt, T *work, int lwork,
             int *iwork) const {
-    return told(
-        [&](int *info) { own_.gesdd(&jobz, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, iwork, info, 1); });
+    return told([&](int *info) {
+      routines_.gesdd(&jobz, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, iwork, info, 1);
+    });
   }
   int gesvd(char jobu, char jobvt, int m, int n, T *a, int lda, T *s, T *u, int ldu, T *vt, int ldvt, T *work,
             int lwork) const {
     return told([&](int *info) {
-      own_.gesvd(&jobu, &jobvt, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, info, 1, 1);
+      routines_.gesvd(&jobu, &jobvt, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, info, 1, 1);
     });
   }
   int gelsd(int m, int n, int nrhs, T *a, int lda, T *b, int ldb, T *s, T rcond, int *rank, T *work, int lwork,
             int *iwork) const {
-    return told(
-        [&](int *info) { own_.gelsd(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, iwork, info); });
+    return told([&](int *info) {
+      routines_.gelsd(&m, &n, &nrhs, a, &lda, b, &ldb, s, &rcond, rank, work, &lwork, iwork, info);
+    });
   }
   int gelsy(int m, int n, int nrhs, T *a, int lda, T *b, int ldb, int *jpvt, T rcond, int *rank, T *work,
             int lwork) const {
     return told(
-        [&](int *info) { own_.gelsy(&m, &n, &nrhs, a, &lda, b, &ldb, jpvt, &rcond, rank, work, &lwork, info); });
+        [&](int *info) { routines_.gelsy(&m, &n, &nrhs, a, &lda, b, &ldb, jpvt, &rcond, rank, work, &lwork, info); });
   }
 
 private:
@@ -167,27 +172,28 @@ private:
     return info;
   }
 
-  LapackRoutines<T> own_;
+  LapackRoutines<T> routines_;
 };
 
-// Null where the BLAS has not all of the routines, or there is none, or "none" was set. What it gives stays.
+// Returns null if the BLAS lacks some of the routines, if there is no BLAS, or if "none" was set. The result stays
+// valid.
 template <class T> const Lapack<T> *lapack();
 
-// Where linear algebra comes from ("OpenBLAS, LAPACK 3.9.0"); empty where it is our own. Why a BLAS's LAPACK is not
-// used is in `problem`, if there is one.
+// The library that computes linear algebra ("OpenBLAS, LAPACK 3.9.0"); `name` is empty for our implementation.
+// `problem` says why the LAPACK of a BLAS is not used, if there is one.
 struct LapackReport {
   std::string name, problem;
 };
 LapackReport lapack_report();
 
-// A size as LAPACK takes it. Fails for one that is no int.
+// Converts a size to LAPACK's int. Fails if it does not fit.
 int lapack_int(int64_t size);
 
-// The elements that a routine wants to work in: call(&answer, -1) is its query.
+// Returns the workspace size, in elements, that a routine asks for: call(&answer, -1) is its query.
 template <class T, class Query> int lapack_workspace(Query &&query) {
   T answer = 0;
   query(&answer, -1);
-  // a float may have been rounded down
+  // a float answer may have been rounded down
   const double most = std::ceil(static_cast<double>(std::nextafter(answer, std::numeric_limits<T>::infinity())));
   return lapack_int(most >= INT_MAX ? int64_t(INT_MAX) + 1 : std::max<int64_t>(1, static_cast<int64_t>(most)));
 }

@@ -1,5 +1,5 @@
-// Σ exp(x) as exp(largest) · sum, which overflows nowhere, of elements that come in pieces: adjacent ones of one slice,
-// or rows of columns.
+// Σ exp(x) as exp(largest) · sum, which does not overflow, of elements that come in pieces: adjacent elements of one
+// slice, or rows of columns.
 #pragma once
 
 #include "attention/exponential_vector.h"
@@ -10,15 +10,15 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// The sum is over exp(x - largest); where the largest element is infinite, over exp(x). It is NaN where an element is,
-// which is never the largest.
+// The sum is over exp(x - largest), or over exp(x) if the largest element is infinite. It is NaN if an element is NaN;
+// `largest` never is.
 struct ExponentialSum {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
 };
 
-inline double rescaled(const ExponentialSum &own, double largest) {
-  double before = shift_of(own.largest), after = shift_of(largest);
-  return own.sum == 0 || before == after ? own.sum : own.sum * std::exp(before - after);
+inline double rescaled(const ExponentialSum &state, double largest) {
+  double before = shift_of(state.largest), after = shift_of(largest);
+  return state.sum == 0 || before == after ? state.sum : state.sum * std::exp(before - after);
 }
 
 inline ExponentialSum merged(const ExponentialSum &a, const ExponentialSum &b) {
@@ -26,7 +26,7 @@ inline ExponentialSum merged(const ExponentialSum &a, const ExponentialSum &b) {
   return {top, rescaled(a, top) + rescaled(b, top)};
 }
 
-// Includes elements, which are read twice and should fit into the first-level cache.
+// Includes elements. They are read twice and should fit into the L1 cache.
 template <class C, class Meanwhile = Nothing>
 inline void include(ExponentialSum &state, const C *x, int64_t count, Meanwhile meanwhile = {}) {
   double top = std::max(state.largest, double(largest(x, count)));
@@ -40,8 +40,8 @@ template <class C> inline Vector<C> shift_lanes(Vector<C> largest) {
   return (largest - largest) == none ? largest : none; // ∞ - ∞ is NaN
 }
 
-// The same of up to `most` adjacent columns. Sums of the exponentials of a block of rows, which are positive, are of
-// type C; blocks add up in float64.
+// The same for up to `most` adjacent columns. The exponentials of a block of rows, which are positive, are summed in
+// type C; blocks are added up in float64.
 template <class C, int64_t most> class ExponentialColumns {
 public:
   explicit ExponentialColumns(int64_t width) : width_(width) {
@@ -52,23 +52,24 @@ public:
   double sum(int64_t column) const { return sums_[column]; }
 
   template <int rows> void include(const RowBlock<C> &block) {
-    alignas(64) C own[most], scales[most];
+    alignas(64) C block_sums[most], scales[most];
     for (int64_t j = 0; j < width_; j += lanes<C>) {
       block.template fetch_next<rows>(j);
-      include_lanes<rows>(block, j, own, scales);
+      include_lanes<rows>(block, j, block_sums, scales);
     }
-    for (int64_t j = 0; j < width_; j++) sums_[j] = (sums_[j] == 0 ? 0 : sums_[j] * double(scales[j])) + double(own[j]);
+    for (int64_t j = 0; j < width_; j++)
+      sums_[j] = (sums_[j] == 0 ? 0 : sums_[j] * double(scales[j])) + double(block_sums[j]);
   }
 
 private:
-  template <int rows> void include_lanes(const RowBlock<C> &block, int64_t j, C *own, C *scales) {
+  template <int rows> void include_lanes(const RowBlock<C> &block, int64_t j, C *block_sums, C *scales) {
     Vector<C> x[rows], before = load_vector(tops_ + j), top = before, sum = {};
     for (int row = 0; row < rows; row++) x[row] = load_some(block.rows[row] + j, width_ - j);
     for (int row = 0; row < rows; row++) top = x[row] > top ? x[row] : top;
     Vector<C> shift = shift_lanes<C>(top);
     for (int row = 0; row < rows; row++) sum += exponential(Vector<C>(x[row] - shift));
     store_vector(top, tops_ + j);
-    store_vector(sum, own + j);
+    store_vector(sum, block_sums + j);
     store_vector(exponential(Vector<C>(shift_lanes<C>(before) - shift)), scales + j);
   }
 

@@ -1,4 +1,4 @@
-// Blocks of memory from a cache of free ones, counted, with a limit.
+// Memory blocks from a cache of free ones, with statistics and a limit.
 #pragma once
 
 #include "bounds.h"
@@ -10,19 +10,20 @@ namespace orchard {
 
 constexpr size_t block_alignment = 64;
 
-// What orchard_cpu_statistics writes, in its order.
+// What orchard_cpu_statistics writes, in this order.
 struct MemoryStatistics {
   size_t live_bytes, live_blocks, cached_bytes, cached_blocks, peak_bytes, allocations, cache_hits, refusals,
       memory_limit, cache_limit;
 };
 
-// The size of the block that serves a request: a multiple of an eighth of the power of two below, so at most 12.5%
-// more.
+// Returns the size of the block that serves a request: a multiple of an eighth of the next lower power of two, so at
+// most 12.5% more.
 size_t size_class(size_t bytes);
 
-// A block of size_class(bytes) bytes. Throws Failure with ORCHARD_CPU_OUT_OF_MEMORY or ORCHARD_CPU_MEMORY_LIMIT.
+// Returns a block of size_class(bytes) bytes. Throws Failure with ORCHARD_CPU_OUT_OF_MEMORY or
+// ORCHARD_CPU_MEMORY_LIMIT.
 void *take_block(size_t bytes);
-// `bytes`: as asked for.
+// `bytes` is the size that was requested.
 void give_block_back(void *block, size_t bytes) noexcept;
 
 void trim_blocks() noexcept;
@@ -32,8 +33,8 @@ void reset_peak() noexcept;
 void refuse_allocations(int64_t count) noexcept;
 MemoryStatistics memory_statistics() noexcept;
 
-// Memory for the time of an operation: `count` elements, undefined. Throws as take_block does, for a count that is
-// negative or more than any memory too.
+// Scratch memory for an operation: `count` elements, uninitialized. Throws as take_block does, and also if the count is
+// negative or exceeds any memory.
 template <class T> class Scratch {
 public:
   explicit Scratch(int64_t count) : bytes_(static_cast<size_t>(scratch_product({count, int64_t(sizeof(T))}))) {

@@ -1,4 +1,4 @@
-// Lists of names that TypeScript refers to by name: it finds a name's ordinal in `orchard_cpu_tables` when it loads the
+// Lists of names that TypeScript refers to: it looks up a name's ordinal in `orchard_cpu_tables` when it loads the
 // dylib.
 //
 //   ORCHARD_NAMES(Scan, cumsum, cumprod, shift)   in a header: the enumeration, with `count` as its last constant
@@ -10,13 +10,13 @@
 
 namespace orchard {
 
-// The names as they stand in the source, separated by ", ".
+// The names as written in the source, separated by ", ".
 struct NameList {
   const char *type;
   const char *names;
 };
 
-// Puts a list into `orchard_cpu_tables`. `names` is called when the tables are read.
+// Adds a list to `orchard_cpu_tables`. `names` is called when the tables are read.
 struct ExportedNames {
   ExportedNames(const char *type, std::string (*names)());
 

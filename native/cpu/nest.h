@@ -1,4 +1,4 @@
-// Loop nests: axes that several operands have in common, with the strides of each operand along them.
+// Loop nests: axes shared by several operands, with each operand's strides along them.
 #pragma once
 
 #include "bounds.h"
@@ -10,7 +10,7 @@ namespace orchard {
 
 inline constexpr int max_rank = 8;
 
-// A loop nest as a block has it. What lies beyond the rank is undefined.
+// A loop nest as stored in a block. Entries beyond the rank are undefined.
 template <int operands> struct NestBlock {
   Whole rank;
   Whole shape[max_rank];
@@ -20,8 +20,8 @@ template <int operands> struct NestBlock {
 // Fails: a size is negative, or there are more elements than can be counted.
 [[noreturn]] void refuse_shape(const int64_t *shape, int rank);
 
-// Strides and offsets count elements; offsets start from each operand's element (0, …, 0). A nest over no elements has
-// sizes and strides of 0 only.
+// Strides and offsets are in elements; offsets are relative to each operand's element (0, …, 0). A nest without
+// elements has sizes and strides of 0 only.
 template <int operands> struct Nest {
   int rank = 0;
   int64_t shape[max_rank];
@@ -50,16 +50,16 @@ template <int operands> struct Nest {
       for (int axis = 0; axis < rank; axis++) strides[operand][axis] = block.strides[operand][axis];
   }
 
-  // What the nest visits of an operand.
+  // The elements that the nest visits in an operand.
   Extent extent(int operand) const {
-    Extent own;
-    for (int axis = 0; axis < rank; axis++) own.along(shape[axis], strides[operand][axis]);
-    return own;
+    Extent visited;
+    for (int axis = 0; axis < rank; axis++) visited.along(shape[axis], strides[operand][axis]);
+    return visited;
   }
 
   void clear_strides(int operand) { std::fill_n(strides[operand], rank, int64_t(0)); }
 
-  // For an operand that the call does not look at: its strides are those of another one.
+  // For an operand that the call does not use: copies another operand's strides.
   void set_strides_of(int operand, int like) {
     for (int axis = 0; axis < rank; axis++) strides[operand][axis] = strides[like][axis];
   }
@@ -69,11 +69,11 @@ template <int operands> struct Nest {
     for (int axis = 0; axis < rank; axis++) total *= shape[axis];
     return total;
   }
-  // A run is what lies along the innermost axis.
+  // A run is the elements along the innermost axis.
   int64_t run_length() const { return rank == 0 ? 1 : shape[rank - 1]; }
   int64_t run_stride(int operand) const { return rank == 0 ? 0 : strides[operand][rank - 1]; }
 
-  // The offset of element number `index`, in row-major order, in one operand.
+  // The offset in one operand of element number `index`, in row-major order.
   int64_t offset(int operand, int64_t index) const {
     int64_t result = 0;
     for (int axis = rank - 1; axis > 0; axis--) {
@@ -83,7 +83,7 @@ template <int operands> struct Nest {
     return rank == 0 ? 0 : result + index * strides[operand][0];
   }
 
-  // The same in every operand.
+  // The same for every operand.
   void find_offsets(int64_t index, int64_t (&offsets)[operands]) const {
     for (int64_t &offset : offsets) offset = 0;
     for (int axis = rank - 1; axis >= 0; axis--) {
@@ -96,12 +96,12 @@ template <int operands> struct Nest {
 private:
   void clear() {
     std::fill_n(shape, rank, int64_t(0));
-    for (auto &own : strides) std::fill_n(own, rank, int64_t(0));
+    for (auto &operand_strides : strides) std::fill_n(operand_strides, rank, int64_t(0));
   }
 };
 
 // Calls use(offsets, first, length) for the runs that make up the elements [begin, end), in order: `first` is the
-// number of a run's first element, `offsets` where it lies in each operand.
+// number of the run's first element, `offsets` its offset in each operand.
 template <int operands, class Use>
 void for_each_run(const Nest<operands> &nest, int64_t begin, int64_t end, Use &&use) {
   int64_t length = nest.run_length();

@@ -1,4 +1,4 @@
-// Work on several threads, divided the same way however many there are.
+// Parallel loops. Work is divided the same way for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,15 @@
 
 namespace orchard {
 
-// Threads that take part, the caller included.
+// Number of threads that take part, the caller included.
 int thread_count();
 void set_thread_count(int count);
-// The same for a parallel_for that is begun here: 1 within a body of another.
+// The same for a parallel_for that starts here: 1 inside another one's body.
 int threads_at_hand();
-// The processors of the calling thread's affinity mask, which a process's threads share unless it says otherwise.
+// Number of processors in the calling thread's affinity mask, which by default all threads of a process share.
 int available_processors();
 
-// While one lives, threads that wait for work sleep, and do not spin: the processors belong to a library with threads
-// of its own.
+// While one exists, idle threads sleep instead of spinning: the processors are in use by another library's threads.
 class OthersCompute {
 public:
   OthersCompute();
@@ -27,10 +26,10 @@ using ParallelBody = void (*)(void *context, int64_t begin, int64_t end);
 void run_parallel(int64_t count, int64_t grain, ParallelBody body, void *context) noexcept;
 
 // Calls body(begin, end) for the blocks [0, grain), [grain, 2 grain), … of [0, count), each once, on any thread, and
-// returns when all are done. A body may wait for what blocks before its own do, as each of them is begun by a thread
-// that waits for none after it; blocks that come first are begun about first. They are always the same, so what is
-// computed per block does not depend on the number of threads. One block, and what is called from within a body, runs
-// on the calling thread. A grain should be worth 10 µs or more: waking a thread costs a few. The body must not throw.
+// returns when all are done. A body may wait for results of earlier blocks, because a block is started only by a thread
+// that waits for no later one; blocks start in about ascending order. The blocks are always the same, so what is
+// computed per block does not depend on the number of threads. A single block, or a call from inside a body, runs on
+// the calling thread. A grain should be worth 10 µs or more: waking a thread costs a few. The body must not throw.
 template <class Body> void parallel_for(int64_t count, int64_t grain, Body &&body) {
   using Plain = std::remove_reference_t<Body>;
   auto call = [](void *context, int64_t begin, int64_t end) { (*static_cast<Plain *>(context))(begin, end); };

@@ -1,4 +1,4 @@
-// What a thread does between two looks at what another one writes: the processor gives the core to others meanwhile.
+// The pause of a spin-wait loop: lets the core's other hardware thread run between two polls.
 #pragma once
 
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 // Rows of adjacent elements in blocks of a few rows, for reductions of columns: a vector of columns is read from the
-// block's first row to its last while its state is in registers. The next block is prefetched meanwhile: its rows lie
-// too far apart for the processor to predict.
+// block's first row to its last while its state is in registers. Meanwhile the next block is prefetched: its rows are
+// too far apart for the hardware prefetcher.
 #pragma once
 
 #include "matmul/simd.h"
@@ -16,10 +16,10 @@ constexpr int block_rows = 8;
 
 template <class C> struct RowBlock {
   const C *rows[block_rows];
-  const char *next[block_rows]; // of the block after this one, as they lie in memory
-  int64_t next_bytes;           // of an element there
+  const char *next[block_rows]; // rows of the next block, as stored
+  int64_t next_bytes;           // size of an element there
 
-  // Called for columns in order, a vector at a time.
+  // Call this for columns in order, one vector at a time.
   template <int count> void fetch_next(int64_t column) const {
     constexpr int64_t cache_line = 64;
     if (column * next_bytes % cache_line != 0) return;
@@ -27,7 +27,7 @@ template <class C> struct RowBlock {
   }
 };
 
-// The first `count` elements at this address, at most a vector.
+// Loads the first `count` elements at this address, at most a vector.
 template <class C> inline Vector<C> load_some(const C *from, int64_t count) {
   if (count >= lanes<C>) return load_vector(from);
   Vector<C> vector = {};
@@ -35,7 +35,7 @@ template <class C> inline Vector<C> load_some(const C *from, int64_t count) {
   return vector;
 }
 
-// The same in float64, at most as many as a vector holds of these.
+// The same converted to float64; at most a vector of float64.
 template <class C> inline Vector<double> load_some_wide(const C *from, int64_t count) {
   if constexpr (std::is_same_v<C, double>) return load_some(from, count);
   else {
@@ -49,8 +49,8 @@ template <class C> inline Vector<double> load_some_wide(const C *from, int64_t c
 }
 
 // Calls use(number of rows, block, number of the first row) for `count` rows of `width` elements, at most `columns`:
-// for whole blocks, and for the rows after them one by one. The number of rows is a std::integral_constant;
-// address_of(row) is where a row lies, also for rows up to `known`, which are needed later.
+// for whole blocks, then for the remaining rows one by one. The number of rows is a std::integral_constant;
+// address_of(row) is a row's address, which is valid also for rows up to `known`, needed later.
 template <class T, int64_t columns, class Address, class Use>
 inline void for_each_row_block(int64_t count, int64_t width, Address &&address_of, Use &&use, int64_t known = 0) {
   using C = Compute<T>;
@@ -61,12 +61,12 @@ inline void for_each_row_block(int64_t count, int64_t width, Address &&address_o
   known = std::max(known, count);
   auto visit = [&](auto rows, int64_t first) {
     for (int row = 0; row < rows; row++) {
-      const T *own = address_of(first + row);
+      const T *from = address_of(first + row);
       block.next[row] = reinterpret_cast<const char *>(address_of(std::min(first + row + rows, known - 1)));
-      if constexpr (is_wide) block.rows[row] = own;
+      if constexpr (is_wide) block.rows[row] = from;
       else {
         block.rows[row] = widened + row * columns;
-        widen(own, widened + row * columns, width);
+        widen(from, widened + row * columns, width);
       }
     }
     use(rows, block, first);

@@ -1,4 +1,4 @@
-// Slices of three operands, x, a second one and the results, in batches of slices that lie side by side.
+// Slices of three operands (x, a second one and the result), in batches of neighboring slices.
 #pragma once
 
 #include "functions.h"
@@ -9,31 +9,31 @@
 
 namespace orchard {
 
-// Slices that lie side by side along the last of the other axes. Strides are those of x, second and out.
+// Neighboring slices along the last of the other axes. Strides are those of x, second and out.
 struct SliceBatch {
   const char *x, *second;
   char *out;
   int64_t length, slices;
   int64_t along[3], across[3]; // from one element of a slice to the next, from slice to slice
-  bool is_streamed;            // results are more than caches keep
+  bool is_streamed;            // results exceed the caches
 
   bool has_adjacent_elements() const { return along[0] == 1 && along[1] == 1 && along[2] == 1; }
 };
 
-// How slices are divided among tasks. A row of slices is what lies along the last of the other axes.
+// How slices are divided among tasks. A row of slices is the slices along the last of the other axes.
 struct SliceTasks {
   int64_t width;   // slices of a batch
   int64_t batches; // batches of a row of slices
   int64_t count;   // all batches
-  int64_t grain;   // batches that are worth a thread's while
+  int64_t grain;   // batches that justify a thread
 };
 
 class BatchedSlices {
 public:
   const DType dtypes[3];
-  SliceBatch whole; // what batches share, and where the first slice begins
+  SliceBatch whole; // what batches share, with the addresses of the first slice
 
-  // Of a call whose operands are these three. A call without a second one does not look at it: x stands in.
+  // For a call with these three operands. A call without a second operand does not read it: x takes its place.
   BatchedSlices(Slices<3> slices, DType from, DType to, const Operands &operands, bool has_second)
       : dtypes{from, from, to} {
     if (!has_second) slices.set_layout_of(1, 0);
@@ -56,7 +56,7 @@ public:
     return count;
   }
 
-  // Slices from `first` on of the row of slices with this number.
+  // Slices from number `first` on in row number `row`.
   SliceBatch batch_at(int64_t row, int64_t first, int64_t slices) const {
     SliceBatch batch = whole;
     int64_t offsets[3];
@@ -68,7 +68,7 @@ public:
     return batch;
   }
 
-  // Batches of up to `together` slices, as many as make `task_elements` elements for a thread.
+  // Batches of up to `together` slices; a thread's grain has about `task_elements` elements.
   SliceTasks tasks(int64_t together, int64_t task_elements) const {
     int64_t width = std::min(row_slices(), together), batches = width > 0 ? (row_slices() - 1) / width + 1 : 0;
     int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, width * whole.length));

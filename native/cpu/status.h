@@ -1,5 +1,4 @@
-// How a function of the C interface fails: by throwing `Failure` inside, which `guarded` turns into a status and a
-// message.
+// How functions of the C interface fail: the code throws `Failure`, which `guarded` turns into a status and a message.
 #pragma once
 
 #include "include/orchard_cpu.h"
@@ -20,11 +19,11 @@ struct Failure {
   throw Failure{status, std::move(message)};
 }
 
-// The calling thread's last message.
+// The calling thread's last error message.
 void set_last_error(const char *message) noexcept;
 const std::string &last_error() noexcept;
 
-// Runs the body of a function of the interface.
+// Runs the body of a function of the C interface.
 template <class Body> int32_t guarded(Body &&body) noexcept {
   try {
     body();

@@ -1,5 +1,5 @@
-// Rows of results that no cache would keep: whole cache lines are written past the caches, the remainders at both ends
-// through them.
+// Result rows that exceed any cache: whole cache lines are written with nontemporal stores, the remainders at both ends
+// normally.
 #pragma once
 
 #include "dtypes.h"
@@ -10,7 +10,7 @@
 
 namespace orchard {
 
-// Bytes of a result from which on it is streamed.
+// A result of at least this many bytes is streamed.
 constexpr int64_t streamed_bytes = 16 << 20;
 
 inline bool is_streamed(int64_t bytes) { return bytes >= streamed_bytes && streams().copy; }
@@ -28,7 +28,7 @@ inline void stream_row(const void *from, void *to, int64_t bytes) {
   std::memcpy(target + head + whole, source + head + whole, bytes - head - whole);
 }
 
-// Writes adjacent results to their destination; `narrowed` is memory for as many.
+// Writes adjacent results to their destination; `narrowed` is a buffer of the same length.
 template <class T>
 void write_results(const Compute<T> *computed, T *narrowed, T *destination, int64_t count, bool is_streamed) {
   if (!is_streamed) return narrow(computed, destination, count);
@@ -39,27 +39,27 @@ void write_results(const Compute<T> *computed, T *narrowed, T *destination, int6
   }
 }
 
-// Where up to `most` adjacent results of type T are computed: at their destination where that is possible, else in a
-// buffer.
+// The place where up to `most` adjacent results of type T are computed: directly at their destination if possible, else
+// in a buffer.
 template <class T, int64_t most> class ResultRow {
 public:
   using C = Compute<T>;
 
   explicit ResultRow(bool is_streamed) : is_streamed_(is_streamed) {}
 
-  // Where to compute the results of a destination.
+  // Returns where to compute the results for a destination.
   C *begin(T *destination) {
     if constexpr (std::is_same_v<T, C>)
       if (!is_streamed_) return destination;
     return computed_;
   }
 
-  // Writes them there.
+  // Writes them to the destination.
   void end(T *destination, int64_t count) {
     if (!std::is_same_v<T, C> || is_streamed_) write_results(computed_, narrowed_, destination, count, is_streamed_);
   }
 
-  // Before other threads read what was streamed.
+  // Call this before other threads read streamed results.
   void finish() {
     if (is_streamed_) orchard::streams().finish();
   }

@@ -1,4 +1,4 @@
-// The cpu backend's dylib, opened by path, and its functions by name.
+// The cpu backend's dylib, opened by path, with its functions by name.
 #pragma once
 
 #include "../cpu/include/orchard_cpu.h"
@@ -29,13 +29,13 @@ public:
     read_ordinals();
   }
 
-  // -1 where there is none.
+  // Returns -1 if there is none.
   int32_t ordinal(const std::string &name) const {
     auto found = ordinals_.find(name);
     return found == ordinals_.end() ? -1 : found->second;
   }
 
-  // In the order of their ordinals.
+  // In ordinal order.
   const std::vector<std::string> &names() const { return names_; }
 
   void configure(const char *name, const std::string &value) const {
@@ -68,7 +68,7 @@ private:
     return buffer;
   }
 
-  // Functions stand in the JSON of the tables in the order of their ordinals, before the lists of names.
+  // The JSON of the tables has the functions in ordinal order, before the lists of names.
   void read_ordinals() {
     const std::string json = text(tables_), key = "{ \"name\": \"";
     for (size_t at = json.find(key); at != std::string::npos; at = json.find(key, at)) {

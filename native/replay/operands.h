@@ -1,4 +1,5 @@
-// The operands of a replayed call, each in memory of exactly its size, so that AddressSanitizer sees one byte too much.
+// The operands of a replayed call, each in memory of exactly its size, so that AddressSanitizer detects an access one
+// byte past the end.
 #pragma once
 
 #include "library.h"
@@ -25,13 +26,13 @@ extern "C" void __asan_unpoison_memory_region(const volatile void *address, size
 
 namespace replay {
 
-// An address that nobody may use, for what a call leaves out.
+// An inaccessible address, for operands that a call omits.
 inline void *forbidden() {
   static void *page = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return page;
 }
 
-// `bytes` bytes that begin at `shift` from a multiple of 64. What lies before them is poisoned too.
+// `bytes` bytes that begin `shift` bytes after a multiple of 64. The bytes before them are poisoned too.
 class Exact {
 public:
   Exact(size_t shift, size_t bytes) : shift_(shift) {
@@ -55,7 +56,7 @@ private:
   size_t shift_;
 };
 
-// The block of a call, in memory of exactly its size too. Behind it lie the bytes of each operand.
+// The block of a call, also in memory of exactly its size, followed by each operand's size in bytes.
 class Block {
 public:
   explicit Block(const Record &record) {

@@ -1,15 +1,15 @@
-// Files of recorded calls, which src/backend/cpu/record.ts writes: "ORCALLS1", then one record after the other. A
-// record is, little-endian and without padding:
+// Files of recorded calls, written by src/backend/cpu/record.ts: "ORCALLS1", then one record after the other. A record
+// is, little-endian and without padding:
 //
 //   u32 bytes of the record   i32 status   u16 bytes of the name   u16 operands   u32 bytes of the block
 //   the function's name
-//   each operand: i16 place (-1: has contents, -2: left out, else which earlier operand it is)
+//   each operand: i16 place (-1: has contents, -2: omitted, else the earlier operand with the same memory)
 //                 u16 offset of its address from a multiple of 64   u32 bytes of its contents   f64 its bytes
 //   the block
 //   the contents of the operands, one after the other
 //
-// Contents shorter than the operand are to be repeated. No contents at all for an operand with bytes: the call was too
-// large to be recorded.
+// Contents shorter than the operand are repeated. An operand with bytes but without contents means that the call was
+// too large to be recorded.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 namespace replay {
 
 constexpr std::string_view signature = "ORCALLS1";
-constexpr int own = -1, left_out = -2;
+constexpr int recorded = -1, left_out = -2;
 constexpr size_t alignment = 64;
 
 struct Operand {
@@ -38,17 +38,17 @@ struct Record {
 
   bool has_contents() const {
     for (const Operand &operand : operands)
-      if (operand.place == own && operand.bytes > 0 && operand.contents.empty()) return false;
+      if (operand.place == recorded && operand.bytes > 0 && operand.contents.empty()) return false;
     return true;
   }
   bool is_shortened() const {
     for (const Operand &operand : operands)
-      if (operand.place == own && operand.contents.size() < operand.bytes) return true;
+      if (operand.place == recorded && operand.contents.size() < operand.bytes) return true;
     return false;
   }
 };
 
-// Takes numbers and texts off the front of some bytes.
+// Reads numbers and texts from the front of a byte string.
 class Reader {
 public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -91,7 +91,7 @@ inline Record read_record(Reader &file) {
   return record;
 }
 
-// The records of a file, which must stay in memory.
+// Returns the records of a file, which must stay in memory.
 inline std::vector<Record> read_records(std::string_view file) {
   Reader reader(file);
   if (reader.text(signature.size()) != signature) throw std::runtime_error("this is no file of recorded calls");

@@ -1,17 +1,17 @@
-// Runs the recorded calls of the cpu backend's dylib again: `bun run check:sanitize` builds this program and the dylib
-// with sanitizers.
+// Replays recorded calls of the cpu backend's dylib: `bun run check:sanitize` builds this program and the dylib with
+// sanitizers.
 //
 //   replay library=PATH state=PATH isa=NAME threads=N callers=N blas=PATH only=FUNCTION first=N FILE…
 //
 //   library   the dylib
-//   state     a file that this program makes: see state.h
-//   isa, threads, blas   the dylib's settings. Otherwise: auto, 4, none
-//   callers   threads that share the records out among themselves; more than one also use the dylib's allocator
-//   only      the one function whose records are replayed
-//   first     the number of the record to begin with
+//   state     a file that this program creates: see state.h
+//   isa, threads, blas   the dylib's settings. Defaults: auto, 4, none
+//   callers   threads that share the records; if more than one, they also use the dylib's allocator
+//   only      the only function whose records are replayed
+//   first     the number of the record to start with
 //
-// Each operand lies in memory of exactly its size, for each call anew. A call must give the status that it gave when it
-// was recorded. The output ends with counts; the exit status is 0 where all is well.
+// Each operand is in memory of exactly its size, allocated for each call. A call must return its recorded status. The
+// output ends with counts; the exit status is 0 if all is well.
 #include "library.h"
 #include "operands.h"
 #include "records.h"
@@ -40,7 +40,7 @@ std::string_view map_file(const std::string &path) {
   return {static_cast<const char *>(memory), bytes};
 }
 
-// A block of the dylib's allocator, written to and given back while other threads take and give back theirs.
+// A block of the dylib's allocator, written to and freed while other threads allocate and free theirs.
 class Allocated {
 public:
   Allocated(const Library &library, size_t bytes) : library_(library) {
@@ -112,7 +112,7 @@ private:
   bool allocates_ = false;
 };
 
-// The words `name=value`, with what holds for those that are not given, and the files.
+// The arguments `name=value`, with defaults, and the files.
 struct Words {
   std::map<std::string, std::string> values{{"isa", "auto"},  {"threads", "4"}, {"callers", "1"},
                                             {"blas", "none"}, {"only", ""},     {"first", "0"}};
@@ -164,7 +164,7 @@ int run(int count, char **arguments) {
 } // namespace replay
 
 int main(int count, char **arguments) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0); // what was found before a report is there when the report ends the process
+  std::setvbuf(stdout, nullptr, _IOLBF, 0); // output before a sanitizer's report must not be lost
   try {
     return replay::run(count, arguments);
   } catch (const std::exception &error) {

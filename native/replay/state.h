@@ -1,5 +1,5 @@
-// A file that says at any time how far a replay is and which record each of its threads runs: a sanitizer that finds
-// something ends the process, and whoever started it looks here.
+// A file that always states how far a replay is and which record each of its threads runs: a sanitizer that finds
+// something ends the process, and the parent process looks here.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace replay {
 
 constexpr int most_callers = 15;
 
-// What a thread runs: the number of a record, or -1, and the function's name.
+// A thread's current work: the number of a record, or -1, and the function's name.
 struct Running {
   std::atomic<int64_t> record;
   char name[56];

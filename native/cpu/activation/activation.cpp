@@ -14,8 +14,8 @@ template <class Function> Function *checked(Function *function, DType dtype) {
   return function;
 }
 
-// gateGradient = gradient·up·silu'(gate) and upGradient = gradient·silu(gate), both dense. The loop goes over the first
-// result; the second one has its layout, and so the same offsets.
+// gateGradient = gradient·up·silu'(gate) and upGradient = gradient·silu(gate), both dense. The loop is over the first
+// result; the second one has the same layout and offsets.
 void swiglu_gradient(const SwigluGradientBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   auto *row = checked(activations().swiglu_gradient[static_cast<int>(dtype)], dtype);
@@ -27,7 +27,7 @@ void swiglu_gradient(const SwigluGradientBlock &block, Operands operands) {
   });
 }
 
-// out[i] = x[i] · scale, or 0 where the random word of element i is at most `last_dropped`.
+// out[i] = x[i] · scale, or 0 if the random word of element i is at most `last_dropped`.
 void dropout(const DropoutBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   Dropout dropout{};

@@ -1,5 +1,5 @@
-// Rows of activations that are no plain elementwise operation: one has two results, the other depends on its elements'
-// numbers.
+// Rows of activations that aren't plain elementwise operations: one has two results, the other depends on its elements'
+// indices.
 #pragma once
 
 #include "../elementwise/loop.h"
@@ -21,14 +21,14 @@ struct DropoutBlock {
   LoopBlock<2> loop;
 };
 
-// Elements become 0 where their random word is at most `last_dropped`, and are multiplied by `scale` elsewhere.
+// Elements whose random word is at most `last_dropped` become 0; others are multiplied by `scale`.
 struct Dropout {
   PhiloxStart start;
   uint32_t last_dropped;
   double scale;
 };
 
-// By dtype; null where it is no float.
+// Indexed by dtype; null unless it is a float dtype.
 struct Activations {
   // gate_gradient = g·up·silu'(gate) and up_gradient = g·silu(gate), of adjacent elements
   void (*swiglu_gradient[dtype_count])(const void *g, const void *gate, const void *up, void *gate_gradient,

@@ -29,7 +29,7 @@ ORCHARD_EXPORT_NAMES(AttentionPass)
   fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected " + expected + ", got " + std::to_string(got));
 }
 
-// Beyond these, what a call keeps for each head would be more than what it is for.
+// Beyond these limits, a call's memory per head would exceed its operands.
 constexpr int64_t most_heads = int64_t(1) << 24; // of all batches or sequences
 constexpr int64_t most_numbers = 1 << 20;        // of a row
 
@@ -37,14 +37,14 @@ void check_size(const char *name, int64_t size, int64_t most) {
   if (size < 0 || size > most) refuse(std::string(name) + " of 0 to " + std::to_string(most), size);
 }
 
-// A part of a packed axis, after the parts before it.
+// Checks a part of a packed axis against the end of the parts before it.
 void check_part(int64_t first, int64_t size, int64_t before, int64_t whole) {
   if (first < before || size < 0 || first > whole - size)
     refuse("sequences that follow one another among " + std::to_string(whole) + " rows", first);
 }
 
-// Sequences that are packed into one batch, each as queryStart, queries, keyStart, keys, in their order; or one for
-// each batch.
+// Returns the sequences packed into one batch, in order, each as queryStart, queries, keyStart, keys; if they are not
+// packed, one for each batch.
 template <class Block>
 std::vector<AttentionSequence> read_sequences(const Block &block, const AttentionProblem &problem,
                                               const Operands &operands, int packed) {
@@ -60,11 +60,11 @@ std::vector<AttentionSequence> read_sequences(const Block &block, const Attentio
   const Whole *numbers = operands.inputs<Whole>(packed, 0, Extent(4 * count));
   int64_t query = 0, key = 0;
   for (int64_t index = 0; index < count; index++, numbers += 4) {
-    const AttentionSequence own{index, 0, numbers[0], numbers[1], numbers[2], numbers[3]};
-    check_part(own.query_start, own.queries, query, problem.queries);
-    check_part(own.key_start, own.keys, key, problem.keys);
-    query = own.query_start + own.queries, key = own.key_start + own.keys;
-    sequences.push_back(own);
+    const AttentionSequence sequence{index, 0, numbers[0], numbers[1], numbers[2], numbers[3]};
+    check_part(sequence.query_start, sequence.queries, query, problem.queries);
+    check_part(sequence.key_start, sequence.keys, key, problem.keys);
+    query = sequence.query_start + sequence.queries, key = sequence.key_start + sequence.keys;
+    sequences.push_back(sequence);
   }
   return sequences;
 }
@@ -73,7 +73,7 @@ template <class Block> AttentionDropout read_dropout(const Block &block) {
   return {{block.key[0], block.key[1]}, block.threshold, block.keep_scale};
 }
 
-// The sizes that every function is given.
+// Reads the sizes that every function has.
 template <class Block> AttentionProblem read_sizes(const Block &block) {
   AttentionProblem problem{};
   problem.batch = block.batch, problem.heads = block.heads;
@@ -114,7 +114,7 @@ template <class Block> AttentionProblem read_problem(const Block &block, const O
   return problem;
 }
 
-// What an operand is: its sizes, the bytes of an element, and whether it is a result.
+// An operand's sizes, the bytes of an element, and whether it is a result.
 struct OperandShape {
   int64_t batch, heads, rows, columns, bytes;
   bool is_result, is_needed;
@@ -153,33 +153,35 @@ public:
       if (shape.is_needed) refuse("an operand " + std::to_string(at), 0);
       return {};
     }
-    AttentionOperand own = strides_of(at, shape.bytes);
+    AttentionOperand operand = strides_of(at, shape.bytes);
     const Extent extent = Extent()
-                              .along(shape.batch, own.batch)
-                              .along(shape.heads, own.head)
-                              .along(shape.rows, own.row)
-                              .along(shape.columns, own.column);
-    own.data = shape.is_result ? operands_.result(at, shape.bytes, block_.offsets[at], extent)
-                               : const_cast<char *>(operands_.input(at, shape.bytes, block_.offsets[at], extent));
-    if (extent.is_empty()) own.batch = own.head = own.row = own.column = 0;
-    return own;
+                              .along(shape.batch, operand.batch)
+                              .along(shape.heads, operand.head)
+                              .along(shape.rows, operand.row)
+                              .along(shape.columns, operand.column);
+    operand.data = shape.is_result ? operands_.result(at, shape.bytes, block_.offsets[at], extent)
+                                   : const_cast<char *>(operands_.input(at, shape.bytes, block_.offsets[at], extent));
+    if (extent.is_empty()) operand.batch = operand.head = operand.row = operand.column = 0;
+    return operand;
   }
 
-  // The gradient of a bias, whose own elements are adjacent, in any order of its axes. Where it is the same for all
-  // indices of an axis it has stride 0.
+  // The gradient of a bias. Its distinct elements must be adjacent, with any order of axes; an axis along which the
+  // bias is broadcast has stride 0.
   AttentionOperand read_bias_gradient(int at) const {
     if (!block_.is_present[at]) return {};
-    AttentionOperand own = strides_of(at, bytes_);
+    AttentionOperand operand = strides_of(at, bytes_);
     Extent extent;
-    for (auto [stride, size] :
-         {std::pair{own.batch, p_.batch}, {own.head, p_.heads}, {own.row, p_.queries}, {own.column, p_.keys}})
+    for (auto [stride, size] : {std::pair{operand.batch, p_.batch},
+                                {operand.head, p_.heads},
+                                {operand.row, p_.queries},
+                                {operand.column, p_.keys}})
       if (stride != 0 && size != 1) extent.along(size, stride);
     if (!extent.is_empty() && (extent.low() != 0 || extent.high() + 1 != extent.count()))
       refuse("adjacent elements in the gradient of a bias, a distance to the last of " +
                  std::to_string(extent.count() - 1),
              extent.high());
-    own.data = operands_.result(at, bytes_, block_.offsets[at], extent);
-    return own;
+    operand.data = operands_.result(at, bytes_, block_.offsets[at], extent);
+    return operand;
   }
 
 private:
@@ -187,10 +189,10 @@ private:
     if (block_.element_bytes[at] != bytes)
       refuse("elements of " + std::to_string(bytes) + " bytes in operand " + std::to_string(at),
              block_.element_bytes[at]);
-    AttentionOperand own;
-    own.batch = block_.batch_strides[at], own.head = block_.head_strides[at];
-    own.row = block_.row_strides[at], own.column = block_.column_strides[at];
-    return own;
+    AttentionOperand operand;
+    operand.batch = block_.batch_strides[at], operand.head = block_.head_strides[at];
+    operand.row = block_.row_strides[at], operand.column = block_.column_strides[at];
+    return operand;
   }
 
   const Block &block_;
@@ -210,8 +212,8 @@ template <class Block> void read_inputs(const OperandReader<Block> &reader, Atte
   p.slopes = reader.read(6, reader.of_slopes());
 }
 
-// out, and logSumExp and logSumExpLow where they are there. src/ops/attention/problem.ts has the formulas and says what
-// each operand is.
+// Computes out, and logSumExp and logSumExpLow if present. src/ops/attention/problem.ts has the formulas and describes
+// each operand.
 void attention_forward(const AttentionForwardBlock &block, Operands operands) {
   AttentionProblem p = read_problem(block, operands, attention_forward_operands);
   const OperandReader<AttentionForwardBlock> reader(block, p, operands);
@@ -222,7 +224,7 @@ void attention_forward(const AttentionForwardBlock &block, Operands operands) {
   if (p.heads > 0 && p.queries > 0) attention_forward_kernels().run[static_cast<int>(p.dtype)](p);
 }
 
-// Those gradients that are there.
+// Computes the gradients that are present.
 void attention_backward(const AttentionBackwardBlock &block, Operands operands) {
   AttentionProblem p = read_problem(block, operands, attention_backward_operands);
   const OperandReader<AttentionBackwardBlock> reader(block, p, operands);
@@ -245,7 +247,7 @@ void attention_backward(const AttentionBackwardBlock &block, Operands operands) 
   attention_backward_kernels().run[static_cast<int>(p.dtype)](p);
 }
 
-// Which probabilities dropout keeps: a row-major bool [batch, heads, queries, keys].
+// Computes which probabilities dropout keeps: a row-major bool [batch, heads, queries, keys].
 void attention_dropout_mask(const AttentionDropoutMaskBlock &block, Operands operands) {
   AttentionProblem problem = read_sizes(block);
   const Extent row_major = Extent(problem.keys)
@@ -256,8 +258,8 @@ void attention_dropout_mask(const AttentionDropoutMaskBlock &block, Operands ope
   if (!row_major.is_empty()) orchard::attention_dropout_mask().run(problem, mask);
 }
 
-// How many scores a pass has computed since the dylib was loaded, one float64 number. A tile that is not skipped counts
-// whole, with the pairs in it that do not attend and the rows that fill it up.
+// Reports how many scores a pass has computed since the dylib was loaded, one float64 number. A tile that is not
+// skipped counts whole, including masked pairs and padding rows.
 void attention_scores(const AttentionScoresBlock &block, Operands operands) {
   const auto &scores = computed_scores[static_cast<int>(AttentionPass(block.pass))];
   *operands.results<double>(0, 0, Extent()) = double(scores.load(std::memory_order_relaxed));

@@ -1,5 +1,5 @@
-// Attention, its gradients and the mask of its dropout. src/ops/attention/problem.ts has the formulas; letters and
-// names are the same here.
+// Attention, its gradients and its dropout mask. src/ops/attention/problem.ts has the formulas; the names are the same
+// here.
 #pragma once
 
 #include "../block.h"
@@ -12,8 +12,8 @@ namespace orchard {
 
 ORCHARD_NAMES(AttentionPass, forward, backward)
 
-// Sizes, options, and for each operand in the order of the call whether it is there and how it lies. `left` and `right`
-// of the band are infinite where it has no bound.
+// Sizes, options, and for each operand, in the order of the call, whether it is present and its layout. `left` and
+// `right` of the band are infinite if unbounded.
 template <int operands> struct AttentionBlock {
   DTypeField dtype; // of q
   Whole batch, heads, queries, keys;
@@ -25,7 +25,7 @@ template <int operands> struct AttentionBlock {
   Whole kv_heads, dim, value_dim;
   Real left, right;
   Flag is_packed;
-  Whole sequences; // how many are packed
+  Whole sequences; // number of packed sequences
   Flag is_present[operands];
   Whole element_bytes[operands], offsets[operands];
   Whole batch_strides[operands], head_strides[operands], row_strides[operands], column_strides[operands];
@@ -35,13 +35,13 @@ constexpr int attention_forward_operands = 10, attention_backward_operands = 17;
 using AttentionForwardBlock = AttentionBlock<attention_forward_operands>;
 using AttentionBackwardBlock = AttentionBlock<attention_backward_operands>;
 
-// Of q, k and v: [sequences, tokens, heads, elements], the elements of a head adjacent.
+// For q, k and v: [sequences, tokens, heads, elements], with adjacent elements in a head.
 struct AttentionStepBlock {
-  DTypeField dtype, room_dtype; // the latter: what rooms have, or as what blocks are read
-  Flag is_packed;               // rooms have blocks of q8_0, and strides of them are bytes
+  DTypeField dtype, room_dtype; // the latter: of rooms, or what blocks are decoded to
+  Flag is_packed;               // rooms are blocks of q8_0, and their strides are in bytes
   Whole sequences, tokens, heads, kv_heads, dim, value_dim;
   Real scale, softcap, left; // as above
-  Flag interleaved;          // of the rotation, as the function "rope" has it
+  Flag interleaved;          // of the rotation, as in the function "rope"
   Whole pairs;               // 0: no rotation
   Real magnitude;
   Whole offsets[4]; // of q, k, v, out
@@ -63,20 +63,19 @@ struct AttentionScoresBlock {
   Name<AttentionPass> pass;
 };
 
-// Strides in elements, of batch, head, row and column; `data` is the first element, null where there is no such
-// operand.
+// Strides in elements, of batch, head, row and column; `data` is the first element, null if the operand is absent.
 struct AttentionOperand {
   char *data = nullptr;
   int64_t batch = 0, head = 0, row = 0, column = 0;
-  bool is_packed = false; // blocks of q8_0, and strides are bytes: keys and values of sequences that have their own
+  bool is_packed = false; // blocks of q8_0, with strides in bytes: for own_keys and own_values
 
   int64_t at(int64_t b, int64_t h, int64_t r, int64_t c = 0) const {
     return b * batch + h * head + r * row + c * column;
   }
 };
 
-// `index` is what dropout and slopes count, `batch` is where the rows lie. Sequences of few queries may have keys and
-// values of their own, in place of the problem's.
+// `index` is the number that dropout and slopes use; `batch` is where the rows are stored. A sequence of few queries
+// may have keys and values in place of the problem's.
 struct AttentionSequence {
   int64_t index, batch, query_start, queries, key_start, keys;
   const AttentionOperand *own_keys = nullptr, *own_values = nullptr;
@@ -104,7 +103,7 @@ struct AttentionProblem {
   AttentionOperand q, k, v, mask, bias, sinks, slopes, out, log_sum_exp, log_sum_exp_low, grad_out, grad_log_sum_exp;
   AttentionOperand grad_q, grad_k, grad_v, grad_bias, grad_sinks;
 
-  // Of any sequence.
+  // The most queries of any sequence.
   int64_t most_queries() const {
     int64_t most = 0;
     for (const AttentionSequence &sequence : sequences) most = std::max(most, sequence.queries);
@@ -117,7 +116,7 @@ struct AttentionProblem {
     return is_bottom_right ? sequence.keys - sequence.queries : 0;
   }
 
-  // Keys that any of the queries from `i` to `last` attends to by its band.
+  // Keys that any of the queries from `i` to `last` attends to within the band.
   AttentionRange keys_of(const AttentionSequence &sequence, int64_t i, int64_t last) const {
     int64_t opposite = shift(sequence), first = std::clamp<int64_t>(i + opposite - left, 0, sequence.keys);
     return {first, std::clamp<int64_t>(last + opposite + right + 1, first, sequence.keys)};
@@ -130,16 +129,17 @@ struct AttentionProblem {
   }
 };
 
-// Queries of a sequence for which keys are not packed.
+// Up to this many queries of a sequence, keys are not packed.
 constexpr int64_t attention_few_queries = 4;
 
-// Keys whose scores are looked at together.
+// Keys per tile of scores.
 constexpr int64_t attention_tile_keys = 128;
 
-// Adds to the scores that the function "attentionScores" reports: those of whole tiles, whoever attends.
+// Adds to the scores that the function "attentionScores" reports: whole tiles, regardless of masking.
 void count_scores(AttentionPass pass, int64_t scores) noexcept;
 
-// By dtype: float64, float32, float16, bfloat16. They run on all threads, and throw Failure where there is no memory.
+// Indexed by dtype: float64, float32, float16, bfloat16. They run on all threads, and throw Failure if there is no
+// memory.
 struct AttentionForwardKernels {
   void (*run[4])(const AttentionProblem &);
 };
@@ -152,8 +152,8 @@ struct AttentionDropoutMask {
   void (*run)(const AttentionProblem &problem, uint8_t *out);
 };
 
-// Tasks that are worth a thread's while together, of so many that take so many products of numbers: small heads go
-// several at a time.
+// Returns how many of `tasks` tasks, with `products` products in all, justify a thread together: small heads are
+// grouped.
 inline int64_t attention_grain(int64_t tasks, double products) {
   constexpr int64_t worth = 1 << 20; // some 10 µs
   return std::clamp<int64_t>(int64_t(double(worth) * double(tasks) / std::max(products, 1.0)), 1, tasks);

@@ -1,4 +1,4 @@
-// Which probabilities dropout keeps: (8) of src/ops/attention/problem.ts.
+// The probabilities that dropout keeps: (8) of src/ops/attention/problem.ts.
 #pragma once
 
 #include "../random/philox.h"

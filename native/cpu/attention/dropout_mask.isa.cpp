@@ -4,7 +4,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Keys of one query, blocks of two by two.
+// The keys of one query, in blocks of two by two.
 void keep_row(const AttentionDropout &dropout, const AttentionSequence &sequence, int64_t head, int64_t i,
               uint8_t *out) {
   PhiloxStart start{{dropout.key[0], dropout.key[1]}, {0, uint32_t(i / 2), uint32_t(head), uint32_t(sequence.index)}};

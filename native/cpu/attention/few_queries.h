@@ -1,12 +1,12 @@
-// Attention forward for few queries (decoding): no tile of them is worth packing keys for, and what counts is to read
-// keys and values once.
+// Attention forward for few queries (decoding): too few to be worth packing keys, and the time goes to reading keys and
+// values, which are read once.
 //
 //   for each head of keys and chunk of them, in parallel:
 //     for each tile of keys, each query that shares them:
 //       s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
-//     m, l and o are kept
-//   for each query, in parallel: those of its chunks become one, in their order, and o / l, m + ln l and what its
-//   rounding lost are written
+//     m, l and o are stored
+//   for each query, in parallel: its chunks are merged in order, and o / l, m + ln l and the rounding error of that are
+//   written
 //
 // Chunks depend on sizes only, so the results are the same for any number of threads.
 #pragma once
@@ -58,18 +58,18 @@ public:
   }
 
 private:
-  // A head of keys of a sequence, and a chunk of them.
+  // A chunk of the keys of one head of a sequence.
   struct Task {
     const AttentionSequence &sequence;
     int64_t kv_head, chunk;
   };
 
-  // What is known of a query after some of its keys.
+  // A query's state after some of its keys.
   struct Row {
     T *out, *largest, *sum;
   };
 
-  // Rows of numbers, each `stride` after the one before.
+  // Rows of numbers, `stride` apart.
   struct Matrix {
     const T *data;
     int64_t stride;
@@ -80,7 +80,7 @@ private:
     Matrix keys, values;
   };
 
-  // Where a task's numbers lie: queries and their scores row by row.
+  // A task's arrays; queries and their scores are row by row.
   struct Space {
     T *queries, *keys, *values, *s;
   };
@@ -121,7 +121,7 @@ private:
     return space;
   }
 
-  // Those that share the task's head of keys: head, index in the sequence, number.
+  // Calls use(head, index in the sequence, number) for the queries that share the task's head of keys.
   template <class Use> void for_each_query(const Task &task, Use use) const {
     int64_t at = 0;
     for (int64_t head = task.kv_head * p_.group; head < (task.kv_head + 1) * p_.group; head++)
@@ -138,12 +138,13 @@ private:
   }
 
   Tile tile_of(const Task &task, int64_t first, int64_t count, const Space &space) const {
-    const AttentionSequence &own = task.sequence;
-    const AttentionOperand &k = own.own_keys ? *own.own_keys : p_.k, &v = own.own_values ? *own.own_values : p_.v;
-    int64_t row = own.key_start + first;
+    const AttentionSequence &sequence = task.sequence;
+    const AttentionOperand &k = sequence.own_keys ? *sequence.own_keys : p_.k,
+                           &v = sequence.own_values ? *sequence.own_values : p_.v;
+    int64_t row = sequence.key_start + first;
     auto matrix = [&](const AttentionOperand &x, int64_t length, int64_t stride, T *to) {
-      if (x.is_packed) return unpacked(x, own.batch, task.kv_head, row, count, length, to);
-      return matrix_of(rows_of<S>(x, own.batch, task.kv_head, row, length), count, stride, to);
+      if (x.is_packed) return unpacked(x, sequence.batch, task.kv_head, row, count, length, to);
+      return matrix_of(rows_of<S>(x, sequence.batch, task.kv_head, row, length), count, stride, to);
     };
     return {first, count, matrix(k, p_.dim, dim_row_, space.keys), matrix(v, p_.value_dim, value_row_, space.values)};
   }
@@ -156,7 +157,7 @@ private:
     return {space, length};
   }
 
-  // The rows themselves where they are as they are needed, or else a copy.
+  // Returns the rows themselves if they have the needed layout, else a copy.
   static Matrix matrix_of(Rows<S> rows, int64_t count, int64_t stride, T *space) {
     if (std::is_same_v<S, T> && rows.column == 1 && rows.length == stride)
       return {reinterpret_cast<const T *>(rows.data), rows.row};
@@ -166,8 +167,8 @@ private:
 
   // ---------------------------------------------------------------- a tile of keys
 
-  // Scaled products, 0 beyond the tile's keys. Columns are summed one after the other, as the backward pass sums them:
-  // there, in exp(s − L), what s lacks in precision is then in both.
+  // Scaled products, 0 beyond the tile's keys. Columns are summed sequentially, as in the backward pass, so that in
+  // exp(s − L) there s and L have the same rounding errors.
   void multiply(const Tile &tile, int64_t queries, const Space &space) const {
     for (int64_t key = 0; key < tile.count; key += lanes<T>)
       for (int64_t c = 0; c < dim_row_; c += lanes<T>) {
@@ -180,7 +181,7 @@ private:
       }
   }
 
-  // Of a vector's lanes of keys, from column c on.
+  // Adds the products of a vector's lanes of keys, from column c on.
   void add_columns(const Vector<T> (&columns)[lanes<T>], int64_t c, const T *query, T *s) const {
     Vector<T> sum = {};
     if (c > 0) sum = load_vector(s);
@@ -202,8 +203,7 @@ private:
     for (; column < value_row_; column += lanes<T>) add_values<1>(tile, column, s, decay, row);
   }
 
-  // s becomes exp(s − m), m the largest score so far. Returns what was computed with an older m is to be multiplied
-  // with.
+  // s becomes exp(s − m), with m the largest score so far. Returns the factor for results computed with an older m.
   static T exponentiate(T *s, int64_t count, const Row &row) {
     const Vector<T> none = {};
     Vector<T> largest = none + *row.largest, sum = {};
@@ -215,9 +215,9 @@ private:
     for (int lane = 0; lane < lanes<T>; lane++) whole = largest[lane] > whole ? largest[lane] : whole;
     T shift = whole == minus_infinity ? T(0) : whole, decay = exponential(none + (*row.largest - shift))[0];
     for (int64_t key = 0; key < count; key += lanes<T>) {
-      Vector<T> own = exponential(load_vector(s + key) - shift);
-      sum += own;
-      store_vector(own, s + key);
+      Vector<T> powers = exponential(load_vector(s + key) - shift);
+      sum += powers;
+      store_vector(powers, s + key);
     }
     *row.largest = whole;
     *row.sum *= decay;
@@ -225,9 +225,9 @@ private:
     return decay;
   }
 
-  // Those of two queries at once, as dropout draws them.
+  // Draws the factors of two queries at once, as dropout does.
   void drop(const TilePairs &pairs, T *s) const {
-    int64_t before = pairs.j % 2; // tiles of a window may begin anywhere
+    int64_t before = pairs.j % 2; // tiles of a window may begin at any key
     for (int64_t key = -before; key < pairs.keys; key += 2) {
       T factors[4];
       dropout_factors<2>(p_.dropout, pairs.sequence.index, pairs.head, rounded_down(pairs.i, 2), pairs.j + key, 2,
@@ -239,7 +239,7 @@ private:
     }
   }
 
-  // A value that is not finite reaches only those who attend to it.
+  // A nonfinite value reaches only queries that attend to it.
   template <int vectors>
   static void add_values(const Tile &tile, int64_t column, const T *probabilities, T decay, const Row &row) {
     Vector<T> sums[vectors];
@@ -270,13 +270,13 @@ private:
         rows_of<S>(p_.out, sequence.batch, head, row, p_.value_dim));
   }
 
-  // What is known of a query after the keys of both.
+  // Merges a query's states after two sets of keys.
   void add_row(const Row &other, const Row &row) const {
     T largest = *other.largest > *row.largest ? *other.largest : *row.largest,
       shift = largest == minus_infinity ? T(0) : largest;
-    T own = std::exp(*row.largest - shift), others = std::exp(*other.largest - shift);
-    for (int64_t c = 0; c < value_row_; c++) row.out[c] = row.out[c] * own + other.out[c] * others;
-    *row.sum = *row.sum * own + *other.sum * others;
+    T row_factor = std::exp(*row.largest - shift), other_factor = std::exp(*other.largest - shift);
+    for (int64_t c = 0; c < value_row_; c++) row.out[c] = row.out[c] * row_factor + other.out[c] * other_factor;
+    *row.sum = *row.sum * row_factor + *other.sum * other_factor;
     *row.largest = largest;
   }
 

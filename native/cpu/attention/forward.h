@@ -5,7 +5,7 @@
 //     for each tile of keys: pack its keys and values
 //       for each head that shares them, each panel of its queries:
 //         s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + p v
-//     o / l, m + ln l and what its rounding lost are written
+//     o / l, m + ln l and the rounding error of that are written
 //
 // Chunks are the same for any number of threads, and a query's tiles come in the order of their keys.
 #pragma once
@@ -21,14 +21,14 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// `vectors`: of a panel of queries.
+// `vectors`: width of a panel of queries.
 template <class S, int vectors> class AttentionForward {
   using T = Compute<S>;
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = vectors * lanes<T>;
   static constexpr int64_t tile_keys = attention_tile_keys;
-  // Of queries. Each chunk packs the keys that it attends to: with chunks of 128 queries, one thread took 5 % longer
-  // for 1024 queries and 25 % longer for 256 than with whole heads.
+  // Queries per chunk. Each chunk packs the keys that it attends to: with chunks of 128 queries, one thread took 5 %
+  // longer for 1024 queries and 25 % longer for 256 than with whole heads.
   static constexpr int64_t wanted_tasks = 64, least_chunk = 256, most_chunk = 4096;
 
 public:
@@ -53,19 +53,18 @@ public:
   }
 
 private:
-  // Queries of all the heads that share one head of keys.
+  // Queries of all heads that share one head of keys.
   struct Task {
     const AttentionSequence *sequence;
     int64_t kv_head, first, queries;
   };
 
-  // Where a task's numbers lie.
+  // A task's arrays.
   struct Space {
     T *s, *factors, *keys, *values, *panels;
   };
 
-  // A panel of queries of one head, and what is known of them so far: [columns, width], [width, columns], [width],
-  // [width].
+  // A panel of queries of one head, with their state: [columns, width], [width, columns], [width], [width].
   struct Panel {
     int64_t head, first, queries;
     T *q, *out, *largest, *sum;
@@ -77,8 +76,8 @@ private:
     bool nonfinite[tile_keys];
   };
 
-  // Chunks of one size, whole panels each. Those that take longest come first, so that the last ones fill the time in
-  // which some threads would wait for others.
+  // Divides queries into chunks of one size, whole panels each. The longest tasks come first, so that short ones fill
+  // the idle time of threads at the end.
   void plan() {
     int64_t units = std::max<int64_t>(1, p_.kv_heads * int64_t(p_.sequences.size()));
     for (const AttentionSequence &sequence : p_.sequences) {
@@ -106,7 +105,7 @@ private:
     return attention_grain(int64_t(tasks_.size()), products);
   }
 
-  // Returns how many scores it computed, as all do that compute some.
+  // Returns how many scores it computed, like all functions here that compute scores.
   int64_t run_task(const Task &task, T *scratch) const {
     Space space = divide(scratch);
     int64_t count = p_.group * divided_up(task.queries, width), scores = 0;
@@ -166,7 +165,7 @@ private:
     tile.has_nonfinite = clear_nonfinite_rows(space.values, tile.count, value_row_, tile.nonfinite);
   }
 
-  // What a panel's queries have to do with a tile's keys, from `first` on.
+  // Attention of a panel's queries to a tile's keys.
   int64_t add_tile(const Task &task, const Tile &tile, const Space &space, const Panel &panel) const {
     AttentionRange range = p_.keys_of(*task.sequence, panel.first, panel.first + panel.queries - 1);
     int64_t first = rounded_down(std::max<int64_t>(range.first - tile.first, 0), panel_rows);
@@ -188,8 +187,8 @@ private:
     return rounded_up(count, panel_rows) * width;
   }
 
-  // s becomes exp(s − m), m the largest score so far; decay: what was computed with an older m is to be multiplied
-  // with.
+  // s becomes exp(s − m), with m the largest score so far; `decay` gets the factor for results computed with an older
+  // m.
   static void exponentiate(T *s, int64_t count, const Panel &panel, T *decay) {
     Vector<T> largest[vectors], shift[vectors], sum[vectors];
     for (int v = 0; v < vectors; v++) largest[v] = load_vector(panel.largest + v * lanes<T>);
@@ -209,9 +208,9 @@ private:
     for (int64_t key = 0; key < count; key++)
       for (int v = 0; v < vectors; v++) {
         T *score = s + key * width + v * lanes<T>;
-        Vector<T> own = exponential(load_vector(score) - shift[v]);
-        sum[v] += own;
-        store_vector(own, score);
+        Vector<T> powers = exponential(load_vector(score) - shift[v]);
+        sum[v] += powers;
+        store_vector(powers, score);
       }
     for (int v = 0; v < vectors; v++) store_vector(sum[v], panel.sum + v * lanes<T>);
   }
@@ -233,7 +232,7 @@ private:
       }
   }
 
-  // Sinks take their share, and sums become logarithms.
+  // Adds the sinks' shares, and turns sums into logarithms.
   void finish_panel(const Task &task, const Panel &panel) const {
     int64_t batch = task.sequence->batch, first = task.sequence->query_start + panel.first;
     T log_sum_exps[width], lows[width], factors[width];

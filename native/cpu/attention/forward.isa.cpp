@@ -4,7 +4,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Few queries (decoding) are not worth a panel.
+// With few queries (decoding), a panel does not pay.
 template <class S> void forward(const AttentionProblem &problem) {
   if (problem.most_queries() <= attention_few_queries) FewQueries<S>(problem).run();
   else

@@ -1,4 +1,4 @@
-// What a panel of queries and a tile of keys give to the gradients: five products, with the probabilities between them.
+// The gradients from a panel of queries and a tile of keys: five products, and the probabilities in between.
 //
 //   s = k qᵀ, p = exp(s − L)      dp = v dOᵀ, ds = p (dp − Δ)      dv += (kept p) dO      dk += du q      dq += du k
 #pragma once
@@ -10,28 +10,27 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Where the numbers of one thread lie: those of a block of keys, of a panel of queries, and L, Δ and dq of all queries
-// of a head.
+// A thread's arrays: for a block of keys, a panel of queries, and L, Δ and dq of all queries of a head.
 template <class T> struct GradientSpace {
-  T *keys, *values;                 // row-major, as all that is not said to be a panel
-  T *grad_keys, *grad_values;       // without scale
+  T *keys, *values;                 // row-major, like everything not described as a panel
+  T *grad_keys, *grad_values;       // not scaled
   T *queries, *query_rows;          // a panel [columns, width]; the same row-major
   T *grad_out, *grad_out_rows;      // the same of dO
-  T *log_sum_exp, *log_sum_exp_low; // L, where it is not −∞, and what its rounding lost
+  T *log_sum_exp, *log_sum_exp_low; // L, or 0 if it is −∞, and its rounding error
   T *delta;
-  T *grad_queries;                       // without scale
-  T *s, *dp, *factors, *cap_derivatives; // a tile's
+  T *grad_queries;                       // not scaled
+  T *s, *dp, *factors, *cap_derivatives; // of a tile
   bool *nonfinite_keys, *nonfinite_queries, *nonfinite_grad_out;
   bool has_nonfinite_keys, has_nonfinite_queries, has_nonfinite_grad_out;
 };
 
-// Keys from `first` on, counted in the block, which begins at the key `block` of the sequence.
+// Keys from `first` on, relative to the block, which begins at key `block` of the sequence.
 struct KeyTile {
   const AttentionSequence &sequence;
   int64_t head, kv_head, block, first, count;
 };
 
-// `vectors`: of a panel of queries.
+// `vectors`: width of a panel of queries.
 template <class S, int vectors> class GradientTile {
 public:
   using T = Compute<S>;
@@ -42,7 +41,7 @@ public:
       : p_(problem), space_(space), grad_bias_(grad_bias), scores_(problem),
         dim_row_(rounded_up(problem.dim, lanes<T>)), value_row_(rounded_up(problem.value_dim, lanes<T>)) {}
 
-  // Adds what the panel of queries from `query` on has to do with the tile's keys. Returns how many scores it computed.
+  // Adds the gradients from the panel of queries at `query` and the tile's keys. Returns how many scores it computed.
   int64_t add(const KeyTile &tile, int64_t query) const {
     int64_t queries = std::min(width, tile.sequence.queries - query), start = tile.block + tile.first;
     AttentionRange range = p_.keys_of(tile.sequence, query, query + queries - 1);
@@ -76,7 +75,7 @@ private:
         multiply_nonfinite(tile, pairs.j + key, space_.s + key * width);
   }
 
-  // The scores of a key that is not among those packed.
+  // The scores of a key whose packed row was cleared as nonfinite.
   void multiply_nonfinite(const KeyTile &tile, int64_t key, T *s) const {
     Rows<S> row = rows_of<S>(p_.k, tile.sequence.batch, tile.kv_head, tile.sequence.key_start + key, p_.dim);
     for (int64_t lane = 0; lane < width; lane++) {
@@ -86,8 +85,7 @@ private:
     }
   }
 
-  // s becomes the probabilities as they are multiplied with the values, dp becomes ds. Lines up to a whole panel become
-  // 0.
+  // s becomes the probabilities that multiply the values, dp becomes ds. Padding lines up to a whole panel become 0.
   void differentiate(const TilePairs &pairs) const {
     scores_.apply(pairs, space_.s, p_.softcap != 0 ? space_.cap_derivatives : nullptr);
     if (p_.dropout.threshold) {
@@ -100,7 +98,7 @@ private:
     std::fill_n(space_.dp + end, remainder, T(0));
   }
 
-  // A probability of 0 takes no part, whatever dp is.
+  // A probability of 0 contributes nothing, whatever dp is.
   template <bool has_dropout> void differentiate_pairs(const TilePairs &pairs) const {
     const Vector<T> none = {}, nobody = none - std::numeric_limits<T>::infinity();
     Vector<T> log_sum_exp[vectors], low[vectors], delta[vectors];
@@ -134,7 +132,7 @@ private:
         sums[lane * bias.row + key * bias.column] += space_.dp[key * width + lane];
   }
 
-  // Lines become rows, in squares.
+  // Transposes lines into rows, in squares.
   void add_rows_to_bias(const TilePairs &pairs, T *sums) const {
     for (int64_t r = 0; r < pairs.queries; r += lanes<T>)
       for (int64_t c = 0; c < pairs.keys; c += lanes<T>) {
@@ -171,7 +169,7 @@ private:
                                   [&](int64_t query) { return keys_of(p_, pairs, query, step); });
   }
 
-  // ---------------------------------------------------------------- rows that hold NaN or infinity
+  // ---------------------------------------------------------------- rows with NaN or infinity
 
   void add_nonfinite(const KeyTile &tile, const TilePairs &pairs, int64_t skipped) const {
     const AttentionSequence &sequence = tile.sequence;

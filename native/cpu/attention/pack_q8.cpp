@@ -1,6 +1,6 @@
-// The function "packQ8": rows of float32 in blocks of q8_0, as src/quant/ggml/simple.ts packs them, bit by bit.
+// The function "packQ8": packs rows of float32 into blocks of q8_0, bit for bit like src/quant/ggml/simple.ts.
 //
-//   scale = max|x| / 127, as a float16 in front of 32 bytes of x / scale, rounded, halves away from 0
+//   scale = max|x| / 127, as a float16, followed by 32 bytes of x / scale, rounded, halves away from 0
 #include "pack_q8.h"
 
 #include "../dtypes.h"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t values = q8_values, block_bytes = q8_bytes;
 
-// False where a value, or the scale as a float16, is not finite.
+// Returns false if a value, or the scale as a float16, is not finite.
 bool pack_block(const float *x, char *out) {
   float largest = 0;
   bool is_finite = true;

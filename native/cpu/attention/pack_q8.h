@@ -13,7 +13,7 @@ struct PackQ8Block {
 
 constexpr int64_t q8_values = 32, q8_bytes = 34;
 
-// Of `count` values, a multiple of 32. False where a value, or a scale as a float16, is not finite.
+// Packs `count` values, a multiple of 32. Returns false if a value, or a scale as a float16, is not finite.
 bool pack_q8_row(const float *x, int64_t count, char *out);
 
 } // namespace orchard

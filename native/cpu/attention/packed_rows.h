@@ -1,4 +1,4 @@
-// Rows of keys and values that a cache keeps in blocks of q8_0.
+// Rows of keys and values that a cache stores in blocks of q8_0.
 #pragma once
 
 #include "pack_q8.h"
@@ -9,7 +9,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// `count` values, a multiple of 32: each as S would hold it, which is what the function "dequantize" gives.
+// Unpacks `count` values, a multiple of 32, rounded to S like the results of the function "dequantize".
 template <class S> inline void unpack_q8_row(const char *blocks, int64_t count, Compute<S> *out) {
   for (; count >= q8_values; count -= q8_values, blocks += q8_bytes, out += q8_values) {
     Float16 half;

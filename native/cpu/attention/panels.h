@@ -1,4 +1,4 @@
-// Rows of an operand brought into the order in which products read them, and into the type in which they are computed.
+// Packs rows of an operand in the order in which products read them, in the type of the computation.
 #pragma once
 
 #include "../matmul/pack.h"
@@ -29,12 +29,13 @@ template <class S> inline void write_row(const Compute<S> *numbers, S *out, int6
   for (int64_t c = 0; c < count; c++) out[c * stride] = store<S>(numbers[c]);
 }
 
-// Row-major, each row filled up with zeros to `stride`, a multiple of a vector's lanes, and rows of zeros up to `end`.
+// Packs rows row-major: each padded with zeros to `stride`, a multiple of a vector's lanes, with rows of zeros up to
+// `end`.
 template <class S> inline void pack_matrix(Rows<S> rows, int64_t count, int64_t end, int64_t stride, Compute<S> *out) {
   using T = Compute<S>;
   int64_t whole =
       std::is_same_v<S, T> && rows.column == 1 ? rounded_down(rows.length, lanes<T>) : 0; // copied as vectors
-  for (int64_t c = 0; c < whole; c += lanes<T>) // down a column of them, at a distance that the processor learns
+  for (int64_t c = 0; c < whole; c += lanes<T>) // by columns, a constant stride that hardware prefetches
     for (int64_t r = 0; r < count; r++)
       store_vector(load_vector(reinterpret_cast<const T *>(rows.data + r * rows.row + c)), out + r * stride + c);
   for (int64_t r = 0; whole < stride && r < count; r++) {
@@ -45,7 +46,7 @@ template <class S> inline void pack_matrix(Rows<S> rows, int64_t count, int64_t 
   std::fill_n(out + count * stride, (end - count) * stride, T(0));
 }
 
-// A panel of `width` rows of such a matrix: out[column][row].
+// Transposes `width` rows of such a matrix into a panel: out[column][row].
 template <int width, class T> inline void turn_rows(const T *rows, int64_t stride, T *out) {
   for (int64_t r = 0; r < width; r += lanes<T>)
     for (int64_t c = 0; c < stride; c += lanes<T>) {
@@ -58,7 +59,7 @@ template <int width, class T> inline void turn_rows(const T *rows, int64_t strid
     }
 }
 
-// Of a vector's lanes of rows the sums of a ∘ b.
+// Returns the row sums of a ∘ b, for a vector's lanes of rows.
 template <class T> inline Vector<T> row_sums(const T *a, const T *b, int64_t stride) {
   Vector<T> square[lanes<T>] = {};
 #pragma GCC unroll 16
@@ -71,8 +72,8 @@ template <class T> inline Vector<T> row_sums(const T *a, const T *b, int64_t str
   return square[0];
 }
 
-// Writes the first `count` rows of such a matrix, row r times factor_of(r); 0 where that is 0, whatever the row holds.
-// Those that are not stored as they are computed are scaled where they are first.
+// Writes the first `count` rows of such a matrix, row r times factor_of(r); 0 if that is 0, whatever the row holds.
+// Rows that need conversion are first scaled in place.
 template <class S, class FactorOf>
 inline void write_matrix(Compute<S> *numbers, int64_t count, int64_t stride, FactorOf factor_of, Rows<S> rows) {
   using T = Compute<S>;
@@ -94,21 +95,21 @@ template <class T> inline void add_all(const T *numbers, T *sums, int64_t count)
 // `count` is a multiple of a vector's lanes.
 template <class T> inline bool all_finite(const T *numbers, int64_t count) {
   constexpr int side_by_side = 4;
-  Vector<T> sums[side_by_side] = {}; // of zeros, or NaN
+  Vector<T> sums[side_by_side] = {}; // each is 0 or NaN
   int64_t i = 0;
   for (; i + side_by_side * lanes<T> <= count; i += side_by_side * lanes<T>)
     for (int v = 0; v < side_by_side; v++) sums[v] += load_vector(numbers + i + v * lanes<T>) * T(0);
   for (; i < count; i += lanes<T>) sums[0] += load_vector(numbers + i) * T(0);
-  T own[lanes<T>];
-  store_vector((sums[0] + sums[1]) + (sums[2] + sums[3]), own);
+  T totals[lanes<T>];
+  store_vector((sums[0] + sums[1]) + (sums[2] + sums[3]), totals);
   bool is_nonfinite = false;
-  for (T sum : own) is_nonfinite |= sum != T(0);
+  for (T sum : totals) is_nonfinite |= sum != T(0);
   return !is_nonfinite;
 }
 
-// Rows that hold NaN or infinity. Products sum over all rows of a tile, those with a factor of 0 too, where 0 · NaN
-// would be NaN: such rows are taken out of what pack_matrix packed, and added apart for the pairs that have to do with
-// them. Returns whether there are any, and only then says which.
+// Clears rows that contain NaN or infinity. Products sum over all rows of a tile, including those with a factor of 0,
+// and 0 · NaN is NaN: so such rows are cleared in what pack_matrix packed, and are added separately for the pairs that
+// need them. Returns whether there are any; only then `nonfinite` is written.
 template <class T> inline bool clear_nonfinite_rows(T *packed, int64_t rows, int64_t stride, bool *nonfinite) {
   if (all_finite(packed, rows * stride)) return false;
   for (int64_t r = 0; r < rows; r++) {

@@ -1,5 +1,4 @@
-// Where the chunks of a group of heads keep their sums of dq: memory for the groups that are under way, and for no
-// others.
+// Memory for the sums of dq of each chunk of a group of heads, only for groups in progress.
 #pragma once
 
 #include "../memory.h"
@@ -19,8 +18,8 @@ public:
       : slots_(size_t(std::min<int64_t>(groups, thread_count()))), chunks_(chunks), numbers_(numbers),
         memory_(scratch_product({int64_t(slots_.size()), numbers})) {}
 
-  // Calls use(sums) for a chunk of a group, and finish(sums) too after the last of its chunks. Groups are begun in
-  // their order, each with all of its chunks before the next: so no more are under way than there are threads.
+  // Calls use(sums) for a chunk of a group, and then finish(sums) after the group's last chunk. Groups start in order,
+  // each with all of its chunks before the next, so at most as many groups as threads are in progress.
   template <class Use, class Finish> void with(int64_t group, Use &&use, Finish &&finish) {
     Slot &slot = enter(group);
     T *sums = memory_.data() + (&slot - slots_.data()) * numbers_;

@@ -1,11 +1,11 @@
-// The functions "attentionStep" and "attentionStepMany": a few new tokens of each sequence attend to those before them,
+// The functions "attentionStep" and "attentionStepMany": a few new tokens of each sequence attend to earlier ones,
 // whose keys and values are in rooms, and to one another.
 //
 //   q and k are rotated by their positions; k and v are written to their rows of the room; out is the attention of q to
 //   the rows up to there
 //
-// It is what the functions "rope", "copy" and "attentionForward" compute one after the other, bit by bit; of rooms with
-// blocks of q8_0 what "rope", "packQ8", "dequantize" and "attentionForward" do.
+// The result is bit for bit that of the functions "rope", "copy" and "attentionForward" in sequence; for rooms of q8_0
+// blocks, that of "rope", "packQ8", "dequantize" and "attentionForward".
 #include "attention.h"
 #include "pack_q8.h"
 
@@ -43,15 +43,15 @@ DType float_of(DType dtype) {
   return dtype;
 }
 
-// What TypeScript says of a sequence: `rows` of its room up to its last new token begin at `first`; the room has
-// `offset`, `head` and `row` (strides) of keys, then of values.
+// A sequence as described by TypeScript: `rows` rows of its room, up to its last new token, begin at `first`; `keys`
+// and `values` are the room's offset, `head` stride and `row` stride.
 struct StepSequence {
   Whole room, position, first, rows;
   Whole keys[3], values[3];
 };
 constexpr int64_t sequence_numbers = sizeof(StepSequence) / sizeof(Whole);
 
-// q, k, v, cycles, sequences, out, and keys and values of each room.
+// Operands: q, k, v, cycles, sequences, out, and keys and values of each room.
 class Step {
 public:
   Step(const AttentionStepBlock &block, const Operands &operands, int64_t rooms)
@@ -86,8 +86,8 @@ public:
     if (!is_finite_)
       fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected finite keys and values, with scales that a float16 has, for a cache "
                                          "in q8_0");
-    const char *own = queries_.data();
-    if (is_rounded()) convert(own, dtype_, rounded_.data(), room_dtype_, query_count());
+    const char *queries = queries_.data();
+    if (is_rounded()) convert(queries, dtype_, rounded_.data(), room_dtype_, query_count());
     problem_.q = {is_rounded() ? rounded_.data() : queries_.data(), 0, dim_, heads_ * dim_, 1};
     problem_.out = {is_rounded() ? attended_.data() : out_, 0, value_dim_, heads_ * value_dim_, 1};
     attention_forward_kernels().run[static_cast<int>(room_dtype_)](problem_);
@@ -126,13 +126,13 @@ private:
   }
 
   // Rows from `first` on.
-  AttentionOperand read_room(const Operands &operands, int index, const Whole (&own)[3], int64_t first, int64_t rows,
+  AttentionOperand read_room(const Operands &operands, int index, const Whole (&layout)[3], int64_t first, int64_t rows,
                              int64_t size) const {
     int64_t skipped, offset;
-    if (__builtin_mul_overflow(first, int64_t(own[2]), &skipped) ||
-        __builtin_add_overflow(skipped, int64_t(own[0]), &offset))
+    if (__builtin_mul_overflow(first, int64_t(layout[2]), &skipped) ||
+        __builtin_add_overflow(skipped, int64_t(layout[0]), &offset))
       refuse("a first row inside of a room", first);
-    AttentionOperand operand{nullptr, 0, own[1], own[2], 1, is_packed_};
+    AttentionOperand operand{nullptr, 0, layout[1], layout[2], 1, is_packed_};
     const Extent extent =
         Extent(is_packed_ ? bytes_of(size) : size).along(kv_heads_, operand.head).along(rows, operand.row);
     operand.data = operands.result(index, is_packed_ ? 1 : size_of(room_dtype_), offset, extent);
@@ -150,7 +150,7 @@ private:
     problem.left = static_cast<int64_t>(std::min(double(block.left), double(AttentionProblem::unbounded)));
     problem.right = 0, problem.is_bottom_right = true;
     problem.sequences = sequences_;
-    for (const AttentionSequence &own : sequences_) problem.keys = std::max(problem.keys, own.keys);
+    for (const AttentionSequence &sequence : sequences_) problem.keys = std::max(problem.keys, sequence.keys);
     return problem;
   }
 
@@ -174,8 +174,8 @@ private:
     });
   }
 
-  // Of one token: the queries, and its row of keys and of values. `scratch`: its table, two rows for the rotation, a
-  // row, and one to convert it to.
+  // Writes the queries of one token, and its row of keys and of values. `scratch`: its table, two rows for the
+  // rotation, a row, and one for its conversion.
   void write_row(int64_t sequence, int64_t token, double *scratch) {
     const int dtype = static_cast<int>(dtype_);
     double *cosines = scratch, *sines = scratch + rope_.pairs, *rows = sines + rope_.pairs, *rotated = rows + 2 * dim_,
@@ -226,10 +226,10 @@ private:
   AttentionProblem problem_{};
 };
 
-// Sequences of one room, which is a batch's.
+// Sequences of one room, as a batch.
 void attention_step(const AttentionStepBlock &block, Operands operands) { Step(block, operands, 1).run(); }
 
-// Sequences of several.
+// Sequences in several rooms.
 void attention_step_many(const AttentionStepManyBlock &block, Operands operands) {
   Step(block, operands, most_rooms).run();
 }

@@ -1,14 +1,14 @@
-// A band of a source with zeros around it, so that each place reads adjacent elements at one distance.
+// A band of a source with zeros around it, so that each place reads adjacent elements at a fixed offset.
 //
-// A box has lines of the source for each plane that a line of the result reads. Where positions step over elements, a
-// line is cut into as many phases: elements that are `step` apart lie side by side.
+// A box holds the source lines that a line of the result reads, for each plane. If positions step over elements, a line
+// is split into `step` phases: elements that are `step` apart become adjacent.
 #pragma once
 
 #include "window_rows.h"
 
 namespace orchard::ORCHARD_ISA {
 
-// The first `count` lanes.
+// Stores the first `count` lanes.
 template <class T> inline void store_part(Vector<T> vector, T *to, int64_t count) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(to, __mmask16((1u << count) - 1), vector);
@@ -28,49 +28,50 @@ template <class T> inline Vector<T> load_part(const T *from, int64_t count) {
 #endif
 }
 
-template <class T> inline const T *end_of(const Windows &own, const T *source) {
-  return source + own.batch * own.groups * own.channels * own.pixels();
+template <class T> inline const T *end_of(const Windows &windows, const T *source) {
+  return source + windows.batch * windows.groups * windows.channels * windows.pixels();
 }
 
-// The box of a source that some lines of one plane of the grid read.
+// The box of the source for some lines of one plane of the grid.
 template <class T> class Box {
 public:
-  // For lines of `grid` positions, at least those of the grid, and one line.
-  Box(const Windows &own, int64_t grid) : own_(own) {
+  // For lines of `grid` positions, at least as many as the grid has; the box initially holds one line.
+  Box(const Windows &windows, int64_t grid) : windows_(windows) {
     for (int axis = 0; axis < convolution_axes; axis++) {
-      least_[axis] = most_[axis] = own.places[0].shift[axis];
-      for (int64_t i = 1; i < own.place_count; i++) {
-        least_[axis] = std::min(least_[axis], own.places[i].shift[axis]);
-        most_[axis] = std::max(most_[axis], own.places[i].shift[axis]);
+      least_[axis] = most_[axis] = windows.places[0].shift[axis];
+      for (int64_t i = 1; i < windows.place_count; i++) {
+        least_[axis] = std::min(least_[axis], windows.places[i].shift[axis]);
+        most_[axis] = std::max(most_[axis], windows.places[i].shift[axis]);
       }
     }
-    const WindowAxis &wide = own.axes[2];
+    const WindowAxis &wide = windows.axes[2];
     length_ = grid + (most_[2] - least_[2]) / wide.step;
     line_ = wide.step * length_;
     planes_ = most_[0] - least_[0] + 1;
     set_band(1);
   }
 
-  // How many lines of the grid a box of so many numbers is for: at least `least`, where the grid has as many.
+  // Returns how many lines of the grid fit a box of `numbers` elements: at least `least`, if the grid has as many.
   int64_t lines_within(int64_t numbers, int64_t least) const {
-    const WindowAxis &high = own_.axes[1];
+    const WindowAxis &high = windows_.axes[1];
     return std::clamp((numbers / (planes_ * line_) - span()) / high.step + 1, std::min(least, high.grid), high.grid);
   }
-  void set_band(int64_t lines) { band_ = lines, rows_ = (lines - 1) * own_.axes[1].step + span(); }
+  void set_band(int64_t lines) { band_ = lines, rows_ = (lines - 1) * windows_.axes[1].step + span(); }
 
-  // Lines of the grid that a box is for.
+  // The number of grid lines that a box covers.
   int64_t band() const { return band_; }
   int64_t size() const { return planes_ * rows_ * line_ + lanes<T>; }
-  int64_t line_step() const { return own_.axes[1].step * line_; }
+  int64_t line_step() const { return windows_.axes[1].step * line_; }
   int64_t offset_of(const Place &place) const {
-    const int64_t across = place.shift[2] - least_[2], step = own_.axes[2].step;
+    const int64_t across = place.shift[2] - least_[2], step = windows_.axes[2].step;
     return ((place.shift[0] - least_[0]) * rows_ + place.shift[1] - least_[1]) * line_ + across % step * length_ +
            across / step;
   }
 
-  // For lines [y, y + count) of a plane of the grid, from the lowest address to the highest: whole vectors are written.
+  // Fills the box for lines [y, y + count) of a plane of the grid, in order of addresses: whole vectors are written, so
+  // each may overwrite what follows.
   void fill(const T *channel, int64_t z, int64_t y, int64_t count, const T *source_end, T *box) const {
-    const auto &[deep, high, wide] = own_.axes;
+    const auto &[deep, high, wide] = windows_.axes;
     const int64_t rows = (count - 1) * high.step + span();
     const Line line(*this, source_end);
     for (int64_t plane = 0; plane < planes_; plane++)
@@ -82,14 +83,15 @@ public:
       }
   }
 
-  // Whether every plane has its zeros in the same places, so that those of a box that was filled serve the next one.
+  // Returns whether all planes have their zeros in the same places, so that the next box can reuse the zeros of a
+  // filled one.
   bool has_same_zeros() const {
-    const auto &[deep, high, wide] = own_.axes;
+    const auto &[deep, high, wide] = windows_.axes;
     return deep.grid == 1 && band_ == high.grid && wide.step == 1;
   }
-  // The elements of another channel or picture, in such a box.
+  // Copies the elements of another channel or picture into such a box.
   void refill(const T *channel, T *box) const {
-    const auto &[deep, high, wide] = own_.axes;
+    const auto &[deep, high, wide] = windows_.axes;
     const auto [begin, end] = elements_of(0);
     for (int64_t plane = std::max<int64_t>(0, -least_[0]); plane < std::min(planes_, deep.source - least_[0]); plane++)
       for (int64_t row = std::max<int64_t>(0, -least_[1]); row < std::min(rows_, high.source - least_[1]); row++) {
@@ -101,25 +103,25 @@ public:
 private:
   int64_t span() const { return most_[1] - least_[1] + 1; }
 
-  // Of a phase, where the elements of a line begin and end: zeros are around them.
+  // Where the elements of a phase's line begin and end; zeros surround them.
   struct Elements {
     int64_t begin, end;
   };
   Elements elements_of(int64_t phase) const {
-    const int64_t step = own_.axes[2].step, shift = least_[2] + phase;
+    const int64_t step = windows_.axes[2].step, shift = least_[2] + phase;
     const auto before = [&](int64_t position) { return position <= shift ? 0 : (position - shift - 1) / step + 1; };
     const int64_t begin = std::min(length_, before(0));
-    return {begin, std::clamp(before(own_.axes[2].source), begin, length_)};
+    return {begin, std::clamp(before(windows_.axes[2].source), begin, length_)};
   }
 
-  // What is the same for all lines; divisions take as long as a short line.
+  // Values common to all lines, computed once: a division takes as long as a short line.
   class Line {
   public:
     Line(const Box &box, const T *source_end)
         : box_(box), source_end_(source_end), first_{box.elements_of(0), box.elements_of(1)} {}
 
     void fill(const T *from, T *line) const {
-      const int64_t step = box_.own_.axes[2].step, length = box_.length_;
+      const int64_t step = box_.windows_.axes[2].step, length = box_.length_;
       for (int64_t phase = 0; phase < step; phase++, line += length) {
         const auto [begin, end] = phase < 2 ? first_[phase] : box_.elements_of(phase);
         clear_segment(line, begin);
@@ -149,7 +151,7 @@ private:
     }
   }
 
-  const Windows &own_;
+  const Windows &windows_;
   int64_t least_[convolution_axes], most_[convolution_axes];
   int64_t length_, line_, planes_, band_, rows_;
 };

@@ -1,5 +1,5 @@
-// Sums over windows for few rows, as of one channel a group: a band of the source is copied into a box (box.h), and
-// some lines of the result are summed in registers over all places.
+// Sums over windows with few rows, for example one channel per group: a band of the source is copied into a box
+// (box.h), and several lines of the result are summed in registers over all places.
 #include "../parallel.h"
 #include "box.h"
 
@@ -8,20 +8,20 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int most_lines = 8;                // of the result at once: so many sums hide how long one addition takes
+constexpr int most_lines = 8;                // of the result at once, enough to hide the latency of an addition
 constexpr int most_taps = 9;                 // whose sums are in registers at once
-constexpr int64_t box_numbers = 1 << 14;     // of a band of one channel, if few lines do not have more
-constexpr int64_t all_box_numbers = 1 << 16; // of a band of all
+constexpr int64_t box_numbers = 1 << 14;     // of a band of one channel, unless the fewest lines have more
+constexpr int64_t all_box_numbers = 1 << 16; // of a band of all channels
 constexpr double operations_per_task = 1 << 16;
 constexpr int64_t least_weigh_tasks = 32;
 
-// A line of vectors, or what is less than one.
+// Stores a whole vector, or the first `count` lanes if that is less.
 template <class T> inline void store_line(Vector<T> vector, T *to, int64_t count) {
   if (count >= lanes<T>) store_vector<T>(vector, to);
   else store_part<T>(vector, to, count);
 }
 
-// Where a place reads, counted from what the first one reads.
+// Offset that a place reads at, relative to the box, and its weight.
 template <class T> struct Tap {
   int64_t offset;
   T weight;
@@ -37,18 +37,19 @@ template <class T> struct Lines {
   int64_t result_step, count;
 };
 
-template <class T, int lines> void sum_lines(const Lines<T> &own) {
-  for (int64_t at = 0; at < own.count; at += lanes<T>) {
+template <class T, int lines> void sum_lines(const Lines<T> &args) {
+  for (int64_t at = 0; at < args.count; at += lanes<T>) {
     Vector<T> sums[lines] = {};
-    // The last vector begins where it is whole, and writes some numbers once more.
-    const int64_t x = own.count < lanes<T> ? 0 : std::min(at, own.count - lanes<T>);
-    for (int64_t i = 0; i < own.tap_count; i++) {
-      const T *from = own.box + own.taps[i].offset + x, weight = own.taps[i].weight;
+    // The last vector overlaps the previous one so that it is whole.
+    const int64_t x = args.count < lanes<T> ? 0 : std::min(at, args.count - lanes<T>);
+    for (int64_t i = 0; i < args.tap_count; i++) {
+      const T *from = args.box + args.taps[i].offset + x, weight = args.taps[i].weight;
 #pragma GCC unroll 8
-      for (int l = 0; l < lines; l++) sums[l] = multiply_add<T>(load_vector(from + l * own.line_step), weight, sums[l]);
+      for (int l = 0; l < lines; l++)
+        sums[l] = multiply_add<T>(load_vector(from + l * args.line_step), weight, sums[l]);
     }
 #pragma GCC unroll 8
-    for (int l = 0; l < lines; l++) store_line<T>(sums[l], own.result + l * own.result_step + x, own.count);
+    for (int l = 0; l < lines; l++) store_line<T>(sums[l], args.result + l * args.result_step + x, args.count);
   }
 }
 
@@ -72,34 +73,34 @@ template <class T> struct Products {
   T *sums;
 };
 
-// In the order of a tree; changes them.
+// Sums in tree order; overwrites `numbers`.
 template <class T> inline T sum_of_lanes(T *numbers) {
   for (int half = lanes<T> / 2; half > 0; half /= 2)
     for (int lane = 0; lane < half; lane++) numbers[lane] += numbers[lane + half];
   return numbers[0];
 }
 
-template <class T, int taps> void add_products(const Products<T> &own) {
+template <class T, int taps> void add_products(const Products<T> &args) {
   Vector<T> sums[taps] = {};
   int64_t offsets[taps];
-  std::copy_n(own.offsets, taps, offsets);
-  for (int64_t l = 0; l < own.lines; l++) {
-    const T *box = own.box + l * own.line_step, *gradient = own.gradient + l * own.gradient_step;
+  std::copy_n(args.offsets, taps, offsets);
+  for (int64_t l = 0; l < args.lines; l++) {
+    const T *box = args.box + l * args.line_step, *gradient = args.gradient + l * args.gradient_step;
     int64_t x = 0;
-    for (; x + lanes<T> <= own.count; x += lanes<T>) {
+    for (; x + lanes<T> <= args.count; x += lanes<T>) {
       const Vector<T> factor = load_vector(gradient + x);
 #pragma GCC unroll 9
       for (int t = 0; t < taps; t++) sums[t] = multiply_add<T>(load_vector(box + offsets[t] + x), factor, sums[t]);
     }
-    if (x == own.count) continue;
-    const Vector<T> factor = load_part<T>(gradient + x, own.count - x);
+    if (x == args.count) continue;
+    const Vector<T> factor = load_part<T>(gradient + x, args.count - x);
 #pragma GCC unroll 9
     for (int t = 0; t < taps; t++)
-      sums[t] = multiply_add<T>(load_part<T>(box + offsets[t] + x, own.count - x), factor, sums[t]);
+      sums[t] = multiply_add<T>(load_part<T>(box + offsets[t] + x, args.count - x), factor, sums[t]);
   }
 #pragma GCC unroll 9
   for (int t = 0; t < taps; t++) {
-    T *to = own.sums + t * lanes<T>;
+    T *to = args.sums + t * lanes<T>;
     store_vector<T>(load_vector(to) + sums[t], to);
   }
 }
@@ -113,27 +114,29 @@ template <class T, int... taps> constexpr ProductKernels<T> product_kernels_of(s
 template <class T>
 constexpr ProductKernels<T> product_kernels = product_kernels_of<T>(std::make_integer_sequence<int, most_taps>());
 
-template <class T> Box<T> box_of(const Windows &own) {
-  Box<T> box(own, rounded_up(own.axes[2].grid, lanes<T>));
-  box.set_band(box.lines_within(std::min(box_numbers, all_box_numbers / own.channels), most_lines));
+template <class T> Box<T> box_of(const Windows &windows) {
+  Box<T> box(windows, rounded_up(windows.axes[2].grid, lanes<T>));
+  box.set_band(box.lines_within(std::min(box_numbers, all_box_numbers / windows.channels), most_lines));
   return box;
 }
 
-// own.channels are summed into each of own.rows results.
+// windows.channels are summed into each of windows.rows results.
 template <class T> class DepthwiseSums {
 public:
-  DepthwiseSums(const Windows &own, const T *source, const T *weight, T *result)
-      : own_(own), box_(box_of<T>(own)), source_(source), weight_(weight), result_(result),
-        scattered_(own.axes[2].result_step == 1 ? 0 : rounded_up(own.axes[2].grid, lanes<T>)),
-        bands_(divided_up(own.axes[1].grid, box_.band())), offsets_(own.depth()) {
+  DepthwiseSums(const Windows &windows, const T *source, const T *weight, T *result)
+      : windows_(windows), box_(box_of<T>(windows)), source_(source), weight_(weight), result_(result),
+        scattered_(windows.axes[2].result_step == 1 ? 0 : rounded_up(windows.axes[2].grid, lanes<T>)),
+        bands_(divided_up(windows.axes[1].grid, box_.band())), offsets_(windows.depth()) {
     int64_t *offset = offsets_.data();
-    for (int64_t channel = 0; channel < own.channels; channel++)
-      for (int64_t i = 0; i < own.place_count; i++) *offset++ = channel * box_.size() + box_.offset_of(own.places[i]);
+    for (int64_t channel = 0; channel < windows.channels; channel++)
+      for (int64_t i = 0; i < windows.place_count; i++)
+        *offset++ = channel * box_.size() + box_.offset_of(windows.places[i]);
   }
 
   void run() {
-    const int64_t items = own_.batch * own_.groups * own_.axes[0].grid * bands_, taps = own_.depth();
-    const double operations = double(own_.positions()) / double(own_.axes[0].grid * bands_) * double(taps * own_.rows);
+    const int64_t items = windows_.batch * windows_.groups * windows_.axes[0].grid * bands_, taps = windows_.depth();
+    const double operations =
+        double(windows_.positions()) / double(windows_.axes[0].grid * bands_) * double(taps * windows_.rows);
     const int64_t tasks = divided_up(items, std::max<int64_t>(1, int64_t(operations_per_task / operations)));
     const int64_t size = 2 * boxes_size() + rounded_up(most_lines * scattered_, 16),
                   workers = std::min<int64_t>(tasks, thread_count());
@@ -142,7 +145,7 @@ public:
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {
       const int64_t first = items * worker / workers, end = items * (worker + 1) / workers;
       T *boxes = space.data() + worker * size;
-      // One box is filled while the other is summed: what was just stored in parts cannot be loaded whole at once.
+      // One box is filled while the other is summed: loads that span several recent stores would stall.
       for (int64_t item = first; item <= end; item++) {
         if (item < end) fill(item, item < first + 2, boxes + item % 2 * boxes_size());
         if (item > first)
@@ -158,45 +161,45 @@ private:
     int64_t y, z, group, count;
   };
   Item item_of(int64_t item) const {
-    const int64_t y = item % bands_ * box_.band(), plane = item / bands_, deep = own_.axes[0].grid;
-    return {y, plane % deep, plane / deep, std::min(box_.band(), own_.axes[1].grid - y)};
+    const int64_t y = item % bands_ * box_.band(), plane = item / bands_, deep = windows_.axes[0].grid;
+    return {y, plane % deep, plane / deep, std::min(box_.band(), windows_.axes[1].grid - y)};
   }
-  int64_t boxes_size() const { return rounded_up(own_.channels * box_.size(), 16); }
+  int64_t boxes_size() const { return rounded_up(windows_.channels * box_.size(), 16); }
 
   void fill(int64_t number, bool is_first, T *box) const {
     const Item item = item_of(number);
-    for (int64_t channel = 0; channel < own_.channels; channel++, box += box_.size()) {
-      const T *from = source_ + (item.group * own_.channels + channel) * own_.pixels();
+    for (int64_t channel = 0; channel < windows_.channels; channel++, box += box_.size()) {
+      const T *from = source_ + (item.group * windows_.channels + channel) * windows_.pixels();
       if (!is_first && box_.has_same_zeros()) box_.refill(from, box);
-      else box_.fill(from, item.z, item.y, item.count, end_of(own_, source_), box);
+      else box_.fill(from, item.z, item.y, item.count, end_of(windows_, source_), box);
     }
   }
 
   void sum(int64_t number, const T *box, const int64_t *offsets, T *scattered, Tap<T> *taps) const {
-    const WindowAxis &deep = own_.axes[0];
+    const WindowAxis &deep = windows_.axes[0];
     const Item item = item_of(number);
-    for (int64_t row = 0; row < own_.rows; row++) {
-      find_taps(item.group % own_.groups, row, offsets, taps);
-      T *plane = result_ + (item.group * own_.rows + row) * own_.results() +
-                 (deep.result_first + item.z * deep.result_step) * own_.axes[1].result * own_.axes[2].result;
+    for (int64_t row = 0; row < windows_.rows; row++) {
+      find_taps(item.group % windows_.groups, row, offsets, taps);
+      T *plane = result_ + (item.group * windows_.rows + row) * windows_.results() +
+                 (deep.result_first + item.z * deep.result_step) * windows_.axes[1].result * windows_.axes[2].result;
       sum_band(box, scattered, taps, item.y, item.count, plane);
     }
   }
 
   void find_taps(int64_t group, int64_t row, const int64_t *offsets, Tap<T> *taps) const {
-    const T *weight = weight_ + group * own_.weight_group + row * own_.weight_row;
-    for (int64_t channel = 0; channel < own_.channels; channel++, weight += own_.weight_channel)
-      for (int64_t i = 0; i < own_.place_count; i++) *taps++ = {*offsets++, weight[own_.places[i].weight]};
+    const T *weight = weight_ + group * windows_.weight_group + row * windows_.weight_row;
+    for (int64_t channel = 0; channel < windows_.channels; channel++, weight += windows_.weight_channel)
+      for (int64_t i = 0; i < windows_.place_count; i++) *taps++ = {*offsets++, weight[windows_.places[i].weight]};
   }
 
-  // Lines [y, y + count) of a plane of the grid.
+  // Sums lines [y, y + count) of a plane of the grid.
   void sum_band(const T *box, T *scattered, const Tap<T> *taps, int64_t y, int64_t count, T *plane) const {
-    const auto &[deep, high, wide] = own_.axes;
+    const auto &[deep, high, wide] = windows_.axes;
     for (int64_t at = 0; at < count; at += most_lines) {
       const int64_t lines = std::min<int64_t>(most_lines, count - at), step = high.result_step * wide.result;
       T *to = plane + (high.result_first + (y + at) * high.result_step) * wide.result;
       const bool is_direct = scattered_ == 0;
-      line_kernels<T>.sum[lines - 1]({box + at * box_.line_step(), box_.line_step(), taps, own_.depth(),
+      line_kernels<T>.sum[lines - 1]({box + at * box_.line_step(), box_.line_step(), taps, windows_.depth(),
                                       is_direct ? to + wide.result_first : scattered, is_direct ? step : scattered_,
                                       is_direct ? wide.grid : scattered_});
       if (is_direct) continue;
@@ -211,42 +214,43 @@ private:
       for (int64_t x = 0; x < count; x++) to[x * step] = from[x];
   }
 
-  const Windows &own_;
+  const Windows &windows_;
   const Box<T> box_;
   const T *source_, *weight_;
   T *result_;
   const int64_t scattered_; // length of a line that is scattered, or 0
-  const int64_t bands_;     // of a plane
+  const int64_t bands_;     // bands of a plane
   Scratch<int64_t> offsets_;
 };
 
-// The adjoint in the weight. Pictures are divided where channels are few, by the sizes alone; their sums are added in
-// their order.
+// The adjoint in the weight. If there are few channels, the pictures are divided into parts, by the sizes alone; the
+// parts' sums are added in order.
 template <class T> class DepthwiseWeighing {
 public:
-  DepthwiseWeighing(const Windows &own, const T *source, const T *gradient, T *weight)
-      : own_(own), box_(box_of<T>(own)), source_(source), gradient_(gradient), weight_(weight),
-        share_(divided_up(own.batch, std::min(own.batch, divided_up(least_weigh_tasks, own.groups * own.channels)))),
-        parts_(divided_up(own.batch, share_)) {}
+  DepthwiseWeighing(const Windows &windows, const T *source, const T *gradient, T *weight)
+      : windows_(windows), box_(box_of<T>(windows)), source_(source), gradient_(gradient), weight_(weight),
+        share_(divided_up(windows.batch,
+                          std::min(windows.batch, divided_up(least_weigh_tasks, windows.groups * windows.channels)))),
+        parts_(divided_up(windows.batch, share_)) {}
 
   void run() {
-    const int64_t channels = own_.groups * own_.channels, size = channels * own_.rows * own_.place_count,
-                  box = rounded_up(box_.size(), 16);
+    const int64_t channels = windows_.groups * windows_.channels,
+                  size = channels * windows_.rows * windows_.place_count, box = rounded_up(box_.size(), 16);
     const int64_t tasks = parts_ * channels, workers = std::min<int64_t>(tasks, thread_count());
-    const int64_t lane_sums = own_.rows * own_.place_count * lanes<T>;
+    const int64_t lane_sums = windows_.rows * windows_.place_count * lanes<T>;
     Scratch<T> sums(scratch_product({parts_, size})), space(scratch_product({workers, box + lane_sums}));
-    Scratch<int64_t> offsets(own_.place_count);
-    for (int64_t i = 0; i < own_.place_count; i++) offsets.data()[i] = box_.offset_of(own_.places[i]);
+    Scratch<int64_t> offsets(windows_.place_count);
+    for (int64_t i = 0; i < windows_.place_count; i++) offsets.data()[i] = box_.offset_of(windows_.places[i]);
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {
-      T *own_box = space.data() + worker * (box + lane_sums), *own_sums = own_box + box;
+      T *worker_box = space.data() + worker * (box + lane_sums), *worker_sums = worker_box + box;
       const int64_t first_task = tasks * worker / workers;
       for (int64_t task = first_task; task < tasks * (worker + 1) / workers; task++) {
-        const int64_t first = task / channels * share_, end = std::min(first + share_, own_.batch);
-        std::fill_n(own_sums, lane_sums, T(0));
+        const int64_t first = task / channels * share_, end = std::min(first + share_, windows_.batch);
+        std::fill_n(worker_sums, lane_sums, T(0));
         for (int64_t picture = first; picture < end; picture++)
-          add_picture(picture, task % channels, task == first_task && picture == first, offsets.data(), own_box,
-                      own_sums);
-        finish(task % channels, own_sums, sums.data() + task / channels * size);
+          add_picture(picture, task % channels, task == first_task && picture == first, offsets.data(), worker_box,
+                      worker_sums);
+        finish(task % channels, worker_sums, sums.data() + task / channels * size);
       }
     });
     for (int64_t i = 0; i < size; i++) {
@@ -256,48 +260,49 @@ public:
   }
 
 private:
-  // Of one channel, to [group, row, channel of the group, place].
+  // Reduces the lanes of one channel and writes them to [group, row, channel of the group, place].
   void finish(int64_t channel, T *sums, T *to) const {
-    for (int64_t row = 0; row < own_.rows; row++) {
-      T *places = to + ((channel / own_.channels * own_.rows + row) * own_.channels + channel % own_.channels) *
-                           own_.place_count;
-      for (int64_t i = 0; i < own_.place_count; i++, sums += lanes<T>) places[i] = sum_of_lanes(sums);
+    for (int64_t row = 0; row < windows_.rows; row++) {
+      T *places =
+          to + ((channel / windows_.channels * windows_.rows + row) * windows_.channels + channel % windows_.channels) *
+                   windows_.place_count;
+      for (int64_t i = 0; i < windows_.place_count; i++, sums += lanes<T>) places[i] = sum_of_lanes(sums);
     }
   }
 
-  // To sums [row, place, lane].
+  // Adds a picture to sums [row, place, lane].
   void add_picture(int64_t picture, int64_t channel, bool is_first, const int64_t *offsets, T *box, T *sums) const {
-    const auto &[deep, high, wide] = own_.axes;
-    const int64_t group = channel / own_.channels, plane = picture * own_.groups + group;
-    const T *source = source_ + (picture * own_.groups * own_.channels + channel) * own_.pixels();
+    const auto &[deep, high, wide] = windows_.axes;
+    const int64_t group = channel / windows_.channels, plane = picture * windows_.groups + group;
+    const T *source = source_ + (picture * windows_.groups * windows_.channels + channel) * windows_.pixels();
     for (int64_t z = 0; z < deep.grid; z++)
       for (int64_t y = 0; y < high.grid; y += box_.band()) {
         const int64_t count = std::min(box_.band(), high.grid - y);
         if (!is_first && box_.has_same_zeros()) box_.refill(source, box);
-        else box_.fill(source, z, y, count, end_of(own_, source_), box);
-        for (int64_t row = 0; row < own_.rows; row++) {
+        else box_.fill(source, z, y, count, end_of(windows_, source_), box);
+        for (int64_t row = 0; row < windows_.rows; row++) {
           const T *gradient =
-              gradient_ + (plane * own_.rows + row) * own_.positions() + (z * high.grid + y) * wide.grid;
-          T *to = sums + row * own_.place_count * lanes<T>;
-          for (int64_t tap = 0; tap < own_.place_count; tap += most_taps)
-            product_kernels<T>.add[std::min<int64_t>(most_taps, own_.place_count - tap) - 1](
+              gradient_ + (plane * windows_.rows + row) * windows_.positions() + (z * high.grid + y) * wide.grid;
+          T *to = sums + row * windows_.place_count * lanes<T>;
+          for (int64_t tap = 0; tap < windows_.place_count; tap += most_taps)
+            product_kernels<T>.add[std::min<int64_t>(most_taps, windows_.place_count - tap) - 1](
                 {box, box_.line_step(), offsets + tap, gradient, wide.grid, count, wide.grid, to + tap * lanes<T>});
         }
       }
   }
 
-  const Windows &own_;
+  const Windows &windows_;
   const Box<T> box_;
   const T *source_, *gradient_;
   T *weight_;
-  const int64_t share_, parts_; // pictures of a part, and how many parts
+  const int64_t share_, parts_; // pictures of a part, and number of parts
 };
 
 template <class T> void multiply(const Windows *phases, int64_t count, const T *source, const T *weight, T *result) {
   for (int64_t i = 0; i < count; i++) DepthwiseSums<T>(phases[i], source, weight, result).run();
 }
-template <class T> void weigh(const Windows &own, const T *source, const T *gradient, T *weight) {
-  DepthwiseWeighing<T>(own, source, gradient, weight).run();
+template <class T> void weigh(const Windows &windows, const T *source, const T *gradient, T *weight) {
+  DepthwiseWeighing<T>(windows, source, gradient, weight).run();
 }
 
 } // namespace

@@ -1,16 +1,15 @@
-// Sums over windows for grids whose lines are whole pieces: the rows of the result are the columns of tiles, and the
-// positions of one or two pieces their rows, which read a box of the source (box.h) at one distance under each place.
-// So nothing is written once for every place, and small pictures fill tiles as well as large ones.
+// Sums over windows for grids whose lines consist of whole pieces. A tile's columns are rows of the result, and its
+// rows are the positions of one or two pieces, which read a box of the source (box.h) at a fixed offset for each place.
+// So elements are not copied for each place, and small pictures fill tiles as well as large ones.
 //
 //   pack the weight into panels of rows, all steps of the depth one after the other           [threads share them]
 //   for each task, some bands of lines and some panels, in parallel:
 //     for each block of channels:
-//       copy the source's elements into boxes, one for each band and channel     [in the second-level cache]
-//       for each panel: for each two pieces: sum a tile                          [their elements: in the first-level
-//       cache]
+//       copy the source's elements into boxes, one for each band and channel               [in the L2 cache]
+//       for each panel: for each two pieces: sum a tile                                    [their elements: in L1]
 //     transpose the sums into the result
 //
-// The depth is cut by its size alone, so a number of the result is the same sum for any number of threads.
+// The depth is split by its size alone, so each result is the same sum for any number of threads.
 #include "../matmul/tile.h"
 #include "../memory.h"
 #include "box.h"
@@ -23,36 +22,36 @@ namespace {
 constexpr int tile_pieces = 2;
 constexpr int most_length = tile_rows / tile_pieces, least_length = (most_length + 1) / 2; // of a piece
 constexpr int64_t most_steps = 256;                                                        // of a block of channels
-constexpr int64_t task_positions = 512;   // of a task at most, if a line does not have more
+constexpr int64_t task_positions = 512;   // of a task at most, unless a line has more
 constexpr int64_t task_numbers = 1 << 17; // of a task's sums, and of its boxes
-constexpr double most_padding = 1.1;      // sums that whole tiles compute, over those of the result
+constexpr double most_padding = 1.1;      // limit on computed sums (whole tiles) over those of the result
 
-// What a tile reads: of each piece, where its first position is in the first channel's box.
+// Input of a tile: for each piece, the address of its first position in the first channel's box.
 template <class T> struct Pieces {
   const T *sources[tile_pieces];
-  const int64_t *offsets; // of a step: of its channel's box and its place
-  const T *weight;        // a step's rows are adjacent
+  const int64_t *offsets; // per step: of its channel's box and its place
+  const T *weight;        // the rows of a step are adjacent
   int64_t steps;
-  T *sums; // of a position, its rows are adjacent
+  T *sums; // the rows of a position are adjacent
   bool is_added;
 };
 
-template <class T, int length, int pieces> void sum_pieces(const Pieces<T> &own) {
+template <class T, int length, int pieces> void sum_pieces(const Pieces<T> &args) {
   constexpr int positions = length * pieces;
   Sums<T, positions> sums = {};
-  const T *weight = own.weight, *first = own.sources[0], *last = own.sources[pieces - 1];
-  for (int64_t step = 0; step < own.steps; step++, weight += tile_columns<T>) {
-    const T *from_first = first + own.offsets[step], *from_last = last + own.offsets[step];
+  const T *weight = args.weight, *first = args.sources[0], *last = args.sources[pieces - 1];
+  for (int64_t step = 0; step < args.steps; step++, weight += tile_columns<T>) {
+    const T *from_first = first + args.offsets[step], *from_last = last + args.offsets[step];
     add_step<T, positions>(weight, sums, [&](int r) { return r < length ? from_first[r] : from_last[r - length]; });
   }
   Tile<T> tile{};
-  tile.c = own.sums, tile.c_stride = tile_columns<T>;
-  tile.input = own.sums, tile.input_stride = tile_columns<T>;
-  if (own.is_added) store_sums<T, positions, true>(tile, sums);
+  tile.c = args.sums, tile.c_stride = tile_columns<T>;
+  tile.input = args.sums, tile.input_stride = tile_columns<T>;
+  if (args.is_added) store_sums<T, positions, true>(tile, sums);
   else store_sums<T, positions, false>(tile, sums);
 }
 
-// By how many pieces there are, and by their length from the least on.
+// Indexed by the number of pieces, and by their length minus `least_length`.
 template <class T> struct PieceKernels {
   void (*sum[tile_pieces][most_length - least_length + 1])(const Pieces<T> &);
 };
@@ -63,7 +62,8 @@ template <class T>
 constexpr PieceKernels<T> piece_kernels =
     piece_kernels_of<T>(std::make_integer_sequence<int, most_length - least_length + 1>());
 
-// The length whose pieces take the least time, each half a position's more for what it reads: the largest of those.
+// Returns the length with the lowest cost, the largest of those. A piece costs its positions, plus half a position for
+// its reads.
 int64_t piece_length(int64_t grid) {
   const auto cost = [&](int64_t length) { return divided_up(grid, length) * (2 * length + 1); };
   int64_t best = most_length;
@@ -72,12 +72,12 @@ int64_t piece_length(int64_t grid) {
   return best;
 }
 
-// What a task has: units, which are bands of planes of pictures, and panels of rows.
+// A task's units, which are bands of planes of pictures, and panels of rows.
 struct DirectTask {
   int64_t group, unit, units, panel, panels;
 };
 
-// A thread's memory: boxes, sums, a panel's weights of a block, and where the pieces of a task begin in the boxes.
+// A thread's memory: boxes, sums, a panel's weights of a block, and the offsets of a task's pieces in the boxes.
 template <class T> struct DirectSpace {
   T *boxes, *sums, *weights;
   int64_t *pieces;
@@ -87,35 +87,35 @@ template <class T> class Direct {
 public:
   static constexpr int64_t width = tile_columns<T>;
 
-  Direct(const Windows &own, const T *source, const T *weight, T *result)
-      : own_(own), blocks_(own, most_steps), source_(source), weight_(weight), result_(result),
-        length_(piece_length(own.axes[2].grid)), line_pieces_(divided_up(own.axes[2].grid, length_)),
-        panels_(divided_up(own.rows, width)), panel_size_(rounded_up(own.depth() * width + lanes<T>, 64)),
-        block_channels_(blocks_.block / own.place_count), box_(own, line_pieces_ * length_) {
+  Direct(const Windows &windows, const T *source, const T *weight, T *result)
+      : windows_(windows), blocks_(windows, most_steps), source_(source), weight_(weight), result_(result),
+        length_(piece_length(windows.axes[2].grid)), line_pieces_(divided_up(windows.axes[2].grid, length_)),
+        panels_(divided_up(windows.rows, width)), panel_size_(rounded_up(windows.depth() * width + lanes<T>, 64)),
+        block_channels_(blocks_.block / windows.place_count), box_(windows, line_pieces_ * length_) {
     divide();
   }
 
-  // Whether a block's boxes of one line fit a task, and tiles are about full.
-  static bool takes(const Windows &own) {
-    const WindowAxis &wide = own.axes[2];
-    if (!own.is_whole() || own.place_count == 1 || own.place_count > most_steps) return false;
-    const int64_t line = rounded_up(wide.grid, piece_length(wide.grid)), rows = rounded_up(own.rows, width);
-    if (double(line) * double(rows) > most_padding * double(wide.grid) * double(own.rows)) return false;
-    return line <= task_positions && Box<T>(own, line).size() * most_steps <= task_numbers * own.place_count;
+  // Returns whether a block's boxes of one line fit a task and tiles are nearly full.
+  static bool takes(const Windows &windows) {
+    const WindowAxis &wide = windows.axes[2];
+    if (!windows.is_whole() || windows.place_count == 1 || windows.place_count > most_steps) return false;
+    const int64_t line = rounded_up(wide.grid, piece_length(wide.grid)), rows = rounded_up(windows.rows, width);
+    if (double(line) * double(rows) > most_padding * double(wide.grid) * double(windows.rows)) return false;
+    return line <= task_positions && Box<T>(windows, line).size() * most_steps <= task_numbers * windows.place_count;
   }
 
   void run() {
     const int64_t size = boxes_size() + sums_size() + weights_size(),
-                  tasks = own_.groups * unit_tasks() * panel_tasks(), workers = workers_for(operations(), tasks);
-    // Where every weight serves one task alone, that task packs it when it needs it.
-    Scratch<T> packed(unit_tasks() > 1 ? scratch_product({own_.groups, panels_, panel_size_}) : 0);
+                  tasks = windows_.groups * unit_tasks() * panel_tasks(), workers = workers_for(operations(), tasks);
+    // If each weight is used by one task only, that task packs it when needed.
+    Scratch<T> packed(unit_tasks() > 1 ? scratch_product({windows_.groups, panels_, panel_size_}) : 0);
     Scratch<T> numbers(scratch_product({workers, size}));
     Scratch<int64_t> pieces(scratch_product({workers, most_pieces()})), offsets(blocks_.block);
-    if (unit_tasks() > 1) pack_window_weight<T, width>(own_, weight_, packed.data(), panel_size_);
+    if (unit_tasks() > 1) pack_window_weight<T, width>(windows_, weight_, packed.data(), panel_size_);
     packed_ = unit_tasks() > 1 ? packed.data() : nullptr, offsets_ = offsets.data();
     for (int64_t step = 0; step < blocks_.block; step++)
       offsets.data()[step] =
-          step / own_.place_count * box_.size() + box_.offset_of(own_.places[step % own_.place_count]);
+          step / windows_.place_count * box_.size() + box_.offset_of(windows_.places[step % windows_.place_count]);
     share_tasks(tasks, workers, [&](int64_t task, int64_t worker) {
       const int64_t unit = task / panel_tasks() % unit_tasks() * task_units_,
                     panel = task % panel_tasks() * task_panels_;
@@ -132,30 +132,32 @@ private:
     int64_t picture, z, y, lines;
   };
 
-  int64_t bands() const { return divided_up(own_.axes[1].grid, box_.band()); }
-  int64_t units() const { return own_.batch * own_.axes[0].grid * bands(); }
+  int64_t bands() const { return divided_up(windows_.axes[1].grid, box_.band()); }
+  int64_t units() const { return windows_.batch * windows_.axes[0].grid * bands(); }
   int64_t unit_tasks() const { return divided_up(units(), task_units_); }
   int64_t panel_tasks() const { return divided_up(panels_, task_panels_); }
   int64_t unit_boxes() const { return block_channels_ * box_.size(); }
   int64_t most_pieces() const { return task_units_ * box_.band() * line_pieces_; }
   int64_t boxes_size() const { return rounded_up(task_units_ * unit_boxes() + lanes<T>, 64); }
-  // With room for what is read behind the last piece.
+  // With room for the reads past the last piece.
   int64_t sums_size() const { return rounded_up((task_panels_ * most_pieces() * length_ + lanes<T>)*width, 64); }
   int64_t weights_size() const { return rounded_up(blocks_.block * width + lanes<T>, 64); }
   double operations() const {
-    return 2.0 * double(own_.batch * own_.groups * own_.positions()) * double(own_.rows) * double(own_.depth());
+    return 2.0 * double(windows_.batch * windows_.groups * windows_.positions()) * double(windows_.rows) *
+           double(windows_.depth());
   }
 
   Unit unit_of(int64_t number) const {
-    const int64_t plane = number / bands(), y = number % bands() * box_.band(), planes = own_.axes[0].grid;
-    return {plane / planes, plane % planes, y, std::min(box_.band(), own_.axes[1].grid - y)};
+    const int64_t plane = number / bands(), y = number % bands() * box_.band(), planes = windows_.axes[0].grid;
+    return {plane / planes, plane % planes, y, std::min(box_.band(), windows_.axes[1].grid - y)};
   }
 
-  // Lines of a band, bands of a task and its panels, so that all threads end together. In units of a position and a
-  // row: a line costs some rows for its elements and for their sums, and a task some positions for its weights.
+  // Chooses the lines of a band, and a task's bands and panels, so that all threads finish together. The cost is in
+  // units of a position times a row: a line costs some rows for its elements and sums, and a task some positions for
+  // its weights.
   void divide() {
     constexpr int64_t bring = 6, read = 12;
-    const int64_t threads = thread_count(), lines = own_.axes[1].grid, line = line_pieces_ * length_,
+    const int64_t threads = thread_count(), lines = windows_.axes[1].grid, line = line_pieces_ * length_,
                   most = std::min(box_.lines_within(task_numbers / block_channels_, 1),
                                   std::max<int64_t>(1, task_positions / line));
     double least = std::numeric_limits<double>::infinity();
@@ -168,7 +170,7 @@ private:
       for (int64_t panels = 1; panels <= panels_; panels++)
         for (int64_t count = 1; count <= std::min(fitting, units()); count++) {
           if (count * panels > 1 && count * positions * panels * width > task_numbers) break;
-          const int64_t tasks = own_.groups * divided_up(units(), count) * divided_up(panels_, panels);
+          const int64_t tasks = windows_.groups * divided_up(units(), count) * divided_up(panels_, panels);
           const double cost = double(divided_up(tasks, threads)) *
                               double(count * (positions * panels * width + brought) + panels * width * read);
           if (cost < least) least = cost, best = box_.band(), task_units_ = count, task_panels_ = panels;
@@ -183,9 +185,9 @@ private:
       for (int64_t line = 0; line < unit_of(task.unit + i).lines; line++)
         for (int64_t piece = 0; piece < line_pieces_; piece++)
           space.pieces[pieces++] = i * unit_boxes() + line * box_.line_step() + piece * length_;
-    for (int64_t step = 0, end; step < own_.depth(); step = end) {
+    for (int64_t step = 0, end; step < windows_.depth(); step = end) {
       end = blocks_.end(step);
-      fill_boxes(task, space.boxes, step / own_.place_count, end / own_.place_count);
+      fill_boxes(task, space.boxes, step / windows_.place_count, end / windows_.place_count);
       for (int64_t panel = 0; panel < task.panels; panel++)
         sum_panel(weights_of(task, task.panel + panel, step, end, space.weights), step, end, pieces, space,
                   space.sums + panel * pieces * length_ * width);
@@ -197,18 +199,18 @@ private:
   void fill_boxes(const DirectTask &task, T *boxes, int64_t channel, int64_t end) const {
     for (int64_t i = 0; i < task.units; i++) {
       const Unit unit = unit_of(task.unit + i);
-      const T *from = source_ + (unit.picture * own_.groups + task.group) * own_.channels * own_.pixels();
+      const T *from = source_ + (unit.picture * windows_.groups + task.group) * windows_.channels * windows_.pixels();
       for (int64_t c = channel; c < end; c++)
-        box_.fill(from + c * own_.pixels(), unit.z, unit.y, unit.lines, end_of(own_, source_),
+        box_.fill(from + c * windows_.pixels(), unit.z, unit.y, unit.lines, end_of(windows_, source_),
                   boxes + i * unit_boxes() + (c - channel) * box_.size());
     }
   }
 
-  // A panel's weights of a block.
+  // Returns the weights of a panel for a block.
   const T *weights_of(const DirectTask &task, int64_t panel, int64_t step, int64_t end, T *space) const {
     if (packed_) return packed_ + (task.group * panels_ + panel) * panel_size_ + step * width;
-    pack_window_panel<T, width>(own_, weight_, task.group, panel * width, step / own_.place_count,
-                                end / own_.place_count, space);
+    pack_window_panel<T, width>(windows_, weight_, task.group, panel * width, step / windows_.place_count,
+                                end / windows_.place_count, space);
     return space;
   }
 
@@ -222,13 +224,13 @@ private:
     }
   }
 
-  // Lines without positions beyond them are one run of a unit.
+  // Lines without padding positions form one run of a unit.
   void finish_panel(const DirectTask &task, int64_t panel, const T *sums) const {
-    const auto &[deep, high, wide] = own_.axes;
-    const int64_t line = line_pieces_ * length_, row = panel * width, rows = std::min(width, own_.rows - row);
+    const auto &[deep, high, wide] = windows_.axes;
+    const int64_t line = line_pieces_ * length_, row = panel * width, rows = std::min(width, windows_.rows - row);
     for (int64_t i = 0; i < task.units; i++) {
       const Unit unit = unit_of(task.unit + i);
-      T *to = result_ + ((unit.picture * own_.groups + task.group) * own_.rows + row) * own_.results() +
+      T *to = result_ + ((unit.picture * windows_.groups + task.group) * windows_.rows + row) * windows_.results() +
               (unit.z * high.grid + unit.y) * wide.grid;
       if (line == wide.grid) write_run(sums, unit.lines * line, rows, to);
       else
@@ -238,10 +240,11 @@ private:
     }
   }
 
-  // Rows of positions become rows of the result. The last square begins where it is whole, and writes some once more.
+  // Transposes rows of positions into rows of the result. The last square overlaps the previous one so that it is
+  // whole.
   void write_run(const T *sums, int64_t count, int64_t rows, T *to) const {
     T part[width * lanes<T>];
-    const int64_t stride = own_.results(), whole = std::min<int64_t>(lanes<T>, count);
+    const int64_t stride = windows_.results(), whole = std::min<int64_t>(lanes<T>, count);
     for (int64_t at = 0; at < count; at += lanes<T>) {
       const T *from = sums + std::min(at, count - whole) * width;
       T *square = to + std::min(at, count - whole);
@@ -255,7 +258,7 @@ private:
     }
   }
 
-  const Windows &own_;
+  const Windows &windows_;
   const DepthBlocks blocks_;
   const T *source_, *weight_;
   T *result_;
@@ -266,9 +269,9 @@ private:
   const int64_t *offsets_ = nullptr;
 };
 
-template <class T> bool takes(const Windows &own) { return Direct<T>::takes(own); }
-template <class T> void multiply(const Windows &own, const T *source, const T *weight, T *result) {
-  Direct<T>(own, source, weight, result).run();
+template <class T> bool takes(const Windows &windows) { return Direct<T>::takes(windows); }
+template <class T> void multiply(const Windows &windows, const T *source, const T *weight, T *result) {
+  Direct<T>(windows, source, weight, result).run();
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// Tasks of different length on several threads.
+// Tasks of different lengths on several threads.
 #pragma once
 
 #include "../isa.h"
@@ -9,13 +9,13 @@
 
 namespace orchard::ORCHARD_ISA {
 
-constexpr double small_operations = 1e6; // not worth several threads
+constexpr double small_operations = 1e6; // too few for several threads
 
 inline int64_t workers_for(double operations, int64_t tasks) {
   return std::min<int64_t>(operations < small_operations ? 1 : thread_count(), tasks);
 }
 
-// Runs body(task, worker) for every task; a worker is one thread's, and has memory of its own.
+// Runs body(task, worker) for every task. Each worker number belongs to one thread and has separate memory.
 template <class Body> void share_tasks(int64_t tasks, int64_t workers, Body &&body) {
   std::atomic<int64_t> next{0};
   parallel_for(workers, 1, [&](int64_t worker, int64_t) {

@@ -1,5 +1,5 @@
-// What windows read of a source, brought side by side: for some places and successive positions of the grid, a row of
-// a channel's elements under each place.
+// The source elements under windows, gathered into rows (im2col): for some places and consecutive positions of the
+// grid, a row of a channel's elements for each place.
 #pragma once
 
 #include "../matmul/simd.h"
@@ -13,17 +13,19 @@ namespace orchard::ORCHARD_ISA {
 constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
 
-// Positions of one line of the grid, from the `at`-th of those that are wanted on.
+// Positions of one line of the grid, which start at number `at` of the requested positions.
 struct Run {
   int64_t picture, z, y, x, count, at;
 };
 
-// How many there are at most, of so many positions.
-inline int64_t most_runs(const Windows &own, int64_t count) { return std::min(count, count / own.axes[2].grid + 2); }
+// Returns an upper bound on the number of runs for `count` positions.
+inline int64_t most_runs(const Windows &windows, int64_t count) {
+  return std::min(count, count / windows.axes[2].grid + 2);
+}
 
-// Of the positions [first, end) of all pictures. Returns how many runs they are.
-inline int64_t find_runs(const Windows &own, int64_t first, int64_t end, Run *runs) {
-  const auto &[deep, high, wide] = own.axes;
+// Finds the runs of the positions [first, end) of all pictures. Returns their number.
+inline int64_t find_runs(const Windows &windows, int64_t first, int64_t end, Run *runs) {
+  const auto &[deep, high, wide] = windows.axes;
   int64_t line = first / wide.grid, x = first % wide.grid, count = 0;
   for (int64_t at = first; at < end; line++, x = 0, count++) {
     const int64_t length = std::min(wide.grid - x, end - at), plane = line / high.grid;
@@ -33,16 +35,17 @@ inline int64_t find_runs(const Windows &own, int64_t first, int64_t end, Run *ru
   return count;
 }
 
-// Adjacent elements of a row: where the first is read, counted from the first picture's channel, or -1 for zeros.
+// Adjacent elements of a row: `from` is the offset of the first from the first picture's channel, or -1 for zeros.
 struct Segment {
   int64_t from;
   int32_t at, count;
 };
 
-// A run under a place is zeros, elements, and zeros.
+// Each run becomes zeros, elements, and zeros.
 constexpr int64_t segments_of_run = 3;
 
-// Where the rows of some places come from: `begins[i]` is the first segment of the i-th place, and there is one more.
+// Where the rows of some places come from: `begins[i]` is the first segment of place i, and one entry more marks the
+// end.
 struct SegmentTable {
   Segment *segments;
   int32_t *begins;
@@ -50,14 +53,14 @@ struct SegmentTable {
 
 class SegmentWriter {
 public:
-  SegmentWriter(const Windows &own, SegmentTable table) : own_(own), table_(table) {}
+  SegmentWriter(const Windows &windows, SegmentTable table) : windows_(windows), table_(table) {}
 
-  // Of places [first, end), in rows of `width` numbers, where zeros follow the last run's.
+  // Writes the segments of places [first, end), in rows of `width` numbers, with zeros after the last run.
   void write(const Run *runs, int64_t run_count, int64_t first, int64_t end, int64_t width) {
     count_ = 0;
     for (int64_t place = first; place < end; place++) {
       table_.begins[place - first] = static_cast<int32_t>(count_);
-      write_place(runs, run_count, own_.places[place]);
+      write_place(runs, run_count, windows_.places[place]);
       const Run &last = runs[run_count - 1];
       add(-1, last.at + last.count, width);
     }
@@ -68,9 +71,9 @@ private:
   static bool is_inside(const WindowAxis &axis, int64_t position) { return position >= 0 && position < axis.source; }
 
   void write_place(const Run *runs, int64_t run_count, const Place &place) {
-    const auto &[deep, high, wide] = own_.axes;
+    const auto &[deep, high, wide] = windows_.axes;
     const auto &[z_shift, y_shift, x_shift] = place.shift;
-    // The positions along a line whose elements lie in it.
+    // The positions along a line whose elements are in bounds.
     const int64_t step = wide.step, begin = x_shift >= 0 ? 0 : (-x_shift - 1) / step + 1,
                   end = wide.source > x_shift ? (wide.source - x_shift - 1) / step + 1 : 0;
     for (int64_t i = 0; i < run_count; i++) {
@@ -82,7 +85,7 @@ private:
       }
       const int64_t first = run.at + std::clamp<int64_t>(begin - run.x, 0, run.count),
                     last = std::max(first, run.at + std::clamp<int64_t>(end - run.x, 0, run.count));
-      const int64_t picture = run.picture * own_.groups * own_.channels * own_.pixels(),
+      const int64_t picture = run.picture * windows_.groups * windows_.channels * windows_.pixels(),
                     line = (z * high.source + y) * wide.source, x = (run.x + first - run.at) * step + x_shift;
       add(-1, run.at, first);
       add(picture + line + x, first, last);
@@ -94,18 +97,18 @@ private:
     if (at < stop) table_.segments[count_++] = {from, static_cast<int32_t>(at), static_cast<int32_t>(stop - at)};
   }
 
-  const Windows &own_;
+  const Windows &windows_;
   SegmentTable table_;
   int64_t count_ = 0;
 };
 
-// The elements with even indices.
+// Returns the lanes with even indices.
 template <class T, int... lane>
 inline Vector<T> even_lanes(Vector<T> first, Vector<T> second, std::integer_sequence<int, lane...>) {
   return __builtin_shufflevector(first, second, (2 * lane)...);
 }
 
-// A vector of elements that are `step` apart.
+// Loads a vector of elements that are `step` apart.
 template <class T, int step> inline Vector<T> load_apart(const T *from) {
   static_assert(step == 1 || step == 2);
   if constexpr (step == 1) return load_vector(from);
@@ -113,7 +116,7 @@ template <class T, int step> inline Vector<T> load_apart(const T *from) {
     return even_lanes<T>(load_vector(from), load_vector(from + lanes<T>), std::make_integer_sequence<int, lanes<T>>());
 }
 
-// Writes whole vectors: what stands behind a segment is written by the next.
+// Writes whole vectors: the next segment overwrites what is past the end of this one.
 template <class T, int step> inline void copy_segment(const T *from, T *to, int64_t count) {
   for (int64_t i = 0; i < count; i += lanes<T>) store_vector<T>(load_apart<T, step>(from + i * step), to + i);
 }
@@ -124,8 +127,8 @@ template <class T> inline void clear_segment(T *to, int64_t count) {
   for (int64_t i = 0; i < count; i += lanes<T>) store_vector<T>(Vector<T>{}, to + i);
 }
 
-// The rows of `places` places of one channel, `stride` apart, from the lowest address to the highest: up to a vector
-// behind the last is overwritten. `end` is behind the source, of which nothing is read beyond.
+// Writes the rows of `places` places of one channel, `stride` apart, in order of addresses: up to a vector past the
+// last row is overwritten. Nothing is read beyond `end`, the end of the source.
 template <class T, int step>
 void copy_rows(const SegmentTable &table, int64_t places, const T *channel, const T *end, T *to, int64_t stride,
                int64_t general_step) {
@@ -143,11 +146,11 @@ void copy_rows(const SegmentTable &table, int64_t places, const T *channel, cons
     }
 }
 
-// How the depth is cut into blocks of at most `most` steps: into channels, or a channel into places.
+// How the depth is split into blocks of at most `most` steps: by channels, or a channel by places.
 struct DepthBlocks {
   int64_t place_count, channels, block;
 
-  DepthBlocks(const Windows &own, int64_t most) : place_count(own.place_count), channels(own.channels) {
+  DepthBlocks(const Windows &windows, int64_t most) : place_count(windows.place_count), channels(windows.channels) {
     const auto evenly = [](int64_t count, int64_t limit) {
       const int64_t parts = (count + limit - 1) / limit;
       return (count + parts - 1) / parts;
@@ -155,7 +158,7 @@ struct DepthBlocks {
     block = place_count > most ? evenly(place_count, most)
                                : evenly(channels, std::max<int64_t>(1, most / place_count)) * place_count;
   }
-  // The end of the block that begins at a step.
+  // Returns the end of the block that begins at a step.
   int64_t end(int64_t first) const {
     if (block >= place_count) return std::min(first + block, channels * place_count);
     return std::min(first + block, (first / place_count + 1) * place_count);
@@ -163,7 +166,7 @@ struct DepthBlocks {
   int64_t places() const { return std::min(block, place_count); }
 };
 
-// What threads need to bring rows of so many places, for panels of so many runs.
+// The threads' memory to gather rows of up to `places` places, for panels of up to `most_runs` runs.
 template <class T> class RowSpace {
 public:
   RowSpace(int64_t most_runs, int64_t places, int64_t panels, int64_t workers)
@@ -173,13 +176,13 @@ public:
 
   Run *runs_of(int64_t worker, int64_t panel) { return runs.data() + at(worker, panel) * most_runs_; }
 
-  // Finds where the rows of places [first, end) come from, and where they end.
-  void find_rows(const Windows &own, int64_t worker, int64_t panel, int64_t run_count, int64_t first, int64_t end,
+  // Finds the segments for the rows of places [first, end).
+  void find_rows(const Windows &windows, int64_t worker, int64_t panel, int64_t run_count, int64_t first, int64_t end,
                  int64_t width) {
-    SegmentWriter(own, table_of(worker, panel)).write(runs_of(worker, panel), run_count, first, end, width);
+    SegmentWriter(windows, table_of(worker, panel)).write(runs_of(worker, panel), run_count, first, end, width);
   }
 
-  // Their elements of one channel. Up to a vector behind the last row is overwritten.
+  // Copies their elements of one channel. Up to a vector past the last row is overwritten.
   void copy(int64_t worker, int64_t panel, int64_t step, int64_t places, const T *channel, const T *end, T *to,
             int64_t stride) {
     const auto copy = step == 1 ? copy_rows<T, 1> : step == 2 ? copy_rows<T, 2> : copy_rows<T, 0>;

@@ -1,13 +1,13 @@
-// Sums over windows as products of matrices of which one is never written: blocks of it are brought into a cache.
+// Sums over windows as matrix products (implicit im2col): one matrix is never stored whole; its blocks are gathered
+// into a cache.
 //
 //   pack the weight into tiles of rows, all steps of the depth one after the other            [threads share them]
 //   for each task, some positions and some tiles of rows, in parallel:
 //     for each block of the depth:
-//       bring the source's elements under the positions into panels         [in the second-level cache]
-//       for each tile of rows: for each panel: sum a tile of the result     [a tile's weights: in the first-level
-//       cache]
+//       gather the source's elements under the positions into panels                       [in the L2 cache]
+//       for each tile of rows: for each panel: sum a tile of the result                    [a tile's weights: in L1]
 //
-// The depth is cut by its size alone, so a number of the result is the same sum for any number of threads.
+// The depth is split by its size alone, so each result is the same sum for any number of threads.
 #include "../matmul/tile.h"
 #include "../memory.h"
 #include "share_tasks.h"
@@ -19,17 +19,16 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t most_depth = 384;  // of a block: a tile's weights then fill half of a first-level cache
+constexpr int64_t most_depth = 384;  // of a block: a tile's weights then fill half of an L1 cache
 constexpr int64_t most_panels = 8;   // of a task: 400 KB of floats
-constexpr int64_t line_numbers = 64; // more than a vector has, and whole lines of a cache
+constexpr int64_t line_numbers = 64; // more than a vector has, and whole cache lines
 
-// How positions and rows are cut into tasks: panels, and tiles of rows.
+// How positions and rows are divided into tasks: panels, and tiles of rows.
 struct Division {
   int64_t panels, tiles;
 };
 
-// What a task has: positions from a panel on, tiles of rows, and a thread's memory for blocks of the depth and for
-// sums.
+// A task's positions from a panel on, its tiles of rows, and the thread's memory for blocks of the depth and for sums.
 template <class T> struct Task {
   int64_t group, first_panel, tile, end_tile, worker;
   T *panels, *sums;
@@ -39,36 +38,36 @@ template <class T> class Multiplication {
 public:
   static constexpr int64_t width = tile_columns<T>;
 
-  Multiplication(const Windows &own, const T *source, const T *weight, T *result)
-      : own_(own), blocks_(own, most_depth), source_(source), weight_(weight), result_(result),
-        source_end_(source + own.batch * own.groups * own.channels * own.pixels()),
-        positions_(own.batch * own.positions()), tiles_(divided_up(own.rows, tile_rows)),
-        tile_size_(rounded_up(own.depth() * tile_rows + lanes<T>, 64)), is_whole_(own.is_whole()) {}
+  Multiplication(const Windows &phase, const T *source, const T *weight, T *result)
+      : windows_(phase), blocks_(phase, most_depth), source_(source), weight_(weight), result_(result),
+        source_end_(source + phase.batch * phase.groups * phase.channels * phase.pixels()),
+        positions_(phase.batch * phase.positions()), tiles_(divided_up(phase.rows, tile_rows)),
+        tile_size_(rounded_up(phase.depth() * tile_rows + lanes<T>, 64)), is_whole_(phase.is_whole()) {}
 
-  const Windows &windows() const { return own_; }
+  const Windows &windows() const { return windows_; }
   int64_t panels() const { return divided_up(positions_, width); }
   int64_t tiles() const { return tiles_; }
   int64_t block() const { return blocks_.block; }
   int64_t places() const { return blocks_.places(); }
-  int64_t packed_size() const { return own_.groups * tiles_ * tile_size_; }
+  int64_t packed_size() const { return windows_.groups * tiles_ * tile_size_; }
   double operations() const {
-    return 2.0 * double(own_.groups * positions_) * double(own_.rows) * double(own_.depth());
+    return 2.0 * double(windows_.groups * positions_) * double(windows_.rows) * double(windows_.depth());
   }
-  // With room for what is written behind it.
+  // With room for the writes past its end.
   static int64_t panel_size(int64_t steps) { return steps * width + line_numbers; }
 
   void pack_weight(T *packed) {
     packed_ = packed;
-    pack_window_weight<T, tile_rows>(own_, weight_, packed, tile_size_);
+    pack_window_weight<T, tile_rows>(windows_, weight_, packed, tile_size_);
   }
 
   void compute(const Task<T> &task, RowSpace<T> &space, int64_t panels) const {
     Part part{task, std::min(panels, this->panels() - task.first_panel), panel_size(block()), {}};
     for (int64_t panel = 0; panel < part.count; panel++) {
       const int64_t first = first_of(task, panel), end = std::min(first + width, positions_);
-      part.run_counts[panel] = find_runs(own_, first, end, space.runs_of(task.worker, panel));
+      part.run_counts[panel] = find_runs(windows_, first, end, space.runs_of(task.worker, panel));
     }
-    for (int64_t step = 0, end; step < own_.depth(); step = end) {
+    for (int64_t step = 0, end; step < windows_.depth(); step = end) {
       end = blocks_.end(step);
       bring_panels(part, space, step, end);
       for (int64_t tile = task.tile; tile < task.end_tile; tile++)
@@ -85,42 +84,42 @@ private:
     int64_t run_counts[most_panels];
   };
 
-  // A channel's elements for all panels, which are side by side, then the next one's.
+  // Gathers a channel's elements for all panels, which are adjacent, then the next channel's.
   void bring_panels(const Part &part, RowSpace<T> &space, int64_t step, int64_t end) const {
     const Task<T> &task = part.task;
-    const int64_t first = step % own_.place_count, places = std::min(own_.place_count, end - step);
+    const int64_t first = step % windows_.place_count, places = std::min(windows_.place_count, end - step);
     for (int64_t panel = 0; panel < part.count; panel++)
-      space.find_rows(own_, task.worker, panel, part.run_counts[panel], first, first + places, width);
-    const T *channel = source_ + (task.group * own_.channels + step / own_.place_count) * own_.pixels();
+      space.find_rows(windows_, task.worker, panel, part.run_counts[panel], first, first + places, width);
+    const T *channel = source_ + (task.group * windows_.channels + step / windows_.place_count) * windows_.pixels();
     T *to = task.panels;
-    for (int64_t at = step; at < end; at += places, channel += own_.pixels(), to += places * width)
+    for (int64_t at = step; at < end; at += places, channel += windows_.pixels(), to += places * width)
       for (int64_t panel = 0; panel < part.count; panel++)
-        space.copy(task.worker, panel, own_.axes[2].step, places, channel, source_end_, to + panel * part.panel_size,
-                   width);
+        space.copy(task.worker, panel, windows_.axes[2].step, places, channel, source_end_,
+                   to + panel * part.panel_size, width);
   }
 
   static int64_t first_of(const Task<T> &task, int64_t panel) { return (task.first_panel + panel) * width; }
 
-  // Whether a panel's sums are adjacent elements of the result, one row of it.
+  // Returns whether a panel's sums are adjacent elements of one row of the result.
   bool is_direct(const Task<T> &task, int64_t panel) const {
-    const int64_t first = first_of(task, panel), grid = own_.positions();
+    const int64_t first = first_of(task, panel), grid = windows_.positions();
     return is_whole_ && first + width <= positions_ && first / grid == (first + width - 1) / grid;
   }
 
   T *result_of(const Task<T> &task, int64_t picture, int64_t row) const {
-    return result_ + ((picture * own_.groups + task.group) * own_.rows + row) * own_.results();
+    return result_ + ((picture * windows_.groups + task.group) * windows_.rows + row) * windows_.results();
   }
 
   void multiply_tile_of(const Part &part, int64_t number, int64_t panel, int64_t step, int64_t end) const {
     const Task<T> &task = part.task;
-    const int64_t row = number * tile_rows, height = std::min<int64_t>(tile_rows, own_.rows - row);
+    const int64_t row = number * tile_rows, height = std::min<int64_t>(tile_rows, windows_.rows - row);
     Tile<T> tile;
     tile.depth = end - step;
     tile.a = packed_ + (task.group * tiles_ + number) * tile_size_ + step * tile_rows, tile.a_stride = tile_rows;
     tile.b = task.panels + panel * part.panel_size, tile.b_stride = width;
     if (is_direct(task, panel)) {
-      const int64_t first = first_of(task, panel), picture = first / own_.positions();
-      tile.c = result_of(task, picture, row) + first % own_.positions(), tile.c_stride = own_.results();
+      const int64_t first = first_of(task, panel), picture = first / windows_.positions();
+      tile.c = result_of(task, picture, row) + first % windows_.positions(), tile.c_stride = windows_.results();
     } else tile.c = sums_of(part, panel, row), tile.c_stride = part.count * width;
     tile.input = step > 0 ? tile.c : nullptr, tile.input_stride = tile.c_stride;
     tile_kernels<T, Adjacent::step>.multiply[height - 1](tile);
@@ -130,12 +129,12 @@ private:
     return part.task.sums + ((row - part.task.tile * tile_rows) * part.count + panel) * width;
   }
 
-  // Sums become elements of the result, where they are.
+  // Writes the sums to their elements of the result.
   void finish_panel(const Part &part, int64_t panel, const Run *runs, int64_t count) const {
     const Task<T> &task = part.task;
-    const auto &[deep, high, wide] = own_.axes;
+    const auto &[deep, high, wide] = windows_.axes;
     const auto along = [](const WindowAxis &axis, int64_t at) { return axis.result_first + at * axis.result_step; };
-    const int64_t end_row = std::min(task.end_tile * tile_rows, own_.rows);
+    const int64_t end_row = std::min(task.end_tile * tile_rows, windows_.rows);
     for (int64_t i = 0; i < count; i++) {
       const Run &run = runs[i];
       const int64_t at = (along(deep, run.z) * high.result + along(high, run.y)) * wide.result + along(wide, run.x);
@@ -150,7 +149,7 @@ private:
       for (int64_t x = 0; x < count; x++) to[x * step] = from[x];
   }
 
-  const Windows &own_;
+  const Windows &windows_;
   const DepthBlocks blocks_;
   const T *source_, *weight_;
   T *result_;
@@ -160,8 +159,8 @@ private:
   const T *packed_ = nullptr;
 };
 
-// Panels and tiles of a task, so that all threads end together: in units of a row of a tile and a step, a panel costs
-// as many as it has rows, and about a tile's more for bringing it; and a tile some for reading its weights.
+// Chooses a task's panels and tiles so that all threads finish together. In units of a tile row times a step, a panel
+// costs its rows plus about a tile's for gathering it, and a tile some for reading its weights.
 Division divide(int64_t groups, int64_t panels, int64_t tiles, int64_t block) {
   constexpr int64_t bring = 14, read = 6;
   const int64_t threads = thread_count(),
@@ -178,8 +177,8 @@ Division divide(int64_t groups, int64_t panels, int64_t tiles, int64_t block) {
   return best;
 }
 
-// The sums of all phases of a result. A task computes the same part of each, so that elements side by side, which are
-// of several, are written while they are in a cache.
+// The sums of all phases of a result. A task computes the same part of each phase, so that neighboring elements, which
+// belong to different phases, are written while they are in a cache.
 template <class T>
 void multiply(const Windows *phases, int64_t phase_count, const T *source, const T *weight, T *result) {
   std::vector<Multiplication<T>> all;
@@ -187,10 +186,10 @@ void multiply(const Windows *phases, int64_t phase_count, const T *source, const
   int64_t panels = 0, block = 0, places = 0, runs = 0, packed_size = 0;
   double operations = 0;
   for (int64_t i = 0; i < phase_count; i++) {
-    const Multiplication<T> &own = all.emplace_back(phases[i], source, weight, result);
-    panels = std::max(panels, own.panels()), block = std::max(block, own.block());
-    places = std::max(places, own.places()), operations += own.operations();
-    runs = std::max(runs, most_runs(phases[i], Multiplication<T>::width)), packed_size += own.packed_size();
+    const Multiplication<T> &phase = all.emplace_back(phases[i], source, weight, result);
+    panels = std::max(panels, phase.panels()), block = std::max(block, phase.block());
+    places = std::max(places, phase.places()), operations += phase.operations();
+    runs = std::max(runs, most_runs(phases[i], Multiplication<T>::width)), packed_size += phase.packed_size();
   }
   constexpr int64_t width = Multiplication<T>::width;
   const int64_t tiles = all[0].tiles(), groups = phases[0].groups;
@@ -199,56 +198,56 @@ void multiply(const Windows *phases, int64_t phase_count, const T *source, const
                 tasks = groups * panel_tasks * tile_tasks, workers = workers_for(operations, tasks);
   Scratch<T> packed(packed_size);
   T *next = packed.data();
-  for (Multiplication<T> &own : all) own.pack_weight(next), next += own.packed_size();
+  for (Multiplication<T> &phase : all) phase.pack_weight(next), next += phase.packed_size();
   const int64_t panels_size = division.panels * Multiplication<T>::panel_size(block),
                 size = panels_size + division.tiles * rounded_up(tile_rows * division.panels * width, 64);
   Scratch<T> numbers(scratch_product({workers, size}));
   RowSpace<T> space(runs, places, division.panels, workers);
   share_tasks(tasks, workers, [&](int64_t task, int64_t worker) {
     const int64_t tile = task % tile_tasks * division.tiles, panel = task / tile_tasks % panel_tasks * division.panels;
-    T *own = numbers.data() + worker * size;
+    T *memory = numbers.data() + worker * size;
     for (const Multiplication<T> &phase : all)
       if (panel < phase.panels())
         phase.compute({task / tile_tasks / panel_tasks, panel, tile, std::min(tile + division.tiles, tiles), worker,
-                       own, own + panels_size},
+                       memory, memory + panels_size},
                       space, division.panels);
   });
 }
 
-// The adjoint in the weight: steps of the depth are the rows of a product, the result's rows its columns, and its depth
-// are the positions, of which each part is summed by itself and added to the others in their order.
+// The adjoint in the weight, as a product: its rows are steps of the depth, its columns the result's rows, and its
+// depth the positions. These are divided into parts, each summed separately, and the parts' sums are added in order.
 //
 //   sums[part][step, row] = Σ over the part's positions p of source under p [step, p] · gradient[row, p]
 template <class T> class Weighing {
   static constexpr int64_t width = tile_columns<T>;
   static constexpr int64_t block_positions = 256,
-                           row_stride = block_positions + 16; // rows in different sets of a cache
+                           row_stride = block_positions + 16; // puts rows in different cache sets
   static constexpr int64_t block_steps = 8 * tile_rows;
   static constexpr int64_t least_positions = 384, most_parts = 16, most_sums = 1 << 20; // of parts
 
 public:
-  Weighing(const Windows &own, const T *source, const T *gradient, T *weight)
-      : own_(own), source_(source), gradient_(gradient), weight_(weight),
-        source_end_(source + own.batch * own.groups * own.channels * own.pixels()),
-        positions_(own.batch * own.positions()), panels_(divided_up(own.rows, width)),
-        sums_size_(own.depth() * panels_ * width), parts_(count_parts()),
+  Weighing(const Windows &windows, const T *source, const T *gradient, T *weight)
+      : windows_(windows), source_(source), gradient_(gradient), weight_(weight),
+        source_end_(source + windows.batch * windows.groups * windows.channels * windows.pixels()),
+        positions_(windows.batch * windows.positions()), panels_(divided_up(windows.rows, width)),
+        sums_size_(windows.depth() * panels_ * width), parts_(count_parts()),
         part_positions_(rounded_up(divided_up(positions_, parts_), block_positions)) {}
 
   void run() {
     divide();
-    const int64_t chunks = divided_up(own_.depth(), chunk_), tasks = parts_ * own_.groups * chunks;
+    const int64_t chunks = divided_up(windows_.depth(), chunk_), tasks = parts_ * windows_.groups * chunks;
     const int64_t workers = workers_for(operations(), tasks);
-    const DepthBlocks blocks(own_, block_steps);
+    const DepthBlocks blocks(windows_, block_steps);
     const int64_t source_size = blocks.block * row_stride + 64, gradient_size = panels_ * block_positions * width;
-    Scratch<T> sums(scratch_product({parts_, own_.groups, sums_size_}));
+    Scratch<T> sums(scratch_product({parts_, windows_.groups, sums_size_}));
     Scratch<T> numbers(scratch_product({workers, source_size + gradient_size}));
-    RowSpace<T> rows(most_runs(own_, block_positions), blocks.places(), 1, workers);
+    RowSpace<T> rows(most_runs(windows_, block_positions), blocks.places(), 1, workers);
     share_tasks(tasks, workers, [&](int64_t task, int64_t worker) {
-      const int64_t part = task / chunks / own_.groups, group = task / chunks % own_.groups,
+      const int64_t part = task / chunks / windows_.groups, group = task / chunks % windows_.groups,
                     step = task % chunks * chunk_;
       T *space = numbers.data() + worker * (source_size + gradient_size);
-      compute({part, group, step, std::min(step + chunk_, own_.depth()),
-               sums.data() + (part * own_.groups + group) * sums_size_, space, space + source_size, worker},
+      compute({part, group, step, std::min(step + chunk_, windows_.depth()),
+               sums.data() + (part * windows_.groups + group) * sums_size_, space, space + source_size, worker},
               blocks, rows);
     });
     add_parts(sums.data());
@@ -262,27 +261,28 @@ private:
   };
 
   double operations() const {
-    return 2.0 * double(own_.groups * positions_) * double(own_.rows) * double(own_.depth());
+    return 2.0 * double(windows_.groups * positions_) * double(windows_.rows) * double(windows_.depth());
   }
 
-  // By the sizes alone: a power of two, so that it divides threads.
+  // By the sizes alone: a power of two, which divides well among threads.
   int64_t count_parts() const {
     const int64_t most = std::min(
-        {most_parts, positions_ / least_positions, most_sums / std::max<int64_t>(1, own_.groups * sums_size_)});
+        {most_parts, positions_ / least_positions, most_sums / std::max<int64_t>(1, windows_.groups * sums_size_)});
     int64_t parts = 1;
     while (2 * parts <= most) parts *= 2;
     return parts;
   }
 
-  // Steps of a task, whole channels, so that all threads end together. Each task brings the gradient's columns again.
+  // Chooses a task's steps, whole channels, so that all threads finish together. Each task packs the gradient's columns
+  // again.
   void divide() {
-    const int64_t threads = thread_count(), unit = std::max(own_.place_count, int64_t(tile_rows)),
-                  most = std::max<int64_t>(1, std::min(own_.depth() / unit, 4 * threads)),
-                  others = parts_ * own_.groups;
+    const int64_t threads = thread_count(), unit = std::max(windows_.place_count, int64_t(tile_rows)),
+                  most = std::max<int64_t>(1, std::min(windows_.depth() / unit, 4 * threads)),
+                  others = parts_ * windows_.groups;
     int64_t least = INT64_MAX;
     for (int64_t count = 1; count <= most; count++) {
-      const int64_t channels = divided_up(own_.channels, count), steps = channels * own_.place_count,
-                    tasks = others * divided_up(own_.channels, channels);
+      const int64_t channels = divided_up(windows_.channels, count), steps = channels * windows_.place_count,
+                    tasks = others * divided_up(windows_.channels, channels);
       const int64_t cost = divided_up(tasks, threads) * (rounded_up(steps, tile_rows) + 14);
       if (cost < least) least = cost, chunk_ = steps;
     }
@@ -296,7 +296,7 @@ private:
     for (int64_t at = first; at < end; at += block_positions) {
       const int64_t count = std::min(block_positions, end - at);
       bring_gradient(task, at, count);
-      const int64_t run_count = find_runs(own_, at, at + count, rows.runs_of(task.worker, 0));
+      const int64_t run_count = find_runs(windows_, at, at + count, rows.runs_of(task.worker, 0));
       for (int64_t step = task.step, next; step < task.end_step; step = next) {
         next = std::min(blocks.end(step), task.end_step);
         bring_source(task, rows, run_count, step, next, count);
@@ -305,26 +305,27 @@ private:
     }
   }
 
-  // Its rows are the columns of a product: they are transposed, picture by picture.
+  // The gradient's rows are the columns of the product, so they are transposed, picture by picture.
   void bring_gradient(const Task &task, int64_t first, int64_t count) const {
-    const int64_t grid = own_.positions();
-    for (int64_t row = 0; row < own_.rows; row += width)
+    const int64_t grid = windows_.positions();
+    for (int64_t row = 0; row < windows_.rows; row += width)
       for (int64_t at = first, length; at < first + count; at += length) {
         length = std::min(grid - at % grid, first + count - at);
-        const T *from = gradient_ + ((at / grid * own_.groups + task.group) * own_.rows + row) * grid + at % grid;
-        pack_panel<T, width>(from, grid, 1, std::min(width, own_.rows - row), length,
+        const T *from =
+            gradient_ + ((at / grid * windows_.groups + task.group) * windows_.rows + row) * grid + at % grid;
+        pack_panel<T, width>(from, grid, 1, std::min(width, windows_.rows - row), length,
                              task.gradient + row * block_positions + (at - first) * width);
       }
   }
 
   void bring_source(const Task &task, RowSpace<T> &rows, int64_t run_count, int64_t step, int64_t end,
                     int64_t count) const {
-    const int64_t first = step % own_.place_count, places = std::min(own_.place_count, end - step);
-    rows.find_rows(own_, task.worker, 0, run_count, first, first + places, count);
-    const T *channel = source_ + (task.group * own_.channels + step / own_.place_count) * own_.pixels();
+    const int64_t first = step % windows_.place_count, places = std::min(windows_.place_count, end - step);
+    rows.find_rows(windows_, task.worker, 0, run_count, first, first + places, count);
+    const T *channel = source_ + (task.group * windows_.channels + step / windows_.place_count) * windows_.pixels();
     T *to = task.source;
-    for (int64_t at = step; at < end; at += places, channel += own_.pixels(), to += places * row_stride)
-      rows.copy(task.worker, 0, own_.axes[2].step, places, channel, source_end_, to, row_stride);
+    for (int64_t at = step; at < end; at += places, channel += windows_.pixels(), to += places * row_stride)
+      rows.copy(task.worker, 0, windows_.axes[2].step, places, channel, source_end_, to, row_stride);
   }
 
   void multiply_block(const Task &task, int64_t step, int64_t end, int64_t count, bool is_added) const {
@@ -347,19 +348,20 @@ private:
     }
   }
 
-  // weight[row, step] = Σ over parts of sums[part][step, row], in their order.
+  // weight[row, step] = Σ over parts of sums[part][step, row], in order.
   void add_parts(const T *sums) const {
     constexpr int64_t steps = 16;
-    const int64_t depth = own_.depth(), blocks = divided_up(depth, steps);
+    const int64_t depth = windows_.depth(), blocks = divided_up(depth, steps);
     const int64_t grain = std::max<int64_t>(1, 16384 / (parts_ * panels_ * width * steps));
-    parallel_for(own_.groups * blocks, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(windows_.groups * blocks, grain, [&](int64_t begin, int64_t end) {
       T total[steps][width];
       for (int64_t i = begin; i < end; i++) {
         const int64_t group = i / blocks, step = i % blocks * steps, count = std::min(steps, depth - step);
-        for (int64_t row = 0; row < own_.rows; row += width) {
+        for (int64_t row = 0; row < windows_.rows; row += width) {
           for (int64_t s = 0; s < count; s++) add_rows(sums, group, (step + s) * panels_ * width + row, total[s]);
-          for (int64_t r = 0; r < std::min(width, own_.rows - row); r++)
-            for (int64_t s = 0; s < count; s++) weight_[(group * own_.rows + row + r) * depth + step + s] = total[s][r];
+          for (int64_t r = 0; r < std::min(width, windows_.rows - row); r++)
+            for (int64_t s = 0; s < count; s++)
+              weight_[(group * windows_.rows + row + r) * depth + step + s] = total[s][r];
         }
       }
     });
@@ -368,12 +370,12 @@ private:
     const T *from = sums + group * sums_size_ + at;
     for (int64_t r = 0; r < width; r++) total[r] = from[r];
     for (int64_t part = 1; part < parts_; part++) {
-      from += own_.groups * sums_size_;
+      from += windows_.groups * sums_size_;
       for (int64_t r = 0; r < width; r++) total[r] += from[r];
     }
   }
 
-  const Windows &own_;
+  const Windows &windows_;
   const T *source_, *gradient_;
   T *weight_;
   const T *source_end_;
@@ -381,8 +383,8 @@ private:
   int64_t chunk_ = 1;
 };
 
-template <class T> void weigh(const Windows &own, const T *source, const T *gradient, T *weight) {
-  Weighing<T>(own, source, gradient, weight).run();
+template <class T> void weigh(const Windows &windows, const T *source, const T *gradient, T *weight) {
+  Weighing<T>(windows, source, gradient, weight).run();
 }
 
 } // namespace

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t task_bytes = 1 << 17;
 constexpr int64_t shortest_streamed_row = 1 << 10;
 
-// The axes by the result's strides, the largest first, without those of one element, merged.
+// Orders the axes by the result's strides, largest first, drops those of one element, and merges adjacent ones.
 int order_axes(const Nest<2> &nest, int64_t size, CopyAxis (&axes)[max_rank]) {
   int rank = 0;
   for (int axis = 0; axis < nest.rank; axis++)
@@ -24,20 +24,20 @@ int order_axes(const Nest<2> &nest, int64_t size, CopyAxis (&axes)[max_rank]) {
                    [](const CopyAxis &a, const CopyAxis &b) { return std::abs(a.to) > std::abs(b.to); });
   int merged = 0;
   for (int axis = 0; axis < rank; axis++) {
-    const CopyAxis own = axes[axis];
+    const CopyAxis inner = axes[axis];
     CopyAxis *outer = merged > 0 ? &axes[merged - 1] : nullptr;
-    if (outer && outer->from == own.from * own.size && outer->to == own.to * own.size)
-      *outer = {outer->size * own.size, own.from, own.to};
-    else axes[merged++] = own;
+    if (outer && outer->from == inner.from * inner.size && outer->to == inner.to * inner.size)
+      *outer = {outer->size * inner.size, inner.from, inner.to};
+    else axes[merged++] = inner;
   }
   return merged;
 }
 
-// Of elements along an axis; one that repeats its elements is no better than the farthest.
+// The distance between elements along an axis; a broadcast axis counts as the farthest.
 int64_t distance_of(int64_t stride) { return stride == 0 ? INT64_MAX : std::abs(stride); }
 
-// Returns whether there is a plan: not where elements of the result are adjacent along no axis, or those of the operand
-// lie closest along the same axis, but are not adjacent there.
+// Returns whether there is a plan. There is none if no axis has adjacent elements in the result, or if the operand's
+// closest elements are along the same axis but are not adjacent.
 bool find_plan(const Nest<2> &nest, int64_t size, CopyPlan &plan) {
   plan.rank = order_axes(nest, size, plan.axes);
   CopyAxis *last = plan.axes + plan.rank - 1;
@@ -61,7 +61,7 @@ struct Addresses {
   }
 };
 
-// Where the part with this number begins, of those that the first `rank` axes make, in row-major order.
+// Returns the addresses of part `number`, in row-major order over the first `rank` axes.
 Addresses part_at(Addresses first, const CopyPlan &plan, int rank, int64_t number) {
   for (int axis = rank - 1; axis >= 0; axis--) {
     first.move(plan.axes[axis], number % plan.axes[axis].size);
@@ -97,7 +97,7 @@ inline void copy_row(const Addresses &at, int64_t bytes) {
     for (int64_t byte = 0; byte < bytes; byte++) at.to[byte] = at.from[byte];
 }
 
-// Bytes [begin, end) of the result.
+// Copies bytes [begin, end) of the result.
 void copy_rows(Addresses first, const CopyPlan &plan, int64_t row_bytes, bool is_streamed, int64_t begin, int64_t end) {
   const int outer = plan.rank - 1;
   const CopyAxis next = outer > 0 ? plan.axes[outer - 1] : CopyAxis{1, 0, 0};
@@ -123,10 +123,10 @@ void run_rows(Addresses first, const CopyPlan &plan, int64_t size) {
 
 int index_of_size(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
 
-// Elements of a block along an axis.
-int64_t block_side(const CopyAxis &own, const CopyAxis &other, int64_t side, bool has_few) {
+// Returns the elements of a block along an axis.
+int64_t block_side(const CopyAxis &axis, const CopyAxis &other, int64_t side, bool has_few) {
   if (!has_few) return side;
-  return own.size <= few && own.size <= other.size ? own.size : side * side / few;
+  return axis.size <= few && axis.size <= other.size ? axis.size : side * side / few;
 }
 
 bool has_whole_lines(Addresses first, const CopyPlan &plan) {
@@ -163,7 +163,7 @@ void run_transposed(Addresses first, const CopyPlan &plan, int64_t size) {
   });
 }
 
-// Elements as they are. Returns false where there is no plan, and nothing was done.
+// Copies elements without conversion. Returns false, with nothing done, if there is no plan.
 bool copy_elements(const CopyBlock &block, int64_t size, const Operands &operands) {
   const Nest<2> nest(block.loop.nest);
   if (nest.count() == 0) return false;
@@ -177,7 +177,7 @@ bool copy_elements(const CopyBlock &block, int64_t size, const Operands &operand
   return true;
 }
 
-// out[i] = (dtype of out) source[i], as "convert".
+// out[i] = (dtype of out) source[i], as the function "convert" does.
 void copy(const CopyBlock &block, Operands operands) {
   const DType from = block.from, to = block.to;
   const int64_t sizes[] = {dtype_sizes[static_cast<int>(from)], dtype_sizes[static_cast<int>(to)]};

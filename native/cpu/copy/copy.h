@@ -1,4 +1,4 @@
-// Copies of elements as they are, between operands of any strides.
+// Copies of elements without conversion, between operands of any strides.
 #pragma once
 
 #include "../elementwise/loop.h"
@@ -10,29 +10,29 @@ struct CopyBlock {
   LoopBlock<2> loop;
 };
 
-// An axis of a copy; strides in bytes.
+// An axis of a copy; strides are in bytes.
 struct CopyAxis {
   int64_t size, from, to;
 };
 
-// Copies by the layout of both operands. Axes are ordered by the result's strides, the smallest last, and merged where
-// both operands allow it. `is_rows`: both have adjacent elements along the last axis. Else the last two axes are
-// transposed: elements are adjacent in the result along the last one, and lie closest in the operand along the other.
+// A copy ordered by both layouts. Axes are sorted by the result's strides, smallest last, and merged if both operands
+// allow it. `is_rows`: both have adjacent elements along the last axis. Otherwise the last two axes are transposed: the
+// result's elements are adjacent along the last one, and the operand's are closest along the other.
 struct CopyPlan {
   int rank;
   CopyAxis axes[max_rank];
   bool is_rows;
 };
 
-// The last two axes of a transposed copy, or a block of them. Rows are what is adjacent in the result.
+// The last two axes of a transposed copy, or a block of them. Rows are adjacent in the result.
 struct TransposeBlock {
   const char *from;
   char *to;
   CopyAxis columns, rows;
-  bool is_streamed; // the result's rows are whole lines, written past the caches
+  bool is_streamed; // the result's rows are whole cache lines, written with nontemporal stores
 };
 
-// How many elements along an axis have kernels of their own.
+// Up to this many elements along an axis have specialized kernels.
 constexpr int64_t few = 4;
 
 // Kernels for elements of 1, 2, 4 and 8 bytes: blocks of up to `side` by `side`, and of any size with 2 to `few`

@@ -1,6 +1,6 @@
 // Blocks of a transposed copy. A block is read into one buffer, row by row, transposed square by square into another,
-// and written from there: both are in the first-level cache whatever the operands' strides are. Lines whose addresses
-// differ by a power of two would evict each other there.
+// and written from there: both buffers are in the L1 cache, whatever the operands' strides are. Without them, lines
+// whose addresses differ by a power of two would evict each other.
 #include "copy.h"
 
 #include "../elementwise/stream.h"
@@ -12,7 +12,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Elements of a side: what is adjacent makes two cache lines or more, and both buffers fit into the cache.
+// Elements per side: adjacent elements fill two cache lines or more, and both buffers fit the cache.
 template <class T> constexpr int64_t side = sizeof(T) == 1 ? 128 : sizeof(T) == 8 ? 32 : 64;
 
 // to[c * side + r] = from[r * side + c] for as many rows and columns as a vector has lanes.
@@ -28,7 +28,7 @@ template <class T> inline void transpose_lanes(const T *from, T *to) {
   }
 }
 
-// Copies `count` lines of `bytes`, at most those of a side.
+// Copies `count` lines of `bytes` bytes; both are at most a side.
 template <class T>
 inline void copy_lines(const char *from, int64_t from_stride, char *to, int64_t to_stride, int64_t count,
                        int64_t bytes) {
@@ -39,7 +39,7 @@ inline void copy_lines(const char *from, int64_t from_stride, char *to, int64_t 
     for (int64_t line = 0; line < count; line++) std::memcpy(to + line * to_stride, from + line * from_stride, bytes);
 }
 
-// The block's elements into rows of the buffer that are adjacent in the operand.
+// Copies the block into rows of the buffer, which are adjacent in the operand.
 template <class T> inline void read_block(const TransposeBlock &block, char *buffer) {
   const int64_t pitch = side<T> * sizeof(T), step = block.columns.from;
   if (step == sizeof(T))
@@ -71,7 +71,7 @@ template <class Use> inline void with_few(int64_t count, Use use) {
   else use(std::integral_constant<int64_t, few>{});
 }
 
-// to[l * to_stride + i] = from[l * from_stride + i * step] for `count` of i.
+// to[l * to_stride + i] = from[l * from_stride + i * step] for i < count.
 template <class T, class Count>
 inline void gather_few(const T *from, int64_t from_stride, int64_t step, T *to, int64_t to_stride, int64_t lines,
                        Count count) {
@@ -79,7 +79,7 @@ inline void gather_few(const T *from, int64_t from_stride, int64_t step, T *to, 
     for (int64_t i = 0; i < count; i++) to[l * to_stride + i] = from[l * from_stride + i * step];
 }
 
-// to[i * to_stride + l] = from[l * from_stride + i * step] for `count` of i.
+// to[i * to_stride + l] = from[l * from_stride + i * step] for i < count.
 template <class T, class Count>
 inline void spread_few(const T *from, int64_t from_stride, int64_t step, T *to, int64_t to_stride, int64_t lines,
                        Count count) {

@@ -1,11 +1,11 @@
-// Rows of one element, and of numbers at equal distances.
+// Fills, and ranges of evenly spaced numbers.
 #pragma once
 
 #include "../nest.h"
 
 namespace orchard {
 
-// The nest goes over the output, whose elements become `bits`.
+// The nest is over the output, whose elements become `bits`.
 struct FillBlock {
   Whole bytes; // of an element
   Whole offset;
@@ -28,7 +28,7 @@ struct WholeRangeBlock {
   Whole count;
 };
 
-// Elements as bits, by the binary logarithm of their bytes.
+// Fills with elements given as bits; indexed by the binary logarithm of their bytes.
 using FillRow = void (*)(void *out, uint64_t bits, int64_t count, int64_t stride);
 
 // start + i · step for i < forward, then end − (count − 1 − i) · step
@@ -37,14 +37,15 @@ struct FloatRange {
   int64_t forward, count;
 };
 
-// start + i · step + i · remainder / divisor, cut towards zero
+// start + i · step + i · remainder / divisor, truncated
 struct WholeRange {
   int64_t start, step, remainder, divisor;
 };
 
 struct Creations {
   FillRow fill[4];
-  // Elements [begin, end) of the range to `out`. Null where the dtype is no float, or for whole ranges where it is one.
+  // Writes elements [begin, end) of the range to `out`. `range` is null unless the dtype is a float, `whole_range` if
+  // it is.
   void (*range[dtype_count])(const FloatRange &range, int64_t begin, int64_t end, void *out);
   void (*whole_range[dtype_count])(const WholeRange &range, int64_t begin, int64_t end, void *out);
 };

@@ -1,4 +1,4 @@
-// Activations whose formulas take more than a line, as straight code.
+// Activations with longer formulas, branch-free.
 #pragma once
 
 #include "softplus.h"

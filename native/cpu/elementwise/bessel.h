@@ -1,7 +1,7 @@
-// The modified Bessel functions of the first kind of orders 0 and 1, of float32 and float64, as straight code without
-// branches: the power series up to `far`, Hankel's asymptotic series from there on. Terms of the power series have one
-// sign, and those of Hankel's that are left out are below a rounding. Errors stay within 6 units in the last place.
-// Source: NIST Digital Library of Mathematical Functions, 10.25.2 and 10.40.1.
+// The modified Bessel functions of the first kind of orders 0 and 1, for float32 and float64, branch-free: the power
+// series up to `far`, Hankel's asymptotic series from there on. All terms of the power series have the same sign; the
+// omitted terms of Hankel's are below a rounding error. Errors stay within 6 units in the last place. Source: NIST
+// Digital Library of Mathematical Functions, 10.25.2 and 10.40.1.
 #pragma once
 
 #include "math.h"
@@ -10,7 +10,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// How many terms each series takes, where the second one begins, and from where on the result is infinite.
+// How many terms each series has, where the second one begins, and from where on the result is infinite.
 template <class T> struct BesselRange;
 template <> struct BesselRange<float> {
   static constexpr int near_terms = 22, far_terms = 12;
@@ -21,7 +21,7 @@ template <> struct BesselRange<double> {
   static constexpr double far = 20.0, infinite = 730.0;
 };
 
-// The sum of t^k / (k! (k + order)!), from the last term on. `below` counts from 0.
+// Σ t^k / (k! (k + order)!), from the last term to the first. `below` counts from 0.
 template <int order, class T, int... below> inline T bessel_near(T t, std::integer_sequence<int, below...>) {
   constexpr int last = int(sizeof...(below));
   T sum = T(1);
@@ -29,7 +29,7 @@ template <int order, class T, int... below> inline T bessel_near(T t, std::integ
   return sum;
 }
 
-// The sum of the products of ((2k - 1)^2 - 4 order^2) / (8 k x), from the last term on.
+// Σ of the products of ((2k - 1)^2 - 4 order^2) / (8 k x), from the last term to the first.
 template <int order, class T, int... below> inline T bessel_far(T reciprocal, std::integer_sequence<int, below...>) {
   constexpr int last = int(sizeof...(below));
   T sum = T(1);
@@ -49,7 +49,7 @@ template <int order, class T> inline T bessel(T x) {
   T far = a <= Range::far ? Range::far : a; // NaN stays
   far = far > Range::infinite ? Range::infinite : far;
   T small = bessel_near<order>(half * half, std::make_integer_sequence<int, Range::near_terms>());
-  T root = exp(far * T(0.5)); // twice, since the whole exponential overflows before the function does
+  T root = exp(far * T(0.5)); // used as a factor twice, since the whole exponential overflows before the function does
   T large = bessel_far<order>(T(1) / far, std::make_integer_sequence<int, Range::far_terms>());
   T value = a <= Range::far ? (order == 0 ? small : half * small) : root / std::sqrt(two_pi * far) * large * root;
   return order == 1 && x < T(0) ? -value : value;

@@ -11,8 +11,8 @@ namespace {
 
 template <class T> constexpr bool is_integer = std::is_integral_v<T>;
 
-// Integers wrap around: what would overflow is computed without a sign. bools are 0 and 1, and the result whether it is
-// not 0.
+// Integers wrap around: arithmetic that may overflow is done unsigned. bools are computed as 0 and 1; the result is
+// whether it is not 0.
 template <class T, class Formula> inline T wrapping(T a, T b, Formula formula) {
   if constexpr (std::is_same_v<T, bool>) return formula(int(a), int(b)) != 0;
   else if constexpr (is_integer<T>) {
@@ -51,19 +51,19 @@ struct Div {
   template <class T> static T of(T a, T b) { return a / b; }
 };
 
-// ---------------------------------------------------------------- divisions that round; callers see to it that no
-// integer is divided by 0
+// ---------------------------------------------------------------- divisions that round; callers ensure that no integer
+// is divided by 0
 
-// The processor traps on the smallest integer over -1.
+// The processor traps on the smallest integer divided by -1.
 template <class T> inline bool is_minus_one(T b) { return std::is_signed_v<T> && b == T(-1); }
 template <class T> inline T integer_quotient(T a, T b) {
   return is_minus_one(b) ? Sub::of(T(0), a) : b == T(0) ? T(0) : T(a / b);
 }
 template <class T> inline T integer_remainder(T a, T b) { return is_minus_one(b) || b == T(0) ? T(0) : T(a % b); }
 
-// a = whole·b + rest for quotients below 2^24. Division may have rounded one up to the next whole number, which leaves
-// a rest of the wrong sign. A rest between -|b| and |b| ends where a or b does, and so is exact: where products are
-// fused in float32, elsewhere in float64, which has room for the product.
+// a = whole·b + rest for quotients below 2^24. The division may round up to the next integer, which leaves a rest of
+// the wrong sign. A rest between -|b| and |b| ends at the last bit of a or b, so it is exact: in float32 if products
+// are fused, else in float64, which has room for the product.
 #if defined(__FMA__) || defined(__aarch64__)
 using Quotient = float;
 #else
@@ -88,7 +88,7 @@ inline bool is_divided(float a, float b) {
   return (absolute(a) < absolute(b) * largest_quotient) & (absolute(b) < infinity);
 }
 
-// Leaves what those can't do to a function of single elements.
+// Recomputes the elements that is_divided excludes, one by one.
 template <class Formula>
 inline void correct_quotients(const float *a, const float *b, float *out, int64_t count, Formula formula) {
   int32_t any = 0;
@@ -111,7 +111,7 @@ struct Fmod {
   }
 };
 
-// As fmod, with the sign of the divisor.
+// Like fmod, with the sign of the divisor.
 struct Remainder {
   static constexpr const char *name = "remainder";
   static constexpr bool divides = true;
@@ -133,7 +133,7 @@ struct TruncDivide {
   }
 };
 
-// (a - remainder)/b, which is a whole number but for a rounding; a/b alone may be rounded up to the next one.
+// (a - remainder)/b, an integer up to a rounding error; a/b alone may round up to the next one.
 struct FloorDivide {
   static constexpr const char *name = "floorDivide";
   static constexpr bool divides = true;
@@ -173,7 +173,7 @@ struct Pow {
     static void row(float *out, int64_t count, const float *a, const float *b) { plain_powers(a, b, out, count); }
   };
 
-  // Modulo 2^bits. A negative exponent leaves 0 of all but ±1.
+  // Modulo 2^bits. A negative exponent gives 0, except for bases ±1.
   template <class T> static T integer_power(T base, T exponent) {
     if (exponent < T(0)) return base == T(1) ? T(1) : is_minus_one(base) ? T(exponent & 1 ? -1 : 1) : T(0);
     uint64_t result = 1, factor = uint64_t(base);
@@ -185,7 +185,7 @@ struct Pow {
   }
 };
 
-// NaN where either is.
+// NaN if either is.
 struct Maximum {
   static constexpr const char *name = "maximum";
   static constexpr Kinds kinds = everything;
@@ -211,7 +211,7 @@ struct Swiglu {
   template <class T> static T of(T gate, T up) { return gated<LogisticShare>(gate) * up; }
 };
 
-// The gradient of an activation at x, from that of its result.
+// The gradient at an activation's input x, from the gradient g of its result.
 template <class Share> struct GatedGradient {
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T g, T x) { return g * gated_derivative<Share>(x); }
@@ -226,7 +226,7 @@ struct SiluGradient : GatedGradient<LogisticShare> {
   static constexpr const char *name = "siluGradient";
 };
 
-// 0 up to -3, 1 from 3 on.
+// The derivative is 0 up to -3, 1 from 3 on.
 struct HardswishGradient {
   static constexpr const char *name = "hardswishGradient";
   static constexpr Kinds kinds = floats;
@@ -236,14 +236,14 @@ struct HardswishGradient {
   }
 };
 
-// x where it is above 0, x·slope elsewhere.
+// x if x > 0, else x·slope.
 struct Leaky {
   static constexpr const char *name = "leaky";
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T x, T slope) { return x > T(0) ? x : x * slope; }
 };
 
-// The next number of the dtype itself: of halves too, which are computed in float32 elsewhere.
+// The next number in the dtype itself, also for float16 and bfloat16, which other operations compute in float32.
 struct Nextafter {
   static constexpr const char *name = "nextafter";
   static constexpr Kinds kinds = floats;

@@ -5,7 +5,7 @@
 
 namespace orchard {
 
-// The tables of operations, as lists of names: an operation's ordinal is its place in its table.
+// The tables of operations, as lists of names: an operation's ordinal is its index in its table.
 enum class Unary : int;
 enum class Binary : int;
 enum class Ternary : int;

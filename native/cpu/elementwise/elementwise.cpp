@@ -45,7 +45,7 @@ Loop::Test zero_test(int64_t size) {
   return size == 1 ? has_zero<uint8_t> : size == 4 ? has_zero<uint32_t> : has_zero<uint64_t>;
 }
 
-// out[i] = operation(inputs[i] …). The result has the dtype of the inputs, or bool where the operation is a predicate.
+// out[i] = operation(inputs[i] …). The result has the dtype of the inputs, or bool if the operation is a predicate.
 template <class Operation, int operands>
 void compute(const ElementwiseOperations &operations, const ElementwiseBlock<Operation, operands> &block,
              Operands buffers) {

@@ -1,11 +1,11 @@
-// The logarithm of the gamma function and its derivatives: of float32 lgamma and digamma are straight code without
-// branches, like math.h.
+// The logarithm of the gamma function and its derivatives. For float32, lgamma and digamma are branch-free, like
+// math.h.
 //
-// From 1 to 3 both are a factor that is 0 where they are, times a smooth quotient: an interpolant at Chebyshev's
-// points. From 3 to `far` the recurrence leads down to there, below 1 it leads up, and from `far` on there are
-// asymptotic series. Below 0 there are reflections. Sources: NIST Digital Library of Mathematical Functions, 5.5
-// (recurrences and reflections), 5.11 (asymptotic series) and 25.11 (Hurwitz's zeta). Errors stay within 4 units in the
-// last place of the largest term.
+// From 1 to 3 both are a factor with their zeros times a smooth quotient, which is interpolated at Chebyshev points.
+// From 3 to `far` the recurrence steps down to that range, below 1 it steps up, and from `far` on there are asymptotic
+// series. Below 0 there are reflections. Sources: NIST Digital Library of Mathematical Functions, 5.5 (recurrences and
+// reflections), 5.11 (asymptotic series) and 25.11 (Hurwitz's zeta). Errors stay within 4 units in the last place of
+// the largest term.
 #pragma once
 
 #include "special.h"
@@ -14,8 +14,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// x reduced to 1 … 3 by subtracting ones; exact. `product` is that of the numbers on the way and `sum` that of their
-// reciprocals times it.
+// x reduced to 1 … 3 by subtracting ones; exact. `product` is the product of the numbers passed, and `sum` the sum of
+// their reciprocals times that product.
 template <class Number> struct Reduced {
   Number x, product, sum;
 };
@@ -55,7 +55,7 @@ inline float log_gamma_of_positive(float x) {
   return is_far ? large : is_small ? near - logarithm : near + logarithm;
 }
 
-// Below 0, with a = -x: -ln(|sin πa|/π) - ln Γ(1 + a). It is infinite at whole numbers, and at -∞.
+// Below 0, with a = -x: -ln(|sin πa|/π) - ln Γ(1 + a). It is infinite at integers and at -∞.
 inline float lgamma(float x) {
   float a = absolute(x), r = turns(a).remainder;
   bool is_negative = x < 0.0f;
@@ -65,7 +65,7 @@ inline float lgamma(float x) {
   return is_negative ? special : other;
 }
 
-// The one that leaves no sign in a global variable.
+// lgamma_r doesn't write the sign to a global variable.
 inline double lgamma(double x) {
   int sign;
   return ::lgamma_r(x, &sign);
@@ -116,7 +116,7 @@ template <class Number> inline Number digamma_of_positive(Number x) {
   return x >= far ? large : near;
 }
 
-// π·cot(πr) = (1 - 4r²)·C(r²)/r, where C is an interpolant at Chebyshev's points.
+// π·cot(πr) = (1 - 4r²)·C(r²)/r, where C is interpolated at Chebyshev points.
 inline float pi_cotangent(float r) {
   float c = polynomial(r * r, 1.75992048f, 0.220113218f, 0.749854326f, 0.661266685f, 0.676204801f, 0.710126758f, 1.0f);
   return fused(-2.0f, r, 1.0f) * fused(2.0f, r, 1.0f) * c / r;
@@ -126,7 +126,7 @@ inline double pi_cotangent(double r) {
   return pi * std::cos(pi * r) / std::sin(pi * r);
 }
 
-// Below 0, with a = -x: ψ(1 + a) + π·cot(πa). NaN at whole numbers, and at -∞.
+// Below 0, with a = -x: ψ(1 + a) + π·cot(πa). NaN at integers and at -∞.
 template <class Number> inline Number digamma(Number x) {
   Number a = std::fabs(x), r = turns(a).remainder;
   bool is_negative = x < Number(0);
@@ -138,15 +138,15 @@ template <class Number> inline Number digamma(Number x) {
 
 // ---------------------------------------------------------------- polygamma
 
-// n!/z^(n+1), whose factors are multiplied in turn, so that it overflows only where it has to.
+// n!/z^(n+1), multiplied factor by factor, so that it overflows only if the result does.
 inline double factorial_power(int n, double z) {
   double product = 1.0 / z;
   for (int k = 1; k <= n; k++) product *= double(k) / z;
   return product;
 }
 
-// n!·ζ(n + 1, x), the sum of n!/(x + k)^(n+1) over k ≥ 0, for n ≥ 1 and x ≥ 0. Up to y = x + 12 the terms are added,
-// and the remaining ones are an integral, half a term, and Euler and Maclaurin's series.
+// n!·ζ(n + 1, x), the sum of n!/(x + k)^(n+1) over k ≥ 0, for n ≥ 1 and x ≥ 0. The terms up to y = x + 12 are added;
+// the rest is an integral, half a term, and the Euler–Maclaurin series.
 inline double scaled_zeta(int n, double x) {
   constexpr int terms = 12;
   // B_2k/(2k)!
@@ -168,8 +168,8 @@ inline double scaled_zeta(int n, double x) {
   return sum;
 }
 
-// The derivative of order n ≥ 1 of ψ: (-1)^s·n!·ζ(s, x) with s = n + 1. Below 0 the sum over all whole k of 1/(x + k)^s
-// is that for r, the remainder of x; what is too much there is a ζ(s, 1 - x) again.
+// The derivative of order n ≥ 1 of ψ: (-1)^s·n!·ζ(s, x) with s = n + 1. Below 0, the sum of 1/(x + k)^s over all
+// integers k is that for r, the remainder of x; the surplus terms are again a ζ(s, 1 - x), subtracted.
 inline double polygamma(double order, double x) {
   int n = order >= 1.0 && order < 1e6 ? int(order) : 1;
   double sign = n % 2 == 0 ? -1.0 : 1.0;

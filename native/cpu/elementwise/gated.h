@@ -1,8 +1,8 @@
 // Activations x·S(x), where the share S rises from 0 to 1 and S(-x) = 1 - S(x), and their derivatives.
 //
-// With a = |x| everything comes from the small side: x·S(x) is -a·S(-a) or a·(1 - S(-a)), and the derivative at x is w
-// or 1 - w, where w is the one at -a: w = S(-a) - a·S'(a). So nothing cancels far from 0, where S(-a) is an
-// exponential: it has its whole accuracy, although its exponent needs more digits than a float32 has.
+// With a = |x|, both are computed from the side of -a: x·S(x) is -a·S(-a) or a·(1 - S(-a)), and the derivative at x is
+// w or 1 - w, with w the derivative at -a: w = S(-a) - a·S'(a). So nothing cancels far from 0, where S(-a) is an
+// exponential. That exponential is fully accurate, although its exponent needs more digits than float32 has.
 #pragma once
 
 #include "lifted.h"
@@ -14,9 +14,8 @@ template <class Number> struct Tail {
   Number share, slope;
 };
 
-// S = Φ, the distribution function of the normal distribution. Φ(-a) = e^(-a²/2)·G(a), where G is smooth and falls
-// slowly: a fraction of polynomials, which interpolates G where 1/(1 + 0.3 a) is one of Chebyshev's points, from 0
-// to 15.
+// S = Φ, the normal distribution function. Φ(-a) = e^(-a²/2)·G(a), where G is smooth and falls slowly: a rational
+// function that interpolates G where 1/(1 + 0.3 a) is a Chebyshev point, from 0 to 15.
 struct NormalShare {
   template <class Number>
   static constexpr Number end = std::is_same_v<Number, float> ? 15 : 40; // from there on S(-a) is 0
@@ -38,7 +37,7 @@ struct NormalShare {
   }
 
 private:
-  // e^(-a²/2). The square needs more digits than a float32 has, which a fused product has, and float64.
+  // e^(-a²/2). The square needs more digits than float32 has: it is fused, or computed in float64.
   static float exponential(float a) {
     float shifted = fused(a * a, -0.5f * log2_e, lifting_rounder), n = shifted - lifting_rounder;
 #if defined(__FMA__) || defined(__aarch64__)
@@ -82,10 +81,10 @@ private:
   static constexpr double offset = 1.0 / 0.044715, step = 9.71409102802369609562;
   static constexpr float step_high = 9.7138671875f, step_low = float(step - step_high);
 
-  // e^(-v), whose v needs more digits than a float32 has.
+  // e^(-v); v needs more digits than float32 has.
   static float exponential(float a) {
 #if defined(__FMA__) || defined(__aarch64__)
-    // The sum's part down to 2^-15, which adding 256 leaves, is exact; the other one is what is missing.
+    // The sum's part down to 2^-15, which remains after adding 256, is exact; `rest` is the remainder.
     constexpr float offset_high = 22.36376953125f, offset_low = float(offset - offset_high);
     float sum = fused(a, a, 256.0f + offset_high) - 256.0f, rest = fused(a, a, offset_high - sum) + offset_low;
     float shifted = fused(a * sum, float(-1.0 / step), lifting_rounder), n = shifted - lifting_rounder;
@@ -104,7 +103,7 @@ template <class Number> inline Number magnitude_up_to(Number x, Number most) {
   return most < a ? most : a; // NaN stays
 }
 
-// max(x, 0) - a·S(-a): both of the above.
+// max(x, 0) - a·S(-a), which is right for both signs.
 template <class Share, class Number> inline Number gated(Number x) {
   Number a = magnitude_up_to(x, Share::template end<Number>);
   return fused(a * Share::tail(a).share, -lowered<Number>, x < Number(0) ? Number(0) : x);

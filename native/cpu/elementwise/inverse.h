@@ -1,5 +1,5 @@
-// Inverse circular functions, hyperbolic functions and their inverses, of float32 as straight code without branches,
-// like those of math.h; of float64 by the C library. Errors stay within 4 units in the last place.
+// Inverse circular functions, hyperbolic functions and their inverses: for float32 branch-free, like math.h; for
+// float64 by the C library. Errors stay within 4 units in the last place.
 #pragma once
 
 #include "math.h"
@@ -8,13 +8,13 @@ namespace orchard::ORCHARD_ISA {
 
 // ---------------------------------------------------------------- inverse circular functions
 
-// asin s for 0 ≤ s ≤ ½, from z = s²: an interpolant of (asin s/s − 1)/s² at Chebyshev's points.
+// asin s for 0 ≤ s ≤ ½, from z = s²: (asin s/s − 1)/s² is interpolated at Chebyshev points.
 inline float arcsine_in(float s, float z) {
   float p = polynomial(z, 0.0336908475f, 0.0171492379f, 0.0311006624f, 0.0445994027f, 0.0750009418f, 0.166666657f);
   return fused(p * z, s, s);
 }
 
-// Above ½ the angle is π/2 less twice the arcsine of √((1 − |x|)/2), where 1 − |x| is exact. NaN beyond 1.
+// Above ½ the angle is π/2 minus twice the arcsine of √((1 − |x|)/2); 1 − |x| is exact. NaN beyond 1.
 inline float asin(float x) {
   float a = absolute(x);
   bool is_large = a > 0.5f;
@@ -37,14 +37,14 @@ inline float atan(float x) { return atan2(x, 1.0f); }
 
 // ---------------------------------------------------------------- hyperbolic functions
 
-// e^x/2, which is finite up to where sinh and cosh are.
+// e^x/2, which is finite wherever sinh and cosh are.
 inline float half_exp(float x) {
   float limited = bounded(x, -105.0f, 90.0f);
   float n = to_whole(limited * log2_e);
   return scaled(expm1_reduced(reduced_by_ln2(limited, n)) + 1.0f, integer_of(n) - 1);
 }
 
-// A polynomial up to 1; from there on (e^a - e^-a)/2.
+// A polynomial up to 1; beyond, (e^a - e^-a)/2.
 inline float sinh(float x) {
   float a = absolute(x), z = a * a, half = half_exp(a);
   float small = fused(polynomial(z, 2.80628024e-06f, 0.000198381022f, 0.00833333936f, 0.166666672f) * z, a, a);
@@ -56,7 +56,7 @@ inline float cosh(float x) {
   return half + 0.25f / half;
 }
 
-// From here on the square of a number is as good as it with 1 added or subtracted.
+// From here on, adding or subtracting 1 does not change the square of a number.
 constexpr float largest_squared = 16777216.0f;
 
 // ln(a + √(a² + 1)) = ln(1 + a + a²/(1 + √(a² + 1))), which loses nothing near 0.
@@ -82,7 +82,7 @@ inline float atanh(float x) {
   return with_sign(0.5f * log1p(2.0f * a / (1.0f - a)), x);
 }
 
-// √(x² + y²) in float64, where no square overflows. Infinite where either is, whatever the other one.
+// √(x² + y²) in float64, in which no square overflows. Infinite if either is, whatever the other is.
 inline float hypot(float x, float y) {
   float length = float(std::sqrt(double(x) * double(x) + double(y) * double(y)));
   return absolute(x) == infinity || absolute(y) == infinity ? infinity : length;

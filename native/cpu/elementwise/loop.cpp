@@ -10,12 +10,12 @@
 namespace orchard {
 namespace {
 
-// Elements that lie in no dense run are brought together in pieces that stay in the first-level cache.
+// Elements that are not in a dense run are copied together in pieces that fit the L1 cache.
 constexpr int64_t tile = 512;
 constexpr int64_t widest = 8;      // bytes of an element
 constexpr int64_t grain = 1 << 15; // elements; a multiple of the tile
 
-// Bytes of a result from which on it is streamed past the caches: they would not keep it until it is read.
+// A result of at least this many bytes is streamed past the caches, which would not hold it until it is read.
 constexpr int64_t streamed = 16 << 20;
 
 template <class T> void copy_strided(const char *source, int64_t stride, char *dense, int64_t count) {
@@ -30,7 +30,7 @@ template <class T> void copy_to_strided(const char *dense, char *target, int64_t
   for (int64_t i = 0; i < count; i++) out[i * stride] = in[i];
 }
 
-// Calls use(T) for an unsigned integer of so many bytes.
+// Calls use(T) for an unsigned integer of `size` bytes.
 template <class Use> void with_size(int64_t size, Use &&use) {
   switch (size) {
   case 1: return use(uint8_t{});
@@ -130,7 +130,7 @@ bool Loop::any(int operand, Test test) const {
   return found;
 }
 
-// Calls move(first byte, stride, place in the dense stretch, count) for each run along the innermost axis of the
+// Calls move(first byte, stride, index in the dense stretch, count) for each run along the innermost axis, for the
 // elements from number `start` on, in row-major order.
 template <class Move> void Loop::move(const View &view, int64_t start, int64_t length, Move move) const {
   const int64_t *strides = view.operand->strides;

@@ -1,4 +1,4 @@
-// A loop nest over operands of any strides, cut into dense rows for kernels that know nothing of strides.
+// A loop nest over operands of any strides, split into dense rows for kernels without strides.
 #pragma once
 
 #include "../functions.h"
@@ -12,14 +12,14 @@ namespace orchard {
 
 constexpr int max_operands = 4;
 
-// A loop as a block has it: the result's shape, and for each operand, the result last, its strides along it and its
-// offset. Stride 0 repeats.
+// A loop as stored in a block: the result's shape, and for each operand, the result last, its strides and its offset.
+// Stride 0 repeats elements.
 template <int operands> struct LoopBlock {
   NestBlock<operands> nest;
   Whole offsets[operands];
 };
 
-// The same where a row has to know the number of its first element.
+// The same for rows that need the number of their first element.
 using PlacedRow = std::function<void(const void *const *inputs, void *out, int64_t start, int64_t count)>;
 
 struct LoopOperand {
@@ -30,8 +30,8 @@ struct LoopOperand {
 
 class Loop {
 public:
-  // `sizes` are those of the elements of the call's first operands, the result's last. Axes of one element are dropped,
-  // and adjacent axes that are one run in every operand are merged, so that contiguous operands have one axis.
+  // `sizes` are the bytes of an element of each operand, the result's last. Axes of one element are dropped, and
+  // adjacent axes that form one run in every operand are merged, so that contiguous operands have one axis.
   template <int operands>
   Loop(const LoopBlock<operands> &block, const int64_t *sizes, const Operands &buffers) : operands_(operands) {
     static_assert(operands <= max_operands);
@@ -53,12 +53,12 @@ public:
 
   int64_t count() const { return count_; }
 
-  // Calls `row` for stretches that make up the result, on several threads.
+  // Calls `row` for stretches that cover the result, on several threads.
   void run(ElementwiseRow row) const;
-  // As above; elements are numbered row-major. Stretches begin at multiples of 4.
+  // As above, with elements numbered row-major. Stretches begin at multiples of 4.
   void run_placed(const PlacedRow &row) const;
 
-  // Whether `test(elements, count)` holds for some stretch of an operand.
+  // Returns whether `test(elements, count)` is true for some stretch of an operand.
   using Test = bool (*)(const void *elements, int64_t count);
   bool any(int operand, Test test) const;
 
@@ -68,7 +68,7 @@ private:
     in_place,
     streamed,
     scattered
-  }; // where a row writes: into the result, or into a buffer on its way
+  }; // where a row writes: directly to the result, or to a buffer first
   struct View;
 
   void add_axis(int64_t size, const int64_t *strides);

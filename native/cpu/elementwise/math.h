@@ -1,8 +1,8 @@
-// Elementary functions of float32 as straight code without branches, which compilers turn into vectors.
+// Elementary functions of float32, branch-free, so that compilers vectorize them.
 //
-// Each reduces its argument to a short interval, where a polynomial is enough: the Chebyshev interpolant of the
-// function there, its coefficients rounded to float32. Their errors stay within 2 units in the last place (tan, atan2,
-// tanh, sigmoid: 4).
+// Each reduces its argument to a short interval, on which a polynomial suffices: the Chebyshev interpolant of the
+// function there, with coefficients rounded to float32. Errors stay within 2 units in the last place (tan, atan2, tanh,
+// sigmoid: 4).
 #pragma once
 
 #include "../dtypes.h"
@@ -13,10 +13,10 @@ namespace orchard::ORCHARD_ISA {
 
 constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 constexpr float ln2 = 0.693147181f, log2_e = 1.44269504f, pi = 3.14159265f;
-// ln 2 in two parts: the product of the first with a whole number below 2^12 is exact.
+// ln 2 in two parts: the product of the first with an integer below 2^12 is exact.
 constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
 
-// a·b + c, rounded once where the instruction set can.
+// a·b + c, rounded once if the instruction set allows.
 #if defined(__FMA__) || defined(__aarch64__)
 inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
@@ -25,38 +25,38 @@ inline float fused(float a, float b, float c) { return a * b + c; }
 inline double fused(double a, double b, double c) { return a * b + c; }
 #endif
 
-// The polynomial with these coefficients, the highest first.
+// The polynomial with these coefficients, highest first.
 template <class Number, class... Rest> inline Number polynomial(Number x, Number highest, Rest... rest) {
   Number sum = highest;
   ((sum = fused(sum, x, rest)), ...);
   return sum;
 }
 
-// x rounded to a whole number, ties to even, for |x| < 2^22: adding 1.5 · 2^23 leaves no bits for a fraction.
+// x rounded to an integer, ties to even, for |x| < 2^22: adding 1.5 · 2^23 leaves no bits for a fraction.
 inline float to_whole(float x) { return (x + 12582912.0f) - 12582912.0f; }
 inline double to_whole(double x) { return (x + 6755399441055744.0) - 6755399441055744.0; }
 
-// The integer n of a whole float; some integer for NaN.
+// n, an integral float, as an integer; an arbitrary integer for NaN.
 inline int32_t integer_of(float n) { return int32_t(n == n ? n : 0.0f); }
 
-// 2^n for a whole n from -126 to 127
+// 2^n for an integer n from -126 to 127
 inline float power_of_two(int32_t n) { return float_of(uint32_t(n + 127) << 23); }
 
-// x · 2^n for a whole n from -252 to 254, in two steps, since 2^n may be no float.
+// x · 2^n for an integer n from -252 to 254, in two steps, since 2^n may be out of range.
 inline float scaled(float x, int32_t n) {
   int32_t half = n >> 1;
   return x * power_of_two(half) * power_of_two(n - half);
 }
 
 inline float absolute(float x) { return float_of(bits_of(x) & 0x7fffffff); }
-// The magnitude of the first with the sign of the second.
+// The magnitude of the first argument with the sign of the second.
 inline float with_sign(float magnitude, float sign) {
   return float_of((bits_of(magnitude) & 0x7fffffff) | (bits_of(sign) & 0x80000000));
 }
 // NaN stays.
 inline float at_least(float x, float least) { return x < least ? least : x; }
 inline float at_most(float x, float most) { return x > most ? most : x; }
-// One after the other: GCC makes branches of a choice of three.
+// Two separate selections: GCC makes branches of a three-way one.
 inline float bounded(float x, float least, float most) { return at_most(at_least(x, least), most); }
 
 // ---------------------------------------------------------------- exponentials: x = n·ln 2 + r, e^x = 2^n·e^r
@@ -80,7 +80,7 @@ inline float exp2(float x) {
   return scaled(expm1_reduced((limited - n) * ln2) + 1.0f, integer_of(n));
 }
 
-// 2^n·(e^r - 1) + (2^n - 1), halved, since 2^128 is no float
+// 2^n·(e^r - 1) + (2^n - 1), halved, since 2^128 is out of range
 inline float expm1(float x) {
   float limited = bounded(x, -18.0f, 89.0f);
   float n = to_whole(limited * log2_e);
@@ -118,7 +118,7 @@ inline Logarithm logarithm(float x) {
   return {float(e - (is_subnormal ? 23 : 0)), f + fused(p * f, square, -0.5f * square)};
 }
 
-// What a logarithm is where x is not a positive finite number.
+// The result for an x that is not a positive finite number.
 inline float or_special(float result, float x) {
   float special = x == 0.0f ? -infinity : x == infinity ? infinity : not_a_number;
   return x > 0.0f && x < infinity ? result : special;
@@ -140,9 +140,8 @@ inline float log10(float x) {
   return or_special(fused(l.e, high, fused(l.e, low, l.of_f * log10_e)), x);
 }
 
-// With u = 1 + x as rounded, ln u · x/(u - 1): the quotient makes good for the rounding.
-// Source: W. Kahan, as in Goldberg, "What every computer scientist should know about floating-point arithmetic",
-// theorem 4.
+// With u = 1 + x as rounded, ln u · x/(u - 1): the quotient compensates the rounding. Source: W. Kahan, as in Goldberg,
+// "What every computer scientist should know about floating-point arithmetic", theorem 4.
 inline float log1p(float x) {
   float u = 1.0f + x;
   float corrected = log(u) * (x / (u - 1.0f));
@@ -151,7 +150,7 @@ inline float log1p(float x) {
 
 // ---------------------------------------------------------------- erf
 
-// x + x·P(x²) up to 1; from there on 1 - e^(-x²)·Q(|x| - 2), which rounds to 1 from 3.93 on.
+// x + x·P(x²) up to 1; beyond, 1 - e^(-x²)·Q(|x| - 2), which rounds to 1 from 3.93 on.
 inline float erf(float x) {
   constexpr float rounder = 12582912.0f;
   float a = absolute(x), t = at_most(a, 4.0f), s = a * a, v = t - 2.0f;
@@ -167,7 +166,7 @@ inline float erf(float x) {
 
 // ---------------------------------------------------------------- circular functions: x = q·π/2 + r
 
-// The largest argument whose reduction is exact enough here: q has 20 bits, so that its product with a π/2 of 33 is
+// The largest argument that this reduction is exact enough for: q has 20 bits, so its product with a π/2 of 33 bits is
 // exact.
 constexpr float largest_angle = 1.0e6f;
 
@@ -176,7 +175,7 @@ struct Angle {
   int32_t quadrant;
 };
 
-// Of r from -π/4 to π/4.
+// For r from -π/4 to π/4.
 inline Angle angle_in(int32_t quadrant, float r) {
   float s = r * r;
   float sine = fused(polynomial(s, -0.000195878907f, 0.00833274797f, -0.166666642f) * s, r, r);
@@ -205,8 +204,7 @@ inline float tan(float x) {
   return negated_if(odd, (odd ? a.cosine : a.sine) / (odd ? a.sine : a.cosine));
 }
 
-// The smaller of |y| and |x| over the larger has an arctangent from 0 to π/4; where it lies in the plane gives the
-// rest.
+// The smaller of |y| and |x| over the larger has an arctangent from 0 to π/4; the octant gives the rest.
 inline float atan2(float y, float x) {
   float a = absolute(x), b = absolute(y);
   bool is_steep = b > a;

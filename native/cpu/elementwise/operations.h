@@ -1,4 +1,4 @@
-// The elementwise operations of each instruction set, by name: what an operation is called, and its rows.
+// The elementwise operations of each instruction set: their names and row functions.
 #pragma once
 
 #include "../dtypes.h"
@@ -6,8 +6,8 @@
 
 namespace orchard {
 
-// Rows by dtype of the operands (of the second and third where the first is a condition); null where the operation has
-// no meaning for the dtype.
+// Rows by dtype of the operands (of the second and third if the first is a condition); null if the operation is not
+// defined for the dtype.
 struct ElementwiseOperation {
   const char *name;
   bool is_predicate;  // the result is bool

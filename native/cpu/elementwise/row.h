@@ -1,4 +1,4 @@
-// What a loop calls for a row of elements.
+// The function that a loop calls for a row of elements.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
-// ln(1 + e^-a) for a ≥ 0, which softplus and the binary cross entropy are made of. With t = e^-a it is t·(1 + t·P(t)),
-// where P is an interpolant at Chebyshev's points from 0 to 1.
+// ln(1 + e^-a) for a ≥ 0, used by softplus and binary cross entropy. With t = e^-a it is t·(1 + t·P(t)), where P
+// interpolates at Chebyshev points from 0 to 1.
 #pragma once
 
 #include "lifted.h"
 
 namespace orchard::ORCHARD_ISA {
 
-// What brings the logarithm down: the half of what lifts the exponential (lifted.h), which leaves room to divide it by
-// something small.
+// The factor that scales the logarithm back: half of the exponential's lift (lifted.h), which leaves room to divide by
+// a small number.
 template <class Number> constexpr Number half_lowered = 1;
 template <> inline constexpr float half_lowered<float> = 0x1p-32f;
 

@@ -1,5 +1,5 @@
-// sinc, the complement and the inverse of the error function, of float32 as straight code without branches, like those
-// of math.h, and of float64. Errors stay within 4 units in the last place (erfc: 6).
+// sinc, and the complement and inverse of the error function: for float32 branch-free, like math.h, and for float64.
+// Errors stay within 4 units in the last place (erfc: 6).
 #pragma once
 
 #include "gated.h"
@@ -8,13 +8,13 @@ namespace orchard::ORCHARD_ISA {
 
 // ---------------------------------------------------------------- sin πx
 
-// A number a ≥ 0 as a whole number n and a remainder r from -½ to ½, which is exact; NaN of infinity.
+// A number a ≥ 0 as an integer n and a remainder r from -½ to ½, which is exact; NaN for infinity.
 template <class Number> struct Turns {
   Number remainder;
   bool is_odd; // n
 };
 
-// Adding 2^23 leaves no bits for a fraction, and n's lowest bit in the lowest place. What is larger is whole.
+// Adding 2^23 leaves no bits for a fraction, and puts n's lowest bit in the lowest place. Larger numbers are integers.
 inline Turns<float> turns(float a) {
   constexpr float rounder = 8388608.0f;
   float shifted = a + rounder, whole = a < rounder ? shifted - rounder : a;
@@ -25,7 +25,7 @@ inline Turns<double> turns(double a) {
   return {a - whole, std::fmod(whole, 2.0) != 0.0};
 }
 
-// sin(πr)/(πr) for |r| ≤ ½: an interpolant in r² at Chebyshev's points.
+// sin(πr)/(πr) for |r| ≤ ½: interpolated in r² at Chebyshev points.
 inline float sine_quotient(float r) {
   return polynomial(r * r, -0.00223717862f, 0.0261174385f, -0.190747902f, 0.811742187f, -1.64493406f, 1.0f);
 }
@@ -45,7 +45,7 @@ template <class Number> inline Number sinc(Number x) {
 
 // ---------------------------------------------------------------- erfc
 
-// e^(-a²), lifted (lifted.h). The square needs more digits than a float32 has, which a fused product has, and float64.
+// e^(-a²), lifted (lifted.h). The square needs more digits than float32 has: it is fused, or computed in float64.
 inline float lifted_exp_of_square(float a) {
   float shifted = fused(a * a, -log2_e, lifting_rounder), n = shifted - lifting_rounder;
 #if defined(__FMA__) || defined(__aarch64__)
@@ -66,9 +66,8 @@ inline double erfc(double x) { return std::erfc(x); }
 
 // ---------------------------------------------------------------- erfinv
 
-// x·P(w) with w = -ln(1 - x²): up to 5 a polynomial in w, from there on one in √w. ±infinity at ±1, NaN beyond.
-// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. Its polynomials here are of one
-// degree more.
+// x·P(w) with w = -ln(1 - x²): up to 5 a polynomial in w, beyond that one in √w. ±infinity at ±1, NaN beyond. Source:
+// M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. The polynomials here have one degree more.
 inline float erfinv(float x) {
   float w = -log((1.0f - x) * (1.0f + x)), s = w - 2.5f, t = std::sqrt(w) - 3.0f;
   float center = polynomial(s, -8.93192631e-09f, 2.33359678e-08f, 4.68131361e-07f, -3.46398519e-06f, -4.9724199e-06f,
@@ -78,8 +77,8 @@ inline float erfinv(float x) {
   return absolute(x) == 1.0f ? x * infinity : x * (w < 5.0f ? center : tail);
 }
 
-// Halley's steps from a start within 0.3 %. Above ½ they go by the complement, which does not cancel.
-// Source of the start: S. Winitzki, "A handy approximation for the error function and its inverse", 2008.
+// Halley's method from a start within 0.3 %. Above ½ the steps use the complement, which does not cancel. Source of the
+// start: S. Winitzki, "A handy approximation for the error function and its inverse", 2008.
 inline double erfinv(double x) {
   double a = std::fabs(x);
   if (!(a < 1.0)) return a == 1.0 ? x * __builtin_inf() : __builtin_nan("");
@@ -97,10 +96,10 @@ inline double erfinv(double x) {
 
 // ---------------------------------------------------------------- pairs
 
-// ln(e^a + e^b), whose exponential can't overflow.
+// ln(e^a + e^b), with an exponential that can't overflow.
 template <class Number> inline Number logaddexp(Number a, Number b) {
   Number larger = a > b || a != a ? a : b;
-  Number distance = a == b ? Number(0) : std::fabs(a - b); // those of infinities would be NaN
+  Number distance = a == b ? Number(0) : std::fabs(a - b); // for infinities the difference would be NaN
   return larger + log1p(exp(-distance));
 }
 
@@ -112,7 +111,7 @@ template <class Number> inline Number logaddexp2(Number a, Number b) {
   return larger + log1p(exp2(-distance)) * log2_of_e;
 }
 
-// a·ln b; 0 where a is 0, but for b NaN.
+// a·ln b; 0 if a is 0, unless b is NaN.
 template <class Number> inline Number xlogy(Number a, Number b) {
   Number product = a * log(b);
   return a == Number(0) && b == b ? Number(0) : product;

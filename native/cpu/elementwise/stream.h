@@ -1,5 +1,5 @@
-// Stores that go past the caches, for results that no cache would keep. An ordinary store reads its line first, so that
-// a result costs its bytes twice.
+// Stores that bypass the caches, for results that exceed any cache. A normal store first reads its line, which doubles
+// the memory traffic of a result.
 #pragma once
 
 #include "../isa.h"
@@ -8,10 +8,10 @@
 
 namespace orchard {
 
-// Null where the instruction set has none.
+// Null if the instruction set has none.
 struct Streams {
   void (*copy)(const void *source, void *target, int64_t bytes); // to an address that is a multiple of `stream_line`
-  void (*finish)(); // orders what was copied before what this thread does next
+  void (*finish)(); // orders the copied data before this thread's later stores
 };
 
 constexpr int64_t stream_line = 64;

@@ -4,7 +4,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Moves bits: out[i] = condition[i] ? a[i] : b[i]. A Float16 is as good as any other 16 bits.
+// Moves bits: out[i] = condition[i] ? a[i] : b[i]. Any 16-bit type serves for float16 and bfloat16.
 struct Where {
   template <class T> static void row(const void *const *inputs, void *result, int64_t count) {
     const Bool *condition = static_cast<const Bool *>(inputs[0]);
@@ -17,18 +17,18 @@ struct Where {
   }
 };
 
-// min(max(x, least), most): the latter where the two cross, NaN where any is.
+// min(max(x, least), most): `most` if the bounds cross, NaN if any operand is.
 struct Clamp {
   static constexpr const char *name = "clamp";
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T x, T least, T most) {
-    T lifted = x < least ? least : x; // x where it is NaN
+    T lifted = x < least ? least : x; // NaN stays
     T result = lifted > most ? most : lifted;
     return (least == least) & (most == most) ? result : T(not_a_number);
   }
 };
 
-// From whichever end is nearer, so that both ends are met exactly.
+// Computed from the nearer end, so that both ends are exact.
 struct Lerp {
   static constexpr const char *name = "lerp";
   static constexpr Kinds kinds = floats;
@@ -38,8 +38,7 @@ struct Lerp {
   }
 };
 
-// ln(1 + e^(beta x))/beta; x itself beyond the threshold. Below it max(s, 0) + ln(1 + e^-|s|) over beta, where s is
-// beta x.
+// ln(1 + e^(beta x))/beta; beyond the threshold x itself. Below it, with s = beta x: (max(s, 0) + ln(1 + e^-|s|))/beta.
 struct Softplus {
   static constexpr const char *name = "softplus";
   static constexpr Kinds kinds = floats;
@@ -51,7 +50,7 @@ struct Softplus {
   }
 };
 
-// x where it is above 0, alpha·(e^(rate x) - 1) elsewhere.
+// x if x > 0, else alpha·(e^(rate x) - 1).
 struct Elu {
   static constexpr const char *name = "elu";
   static constexpr Kinds kinds = floats;

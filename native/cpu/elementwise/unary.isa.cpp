@@ -51,7 +51,7 @@ struct Relu {
   template <class T> static T of(T x) { return x < T(0) ? T(0) : x; }
 };
 
-// Roundings leave integers as they are. Half goes to the even neighbour.
+// Rounding functions return integers unchanged. Ties go to even.
 #define ORCHARD_ROUNDING(Name, own_name, function)                                                                     \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \
@@ -121,7 +121,7 @@ ORCHARD_FLOAT_FUNCTION(Sinc, "sinc", sinc(x))
 ORCHARD_FLOAT_FUNCTION(I0, "i0", bessel<0>(x))
 ORCHARD_FLOAT_FUNCTION(I1, "i1", bessel<1>(x))
 
-// Circular functions leave large angles, infinities and NaN to the C library, after the others are done.
+// Circular functions leave large angles, infinities and NaN to the C library, after all other elements.
 #define ORCHARD_CIRCULAR_FUNCTION(Name, own_name, function)                                                            \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \

@@ -20,7 +20,7 @@ constexpr int64_t task_elements = 1 << 14;
 int64_t blocks_of(int64_t width) { return (width + bag_columns - 1) / bag_columns; }
 int64_t grain_of(int64_t elements) { return std::max<int64_t>(1, task_elements / std::max<int64_t>(1, elements)); }
 
-// What every call is given.
+// Sizes and dtypes common to all calls.
 struct Shapes {
   DType dtype, index_dtype, offset_dtype;
   BagMode mode;
@@ -48,20 +48,20 @@ struct Shapes {
   bool streams_rows(int64_t rows) const { return is_streamed(bytes(rows * width)); }
 };
 
-// The indices, -1 for padding, and where the bags begin and the last one ends.
+// The indices, with -1 for padding, and where each bag begins and the last one ends.
 class Bags {
 public:
-  // The indices and offsets are the call's first two operands. They are copied, and checked as they were copied.
+  // The indices and offsets are the call's first two operands. They are copied, and the copy is checked.
   Bags(const Shapes &shapes, const Operands &operands, int64_t indices_offset, int64_t offsets_offset)
       : shapes_(shapes), indices_(shapes.total), starts_(shapes.bags + 1) {
-    with_indices(operands, 0, shapes.index_dtype, indices_offset, Extent(shapes.total), [&](auto *own) {
-      for (int64_t i = 0; i < shapes.total; i++) indices_.data()[i] = checked_index(own[i]);
+    with_indices(operands, 0, shapes.index_dtype, indices_offset, Extent(shapes.total), [&](auto *given) {
+      for (int64_t i = 0; i < shapes.total; i++) indices_.data()[i] = checked_index(given[i]);
     });
     if (shapes.length >= 0)
       for (int64_t bag = 0; bag <= shapes.bags; bag++) starts_.data()[bag] = bag * shapes.length;
     else
-      with_indices(operands, 1, shapes.offset_dtype, offsets_offset, Extent(shapes.bags + 1), [&](auto *own) {
-        for (int64_t bag = 0; bag <= shapes.bags; bag++) starts_.data()[bag] = own[bag];
+      with_indices(operands, 1, shapes.offset_dtype, offsets_offset, Extent(shapes.bags + 1), [&](auto *given) {
+        for (int64_t bag = 0; bag <= shapes.bags; bag++) starts_.data()[bag] = given[bag];
       });
     check_starts();
   }
@@ -70,7 +70,7 @@ public:
   int64_t begin(int64_t bag) { return starts_.data()[bag]; }
   int64_t end(int64_t bag) { return starts_.data()[bag + 1]; }
 
-  // Writes the bag of each index, -1 for what is in none or counts for nothing.
+  // Writes the bag of each index; -1 for indices in no bag and padding.
   void number(int64_t *bags) {
     std::fill_n(bags, shapes_.total, -1);
     for (int64_t bag = 0; bag < shapes_.bags; bag++)
@@ -96,7 +96,7 @@ private:
   Scratch<int64_t> indices_, starts_;
 };
 
-// The numbers of the indices by row, those of a row in ascending order: a counting sort.
+// The positions of the indices, grouped by row, in ascending order within a row: a counting sort.
 class NumbersByRow {
 public:
   NumbersByRow(const Shapes &shapes, const int64_t *indices, const int64_t *bags)
@@ -106,8 +106,7 @@ public:
       if (bags[i] >= 0) starts_.data()[indices[i] + 1]++;
     for (int64_t row = 0; row < shapes.rows; row++) starts_.data()[row + 1] += starts_.data()[row];
     for (int64_t i = 0; i < shapes.total; i++)
-      if (bags[i] >= 0)
-        numbers_.data()[starts_.data()[indices[i]]++] = i; // leaves the end of each row where its beginning was
+      if (bags[i] >= 0) numbers_.data()[starts_.data()[indices[i]]++] = i; // leaves each row's end where its start was
   }
 
   const int64_t *of(int64_t row) { return numbers_.data() + begin(row); }
@@ -118,20 +117,20 @@ private:
   Scratch<int64_t> starts_, numbers_;
 };
 
-// An operand with so many rows of the width.
+// An operand with `rows` rows of the table's width.
 struct MatrixOperand {
   int operand;
   int64_t rows, offset;
 };
 
-BagMatrix matrix_of(const Shapes &shapes, const Operands &operands, const MatrixOperand &own,
+BagMatrix matrix_of(const Shapes &shapes, const Operands &operands, const MatrixOperand &matrix,
                     const Whole (&strides)[2]) {
   const int64_t row = strides[0], column = strides[1];
-  const Extent extent = Extent().along(own.rows, row).along(shapes.width, column);
-  return {operands.input(own.operand, shapes.dtype, own.offset, extent), row, column};
+  const Extent extent = Extent().along(matrix.rows, row).along(shapes.width, column);
+  return {operands.input(matrix.operand, shapes.dtype, matrix.offset, extent), row, column};
 }
 
-// A factor for each index; null where all are 1.
+// Returns a factor for each index; null if all are 1.
 const char *factors_of(const Shapes &shapes, const Operands &operands, int64_t offset) {
   return shapes.has_factors ? operands.input(2, shapes.dtype, offset, Extent(shapes.total)) : nullptr;
 }
@@ -143,9 +142,9 @@ BagMatrix from(BagMatrix matrix, const Shapes &shapes, int64_t row, int64_t colu
   return matrix;
 }
 
-// out [bags, width] = the sum, mean or largest of the rows of each bag; counts [bags] = how many rows that are (float64
-// for float64, float32 for all others); best [bags, width] = the number of the index whose row is the largest, -1 in an
-// empty bag (largest only).
+// out [bags, width] = the sum, mean or maximum of each bag's rows; counts [bags] = the number of those rows (float64
+// for float64, else float32); best [bags, width] = the position of the index whose row is the largest, -1 in an empty
+// bag (only for max).
 void embedding_bag(const EmbeddingBagBlock &block, Operands operands) {
   const Shapes shapes(block);
   const BagMatrix rows = matrix_of(shapes, operands, {3, shapes.rows, block.starts[3]}, block.table_strides);
@@ -178,7 +177,7 @@ void embedding_bag(const EmbeddingBagBlock &block, Operands operands) {
   }
 }
 
-// out [rows, width] = for each row the sum of the gradients [bags, width] of the bags that it is in, in the order of
+// out [rows, width] = for each row the sum of the gradients [bags, width] of the bags that contain it, in the order of
 // the indices.
 void embedding_bag_gradient(const EmbeddingBagGradientBlock &block, Operands operands) {
   const Shapes shapes(block);
@@ -211,7 +210,7 @@ void embedding_bag_gradient(const EmbeddingBagGradientBlock &block, Operands ope
   });
 }
 
-// out [indices] = the product of each index' row with the gradient of its bag.
+// out [indices] = the dot product of each index's row with its bag's gradient.
 void embedding_bag_factors(const EmbeddingBagFactorsBlock &block, Operands operands) {
   const Shapes shapes(block);
   const BagMatrix rows = matrix_of(shapes, operands, {2, shapes.rows, block.starts[2]}, block.table_strides);
@@ -223,7 +222,7 @@ void embedding_bag_factors(const EmbeddingBagFactorsBlock &block, Operands opera
   parallel_for(shapes.total, grain_of(shapes.width), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
       bool counts = numbers.data()[i] >= 0;
-      int64_t width = counts ? shapes.width : 0; // of nothing: 0
+      int64_t width = counts ? shapes.width : 0; // an empty product is 0
       shapes.kernel().factor(from(rows, shapes, counts ? bags.indices()[i] : 0, 0),
                              from(incoming, shapes, counts ? numbers.data()[i] : 0, 0), width, out + shapes.bytes(i));
     }

@@ -1,7 +1,7 @@
 // Bags of rows of a table: their sums, means or largest rows, and the gradients of the table and of factors.
 //
-// Sums are in float64, over the indices in their order, and rounded once: the result is the same on any number of
-// threads. A task takes `bag_columns` adjacent columns of one bag or row of the table.
+// Sums are in float64, over the indices in order, and rounded once: the result is the same for any number of threads. A
+// task has `bag_columns` adjacent columns of one bag or table row.
 #pragma once
 
 #include "../block.h"
@@ -10,19 +10,19 @@ namespace orchard {
 
 ORCHARD_NAMES(BagMode, sum, mean, max)
 
-// What every block begins with. Indices, offsets and factors are dense.
+// The start of every block. Indices, offsets and factors are dense.
 struct BagHead {
   DTypeField dtype; // of the table, a float
   DTypeField index_dtype, offset_dtype;
   Name<BagMode> mode;
-  Whole bags, total; // total: indices
-  Whole length;      // indices of each bag, or -1: the offsets say where each begins, and one more where the last ends
+  Whole bags, total; // total: number of indices
+  Whole length;      // indices per bag, or -1: the offsets are the start of each bag and the end of the last
   Whole rows, width; // of the table
-  Whole padding;     // a row that counts for nothing, or -1
+  Whole padding;     // a row that is ignored, or -1
   Flag has_factors;
 };
 
-// `starts` has the offsets of the operands in their order, without results, which are dense.
+// `starts` has the offsets of the operands in order, except results, which are dense.
 struct EmbeddingBagBlock : BagHead {
   Whole starts[4];
   Whole table_strides[2];
@@ -38,7 +38,7 @@ struct EmbeddingBagFactorsBlock : BagHead {
 
 constexpr int64_t bag_columns = 1024;
 
-// A matrix [bags or rows, width] from one of its columns on; strides count elements.
+// A matrix [bags or rows, width], starting at one of its columns; strides are in elements.
 struct BagMatrix {
   const char *first;
   int64_t row, column;
@@ -49,13 +49,13 @@ struct BagColumns {
   BagMode mode;
   BagMatrix table;
   const int64_t *indices; // of the bag; -1 for padding
-  int64_t count, known;   // of the bag; of this bag and those after it
-  const char *factors;    // of these indices; null where all are 1
+  int64_t count, known;   // of the bag; of this bag and the following ones
+  const char *factors;    // of these indices; null if all are 1
   int64_t columns;
   int64_t position; // of the first index among all
   char *out;
-  bool is_streamed; // results are more than caches keep: Streams::finish is the caller's
-  int64_t *best;    // of the largest only
+  bool is_streamed; // results exceed the caches; the caller calls Streams::finish
+  int64_t *best;    // for max only
 };
 
 // Some columns of the gradient of one row of the table.
@@ -65,9 +65,9 @@ struct RowColumns {
   const int64_t *numbers; // of the indices that name the row
   int64_t count;
   const int64_t *bags;  // of all indices
-  const char *factors;  // of all indices; null where all are 1
-  const double *shares; // of all bags: one over their counts, of a mean
-  const int64_t *best;  // of all bags, from one of their columns on, `width` apart
+  const char *factors;  // of all indices; null if all are 1
+  const double *shares; // of all bags: 1 / count, for the mean
+  const int64_t *best;  // of all bags, starting at one of their columns, `width` apart
   int64_t width, columns;
   char *out;
   bool is_streamed;

@@ -7,7 +7,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Adds a row times a factor to sums.
+// Adds a row times a factor to the sums.
 template <class T> void add_row(const T *row, int64_t stride, double factor, double *sums, int64_t columns) {
   if (stride == 1)
     for (int64_t c = 0; c < columns; c++) sums[c] += factor * double(load(row[c]));
@@ -33,7 +33,7 @@ template <class T> void write(const double *sums, double share, char *out, int64
 
 // ---------------------------------------------------------------- bags
 
-// Adds the rows of a block, each times its factor, in their order.
+// Adds the rows of a block, each times its factor, in order.
 template <int rows, class C>
 void add_block(const RowBlock<C> &block, const double *factors, double *sums, int64_t columns) {
   for (int64_t c = 0; c < columns; c += lanes<double>) {
@@ -44,7 +44,7 @@ void add_block(const RowBlock<C> &block, const double *factors, double *sums, in
   }
 }
 
-// Adds the rows of up to `most_rows` indices from number `start` on. Returns how many count.
+// Adds the rows of up to `most_rows` indices from number `start` on. Returns how many are not padding.
 constexpr int64_t most_rows = 64;
 
 template <class T> int64_t add_rows(const BagColumns &bag, int64_t start, double *sums) {
@@ -87,7 +87,7 @@ template <class T> void add_bag(const BagColumns &bag) {
            bag.is_streamed);
 }
 
-// The first of equal ones; a NaN where there is one.
+// Finds the first of equal maxima; NaN if there is one.
 template <class T> void find_largest(const BagColumns &bag) {
   T *out = reinterpret_cast<T *>(bag.out);
   std::fill_n(bag.best, bag.columns, -1);
@@ -96,40 +96,40 @@ template <class T> void find_largest(const BagColumns &bag) {
     if (bag.indices[i] < 0) continue;
     const T *row = row_of<T>(bag.table, bag.indices[i]);
     for (int64_t c = 0; c < bag.columns; c++) {
-      Compute<T> own = load(row[c * bag.table.column]), there = load(out[c]);
-      if (bag.best[c] >= 0 && !(own > there || (own != own && there == there))) continue;
+      Compute<T> number = load(row[c * bag.table.column]), there = load(out[c]);
+      if (bag.best[c] >= 0 && !(number > there || (number != number && there == there))) continue;
       out[c] = row[c * bag.table.column];
       bag.best[c] = bag.position + i;
     }
   }
 }
 
-template <class T> void bag(const BagColumns &own) {
-  switch (own.mode) {
+template <class T> void bag(const BagColumns &task) {
+  switch (task.mode) {
   case BagMode::sum:
-  case BagMode::mean: return add_bag<T>(own);
-  case BagMode::max: return find_largest<T>(own);
+  case BagMode::mean: return add_bag<T>(task);
+  case BagMode::max: return find_largest<T>(task);
   case BagMode::count: break;
   }
 }
 
 // ---------------------------------------------------------------- gradients
 
-template <class T> void row(const RowColumns &own) {
+template <class T> void row(const RowColumns &task) {
   double sums[bag_columns] = {};
-  for (int64_t k = 0; k < own.count; k++) {
-    int64_t number = own.numbers[k], bag = own.bags[number];
-    const T *gradient = row_of<T>(own.gradients, bag);
-    if (own.mode != BagMode::max) {
-      double factor = own.mode == BagMode::mean ? own.shares[bag] : factor_at<T>(own.factors, number);
-      add_row(gradient, own.gradients.column, factor, sums, own.columns);
+  for (int64_t k = 0; k < task.count; k++) {
+    int64_t number = task.numbers[k], bag = task.bags[number];
+    const T *gradient = row_of<T>(task.gradients, bag);
+    if (task.mode != BagMode::max) {
+      double factor = task.mode == BagMode::mean ? task.shares[bag] : factor_at<T>(task.factors, number);
+      add_row(gradient, task.gradients.column, factor, sums, task.columns);
       continue;
     }
-    const int64_t *best = own.best + bag * own.width;
-    for (int64_t c = 0; c < own.columns; c++)
-      if (best[c] == number) sums[c] += double(load(gradient[c * own.gradients.column]));
+    const int64_t *best = task.best + bag * task.width;
+    for (int64_t c = 0; c < task.columns; c++)
+      if (best[c] == number) sums[c] += double(load(gradient[c * task.gradients.column]));
   }
-  write<T>(sums, 1, own.out, own.columns, own.is_streamed);
+  write<T>(sums, 1, task.out, task.columns, task.is_streamed);
 }
 
 template <class T> void factor(const BagMatrix &table, const BagMatrix &gradients, int64_t width, char *out) {

@@ -1,4 +1,4 @@
-// The function "gather". Elements are moved and never looked at, so only their size is known.
+// The function "gather". Elements are moved without being read, so only their size matters.
 #include "../functions.h"
 #include "../parallel.h"
 #include "../streamed.h"
@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t grain = 1 << 15;
 enum Operand { from_x, from_index, to_out };
 
-// Bytes of a row from which on it is worth a store past the caches, and of the next one that are asked for while a row
-// is copied: the processor foresees no row of a table, but the lines of one, once some of them were read.
+// A row of at least this many bytes is worth streaming. While a row is copied, this many bytes of the next one are
+// prefetched: the hardware prefetcher can't predict a table's next row, only its lines, once some of them were read.
 constexpr int64_t least_streamed_row = 512, fetched_bytes = 1024, least_fetched = 64; // elements
 
 template <class T>
@@ -33,7 +33,7 @@ void fetch_row(const void *row, int64_t bytes) {
     __builtin_prefetch(static_cast<const char *>(row) + at);
 }
 
-// What is indexed: so many elements, so far apart.
+// The indexed axis: its size and stride.
 struct Axis {
   int64_t size, stride;
 };
@@ -43,12 +43,12 @@ void gather_elements(const Nest<3> &nest, const Axis &axis, const T *x, const In
                      int64_t end, bool is_streamed, BadIndex &bad) {
   int64_t x_stride = nest.run_stride(from_x), index_stride = nest.run_stride(from_index),
           out_stride = nest.run_stride(to_out);
-  // The row that an index names, which is the only one of the run that begins at `element`.
+  // Prefetches the row of an index, the only one of the run that begins at `element`.
   auto fetch_row_of = [&](int64_t element, int64_t length) {
     int64_t offsets[3];
     nest.find_offsets(element, offsets);
-    const int64_t own = index[offsets[from_index]];
-    if (is_in_range(own, axis.size)) fetch_row(x + offsets[from_x] + own * axis.stride, length * int64_t(sizeof(T)));
+    const int64_t row = index[offsets[from_index]];
+    if (is_in_range(row, axis.size)) fetch_row(x + offsets[from_x] + row * axis.stride, length * int64_t(sizeof(T)));
   };
   for_each_run(nest, begin, end, [&](const int64_t (&offsets)[3], int64_t first, int64_t length) {
     const T *from = x + offsets[from_x];
@@ -61,9 +61,9 @@ void gather_elements(const Nest<3> &nest, const Axis &axis, const T *x, const In
       return copy_run(from + only * axis.stride, x_stride, to, out_stride, length, is_streamed);
     }
     for (int64_t i = 0; i < length; i++) {
-      const int64_t own = at[i * index_stride];
-      if (__builtin_expect(!is_in_range(own, axis.size), false)) return bad.set(own);
-      to[i * out_stride] = from[i * x_stride + own * axis.stride];
+      const int64_t place = at[i * index_stride];
+      if (__builtin_expect(!is_in_range(place, axis.size), false)) return bad.set(place);
+      to[i * out_stride] = from[i * x_stride + place * axis.stride];
     }
   });
 }

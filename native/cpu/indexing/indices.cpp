@@ -35,8 +35,8 @@ void find_in_run(const Nest<1> &nest, const Index *index, int64_t size, int64_t 
   });
 }
 
-// found[0] = the number (row-major) of the first index that is negative or at least `size`, and is not `except`; -1
-// where none is.
+// found[0] = the number (row-major) of the first index that is negative or at least `size`, and is not `except`; -1 if
+// there is none.
 void find_out_of_range(const FindOutOfRangeBlock &block, Operands operands) {
   const Nest<1> nest = block.nest;
   const int64_t size = block.size, except = block.except;
@@ -50,15 +50,15 @@ void find_out_of_range(const FindOutOfRangeBlock &block, Operands operands) {
 }
 
 // found[0] = the number of the first offset that is less than the one before it, or more than `size`, or of the first
-// one where it is not 0; -1 where there is none.
+// offset if it is not 0; -1 if there is none.
 void find_descent(const FindDescentBlock &block, Operands operands) {
   const int64_t count = block.count, size = block.size;
   double &found = *operands.results<double>(1, 0, Extent());
   found = -1;
-  with_indices(operands, 0, block.dtype, block.offset, Extent(count), [&](auto *own) {
+  with_indices(operands, 0, block.dtype, block.offset, Extent(count), [&](auto *offsets) {
     int64_t before = 0;
-    for (int64_t i = 0; i < count && found < 0; before = own[i++])
-      if (own[i] < before || own[i] > size || (i == 0 && own[i] != 0)) found = double(i);
+    for (int64_t i = 0; i < count && found < 0; before = offsets[i++])
+      if (offsets[i] < before || offsets[i] > size || (i == 0 && offsets[i] != 0)) found = double(i);
   });
 }
 

@@ -9,7 +9,7 @@ namespace orchard {
 
 [[noreturn]] void refuse_index(int64_t index, int64_t size);
 
-// Calls use(pointer to the first index) with its type, for an operand whose indices lie in the extent around it.
+// Calls use(pointer to the first index), with its type, for an operand whose indices are in the extent around it.
 template <class Use>
 void with_indices(const Operands &operands, int operand, DType dtype, int64_t offset, const Extent &extent, Use &&use) {
   if (dtype == DType::int64) use(operands.inputs<int64_t>(operand, offset, extent));
@@ -19,13 +19,13 @@ void with_indices(const Operands &operands, int operand, DType dtype, int64_t of
          std::string("expected indices of int64 or int32, got ") + dtype_names[static_cast<int>(dtype)]);
 }
 
-// Whether it is one of so many. Memory may change while a call reads it: an index is read once, into a variable, and
-// what was seen to be in range is what is used.
+// Returns whether 0 ≤ index < size. Memory may change during a call, so each index is read once, into a variable, and
+// the checked value is used.
 inline bool is_in_range(int64_t index, int64_t size) {
   return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
 }
 
-// An index out of range, as the threads of a call find one. They must not throw: `check` does, after them.
+// An index out of range found by the threads of a call. They must not throw: `check` does, after them.
 class BadIndex {
 public:
   void set(int64_t index) {

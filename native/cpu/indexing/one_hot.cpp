@@ -8,7 +8,7 @@ using namespace orchard;
 
 namespace {
 
-// out[i, c] = 1 where index[i] is c, else 0
+// out[i, c] = 1 if index[i] is c, else 0
 void one_hot(const OneHotBlock &block, Operands operands) {
   const Nest<1> nest = block.nest;
   const int64_t classes = block.classes;
@@ -19,9 +19,9 @@ void one_hot(const OneHotBlock &block, Operands operands) {
     parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; row++) {
         std::fill_n(out + row * classes, classes, 0);
-        const int64_t own = index[nest.offset(0, row)];
-        if (is_in_range(own, classes)) out[row * classes + own] = 1;
-        else bad.set(own);
+        const int64_t place = index[nest.offset(0, row)];
+        if (is_in_range(place, classes)) out[row * classes + place] = 1;
+        else bad.set(place);
       }
     });
   });

@@ -11,14 +11,14 @@ using namespace orchard;
 namespace {
 
 constexpr int64_t grain = 1 << 14;
-constexpr int64_t piece = 512; // places that all lists are added to while they are in the first-level cache
+constexpr int64_t piece = 512; // flat indices that all lists are added to while they are in the L1 cache
 
 template <class Index> struct List {
   const Index *first;
   int64_t size;
 };
 
-// The number of the first element that has an index out of range, whichever thread comes upon it.
+// The number of the first element with an index out of range, whichever thread finds it.
 class FirstBad {
 public:
   void set(int64_t element) {
@@ -32,24 +32,24 @@ private:
   std::atomic<int64_t> least_{INT64_MAX};
 };
 
-// places[i] = places[i] · size + index i, counted from the end where it is negative. Gives the number of the first one
-// that is out of range; -1 where none is. An index is read once.
+// places[i] = places[i] · size + index i, where a negative index counts from the end. Returns the number of the first
+// index out of range; -1 if there is none. An index is read once.
 template <class Index>
 int64_t add_list(const Index *index, int64_t stride, int64_t size, int64_t count, uint64_t *places) {
   bool is_bad = false;
   const uint64_t range = static_cast<uint64_t>(size);
   for (int64_t i = 0; i < count; i++) {
-    const int64_t own = static_cast<int64_t>(index[i * stride]);
-    const uint64_t place = static_cast<uint64_t>(own) + (own < 0 ? range : 0);
+    const int64_t given = static_cast<int64_t>(index[i * stride]);
+    const uint64_t place = static_cast<uint64_t>(given) + (given < 0 ? range : 0);
     is_bad |= place >= range;
     places[i] = places[i] * range + place;
   }
   if (!is_bad) return -1;
   for (int64_t i = 0; i < count; i++) {
-    const int64_t own = static_cast<int64_t>(index[i * stride]);
-    if (static_cast<uint64_t>(own) + (own < 0 ? range : 0) >= range) return i;
+    const int64_t given = static_cast<int64_t>(index[i * stride]);
+    if (static_cast<uint64_t>(given) + (given < 0 ? range : 0) >= range) return i;
   }
-  return 0; // memory has changed meanwhile
+  return 0; // the memory has changed meanwhile
 }
 
 template <class Index>
@@ -82,8 +82,8 @@ void find_places(const IndexPlacesBlock &block, const Operands &operands, const 
   *found = bad.number();
 }
 
-// places = row-major numbers among axes of the given sizes, of which each list has an index; found[0] = the number of
-// the first element that has one out of range, -1 where none has: then places have no meaning.
+// places = flat (row-major) indices in axes of the given sizes, from one list of indices per axis; found[0] = the
+// number of the first element with an index out of range, or -1; if there is one, places are undefined.
 void index_places(const IndexPlacesBlock &block, Operands operands) {
   const Nest<most_lists + 1> nest = block.nest;
   if (block.dtype == DType::int64) find_places<int64_t>(block, operands, nest);

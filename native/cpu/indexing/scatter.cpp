@@ -1,8 +1,8 @@
 // The functions "scatter" and "scatterOthers".
 //
-// What comes to one element is put together in the order of the indices; sums and products of floats in float64, which
-// are rounded once: the result is the same on any number of threads. Integers wrap, bools are or-ed. Slices are worked
-// on in tiles of adjacent ones, so that rows of an embedding are read as rows.
+// The contributions to one element are combined in the order of the indices; sums and products of floats in float64,
+// rounded once: the result is the same for any number of threads. Integers wrap around, bools are or-ed. Slices are
+// processed in tiles of adjacent ones, so that rows of an embedding are read as rows.
 #include "scatter.h"
 
 #include "../functions.h"
@@ -14,8 +14,8 @@ using namespace orchard;
 
 namespace {
 
-// The operands of a call, and what its kernels are told of them. The result has as many elements of a slice as x has,
-// or as many as the source.
+// The operands of a call, and the parameters of its kernels. A slice of the result has as many elements as one of x, or
+// of the source.
 class ScatterProblem {
 public:
   Scatter scatter;
@@ -41,8 +41,8 @@ public:
   DType dtype() const { return dtype_; }
   int index_ordinal() const { return index_dtype_ == DType::int32; }
 
-  // Runs a kernel on each tile: slices are worth taking together where results are adjacent in memory, and what comes
-  // to them is adjacent too, or the same. For each of its slices there are so many sums and flags.
+  // Runs a kernel on each tile: slices are processed together if their results are adjacent in memory, and their
+  // contributions are adjacent too, or the same. `sums` and `flags` are the numbers of these per slice.
   void run(ScatterSlices kernel, int64_t sums, int64_t flags) const {
     if (scatter.slices.count() == 0) return;
     const int64_t flags_begin = scratch_product({sums, tile_});
@@ -90,7 +90,7 @@ private:
   int64_t run_, tile_, tiles_of_run_, tiles_;
 };
 
-// out = x, put together with each element of the source where its index says along an axis.
+// out = x, combined with each element of the source at its index along an axis.
 void scatter(const ScatterBlock &block, Operands operands) {
   const Scattering way = block.way;
   const ScatterProblem problem(block, operands, scatter_x);
@@ -101,7 +101,7 @@ void scatter(const ScatterBlock &block, Operands operands) {
   problem.run(kernel, is_widened(way, problem.dtype()) ? size : 0, problem.scatter.includes_self ? 0 : size);
 }
 
-// out = the products of all others, for each element of the source.
+// out = for each element of the source, the product of all others with the same index.
 void scatter_others(const ScatterOthersBlock &block, Operands operands) {
   const ScatterProblem problem(block, operands, scatter_source);
   if (problem.dtype() != DType::float32 && problem.dtype() != DType::float64)

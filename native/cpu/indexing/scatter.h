@@ -1,13 +1,12 @@
-// Elements of a few slices put together by indices. A slice is what lies along the axis that is indexed, at one index
-// of all other axes.
+// Elements of a few slices, combined by indices. A slice is the elements along the indexed axis, for one index of all
+// other axes.
 #pragma once
 
 #include "../nest.h"
 
 namespace orchard {
 
-// What becomes of an element that an index names: the sum or product of it and what comes to it, the largest or
-// smallest of them, or the last that comes.
+// How an indexed element is combined with its contributions: their sum, product, maximum or minimum, or the last one.
 ORCHARD_NAMES(Scattering, sum, prod, amax, amin, last)
 
 enum ScatterOperand { scatter_x, scatter_index, scatter_source, scatter_out };
@@ -29,7 +28,7 @@ struct ScatterOthersBlock {
   Flag includes_self;
 };
 
-// The most slices that are taken together.
+// The most slices processed together.
 inline constexpr int64_t scatter_tile = 16;
 
 struct Scatter {
@@ -37,11 +36,11 @@ struct Scatter {
   int64_t size;       // of a slice of x
   int64_t strides[4]; // along the slice, of each operand
   Nest<4> slices;     // over all other axes
-  bool includes_self; // else an element of x stands only where no index names it
+  bool includes_self; // otherwise an element of x stays only if no index names it
 };
 
-// Of `count` slices, where the first one begins. `sums` has room for a double for each element of x, and `is_named` for
-// a flag each; they are null where none are needed. Calls `refuse(bad, index)` for an index out of range, and leaves
+// For `count` slices, the addresses in the first one. `sums` has room for a double for each element of x, and
+// `is_named` for a flag; they are null if not needed. Calls `refuse(bad, index)` for an index out of range, and leaves
 // the result undefined.
 struct ScatterPart {
   int64_t count;
@@ -54,18 +53,18 @@ struct ScatterPart {
 };
 using ScatterSlices = void (*)(const Scatter &scatter, const ScatterPart &part);
 
-// By way and dtype; 0 for indices of int64, 1 for int32. Bools are summed or replaced alone.
+// Indexed by way and dtype; then 0 for indices of int64, 1 for int32. Bools can only be summed or replaced.
 struct Scatterings {
   ScatterSlices slices[static_cast<int>(Scattering::count)][dtype_count][2];
 };
 
-// For each element of the source, the product of all others that come to where it comes, x's among them or not, in
-// `part.out`, which is as the source. `part.sums` has room for a double for each element of x and of the source.
+// For each element of the source, the product of all others with the same index, optionally with x's element, in
+// `part.out`, which has the source's shape. `part.sums` has room for a double for each element of x and of the source.
 struct ScatterOthersKernels {
-  ScatterSlices slices[2][2]; // float32, float64; by index as above
+  ScatterSlices slices[2][2]; // float32, float64; then by index dtype as above
 };
 
-// Whether sums and products of a dtype are kept wider than its elements.
+// Returns whether sums and products of a dtype are accumulated in a wider type than its elements.
 inline bool is_widened(Scattering way, DType dtype) {
   const bool is_narrow = dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16;
   return is_narrow && (way == Scattering::sum || way == Scattering::prod);

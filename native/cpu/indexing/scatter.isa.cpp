@@ -8,7 +8,7 @@ namespace {
 // Integers wrap around.
 template <class T> using Wrapping = std::make_unsigned_t<T>;
 
-// What an element of x is until all have come: sums and products of floats are kept in float64.
+// The accumulator of an element of x: float64 for sums and products of floats.
 template <class T, Scattering way>
 using State =
     std::conditional_t<(way == Scattering::sum || way == Scattering::prod) && std::is_floating_point_v<Compute<T>>,
@@ -19,10 +19,10 @@ template <class S, class T> S state_of(T value) {
   else return static_cast<S>(load(value));
 }
 
-// NaN is larger and smaller than any number.
+// NaN counts as both larger and smaller than any number.
 template <class T, bool is_largest> bool is_taken(T value, T best) {
-  const Compute<T> own = load(value), other = load(best);
-  return (is_largest ? own > other : own < other) || !(own == own);
+  const Compute<T> number = load(value), other = load(best);
+  return (is_largest ? number > other : number < other) || !(number == number);
 }
 
 template <class T, Scattering way> void put(State<T, way> &to, T value) {
@@ -36,13 +36,13 @@ template <class T, Scattering way> void put(State<T, way> &to, T value) {
     if constexpr (std::is_same_v<T, Bool>) to = store<Bool>(load(to) || load(value));
     else if constexpr (std::is_same_v<S, double>) to = is_sum ? to + double(load(value)) : to * double(load(value));
     else {
-      const auto own = Wrapping<T>(to), other = Wrapping<T>(value);
-      to = static_cast<T>(static_cast<Wrapping<T>>(is_sum ? own + other : own * other));
+      const auto current = Wrapping<T>(to), other = Wrapping<T>(value);
+      to = static_cast<T>(static_cast<Wrapping<T>>(is_sum ? current + other : current * other));
     }
   }
 }
 
-// Some slices of which the results, or the sums that become them, lie side by side.
+// Neighboring slices whose results, or the sums that become them, are adjacent.
 template <class T, class Index, Scattering way> class Slices {
   using S = State<T, way>;
   static constexpr bool is_wide = !std::is_same_v<S, T>;
@@ -73,10 +73,10 @@ private:
                                         : run_rows<marks>(across_[scatter_source]);
   }
 
-  template <bool marks> void put_at(int64_t own, int64_t slice, T value) {
-    S &to = states_[own * step_ + slice];
+  template <bool marks> void put_at(int64_t place, int64_t slice, T value) {
+    S &to = states_[place * step_ + slice];
     if constexpr (marks) {
-      bool &is_named = part_.is_named[own * part_.count + slice];
+      bool &is_named = part_.is_named[place * part_.count + slice];
       if (!is_named) {
         is_named = true;
         to = state_of<S>(value);
@@ -92,9 +92,9 @@ private:
     const int64_t index_step = scatter_.strides[scatter_index], source_step = scatter_.strides[scatter_source],
                   size = scatter_.size;
     for (int64_t at = 0; at < scatter_.length; at++) {
-      const int64_t own = index[at * index_step];
-      if (uint64_t(own) >= uint64_t(size)) return refuse(own);
-      put_at<marks>(own, 0, source[at * source_step]);
+      const int64_t place = index[at * index_step];
+      if (uint64_t(place) >= uint64_t(size)) return refuse(place);
+      put_at<marks>(place, 0, source[at * source_step]);
     }
     return true;
   }
@@ -105,14 +105,14 @@ private:
     const int64_t index_across = across_[scatter_index], size = scatter_.size;
     for (int64_t at = 0; at < scatter_.length; at++) {
       if (index_across == 0) {
-        const int64_t own = *index;
-        if (uint64_t(own) >= uint64_t(size)) return refuse(own);
-        for (int64_t slice = 0; slice < part_.count; slice++) put_at<marks>(own, slice, row[slice * source_across]);
+        const int64_t place = *index;
+        if (uint64_t(place) >= uint64_t(size)) return refuse(place);
+        for (int64_t slice = 0; slice < part_.count; slice++) put_at<marks>(place, slice, row[slice * source_across]);
       } else {
         for (int64_t slice = 0; slice < part_.count; slice++) {
-          const int64_t own = index[slice * index_across];
-          if (uint64_t(own) >= uint64_t(size)) return refuse(own);
-          put_at<marks>(own, slice, row[slice * source_across]);
+          const int64_t place = index[slice * index_across];
+          if (uint64_t(place) >= uint64_t(size)) return refuse(place);
+          put_at<marks>(place, slice, row[slice * source_across]);
         }
       }
       index += scatter_.strides[scatter_index];
@@ -153,10 +153,10 @@ template <class T, class Index, Scattering way> void scatter_slices(const Scatte
 
 template <DType dtype, Scattering way> constexpr void set(Scatterings &table) {
   if (dtype == DType::boolean && way != Scattering::sum && way != Scattering::last) return;
-  auto &own = table.slices[static_cast<int>(way)][static_cast<int>(dtype)];
+  auto &kernels = table.slices[static_cast<int>(way)][static_cast<int>(dtype)];
   constexpr Scattering used = dtype == DType::boolean && way != Scattering::last ? Scattering::sum : way;
-  own[0] = scatter_slices<Storage<dtype>, int64_t, used>;
-  own[1] = scatter_slices<Storage<dtype>, int32_t, used>;
+  kernels[0] = scatter_slices<Storage<dtype>, int64_t, used>;
+  kernels[1] = scatter_slices<Storage<dtype>, int32_t, used>;
 }
 
 template <DType dtype, int... way> constexpr void set_all(Scatterings &table, std::integer_sequence<int, way...>) {

@@ -3,7 +3,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Products of what comes before an element in its order, from the first to the last, times those of what comes after.
+// The product of the elements before each one, in order, times the product of those after it.
 template <class T, class Index> void find_others(const Scatter &scatter, const ScatterPart &part) {
   const Index *index = static_cast<const Index *>(part.index);
   const T *source = static_cast<const T *>(part.source), *x = static_cast<const T *>(part.x);
@@ -15,23 +15,23 @@ template <class T, class Index> void find_others(const Scatter &scatter, const S
   const auto at = [&](ScatterOperand operand, int64_t step, int64_t slice) {
     return step * scatter.strides[operand] + slice * across[operand];
   };
-  for (int64_t own = 0; own < scatter.size; own++)
+  for (int64_t place = 0; place < scatter.size; place++)
     for (int64_t slice = 0; slice < count; slice++)
-      running[own * count + slice] = scatter.includes_self ? double(x[at(scatter_x, own, slice)]) : 1.0;
+      running[place * count + slice] = scatter.includes_self ? double(x[at(scatter_x, place, slice)]) : 1.0;
   for (int64_t step = 0; step < scatter.length; step++)
     for (int64_t slice = 0; slice < count; slice++) {
-      const int64_t own = index[at(scatter_index, step, slice)];
-      if (uint64_t(own) >= uint64_t(scatter.size)) return part.refuse(part.bad, own);
-      double &product = running[own * count + slice];
+      const int64_t place = index[at(scatter_index, step, slice)];
+      if (uint64_t(place) >= uint64_t(scatter.size)) return part.refuse(part.bad, place);
+      double &product = running[place * count + slice];
       before[step * count + slice] = product;
       product *= double(source[at(scatter_source, step, slice)]);
     }
   std::fill_n(running, scatter.size * count, 1.0);
   for (int64_t step = scatter.length - 1; step >= 0; step--)
     for (int64_t slice = 0; slice < count; slice++) {
-      const int64_t own = index[at(scatter_index, step, slice)];
-      if (uint64_t(own) >= uint64_t(scatter.size)) return part.refuse(part.bad, own);
-      double &product = running[own * count + slice];
+      const int64_t place = index[at(scatter_index, step, slice)];
+      if (uint64_t(place) >= uint64_t(scatter.size)) return part.refuse(part.bad, place);
+      double &product = running[place * count + slice];
       out[at(scatter_out, step, slice)] = static_cast<T>(before[step * count + slice] * product);
       product *= double(source[at(scatter_source, step, slice)]);
     }

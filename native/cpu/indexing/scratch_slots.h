@@ -1,5 +1,5 @@
-// Scratch memory for the bodies of a parallel_for, which must not allocate: as many slots as threads, each used by one
-// body at a time.
+// Scratch memory for the bodies of a parallel_for, which must not allocate: one slot per thread, each used by one body
+// at a time.
 #pragma once
 
 #include "../memory.h"
@@ -13,14 +13,14 @@ namespace orchard {
 
 template <class T> class ScratchSlots {
 public:
-  // `bodies`: how many there will be. Throws as Scratch does.
+  // `bodies`: the number of bodies. Throws as Scratch does.
   ScratchSlots(int64_t bodies, int64_t elements)
       : count_(std::max<int64_t>(1, std::min<int64_t>(bodies, thread_count()))),
         memory_(scratch_product({count_, elements})) {
     for (int64_t slot = 0; slot < count_; slot++) free_.push_back(memory_.data() + slot * elements);
   }
 
-  // Calls use(slot); waits where all are taken.
+  // Calls use(slot); waits if all slots are in use.
   template <class Use> void with(Use &&use) {
     T *slot = take();
     use(slot);

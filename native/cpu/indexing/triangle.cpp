@@ -8,7 +8,7 @@
 using namespace orchard;
 
 namespace {
-// Columns [first, last) of a row are kept.
+// Writes a row of which columns [first, last) are kept.
 template <class T> void write_row(const T *x, int64_t x_stride, T *out, int64_t columns, int64_t first, int64_t last) {
   std::memset(static_cast<void *>(out), 0, first * sizeof(T));
   for (int64_t column = first; column < last; column++) out[column] = x[column * x_stride];
@@ -29,7 +29,7 @@ void write_rows(const Nest<1> &rows, const char *x, char *out, int64_t columns, 
   });
 }
 
-// out = x where column <= row + diagonal (lower) or column >= row + diagonal (upper), else 0.
+// out = x if column <= row + diagonal (lower) or column >= row + diagonal (upper), else 0.
 void triangle(const TriangleBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const Nest<1> rows = block.rows;

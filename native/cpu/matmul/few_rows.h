@@ -1,12 +1,11 @@
-// Products of a few rows and columns that lie adjacent along k, as of `linear` for a few tokens: dot products.
+// Products of a few rows with columns, both adjacent along k, as in `linear` for a few tokens: dot products.
 //
 //   for each group of b's columns, in parallel: for each block of k: for a's rows, some at a time:
 //     sums[row][column] += the dot product of the row's and the column's numbers in the block
 //
-// Each number of b is read once and in order: a copy of it in the order of tiles would take longer than the product. A
-// dot product is summed in as many parts as a vector has lanes; blocks of k depend on nothing, so that a number of the
-// result is the same sum in the same order for any number of threads. Numbers of 16 bits are widened first: a's once, a
-// block of b's columns when it is multiplied.
+// Each number of b is read once and in order: packing it for tiles would take longer than the product. A dot product is
+// summed in as many parts as a vector has lanes, and blocks of k are fixed, so each result is the same sum in the same
+// order for any number of threads. 16-bit numbers are widened first: a's once, b's per block of columns.
 #pragma once
 
 #include "../memory.h"
@@ -20,15 +19,15 @@
 namespace orchard::ORCHARD_ISA {
 
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int dot_rows = 4; // of 32 registers: 16 sums, the columns' vectors, and one of a row
+constexpr int dot_rows = 4; // of 32 registers: 16 sums, the columns' vectors, and one for a row
 #else
 constexpr int dot_rows = 2; // of 16 registers
 #endif
 constexpr int dot_columns = 4;
-constexpr int64_t dot_depth = 512;              // of rows and columns, in the first-level cache
-constexpr double dot_operations_per_task = 2e5; // 10 µs where b comes from memory
+constexpr int64_t dot_depth = 512;              // of rows and columns, in the L1 cache
+constexpr double dot_operations_per_task = 2e5; // 10 µs if b comes from memory
 
-// In the order of a tree.
+// Sums the lanes in tree order.
 template <class T> inline T sum_of_lanes(Vector<T> vector) {
   T numbers[lanes<T>];
   store_vector<T>(vector, numbers);
@@ -75,18 +74,18 @@ void add_dots_of_rows(const T *a, int64_t a_stride, int64_t rows, const T *b, in
     add_dots<T, 1, columns>(a + row * a_stride, a_stride, b, b_stride, depth, sums + row * dot_columns);
 }
 
-// a's rows, widened.
+// The rows of a, widened.
 template <class T> struct WideRows {
   const T *numbers;
   int64_t stride;
 };
 
-// Columns from `column` on, as many as a group has or the result has left.
+// Computes the columns from `column` on: a group's, or as many as are left.
 template <class S> void multiply_group(const MatrixProduct &p, const WideRows<Accumulator<S>> &rows, int64_t column) {
   using T = Accumulator<S>;
   const int64_t columns = std::min<int64_t>(dot_columns, p.n - column);
   T sums[tile_rows * dot_columns] = {};
-  alignas(line_bytes) T space[std::is_same_v<S, T> ? 1 : dot_columns * dot_depth]; // no vector on two lines
+  alignas(line_bytes) T space[std::is_same_v<S, T> ? 1 : dot_columns * dot_depth]; // no vector spans two lines
   for (int64_t depth = 0; depth < p.k; depth += dot_depth) {
     const int64_t length = std::min(dot_depth, p.k - depth);
     const T *a = rows.numbers + depth, *b = space;

@@ -1,4 +1,4 @@
-// How a result is cut into tasks of one size, so that the threads end together and read little.
+// Divides a result into tasks of equal size, so that threads finish together and read little.
 #pragma once
 
 #include <algorithm>
@@ -7,15 +7,15 @@
 
 namespace orchard {
 
-// Threads that a product is worth. With w µs of work on one thread and 0.15 µs for each thread that takes part (a fork
-// and join takes 2.5 µs on 16), w / n + 0.15 n is least where n = √(w / 0.15): at 100 GFLOP/s, √(operations / 15000).
+// Returns the number of threads that a product is worth. With w µs of work on one thread and 0.15 µs per thread (a
+// fork-join takes 2.5 µs on 16), w / n + 0.15 n is least at n = √(w / 0.15): at 100 GFLOP/s, √(operations / 15000).
 inline int64_t threads_worth(double operations, int64_t threads) {
   constexpr double least_operations = 1e6, square = 15000;
   if (operations < least_operations) return 1;
   return std::clamp<int64_t>(int64_t(std::sqrt(operations / square)), 1, threads);
 }
 
-// A result of so many tiles' heights of rows and panels of columns, in the units of the kernel.
+// A result in units of the kernel: tile heights of rows, and panels of columns.
 struct GridShape {
   int64_t rows, panels;
   int64_t most_rows; // of a task
@@ -25,12 +25,12 @@ struct GridTask {
   int64_t rows, panels;
 };
 
-// The size of tasks with which `threads` threads, which draw them one by one, take the shortest time.
-// Besides its tiles a task takes, in the time of one: a part for being drawn, and two for each height of rows, which is
-// packed, and for each panel of columns, which comes from another cache.
+// Returns the task size for which `threads` threads, which claim tasks one by one, take the least time. A task's
+// overhead, in units of one tile's time: a fraction to claim it, two for each height of rows, which is packed, and two
+// for each panel of columns, which comes from another cache.
 inline GridTask best_task(const GridShape &shape, int64_t threads) {
   constexpr double task_cost = 0.2, row_cost = 2, panel_cost = 2;
-  constexpr int64_t most_rounds = 4, most_rows = 32; // that are tried
+  constexpr int64_t most_rounds = 4, most_rows = 32; // limits of the search
   auto divided_up = [](int64_t value, int64_t by) { return (value + by - 1) / by; };
   GridTask best{std::min(shape.rows, shape.most_rows), shape.panels};
   double least = INFINITY;

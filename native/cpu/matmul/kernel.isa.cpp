@@ -1,16 +1,16 @@
 // A blocked matrix product after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 //
 //   for each block of columns (of b and the result), as many as fit a cache:
-//     pack those of b's columns that are not read where they lie, for all of k    [threads share the panels]
+//     pack b's columns, unless they are read in place, for all of k               [threads share the panels]
 //     for each task of rows and columns of the result:
 //       for each block of k, for each tile's rows:
-//         pack a's numbers, or read them where they lie; sum tiles of the result
+//         pack a's numbers, or read them in place; sum tiles of the result
 //
-// Tiles of a plain product are summed into the result itself, others into memory of a thread's own, from where they are
+// Tiles of a plain product are summed into the result itself. Others are summed into a buffer of the thread and
 // finished after the last block of k: alpha * sum + beta * input, rounded once to the dtype.
 //
-// k is cut into blocks that depend on it alone and the remainder at tiles, so a number of the result is the same sum in
-// the same order for any number of threads.
+// The blocks of k depend only on k, and the remainder is split at tiles, so each result is the same sum in the same
+// order for any number of threads.
 #include "kernel.h"
 
 #include "../memory.h"
@@ -28,31 +28,32 @@ namespace orchard::ORCHARD_ISA {
 namespace {
 
 constexpr int64_t most_depth = 384;                        // of a block of k
-constexpr int64_t row_block = 120 / tile_rows * tile_rows; // at most; half as many where they are not packed
+constexpr int64_t row_block = 120 / tile_rows * tile_rows; // at most; half as many if they are not packed
 constexpr int64_t column_bytes = 4096;                     // of a row of the block of the result
-constexpr int64_t packed_bytes = int64_t(64) << 20;        // of b's panels, where k allows
+constexpr int64_t packed_bytes = int64_t(64) << 20;        // of b's panels, if k allows
 
-// A copy is worth what it costs where it is read often: a's once for each panel of columns. And where steps are far
-// apart (then every one is on another page) and many tiles read them: b's. On two cores of a Xeon with AVX-512 (family
-// 6, model 207), 512 x 128 x 768 with a transposed took 485 µs with copies and 315 µs without.
+// When packing pays: for a, if its numbers are read often (once for each panel of columns). For b, if steps are far
+// apart (then each is on a different page) and many tiles read them. On two cores of a Xeon with AVX-512 (family 6,
+// model 207), 512 x 128 x 768 with a transposed took 485 µs with copies and 315 µs without.
 constexpr int64_t most_panels_in_place = 16;
 constexpr int64_t most_bytes_between_steps = 2048;
 
-// Panels that another thread packed come from its cache, line by line, which takes longer than to pack them once more:
-// 768 x 128 x 128 took 101 µs with shared ones and 81 µs with own ones on the two cores.
+// Panels packed by another thread come from its cache line by line, which takes longer than packing them again: 768 x
+// 128 x 128 took 101 µs with shared panels and 81 µs with per-thread ones on the two cores.
 constexpr int64_t most_own_panels = 1 << 18;   // numbers
 constexpr int64_t rows_worth_own_panels = 256; // for each thread
 
-// With rows outside, a's stay in the first-level cache and b's panels come past them; with columns outside it is the
-// reverse. Packed rows outside are up to 12 % faster with vectors of 64 bytes, and up to 7 % slower with shorter ones.
+// With rows in the outer loop, a's rows stay in the L1 cache and b's panels stream past them; with columns outside it
+// is the reverse. Rows outside, packed, are up to 12 % faster with 64-byte vectors, and up to 7 % slower with shorter
+// ones.
 constexpr bool keeps_packed_rows = vector_bytes == 64;
 
-// A product of one tile's rows reads each number of b once. Where b's rows are adjacent and far apart, it reads a few
-// steps of all columns at a time where they lie, so that it seldom comes to another page.
+// A product with one tile of rows reads each number of b once. If b's rows are adjacent and far apart, it reads a few
+// steps of all columns at a time in place, so that it seldom changes pages.
 constexpr int64_t least_numbers_of_few_rows = 1 << 15; // of b
 constexpr int64_t depth_of_few_rows = 32;
-constexpr int64_t tasks_of_thread = 2, least_panels = 2;                      // of a task, where columns are divided
-constexpr int64_t least_panels_of_few_rows = 4, most_panels_of_few_rows = 16; // of a task: so much of a row in one go
+constexpr int64_t tasks_of_thread = 2, least_panels = 2;                      // of a task, if columns are divided
+constexpr int64_t least_panels_of_few_rows = 4, most_panels_of_few_rows = 16; // of a task: columns read in one go
 
 constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
@@ -106,7 +107,7 @@ private:
     return has_few_rows_ || (!packs_a_ && p_.b.column_stride == 1 && !steps_are_far_apart());
   }
 
-  // Panels of `width` columns, each for all of k. By all threads, unless it is called within their work.
+  // Packs panels of `width` columns, each for all of k. Uses all threads, unless called inside a parallel_for.
   void pack_columns(int64_t start, int64_t end, T *packed) const {
     int64_t panels = divided_up(end - start, width);
     int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(p_.k * width, 1));
@@ -117,13 +118,13 @@ private:
     });
   }
 
-  // Of the result: rows, and columns of the block.
+  // A task's size: rows of the result, and columns of the block.
   struct Task {
     int64_t rows, columns;
   };
 
-  // Rows that are packed come in whole tiles; the heights of others are evened out later. They are cut into a multiple
-  // of the threads, so that all end together; where there are too few, the columns are divided too.
+  // Packed rows come in whole tiles; the heights of others are evened out later. Rows are divided into a multiple of
+  // the thread count, so that threads finish together; if there are too few rows, columns are divided too.
   Task task_of(int64_t columns) const {
     const int64_t tiles = divided_up(p_.m, tile_rows), panels = divided_up(columns, width),
                   most = std::max<int64_t>(1, (packs_a_ ? row_block : row_block / 2) / tile_rows);
@@ -137,7 +138,7 @@ private:
     return {rows, std::min(std::max(divided_up(panels, shares), least_panels), panels) * width};
   }
 
-  // b's columns from `first` on, in panels; null where each thread packs its own.
+  // Packed panels of b's columns from `first` on; null if each thread packs panels for itself.
   struct PackedColumns {
     T *panels;
     int64_t first;
@@ -145,7 +146,7 @@ private:
 
   void multiply_columns(int64_t start, int64_t end, const PackedColumns &shared, int64_t own_size) {
     const Task task_size = task_of(end - start);
-    const int64_t rows = task_size.rows, share = task_size.columns; // lambdas capture no structured bindings
+    const int64_t rows = task_size.rows, share = task_size.columns; // lambdas can't capture structured bindings
     int64_t row_tasks = divided_up(p_.m, rows), shares = divided_up(end - start, share), tasks = row_tasks * shares;
     int64_t workers = std::min<int64_t>(threads_, tasks);
     int64_t packed_rows_size = packs_a_ ? rounded_up(rows * depth_block_ + lanes<T>, 64) : 0;
@@ -169,18 +170,18 @@ private:
   struct Block {
     int64_t row, end_row, column, end_column;
   };
-  // A thread's own memory: rows of a, and sums that are not summed in the result, for the rows and columns of a block.
+  // A thread's memory for a block: packed rows of a, and the sums that are not computed in the result.
   struct Space {
     T *packed_rows, *sums;
     int64_t sums_stride;
   };
-  // How rows are cut into tiles: the first `taller` ones are one row higher, the last may be lower.
+  // How rows are divided into tiles: the first `taller` ones have one row more; the last may have fewer.
   struct Heights {
     int64_t rows, height, taller;
 
     int64_t start(int64_t tile) const { return std::min(tile * height + std::min(tile, taller), rows); }
   };
-  // A block of the result, and one of k.
+  // A block of the result, and a block of k.
   struct Part {
     const Block &block;
     const PackedColumns &packed;
@@ -189,16 +190,16 @@ private:
     int64_t depth, length;
   };
 
-  // Then a tile's sums are over when it is done, and lie in the place of the last one's.
+  // With one block of k, a tile's sums are finished when it is done, and the next tile reuses their place.
   bool is_one_block() const { return depth_block_ == p_.k; }
 
-  // Even where they can be: a tile of a few rows at the end would load b's vectors for few products.
+  // Even heights if possible: a last tile of a few rows would load b's vectors for few products.
   Heights heights_of(int64_t rows) const {
     int64_t tiles = divided_up(rows, tile_rows);
     return packs_a_ ? Heights{rows, tile_rows, 0} : Heights{rows, rows / tiles, rows % tiles};
   }
 
-  // At least once, so that a product over nothing is finished too.
+  // Runs at least once, so that a product with k = 0 is finished too.
   void multiply_block(const Block &block, const PackedColumns &packed, const Space &space) {
     Heights heights = heights_of(block.end_row - block.row);
     int64_t depth = 0;
@@ -236,13 +237,13 @@ private:
     else sum_into_space(part, is_one_block() ? 0 : down * part.space.sums_stride + right, tile);
     if (has_few_rows_ && panels_of(part.block) < most_panels_of_few_rows) prefetch_next_steps(part, column);
     kernels_.multiply[height - 1](tile);
-    if (!is_direct && part.depth + part.length == p_.k) // while the sums are in the first-level cache
+    if (!is_direct && part.depth + part.length == p_.k) // while the sums are in the L1 cache
       for (int64_t r = 0; r < height; r++) finish_row<S>(p_, row + r, column, columns, tile.c + r * tile.c_stride);
   }
 
   static int64_t panels_of(const Block &block) { return divided_up(block.end_column - block.column, width); }
 
-  // The steps of the next block of k. Of as few numbers in a page, the processor foresees none.
+  // Prefetches the steps of the next block of k. With so few numbers per page, the hardware prefetcher can't.
   void prefetch_next_steps(const Part &part, int64_t column) const {
     const int64_t first = part.depth + part.length, end = std::min(first + depth_block_, p_.k);
     for (int64_t step = first; step < end; step++)

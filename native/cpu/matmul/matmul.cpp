@@ -14,12 +14,12 @@ using namespace orchard;
 
 namespace {
 
-// Below this a product is not worth several threads by itself: those of a batch are divided among all of them. So are
-// larger ones of which each thread gets about as many as the others: each would take a fork, and leave threads waiting
-// at its end. Not the largest, of which every thread would pack its own.
+// A smaller product is not worth several threads: a batch's products are divided among all threads. So are larger ones,
+// if each thread gets about the same number: otherwise each would cost a fork-join and idle threads at its end. The
+// largest are not, as every thread would pack its operands separately.
 constexpr double small_operations = 2.0 * 96 * 96 * 96;
 constexpr double medium_operations = 2.0 * 768 * 768 * 768;
-constexpr double least_share_of_threads = 0.8; // that compute on average, until the last one is done
+constexpr double least_share_of_threads = 0.8; // average fraction of threads that compute, until the last one is done
 constexpr double operations_per_task = 1e6;
 
 using Multiply = void (*)(const MatrixProduct &);
@@ -36,7 +36,7 @@ bool is_batch_for_threads(const BatchedProduct &batch) {
          (operations < medium_operations && divides_well(batch.count(), threads_at_hand()));
 }
 
-// Bodies must not throw: the first failure is kept, and thrown when all are done.
+// Bodies must not throw: the first failure is stored and thrown when all are done.
 void multiply_in_parallel(Multiply multiply, const BatchedProduct &batch) {
   std::mutex mutex;
   std::optional<Failure> failure;
@@ -64,7 +64,7 @@ void check_factors(const MatrixProduct &product) {
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected whole numbers as alpha and beta of an integer product");
 }
 
-// Turns a row times a matrix into a matrix times a column. True where the kernels for the latter can take it.
+// Turns a row times a matrix into a matrix times a column. Returns whether the matrix-vector kernels can compute it.
 bool is_vector_product(BatchedProduct &batch) {
   if (batch.first.m == 1 && batch.first.n != 1) {
     batch.first = batch.first.transposed();
@@ -75,22 +75,23 @@ bool is_vector_product(BatchedProduct &batch) {
 
 void multiply_batch(BatchedProduct &batch) {
   const MatrixProduct &first = batch.first;
-  Multiply own = matmul_kernels().multiply[static_cast<int>(first.dtype)];
-  if (!own)
+  Multiply kernel = matmul_kernels().multiply[static_cast<int>(first.dtype)];
+  if (!kernel)
     fail(ORCHARD_CPU_UNSUPPORTED,
          std::string("there is no matrix product of ") + dtype_names[static_cast<int>(first.dtype)]);
   check_factors(first);
   if (batch.count() == 0 || first.m == 0 || first.n == 0) return;
   batch.simplify();
-  if (is_vector_product(batch)) own = matrix_vector_kernels().multiply[static_cast<int>(first.dtype)];
-  else if (Multiply pairs = pair_product(first)) own = pairs;
+  if (is_vector_product(batch)) kernel = matrix_vector_kernels().multiply[static_cast<int>(first.dtype)];
+  else if (Multiply pairs = pair_product(first)) kernel = pairs;
   else if (const Blas *library = blas_for(batch)) return multiply_by_blas(*library, batch);
-  if (is_batch_for_threads(batch)) multiply_in_parallel(own, batch);
-  else multiply_one_by_one(own, batch);
+  if (is_batch_for_threads(batch)) multiply_in_parallel(kernel, batch);
+  else multiply_one_by_one(kernel, batch);
 }
 
 // Without an input, or with beta 0, `input` is not read. float16 and bfloat16 are summed in float32 and rounded once.
-// Integers wrap, alpha and beta are whole. bool is unsupported. k = 0 leaves beta input, or zeros.
+// Integers wrap around; their alpha and beta are integers. bool is not supported. With k = 0, the result is beta *
+// input, or zeros.
 void matmul(const MatmulBlock &block, Operands operands) {
   BatchedProduct batch = read_product(block, operands);
   multiply_batch(batch);

@@ -1,4 +1,4 @@
-// Operands brought into the order in which tiles read them, and into the type in which they are summed.
+// Packs operands in the order in which tiles read them, in the type of the accumulator.
 #pragma once
 
 #include "../dtypes.h"
@@ -13,20 +13,20 @@ template <class S>
 using Accumulator =
     std::conditional_t<std::is_integral_v<S>, std::conditional_t<sizeof(S) == 8, uint64_t, uint32_t>, Compute<S>>;
 
-// Adjacent elements as numbers of the accumulator's type.
+// Converts adjacent elements to the accumulator's type.
 template <class T, class S> inline void load_row(const S *in, T *out, int64_t count) {
   if constexpr (std::is_same_v<T, Compute<S>>) widen(in, out, count);
   else
     for (int64_t i = 0; i < count; i++) out[i] = static_cast<T>(in[i]);
 }
 
-// The same for elements at any distance.
+// The same for elements at any stride.
 template <class T, class S> inline void load_row(const S *in, int64_t stride, T *out, int64_t count) {
   if (stride == 1) return load_row<T>(in, out, count);
   for (int64_t i = 0; i < count; i++) load_row<T>(in + i * stride, out + i, 1);
 }
 
-// Adjacent elements in the accumulator's type: themselves where they have it, else brought into `space`.
+// Returns adjacent elements in the accumulator's type: `in` itself if it has that type, else `space`, filled.
 template <class T, class S> inline const T *numbers_of(const S *in, T *space, int64_t count) {
   if constexpr (std::is_same_v<T, S>) return in;
   else return load_row<T>(in, space, count), space;
@@ -45,8 +45,8 @@ template <class T, int width, class S> inline void pack_lane(const S *in, int64_
   }
 }
 
-// Lanes whose numbers are adjacent along the depth, squares of them at a time. Returns the depth up to which it came. A
-// last square that is wider than what is left reaches into the next step's lanes, so it is written before their own.
+// Packs lanes whose numbers are adjacent along the depth, a square at a time. Returns the depth it reached. If the last
+// square is wider than the remaining lanes, it extends into the next step's lanes, so it is written before them.
 template <class T, int width>
 inline int64_t pack_squares(const T *in, int64_t lane_stride, int64_t count, int64_t depth, T *out) {
   constexpr int side = lanes<T>;
@@ -61,9 +61,9 @@ inline int64_t pack_squares(const T *in, int64_t lane_stride, int64_t count, int
   return p;
 }
 
-// out[p * width + l] = in[l * lane_stride + p * depth_stride] for l < count, 0 for the lanes up to `width`. Where
-// `width` is no multiple of a vector, up to a vector behind the panel is overwritten: panels are packed in their order,
-// and there is room behind the last.
+// out[p * width + l] = in[l * lane_stride + p * depth_stride] for l < count, 0 for the lanes up to `width`. If `width`
+// is not a multiple of a vector, up to a vector past the panel is overwritten: panels are packed in order, with room
+// after the last.
 template <class T, int width, class S>
 inline void pack_panel(const S *in, int64_t lane_stride, int64_t depth_stride, int64_t count, int64_t depth, T *out) {
   int64_t packed = 0;
@@ -86,8 +86,7 @@ inline void pack_panel(const S *in, int64_t lane_stride, int64_t depth_stride, i
     for (int64_t p = 0; p < depth; p++) out[p * width + l] = T(0);
 }
 
-// As many panels as `count` lanes make. Adjacent lanes are read a step at a time, so that each line of the cache is
-// read once.
+// Packs all panels of `count` lanes. Adjacent lanes are read step by step, so that each cache line is read once.
 template <class T, int width, class S>
 inline void pack_panels(const S *in, int64_t lane_stride, int64_t depth_stride, int64_t count, int64_t depth, T *out) {
   int64_t whole = lane_stride == 1 ? count / width * width : 0;

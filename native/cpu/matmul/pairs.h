@@ -1,20 +1,21 @@
-// Products of two-byte floats by instructions that take them as they are and add in float32. Most are of bfloat16 and
-// multiply and add pairs of numbers, with one more rounding for each pair, and take denormal numbers for zeros:
+// Products of two-byte floats by instructions that read them without conversion and accumulate in float32. Most are for
+// bfloat16: they multiply and add pairs of numbers, with one more rounding per pair, and treat denormal numbers as
+// zeros:
 //
 //   sum[r][c] += a[r][2p] b[2p][c] + a[r][2p + 1] b[2p + 1][c]
 //
-// Arm's BFMMLA rounds both additions to odd: what is inexact gets an odd last bit, which errs by less than 2^-23 of the
-// value. Over k products that is (k + 2) 2^-24 Σ |terms| at most; k roundings to the nearest have k 2^-24 Σ |terms|.
-// (Arm Architecture Reference Manual for A-profile, shared/functions/float/bfloat: BFDotAdd, BFRound.)
+// Arm's BFMMLA rounds both additions to odd: an inexact sum gets an odd last bit, an error below 2^-23 of the value.
+// Over k products that is at most (k + 2) 2^-24 Σ |terms|; k roundings to nearest have k 2^-24 Σ |terms|. (Arm
+// Architecture Reference Manual for A-profile, shared/functions/float/bfloat: BFDotAdd, BFRound.)
 //
-// Arm's FMLAL is of float16: each product is added with one rounding, as by a fused multiply-add of widened numbers.
+// Arm's FMLAL is for float16: each product is added with one rounding, like a fused multiply-add of widened numbers.
 #pragma once
 
 #include "kernel.h"
 
 namespace orchard {
 
-// The functions by instruction set; null where it has no such instructions.
+// The functions by instruction set; null if the file's target has no such instructions.
 struct PairProducts {
   void (*avx512_bf16)(const MatrixProduct &product);
   void (*amx)(const MatrixProduct &product);
@@ -22,9 +23,9 @@ struct PairProducts {
   void (*fmlal)(const MatrixProduct &product);
 };
 
-// So many rows of floats that are multiplied where they lie take no longer than the packing of b.
+// Up to this many rows of floats, multiplying in place takes no longer than packing b.
 constexpr int64_t most_rows_of_dots = 8;
-// A smaller product is over before its operands are in the order that the instructions want.
+// A smaller product is done before its operands could be packed for the instructions.
 constexpr double least_pair_operations = 2.0 * 32 * 32 * 32;
 
 } // namespace orchard
@@ -33,7 +34,7 @@ ORCHARD_ISA_TABLE(PairProducts, pair_products)
 
 namespace orchard {
 
-// The one for the present instruction set, or null.
+// Returns the function for the current instruction set, or null.
 inline void (*pair_product(const MatrixProduct &product))(const MatrixProduct &) {
   const bool is_large = product.operations() >= least_pair_operations;
   if (!is_large || (product.m <= most_rows_of_dots && is_for_dots(product))) return nullptr;

@@ -21,8 +21,8 @@ inline uint16_t bits_at(const Matrix &matrix, int64_t row, int64_t column) {
   return element_of<BFloat16>(matrix, row, column)->bits;
 }
 
-// The pairs of two rows of `count` columns, and zeros up to 32; null stands for a row of zeros. A count that the
-// compiler knows makes vectors of it.
+// Writes the pairs of two rows of `count` columns, and zeros up to 32; a null row stands for zeros. A constant count
+// lets the compiler vectorize.
 inline void interleave(const uint16_t *first, const uint16_t *second, int64_t count, Pair *out) {
   if (count == side && second) {
     for (int64_t c = 0; c < side; c++) out[c] = first[c] | Pair(second[c]) << 16;
@@ -32,7 +32,7 @@ inline void interleave(const uint16_t *first, const uint16_t *second, int64_t co
   std::fill_n(out + count, side - count, 0);
 }
 
-// b's columns from `column` on, for all of k: out[p][c] is the pair (b[2p][c], b[2p + 1][c]).
+// Packs b's columns from `column` on, for all of k: out[p][c] is the pair (b[2p][c], b[2p + 1][c]).
 void pack_panel_of_pairs(const MatrixProduct &p, int64_t column, int64_t steps, Pair *out) {
   const int64_t count = std::min(side, p.n - column);
   for (int64_t pair = 0; pair < steps * pairs; pair++, out += side) {
@@ -48,7 +48,7 @@ void pack_panel_of_pairs(const MatrixProduct &p, int64_t column, int64_t steps, 
   }
 }
 
-// Columns whose numbers are adjacent: pairs are read whole, in squares that are transposed.
+// For columns with adjacent numbers: pairs are read whole, in squares that are transposed.
 void pack_panel_of_columns(const MatrixProduct &p, int64_t column, int64_t steps, Pair *out) {
   const int64_t even = p.k / 2, count = std::min(side, p.n - column);
   pack_panel<float, side>(reinterpret_cast<const float *>(element_of<BFloat16>(p.b, 0, column)), p.b.column_stride / 2,
@@ -58,7 +58,7 @@ void pack_panel_of_columns(const MatrixProduct &p, int64_t column, int64_t steps
     for (int64_t c = 0; c < count; c++) out[even * side + c] = bits_at(p.b, p.k - 1, column + c);
 }
 
-// 32 rows of a from `row` on, for all of k, in steps: out[step][r] is a row's 32 numbers.
+// Packs 32 rows of a from `row` on, for all of k, in steps: out[step][r] is a row's 32 numbers.
 void pack_rows(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out) {
   const int64_t count = std::min(side, p.m - row);
   for (int64_t step = 0; step < steps; step++, out += side * side) {
@@ -78,7 +78,7 @@ void pack_rows(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out
   }
 }
 
-// The same where the numbers of a column are adjacent: pairs of two columns, in squares that are transposed.
+// The same if the numbers of a column are adjacent: pairs of two columns, in squares that are transposed.
 void pack_rows_of_columns(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out) {
   const int64_t count = std::min(side, p.m - row);
   Pair square[pairs * side];
@@ -96,7 +96,7 @@ void pack_rows_of_columns(const MatrixProduct &p, int64_t row, int64_t steps, ui
 }
 
 void pack_b(const MatrixProduct &p, int64_t column, int64_t steps, uint16_t *out) {
-  const bool is_aligned = reinterpret_cast<uintptr_t>(p.b.data) % alignof(Pair) == 0; // of every pair, then
+  const bool is_aligned = reinterpret_cast<uintptr_t>(p.b.data) % alignof(Pair) == 0; // then every pair is aligned
   const bool has_columns = p.b.row_stride == 1 && p.b.column_stride % 2 == 0 && is_aligned;
   (has_columns ? pack_panel_of_columns : pack_panel_of_pairs)(p, column, steps, reinterpret_cast<Pair *>(out));
 }
@@ -105,7 +105,7 @@ void pack_a(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out) {
   (p.a.column_stride != 1 && p.a.row_stride == 1 ? pack_rows_of_columns : pack_rows)(p, row, steps, out);
 }
 
-// Eight rows of sums at a time, of two vectors each.
+// Computes eight rows of sums at a time, of two vectors each.
 __attribute__((target("avx512bf16"))) void multiply_by_vectors(const TileRows &a, const uint16_t *b, int64_t steps,
                                                                float *sums) {
   constexpr int rows = 8;
@@ -136,15 +136,15 @@ __attribute__((target("avx512bf16"))) void multiply_by_vectors(const TileRows &a
   }
 }
 
-// The registers are set up once for all tiles of a thread, and released before it does anything else, which would have
-// to save them.
+// The tile registers are configured once for all tiles of a thread, and released before it does other work, which would
+// have to save them.
 __attribute__((target("amx-tile"))) void set_tiles_up() {
   static constexpr TileConfiguration configuration;
   _tile_loadconfig(&configuration);
 }
 __attribute__((target("amx-tile"))) void release_tiles() { _tile_release(); }
 
-// Four tiles of 16 x 16 sums.
+// Computes four tiles of 16 x 16 sums.
 __attribute__((target("amx-tile,amx-bf16"))) void multiply_by_tiles(const TileRows &rows, const uint16_t *b,
                                                                     int64_t steps, float *sums) {
   constexpr int b_bytes = side * 4, sum_bytes = side * 4;
@@ -171,7 +171,7 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_by_tiles(const TileRo
   _tile_stored(3, sums + half * side + half, sum_bytes);
 }
 
-// Takes denormal numbers for zeros, which sums of these products never are.
+// Treats denormal numbers as zeros; sums of these products never are denormal.
 __attribute__((target("avx512bf16"))) void round_tile(const float *sums, uint16_t *out, int64_t row_stride) {
   for (int64_t row = 0; row < side; row++, sums += side, out += row_stride) {
     const __m512bh numbers = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(sums + side / 2), _mm512_loadu_ps(sums));
@@ -179,7 +179,7 @@ __attribute__((target("avx512bf16"))) void round_tile(const float *sums, uint16_
   }
 }
 
-// A step of a has 32 rows of 32 numbers, one of b 16 pairs of 32 columns.
+// A step of a is 32 rows of 32 numbers; a step of b is 16 pairs of 32 columns.
 void by_vectors(const MatrixProduct &product) {
   TiledProduct<BFloat16>(product, {pack_a, pack_b, multiply_by_vectors, true, round_tile}).run();
 }

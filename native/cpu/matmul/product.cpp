@@ -24,7 +24,7 @@ BatchedProduct read_product(const MatmulBlock &block, Operands operands) {
   first.alpha = block.alpha;
   first.beta = block.has_input ? double(block.beta) : 0;
   product.batch = block.batch;
-  // An operand with no elements, or that is not read, has strides of 0: others would mean nothing.
+  // An operand without elements, or that is not read, has strides of 0: other strides would be meaningless.
   auto matrix = [&](MatmulOperand operand, int64_t rows, int64_t columns) -> Matrix {
     const int64_t row = block.row_strides[operand], column = block.column_strides[operand],
                   offset = block.offsets[operand];
@@ -60,7 +60,7 @@ void BatchedProduct::simplify() {
   for (int axis = 0; axis < rank; axis++) {
     if (shape[axis] == 1) continue;
     shape[kept] = shape[axis];
-    for (auto &own : strides) own[kept] = own[axis];
+    for (auto &operand_strides : strides) operand_strides[kept] = operand_strides[axis];
     kept++;
   }
   rank = kept;

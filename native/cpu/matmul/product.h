@@ -1,4 +1,4 @@
-// A matrix product as a call describes it, and one matrix of its batch.
+// A matrix product as described by a call, and one matrix of its batch.
 #pragma once
 
 #include "../functions.h"
@@ -6,12 +6,12 @@
 
 namespace orchard {
 
-// The operands, as the arrays of a product have them.
+// Indices of the operands in a product's arrays.
 enum MatmulOperand : int { matmul_a, matmul_b, matmul_input, matmul_out, matmul_operands };
 
 // out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, out and input are m x n. Strides and
-// offsets count elements. Stride 0 repeats an operand; out must not overlap itself or a or b, and may be the very
-// elements of input.
+// offsets are in elements. Stride 0 repeats an operand. out must not overlap itself, a or b; it may be the same memory
+// as input.
 struct MatmulBlock {
   DTypeField dtype;
   Whole m, n, k;
@@ -38,13 +38,13 @@ struct MatrixProduct {
 
   bool has_input() const { return beta != 0; }
   double operations() const { return 2.0 * double(m) * double(n) * double(k); }
-  // The same numbers, as outᵀ = bᵀ aᵀ.
+  // Returns the same product as outᵀ = bᵀ aᵀ.
   MatrixProduct transposed() const {
     return {dtype, n, m, k, alpha, beta, b.transposed(), a.transposed(), out.transposed(), input.transposed()};
   }
 };
 
-// The same for every index of a batch: each operand moves by its own strides.
+// The same for every index of a batch: each operand moves by its batch strides.
 struct BatchedProduct {
   MatrixProduct first;
   Nest<matmul_operands> batch;
@@ -52,14 +52,15 @@ struct BatchedProduct {
   int64_t count() const { return batch.count(); }
   // The product at a row-major index of the batch.
   MatrixProduct at(int64_t index) const;
-  // Drops axes of length 1, and lets an axis along which b stays and the rows of the others go on become rows.
+  // Drops axes of length 1, and turns an axis into rows if b is the same along it and the rows of the others continue
+  // along it.
   void simplify();
 };
 
 BatchedProduct read_product(const MatmulBlock &block, Operands operands);
 
-// One product for code of other families, of floats: by what computes it fastest, on all threads; or on the calling
-// one where that is within a body of parallel_for, never by a BLAS. Both throw Failure where there is no memory.
+// One floating-point product, for other families. `multiply` uses the fastest method, on all threads; `multiply_here`,
+// inside a parallel_for's body, uses the calling thread and never a BLAS. Both throw Failure if there is no memory.
 void multiply(const MatrixProduct &product);
 void multiply_here(const MatrixProduct &product);
 

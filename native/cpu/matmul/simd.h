@@ -1,4 +1,4 @@
-// Vectors of an instruction set's full width, and a fused multiply-add on them.
+// Vectors of the instruction set's full width, and fused multiply-add on them.
 #pragma once
 
 #include "../isa.h"
@@ -34,8 +34,8 @@ template <class T> inline Vector<T> load_vector(const T *from) {
 }
 template <class T> inline void store_vector(Vector<T> vector, T *to) { __builtin_memcpy(to, &vector, sizeof vector); }
 
-// sum + vector * factor, the factor one number or a vector of them. For floats with one rounding where the instruction
-// set can, for integers modulo 2^bits.
+// sum + vector * factor, with a number or a vector as factor. Floats round once if the instruction set allows, integers
+// are modulo 2^bits.
 template <class T> inline Vector<T> multiply_add(Vector<T> vector, T factor, Vector<T> sum) {
   return sum + vector * factor;
 }

@@ -1,10 +1,10 @@
-// The innermost part of a matrix product: a small tile of the result, held in registers while the sum runs over k.
+// The innermost part of a matrix product: a small tile of the result, kept in registers while the sum runs over k.
 //
 //   for p < depth: for r < rows: for c < columns: tile[r][c] += a[r][p] * b[p][c]
 //
-// One step loads `columns` numbers of b as whole vectors and multiplies each with every one of a's `rows` numbers. The
-// tile is as large as the registers allow: rows * vectors sums, the vectors of b, and one for the factor. There is code
-// for every lower height too, so that rows that are left over cost no more than they are.
+// One step loads `columns` numbers of b as whole vectors and multiplies each by all of a's `rows` numbers. The tile is
+// as large as registers allow: rows * vectors sums, the vectors of b, and one for the factor. Lower heights have code
+// of their size, so that remaining rows cost no more than necessary.
 #pragma once
 
 #include "simd.h"
@@ -23,7 +23,7 @@ constexpr int tile_rows = 6, tile_vectors = 2; // of 16 registers
 
 template <class T> constexpr int tile_columns = tile_vectors * vector_bytes / int(sizeof(T));
 
-// What of a is adjacent: the numbers of a row, or those of a step (of a column).
+// What is adjacent in a: the numbers of a row, or those of a step (a column).
 enum class Adjacent { row, step };
 
 template <class T> struct Tile {
@@ -32,25 +32,25 @@ template <class T> struct Tile {
   int64_t a_stride; // from row to row, or from step to step
   const T *b;       // a step's numbers are adjacent
   int64_t b_stride; // from step to step
-  T *c;             // set to the sums
+  T *c;             // gets the sums
   int64_t c_stride;
-  const T *input; // or null: what the sums are added to; it may be c
+  const T *input; // what the sums are added to, or null; it may be c
   int64_t input_stride;
 };
 
 constexpr int line_bytes = 64;
 template <class T> constexpr int line = line_bytes / int(sizeof(T));
-// In steps: about 220 cycles at two products of vectors a cycle, in which the third-level cache answers.
+// In steps: about 220 cycles at two vector products a cycle, the latency of the L3 cache.
 constexpr int64_t steps_ahead = 448 / (tile_rows * tile_vectors);
 
-// The lines of one step of b, or of one row of c. Inlined by force: GCC finds that a function that does nothing but
-// this has no effect, and drops calls of it.
+// Prefetches the lines of one step of b, or of one row of c. Inlined by force: GCC considers a function that only
+// prefetches free of effects, and drops calls of it.
 template <class T> [[gnu::always_inline]] inline void prefetch_row(const T *row) {
 #pragma GCC unroll 4
   for (int c = 0; c < tile_columns<T>; c += line<T>) __builtin_prefetch(row + c);
 }
 
-// The places of the result, a row at each step: they come while the sums are computed.
+// Prefetches the result, a row at each step, while the sums are computed.
 template <class T> class ResultPrefetch {
 public:
   ResultPrefetch(const Tile<T> &tile, int rows)
@@ -67,8 +67,8 @@ private:
 
 template <class T, int rows> using Sums = Vector<T>[rows][tile_vectors];
 
-// factor(r): a's number in row r. Inlined by force, as the parts of a kernel below are: in a function of its own the
-// sums would be in memory.
+// factor(r): a's number in row r. Inlined by force, like the parts of a kernel below: in a separate function the sums
+// would be in memory.
 template <class T, int rows, class Factor>
 [[gnu::always_inline]] inline void add_step(const T *b, Sums<T, rows> &sums, Factor factor) {
   Vector<T> columns[tile_vectors];
@@ -92,9 +92,9 @@ template <class T, int rows, bool has_input>
       store_vector<T>(has_input ? sums[r][v] + load_vector(input + v * lanes<T>) : sums[r][v], c + v * lanes<T>);
 }
 
-// Adjacent rows: each is a stream of its own. While as many steps pass as a line has numbers, two lines of a row are
-// brought at each: first the result's, then those of the next tile's rows. (One address for both leaves every register
-// of the loop in its place.)
+// Adjacent rows: each is a separate stream. During as many steps as a line has numbers, two lines of a row are
+// prefetched at each: first the result's, then the next tile's rows. (One address for both keeps every register of the
+// loop in its place.)
 template <class T, int rows> [[gnu::always_inline]] inline void sum_rows(const Tile<T> &tile, Sums<T, rows> &sums) {
   constexpr int group = 3; // an address and a stride reach three rows
   const T *a[(rows + group - 1) / group], *b = tile.b;
@@ -113,11 +113,11 @@ template <class T, int rows> [[gnu::always_inline]] inline void sum_rows(const T
   }
 }
 
-// A line of a step holds the numbers of several tiles. Narrow ones would read each several times.
+// A line of a step holds the numbers of several tiles, so narrow tiles would read each line several times.
 template <class T> constexpr bool reads_steps_in_place = 2 * tile_rows > line<T>;
 
-// Adjacent steps: lines far apart, of which the processor foresees none. Those of the next tile come to the
-// second-level cache.
+// Adjacent steps: lines far apart, which the hardware prefetcher can't predict. Those of the next tile are prefetched
+// into the L2 cache.
 template <class T, int rows> [[gnu::always_inline]] inline void sum_steps(const Tile<T> &tile, Sums<T, rows> &sums) {
   const T *a = tile.a, *b = tile.b;
   const int64_t stride = tile.a_stride, b_stride = tile.b_stride;
@@ -141,7 +141,7 @@ template <class T, int rows, Adjacent adjacent> void multiply_tile(const Tile<T>
   else store_sums<T, rows, false>(tile, sums);
 }
 
-// By height, from 1 on.
+// Indexed by height minus 1.
 template <class T> struct TileKernels {
   void (*multiply[tile_rows])(const Tile<T> &tile);
 };

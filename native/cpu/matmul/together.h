@@ -1,4 +1,4 @@
-// What the threads of one parallel_for do together before any of them goes on: one fork where there would be two.
+// Work that the threads of one parallel_for finish together before any of them continues: one fork-join instead of two.
 #pragma once
 
 #include "../pause.h"
@@ -9,17 +9,17 @@
 
 namespace orchard {
 
-// Parts of a work, each done once by whichever thread comes first. A thread waits for parts alone that another one is
-// at, so that bodies which run one after the other do not wait at all.
+// Parts of a work, each done once by the first thread that claims it. A thread waits only for parts that another thread
+// is working on, so bodies that run sequentially do not wait at all.
 class Together {
 public:
   explicit Together(int64_t parts) : parts_(parts) {}
 
-  // Does parts while there are any; returns when all are done, with all that the other threads wrote for theirs.
+  // Does parts until none is left; returns when all are done and the other threads' writes are visible.
   template <class Do> void run(Do &&part) {
-    int64_t own = 0;
-    for (int64_t next; (next = next_.fetch_add(1, std::memory_order_relaxed)) < parts_; own++) part(next);
-    if (own > 0) done_.fetch_add(own, std::memory_order_release);
+    int64_t completed = 0;
+    for (int64_t next; (next = next_.fetch_add(1, std::memory_order_relaxed)) < parts_; completed++) part(next);
+    if (completed > 0) done_.fetch_add(completed, std::memory_order_release);
     for (int polls = 0; done_.load(std::memory_order_acquire) < parts_; polls++) {
       pause_briefly();
       if (polls >= polls_between_yields) std::this_thread::yield(), polls = 0;

@@ -1,4 +1,4 @@
-// Squares of as many rows as a vector has lanes, transposed in registers.
+// Transposes squares of as many rows as a vector has lanes, in registers.
 #pragma once
 
 #include "simd.h"
@@ -7,16 +7,15 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// The first halves of a and b, or the second ones, one lane of each in turn; where a vector is several parts of `part`
-// lanes, of each part by itself.
+// Interleaves the first halves of a and b, or the second ones; if a vector is several parts of `part` lanes, each part
+// separately.
 template <class T, int part, bool second, int... lane>
 inline Vector<T> interleaved(Vector<T> a, Vector<T> b, std::integer_sequence<int, lane...>) {
   constexpr int half = second ? part / 2 : 0;
   return __builtin_shufflevector(a, b, (lane / part * part + lane % part / 2 + half + lane % 2 * lanes<T>)...);
 }
 
-// As many perfect shuffles of the rows as halvings make one row of them. Each part of `count` lanes is a square by
-// itself.
+// Perfect shuffles of the rows, log2(count) times. Each part of `count` lanes is a separate square.
 template <class T, int count> inline void transpose_parts(Vector<T> (&rows)[count]) {
   using Lanes = std::make_integer_sequence<int, lanes<T>>;
 #pragma GCC unroll 4
@@ -33,7 +32,7 @@ template <class T, int count> inline void transpose_parts(Vector<T> (&rows)[coun
 }
 template <class T> inline void transpose(Vector<T> (&rows)[lanes<T>]) { transpose_parts<T, lanes<T>>(rows); }
 
-// 16 bytes from each of as many addresses as a vector has such parts: address(0), address(1), …
+// Loads 16 bytes from each of as many addresses as a vector has 16-byte parts: address(0), address(1), …
 template <class T, class Address> inline Vector<T> load_parts(Address &&address) {
 #if defined(__AVX512F__)
   auto part = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(address(i))); };
@@ -52,9 +51,9 @@ template <class T> inline Vector<T> load_parts(const T *from, int64_t distance) 
   return load_parts<T>([&](int i) { return from + i * distance; });
 }
 
-// out[c * out_stride + r] = row(r)[c] for a square, of which the first `columns` are written. What is loaded in parts
-// is transposed within them, which takes half the shuffles of whole rows, and none that crosses parts: some 115 cycles
-// instead of 300 for one of 16 x 16.
+// out[c * out_stride + r] = row(r)[c] for a square, of which the first `columns` are written. Rows are loaded in parts
+// and transposed within them, which takes half the shuffles of whole rows and none that crosses parts: about 115 cycles
+// instead of 300 for 16 x 16.
 template <class T, class Row> inline void transpose_rows(Row &&row, T *out, int64_t out_stride, int64_t columns) {
   constexpr int part = 16 / int(sizeof(T));
 #pragma GCC unroll 4
@@ -75,7 +74,7 @@ template <class T> inline void transpose_square(const T *in, int64_t in_stride, 
   transpose_rows<T>([&](int r) { return in + r * in_stride; }, out, out_stride, lanes<T>);
 }
 
-// The same for the first `rows` rows of `in`, any number of them; the others are 0.
+// The same for the first `rows` rows of `in`, any number; the others are 0.
 template <class T>
 inline void transpose_part_of_square(const T *in, int64_t in_stride, int64_t rows, T *out, int64_t out_stride) {
   Vector<T> square[lanes<T>] = {};

@@ -1,8 +1,8 @@
-// A matrix times a column: y = alpha a x + beta input. Memory sets its pace, so a is read once, in the order in which
-// it lies.
+// A matrix times a column: y = alpha a x + beta input. It is limited by memory bandwidth, so a is read once, in memory
+// order.
 //
-// Rows and k are cut into blocks of fixed size. Each block's sums are kept apart and added in order at the end, so the
-// result does not depend on the number of threads, and long sums are more accurate.
+// Rows and k are split into blocks of fixed size. Each block's sums are stored separately and added in order at the
+// end, so the result does not depend on the number of threads, and long sums are more accurate.
 #include "kernel.h"
 
 #include "../memory.h"
@@ -16,7 +16,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t chunk = 512; // numbers that are brought into the accumulator's type at a time
+constexpr int64_t chunk = 512; // numbers that are converted to the accumulator's type at a time
 
 template <class T> T sum_of_lanes(Vector<T> vector) {
   T numbers[lanes<T>];
@@ -106,7 +106,7 @@ private:
       for (int64_t r = 0; r < rows; r++) sums[r] += columns[p][r] * factors[p];
   }
 
-  // The result is a column, and finished as a row.
+  // The result is a column, finished as a row.
   void finish(T *partial) const {
     for (int64_t block = 1; block < depths_; block++)
       for (int64_t r = 0; r < p_.m; r++) partial[r] += partial[block * p_.m + r];
@@ -114,7 +114,7 @@ private:
   }
 
   const MatrixProduct &p_;
-  const bool has_rows_; // adjacent columns in rows, or the reverse
+  const bool has_rows_; // columns are adjacent within a row, rather than the reverse
   const int64_t depth_block_, row_block_, depths_;
 };
 

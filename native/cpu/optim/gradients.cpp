@@ -23,7 +23,7 @@ struct Call {
   Gradient each[max_gradients];
 };
 
-// `first_gradient`: the operand that is the first one.
+// `first_gradient`: the index of the first gradient among the operands.
 template <class Block> Call read_call(const Block &block, const Operands &operands, int first_gradient) {
   Call call;
   call.dtype = block.dtype;
@@ -48,29 +48,29 @@ template <class Block> Call read_call(const Block &block, const Operands &operan
 // Calls work(gradient, first element, elements, number of the chunk) for every chunk of every gradient.
 template <class Work> void for_each_chunk(const Call &call, Work work) {
   parallel_for(call.chunks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin, own = 0; at < end; at++) {
-      while (own + 1 < call.gradients && at >= call.each[own + 1].first_chunk) own++;
-      int64_t first = (at - call.each[own].first_chunk) * call.chunk;
-      work(static_cast<int>(own), first, std::min(call.chunk, call.each[own].size - first), at);
+    for (int64_t at = begin, gradient = 0; at < end; at++) {
+      while (gradient + 1 < call.gradients && at >= call.each[gradient + 1].first_chunk) gradient++;
+      int64_t first = (at - call.each[gradient].first_chunk) * call.chunk;
+      work(static_cast<int>(gradient), first, std::min(call.chunk, call.each[gradient].size - first), at);
     }
   });
 }
 
-// norms[i] = √ Σ g² of chunk i: those of the first gradient before those of the second, and so on. float32, float64 of
-// float64.
+// norms[i] = √ Σ g² of chunk i: the chunks of the first gradient, then of the second, and so on. The result is float32,
+// or float64 for float64 gradients.
 void gradient_norms(const GradientNormsBlock &block, Operands operands) {
   const Call call = read_call(block, operands, 0);
   const DType dtype = call.dtype == DType::float64 ? DType::float64 : DType::float32;
   char *norms = operands.result(max_gradients, dtype, block.norms_offset, Extent(call.chunks));
   auto squares = gradient_kernels().squares;
-  for_each_chunk(call, [&](int own, int64_t first, int64_t count, int64_t at) {
-    double norm = std::sqrt(squares(call.dtype, element(call.each[own].first, call.dtype, first), count));
+  for_each_chunk(call, [&](int gradient, int64_t first, int64_t count, int64_t at) {
+    double norm = std::sqrt(squares(call.dtype, element(call.each[gradient].first, call.dtype, first), count));
     if (call.dtype == DType::float64) reinterpret_cast<double *>(norms)[at] = norm;
     else reinterpret_cast<float *>(norms)[at] = float(norm);
   });
 }
 
-// result = gradient · factor, rounded once. The factor is one float32 number, float64 of float64 gradients.
+// result = gradient · factor, rounded once. The factor is one float32 number, or float64 for float64 gradients.
 void gradient_scale(const GradientScaleBlock &block, Operands operands) {
   constexpr int first_gradient = 1, first_result = first_gradient + max_gradients;
   const Call call = read_call(block, operands, first_gradient);
@@ -81,9 +81,9 @@ void gradient_scale(const GradientScaleBlock &block, Operands operands) {
   auto scale = gradient_kernels().scale;
   double factor = call.dtype == DType::float64 ? *operands.inputs<double>(0, factor_offset, Extent())
                                                : double(*operands.inputs<float>(0, factor_offset, Extent()));
-  for_each_chunk(call, [&](int own, int64_t first, int64_t count, int64_t) {
-    scale(call.dtype, factor, element(call.each[own].first, call.dtype, first),
-          element(results[own], call.dtype, first), count);
+  for_each_chunk(call, [&](int gradient, int64_t first, int64_t count, int64_t) {
+    scale(call.dtype, factor, element(call.each[gradient].first, call.dtype, first),
+          element(results[gradient], call.dtype, first), count);
   });
 }
 

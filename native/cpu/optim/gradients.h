@@ -1,4 +1,4 @@
-// Work on many gradients at once, a chunk of one of them at a time: sums of squares, and products with a factor.
+// Processes many gradients at once, in chunks: sums of squares, and products with a factor.
 #pragma once
 
 #include "../block.h"
@@ -7,11 +7,11 @@ namespace orchard {
 
 constexpr int max_gradients = 14;
 
-// Dense gradients of a float dtype, each with its size and its offset. Operands beyond their number are not read.
+// Dense gradients of a float dtype, each with its size and its offset. Operands beyond `gradients` are not read.
 struct GradientNormsBlock {
   DTypeField dtype;
-  Whole gradients; // how many there are
-  Whole chunk;     // elements of a gradient whose squares make one sum
+  Whole gradients; // number of gradients
+  Whole chunk;     // elements of a gradient per sum of squares
   Whole sizes[max_gradients], offsets[max_gradients];
   Whole norms_offset;
 };

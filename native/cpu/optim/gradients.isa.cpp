@@ -12,19 +12,19 @@ namespace {
 // Elements that are converted at once.
 constexpr int64_t tile = 512;
 
-// From here on squares that are too small for float32 are no part of a tile's sum.
+// For sums of at least this, squares that underflow in float32 are negligible.
 constexpr double least_sum = 0x1p-80;
 
-// Σ g² of at most a tile, again in float64 where squares leave the range of float32: side by side in the compute type,
-// 16 in a lane, and from there on in float64.
+// Returns Σ g² of at most a tile: sum_lanes partial sums in the compute type, 16 squares in each, and then float64. If
+// squares leave the range of float32, it is recomputed in float64.
 template <class C> double tile_squares(const C *g, int64_t count) {
-  C own[sum_lanes] = {};
+  C partials[sum_lanes] = {};
   int64_t i = 0;
   for (; i + sum_lanes <= count; i += sum_lanes)
-    for (int lane = 0; lane < sum_lanes; lane++) own[lane] += g[i + lane] * g[i + lane];
-  for (int lane = 0; i < count; i++, lane++) own[lane] += g[i] * g[i];
+    for (int lane = 0; lane < sum_lanes; lane++) partials[lane] += g[i + lane] * g[i + lane];
+  for (int lane = 0; i < count; i++, lane++) partials[lane] += g[i] * g[i];
   double sums[sum_lanes];
-  std::copy_n(own, sum_lanes, sums);
+  std::copy_n(partials, sum_lanes, sums);
   double sum = lanes_summed(sums);
   if (sum > least_sum && sum < std::numeric_limits<double>::infinity()) return sum;
   sum = 0;
@@ -32,11 +32,11 @@ template <class C> double tile_squares(const C *g, int64_t count) {
   return sum;
 }
 
-// The tile's elements in the compute type: they themselves, or converted into `scratch`.
-template <class T> const Compute<T> *computed(const T *own, int64_t count, Compute<T> *scratch) {
-  if constexpr (std::is_same_v<T, Compute<T>>) return own;
+// Returns the tile's elements in the compute type: `elements` itself, or a copy converted into `scratch`.
+template <class T> const Compute<T> *computed(const T *elements, int64_t count, Compute<T> *scratch) {
+  if constexpr (std::is_same_v<T, Compute<T>>) return elements;
   else {
-    widen(own, scratch, count);
+    widen(elements, scratch, count);
     return scratch;
   }
 }
@@ -54,7 +54,7 @@ template <class T> void scale_all(Compute<T> factor, const T *__restrict before,
   for (int64_t i = 0; i < count; i++) after[i] = store<T>(Compute<T>(load(before[i]) * factor));
 }
 
-// Calls use(Type<storage>{}); the caller has seen that it is a float.
+// Calls use(Type<storage>{}); the caller has checked that it is a float dtype.
 template <class Use> void with_float(DType dtype, Use use) {
   with_storage(dtype, [&](auto type) {
     if constexpr (std::is_floating_point_v<Compute<typename decltype(type)::type>>) use(type);

@@ -13,7 +13,7 @@ namespace {
 
 ORCHARD_EXPORT_NAMES(UpdateRule)
 
-// Elements that one thread takes, of however many parameters, and where each parameter begins among those of all.
+// Elements of a task, possibly of several parameters, and the alignment of each parameter's start among all elements.
 constexpr int64_t piece = 1 << 14, alignment = 64;
 
 enum Operand : int { state_before, state_after, before, gradient, after, operand_count };
@@ -39,39 +39,39 @@ UpdateCoefficients coefficients_of(const UpdateBlock &block) {
 }
 
 UpdateElements read_parameter(const UpdateBlock &block, const Operands &operands) {
-  UpdateElements own{};
-  own.rule = block.rule;
-  own.has_master = block.has_master;
-  own.dtype = checked_float(block.dtype);
-  own.gradient_dtype = checked_float(block.gradient_dtype);
-  if ((own.dtype == DType::float64) != (own.gradient_dtype == DType::float64))
+  UpdateElements parameter{};
+  parameter.rule = block.rule;
+  parameter.has_master = block.has_master;
+  parameter.dtype = checked_float(block.dtype);
+  parameter.gradient_dtype = checked_float(block.gradient_dtype);
+  if ((parameter.dtype == DType::float64) != (parameter.gradient_dtype == DType::float64))
     fail(ORCHARD_CPU_UNSUPPORTED, "expected float64 gradients of float64 parameters, and of no others");
-  const DType state = state_dtype(own.dtype);
+  const DType state = state_dtype(parameter.dtype);
   const int64_t start = block.start;
-  own.coefficients = coefficients_of(block);
-  own.plane = block.plane;
-  own.count = block.size;
-  const Extent elements(own.count),
-      planes = Extent(own.count).along(update_planes(own.rule) + own.has_master, own.plane);
-  own.state_before = operands.input(state_before, state, block.state_before_offset + start, planes);
-  own.state_after = operands.result(state_after, state, block.state_after_offset + start, planes);
-  own.before = operands.input(before, own.dtype, block.before_offset, elements);
-  own.gradient = operands.input(gradient, own.gradient_dtype, block.gradient_offset, elements);
-  own.after = operands.result(after, own.dtype, block.after_offset, elements);
-  return own;
+  parameter.coefficients = coefficients_of(block);
+  parameter.plane = block.plane;
+  parameter.count = block.size;
+  const Extent elements(parameter.count),
+      planes = Extent(parameter.count).along(update_planes(parameter.rule) + parameter.has_master, parameter.plane);
+  parameter.state_before = operands.input(state_before, state, block.state_before_offset + start, planes);
+  parameter.state_after = operands.result(state_after, state, block.state_after_offset + start, planes);
+  parameter.before = operands.input(before, parameter.dtype, block.before_offset, elements);
+  parameter.gradient = operands.input(gradient, parameter.gradient_dtype, block.gradient_offset, elements);
+  parameter.after = operands.result(after, parameter.dtype, block.after_offset, elements);
+  return parameter;
 }
 
-// Elements [from, to) of these.
+// Returns elements [from, to) of `whole`.
 UpdateElements part(const UpdateElements &whole, int64_t from, int64_t to) {
-  UpdateElements own = whole;
+  UpdateElements elements = whole;
   const DType state = state_dtype(whole.dtype);
-  own.state_before = element(whole.state_before, state, from);
-  own.state_after = element(whole.state_after, state, from);
-  own.before = element(whole.before, whole.dtype, from);
-  own.gradient = element(whole.gradient, whole.gradient_dtype, from);
-  own.after = element(whole.after, whole.dtype, from);
-  own.count = to - from;
-  return own;
+  elements.state_before = element(whole.state_before, state, from);
+  elements.state_after = element(whole.state_after, state, from);
+  elements.before = element(whole.before, whole.dtype, from);
+  elements.gradient = element(whole.gradient, whole.gradient_dtype, from);
+  elements.after = element(whole.after, whole.dtype, from);
+  elements.count = to - from;
+  return elements;
 }
 
 void update_part(const UpdateElements &whole, int64_t from, int64_t to) {
@@ -79,11 +79,11 @@ void update_part(const UpdateElements &whole, int64_t from, int64_t to) {
   (whole.dtype == DType::float64 ? table.wide : table.narrow)(part(whole, from, to));
 }
 
-// The parameters lie one behind the other, and threads take pieces of them all.
+// Parameters are laid out one after the other, and threads process pieces of the whole.
 void run(const std::vector<UpdateElements> &each) {
   std::vector<int64_t> starts{0};
-  for (const UpdateElements &own : each)
-    starts.push_back(starts.back() + (own.count + alignment - 1) / alignment * alignment);
+  for (const UpdateElements &parameter : each)
+    starts.push_back(starts.back() + (parameter.count + alignment - 1) / alignment * alignment);
   parallel_for((starts.back() + piece - 1) / piece, 1, [&](int64_t begin, int64_t end) {
     const int64_t first = begin * piece, last = std::min(end * piece, starts.back());
     auto at = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
@@ -94,8 +94,8 @@ void run(const std::vector<UpdateElements> &each) {
   });
 }
 
-// A step over dense parameters. The state, float32 (float64 of float64 parameters), is a row-major [planes, elements]:
-// the state of the rule, then the master weights where there are any. What is before may be what is after.
+// One step for dense parameters. The state, float32 (float64 for float64 parameters), is a row-major [planes,
+// elements]: the rule's state, then the master weights, if any. Inputs and outputs may be the same memory.
 void update(const Rows<UpdateBlock> &rows) {
   std::vector<UpdateElements> each;
   each.reserve(static_cast<size_t>(rows.count()));

@@ -1,4 +1,4 @@
-// A step of an optimizer over the elements of a parameter: the rules of src/optim/rules.ts.
+// One optimizer step over the elements of a parameter: the rules of src/optim/rules.ts.
 #pragma once
 
 #include "../block.h"
@@ -8,7 +8,7 @@ namespace orchard {
 ORCHARD_NAMES(UpdateRule, sgd, sgdMomentum, sgdNesterov, adam, adamAmsgrad, lion, rmsprop, rmspropMomentum,
               rmspropCentered, rmspropCenteredMomentum, adagrad, adadelta, adamax, nadam, radam)
 
-// How many planes of the state a rule has; the master weights follow.
+// Returns the number of state planes of a rule; the master weights follow them.
 constexpr int update_planes(UpdateRule rule) {
   switch (rule) {
   case UpdateRule::sgd: return 0;
@@ -31,11 +31,11 @@ constexpr int update_planes(UpdateRule rule) {
   return 0;
 }
 
-// A parameter.
+// One parameter.
 struct UpdateBlock {
   Name<UpdateRule> rule;
   Flag has_master;
-  DTypeField dtype, gradient_dtype; // a gradient is float64 where its parameter is, and only there
+  DTypeField dtype, gradient_dtype; // a gradient is float64 exactly if its parameter is
   Whole plane;                      // elements from one plane of the state to the next
   Whole size;
   Whole start; // in a plane
@@ -47,7 +47,7 @@ struct UpdateCoefficients {
   double sign, l2, decoupled_decay, step_size, momentum, one_minus_beta1, one_minus_beta2, bias_correction, eps;
 };
 
-// Adjacent elements of a parameter. What is before may be what is after.
+// Adjacent elements of a parameter. Inputs and outputs may be the same memory.
 struct UpdateElements {
   UpdateRule rule;
   bool has_master;
@@ -61,7 +61,7 @@ struct UpdateElements {
   int64_t count;
 };
 
-// Parameters that are float64, and others.
+// `wide` is for float64 parameters, `narrow` for others.
 struct Updates {
   void (*wide)(const UpdateElements &);
   void (*narrow)(const UpdateElements &);

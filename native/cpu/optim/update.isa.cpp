@@ -9,7 +9,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Elements that are converted at once: all of a tile stays in the first-level cache.
+// Elements that are converted at once: a tile fits the L1 cache.
 constexpr int64_t tile = 512;
 
 template <class C> struct Rounded {
@@ -20,12 +20,12 @@ template <class C> struct Rounded {
         bias_correction(C(k.bias_correction)), eps(C(k.eps)) {}
 };
 
-// A moving average with the weight 1 - β of the new value.
+// A moving average, with weight 1 - β for the new value.
 template <class C> inline C averaged(C x, C one_minus_beta, C g) { return x + one_minus_beta * (g - x); }
 
 template <class C> inline C sign_of(C x) { return C(x > C(0)) - C(x < C(0)) + (x - x); } // NaN stays
 
-// g divided by the root of the average of its squares, or of its variance, with momentum where there is a place for it.
+// g divided by the root of the average of its squares, or of its variance, with momentum if `momentum` is given.
 template <bool centered, class C> inline C root_mean_square(C g, C &v, C &m, C *momentum, const Rounded<C> &k) {
   v = averaged(v, k.one_minus_beta2, C(g * g));
   C square = v;
@@ -37,7 +37,7 @@ template <bool centered, class C> inline C root_mean_square(C g, C &v, C &m, C *
   return momentum ? (*momentum = k.momentum * *momentum + d) : d;
 }
 
-// The step d that an element takes, of the gradient g; the state as it is afterwards.
+// Returns the step d of an element with gradient g, and updates the state.
 template <UpdateRule rule, class C> inline C step_of(C g, C (&state)[3], const Rounded<C> &k) {
   C &m = state[0], &v = state[1], &largest = state[2];
   if constexpr (rule == UpdateRule::sgd) return g;
@@ -85,7 +85,7 @@ template <UpdateRule rule, class C> inline C step_of(C g, C (&state)[3], const R
   }
 }
 
-// Elements in the compute type. What is before may be what is after.
+// Elements in the compute type. Inputs and outputs may be the same memory.
 template <class C> struct Wide {
   const C *p, *g;
   C *after;
@@ -93,7 +93,7 @@ template <class C> struct Wide {
   C *next[3];
 };
 
-// In one pass: memory brings the next elements while these divide and take roots.
+// One pass: memory loads overlap with divisions and square roots.
 template <UpdateRule rule, class C> void step(const Wide<C> wide, const Rounded<C> k, int64_t count) {
   constexpr int planes = update_planes(rule);
   const C *p = wide.p, *g = wide.g;
@@ -131,7 +131,7 @@ template <class C> Step<C> step_by(UpdateRule rule) {
   return nullptr;
 }
 
-// Calls use(Type<storage>{}) for what is computed in C.
+// Calls use(Type<storage>{}) for a dtype that is computed in C.
 template <class C, class Use> void with_float(DType dtype, Use use) {
   if constexpr (std::is_same_v<C, double>) use(Type<double>{});
   else if (dtype == DType::float32) use(Type<float>{});
@@ -158,7 +158,7 @@ template <class C> void write(DType dtype, const C *in, char *elements, int64_t 
   });
 }
 
-// Adjacent elements from `start` on, at most a tile where some of them are stored in another type: those are converted.
+// Updates adjacent elements from `start` on; at most a tile, if some are stored in another type and need conversion.
 template <class C> void update_some(const UpdateElements &u, Step<C> step, int64_t start, int64_t count) {
   C p[tile], g[tile];
   const bool is_converted = !is_computed<C>(u.dtype);

@@ -19,7 +19,7 @@ int64_t integer_at(const char *first, DType dtype, int64_t offset) {
                                : reinterpret_cast<const int64_t *>(first)[offset];
 }
 
-// A call: rows by their positions, and for each position the rows that share it.
+// A call: rows by position, and for each position the rows that share it.
 struct RopeCall {
   DType dtype;
   Rope rope;
@@ -51,12 +51,12 @@ struct RopeCall {
            std::string("expected rows of floats, got ") + dtype_names[static_cast<int>(dtype)]);
   }
 
-  // Of all rows of x or of out, by its number in both nests.
+  // The extent of all rows of x or of out, by the operand's index in both nests.
   Extent extent(int in_distinct, int in_repeated, int64_t stride) const {
-    Extent own = distinct.extent(in_distinct).along(rope.size, stride);
+    Extent visited = distinct.extent(in_distinct).along(rope.size, stride);
     for (int axis = 0; axis < repeated.rank; axis++)
-      own.along(repeated.shape[axis], repeated.strides[in_repeated][axis]);
-    return own;
+      visited.along(repeated.shape[axis], repeated.strides[in_repeated][axis]);
+    return visited;
   }
 
   const char *find_positions(const Operands &operands, int64_t offset) const {
@@ -67,8 +67,8 @@ struct RopeCall {
   }
 
   // Angles are modulo 2^64, and so are positions.
-  int64_t position_at(int64_t own) const {
-    const int64_t given = has_positions ? integer_at(positions, position_dtype, own) : own;
+  int64_t position_at(int64_t offset) const {
+    const int64_t given = has_positions ? integer_at(positions, position_dtype, offset) : offset;
     return static_cast<int64_t>(static_cast<uint64_t>(position_offset) + static_cast<uint64_t>(given));
   }
 
@@ -78,26 +78,26 @@ struct RopeCall {
     return rope;
   }
 
-  // Rotates the rows [begin, end) of those that share a position, for the positions [first, last).
+  // Rotates rows [begin, end) of those that share a position, for the positions [first, last).
   void rotate(int64_t first, int64_t last, int64_t begin, int64_t end, double *scratch) const {
     const int64_t width = 2 * rope.pairs;
     double *tables = scratch + 2 * rope.size;
     int64_t offsets[rope_positions][3];
     for (int64_t at = first; at < last; at++) {
-      int64_t (&own)[3] = offsets[at - first];
-      distinct.find_offsets(at, own);
-      const int64_t position = position_at(own[1]);
+      int64_t (&position_offsets)[3] = offsets[at - first];
+      distinct.find_offsets(at, position_offsets);
+      const int64_t position = position_at(position_offsets[1]);
       double *table = tables + (at - first) * width;
       ropes().table[static_cast<int>(dtype)](rope, position, table, table + rope.pairs);
     }
     for (int64_t row = begin; row < end; row++) {
-      int64_t own[2];
-      repeated.find_offsets(row, own);
+      int64_t row_offsets[2];
+      repeated.find_offsets(row, row_offsets);
       for (int64_t at = 0; at < last - first; at++) {
         const double *table = tables + at * width;
         ropes().rotate[static_cast<int>(dtype)](rope, table, table + rope.pairs,
-                                                element(x, dtype, own[0] + offsets[at][0]),
-                                                element(out, dtype, own[1] + offsets[at][2]), scratch);
+                                                element(x, dtype, row_offsets[0] + offsets[at][0]),
+                                                element(out, dtype, row_offsets[1] + offsets[at][2]), scratch);
       }
     }
   }
@@ -105,13 +105,13 @@ struct RopeCall {
 
 int64_t parts(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
-// Each pair of a row is rotated by its position times the pair's frequency, and multiplied by the magnitude.
+// Rotates each pair of a row by its position times the pair's frequency, and multiplies it by the magnitude.
 void rope(const RopeBlock &block, Operands operands) {
   const RopeCall call(block, operands);
   const int64_t count = call.distinct.count(), shared = call.repeated.count(),
                 size = std::max<int64_t>(1, call.rope.size);
   if (count == 0 || shared == 0) return;
-  const int64_t rows = std::max<int64_t>(32, grain / (rope_positions * size)); // a table should serve many
+  const int64_t rows = std::max<int64_t>(32, grain / (rope_positions * size)); // a table should serve many rows
   const int64_t strips = parts(shared, rows), tasks = parts(count, rope_positions) * strips;
   const int64_t at_once = std::max<int64_t>(1, grain / (rope_positions * std::min(rows, shared) * size));
   ScratchSlots<double> slots(parts(tasks, at_once), 2 * size + 2 * rope_positions * call.rope.pairs);

@@ -8,7 +8,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// The nearest quarter of a cycle, and the remainder in radians.
+// Splits a phase into the nearest quarter of a cycle and the remainder in radians.
 inline Angle angle_of_phase(uint64_t phase) {
   uint32_t upper = uint32_t(phase >> 32);
   uint32_t quadrant = (upper + (1u << 29)) >> 30;
@@ -45,7 +45,7 @@ inline void rotate_pairs(int64_t pairs, const Number *__restrict cosines, const 
   }
 }
 
-// x and out are dense, and are not the same.
+// x and out are dense and must not overlap.
 template <class Number>
 void rotate_dense(const Rope &rope, const Number *cosines, const Number *sines, const Number *x, Number *out) {
   int64_t pairs = rope.pairs;
@@ -54,7 +54,7 @@ void rotate_dense(const Rope &rope, const Number *cosines, const Number *sines, 
   for (int64_t i = 2 * pairs; i < rope.size; i++) out[i] = x[i];
 }
 
-// The row where it is, or in `row`.
+// Returns the row itself, or a converted copy in `row`.
 template <class T> const Compute<T> *dense_row(const T *in, const Rope &rope, Compute<T> *row) {
   if constexpr (std::is_same_v<T, Compute<T>>)
     if (rope.stride == 1) return in;

@@ -1,9 +1,7 @@
-// Philox4x32-10 (philox.h) of several blocks side by side, with its words in the order of the elements that they belong
-// to.
+// Philox4x32-10 (philox.h) of several blocks at once, with its words in the order of the elements they belong to.
 //
-// A word of each block lies in the lower half of 64 bits. What is above takes no part: products are of lower halves,
-// and the upper half of a product is what the next round is made of. So a round is two products, two moves and two
-// exclusive ors.
+// Each block's word is in the lower half of 64 bits. The upper halves are ignored: products use the lower halves, and a
+// product's upper half is the input of the next round. So a round is two products, two moves and two exclusive ors.
 #pragma once
 
 #include "philox.h"
@@ -16,8 +14,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// One word of as many blocks as a vector has 64 bits. `exclusive` is the exclusive or of three; `paired` moves the
-// words of the second one above those of the first.
+// One word of as many blocks as a vector has 64-bit lanes. `exclusive` is the exclusive or of three; `paired` moves the
+// words of its second argument above those of the first.
 #if defined(__AVX512F__)
 using Wide = __m512i;
 inline Wide wide_of(uint64_t word) { return _mm512_set1_epi64(int64_t(word)); }
@@ -91,7 +89,7 @@ inline WideBlock philox(Wide c0, Wide c1, Wide c2, Wide c3, uint32_t k0, uint32_
   return {{c0, c1, c2, c3}};
 }
 
-// The even lanes hold the first half of the blocks and the odd ones the second, so that adjacent blocks come out in
+// Even lanes hold the first half of the blocks and odd lanes the second, so that the output has adjacent blocks in
 // order.
 struct LaneBlocks {
   uint64_t block[wide_blocks];
@@ -107,7 +105,7 @@ struct OrderedWords {
   alignas(64) uint32_t word[4 * tile_blocks];
 };
 
-// The blocks from `first` on, at most tile_blocks of them, rounded up to whole vectors.
+// Computes the blocks from `first` on, at most tile_blocks, rounded up to whole vectors.
 inline void philox_tile(const PhiloxStart &start, int64_t first, int64_t count, OrderedWords &words) {
   static constexpr LaneBlocks lanes = ordered_lanes();
   const uint64_t base = (uint64_t(start.counter[1]) << 32 | start.counter[0]) + uint64_t(first);

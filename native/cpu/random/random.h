@@ -1,4 +1,4 @@
-// Random numbers without a state: each element is a function of the key, the counter and its number.
+// Stateless random numbers: each element is a function of the key, the counter and its index.
 #pragma once
 
 #include "../nest.h"
@@ -8,7 +8,7 @@ namespace orchard {
 
 ORCHARD_NAMES(Distribution, bits, uniform, normal, integers)
 
-// Results of all functions are dense. A distribution has its own numbers; the others are 0.
+// The results of all functions are dense. Each distribution has its parameters; the others are 0.
 struct RandomBlock {
   Name<Distribution> distribution;
   DTypeField dtype;
@@ -16,11 +16,11 @@ struct RandomBlock {
   Word key[2], counter[4];
   Whole count;
   Real low, scale, high;   // of uniform numbers; scale = high − low
-  Real mean, deviation;    // of normal ones
-  WideWord least, choices; // of integers: the least and how many there are
+  Real mean, deviation;    // of normal numbers
+  WideWord least, choices; // of integers: the least, and how many there are
 };
 
-// The nest goes over p, in the shape of the result.
+// The nest is over p, in the shape of the result.
 struct BernoulliBlock {
   DTypeField p_dtype, dtype;
   Whole p_offset, offset;
@@ -28,7 +28,7 @@ struct BernoulliBlock {
   NestBlock<1> nest;
 };
 
-// Of the counter the last word is used.
+// Only the last word of the counter is used.
 struct MultinomialBlock {
   DTypeField dtype; // of the weights
   Whole weights_offset, offset, rows;
@@ -49,7 +49,7 @@ struct PermutationBlock {
   Word keys[feistel_rounds];
 };
 
-// What is drawn, as in the block.
+// The parameters of a draw, as in the block.
 struct Draw {
   PhiloxStart start;
   double low, scale, high;
@@ -70,24 +70,24 @@ struct Race {
 struct Permutation {
   uint32_t keys[feistel_rounds];
   int left_bits, right_bits;
-  uint64_t swaps; // 1: elements 0 and 1 change before
+  uint64_t swaps; // 1: elements 0 and 1 are swapped first
   uint64_t count;
 };
 
-// Elements that are computed together.
+// Number of elements that are computed together.
 constexpr int64_t tile_elements = 1024;
 
 struct Randoms {
-  // Elements [begin, begin + count) of the result to `out`; `begin` is a multiple of 4, count at most tile_elements.
-  // Null where a dtype has no such numbers.
+  // Writes elements [begin, begin + count) of the result to `out`; `begin` is a multiple of 4, count at most
+  // tile_elements. Null if the distribution is not defined for the dtype.
   void (*draw[static_cast<int>(Distribution::count)][dtype_count])(const Draw &draw, int64_t begin, int64_t count,
                                                                    void *out);
-  // mask[i] = (uniform number of element begin + i) < p[i]. By the dtype of p; null where it is no float.
+  // mask[i] = (uniform number of element begin + i) < p[i]. Indexed by the dtype of p; null unless it is a float dtype.
   void (*bernoulli[dtype_count])(const PhiloxStart &start, const void *p, int64_t begin, int64_t count, Bool *mask);
-  // keys[c] = exponential number of the category, divided by its weight; NaN where that is 0. False where a weight is
-  // negative or not finite. By the dtype of the weights; null where it is no float.
+  // keys[c] = the category's exponential number divided by its weight; NaN if the weight is 0. Returns false if a
+  // weight is negative or not finite. Indexed by the dtype of the weights; null unless it is a float dtype.
   bool (*race[dtype_count])(const Race &race, uint32_t sample, double *keys);
-  // out[i] = where begin + i goes; count at most tile_elements.
+  // out[i] = the image of begin + i; count is at most tile_elements.
   void (*permute)(const Permutation &permutation, int64_t begin, int64_t count, int64_t *out);
 };
 

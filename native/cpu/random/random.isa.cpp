@@ -11,7 +11,7 @@ namespace {
 
 static_assert(tile_elements == 4 * tile_blocks);
 
-// Words of a tile, with their lower halves where a number needs 64 bits.
+// The words of a tile, and a second set if numbers need 64 bits.
 struct Tile {
   Words words, low;
   int64_t blocks;
@@ -34,7 +34,7 @@ template <class Number> struct Numbers {
 
 // ---------------------------------------------------------------- uniform
 
-// A float32 cut to what the dtype holds, so that rounding never gives 1.
+// Truncates a float32 to the dtype's precision, so that rounding never gives 1.
 template <class T> inline float cut(float u) {
   if constexpr (std::is_same_v<T, Float16>) return float_of(bits_of(u) & 0xffffe000);
   else if constexpr (std::is_same_v<T, BFloat16>) return float_of(bits_of(u) & 0xffff0000);
@@ -52,7 +52,7 @@ template <class T> void uniform_numbers(const Tile &tile, Numbers<Compute<T>> &n
 inline float affine(float x, float scale, float shift) { return fused(x, scale, shift); }
 inline double affine(double x, double scale, double shift) { return x * scale + shift; }
 
-// low + u · (high − low); what rounds to high becomes low.
+// low + u · (high − low); if that rounds to high, it becomes low.
 template <class T> void draw_uniform(const Draw &draw, int64_t begin, int64_t count, void *out) {
   using Number = Compute<T>;
   Tile tile(draw.start, begin, count, std::is_same_v<T, double>);
@@ -94,7 +94,7 @@ template <class T> void draw_normal(const Draw &draw, int64_t begin, int64_t cou
   narrow(row, static_cast<T *>(out), count);
 }
 
-// ---------------------------------------------------------------- whole numbers
+// ---------------------------------------------------------------- integers
 
 void draw_bits(const Draw &draw, int64_t begin, int64_t count, void *out) {
   Tile tile(draw.start, begin, count, false);
@@ -172,8 +172,7 @@ inline uint64_t feistel(const Permutation &permutation, uint64_t index) {
   return uint64_t(left) << permutation.right_bits | right;
 }
 
-// Walks on from each element until it falls into [0, count): all of a tile one step at a time, so that steps become
-// vectors.
+// Walks on from each element until it is in [0, count): all elements of a tile in step, so that steps are vectorized.
 void permute_tile(const Permutation &permutation, int64_t begin, int64_t count, int64_t *out) {
   uint64_t indices[tile_elements];
   int32_t targets[tile_elements];
@@ -202,7 +201,7 @@ template <class T> constexpr bool is_float = std::is_floating_point_v<Compute<T>
 
 using DrawTile = void (*)(const Draw &draw, int64_t begin, int64_t count, void *out);
 
-// Null where a dtype has no such numbers.
+// Null if the distribution is not defined for the dtype.
 template <class T> constexpr DrawTile draw_of(Distribution distribution) {
   switch (distribution) {
   case Distribution::integers: return draw_integers<T>;

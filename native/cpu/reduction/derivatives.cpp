@@ -19,7 +19,7 @@ const DerivativeKernels &kernels_for(DType dtype) {
   return reduction_derivatives().kernels[static_cast<int>(dtype)];
 }
 
-// out = operation(x, y), of floats.
+// out = operation(x, y), for float dtypes.
 void reduction_derivative(const ReductionDerivativeBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const ReductionDerivative operation = block.operation;

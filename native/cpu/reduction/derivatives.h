@@ -1,13 +1,13 @@
-// Local derivatives of reductions: functions of an element x and its result y, and the choice of the element at an
-// index.
+// Local derivatives of reductions, which are functions of an element x and its result y; and the selection of the
+// element at an index.
 #pragma once
 
 #include "../nest.h"
 
 namespace orchard {
 
-// tie: 1 where x = y, NaN counting as equal. sign: of x. quotient: x / y. power: sign(x) |x|^(p - 1) y^(1 - p). 0
-// elsewhere, and where these would divide by 0.
+// tie: 1 where x = y, with NaN equal to itself. sign: of x. quotient: x / y. power: sign(x) |x|^(p - 1) y^(1 - p). 0
+// elsewhere, and in place of a division by 0.
 ORCHARD_NAMES(ReductionDerivative, tie, sign, quotient, power)
 
 // The output is row-major; the nest is over its axes, with the strides of both inputs.

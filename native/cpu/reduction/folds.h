@@ -1,8 +1,7 @@
-// Operations whose state is one number: how an element joins a state, how two states become one, and what the result
-// is.
+// Operations whose state is one number: adding an element to a state, merging two states, and the result.
 //
-// Floats sum up in float64, integers in int64, which wraps around. `step` and `merge` have no branches, so that loops
-// over them become vectors.
+// Floats are summed in float64, integers in int64, which wraps around. `step` and `merge` are branch-free, so that
+// loops over them are vectorized.
 #pragma once
 
 #include "../lanes.h"
@@ -88,7 +87,7 @@ template <class C> struct Some : FoldFacts {
   int64_t result(State a) const { return a; }
 };
 
-// Elements that are not 0.
+// Counts the elements that are not 0.
 template <class C> struct Norm0 : Sum<C> {
   using Sum<C>::Sum;
   double step(double a, C x) const { return a + (x != C(0) ? 1.0 : 0.0); }

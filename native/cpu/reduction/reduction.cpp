@@ -14,8 +14,8 @@ namespace {
 
 ORCHARD_EXPORT_NAMES(Reduction)
 
-constexpr int64_t row_chunk = 1 << 16;     // elements of one result that one thread takes at once
-constexpr int64_t column_rows = 512;       // rows of a block of columns that one thread takes at once
+constexpr int64_t row_chunk = 1 << 16;     // elements of one result that a thread reduces at once
+constexpr int64_t column_rows = 512;       // rows of a block of columns that a thread reduces at once
 constexpr int64_t task_elements = 1 << 16; // about 10 µs
 
 struct Call {
@@ -34,7 +34,7 @@ struct Call {
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// Every result is made of `chunks` states, one for each chunk of its elements. The chunks depend on sizes only.
+// Every result is merged from `chunks` states, one for each chunk of its elements. Chunks depend on sizes only.
 void reduce_rows(const Call &call) {
   int64_t results = call.kept.count(), chunks = std::max<int64_t>(1, divided_up(call.facts.count, row_chunk));
   int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, std::min(call.facts.count, row_chunk)));
@@ -69,7 +69,7 @@ void reduce_rows(const Call &call) {
   }
 }
 
-// The innermost kept axis is adjacent in memory: its results are made side by side.
+// For an adjacent innermost kept axis: neighboring results are computed together.
 void reduce_columns(const Call &call) {
   Nest<2> outer = call.kept;
   outer.rank--;
@@ -94,23 +94,23 @@ void reduce_columns(const Call &call) {
   parallel_for(tiles, std::max<int64_t>(1, task_elements / (width * chunks)), [&](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; tile++) {
       int64_t first = tile % blocks * width, count = std::min(width, columns - first);
-      char *own = states.data() + tile * width * chunks * bytes;
+      char *tile_states = states.data() + tile * width * chunks * bytes;
       if (chunks > 1)
         for (int64_t column = 0; column < count; column++)
-          call.kernel.merge(own + column * chunks * bytes, chunks, call.facts);
+          call.kernel.merge(tile_states + column * chunks * bytes, chunks, call.facts);
       int64_t at = outer.offset(1, tile / blocks) + first * out_stride;
-      call.kernel.finish(own, chunks, count, call.facts, call.result(at), call.index(at), out_stride);
+      call.kernel.finish(tile_states, chunks, count, call.facts, call.result(at), call.index(at), out_stride);
     }
   });
 }
 
 Extent input_extent(const Nest<2> &kept, const Nest<1> &reduced) {
-  Extent own = kept.extent(0);
-  for (int axis = 0; axis < reduced.rank; axis++) own.along(reduced.shape[axis], reduced.strides[0][axis]);
-  return own;
+  Extent extent = kept.extent(0);
+  for (int axis = 0; axis < reduced.rank; axis++) extent.along(reduced.shape[axis], reduced.strides[0][axis]);
+  return extent;
 }
 
-// Kernels make numbers of one kind of results, and store them as such.
+// A kernel computes results of one kind, floats or integers, and stores them as such.
 void check_result(Reduction operation, DType from, DType to) {
   bool is_float = from <= DType::bfloat16 && operation != Reduction::all && operation != Reduction::any;
   if (is_float != (to <= DType::bfloat16))
@@ -118,8 +118,8 @@ void check_result(Reduction operation, DType from, DType to) {
                                            ", got " + dtype_names[static_cast<int>(to)]);
 }
 
-// Reduces axes of a tensor. max and min also write the index of the element within the reduced axes, in int64 and with
-// the strides of `out`, to `indices`; the other operations leave it alone.
+// Reduces axes of a tensor. max and min also write the element's index within the reduced axes to `indices`, in int64
+// and with the strides of `out`; other operations ignore `indices`.
 void reduce(const ReduceBlock &block, Operands operands) {
   const Reduction operation = block.operation;
   const DType from = block.from, to = block.to;

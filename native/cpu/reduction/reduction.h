@@ -1,4 +1,4 @@
-// Reductions: how one operation on one dtype makes a state of elements, merges states, and makes results of them.
+// Reductions: for one operation and dtype, how elements become a state, states are merged, and become results.
 #pragma once
 
 #include "../nest.h"
@@ -18,7 +18,7 @@ struct ReduceBlock {
   NestBlock<1> reduced; // of the input
 };
 
-// What an operation depends on beside its elements.
+// The inputs of an operation apart from its elements.
 struct ReductionFacts {
   int64_t count;    // elements that become one result
   double parameter; // p of a norm, correction of a variance
@@ -28,15 +28,14 @@ struct ReductionFacts {
 // The functions of one operation on one dtype. A state is `state_bytes` bytes.
 struct ReductionKernel {
   size_t state_bytes;
-  // Of the elements [begin, end) of a nest.
+  // Reduces the elements [begin, end) of a nest.
   void (*row)(const void *in, const Nest<1> &reduced, int64_t begin, int64_t end, const ReductionFacts &, void *state);
   // The same for each of `width` adjacent columns; the state of column j is `step` states after that of column j - 1.
   void (*columns)(const void *in, int64_t width, const Nest<1> &reduced, int64_t begin, int64_t end,
                   const ReductionFacts &, void *states, int64_t step);
   // Merges adjacent states in the order of their elements into the first, as a binary tree of fixed shape.
   void (*merge)(void *states, int64_t count, const ReductionFacts &);
-  // Results of states that are `step` apart, to elements that are `out_stride` apart. `indices` is null but for max and
-  // min.
+  // Writes the results of states `step` apart to elements `out_stride` apart. `indices` is null except for max and min.
   void (*finish)(const void *states, int64_t step, int64_t count, const ReductionFacts &, char *out, int64_t *indices,
                  int64_t out_stride);
 };
@@ -45,7 +44,7 @@ struct Reductions {
   ReductionKernel kernels[reduction_count][dtype_count];
 };
 
-// Columns that are taken at once at most, so that their states fit into the first-level cache.
+// The most columns reduced at once, so that their states fit the L1 cache.
 inline constexpr int64_t reduction_columns = 1024;
 
 } // namespace orchard

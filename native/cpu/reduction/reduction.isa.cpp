@@ -4,11 +4,11 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t tile = 4096;        // elements that are processed together: they fit into the first-level cache
+constexpr int64_t tile = 4096;        // elements that are processed together: they fit the L1 cache
 constexpr int64_t direct_length = 64; // shorter runs are gathered first
 
-// A thread reads as much as it has requests under way: lines are asked for that come a page later, where the processor,
-// which foresees the lines of one page, has none yet.
+// Bandwidth per thread depends on the memory requests in flight. Lines a page ahead are prefetched: the hardware
+// prefetcher stays within a page.
 constexpr int64_t line_bytes = 64;
 template <class C> constexpr int64_t ahead = 4096 / int64_t(sizeof(C));
 
@@ -19,35 +19,35 @@ template <class F> struct Fold : F {
 
   template <class C> void add(State &state, const C *x, int64_t count, int64_t) const {
     constexpr int lanes = 256 / sizeof(State);
-    State own[lanes];
-    for (State &lane : own) lane = F::identity();
+    State partials[lanes];
+    for (State &lane : partials) lane = F::identity();
     int64_t i = 0;
     for (; i + lanes <= count; i += lanes) {
       for (int line = 0; line < lanes; line += line_bytes / sizeof(C))
         __builtin_prefetch(x + i + line + ahead<C>, 0, 2);
-      for (int lane = 0; lane < lanes; lane++) own[lane] = F::step(own[lane], x[i + lane]);
+      for (int lane = 0; lane < lanes; lane++) partials[lane] = F::step(partials[lane], x[i + lane]);
     }
-    for (int lane = 0; i < count; i++, lane++) own[lane] = F::step(own[lane], x[i]);
+    for (int lane = 0; i < count; i++, lane++) partials[lane] = F::step(partials[lane], x[i]);
     for (int half = lanes / 2; half > 0; half /= 2)
-      for (int lane = 0; lane < half; lane++) own[lane] = F::merge(own[lane], own[lane + half]);
-    state = F::merge(state, own[0]);
+      for (int lane = 0; lane < half; lane++) partials[lane] = F::merge(partials[lane], partials[lane + half]);
+    state = F::merge(state, partials[0]);
   }
 
   template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
-    State own[reduction_columns];
-    for (int64_t j = 0; j < rows.width; j++) own[j] = F::identity();
+    State column_states[reduction_columns];
+    for (int64_t j = 0; j < rows.width; j++) column_states[j] = F::identity();
     rows.each([&](const typename Rows::C *x, int64_t) {
-      for (int64_t j = 0; j < rows.width; j++) own[j] = F::step(own[j], x[j]);
+      for (int64_t j = 0; j < rows.width; j++) column_states[j] = F::step(column_states[j], x[j]);
     });
-    for (int64_t j = 0; j < rows.width; j++) states[j * step] = own[j];
+    for (int64_t j = 0; j < rows.width; j++) states[j * step] = column_states[j];
   }
 
   void merge(State &a, const State &b) const { a = F::merge(State(a), b); }
 };
 
 // Calls use(offset, stride, number of elements) for each run along the innermost axis that covers [begin, end) of a
-// nest, in order. A run starts with one remainder, where `for_each_run` of nest.h takes one for each run and axis: runs
-// may be short here.
+// nest, in order. It divides once at the start, whereas `for_each_run` of nest.h divides for each run and axis: here
+// runs may be short.
 template <class Use>
 inline __attribute__((always_inline)) void for_each_input_run(const Nest<1> &nest, int64_t begin, int64_t end,
                                                               Use &&use) {
@@ -61,7 +61,7 @@ inline __attribute__((always_inline)) void for_each_input_run(const Nest<1> &nes
   }
 }
 
-// Elements [begin, end) of a nest as tiles of adjacent values in their compute type.
+// Calls `use` with elements [begin, end) of a nest as tiles of adjacent values in their compute type.
 template <class T, class Use>
 void for_each_tile(const T *in, const Nest<1> &nest, int64_t begin, int64_t end, Use &&use) {
   using C = Compute<T>;
@@ -99,13 +99,13 @@ void for_each_tile(const T *in, const Nest<1> &nest, int64_t begin, int64_t end,
 template <class Op, class T>
 void row(const void *in, const Nest<1> &reduced, int64_t begin, int64_t end, const ReductionFacts &facts, void *state) {
   Op op(facts);
-  typename Op::State own = Op::identity();
+  typename Op::State folded = Op::identity();
   for_each_tile(static_cast<const T *>(in), reduced, begin, end,
-                [&](const Compute<T> *x, int64_t count, int64_t index) { op.add(own, x, count, index); });
-  *static_cast<typename Op::State *>(state) = own;
+                [&](const Compute<T> *x, int64_t count, int64_t index) { op.add(folded, x, count, index); });
+  *static_cast<typename Op::State *>(state) = folded;
 }
 
-// Elements [begin, begin + count) of a nest, of `width` adjacent columns.
+// Elements [begin, begin + count) of a nest, for `width` adjacent columns.
 template <class T> struct ColumnRows {
   using C = Compute<T>;
   const T *in;
@@ -126,7 +126,7 @@ template <class T> struct ColumnRows {
     }
   }
 
-  // Calls use(number of rows, block) for blocks of them.
+  // Calls use(number of rows, block) for blocks of rows.
   template <class Use> void each_block(Use &&use) const {
     for_each_row_block<T, reduction_columns>(
         count, width, [&](int64_t row) { return address(row); },
@@ -138,16 +138,17 @@ template <class Op, class T>
 void columns(const void *in, int64_t width, const Nest<1> &reduced, int64_t begin, int64_t end,
              const ReductionFacts &facts, void *states, int64_t step) {
   Op op(facts);
-  auto *own = static_cast<typename Op::State *>(states);
-  for (int64_t j = 0; j < width; j++) own[j * step] = Op::identity();
-  op.add_columns(ColumnRows<T>{static_cast<const T *>(in), reduced, begin, end - begin, width}, own, step, begin);
+  auto *typed_states = static_cast<typename Op::State *>(states);
+  for (int64_t j = 0; j < width; j++) typed_states[j * step] = Op::identity();
+  op.add_columns(ColumnRows<T>{static_cast<const T *>(in), reduced, begin, end - begin, width}, typed_states, step,
+                 begin);
 }
 
 template <class Op> void merge(void *states, int64_t count, const ReductionFacts &facts) {
   Op op(facts);
-  auto *own = static_cast<typename Op::State *>(states);
+  auto *typed_states = static_cast<typename Op::State *>(states);
   for (int64_t step = 1; step < count; step *= 2)
-    for (int64_t at = 0; at + step < count; at += 2 * step) op.merge(own[at], own[at + step]);
+    for (int64_t at = 0; at + step < count; at += 2 * step) op.merge(typed_states[at], typed_states[at + step]);
 }
 
 template <class To, class From> void write(char *out, int64_t at, From value) {
@@ -183,10 +184,10 @@ template <class Op, bool is_indexed>
 void finish(const void *states, int64_t step, int64_t count, const ReductionFacts &facts, char *out, int64_t *indices,
             int64_t out_stride) {
   Op op(facts);
-  auto *own = static_cast<const typename Op::State *>(states);
+  auto *typed_states = static_cast<const typename Op::State *>(states);
   for (int64_t i = 0; i < count; i++) {
-    write_result(out, facts.out, i * out_stride, op.result(own[i * step]));
-    if constexpr (is_indexed) indices[i * out_stride] = own[i * step].index;
+    write_result(out, facts.out, i * out_stride, op.result(typed_states[i * step]));
+    if constexpr (is_indexed) indices[i * out_stride] = typed_states[i * step].index;
   }
 }
 
@@ -199,7 +200,7 @@ template <class Op, class T> constexpr ReductionKernel float_kernel() {
   else return {};
 }
 
-// The kernel of a reduction of elements of type T; none where it is not defined for integers.
+// Returns the kernel of a reduction of elements of type T; an empty one if it is not defined for integers.
 template <class T> constexpr ReductionKernel kernel_of(Reduction operation) {
   using C = Compute<T>;
   switch (operation) {

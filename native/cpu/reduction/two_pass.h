@@ -1,5 +1,5 @@
-// Operations that read adjacent elements twice while these are in the first-level cache, and so read memory once:
-// variance, log-sum-exp, and the largest and smallest element with its index.
+// Operations that read adjacent elements twice while these are in the L1 cache, so that memory is read once: variance,
+// log-sum-exp, and the largest and smallest element with its index.
 //
 // Each has `add(state, x, count, index)` for adjacent elements of one result, and `add_columns` for rows of elements of
 // adjacent results.
@@ -11,8 +11,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Calls use(x, size, fetch) for pieces. The second pass over a piece prefetches the next one; what lies after the last
-// one is prefetched too, because it is most often what comes next.
+// Calls use(x, size, fetch) for pieces. The second pass over a piece prefetches the next one; the elements after the
+// last piece are prefetched too, because they are usually needed next.
 template <class C, class Use> inline void for_each_piece(const C *x, int64_t count, Use &&use) {
   constexpr int64_t piece = 1024;
   for (int64_t start = 0; start < count; start += piece) {
@@ -49,7 +49,7 @@ template <class C> struct Deviation : Variance<C> {
   double result(const typename Variance<C>::State &state) const { return std::sqrt(Variance<C>::result(state)); }
 };
 
-// log Σ exp(x) = shift + log Σ exp(x - shift), the shift being the largest element (0 where that is infinite).
+// log Σ exp(x) = shift + log Σ exp(x - shift), with the largest element as shift (0 if that is infinite).
 template <class C> struct LogSumExp : FoldFacts {
   using FoldFacts::FoldFacts;
   using State = ExponentialSum;
@@ -84,11 +84,11 @@ template <class C> struct LogSumExp : FoldFacts {
 private:
   static bool not_equal_itself(C x) { return x != x; }
   static bool is_infinite(double largest) { return largest == std::numeric_limits<double>::infinity(); }
-  // Exponentials of what lies beside +∞ have no meaning: only whether there is a NaN has.
+  // With +∞ present, the other exponentials are irrelevant, except for NaN.
   static double sum_beside_infinity(bool is_nan) { return is_nan ? std::numeric_limits<double>::quiet_NaN() : 1; }
 };
 
-// The largest (or smallest) element and its index: the first of equal ones, and of NaNs, which come before all numbers.
+// The largest (or smallest) element and its index: the first of equal ones; NaN comes before all numbers.
 template <class C, bool is_largest> struct Extremum : FoldFacts {
   using FoldFacts::FoldFacts;
   struct State {
@@ -106,7 +106,7 @@ template <class C, bool is_largest> struct Extremum : FoldFacts {
   void add(State &state, const C *x, int64_t count, int64_t index) const {
     constexpr int lanes = 32;
     C best[lanes];
-    for (C &own : best) own = x[0];
+    for (C &value : best) value = x[0];
     int64_t i = 0;
     for (; i + lanes <= count; i += lanes)
       for (int lane = 0; lane < lanes; lane++) best[lane] = chosen(best[lane], x[i + lane]);
@@ -117,7 +117,7 @@ template <class C, bool is_largest> struct Extremum : FoldFacts {
     state = {x[at], index + at};
   }
 
-  // The first element that equals the best one, or is a NaN.
+  // Returns the index of the first element that equals the best one, or is NaN.
   static int64_t index_of_best(C best, const C *x, int64_t count) {
     constexpr int block = 64;
     int64_t at = 0;

@@ -1,4 +1,4 @@
-// The functions of orchard_cpu.h that are no operations: errors, settings and memory.
+// The functions of orchard_cpu.h that are not operations: errors, settings and memory.
 #include "../blas.h"
 #include "../isa.h"
 #include "../lapack.h"
@@ -26,7 +26,7 @@ size_t to_bytes(double value, const char *what) {
   return static_cast<size_t>(value);
 }
 
-// What an ArrayBuffer over a block knows of it.
+// The context of an ArrayBuffer over a block.
 struct BlockContext {
   void *memory;
   size_t bytes;

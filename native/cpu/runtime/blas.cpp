@@ -22,9 +22,9 @@ template <class Function> Function symbol(void *library, const char *name) {
   return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-// OpenBLAS chooses kernels by a processor's model. One that is newer than the library gets those of an old processor
-// (SSE on an Intel model that it does not know: a quarter of the speed), and AMD's with AVX-512 those for AVX2. While
-// it is loaded, it is told what the instruction set allows, unless the user says otherwise.
+// OpenBLAS chooses kernels by processor model. A model newer than the library gets an old processor's (SSE for an
+// unknown Intel model: a quarter of the speed), and AMD's with AVX-512 get those for AVX2. While OpenBLAS loads, this
+// tells it what the instruction set allows, unless the user sets it.
 class CoreTypeScope {
 public:
   CoreTypeScope() : sets_(core_type() && !std::getenv(name)) {
@@ -46,7 +46,8 @@ private:
   bool sets_;
 };
 
-// Debian's OpenBLAS wants a Fortran library, which set-up puts beside it: what is loaded already is not searched for.
+// Debian's OpenBLAS needs a Fortran library, which setup puts in the same folder: a library that is already loaded is
+// not searched for.
 void load_neighbours(const std::string &path) {
   size_t slash = path.rfind('/');
   if (slash == std::string::npos) return;
@@ -89,7 +90,7 @@ private:
       rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
       if (!candidate.empty()) try_candidate(candidate);
     }
-    if (found_ && found_->set_threads) found_->set_threads(1); // until it computes alone
+    if (found_ && found_->set_threads) found_->set_threads(1); // until a BlasScope gives it all
   }
 
   void try_candidate(const std::string &candidate) {
@@ -152,8 +153,8 @@ const Blas *blas() { return loader().get(); }
 std::vector<std::string> blas_problems() { return loader().problems(); }
 void set_blas_candidates(std::string_view candidates) { loader().set_candidates(candidates); }
 
-// Accelerate's present LAPACK has names of its own, "sgetrf$NEWLAPACK"; "sgetrf_" is its version 3.2 of 2008, whose
-// interface is f2c's.
+// Accelerate's current LAPACK has suffixed names, "sgetrf$NEWLAPACK"; "sgetrf_" is its version 3.2 of 2008, with f2c's
+// interface.
 void *Blas::fortran(const std::string &routine) const {
   if (!library) return nullptr;
   return dlsym(library, (routine + (name == "Accelerate" ? "$NEWLAPACK" : "_")).c_str());

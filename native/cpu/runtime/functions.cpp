@@ -1,4 +1,4 @@
-// The functions and names that the dylib exports, and the calls through orchard_cpu.h.
+// The functions and names that the dylib exports, and calls of them through orchard_cpu.h.
 #include "../functions.h"
 #include "text.h"
 
@@ -14,7 +14,7 @@ std::vector<ExportedFunction> &functions() {
   return all;
 }
 
-// By ordinal, null of a function that takes no rows.
+// Indexed by ordinal; null for a function that doesn't take rows.
 std::vector<ExportedRows::Call> &row_calls() {
   static std::vector<ExportedRows::Call> all;
   return all;
@@ -57,7 +57,7 @@ const ExportedFunction &function_of(int32_t ordinal) {
   return functions()[static_cast<size_t>(ordinal)];
 }
 
-// That there are so many blocks, each with the bytes of its operands behind it.
+// Checks that there are `count` blocks, each followed by its operands' sizes.
 void check_blocks(const ExportedFunction &function, const void *blocks, int32_t bytes, int64_t count) {
   const int64_t expected = count * int64_t(function.block_bytes + function.operands * sizeof(Whole));
   if (bytes != expected)
@@ -80,7 +80,7 @@ int32_t run(int32_t function, const void *block, int32_t block_bytes, void *cons
   });
 }
 
-// Addresses as doubles hold them: whole numbers below 2^53.
+// Converts addresses stored as doubles: integers below 2^53.
 std::vector<void *> addresses_of(const double *numbers, int64_t count) {
   std::vector<void *> addresses(static_cast<size_t>(count));
   for (int64_t at = 0; at < count; at++)
@@ -152,7 +152,7 @@ int32_t orchard_cpu_run_rows(int32_t function, const void *blocks, int32_t block
            name_of(found) + "expected " + (call ? "at least 1" : "no") + " rows, got " + std::to_string(rows));
     check_blocks(found, blocks, block_bytes, rows);
     if (!addresses) fail(ORCHARD_CPU_INVALID_ARGUMENT, name_of(found) + "expected addresses, got none");
-    const std::vector<void *> own = addresses_of(addresses, int64_t(rows) * found.operands);
-    call({static_cast<const char *>(blocks), own.data(), rows});
+    const std::vector<void *> operands = addresses_of(addresses, int64_t(rows) * found.operands);
+    call({static_cast<const char *>(blocks), operands.data(), rows});
   });
 }

@@ -10,26 +10,27 @@
 namespace orchard {
 namespace {
 
-// The routines of one precision, each by its own name.
+// Finds the routines of one precision by their names.
 template <class T> class RoutineFinder {
 public:
   explicit RoutineFinder(const Blas &library) : library_(library) {}
 
   LapackRoutines<T> find() {
-    LapackRoutines<T> own;
-    find(own.potrf, "potrf"), find(own.potrs, "potrs"), find(own.potri, "potri");
-    find(own.trsm, "trsm"), find(own.trtrs, "trtrs"), find(own.trtri, "trtri");
-    find(own.getrf, "getrf"), find(own.getrs, "getrs"), find(own.getri, "getri");
-    find(own.sytrf, "sytrf"), find(own.sytrs, "sytrs");
-    find(own.geqrf, "geqrf"), find(own.geqp3, "geqp3"), find(own.orgqr, "orgqr"), find(own.ormqr, "ormqr");
-    find(own.gelqf, "gelqf"), find(own.orglq, "orglq"), find(own.ormlq, "ormlq");
-    find(own.syevd, "syevd"), find(own.sytrd, "sytrd"), find(own.stedc, "stedc");
-    find(own.gesdd, "gesdd"), find(own.gesvd, "gesvd");
-    find(own.gelsd, "gelsd"), find(own.gelsy, "gelsy");
-    return own;
+    LapackRoutines<T> routines;
+    find(routines.potrf, "potrf"), find(routines.potrs, "potrs"), find(routines.potri, "potri");
+    find(routines.trsm, "trsm"), find(routines.trtrs, "trtrs"), find(routines.trtri, "trtri");
+    find(routines.getrf, "getrf"), find(routines.getrs, "getrs"), find(routines.getri, "getri");
+    find(routines.sytrf, "sytrf"), find(routines.sytrs, "sytrs");
+    find(routines.geqrf, "geqrf"), find(routines.geqp3, "geqp3"), find(routines.orgqr, "orgqr"),
+        find(routines.ormqr, "ormqr");
+    find(routines.gelqf, "gelqf"), find(routines.orglq, "orglq"), find(routines.ormlq, "ormlq");
+    find(routines.syevd, "syevd"), find(routines.sytrd, "sytrd"), find(routines.stedc, "stedc");
+    find(routines.gesdd, "gesdd"), find(routines.gesvd, "gesvd");
+    find(routines.gelsd, "gelsd"), find(routines.gelsy, "gelsy");
+    return routines;
   }
 
-  // The first that is missing, or "".
+  // The first missing routine, or "".
   std::string missing;
 
 private:
@@ -42,7 +43,7 @@ private:
   const Blas &library_;
 };
 
-// What was found in a BLAS. It is never deleted, as the BLAS is not.
+// What was found in a BLAS. It is never freed, like the BLAS.
 struct Found {
   const Blas *library;
   std::unique_ptr<Lapack<double>> float64;
@@ -50,7 +51,7 @@ struct Found {
   LapackReport report;
 };
 
-// "3.9.0"; empty where the library's integers have 64 bits, or it does not say.
+// Returns "3.9.0"; "" if the library's integers have 64 bits or it does not report a version.
 std::string version_of(const Blas &library) {
   auto ilaver = reinterpret_cast<void (*)(int *, int *, int *)>(library.fortran("ilaver"));
   if (!ilaver) return "";
@@ -78,7 +79,7 @@ Found search(const Blas *library) {
   return found;
 }
 
-// The search's outcome for the BLAS that is used now.
+// The search's result for the BLAS in use.
 const Found &found_now() {
   static std::mutex &mutex = *new std::mutex;
   static auto &all = *new std::vector<std::unique_ptr<Found>>;

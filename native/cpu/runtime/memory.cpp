@@ -19,12 +19,12 @@ struct FreeBlock {
 };
 
 void unmap(void *memory, size_t bytes) noexcept {
-  allow(memory, bytes); // whatever is mapped there next
+  allow(memory, bytes); // for whatever is mapped there next
   unmap_pages(memory, bytes);
 }
 
-// Free blocks by size class and by age. Of a class, the youngest is taken (its pages are the likeliest to be in a
-// cache); what is over the limit is dropped oldest first.
+// Free blocks by size class and by age. Within a class the youngest is reused (its pages are the likeliest to be in a
+// cache); blocks over the limit are dropped, oldest first.
 class FreeBlocks {
 public:
   void *take(size_t bytes) {
@@ -89,7 +89,7 @@ public:
     figures_.live_bytes -= bytes;
     try {
       free_.add(memory, bytes);
-    } catch (const std::bad_alloc &) { // no memory for the entry: the block goes back instead
+    } catch (const std::bad_alloc &) { // no memory for the entry: the block is unmapped instead
       unmap(memory, bytes);
     }
     free_.shrink_to(figures_.cache_limit);
@@ -144,7 +144,7 @@ private:
 
   size_t room() const { return figures_.memory_limit - std::min(figures_.memory_limit, figures_.live_bytes); }
 
-  // Live and free blocks together keep to the memory limit.
+  // Live and free blocks together stay within the memory limit.
   void *map_or_make_room(size_t requested, size_t bytes) {
     free_.shrink_to(room() - bytes);
     void *memory = map_pages(bytes);
@@ -167,7 +167,7 @@ private:
   MemoryStatistics figures_{0, 0, 0, 0, 0, 0, 0, 0, machine_memory() / 4 * 3, machine_memory() / 8};
 };
 
-// Never destroyed: a collector may give blocks back while the process ends.
+// Never destroyed: the garbage collector may free blocks while the process exits.
 BlockPool &pool() {
   static BlockPool &instance = *new BlockPool;
   return instance;

@@ -20,7 +20,7 @@ void *map(size_t bytes) noexcept {
 }
 
 #if defined(MADV_HUGEPAGE)
-// Maps one huge page too much and gives back what lies outside the aligned part.
+// Maps one huge page too many and unmaps the parts around the aligned range.
 void *map_huge(size_t bytes) noexcept {
   char *pages = static_cast<char *>(map(bytes + huge_page));
   if (!pages) return nullptr;

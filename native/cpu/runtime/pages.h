@@ -5,7 +5,7 @@
 
 namespace orchard {
 
-// Null where the system has none. Large blocks lie on huge pages where the system has those.
+// Returns null if the system has none. Large blocks are on huge pages if the system supports them.
 void *map_pages(size_t bytes) noexcept;
 void unmap_pages(void *pages, size_t bytes) noexcept;
 size_t machine_memory() noexcept;

@@ -23,19 +23,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-// Operations come in rows: a helper that waits this long finds the next one without being woken.
-// In a training step most come within a millisecond.
+// Operations come in sequences: a helper that spins this long gets the next one without being woken. In a training step
+// most come within a millisecond.
 constexpr auto spinning_time = milliseconds(1);
-// Where other processes want the processors, a thread that spins pays for it with its share of them.
+// If other processes compete for the processors, spinning uses up a thread's time slice.
 constexpr auto crowded_spinning_time = microseconds(20);
 constexpr auto crowded_time = milliseconds(300);
 constexpr auto largest_lost_time = microseconds(500);
-// An idle processor takes up a thread within tens of microseconds, but it may be woken where its caller runs.
+// An idle processor starts a thread within tens of microseconds, but the thread may be woken on its caller's processor.
 constexpr auto longest_waking_time = milliseconds(2);
 constexpr int polls_between_clocks = 64;
 
 std::atomic<int> others_computing{0};
-// Until when the processors count as crowded, in ticks of the clock.
+// Until when the machine counts as crowded, in clock ticks.
 std::atomic<int64_t> crowded_until{0};
 
 int64_t ticks(Clock::time_point time) { return time.time_since_epoch().count(); }
@@ -45,16 +45,16 @@ void call_it_crowded(Clock::time_point now) {
   crowded_until.store(ticks(now + crowded_time), std::memory_order_relaxed);
 }
 
-// Whether the calling thread lost its processor to others while it had something to do.
+// Detects whether the calling thread lost its processor to other threads while it had work.
 class LostTime {
 public:
-  // The thread slept of its own accord: what was before does not count.
+  // Call this after the thread slept voluntarily: the time before does not count.
   void start_anew() {
     wall_ = Clock::now();
     processor_ = processor_time();
   }
 
-  // Looks at the time since the last call.
+  // Checks the time since the last call.
   void check() {
     auto wall = wall_, processor = processor_;
     start_anew();
@@ -74,8 +74,8 @@ private:
   Clock::time_point wall_, processor_;
 };
 
-// Polls until `done`, until the spinning time is over, or until others want the processor. Returns whether it is done.
-// Once the wait is no short one any more, `looks` at whether the machine is crowded.
+// Polls until `done`, until the spinning time is over, or until the machine is crowded. Returns whether it is done.
+// After a short wait, calls `looks` to check whether the machine is crowded.
 template <class Done, class Looks> bool spin_until(Done done, Looks looks) {
   auto start = Clock::now(), last = start;
   bool has_looked = false;
@@ -110,32 +110,32 @@ struct Work {
 
 thread_local bool is_inside_work = false;
 
-// What threads write at different times is on lines of its own; processors fetch lines by twos.
+// Data written at different times is on separate cache lines; processors prefetch lines in pairs.
 constexpr size_t line_bytes = 128;
 
-// The place of a helper: it and the caller write here, and the other helpers never look.
+// A helper's place: only the helper and the caller use it, so it never bounces to other helpers' caches.
 struct alignas(line_bytes) Place {
-  std::atomic<uint64_t> begun{0};    // the last work whose block for this helper somebody began
-  std::atomic<uint64_t> finished{0}; // the last work that this helper had its block of, and has left
+  std::atomic<uint64_t> begun{0};    // the last work whose block for this helper was claimed
+  std::atomic<uint64_t> finished{0}; // the last work whose block this helper ran and finished
 
-  // Whether the calling thread is the one to run the block. Numbers of works only grow, and a work is over only when
-  // every block of it was begun: who comes too late finds its number, or a greater one.
+  // Claims the block for the calling thread; returns false if it was claimed already. Work numbers only grow, and a
+  // work ends only after every block of it was claimed: a late thread finds its number, or a greater one.
   bool begin(uint64_t work) {
     uint64_t last = begun.load(std::memory_order_relaxed);
     return last < work && begun.compare_exchange_strong(last, work, std::memory_order_acq_rel);
   }
 };
 
-// A work is called out in one line, which waiting helpers read. The first blocks belong to the caller and the helpers,
-// one each, and what is drawn for the others is a ticket of a counter that all share. So a work of no more blocks than
-// threads costs each helper two lines, and no two helpers want the same one at a time.
+// A work is published in one cache line, which waiting helpers read. The first blocks belong to the caller and the
+// helpers, one each; the other blocks are claimed by tickets from a shared counter. So a work of at most as many blocks
+// as threads costs each helper two lines, and no two helpers contend for one.
 //
-// The caller runs the block of a helper that is not there yet: a helper that comes too late, or never, is not waited
-// for, and there is no lock. Who began a block or drew a ticket that is positive has a block of the work, which stays
-// where it is until that is done; others touch nothing of it.
+// The caller runs the block of a helper that has not arrived: it never waits for a helper that comes late or not at
+// all, and there is no lock. A thread that claimed a block or a positive ticket has a block of the work, which stays
+// valid until that block is done; other threads touch none of it.
 class ThreadPool {
 public:
-  // False where another thread's work has the helpers.
+  // Returns false if another thread's work is using the helpers.
   bool run(const Work &work, int helpers) {
     if (!owner_.try_lock()) return false;
     std::lock_guard owner(owner_, std::adopt_lock);
@@ -152,13 +152,13 @@ public:
   }
 
 private:
-  // A work's number and its helpers, in one word: both are always of the same work.
+  // A work's number and its helpers, packed into one word so that they always belong together.
   static constexpr int helper_bits = 12;
   static constexpr int most_helpers = (1 << helper_bits) - 1;
   static uint64_t number_of(uint64_t call) { return call >> helper_bits; }
   static int helpers_of(uint64_t call) { return static_cast<int>(call & most_helpers); }
 
-  // How many there are, of so many that are wanted.
+  // Starts helpers up to the wanted number; returns how many there are.
   int start_helpers(int wanted) {
     wanted = std::min(wanted, most_helpers);
     while (helpers_ < wanted && make_place() && start_helper(helpers_)) helpers_++;
@@ -191,7 +191,7 @@ private:
     sleepers_.wake(calls_);
   }
 
-  // Runs blocks that belong to nobody while there are any, in their order; returns how many.
+  // Claims and runs unclaimed blocks in order until there are none; returns how many it ran.
   int64_t run_tickets() {
     int64_t ran = 0;
     while (tickets_.load(std::memory_order_relaxed) > 0) {
@@ -203,7 +203,7 @@ private:
     return ran;
   }
 
-  // Until the helpers have done what the caller has not.
+  // Waits until the helpers have done the blocks that the caller has not.
   void finish(int helpers, int64_t ran) {
     const int64_t drawn = std::max<int64_t>(work_.blocks - 1 - helpers, 0);
     if (drawn > 0) done_.fetch_add(ran, std::memory_order_acq_rel);
@@ -219,12 +219,12 @@ private:
     is_waiting_.store(false, std::memory_order_relaxed);
   }
 
-  // After the last that a helper does with a work: the caller may have returned.
+  // A helper's last access to a work: the caller may have returned.
   void wake_caller() {
     if (!is_waiting_.load(std::memory_order_seq_cst)) return;
     {
       std::lock_guard lock(mutex_);
-    } // the caller either has not looked yet, and will see it, or is waiting
+    } // the caller either has not checked yet, and will see it, or is waiting
     finished_.notify_one();
   }
 
@@ -234,7 +234,7 @@ private:
     int number;
   };
 
-  // Detached, without signals: those are the program's threads' to handle. False where the system refuses.
+  // Detached, with signals blocked: the program's threads handle them. Returns false if the system refuses.
   bool start_helper(int number) {
     sigset_t all, before;
     sigfillset(&all);
@@ -265,7 +265,7 @@ private:
     }
   }
 
-  // Its own block, and others where there are more. What it has done is told last.
+  // Runs the helper's block and then unclaimed ones. It reports completion last.
   void join(Place &place, int number, uint64_t work) {
     const bool has_block = place.begin(work);
     if (has_block) work_.run(1 + number);
@@ -280,34 +280,34 @@ private:
     lost_time.start_anew();
     const auto now = Clock::now();
     if (now - time_of(called_at_.load(std::memory_order_relaxed)) > longest_waking_time) call_it_crowded(now);
-    // Linux may wake a thread on the processor of the one that wakes it, and part them milliseconds later.
+    // Linux may wake a thread on its waker's processor and separate them only milliseconds later.
     const int caller = processor_.load(std::memory_order_relaxed);
     if (current_processor() == caller) leave_processor(caller);
   }
 
-  std::mutex owner_;    // of the one work at a time
+  std::mutex owner_;    // held by the one work in progress
   uint64_t number_ = 0; // of the last work
   int helpers_ = 0;
   std::deque<Place> places_;
-  // What helpers read when they are called, in one line.
+  // What helpers read when they are called, in one cache line.
   alignas(line_bytes) std::atomic<uint32_t> calls_{0};
   std::atomic<uint64_t> call_{0}; // the last work's number and helpers
   Work work_{};
-  // What seldom changes.
+  // Fields that change rarely.
   alignas(line_bytes) std::atomic<int> processor_{-1};  // of the caller that last woke sleeping helpers
   std::atomic<int64_t> called_at_{0};                   // when sleeping helpers were last woken, in ticks
   std::atomic<bool> is_waiting_{false};                 // the caller, for `finished_`
-  alignas(line_bytes) std::atomic<int64_t> tickets_{0}; // as many as blocks that nobody has begun, and belong to nobody
-  alignas(line_bytes) std::atomic<int64_t> done_{0};    // blocks of those
+  alignas(line_bytes) std::atomic<int64_t> tickets_{0}; // number of unclaimed blocks
+  alignas(line_bytes) std::atomic<int64_t> done_{0};    // finished blocks among those
   alignas(line_bytes) Sleepers sleepers_;
   std::mutex mutex_;
   std::condition_variable finished_;
 };
 
-// Never destroyed: helpers outlive every destructor of a process that ends.
+// Never destroyed: helpers outlive all destructors when the process exits.
 std::atomic<ThreadPool *> &pool() {
   static std::atomic<ThreadPool *> instance{[] {
-    // A forked child has none of the helpers: it starts its own.
+    // A forked child has no helpers: it starts new ones.
     pthread_atfork(nullptr, nullptr, [] { pool().store(new ThreadPool); });
     return new ThreadPool;
   }()};

@@ -18,7 +18,7 @@ int machine_processors() { return std::max(1, static_cast<int>(std::thread::hard
 #if defined(__linux__)
 
 int available_processors() {
-  cpu_set_t allowed; // holds 1024 processors: the call fails on a machine with more
+  cpu_set_t allowed; // holds 1024 processors: the call fails on a larger machine
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return machine_processors();
   return std::max(1, CPU_COUNT(&allowed));
 }

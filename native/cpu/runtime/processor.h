@@ -3,9 +3,9 @@
 
 namespace orchard {
 
-// -1 where the system does not say.
+// -1 if the system does not report it.
 int current_processor() noexcept;
-// The calling thread goes on on another processor than this one, where it may; later it may be moved anywhere again.
+// Moves the calling thread to another processor, if it may run there; later it may be moved anywhere again.
 void leave_processor(int processor) noexcept;
 
 } // namespace orchard

@@ -1,4 +1,4 @@
-// Threads that sleep until a counter changes, and are woken all at once.
+// Threads that sleep until a counter changes, and are all woken at once.
 #pragma once
 
 #include <atomic>
@@ -17,17 +17,18 @@ namespace orchard {
 
 #if defined(__linux__)
 
-// No lock is on the way: where a mutex guards the counter, threads that wake together get it one after the other.
+// Without a lock: if a mutex guarded the counter, threads that wake together would acquire it one after the other.
 class Sleepers {
 public:
-  // Returns once the counter is another than `seen`; perhaps before.
+  // Returns once the counter differs from `seen`; possibly earlier.
   void sleep(std::atomic<uint32_t> &counter, uint32_t seen) {
     count_.fetch_add(1, std::memory_order_seq_cst);
     static_assert(sizeof counter == sizeof(uint32_t));
     syscall(SYS_futex, &counter, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
     count_.fetch_sub(1, std::memory_order_relaxed);
   }
-  // After a change of the counter, with sequential consistency: who did not see it sleeps, and is counted.
+  // Call this after changing the counter with sequential consistency: a thread that missed the change is asleep and
+  // counted.
   bool are_there() const { return count_.load(std::memory_order_seq_cst) > 0; }
   void wake(std::atomic<uint32_t> &counter) {
     syscall(SYS_futex, &counter, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
@@ -53,7 +54,7 @@ public:
   void wake(std::atomic<uint32_t> &) {
     {
       std::lock_guard lock(mutex_);
-    } // a sleeper has either seen the change, or waits
+    } // a sleeper either has seen the change or is waiting
     changed_.notify_all();
   }
 

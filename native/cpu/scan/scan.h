@@ -5,7 +5,7 @@
 
 namespace orchard {
 
-// h is what is carried along, a a second operand:
+// h is the carried value, a is a second operand:
 //   cumsum             h = h + x[k]
 //   cumprod            h = h · x[k]
 //   exclusiveCumprod   the product of the elements before k
@@ -21,19 +21,19 @@ struct ScanBlock {
   SlicesBlock<3> slices;
 };
 
-// Adjacent slices that are walked along side by side at most.
+// The most adjacent slices that are scanned together.
 constexpr int64_t max_adjacent_slices = 256;
-// Other slices that are walked along together, so that their chains of operations overlap: more would push each other
-// out of the cache.
+// Number of other slices that are scanned together, so that their dependency chains overlap: more would evict each
+// other from the cache.
 constexpr int64_t slices_together = 4;
 
-// What is carried along a slice: float64, or int64.
+// The value carried along a slice: float64 or int64.
 union ScanNumber {
   double real;
   int64_t whole;
 };
 
-// A part of a slice, `step` being 1 or -1, after what comes before it. `next` is where as many elements lie that are
+// A part of a slice, with `step` 1 or -1, and the value before it. `next` is the address of as many elements that are
 // needed later, or null.
 struct ScanPart {
   const char *x;
@@ -44,8 +44,8 @@ struct ScanPart {
   const char *next;
 };
 
-// Slices from end to end (`second` is a). For cumsum of adjacent elements also parts of a slice: the total of a part,
-// two totals joined, and the results of a part.
+// Whole slices (`second` is a). For cumsum of adjacent elements also parts of a slice: a part's total, the sum of two
+// totals, and a part's results.
 struct ScanKernel {
   void (*slices)(const SliceBatch &);
   ScanNumber (*total)(const char *x, int64_t step, int64_t count);
@@ -53,7 +53,7 @@ struct ScanKernel {
   void (*part)(const ScanPart &);
 };
 
-// By operation and dtype of x.
+// Indexed by operation and dtype of x.
 struct Scans {
   ScanKernel kernels[scan_count][dtype_count];
 };

@@ -6,7 +6,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Floats are carried in float64, integers in int64, which wraps around.
+// The carried value is float64 for floats; int64 for integers, which wraps around.
 template <class C> using Carried = std::conditional_t<std::is_floating_point_v<C>, double, int64_t>;
 template <class T> using Result = std::conditional_t<std::is_floating_point_v<Compute<T>>, T, int64_t>;
 
@@ -15,7 +15,7 @@ inline double added(double a, double b) { return a + b; }
 inline int64_t multiplied(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
 inline int64_t added(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 
-// What is carried past an element.
+// Returns the value carried past an element.
 template <Scan code, class Number> Number next_of(Number before, Number element, Number coefficient, bool is_first) {
   if constexpr (code == Scan::cumsum) return added(before, element);
   else if constexpr (code == Scan::cumprod || code == Scan::exclusiveCumprod) return multiplied(before, element);
@@ -32,7 +32,7 @@ template <class T> Result<T> stored(Carried<Compute<T>> value) {
   return store<Result<T>>(converted<Compute<Result<T>>>(value));
 }
 
-// Slices side by side. Where `count` is given it is their number, and what is carried stays in registers.
+// Scans neighboring slices. If `count` is given, it is their number, and the carried values stay in registers.
 template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(const SliceBatch &batch) {
   using Number = Carried<Compute<T>>;
   constexpr bool is_exclusive = code == Scan::exclusiveCumprod || code == Scan::shift;
@@ -75,19 +75,19 @@ template <class Number> ScanNumber joined(ScanNumber before, ScanNumber next) {
   return result;
 }
 
-// The sum of the elements, in chains that make vectors.
+// Returns the sum of the elements, in independent chains, which are vectorized.
 template <class T, int64_t step> Carried<Compute<T>> total_of(const T *x, int64_t count) {
   using Number = Carried<Compute<T>>;
   constexpr int chains = 32;
-  Number own[chains] = {};
+  Number sums[chains] = {};
   int64_t k = 0;
   for (; k + chains <= count; k += chains)
-    for (int chain = 0; chain < chains; chain++) own[chain] = added(own[chain], Number(load(x[(k + chain) * step])));
+    for (int chain = 0; chain < chains; chain++) sums[chain] = added(sums[chain], Number(load(x[(k + chain) * step])));
   for (int chain = 0; chain < chains && k < count; k++, chain++)
-    own[chain] = added(own[chain], Number(load(x[k * step])));
+    sums[chain] = added(sums[chain], Number(load(x[k * step])));
   for (int half = chains / 2; half > 0; half /= 2)
-    for (int chain = 0; chain < half; chain++) own[chain] = added(own[chain], own[chain + half]);
-  return own[0];
+    for (int chain = 0; chain < half; chain++) sums[chain] = added(sums[chain], sums[chain + half]);
+  return sums[0];
 }
 
 template <class T> ScanNumber total(const char *x, int64_t step, int64_t count) {
@@ -97,31 +97,31 @@ template <class T> ScanNumber total(const char *x, int64_t step, int64_t count) 
   return result;
 }
 
-// Running sums of eight numbers: of each half its own, and then the first half's last one is added to the second half
-// (Sklansky, "Conditional-sum addition logic", 1960). So a vector's halves are, and then vectors: the same sums
-// whatever a vector holds.
+// Running sums of eight numbers: of each half separately, then the first half's last sum is added to the second half
+// (Sklansky, "Conditional-sum addition logic", 1960). The halves of a vector are combined this way, and then vectors:
+// the same sums for any vector length.
 constexpr int eight = 8;
 
 #define ORCHARD_WITH_EARLIER(vector, ...) (vector + __builtin_shufflevector(vector, none, __VA_ARGS__))
 
-template <class Number> inline Vector<Number> running_sums(Vector<Number> own) {
+template <class Number> inline Vector<Number> running_sums(Vector<Number> sums) {
   constexpr int zero = lanes<Number>;
   const Vector<Number> none = {};
-  if constexpr (lanes<Number> == 2) return ORCHARD_WITH_EARLIER(own, zero, 0);
+  if constexpr (lanes<Number> == 2) return ORCHARD_WITH_EARLIER(sums, zero, 0);
   if constexpr (lanes<Number> == 4) {
-    own = ORCHARD_WITH_EARLIER(own, zero, 0, zero, 2);
-    return ORCHARD_WITH_EARLIER(own, zero, zero, 1, 1);
+    sums = ORCHARD_WITH_EARLIER(sums, zero, 0, zero, 2);
+    return ORCHARD_WITH_EARLIER(sums, zero, zero, 1, 1);
   }
   if constexpr (lanes<Number> == 8) {
-    own = ORCHARD_WITH_EARLIER(own, zero, 0, zero, 2, zero, 4, zero, 6);
-    own = ORCHARD_WITH_EARLIER(own, zero, zero, 1, 1, zero, zero, 5, 5);
-    return ORCHARD_WITH_EARLIER(own, zero, zero, zero, zero, 3, 3, 3, 3);
+    sums = ORCHARD_WITH_EARLIER(sums, zero, 0, zero, 2, zero, 4, zero, 6);
+    sums = ORCHARD_WITH_EARLIER(sums, zero, zero, 1, 1, zero, zero, 5, 5);
+    return ORCHARD_WITH_EARLIER(sums, zero, zero, zero, zero, 3, 3, 3, 3);
   }
 }
 
 #undef ORCHARD_WITH_EARLIER
 
-// Running sums of `count` numbers, a multiple of eight, in place. Returns what is carried on.
+// Computes running sums of `count` numbers, a multiple of eight, in place. Returns the carried value.
 template <class Number> Number run_on(Number *numbers, int64_t count, Number carried) {
   constexpr int step = lanes<Number>;
   for (int64_t k = 0; k < count; k += eight) {
@@ -145,28 +145,29 @@ template <class T, int64_t step> void part_of(const ScanPart &part) {
   Result<T> *out = reinterpret_cast<Result<T> *>(part.out);
   ScanNumber before = part.before;
   Number carried = number_in<Number>(before);
-  alignas(64) Number own[tile];
+  alignas(64) Number numbers[tile];
   ResultRow<Result<T>, tile> results(part.is_streamed);
   for (int64_t start = 0; start < part.count; start += tile) {
     int64_t size = std::min(tile, part.count - start), whole = (size + eight - 1) / eight * eight;
     int64_t lowest = step > 0 ? start : 1 - start - size;
-    for (int64_t k = 0; k < size; k++) own[k] = Number(load(x[(start + k) * step]));
-    for (int64_t k = size; k < whole; k++) own[k] = 0;
+    for (int64_t k = 0; k < size; k++) numbers[k] = Number(load(x[(start + k) * step]));
+    for (int64_t k = size; k < whole; k++) numbers[k] = 0;
     Fetch<T>{next}(lowest, size);
-    carried = run_on(own, whole, carried);
+    carried = run_on(numbers, whole, carried);
     Compute<Result<T>> *to = results.begin(out + lowest);
-    for (int64_t k = 0; k < size; k++) to[step > 0 ? k : size - 1 - k] = converted<Compute<Result<T>>>(own[k]);
+    for (int64_t k = 0; k < size; k++) to[step > 0 ? k : size - 1 - k] = converted<Compute<Result<T>>>(numbers[k]);
     results.end(out + lowest, size);
   }
   results.finish();
 }
 
-template <class T> void part(const ScanPart &own) {
-  if (own.step > 0) part_of<T, 1>(own);
-  else part_of<T, -1>(own);
+template <class T> void part(const ScanPart &slice_part) {
+  if (slice_part.step > 0) part_of<T, 1>(slice_part);
+  else part_of<T, -1>(slice_part);
 }
 
-// A product of parts may be infinite where the slice's is 0. Integers are only added and multiplied.
+// cumprod has no parts: a product of parts may be infinite although the slice's is 0. Integers have only cumsum and
+// cumprod.
 template <Scan code, class T> constexpr ScanKernel kernel_of() {
   constexpr bool is_float = std::is_floating_point_v<Compute<T>>;
   if constexpr (code == Scan::cumsum) return {scan<code, T>, total<T>, joined<Carried<Compute<T>>>, part<T>};

@@ -15,10 +15,10 @@ namespace {
 ORCHARD_EXPORT_NAMES(Softmax)
 
 constexpr int64_t task_elements = 1 << 14;
-// Of adjacent slices, whose rows should still be long enough for memory to bring them together.
+// For adjacent slices, whose rows should still be long enough for efficient memory access.
 constexpr int64_t batch_elements = 1 << 20;
 constexpr int64_t fewest_slices = 64;
-constexpr int64_t long_slice = 1 << 17; // a slice of this length and more is divided among threads
+constexpr int64_t long_slice = 1 << 17; // slices of at least this length are divided among threads
 constexpr int64_t part_elements = 1 << 15;
 
 struct Call {
@@ -32,8 +32,8 @@ struct Call {
   }
 };
 
-// Bytes that a batch needs beside its operands: two slices in the compute type, where it is one slice that is not
-// computed in its place.
+// Returns the scratch bytes of a batch: two slices in the compute type, if the batch is one slice that can't be
+// computed in place.
 int64_t scratch_bytes(const Call &call, int64_t width) {
   const SliceBatch &slice = call.slices.whole;
   bool in_place = call.dtype() <= DType::float32 && slice.has_adjacent_elements() && !slice.is_streamed;
@@ -41,7 +41,7 @@ int64_t scratch_bytes(const Call &call, int64_t width) {
                                : 2 * slice.length * (call.dtype() == DType::float64 ? sizeof(double) : sizeof(float));
 }
 
-// Slices that one thread takes from end to end, adjacent ones together.
+// Computes whole slices per thread, adjacent ones together.
 void run_slices(const Call &call) {
   int64_t length = std::max<int64_t>(call.slices.whole.length, 1);
   int64_t adjacent = std::clamp(batch_elements / length, fewest_slices, max_softmax_slices);
@@ -55,7 +55,7 @@ void run_slices(const Call &call) {
   });
 }
 
-// A slice whose parts are read twice, by any thread. The parts depend on the slice's length only.
+// Computes a slice whose parts are read twice, by any thread. The parts depend only on the slice's length.
 void run_long_slice(const Call &call, const SliceBatch &slice) {
   int64_t parts = (slice.length - 1) / part_elements + 1;
   Scratch<SoftmaxState> states(parts);
@@ -76,7 +76,7 @@ void run_long_slice(const Call &call, const SliceBatch &slice) {
   });
 }
 
-// Softmax along an axis and gradients, of floats. Operations that are no gradient do not read y.
+// Softmax along an axis and its gradients, for float dtypes. Only gradients read y.
 void softmax(const SoftmaxBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   if (dtype > DType::bfloat16)

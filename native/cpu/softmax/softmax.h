@@ -5,7 +5,7 @@
 
 namespace orchard {
 
-// The gradients take the forward's result y as second operand: y (g - Σ g y) and g - eʸ Σ g.
+// The second operand of the gradients is the forward result y: y (g - Σ g y) and g - eʸ Σ g.
 ORCHARD_NAMES(Softmax, softmax, logSoftmax, softmaxGradient, logSoftmaxGradient)
 
 constexpr bool is_gradient(Softmax operation) { return operation >= Softmax::softmaxGradient; }
@@ -16,21 +16,21 @@ struct SoftmaxBlock {
   SlicesBlock<3> slices;
 };
 
-// Slices that are worked on together at most, where they are adjacent in memory.
+// The most slices computed together, if they are adjacent in memory.
 constexpr int64_t max_softmax_slices = 256;
 
-// Of x (or g), y and out; `scratch` is two slices of the compute type where a batch is one slice.
+// Slices of x (or g), y and out; `scratch` has room for two slices of the compute type if a batch is one slice.
 struct SoftmaxBatch : SliceBatch {
   char *scratch;
 };
 
-// What the results of a slice depend on beside its elements: the largest element (not for gradients), and the sum over
+// The inputs of a slice's results apart from its elements: the largest element (not for gradients), and the sum of
 // exp(x - largest), g y, or g.
 struct SoftmaxState {
   double largest, sum;
 };
 
-// Whole slices; or of adjacent elements first states, which are merged, and then results.
+// Whole slices; or, for adjacent elements, states, which are merged, and then results.
 struct SoftmaxKernel {
   void (*slices)(Softmax, const SoftmaxBatch &);
   SoftmaxState (*state)(Softmax, const char *x, const char *y, int64_t count);

@@ -6,11 +6,11 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t tile = 2048; // adjacent elements that are processed together: they stay in the first-level cache
+constexpr int64_t tile = 2048; // adjacent elements that are processed together: they fit the L1 cache
 
 constexpr SoftmaxState nothing{-std::numeric_limits<double>::infinity(), 0};
 
-// Includes elements, and prefetches as many that lie after them: most often they are next.
+// Includes elements, and prefetches as many after them, which are usually next.
 template <class C> void include(Softmax operation, SoftmaxState &state, const C *x, const C *y, int64_t count) {
   Fetch<C> next{x + count};
   if (operation == Softmax::softmaxGradient)
@@ -18,9 +18,9 @@ template <class C> void include(Softmax operation, SoftmaxState &state, const C 
   else if (operation == Softmax::logSoftmaxGradient)
     state.sum += summed(count, [=](int64_t i) { return double(x[i]); });
   else {
-    ExponentialSum own{state.largest, state.sum};
-    include(own, x, count, next);
-    state = {own.largest, own.sum};
+    ExponentialSum updated{state.largest, state.sum};
+    include(updated, x, count, next);
+    state = {updated.largest, updated.sum};
   }
 }
 
@@ -30,7 +30,7 @@ SoftmaxState merged_states(Softmax operation, SoftmaxState a, SoftmaxState b) {
   return {both.largest, both.sum};
 }
 
-// NaN where the largest element is infinite: then the results are NaN.
+// NaN if the largest element is infinite: then the results are NaN.
 template <class C> C top_of(double largest) {
   return std::isinf(largest) ? std::numeric_limits<C>::quiet_NaN() : C(largest);
 }
@@ -53,7 +53,7 @@ void results_of(Softmax operation, const C *x, const C *y, C *out, int64_t count
 
 // ---------------------------------------------------------------- adjacent elements of a slice
 
-// Elements in the compute type, where they are or in a buffer.
+// Elements in the compute type, in place or in a buffer.
 template <class T> class WideRow {
 public:
   using C = Compute<T>;
@@ -75,9 +75,9 @@ template <class T> SoftmaxState part_state(Softmax operation, const char *x, con
   SoftmaxState state = nothing;
   for (int64_t start = 0; start < count; start += tile) {
     int64_t size = std::min(tile, count - start);
-    const Compute<T> *own = wide_x.of(from + start, size),
+    const Compute<T> *elements = wide_x.of(from + start, size),
                      *other = is_gradient(operation) ? wide_y.of(second + start, size) : nullptr;
-    include(operation, state, own, other, size);
+    include(operation, state, elements, other, size);
   }
   return state;
 }
@@ -91,9 +91,9 @@ void part_results(Softmax operation, const char *x, const char *y, char *out, in
   ResultRow<T, tile> results(is_streamed);
   for (int64_t start = 0; start < count; start += tile) {
     int64_t size = std::min(tile, count - start);
-    const Compute<T> *own = wide_x.of(from + start, size),
+    const Compute<T> *elements = wide_x.of(from + start, size),
                      *other = is_gradient(operation) ? wide_y.of(second + start, size) : nullptr;
-    results_of(operation, own, other, results.begin(to + start), size, state);
+    results_of(operation, elements, other, results.begin(to + start), size, state);
     results.end(to + start, size);
   }
   results.finish();
@@ -101,7 +101,7 @@ void part_results(Softmax operation, const char *x, const char *y, char *out, in
 
 // ---------------------------------------------------------------- whole slices
 
-// A slice that stays in the cache: its exponentials are kept.
+// A slice that fits the cache: its exponentials are stored.
 template <class C> void softmax(const C *x, C *out, int64_t count) {
   C share = C(1 / exponentials<true>(x, largest(x, count), out, count));
   for (int64_t i = 0; i < count; i++) out[i] *= share;
@@ -120,7 +120,7 @@ template <class T> void gather(const T *from, int64_t along, int64_t length, Com
   for (int64_t k = 0; k < length; k++) to[k] = load(from[k * along]);
 }
 
-// The first half of the scratch memory, where x was, is free by now.
+// The first half of the scratch memory, where x was, is no longer needed.
 template <class T> void write(const Compute<T> *results, const SoftmaxBatch &batch) {
   T *out = reinterpret_cast<T *>(batch.out);
   if (batch.along[2] == 1)
@@ -176,8 +176,9 @@ private:
   }
 
   void fetch(int64_t k) const {
-    const char *own = reinterpret_cast<const char *>(row(batch_.x, 0, std::min(k, batch_.length - 1)));
-    for (int64_t at = 0; at < batch_.slices * int64_t(sizeof(T)); at += stream_line) __builtin_prefetch(own + at, 0, 2);
+    const char *next_row = reinterpret_cast<const char *>(row(batch_.x, 0, std::min(k, batch_.length - 1)));
+    for (int64_t at = 0; at < batch_.slices * int64_t(sizeof(T)); at += stream_line)
+      __builtin_prefetch(next_row + at, 0, 2);
   }
 
   void add_exponentials() {
@@ -210,11 +211,11 @@ private:
         out[slice] = result(x[slice], y[slice], tops_[slice], totals_[slice]);
     };
     switch (operation_) {
-    case Softmax::softmax: return each([](C own, C, C top, C share) { return exponential(C(own - top)) * share; });
-    case Softmax::logSoftmax: return each([](C own, C, C top, C logarithm) { return (own - top) - logarithm; });
-    case Softmax::softmaxGradient: return each([](C own, C result, C, C total) { return result * (own - total); });
+    case Softmax::softmax: return each([](C value, C, C top, C share) { return exponential(C(value - top)) * share; });
+    case Softmax::logSoftmax: return each([](C value, C, C top, C logarithm) { return (value - top) - logarithm; });
+    case Softmax::softmaxGradient: return each([](C value, C result, C, C total) { return result * (value - total); });
     case Softmax::logSoftmaxGradient:
-      return each([](C own, C result, C, C total) { return own - exponential(result) * total; });
+      return each([](C value, C result, C, C total) { return value - exponential(result) * total; });
     case Softmax::count: break;
     }
   }
@@ -222,7 +223,7 @@ private:
   Softmax operation_;
   const SoftmaxBatch &batch_;
   C tops_[max_softmax_slices],
-      totals_[max_softmax_slices]; // the largest element; what its exponentials, or the gradients, come to
+      totals_[max_softmax_slices]; // the largest element; the sum of its exponentials, or of the gradients
   WideRow<T> wide_x_, wide_y_;
 };
 

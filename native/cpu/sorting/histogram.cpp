@@ -1,5 +1,5 @@
-// The functions "histogram" and "bincount". Elements are divided into parts, by their number and that of bins alone,
-// and the sums of parts are added in their order: the result is the same on any number of threads.
+// The functions "histogram" and "bincount". Elements are divided into parts, depending only on the number of elements
+// and bins, and the parts' sums are added in order: the result is the same for any number of threads.
 #include "histogram.h"
 
 #include "../indexing/indices.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t most_parts = 32, least_of_part = 1 << 15;
 
-// How many parts there are: of so many elements, and not so many that their sums would be more than the elements.
+// Returns the number of parts. Their sums together have at most as many numbers as there are elements.
 int64_t parts_of(int64_t count, int64_t bins) {
   return std::clamp<int64_t>(std::min(count / least_of_part, count / bins), 1, most_parts);
 }
@@ -47,17 +47,17 @@ template <class Sum> void add_parts(AddToHistogram add, HistogramPart whole, DTy
   BadIndex bad;
   parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; part++) {
-      HistogramPart own = whole;
-      own.begin = count * part / parts, own.end = count * (part + 1) / parts;
-      own.sums = sums.data() + part * whole.bins;
-      if (const int64_t refused = add(own)) bad.set(refused);
+      HistogramPart stretch = whole;
+      stretch.begin = count * part / parts, stretch.end = count * (part + 1) / parts;
+      stretch.sums = sums.data() + part * whole.bins;
+      if (const int64_t refused = add(stretch)) bad.set(refused);
     }
   });
   bad.check(whole.bins);
   finish(sums.data(), parts, whole.bins, dtype, out, stride);
 }
 
-// A part of all elements, and what adds them.
+// Adds all elements in parts.
 void add_all(DType dtype, DType out_dtype, const HistogramPart &whole, char *out, int64_t stride) {
   const AddToHistogram add = histograms().add[static_cast<int>(dtype)][static_cast<int>(out_dtype)];
   if (!add)

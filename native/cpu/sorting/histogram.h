@@ -1,4 +1,4 @@
-// How many elements are in each of some bins, or the sums of their weights.
+// Histograms: the number of elements in each bin, or the sum of their weights.
 #pragma once
 
 #include "../dtypes.h"
@@ -8,8 +8,8 @@ namespace orchard {
 
 enum HistogramOperand { histogram_x, histogram_edges, histogram_weights, histogram_out };
 
-// Bin b has what is at least edge b and less than edge b + 1; the last one has its end too. `is_even`: edges are about
-// one distance apart. Without weights the result is int64; weights have its dtype.
+// Bin b counts elements of at least edge b and less than edge b + 1; the last bin includes its upper edge. `is_even`:
+// the edges are about evenly spaced. Without weights the result is int64; otherwise it has the dtype of the weights.
 struct HistogramBlock {
   DTypeField dtype, out_dtype;
   Whole count, bins;
@@ -17,7 +17,7 @@ struct HistogramBlock {
   Flag has_weights, is_even;
 };
 
-// Bin b has the integers that are b.
+// Bin b counts the integers equal to b.
 struct BincountBlock {
   DTypeField dtype, out_dtype;
   Whole count, bins;
@@ -25,9 +25,9 @@ struct BincountBlock {
   Flag has_weights;
 };
 
-// Elements [begin, end) of x, of which each adds 1 or its weight to one of `sums`: int64 for counts and weights of
-// int64, which wrap, and double for weights of floats. Elements in no bin are left out; an integer in none is what
-// `add` returns, else 0.
+// Elements [begin, end) of x, of which each adds 1 or its weight to one of `sums`: int64 for counts and int64 weights,
+// which wraps around, and double for float weights. Elements in no bin are skipped; `add` returns an integer in no bin,
+// or else 0.
 struct HistogramPart {
   const void *x, *edges, *weights; // edges and weights may be null
   int64_t x_stride, edge_stride, weight_stride, begin, end, bins;
@@ -36,8 +36,9 @@ struct HistogramPart {
 };
 using AddToHistogram = int64_t (*)(const HistogramPart &part);
 
-// By the dtype of x, which is float or an integer of 32 or 64 bits, and that of weights: where there are none, int64;
-// of floats x's own, or float32 for halves.
+// Indexed by the dtype of x, a float or an integer of 32 or 64 bits, and the dtype of the weights. Without weights the
+// latter is int64, and edges have the dtype of x. Float weights have the dtype of x, or float32 for float16 and
+// bfloat16.
 struct Histograms {
   AddToHistogram add[dtype_count][dtype_count];
 };

@@ -5,7 +5,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// The last edge that is not beyond x, for x from the first edge to the last.
+// Finds the last edge that is not above x, for x from the first edge to the last.
 template <class T> class Bins {
   using C = Compute<T>;
 
@@ -16,7 +16,7 @@ public:
         scale_(last_ > first_ && last_ - first_ <= std::numeric_limits<C>::max() ? C(part.bins) / (last_ - first_)
                                                                                  : C(0)) {}
 
-  // -1: in none.
+  // Returns -1 if x is in no bin.
   int64_t find(T value) const {
     const C x = load(value);
     if (!(x >= first_ && x <= last_)) return -1;
@@ -27,7 +27,7 @@ public:
 private:
   C edge(int64_t at) const { return load(edges_[at * stride_]); }
 
-  // By the distance from the first edge, which rounding may put a bin too far.
+  // Estimates the bin from the distance to the first edge; rounding may be off by a bin.
   int64_t find_near(C x) const {
     const C distance = (x - first_) * scale_;
     int64_t bin = distance < C(bins_) ? static_cast<int64_t>(distance) : bins_ - 1;
@@ -36,7 +36,7 @@ private:
     return bin;
   }
   int64_t find_by_halves(C x) const {
-    int64_t begin = 0, count = bins_; // the last edge that is not beyond x is one of these
+    int64_t begin = 0, count = bins_; // the last edge not above x is one of these
     while (count > 1) {
       const int64_t half = count / 2;
       begin += edge(begin + half) <= x ? half : 0;
@@ -72,9 +72,9 @@ template <class T, class W> int64_t add(const HistogramPart &part) {
   } else {
     int64_t refused = 0;
     add_by([&](T value) -> int64_t {
-      const int64_t own = value;
-      if (uint64_t(own) < uint64_t(part.bins)) return own;
-      refused = own;
+      const int64_t bin = value;
+      if (uint64_t(bin) < uint64_t(part.bins)) return bin;
+      refused = bin;
       return -1;
     });
     return refused;

@@ -19,7 +19,7 @@ enum Operand { from_x, to_values, to_indices };
 struct Sort {
   Slices<3> slices;
   DType dtype;
-  int64_t count; // of a slice's elements in order, how many are taken
+  int64_t count; // elements to return of each sorted slice
   bool descending;
 };
 
@@ -65,11 +65,11 @@ template <class T> void sort_slices(const Sort &sort, const Slice<T> &first) {
 
 // ---------------------------------------------------------------- the first elements of long slices
 //
-// A slice is divided into parts, whose number depends on its length alone. Of each part a buffer keeps records that may
-// be among its first k: when it is full, the k first of them stay, and from then on only elements before the last of
-// these are candidates. What comes later with an equal key comes later in order, too. Parts tell each other the
-// smallest key that k records reach: none beyond it is among the slice's first k, so that what is found does not depend
-// on who came first. The first k of all parts' records are the slice's.
+// A slice is divided into parts, whose number depends only on its length. For each part a buffer holds records that may
+// be among its first k: when it is full, the first k stay, and from then on only elements before the last of these are
+// candidates. A later element with an equal key comes later in order, too. Parts share the smallest key that k records
+// reach: no record beyond it is among the slice's first k, so the result does not depend on timing. The first k of all
+// parts' records are the slice's.
 
 constexpr int64_t least_length = 1 << 9, least_part = 1 << 15, task_elements = 1 << 14;
 
@@ -91,7 +91,7 @@ template <class T> struct Candidates {
   uint32_t *found;
 };
 
-// Where a slot's numbers of elements lie: behind its records.
+// Where a slot's indices are: after its records.
 template <class T> Candidates<T> candidates_in(Record<T> *slot, const Parts &parts) {
   return {slot, reinterpret_cast<uint32_t *>(slot + parts.room)};
 }
@@ -100,7 +100,7 @@ template <class R> void keep_first(R *records, int64_t count, int64_t k) {
   if (count > k) std::nth_element(records, records + k - 1, records + count);
 }
 
-// The smallest key that some part's k first records reach.
+// The smallest key reached by the first k records of some part.
 class Reached {
 public:
   static constexpr uint64_t none = ~uint64_t(0);
@@ -116,34 +116,34 @@ private:
   std::atomic<uint64_t> inverse_{0};
 };
 
-// The first k records of elements [begin, end), in any order; where others than the slice's first ones are left out,
-// records that come after all stand for them.
+// Writes the first k records of elements [begin, end), in any order; if fewer can be among the slice's first k, it pads
+// with records that sort last.
 template <class T>
 void select_part(const Sort &sort, const T *x, int64_t begin, int64_t end, const Parts &parts, Reached &reached,
-                 Candidates<T> own, Record<T> *selected) {
+                 Candidates<T> candidates, Record<T> *selected) {
   const Find find = orchard::selections().find[static_cast<int>(sort.dtype)];
   const int64_t k = sort.count;
   int64_t at = begin, count = 0;
-  auto add = [&](int64_t index) { own.records[count++] = {key_of(x[index], sort.descending), uint32_t(index)}; };
+  auto add = [&](int64_t index) { candidates.records[count++] = {key_of(x[index], sort.descending), uint32_t(index)}; };
   if (reached.key() == Reached::none)
     for (; at < end && count < parts.room; at++) add(at);
   for (;;) {
-    keep_first(own.records, count, k);
+    keep_first(candidates.records, count, k);
     count = std::min(count, k);
     uint64_t limit = reached.key(); // an element with this key may come before that record
     if (count == k) {
-      const uint64_t last = own.records[k - 1].key();
+      const uint64_t last = candidates.records[k - 1].key();
       reached.include(last);
-      if (last == 0) break; // nothing comes before
+      if (last == 0) break; // nothing can come before
       limit = std::min(limit, last - 1);
     }
     if (at == end) break;
     int64_t hits;
-    at = find({reinterpret_cast<const char *>(x), at, end, sort.descending, limit}, own.found, parts.room - count,
-              &hits);
-    for (int64_t i = 0; i < hits; i++) add(own.found[i]);
+    at = find({reinterpret_cast<const char *>(x), at, end, sort.descending, limit}, candidates.found,
+              parts.room - count, &hits);
+    for (int64_t i = 0; i < hits; i++) add(candidates.found[i]);
   }
-  std::copy_n(own.records, count, selected);
+  std::copy_n(candidates.records, count, selected);
   std::fill(selected + count, selected + k, Record<T>(~KeyOf<T>(0), ~uint32_t(0)));
 }
 
@@ -151,7 +151,7 @@ template <class T> void select_slices(const Sort &sort, const Slice<T> &first) {
   using R = Record<T>;
   const Parts parts(sort);
   const int64_t slices = sort.slices.count(), length = sort.slices.length, k = sort.count;
-  const int64_t room = scratch_product({k, std::max<int64_t>(2, parts.count)}); // sorting takes twice k
+  const int64_t room = scratch_product({k, std::max<int64_t>(2, parts.count)}); // sorting needs room for twice k
   Scratch<R> selected(scratch_product({slices, room}));
   const int64_t grain = std::max<int64_t>(1, task_elements / length);
   std::vector<Reached> reached(slices);
@@ -176,8 +176,8 @@ template <class T> void select_slices(const Sort &sort, const Slice<T> &first) {
   });
 }
 
-// The first `count` elements of each slice in order, and their indices (int64). NaN counts as larger than all numbers,
-// 0 and -0 as equal.
+// Writes the first `count` elements of each sorted slice, and their indices (int64). NaN is larger than all numbers; 0
+// and -0 are equal.
 void sort(const SortBlock &block, Operands operands) {
   const Sort call{block.slices, block.dtype, block.count, block.descending};
   const Slices<3> &slices = call.slices;

@@ -1,4 +1,4 @@
-// What the function "sort" is given.
+// The block of the function "sort".
 #pragma once
 
 #include "../slices.h"
@@ -8,7 +8,7 @@ namespace orchard {
 struct SortBlock {
   DTypeField dtype;
   SlicesBlock<3> slices; // x, values, indices
-  Whole count;           // of a slice's elements in order, how many are taken
+  Whole count;           // elements to return of each sorted slice
   Flag descending;
 };
 
