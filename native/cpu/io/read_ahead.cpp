@@ -1,8 +1,8 @@
-// The function "readAhead": a thread of its own has the pages of an operand read and entered into the process's table,
-// while the caller goes on. Without it each thread that comes to a page first waits for both.
+// The function "readAhead": a separate thread reads the pages of an operand and enters them into the process's page
+// table, while the caller continues. Without it, each thread that first touches a page waits for both.
 //
-// A mapping may be gone before its turn comes. The system then refuses, or finds another one in its place, of which it
-// brings the pages: nothing is read or written here.
+// A mapping may be gone before its turn comes. The system then refuses, or finds another mapping in its place and reads
+// the pages of that one: nothing is read or written here.
 #include "read_ahead.h"
 
 #include "../functions.h"
@@ -19,7 +19,7 @@ using namespace orchard;
 
 namespace {
 
-// While a part is populated nothing can be mapped: the caller maps its next tensor at the same time.
+// While a part is populated, nothing can be mapped, and the caller maps its next tensor at the same time.
 constexpr size_t part_bytes = size_t(1) << 20;
 
 struct Range {
@@ -30,13 +30,13 @@ struct Range {
 struct Queue {
   std::mutex mutex;
   std::deque<Range> ranges;
-  bool is_read = false; // by a thread
+  bool is_read = false; // a thread is reading
 };
 
-// Never destroyed: the thread may outlive what runs at the end of a process.
+// Never destroyed: the thread may outlive destructors at the end of the process.
 Queue &queue() {
-  static Queue *const own = new Queue;
-  return *own;
+  static Queue *const instance = new Queue;
+  return *instance;
 }
 
 bool populate(char *first, size_t bytes) {
@@ -51,17 +51,17 @@ void read(const Range &range) {
     if (!populate(range.first + done, std::min(part_bytes, range.bytes - done))) return;
 }
 
-// Until there is nothing left.
+// Reads until the queue is empty.
 void read_all() {
-  Queue &own = queue();
-  std::unique_lock<std::mutex> lock(own.mutex);
-  for (; !own.ranges.empty(); lock.lock()) {
-    const Range range = own.ranges.front();
-    own.ranges.pop_front();
+  Queue &pending = queue();
+  std::unique_lock<std::mutex> lock(pending.mutex);
+  for (; !pending.ranges.empty(); lock.lock()) {
+    const Range range = pending.ranges.front();
+    pending.ranges.pop_front();
     lock.unlock();
     read(range);
   }
-  own.is_read = false;
+  pending.is_read = false;
 }
 
 void read_ahead(const ReadAheadBlock &block, Operands operands) {
@@ -70,15 +70,15 @@ void read_ahead(const ReadAheadBlock &block, Operands operands) {
   if (bytes == 0) return;
   static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t before = reinterpret_cast<uintptr_t>(data) % page;
-  Queue &own = queue();
-  const std::lock_guard<std::mutex> lock(own.mutex);
-  own.ranges.push_back({const_cast<char *>(data) - before, size_t(bytes) + before});
-  if (own.is_read) return;
+  Queue &pending = queue();
+  const std::lock_guard<std::mutex> lock(pending.mutex);
+  pending.ranges.push_back({const_cast<char *>(data) - before, size_t(bytes) + before});
+  if (pending.is_read) return;
   try {
     std::thread(read_all).detach();
-    own.is_read = true;
+    pending.is_read = true;
   } catch (const std::system_error &) {
-    own.ranges.clear(); // pages come when they are used
+    pending.ranges.clear(); // pages are read when they are used
   }
 }
 

@@ -1,4 +1,4 @@
-// Pages of mapped files, brought into memory before they are used.
+// Brings pages of mapped files into memory before they are used.
 #pragma once
 
 #include "../block.h"

@@ -1,4 +1,4 @@
-// Batches of matrices, divided among threads.
+// Divides batches of matrices among threads.
 #pragma once
 
 #include "../memory.h"
@@ -11,7 +11,7 @@
 
 namespace orchard {
 
-// Memory for as many threads as compute at once: each takes a part for its time.
+// Scratch memory for threads that compute at the same time. Each `Part` borrows one share for its lifetime.
 template <class T> class ScratchParts {
 public:
   ScratchParts(int64_t parts, int64_t elements)
@@ -32,7 +32,7 @@ public:
   };
 
 private:
-  // Whole cache lines, so that no two threads write the same.
+  // Rounds up to whole cache lines, which avoids false sharing.
   static int64_t size_class_of(int64_t elements) {
     constexpr int64_t line = 64 / int64_t(sizeof(T));
     return scratch_product({elements / line + (elements % line != 0), line});
@@ -51,11 +51,11 @@ private:
   int64_t elements_;
   Scratch<T> all_;
   std::mutex mutex_;
-  std::vector<int64_t> free_; // never longer than at first: giving back does not allocate
+  std::vector<int64_t> free_; // never grows beyond its initial size, so give_back does not allocate
 };
 
-// Calls body(matrix, scratch) for each matrix of a batch, on all threads, where one costs about `operations`; the
-// scratch has so many elements, undefined, and is the call's own. The body must not throw.
+// Calls body(matrix, scratch) for each matrix of a batch, on all threads. One matrix costs about `operations`. The
+// scratch has `elements` uninitialised elements, which no other call uses meanwhile. The body must not throw.
 template <class T, class Body> void for_each_matrix(int64_t batch, int64_t operations, int64_t elements, Body &&body) {
   const int64_t grain = matrices_of_task(operations);
   const int64_t blocks = grain > 0 ? (batch + grain - 1) / grain : 0;
@@ -66,8 +66,8 @@ template <class T, class Body> void for_each_matrix(int64_t batch, int64_t opera
   });
 }
 
-// Calls body(first, count, scratch) for groups of `lanes` matrices of a batch, the last of which may be smaller, as
-// lanes.h computes them; the scratch has so many vectors of `lanes` elements. Else as `for_each_matrix`.
+// Calls body(first, count, scratch) for groups of `lanes` matrices of a batch, as the kernels of lanes.h compute them.
+// The last group may be smaller. The scratch has `vectors` vectors of `lanes` elements. Otherwise as `for_each_matrix`.
 template <class T, class Body>
 void for_each_group(int64_t batch, int64_t lanes, int64_t operations, int64_t vectors, Body &&body) {
   for_each_matrix<T>(
@@ -75,10 +75,10 @@ void for_each_group(int64_t batch, int64_t lanes, int64_t operations, int64_t ve
       [&](int64_t group, T *scratch) { body(group * lanes, std::min(lanes, batch - group * lanes), scratch); });
 }
 
-// Elements that one task copies or looks at: fewer are done sooner than a sleeping thread is awake.
+// Elements that one task copies or checks. Fewer take less time than waking a thread.
 constexpr int64_t elements_of_pass = 1 << 17;
 
-// Calls body(begin, end) for parts of so many rows, in a pass over each one's `length` elements.
+// Calls body(begin, end) for ranges of rows. The body makes one pass over the `length` elements of each row.
 template <class Body> void pass_over_rows(int64_t rows, int64_t length, Body &&body) {
   parallel_for(rows, std::max<int64_t>(1, elements_of_pass / std::max<int64_t>(1, length)), body);
 }
@@ -88,7 +88,7 @@ template <class T> void copy_elements(const T *from, T *to, int64_t count) {
                [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, to + begin); });
 }
 
-// The same. Returns whether all of them are finite.
+// Copies likewise. Returns whether all elements are finite.
 template <class T> bool copy_finite(const T *from, T *to, int64_t count) {
   std::atomic<bool> is_finite{true};
   parallel_for(count, elements_of_pass, [&](int64_t begin, int64_t end) {

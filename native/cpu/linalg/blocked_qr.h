@@ -1,4 +1,4 @@
-// Factorisations by blocks of reflections, of one matrix at a time.
+// Factorises one matrix at a time by blocks of reflections.
 #pragma once
 
 #include "batches.h"
@@ -8,8 +8,8 @@ namespace orchard {
 
 inline int64_t block_width(int64_t reflections) { return reflections <= 64 ? narrow_block : wide_block; }
 
-// Computes with blocks of reflections of up to `rows` rows, in memory that it is given: on the calling thread, or on
-// all of them where `tiles` has a part for each.
+// Computes with blocks of reflections of up to `rows` rows, in memory from the caller: on the calling thread, or on all
+// threads if `tiles` has a part for each.
 template <class T> class BlockedQr {
 public:
   static int64_t elements(int64_t rows, int64_t reflections) {
@@ -20,26 +20,26 @@ public:
       : width_(block_width(reflections)), memory_(memory), work_(memory + Block<T>::elements(rows, width_)),
         tiles_(tiles) {}
 
-  // Replaces A by R and vectors.
+  // Replaces A by R and the vectors of the reflections.
   void factor(const Part<T> &a, T *tau) {
     const int64_t count = std::min(a.rows, a.columns);
     for (int64_t first = 0; first < count; first += width_) {
-      const int64_t own = std::min(width_, count - first);
-      kernels().factor(a.from(first, first).with_columns(own), tau + first, work_);
-      if (first + own < a.columns) apply(pack(a, tau, first, own), a.from(first, first + own), true);
+      const int64_t width = std::min(width_, count - first);
+      kernels().factor(a.from(first, first).with_columns(width), tau + first, work_);
+      if (first + width < a.columns) apply(pack(a, tau, first, width), a.from(first, first + width), true);
     }
   }
 
-  // The first columns of Q, where `a` has `count` reflections. Both may be the same matrix.
+  // Writes the first columns of Q, where `a` has `count` reflections. `a` and `q` may be the same matrix.
   void form(const Part<T> &a, const T *tau, int64_t count, const Part<T> &q) {
     for (int64_t row = 0; row < q.rows; row++)
       for (int64_t column = std::min(count, q.columns); column < q.columns; column++)
         q.data[row * q.stride + column] = T(row == column);
     for (int64_t first = last_block(count); first >= 0; first -= width_) {
-      const int64_t own = std::min(width_, count - first);
-      const Block<T> block = pack(a, tau, first, own);
+      const int64_t width = std::min(width_, count - first);
+      const Block<T> block = pack(a, tau, first, width);
       for (int64_t row = 0; row < q.rows; row++)
-        for (int64_t column = first; column < std::min(first + own, q.columns); column++)
+        for (int64_t column = first; column < std::min(first + width, q.columns); column++)
           q.data[row * q.stride + column] = T(row == column);
       if (first < q.columns) apply(block, q.from(first, first), false);
     }
@@ -61,9 +61,9 @@ private:
   int64_t last_block(int64_t count) const { return count == 0 ? -1 : (count - 1) / width_ * width_; }
 
   Block<T> pack(const Part<T> &a, const T *tau, int64_t first, int64_t count) {
-    const Part<T> own = a.from(first, first);
-    const Block<T> block(memory_, own.rows, width_);
-    kernels().pack({own.data, own.rows, count, own.stride}, tau + first, block, work_);
+    const Part<T> part = a.from(first, first);
+    const Block<T> block(memory_, part.rows, width_);
+    kernels().pack({part.data, part.rows, count, part.stride}, tau + first, block, work_);
     return block;
   }
 
@@ -82,18 +82,19 @@ private:
   ScratchParts<T> *tiles_;
 };
 
-// Calls body(matrix, qr, scratch) for each matrix of a batch of up to `rows` rows and so many reflections; the scratch
-// has so many elements. Where there are fewer matrices than threads, each is computed on all threads.
+// Calls body(matrix, qr, scratch) for each matrix of a batch, with up to `rows` rows and `reflections` reflections. The
+// scratch has `elements` elements. If there are fewer matrices than threads and each is large, all threads share each
+// matrix.
 template <class T, class Body>
 void for_each_qr(int64_t batch, int64_t rows, int64_t reflections, int64_t operations, int64_t elements, Body &&body) {
   constexpr int64_t divided_operations = 1 << 22;
-  const int64_t own = BlockedQr<T>::elements(rows, reflections);
+  const int64_t qr_elements = BlockedQr<T>::elements(rows, reflections);
   if (batch >= thread_count() || operations < divided_operations)
-    return for_each_matrix<T>(batch, operations, own + elements, [&](int64_t matrix, T *scratch) {
+    return for_each_matrix<T>(batch, operations, qr_elements + elements, [&](int64_t matrix, T *scratch) {
       BlockedQr<T> qr(rows, reflections, scratch + elements);
       body(matrix, qr, scratch);
     });
-  Scratch<T> scratch(own + elements);
+  Scratch<T> scratch(qr_elements + elements);
   ScratchParts<T> tiles(thread_count(), apply_work(rows));
   for (int64_t matrix = 0; matrix < batch; matrix++) {
     BlockedQr<T> qr(rows, reflections, scratch.data() + elements, &tiles);

@@ -7,24 +7,25 @@ using namespace orchard;
 
 namespace {
 
-// From this size on LAPACK computes a matrix where it does at all.
+// The smallest matrix that LAPACK computes, if `is_for_lapack`.
 constexpr int64_t lapack_size = 32;
-// Up to this size one thread of OpenBLAS is as fast as two: of 128 rows 19 and 23 µs, of 256 rows 91 and 81 µs.
+// Up to this size one thread of OpenBLAS is as fast as two: 19 and 23 µs for 128 rows, 91 and 81 µs for 256 rows.
 constexpr int64_t one_thread_size = 192;
-// Up to this size, and for as many matrices as fill a part of a vector, those in its lanes are computed at once.
+// Matrices up to this size are computed one per vector lane, if the batch fills this part of the lanes:
+// 1 / least_part_of_lanes.
 constexpr int64_t lanes_size = 32;
 constexpr int64_t least_part_of_lanes = 2;
 
-// Rows of a panel: half as many up to a size.
+// Rows of a panel. Matrices up to `shallow_size` use half as many.
 constexpr int64_t most_depth = 128, shallow_size = 768;
-// From here on the threads share each matrix of a batch, where there are fewer matrices than threads.
+// From this size on, the threads share each matrix of a batch that has fewer matrices than threads.
 constexpr int64_t shared_size = 256;
-// What a task of a panel should compute at least: some 2 to 4 µs.
+// The least work of a task of a panel: about 2 to 4 µs.
 constexpr int64_t operations_of_task = 1 << 18;
 
-// LAPACK computes where the BLAS is what computes products: where it was forced, and on macOS, whose Accelerate reaches
-// a matrix unit that our own code does not. On one thread of an EPYC with AVX-512 OpenBLAS took 88, 575 and 6900 µs for
-// 256, 512 and 1024 rows in float32, and ours 45, 208 and 1180.
+// LAPACK computes if the BLAS computes products: if it was selected explicitly, and on macOS, where Accelerate uses a
+// matrix unit that our code cannot reach. On one thread of an EPYC with AVX-512, float32 matrices of 256, 512 and
+// 1024 rows took 88, 575 and 6900 µs with OpenBLAS, and 45, 208 and 1180 µs with our code.
 bool is_for_lapack() {
 #if defined(__APPLE__)
   return products_by() != ProductsBy::own;
@@ -33,7 +34,7 @@ bool is_for_lapack() {
 #endif
 }
 
-// Row-major matrices, whose lower triangles are read and become L of L Lᵀ; or the upper ones U of Uᵀ U.
+// Row-major matrices. L of A = L Lᵀ is computed from the lower triangles, or U of A = Uᵀ U from the upper ones.
 template <class T> struct Problem {
   const T *from;
   T *to;
@@ -44,22 +45,23 @@ template <class T> struct Problem {
   int64_t operations() const { return n * n * n / 3; }
 };
 
-// Zeros what is no part of the factor: the other triangle, and everything from a leading minor that is not positive.
+// Zeros everything outside the factor: the other triangle, and the rows and columns from the first leading minor on
+// that is not positive.
 template <class T> void keep_factor(T *factor, const Problem<T> &problem, int64_t failed) {
   const int64_t n = problem.n, known = failed == 0 ? n : failed - 1;
   for (int64_t row = 0; row < n; row++) {
-    T *own = factor + row * n;
+    T *elements = factor + row * n;
     if (problem.upper) {
-      std::fill(own, own + std::min(row, known), T(0));
-      std::fill(own + (row < known ? known : 0), own + n, T(0));
+      std::fill(elements, elements + std::min(row, known), T(0));
+      std::fill(elements + (row < known ? known : 0), elements + n, T(0));
     } else {
-      std::fill(own + (row < known ? row + 1 : 0), own + n, T(0));
+      std::fill(elements + (row < known ? row + 1 : 0), elements + n, T(0));
     }
   }
 }
 
-// The triangle that is read, and zeros in the other one; rows by sixteens of the same lengths, whose copies and fills a
-// processor foresees.
+// Copies the triangle that is read, and zeros the other one. Groups of 16 rows have the same copy lengths, so that the
+// CPU predicts the branches of copies and fills.
 template <class T> void copy_triangle(const T *from, T *to, int64_t n, bool upper) {
   constexpr int64_t tile = 16;
   pass_over_rows((n + tile - 1) / tile, n * tile, [&](int64_t begin, int64_t end) {
@@ -67,16 +69,17 @@ template <class T> void copy_triangle(const T *from, T *to, int64_t n, bool uppe
       const int64_t corner = row / tile * tile, after = std::min(n, corner + tile);
       const int64_t first = upper ? corner : 0, last = upper ? n : after;
       const T *source = from + row * n;
-      T *own = to + row * n;
-      std::fill_n(own, first, T(0));
-      std::copy(source + first, source + last, own + first);
-      std::fill_n(own + last, n - last, T(0));
-      for (int64_t j = corner; j < after; j++) own[j] = (upper ? j >= row : j <= row) ? source[j] : T(0);
+      T *target = to + row * n;
+      std::fill_n(target, first, T(0));
+      std::copy(source + first, source + last, target + first);
+      std::fill_n(target + last, n - last, T(0));
+      for (int64_t j = corner; j < after; j++) target[j] = (upper ? j >= row : j <= row) ? source[j] : T(0);
     }
   });
 }
 
-// LAPACK's upper factor of the transpose is our lower one. Some of its versions go on with NaN.
+// LAPACK reads the matrix as its transpose, so its upper factor is our lower one. Some of its versions continue after
+// NaN, so the diagonal is checked.
 template <class T> int64_t factorise(const Lapack<T> &library, T *a, const Problem<T> &problem) {
   const int64_t n = problem.n;
   const int size = static_cast<int>(n);
@@ -93,7 +96,7 @@ template <class T> int64_t factorise(const Lapack<T> &library, T *a, const Probl
 
 template <class T> void by_lanes(const Problem<T> &problem, const CholeskyKernel<T> &kernel) {
   const int64_t n = problem.n, square = n * n;
-  // a group of 16 in float32 takes as long as about four matrices would by themselves
+  // a group of 16 float32 matrices takes about as long as four single ones
   for_each_group<T>(problem.batch, kernel.lanes, 4 * problem.operations(), square,
                     [&](int64_t first, int64_t count, T *scratch) {
                       kernel.factorise_group({problem.from + first * square, square, count},
@@ -102,24 +105,28 @@ template <class T> void by_lanes(const Problem<T> &problem, const CholeskyKernel
                     });
 }
 
-// The rows of a panel. A deep one is read and written less often, and its block on the diagonal is one thread's work.
+// Returns the rows of a panel. A deeper panel is read and written less often, but one thread alone factorises its
+// diagonal block.
 int64_t depth_of(int64_t n) { return n <= shallow_size ? most_depth / 2 : most_depth; }
 
 int64_t strips_of(int64_t columns) { return (columns + strip_columns - 1) / strip_columns; }
 
-// Of the largest panel, which is the first one.
+// Returns the elements of the largest panel, which is the first one.
 int64_t panel_elements(int64_t n) {
   const int64_t columns = strips_of(n) * strip_columns;
   return scratch_product({columns, std::min(depth_of(n), columns)});
 }
 
-// What follows the block on the diagonal: what is right of it, and what remains less the products of both.
+// Continues after the diagonal block: solves for the rest of the panel, then subtracts the panel's products from the
+// rest of the matrix.
 template <class T> void go_on(const CholeskyPanel<T> &panel) {
   const CholeskyKernel<T> &kernel = cholesky_kernels().of<T>();
-  const int64_t depth = panel.depth, own = depth / strip_columns, strips = strips_of(panel.n - panel.first - depth);
+  const int64_t depth = panel.depth, diagonal_strips = depth / strip_columns,
+                strips = strips_of(panel.n - panel.first - depth);
   const int64_t strip = depth * depth * strip_columns, square = 2 * depth * strip_columns * strip_columns;
-  parallel_for(strips, std::max<int64_t>(1, operations_of_task / strip),
-               [&](int64_t begin, int64_t end) { kernel.solve(panel, own + begin, own + end); });
+  parallel_for(strips, std::max<int64_t>(1, operations_of_task / strip), [&](int64_t begin, int64_t end) {
+    kernel.solve(panel, diagonal_strips + begin, diagonal_strips + end);
+  });
   parallel_for(strips * (strips + 1) / 2, std::max<int64_t>(1, operations_of_task / square),
                [&](int64_t begin, int64_t end) { kernel.subtract(panel, begin, end); });
 }
@@ -155,7 +162,7 @@ template <class T> void run(const Problem<T> &problem) {
   if (n <= lanes_size && problem.batch * least_part_of_lanes >= kernel.lanes) return by_lanes(problem, kernel);
   const Lapack<T> *library = n >= lapack_size && is_for_lapack() ? lapack<T>() : nullptr;
   if (library) {
-    lapack_int(n); // here, where it may throw
+    lapack_int(n); // checked here, where it may throw
     return with_lapack<T>(
         *library, {problem.batch, problem.operations(), 0, n <= one_thread_size},
         [&](int64_t matrix, T *) {

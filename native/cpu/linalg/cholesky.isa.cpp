@@ -14,8 +14,8 @@ template <class T> void solve(const CholeskyPanel<T> &panel, int64_t begin, int6
   for (int64_t strip = begin; strip < end; strip++) PackedPanel<T>(panel).solve_strip(strip);
 }
 
-// The squares of a lower triangle row by row: square (i, j) is number i (i + 1) / 2 + j. Those of an upper one are
-// counted from the end, so that squares of the same rows follow each other there too.
+// Numbers the squares of a lower triangle row by row: square (i, j) is number i (i + 1) / 2 + j. Squares of an upper
+// triangle are counted from the end, so that squares of the same rows are consecutive there too.
 template <class T> void subtract(const CholeskyPanel<T> &panel, int64_t begin, int64_t end) {
   const int64_t first = panel.depth / strip_columns;
   const int64_t last = (panel.n - panel.first + strip_columns - 1) / strip_columns - 1;
@@ -27,13 +27,13 @@ template <class T> void subtract(const CholeskyPanel<T> &panel, int64_t begin, i
   }
 }
 
-// A group of matrices, tile by tile in columns of tiles: from each the products of what stands to its left are
-// subtracted, the tile of the diagonal is factorised, and those below are divided by it.
+// Factorises a group of matrices tile by tile, in columns of tiles. Each tile is reduced by the products of the tiles
+// to its left; then the diagonal tile is factorised, and the tiles below are divided by it.
 template <class T> class LaneFactor {
 public:
   LaneFactor(LaneMatrix<T> l, int64_t n) : l_(l), n_(n) {}
 
-  // Gives, for each matrix, the order of the first leading minor that is not positive, or 0.
+  // Returns, for each matrix, the order of the first leading minor that is not positive, or 0.
   LaneMask<T> factorise() {
     for (int64_t first = 0; first < n_; first += lane_tile)
       with_tile_size(std::min<int64_t>(lane_tile, n_ - first),
@@ -84,7 +84,7 @@ private:
       }
   }
 
-  // The other triangle, and rows from a minor on that is not positive.
+  // Zeros the other triangle, and the rows from the first leading minor on that is not positive.
   void clear() {
     for (int64_t i = 0; i < n_; i++)
       for (int64_t j = i + 1; j < n_; j++) l_(i, j) = Vector<T>{};

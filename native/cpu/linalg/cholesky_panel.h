@@ -1,6 +1,6 @@
 // A panel of a large matrix's Cholesky factor: rows of U of A = Uᵀ U, from the diagonal on. It is packed in strips of
-// columns, so that all that is read of it is adjacent: element (k, c) of a strip is strip[k * strip_columns + c]. Those
-// of a lower factor are transposed on their way.
+// columns, so that reads are contiguous: element (k, c) of a strip is strip[k * strip_columns + c]. Panels of a lower
+// factor are transposed on load and store.
 #pragma once
 
 #include "../matmul/transpose.h"
@@ -11,8 +11,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Rows that are solved at once, a vector of columns of each in a register; and rows of a tile of the matrix that
-// remains.
+// Rows that are solved at once, with one vector of columns of each in a register; and rows of a tile of the rest of the
+// matrix.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int solved_rows = 16;
 template <class T> constexpr int updated_rows = 8;
@@ -23,12 +23,12 @@ template <class T> constexpr int updated_rows = 4;
 
 template <class T> class PackedPanel {
 public:
-  explicit PackedPanel(const CholeskyPanel<T> &own) : own_(own), depth_(own.padded_depth()) {}
+  explicit PackedPanel(const CholeskyPanel<T> &panel) : panel_(panel), depth_(panel.padded_depth()) {}
 
-  // The rows' first columns, as many as there are rows. Returns the order of the first leading minor that is not
+  // Factorises the first columns, as many as there are rows. Returns the order of the first leading minor that is not
   // positive, or 0.
   int64_t factorise() const {
-    if (depth_ == own_.depth)
+    if (depth_ == panel_.depth)
       for (int64_t s = 0; s < strips(); s++) load_strip(s);
     else load_padded();
     int64_t failed = 0;
@@ -42,7 +42,7 @@ public:
     return failed;
   }
 
-  // A strip right of those columns, and zeros in its mirror image.
+  // Solves a strip right of those columns, and zeros its mirror image.
   void solve_strip(int64_t s) const {
     load_strip(s);
     for (int64_t row = 0; row < depth_; row += solved_rows)
@@ -50,59 +50,60 @@ public:
     store_strip(s);
   }
 
-  // A square of what remains: of the rows and the columns that two strips have.
+  // Updates a square of the rest of the matrix, at the rows of one strip and the columns of another.
   void subtract_square(int64_t rows, int64_t columns) const {
-    const int64_t row = own_.first + rows * strip_columns, column = own_.first + columns * strip_columns;
-    const int64_t height = std::min(strip_columns, own_.n - row), width = std::min(strip_columns, own_.n - column);
-    const T *from = own_.from + row * own_.n + column;
-    T *to = own_.to + row * own_.n + column;
+    const int64_t row = panel_.first + rows * strip_columns, column = panel_.first + columns * strip_columns;
+    const int64_t height = std::min(strip_columns, panel_.n - row), width = std::min(strip_columns, panel_.n - column);
+    const T *from = panel_.from + row * panel_.n + column;
+    T *to = panel_.to + row * panel_.n + column;
     if (height == strip_columns && width == strip_columns)
-      return subtract({from, own_.n, to, own_.n, strip(rows), strip(columns)}, rows == columns);
+      return subtract({from, panel_.n, to, panel_.n, strip(rows), strip(columns)}, rows == columns);
     T space[strip_columns * strip_columns] = {};
-    for (int64_t r = 0; r < height; r++) std::copy_n(from + r * own_.n, width, space + r * strip_columns);
+    for (int64_t r = 0; r < height; r++) std::copy_n(from + r * panel_.n, width, space + r * strip_columns);
     subtract({space, strip_columns, space, strip_columns, strip(rows), strip(columns)}, rows == columns);
-    for (int64_t r = 0; r < height; r++) std::copy_n(space + r * strip_columns, width, to + r * own_.n);
+    for (int64_t r = 0; r < height; r++) std::copy_n(space + r * strip_columns, width, to + r * panel_.n);
   }
 
 private:
   int64_t strips() const { return depth_ / strip_columns; }
-  T *strip(int64_t s) const { return own_.packed + s * strip_columns * depth_; }
+  T *strip(int64_t s) const { return panel_.packed + s * strip_columns * depth_; }
   T *element(int64_t row, int64_t column) const {
     return strip(column / strip_columns) + row * strip_columns + column % strip_columns;
   }
   static Vector<T> minus_product(Vector<T> y, T factor, Vector<T> x) { return multiply_add<T>(x, -factor, y); }
 
-  // Where element (k, c) of the panel is in a row-major matrix: of the lower triangle, or of the upper one.
+  // Returns the index of element (k, c) of the panel in the row-major matrix, in its lower or its upper triangle.
   int64_t place(int64_t k, int64_t c) const {
-    const int64_t row = own_.first + k, column = own_.first + c;
-    return own_.upper ? row * own_.n + column : column * own_.n + row;
+    const int64_t row = panel_.first + k, column = panel_.first + c;
+    return panel_.upper ? row * panel_.n + column : column * panel_.n + row;
   }
 
   void load_strip(int64_t s) const {
-    const int64_t first = s * strip_columns, width = std::min(strip_columns, own_.n - own_.first - first);
+    const int64_t first = s * strip_columns, width = std::min(strip_columns, panel_.n - panel_.first - first);
     T *to = strip(s);
-    if (own_.upper) {
+    if (panel_.upper) {
       for (int64_t k = 0; k < depth_; k++) {
-        std::copy_n(own_.from + place(k, first), width, to + k * strip_columns);
+        std::copy_n(panel_.from + place(k, first), width, to + k * strip_columns);
         std::fill_n(to + k * strip_columns + width, strip_columns - width, T(0));
       }
       return;
     }
     for (int64_t c = 0; c < strip_columns; c += lanes<T>)
       for (int64_t k = 0; k < depth_; k += lanes<T>) {
-        const T *from = own_.from + place(k, first) + c * own_.n;
-        if (c + lanes<T> <= width) transpose_square(from, own_.n, to + k * strip_columns + c, strip_columns);
-        else transpose_part_of_square(from, own_.n, width - c, to + k * strip_columns + c, strip_columns);
+        const T *from = panel_.from + place(k, first) + c * panel_.n;
+        if (c + lanes<T> <= width) transpose_square(from, panel_.n, to + k * strip_columns + c, strip_columns);
+        else transpose_part_of_square(from, panel_.n, width - c, to + k * strip_columns + c, strip_columns);
       }
   }
 
-  // The last rows of all: further ones are those of the identity.
+  // Loads the last panel of the matrix, padded with rows of the identity.
   void load_padded() const {
     for (int64_t k = 0; k < depth_; k++)
-      for (int64_t c = k; c < depth_; c++) *element(k, c) = c < own_.depth ? own_.from[place(k, c)] : T(k == c);
+      for (int64_t c = k; c < depth_; c++) *element(k, c) = c < panel_.depth ? panel_.from[place(k, c)] : T(k == c);
   }
 
-  // Rows of a vector of columns: less the products of the rows before, and divided by the square on the diagonal.
+  // Solves rows of a vector of columns: subtracts the products of the rows above, and divides by the square on the
+  // diagonal.
   template <bool divides> void solve(int64_t row, T *columns) const {
     const T *factors = element(0, row);
     Vector<T> x[solved_rows];
@@ -117,7 +118,7 @@ private:
 #pragma GCC unroll 16
     for (int i = 0; i < solved_rows; i++) {
       if (divides) {
-        x[i] = x[i] * own_.inverse[row + i];
+        x[i] = x[i] * panel_.inverse[row + i];
 #pragma GCC unroll 16
         for (int j = i + 1; j < solved_rows; j++) x[j] = minus_product(x[j], square[i * strip_columns + j], x[i]);
       }
@@ -125,62 +126,63 @@ private:
     }
   }
 
-  // The square on the diagonal from a row on, from which the rows before are subtracted.
+  // Factorises the square on the diagonal from a row on; the products of the rows above are already subtracted.
   int64_t factorise_square(int64_t row) const {
     T *square = element(row, row);
     for (int i = 0; i < solved_rows; i++) {
-      T *own = square + i * strip_columns;
-      if (!(own[i] > 0)) return row + i + 1;
-      const T root = std::sqrt(own[i]), inverse = 1 / root;
-      own_.inverse[row + i] = inverse;
+      T *pivot_row = square + i * strip_columns;
+      if (!(pivot_row[i] > 0)) return row + i + 1;
+      const T root = std::sqrt(pivot_row[i]), inverse = 1 / root;
+      panel_.inverse[row + i] = inverse;
       for (int v = i / lanes<T> * lanes<T>; v < solved_rows; v += lanes<T>)
-        store_vector<T>(load_vector(own + v) * inverse, own + v);
-      own[i] = root;
+        store_vector<T>(load_vector(pivot_row + v) * inverse, pivot_row + v);
+      pivot_row[i] = root;
       for (int j = i + 1; j < solved_rows; j++)
         for (int v = j / lanes<T> * lanes<T>; v < solved_rows; v += lanes<T>) {
           T *to = square + j * strip_columns + v;
-          store_vector<T>(minus_product(load_vector(to), own[j], load_vector(own + v)), to);
+          store_vector<T>(minus_product(load_vector(to), pivot_row[j], load_vector(pivot_row + v)), to);
         }
     }
     return 0;
   }
 
-  // Row by row of the matrix: those of a lower factor from squares of the panel, but for the ones on the diagonal.
+  // Stores the matrix row by row. Rows of a lower factor come from transposed squares of the panel, except those on the
+  // diagonal.
   void store_diagonal() const {
-    for (int64_t row = 0; row < own_.depth; row += lanes<T>) {
-      const int64_t height = std::min<int64_t>(lanes<T>, own_.depth - row);
-      if (!own_.upper)
+    for (int64_t row = 0; row < panel_.depth; row += lanes<T>) {
+      const int64_t height = std::min<int64_t>(lanes<T>, panel_.depth - row);
+      if (!panel_.upper)
         for (int64_t k = 0; k < row; k += lanes<T>)
-          transpose_rows<T>([&](int r) { return element(k + r, row); }, own_.to + place(k, row), own_.n, height);
+          transpose_rows<T>([&](int r) { return element(k + r, row); }, panel_.to + place(k, row), panel_.n, height);
       for (int64_t r = row; r < row + height; r++) store_diagonal_row(r, row, height);
     }
   }
   void store_diagonal_row(int64_t r, int64_t square, int64_t width) const {
-    T *to = own_.to + (own_.first + r) * own_.n + own_.first;
-    if (own_.upper) {
+    T *to = panel_.to + (panel_.first + r) * panel_.n + panel_.first;
+    if (panel_.upper) {
       std::fill_n(to, r, T(0));
-      for (int64_t c = r; c < own_.depth; c++) to[c] = *element(r, c);
+      for (int64_t c = r; c < panel_.depth; c++) to[c] = *element(r, c);
       return;
     }
     for (int64_t c = square; c < square + width; c++) to[c] = c <= r ? *element(c, r) : T(0);
-    std::fill(to + square + width, to + own_.depth, T(0));
+    std::fill(to + square + width, to + panel_.depth, T(0));
   }
 
   void store_strip(int64_t s) const {
-    const int64_t first = s * strip_columns, width = std::min(strip_columns, own_.n - own_.first - first);
+    const int64_t first = s * strip_columns, width = std::min(strip_columns, panel_.n - panel_.first - first);
     const T *from = strip(s);
-    if (own_.upper) {
-      for (int64_t k = 0; k < depth_; k++) std::copy_n(from + k * strip_columns, width, own_.to + place(k, first));
+    if (panel_.upper) {
+      for (int64_t k = 0; k < depth_; k++) std::copy_n(from + k * strip_columns, width, panel_.to + place(k, first));
       for (int64_t c = 0; c < width; c++)
-        std::fill_n(own_.to + (own_.first + first + c) * own_.n + own_.first, depth_, T(0));
+        std::fill_n(panel_.to + (panel_.first + first + c) * panel_.n + panel_.first, depth_, T(0));
       return;
     }
     for (int64_t c = 0; c < width; c += lanes<T>)
       for (int64_t k = 0; k < depth_; k += lanes<T>)
         transpose_rows<T>([&](int r) { return from + (k + r) * strip_columns + c; },
-                          own_.to + place(k, first) + c * own_.n, own_.n, width - c);
+                          panel_.to + place(k, first) + c * panel_.n, panel_.n, width - c);
     for (int64_t k = 0; k < depth_; k++)
-      std::fill_n(own_.to + (own_.first + k) * own_.n + own_.first + first, width, T(0));
+      std::fill_n(panel_.to + (panel_.first + k) * panel_.n + panel_.first + first, width, T(0));
   }
 
   // to = from - rowsᵀ columns
@@ -192,7 +194,7 @@ private:
     const T *rows, *columns;
   };
 
-  // What is subtracted from comes while the products are summed.
+  // Prefetches the minuend, so that it arrives while the products are summed.
   template <int vectors> void subtract_tile(const Square &square, int64_t row, int64_t column) const {
     constexpr int height = updated_rows<T>;
     const T *from = square.from + row * square.from_stride + column;
@@ -228,11 +230,11 @@ private:
         continue;
       }
       for (int64_t column = 0; column < strip_columns; column += lanes<T>)
-        if (own_.upper ? column + lanes<T> > row : column < row + height) subtract_tile<1>(square, row, column);
+        if (panel_.upper ? column + lanes<T> > row : column < row + height) subtract_tile<1>(square, row, column);
     }
   }
 
-  const CholeskyPanel<T> &own_;
+  const CholeskyPanel<T> &panel_;
   const int64_t depth_;
 };
 

@@ -9,24 +9,24 @@ using namespace orchard;
 
 namespace {
 
-// Sweeps that are kept before they are applied to the eigenvectors, and rotations in multiples of n: their rows and
+// Sweeps, and rotations in multiples of n, that are buffered before they are applied to the eigenvectors. Rows and
 // rotations stay in a cache meanwhile.
 constexpr int64_t kept_sweeps = 512, kept_rotations = 64;
-// Elements of a matrix that one task of a step of the reduction goes through.
+// Elements of a matrix that one task of a reduction step processes.
 constexpr int64_t task_elements = 1 << 15;
-// From which size on LAPACK's syevd is faster, if there is one; with eigenvectors, and without. Measured beside
-// OpenBLAS 0.3.21 on two threads of a processor with AVX-512.
+// The size from which LAPACK's syevd is faster, if there is one; with eigenvectors, and without. Measured against
+// OpenBLAS 0.3.21 on two threads of a CPU with AVX-512.
 template <class T> constexpr int64_t lapack_size = sizeof(T) == 8 ? 256 : 192;
 template <class T> constexpr int64_t lapack_size_of_values = 256;
-// 2 n² is an int to it.
+// LAPACK's workspace length, 2 n², must fit an int.
 constexpr int64_t largest_for_lapack = 30000;
 
-// The fewest matrices that are computed one in each lane: they cost as much as a lane each. Measured with AVX-512.
+// From this count on, a group of lanes costs no more than its matrices one by one. Measured with AVX-512.
 constexpr int64_t least_lanes(int64_t n) { return n <= 32 ? 4 : 8; }
-// The least size of a matrix that several threads work on.
+// The smallest matrix that several threads share.
 constexpr int64_t smallest_shared = 96;
 
-// The memory that one matrix is computed in.
+// Lays out the memory in which one matrix is computed.
 template <class T> class Workspace {
 public:
   Workspace(int64_t n, bool vectors)
@@ -64,7 +64,7 @@ template <class T> void reduce(const Tridiagonal<T> &t) {
   }
 }
 
-// Makes the matrix diagonal, and its rotations those of the rows of Q.
+// Diagonalises the tridiagonal matrix, and applies the rotations to the rows of Q.
 template <class T> bool diagonalise(const Tridiagonal<T> &t, const Workspace<T> &space, T *memory) {
   const auto &kernel = eigh_kernels().of<T>();
   QlPosition position;
@@ -83,7 +83,7 @@ template <class T> bool diagonalise(const Tridiagonal<T> &t, const Workspace<T> 
   }
 }
 
-// 1, or −1 where the first of the largest elements of an eigenvector is negative.
+// Returns −1 if the first of an eigenvector's elements of the largest magnitude is negative, else 1.
 template <class T> T sign_of(const Workspace<T> &space, T *memory, int64_t n, int64_t column) {
   T largest = 0;
   for (int64_t row = 0; row < n; row++) {
@@ -93,7 +93,7 @@ template <class T> T sign_of(const Workspace<T> &space, T *memory, int64_t n, in
   return largest < 0 ? T(-1) : T(1);
 }
 
-// The eigenvectors in columns, in the order of their eigenvalues.
+// Stores the eigenvectors in columns, in the order of their eigenvalues.
 template <class T>
 void store_vectors(const EighBatch<T> &matrix, const Workspace<T> &space, T *memory, const int64_t *order) {
   const int64_t n = matrix.n, rows = space.rows(), columns_of_task = std::max<int64_t>(1, task_elements / (n + 1));
@@ -122,7 +122,7 @@ template <class T> void decompose(const EighBatch<T> &matrix, const Workspace<T>
   if (matrix.vectors) store_vectors(matrix, space, memory, order);
 }
 
-// Matrices are divided among the threads, or all threads work on one after the other.
+// Divides the matrices among the threads, or shares each among all threads, one after the other.
 template <class T> void decompose_all(const EighBatch<T> &batch, int64_t count) {
   const int64_t n = batch.n;
   const Workspace<T> space(n, batch.vectors != nullptr);
@@ -136,7 +136,7 @@ template <class T> void decompose_all(const EighBatch<T> &batch, int64_t count) 
   for (int64_t matrix = 0; matrix < count; matrix++) compute(matrix, memory.data());
 }
 
-// As many matrices at once as a vector has lanes.
+// Computes as many matrices at once as a vector has lanes.
 template <class T> void decompose_small(const EighBatch<T> &batch, int64_t count) {
   const auto &kernel = eigh_lanes_kernels().of<T>();
   const int64_t n = batch.n, lanes = kernel.lanes, groups = (count + lanes - 1) / lanes;

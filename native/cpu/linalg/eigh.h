@@ -1,5 +1,5 @@
 // Eigenvalues and eigenvectors of symmetric matrices: Householder's reduction to a tridiagonal matrix, and the implicit
-// QL algorithm. A matrix is scaled by a power of two before, so that no square of its elements overflows.
+// QL algorithm. A matrix is first scaled by a power of two, so that no square of its elements overflows.
 //
 // Source: G. Golub and C. Van Loan, "Matrix Computations", 2013, sections 8.3.1 and 8.3.3.
 #pragma once
@@ -18,12 +18,12 @@ struct EighBlock {
   Flag vectors;
 };
 
-// Symmetric matrices of n × n, one after the other, of which one triangle is read, and where their results go.
+// Symmetric n × n matrices, one after the other, of which one triangle is read; and pointers to their results.
 template <class T> struct EighBatch {
   const T *a;
   T *values;
   int32_t *info;
-  T *vectors; // null where there are none
+  T *vectors; // null if not computed
   int64_t n;
   bool upper;
 
@@ -33,18 +33,18 @@ template <class T> struct EighBatch {
   }
 };
 
-// A matrix that becomes tridiagonal: Qᵀ A Q, with Q = H₀ H₁ …, Hₖ = 1 − τₖ vₖ vₖᵀ.
+// A matrix that is reduced to tridiagonal form: Qᵀ A Q, with Q = H₀ H₁ …, Hₖ = 1 − τₖ vₖ vₖᵀ.
 template <class T> struct Tridiagonal {
   int64_t n;
-  T *a;                // n × n, both triangles; vₖ takes the place of row k, from element k + 1 on
+  T *a;                // n × n, both triangles; vₖ replaces row k from element k + 1 on
   T *diagonal, *below; // n each; below[k] = A[k + 1, k]
   T *tau;              // n
   T *product;          // n: A vₖ
   T *update;           // n: wₖ of A − vₖ wₖᵀ − wₖ vₖᵀ
 };
 
-// Rotations of adjacent columns in the order in which they come: a sweep goes from the columns m − 1 and m down to l
-// and l + 1.
+// Rotations of adjacent columns in the order of application. A sweep goes from the columns m − 1 and m down to l and
+// l + 1.
 template <class T> struct Rotations {
   T *pairs;  // the cosine and the sine of each
   T *sweeps; // l and m of each sweep, whole numbers
@@ -58,41 +58,42 @@ struct QlPosition {
   int64_t l = 0, iterations = 0;
 };
 
-// The kernels for one matrix. Its eigenvectors are computed in blocks of rows, of which each lane has one: block b is
-// n × rows_of_block numbers, those of a column side by side.
+// The kernels for one matrix. Eigenvectors are computed in blocks of rows, one row per lane: block b is
+// n × rows_of_block numbers, with the elements of a column contiguous.
 template <class T> struct EighKernel {
   int64_t rows_of_block;
-  // The lowest row with an element that is not finite, from 1, or 0. Else the matrix is loaded, divided by `scale`:
-  // both triangles from the one that is read, or that one where it lies.
+  // Returns the lowest row with an element that is not finite, counted from 1. If there is none, loads the matrix
+  // divided by `scale` and returns 0. `load` fills both triangles from the one that is read; `load_triangle` fills only
+  // that one.
   int64_t (*load)(const EighBatch<T> &matrix, T *a, T &scale);
   int64_t (*load_triangle)(const EighBatch<T> &matrix, T *a, T &scale);
-  // A step of the reduction: `reflect`, then `update` of the rows below k in any parts, then `finish`.
+  // A step of the reduction: `reflect`, then `update` of the rows below k in any partition, then `finish`.
   void (*reflect)(const Tridiagonal<T> &t, int64_t k);
   void (*update)(const Tridiagonal<T> &t, int64_t k, int64_t begin, int64_t end);
   void (*finish)(const Tridiagonal<T> &t, int64_t k);
-  // Makes the tridiagonal matrix diagonal, until it is or the rotations, which may be null, are full.
+  // Iterates until the tridiagonal matrix is diagonal, or the rotations, which may be null, are full.
   Progress (*iterate)(const Tridiagonal<T> &t, QlPosition &position, Rotations<T> *rotations);
-  // Rows of Q, the first of them `row`; and rows times rotations.
+  // Computes a block of rows of Q, the first of them `row`; and multiplies such a block by rotations.
   void (*accumulate)(const Tridiagonal<T> &t, int64_t row, T *block);
   void (*rotate)(const Rotations<T> &rotations, T *block);
 };
 
 using EighKernels = OfReals<EighKernel>;
 
-// The kernels for matrices of at most `small_size` rows, of which each lane of a vector has one.
+// The kernels for matrices of at most `small_size` rows, one matrix per vector lane.
 constexpr int64_t small_size = 96;
 
 template <class T> struct EighLanesKernel {
   int64_t lanes;
-  // Numbers that it works in.
+  // Returns the elements of working memory.
   int64_t (*elements)(int64_t n);
-  // `count` matrices, at most as many as there are lanes.
+  // Decomposes `count` matrices, at most as many as there are lanes.
   void (*decompose)(const EighBatch<T> &first, int64_t count, T *memory);
 };
 
 using EighLanesKernels = OfReals<EighLanesKernel>;
 
-// The results of a matrix that has none.
+// Sets the results of a failed matrix to NaN.
 template <class T> void fail_matrix(const EighBatch<T> &matrix, int64_t code) {
   constexpr T nan = std::numeric_limits<T>::quiet_NaN();
   *matrix.info = static_cast<int32_t>(code);

@@ -13,7 +13,7 @@ void subtract(T *__restrict x, T v, T w, const T *__restrict vs, const T *__rest
   for (int64_t j = 0; j < count; j++) x[j] -= v * ws[j] + w * vs[j];
 }
 
-// The same, and the product of what x has become with y.
+// Subtracts likewise, and returns the product of the new x with y.
 template <class T>
 T subtract_dot(T *__restrict x, T v, T w, const T *__restrict vs, const T *__restrict ws, const T *__restrict y,
                int64_t count) {
@@ -35,8 +35,8 @@ T subtract_dot(T *__restrict x, T v, T w, const T *__restrict vs, const T *__res
   return sums[0];
 }
 
-// Row k is brought up to date and replaced by vₖ, whose first element is 1, or by zeros where there is nothing to
-// reflect: (A[k, k + 1], …) Hₖ = (below[k], 0, …).
+// Updates row k and replaces it by vₖ, whose first element is 1, or by zeros if there is nothing to reflect:
+// (A[k, k + 1], …) Hₖ = (below[k], 0, …).
 template <class T> void reflect(const Tridiagonal<T> &t, int64_t k) {
   const int64_t n = t.n, count = n - k - 1;
   T *row = t.a + k * n, *x = row + k + 1;
@@ -65,7 +65,7 @@ template <class T> void reflect(const Tridiagonal<T> &t, int64_t k) {
   for (int64_t j = 1; j < count; j++) x[j] /= divisor;
 }
 
-// Rows k + 1 + [begin, end) are brought up to date, and multiplied with vₖ.
+// Updates rows k + 1 + [begin, end), and multiplies them by vₖ.
 template <class T> void update(const Tridiagonal<T> &t, int64_t k, int64_t begin, int64_t end) {
   const int64_t n = t.n, first = k + 1, count = n - first;
   const T *v = t.a + k * n + first, *before = k > 0 ? v - n : v;
@@ -85,7 +85,7 @@ template <class T> void finish(const Tridiagonal<T> &t, int64_t k) {
   for (int64_t i = k + 1; i < t.n; i++) t.update[i] = tau * t.product[i] - half * v[i];
 }
 
-// One sweep from m to l, with Wilkinson's shift.
+// Runs one sweep from m to l, with Wilkinson's shift.
 template <class T> void sweep(const Tridiagonal<T> &t, int64_t l, int64_t m, T *pairs) {
   T *d = t.diagonal, *e = t.below;
   T ratio = (d[l + 1] - d[l]) / (2 * e[l]);
@@ -118,8 +118,8 @@ template <class T> Progress iterate(const Tridiagonal<T> &t, QlPosition &positio
   const int64_t n = t.n, most_iterations = 30 * n + 30;
   T *d = t.diagonal, *e = t.below;
   if (n > 0) e[n - 1] = 0;
-  // Beside the norm, not beside neighbours: behind the rank of a matrix all are rounding errors of the reduction, and
-  // each sweep that passes a large element makes new ones.
+  // Relative to the norm, not to the neighbours: beyond the rank of a matrix all elements are rounding errors of the
+  // reduction, and each sweep that passes a large element makes new ones.
   T norm = 0;
   for (int64_t i = 0; i < n; i++) norm = std::max(norm, std::abs(d[i]) + std::abs(e[i]));
   const T negligible = std::numeric_limits<T>::epsilon() * norm;
@@ -189,9 +189,9 @@ template <class T> void rotate(const Rotations<T> &rotations, T *block) {
       const T c = pair[0], s = pair[1];
       at -= block_rows<T>;
       for (int part = 0; part < vectors_of_block; part++) {
-        const Vector<T> own = load_vector<T>(at + part * lanes<T>);
-        store_vector<T>(own * s + carried[part] * c, at + block_rows<T> + part * lanes<T>);
-        carried[part] = own * c - carried[part] * s;
+        const Vector<T> current = load_vector<T>(at + part * lanes<T>);
+        store_vector<T>(current * s + carried[part] * c, at + block_rows<T> + part * lanes<T>);
+        carried[part] = current * c - carried[part] * s;
       }
     }
     for (int part = 0; part < vectors_of_block; part++) store_vector<T>(carried[part], at + part * lanes<T>);

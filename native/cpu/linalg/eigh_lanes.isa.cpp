@@ -1,13 +1,12 @@
-// The algorithm of eigh.isa.cpp for as many matrices as a vector has lanes. Numbers of all of them lie side by side;
-// what differs from lane to lane, such as where a sweep begins, is a mask. What a lane computes depends on its matrix
-// alone.
+// The algorithm of eigh.isa.cpp for as many matrices as a vector has lanes. Their numbers are interleaved; what differs
+// between lanes, such as where a sweep begins, is a mask. The result of a lane depends on its matrix alone.
 #include "../matmul/simd.h"
 #include "eigh_scale.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Sweeps for one eigenvalue after which the iteration counts as failed: two or three are usual.
+// Sweeps for one eigenvalue after which the iteration fails. Two or three are usual.
 constexpr int most_sweeps = 60;
 
 template <class T> Vector<T> root(Vector<T> x) {
@@ -37,14 +36,14 @@ template <class T> struct Lanes {
   using V = Vector<T>;
   using Mask = decltype(V{} < V{});
 
-  int64_t n, pitch;   // between rows
+  int64_t n, pitch;   // pitch: vectors between rows
   V *a;               // n rows; of the lower triangle, column k becomes vₖ
-  V *z;               // n rows: an eigenvector in each; null where there are none
-  V *d, *e;           // n each: the diagonal, and what is below it
+  V *z;               // n rows: an eigenvector in each; null if not computed
+  V *d, *e;           // n each: the diagonal and the subdiagonal
   V *tau, *w, *c, *s; // n each
-  V failed;           // 1 where the iteration does not converge
+  V failed;           // 1 if the iteration does not converge
 
-  // (A[k + 1, k], …) becomes vₖ of the reflection that makes it (e[k], 0, …).
+  // Replaces (A[k + 1, k], …) by vₖ of the reflection that maps it to (e[k], 0, …).
   void reflect(int64_t k) {
     V largest = {};
     for (int64_t i = k + 2; i < n; i++) largest = larger(largest, magnitude(a[i * pitch + k]));
@@ -65,7 +64,7 @@ template <class T> struct Lanes {
     for (int64_t i = k + 2; i < n; i++) a[i * pitch + k] = is_reflected ? a[i * pitch + k] / safe : V{};
   }
 
-  // A −= v wᵀ + w vᵀ with w = τ A v − (τ/2 · τ vᵀ A v) v, in the lower triangle behind k.
+  // A −= v wᵀ + w vᵀ with w = τ A v − (τ/2 · τ vᵀ A v) v, in the lower triangle after k.
   void update(int64_t k) {
     for (int64_t i = k + 1; i < n; i++) w[i] = V{};
     for (int64_t i = k + 1; i < n; i++) {
@@ -82,8 +81,8 @@ template <class T> struct Lanes {
     const V half = tau[k] * tau[k] * product * T(0.5);
     for (int64_t i = k + 1; i < n; i++) w[i] = tau[k] * w[i] - half * a[i * pitch + k];
     for (int64_t i = k + 1; i < n; i++) {
-      const V v = a[i * pitch + k], own = w[i];
-      for (int64_t j = k + 1; j <= i; j++) a[i * pitch + j] -= v * w[j] + own * a[j * pitch + k];
+      const V v = a[i * pitch + k], row_w = w[i];
+      for (int64_t j = k + 1; j <= i; j++) a[i * pitch + j] -= v * w[j] + row_w * a[j * pitch + k];
     }
   }
 
@@ -96,7 +95,8 @@ template <class T> struct Lanes {
     if (n > 0) e[n - 1] = V{};
   }
 
-  // Z = Qᵀ, from the last reflection to the first: before it, Q is the identity outside of what lies behind it.
+  // Computes Z = Qᵀ, from the last reflection to the first. Before reflection k is applied, Q is the identity outside
+  // the rows and columns after k.
   void accumulate() {
     for (int64_t i = 0; i < n; i++)
       for (int64_t j = 0; j < n; j++) z[i * pitch + j] = V{} + T(i == j);
@@ -109,22 +109,22 @@ template <class T> struct Lanes {
       }
   }
 
-  // Where each lane's sweep begins: at the first negligible element from l on.
+  // Returns where each lane's sweep begins: at the first negligible element from l on.
   V end_of(int64_t l, V negligible) const {
     V m = V{} + T(n - 1);
     for (int64_t i = n - 2; i >= l; i--) m = magnitude(e[i]) <= negligible ? V{} + T(i) : m;
     return m;
   }
 
-  // A sweep from `m` of each lane to l. Returns the largest m, from which on nothing changes.
+  // Runs a sweep from `m` of each lane to l. Returns the largest m; nothing changes from there on.
   int64_t sweep(int64_t l, V m) {
     const Mask is_open = m > T(l);
     int64_t first = l;
     V last = d[l];
     for (int lane = 0; lane < lanes<T>; lane++) {
-      const int64_t own = static_cast<int64_t>(m[lane]);
-      first = std::max(first, own);
-      last[lane] = d[own][lane];
+      const int64_t start = static_cast<int64_t>(m[lane]);
+      first = std::max(first, start);
+      last[lane] = d[start][lane];
     }
     const V below = is_open ? e[l] : V{} + 1, ratio = (d[l + 1] - d[l]) / (2 * below);
     const V far = magnitude(ratio), near = far > 1 / std::numeric_limits<T>::epsilon() ? V{} : far;
@@ -136,23 +136,23 @@ template <class T> struct Lanes {
       const V f = sine * e[i], b = cosine * e[i], square = f * f + g * g;
       const Mask is_rotated = is_active & (square >= vanishing<T> * vanishing<T>);
       const V r = root<T>(is_rotated ? square : V{} + 1), inverse = 1 / r;
-      const V own_c = is_rotated ? g * inverse : V{} + 1, own_s = is_rotated ? f * inverse : V{};
+      const V new_cosine = is_rotated ? g * inverse : V{} + 1, new_sine = is_rotated ? f * inverse : V{};
       e[i + 1] = is_active & (m > T(i + 1)) ? (is_rotated ? r : g) : is_active ? V{} : e[i + 1];
-      const V here = d[i + 1] - p, q = (d[i] - here) * own_s + 2 * own_c * b, next = own_s * q;
+      const V here = d[i + 1] - p, q = (d[i] - here) * new_sine + 2 * new_cosine * b, next = new_sine * q;
       d[i + 1] = is_active ? here + next : d[i + 1];
       p = is_active ? next : p;
-      g = is_active ? own_c * q - b : g;
-      cosine = is_active ? own_c : cosine;
-      sine = is_active ? own_s : sine;
-      c[i] = own_c;
-      s[i] = own_s;
+      g = is_active ? new_cosine * q - b : g;
+      cosine = is_active ? new_cosine : cosine;
+      sine = is_active ? new_sine : sine;
+      c[i] = new_cosine;
+      s[i] = new_sine;
     }
     d[l] = is_open ? d[l] - p : d[l];
     e[l] = is_open ? g : e[l];
     return first;
   }
 
-  // Rows i and i + 1 of Z, from m to l, times the rotations of a sweep: `width` columns at once.
+  // Multiplies rows i and i + 1 of Z, from m to l, by the rotations of a sweep, `width` columns at once.
   template <int width> void rotate_columns(int64_t l, int64_t m, int64_t column) {
     V carried[width];
     V *at = z + m * pitch + column;
@@ -161,9 +161,9 @@ template <class T> struct Lanes {
       at -= pitch;
       const V cosine = c[i], sine = s[i];
       for (int part = 0; part < width; part++) {
-        const V own = at[part];
-        at[pitch + part] = own * sine + carried[part] * cosine;
-        carried[part] = own * cosine - carried[part] * sine;
+        const V current = at[part];
+        at[pitch + part] = current * sine + carried[part] * cosine;
+        carried[part] = current * cosine - carried[part] * sine;
       }
     }
     for (int part = 0; part < width; part++) at[part] = carried[part];
@@ -192,7 +192,7 @@ template <class T> struct Lanes {
       }
   }
 
-  // Makes the first of the largest elements of each eigenvector positive.
+  // Makes the first of each eigenvector's elements of the largest magnitude positive.
   void fix_signs() {
     for (int64_t i = 0; i < n; i++) {
       V largest = {};
@@ -203,7 +203,7 @@ template <class T> struct Lanes {
     }
   }
 
-  // One matrix, and its eigenvalues in order.
+  // Stores the results of one matrix, with eigenvalues in ascending order.
   void store(const EighBatch<T> &matrix, T scale, int lane) const {
     int64_t order[small_size];
     for (int64_t i = 0; i < n; i++) {
@@ -221,7 +221,7 @@ template <class T> struct Lanes {
   }
 };
 
-// An odd number of vectors, so that those of a column do not compete for a few places of the cache.
+// An odd number of vectors, so that the elements of a column do not compete for a few cache sets.
 inline int64_t pitch_of(int64_t n) { return n | 1; }
 template <class T> int64_t elements(int64_t n) { return (2 * n * pitch_of(n) + 6 * n) * lanes<T>; }
 
@@ -248,7 +248,7 @@ template <class T> void decompose(const EighBatch<T> &first, int64_t count, T *m
                   {}};
   Scaling<T> scalings[lanes<T>] = {};
   for (int64_t lane = 0; lane < lanes<T>; lane++) {
-    const EighBatch<T> matrix = first.at(std::min(lane, count - 1)); // lanes that are left over compute zeros
+    const EighBatch<T> matrix = first.at(std::min(lane, count - 1)); // unused lanes compute zeros
     if (lane < count) scalings[lane] = scaling_of(matrix);
     load(matrix, scalings[lane].factor, a, lane);
   }

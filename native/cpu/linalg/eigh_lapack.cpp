@@ -1,5 +1,5 @@
-// Eigenvalues by LAPACK's reduction to a tridiagonal matrix and its divide and conquer, as its syevd combines them. The
-// reflections are applied by blocks of our own, on all threads: OpenBLAS's ormtr took more than a quarter of the whole.
+// Eigenvalues by LAPACK's tridiagonal reduction and its divide and conquer, as its syevd combines them. Our blocked
+// code applies the reflections, on all threads: OpenBLAS's ormtr took more than a quarter of the total time.
 #include "eigh_lapack.h"
 
 #include "blocked_qr.h"
@@ -10,17 +10,17 @@
 namespace orchard {
 namespace {
 
-// Up to this size one thread of OpenBLAS is faster than two, which wait for each other: 2.8 and 4.1 ms of 256 rows.
+// Up to this size one thread of OpenBLAS is faster than two, which wait for each other: 2.8 and 4.1 ms for 256 rows.
 constexpr int64_t one_thread_size = 320;
 constexpr int64_t rows_of_task = 64;
 
-// The transpose, elsewhere.
+// Writes the transpose to another array.
 template <class T> void turn(const T *from, int64_t n, T *to) {
   parallel_for(n, rows_of_task,
                [&](int64_t begin, int64_t end) { transpose_part(from + begin * n, n, end - begin, n, to + begin, n); });
 }
 
-// Parts of the memory that a matrix is computed in.
+// Lays out the memory in which a matrix is computed.
 template <class T> class EighMemory {
 public:
   EighMemory(int64_t n, bool vectors) : n_(n), vectors_(vectors) {}
@@ -56,7 +56,7 @@ public:
 
   int64_t elements() const { return space_.elements(); }
 
-  // The upper triangle, which is the lower one of LAPACK's transpose.
+  // Loads the upper triangle, which is the lower one of LAPACK's transpose.
   bool load(int64_t index, T *memory) const {
     const EighBatch<T> matrix = batch_.at(index);
     T *a = space_.matrix(memory), *other = space_.vectors(memory);
@@ -90,8 +90,8 @@ public:
   }
 
 private:
-  // Those of the tridiagonal matrix and the vectors of the reflections lie in rows: both are turned. Reflection k
-  // leaves the first k + 1 elements as they are.
+  // Transposes the vectors of the tridiagonal matrix and those of the reflections, since both are in rows. Reflection k
+  // does not change the first k + 1 elements.
   void store_vectors(const EighBatch<T> &matrix, T *memory) {
     T *reflections = space_.vectors(memory);
     turn(space_.vectors(memory), n_, matrix.vectors);
@@ -113,13 +113,13 @@ private:
 } // namespace
 
 template <class T> void eigh_with_lapack(const Lapack<T> &library, const EighBatch<T> &batch, int64_t count) {
-  LapackEigh<T> own(library, batch, count);
+  LapackEigh<T> solver(library, batch, count);
   const int64_t n = batch.n;
   with_lapack<T>(
-      library, {count, 10 * n * n * n, own.elements(), n <= one_thread_size},
-      [&](int64_t index, T *memory) { return own.load(index, memory); },
-      [&](int64_t index, T *memory) { own.compute(index, memory); },
-      [&](int64_t index, T *memory) { own.store(index, memory); });
+      library, {count, 10 * n * n * n, solver.elements(), n <= one_thread_size},
+      [&](int64_t index, T *memory) { return solver.load(index, memory); },
+      [&](int64_t index, T *memory) { solver.compute(index, memory); },
+      [&](int64_t index, T *memory) { solver.store(index, memory); });
 }
 
 template void eigh_with_lapack(const Lapack<double> &library, const EighBatch<double> &batch, int64_t count);

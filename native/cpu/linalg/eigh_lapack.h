@@ -5,7 +5,7 @@
 
 namespace orchard {
 
-// The eigenvalues, and the eigenvectors where there is room for them, of `count` matrices.
+// Computes the eigenvalues of `count` matrices, and their eigenvectors if the batch has room for them.
 template <class T> void eigh_with_lapack(const Lapack<T> &library, const EighBatch<T> &batch, int64_t count);
 
 } // namespace orchard

@@ -1,4 +1,4 @@
-// How a symmetric matrix is scaled before its eigenvalues are computed, and what is nothing beside it then.
+// Scales a symmetric matrix before its eigenvalues are computed, and says what is negligible after that.
 #pragma once
 
 #include "eigh.h"
@@ -8,20 +8,20 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Numbers that are nothing beside a matrix whose largest element is about 1: below `vanishing`, squares lose digits to
-// underflow; below `smallest`, quotients do.
+// Thresholds for a matrix whose largest element is about 1: below `vanishing`, squares lose digits to underflow; below
+// `smallest`, quotients do.
 template <class T> constexpr T vanishing = sizeof(T) == 8 ? T(0x1p-480) : T(0x1p-50f);
 template <class T> constexpr T smallest = sizeof(T) == 8 ? T(0x1p-960) : T(0x1p-100f);
 
-// The lowest row with an element that is not finite, from 1, or 0; a power of two near the largest element, and by what
-// the matrix is multiplied.
+// `refused`: the lowest row with an element that is not finite, counted from 1, or 0. `scale`: a power of two near the
+// largest element. `factor`: what the matrix is multiplied by.
 template <class T> struct Scaling {
   int64_t refused;
   T scale, factor;
 };
 
-// The largest absolute values of numbers, side by side so that loops become those of vectors; and whether others than
-// finite ones were among them.
+// The largest absolute values of numbers, one per lane so that loops are vectorised; and whether any number was not
+// finite.
 template <class T> struct Sizes {
   static constexpr int lanes = 32;
   T largest[lanes] = {};

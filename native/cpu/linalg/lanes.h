@@ -1,11 +1,11 @@
-// Small matrices computed one a vector lane: as many at once as a vector has lanes. For batches of matrices of n ≤ 32.
+// Small matrices, one per vector lane: as many at once as a vector has lanes. For batches of matrices of n ≤ 32.
 //
-// A group of matrices is stored interleaved: element (i, j) of all of them is one vector, `m[i * columns + j]`. What is
-// written for a number is written for a vector then, in the same order of operations, and is right for each lane by
-// itself: its bits do not depend on the other lanes. Where a number would decide (a pivot, a sign, whether something
-// has converged), a comparison gives a mask, and `select(mask, a, b)` both outcomes; `any(mask)` ends a loop.
+// A group of matrices is stored interleaved: element (i, j) of all of them is one vector, `m[i * columns + j]`. Code
+// for a group is code for one matrix with each number replaced by a vector, in the same order of operations. The bits
+// of a lane do not depend on the other lanes. Where a number would decide (a pivot, a sign, convergence), a comparison
+// gives a mask: `select(mask, a, b)` combines both outcomes, and `any(mask)` ends a loop.
 //
-// In a `.isa.cpp`, with `lanes<T>` matrices a group, which the table of kernels tells as a number:
+// In a `.isa.cpp`, with `lanes<T>` matrices a group, a number that the table of kernels has too:
 //
 //   template <class T> void factorise(const LaneGroup<T> &from, …, T *scratch) {
 //     Vector<T> *m = lanes_in<T>(scratch);
@@ -21,8 +21,8 @@
 //     kernel.factorise({from + first * n * n, n * n, count}, …, scratch);
 //   });
 //
-// The last group may have fewer matrices: its other lanes hold copies of the last one, and are not stored. So loops
-// end, and no lane computes with what was never written. See cholesky.isa.cpp and triangular.isa.cpp.
+// The last group may have fewer matrices. Its other lanes hold copies of the last matrix, and are not stored, so loops
+// end and no lane computes with uninitialised memory. See cholesky.isa.cpp and triangular.isa.cpp.
 #pragma once
 
 #include "../matmul/transpose.h"
@@ -34,11 +34,11 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Comparisons of vectors give these: all bits of a lane are set, or none.
+// The type of comparisons of vectors: all bits of a lane are set, or none.
 template <class T> using LaneMask = decltype(Vector<T>() > Vector<T>());
 template <class T> using LaneInteger = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
 
-// Scratch memory as vectors. It begins on a multiple of a vector's size.
+// Returns scratch memory as vectors. It is aligned to a vector's size.
 template <class T> inline Vector<T> *lanes_in(T *scratch) { return reinterpret_cast<Vector<T> *>(scratch); }
 
 template <class T> inline Vector<T> broadcast(T value) { return Vector<T>{} + value; }
@@ -62,8 +62,8 @@ template <class V> inline V square_root(V x) {
   return x;
 }
 
-// Calls block(first) for stretches of as many elements as a vector has lanes, the last of which may overlap another,
-// and one(element) where there are too few for a stretch.
+// Calls block(first) for runs of as many elements as a vector has lanes, the last of which may overlap another. If
+// there are too few elements for a run, calls one(element) for each.
 template <class T, class Block, class One> inline void for_each_stretch(int64_t elements, Block &&block, One &&one) {
   constexpr int64_t width = lanes<T>;
   for (int64_t first = 0; first + width <= elements; first += width) block(first);
@@ -72,7 +72,7 @@ template <class T, class Block, class One> inline void for_each_stretch(int64_t 
   else if (elements % width != 0) block(elements - width);
 }
 
-// The elements of a group's matrices, each of which has `elements`, side by side.
+// Interleaves the matrices of a group, each of `elements` elements.
 template <class T> inline void load_lanes(const LaneGroup<const T> &group, int64_t elements, Vector<T> *to) {
   constexpr int width = lanes<T>;
   const auto [from, stride, count] = group;
@@ -91,7 +91,7 @@ template <class T> inline void load_lanes(const LaneGroup<const T> &group, int64
   });
 }
 
-// The reverse. Nothing is written of lanes that no matrix has.
+// The reverse. Writes nothing for unused lanes.
 template <class T> inline void store_lanes(const Vector<T> *from, int64_t elements, const LaneGroup<T> &group) {
   constexpr int width = lanes<T>;
   const auto [to, stride, count] = group;
@@ -106,8 +106,8 @@ template <class T> inline void store_lanes(const Vector<T> *from, int64_t elemen
   });
 }
 
-// Which elements of interleaved matrices make one, row-major or column-major, forwards or backwards: element (i, j) of
-// it is m[i * row + j * column].
+// A view of interleaved matrices, row-major or column-major, forwards or backwards: element (i, j) is
+// m[i * row + j * column].
 template <class T> struct LaneMatrix {
   Vector<T> *m;
   int64_t row, column;
@@ -117,7 +117,7 @@ template <class T> struct LaneMatrix {
   LaneMatrix transposed() const { return {m, column, row}; }
 };
 
-// Rows and columns of a tile whose sums fit into registers, with what they are made of.
+// Rows and columns of a tile whose sums fit into registers, together with their factors.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int lane_tile = 4;
 #else
@@ -137,7 +137,7 @@ inline void subtract_products(Vector<T> (&c)[rows][columns], const LaneMatrix<T>
 
 template <int size> using TileSize = std::integral_constant<int, size>;
 
-// Calls use(TileSize<size>()) for a size that is known when it runs: at most lane_tile.
+// Calls use(TileSize<size>()) for a size known only at run time: at most lane_tile.
 template <class Use> inline void with_tile_size(int64_t size, Use &&use) {
   if (size == 1) use(TileSize<1>());
   else if (size == 2) use(TileSize<2>());

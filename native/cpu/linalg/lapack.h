@@ -4,9 +4,9 @@
 //     const int size = lapack_int(n);
 //     with_lapack<T>(
 //         *library, {batch, n * n * n, scratch},
-//         [&](int64_t matrix, T *work) { copy_elements(a + matrix * n * n, own, n * n); return true; },
-//         [&](int64_t matrix, T *work) { … library->potrf('U', size, own, size) … },
-//         [&](int64_t matrix, T *work) { … what is done with the result … });
+//         [&](int64_t matrix, T *work) { copy_elements(a + matrix * n * n, copy, n * n); return true; },
+//         [&](int64_t matrix, T *work) { … library->potrf('U', size, copy, size) … },
+//         [&](int64_t matrix, T *work) { … use the result … });
 //   }
 #pragma once
 
@@ -15,22 +15,22 @@
 
 namespace orchard {
 
-// Elements between a matrix and the memory that a routine works in. Where arrays are whole pages apart, loads from one
-// wait for stores to the other: eigh of 256 rows took 3.03 ms so, and takes 2.75 ms.
+// Elements between a matrix and the memory that a routine works in. If arrays are whole pages apart, loads from one
+// wait for stores to the other: eigh of 256 rows took 3.03 ms without this gap, and takes 2.75 ms.
 constexpr int64_t between_arrays = 272;
 
-// Matrices for LAPACK: how many, about how many operations one costs, how many elements of scratch it needs, and
-// whether the library computes it no slower with one thread than with several.
+// Matrices for LAPACK: their count, the approximate operations and the scratch elements of each, and whether the
+// library is at least as fast with one thread as with several.
 struct LapackBatch {
   int64_t count, operations, elements;
   bool is_for_one_thread = false;
 };
 
 // Calls prepare, compute and finish, each with (matrix, scratch), for every matrix of a batch. Only `compute` may call
-// LAPACK, and it is passed over, as is `finish`, where `prepare` returns false. The scratch is the matrix's own, and
-// undefined at first. Where there are as many matrices as threads, or several for one thread, each is computed on one;
-// else one after the other: `compute` with all threads of the library while ours sleep, or with one, the others with
-// ours. None of them may throw. See `for_each_matrix`.
+// LAPACK. If `prepare` returns false, `compute` and `finish` are skipped. The scratch serves one matrix at a time, and
+// is uninitialised. If there are as many matrices as threads, or several for one thread, each matrix is computed on one
+// thread. Otherwise they are computed one after the other: `compute` with all threads of the library while ours sleep,
+// or with one of its threads; the other two with our threads. The callbacks must not throw. See `for_each_matrix`.
 template <class T, class Prepare, class Compute, class Finish>
 void with_lapack(const Lapack<T> &lapack, const LapackBatch &batch, Prepare &&prepare, Compute &&compute,
                  Finish &&finish) {
@@ -53,7 +53,7 @@ void with_lapack(const Lapack<T> &lapack, const LapackBatch &batch, Prepare &&pr
   }
 }
 
-// Without a last step.
+// Likewise, without `finish`.
 template <class T, class Prepare, class Compute>
 void with_lapack(const Lapack<T> &lapack, const LapackBatch &batch, Prepare &&prepare, Compute &&compute) {
   with_lapack<T>(lapack, batch, prepare, compute, [](int64_t, T *) {});

@@ -17,9 +17,9 @@ void ldl_factor(const LdlFactorBlock &block, Operands operands) {
     int32_t *info = operands.results<int32_t>(3, 0, Extent(batch));
     if (batch == 0) return;
     for_each_matrix<T>(batch, n * n * n / 3, 2 * n, [&](int64_t matrix, T *work) {
-      T *own = ld + matrix * n * n;
-      std::copy_n(a + matrix * n * n, n * n, own);
-      info[matrix] = static_cast<int32_t>(ldl_kernels().of<T>().factorise(own, n, pivots + matrix * n, work));
+      T *factors = ld + matrix * n * n;
+      std::copy_n(a + matrix * n * n, n * n, factors);
+      info[matrix] = static_cast<int32_t>(ldl_kernels().of<T>().factorise(factors, n, pivots + matrix * n, work));
     });
   });
 }
@@ -35,9 +35,9 @@ void ldl_solve(const LdlSolveBlock &block, Operands operands) {
     T *x = operands.results<T>(3, 0, sides);
     if (sides.is_empty()) return;
     for_each_matrix<T>(batch, 2 * n * n * columns, 0, [&](int64_t matrix, T *) {
-      T *own = x + matrix * n * columns;
-      std::copy_n(b + matrix * n * columns, n * columns, own);
-      ldl_kernels().of<T>().solve(ld + matrix * n * n, pivots + matrix * n, own, n, columns);
+      T *solution = x + matrix * n * columns;
+      std::copy_n(b + matrix * n * columns, n * columns, solution);
+      ldl_kernels().of<T>().solve(ld + matrix * n * n, pivots + matrix * n, solution, n, columns);
     });
   });
 }

@@ -8,7 +8,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// The largest absolute value among `count` elements, and where: the first of equals.
+// Finds the largest absolute value among `count` elements, and its first index.
 template <class T> struct Largest {
   T size = 0;
   int64_t at = 0;
@@ -19,22 +19,22 @@ template <class T> struct Largest {
   }
 };
 
-// A pivot: rows and columns `from` and `with` change places, and it is a block of `width`.
+// A pivot: rows and columns `from` and `with` are swapped, and its block is `width` x `width`.
 struct Pivot {
   int64_t from, with, width;
 };
 
 // J. R. Bunch, L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear systems", 1977,
-// algorithm A: a block of one where its element is not much smaller than those of its column, or of the row of the
-// largest of these.
+// algorithm A: a 1 x 1 block if its element is not much smaller than those of its column, or of the row of the largest
+// of these.
 template <class T> Pivot find_pivot(const T *a, int64_t n, int64_t k) {
-  const T alpha = (1 + std::sqrt(T(17))) / 8, own = std::abs(a[k * n + k]);
+  const T alpha = (1 + std::sqrt(T(17))) / 8, diagonal = std::abs(a[k * n + k]);
   const Largest<T> column(a + (k + 1) * n + k, n - k - 1, n, k + 1);
-  if (!(own < alpha * column.size)) return {k, k, 1};
+  if (!(diagonal < alpha * column.size)) return {k, k, 1};
   const int64_t row = column.at;
   const T size = std::max(Largest<T>(a + row * n + k, row - k, 1, k).size,
                           Largest<T>(a + (row + 1) * n + row, n - row - 1, n, row + 1).size);
-  if (own >= alpha * column.size * (column.size / size)) return {k, k, 1};
+  if (diagonal >= alpha * column.size * (column.size / size)) return {k, k, 1};
   if (std::abs(a[row * (n + 1)]) >= alpha * size) return {k, row, 1};
   return {k + 1, row, 2};
 }
@@ -48,7 +48,7 @@ template <class T> void swap_symmetric(T *a, int64_t n, int64_t k, const Pivot &
   if (width == 2) std::swap(a[from * n + k], a[with * n + k]);
 }
 
-// A -= L D Lᵀ for a block of one: rows[j] is the element of row j in column k.
+// A -= L D Lᵀ for a 1 x 1 block: column[j] is the element of row j in column k.
 template <class T> void eliminate_one(T *a, int64_t n, int64_t k, T *column) {
   const T diagonal = a[k * (n + 1)];
   for (int64_t i = k + 1; i < n; i++) column[i] = a[i * n + k];
@@ -59,7 +59,7 @@ template <class T> void eliminate_one(T *a, int64_t n, int64_t k, T *column) {
   }
 }
 
-// The same for a block of two, scaled by its off-diagonal element, which is the largest.
+// Likewise for a 2 x 2 block, scaled by its off-diagonal element, which is the largest.
 template <class T> void eliminate_two(T *a, int64_t n, int64_t k, T *first, T *second) {
   const T off = a[(k + 1) * n + k], lower = a[(k + 1) * (n + 1)] / off, upper = a[k * (n + 1)] / off;
   const T scale = 1 / (lower * upper - 1) / off;
@@ -86,7 +86,7 @@ template <class T> int64_t factorise(T *a, int64_t n, int32_t *pivots, T *work) 
       eliminate_two(a, n, k, work, work + n);
       pivots[k] = pivots[k + 1] = -with;
     } else {
-      // Without anything but zeros in its column a block of 0 is left as it is.
+      // If its whole column is zero, a zero block stays as it is.
       if (a[k * (n + 1)] != 0) eliminate_one(a, n, k, work);
       else if (info == 0) info = k + 1;
       pivots[k] = with;

@@ -6,7 +6,7 @@ using namespace orchard;
 
 namespace {
 
-// One system, with memory for its copies.
+// One system, with scratch memory for copies of A and B.
 template <class T> struct Problem {
   int64_t rows, columns, width;
   bool is_pivoted;
@@ -18,31 +18,31 @@ template <class T> struct Problem {
            lstsq_work(count(), columns, width);
   }
 
-  // A system of more rows than columns becomes one of R and Qᵀ B first, by blocks.
+  // Solves a system. One of more rows than columns is first reduced to R and Qᵀ B, by blocks of reflections.
   Rank solve(BlockedQr<T> &qr, const T *a, const T *b, T *x, T *scratch) const {
-    T *own_a = scratch, *own_b = own_a + rows * columns, *tau = own_b + rows * width;
-    std::copy_n(a, rows * columns, own_a);
-    std::copy_n(b, rows * width, own_b);
+    T *a_copy = scratch, *b_copy = a_copy + rows * columns, *tau = b_copy + rows * width;
+    std::copy_n(a, rows * columns, a_copy);
+    std::copy_n(b, rows * width, b_copy);
     const bool is_tall = rows >= columns;
     if (is_tall) {
-      const Part<T> own{own_a, rows, columns, columns};
-      qr.factor(own, tau);
-      qr.multiply(own, tau, columns, {own_b, rows, width, width}, true);
-      for (int64_t row = 1; row < columns; row++) std::fill_n(own_a + row * columns, row, T(0));
+      const Part<T> factors{a_copy, rows, columns, columns};
+      qr.factor(factors, tau);
+      qr.multiply(factors, tau, columns, {b_copy, rows, width, width}, true);
+      for (int64_t row = 1; row < columns; row++) std::fill_n(a_copy + row * columns, row, T(0));
     }
-    return solve_square(own_a, own_b, x, is_tall, tau + count());
+    return solve_square(a_copy, b_copy, x, is_tall, tau + count());
   }
 
-  // The same in blocks of rows.
+  // Solves likewise, with a QR factorisation in blocks of rows.
   Rank solve_tall(const T *a, const T *b, T *x) const {
     Scratch<T> scratch(this->scratch());
-    T *own_a = scratch.data(), *own_b = own_a + rows * columns;
-    std::copy_n(b, rows * width, own_b);
+    T *a_copy = scratch.data(), *b_copy = a_copy + rows * columns;
+    std::copy_n(b, rows * width, b_copy);
     TallQr<T> qr(rows, columns);
-    qr.factor(a, own_a);
-    qr.project(own_a, own_b, width);
-    qr.copy_r(own_a);
-    return solve_square(own_a, own_b, x, true, own_b + rows * width + count());
+    qr.factor(a, a_copy);
+    qr.project(a_copy, b_copy, width);
+    qr.copy_r(a_copy);
+    return solve_square(a_copy, b_copy, x, true, b_copy + rows * width + count());
   }
 
 private:

@@ -4,7 +4,8 @@
 
 namespace orchard {
 
-// Whether columns are pivoted, so that the rank is found: LAPACK's gelsy; else it is taken to be full, as by gels.
+// If `is_pivoted`, columns are pivoted and the rank is determined, as by LAPACK's gelsy. Otherwise full rank is
+// assumed, as by gels.
 struct LstsqBlock {
   DTypeField dtype;
   Whole batch;
@@ -15,24 +16,24 @@ struct LstsqBlock {
   Real rcond;
 };
 
-// A X = B for an A of `rows` x `columns` of no more rows than columns, both row-major without gaps; they are
+// A X = B for an A of `rows` x `columns` with no more rows than columns. A and B are row-major and contiguous, and are
 // overwritten. X has `columns` rows of `width`.
 template <class T> struct LeastSquaresSystem {
   T *a, *b, *x;
   int64_t rows, columns, width;
-  // In place of A, its upper triangle.
+  // is_upper: `a` holds only an upper triangle.
   bool is_upper, is_pivoted;
   double rcond;
 };
 
 struct Rank {
   int64_t rank;
-  // The first diagonal element that is 0, from 1, of a matrix that is taken to have full rank; else 0.
+  // The first diagonal element that is 0, counted from 1, of a matrix that is assumed to have full rank; else 0.
   int64_t zero;
 };
 
 template <class T> struct LstsqKernel {
-  // The solution of least norm. Work: `lstsq_work`.
+  // Computes the solution of least norm. Work: `lstsq_work`.
   Rank (*solve)(const LeastSquaresSystem<T> &system, T *work);
 };
 

@@ -22,8 +22,8 @@ template <class T> void reflect_rows(const RowMajor<T> &c, int64_t row, int64_t 
   for (int64_t i = row; i < c.rows; i++) subtract_multiple(c.row(i) + column, sums, tau * v[i - row], width);
 }
 
-// Takes column `column` to a multiple of a unit vector in row `row`, and the columns after it along; v and tau are the
-// reflection. What is below the diagonal is left as it is.
+// Maps column `column` to a multiple of a unit vector in row `row`, and applies the reflection to the columns after it;
+// v and tau are the reflection. Elements below the diagonal keep their values.
 template <class T> void eliminate(const RowMajor<T> &a, int64_t row, int64_t column, T *v, T *tau, T *sums) {
   for (int64_t i = row; i < a.rows; i++) v[i - row] = a(i, column);
   const T beta = reflect(v, a.rows - row, tau);
@@ -31,7 +31,7 @@ template <class T> void eliminate(const RowMajor<T> &a, int64_t row, int64_t col
   a(row, column) = beta;
 }
 
-// The length of what is in a column from a row on, without overflow.
+// Returns the norm of a column from a row on, without overflow.
 template <class T> T length_of(const RowMajor<T> &a, int64_t row, int64_t column) {
   T largest = 0, square = 0;
   for (int64_t i = row; i < a.rows; i++) largest = std::max(largest, std::abs(a(i, column)));
@@ -40,7 +40,7 @@ template <class T> T length_of(const RowMajor<T> &a, int64_t row, int64_t column
   return largest * std::sqrt(square);
 }
 
-// The lengths of what is left of columns, which shrink as rows are taken away. Where one has lost its digits, it is
+// The norms of the remaining parts of columns, which shrink as rows are eliminated. A norm that has lost its digits is
 // computed anew. Source: Z. Drmač and Z. Bujanović, "On the failure of rank-revealing QR factorization software", 2008.
 template <class T> class ColumnLengths {
 public:
@@ -51,7 +51,7 @@ public:
   int64_t longest(int64_t first) const { return std::max_element(now_ + first, now_ + a_.columns) - now_; }
   void move(int64_t from, int64_t to) { now_[to] = now_[from], sure_[to] = sure_[from]; }
 
-  // Row `row` is done, up to column `column`.
+  // Updates the norms of the columns from `column` on, after row `row` is done.
   void take_away(int64_t row, int64_t column) {
     const T enough = std::sqrt(std::numeric_limits<T>::epsilon());
     for (int64_t j = column; j < a_.columns; j++) {
@@ -68,7 +68,7 @@ private:
   T *now_, *sure_;
 };
 
-// A P = Q R and Qᵀ B, column by column, the longest one first.
+// Computes A P = Q R and Qᵀ B, column by column, the longest column first.
 template <class T>
 void factor_pivoted(const RowMajor<T> &a, const RowMajor<T> &b, int32_t *order, T *v, T *sums, T *lengths) {
   ColumnLengths<T> left(a, lengths);
@@ -87,8 +87,8 @@ void factor_pivoted(const RowMajor<T> &a, const RowMajor<T> &b, int32_t *order, 
   }
 }
 
-// The extreme singular values of a triangle, estimated as it grows by a column: of [σ 0; α γ], where σ is what was
-// known, with x its left vector, and α = xᵀ v for the new column [v; γ]. Source: C. Bischof, "Incremental condition
+// Estimates an extreme singular value of a triangle as it grows by a column: of [σ 0; α γ], where σ is the previous
+// value with x its left vector, and α = xᵀ v for the new column [v; γ]. Source: C. Bischof, "Incremental condition
 // estimation", 1990; the rotation is Jacobi's.
 template <class T> class SingularValue {
 public:
@@ -96,7 +96,7 @@ public:
 
   T value;
 
-  // The value with a further column, which `accept` takes for good.
+  // Returns the value with a further column, which `accept` makes permanent.
   T with(const RowMajor<T> &a, int64_t column) {
     T alpha = 0, gamma = a(column, column);
     for (int64_t i = 0; i < column; i++) alpha += x_[i] * a(i, column);
@@ -107,7 +107,7 @@ public:
     }
     const T sigma = value / scale;
     alpha /= scale, gamma /= scale;
-    // the larger vector's direction, then the one across
+    // the direction of the larger vector, then the orthogonal one
     const T angle = std::atan2(2 * alpha * gamma, sigma * sigma + alpha * alpha - gamma * gamma) / 2;
     const T sine = std::cos(angle), cosine = std::sin(angle);
     const T largest = std::hypot(sigma * sine, alpha * sine + gamma * cosine);
@@ -141,7 +141,7 @@ template <class T> int64_t rank_of(const RowMajor<T> &r, double rcond, T *work) 
   return count;
 }
 
-// The first zero on the diagonal, from 1; or 0.
+// Returns the first zero on the diagonal, counted from 1, or 0.
 template <class T> int64_t zero_of(const RowMajor<T> &r, int64_t count) {
   for (int64_t i = 0; i < count; i++)
     if (r(i, i) == 0) return i + 1;
@@ -156,7 +156,7 @@ template <class T> void solve_upper(const RowMajor<T> &r, int64_t size, const Ro
   }
 }
 
-// The same of Rᵀ X = B.
+// Likewise for Rᵀ X = B.
 template <class T> void solve_transposed(const RowMajor<T> &r, int64_t size, const RowMajor<T> &b) {
   for (int64_t i = 0; i < size; i++) {
     for (int64_t k = 0; k < i; k++) subtract_multiple(b.row(i), b.row(k), r(k, i), b.columns);
@@ -185,7 +185,7 @@ public:
   }
 
 private:
-  // Of full rank: R is there, or the rows are independent.
+  // Solves at full rank: R is given, or the rows are independent.
   Rank solve_full() {
     if (!system_.is_upper) return {a_.rows, solve_by_rows(a_.rows, false)};
     const int64_t zero = zero_of(a_, a_.rows);
@@ -196,8 +196,8 @@ private:
 
   void copy_solution(int64_t rows) { std::copy_n(b_.data, rows * b_.columns, x_.data); }
 
-  // The solution of least norm with the first rows of A, whose columns begin at the diagonal where it is upper: with
-  // Aᵀ = Z S it is Z [S⁻ᵀ B; 0].
+  // Computes the solution of least norm with the first rows of A, whose columns begin at the diagonal if A is upper
+  // triangular: with Aᵀ = Z S it is Z [S⁻ᵀ B; 0].
   int64_t solve_by_rows(int64_t rows, bool is_upper) {
     if (rows == 0) return 0;
     const RowMajor<T> wide{wide_, a_.columns, rows};
@@ -220,7 +220,7 @@ private:
     return 0;
   }
 
-  // Row i of the solution belongs to column order[i].
+  // Undoes the pivoting: row i of the solution belongs to column order[i].
   void reorder() {
     for (int32_t at = 0; at < a_.columns; at++)
       while (order_[at] != at) {

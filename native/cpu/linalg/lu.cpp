@@ -10,14 +10,14 @@ using namespace orchard;
 
 namespace {
 
-// Up to here a matrix is eliminated as a whole, and with it the right sides of its system.
+// Up to this size a matrix is eliminated as a whole, together with the right sides of its system.
 constexpr int64_t small_size = 64;
-// Up to here matrices of a batch are computed side by side, where there are this many.
+// Matrices up to this size are computed one per vector lane, if the batch has at least `lanes_batch`.
 constexpr int64_t lanes_size = 32, lanes_batch = 3;
-// From here on the threads share each matrix of a batch, where there are fewer matrices than threads.
+// From this size on, the threads share each matrix of a batch that has fewer matrices than threads.
 constexpr int64_t shared_size = 256;
 
-// What is factorised and solved. Null is what there is none of: B is the identity then, and factors are not kept.
+// Matrices to factorise, and systems to solve. If `b` is null, B is the identity; results that are null are not kept.
 template <class T> struct LuProblem {
   int64_t batch, rows, columns, right;
   bool pivot;
@@ -27,21 +27,22 @@ template <class T> struct LuProblem {
 
   int64_t steps() const { return std::min(rows, columns); }
   int64_t operations() const { return steps() * rows * (columns + 2 * right); }
-  // The same from one matrix on.
+  // Returns the same problem from one matrix on.
   LuProblem from(int64_t first) const {
-    LuProblem own = *this;
-    own.batch = batch - first;
-    own.a += first * rows * columns;
-    if (b) own.b += first * rows * right;
-    if (lu) own.lu += first * rows * columns;
-    if (x) own.x += first * rows * right;
-    if (pivots) own.pivots += first * steps();
-    own.info += first;
-    return own;
+    LuProblem rest = *this;
+    rest.batch = batch - first;
+    rest.a += first * rows * columns;
+    if (b) rest.b += first * rows * right;
+    if (lu) rest.lu += first * rows * columns;
+    if (x) rest.x += first * rows * right;
+    if (pivots) rest.pivots += first * steps();
+    rest.info += first;
+    return rest;
   }
 };
 
-// Calls body(begin, end, scratch) for parts of a batch on all threads. Throws its first failure when all are done.
+// Calls body(begin, end, scratch) for ranges of a batch, on all threads. If any failed, throws a failure once all are
+// done.
 template <class T, class Body> void for_parts(int64_t batch, int64_t grain, int64_t elements, Body &&body) {
   const int64_t blocks = (batch + grain - 1) / grain;
   std::optional<ScratchParts<T>> scratch;
@@ -67,9 +68,10 @@ template <class T> void run_lanes(const LuProblem<T> &all) {
   const int64_t groups = (all.batch + lanes - 1) / lanes;
   for_parts<T>(groups, matrices_of_task(all.operations() * 2), elements, [&](int64_t begin, int64_t end, T *work) {
     for (int64_t group = begin; group < end; group++) {
-      const LuProblem<T> own = all.from(group * lanes);
-      lu_kernels().of<T>().lanes({std::min(lanes, own.batch), own.rows, own.columns, own.right, own.pivot, own.a, own.b,
-                                  own.lu, own.x, own.pivots, own.info, work});
+      const LuProblem<T> problem = all.from(group * lanes);
+      lu_kernels().of<T>().lanes({std::min(lanes, problem.batch), problem.rows, problem.columns, problem.right,
+                                  problem.pivot, problem.a, problem.b, problem.lu, problem.x, problem.pivots,
+                                  problem.info, work});
     }
   });
 }
@@ -83,35 +85,37 @@ void copy_rows(const T *from, int64_t from_stride, T *to, int64_t to_stride, int
   for (int64_t i = 0; i < rows; i++) std::copy_n(from + i * from_stride, columns, to + i * to_stride);
 }
 
-template <class T> void copy_right(const LuProblem<T> &own, T *to, int64_t stride) {
-  if (own.b) return copy_rows(own.b, own.right, to, stride, own.rows, own.right);
-  for (int64_t i = 0; i < own.rows; i++) {
-    std::fill_n(to + i * stride, own.right, T(0));
+template <class T> void copy_right(const LuProblem<T> &problem, T *to, int64_t stride) {
+  if (problem.b) return copy_rows(problem.b, problem.right, to, stride, problem.rows, problem.right);
+  for (int64_t i = 0; i < problem.rows; i++) {
+    std::fill_n(to + i * stride, problem.right, T(0));
     to[i * stride + i] = 1;
   }
 }
 
-// Whether a matrix is eliminated where its factors are written: its rows are whole vectors, and it has no right sides.
-template <class T> bool is_in_place(const LuProblem<T> &own) {
-  return own.lu && own.right == 0 && own.rows == padded(own.rows) && own.columns == padded(own.columns);
+// Whether a matrix is eliminated in the memory of its factors: its rows are whole vectors, and it has no right sides.
+template <class T> bool is_in_place(const LuProblem<T> &problem) {
+  return problem.lu && problem.right == 0 && problem.rows == padded(problem.rows) &&
+         problem.columns == padded(problem.columns);
 }
 
-// Else the matrix and its right sides, in rows of whole vectors.
-template <class T> int64_t small_elements(const LuProblem<T> &own) {
-  return is_in_place(own) ? 0 : padded(own.rows) * (padded(own.columns) + padded(own.right));
+// Otherwise: elements of the matrix and its right sides, in rows of whole vectors.
+template <class T> int64_t small_elements(const LuProblem<T> &problem) {
+  return is_in_place(problem) ? 0 : padded(problem.rows) * (padded(problem.columns) + padded(problem.right));
 }
 
-template <class T> Elimination<T> small_elimination(const LuProblem<T> &own, int32_t *pivots, T *work) {
-  if (is_in_place(own))
-    return {own.a, own.columns, own.lu, own.rows, own.columns, own.columns, pivots, own.info, own.pivot, nullptr};
-  const int64_t first = padded(own.columns), width = first + padded(own.right);
-  std::fill_n(work, padded(own.rows) * width, T(0));
-  copy_rows(own.a, own.columns, work, width, own.rows, own.columns);
-  if (own.right > 0) copy_right(own, work + first, width);
-  return {work, width, work, own.rows, own.columns, width, pivots, own.info, own.pivot, nullptr};
+template <class T> Elimination<T> small_elimination(const LuProblem<T> &problem, int32_t *pivots, T *work) {
+  if (is_in_place(problem))
+    return {problem.a,       problem.columns, problem.lu,   problem.rows,  problem.columns,
+            problem.columns, pivots,          problem.info, problem.pivot, nullptr};
+  const int64_t first = padded(problem.columns), width = first + padded(problem.right);
+  std::fill_n(work, padded(problem.rows) * width, T(0));
+  copy_rows(problem.a, problem.columns, work, width, problem.rows, problem.columns);
+  if (problem.right > 0) copy_right(problem, work + first, width);
+  return {work, width, work, problem.rows, problem.columns, width, pivots, problem.info, problem.pivot, nullptr};
 }
 
-// `count` matrices from `all`'s first one on.
+// Runs `count` matrices, from the first of `all` on.
 template <class T> void run_small(const LuProblem<T> &all, int64_t count, T *work) {
   int32_t pivots[lu_together][small_size];
   Elimination<T> eliminations[lu_together];
@@ -120,19 +124,19 @@ template <class T> void run_small(const LuProblem<T> &all, int64_t count, T *wor
   const auto &kernels = lu_kernels().of<T>();
   kernels.eliminate(eliminations, count);
   for (int64_t m = 0; m < count; m++) {
-    const LuProblem<T> own = all.from(m);
-    const int64_t width = eliminations[m].width, first = padded(own.columns);
+    const LuProblem<T> problem = all.from(m);
+    const int64_t width = eliminations[m].width, first = padded(problem.columns);
     T *a = eliminations[m].a, *right = a + first;
-    if (own.lu && own.lu != a) copy_rows(a, width, own.lu, own.columns, own.rows, own.columns);
-    if (own.pivots)
-      for (int64_t k = 0; k < own.steps(); k++) own.pivots[k] = pivots[m][k] + 1;
-    if (own.right == 0) continue;
-    kernels.substitute({a, width, 1, right, own.rows, width - first, width, true, false});
-    copy_rows(right, width, own.x, own.right, own.rows, own.right);
+    if (problem.lu && problem.lu != a) copy_rows(a, width, problem.lu, problem.columns, problem.rows, problem.columns);
+    if (problem.pivots)
+      for (int64_t k = 0; k < problem.steps(); k++) problem.pivots[k] = pivots[m][k] + 1;
+    if (problem.right == 0) continue;
+    kernels.substitute({a, width, 1, right, problem.rows, width - first, width, true, false});
+    copy_rows(right, width, problem.x, problem.right, problem.rows, problem.right);
   }
 }
 
-// Matrices in twos, unless that leaves threads without any.
+// Runs matrices in pairs, unless that leaves threads idle.
 template <class T> void run_small(const LuProblem<T> &all, int64_t grain) {
   const int64_t together = all.batch > thread_count() ? lu_together : 1;
   const int64_t elements = small_elements(all) * together, groups = (all.batch + together - 1) / together;
@@ -143,26 +147,27 @@ template <class T> void run_small(const LuProblem<T> &all, int64_t grain) {
   for_parts<T>(groups, (grain + together - 1) / together, elements, run_groups);
 }
 
-template <class T> int64_t large_elements(const LuProblem<T> &own) {
-  const int64_t factor = own.lu ? 0 : own.rows * own.columns, pivots = own.pivots ? 0 : own.steps();
-  return lu_panel_elements(own.rows) + factor + pivots; // a pivot takes no more than an element
+template <class T> int64_t large_elements(const LuProblem<T> &problem) {
+  const int64_t factor = problem.lu ? 0 : problem.rows * problem.columns, pivots = problem.pivots ? 0 : problem.steps();
+  return lu_panel_elements(problem.rows) + factor + pivots; // a pivot is no larger than an element
 }
 
-template <class T> void run_large(const LuProblem<T> &own, MultiplyMatrices multiply, T *work) {
+template <class T> void run_large(const LuProblem<T> &problem, MultiplyMatrices multiply, T *work) {
   const BlockedLu<T> blocked(multiply, work);
-  T *rest = work + lu_panel_elements(own.rows), *lu = own.lu ? own.lu : rest;
-  if (!own.lu) rest += own.rows * own.columns;
-  int32_t *pivots = own.pivots ? own.pivots : reinterpret_cast<int32_t *>(rest);
-  parallel_for(own.rows * own.columns, 1 << 16,
-               [&](int64_t begin, int64_t end) { std::copy(own.a + begin, own.a + end, lu + begin); });
-  *own.info = static_cast<int32_t>(blocked.factorise(lu, own.rows, own.columns, own.columns, pivots, own.pivot));
-  if (own.right > 0) {
-    copy_right(own, own.x, own.right);
-    blocked.swap_rows(own.x, own.right, own.right, pivots, own.steps());
-    blocked.substitute({lu, own.columns, 1, own.x, own.rows, own.right, own.right, false, true});
-    blocked.substitute({lu, own.columns, 1, own.x, own.rows, own.right, own.right, true, false});
+  T *rest = work + lu_panel_elements(problem.rows), *lu = problem.lu ? problem.lu : rest;
+  if (!problem.lu) rest += problem.rows * problem.columns;
+  int32_t *pivots = problem.pivots ? problem.pivots : reinterpret_cast<int32_t *>(rest);
+  parallel_for(problem.rows * problem.columns, 1 << 16,
+               [&](int64_t begin, int64_t end) { std::copy(problem.a + begin, problem.a + end, lu + begin); });
+  *problem.info = static_cast<int32_t>(
+      blocked.factorise(lu, problem.rows, problem.columns, problem.columns, pivots, problem.pivot));
+  if (problem.right > 0) {
+    copy_right(problem, problem.x, problem.right);
+    blocked.swap_rows(problem.x, problem.right, problem.right, pivots, problem.steps());
+    blocked.substitute({lu, problem.columns, 1, problem.x, problem.rows, problem.right, problem.right, false, true});
+    blocked.substitute({lu, problem.columns, 1, problem.x, problem.rows, problem.right, problem.right, true, false});
   }
-  for (int64_t k = 0; k < own.steps(); k++) pivots[k]++;
+  for (int64_t k = 0; k < problem.steps(); k++) pivots[k]++;
 }
 
 bool is_shared(int64_t batch, int64_t size) { return batch < thread_count() && (batch == 1 || size >= shared_size); }
@@ -215,7 +220,7 @@ void solve(const SolveBlock &block, Operands operands) {
   });
 }
 
-// Swaps rows as the factorisation did, or back. Pivots outside of the matrix are passed over.
+// Swaps rows as the factorisation did, or in reverse. Pivots outside the matrix are skipped.
 template <class T>
 void apply_pivots(T *x, int64_t rows, int64_t columns, const int32_t *pivots, int64_t count, bool back) {
   for (int64_t step = 0; step < count; step++) {
@@ -225,7 +230,7 @@ void apply_pivots(T *x, int64_t rows, int64_t columns, const int32_t *pivots, in
   }
 }
 
-// X of A X = B, or of Aᵀ X = B where it is adjoint, A = P L U.
+// Solves A X = B, or Aᵀ X = B if it is adjoint, with A = P L U.
 void lu_solve(const LuSolveBlock &block, Operands operands) {
   const int64_t batch = block.batch, n = block.size, columns = block.columns;
   const bool adjoint = block.adjoint;
@@ -259,7 +264,7 @@ void lu_solve(const LuSolveBlock &block, Operands operands) {
   });
 }
 
-// Row i of Pᵀ A is row permutation[i] of A, or row i of P A where it is the inverse.
+// Row i of Pᵀ A is row permutation[i] of A; if `inverse`, row i of P A is.
 void lu_permutation(const LuPermutationBlock &block, Operands operands) {
   const int64_t batch = block.batch, rows = block.rows, count = block.pivots;
   const bool inverse = block.inverse;
@@ -268,9 +273,9 @@ void lu_permutation(const LuPermutationBlock &block, Operands operands) {
   if (count > rows) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected at most as many pivots as rows");
   if (rows == 0) return;
   for (int64_t matrix = 0; matrix < batch; matrix++) {
-    int32_t *own = permutation + matrix * rows;
-    std::iota(own, own + rows, 0);
-    apply_pivots(own, rows, 1, pivots + matrix * count, count, inverse);
+    int32_t *row_order = permutation + matrix * rows;
+    std::iota(row_order, row_order + rows, 0);
+    apply_pivots(row_order, rows, 1, pivots + matrix * count, count, inverse);
   }
 }
 

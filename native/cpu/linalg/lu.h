@@ -1,4 +1,4 @@
-// LU factors with partial pivoting, and systems that they solve.
+// LU factors with partial pivoting, and solutions of their systems.
 #pragma once
 
 #include "matrices.h"
@@ -37,28 +37,28 @@ struct LuPermutationBlock {
   Flag inverse;
 };
 
-// Rows and columns in memory of an elimination are multiples of this.
+// Rows and columns of an elimination are padded in memory to multiples of this.
 constexpr int64_t lu_unit = 16;
 constexpr int64_t padded(int64_t count) { return (count + lu_unit - 1) / lu_unit * lu_unit; }
 
-// Rows on which the first `columns` columns are eliminated and the others changed along: those of right sides, where
-// the matrix is square. There are padded(rows) rows of `width` elements, a multiple of lu_unit; what is added to the
-// matrix is 0. Up to 64 rows may lie elsewhere before.
+// Rows whose first `columns` columns are eliminated, and whose other columns are updated: right sides, if the matrix is
+// square. There are padded(rows) rows of `width` elements, a multiple of lu_unit; the padding is 0. Up to 64 rows may
+// be read from another place.
 template <class T> struct Elimination {
   const T *from;
   int64_t from_width;
   T *a;
   int64_t rows, columns, width;
-  int32_t *pivots; // of min(rows, columns): with which row each is swapped, from 0
+  int32_t *pivots; // min(rows, columns): the row that each is swapped with, from 0
   int32_t *info;   // the first pivot that is 0, counted from 1; or 0
   bool pivot;
-  T *scratch; // padded(rows) * lu_unit, of more than 64 rows
+  T *scratch; // padded(rows) * lu_unit, for more than 64 rows
 };
 
-// As many matrices at most are eliminated at a time.
+// The most matrices that are eliminated at a time.
 constexpr int64_t lu_together = 2;
 
-// X of T X = B for a triangular T of n x n, which replaces B.
+// T X = B for a triangular T of n x n; X replaces B.
 template <class T> struct Substitution {
   const T *a;
   int64_t row_stride, column_stride;
@@ -67,11 +67,11 @@ template <class T> struct Substitution {
   bool upper, unit_diagonal;
 };
 
-// As many small matrices as a vector has lanes, or fewer. What is null is not there; without `b` of a system it is the
-// identity.
+// As many small matrices as a vector has lanes, or fewer. Null pointers are absent arrays; if `b` of a system is null,
+// it is the identity.
 template <class T> struct LuLanes {
   int64_t count;
-  int64_t rows, columns, right; // right: columns of B and X, 0 where there are none
+  int64_t rows, columns, right; // right: columns of B and X, 0 if there are none
   bool pivot;
   const T *a, *b;
   T *lu, *x;
@@ -81,10 +81,10 @@ template <class T> struct LuLanes {
 
 template <class T> struct LuKernel {
   int64_t vector_lanes;
-  // Of the same sizes; up to lu_together of them.
+  // Eliminates up to lu_together matrices of the same sizes.
   void (*eliminate)(const Elimination<T> *all, int64_t count);
-  void (*substitute)(const Substitution<T> &own);
-  void (*lanes)(const LuLanes<T> &own);
+  void (*substitute)(const Substitution<T> &system);
+  void (*lanes)(const LuLanes<T> &group);
 };
 
 using LuKernels = OfReals<LuKernel>;

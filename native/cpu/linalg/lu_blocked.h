@@ -1,5 +1,5 @@
 // LU of one matrix of any size, by halves of its columns: S. Toledo, "Locality of reference in LU decomposition with
-// partial pivoting", 1997. All but the panels is matrix products.
+// partial pivoting", 1997. All work outside the panels is matrix products.
 #pragma once
 
 #include "../matmul/product.h"
@@ -9,18 +9,18 @@
 
 namespace orchard {
 
-// Columns that are eliminated as a whole.
+// Columns that are eliminated as one panel.
 constexpr int64_t lu_panel_columns = 64;
 
-// A copy of such columns, and the scratch of their elimination.
+// Elements of a copy of such a panel, and of the scratch of its elimination.
 constexpr int64_t lu_panel_elements(int64_t rows) { return padded(rows) * (lu_panel_columns + lu_unit); }
 
-// How products are computed: with all threads, or on the calling one.
+// How products are computed: on all threads, or on the calling one.
 using MultiplyMatrices = void (*)(const MatrixProduct &);
 
 template <class T> class BlockedLu {
 public:
-  // The panel has lu_panel_elements of the most rows.
+  // The panel has lu_panel_elements(rows) elements for the largest number of rows.
   BlockedLu(MultiplyMatrices multiply, T *panel) : multiply_(multiply), panel_(panel) {}
 
   // Replaces A by its factors. Pivots count from 0. Returns the first pivot that is 0, counted from 1; or 0.
@@ -52,40 +52,40 @@ public:
     });
   }
 
-  void substitute(const Substitution<T> &own) const {
-    const int64_t leaf = own.columns == 1 ? 256 : 64;
-    if (own.n <= leaf) return substitute_leaf(own);
-    const int64_t first = half_of(own.n), second = own.n - first;
-    Substitution<T> upper = own, lower = own;
+  void substitute(const Substitution<T> &system) const {
+    const int64_t leaf = system.columns == 1 ? 256 : 64;
+    if (system.n <= leaf) return substitute_leaf(system);
+    const int64_t first = half_of(system.n), second = system.n - first;
+    Substitution<T> upper = system, lower = system;
     upper.n = first;
     lower.n = second;
-    lower.a = own.a + first * (own.row_stride + own.column_stride);
-    lower.b = own.b + first * own.stride;
-    substitute(own.upper ? lower : upper);
-    const T *corner = own.a + first * (own.upper ? own.column_stride : own.row_stride);
-    if (own.upper)
-      subtract_product(corner, own.row_stride, own.column_stride, lower.b, own.stride, upper.b, own.stride, first,
-                       own.columns, second);
+    lower.a = system.a + first * (system.row_stride + system.column_stride);
+    lower.b = system.b + first * system.stride;
+    substitute(system.upper ? lower : upper);
+    const T *corner = system.a + first * (system.upper ? system.column_stride : system.row_stride);
+    if (system.upper)
+      subtract_product(corner, system.row_stride, system.column_stride, lower.b, system.stride, upper.b, system.stride,
+                       first, system.columns, second);
     else
-      subtract_product(corner, own.row_stride, own.column_stride, upper.b, own.stride, lower.b, own.stride, second,
-                       own.columns, first);
-    substitute(own.upper ? upper : lower);
+      subtract_product(corner, system.row_stride, system.column_stride, upper.b, system.stride, lower.b, system.stride,
+                       second, system.columns, first);
+    substitute(system.upper ? upper : lower);
   }
 
 private:
-  // Columns that a task solves are whole vectors, wherever the threads are.
-  static void substitute_leaf(const Substitution<T> &own) {
+  // Each task solves whole vectors of columns, whatever the number of threads.
+  static void substitute_leaf(const Substitution<T> &system) {
     constexpr int64_t operations_of_task = 1 << 18, unit = 64;
-    const int64_t columns = operations_of_task / std::max<int64_t>(1, own.n * own.n) / unit * unit;
-    parallel_for(own.columns, std::max(columns, unit), [&](int64_t begin, int64_t end) {
-      Substitution<T> part = own;
+    const int64_t columns = operations_of_task / std::max<int64_t>(1, system.n * system.n) / unit * unit;
+    parallel_for(system.columns, std::max(columns, unit), [&](int64_t begin, int64_t end) {
+      Substitution<T> part = system;
       part.b += begin;
       part.columns = end - begin;
       lu_kernels().of<T>().substitute(part);
     });
   }
 
-  static constexpr int64_t copied_rows = 512; // of a panel, by a task
+  static constexpr int64_t copied_rows = 512; // rows of a panel that one task copies
   static int64_t half_of(int64_t size) { return padded(size / 2); }
 
   int64_t factorise_panel(T *a, int64_t rows, int64_t columns, int64_t stride, int32_t *pivots, bool pivot) const {
@@ -99,8 +99,8 @@ private:
     std::fill(panel_ + rows * width, panel_ + padded(rows) * width, T(0));
     T *scratch = panel_ + padded(rows) * width;
     int32_t info;
-    const Elimination<T> own{panel_, width, panel_, rows, columns, width, pivots, &info, pivot, scratch};
-    lu_kernels().of<T>().eliminate(&own, 1);
+    const Elimination<T> elimination{panel_, width, panel_, rows, columns, width, pivots, &info, pivot, scratch};
+    lu_kernels().of<T>().eliminate(&elimination, 1);
     parallel_for(rows, copied_rows, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) std::copy_n(panel_ + i * width, columns, a + i * stride);
     });

@@ -1,5 +1,5 @@
-// Gaussian elimination with partial pivoting of a matrix in whole vectors: panels of columns, which lie column by
-// column while they are eliminated, and for each a product that changes what is right of and below it.
+// Gaussian elimination with partial pivoting of a matrix in whole vectors. Each panel of columns is stored column by
+// column while it is eliminated; then a product updates the columns to its right, below its rows.
 #pragma once
 
 #include "lu_panel.h"
@@ -10,7 +10,7 @@ namespace orchard::ORCHARD_ISA {
 
 template <class T> inline T smallest_lane(Vector<T> v) { return -largest_lane<T>(-v); }
 
-// The columns of a panel one after the other, `stride` elements apart, of which `rows` are there and the others 0.
+// The columns of a panel, `stride` elements apart: `rows` rows of the matrix, then zeros.
 template <class T> class Panel {
 public:
   Panel() = default;
@@ -18,7 +18,7 @@ public:
 
   T *column(int64_t j) const { return a_ + j * stride_; }
 
-  // Squares of the rows from `a` on, whose rows are padded to whole squares too.
+  // Loads the rows from `a` on in squares; they are padded to whole squares too.
   void load(const T *a, int64_t width) const {
     for (int64_t i = 0; i < stride_; i += lanes<T>)
       for (int64_t j = 0; j < panel_columns; j += lanes<T>)
@@ -30,7 +30,7 @@ public:
         transpose_square(column(j) + i, stride_, a + i * width + j, width);
   }
 
-  // Eliminates column k. Returns the row that it was swapped with.
+  // Eliminates column k. Returns the row that was swapped with row k.
   int64_t eliminate(int64_t k) const {
     const int64_t pivot = pivot_ ? largest_of(k) : k;
     for (int64_t j = 0; j < panel_columns; j++) std::swap(column(j)[k], column(j)[pivot]);
@@ -43,7 +43,7 @@ public:
   }
 
 private:
-  // Which lanes of the vector that holds row k lie after it.
+  // Returns which lanes of the vector that holds row k come after it.
   static MaskOf<T> after(int64_t k) { return lane_numbers() > Vector<T>{} + T(k % lanes<T>); }
   static Vector<T> lane_numbers() {
     static constexpr T numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -51,19 +51,19 @@ private:
   }
   static int64_t vector_of(int64_t k) { return k / lanes<T> * lanes<T>; }
 
-  // From row k on: the first of the largest; NaN is passed over unless it is row k's, as by LAPACK's idamax. There are
-  // no branches on what the numbers are, which would be foreseen too seldom.
+  // Returns the first row of the largest magnitude, from row k on. NaN is skipped unless it is in row k, as by LAPACK's
+  // idamax. There are no branches on the numbers, since the CPU would mispredict them too often.
   int64_t largest_of(int64_t k) const {
-    const T *own = column(k);
+    const T *values = column(k);
     const int64_t first = vector_of(k);
-    const T top = std::abs(own[k]);
+    const T top = std::abs(values[k]);
     Vector<T> at = lane_numbers() + T(first);
-    const Vector<T> head = magnitude<T>(load_vector(own + first)), row = Vector<T>{} + T(k);
+    const Vector<T> head = magnitude<T>(load_vector(values + first)), row = Vector<T>{} + T(k);
     const auto is_head = after(k) & (head > top);
     Vector<T> best = is_head ? head : Vector<T>{} + top, best_at = is_head ? at : row;
     for (int64_t i = first + lanes<T>; i < stride_; i += lanes<T>) {
       at += T(lanes<T>);
-      const Vector<T> size = magnitude<T>(load_vector(own + i));
+      const Vector<T> size = magnitude<T>(load_vector(values + i));
       const auto is_larger = size > best;
       best = is_larger ? size : best;
       best_at = is_larger ? at : best_at;
@@ -79,28 +79,28 @@ private:
     divide_by(k, [=](Vector<T> x) { return x * inverse; });
   }
   template <class Quotient> void divide_by(int64_t k, Quotient &&quotient) const {
-    T *own = column(k);
+    T *values = column(k);
     const int64_t first = vector_of(k);
-    const Vector<T> head = load_vector(own + first);
-    store_vector<T>(after(k) ? quotient(head) : head, own + first);
+    const Vector<T> head = load_vector(values + first);
+    store_vector<T>(after(k) ? quotient(head) : head, values + first);
     for (int64_t i = first + lanes<T>; i < stride_; i += lanes<T>)
-      store_vector<T>(quotient(load_vector(own + i)), own + i);
+      store_vector<T>(quotient(load_vector(values + i)), values + i);
   }
 
-  // Takes column k, times the element of row k, from `count` columns from j on.
+  // Subtracts column k, times the element of row k, from `count` columns from j on.
   template <int count> void subtract(int64_t k, int64_t j) const {
-    const T *own = column(k);
+    const T *values = column(k);
     const int64_t first = vector_of(k);
     const MaskOf<T> mask = after(k);
     T *to[count], top[count];
     for (int c = 0; c < count; c++) to[c] = column(j + c), top[c] = to[c][k];
-    const Vector<T> head = load_vector(own + first);
+    const Vector<T> head = load_vector(values + first);
     for (int c = 0; c < count; c++) {
       const Vector<T> y = load_vector(to[c] + first);
       store_vector<T>(mask ? minus_product<T>(y, top[c], head) : y, to[c] + first);
     }
     for (int64_t i = first + lanes<T>; i < stride_; i += lanes<T>) {
-      const Vector<T> x = load_vector(own + i);
+      const Vector<T> x = load_vector(values + i);
       for (int c = 0; c < count; c++) store_vector<T>(minus_product<T>(load_vector(to[c] + i), top[c], x), to[c] + i);
     }
   }
@@ -110,14 +110,14 @@ private:
   bool pivot_ = true;
 };
 
-// Rows of a tile of sums in registers, and at most so many vectors of each.
+// Rows of a tile of sums in registers, and the most vectors of each row.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int tile_rows = 8, tile_vectors = 3;
 #else
 constexpr int tile_rows = 4, tile_vectors = 2;
 #endif
 
-// C = B - L U for `rows` rows of B, C and L and `vectors` vectors of B, C and U. Row i of B begins at from(i); those of
+// C = B - L U for `rows` rows of B, C and L and `vectors` vectors of B, C and U. Row i of B begins at from(i); rows of
 // the others are `width` elements apart.
 template <class T, int rows, int vectors, class Rows>
 inline void subtract_tile(const Rows &from, T *c, const T *l, const T *u, int64_t depth, int64_t width) {
@@ -145,34 +145,34 @@ template <class T, int vectors, class Rows>
 inline void subtract_columns(const Rows &from, T *c, const T *l, const T *u, int64_t rows, int64_t depth,
                              int64_t width) {
   int64_t i = 0;
-  auto own = [&](int64_t r) { return from(i + r); };
+  auto row_at = [&](int64_t r) { return from(i + r); };
   for (; i + tile_rows <= rows; i += tile_rows)
-    subtract_tile<T, tile_rows, vectors>(own, c + i * width, l + i * width, u, depth, width);
-  for (; i < rows; i++) subtract_tile<T, 1, vectors>(own, c + i * width, l + i * width, u, depth, width);
+    subtract_tile<T, tile_rows, vectors>(row_at, c + i * width, l + i * width, u, depth, width);
+  for (; i < rows; i++) subtract_tile<T, 1, vectors>(row_at, c + i * width, l + i * width, u, depth, width);
 }
 
 template <class T, class Rows>
 inline void subtract_product(const Rows &from, T *c, const T *l, const T *u, int64_t rows, int64_t columns,
                              int64_t depth, int64_t width) {
   int64_t j = 0;
-  auto own = [&](int64_t i) { return from(i) + j; };
+  auto row_at = [&](int64_t i) { return from(i) + j; };
   while (j < columns) {
     const int64_t vectors = (columns - j) / lanes<T>;
     if (tile_vectors == 3 && vectors >= 3 && vectors != 4) {
-      subtract_columns<T, tile_vectors>(own, c + j, l, u + j, rows, depth, width);
+      subtract_columns<T, tile_vectors>(row_at, c + j, l, u + j, rows, depth, width);
       j += tile_vectors * lanes<T>;
     } else if (vectors >= 2) {
-      subtract_columns<T, 2>(own, c + j, l, u + j, rows, depth, width);
+      subtract_columns<T, 2>(row_at, c + j, l, u + j, rows, depth, width);
       j += 2 * lanes<T>;
     } else {
-      subtract_columns<T, 1>(own, c + j, l, u + j, rows, depth, width);
+      subtract_columns<T, 1>(row_at, c + j, l, u + j, rows, depth, width);
       j += lanes<T>;
     }
   }
 }
 
-// X of L X = B for lu_unit rows, L having a diagonal of 1: a vector of all rows at a time. Row i of B begins at
-// from(i); once they are read, and before any of X is written, move(j) is called for vector j.
+// Solves L X = B for lu_unit rows, with a diagonal of 1 in L, one vector of all rows at a time. Row i of B begins at
+// from(i). move(j) is called for vector j after it is read, and before X is written.
 template <class T, class Rows, class Move>
 inline void substitute_top(const Rows &from, T *x, const T *l, int64_t columns, int64_t width, Move &&move) {
   for (int64_t j = 0; j < columns; j += lanes<T>) {
@@ -189,11 +189,12 @@ inline void substitute_top(const Rows &from, T *x, const T *l, int64_t columns, 
   }
 }
 
-// Swaps rows of `columns` elements, which are whole vectors, as a panel's columns from `first` on were.
-template <class T> inline void swap_rows(const Elimination<T> &own, int64_t first, int64_t steps, int64_t columns) {
+// Repeats the row swaps of a panel's columns from `first` on in rows of `columns` elements, which are whole vectors.
+template <class T>
+inline void swap_rows(const Elimination<T> &elimination, int64_t first, int64_t steps, int64_t columns) {
   for (int64_t k = first; k < first + steps; k++) {
-    if (own.pivots[k] == k) continue;
-    T *x = own.a + k * own.width, *y = own.a + own.pivots[k] * own.width;
+    if (elimination.pivots[k] == k) continue;
+    T *x = elimination.a + k * elimination.width, *y = elimination.a + elimination.pivots[k] * elimination.width;
     for (int64_t j = 0; j < columns; j += lanes<T>) {
       const Vector<T> row = load_vector(x + j);
       store_vector<T>(load_vector(y + j), x + j);
@@ -202,30 +203,31 @@ template <class T> inline void swap_rows(const Elimination<T> &own, int64_t firs
   }
 }
 
-// What is right of a panel and below it, once the panel is eliminated: its rows are swapped, and changed.
-template <class T> inline void follow(const Elimination<T> &own, const Panel<T> &panel, int64_t first, int64_t steps) {
-  const int64_t width = own.width, right = width - first - panel_columns;
-  T *corner = own.a + first * (width + 1), *top = corner + panel_columns, *below = top + steps * width;
-  swap_rows(own, first, steps, width);
+// Updates the columns to the right of an eliminated panel: swaps their rows, then subtracts products.
+template <class T>
+inline void follow(const Elimination<T> &elimination, const Panel<T> &panel, int64_t first, int64_t steps) {
+  const int64_t width = elimination.width, right = width - first - panel_columns;
+  T *corner = elimination.a + first * (width + 1), *top = corner + panel_columns, *below = top + steps * width;
+  swap_rows(elimination, first, steps, width);
   panel.store(corner, width);
   if (right <= 0) return;
   substitute_top<T>([=](int64_t i) { return top + i * width; }, top, corner, right, width, [](int64_t) {});
   subtract_product<T>([=](int64_t i) { return below + i * width; }, below, corner + steps * width, top,
-                      own.rows - first - steps, right, steps, width);
+                      elimination.rows - first - steps, right, steps, width);
 }
 
-// The same where rows are few. Those of the right side are swapped while they are read: of the first panel from where
-// the matrix lies, else where they are. What a pivot displaces goes to where that was.
+// Likewise for few rows. Rows of the right side are swapped as they are read: for the first panel from the input, if it
+// is stored elsewhere, otherwise in place. A row that a pivot displaces moves to the pivot's old place.
 template <class T, int rows>
-inline void follow(const Elimination<T> &own, FewRows<T, rows> &panel, int64_t first, int64_t steps) {
-  const int64_t width = own.width, right = width - first - panel_columns;
-  T *corner = own.a + first * (width + 1), *top = corner + panel_columns;
+inline void follow(const Elimination<T> &elimination, FewRows<T, rows> &panel, int64_t first, int64_t steps) {
+  const int64_t width = elimination.width, right = width - first - panel_columns;
+  T *corner = elimination.a + first * (width + 1), *top = corner + panel_columns;
   panel.store(corner, width);
-  swap_rows(own, first, steps, first);
+  swap_rows(elimination, first, steps, first);
   if (right <= 0) return;
-  const bool is_elsewhere = first == 0 && own.from != own.a;
-  const T *const source = is_elsewhere ? own.from + panel_columns : top;
-  const int64_t source_width = is_elsewhere ? own.from_width : width;
+  const bool is_elsewhere = first == 0 && elimination.from != elimination.a;
+  const T *const source = is_elsewhere ? elimination.from + panel_columns : top;
+  const int64_t source_width = is_elsewhere ? elimination.from_width : width;
   const T *displaced[lu_unit], *from[rows];
   T *vacant[lu_unit];
   int moves = 0;
@@ -242,37 +244,38 @@ inline void follow(const Elimination<T> &own, FewRows<T, rows> &panel, int64_t f
                     });
   const int64_t below = steps * width;
   subtract_product<T>([&](int64_t i) { return from[steps + i]; }, top + below, corner + below, top,
-                      own.rows - first - steps, right, steps, width);
+                      elimination.rows - first - steps, right, steps, width);
 }
 
-template <class T> inline void note(const Elimination<T> &own, int64_t step, int64_t pivot, T value) {
-  own.pivots[step] = static_cast<int32_t>(pivot);
-  const bool fails = value == 0 && *own.info == 0;
-  *own.info = fails ? static_cast<int32_t>(step + 1) : *own.info;
+template <class T> inline void note(const Elimination<T> &elimination, int64_t step, int64_t pivot, T value) {
+  elimination.pivots[step] = static_cast<int32_t>(pivot);
+  const bool fails = value == 0 && *elimination.info == 0;
+  *elimination.info = fails ? static_cast<int32_t>(step + 1) : *elimination.info;
 }
 
-template <class T> int64_t steps_of(const Elimination<T> &own, int64_t first) {
-  return std::min({panel_columns, own.rows - first, own.columns - first});
+template <class T> int64_t steps_of(const Elimination<T> &elimination, int64_t first) {
+  return std::min({panel_columns, elimination.rows - first, elimination.columns - first});
 }
 
-template <class T> void eliminate_panel(const Elimination<T> &own, int64_t first) {
-  const Panel<T> panel(own.scratch, own.rows - first, own.pivot);
-  panel.load(own.a + first * (own.width + 1), own.width);
-  for (int64_t k = 0; k < steps_of(own, first); k++) {
+template <class T> void eliminate_panel(const Elimination<T> &elimination, int64_t first) {
+  const Panel<T> panel(elimination.scratch, elimination.rows - first, elimination.pivot);
+  panel.load(elimination.a + first * (elimination.width + 1), elimination.width);
+  for (int64_t k = 0; k < steps_of(elimination, first); k++) {
     const int64_t pivot = first + panel.eliminate(k);
-    note(own, first + k, pivot, panel.column(k)[k]);
+    note(elimination, first + k, pivot, panel.column(k)[k]);
   }
-  follow(own, panel, first, steps_of(own, first));
+  follow(elimination, panel, first, steps_of(elimination, first));
 }
 
-// Matrices in turn, column by column: a column's steps wait for each other, and two matrices' do not.
+// Eliminates matrices in turn, column by column: the steps of a column depend on each other, those of two matrices do
+// not.
 template <class T, int rows> void eliminate_few(const Elimination<T> *all, int64_t count, int64_t first) {
   FewRows<T, rows> panels[lu_together];
   const int64_t steps = steps_of(*all, first);
   for (int64_t m = 0; m < count; m++) {
-    const auto &own = all[m];
-    if (first == 0) panels[m].load(own.from, own.from_width, own.pivot);
-    else panels[m].load(own.a + first * (own.width + 1), own.width, own.pivot);
+    const auto &elimination = all[m];
+    if (first == 0) panels[m].load(elimination.from, elimination.from_width, elimination.pivot);
+    else panels[m].load(elimination.a + first * (elimination.width + 1), elimination.width, elimination.pivot);
   }
   for (int64_t k = 0; k < steps; k++)
     for (int64_t m = 0; m < count; m++) {

@@ -1,4 +1,4 @@
-// Columns of a matrix of few rows, eliminated with partial pivoting where they lie: rows are not swapped, but numbered.
+// Columns of a matrix of few rows, eliminated with partial pivoting in place: rows are numbered, not swapped.
 #pragma once
 
 #include "../matmul/transpose.h"
@@ -11,14 +11,14 @@ namespace orchard::ORCHARD_ISA {
 
 // Columns of a panel: whole vectors of both types on every instruction set.
 constexpr int64_t panel_columns = lu_unit;
-// As many rows as there are bits of a uint64_t.
+// As many rows as a uint64_t has bits.
 constexpr int64_t few_rows = 64;
 
 template <class T> using MaskOf = decltype(Vector<T>{} > Vector<T>{});
 
 template <class T> inline Vector<T> magnitude(Vector<T> v) { return v < 0 ? -v : v; }
 
-// The largest lane, of which none is NaN.
+// Returns the largest lane of a vector without NaN.
 template <class T> inline T largest_lane(Vector<T> v) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) return _mm512_reduce_max_ps((__m512)v);
@@ -30,7 +30,7 @@ template <class T> inline T largest_lane(Vector<T> v) {
 #endif
 }
 
-// A bit for each lane in which two vectors are equal.
+// Returns a bit for each lane in which two vectors are equal.
 template <class T> inline uint64_t equal_lanes(Vector<T> a, Vector<T> b) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ);
@@ -48,16 +48,16 @@ template <class T> inline uint64_t equal_lanes(Vector<T> a, Vector<T> b) {
 #endif
 }
 
-// The reverse: which lanes have a bit.
+// The reverse: returns a mask of the lanes that have a bit.
 template <class T> inline MaskOf<T> lanes_with(uint64_t bits) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) return (MaskOf<T>)_mm512_movm_epi32(__mmask16(bits));
   else return (MaskOf<T>)_mm512_movm_epi64(__mmask8(bits));
 #else
   using Integer = std::decay_t<decltype(MaskOf<T>()[0])>;
-  static constexpr Integer own[] = {1, 2, 4, 8};
+  static constexpr Integer lane_bits[] = {1, 2, 4, 8};
   MaskOf<T> mask;
-  for (int lane = 0; lane < lanes<T>; lane++) mask[lane] = lane < 4 ? own[lane] : own[lane - 4] << 4;
+  for (int lane = 0; lane < lanes<T>; lane++) mask[lane] = lane < 4 ? lane_bits[lane] : lane_bits[lane - 4] << 4;
   return (mask & (MaskOf<T>{} + Integer(bits))) != 0;
 #endif
 }
@@ -67,20 +67,20 @@ template <class T> inline Vector<T> minus_product(Vector<T> y, T factor, Vector<
   return multiply_add<T>(x, -factor, y);
 }
 
-// Whether a division by a number may be a product with its reciprocal, as in LAPACK's getf2: neither overflows, nor
-// loses digits.
+// Whether division by a number may be replaced by a product with its reciprocal, as in LAPACK's getf2: neither
+// overflows, nor loses digits.
 template <class T> inline bool has_reciprocal(T size) {
   constexpr T least = std::numeric_limits<T>::min();
   return size >= least && size <= 1 / least;
 }
 
-// Up to few_rows rows, a multiple of lu_unit, in columns of their own. A row stays where it is and has a position, at
-// which it would be if rows were swapped. Rows that have been pivots are changed no more.
+// Up to few_rows rows, a multiple of lu_unit, stored by columns. A row stays in place and has a position, where it
+// would be if rows were swapped. Rows that have been pivots no longer change.
 template <class T, int rows> class FewRows {
 public:
   static constexpr int vectors = rows / lanes<T>;
 
-  // From `from` on, rows `width` elements apart, whose first columns are read.
+  // Loads the first columns of rows that are `width` elements apart, from `from` on.
   void load(const T *from, int64_t width, bool pivot) {
     pivot_ = pivot, live_ = ~uint64_t(0);
     for (int64_t i = 0; i < rows; i += lanes<T>)
@@ -92,7 +92,7 @@ public:
     find(0, best);
   }
 
-  // Eliminates column k. Returns the position that it was swapped with.
+  // Eliminates column k. Returns the position that was swapped with position k.
   int eliminate(int64_t k) {
     const int row = choose(k), at = swap(k, row);
     const T top = column(k)[row];
@@ -108,7 +108,7 @@ public:
   int row_at(int64_t position) const { return row_at_[position]; }
   int position_of(int64_t row) const { return position_[row]; }
 
-  // Rows at their positions.
+  // Stores the rows at their positions.
   void store(T *to, int64_t width) {
     constexpr int part = 16 / int(sizeof(T));
     for (int64_t i = 0; i < rows; i += lanes<T>)
@@ -131,7 +131,7 @@ private:
   static Vector<T> floor() { return Vector<T>{} - 1; } // less than any magnitude
   static Vector<T> larger(Vector<T> a, Vector<T> b) { return a > b ? a : b; }
 
-  // Where a column has its largest magnitude, given that of each lane.
+  // Finds the rows in which a column has its largest magnitude, given the largest of each lane.
   void find(int64_t k, Vector<T> best) {
     largest_ = largest_lane<T>(best);
     found_ = 0;
@@ -141,7 +141,7 @@ private:
     found_ &= live_;
   }
 
-  // The first of the largest; NaN is passed over unless it is at position k, as by LAPACK's idamax.
+  // Chooses the first row of the largest magnitude. NaN is skipped unless it is at position k, as by LAPACK's idamax.
   int choose(int64_t k) {
     const int first = row_at_[k];
     const T top = column(k)[first];
@@ -163,26 +163,26 @@ private:
   }
 
   void divide(int64_t k, T top) {
-    T *own = column(k);
+    T *values = column(k);
     if (has_reciprocal(largest_)) {
       const T inverse = std::copysign(1 / largest_, top);
 #pragma GCC unroll 32
       for (int i = 0; i < vectors; i++)
-        store_vector<T>(live(i) ? vector(k, i) * inverse : vector(k, i), own + i * lanes<T>);
+        store_vector<T>(live(i) ? vector(k, i) * inverse : vector(k, i), values + i * lanes<T>);
     } else if (top != 0 || !pivot_) {
       for (int i = 0; i < vectors; i++)
-        store_vector<T>(live(i) ? vector(k, i) / top : vector(k, i), own + i * lanes<T>);
+        store_vector<T>(live(i) ? vector(k, i) / top : vector(k, i), values + i * lanes<T>);
     }
   }
 
-  // Takes column k, times the pivot's element, from vector i of column j.
+  // Subtracts column k, times the pivot's element, from vector i of column j.
   Vector<T> subtract(int64_t j, int i, T top, Vector<T> factors, MaskOf<T> mask) {
     const Vector<T> y = vector(j, i), less = mask ? minus_product<T>(y, top, factors) : y;
     store_vector<T>(less, column(j) + i * lanes<T>);
     return less;
   }
 
-  // The next column comes before the others, and its pivot is looked for at once: what follows waits for it.
+  // Updates the next column before the others, and looks for its pivot at once, since the next step waits for it.
   void subtract_next(int64_t k, int row) {
     const T top = column(k + 1)[row];
     Vector<T> best[2] = {floor(), floor()};
@@ -207,7 +207,7 @@ private:
 
   alignas(64) T memory_[panel_columns * rows];
   uint8_t row_at_[rows], position_[rows];
-  uint64_t live_ = 0, found_ = 0; // a bit for each row: which are no pivots yet, and which are largest
+  uint64_t live_ = 0, found_ = 0; // a bit per row: not yet a pivot; of the largest magnitude
   T largest_ = 0;
   bool pivot_ = true;
 };

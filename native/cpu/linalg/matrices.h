@@ -1,5 +1,5 @@
-// What the functions of linear algebra share. Matrices are row-major without gaps, float32 or float64; batches are
-// divided among threads.
+// Shared parts of linear algebra. Matrices are row-major, contiguous, float32 or float64; batches are divided among
+// threads.
 #pragma once
 
 #include "../copy/copy.h"
@@ -22,8 +22,8 @@ template <template <class> class Kernel> struct OfReals {
   }
 };
 
-// Matrices that are computed at once, one a vector lane (lanes.h): where they lie, `stride` elements apart, and how
-// many they are, up to the lanes of a vector.
+// Matrices that are computed at once, one per vector lane (lanes.h): `count` of them, up to the lanes of a vector,
+// `stride` elements apart.
 template <class T> struct LaneGroup {
   T *data;
   int64_t stride, count;
@@ -37,23 +37,23 @@ template <class Use> void with_real(DType dtype, Use &&use) {
        std::string("expected float32 or float64, got ") + dtype_names[static_cast<int>(dtype)]);
 }
 
-// Whether all of so many elements are numbers.
+// Returns whether all elements are finite.
 template <class T> bool are_finite(const T *x, int64_t count) {
-  int others = 0; // no end before the last, which would keep the loop from becoming one of vectors
+  int others = 0; // no early exit, which would prevent vectorisation
   for (int64_t i = 0; i < count; i++) others |= !(std::abs(x[i]) <= std::numeric_limits<T>::max());
   return others == 0;
 }
 
-// Matrices that one task takes, where each costs about `operations`: a task should be worth 10 µs.
+// Returns the matrices of one task, if each costs about `operations`: a task should be worth 10 µs.
 inline int64_t matrices_of_task(int64_t operations) { return std::max<int64_t>(1, (1 << 16) / (operations + 1)); }
 
-// `batch` matrices, one after the other.
+// Returns the extent of `batch` matrices, one after the other.
 inline Extent matrices(int64_t batch, int64_t rows, int64_t columns) {
-  Extent own = Extent(columns).along(rows, columns);
-  return own.along(batch, own.count());
+  Extent matrix = Extent(columns).along(rows, columns);
+  return matrix.along(batch, matrix.count());
 }
 
-// A square of squares at a time, which stay in the cache: 0 ≤ i < rows, 0 ≤ j < columns.
+// Calls use(i, j) for 0 ≤ i < rows, 0 ≤ j < columns, one square block at a time, which stays in the cache.
 template <class Use> void for_each_element_blocked(int64_t rows, int64_t columns, Use &&use) {
   constexpr int64_t block = 16;
   for (int64_t top = 0; top < rows; top += block)
@@ -62,7 +62,7 @@ template <class Use> void for_each_element_blocked(int64_t rows, int64_t columns
         for (int64_t j = left; j < std::min(columns, left + block); j++) use(i, j);
 }
 
-// to[j * to_stride + i] = from[i * from_stride + j] for 0 ≤ i < rows, 0 ≤ j < columns, elsewhere.
+// to[j * to_stride + i] = from[i * from_stride + j] for 0 ≤ i < rows, 0 ≤ j < columns. The two must not overlap.
 template <class T>
 void transpose_part(const T *from, int64_t from_stride, int64_t rows, int64_t columns, T *to, int64_t to_stride) {
   constexpr int64_t size = sizeof(T), at_size = size == 8 ? 3 : 2;
@@ -76,12 +76,13 @@ void transpose_part(const T *from, int64_t from_stride, int64_t rows, int64_t co
                                    false});
 }
 
-// `to` (columns x rows) becomes the transpose of `from` (rows x columns), elsewhere; both row-major without gaps.
+// Writes the transpose of `from` (rows x columns) to `to` (columns x rows). Both are row-major and contiguous, and must
+// not overlap.
 template <class T> void transpose_matrix(const T *from, int64_t rows, int64_t columns, T *to) {
   transpose_part(from, columns, rows, columns, to, rows);
 }
 
-// A square matrix becomes its transpose.
+// Transposes a square matrix in place.
 template <class T> void transpose_in_place(T *a, int64_t n) {
   for_each_element_blocked(n, n, [&](int64_t i, int64_t j) {
     if (i < j) std::swap(a[i * n + j], a[j * n + i]);

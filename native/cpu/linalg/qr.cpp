@@ -6,14 +6,14 @@ using namespace orchard;
 
 namespace {
 
-// Products and sums of a factorisation.
+// Returns the multiplications and additions of a factorisation.
 int64_t factor_operations(int64_t rows, int64_t columns) { return 2 * rows * columns * std::min(rows, columns); }
 
 template <class T> void negate(T *x, int64_t count) {
   for (int64_t i = 0; i < count; i++) x[i] = 0 - x[i];
 }
 
-// The rows of R whose diagonal is negative, and the columns of Q that belong to them, change their signs.
+// Negates the rows of R with a negative diagonal, and the corresponding columns of Q.
 template <class T> void make_diagonal_positive(const Part<T> &q, const Part<T> &r, T *signs) {
   const int64_t count = std::min(r.rows, r.columns);
   bool is_changed = false;
@@ -39,35 +39,36 @@ template <class T> void copy(const Part<const T> &from, const Part<T> &to) {
     std::copy_n(from.data + row * from.stride, to.columns, to.data + row * to.stride);
 }
 
-// Whether matrices are computed one a vector lane: small ones, of which there are enough for a part of a vector. With
-// AVX-512, in ms a thread: 500 x 16 x 16 in float32 0.12 so and 2.6 by blocks; 100 x 48 x 48 0.57 and 2.3; 64 x 64 x 64
-// 3.0 and 2.4; in float64, 500 x 16 x 16 0.25 and 1.6; 100 x 32 x 64 1.7 and 1.2.
+// Whether matrices are computed one per vector lane: small ones, if there are enough for a part of a vector. With
+// AVX-512, the milliseconds on one thread, in lanes and by blocks, are in float32 0.12 and 2.6 for 500 x 16 x 16, 0.57
+// and 2.3 for 100 x 48 x 48, 3.0 and 2.4 for 64 x 64 x 64; in float64 0.25 and 1.6 for 500 x 16 x 16, 1.7 and 1.2 for
+// 100 x 32 x 64.
 template <class T> bool is_for_lanes(int64_t batch, int64_t rows, int64_t columns) {
   constexpr int64_t most_elements = sizeof(T) == 8 ? 32 * 32 : 48 * 48, least_part_of_lanes = 2;
   return rows * columns <= most_elements && batch * least_part_of_lanes >= qr_lanes_kernels().of<T>().lanes;
 }
 
-// A is factorised where there is room for it: in R, in Q, or else in scratch.
+// Factorises A in R or in Q, if it fits there, otherwise in scratch.
 template <class T>
 void factorise(BlockedQr<T> &qr, const Part<const T> &a, const Part<T> &q, const Part<T> &r, T *scratch) {
   const int64_t count = std::min(a.rows, a.columns);
   T *tau = scratch, *signs = tau + count;
   const bool fits_r = r.rows == a.rows, fits_q = q.columns == a.columns;
-  const Part<T> own{fits_r ? r.data : fits_q ? q.data : signs + count, a.rows, a.columns, a.columns};
-  copy(a, own);
-  qr.factor(own, tau);
-  if (!fits_r) copy<T>({own.data, r.rows, r.columns, own.stride}, r);
-  if (q.columns > 0) qr.form(own, tau, count, q);
+  const Part<T> factors{fits_r ? r.data : fits_q ? q.data : signs + count, a.rows, a.columns, a.columns};
+  copy(a, factors);
+  qr.factor(factors, tau);
+  if (!fits_r) copy<T>({factors.data, r.rows, r.columns, factors.stride}, r);
+  if (q.columns > 0) qr.form(factors, tau, count, q);
   clear_below_diagonal(r);
   make_diagonal_positive(q, r, signs);
 }
 
-// As `factorise`, of A with many more rows than columns; Q has as many columns as A, or none.
+// Factorises an A with many more rows than columns. Q has as many columns as A, or none.
 template <class T> void factorise_tall(const T *a, int64_t rows, int64_t columns, T *q, T *r) {
   TallQr<T> qr(rows, columns);
   Scratch<T> vectors(q ? 0 : rows * columns), signs(columns), diagonal(columns * columns);
-  T *own = q ? q : vectors.data();
-  qr.factor(a, own);
+  T *reflectors = q ? q : vectors.data();
+  qr.factor(a, reflectors);
   qr.copy_r(r);
   make_diagonal_positive<T>({nullptr, 0, 0, 0}, {r, columns, columns, columns}, signs.data());
   if (!q) return;
@@ -110,10 +111,12 @@ void qr(const QrBlock &block, Operands operands) {
     }
     const int64_t room = inner == rows || width == columns ? 0 : rows * columns;
     const int64_t operations = factor_operations(rows, columns) + 2 * rows * width * count;
-    for_each_qr<T>(batch, rows, count, operations, 2 * count + room, [&](int64_t at, BlockedQr<T> &own, T *scratch) {
-      factorise<T>(own, {a + at * rows * columns, rows, columns, columns}, {q + at * rows * width, rows, width, width},
-                   {r + at * inner * columns, inner, columns, columns}, scratch);
-    });
+    for_each_qr<T>(batch, rows, count, operations, 2 * count + room,
+                   [&](int64_t at, BlockedQr<T> &blocked, T *scratch) {
+                     factorise<T>(blocked, {a + at * rows * columns, rows, columns, columns},
+                                  {q + at * rows * width, rows, width, width},
+                                  {r + at * inner * columns, inner, columns, columns}, scratch);
+                   });
   });
 }
 
@@ -139,15 +142,16 @@ void geqrf(const GeqrfBlock &block, Operands operands) {
                                               columns},
                                              scratch);
                                });
-    for_each_qr<T>(batch, rows, count, factor_operations(rows, columns), 0, [&](int64_t at, BlockedQr<T> &own, T *) {
-      const Part<T> result{factors + at * rows * columns, rows, columns, columns};
-      copy({a + at * rows * columns, rows, columns, columns}, result);
-      own.factor(result, tau + at * count);
-    });
+    for_each_qr<T>(batch, rows, count, factor_operations(rows, columns), 0,
+                   [&](int64_t at, BlockedQr<T> &blocked, T *) {
+                     const Part<T> result{factors + at * rows * columns, rows, columns, columns};
+                     copy({a + at * rows * columns, rows, columns, columns}, result);
+                     blocked.factor(result, tau + at * count);
+                   });
   });
 }
 
-// Vectors and tau of reflections, as two operands hold them.
+// The vectors and tau of reflections, from two operands.
 template <class T> struct Reflections {
   int64_t rows, columns, count;
   const T *a, *tau;
@@ -162,7 +166,7 @@ template <class T> struct Reflections {
     tau = operands.inputs<T>(1, 0, Extent(count).along(batch, count));
   }
 
-  // They are read only.
+  // The vectors are only read.
   Part<T> vectors_of(int64_t matrix) const {
     return {const_cast<T *>(a) + matrix * rows * columns, rows, columns, columns};
   }
@@ -173,13 +177,14 @@ void householder_product(const HouseholderProductBlock &block, Operands operands
   const int64_t batch = block.batch, rows = block.rows, width = block.width;
   with_real(dtype, [&](auto real) {
     using T = decltype(real);
-    const Reflections<T> own(block, operands);
+    const Reflections<T> reflections(block, operands);
     const Extent all = matrices(batch, rows, width);
     T *q = operands.results<T>(2, 0, all);
     if (all.is_empty()) return;
-    const int64_t operations = 2 * rows * width * own.count;
-    for_each_qr<T>(batch, rows, own.count, operations, 0, [&](int64_t at, BlockedQr<T> &qr, T *) {
-      qr.form(own.vectors_of(at), own.tau + at * own.count, own.count, {q + at * rows * width, rows, width, width});
+    const int64_t operations = 2 * rows * width * reflections.count;
+    for_each_qr<T>(batch, rows, reflections.count, operations, 0, [&](int64_t at, BlockedQr<T> &qr, T *) {
+      qr.form(reflections.vectors_of(at), reflections.tau + at * reflections.count, reflections.count,
+              {q + at * rows * width, rows, width, width});
     });
   });
 }
@@ -189,16 +194,17 @@ void ormqr(const OrmqrBlock &block, Operands operands) {
   const int64_t batch = block.batch, rows = block.rows, width = block.width;
   with_real(dtype, [&](auto real) {
     using T = decltype(real);
-    const Reflections<T> own(block, operands);
+    const Reflections<T> reflections(block, operands);
     const Extent all = matrices(batch, rows, width);
     const T *c = operands.inputs<T>(2, 0, all);
     T *product = operands.results<T>(3, 0, all);
     if (all.is_empty()) return;
-    const int64_t operations = 4 * rows * width * own.count;
-    for_each_qr<T>(batch, rows, own.count, operations, 0, [&](int64_t at, BlockedQr<T> &qr, T *) {
+    const int64_t operations = 4 * rows * width * reflections.count;
+    for_each_qr<T>(batch, rows, reflections.count, operations, 0, [&](int64_t at, BlockedQr<T> &qr, T *) {
       const Part<T> result{product + at * rows * width, rows, width, width};
       copy({c + at * rows * width, rows, width, width}, result);
-      qr.multiply(own.vectors_of(at), own.tau + at * own.count, own.count, result, block.transpose);
+      qr.multiply(reflections.vectors_of(at), reflections.tau + at * reflections.count, reflections.count, result,
+                  block.transpose);
     });
   });
 }

@@ -11,7 +11,7 @@ struct GeqrfBlock {
   Whole columns;
 };
 
-// `width`: the columns of Q, of which there are none where only R is asked for.
+// `width`: the columns of Q, 0 if only R is computed.
 struct QrBlock {
   DTypeField dtype;
   Whole batch;
@@ -40,7 +40,7 @@ struct OrmqrBlock {
   Flag transpose;
 };
 
-// As many matrices as a vector has lanes: Q has no more columns than A has.
+// As many matrices as a vector has lanes. Q has no more columns than A.
 template <class T> struct QrGroup {
   LaneGroup<const T> a;
   LaneGroup<T> q, r;
@@ -57,13 +57,13 @@ template <class T> struct GeqrfGroup {
 };
 
 template <class T> struct QrLanesKernel {
-  // Work: as many vectors as `qr_lanes_work`.
+  // Work: `qr_lanes_work` vectors.
   void (*qr)(const QrGroup<T> &group, T *work);
   void (*geqrf)(const GeqrfGroup<T> &group, T *work);
   int lanes;
 };
 
-// In vectors.
+// Returns a number of vectors.
 inline int64_t qr_lanes_work(int64_t rows, int64_t columns, int64_t width, int64_t inner) {
   return rows * columns + 2 * std::min(rows, columns) + std::max(inner * columns, rows * width);
 }

@@ -1,4 +1,4 @@
-// QR factorisations of small matrices, one a vector lane.
+// QR factorisations of small matrices, one per vector lane.
 #include "qr.h"
 
 #include "lanes.h"
@@ -20,13 +20,13 @@ template <class T> struct LaneReflection {
   Vector<T> tau, beta;
 };
 
-// The lanes whose sums of squares lost something to overflow or underflow: their columns are scaled first.
+// Handles the lanes whose sums of squares lost digits to overflow or underflow: their columns are scaled first.
 template <class T>
 LaneReflection<T> reflect_scaled(const LaneRows<T> &a, int64_t j, LaneMask<T> is_safe, Vector<T> square) {
   Vector<T> largest{}, scaled_square{};
   for (int64_t i = j + 1; i < a.rows; i++) {
-    const Vector<T> own = absolute(a(i, j));
-    largest = select((own > largest) | (own != own), own, largest);
+    const Vector<T> size = absolute(a(i, j));
+    largest = select((size > largest) | (size != size), size, largest);
   }
   const LaneMask<T> is_zero = largest == 0;
   const Vector<T> one = broadcast(T(1)), alpha = a(j, j), top = absolute(alpha);
@@ -43,7 +43,7 @@ LaneReflection<T> reflect_scaled(const LaneRows<T> &a, int64_t j, LaneMask<T> is
   return {select(is_zero, Vector<T>{}, one - first / beta), select(is_zero, alpha, beta * scale)};
 }
 
-// Replaces what is below the diagonal in a column by v. As `reflect` of reflection.h, lane by lane.
+// Replaces the elements below the diagonal in a column by v. As `reflect` of reflection.h, lane by lane.
 template <class T> LaneReflection<T> reflect_lanes(const LaneRows<T> &a, int64_t j) {
   Vector<T> square{};
   for (int64_t i = j + 1; i < a.rows; i++) square = multiply_add<T>(a(i, j), a(i, j), square);
@@ -56,7 +56,7 @@ template <class T> LaneReflection<T> reflect_lanes(const LaneRows<T> &a, int64_t
   return {one - alpha / beta, beta};
 }
 
-// Columns `first`, … of C less tau v (vᵀ C), where v is below row j in column j of A.
+// Subtracts tau v (vᵀ C) from columns `first`, … of C, where v is below row j in column j of A.
 template <class T, int count>
 inline void reflect_columns(const LaneRows<T> &a, int64_t j, const LaneRows<T> &c, int64_t first, Vector<T> tau) {
   Vector<T> sums[count];
@@ -84,14 +84,14 @@ void reflect_range(const LaneRows<T> &a, int64_t j, const LaneRows<T> &c, int64_
 
 template <class T> void factor(const LaneRows<T> &a, int64_t count, Vector<T> *tau) {
   for (int64_t j = 0; j < count; j++) {
-    const LaneReflection<T> own = reflect_lanes(a, j);
-    tau[j] = own.tau;
-    reflect_range(a, j, a, j + 1, a.columns, own.tau);
-    a(j, j) = own.beta;
+    const LaneReflection<T> reflection = reflect_lanes(a, j);
+    tau[j] = reflection.tau;
+    reflect_range(a, j, a, j + 1, a.columns, reflection.tau);
+    a(j, j) = reflection.beta;
   }
 }
 
-// The first `width` columns of Q in place of the vectors.
+// Writes the first `width` columns of Q in place of the vectors.
 template <class T> void form(const LaneRows<T> &a, int64_t count, int64_t width, const Vector<T> *tau) {
   for (int64_t j = count; j < width; j++)
     for (int64_t i = 0; i < a.rows; i++) a(i, j) = broadcast(T(i == j));

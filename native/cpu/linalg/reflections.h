@@ -1,5 +1,5 @@
-// Reflections H = I - tau v vᵀ that take a column to a multiple of a unit vector, in blocks: the product of a block's
-// is I - V T Vᵀ with T upper triangular, the compact WY form. Source: R. Schreiber and C. Van Loan, "A
+// Reflections H = I - tau v vᵀ that map a column to a multiple of a unit vector, in blocks. The product of a block's
+// reflections is I - V T Vᵀ with T upper triangular, the compact WY form. Source: R. Schreiber and C. Van Loan, "A
 // storage-efficient WY representation for products of Householder transformations", 1989.
 #pragma once
 
@@ -7,12 +7,11 @@
 
 namespace orchard {
 
-// Columns of which a block is made: few where a matrix has few, since the factorisation of a block itself is not
-// blocked.
+// Columns of a block: few if the matrix has few, since the factorisation within a block is not blocked.
 constexpr int64_t narrow_block = 8, wide_block = 32;
 // Columns that are multiplied by a block at once.
 constexpr int64_t tile_columns = 64;
-// The elements of two of the widest vectors.
+// Elements of two of the widest vectors.
 constexpr int64_t copied_columns = 32;
 
 // Part of a row-major matrix.
@@ -26,22 +25,23 @@ template <class T> struct Part {
   Part with_columns(int64_t count) const { return {data, rows, count, stride}; }
 };
 
-// V and T of a block: V has as many rows as the part that it was made of, `width` columns, and zeros behind its own.
+// V and T of a block. V has as many rows as the part that it was made from, and `width` columns; unused columns are
+// zeros.
 template <class T> struct Block {
   T *v, *t;
   int64_t rows, width;
 
   static int64_t elements(int64_t rows, int64_t width) { return (rows + width) * width; }
-  // In memory of so many elements.
+  // The memory has elements(rows, width) elements.
   Block(T *memory, int64_t rows, int64_t width) : v(memory), t(memory + rows * width), rows(rows), width(width) {}
 };
 
 template <class T> struct ReflectionKernel {
-  // Replaces a part, of at most `width` columns, by R and the vectors below its diagonal. Work: `factor_work`.
+  // Replaces a part of at most `width` columns by R and, below its diagonal, the vectors. Work: `factor_work`.
   void (*factor)(const Part<T> &a, T *tau, T *work);
-  // V and T of such a part. Work: `pack_work`.
+  // Computes V and T of such a part. Work: `pack_work`.
   void (*pack)(const Part<const T> &a, const T *tau, const Block<T> &block, T *work);
-  // Replaces C by (I - V T Vᵀ) C, or the transpose of it. Work: `apply_work`.
+  // Replaces C by (I - V T Vᵀ) C, or by (I - V T Vᵀ)ᵀ C. Work: `apply_work`.
   void (*apply)(const Block<T> &block, const Part<T> &c, bool transpose, T *work);
 };
 

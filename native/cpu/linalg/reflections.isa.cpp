@@ -6,7 +6,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Columns of a block that are summed up at once, and vectors of each: their sums stay in registers.
+// Columns of a block that are summed at once, and vectors of each: the sums stay in registers.
 constexpr int sum_columns = 8;
 constexpr int sum_vectors = vector_bytes == 32 ? 1 : 2;
 
@@ -17,10 +17,10 @@ void project(const Block<T> &block, const T *c, int64_t stride, T *out, int64_t 
     Vector<T> sums[sum_columns][vectors] = {};
     const T *v = block.v + first;
     for (int64_t row = 0; row < block.rows; row++, v += block.width) {
-      Vector<T> own[vectors];
-      for (int i = 0; i < vectors; i++) own[i] = load_vector(c + row * stride + i * lanes<T>);
+      Vector<T> c_row[vectors];
+      for (int i = 0; i < vectors; i++) c_row[i] = load_vector(c + row * stride + i * lanes<T>);
       for (int j = 0; j < sum_columns; j++)
-        for (int i = 0; i < vectors; i++) sums[j][i] = multiply_add<T>(own[i], v[j], sums[j][i]);
+        for (int i = 0; i < vectors; i++) sums[j][i] = multiply_add<T>(c_row[i], v[j], sums[j][i]);
     }
     for (int j = 0; j < sum_columns; j++)
       for (int i = 0; i < vectors; i++) store_vector(sums[j][i], out + (first + j) * out_stride + i * lanes<T>);
@@ -35,8 +35,8 @@ inline void add_rows(const T *v, int64_t width, const T *w, int64_t w_stride, T 
     for (int i = 0; i < vectors; i++) sums[r][i] = load_vector(c + r * stride + i * lanes<T>);
   for (int64_t j = 0; j < width; j++)
     for (int i = 0; i < vectors; i++) {
-      Vector<T> own = load_vector(w + j * w_stride + i * lanes<T>);
-      for (int r = 0; r < rows; r++) sums[r][i] = multiply_add<T>(own, v[r * width + j], sums[r][i]);
+      Vector<T> w_row = load_vector(w + j * w_stride + i * lanes<T>);
+      for (int r = 0; r < rows; r++) sums[r][i] = multiply_add<T>(w_row, v[r * width + j], sums[r][i]);
     }
   for (int r = 0; r < rows; r++)
     for (int i = 0; i < vectors; i++) store_vector(sums[r][i], c + r * stride + i * lanes<T>);
@@ -67,7 +67,7 @@ void scale(const Block<T> &block, bool transpose, const T *w, T *out, int64_t st
   }
 }
 
-// Rows of C as they lie, and those of a copy, in which they are adjacent and as long as `width`.
+// Copies columns of C to and from a contiguous copy with rows of `width` elements, padded with zeros.
 template <class T, int vectors> void copy_in(const Part<T> &c, T *copy) {
   constexpr int64_t width = vectors * lanes<T>;
   if (c.columns == width) {
@@ -92,8 +92,8 @@ template <class T, int vectors> void copy_out(const T *copy, const Part<T> &c) {
     for (int64_t column = 0; column < c.columns; column++) c.data[row * c.stride + column] = copy[row * width + column];
 }
 
-// Some columns of C, in a copy: it is read once for every few columns of V, and rows that are apart by a power of two
-// would share few places of a cache.
+// Applies a block to a few columns of C, in a copy. They are read once for every few columns of V, and rows that are a
+// power of two apart would share few cache sets.
 template <class T, int vectors> void apply_few(const Block<T> &block, const Part<T> &c, bool transpose, T *work) {
   constexpr int64_t width = vectors * lanes<T>;
   T *w = work, *scaled = w + wide_block * width, *copy = scaled + wide_block * width;
@@ -107,13 +107,13 @@ template <class T, int vectors> void apply_few(const Block<T> &block, const Part
 template <class T> void apply(const Block<T> &block, const Part<T> &c, bool transpose, T *work) {
   constexpr int64_t step = sum_vectors * lanes<T>;
   for (int64_t at = 0; at < c.columns; at += step) {
-    const Part<T> own = c.from(0, at).with_columns(std::min(step, c.columns - at));
-    if (own.columns > lanes<T>) apply_few<T, sum_vectors>(block, own, transpose, work);
-    else apply_few<T, 1>(block, own, transpose, work);
+    const Part<T> part = c.from(0, at).with_columns(std::min(step, c.columns - at));
+    if (part.columns > lanes<T>) apply_few<T, sum_vectors>(block, part, transpose, work);
+    else apply_few<T, 1>(block, part, transpose, work);
   }
 }
 
-// T of V, of whose columns `count` are its own: T[j, j] = tau[j], and above it -tau[j] T Vᵀ V[:, j].
+// Computes T of V, of whose columns `count` are in use: T[j, j] = tau[j], and above it -tau[j] T Vᵀ V[:, j].
 template <class T> void triangle(const T *gram, const T *tau, int64_t count, const Block<T> &block) {
   const int64_t width = block.width;
   std::fill_n(block.t, width * width, T(0));
@@ -127,21 +127,21 @@ template <class T> void triangle(const T *gram, const T *tau, int64_t count, con
   }
 }
 
-// V and Vᵀ V; the products of columns above the diagonal are all that is needed.
+// Computes V and Vᵀ V. Only the products above the diagonal are needed.
 template <class T> void pack(const Part<const T> &a, const T *tau, const Block<T> &block, T *work) {
   const int64_t width = block.width;
   for (int64_t row = 0; row < a.rows; row++) {
-    T *own = block.v + row * width;
+    T *v_row = block.v + row * width;
     const T *from = a.data + row * a.stride;
     if (row >= width && a.columns == width) {
       static_assert(wide_block % narrow_block == 0);
-      for (int64_t j = 0; j < width; j += narrow_block) std::copy_n(from + j, narrow_block, own + j);
+      for (int64_t j = 0; j < width; j += narrow_block) std::copy_n(from + j, narrow_block, v_row + j);
       continue;
     }
     const int64_t below = std::min(row, a.columns);
-    std::copy_n(from, below, own);
-    std::fill_n(own + below, width - below, T(0));
-    if (row < a.columns) own[row] = 1;
+    std::copy_n(from, below, v_row);
+    std::fill_n(v_row + below, width - below, T(0));
+    if (row < a.columns) v_row[row] = 1;
   }
   T *gram = work;
   if (width % lanes<T> == 0) {
@@ -157,7 +157,7 @@ template <class T> void pack(const Part<const T> &a, const T *tau, const Block<T
   triangle(gram, tau, a.columns, block);
 }
 
-// A few columns, one reflection after the other: in a copy in which columns are adjacent.
+// Factorises a few columns, one reflection after the other, in a column-major copy.
 template <class T> void factor_narrow(const Part<T> &a, T *tau, T *work) {
   for (int64_t row = 0; row < a.rows; row++)
     for (int64_t j = 0; j < a.columns; j++) work[j * a.rows + row] = a.data[row * a.stride + j];
@@ -167,8 +167,8 @@ template <class T> void factor_narrow(const Part<T> &a, T *tau, T *work) {
     const T beta = reflect(column, count, &tau[j]);
     if (tau[j] != 0)
       for (int64_t other = j + 1; other < a.columns; other++) {
-        T *own = work + other * a.rows + j;
-        subtract_multiple(own, column, tau[j] * dot(column, own, count), count);
+        T *target = work + other * a.rows + j;
+        subtract_multiple(target, column, tau[j] * dot(column, target, count), count);
       }
     *column = beta;
   }
@@ -178,16 +178,16 @@ template <class T> void factor_narrow(const Part<T> &a, T *tau, T *work) {
 
 template <class T> void factor(const Part<T> &a, T *tau, T *work) {
   const Block<T> block(work, a.rows, narrow_block);
-  T *own_work = work + Block<T>::elements(a.rows, narrow_block);
+  T *panel_work = work + Block<T>::elements(a.rows, narrow_block);
   const int64_t count = std::min(a.rows, a.columns);
   for (int64_t first = 0; first < count; first += narrow_block) {
     const int64_t width = std::min(narrow_block, count - first);
     const Part<T> panel = a.from(first, first).with_columns(width);
-    factor_narrow(panel, tau + first, own_work);
+    factor_narrow(panel, tau + first, panel_work);
     if (first + width == a.columns) return;
-    const Block<T> own(block.v, panel.rows, narrow_block);
-    pack<T>({panel.data, panel.rows, panel.columns, panel.stride}, tau + first, own, own_work);
-    apply(own, a.from(first, first + width), true, own_work);
+    const Block<T> panel_block(block.v, panel.rows, narrow_block);
+    pack<T>({panel.data, panel.rows, panel.columns, panel.stride}, tau + first, panel_block, panel_work);
+    apply(panel_block, a.from(first, first + width), true, panel_work);
   }
 }
 

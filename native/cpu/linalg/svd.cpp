@@ -5,7 +5,7 @@ using namespace orchard;
 
 namespace {
 
-// About how many operations a matrix takes: six sweeps over pairs of rows, and of rotations.
+// Returns the approximate operations for a matrix: six sweeps over pairs of rows, and of rotations.
 template <class T> int64_t operations_of(const SvdBatch<T> &batch) {
   const int64_t small = batch.small();
   return 4 * small * small * batch.large() + 40 * small * small * small;
@@ -18,7 +18,8 @@ template <class T> void factorise_all(const SvdBatch<T> &batch) {
   });
 }
 
-// Up to this size, and for as many matrices as fill a part of a vector, those in its lanes are computed at once.
+// Matrices up to this size are computed one per vector lane, if the batch fills this part of the lanes:
+// 1 / least_part_of_lanes.
 constexpr int64_t lanes_size = 32;
 constexpr int64_t least_part_of_lanes = 2;
 
@@ -40,7 +41,7 @@ template <class T> void factorise_lanes(const SvdBatch<T> &batch) {
                     });
 }
 
-// Whether a matrix has so many more rows than columns, or the other way round, that QR first is faster.
+// If one side of a matrix is this many times as long as the other, a QR decomposition first is faster.
 constexpr int64_t tall_ratio = 2;
 
 template <class T> void factorise(const SvdBatch<T> &batch) {

@@ -15,11 +15,11 @@ struct SvdBlock {
   Flag full;
 };
 
-// What a matrix is found to be. One that lanes leave is computed by itself.
+// The outcome for a matrix. The kernel for one matrix computes those that the lanes left.
 enum SvdInfo : int32_t { svd_left = -1, svd_done = 0, svd_not_finite = 1, svd_not_converged = 2 };
 
-// U, Σ and Vᵀ of a matrix of rows x columns. U and Vᵀ are null where singular values are all that is computed; they are
-// square where `full`.
+// U, Σ and Vᵀ of a matrix of rows x columns. U and Vᵀ are null if only singular values are computed, and square if
+// `full`.
 template <class T> struct SvdProblem {
   const T *a;
   T *u, *s, *vh;
@@ -33,7 +33,7 @@ template <class T> struct SvdProblem {
   int64_t large() const { return std::max(rows, columns); }
 };
 
-// Matrices and results one after the other. U and Vᵀ are null where singular values are all that is computed.
+// Matrices and their results, one after the other. U and Vᵀ are null if only singular values are computed.
 template <class T> struct SvdBatch {
   const T *a;
   T *u, *s, *vh;
@@ -57,20 +57,20 @@ template <class T> struct SvdBatch {
             scratch};
   }
 
-  // Results of a matrix that has none are NaN.
+  // Stores the outcome. Results of a failed matrix are NaN.
   void finish(int64_t at, SvdInfo found) const {
     info[at] = found;
     if (found == svd_done) return;
-    const SvdProblem<T> own = problem(at, nullptr);
+    const SvdProblem<T> failed = problem(at, nullptr);
     const T nan = std::numeric_limits<T>::quiet_NaN();
-    std::fill_n(own.s, small(), nan);
-    if (!own.has_vectors()) return;
-    std::fill_n(own.u, rows * left(), nan);
-    std::fill_n(own.vh, right() * columns, nan);
+    std::fill_n(failed.s, small(), nan);
+    if (!failed.has_vectors()) return;
+    std::fill_n(failed.u, rows * left(), nan);
+    std::fill_n(failed.vh, right() * columns, nan);
   }
 };
 
-// Numbers that a matrix takes for the time of its factorisation.
+// Returns the scratch elements of a factorisation.
 inline int64_t svd_scratch(int64_t rows, int64_t columns) {
   const int64_t small = std::min(rows, columns), large = std::max(rows, columns);
   return small * large + 3 * small * small + 6 * small + large;
@@ -83,15 +83,15 @@ template <class T> struct SvdKernel {
 using SvdKernels = OfReals<SvdKernel>;
 
 template <class T> struct SvdLanesKernel {
-  // Of `count` square matrices of the batch from `first` on. Those that are not finite, or have rows that are too short
-  // for the digits of T, are left.
+  // Factorises `count` square matrices of the batch from `first` on. Leaves those that are not finite, or have rows
+  // that are too short for the digits of T.
   void (*factorise)(const SvdBatch<T> &batch, int64_t first, int64_t count, T *scratch);
   int64_t lanes;
 };
 
 using SvdLanesKernels = OfReals<SvdLanesKernel>;
 
-// Vectors of lanes that such a group takes.
+// Returns the scratch vectors of such a group.
 inline int64_t svd_lanes_scratch(int64_t n) { return 4 * n * n + 2 * n; }
 
 } // namespace orchard

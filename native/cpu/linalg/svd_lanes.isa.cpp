@@ -1,6 +1,5 @@
-// One-sided Jacobi rotations of square matrices, as many at once as a vector has lanes: the rows of W = Aᵀ are rotated
-// until each two are orthogonal, and those of G alike, G W = Σ Z. Then A = Zᵀ Σ G. What a lane computes depends on its
-// matrix alone.
+// One-sided Jacobi rotations of square matrices, one per vector lane. The rows of W = Aᵀ are rotated until every two
+// are orthogonal, and those of G alike: G W = Σ Z. Then A = Zᵀ Σ G. The result of a lane depends on its matrix alone.
 #include "lanes.h"
 #include "svd.h"
 
@@ -9,9 +8,9 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Sweeps after which matrices are left: six to ten are usual.
+// Sweeps after which matrices are left to the kernel for one matrix. Six to ten are usual.
 constexpr int lanes_sweep_limit = 30;
-// The largest element is scaled to about 1. Squares of rows up to this one have too few digits.
+// The largest element is scaled to about 1. Squared norms of rows up to this one have too few digits.
 template <class T> constexpr T least_square = sizeof(T) == 8 ? T(1e-240) : T(0x1p-80);
 
 template <class T> class LaneSvd {
@@ -40,7 +39,7 @@ public:
 private:
   bool has_vectors() const { return batch_.u != nullptr; }
 
-  // Matrices to elements of about 1; those that are not finite become 0.
+  // Scales matrices to elements of about 1; those that are not finite become 0.
   void scale() {
     V largest = {}, sum = {};
     for (int64_t at = 0; at < n_ * n_; at++) {
@@ -49,7 +48,7 @@ private:
       sum += w_[at] - w_[at];
     }
     is_left_ = ~(sum == 0) | ~(largest > 0);
-    V first = {}, second = {}; // in two factors, since one may be no number
+    V first = {}, second = {}; // two factors, since a single one may overflow
     for (int lane = 0; lane < lanes<T>; lane++) {
       const int exponent = exponents_[lane] = is_left_[lane] ? 0 : std::ilogb(largest[lane]);
       first[lane] = std::ldexp(T(1), -exponent / 2);
@@ -67,7 +66,7 @@ private:
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 
-  // Which matrices' rows are orthogonal in the end.
+  // Rotates the rows. Returns the lanes whose rows are orthogonal in the end.
   Mask orthogonalise() {
     for (int sweep = 0; sweep < lanes_sweep_limit; sweep++) {
       Mask is_rotated = {};
@@ -83,7 +82,7 @@ private:
     return is_converged_;
   }
 
-  // Makes two rows orthogonal, the longer one the first. Returns in which lanes they were not.
+  // Makes two rows orthogonal, the longer one the first. Returns in which lanes they were not orthogonal before.
   Mask rotate_pair(int64_t i, int64_t j) {
     const T tolerance = std::numeric_limits<T>::epsilon() * std::max(T(4), std::sqrt(T(n_)));
     V *x = w_ + i * n_, *y = w_ + j * n_;
@@ -103,7 +102,7 @@ private:
     squares_[i] = select(is_needed, longer + tangent * size, a);
     const V before = select(is_swapped, a, b);
     squares_[j] = before - tangent * size;
-    // What remains of a square is a difference: where its digits are gone, it is added up anew.
+    // The remaining square is a difference: once it has lost its digits, it is computed anew.
     const Mask is_lost = is_needed & ~(squares_[j] > T(0.1) * before);
     if (any(is_lost)) squares_[j] = select(is_lost, product(y, y), squares_[j]);
     norms_[i] = square_root(squares_[i]);
@@ -111,7 +110,7 @@ private:
     return is_needed;
   }
 
-  // Of the longer row and the shorter one, by the sine of an angle and the tangent of its half: see svd.isa.cpp.
+  // Rotates the longer row and the shorter one, by the sine of an angle and the tangent of its half: see svd.isa.cpp.
   void rotate(V *__restrict x, V *__restrict y, V sine, V half_tangent, Mask is_swapped) const {
     if (!any(is_swapped)) return rotate_rows(x, y, sine, half_tangent, [](V, V second) { return second; });
     rotate_rows(x, y, sine, half_tangent,
@@ -126,7 +125,7 @@ private:
     }
   }
 
-  // Rows of W to length 1, and signs by them, the left vectors.
+  // Normalises the rows of W, which are the left vectors, and derives the signs from them.
   void normalise() {
     const V one = broadcast(T(1));
     for (int64_t i = 0; i < n_; i++) {
@@ -146,26 +145,26 @@ private:
     store_lanes<T>(g_, n_ * n_, {rotations_, n_ * n_, count_});
   }
 
-  // The results of a matrix, in falling order.
+  // Stores the results of a matrix, with singular values in descending order.
   void store(int64_t lane) const {
     const int64_t at = first_ + lane;
     batch_.info[at] = is_left_[lane] ? svd_left : svd_done;
     if (is_left_[lane]) return;
-    const SvdProblem<T> own = batch_.problem(at, nullptr);
+    const SvdProblem<T> problem = batch_.problem(at, nullptr);
     T norms[lanes_size];
     int64_t order[lanes_size];
     for (int64_t i = 0; i < n_; i++) norms[i] = std::sqrt(squares_[i][lane]);
-    for (int64_t i = 0; i < n_; i++) { // behind those that are not shorter
+    for (int64_t i = 0; i < n_; i++) { // after those that are not shorter
       int64_t to = i;
       for (; to > 0 && norms[order[to - 1]] < norms[i]; to--) order[to] = order[to - 1];
       order[to] = i;
     }
-    for (int64_t to = 0; to < n_; to++) own.s[to] = std::ldexp(norms[order[to]], exponents_[lane]);
+    for (int64_t to = 0; to < n_; to++) problem.s[to] = std::ldexp(norms[order[to]], exponents_[lane]);
     if (!has_vectors()) return;
     for (int64_t to = 0; to < n_; to++) {
       const int64_t from = (lane * n_ + order[to]) * n_;
-      std::copy_n(rotations_ + from, n_, own.vh + to * n_);
-      for (int64_t i = 0; i < n_; i++) own.u[i * n_ + to] = rows_[from + i];
+      std::copy_n(rotations_ + from, n_, problem.vh + to * n_);
+      for (int64_t i = 0; i < n_; i++) problem.u[i * n_ + to] = rows_[from + i];
     }
   }
 

@@ -1,5 +1,5 @@
-// Singular value decompositions of matrices of many rows and few columns, or the other way round, from that of the R of
-// their QR decomposition: with B = Q R and R = U Σ Vᵀ, B = (Q U) Σ Vᵀ.
+// Singular value decompositions of matrices of many rows and few columns, or the reverse, from that of the R of their
+// QR decomposition: with B = Q R and R = U Σ Vᵀ, B = (Q U) Σ Vᵀ.
 #pragma once
 
 #include "signs.h"
@@ -17,7 +17,7 @@ public:
         vectors_(scratch_product({batch.count, large_, small_})),
         rest_(scratch_product({batch.count, small_, 3 * small_ + 1})) {}
 
-  // `factorise` takes the square matrices R.
+  // `factorise` decomposes the square matrices R.
   template <class Factorise> void run(Factorise &&factorise) {
     decompose();
     factorise(inner());
@@ -33,14 +33,14 @@ private:
   T *u() { return r() + batch_.count * square(); }
   T *vh() { return u() + batch_.count * square(); }
   T *tau(int64_t at) { return vh() + batch_.count * square() + at * small_; }
-  // B, and then the vectors of the reflections.
+  // B, which the vectors of the reflections replace.
   Part<T> part(int64_t at) { return {vectors_.data() + at * large_ * small_, large_, small_, small_}; }
 
   SvdBatch<T> inner() {
-    SvdBatch<T> own = batch_;
-    own.a = r(), own.u = batch_.u ? u() : nullptr, own.vh = batch_.u ? vh() : nullptr;
-    own.rows = own.columns = small_, own.full = false;
-    return own;
+    SvdBatch<T> batch = batch_;
+    batch.a = r(), batch.u = batch_.u ? u() : nullptr, batch.vh = batch_.u ? vh() : nullptr;
+    batch.rows = batch.columns = small_, batch.full = false;
+    return batch;
   }
 
   // In blocks of rows, unless U has further columns.
@@ -58,15 +58,15 @@ private:
     }
     for_each_qr<T>(batch_.count, large_, small_, 2 * large_ * square(), 0, [&](int64_t at, BlockedQr<T> &qr, T *) {
       if (!load(at)) return;
-      const Part<T> own = part(at);
-      qr.factor(own, tau(at));
+      const Part<T> b = part(at);
+      qr.factor(b, tau(at));
       T *upper = r() + at * square();
       for (int64_t i = 0; i < small_; i++)
-        for (int64_t j = 0; j < small_; j++) upper[i * small_ + j] = j < i ? T(0) : own.data[i * small_ + j];
+        for (int64_t j = 0; j < small_; j++) upper[i * small_ + j] = j < i ? T(0) : b.data[i * small_ + j];
     });
   }
 
-  // B. Where an element is not finite, R is NaN, and false is returned.
+  // Loads B. If an element is not finite, sets R to NaN and returns false.
   bool load(int64_t at) {
     const T *from = batch_.a + at * large_ * small_;
     const int64_t count = large_ * small_;
@@ -100,20 +100,20 @@ private:
                    });
   }
 
-  // The other vectors, from those of B in `to`, and the signs.
+  // Writes the other vectors, from those of B in `to`, and fixes the signs.
   void finish(int64_t at, int64_t width, const T *to, T *scratch) {
-    const SvdProblem<T> own = batch_.problem(at, nullptr);
+    const SvdProblem<T> problem = batch_.problem(at, nullptr);
     const T *others = vh() + at * square();
     if (is_tall()) {
-      std::copy_n(others, square(), own.vh);
+      std::copy_n(others, square(), problem.vh);
     } else {
-      transpose_matrix(to, large_, width, own.vh);
-      transpose_matrix(others, small_, small_, own.u);
+      transpose_matrix(to, large_, width, problem.vh);
+      transpose_matrix(others, small_, small_, problem.u);
     }
-    orient_vectors(batch_, own, scratch);
+    orient_vectors(batch_, problem, scratch);
   }
 
-  // U of R with zeros below, and further columns of the identity.
+  // Fills `to` with U of R, zeros below it, and further columns of the identity.
   void begin_with(T *to, int64_t width, const T *upper) const {
     std::fill_n(to, large_ * width, T(0));
     for (int64_t i = 0; i < small_; i++) std::copy_n(upper + i * small_, small_, to + i * width);

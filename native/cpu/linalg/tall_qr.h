@@ -1,7 +1,7 @@
-// The QR factorisation of a matrix of many more rows than columns: blocks of rows, each factorised on one thread, and
-// their factors R, one below the other, once more. Source: J. Demmel, L. Grigori, M. Hoemmen and J. Langou,
-// "Communication-optimal parallel and sequential QR and LU factorizations", 2012. Blocks depend on the shape alone, so
-// that the result does not depend on the number of threads.
+// The QR factorisation of a matrix of many more rows than columns. Each block of rows is factorised on one thread;
+// their factors R, one below the other, are then factorised once more. Source: J. Demmel, L. Grigori, M. Hoemmen and J.
+// Langou, "Communication-optimal parallel and sequential QR and LU factorizations", 2012. Blocks depend on the shape
+// alone, so that the result does not depend on the number of threads.
 #pragma once
 
 #include "blocked_qr.h"
@@ -21,22 +21,22 @@ public:
         work_(std::min<int64_t>(thread_count(), blocks_),
               BlockedQr<T>::elements(most_rows(), columns) + most_rows() * columns) {}
 
-  // The vectors of A's blocks, in rows without gaps, in place of A or elsewhere.
+  // Writes the vectors of A's blocks, in contiguous rows, in place of A or elsewhere.
   void factor(const T *from, T *a) {
     for_blocks([&](int64_t at, BlockedQr<T> &qr, T *) {
-      const Part<T> own = block(a, columns_, at);
-      if (from != a) std::copy_n(from + (own.data - a), own.rows * columns_, own.data);
-      qr.factor(own, tau_of(at));
-      copy_triangle(own, stack_.data() + at * columns_ * columns_);
+      const Part<T> part = block(a, columns_, at);
+      if (from != a) std::copy_n(from + (part.data - a), part.rows * columns_, part.data);
+      qr.factor(part, tau_of(at));
+      copy_triangle(part, stack_.data() + at * columns_ * columns_);
     });
     stack_qr().factor(stack(), stack_tau_.data());
   }
 
-  // `columns` rows, row-major without gaps.
+  // Copies R: `columns` rows, row-major and contiguous.
   void copy_r(T *r) { copy_triangle(stack(), r); }
 
-  // The first columns of Q times a matrix of `columns` rows: `width` columns, which may replace the vectors where they
-  // are as many.
+  // Multiplies the first columns of Q by a matrix of `columns` rows and `width` columns. The product may replace the
+  // vectors if it has as many columns.
   void expand(T *a, const T *top, int64_t width, T *out) {
     Scratch<T> tops(blocks_ * columns_ * width);
     std::copy_n(top, columns_ * width, tops.data());
@@ -52,13 +52,13 @@ public:
     });
   }
 
-  // The first `columns` rows of Qᵀ B replace those of B, whose others become undefined.
+  // Replaces the first `columns` rows of B by those of Qᵀ B. The other rows become undefined.
   void project(T *a, T *b, int64_t width) {
     Scratch<T> tops(blocks_ * columns_ * width);
     for_blocks([&](int64_t at, BlockedQr<T> &qr, T *) {
-      const Part<T> own = block(b, width, at);
-      qr.multiply(block(a, columns_, at), tau_of(at), columns_, own, true);
-      std::copy_n(own.data, columns_ * width, tops.data() + at * columns_ * width);
+      const Part<T> part = block(b, width, at);
+      qr.multiply(block(a, columns_, at), tau_of(at), columns_, part, true);
+      std::copy_n(part.data, columns_ * width, tops.data() + at * columns_ * width);
     });
     stack_qr().multiply(stack(), stack_tau_.data(), columns_, {tops.data(), blocks_ * columns_, width, width}, true);
     std::copy_n(tops.data(), columns_ * width, b);
@@ -68,7 +68,7 @@ private:
   static constexpr int64_t most_columns = 256, least_block_rows = 512;
   static int64_t block_rows(int64_t columns) { return std::max(least_block_rows, 8 * columns); }
 
-  // The last block has the rows that are left over too.
+  // The last block also has the remaining rows.
   int64_t most_rows() const { return rows_ - (blocks_ - 1) * block_rows(columns_); }
   Part<T> stack() { return {stack_.data(), blocks_ * columns_, columns_, columns_}; }
   T *tau_of(int64_t at) { return tau_.data() + at * columns_; }
@@ -79,12 +79,12 @@ private:
     return {x + first * width, rows, width, width};
   }
 
-  // body(block, qr, scratch of most_rows() * columns elements)
+  // Calls body(block, qr, scratch), with a scratch of most_rows() * columns elements.
   template <class Body> void for_blocks(Body &&body) {
-    const int64_t own = most_rows() * columns_;
+    const int64_t scratch_elements = most_rows() * columns_;
     parallel_for(blocks_, 1, [&](int64_t begin, int64_t end) {
       typename ScratchParts<T>::Part part(work_);
-      BlockedQr<T> qr(most_rows(), columns_, part.data() + own);
+      BlockedQr<T> qr(most_rows(), columns_, part.data() + scratch_elements);
       for (int64_t at = begin; at < end; at++) body(at, qr, part.data());
     });
   }

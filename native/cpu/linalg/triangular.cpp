@@ -9,9 +9,9 @@ namespace {
 
 constexpr int64_t columns_of_task = 64;
 
-// What takes fewer operations is solved sooner than a BLAS is entered.
+// Below this many operations, solving takes less time than a call to a BLAS.
 constexpr int64_t lapack_operations = 1 << 10;
-// Up to these sizes, and for as many systems as fill half a vector, those in its lanes are solved at once.
+// Up to these sizes, systems are solved one per vector lane, if the batch fills half a vector.
 constexpr int64_t lanes_size = 32, lanes_columns = 64;
 
 template <class T> struct Problem {
@@ -35,13 +35,13 @@ template <class T> void by_lanes(const Problem<T> &problem, const TriangularKern
                     });
 }
 
-// To a BLAS a row-major matrix is its transpose: A X = B is Xᵀ Aᵀ = Bᵀ.
+// A BLAS reads a row-major matrix as its transpose: A X = B is Xᵀ Aᵀ = Bᵀ.
 template <class T> void by_lapack(const Problem<T> &problem, const Lapack<T> &library) {
   const TriangularShape &shape = problem.shape;
   const bool is_right = !shape.transposed_b;
   const int n = lapack_int(shape.n), columns = lapack_int(shape.columns);
   const int rows = is_right ? columns : n, others = is_right ? n : columns;
-  // what lies in memory, column by column, is A where it is transposed, and else Aᵀ
+  // column by column, the memory holds A if it is transposed, and else Aᵀ
   const char uplo = shape.upper == shape.transposed_a ? 'U' : 'L';
   const char trans = is_right == shape.transposed_a ? 'T' : 'N';
   const char diagonal = shape.unit_diagonal ? 'U' : 'N';
@@ -58,7 +58,7 @@ template <class T> void by_lapack(const Problem<T> &problem, const Lapack<T> &li
       });
 }
 
-// A task takes some columns of one system. Where they do not lie side by side they are moved to where they do.
+// Each task solves some columns of one system. If B is transposed, they are transposed to the scratch and back.
 template <class T> void by_rows(const Problem<T> &problem, const TriangularKernel<T> &kernel) {
   const TriangularShape &shape = problem.shape;
   const int64_t n = shape.n, parts = (shape.columns + columns_of_task - 1) / columns_of_task;
@@ -69,17 +69,17 @@ template <class T> void by_rows(const Problem<T> &problem, const TriangularKerne
                        const int64_t system = task / parts, first = task % parts * columns_of_task;
                        const int64_t width = std::min(shape.columns - first, columns_of_task);
                        const int64_t at = system * problem.side() + first * (shape.transposed_b ? n : 1);
-                       T *own = shape.transposed_b ? scratch : problem.solutions + at;
+                       T *b = shape.transposed_b ? scratch : problem.solutions + at;
                        const int64_t stride = shape.transposed_b ? width : shape.columns;
                        const T *from = problem.sides + at;
-                       if (shape.transposed_b) transpose_matrix(from, width, n, own);
+                       if (shape.transposed_b) transpose_matrix(from, width, n, b);
                        else
                          for (int64_t row = 0; row < n; row++)
-                           std::copy_n(from + row * stride, width, own + row * stride);
+                           std::copy_n(from + row * stride, width, b + row * stride);
                        const bool is_turned = shape.transposed_a;
                        kernel.solve({problem.factors + system * problem.square(), is_turned ? 1 : n, is_turned ? n : 1,
-                                     own, n, width, stride, shape.upper, shape.unit_diagonal});
-                       if (shape.transposed_b) transpose_matrix(own, n, width, problem.solutions + at);
+                                     b, n, width, stride, shape.upper, shape.unit_diagonal});
+                       if (shape.transposed_b) transpose_matrix(b, n, width, problem.solutions + at);
                      });
 }
 

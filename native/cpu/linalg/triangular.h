@@ -4,8 +4,8 @@
 
 namespace orchard {
 
-// Triangles A of rows x rows and sides B of rows x columns, each row-major without gaps, or the transpose of such. X
-// lies as B does.
+// Triangles A of rows x rows and sides B of rows x columns, each row-major and contiguous, or the transpose of such a
+// matrix. X has the layout of B.
 struct SolveTriangularBlock {
   DTypeField dtype;
   Whole batch;
@@ -17,8 +17,8 @@ struct SolveTriangularBlock {
   Flag transposed_b;
 };
 
-// X of A X = B for a triangular A of n x n, which replaces B. Element (i, j) of A is a[i * a_row + j * a_column]; the
-// `columns` elements of a row of B are adjacent, and rows are `stride` apart.
+// A X = B for a triangular A of n x n; X replaces B. Element (i, j) of A is a[i * a_row + j * a_column]; the `columns`
+// elements of a row of B are contiguous, and rows are `stride` apart.
 template <class T> struct TriangularSystem {
   const T *a;
   int64_t a_row, a_column;
@@ -27,7 +27,7 @@ template <class T> struct TriangularSystem {
   bool upper, unit_diagonal;
 };
 
-// Systems of a batch: what the block says of each.
+// The systems of a batch, as the block describes each.
 struct TriangularShape {
   int64_t n, columns;
   bool upper, unit_diagonal, transposed_a, transposed_b;
@@ -35,7 +35,7 @@ struct TriangularShape {
 
 template <class T> struct TriangularKernel {
   void (*solve)(const TriangularSystem<T> &system);
-  // A group of systems. The scratch has n * (n + columns) vectors.
+  // Solves a group of systems. The scratch has n * (n + columns) vectors.
   void (*solve_group)(LaneGroup<const T> a, LaneGroup<const T> b, LaneGroup<T> x, const TriangularShape &shape,
                       T *scratch);
   int lanes;

@@ -8,7 +8,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Row by row: X[i] = (B[i] - Σ A[i, k] X[k] over the rows k that are known) / A[i, i].
+// Solves row by row: X[i] = (B[i] - Σ A[i, k] X[k] over the known rows k) / A[i, i].
 template <class T> void solve(const TriangularSystem<T> &system) {
   const auto [a, a_row, a_column, b, n, columns, stride, upper, unit_diagonal] = system;
   for (int64_t step = 0; step < n; step++) {
@@ -24,7 +24,7 @@ template <class T> void solve(const TriangularSystem<T> &system) {
   }
 }
 
-// Lower triangles of a group, and their sides, tile by tile. An upper one is a lower one whose rows and columns are
+// Solves the lower triangles of a group, tile by tile. An upper triangle is a lower one whose rows and columns are
 // counted from the end.
 template <class T> class LaneSystem {
 public:
@@ -71,10 +71,10 @@ private:
 template <class T>
 void solve_group(LaneGroup<const T> a, LaneGroup<const T> b, LaneGroup<T> x, const TriangularShape &shape, T *scratch) {
   const auto [n, columns] = std::pair(shape.n, shape.columns);
-  Vector<T> *own = lanes_in(scratch), *sides = own + n * n;
-  load_lanes<T>(a, n * n, own);
+  Vector<T> *triangles = lanes_in(scratch), *sides = triangles + n * n;
+  load_lanes<T>(a, n * n, triangles);
   load_lanes<T>(b, n * columns, sides);
-  LaneMatrix<T> factor{own, n, 1}, solution{sides, columns, 1};
+  LaneMatrix<T> factor{triangles, n, 1}, solution{sides, columns, 1};
   if (shape.transposed_a) factor = factor.transposed();
   if (shape.transposed_b) solution = {sides, 1, n};
   if (shape.upper) {

@@ -1,4 +1,4 @@
-// Products of vectors with elements one after the other.
+// Products of contiguous vectors.
 #pragma once
 
 #include "../isa.h"
@@ -7,7 +7,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Σ x[i] y[i]. Sums are kept side by side, so that the loop becomes vectors, and are merged as a binary tree: the
+// Returns Σ x[i] y[i]. Sums are kept per lane, so that the loop is vectorised, and are merged as a binary tree: the
 // result is the same on every instruction set.
 template <class T> inline T dot(const T *x, const T *y, int64_t count) {
   constexpr int lanes = 32;

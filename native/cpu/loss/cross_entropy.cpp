@@ -13,11 +13,11 @@ namespace {
 constexpr int64_t task_elements = 1 << 14;
 enum Operand { of_logits, of_targets, of_slices, of_scale, of_gradient }; // of_slices: one number for each slice
 
-// What both passes are given.
+// The arguments that both passes share.
 struct Call {
   DType dtype, index_dtype;
   int64_t ignored;
-  ClassBatch whole{}; // what batches share
+  ClassBatch whole{}; // the fields that all batches share
   const char *logits;
 
   // The logits, targets and factors are the first three operands.
@@ -35,8 +35,8 @@ struct Call {
   }
 };
 
-// Calls use(batch, offsets of its first slice) for every few slices, on several threads. Fails where a target is out of
-// range, after the other slices.
+// Calls use(batch, offsets of its first slice) for groups of slices, on several threads. If a target is out of range,
+// fails after the other slices.
 template <int operands, class Use>
 void for_each_batch(const Call &call, const Slices<operands> &slices, const Operands &buffers, Use &&use) {
   const Nest<operands> &nest = slices.nest;
@@ -47,7 +47,7 @@ void for_each_batch(const Call &call, const Slices<operands> &slices, const Oper
   auto run_by = [&](auto *targets) {
     parallel_for(tasks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; task++) {
-        int64_t first = task % batches * together, offsets[operands], own[batch_slices];
+        int64_t first = task % batches * together, offsets[operands], slice_targets[batch_slices];
         slices.find_offsets(task / batches * run + first, offsets);
         ClassBatch batch = call.whole;
         batch.classes = slices.length;
@@ -55,12 +55,12 @@ void for_each_batch(const Call &call, const Slices<operands> &slices, const Oper
         batch.along_x = slices.along[of_logits];
         batch.slices = std::min(together, run - first);
         batch.across_x = nest.run_stride(of_logits);
-        batch.targets = own;
+        batch.targets = slice_targets;
         for (int64_t slice = 0; slice < batch.slices; slice++) {
           const int64_t target = targets[offsets[of_targets] + slice * nest.run_stride(of_targets)];
           bool is_counted = target != call.ignored;
           if (is_counted && !is_in_range(target, slices.length)) bad.set(target), is_counted = false;
-          own[slice] = is_counted ? target : -1;
+          slice_targets[slice] = is_counted ? target : -1;
         }
         use(batch, offsets);
       }
@@ -77,9 +77,8 @@ template <class Use> void with_compute_type(DType dtype, Use &&use) {
   else use(float{});
 }
 
-// In the compute type, one number for each slice: the losses, and the factors of the targets' classes (0 where a target
-// counts for nothing). Then log Σ exp(logits) as two numbers, one plane after the other: the largest logits, and the
-// logarithms that are left.
+// Writes, in the compute type, one number for each slice: the losses, and the factors of the targets' classes (0 if a
+// target is ignored). Then writes log Σ exp(logits) as two planes: the largest logits, and the remaining logarithms.
 void cross_entropy(const CrossEntropyBlock &block, Operands operands) {
   const Slices<3> slices = block.slices;
   const Call call(block, slices, operands);
@@ -105,7 +104,7 @@ void cross_entropy(const CrossEntropyBlock &block, Operands operands) {
   });
 }
 
-// The gradient of the logits, in their dtype, from log Σ exp(logits) as above and the gradient of each loss.
+// Computes the gradient of the logits, in their dtype, from log Σ exp(logits) as above and the gradient of each loss.
 void cross_entropy_gradient(const CrossEntropyGradientBlock &block, Operands operands) {
   const Slices<5> slices = block.slices;
   Call call(block, slices, operands);
@@ -121,8 +120,8 @@ void cross_entropy_gradient(const CrossEntropyGradientBlock &block, Operands ope
     for_each_batch(call, slices, operands, [&](ClassBatch batch, const int64_t (&offsets)[5]) {
       ClassScale given[batch_slices];
       for (int64_t slice = 0; slice < batch.slices; slice++) {
-        const Number *own = log_sum + offsets[of_slices] + slice * slices.nest.run_stride(of_slices);
-        given[slice] = {own[0], own[slices.count()],
+        const Number *sums = log_sum + offsets[of_slices] + slice * slices.nest.run_stride(of_slices);
+        given[slice] = {sums[0], sums[slices.count()],
                         scale[offsets[of_scale] + slice * slices.nest.run_stride(of_scale)]};
       }
       batch.out = element(out, call.dtype, offsets[of_gradient]);

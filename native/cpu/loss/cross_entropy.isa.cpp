@@ -20,22 +20,23 @@ public:
     const T *x = reinterpret_cast<const T *>(batch_.x) + start * batch_.along_x;
     if (batch_.along_x == 1) {
       if constexpr (!std::is_same_v<T, C>)
-        for (int64_t slice = 0; slice < batch_.slices; slice++) widen(x + slice * batch_.across_x, own(slice), count);
+        for (int64_t slice = 0; slice < batch_.slices; slice++)
+          widen(x + slice * batch_.across_x, loaded(slice), count);
       return;
     }
     for (int64_t k = 0; k < count; k++)
       for (int64_t slice = 0; slice < batch_.slices; slice++)
-        own(slice)[k] = load_(x[k * batch_.along_x + slice * batch_.across_x]);
+        loaded(slice)[k] = load_(x[k * batch_.along_x + slice * batch_.across_x]);
   }
 
-  // A slice's logits as they were loaded; they may lie where the operand has them.
+  // Returns a slice's logits as they were loaded, or in place if they need no conversion.
   const C *slice(int64_t slice, int64_t start) {
     if constexpr (std::is_same_v<T, C>)
       if (batch_.along_x == 1) return reinterpret_cast<const T *>(batch_.x) + slice * batch_.across_x + start;
-    return own(slice);
+    return loaded(slice);
   }
 
-  // Where a slice's results are written before they are stored: into the result itself where that is possible.
+  // Returns where a slice's results are written before they are stored: the result itself if possible.
   C *result(int64_t slice, int64_t start) {
     if constexpr (std::is_same_v<T, C>)
       if (is_in_place()) return reinterpret_cast<T *>(batch_.out) + slice * batch_.across_out + start;
@@ -47,7 +48,7 @@ public:
     if (is_in_place()) return;
     if (batch_.along_out == 1) {
       for (int64_t slice = 0; slice < batch_.slices; slice++)
-        write_results(made(slice), reinterpret_cast<T *>(own(slice)), out + slice * batch_.across_out, count,
+        write_results(made(slice), reinterpret_cast<T *>(loaded(slice)), out + slice * batch_.across_out, count,
                       batch_.is_streamed);
       return;
     }
@@ -59,19 +60,19 @@ public:
 private:
   bool is_in_place() const { return std::is_same_v<T, C> && batch_.along_out == 1 && !batch_.is_streamed; }
   static C load_(T value) { return orchard::ORCHARD_ISA::load(value); }
-  C *own(int64_t slice) { return loaded_ + slice * width_; }
+  C *loaded(int64_t slice) { return loaded_ + slice * width_; }
   C *made(int64_t slice) { return made_ + slice * width_; }
 
   const ClassBatch &batch_;
   int64_t width_;
   alignas(64) C loaded_[batch_slices * class_tile];
-  alignas(64) C made_[batch_slices * class_tile]; // apart, so that loops from one to the other become vectors
+  alignas(64) C made_[batch_slices * class_tile]; // separate, so that loops between the two are vectorised
 };
 
 // ---------------------------------------------------------------- losses
 
-// What is known of a slice so far: the largest logit and Σ exp(x - largest), Σ w x (of a smoothed loss), and the
-// target's logit.
+// The state of a slice so far: the largest logit and Σ exp(x - largest), Σ w x (for a smoothed loss), and the target's
+// logit.
 struct SliceState {
   ExponentialSum exponentials;
   double weighted = 0, target = 0;
@@ -128,9 +129,10 @@ template <class C>
 void gradient_of(const ClassBatch &batch, int64_t slice, ClassScale given, const C *__restrict x, C *__restrict out,
                  int64_t start, int64_t count) {
   if (batch.targets[slice] < 0) return void(std::fill_n(out, count, C(0)));
-  double own = (1 - batch.smoothing) * factor_of<C>(batch, slice), each = batch.smoothing / double(batch.classes);
-  C top = C(given.largest), logarithm = C(given.logarithm), share = C((own + each * batch.factor_sum) * given.scale),
-    spread = C(each * given.scale);
+  double target_weight = (1 - batch.smoothing) * factor_of<C>(batch, slice),
+         each = batch.smoothing / double(batch.classes);
+  C top = C(given.largest), logarithm = C(given.logarithm),
+    share = C((target_weight + each * batch.factor_sum) * given.scale), spread = C(each * given.scale);
   const C *w = static_cast<const C *>(batch.factors) + start;
   if (batch.smoothing == 0)
     for (int64_t i = 0; i < count; i++) out[i] = exponential(C((x[i] - top) - logarithm)) * share;
@@ -139,7 +141,7 @@ void gradient_of(const ClassBatch &batch, int64_t slice, ClassScale given, const
   else
     for (int64_t i = 0; i < count; i++) out[i] = exponential(C((x[i] - top) - logarithm)) * share - spread;
   int64_t target = batch.targets[slice] - start;
-  if (target >= 0 && target < count) out[target] -= C(own * given.scale);
+  if (target >= 0 && target < count) out[target] -= C(target_weight * given.scale);
 }
 
 template <class T> void gradients(const ClassBatch &batch, const ClassScale *given) {

@@ -20,12 +20,12 @@ struct Sizes {
 };
 
 Extent dense(int64_t first, int64_t second, int64_t third = 1) {
-  Extent own = Extent(third).along(second, third);
-  return own.along(first, own.count());
+  Extent extent = Extent(third).along(second, third);
+  return extent.along(first, extent.count());
 }
 
-// The elements of a batch: what is the same of both calls. States and lengths are copied and checked, since memory may
-// change while a call reads it.
+// The elements of a batch, for both functions. States and lengths are copied and checked, since memory may change while
+// a call reads it.
 template <class T> class Batch {
 public:
   const Sizes sizes;
@@ -57,7 +57,7 @@ public:
             sizes.times};
   }
 
-  // Calls use(element) for all of them, on some threads: each has a worker's number.
+  // Calls use(worker, element) for all elements, on several threads; each worker has a number.
   template <class Use> void run(Use &&use) const {
     const int64_t workers = workers_count();
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {
@@ -69,10 +69,10 @@ public:
 private:
   static void copy_checked(const int64_t *from, int64_t count, int64_t most, int64_t *to) {
     for (int64_t i = 0; i < count; i++) {
-      const int64_t own = from[i];
-      if (own < 0 || own > most)
-        fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected classes, times and labels in range, got " + std::to_string(own));
-      to[i] = own;
+      const int64_t value = from[i];
+      if (value < 0 || value > most)
+        fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected classes, times and labels in range, got " + std::to_string(value));
+      to[i] = value;
     }
   }
 
@@ -116,8 +116,8 @@ void ctc_gradient(const CtcGradientBlock &block, Operands operands) {
       T *to = gradient + element * sizes.classes;
       for (int64_t time = 0; time < sizes.times; time++) std::fill_n(to + time * step, sizes.classes, T(0));
       if (factors[element] == 0) return;
-      const CtcElement<T> own = batch.at(element, const_cast<T *>(alphas), const_cast<double *>(totals));
-      ctc_kernels().of<T>().backward(own, factors[element], space.data() + worker * room,
+      const CtcElement<T> item = batch.at(element, const_cast<T *>(alphas), const_cast<double *>(totals));
+      ctc_kernels().of<T>().backward(item, factors[element], space.data() + worker * room,
                                      sums.data() + worker * sizes.classes, to, step);
     });
   });

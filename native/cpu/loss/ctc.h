@@ -1,4 +1,4 @@
-// The loss of labels without times, CTC: forward and backward variables over states, which are labels with blanks
+// CTC, the loss of labels without alignment: forward and backward variables over states, which are labels with blanks
 // around them (A. Graves et al., 2006).
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace orchard {
 
-// logProbs [times, batch, classes] by strides; states [batch, width], the class of each; lengths [2, batch]: the times
-// of each element, and its labels. alphas [batch, times, width], and totals [batch, times + 1] of float64, are what the
-// gradient needs of the forward pass: each row of alphas is less than it by its total, so that it is near 0, and the
+// logProbs [times, batch, classes], strided. states [batch, width]: the class of each. lengths [2, batch]: the times of
+// each element, and its labels. alphas [batch, times, width], and totals [batch, times + 1] of float64, are the results
+// of the forward pass that the gradient needs. Each row of alphas is stored less its total, so that it is near 0. The
 // last total of an element is its loss.
 struct CtcBlock {
   DTypeField dtype;
@@ -17,7 +17,7 @@ struct CtcBlock {
   Whole strides[3]; // of logProbs
 };
 
-// The gradient of logProbs, which lies without gaps, of that of the losses [batch].
+// The gradient of logProbs, which is contiguous, from that of the losses [batch].
 struct CtcGradientBlock {
   DTypeField dtype;
   Whole times, batch, classes, width;
@@ -38,11 +38,11 @@ template <class T> struct CtcElement {
 
 template <class T> struct CtcKernel {
   // `space` has room for 4 (width + 2) numbers.
-  double (*forward)(const CtcElement<T> &own, T *space);
-  // gradient [time, class], `step` from time to time, which is zeros: minus `factor` times the probability of each
-  // class at each time. `space` for 6 (width + 2), `sums` for as many numbers as there are classes, zeros before and
-  // after.
-  void (*backward)(const CtcElement<T> &own, T factor, T *space, double *sums, T *gradient, int64_t step);
+  double (*forward)(const CtcElement<T> &element, T *space);
+  // Writes the gradient [time, class], `step` apart from time to time and zeros at first: minus `factor` times the
+  // probability of each class at each time. `space` has room for 6 (width + 2) numbers, and `sums` for one per class,
+  // zeros before and after.
+  void (*backward)(const CtcElement<T> &element, T factor, T *space, double *sums, T *gradient, int64_t step);
 };
 using CtcKernels = OfReals<CtcKernel>;
 

@@ -16,76 +16,76 @@ template <class T> inline T log_sum(T a, T b, T c) {
   return top + log(exponential(a - top) + exponential(b - top) + exponential(c - top));
 }
 
-template <class T> void read_logs(const CtcElement<T> &own, int64_t time, T *logs) {
-  const T *row = own.log_probs + time * own.time_stride;
-  for (int64_t s = 0; s < own.states; s++) {
-    const T log = row[own.classes[s] * own.class_stride];
+template <class T> void read_logs(const CtcElement<T> &element, int64_t time, T *logs) {
+  const T *row = element.log_probs + time * element.time_stride;
+  for (int64_t s = 0; s < element.states; s++) {
+    const T log = row[element.classes[s] * element.class_stride];
     logs[s] = log < never<T> ? never<T> : log;
   }
 }
 
-// 0 where a blank may be left out: before a label that is another one than the label before.
-template <class T> void find_skips(const CtcElement<T> &own, T *skips) {
-  for (int64_t s = 0; s < own.states; s++)
-    skips[s] = s % 2 == 1 && s > 2 && own.classes[s] != own.classes[s - 2] ? T(0) : never<T>;
+// Writes 0 where a blank may be skipped: before a label that differs from the previous label.
+template <class T> void find_skips(const CtcElement<T> &element, T *skips) {
+  for (int64_t s = 0; s < element.states; s++)
+    skips[s] = s % 2 == 1 && s > 2 && element.classes[s] != element.classes[s - 2] ? T(0) : never<T>;
 }
 
-// Brings the largest of a row to 0, and returns by how much.
+// Subtracts the largest element of a row from the row, and returns it.
 template <class T> double lower(T *row, int64_t count) {
   const T top = largest(row, count);
   for (int64_t s = 0; s < count; s++) row[s] -= top;
   return double(top);
 }
 
-template <class T> double forward(const CtcElement<T> &own, T *space) {
-  const int64_t states = own.states, size = own.width + 2;
+template <class T> double forward(const CtcElement<T> &element, T *space) {
+  const int64_t states = element.states, size = element.width + 2;
   T *before = space, *logs = space + size, *skips = logs + size;
-  std::fill_n(before, states + 2, never<T>); // two that are no states stand first
-  before[2] = 0;                             // before all times the first blank is certain
-  find_skips(own, skips);
+  std::fill_n(before, states + 2, never<T>); // two padding entries come first
+  before[2] = 0;                             // before the first time, the first blank is certain
+  find_skips(element, skips);
   double total = 0;
-  for (int64_t time = 0; time < own.times; time++) {
-    T *row = own.alphas + time * own.width;
-    read_logs(own, time, logs);
+  for (int64_t time = 0; time < element.times; time++) {
+    T *row = element.alphas + time * element.width;
+    read_logs(element, time, logs);
     ORCHARD_INDEPENDENT
     for (int64_t s = 0; s < states; s++) row[s] = log_sum(before[s + 2], before[s + 1], before[s] + skips[s]) + logs[s];
     total += lower(row, states);
-    own.totals[time] = total;
+    element.totals[time] = total;
     std::copy_n(row, states, before + 2);
   }
   const T none = never<T>;
   const double loss = -(total + double(log_sum(before[states + 1], states > 1 ? before[states] : none, none)));
-  return own.totals[own.loss_at] = loss;
+  return element.totals[element.loss_at] = loss;
 }
 
 template <class T>
-void backward(const CtcElement<T> &own, T factor, T *space, double *sums, T *gradient, int64_t step) {
-  const int64_t states = own.states, size = own.width + 2;
+void backward(const CtcElement<T> &element, T factor, T *space, double *sums, T *gradient, int64_t step) {
+  const int64_t states = element.states, size = element.width + 2;
   T *after = space, *betas = space + size, *logs = betas + size, *skips = logs + size, *shares = skips + size;
-  std::fill_n(after, states + 2, never<T>); // two that are no states stand last
+  std::fill_n(after, states + 2, never<T>); // two padding entries come last
   std::fill_n(skips, size, never<T>);
   std::fill_n(betas, states, never<T>);
   betas[states - 1] = 0;
   if (states > 1) betas[states - 2] = 0;
-  find_skips(own, skips);
-  double total = own.totals[own.loss_at];
-  for (int64_t time = own.times - 1; time >= 0; time--) {
-    if (time < own.times - 1) {
+  find_skips(element, skips);
+  double total = element.totals[element.loss_at];
+  for (int64_t time = element.times - 1; time >= 0; time--) {
+    if (time < element.times - 1) {
       ORCHARD_INDEPENDENT
       for (int64_t s = 0; s < states; s++) betas[s] = log_sum(after[s], after[s + 1], after[s + 2] + skips[s + 2]);
       total += lower(betas, states);
     }
-    const T *alphas = own.alphas + time * own.width, offset = T(total + own.totals[time]);
+    const T *alphas = element.alphas + time * element.width, offset = T(total + element.totals[time]);
     ORCHARD_INDEPENDENT
     for (int64_t s = 0; s < states; s++) {
       const T share = alphas[s] + betas[s] + offset;
       shares[s] = exponential(share > 0 ? T(0) : share);
     }
     T *to = gradient + time * step;
-    for (int64_t s = 0; s < states; s++) sums[own.classes[s]] += double(shares[s]);
-    for (int64_t s = 0; s < states; s++) to[own.classes[s]] = T(-double(factor) * sums[own.classes[s]]);
-    for (int64_t s = 0; s < states; s++) sums[own.classes[s]] = 0;
-    read_logs(own, time, logs);
+    for (int64_t s = 0; s < states; s++) sums[element.classes[s]] += double(shares[s]);
+    for (int64_t s = 0; s < states; s++) to[element.classes[s]] = T(-double(factor) * sums[element.classes[s]]);
+    for (int64_t s = 0; s < states; s++) sums[element.classes[s]] = 0;
+    read_logs(element, time, logs);
     for (int64_t s = 0; s < states; s++) after[s] = betas[s] + logs[s];
   }
 }

@@ -23,7 +23,8 @@ DType checked(DType dtype) {
 
 DType accumulation_dtype(DType dtype) { return dtype == DType::float64 ? DType::float64 : DType::float32; }
 
-// The operands of a call: where each begins, in the order of the block's nest. Those that are not needed are null.
+// The operands of a call, in the order of the block's nest, with the first element of each. Operands that are not
+// needed are null.
 template <int operands> struct Call {
   LossOperand names[operands];
   DType dtypes[operands];
@@ -42,7 +43,7 @@ template <int operands> struct Call {
     nest.set_strides_of(at, 0);
   }
 
-  // x, the target, and the weights of a loss that has some.
+  // Finds x, the target, and the weights of a weighted loss.
   void find_inputs(const Operands &bases, Loss loss, const Whole (&offsets)[operands]) {
     for (int at = 0; at < 4; at++)
       if (at < 2 || loss == Loss::weightedBinaryCrossEntropy) find_input(bases, at, offsets[at]);
@@ -69,9 +70,9 @@ void store_sum(char *out, DType dtype, double value) {
   else *reinterpret_cast<float *>(out) = static_cast<float>(value);
 }
 
-// The loss of each element, or the sum of them times the factor.
+// Computes the loss of each element, or their sum times the factor.
 void loss(const LossBlock &block, Operands operands) {
-  const Loss own = block.loss;
+  const Loss kind = block.loss;
   const DType dtype = checked(block.dtype), result = block.is_summed ? accumulation_dtype(dtype) : dtype;
   Call<5> call{{loss_x, loss_target, loss_weight, loss_positive, loss_out},
                {dtype, dtype, dtype, dtype, result},
@@ -79,7 +80,7 @@ void loss(const LossBlock &block, Operands operands) {
                block.nest,
                {}};
   const bool is_summed = block.is_summed;
-  call.find_inputs(operands, own, block.offsets);
+  call.find_inputs(operands, kind, block.offsets);
   if (is_summed) call.nest.set_strides_of(4, 0);
   else call.find_result(operands, 4, block.offsets[4]);
   char *sum_of_all = is_summed ? operands.result(4, result, block.offsets[4], Extent()) : nullptr;
@@ -89,8 +90,8 @@ void loss(const LossBlock &block, Operands operands) {
   parallel_for(count, grain, [&](int64_t begin, int64_t end) {
     double sum = 0;
     call.for_each_part(begin, end, [&](const LossRun &run) {
-      if (is_summed) sum += kernel.sum(own, run);
-      else kernel.values(own, run);
+      if (is_summed) sum += kernel.sum(kind, run);
+      else kernel.values(kind, run);
     });
     if (is_summed) sums.data()[begin / grain] = sum;
   });
@@ -100,23 +101,23 @@ void loss(const LossBlock &block, Operands operands) {
   store_sum(sum_of_all, result, total * call.factor);
 }
 
-// The gradients of x and of the target that are needed, times the factor and the gradient of each loss.
+// Computes the gradients of x and of the target, if needed, times the factor and the gradient of each loss.
 void loss_gradient(const LossGradientBlock &block, Operands operands) {
-  const Loss own = block.loss;
+  const Loss kind = block.loss;
   const DType dtype = checked(block.dtype);
   Call<7> call{{loss_x, loss_target, loss_weight, loss_positive, loss_scale, loss_out, loss_target_out},
                {dtype, dtype, dtype, dtype, accumulation_dtype(dtype), dtype, dtype},
                block.factor,
                block.nest,
                {}};
-  call.find_inputs(operands, own, block.offsets);
+  call.find_inputs(operands, kind, block.offsets);
   call.find_input(operands, 4, block.offsets[4]);
   for (int at = 0; at < 2; at++)
     if (block.needs[at]) call.find_result(operands, 5 + at, block.offsets[5 + at]);
     else call.leave_out(5 + at);
   const LossKernel &kernel = losses().kernels[static_cast<int>(dtype)];
   parallel_for(call.nest.count(), grain, [&](int64_t begin, int64_t end) {
-    call.for_each_part(begin, end, [&](const LossRun &run) { kernel.gradients(own, run); });
+    call.for_each_part(begin, end, [&](const LossRun &run) { kernel.gradients(kind, run); });
   });
 }
 

@@ -1,8 +1,8 @@
-// Losses of one element each, their sums and their gradients.
+// Elementwise losses, their sums and their gradients.
 //
 //   squared error          (x - t)²
 //   binary cross entropy   w ((1 - t) x + (1 - t + v t) s),   s = log(1 + exp(-x)) = log1p(exp(-|x|)) + max(-x, 0)
-// with a weight w and a weight v of positive targets, which are 1 but in the weighted one.
+// with a weight w and a weight v of positive targets, which are 1 except in the weighted loss.
 #pragma once
 
 #include "../nest.h"
@@ -51,7 +51,7 @@ struct LossRun {
   int64_t strides[loss_operands];
   int64_t count;
   double factor;    // of the gradients
-  bool is_streamed; // results are more than caches keep
+  bool is_streamed; // results exceed the caches
 };
 
 struct LossKernel {

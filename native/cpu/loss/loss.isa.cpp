@@ -1,6 +1,6 @@
 #include "loss.h"
 
-#include "../elementwise/math.h" // exp, which loops make vectors of
+#include "../elementwise/math.h" // exp, which is vectorised in loops
 #include "../elementwise/softplus.h"
 #include "../lanes.h"
 #include "../streamed.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t tile = 1024;
 
-// Elements in the compute type: where they lie, or gathered in `buffer`.
+// Returns elements in the compute type: in place, or gathered in `buffer`.
 template <class T>
 const Compute<T> *loaded(const char *first, int64_t stride, int64_t start, int64_t count, Compute<T> *buffer) {
   using C = Compute<T>;
@@ -41,7 +41,7 @@ void stored(const Compute<T> *values, const LossRun &run, int operand, int64_t s
 }
 
 template <class C> struct Elements {
-  const C *x, *t, *w, *v; // w and v: null where they are 1
+  const C *x, *t, *w, *v; // w and v: null if they are 1
 };
 
 // Calls use(elements, start, count) for tiles of a run.
@@ -61,12 +61,12 @@ template <class T, class Use> void for_each_tile(Loss loss, const LossRun &run, 
 // ---------------------------------------------------------------- formulas
 
 template <class C> inline C magnitude(C x) { return x < 0 ? -x : x; }
-// A NaN is left to the terms that it comes with.
+// NaN is not preserved here: the terms that this is added to preserve it.
 template <class C> inline C softplus_of_negative(C x) {
   return fused(lifted_log_of_one_and_exp(magnitude(x)), half_lowered<C>, x < 0 ? -x : C(0));
 }
 
-// Operands never overlap a result; saying so lets the loops become vectors.
+// Operands never overlap a result. __restrict says so, which lets the compiler vectorise the loops.
 template <class C> void squared_errors(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
   for (int64_t i = 0; i < count; i++) out[i] = (x[i] - t[i]) * (x[i] - t[i]);
 }
@@ -150,10 +150,10 @@ template <class T> void values(Loss loss, const LossRun &run) {
 template <class T> double sum(Loss loss, const LossRun &run) {
   using C = Compute<T>;
   double total = 0;
-  C own[tile];
+  C values[tile];
   for_each_tile<T>(loss, run, [&](Elements<C> e, int64_t, int64_t count) {
-    values_of(loss, e, own, count);
-    total += summed(count, [&](int64_t i) { return double(own[i]); });
+    values_of(loss, e, values, count);
+    total += summed(count, [&](int64_t i) { return double(values[i]); });
   });
   return total;
 }

@@ -1,11 +1,11 @@
-// Channels of batches, normalized, and their gradients: src/ops/normalization/batch_norm_primitive.ts has the formulas.
+// Batch normalization of channels, and its gradients: src/ops/normalization/batch_norm_primitive.ts has the formulas.
 #pragma once
 
 #include "../functions.h"
 
 namespace orchard {
 
-// x [batch, channels, inner], without gaps.
+// x [batch, channels, inner], contiguous.
 struct BatchSizesBlock {
   DTypeField dtype;
   Whole batch, channels, inner;
@@ -23,18 +23,18 @@ struct BatchNormGradientBlock : BatchSizesBlock {
   Whole offsets[8];
 };
 
-// Some adjacent channels of x: for each element of the batch a run of channels · inner elements, the next one `step`
-// elements further.
+// Some adjacent channels of x. Each element of the batch has a run of channels · inner elements, and the next run is
+// `step` elements further.
 struct ChannelSlab {
   int64_t batch, channels, inner, step;
   double eps;
 };
 
-// T is the type of x, C that which computes. What a call lacks is null.
+// T is the type of x, C the compute type. Absent operands are null.
 struct NormalizeChannels {
   ChannelSlab slab;
   bool is_given;
-  bool is_streamed;          // the results are written past the caches
+  bool is_streamed;          // results bypass the caches
   const void *x;             // T
   const void *weight, *bias; // C
   void *mean, *variance;     // C
@@ -49,7 +49,7 @@ struct ChannelGradients {
   void *grad_weight, *grad_bias;        // C
 };
 
-// Channels of fewer elements for each of the batch are computed side by side: up to so many columns.
+// Channels with fewer elements per element of the batch are computed side by side, up to this many columns.
 constexpr int64_t least_inner = 32, slab_columns = 64;
 
 struct BatchNormKernel {

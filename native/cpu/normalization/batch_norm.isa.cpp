@@ -6,10 +6,10 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t piece = 1024; // elements that are looked at together: they stay in the first-level cache
+constexpr int64_t piece = 1024; // elements that are processed together: they stay in the L1 cache
 
-// A mean in two parts: far from zero a rounded one would be off by more than small deviations are. `factor` is what
-// deviations are multiplied with.
+// A mean in two parts: far from zero, the rounding error of one would exceed small deviations. Deviations are
+// multiplied by `factor`.
 template <class C> struct Affine {
   C mean, lost, factor, bias;
 };
@@ -25,7 +25,7 @@ template <class C> C vector_at(const void *vector, int64_t at, C otherwise) {
 
 template <class C> double scale_of(C variance, double eps) { return 1 / std::sqrt(double(variance) + eps); }
 
-// Elements in the compute type: themselves, or widened.
+// Returns elements in the compute type: x itself, or widened.
 template <class T> const Compute<T> *widened(const T *x, int64_t count, Compute<T> *scratch) {
   if constexpr (std::is_same_v<T, Compute<T>>) return x;
   else {
@@ -34,7 +34,7 @@ template <class T> const Compute<T> *widened(const T *x, int64_t count, Compute<
   }
 }
 
-// Calls use(number of the first element, count) for the pieces of a channel, in their order.
+// Calls use(number of the first element, count) for the pieces of a channel, in order.
 template <class Use> void for_each_piece(const ChannelSlab &slab, int64_t channel, Use &&use) {
   for (int64_t row = 0; row < slab.batch; row++)
     for (int64_t first = 0; first < slab.inner; first += piece)
@@ -43,23 +43,23 @@ template <class Use> void for_each_piece(const ChannelSlab &slab, int64_t channe
 
 // ---------------------------------------------------------------- channel by channel
 
-// Writes the statistics, which say how deviations are multiplied.
-template <class C> Affine<C> finish_statistics(const NormalizeChannels &call, int64_t channel, Moments own) {
+// Writes the statistics, and returns the mean, factor and bias that normalize the channel.
+template <class C> Affine<C> finish_statistics(const NormalizeChannels &call, int64_t channel, Moments moments) {
   C *mean = static_cast<C *>(call.mean) + channel, *variance = static_cast<C *>(call.variance) + channel;
   double scale;
   if (call.is_given) {
-    own.mean = double(*mean);
+    moments.mean = double(*mean);
     scale = scale_of(*variance, call.slab.eps);
   } else {
-    *mean = C(own.mean), *variance = C(own.squares / own.count);
-    scale = 1 / std::sqrt(own.squares / own.count + call.slab.eps);
+    *mean = C(moments.mean), *variance = C(moments.squares / moments.count);
+    scale = 1 / std::sqrt(moments.squares / moments.count + call.slab.eps);
   }
-  return affine_of(own.mean, scale * double(vector_at(call.weight, channel, C(1))),
+  return affine_of(moments.mean, scale * double(vector_at(call.weight, channel, C(1))),
                    vector_at(call.bias, channel, C(0)));
 }
 
-template <class C> void affine_row(const C *x, C *__restrict out, int64_t count, Affine<C> own) {
-  for (int64_t k = 0; k < count; k++) out[k] = ((x[k] - own.mean) - own.lost) * own.factor + own.bias;
+template <class C> void affine_row(const C *x, C *__restrict out, int64_t count, Affine<C> affine) {
+  for (int64_t k = 0; k < count; k++) out[k] = ((x[k] - affine.mean) - affine.lost) * affine.factor + affine.bias;
 }
 
 template <class T> void normalize_channel(const NormalizeChannels &call, int64_t channel) {
@@ -72,10 +72,10 @@ template <class T> void normalize_channel(const NormalizeChannels &call, int64_t
     for_each_piece(call.slab, channel, [&](int64_t first, int64_t count) {
       all = merged(all, moments_of(widened(x + first, count, wide), count));
     });
-  const Affine<C> own = finish_statistics<C>(call, channel, all);
+  const Affine<C> affine = finish_statistics<C>(call, channel, all);
   ResultRow<T, piece> results(call.is_streamed);
   for_each_piece(call.slab, channel, [&](int64_t first, int64_t count) {
-    affine_row(widened(x + first, count, wide), results.begin(out + first), count, own);
+    affine_row(widened(x + first, count, wide), results.begin(out + first), count, affine);
     results.end(out + first, count);
   });
   results.finish();
@@ -114,18 +114,18 @@ template <class T> void channel_gradient(const ChannelGradients &call, int64_t c
   const double scale = scale_of(static_cast<const C *>(call.variance)[channel], call.slab.eps);
   GradientSums sums;
   for_each_piece(call.slab, channel, [&](int64_t first, int64_t count) {
-    const C *own = widened(x + first, count, wide_x), *g = widened(gradient + first, count, wide_gradient);
+    const C *x_piece = widened(x + first, count, wide_x), *g = widened(gradient + first, count, wide_gradient);
     sums.bias += summed(count, [=](int64_t k) { return double(g[k]); });
-    sums.weight += summed(count, [=](int64_t k) { return double(g[k]) * double(own[k] - mean); });
+    sums.weight += summed(count, [=](int64_t k) { return double(g[k]) * double(x_piece[k] - mean); });
   });
   sums.weight *= scale;
   write_sums<C>(call, channel, sums);
   if (!out) return;
   const ChannelLine<C> line = line_of<C>(call, channel, sums);
   for_each_piece(call.slab, channel, [&](int64_t first, int64_t count) {
-    const C *own = widened(x + first, count, wide_x), *g = widened(gradient + first, count, wide_gradient);
+    const C *x_piece = widened(x + first, count, wide_x), *g = widened(gradient + first, count, wide_gradient);
     T *to = out + first;
-    for (int64_t k = 0; k < count; k++) to[k] = store<T>(line.gradient(own[k], g[k]));
+    for (int64_t k = 0; k < count; k++) to[k] = store<T>(line.gradient(x_piece[k], g[k]));
   });
 }
 
@@ -154,9 +154,9 @@ template <class T> void normalize_columns(const NormalizeChannels &call) {
   for (int64_t channel = 0; channel < slab.channels; channel++) {
     Moments all;
     for (int64_t k = 0; k < slab.inner; k++) all = merged(all, columns.of(channel * slab.inner + k));
-    const Affine<C> own = finish_statistics<C>(call, channel, all);
+    const Affine<C> affine = finish_statistics<C>(call, channel, all);
     for (int64_t j = channel * slab.inner; j < (channel + 1) * slab.inner; j++)
-      mean[j] = own.mean, lost[j] = own.lost, factor[j] = own.factor, bias[j] = own.bias;
+      mean[j] = affine.mean, lost[j] = affine.lost, factor[j] = affine.factor, bias[j] = affine.bias;
   }
   T *__restrict out = static_cast<T *>(call.out);
   for_each_run<T>(slab, x, [&](int64_t first, const C *row) {
@@ -165,7 +165,7 @@ template <class T> void normalize_columns(const NormalizeChannels &call) {
   });
 }
 
-// Σ g and Σ g (x − mean) of each column.
+// Adds Σ g and Σ g (x − mean) of each column.
 template <class T, class C>
 void add_columns(const ChannelGradients &call, const C *mean, double *__restrict of_bias,
                  double *__restrict of_weight) {
@@ -197,9 +197,9 @@ template <class T> void column_gradients(const ChannelGradients &call) {
     for (int64_t j = begin; j < end; j++) sums.bias += of_bias[j], sums.weight += of_weight[j];
     sums.weight *= scale_of(static_cast<const C *>(call.variance)[channel], slab.eps);
     write_sums<C>(call, channel, sums);
-    const ChannelLine<C> own = line_of<C>(call, channel, sums);
+    const ChannelLine<C> line = line_of<C>(call, channel, sums);
     for (int64_t j = begin; j < end; j++)
-      scale[j] = own.scale, factor[j] = own.factor, average[j] = own.average, projection[j] = own.projection;
+      scale[j] = line.scale, factor[j] = line.factor, average[j] = line.average, projection[j] = line.projection;
   }
   T *__restrict out = static_cast<T *>(call.grad_x);
   if (!out) return;
@@ -209,8 +209,8 @@ template <class T> void column_gradients(const ChannelGradients &call) {
     const C *g = widened(gradient + first, width, wide);
     T *to = out + first;
     for (int64_t j = 0; j < width; j++) {
-      const ChannelLine<C> own = {mean[j], scale[j], factor[j], average[j], projection[j]};
-      to[j] = store<T>(own.gradient(row[j], g[j]));
+      const ChannelLine<C> line = {mean[j], scale[j], factor[j], average[j], projection[j]};
+      to[j] = store<T>(line.gradient(row[j], g[j]));
     }
   });
 }

@@ -9,15 +9,15 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 13; // some 5 µs: a small batch of rows is still shared evenly
-// Chunks of rows, each with sums of its own for weight and bias: more than a machine has threads.
+constexpr int64_t task_elements = 1 << 13; // about 5 µs: a small batch of rows is still shared evenly
+// Chunks of rows, each with separate sums for weight and bias: more than a machine has threads.
 constexpr int64_t most_chunks = 256;
-// Rows whose sums are float32 before they are added to those of the chunk, which are float64.
+// Rows whose float32 sums are added up before they go to the float64 sums of the chunk.
 constexpr int64_t float_rows = 64;
 
 int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
-// Memory of a thread, handed out in cache lines.
+// Memory of a thread, handed out in whole cache lines.
 class Pieces {
 public:
   explicit Pieces(char *memory) : next_(memory) {}
@@ -31,22 +31,22 @@ private:
   char *next_;
 };
 
-// Which operand a vector is, whether the call has it, and how it lies.
+// The number of a vector's operand, whether the call has it, and its layout.
 struct VectorOperand {
   int operand;
   bool is_present;
   int64_t offset, stride;
 };
 
-// Weight or bias in the type that computes.
+// Weight or bias in the compute type.
 class Vector {
 public:
-  Vector(const NormalizationCall &call, const Operands &operands, const VectorOperand &own)
+  Vector(const NormalizationCall &call, const Operands &operands, const VectorOperand &vector)
       : memory_(scratch_product({call.length, 8})) {
-    if (!own.is_present) return;
+    if (!vector.is_present) return;
     const char *first =
-        operands.input(own.operand, call.vector_dtype, own.offset, Extent().along(call.length, own.stride));
-    call.vector_kernel().widen(first, own.stride, call.length, memory_.data());
+        operands.input(vector.operand, call.vector_dtype, vector.offset, Extent().along(call.length, vector.stride));
+    call.vector_kernel().widen(first, vector.stride, call.length, memory_.data());
     values_ = memory_.data();
   }
   const void *values() const { return values_; }
@@ -68,7 +68,7 @@ double read_statistic(const NormalizationCall &call, const void *statistics, int
   return static_cast<const float *>(statistics)[row];
 }
 
-// Calls use(number, index) for the rows [begin, end), `index` being the row's number among those that `reader` holds.
+// Calls use(number, index) for the rows [begin, end), where `index` is the row's index in `reader`.
 template <class Use> void for_each_row(RowReader &reader, int64_t begin, int64_t end, Use &&use) {
   for (int64_t first = begin; first < end; first += rows_together) {
     int64_t count = std::min(rows_together, end - first);
@@ -177,7 +177,7 @@ struct Gradient {
   }
 };
 
-// x and residual to out, scale, and what there is of sum and mean. Results and statistics are row-major.
+// Computes out and scale, and sum and mean if present, from x and residual. Results and statistics are row-major.
 void normalize(const NormalizeBlock &block, Operands operands) {
   const NormalizationCall call(block, operands, {0, 1, -1}, 1);
   Vector weight(call, operands, {2, block.has_weight, block.weight_offset, block.weight_stride});
@@ -192,7 +192,7 @@ void normalize(const NormalizeBlock &block, Operands operands) {
   Normalize{call, weight.values(), bias.values(), out, sum, mean, scale}.run();
 }
 
-// x, gradOut and gradSum to the gradients that are there, row-major. The mean is read where rows are centred.
+// Computes the gradients that are present from x, gradOut and gradSum, row-major. The mean is read if rows are centred.
 void normalize_gradient(const NormalizeGradientBlock &block, Operands operands) {
   const NormalizationCall call(block, operands, {0, 1, 2}, 2);
   Vector weight(call, operands, {3, block.has_weight, block.weight_offset, block.weight_stride});

@@ -5,8 +5,8 @@
 
 namespace orchard {
 
-// What both blocks begin with: the rows of up to three operands of the shape of x. Those of the forward are x and
-// residual, those of the backward x, gradOut and gradSum.
+// The head of both blocks: the rows of up to three operands of the shape of x. The forward pass has x and residual, the
+// backward pass x, gradOut and gradSum.
 struct RowsBlock {
   static constexpr int operands = 3;
 
@@ -15,7 +15,7 @@ struct RowsBlock {
   Flag is_centred;
   Real eps;
   SlicesBlock<operands> rows;
-  Flag is_present[operands]; // what is not there may be any address
+  Flag is_present[operands]; // absent operands may have any address
 };
 
 struct NormalizeBlock : RowsBlock {
@@ -32,7 +32,7 @@ struct NormalizeGradientBlock : RowsBlock {
   Flag has_grad_x, has_grad_weight, has_grad_bias;
 };
 
-// One row, dense in every operand. C is double for rows of float64, else float; what a call lacks is null.
+// One row, dense in every operand. C is double for rows of float64, else float; absent operands are null.
 struct NormalizeRow {
   int64_t length;
   bool is_centred;
@@ -54,7 +54,7 @@ struct GradientRow {
   const void *x, *grad_out, *grad_sum; // T
   const void *weight;                  // C
   void *grad_x;                        // T
-  void *weight_sums, *bias_sums;       // C: the row's share is added
+  void *weight_sums, *bias_sums;       // C: the row's terms are added
   void *scratch;                       // C, gradient_scratch rows
 };
 
@@ -63,11 +63,11 @@ constexpr int64_t normalize_scratch = 2, gradient_scratch = 4;
 struct NormalizationKernel {
   RowStatistics (*normalize)(const NormalizeRow &);
   void (*gradient)(const GradientRow &);
-  // T of any stride to C.
+  // Converts T of any stride to C.
   void (*widen)(const void *from, int64_t stride, int64_t count, void *to);
   // totals += sums, sums = 0, of C.
   void (*collect)(void *sums, int64_t count, double *totals);
-  // Σ of `count` parts, in their order, to T.
+  // Writes Σ of `count` parts, in order, as T.
   void (*total)(const double *parts, int64_t step, int64_t count, int64_t length, void *out);
 };
 

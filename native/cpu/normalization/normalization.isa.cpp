@@ -5,17 +5,17 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// A row in the compute type: the row itself, or its elements widened into `scratch`.
+// Returns a row in the compute type: the row itself, or its elements widened into `scratch`.
 template <class T> const Compute<T> *widened(const void *row, int64_t count, Compute<T> *scratch) {
-  const T *own = static_cast<const T *>(row);
-  if constexpr (std::is_same_v<T, Compute<T>>) return own;
+  const T *elements = static_cast<const T *>(row);
+  if constexpr (std::is_same_v<T, Compute<T>>) return elements;
   else {
-    widen(own, scratch, count);
+    widen(elements, scratch, count);
     return scratch;
   }
 }
 
-// Where results of the compute type are written until `finish` stores them in T.
+// Returns where results of the compute type are written until `finish` stores them in T.
 template <class T> Compute<T> *unfinished(void *row, Compute<T> *scratch) {
   if constexpr (std::is_same_v<T, Compute<T>>) return static_cast<T *>(row);
   else return scratch;
@@ -26,7 +26,7 @@ template <class T> void finish(const Compute<T> *results, void *row, int64_t cou
 
 // ---------------------------------------------------------------- rows
 
-// x + residual, rounded to T.
+// Returns x + residual, rounded to T.
 template <class T> const Compute<T> *summed_rows(const NormalizeRow &row, Compute<T> *scratch) {
   using C = Compute<T>;
   const T *x = static_cast<const T *>(row.x), *residual = static_cast<const T *>(row.residual);
@@ -35,14 +35,14 @@ template <class T> const Compute<T> *summed_rows(const NormalizeRow &row, Comput
   return widened<T>(sum, row.length, scratch);
 }
 
-// In float64, the deviations from the mean itself.
+// Computes in float64, from deviations from the unrounded mean.
 template <class C> RowStatistics statistics_of(const C *s, const NormalizeRow &row) {
-  Moments own =
+  Moments moments =
       row.is_centred ? moments_of(s, row.length) : Moments{double(row.length), 0, squares_around(0, s, row.length)};
-  return {own.mean, 1 / std::sqrt(own.squares / own.count + row.eps)};
+  return {moments.mean, 1 / std::sqrt(moments.squares / moments.count + row.eps)};
 }
 
-// The mean in two parts: far from zero a rounded one would be off by more than small deviations are.
+// The mean in two parts: far from zero, the rounding error of one would exceed small deviations.
 template <class C>
 void write_out(const C *__restrict s, const NormalizeRow &row, RowStatistics statistics, C *__restrict out) {
   C mean = C(statistics.mean), lost = C(statistics.mean - double(mean)), scale = C(statistics.scale);
@@ -69,7 +69,7 @@ template <class T> RowStatistics normalize(const NormalizeRow &row) {
 
 // ---------------------------------------------------------------- gradients
 
-// n, v = gradient · weight, and the means of v (of centred rows) and of v n.
+// Computes n, v = gradient · weight, and the means of v (of centred rows) and of v n.
 template <class C> struct RowMeans {
   double average, projection;
 };
@@ -81,10 +81,10 @@ RowMeans<C> means_of(const C *x, const C *gradient, const GradientRow &row, C *_
   for (int64_t k = 0; k < row.length; k++) normalized[k] = (x[k] - mean) * scale;
   if (weight)
     for (int64_t k = 0; k < row.length; k++) v[k] = gradient[k] * weight[k];
-  const C *own = weight ? v : gradient, *n = normalized;
+  const C *weighted = weight ? v : gradient, *n = normalized;
   double count = double(row.length);
-  double average = row.is_centred ? summed(row.length, [=](int64_t k) { return double(own[k]); }) / count : 0;
-  return {average, summed(row.length, [=](int64_t k) { return double(own[k]) * double(n[k]); }) / count};
+  double average = row.is_centred ? summed(row.length, [=](int64_t k) { return double(weighted[k]); }) / count : 0;
+  return {average, summed(row.length, [=](int64_t k) { return double(weighted[k]) * double(n[k]); }) / count};
 }
 
 template <class T>
@@ -114,24 +114,24 @@ template <class T> void gradient(const GradientRow &row) {
   using C = Compute<T>;
   C *normalized = static_cast<C *>(row.scratch), *v = normalized + row.length;
   const C *x = widened<T>(row.x, row.length, v + row.length);
-  const C *own = widened<T>(row.grad_out, row.length, v + 2 * row.length);
-  RowMeans<C> means = means_of(x, own, row, normalized, v);
-  if (row.grad_x) write_gradient<T>(row.weight ? v : own, normalized, row, C(means.average), C(means.projection));
-  add_to_sums(own, static_cast<const C *>(normalized), row);
+  const C *grad_out = widened<T>(row.grad_out, row.length, v + 2 * row.length);
+  RowMeans<C> means = means_of(x, grad_out, row, normalized, v);
+  if (row.grad_x) write_gradient<T>(row.weight ? v : grad_out, normalized, row, C(means.average), C(means.projection));
+  add_to_sums(grad_out, static_cast<const C *>(normalized), row);
 }
 
 // ---------------------------------------------------------------- weight and bias
 
 template <class T> void widen_any(const void *from, int64_t stride, int64_t count, void *to) {
-  const T *own = static_cast<const T *>(from);
+  const T *elements = static_cast<const T *>(from);
   Compute<T> *wide = static_cast<Compute<T> *>(to);
-  for (int64_t k = 0; k < count; k++) wide[k] = load(own[k * stride]);
+  for (int64_t k = 0; k < count; k++) wide[k] = load(elements[k * stride]);
 }
 
 template <class T> void collect(void *sums, int64_t count, double *totals) {
-  Compute<T> *own = static_cast<Compute<T> *>(sums);
-  for (int64_t k = 0; k < count; k++) totals[k] += double(own[k]);
-  for (int64_t k = 0; k < count; k++) own[k] = 0;
+  Compute<T> *elements = static_cast<Compute<T> *>(sums);
+  for (int64_t k = 0; k < count; k++) totals[k] += double(elements[k]);
+  for (int64_t k = 0; k < count; k++) elements[k] = 0;
 }
 
 constexpr int64_t tile = 256; // columns that are added up together

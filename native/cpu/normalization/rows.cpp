@@ -3,7 +3,7 @@
 namespace orchard {
 namespace {
 
-// Bytes of a result from which on it is streamed.
+// Results of at least this many bytes are streamed.
 constexpr int64_t streamed = 16 << 20;
 
 DType checked(DType dtype) {
@@ -13,7 +13,7 @@ DType checked(DType dtype) {
   return dtype;
 }
 
-// Element after element of all rows: those of adjacent rows are adjacent where those of a row are not.
+// Gathers the rows element by element: the elements of adjacent rows are adjacent if those of a row are not.
 template <class T>
 void gather_rows(const char *first, const int64_t *offsets, int64_t stride, int64_t count, int64_t length, char *to) {
   const T *from = reinterpret_cast<const T *>(first);
@@ -51,9 +51,10 @@ RowReader::RowReader(const NormalizationCall &call, char *memory) : call_(call) 
 void RowReader::read(int64_t first, int64_t count) {
   int64_t offsets[NormalizationCall::operands][rows_together];
   for (int64_t index = 0; index < count; index++) {
-    int64_t own[NormalizationCall::operands];
-    call_.slices.nest.find_offsets(first + index, own);
-    for (int operand = 0; operand < NormalizationCall::operands; operand++) offsets[operand][index] = own[operand];
+    int64_t row_offsets[NormalizationCall::operands];
+    call_.slices.nest.find_offsets(first + index, row_offsets);
+    for (int operand = 0; operand < NormalizationCall::operands; operand++)
+      offsets[operand][index] = row_offsets[operand];
   }
   for (int operand = 0; operand < NormalizationCall::operands; operand++) {
     const char *base = call_.first[operand];

@@ -1,4 +1,4 @@
-// Rows of up to three operands of one shape, as dense rows.
+// Rows of up to three operands of one shape, read as dense rows.
 #pragma once
 
 #include "../elementwise/stream.h"
@@ -9,11 +9,11 @@
 
 namespace orchard {
 
-// What both passes begin with.
+// The part that both passes share.
 struct NormalizationCall {
   static constexpr int operands = RowsBlock::operands;
 
-  // `rows`: which operands of the call are those of the rows, −1 for none. The first `needed` must be there.
+  // `row_operands`: the call's operands that hold the rows, −1 for none. The first `needed` must be present.
   NormalizationCall(const RowsBlock &block, const Operands &buffers, const int (&row_operands)[operands], int needed);
 
   DType dtype, vector_dtype; // of rows; of weight and bias
@@ -21,9 +21,9 @@ struct NormalizationCall {
   double eps;
   Slices<operands> slices; // the rows
   int64_t length, rows;
-  const char *first[operands]; // where the first row begins; null where the call lacks the operand
+  const char *first[operands]; // the first row; null if the operand is absent
 
-  // Of results, whose rows are adjacent; of what there is one number for each row.
+  // The extent of results, whose rows are adjacent, and the dtype of statistics, which have one number per row.
   Extent extent() const { return Extent(length).along(rows, length); }
   DType statistic_dtype() const { return dtype == DType::float64 ? DType::float64 : DType::float32; }
 
@@ -34,10 +34,10 @@ struct NormalizationCall {
   const NormalizationKernel &vector_kernel() const { return normalizations().kernels[static_cast<int>(vector_dtype)]; }
 };
 
-// Rows that are gathered at once: where their elements are not adjacent, those of adjacent rows often are.
+// Rows that are gathered at once: if the elements of a row are not adjacent, those of adjacent rows often are.
 constexpr int64_t rows_together = 16;
 
-// Bytes that RowReader needs.
+// Returns the bytes that RowReader needs.
 inline int64_t reader_bytes(const NormalizationCall &call) {
   int64_t gathered = 0;
   for (int operand = 0; operand < NormalizationCall::operands; operand++)
@@ -45,12 +45,12 @@ inline int64_t reader_bytes(const NormalizationCall &call) {
   return gathered * rows_together * call.length * call.size();
 }
 
-// Up to rows_together adjacent rows at a time.
+// Reads up to rows_together adjacent rows at a time.
 class RowReader {
 public:
   RowReader(const NormalizationCall &call, char *memory);
   void read(int64_t first, int64_t count);
-  // A row of those that were read last; null where the call lacks the operand.
+  // Returns a row of the last ones read; null if the operand is absent.
   const char *row(int operand, int64_t index) const { return rows_[operand][index]; }
 
 private:
@@ -61,13 +61,12 @@ private:
   const char *rows_[NormalizationCall::operands][rows_together] = {};
 };
 
-// Where rows of a result are written: into the result, or past the caches where it is so large that they would not
-// keep it.
+// Writes rows of a result: in place, or past the caches if the result is too large for them.
 class RowWriter {
 public:
   // `buffer`: memory of a row.
   RowWriter(const NormalizationCall &call, void *result, char *buffer);
-  // Where to write a row; null where there is no such result.
+  // Returns where to write a row; null if there is no such result.
   char *row(int64_t number) const { return !result_ ? nullptr : is_streamed_ ? buffer_ : result_ + number * bytes_; }
   void finish_row(int64_t number) const {
     if (is_streamed_) streams().copy(buffer_, result_ + number * bytes_, bytes_);

@@ -11,12 +11,12 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_steps = 1 << 15; // elements of windows, some 10 µs
+constexpr int64_t task_steps = 1 << 15; // elements of windows, about 10 µs
 
 int64_t grain_of(int64_t steps) { return std::max<int64_t>(1, task_steps / std::max<int64_t>(1, steps)); }
 
 struct Problem {
-  Pooling own;
+  Pooling pooling;
   int64_t planes;
   DType dtype, index_dtype;
   Extent x, results;
@@ -30,25 +30,25 @@ struct Problem {
       fail(ORCHARD_CPU_UNSUPPORTED,
            std::string("expected indices of int32 or int64, got ") + dtype_names[static_cast<int>(index_dtype)]);
     for (int axis = 0; axis < convolution_axes; axis++) {
-      own.axes[axis] = {block.input[axis],  block.output[axis],   block.kernel_size[axis],
-                        block.stride[axis], block.dilation[axis], block.before[axis]};
-      check_axis(own.axes[axis]);
-      if (own.axes[axis].dilation < 1) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a dilation of at least 1");
+      pooling.axes[axis] = {block.input[axis],  block.output[axis],   block.kernel_size[axis],
+                            block.stride[axis], block.dilation[axis], block.before[axis]};
+      check_axis(pooling.axes[axis]);
+      if (pooling.axes[axis].dilation < 1) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a dilation of at least 1");
     }
-    x = without_gaps(own.axes[0].input, own.axes[1].input, own.axes[2].input);
-    results = without_gaps(own.axes[0].output, own.axes[1].output, own.axes[2].output);
+    x = without_gaps(pooling.axes[0].input, pooling.axes[1].input, pooling.axes[2].input);
+    results = without_gaps(pooling.axes[0].output, pooling.axes[1].output, pooling.axes[2].output);
     if (x.is_empty()) // no window has an element, and no product of sizes overflows
-      for (ConvolutionAxis &axis : own.axes) axis.input = 0;
+      for (ConvolutionAxis &axis : pooling.axes) axis.input = 0;
     if (results.is_empty())
-      for (ConvolutionAxis &axis : own.axes) axis.output = 0;
+      for (ConvolutionAxis &axis : pooling.axes) axis.output = 0;
     if (index_dtype == DType::int32 && x.is_possible() && x.count() / std::max<int64_t>(planes, 1) > int64_t(1) << 31)
       fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected places of planes that int32 holds");
   }
 
-  // Elements of x that a line of results looks at, about.
+  // Returns about how many elements of x a line of results reads.
   int64_t steps() const {
-    int64_t product = own.axes[2].output;
-    for (const ConvolutionAxis &axis : own.axes) product *= std::clamp<int64_t>(axis.kernel, 1, 64);
+    int64_t product = pooling.axes[2].output;
+    for (const ConvolutionAxis &axis : pooling.axes) product *= std::clamp<int64_t>(axis.kernel, 1, 64);
     return product;
   }
   int64_t size() const { return dtype_sizes[static_cast<int>(dtype)]; }
@@ -72,11 +72,11 @@ void max_pool(const MaxPoolBlock &block, Operands operands) {
   char *indices =
       block.has_indices ? operands.result(2, problem.index_dtype, block.offsets[2], problem.results) : nullptr;
   if (problem.results.is_empty()) return;
-  const Pooling &own = problem.own;
-  const int64_t lines = own.lines(), width = own.axes[2].output, pixels = own.pixels();
+  const Pooling &pooling = problem.pooling;
+  const int64_t lines = pooling.lines(), width = pooling.axes[2].output, pixels = pooling.pixels();
   parallel_for(problem.planes * lines, grain_of(problem.steps()), [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; line++)
-      problem.kernel().line(own, element(x, problem.dtype, line / lines * pixels), line % lines,
+      problem.kernel().line(pooling, element(x, problem.dtype, line / lines * pixels), line % lines,
                             element(values, problem.dtype, line * width),
                             indices ? element(indices, problem.index_dtype, line * width) : nullptr);
   });
@@ -88,15 +88,15 @@ void max_pool_gradient(const MaxPoolGradientBlock &block, Operands operands) {
   const char *indices = operands.input(1, problem.index_dtype, block.offsets[1], problem.results);
   char *output = operands.result(2, problem.dtype, block.offsets[2], problem.x);
   if (problem.x.is_empty()) return;
-  const Pooling &own = problem.own;
-  const int64_t pixels = own.pixels(), results = own.results(), grain = grain_of(pixels + results);
+  const Pooling &pooling = problem.pooling;
+  const int64_t pixels = pooling.pixels(), results = pooling.results(), grain = grain_of(pixels + results);
   const bool is_wide = problem.size() == problem.compute_size();
   ScratchSlots<float> slots((problem.planes + grain - 1) / grain, is_wide ? 0 : pixels);
   parallel_for(problem.planes, grain, [&](int64_t begin, int64_t end) {
     slots.with([&](float *sums) {
       for (int64_t plane = begin; plane < end; plane++) {
         char *to = element(output, problem.dtype, plane * pixels);
-        problem.kernel().scatter(own, element(gradient, problem.dtype, plane * results),
+        problem.kernel().scatter(pooling, element(gradient, problem.dtype, plane * results),
                                  element(indices, problem.index_dtype, plane * results),
                                  is_wide ? static_cast<void *>(to) : sums, to);
       }

@@ -1,4 +1,4 @@
-// The largest element of each window of planes, and the adjoint. src/ops/pooling/primitive.ts says where windows stand.
+// Max pooling over windows of planes, and its adjoint. src/ops/pooling/primitive.ts says where windows are.
 #pragma once
 
 #include "../convolution/convolution.h"
@@ -26,17 +26,17 @@ struct Pooling {
 
   int64_t pixels() const { return axes[0].input * axes[1].input * axes[2].input; }
   int64_t results() const { return axes[0].output * axes[1].output * axes[2].output; }
-  // Results that differ along the last axis alone.
+  // Returns the lines of results: a line varies along the last axis only.
   int64_t lines() const { return axes[0].output * axes[1].output; }
 };
 
 struct MaxPoolKernel {
-  // A line of the results of a plane. Places in the plane go to `indices`, -1 where a window has no element; it may be
-  // null.
-  void (*line)(const Pooling &own, const void *plane, int64_t line, void *values, void *indices);
-  // Σ of gradients to the elements of a plane that indices name. `sums`: of the type that computes, as large as a
-  // plane; the plane itself where it has that type.
-  void (*scatter)(const Pooling &own, const void *gradient, const void *indices, void *sums, void *plane);
+  // Computes a line of the results of a plane. Places in the plane go to `indices`, which may be null; a window without
+  // an element has -1.
+  void (*line)(const Pooling &pooling, const void *plane, int64_t line, void *values, void *indices);
+  // Adds gradients to the elements of a plane that indices name. `sums`, in the compute type, is as large as a plane;
+  // it is the plane itself if that has the compute type.
+  void (*scatter)(const Pooling &pooling, const void *gradient, const void *indices, void *sums, void *plane);
 };
 
 enum PoolingIndex : int { pooling_int32, pooling_int64, pooling_indices };

@@ -5,14 +5,14 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t chunk = 256; // results of a line that are found together
+constexpr int64_t chunk = 256; // results of a line that are computed together
 
-// Indices from begin to end; none where that is not beyond.
+// Indices from begin to end; empty if end is not beyond begin.
 struct Range {
   int64_t begin, end;
 };
 
-// The places of a window that are elements, for the window at a position along an axis.
+// Returns the places of a window that are inside the input, for the window at a position along an axis.
 Range places_inside(const ConvolutionAxis &axis, int64_t window) {
   const int64_t first = window * axis.stride - axis.before;
   const int64_t begin = first < 0 ? (-first + axis.dilation - 1) / axis.dilation : 0;
@@ -20,7 +20,7 @@ Range places_inside(const ConvolutionAxis &axis, int64_t window) {
   return {begin, std::min(end, axis.kernel)};
 }
 
-// The windows of [begin, end) of which a place is an element.
+// Returns those of `windows` that have a place inside the input.
 Range windows_inside(const ConvolutionAxis &axis, int64_t place, Range windows) {
   const int64_t shift = place * axis.dilation - axis.before;
   const int64_t begin = shift < 0 ? (-shift + axis.stride - 1) / axis.stride : 0;
@@ -28,13 +28,14 @@ Range windows_inside(const ConvolutionAxis &axis, int64_t place, Range windows) 
   return {std::max(begin, windows.begin), std::min(end, windows.end)};
 }
 
-// The best elements so far of adjacent windows, and their places in the plane where those are asked for.
+// The best elements of adjacent windows so far, and their places in the plane if requested.
 template <class C, class I> struct Best {
   C *values;
   I *places;
 };
 
-// Includes x[i · step], whose place is at + i · step, for each window i. A step that the compiler knows makes vectors.
+// Includes x[i · step], whose place is at + i · step, for each window i. The loop is vectorised if the step is a
+// constant.
 template <int known_step, bool is_indexed, class T, class I>
 void include(const T *__restrict x, int64_t given_step, int64_t count, I at, Best<Compute<T>, I> best) {
   using C = Compute<T>;
@@ -55,24 +56,24 @@ void include(const T *__restrict x, int64_t given_step, int64_t count, I at, Bes
   }
 }
 
-// The places of each window, one by one.
+// Includes the places of each window one by one.
 template <bool is_indexed, class T, class I>
 void include_row_slowly(const ConvolutionAxis &wide, const T *row, I row_place, Range windows,
                         Best<Compute<T>, I> best) {
   for (int64_t window = windows.begin; window < windows.end; window++) {
     const Range places = places_inside(wide, window);
-    const int64_t own = window - windows.begin, first = window * wide.stride - wide.before;
+    const int64_t index = window - windows.begin, first = window * wide.stride - wide.before;
     for (int64_t place = places.begin; place < places.end; place++) {
       const int64_t at = first + place * wide.dilation;
       include<1, is_indexed, T, I>(row + at, 1, 1, I(row_place + I(at)),
-                                   {best.values + own, is_indexed ? best.places + own : nullptr});
+                                   {best.values + index, is_indexed ? best.places + index : nullptr});
     }
   }
 }
 
 template <bool is_indexed, class T, class I>
 void include_row(const ConvolutionAxis &wide, const T *row, I row_place, Range windows, Best<Compute<T>, I> best) {
-  // most of the places are none of any window's
+  // most places are outside the input for every window
   if (wide.kernel > wide.input) return include_row_slowly<is_indexed>(wide, row, row_place, windows, best);
   for (int64_t place = 0; place < wide.kernel; place++) {
     const Range inside = windows_inside(wide, place, windows);
@@ -89,9 +90,9 @@ void include_row(const ConvolutionAxis &wide, const T *row, I row_place, Range w
 }
 
 template <bool is_indexed, class T, class I>
-void find_line(const Pooling &own, const T *plane, int64_t line, T *values, I *indices) {
+void find_line(const Pooling &pooling, const T *plane, int64_t line, T *values, I *indices) {
   using C = Compute<T>;
-  const auto &[deep, high, wide] = own.axes;
+  const auto &[deep, high, wide] = pooling.axes;
   const Range depths = places_inside(deep, line / high.output), rows = places_inside(high, line % high.output);
   const int64_t z = line / high.output * deep.stride - deep.before, y = line % high.output * high.stride - high.before;
   C best[chunk];
@@ -111,23 +112,23 @@ void find_line(const Pooling &own, const T *plane, int64_t line, T *values, I *i
 }
 
 template <class T, class I>
-void line(const Pooling &own, const void *plane, int64_t number, void *values, void *indices) {
+void line(const Pooling &pooling, const void *plane, int64_t number, void *values, void *indices) {
   const T *elements = static_cast<const T *>(plane);
   T *out = static_cast<T *>(values);
-  if (indices) find_line<true>(own, elements, number, out, static_cast<I *>(indices));
-  else find_line<false>(own, elements, number, out, static_cast<I *>(nullptr));
+  if (indices) find_line<true>(pooling, elements, number, out, static_cast<I *>(indices));
+  else find_line<false>(pooling, elements, number, out, static_cast<I *>(nullptr));
 }
 
 template <class T, class I>
-void scatter(const Pooling &own, const void *gradient, const void *indices, void *sums, void *plane) {
+void scatter(const Pooling &pooling, const void *gradient, const void *indices, void *sums, void *plane) {
   using C = Compute<T>;
-  const int64_t pixels = own.pixels(), results = own.results();
+  const int64_t pixels = pooling.pixels(), results = pooling.results();
   const T *from = static_cast<const T *>(gradient);
   const I *places = static_cast<const I *>(indices);
   C *totals = static_cast<C *>(sums);
   std::fill_n(totals, pixels, C(0));
   for (int64_t i = 0; i < results; i++) {
-    const uint64_t place = uint64_t(int64_t(places[i])); // −1, and what is no place, is beyond all
+    const uint64_t place = uint64_t(int64_t(places[i])); // −1 and other invalid places are beyond all pixels
     if (place < uint64_t(pixels)) totals[place] += load(from[i]);
   }
   if constexpr (!std::is_same_v<T, C>) narrow(totals, static_cast<T *>(plane), pixels);

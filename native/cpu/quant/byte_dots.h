@@ -1,5 +1,5 @@
-// Dot products of bytes on NEON, by the instructions that the processor has: plain products of Armv8.0, SDOT
-// (FEAT_DotProd) or SMMLA (FEAT_I8MM). All are exact in integers, and so the same.
+// Dot products of bytes on NEON, by the instructions that the CPU has: plain products of Armv8.0, SDOT (FEAT_DotProd)
+// or SMMLA (FEAT_I8MM). All are exact in integers, so the results are the same.
 #pragma once
 
 #include "fast.h"
@@ -10,9 +10,9 @@
 
 namespace orchard::ORCHARD_ISA {
 
-constexpr int chunk_rows = 4, chunk_parts = 8; // rows of weights, and parts of each, at once
+constexpr int chunk_rows = 4, chunk_parts = 8; // rows of weights, and parts of each row, in a chunk
 
-// Rows of weights whose levels are unpacked: 32 bytes of each part, which stay in the first-level cache.
+// Unpacked levels of rows of weights: 32 bytes per part, which stay in the L1 cache.
 using ChunkLevels = int8_t[chunk_rows][chunk_parts][32];
 
 // Two halves of 16 levels of a part of x.
@@ -23,7 +23,8 @@ struct XPart {
   const int8_t *second() const { return first + 32; }
 };
 
-// The sums of some rows of x with all rows of a chunk, for parts from `first` on: of parts, or of each half of one.
+// The sums of some rows of x with all rows of a chunk, for parts from `first` on: one per part, or one per half of a
+// part.
 //
 //   dots[at][part][row] = Σ x level         or         dots[at][2 part + half][row]
 struct DotsOfChunk {
@@ -36,68 +37,68 @@ struct DotsOfChunk {
   int32_t (*dots)[2 * chunk_parts][chunk_rows];
 };
 
-// Four sums of four lanes each, as lanes.
+// Reduces four vectors of four lanes each to a vector of their four sums.
 inline int32x4_t sums_of(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
   return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
 }
 
-// Sixteen products: of two in 16 bits, which hold 2 · 127 · 128, then in 32.
+// Adds sixteen products: pairs are summed in 16 bits, which hold 2 · 127 · 128, then in 32.
 inline int32x4_t add_plain(int32x4_t sum, int8x16_t a, int8x16_t b) {
   const int16x8_t low = vmull_s8(vget_low_s8(a), vget_low_s8(b));
   return vpadalq_s16(sum, vmlal_s8(low, vget_high_s8(a), vget_high_s8(b)));
 }
 
-inline void dots_by_products(const DotsOfChunk &own) {
-  for (int part = 0; part < own.parts; part++)
-    for (int at = 0; at < own.count; at++) {
-      const XPart x(own.xs[at], own.first + part);
+inline void dots_by_products(const DotsOfChunk &chunk) {
+  for (int part = 0; part < chunk.parts; part++)
+    for (int at = 0; at < chunk.count; at++) {
+      const XPart x(chunk.xs[at], chunk.first + part);
       const int8x16_t left = vld1q_s8(x.first), right = vld1q_s8(x.second());
       int32x4_t first[chunk_rows], second[chunk_rows];
 #pragma GCC unroll 4
       for (int row = 0; row < chunk_rows; row++) {
-        const int8_t *levels = own.levels[row][part];
+        const int8_t *levels = chunk.levels[row][part];
         first[row] = add_plain(vdupq_n_s32(0), vld1q_s8(levels), left);
-        second[row] = add_plain(own.by_halves ? vdupq_n_s32(0) : first[row], vld1q_s8(levels + 16), right);
+        second[row] = add_plain(chunk.by_halves ? vdupq_n_s32(0) : first[row], vld1q_s8(levels + 16), right);
       }
       const int32x4_t last = sums_of(second[0], second[1], second[2], second[3]);
-      if (!own.by_halves) {
-        vst1q_s32(own.dots[at][part], last);
+      if (!chunk.by_halves) {
+        vst1q_s32(chunk.dots[at][part], last);
         continue;
       }
-      vst1q_s32(own.dots[at][2 * part], sums_of(first[0], first[1], first[2], first[3]));
-      vst1q_s32(own.dots[at][2 * part + 1], last);
+      vst1q_s32(chunk.dots[at][2 * part], sums_of(first[0], first[1], first[2], first[3]));
+      vst1q_s32(chunk.dots[at][2 * part + 1], last);
     }
 }
 
-__attribute__((target("arch=armv8.2-a+dotprod"))) inline void dots_by_sdot(const DotsOfChunk &own) {
-  for (int part = 0; part < own.parts; part++)
-    for (int at = 0; at < own.count; at++) {
-      const XPart x(own.xs[at], own.first + part);
+__attribute__((target("arch=armv8.2-a+dotprod"))) inline void dots_by_sdot(const DotsOfChunk &chunk) {
+  for (int part = 0; part < chunk.parts; part++)
+    for (int at = 0; at < chunk.count; at++) {
+      const XPart x(chunk.xs[at], chunk.first + part);
       const int8x16_t left = vld1q_s8(x.first), right = vld1q_s8(x.second());
       int32x4_t first[chunk_rows], second[chunk_rows];
 #pragma GCC unroll 4
       for (int row = 0; row < chunk_rows; row++) {
-        const int8_t *levels = own.levels[row][part];
+        const int8_t *levels = chunk.levels[row][part];
         first[row] = vdotq_s32(vdupq_n_s32(0), vld1q_s8(levels), left);
-        second[row] = vdotq_s32(own.by_halves ? vdupq_n_s32(0) : first[row], vld1q_s8(levels + 16), right);
+        second[row] = vdotq_s32(chunk.by_halves ? vdupq_n_s32(0) : first[row], vld1q_s8(levels + 16), right);
       }
       const int32x4_t last = sums_of(second[0], second[1], second[2], second[3]);
-      if (!own.by_halves) {
-        vst1q_s32(own.dots[at][part], last);
+      if (!chunk.by_halves) {
+        vst1q_s32(chunk.dots[at][part], last);
         continue;
       }
-      vst1q_s32(own.dots[at][2 * part], sums_of(first[0], first[1], first[2], first[3]));
-      vst1q_s32(own.dots[at][2 * part + 1], last);
+      vst1q_s32(chunk.dots[at][2 * part], sums_of(first[0], first[1], first[2], first[3]));
+      vst1q_s32(chunk.dots[at][2 * part + 1], last);
     }
 }
 
-// Two rows of x with two of weights: eight bytes of each row side by side, 2 x 2 sums in a register. A last row of x
-// that has no other is multiplied by SDOT.
-__attribute__((target("arch=armv8.2-a+dotprod+i8mm"))) inline void dots_by_smmla(const DotsOfChunk &own) {
+// Multiplies two rows of x with two of weights: eight bytes of each row side by side, 2 x 2 sums in a register. An odd
+// last row of x is multiplied by SDOT.
+__attribute__((target("arch=armv8.2-a+dotprod+i8mm"))) inline void dots_by_smmla(const DotsOfChunk &chunk) {
   int at = 0;
-  for (; at + 2 <= own.count; at += 2)
-    for (int part = 0; part < own.parts; part++) {
-      const XPart one(own.xs[at], own.first + part), other(own.xs[at + 1], own.first + part);
+  for (; at + 2 <= chunk.count; at += 2)
+    for (int part = 0; part < chunk.parts; part++) {
+      const XPart one(chunk.xs[at], chunk.first + part), other(chunk.xs[at + 1], chunk.first + part);
       const int64x2_t x[2][2] = {
           {vreinterpretq_s64_s8(vld1q_s8(one.first)), vreinterpretq_s64_s8(vld1q_s8(other.first))},
           {vreinterpretq_s64_s8(vld1q_s8(one.second())), vreinterpretq_s64_s8(vld1q_s8(other.second()))}};
@@ -106,24 +107,25 @@ __attribute__((target("arch=armv8.2-a+dotprod+i8mm"))) inline void dots_by_smmla
       for (int r = 0; r < 2; r++)
 #pragma GCC unroll 2
         for (int half = 0; half < 2; half++) {
-          const int64x2_t upper = vreinterpretq_s64_s8(vld1q_s8(own.levels[2 * r][part] + 16 * half)),
-                          lower = vreinterpretq_s64_s8(vld1q_s8(own.levels[2 * r + 1][part] + 16 * half));
-          const int32x4_t sum = half == 0 || own.by_halves ? vdupq_n_s32(0) : sums[0][r];
+          const int64x2_t upper = vreinterpretq_s64_s8(vld1q_s8(chunk.levels[2 * r][part] + 16 * half)),
+                          lower = vreinterpretq_s64_s8(vld1q_s8(chunk.levels[2 * r + 1][part] + 16 * half));
+          const int32x4_t sum = half == 0 || chunk.by_halves ? vdupq_n_s32(0) : sums[0][r];
           const int32x4_t begun = vmmlaq_s32(sum, vreinterpretq_s8_s64(vzip1q_s64(x[half][0], x[half][1])),
                                              vreinterpretq_s8_s64(vzip1q_s64(upper, lower)));
           sums[half][r] = vmmlaq_s32(begun, vreinterpretq_s8_s64(vzip2q_s64(x[half][0], x[half][1])),
                                      vreinterpretq_s8_s64(vzip2q_s64(upper, lower)));
         }
-      const int halves = own.by_halves ? 2 : 1;
+      const int halves = chunk.by_halves ? 2 : 1;
       for (int half = 0; half < halves; half++) {
-        const int32x4_t *own_sums = sums[own.by_halves ? half : 1];
+        const int32x4_t *half_sums = sums[chunk.by_halves ? half : 1];
         const int place = halves * part + half;
-        vst1q_s32(own.dots[at][place], vcombine_s32(vget_low_s32(own_sums[0]), vget_low_s32(own_sums[1])));
-        vst1q_s32(own.dots[at + 1][place], vcombine_s32(vget_high_s32(own_sums[0]), vget_high_s32(own_sums[1])));
+        vst1q_s32(chunk.dots[at][place], vcombine_s32(vget_low_s32(half_sums[0]), vget_low_s32(half_sums[1])));
+        vst1q_s32(chunk.dots[at + 1][place], vcombine_s32(vget_high_s32(half_sums[0]), vget_high_s32(half_sums[1])));
       }
     }
-  if (at < own.count)
-    dots_by_sdot({own.levels, own.xs + at, own.count - at, own.first, own.parts, own.by_halves, own.dots + at});
+  if (at < chunk.count)
+    dots_by_sdot(
+        {chunk.levels, chunk.xs + at, chunk.count - at, chunk.first, chunk.parts, chunk.by_halves, chunk.dots + at});
 }
 
 inline auto dots_of_isa() {

@@ -8,10 +8,10 @@ using namespace orchard;
 
 namespace {
 
-// Columns that are unpacked at once: a multiple of every block.
+// Columns that are unpacked at once: a multiple of every block size.
 constexpr int64_t stretch = 1024;
 
-// out [rows, columns] = the values, in float32, float16 or bfloat16.
+// out [rows, columns] = the unpacked values, in float32, float16 or bfloat16.
 void dequantize(const DequantizeBlock &block, Operands operands) {
   const Weights weights = weights_of(block, operands, 0);
   const DType dtype = block.dtype;

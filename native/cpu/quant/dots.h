@@ -1,4 +1,4 @@
-// Sums of four products of bytes each, the left ones without a sign and at most 128 unless they may be wide.
+// Sums of four products of bytes each. The left bytes are unsigned, and at most 128 unless `takes_wide`.
 #pragma once
 
 #if defined(__AVX2__)
@@ -7,8 +7,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// By pairs in 16 bits, which hold 2 · 128 · 127 at most: wider bytes would saturate, so they are brought around 0 and
-// their signs to the other side.
+// Sums pairs in 16 bits, which hold at most 2 · 128 · 127. Wider bytes would saturate, so they are centred at 0, and
+// their signs moved to the other side.
 struct PlainDots {
   static constexpr bool takes_wide = false;
   static __m256i add(__m256i sums, __m256i bytes, __m256i signs) {
@@ -18,7 +18,7 @@ struct PlainDots {
 };
 
 #if defined(__AVX512F__)
-// AVX512_VNNI, which the instruction set of this file does not have: whoever calls it knows that the processor does.
+// AVX512_VNNI, which this file's instruction set does not include: callers check that the CPU has it.
 struct VnniDots {
   static constexpr bool takes_wide = true;
   static __m256i add(__m256i sums, __m256i bytes, __m256i signs) {

@@ -1,4 +1,4 @@
-// Products of up to eight rows of x in 8 bits (fast.h) with rows of weights: each row of x has a lane, and bytes of
+// Products of up to eight rows of x in 8 bits (fast.h) with rows of weights. Each row of x has a lane, and bytes of
 // weights are unpacked once for all of them.
 #pragma once
 
@@ -8,16 +8,16 @@ namespace orchard {
 
 constexpr int64_t lanes_of_rows = 8;
 
-// Rows of x, one in each lane; where there are fewer rows, zeros.
+// Rows of x, one per lane. Unused lanes are zeros.
 struct ByteLanes {
   int64_t parts;
-  int8_t *levels;     // of a part, of four of its levels, of a lane
-  float *scales;      // of a part, of a lane
-  int32_t *sums;      // of a part, of its first 16 levels and of the others, of a lane: Σ level
-  float *scaled_sums; // the same: scale · Σ level
+  int8_t *levels;     // [part][8][lane][4]: groups of four levels
+  float *scales;      // [part][lane]
+  int32_t *sums;      // [part][2][lane]: Σ level, of the first 16 levels and of the others
+  float *scaled_sums; // likewise: scale · Σ level
 };
 
-// Null where there are no vectors for it.
+// Null if the instruction set has no vectors for it.
 struct EightRowsKernels {
   void (*arrange)(const ByteRows &x, int64_t count, const ByteLanes &out);
   // As `FastKernels::multiply`.

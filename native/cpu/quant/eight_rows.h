@@ -1,9 +1,10 @@
-// Products of eight rows of bytes, a lane each, with some rows of weights at once, of a piece after the other: a part
-// of 32 values, or each half of one where halves have scales of their own.
+// Products of eight rows of bytes, one per lane, with some rows of weights at once, one piece at a time: a part of 32
+// values, or each half of one if halves have separate scales.
 //
-//   sum = fma(low_W, scale_x · Σ x, sum), where weights have lows; then sum = fma(Σ x · level, scale_W · scale_x, sum)
+//   sum = fma(low_W, scale_x · Σ x, sum), if weights have lows; then sum = fma(Σ x · level, scale_W · scale_x, sum)
 //
-// Eight parts of each row of weights are unpacked to bytes without a sign, four of which meet four of all rows of x.
+// Eight parts of each row of weights are unpacked to unsigned bytes. Four at a time are multiplied with four of every
+// row of x.
 #pragma once
 
 #include "eight.h"
@@ -15,7 +16,7 @@ namespace orchard::ORCHARD_ISA {
 
 constexpr int64_t step_parts = 8;
 
-// Half `half` of a part of a row of x, or zeros.
+// Arranges half `half` of a part of a row of x, or zeros.
 inline void arrange_half(const ByteRows &row, bool is_there, int64_t part, int64_t half, int64_t lane,
                          const ByteLanes &out) {
   static constexpr int8_t zeros[16] = {};
@@ -43,7 +44,7 @@ inline void arrange_lanes(const ByteRows &x, int64_t count, const ByteLanes &out
 // Eight parts of some rows of weights.
 template <int rows> struct StepBytes {
   alignas(32) uint8_t raw[rows][step_parts * 32];
-  float scales[rows][step_parts * 2], lows[rows][step_parts * 2]; // of pieces
+  float scales[rows][step_parts * 2], lows[rows][step_parts * 2]; // per piece
 };
 
 template <class Row, int rows> void unpack_step(const Row &row, int64_t step, int parts, int at, StepBytes<rows> &out) {
@@ -54,12 +55,12 @@ template <class Row, int rows> void unpack_step(const Row &row, int64_t step, in
     if constexpr (Row::has_low) out.lows[at][piece] = head.low(piece / halves, piece % halves);
   }
   for (int part = 0; part < parts; part++) {
-    const __m256i own = _mm256_add_epi8(row.levels(step, part), _mm256_set1_epi8(int8_t(Row::offset)));
-    _mm256_store_si256(reinterpret_cast<__m256i *>(out.raw[at] + part * 32), own);
+    const __m256i bytes = _mm256_add_epi8(row.levels(step, part), _mm256_set1_epi8(int8_t(Row::offset)));
+    _mm256_store_si256(reinterpret_cast<__m256i *>(out.raw[at] + part * 32), bytes);
   }
 }
 
-// Adds piece `piece` of a step of each row of weights: half `half` of part `part`, or all of it.
+// Adds piece `piece` of a step of each row of weights: half `half` of part `part`, or the whole part.
 template <class Dots, class Row, int rows>
 [[gnu::always_inline]] inline void add_piece(const ByteLanes &x, int64_t part, int half, const StepBytes<rows> &step,
                                              int piece, Eight (&sums)[rows]) {
@@ -80,18 +81,18 @@ template <class Dots, class Row, int rows>
   for (int row = 0; row < rows; row++) dots[row] = start;
 #pragma GCC unroll 8
   for (int four = 0; four < fours; four++) {
-    const __m256i own = _mm256_loadu_si256(levels + four);
+    const __m256i x_bytes = _mm256_loadu_si256(levels + four);
 #pragma GCC unroll 8
     for (int row = 0; row < rows; row++) {
       int32_t bytes;
       __builtin_memcpy(&bytes, step.raw[row] + first + four * 4, 4);
-      dots[row] = Product::add(dots[row], _mm256_set1_epi32(bytes), own);
+      dots[row] = Product::add(dots[row], _mm256_set1_epi32(bytes), x_bytes);
     }
   }
   if constexpr (Row::has_low) {
-    const float *own = x.scaled_sums + (part * 2 + half) * lanes_of_rows;
-    __m256 x_low = _mm256_loadu_ps(own);
-    if constexpr (!has_halves) x_low = _mm256_add_ps(x_low, _mm256_loadu_ps(own + lanes_of_rows));
+    const float *scaled_sums = x.scaled_sums + (part * 2 + half) * lanes_of_rows;
+    __m256 x_low = _mm256_loadu_ps(scaled_sums);
+    if constexpr (!has_halves) x_low = _mm256_add_ps(x_low, _mm256_loadu_ps(scaled_sums + lanes_of_rows));
 #pragma GCC unroll 8
     for (int row = 0; row < rows; row++)
       sums[row] = _mm256_fmadd_ps(_mm256_set1_ps(step.lows[row][piece]), x_low, sums[row]);
@@ -104,14 +105,14 @@ template <class Dots, class Row, int rows>
   }
 }
 
-// out[at · stride + r] for as many rows r of weights as there are indices; the last of them are there again where
-// weights end.
+// out[at · stride + r] for as many rows r of weights as there are indices. At the end of the weights, the last row is
+// repeated.
 template <class Dots, class Row, size_t... r>
-void multiply_lanes(std::index_sequence<r...>, const Weights &weights, int64_t first, int64_t own, const ByteLanes &x,
-                    int64_t count, float *out, int64_t stride) {
+void multiply_lanes(std::index_sequence<r...>, const Weights &weights, int64_t first, int64_t row_count,
+                    const ByteLanes &x, int64_t count, float *out, int64_t stride) {
   constexpr int rows = sizeof...(r);
   constexpr int halves = Row::has_halves ? 2 : 1;
-  const Row all[rows] = {Row(weights, first + std::min(int64_t(r), own - 1))...};
+  const Row all[rows] = {Row(weights, first + std::min(int64_t(r), row_count - 1))...};
   const NextRows<Row, rows> next(weights, first);
   StepBytes<rows> bytes;
   Eight sums[rows];
@@ -124,7 +125,7 @@ void multiply_lanes(std::index_sequence<r...>, const Weights &weights, int64_t f
     for (int piece = 0; piece < parts * halves; piece++)
       add_piece<Dots, Row, rows>(x, done + piece / halves, piece % halves, bytes, piece, sums);
   }
-  for (int64_t row = 0; row < own; row++) {
+  for (int64_t row = 0; row < row_count; row++) {
     float lanes[lanes_of_rows];
     _mm256_storeu_ps(lanes, sums[row]);
     for (int64_t at = 0; at < count; at++) out[at * stride + row] = lanes[at];

@@ -1,9 +1,9 @@
-// Products of x in 8 bits: 32 adjacent values of a row have a scale of their own, and bytes are multiplied with bytes.
+// Products of x in 8 bits: each 32 adjacent values of a row share a scale, and bytes are multiplied with bytes.
 //
 //   scale = max|x| / 127, level = round(x / scale), y = Σ over parts of scale · (scale_W · Σ level · level_W + …)
 //
-// Sums of a part are exact, in integers; those over the parts are in float32. The values of a part are 0 where its
-// scale would be a denormal number, and NaN where one of them is not finite.
+// Sums of a part are exact, in integers; sums over the parts are in float32. The values of a part are 0 if its scale
+// would be a denormal number, and NaN if one of them is not finite.
 #pragma once
 
 #include "weights.h"
@@ -11,11 +11,11 @@
 namespace orchard {
 
 // Rows of x in the order in which bytes are multiplied: of two parts p and q of 32 values, p[0, 16), q[0, 16),
-// p[16, 32) and q[16, 32). Where a row has an odd number of parts, the last one's partner is zeros.
+// p[16, 32) and q[16, 32). If a row has an odd number of parts, the last one is paired with zeros.
 struct ByteRows {
-  int64_t pairs; // of parts, of a row
+  int64_t pairs; // pairs of parts per row
   int8_t *levels;
-  // Of each part. Sums are scale · Σ level, of its first 16 levels and of the others.
+  // One per part. Sums are scale · Σ level, of its first 16 levels and of the others.
   float *scales, *first_sums, *second_sums;
 
   ByteRows row(int64_t at) const {
@@ -27,11 +27,12 @@ struct ByteRows {
 inline int64_t pairs_of_parts(int64_t columns) { return (columns + 63) / 64; }
 
 struct FastKernels {
-  // `out` is the row's own.
+  // Packs a row of x. `out` is that row's part of `ByteRows`.
   void (*pack)(const float *x, int64_t columns, const ByteRows &out);
-  // The values that levels stand for, as floats: for products of floats.
+  // Computes the values that the levels stand for, as floats, for products of floats.
   void (*round)(const float *x, int64_t columns, float *out);
-  // As `QuantKernels::multiply`; null where there are no vectors for it. Weights have levels: all but f16 and bf16.
+  // As `QuantKernels::multiply`; null if there are no vectors for it. Weights have levels: all formats but f16 and
+  // bf16.
   void (*multiply)(const Weights &, const ByteRows &x, int64_t count, int64_t begin, int64_t end, float *out);
 };
 

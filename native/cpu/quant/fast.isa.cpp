@@ -23,22 +23,23 @@ void pack(const float *x, int64_t columns, const ByteRows &out) {
       continue;
     }
     const float *from = x + part * part_values;
-    const PartScale own = scale_of(from, part_values);
-    out.scales[part] = own.scale;
-    for (int64_t i = 0; i < 16; i++) to[i] = level_of(from[i], own.inverse);
-    for (int64_t i = 0; i < 16; i++) to[32 + i] = level_of(from[16 + i], own.inverse);
+    const PartScale part_scale = scale_of(from, part_values);
+    out.scales[part] = part_scale.scale;
+    for (int64_t i = 0; i < 16; i++) to[i] = level_of(from[i], part_scale.inverse);
+    for (int64_t i = 0; i < 16; i++) to[32 + i] = level_of(from[16 + i], part_scale.inverse);
     int32_t sums[2] = {};
     for (int64_t i = 0; i < 16; i++) sums[0] += to[i], sums[1] += to[32 + i];
-    out.first_sums[part] = own.scale * float(sums[0]);
-    out.second_sums[part] = own.scale * float(sums[1]);
+    out.first_sums[part] = part_scale.scale * float(sums[0]);
+    out.second_sums[part] = part_scale.scale * float(sums[1]);
   }
 }
 
 void round(const float *x, int64_t columns, float *out) {
   for (int64_t first = 0; first < columns; first += part_values) {
     const int64_t count = std::min(part_values, columns - first);
-    const PartScale own = scale_of(x + first, count);
-    for (int64_t i = first; i < first + count; i++) out[i] = own.scale * float(level_of(x[i], own.inverse));
+    const PartScale part_scale = scale_of(x + first, count);
+    for (int64_t i = first; i < first + count; i++)
+      out[i] = part_scale.scale * float(level_of(x[i], part_scale.inverse));
   }
 }
 

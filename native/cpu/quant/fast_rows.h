@@ -1,9 +1,9 @@
-// Products of rows of bytes with rows of weights, two parts of 32 values at a time: the levels of some rows of weights
+// Products of rows of bytes with rows of weights, two parts of 32 values at a time. The levels of some rows of weights
 // are unpacked to bytes once for up to four rows of x.
 //
 //   sum of a lane = Σ x · (raw − offset) = (Σ x · raw) − offset · Σ x, in integers; times scale_W · scale_x
 //
-// Lanes 0 to 3 are the first part's, 4 to 7 the second's. They are merged as a tree at the end.
+// Lanes 0 to 3 belong to the first part, 4 to 7 to the second. They are merged as a tree at the end.
 #pragma once
 
 #include "dots.h"
@@ -14,31 +14,31 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// The levels of two parts: [0, 16) of both, and [16, 32) of both.
-// At any address: compilers may keep arrays of it on the stack.
+// Aligned like a float, since compilers may keep arrays of it on the stack.
 typedef float Eight __attribute__((vector_size(32), aligned(4)));
 
 // ---------------------------------------------------------------- two parts of weights
 
-// Eight parts with a head: a block of 256, or blocks of 32 or groups, of which there may be fewer parts at the end.
+// Eight parts with a head: a block of 256, or blocks of 32, or groups. At the end of a row there may be fewer.
 template <class Row> struct HeadStep {
   const Row &row;
   const int64_t step;
   const int parts;
   const typename Row::Head head;
 
-  HeadStep(const Row &own, int64_t at, int count) : row(own), step(at), parts(count), head(own.head(at)) {}
+  HeadStep(const Row &weights_row, int64_t at, int count)
+      : row(weights_row), step(at), parts(count), head(weights_row.head(at)) {}
 
   BytePair raw(int pair) const {
     const int right = 2 * pair + 1 < parts ? 2 * pair + 1 : 2 * pair;
     return row.pair(step, 2 * pair, right);
   }
-  // Of each part, or of a half of each.
+  // Returns the numbers of each part, or of one half of each.
   static __m256 numbers(const float *all, int half) {
     if constexpr (!Row::has_halves) return _mm256_loadu_ps(all);
     const __m256 low = _mm256_loadu_ps(all), high = _mm256_loadu_ps(all + 8);
-    const __m256 own = half == 0 ? _mm256_shuffle_ps(low, high, 0x88) : _mm256_shuffle_ps(low, high, 0xdd);
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(own), 0xd8));
+    const __m256 picked = half == 0 ? _mm256_shuffle_ps(low, high, 0x88) : _mm256_shuffle_ps(low, high, 0xdd);
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(picked), 0xd8));
   }
   __m256 scales(int half) const { return numbers(head.scales, half); }
   __m256 lows(int half) const { return numbers(head.lows, half); }
@@ -52,11 +52,11 @@ template <class Dots, class Row> struct ByteProduct {
 
   static __m256i add(__m256i sums, __m256i raw, __m256i x) {
     if constexpr (!is_turned) return Dots::add(sums, raw, x);
-    const __m256i own = _mm256_xor_si256(raw, _mm256_set1_epi8(int8_t(0x80)));
-    return Dots::add(sums, _mm256_abs_epi8(own), _mm256_sign_epi8(x, own));
+    const __m256i centred = _mm256_xor_si256(raw, _mm256_set1_epi8(int8_t(0x80)));
+    return Dots::add(sums, _mm256_abs_epi8(centred), _mm256_sign_epi8(x, centred));
   }
 
-  // Two parts of a row of x, and −offset · Σ x: of the first halves and of the second ones, or of both together.
+  // Two parts of a row of x, and −offset · Σ x: of the first and of the second halves, or of both together.
   struct Bytes {
     __m256i first, second, start[2];
 
@@ -71,7 +71,7 @@ template <class Dots, class Row> struct ByteProduct {
       __m256i &last = start[Row::has_halves ? 1 : 0];
       last = Dots::add(last, by, second);
       if constexpr (offset > 0)
-        for (auto &own : start) own = _mm256_sub_epi32(_mm256_setzero_si256(), own);
+        for (auto &sum : start) sum = _mm256_sub_epi32(_mm256_setzero_si256(), sum);
     }
   };
 
@@ -80,7 +80,7 @@ template <class Dots, class Row> struct ByteProduct {
   }
 };
 
-// Numbers of the parts of a step; 0 for those that are not there.
+// Loads the numbers of the parts of a step; missing parts are 0.
 inline __m256 numbers_of_step(const float *numbers, int64_t step, int parts) {
   if (parts == 8) return _mm256_loadu_ps(numbers + step * 8);
   const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(parts), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -96,15 +96,15 @@ template <class Dots, class Row, int rows, int count>
   Eight scales[halves][rows][count];
   for (int at = 0; at < count; at++) {
     const ByteRows &x = xs[at];
-    const __m256 own = numbers_of_step(x.scales, step, parts);
+    const __m256 x_scales = numbers_of_step(x.scales, step, parts);
     for (int half = 0; half < halves; half++)
-      for (int row = 0; row < rows; row++) scales[half][row][at] = _mm256_mul_ps(steps[row].scales(half), own);
+      for (int row = 0; row < rows; row++) scales[half][row][at] = _mm256_mul_ps(steps[row].scales(half), x_scales);
     if constexpr (Row::has_low) {
-      __m256 own_sums[2] = {numbers_of_step(x.first_sums, step, parts), numbers_of_step(x.second_sums, step, parts)};
-      if constexpr (halves == 1) own_sums[0] = _mm256_add_ps(own_sums[0], own_sums[1]);
+      __m256 x_sums[2] = {numbers_of_step(x.first_sums, step, parts), numbers_of_step(x.second_sums, step, parts)};
+      if constexpr (halves == 1) x_sums[0] = _mm256_add_ps(x_sums[0], x_sums[1]);
       for (int half = 0; half < halves; half++)
         for (int row = 0; row < rows; row++)
-          sums[row][at] = _mm256_fmadd_ps(steps[row].lows(half), own_sums[half], sums[row][at]);
+          sums[row][at] = _mm256_fmadd_ps(steps[row].lows(half), x_sums[half], sums[row][at]);
     }
   }
 #pragma GCC unroll 4
@@ -137,8 +137,8 @@ inline float merged(Eight vector) {
   return numbers[0];
 }
 
-// As `multiply_rows` of few_rows.h. Flattened: how much a compiler inlines by itself depends on what else the file has,
-// and a call for each part takes twice the time.
+// As `multiply_rows` of few_rows.h. Flattened, because the compiler's inlining depends on the rest of the file, and a
+// call for each part takes twice the time.
 template <class Dots, class Row, int count, size_t... r>
 [[gnu::flatten]] void multiply_byte_rows(std::index_sequence<r...>, const Weights &weights, int64_t first,
                                          const ByteRows &x, float *out, int64_t stride) {
@@ -150,10 +150,10 @@ template <class Dots, class Row, int count, size_t... r>
   Eight sums[rows][count] = {};
   const NextRows<Row, rows> next(weights, first);
   const int64_t parts = weights.columns / 32;
-  const auto add = [&](int64_t step, int own) __attribute__((always_inline)) {
+  const auto add = [&](int64_t step, int part_count) __attribute__((always_inline)) {
     next.fetch(step);
-    const Step steps[rows] = {Step(all[r], step, own)...};
-    add_step<Dots>(steps, xs, step, own, sums);
+    const Step steps[rows] = {Step(all[r], step, part_count)...};
+    add_step<Dots>(steps, xs, step, part_count, sums);
   };
   for (int64_t step = 0; step < parts / 8; step++) add(step, 8);
   if (parts % 8 != 0) add(parts / 8, int(parts % 8));
@@ -161,8 +161,8 @@ template <class Dots, class Row, int count, size_t... r>
     for (int at = 0; at < count; at++) out[at * stride + row] = merged(sums[row][at]);
 }
 
-// Rows of weights at once with one row of x. Those of four bits are bound by instructions, which several share. Wider
-// ones are bound by memory, which processors read sooner where fewer rows are read at once.
+// Rows of weights that are multiplied at once with one row of x. Rows of four bits are bound by instructions, which
+// several rows share. Wider rows are bound by memory, which CPUs read faster if fewer rows are read at once.
 template <class Row> constexpr int rows_together = Row::block_bytes < 160 ? 4 : Row::block_bytes < 256 ? 2 : 1;
 
 template <class Dots, class Row, int count>

@@ -1,6 +1,6 @@
-// Products of rows of bytes with rows of weights on NEON: the levels of four rows of weights are unpacked to bytes once
-// for all rows of x, eight parts of 32 values at a time. The sum of a part is an integer, so that it is the same by
-// every instruction; those over the parts are in float32, one after the other.
+// Products of rows of bytes with rows of weights on NEON. The levels of four rows of weights are unpacked to bytes once
+// for all rows of x, eight parts of 32 values at a time. The sum of a part is an integer, so every instruction gives
+// the same; sums over the parts are in float32, in order.
 #pragma once
 
 #include "byte_dots.h"
@@ -10,28 +10,28 @@
 
 namespace orchard::ORCHARD_ISA {
 
-constexpr int most_byte_rows = 16; // of x at once
+constexpr int most_byte_rows = 16; // rows of x at once
 
-// What four rows of weights have in eight parts; scales and lows of parts, or of each half of one.
+// Eight parts of four rows of weights, with scales and lows per part, or per half of one.
 struct WeightChunk {
   ChunkLevels levels;
   float scales[2 * chunk_parts][chunk_rows], lows[2 * chunk_parts][chunk_rows];
 };
 
-// The parts from `first` on of one row.
+// Unpacks the parts of one row from `first` on.
 template <class Row> void unpack_chunk(const Row &row, int64_t first, int parts, int at, WeightChunk &out) {
   constexpr int halves = Row::has_halves ? 2 : 1;
   for (int part = 0; part < parts;) {
     const int64_t block = (first + part) / Row::block_parts;
     const auto head = row.head(block);
-    for (int own = 0; own < Row::block_parts && part < parts; own++, part++) {
-      const PartLevels levels = row.levels(block, own);
+    for (int block_part = 0; block_part < Row::block_parts && part < parts; block_part++, part++) {
+      const PartLevels levels = row.levels(block, block_part);
       const int8x16_t turn = vdupq_n_s8(Row::is_wide ? -128 : 0); // 0 to 255 become −128 to 127
       vst1q_s8(out.levels[at][part], veorq_s8(levels.first, turn));
       vst1q_s8(out.levels[at][part] + 16, veorq_s8(levels.second, turn));
       for (int half = 0; half < halves; half++) {
-        out.scales[halves * part + half][at] = head.scale(own, half);
-        out.lows[halves * part + half][at] = head.low(own, half);
+        out.scales[halves * part + half][at] = head.scale(block_part, half);
+        out.lows[halves * part + half][at] = head.low(block_part, half);
       }
     }
   }
@@ -48,16 +48,16 @@ void add_chunk(const WeightChunk &chunk, const ByteRows &x, int64_t first, int p
   constexpr int halves = Row::has_halves ? 2 : 1;
   float32x4_t sum = vld1q_f32(sums);
   for (int part = 0; part < parts; part++) {
-    const int64_t own = first + part;
+    const int64_t x_part = first + part;
     for (int half = 0; half < halves; half++) {
       const int at = halves * part + half;
       int32x4_t dot = vld1q_s32(dots[at]);
-      if constexpr (Row::is_wide) dot = vaddq_s32(dot, vdupq_n_s32(128 * sum_of_levels(XPart(x, own))));
-      sum = vfmaq_f32(sum, vcvtq_f32_s32(dot), vmulq_n_f32(vld1q_f32(chunk.scales[at]), x.scales[own]));
+      if constexpr (Row::is_wide) dot = vaddq_s32(dot, vdupq_n_s32(128 * sum_of_levels(XPart(x, x_part))));
+      sum = vfmaq_f32(sum, vcvtq_f32_s32(dot), vmulq_n_f32(vld1q_f32(chunk.scales[at]), x.scales[x_part]));
       if constexpr (Row::has_low) {
-        const float x_sum = halves == 1 ? x.first_sums[own] + x.second_sums[own]
-                            : half == 0 ? x.first_sums[own]
-                                        : x.second_sums[own];
+        const float x_sum = halves == 1 ? x.first_sums[x_part] + x.second_sums[x_part]
+                            : half == 0 ? x.first_sums[x_part]
+                                        : x.second_sums[x_part];
         sum = vfmaq_n_f32(sum, vld1q_f32(chunk.lows[at]), x_sum);
       }
     }
@@ -65,19 +65,19 @@ void add_chunk(const WeightChunk &chunk, const ByteRows &x, int64_t first, int p
   vst1q_f32(sums, sum);
 }
 
-// `count` rows of x with up to four rows of weights from `n` on.
+// Multiplies `count` rows of x with up to four rows of weights from `n` on.
 template <class Row>
 void multiply_chunks(const Weights &weights, const ByteRows *xs, int count, int64_t n, int rows, float *out) {
   const auto find_dots = dots_of_isa();
   const int64_t parts = weights.columns / 32;
   float sums[most_byte_rows][chunk_rows] = {};
   int32_t dots[most_byte_rows][2 * chunk_parts][chunk_rows];
-  WeightChunk chunk = {}; // rows that are not there are zeros
+  WeightChunk chunk = {}; // missing rows are zeros
   for (int64_t first = 0; first < parts; first += chunk_parts) {
-    const int own = int(std::min<int64_t>(chunk_parts, parts - first));
-    for (int row = 0; row < rows; row++) unpack_chunk(Row(weights, n + row), first, own, row, chunk);
-    find_dots({chunk.levels, xs, count, first, own, Row::has_halves, dots});
-    for (int at = 0; at < count; at++) add_chunk<Row>(chunk, xs[at], first, own, dots[at], sums[at]);
+    const int part_count = int(std::min<int64_t>(chunk_parts, parts - first));
+    for (int row = 0; row < rows; row++) unpack_chunk(Row(weights, n + row), first, part_count, row, chunk);
+    find_dots({chunk.levels, xs, count, first, part_count, Row::has_halves, dots});
+    for (int at = 0; at < count; at++) add_chunk<Row>(chunk, xs[at], first, part_count, dots[at], sums[at]);
   }
   for (int at = 0; at < count; at++)
     for (int row = 0; row < rows; row++) out[at * weights.rows + n + row] = sums[at][row];
@@ -87,10 +87,11 @@ template <class Row>
 void multiply_bytes(const Weights &weights, const ByteRows &x, int64_t count, int64_t begin, int64_t end, float *out) {
   for (int64_t at = 0; at < count; at += most_byte_rows) {
     ByteRows xs[most_byte_rows];
-    const int own = int(std::min<int64_t>(most_byte_rows, count - at));
-    for (int i = 0; i < own; i++) xs[i] = x.row(at + i);
+    const int row_count = int(std::min<int64_t>(most_byte_rows, count - at));
+    for (int i = 0; i < row_count; i++) xs[i] = x.row(at + i);
     for (int64_t n = begin; n < end; n += chunk_rows)
-      multiply_chunks<Row>(weights, xs, own, n, int(std::min<int64_t>(chunk_rows, end - n)), out + at * weights.rows);
+      multiply_chunks<Row>(weights, xs, row_count, n, int(std::min<int64_t>(chunk_rows, end - n)),
+                           out + at * weights.rows);
   }
 }
 

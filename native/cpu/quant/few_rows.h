@@ -1,6 +1,6 @@
-// Products of few rows of x, up to four at a time, with rows of weights, on AVX2 and NEON: some rows of weights at
-// once, whose parts are unpacked in registers. A value is scale · level + low in float32, as `dequantize` gives it;
-// sums are in float32, in lanes, one for each element of the result, and merged as a tree.
+// Products of up to four rows of x at a time with rows of weights, on AVX2 and NEON. Parts of some rows of weights at
+// once are unpacked in registers. A value is scale · level + low in float32, as `dequantize` computes it. Sums are in
+// float32, in one vector of lanes for each element of the result, and are merged as a tree.
 #pragma once
 
 #include "nibble_tables.h"
@@ -22,7 +22,7 @@ template <class Row> constexpr bool has_tables = Nibbles<Row>::are_there;
 template <class Row> constexpr bool has_tables = false;
 #endif
 
-// Sixteen values of x in the order of lanes of tables, and lanes in the order of values.
+// Permutes sixteen values of x to the lane order of tables, and lanes back to the order of values.
 template <class Row> Floats in_lanes(Floats x) {
 #if defined(__AVX512F__)
   if constexpr (has_tables<Row>) return Nibbles<Row>::in_lanes(x);
@@ -36,7 +36,7 @@ template <class Row> Floats out_of_lanes(Floats lanes) {
   return lanes;
 }
 
-// The values of a part of a row, as `in_lanes` has those of x.
+// Computes the values of a part of a row, in the order of `in_lanes`.
 template <class Row>
 [[gnu::always_inline]] inline void values_of(const Row &row, const typename Row::Head &head, int64_t block, int part,
                                              Floats (&out)[part_vectors]) {
@@ -56,7 +56,7 @@ template <class Row>
   }
 }
 
-// The values of `parts` parts of a row from part `first` on.
+// Unpacks `parts` parts of a row from part `first` on.
 template <class Row>
 void unpack_levels_of(const Weights &weights, int64_t at, int64_t first, int64_t parts, float *out) {
   const Row row(weights, at);
@@ -68,19 +68,19 @@ void unpack_levels_of(const Weights &weights, int64_t at, int64_t first, int64_t
       Floats values[part_vectors];
       values_of(row, head, block, int(part - block * Row::block_parts), values);
       for (int v = 0; v < part_vectors; v++) {
-        const Floats own = out_of_lanes<Row>(values[v]);
-        __builtin_memcpy(out + v * float_lanes, &own, sizeof own);
+        const Floats ordered = out_of_lanes<Row>(values[v]);
+        __builtin_memcpy(out + v * float_lanes, &ordered, sizeof ordered);
       }
     }
   }
 }
 
-// Rows of weights that are multiplied at once lie one after the other. While they are, the bytes of as many rows after
-// them are brought from memory: processors fetch ahead within a page only, and a row may be shorter than that.
+// Rows of weights that are multiplied at once are adjacent. Meanwhile, as many rows after them are prefetched: CPUs
+// prefetch within a page only, and a row may be shorter than that.
 template <class Row, int rows> struct NextRows {
   const uint8_t *levels;
-  const uint8_t *scales, *biases; // of groups, which have them in rows of their own
-  int64_t number_bytes;           // of a block of all rows
+  const uint8_t *scales, *biases; // of groups, which are stored in separate rows
+  int64_t number_bytes;           // of a block, for all rows
 
   NextRows(const Weights &weights, int64_t first) : levels(weights.packed + (first + rows) * weights.row_bytes) {
     if constexpr (!Row::has_groups) return;
@@ -90,7 +90,7 @@ template <class Row, int rows> struct NextRows {
     if constexpr (Row::has_low) biases = static_cast<const uint8_t *>(weights.biases) + from;
     number_bytes = rows * (Row::block_parts * 32 / weights.group) * size;
   }
-  // Inlined: GCC takes a function that only prefetches for one without effects, and drops its calls.
+  // Always inlined: GCC assumes that a function that only prefetches has no effects, and drops its calls.
   [[gnu::always_inline]] void fetch(int64_t block) const {
     constexpr int64_t bytes = rows * Row::block_bytes;
     for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(levels + block * bytes + at);
@@ -102,33 +102,33 @@ template <class Row, int rows> struct NextRows {
   }
 };
 
-// Adds some parts of rows of weights times as much of `count` rows of x, `pitch` apart. By tables all rows take a part
-// of x after the other, and else a row takes all of the parts.
+// Adds the products of some parts of rows of weights with the same parts of `count` rows of x, `pitch` apart. With
+// tables, all rows process one part of x at a time; otherwise each row processes all of the parts.
 template <class Row, int rows, int count> struct BlockProduct {
   const Row (&all)[rows];
   const typename Row::Head (&heads)[rows];
   const int64_t block, pitch;
   const float *x; // of the block
 
-  Floats own_x(int at, int part, int v) const {
+  Floats x_vector(int at, int part, int v) const {
     return in_lanes<Row>(floats_at(x + at * pitch + part * 32 + v * float_lanes));
   }
   [[gnu::always_inline]] void add_part(int part, Floats (&sums)[rows][count]) const {
-    Floats own[count][part_vectors];
+    Floats x_vectors[count][part_vectors];
     for (int at = 0; at < count; at++)
-      for (int v = 0; v < part_vectors; v++) own[at][v] = own_x(at, part, v);
+      for (int v = 0; v < part_vectors; v++) x_vectors[at][v] = x_vector(at, part, v);
     for (int row = 0; row < rows; row++) {
       Floats values[part_vectors];
       values_of(all[row], heads[row], block, part, values);
       for (int v = 0; v < part_vectors; v++)
-        for (int at = 0; at < count; at++) sums[row][at] = fused(values[v], own[at][v], sums[row][at]);
+        for (int at = 0; at < count; at++) sums[row][at] = fused(values[v], x_vectors[at][v], sums[row][at]);
     }
   }
   [[gnu::always_inline]] void add_part_of_row(int row, int part, Floats (&sums)[count]) const {
     Floats values[part_vectors];
     values_of(all[row], heads[row], block, part, values);
     for (int v = 0; v < part_vectors; v++)
-      for (int at = 0; at < count; at++) sums[at] = fused(values[v], own_x(at, part, v), sums[at]);
+      for (int at = 0; at < count; at++) sums[at] = fused(values[v], x_vector(at, part, v), sums[at]);
   }
   [[gnu::always_inline]] void add(int parts, Floats (&sums)[rows][count]) const {
     if constexpr (has_tables<Row>) {
@@ -138,11 +138,11 @@ template <class Row, int rows, int count> struct BlockProduct {
       return;
     }
     for (int row = 0; row < rows; row++) {
-      Floats own[count]; // in registers
-      for (int at = 0; at < count; at++) own[at] = sums[row][at];
+      Floats row_sums[count]; // in registers
+      for (int at = 0; at < count; at++) row_sums[at] = sums[row][at];
 #pragma GCC unroll 8
-      for (int part = 0; part < parts; part++) add_part_of_row(row, part, own);
-      for (int at = 0; at < count; at++) sums[row][at] = own[at];
+      for (int part = 0; part < parts; part++) add_part_of_row(row, part, row_sums);
+      for (int at = 0; at < count; at++) sums[row][at] = row_sums[at];
     }
   }
 };
@@ -157,11 +157,11 @@ void multiply_rows(std::index_sequence<r...>, const Weights &weights, int64_t fi
   const NextRows<Row, rows> next(weights, first);
   Floats sums[rows][count] = {};
   const int64_t parts = weights.columns / 32;
-  const auto add = [&](int64_t block, int own) __attribute__((always_inline)) {
+  const auto add = [&](int64_t block, int part_count) __attribute__((always_inline)) {
     next.fetch(block);
     const typename Row::Head heads[rows] = {all[r].head(block)...};
     const float *from = x + block * Row::block_parts * 32;
-    BlockProduct<Row, rows, count>{all, heads, block, pitch, from}.add(own, sums);
+    BlockProduct<Row, rows, count>{all, heads, block, pitch, from}.add(part_count, sums);
   };
   for (int64_t block = 0; block < parts / Row::block_parts; block++) add(block, Row::block_parts);
   if (parts % Row::block_parts != 0) add(parts / Row::block_parts, int(parts % Row::block_parts));
@@ -169,7 +169,8 @@ void multiply_rows(std::index_sequence<r...>, const Weights &weights, int64_t fi
     for (int at = 0; at < count; at++) out[at * stride + row] = sum_of(out_of_lanes<Row>(sums[row][at]));
 }
 
-// Rows `begin` to `end` of weights, four at a time where x has one row, two for more; twice as many by tables.
+// Multiplies rows `begin` to `end` of weights: four at a time for one row of x, two for more; twice as many with
+// tables.
 template <class Row, int count>
 void multiply_few(const Weights &weights, const float *x, int64_t begin, int64_t end, float *out) {
   constexpr int together = (count == 1 ? 4 : 2) * (has_tables<Row> ? 2 : 1);
@@ -204,7 +205,7 @@ template <bool is_symmetric, class Use> void with_level_bits(int64_t bits, Use &
   }
 }
 
-// Calls use(Type<Row>{}) with what reads the rows of these weights; false where they have no levels.
+// Calls use(Type<Row>{}) with the reader of the rows of these weights. Returns false if they have no levels.
 template <class Use> bool with_level_rows(const Weights &weights, Use &&use) {
   switch (weights.packing) {
   case Packing::q4_0: use(Type<LevelRow<Q4_0>>{}); return true;

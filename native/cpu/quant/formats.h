@@ -1,7 +1,7 @@
-// How 32 adjacent values of each format are unpacked: the table that everything reads weights by.
+// How 32 adjacent values of each format are unpacked: the reference for every reader of weights.
 //
-// A format has blocks of `values` values in `bytes` bytes. `unpack` gives the values 32 · part to 32 · part + 31 of a
-// block. Everything is computed in float32, each operation rounded, as src/quant/ggml has it.
+// A format has blocks of `values` values in `bytes` bytes. `unpack` writes the values 32 · part to 32 · part + 31 of a
+// block. Everything is computed in float32, with each operation rounded, as in src/quant/ggml.
 #pragma once
 
 #include "../dtypes.h"
@@ -18,7 +18,7 @@ inline float half_power(uint8_t exponent) {
   return float_of(exponent < 2 ? 0x00200000u << exponent : uint32_t(exponent - 1) << 23);
 }
 
-// 32 bits, one a value.
+// Loads 32 bits, one per value.
 inline uint32_t word_at(const uint8_t *bytes) {
   uint32_t word;
   std::memcpy(&word, bytes, sizeof word);
@@ -80,7 +80,7 @@ struct Q8_0 : Blocks<34> {
   }
 };
 
-// A table of 16 values.
+// Looks up nibbles in a table of 16 values.
 template <class Value> inline void look_up(const uint8_t *nibbles, float scale, const Value *table, float *out) {
   for (int i = 0; i < 16; i++) out[i] = scale * float(table[nibbles[i] & 15]);
   for (int i = 0; i < 16; i++) out[16 + i] = scale * float(table[nibbles[i] >> 4]);
@@ -98,7 +98,7 @@ struct Mxfp4 : Blocks<17> {
 
 // ---------------------------------------------------------------- blocks of 256
 
-// The lower or upper two bits of 32 bytes for each part of a block: 32 bytes hold 128 values, four layers of 32.
+// The pairs of bits for each part of a block: 32 bytes hold 128 values, four layers of 32.
 inline const uint8_t *pairs_of(const uint8_t *pairs, int part) { return pairs + (part >> 2) * 32; }
 inline int pair_shift(int part) { return (part & 3) * 2; }
 
@@ -108,8 +108,8 @@ struct Q2K : SuperBlocks<84> {
     const uint8_t *pairs = pairs_of(block + 16, part);
     const int shift = pair_shift(part);
     for (int half = 0; half < 2; half++) {
-      const uint8_t own = block[part * 2 + half];
-      const float factor = scale * float(own & 15), low = minimum * float(own >> 4);
+      const uint8_t packed = block[part * 2 + half];
+      const float factor = scale * float(packed & 15), low = minimum * float(packed >> 4);
       for (int i = 16 * half; i < 16 * half + 16; i++) out[i] = factor * float(pairs[i] >> shift & 3) - low;
     }
   }
@@ -127,7 +127,7 @@ struct Q3K : SuperBlocks<110> {
     }
   }
 
-  // Lower 4 bits in 8 bytes, upper 2 in the 4 bytes after them.
+  // The lower 4 bits are in 8 bytes, the upper 2 in the 4 bytes after them.
   static int six_bits(const uint8_t *scales, int sub) {
     const int low = scales[sub & 7] >> (sub >> 3) * 4 & 15, high = scales[8 + (sub & 3)] >> (sub >> 2) * 2 & 3;
     return (low | high << 4) - 32;
@@ -141,29 +141,29 @@ struct ScaleAndMinimum {
   ScaleAndMinimum(const uint8_t *block, int part) {
     const uint8_t *packed = block + 4;
     const int at = part & 3, scales = packed[at], minima = packed[4 + at], rest = packed[8 + at];
-    const int own = part < 4 ? scales & 63 : (rest & 15) | (scales >> 2 & 48);
+    const int multiplier = part < 4 ? scales & 63 : (rest & 15) | (scales >> 2 & 48);
     const int low = part < 4 ? minima & 63 : (rest >> 4) | (minima >> 2 & 48);
-    scale = half_at(block) * float(own);
+    scale = half_at(block) * float(multiplier);
     minimum = half_at(block + 2) * float(low);
   }
 };
 
 struct Q4K : SuperBlocks<144> {
   static void unpack(const uint8_t *block, int part, float *out) {
-    const ScaleAndMinimum own(block, part);
+    const ScaleAndMinimum numbers(block, part);
     const uint8_t *nibbles = block + 16 + (part >> 1) * 32;
     const int shift = (part & 1) * 4;
-    for (int i = 0; i < 32; i++) out[i] = own.scale * float(nibbles[i] >> shift & 15) - own.minimum;
+    for (int i = 0; i < 32; i++) out[i] = numbers.scale * float(nibbles[i] >> shift & 15) - numbers.minimum;
   }
 };
 
 struct Q5K : SuperBlocks<176> {
   static void unpack(const uint8_t *block, int part, float *out) {
-    const ScaleAndMinimum own(block, part);
+    const ScaleAndMinimum numbers(block, part);
     const uint8_t *nibbles = block + 48 + (part >> 1) * 32, *high = block + 16;
     const int shift = (part & 1) * 4;
     for (int i = 0; i < 32; i++)
-      out[i] = own.scale * float((nibbles[i] >> shift & 15) | (high[i] >> part & 1) << 4) - own.minimum;
+      out[i] = numbers.scale * float((nibbles[i] >> shift & 15) | (high[i] >> part & 1) << 4) - numbers.minimum;
   }
 };
 
@@ -182,7 +182,7 @@ struct Q6K : SuperBlocks<210> {
 
 // ---------------------------------------------------------------- groups
 
-// 32 levels of some bits, from the lowest bit of the first word on.
+// Unpacks 32 levels of `bits` bits each, from the lowest bit of the first word on.
 template <int bits> inline void unpack_levels(const uint8_t *packed, float *out) {
   uint32_t words[bits + 1];
   std::memcpy(words, packed, bits * sizeof(uint32_t));

@@ -7,7 +7,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t chunk = 256; // elements in memory of the stack
+constexpr int64_t chunk = 256; // elements on the stack
 
 // Calls use(Type<T>{}) with the type of float16 or bfloat16.
 template <class Use> void with_short_floats(DType dtype, Use &&use) {
@@ -26,13 +26,13 @@ template <class T> void round_to(float *values, int64_t count) {
 }
 
 template <class T> void settle_as(float *product, const T *bias, int64_t count) {
-  float own[chunk];
+  float wide_bias[chunk];
   for (int64_t first = 0; first < count; first += chunk) {
     const int64_t length = std::min(chunk, count - first);
     round_to<T>(product + first, length);
     if (!bias) continue;
-    widen(bias + first, own, length);
-    add(product + first, own, length);
+    widen(bias + first, wide_bias, length);
+    add(product + first, wide_bias, length);
     round_to<T>(product + first, length);
   }
 }
@@ -61,11 +61,11 @@ void multiply(GateActivation activation, const float *gate, const float *up, flo
 void apply(GateActivation activation, const float *gate, const float *up, DType dtype, void *out, int64_t count) {
   if (dtype == DType::float32) return multiply(activation, gate, up, static_cast<float *>(out), count);
   with_short_floats(dtype, [&](auto type) {
-    float own[chunk];
+    float products[chunk];
     for (int64_t first = 0; first < count; first += chunk) {
       const int64_t length = std::min(chunk, count - first);
-      multiply(activation, gate + first, up + first, own, length);
-      narrow(own, static_cast<typename decltype(type)::type *>(out) + first, length);
+      multiply(activation, gate + first, up + first, products, length);
+      narrow(products, static_cast<typename decltype(type)::type *>(out) + first, length);
     }
   });
 }

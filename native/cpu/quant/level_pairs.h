@@ -1,4 +1,4 @@
-// The levels of two parts of weights, in the order in which `ByteRows` has those of x.
+// The levels of two parts of weights, in the order of those of x in `ByteRows`.
 #pragma once
 
 #include "levels.h"
@@ -16,7 +16,7 @@ inline BytePair pair_of(__m256i left, __m256i right) {
   return {_mm256_permute2x128_si256(left, right, 0x20), _mm256_permute2x128_si256(left, right, 0x31)};
 }
 
-// Nibbles of two blocks lie in the order of pairs once they are side by side.
+// Nibbles of two blocks are in the order of pairs once the blocks are side by side.
 inline BytePair nibble_pair(const uint8_t *left, const uint8_t *right) {
   const __m256i both = _mm256_set_m128i(bytes16(right), bytes16(left)), mask = _mm256_set1_epi8(15);
   return {_mm256_and_si256(both, mask), _mm256_and_si256(_mm256_srli_epi16(both, 4), mask)};
@@ -31,14 +31,14 @@ template <class Format> BytePair pair_of_blocks(const uint8_t *left, const uint8
   if constexpr (std::is_same_v<Format, Q4_0>) return nibble_pair(left + 2, right + 2);
   if constexpr (std::is_same_v<Format, Q4_1>) return nibble_pair(left + 4, right + 4);
   if constexpr (std::is_same_v<Format, Q8_0>) {
-    const BytePair own = byte_pair(left + 2, right + 2);
+    const BytePair bytes = byte_pair(left + 2, right + 2);
     const __m256i turn = _mm256_set1_epi8(int8_t(0x80));
-    return {_mm256_xor_si256(own.first, turn), _mm256_xor_si256(own.second, turn)};
+    return {_mm256_xor_si256(bytes.first, turn), _mm256_xor_si256(bytes.second, turn)};
   }
   return pair_of(LevelsOf<Format>::raw(left, 0), LevelsOf<Format>::raw(right, 0));
 }
 
-// The same of groups.
+// Likewise for groups.
 template <int bits> BytePair pair_of_groups(const uint8_t *left, const uint8_t *right) {
   if constexpr (bits == 8) return byte_pair(left, right);
   if constexpr (bits == 4) { // a byte has two adjacent values

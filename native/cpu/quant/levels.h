@@ -1,8 +1,7 @@
-// The levels of 32 adjacent values as bytes, and their scales, for instruction sets with AVX2: what formats.h says,
-// many values at a time.
+// The levels of 32 adjacent values as bytes, and their scales, for instruction sets with AVX2: the formats of
+// formats.h, many values at a time.
 //
-// `Head` of heads.h has the numbers of a block. `raw` gives a part's bytes without a sign, and a level is raw −
-// `offset`.
+// `Head` of heads.h has the numbers of a block. `raw` returns a part's unsigned bytes; a level is raw − `offset`.
 #pragma once
 
 #include "heads.h"
@@ -14,10 +13,10 @@ namespace orchard::ORCHARD_ISA {
 inline __m128i bytes16(const uint8_t *from) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from)); }
 inline __m256i bytes32(const uint8_t *from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)); }
 
-// Of 16 bytes: the lower four bits of all, then the upper ones.
+// Unpacks 16 bytes: the lower four bits of all, then the upper ones.
 inline __m256i nibbles16(const uint8_t *from) {
-  const __m128i own = bytes16(from);
-  return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(own, 4), own), _mm256_set1_epi8(15));
+  const __m128i bytes = bytes16(from);
+  return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(bytes, 4), bytes), _mm256_set1_epi8(15));
 }
 
 // Four bits of each of 32 bytes, from bit `shift` on.
@@ -26,11 +25,11 @@ inline __m256i nibbles32(const uint8_t *from, int shift) {
 }
 
 inline __m256i pairs32(const uint8_t *pairs, int part) {
-  const __m256i own = bytes32(pairs_of(pairs, part));
-  return _mm256_and_si256(_mm256_srli_epi16(own, pair_shift(part)), _mm256_set1_epi8(3));
+  const __m256i bytes = bytes32(pairs_of(pairs, part));
+  return _mm256_and_si256(_mm256_srli_epi16(bytes, pair_shift(part)), _mm256_set1_epi8(3));
 }
 
-// `value` in each byte whose bit in a word is set.
+// Returns `value` in each byte whose bit in a word is set.
 inline __m256i where_set(uint32_t word, int8_t value) {
   const __m256i spread = _mm256_shuffle_epi8(
       _mm256_set1_epi32(int(word)), _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303));
@@ -38,29 +37,29 @@ inline __m256i where_set(uint32_t word, int8_t value) {
   return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(spread, bits), bits), _mm256_set1_epi8(value));
 }
 
-// `value` in each of 32 bytes whose bit `bit` is set.
+// Returns `value` in each of 32 bytes whose bit `bit` is set.
 inline __m256i where_set(const uint8_t *bytes, int bit, int8_t value) {
   const __m256i mask = _mm256_set1_epi8(int8_t(1 << bit));
   return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes32(bytes), mask), mask), _mm256_set1_epi8(value));
 }
 
-template <bool has, bool by_halves, int own_offset> struct Levels {
+template <bool has, bool by_halves, int raw_offset> struct Levels {
   static constexpr bool has_low = has, has_halves = by_halves;
-  static constexpr int offset = own_offset;
+  static constexpr int offset = raw_offset;
 };
 
 template <class Format> struct LevelsOf;
 
-// The level of each raw byte.
+// Returns the level of each raw byte.
 template <class Format> inline __m256i signed_levels(const uint8_t *block, int part) {
-  using Own = LevelsOf<Format>;
-  const __m256i raw = Own::raw(block, part);
-  if constexpr (Own::offset == 0) return raw;
-  const __m256i offset = _mm256_set1_epi8(int8_t(Own::offset));
-  return Own::offset == 128 ? _mm256_xor_si256(raw, offset) : _mm256_sub_epi8(raw, offset);
+  using Source = LevelsOf<Format>;
+  const __m256i raw = Source::raw(block, part);
+  if constexpr (Source::offset == 0) return raw;
+  const __m256i offset = _mm256_set1_epi8(int8_t(Source::offset));
+  return Source::offset == 128 ? _mm256_xor_si256(raw, offset) : _mm256_sub_epi8(raw, offset);
 }
 
-// The table of a format, raised by its offset.
+// Looks up nibbles in the table of a format, raised by its offset.
 template <int offset> inline __m256i looked_up(const int8_t (&table)[16], __m256i nibbles) {
   const __m128i raised = _mm_add_epi8(bytes16(reinterpret_cast<const uint8_t *>(table)), _mm_set1_epi8(int8_t(offset)));
   return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(raised), nibbles);
@@ -143,21 +142,21 @@ template <> struct LevelsOf<Q6K> : Levels<false, true, 32> {
   }
 };
 
-// 32 levels of some bits, from the lowest bit on.
+// Unpacks 32 levels of `bits` bits each, from the lowest bit on.
 template <int bits> inline __m256i group_levels(const uint8_t *packed) {
   if constexpr (bits == 8) {
     return bytes32(packed);
   } else if constexpr (bits == 4) {
-    const __m128i own = bytes16(packed), mask = _mm_set1_epi8(15);
-    const __m128i even = _mm_and_si128(own, mask), odd = _mm_and_si128(_mm_srli_epi16(own, 4), mask);
+    const __m128i bytes = bytes16(packed), mask = _mm_set1_epi8(15);
+    const __m128i even = _mm_and_si128(bytes, mask), odd = _mm_and_si128(_mm_srli_epi16(bytes, 4), mask);
     return _mm256_set_m128i(_mm_unpackhi_epi8(even, odd), _mm_unpacklo_epi8(even, odd));
   } else {
     constexpr uint64_t mask = 0x0101010101010101u * ((1u << bits) - 1);
     uint64_t eights[4];
     for (int i = 0; i < 4; i++) {
-      uint64_t own = 0;
-      std::memcpy(&own, packed + i * bits, bits);
-      eights[i] = _pdep_u64(own, mask);
+      uint64_t word = 0;
+      std::memcpy(&word, packed + i * bits, bits);
+      eights[i] = _pdep_u64(word, mask);
     }
     return _mm256_setr_epi64x(int64_t(eights[0]), int64_t(eights[1]), int64_t(eights[2]), int64_t(eights[3]));
   }

@@ -1,5 +1,5 @@
-// The levels of 32 adjacent values as bytes with a sign, on NEON: what formats.h says, many values at a time. Those of
-// groups of 8 bits have none, 0 to 255.
+// The levels of 32 adjacent values as signed bytes, on NEON: the formats of formats.h, many values at a time. Levels of
+// groups of 8 bits are unsigned, 0 to 255.
 #pragma once
 
 #include "heads.h"
@@ -8,7 +8,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Of 16 values and of 16 more.
+// The levels of 16 values and of the next 16.
 struct PartLevels {
   int8x16_t first, second;
 };
@@ -21,13 +21,13 @@ inline PartLevels lowered(PartLevels levels, int8_t by) {
   return {vsubq_s8(levels.first, vdupq_n_s8(by)), vsubq_s8(levels.second, vdupq_n_s8(by))};
 }
 
-// Of 16 bytes: the lower four bits of all, then the upper ones.
+// Unpacks 16 bytes: the lower four bits of all, then the upper ones.
 inline PartLevels nibbles16(const uint8_t *from) {
-  const uint8x16_t own = vld1q_u8(from);
-  return levels_from(vandq_u8(own, vdupq_n_u8(15)), vshrq_n_u8(own, 4));
+  const uint8x16_t bytes = vld1q_u8(from);
+  return levels_from(vandq_u8(bytes, vdupq_n_u8(15)), vshrq_n_u8(bytes, 4));
 }
 
-// `mask` of the bits of 16 bytes from bit `shift` on.
+// Returns the bits of 16 bytes from bit `shift` on, masked by `mask`.
 inline uint8x16_t bits16(const uint8_t *from, int shift, uint8_t mask) {
   return vandq_u8(vshlq_u8(vld1q_u8(from), vdupq_n_s8(int8_t(-shift))), vdupq_n_u8(mask));
 }
@@ -37,13 +37,13 @@ inline PartLevels bits32(const uint8_t *from, int shift, uint8_t mask) {
 
 inline PartLevels pairs32(const uint8_t *pairs, int part) { return bits32(pairs_of(pairs, part), pair_shift(part), 3); }
 
-// `value` in each of 16 bytes whose bit in two bytes is set.
+// Returns `value` in each of 16 bytes whose bit in two bytes is set.
 inline uint8x16_t where_set(const uint8_t *two, uint8_t value) {
   const uint8x16_t bits = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
   const uint8x16_t spread = vcombine_u8(vdup_n_u8(two[0]), vdup_n_u8(two[1]));
   return vandq_u8(vtstq_u8(spread, bits), vdupq_n_u8(value));
 }
-// The same of 16 bytes, by a bit of each.
+// Likewise, by one bit of each of the 16 bytes.
 inline uint8x16_t where_set(const uint8_t *bytes, int bit, uint8_t value) {
   return vandq_u8(vtstq_u8(vld1q_u8(bytes), vdupq_n_u8(uint8_t(1 << bit))), vdupq_n_u8(value));
 }
@@ -141,7 +141,7 @@ template <> struct LevelsOf<Q6K> : Levels<false, true> {
   }
 };
 
-// Eight levels of some bits: the two bytes that hold each, shifted.
+// Unpacks eight levels of `bits` bits each: shifts the two bytes that hold a level.
 template <int bits> inline uint8x8_t eight_levels(const uint8_t *packed) {
   uint8_t places[16];
   int16_t shifts[8];
@@ -149,19 +149,19 @@ template <int bits> inline uint8x8_t eight_levels(const uint8_t *packed) {
     places[2 * i] = uint8_t(i * bits / 8), places[2 * i + 1] = uint8_t(i * bits / 8 + 1);
     shifts[i] = int16_t(-(i * bits % 8));
   }
-  uint64_t own = 0;
-  std::memcpy(&own, packed, bits);
-  const uint8x16_t bytes = vcombine_u8(vcreate_u8(own), vdup_n_u8(0));
+  uint64_t word = 0;
+  std::memcpy(&word, packed, bits);
+  const uint8x16_t bytes = vcombine_u8(vcreate_u8(word), vdup_n_u8(0));
   const uint16x8_t wide = vreinterpretq_u16_u8(vqtbl1q_u8(bytes, vld1q_u8(places)));
   return vand_u8(vmovn_u16(vshlq_u16(wide, vld1q_s16(shifts))), vdup_n_u8((1 << bits) - 1));
 }
 
-// 32 levels of some bits, from the lowest bit on.
+// Unpacks 32 levels of `bits` bits each, from the lowest bit on.
 template <int bits> inline PartLevels group_levels(const uint8_t *packed) {
   if constexpr (bits == 8) {
     return levels_from(vld1q_u8(packed), vld1q_u8(packed + 16));
   } else if constexpr (bits == 4) { // a byte has two adjacent values
-    const uint8x16_t own = vld1q_u8(packed), even = vandq_u8(own, vdupq_n_u8(15)), odd = vshrq_n_u8(own, 4);
+    const uint8x16_t bytes = vld1q_u8(packed), even = vandq_u8(bytes, vdupq_n_u8(15)), odd = vshrq_n_u8(bytes, 4);
     return levels_from(vzip1q_u8(even, odd), vzip2q_u8(even, odd));
   } else {
     const auto eights = [&](int at) { return eight_levels<bits>(packed + at * bits); };

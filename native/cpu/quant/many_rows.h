@@ -1,9 +1,9 @@
-// Products of 16 rows of bytes with 16 rows of weights, of a piece after the other: a part of 32 values, or each half
-// of one where halves have scales of their own.
+// Products of 16 rows of bytes with 16 rows of weights, one piece at a time: a part of 32 values, or each half of one
+// if halves have separate scales.
 //
-//   sum = fma(low_W, scale_x · Σ x, sum), where weights have lows; then sum = fma(Σ x · level, scale_W · scale_x, sum)
+//   sum = fma(low_W, scale_x · Σ x, sum), if weights have lows; then sum = fma(Σ x · level, scale_W · scale_x, sum)
 //
-// A `Unit` sums the bytes of pieces. It is given levels as they are, or `raw` ones without a sign: level + offset.
+// A `Unit` sums the bytes of pieces. It gets signed levels, or unsigned `raw` ones: level + offset.
 #pragma once
 
 #include "../matmul/transpose.h"
@@ -15,29 +15,29 @@
 
 namespace orchard::ORCHARD_ISA {
 
-constexpr int64_t chunk_parts = 16; // of weights that are unpacked at once
+constexpr int64_t chunk_parts = 16; // parts of weights that are unpacked at once
 constexpr int64_t pieces_at_once = 4;
 
 using PieceSums = int32_t[rows_of_block][rows_of_block]; // of a row of x and a row of weights
 
 // ---------------------------------------------------------------- x
 
-// As `pack` of fast.isa.cpp: a conversion rounds as it does.
+// As `pack` of fast.isa.cpp: the conversion instruction rounds as it does.
 inline void pack_part(const float *x, int64_t row, const ByteBlocks &out, int64_t part) {
   const __m512 halves[2] = {_mm512_loadu_ps(x), _mm512_loadu_ps(x + 16)};
   const __m512i mask = _mm512_set1_epi32(int(magnitude_bits));
-  const auto magnitudes = [&](__m512 own) { return _mm512_and_si512(_mm512_castps_si512(own), mask); };
+  const auto magnitudes = [&](__m512 values) { return _mm512_and_si512(_mm512_castps_si512(values), mask); };
   const __m512i most = _mm512_max_epu32(magnitudes(halves[0]), magnitudes(halves[1]));
-  const PartScale own = scale_of(_mm512_reduce_max_epu32(most));
-  const __mmask16 is_finite = own.inverse == 0 ? 0 : all_lanes;
-  out.scales[part * rows_of_block + row] = own.scale;
+  const PartScale part_scale = scale_of(_mm512_reduce_max_epu32(most));
+  const __mmask16 is_finite = part_scale.inverse == 0 ? 0 : all_lanes;
+  out.scales[part * rows_of_block + row] = part_scale.scale;
   for (int64_t half = 0; half < 2; half++) {
-    const __m512i levels = _mm512_maskz_cvtps_epi32(is_finite, halves[half] * _mm512_set1_ps(own.inverse));
+    const __m512i levels = _mm512_maskz_cvtps_epi32(is_finite, halves[half] * _mm512_set1_ps(part_scale.inverse));
     int8_t *to = out.levels + (part * rows_of_block + row) * 32 + half * 16;
     _mm_storeu_si128(reinterpret_cast<__m128i *>(to), _mm512_maskz_cvtepi32_epi8(all_lanes, levels));
     const int64_t at = (part * 2 + half) * rows_of_block + row;
     out.sums[at] = _mm512_reduce_add_epi32(levels);
-    out.scaled_sums[at] = own.scale * float(out.sums[at]);
+    out.scaled_sums[at] = part_scale.scale * float(out.sums[at]);
   }
 }
 
@@ -50,13 +50,13 @@ inline void pack_block(const float *x, int64_t rows, int64_t columns, const Byte
 
 // ---------------------------------------------------------------- weights
 
-// Some parts of 16 rows of weights: fours of levels of the 16 rows, one after the other, as tiles want them.
+// Some parts of 16 rows of weights, in the layout of tiles: groups of four levels of the 16 rows, one after the other.
 struct Panel {
   alignas(64) int8_t levels[chunk_parts][8][rows_of_block][4];
-  alignas(64) float scales[chunk_parts * 2][rows_of_block], lows[chunk_parts * 2][rows_of_block]; // of pieces
+  alignas(64) float scales[chunk_parts * 2][rows_of_block], lows[chunk_parts * 2][rows_of_block]; // per piece
 };
 
-// Eight parts of a row: its numbers, and its levels raised by `raise`.
+// Unpacks eight parts of a row: its numbers, and its levels raised by `raise`.
 template <class Row>
 void unpack_step(const Row &row, int64_t step, int parts, int raise, int64_t at, Panel &panel, int8_t *levels) {
   constexpr int halves = Row::has_halves ? 2 : 1;
@@ -67,12 +67,12 @@ void unpack_step(const Row &row, int64_t step, int parts, int raise, int64_t at,
     if constexpr (Row::has_low) panel.lows[first + piece][at] = head.low(piece / halves, piece % halves);
   }
   for (int part = 0; part < parts; part++) {
-    const __m256i own = _mm256_add_epi8(row.levels(step, part), _mm256_set1_epi8(int8_t(raise)));
-    _mm256_store_si256(reinterpret_cast<__m256i *>(levels + part * 32), own);
+    const __m256i raised = _mm256_add_epi8(row.levels(step, part), _mm256_set1_epi8(int8_t(raise)));
+    _mm256_store_si256(reinterpret_cast<__m256i *>(levels + part * 32), raised);
   }
 }
 
-// The parts from step `step` on of `rows` rows of weights from row `first` on; what is not there is 0.
+// Packs the parts from step `step` on of `rows` rows of weights from row `first` on; missing ones are 0.
 template <class Row>
 void pack_panel(const Weights &weights, int64_t first, int64_t rows, int64_t step, int64_t parts, int raise,
                 Panel &panel) {
@@ -80,11 +80,11 @@ void pack_panel(const Weights &weights, int64_t first, int64_t rows, int64_t ste
   if (rows < rows_of_block) panel = {};
   const NextRows<Row, 2 * rows_of_block> next(weights, first);
   for (int64_t done = 0; done < parts; done += 8, step++) {
-    const int own = int(std::min<int64_t>(8, parts - done));
+    const int part_count = int(std::min<int64_t>(8, parts - done));
     next.fetch(step);
     for (int64_t row = 0; row < rows; row++)
-      unpack_step(Row(weights, first + row), step, own, raise, row, panel, levels[row]);
-    for (int part = 0; part < own; part += 2)
+      unpack_step(Row(weights, first + row), step, part_count, raise, row, panel, levels[row]);
+    for (int part = 0; part < part_count; part += 2)
       transpose_square(reinterpret_cast<const float *>(levels[0] + part * 32), 8 * 32 / 4,
                        reinterpret_cast<float *>(panel.levels[done + part]), rows_of_block);
   }
@@ -99,9 +99,9 @@ struct Pieces {
 };
 
 template <bool has_halves> Pieces pieces_of(const ByteBlocks &x, int64_t part, const Panel &panel, int64_t at) {
-  const int64_t own = part + (has_halves ? at / 2 : at);
+  const int64_t x_part = part + (has_halves ? at / 2 : at);
   const int8_t *weights = &panel.levels[0][0][0][0] + at * (has_halves ? 256 : 512);
-  return {x.levels + own * rows_of_block * 32, weights, x.sums + own * rows_of_block * 2};
+  return {x.levels + x_part * rows_of_block * 32, weights, x.sums + x_part * rows_of_block * 2};
 }
 
 // AVX512_VNNI.
@@ -124,12 +124,12 @@ struct VectorUnit {
         sums[row] = is_signed ? _mm512_set1_epi32(-offset * (x_sums[row] + (has_halves ? 0 : x_sums[row + 16])))
                               : _mm512_setzero_si512();
       for (int64_t four = 0; four < fours; four++) {
-        const __m512i own = _mm512_load_si512(weights + four * 64);
+        const __m512i weight_bytes = _mm512_load_si512(weights + four * 64);
 #pragma GCC unroll 16
         for (int64_t row = 0; row < rows_of_block; row++)
           __asm__("vpdpbusd %2%{1to16%}, %1, %0"
                   : "+v"(sums[row])
-                  : "v"(own), "m"(*reinterpret_cast<const int32_t *>(x + row * 32 + four * 4)));
+                  : "v"(weight_bytes), "m"(*reinterpret_cast<const int32_t *>(x + row * 32 + four * 4)));
       }
 #pragma GCC unroll 16
       for (int64_t row = 0; row < rows_of_block; row++) _mm512_store_si512(out[at][row], sums[row]);
@@ -137,24 +137,24 @@ struct VectorUnit {
   }
 };
 
-// AMX, where `Tiles` has its instructions: four products under way at a time, each with a register of its own.
+// AMX, with the instructions of `Tiles`: four products in flight at a time, each in a separate register.
 template <class Tiles> struct TileUnit {
   static constexpr bool takes_raw = false;
 
-  // The registers of a thread for as long as it lives.
+  // Holds the tile registers of a thread during its lifetime.
   template <bool has_halves> struct Use {
     Use() {
-      static constexpr TileConfiguration own = configuration();
-      Tiles::set_up(own);
+      static constexpr TileConfiguration layout = configuration();
+      Tiles::set_up(layout);
     }
     ~Use() { Tiles::release(); }
     Use(const Use &) = delete;
 
     static constexpr TileConfiguration configuration() {
-      TileConfiguration own;
-      for (int left = 4; left < 6; left++) own.bytes_of_row[left] = has_halves ? 16 : 32;
-      for (int right = 6; right < 8; right++) own.rows[right] = has_halves ? 4 : 8;
-      return own;
+      TileConfiguration layout;
+      for (int left = 4; left < 6; left++) layout.bytes_of_row[left] = has_halves ? 16 : 32;
+      for (int right = 6; right < 8; right++) layout.rows[right] = has_halves ? 4 : 8;
+      return layout;
     }
   };
 
@@ -167,7 +167,7 @@ template <class Tiles> struct TileUnit {
     Tiles::template add_product<at, left, right, is_signed>();
   }
 
-  // Not inlined: compilers do not know that tiles read what was stored before.
+  // Not inlined: compilers do not know that tiles read memory that was stored before.
   template <bool has_halves, bool is_signed>
   [[gnu::noinline]] static void sum(const Pieces &all, int64_t count, int, PieceSums *out) {
     multiply<0, has_halves, is_signed>(all);
@@ -183,7 +183,7 @@ template <class Tiles> struct TileUnit {
 
 // ---------------------------------------------------------------- sums of floats
 
-// Adds pieces of weights from piece `at` of a panel on, and of x from part `part` on.
+// Adds pieces of weights from piece `at` of a panel on, with x from part `part` on.
 template <bool has_halves, bool has_low>
 [[gnu::noinline]] inline void add_pieces(const PieceSums *pieces, int64_t count, const ByteBlocks &x, int64_t part,
                                          const Panel &panel, int64_t at, float (&out)[rows_of_block][rows_of_block]) {
@@ -191,12 +191,12 @@ template <bool has_halves, bool has_low>
 #pragma GCC unroll 16
   for (int64_t row = 0; row < rows_of_block; row++) sums[row] = _mm512_load_ps(out[row]);
   for (int64_t piece = 0; piece < count; piece++) {
-    const int64_t own = part + (has_halves ? piece / 2 : piece);
-    const float *x_scales = x.scales + own * rows_of_block;
+    const int64_t x_part = part + (has_halves ? piece / 2 : piece);
+    const float *x_scales = x.scales + x_part * rows_of_block;
     const __m512 scales = _mm512_load_ps(panel.scales[at + piece]);
     if constexpr (has_low) {
       const __m512 lows = _mm512_load_ps(panel.lows[at + piece]);
-      const float *halves = x.scaled_sums + own * 2 * rows_of_block;
+      const float *halves = x.scaled_sums + x_part * 2 * rows_of_block;
       alignas(64) float x_sums[rows_of_block];
       if constexpr (has_halves) _mm512_store_ps(x_sums, _mm512_loadu_ps(halves + piece % 2 * rows_of_block));
       else _mm512_store_ps(x_sums, _mm512_loadu_ps(halves) + _mm512_loadu_ps(halves + rows_of_block));
@@ -206,15 +206,15 @@ template <bool has_halves, bool has_low>
     }
 #pragma GCC unroll 16
     for (int64_t row = 0; row < rows_of_block; row++) {
-      const __m512 own_sums = floats_of(_mm512_load_si512(pieces[piece][row]));
-      sums[row] = _mm512_fmadd_ps(own_sums, _mm512_mul_ps(scales, _mm512_set1_ps(x_scales[row])), sums[row]);
+      const __m512 piece_sums = floats_of(_mm512_load_si512(pieces[piece][row]));
+      sums[row] = _mm512_fmadd_ps(piece_sums, _mm512_mul_ps(scales, _mm512_set1_ps(x_scales[row])), sums[row]);
     }
   }
 #pragma GCC unroll 16
   for (int64_t row = 0; row < rows_of_block; row++) _mm512_store_ps(out[row], sums[row]);
 }
 
-// Where 16 rows of x and of weights meet: `rows` of x and `columns` of weights are there.
+// The part of the result for 16 rows of x and 16 rows of weights, of which `rows` and `columns` exist.
 struct Corner {
   float *out;
   int64_t pitch, rows, columns;
@@ -230,8 +230,8 @@ struct Corner {
   }
 };
 
-// Adds the parts of a panel, which begins at part `first`; the sums begin there if it is the first one. Bytes of the
-// next pieces are summed before the floats of the last ones, so that a processor may do both at once.
+// Adds the parts of a panel, which begins at part `first`; for the first panel, sums start at 0. Bytes of the next
+// pieces are summed before the floats of the previous ones, so that a CPU may do both at once.
 template <class Unit, bool has_halves, bool has_low>
 [[gnu::noinline]] inline void add_panel(const ByteBlocks &x, int64_t first, int64_t parts, const Panel &panel,
                                         int offset, const Corner &corner) {
@@ -239,21 +239,21 @@ template <class Unit, bool has_halves, bool has_low>
   alignas(64) PieceSums pieces[2][pieces_at_once];
   if (first > 0) corner.load(sums);
   const int64_t count = parts * (has_halves ? 2 : 1);
-  const auto own = [&](int64_t at) { return std::min(pieces_at_once, count - at); };
+  const auto piece_count = [&](int64_t at) { return std::min(pieces_at_once, count - at); };
   const auto sum = [&](int64_t at) {
-    Unit::template sum<has_halves, !has_low>(pieces_of<has_halves>(x, first, panel, at), own(at), offset,
+    Unit::template sum<has_halves, !has_low>(pieces_of<has_halves>(x, first, panel, at), piece_count(at), offset,
                                              pieces[at / pieces_at_once % 2]);
   };
   sum(0);
   for (int64_t at = 0; at < count; at += pieces_at_once) {
     if (at + pieces_at_once < count) sum(at + pieces_at_once);
-    add_pieces<has_halves, has_low>(pieces[at / pieces_at_once % 2], own(at), x, first + (has_halves ? at / 2 : at),
-                                    panel, at, sums);
+    add_pieces<has_halves, has_low>(pieces[at / pieces_at_once % 2], piece_count(at), x,
+                                    first + (has_halves ? at / 2 : at), panel, at, sums);
   }
   corner.store(sums);
 }
 
-// As ManyRowsProduct, two panels at a time: a chunk of them and one of x stay in the first-level cache.
+// As ManyRowsProduct, two panels at a time: a chunk of them and one of x stay in the L1 cache.
 template <class Unit, class Row>
 void multiply_many_rows(const Weights &weights, const ByteBlocks &x, int64_t count, int64_t begin, int64_t end,
                         float *out) {

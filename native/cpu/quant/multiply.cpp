@@ -12,24 +12,24 @@ using namespace orchard;
 
 namespace {
 
-// Products that a task is worth.
+// Products that make a task worth its cost.
 constexpr int64_t task_products = 1 << 17;
 
-// From so many rows of x on, weights are unpacked to memory, some rows at a time, for the product of float32.
+// From this many rows of x on, weights are unpacked to memory, some rows at a time, for the product of float32.
 constexpr int64_t many_rows = 16;
 constexpr int64_t unpacked_floats = 1 << 21;
 
-// Rows of weights that are unpacked at a time.
+// Returns the rows of weights that are unpacked at a time.
 int64_t unpacked_rows(int64_t rows, int64_t columns) {
   return std::min(rows, std::max<int64_t>(64, unpacked_floats / std::max<int64_t>(columns, 1) / 16 * 16));
 }
 
-// Rows of weights of a task, whole tiles of them, where each is worth so many products.
+// Returns the rows of weights of a task, in whole tiles, if each row costs `products` products.
 int64_t weight_rows(int64_t products) {
   return std::max<int64_t>(8, task_products / std::max<int64_t>(products, 1) / 8 * 8);
 }
 
-// What multiplies bytes of so many rows of x, or null.
+// Returns the product of bytes for `count` rows of x, or null.
 ManyRowsProduct product_of_bytes(int64_t count, const Weights &weights) {
   return count >= many_rows && weights.columns > 0 && has_levels(weights) ? many_rows_product() : nullptr;
 }
@@ -40,36 +40,37 @@ struct Product {
   int64_t count;
   float *out;
 
-  // x Wᵀ, or x W, a block of rows of weights after the other: those of x W are added up.
+  // Computes x Wᵀ, or x W, one block of rows of weights at a time. For x W, the blocks are added up.
   void unpacked(bool is_transposed) const {
     const int64_t columns = weights.columns, rows = weights.rows;
     const int64_t block = unpacked_rows(rows, columns);
     Scratch<float> values(scratch_product({block, columns}));
     for (int64_t first = 0; first < rows; first += block) {
-      const int64_t own = std::min(block, rows - first);
-      parallel_for(own, value_rows(columns), [&](int64_t begin, int64_t end) {
+      const int64_t block_rows = std::min(block, rows - first);
+      parallel_for(block_rows, value_rows(columns), [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; row++)
           quant_kernels().unpack(weights, first + row, 0, columns, values.data() + row * columns);
       });
-      multiply(is_transposed ? part_of_transposed(first, own, values.data()) : part(first, own, values.data()));
+      multiply(is_transposed ? part_of_transposed(first, block_rows, values.data())
+                             : part(first, block_rows, values.data()));
     }
   }
 
   // out[:, first …] = x valuesᵀ
-  MatrixProduct part(int64_t first, int64_t own, float *values) const {
+  MatrixProduct part(int64_t first, int64_t rows, float *values) const {
     const int64_t columns = weights.columns;
     const Matrix right = {address(values), 1, columns}, part_of_out = {address(out + first), weights.rows, 1};
-    return {DType::float32, count, own, columns, 1, 0, x.from_column(0), right, part_of_out, {}};
+    return {DType::float32, count, rows, columns, 1, 0, x.from_column(0), right, part_of_out, {}};
   }
 
   // out += x[:, first …] values
-  MatrixProduct part_of_transposed(int64_t first, int64_t own, float *values) const {
+  MatrixProduct part_of_transposed(int64_t first, int64_t rows, float *values) const {
     const int64_t columns = weights.columns;
     const Matrix right = {address(values), columns, 1}, sums = {address(out), columns, 1};
-    return {DType::float32, count, columns, own, 1, first > 0 ? 1.0 : 0.0, x.from_column(first), right, sums, sums};
+    return {DType::float32, count, columns, rows, 1, first > 0 ? 1.0 : 0.0, x.from_column(first), right, sums, sums};
   }
 
-  // In tasks of whole tiles of rows.
+  // Divides the rows of weights into tasks of whole tiles.
   template <class Body> void for_rows(Body body) const {
     parallel_for(weights.rows, weight_rows(count * weights.columns), body);
   }
@@ -78,7 +79,7 @@ struct Product {
     for_rows([&](int64_t begin, int64_t end) { quant_kernels().multiply(weights, x.values, count, begin, end, out); });
   }
 
-  // With x in 8 bits: as bytes, or as the floats that they stand for.
+  // Multiplies x in 8 bits: as bytes, or as the floats that they stand for.
   void fast() const {
     const FastKernels &kernels = fast_kernels();
     const int64_t columns = weights.columns;
@@ -125,10 +126,10 @@ struct Product {
   }
 };
 
-// The rows of x of a call: where they lie, or in float32 and dense.
+// The rows of x of a call: in place, or copied to dense float32.
 class GivenRows {
 public:
-  // `width` values of each; `needs_dense` where rows of any strides are of no use.
+  // Each row has `width` values. If `needs_dense`, strided rows are copied.
   GivenRows(const RowsHead &block, const Operands &operands, int operand, int64_t width, bool needs_dense)
       : GivenRows(Strided(block, operands, operand, width), width, needs_dense) {}
   const WideRows &rows() const { return rows_; }
@@ -154,7 +155,7 @@ private:
       return (strides[2] == 1 || width <= 1) && (strides[1] == width || batches * batch_rows <= 1);
     }
     void widen(int64_t width, float *out) const {
-      const int64_t stretch = strides[2] == 1 ? width : 1; // adjacent elements
+      const int64_t stretch = strides[2] == 1 ? width : 1; // contiguous elements
       for (int64_t batch = 0; batch < batches; batch++)
         for (int64_t row = 0; row < batch_rows; row++)
           for (int64_t column = 0; column < width; column += stretch, out += stretch) {
@@ -191,7 +192,7 @@ void add_bias(float *out, int64_t count, int64_t width, const float *bias) {
   });
 }
 
-// A result [count, width], which is computed in float32, and its bias, where there is one.
+// A result [count, width] that is computed in float32, and its optional bias.
 class Result {
 public:
   Result(const Operands &operands, int operand, DType dtype, int64_t count, int64_t width, const char *bias)
@@ -201,7 +202,7 @@ public:
   bool is_empty() const { return count_ == 0 || width_ == 0; }
   float *sums() { return dtype_ == DType::float32 ? reinterpret_cast<float *>(out_) : wide_.data(); }
 
-  // Rounds the sums to the dtype, before and after the bias is added.
+  // Rounds the sums to the dtype, before and after adding the bias.
   void settle() {
     if (is_empty()) return;
     const QuantKernels &kernels = quant_kernels();
@@ -225,8 +226,8 @@ private:
   Scratch<float> wide_;
 };
 
-// out [count, rows] = x Wᵀ of x [count, columns], or [count, columns] = x W of x [count, rows]. Sums are in float32, in
-// an order that depends on the sizes only, and rounded to the dtype of x before and after a bias is added.
+// out [count, rows] = x Wᵀ for x [count, columns], or [count, columns] = x W for x [count, rows]. Sums are in float32,
+// in an order that depends on the sizes only, and are rounded to the dtype of x before and after a bias is added.
 void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   const Weights weights = weights_of(block, operands, 0);
   const DType dtype = block.dtype;
@@ -245,8 +246,8 @@ void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   result.settle();
 }
 
-// Products of the same rows of x, which are brought to bytes once, and in tasks that are given out once where they are
-// few: each has the bits that it has by itself.
+// Products of the same rows of x, which are packed to bytes once. If there are few rows, all products share one set of
+// tasks. Each product has the same bits as if it were computed alone.
 struct Projections {
   const Product (&all)[3];
   int64_t columns, count;
@@ -264,29 +265,30 @@ struct Projections {
   }
 
   bool have_levels() const {
-    return std::all_of(all, all + 3, [](const Product &own) { return has_levels(own.weights); });
+    return std::all_of(all, all + 3, [](const Product &product) { return has_levels(product.weights); });
   }
 
   void run(bool is_fast) const {
     const bool by_bytes = is_fast && have_levels() && columns > 0;
     if (by_bytes && count >= many_rows && many_rows_product()) {
       const PackedBlocks packed(all[0].x, count, columns);
-      for (const Product &own : all) own.blocks(many_rows_product(), packed.blocks());
+      for (const Product &product : all) product.blocks(many_rows_product(), packed.blocks());
     } else if (by_bytes && count < many_rows && fast_kernels().multiply) {
       const PackedRows packed(all[0].x, count, columns);
-      for_rows(
-          [&](const Product &own, int64_t begin, int64_t end) { packed.multiply(own.weights, begin, end, own.out); });
+      for_rows([&](const Product &product, int64_t begin, int64_t end) {
+        packed.multiply(product.weights, begin, end, product.out);
+      });
     } else if (!is_fast && count < many_rows) {
-      for_rows([&](const Product &own, int64_t begin, int64_t end) {
-        quant_kernels().multiply(own.weights, own.x.values, count, begin, end, own.out);
+      for_rows([&](const Product &product, int64_t begin, int64_t end) {
+        quant_kernels().multiply(product.weights, product.x.values, count, begin, end, product.out);
       });
     } else {
-      for (const Product &own : all) own.run(is_fast);
+      for (const Product &product : all) product.run(is_fast);
     }
   }
 };
 
-// Three results [count, rows] = x Wᵀ + bias, as `quantized_matmul` has each of them.
+// Three results [count, rows] = x Wᵀ + bias, each as in `quantized_matmul`.
 void quantized_projections(const QuantizedProjectionsBlock &block, Operands operands) {
   const Weights weights[3] = {weights_of(block.first, operands, 0), weights_of(block.second, operands, 3),
                               weights_of(block.third, operands, 6)};
@@ -307,24 +309,24 @@ void quantized_projections(const QuantizedProjectionsBlock &block, Operands oper
                           {weights[1], x.rows(), count, second.sums()},
                           {weights[2], x.rows(), count, third.sums()}};
   if (count > 0) Projections{all, columns, count}.run(block.is_fast);
-  for (Result *own : {&first, &second, &third}) own->settle();
+  for (Result *result : {&first, &second, &third}) result->settle();
 }
 
-// activation(x gateᵀ + bias) · (x upᵀ + bias): some rows of both weights at a time, whose products no memory but a
-// tile's has.
+// activation(x gateᵀ + bias) · (x upᵀ + bias): some rows of both weights at a time, so that only a tile of their
+// products is stored.
 struct GatedProduct {
   const Weights &gate, &up;
   GateActivation activation;
   WideRows x;
   int64_t count;
   DType dtype;           // of x, the biases and the result
-  const char *biases[2]; // null where there is none
+  const char *biases[2]; // null if absent
   char *out;
 
-  static constexpr int64_t tile_values = 64 * (many_rows - 1); // of a product, where x has few rows
+  static constexpr int64_t tile_values = 64 * (many_rows - 1); // of a product, if x has few rows
 
-  // Four tasks for each thread, or as few as are worth one: memory gives the bytes of long runs of rows faster than
-  // those of one matrix and the other in turn. Sums of a row are the same in any task.
+  // Four tasks for each thread, or fewer if a task would be too small. Memory delivers long runs of rows of one matrix
+  // faster than short runs of both matrices in turn. Sums of a row are the same in any task.
   int64_t rows_of_task() const {
     return std::max(weight_rows(2 * count * gate.columns), gate.rows / (4 * thread_count()) / 8 * 8);
   }
@@ -335,10 +337,11 @@ struct GatedProduct {
     parallel_for(gate.rows, rows_of_task(), [&](int64_t begin, int64_t end) {
       float products[2][tile_values];
       for (int64_t first = begin; first < end; first += tile_rows) {
-        const int64_t own = std::min(tile_rows, end - first);
-        multiply(gate.part(first, own), products[0]);
-        multiply(up.part(first, own), products[1]);
-        for (int64_t at = 0; at < count; at++) finish(at, first, own, products[0] + at * own, products[1] + at * own);
+        const int64_t rows = std::min(tile_rows, end - first);
+        multiply(gate.part(first, rows), products[0]);
+        multiply(up.part(first, rows), products[1]);
+        for (int64_t at = 0; at < count; at++)
+          finish(at, first, rows, products[0] + at * rows, products[1] + at * rows);
       }
     });
   }
@@ -347,30 +350,30 @@ struct GatedProduct {
     const int64_t block = unpacked_rows(gate.rows, gate.columns);
     Scratch<float> products(scratch_product({2, count, block}));
     const ManyRowsProduct by_bytes = is_fast ? product_of_bytes(count, gate) : nullptr;
-    std::optional<PackedBlocks> packed; // once for all
+    std::optional<PackedBlocks> packed; // packed once for all blocks
     if (by_bytes) packed.emplace(x, count, gate.columns);
     const auto multiply = [&](const Product &product) {
       if (by_bytes) product.blocks(by_bytes, packed->blocks());
       else product.run(is_fast);
     };
     for (int64_t first = 0; first < gate.rows; first += block) {
-      const int64_t own = std::min(block, gate.rows - first);
-      float *of_gate = products.data(), *of_up = of_gate + count * own;
-      const Weights gate_part = gate.part(first, own), up_part = up.part(first, own);
+      const int64_t rows = std::min(block, gate.rows - first);
+      float *of_gate = products.data(), *of_up = of_gate + count * rows;
+      const Weights gate_part = gate.part(first, rows), up_part = up.part(first, rows);
       multiply({gate_part, x, count, of_gate});
       multiply({up_part, x, count, of_up});
-      parallel_for(count, value_rows(2 * own), [&](int64_t begin, int64_t end) {
-        for (int64_t at = begin; at < end; at++) finish(at, first, own, of_gate + at * own, of_up + at * own);
+      parallel_for(count, value_rows(2 * rows), [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; at++) finish(at, first, rows, of_gate + at * rows, of_up + at * rows);
       });
     }
   }
 
-  // Row `at` of the result, columns `first` to `first + own - 1`.
-  void finish(int64_t at, int64_t first, int64_t own, float *of_gate, float *of_up) const {
+  // Finishes row `at` of the result, columns `first` to `first + width - 1`.
+  void finish(int64_t at, int64_t first, int64_t width, float *of_gate, float *of_up) const {
     const GateKernels &kernels = gate_kernels();
-    kernels.settle(of_gate, dtype, bias_from(0, first), own);
-    kernels.settle(of_up, dtype, bias_from(1, first), own);
-    kernels.apply(activation, of_gate, of_up, dtype, element(out, dtype, at * gate.rows + first), own);
+    kernels.settle(of_gate, dtype, bias_from(0, first), width);
+    kernels.settle(of_up, dtype, bias_from(1, first), width);
+    kernels.apply(activation, of_gate, of_up, dtype, element(out, dtype, at * gate.rows + first), width);
   }
   const char *bias_from(int which, int64_t first) const {
     return biases[which] ? element(biases[which], dtype, first) : nullptr;
@@ -380,15 +383,16 @@ struct GatedProduct {
     const bool has_bytes = is_fast && has_levels(gate);
     if (count >= many_rows || (has_bytes && !fast_kernels().multiply)) return many(is_fast);
     if (!has_bytes)
-      return few(
-          [&](const Weights &own, float *tile) { quant_kernels().multiply(own, x.values, count, 0, own.rows, tile); });
+      return few([&](const Weights &part, float *tile) {
+        quant_kernels().multiply(part, x.values, count, 0, part.rows, tile);
+      });
     const PackedRows packed(x, count, gate.columns);
-    few([&](const Weights &own, float *tile) { packed.multiply(own, 0, own.rows, tile); });
+    few([&](const Weights &part, float *tile) { packed.multiply(part, 0, part.rows, tile); });
   }
 };
 
-// out [count, rows] = activation(x gateᵀ + bias) · (x upᵀ + bias) of x [count, columns], with the bits of two products
-// and what follows them, each rounded to the dtype of x.
+// out [count, rows] = activation(x gateᵀ + bias) · (x upᵀ + bias) for x [count, columns], with the same bits as two
+// products and the steps after them, each rounded to the dtype of x.
 void quantized_swiglu(const QuantizedSwigluBlock &block, Operands operands) {
   const Weights gate = weights_of(block, operands, 0);
   WeightHead up_head = block;

@@ -5,13 +5,13 @@
 
 namespace orchard {
 
-// Products with `count` rows of x, which lie in batches of `batch_rows`.
+// Products with `count` rows of x, in batches of `batch_rows`.
 struct RowsHead {
   DTypeField dtype; // of x and the result
   Whole count, batch_rows;
   Whole x_offset;
   Whole x_strides[3]; // from batch to batch, from row to row, from column to column
-  Flag is_fast;       // x in 8 bits, where weights have levels
+  Flag is_fast;       // x in 8 bits, if weights have levels
 };
 
 struct ProductHead : WeightHead, RowsHead {};
@@ -22,7 +22,7 @@ struct QuantizedMatmulBlock : ProductHead {
   Whole bias_offset;
 };
 
-// The weights of the head are those of the gate; those of `up` have the same format and sizes.
+// The head has the weights of the gate; those of `up` have the same format and sizes.
 struct QuantizedSwigluBlock : ProductHead {
   Name<GateActivation> activation;
   Whole up_offsets[3];
@@ -30,7 +30,7 @@ struct QuantizedSwigluBlock : ProductHead {
   Whole bias_offsets[2];
 };
 
-// Products of the same x with three weights, which have as many columns.
+// Products of the same x with three weights of equally many columns.
 struct QuantizedProjectionsBlock : RowsHead {
   WeightHead first, second, third;
   Flag has_bias[3];

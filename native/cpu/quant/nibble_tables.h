@@ -1,6 +1,5 @@
-// The values of levels of four bits on AVX-512: the numbers level · scale + low of all sixteen levels are in one
-// vector, in which each nibble finds its own. They are computed once a part instead of once a value, with the same
-// roundings.
+// The values of levels of four bits on AVX-512. All sixteen numbers level · scale + low are in one vector, and each
+// nibble is an index into it. They are computed once per part instead of once per value, with the same rounding.
 #pragma once
 
 #include "rows_avx.h"
@@ -12,7 +11,7 @@ namespace orchard::ORCHARD_ISA {
 inline constexpr int8_t nibbles_from_0[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 inline constexpr int8_t nibbles_around_0[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
 
-// Lanes are indices by their lowest four bits; the others are not looked at.
+// The lowest four bits of a lane are an index; the others are ignored.
 inline Floats looked_up(Floats table, __m512i nibbles) {
   return _mm512_maskz_permutexvar_ps(all_lanes, nibbles, table);
 }
@@ -24,7 +23,7 @@ template <class Row> struct Nibbles {
 };
 
 // A block of 32: values 0 to 15 in the lower halves of sixteen bytes, the others in the upper ones. A lane has a byte,
-// whose lower half is an index as it is.
+// whose lower half is an index without a shift.
 template <class Format, int first, const int8_t (&all)[16]> struct BlockNibbles {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = all;
@@ -41,15 +40,15 @@ template <> struct Nibbles<LevelRow<Q4_1>> : BlockNibbles<Q4_1, 4, nibbles_from_
 template <> struct Nibbles<LevelRow<Iq4Nl>> : BlockNibbles<Iq4Nl, 2, Iq4Nl::table> {};
 template <> struct Nibbles<LevelRow<Mxfp4>> : BlockNibbles<Mxfp4, 1, Mxfp4::table> {};
 
-// 32 bytes have a part in their lower halves and the next one in the upper ones. Lane 4 i + j has byte 4 j + i: words
-// of four bytes are loaded four times over, so that each lane shifts its own.
+// 32 bytes hold a part in their lower halves and the next one in the upper ones. Lane 4 i + j has byte 4 j + i: words
+// of four bytes are loaded four times over, and each lane shifts its copy.
 template <> struct Nibbles<LevelRow<Q4K>> {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = nibbles_from_0;
   static Floats in_lanes(Floats x) {
     return in_order(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), x);
   }
-  static Floats out_of_lanes(Floats lanes) { return in_lanes(lanes); } // there and back alike
+  static Floats out_of_lanes(Floats lanes) { return in_lanes(lanes); } // an involution
   static void look_up(const LevelRow<Q4K> &row, int64_t block, int part, Floats table, Floats (&out)[2]) {
     const uint8_t *from = row.block_of(block, part) + 16 + (part >> 1) * 32;
     const __m512i by = _mm512_add_epi32(_mm512_setr_epi32(0, 0, 0, 0, 8, 8, 8, 8, 16, 16, 16, 16, 24, 24, 24, 24),
@@ -62,8 +61,8 @@ private:
   static __m512i words(const uint8_t *from) { return _mm512_maskz_broadcast_i32x4(all_lanes, bytes16(from)); }
 };
 
-// Adjacent values in the halves of a byte: eight of them in each of two words, which are loaded eight times over. Lane
-// 2 i + j has value 8 j + i.
+// Adjacent values are in the halves of a byte: eight of them in each of two words, which are loaded eight times over.
+// Lane 2 i + j has value 8 j + i.
 template <bool is_symmetric> struct Nibbles<GroupLevelRow<4, is_symmetric>> {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = is_symmetric ? nibbles_around_0 : nibbles_from_0;

@@ -1,4 +1,4 @@
-// Rows of x as products with quantised weights take them: in float32, or in 8 bits.
+// Rows of x in the forms that products with quantised weights read: in float32, or in 8 bits.
 #pragma once
 
 #include "../matmul/product.h"
@@ -11,12 +11,12 @@
 
 namespace orchard {
 
-// Rows of values of a task that goes over them once.
+// Returns the rows of a task that makes one pass over them.
 inline int64_t value_rows(int64_t columns) { return std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(columns, 1)); }
 
 inline char *address(const float *values) { return reinterpret_cast<char *>(const_cast<float *>(values)); }
 
-// Rows of x in float32. They are dense where they are few, and where they are rounded.
+// Rows of x in float32. They are dense if they are few, and if they are rounded.
 struct WideRows {
   const float *values;
   int64_t row_stride, column_stride;
@@ -27,7 +27,7 @@ struct WideRows {
   }
 };
 
-// Few rows of x in 8 bits: eight at a time in lanes, and the others for a sum in lanes each.
+// Few rows of x in 8 bits: groups of eight, one row per lane, and the remaining rows, each with a vector of sums.
 class PackedRows {
 public:
   PackedRows(const WideRows &x, int64_t count, int64_t columns)
@@ -53,15 +53,15 @@ public:
   // As `FastKernels::multiply`, with all rows of x.
   void multiply(const Weights &weights, int64_t begin, int64_t end, float *out) const {
     for (int64_t group = 0; group < groups_; group++) {
-      const int64_t at = group * lanes_of_rows, own = std::min(lanes_of_rows, count_ - at);
-      eight_rows_kernels().multiply(weights, lanes(group), own, begin, end, out + at * weights.rows);
+      const int64_t at = group * lanes_of_rows, rows = std::min(lanes_of_rows, count_ - at);
+      eight_rows_kernels().multiply(weights, lanes(group), rows, begin, end, out + at * weights.rows);
     }
     const int64_t at = groups_ * lanes_of_rows;
     if (at < count_) fast_kernels().multiply(weights, rows_.row(at), count_ - at, begin, end, out + at * weights.rows);
   }
 
 private:
-  // Fewer rows take less with a sum in lanes for each of them.
+  // Fewer rows are faster with a vector of sums for each.
   static constexpr int64_t least_lanes = 6;
   static int64_t groups_of_lanes(int64_t count) {
     if (!eight_rows_kernels().multiply) return 0;
@@ -95,8 +95,8 @@ public:
     blocks_ = {parts_, levels_.data(), scales, sums_.data(), scales + rows_ * parts_};
     parallel_for(rows_ / rows_of_block, 1, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; at++) {
-        const int64_t first = at * rows_of_block, own = std::min(rows_of_block, count - first);
-        many_rows_kernels().pack(x.row(first), own, columns, blocks_.block(at));
+        const int64_t first = at * rows_of_block, rows = std::min(rows_of_block, count - first);
+        many_rows_kernels().pack(x.row(first), rows, columns, blocks_.block(at));
       }
     });
   }

@@ -12,7 +12,7 @@ constexpr int64_t part_values = 32;
 
 // ---------------------------------------------------------------- parts of rows
 
-// Reads the parts of a row of 32 values each: part(i, out).
+// Reads parts of 32 values of a row: part(i, out).
 template <class Format> struct BlockRow {
   const uint8_t *row;
 
@@ -23,7 +23,7 @@ template <class Format> struct BlockRow {
   }
 };
 
-// Floats of two bytes: the last part of a row may have fewer.
+// Floats of two bytes. The last part of a row may have fewer values.
 template <class T> struct FloatRow {
   const uint8_t *row;
 
@@ -32,7 +32,7 @@ template <class T> struct FloatRow {
     const uint8_t *from = row + part * part_values * int64_t(sizeof(T));
     for (int64_t i = 0; i < count; i++) {
       T value;
-      std::memcpy(&value, from + i * int64_t(sizeof(T)), sizeof value); // at any address
+      std::memcpy(&value, from + i * int64_t(sizeof(T)), sizeof value); // unaligned
       out[i] = load(value);
     }
     std::fill(out + count, out + part_values, 0.0f);
@@ -50,8 +50,8 @@ template <int bits, bool is_symmetric> struct GroupRow {
   const uint8_t *row;
   int64_t first_group;
 
-  GroupRow(const Weights &own, int64_t at)
-      : weights(own), row(own.packed + at * own.row_bytes), first_group(at * (own.columns / own.group)) {}
+  GroupRow(const Weights &all, int64_t at)
+      : weights(all), row(all.packed + at * all.row_bytes), first_group(at * (all.columns / all.group)) {}
   void operator()(int64_t part, int64_t, float *out) const {
     unpack_levels<bits>(row + part * bits * 4, out);
     const int64_t group = first_group + part * part_values / weights.group;
@@ -77,7 +77,7 @@ template <bool is_symmetric, class Use> void with_bits(int64_t bits, Use &&use) 
   }
 }
 
-// Calls use(Type<Row>{}) with what reads the rows of these weights.
+// Calls use(Type<Row>{}) with the reader of the rows of these weights.
 template <class Use> void with_rows(const Weights &weights, Use &&use) {
   switch (weights.packing) {
   case Packing::q4_0: return use(Type<BlockRow<Q4_0>>{});
@@ -129,21 +129,22 @@ inline float merged(float (&sums)[part_values]) {
   return sums[0];
 }
 
-// `rows` rows of x, `pitch` apart, with one row of weights, each part of which is unpacked once, in registers.
+// Multiplies `rows` rows of x, `pitch` apart, with one row of weights. Each of its parts is unpacked once, in
+// registers.
 template <int rows, class Row>
 void dot_rows(const Row &row, const float *x, int64_t pitch, int64_t columns, float *out, int64_t stride) {
   float sums[rows][part_values] = {};
-  float own[part_values];
+  float values[part_values];
   int64_t column = 0;
   for (; column + part_values <= columns; column += part_values) {
-    row(column / part_values, part_values, own);
+    row(column / part_values, part_values, values);
     for (int at = 0; at < rows; at++)
-      for (int i = 0; i < part_values; i++) sums[at][i] += x[at * pitch + column + i] * own[i];
+      for (int i = 0; i < part_values; i++) sums[at][i] += x[at * pitch + column + i] * values[i];
   }
   if (column < columns) {
-    row(column / part_values, columns - column, own);
+    row(column / part_values, columns - column, values);
     for (int at = 0; at < rows; at++)
-      for (int64_t i = 0; i < columns - column; i++) sums[at][i] += x[at * pitch + column + i] * own[i];
+      for (int64_t i = 0; i < columns - column; i++) sums[at][i] += x[at * pitch + column + i] * values[i];
   }
   for (int at = 0; at < rows; at++) out[at * stride] += merged(sums[at]);
 }
@@ -170,7 +171,7 @@ struct Unpacked {
   }
 };
 
-// Weights that many rows of x take are unpacked to memory once, some columns of some rows at a time.
+// For many rows of x, weights are unpacked to memory once, some columns of some rows at a time.
 constexpr int64_t tile_rows = 8, tile_columns = 1024;
 
 template <class Row>
@@ -190,7 +191,7 @@ void multiply_many(const Weights &weights, const float *x, int64_t count, int64_
   }
 }
 
-// True where there are vectors for it.
+// Returns false if there are no vectors for it.
 bool multiply_levels(const Weights &weights, const float *x, int64_t count, int64_t begin, int64_t end, float *out) {
 #if defined(__AVX2__) || defined(__aarch64__)
   return with_level_rows(

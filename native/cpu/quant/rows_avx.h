@@ -15,35 +15,35 @@ constexpr int float_lanes = 16;
 #else
 constexpr int float_lanes = 8;
 #endif
-// At any address: compilers may keep arrays of it on the stack.
+// Aligned like a float, since compilers may keep arrays of it on the stack.
 typedef float Floats __attribute__((vector_size(float_lanes * 4), aligned(4)));
 
 inline Floats floats_at(const float *from) {
-  Floats own;
-  __builtin_memcpy(&own, from, sizeof own);
-  return own;
+  Floats floats;
+  __builtin_memcpy(&floats, from, sizeof floats);
+  return floats;
 }
 
 #if defined(__AVX512F__)
 inline Floats fused(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
 inline Floats all_of(float value) { return _mm512_set1_ps(value); }
-// Masks of all lanes, which cost nothing: without them GCC 12 warns of what its own header leaves open (bug 105593).
+// Masks of all lanes, which cost nothing: without them GCC 12 warns of undefined operands in its headers (bug 105593).
 constexpr __mmask16 all_lanes = 0xffff;
 inline __m512i lanes_of(__m128i bytes) { return _mm512_maskz_cvtepu8_epi32(all_lanes, bytes); }
 inline __m512i signed_lanes_of(__m128i bytes) { return _mm512_maskz_cvtepi8_epi32(all_lanes, bytes); }
 inline Floats floats_of(__m512i lanes) { return _mm512_maskz_cvtepi32_ps(all_lanes, lanes); }
-// Levels 16 · at to 16 · at + 15.
+// Returns levels 16 · at to 16 · at + 15 as floats.
 template <bool is_unsigned> inline Floats floats_of(__m256i levels, int at) {
-  const __m128i own = at == 0 ? _mm256_castsi256_si128(levels) : _mm256_extracti128_si256(levels, 1);
-  return floats_of(is_unsigned ? lanes_of(own) : signed_lanes_of(own));
+  const __m128i sixteen = at == 0 ? _mm256_castsi256_si128(levels) : _mm256_extracti128_si256(levels, 1);
+  return floats_of(is_unsigned ? lanes_of(sixteen) : signed_lanes_of(sixteen));
 }
 #else
 inline Floats fused(Floats a, Floats b, Floats sum) { return _mm256_fmadd_ps(a, b, sum); }
 inline Floats all_of(float value) { return _mm256_set1_ps(value); }
 template <bool is_unsigned> inline Floats floats_of(__m256i levels, int at) {
   const __m128i half = at < 2 ? _mm256_castsi256_si128(levels) : _mm256_extracti128_si256(levels, 1);
-  const __m128i own = at & 1 ? _mm_unpackhi_epi64(half, half) : half;
-  return _mm256_cvtepi32_ps(is_unsigned ? _mm256_cvtepu8_epi32(own) : _mm256_cvtepi8_epi32(own));
+  const __m128i eight = at & 1 ? _mm_unpackhi_epi64(half, half) : half;
+  return _mm256_cvtepi32_ps(is_unsigned ? _mm256_cvtepu8_epi32(eight) : _mm256_cvtepi8_epi32(eight));
 }
 #endif
 
@@ -55,10 +55,10 @@ inline float sum_of(Floats vector) {
   return numbers[0];
 }
 
-// Eight numbers in float16, `pitch` bytes apart.
+// Converts eight float16 numbers, `pitch` bytes apart.
 template <int pitch> [[gnu::always_inline]] inline __m256 eight_halves(const uint8_t *from) {
 #if defined(__AVX512F__)
-  if constexpr (pitch <= 20) { // four of them lie in 64 bytes
+  if constexpr (pitch <= 20) { // 64 bytes hold four of them
     constexpr int16_t word = pitch / 2;
     const __m512i first = _mm512_loadu_si512(from), second = _mm512_loadu_si512(from + 4 * pitch);
     const __m512i at = _mm512_castsi128_si512(
@@ -67,9 +67,9 @@ template <int pitch> [[gnu::always_inline]] inline __m256 eight_halves(const uin
   }
 #endif
   const auto bits = [&](int at) {
-    uint16_t own;
-    std::memcpy(&own, from + at * pitch, sizeof own);
-    return int16_t(own);
+    uint16_t half_bits;
+    std::memcpy(&half_bits, from + at * pitch, sizeof half_bits);
+    return int16_t(half_bits);
   };
   __m128i all = _mm_cvtsi32_si128(bits(0));
   all = _mm_insert_epi16(all, bits(1), 1);
@@ -81,28 +81,28 @@ template <int pitch> [[gnu::always_inline]] inline __m256 eight_halves(const uin
   return _mm256_cvtph_ps(_mm_insert_epi16(all, bits(7), 7));
 }
 
-// The numbers of eight blocks of 32, or of fewer at the end of a row.
+// Returns the numbers of eight blocks of 32, or of fewer at the end of a row.
 template <class Format> ManyHead<8> head_of_blocks(const uint8_t *from, int count) {
   using Head = typename LevelsOf<Format>::Head;
-  ManyHead<8> own;
+  ManyHead<8> head;
   if constexpr (!std::is_same_v<Head, PowerHead>)
     if (count == 8) {
-      _mm256_storeu_ps(own.scales, eight_halves<Format::bytes>(from));
-      if constexpr (LevelsOf<Format>::has_low) _mm256_storeu_ps(own.lows, eight_halves<Format::bytes>(from + 2));
-      return own;
+      _mm256_storeu_ps(head.scales, eight_halves<Format::bytes>(from));
+      if constexpr (LevelsOf<Format>::has_low) _mm256_storeu_ps(head.lows, eight_halves<Format::bytes>(from + 2));
+      return head;
     }
   for (int i = 0; i < 8; i++) {
     const Head block(from + std::min(i, count - 1) * Format::bytes);
-    own.scales[i] = block.scale(0, 0);
-    own.lows[i] = block.low(0, 0);
+    head.scales[i] = block.scale(0, 0);
+    head.lows[i] = block.low(0, 0);
   }
-  return own;
+  return head;
 }
 
-// Rows of a format's blocks: a head and the levels of eight parts at a time, of which there may be fewer at the end of
-// a row of blocks of 32.
+// Rows of a format's blocks: a head and the levels of eight parts at a time. At the end of a row of blocks of 32 there
+// may be fewer.
 template <class Format> struct LevelRow : LevelsOf<Format> {
-  static constexpr bool has_groups = false;                      // whether scales lie apart from levels
+  static constexpr bool has_groups = false;                      // whether scales are stored apart from levels
   static constexpr bool is_wide = LevelsOf<Format>::offset > 64; // whether raw bytes are more than 128
   static constexpr bool is_whole = Format::values == 256;        // whether eight parts are one block
   static constexpr int block_parts = 8, block_bytes = (is_whole ? 1 : 8) * Format::bytes;
@@ -116,7 +116,7 @@ template <class Format> struct LevelRow : LevelsOf<Format> {
     if constexpr (is_whole) return Head(row + block * block_bytes);
     else return head_of_blocks<Format>(row + block * block_bytes, int(std::min<int64_t>(8, parts - block * 8)));
   }
-  // What has the levels of a part.
+  // Returns the block that has the levels of a part.
   const uint8_t *block_of(int64_t block, int part) const {
     return row + block * block_bytes + (is_whole ? 0 : part * Format::bytes);
   }
@@ -135,7 +135,7 @@ inline float group_number(const void *numbers, DType dtype, int64_t at) {
   return static_cast<const float *>(numbers)[at];
 }
 
-// Eight numbers of which as many as eight parts need are read: 8, 4 or 2.
+// Loads as many numbers as eight parts need: 8, 4 or 2.
 inline __m256 wide_numbers(const void *numbers, DType dtype, int64_t at, int shift) {
   if (dtype == DType::float32) {
     const auto *from = static_cast<const float *>(numbers) + at;
@@ -151,16 +151,16 @@ inline __m256 wide_numbers(const void *numbers, DType dtype, int64_t at, int shi
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 
-// The numbers of up to eight parts' groups, one for each part; 2^shift parts are a group.
+// Returns the numbers of up to eight parts' groups, one for each part; 2^shift parts are a group.
 inline __m256 numbers_of_parts(const void *numbers, DType dtype, int64_t first_group, int shift, int parts) {
   const __m256i at = _mm256_srlv_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(shift));
   if (parts == 8) return _mm256_permutevar8x32_ps(wide_numbers(numbers, dtype, first_group, shift), at);
-  float own[8] = {};
-  for (int part = 0; part < parts; part++) own[part] = group_number(numbers, dtype, first_group + (part >> shift));
-  return _mm256_loadu_ps(own);
+  float expanded[8] = {};
+  for (int part = 0; part < parts; part++) expanded[part] = group_number(numbers, dtype, first_group + (part >> shift));
+  return _mm256_loadu_ps(expanded);
 }
 
-// Rows of groups, eight parts at a time, fewer at the end. Levels of symmetric ones are brought around 0.
+// Rows of groups, eight parts at a time, fewer at the end. Levels of symmetric ones are centred at 0.
 template <int bits, bool is_symmetric> struct GroupLevelRow {
   static constexpr bool has_groups = true;
   static constexpr bool has_low = !is_symmetric, has_halves = false, is_wide = bits == 8;
@@ -180,21 +180,21 @@ template <int bits, bool is_symmetric> struct GroupLevelRow {
                                            : weights.group == 64 ? 1
                                                                  : 2) {}
   Head head(int64_t block) const {
-    Head own;
+    Head result;
     const int64_t group = first_group + (block * 8 >> shift);
     const int count = int(parts - block * 8 < 8 ? parts - block * 8 : 8);
-    _mm256_storeu_ps(own.scales, numbers_of_parts(scales, dtype, group, shift, count));
-    if constexpr (has_low) _mm256_storeu_ps(own.lows, numbers_of_parts(biases, dtype, group, shift, count));
-    return own;
+    _mm256_storeu_ps(result.scales, numbers_of_parts(scales, dtype, group, shift, count));
+    if constexpr (has_low) _mm256_storeu_ps(result.lows, numbers_of_parts(biases, dtype, group, shift, count));
+    return result;
   }
   __m256i levels(int64_t block, int part) const {
-    const __m256i own = group_levels<bits>(row + (block * 8 + part) * bits * 4);
-    return is_symmetric ? _mm256_sub_epi8(own, _mm256_set1_epi8(int8_t(offset))) : own;
+    const __m256i raw = group_levels<bits>(row + (block * 8 + part) * bits * 4);
+    return is_symmetric ? _mm256_sub_epi8(raw, _mm256_set1_epi8(int8_t(offset))) : raw;
   }
   static Floats floats(__m256i levels, int at) { return floats_of<offset == 0>(levels, at); }
   BytePair pair(int64_t block, int left, int right) const {
-    const uint8_t *own = row + block * 8 * bits * 4;
-    return pair_of_groups<bits>(own + left * bits * 4, own + right * bits * 4);
+    const uint8_t *packed = row + block * 8 * bits * 4;
+    return pair_of_groups<bits>(packed + left * bits * 4, packed + right * bits * 4);
   }
 };
 

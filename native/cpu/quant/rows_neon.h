@@ -17,7 +17,7 @@ inline Floats floats_at(const float *from) { return vld1q_f32(from); }
 inline Floats fused(Floats a, Floats b, Floats sum) { return vfmaq_f32(sum, a, b); }
 inline Floats all_of(float value) { return vdupq_n_f32(value); }
 
-// Levels 4 · at to 4 · at + 3.
+// Returns levels 4 · at to 4 · at + 3 as floats.
 template <bool is_unsigned> inline Floats floats_of(PartLevels levels, int at) {
   const int8x16_t half = at < 4 ? levels.first : levels.second;
   const int8x8_t eight = at & 2 ? vget_high_s8(half) : vget_low_s8(half);
@@ -37,7 +37,7 @@ inline float sum_of(Floats vector) {
 
 // Rows of a format's blocks: the head and the levels of a block.
 template <class Format> struct LevelRow : LevelsOf<Format> {
-  static constexpr bool has_groups = false; // whether scales lie apart from levels
+  static constexpr bool has_groups = false; // whether scales are stored apart from levels
   using typename LevelsOf<Format>::Head;
   static constexpr bool is_wide = false; // whether levels are 0 to 255
   static constexpr int block_parts = Format::values / 32, block_bytes = Format::bytes;
@@ -49,7 +49,7 @@ template <class Format> struct LevelRow : LevelsOf<Format> {
   static Floats floats(PartLevels levels, int at) { return floats_of<false>(levels, at); }
 };
 
-// Rows of groups, eight parts at a time, fewer at the end. Levels of symmetric ones are brought around 0.
+// Rows of groups, eight parts at a time, fewer at the end. Levels of symmetric ones are centred at 0.
 template <int bits, bool is_symmetric> struct GroupLevelRow {
   static constexpr bool has_groups = true;
   static constexpr bool has_low = !is_symmetric, has_halves = false, is_wide = bits == 8 && !is_symmetric;
@@ -68,27 +68,27 @@ template <int bits, bool is_symmetric> struct GroupLevelRow {
                                            : weights.group == 64 ? 1
                                                                  : 2) {}
   Head head(int64_t block) const {
-    Head own = {};
-    numbers(scales, block, own.scales);
-    if constexpr (has_low) numbers(biases, block, own.lows);
-    return own;
+    Head result = {};
+    numbers(scales, block, result.scales);
+    if constexpr (has_low) numbers(biases, block, result.lows);
+    return result;
   }
   PartLevels levels(int64_t block, int part) const {
-    const PartLevels own = group_levels<bits>(row + (block * 8 + part) * bits * 4);
-    return is_symmetric ? lowered(own, int8_t(1 << (bits - 1))) : own;
+    const PartLevels raw = group_levels<bits>(row + (block * 8 + part) * bits * 4);
+    return is_symmetric ? lowered(raw, int8_t(1 << (bits - 1))) : raw;
   }
   static Floats floats(PartLevels levels, int at) { return floats_of<is_wide>(levels, at); }
 
 private:
-  // The numbers of a block's groups, one for each part.
+  // Writes the numbers of a block's groups, one for each part.
   void numbers(const void *all, int64_t block, float *out) const {
     const int64_t group = first_group + (block * 8 >> shift), count = std::min<int64_t>(8, parts - block * 8);
     const int64_t groups = (count + (int64_t(1) << shift) - 1) >> shift;
-    float own[8];
-    if (dtype == DType::float16) widen(static_cast<const Float16 *>(all) + group, own, groups);
-    else if (dtype == DType::bfloat16) widen(static_cast<const BFloat16 *>(all) + group, own, groups);
-    else std::copy_n(static_cast<const float *>(all) + group, groups, own);
-    for (int64_t part = 0; part < count; part++) out[part] = own[part >> shift];
+    float group_numbers[8];
+    if (dtype == DType::float16) widen(static_cast<const Float16 *>(all) + group, group_numbers, groups);
+    else if (dtype == DType::bfloat16) widen(static_cast<const BFloat16 *>(all) + group, group_numbers, groups);
+    else std::copy_n(static_cast<const float *>(all) + group, groups, group_numbers);
+    for (int64_t part = 0; part < count; part++) out[part] = group_numbers[part >> shift];
   }
 };
 

@@ -11,7 +11,7 @@ struct BlockSize {
   int64_t values, bytes;
 };
 
-// In the order of `Packing`; 0 where there are groups.
+// In the order of `Packing`; 0 for groups.
 constexpr BlockSize block_sizes[] = {{32, 18},   {32, 20},   {32, 22},   {32, 24},   {32, 34}, {256, 84},
                                      {256, 110}, {256, 144}, {256, 176}, {256, 210}, {32, 18}, {32, 17},
                                      {1, 2},     {1, 2},     {0, 0},     {0, 0}};
@@ -30,47 +30,49 @@ void check_narrow_float(DType dtype) {
        std::string("expected float32, float16 or bfloat16, got ") + dtype_names[static_cast<int>(dtype)]);
 }
 
-Weights Weights::part(int64_t first, int64_t own_count) const {
-  Weights own = *this;
-  own.rows = own_count;
-  own.packed += first * row_bytes;
-  if (group == 0) return own;
+Weights Weights::part(int64_t first, int64_t count) const {
+  Weights selected = *this;
+  selected.rows = count;
+  selected.packed += first * row_bytes;
+  if (group == 0) return selected;
   const auto moved = [&](const void *numbers) -> const void * {
     return numbers ? element(static_cast<const char *>(numbers), scale_dtype, first * (columns / group)) : nullptr;
   };
-  own.scales = moved(scales);
-  own.biases = moved(biases);
-  return own;
+  selected.scales = moved(scales);
+  selected.biases = moved(biases);
+  return selected;
 }
 
 Weights weights_of(const WeightHead &head, const Operands &operands, int first) {
-  Weights own = {};
-  own.packing = head.packing;
-  own.rows = head.rows;
-  own.columns = head.columns;
-  own.scale_dtype = head.scale_dtype;
-  if (own.rows < 0 || own.columns < 0) refuse("expected sizes of at least 0");
-  const BlockSize size = block_sizes[static_cast<int>(own.packing)];
+  Weights weights = {};
+  weights.packing = head.packing;
+  weights.rows = head.rows;
+  weights.columns = head.columns;
+  weights.scale_dtype = head.scale_dtype;
+  if (weights.rows < 0 || weights.columns < 0) refuse("expected sizes of at least 0");
+  const BlockSize size = block_sizes[static_cast<int>(weights.packing)];
   if (size.values > 0) {
-    if (own.columns % size.values != 0) refuse("expected whole blocks in a row");
-    own.row_bytes = own.columns / size.values * size.bytes;
-    own.packed = reinterpret_cast<const uint8_t *>(
-        operands.input(first, 1, head.offsets[0], Extent(own.row_bytes).along(own.rows, own.row_bytes)));
-    return own;
+    if (weights.columns % size.values != 0) refuse("expected whole blocks in a row");
+    weights.row_bytes = weights.columns / size.values * size.bytes;
+    weights.packed = reinterpret_cast<const uint8_t *>(
+        operands.input(first, 1, head.offsets[0], Extent(weights.row_bytes).along(weights.rows, weights.row_bytes)));
+    return weights;
   }
-  own.bits = head.bits;
-  own.group = head.group;
-  if (!is_level(own.bits) || !is_group(own.group)) refuse("expected 2 to 6 or 8 bits in groups of 32, 64 or 128");
-  if (own.columns % own.group != 0) refuse("expected whole groups in a row");
-  check_narrow_float(own.scale_dtype);
-  const int64_t words = own.columns / 32 * own.bits, groups = own.columns / own.group;
-  own.row_bytes = words * 4;
-  own.packed = reinterpret_cast<const uint8_t *>(
-      operands.input(first, 4, head.offsets[0], Extent(words).along(own.rows, words)));
-  const Extent all = Extent(groups).along(own.rows, groups);
-  own.scales = operands.input(first + 1, own.scale_dtype, head.offsets[1], all);
-  if (own.packing == Packing::affine) own.biases = operands.input(first + 2, own.scale_dtype, head.offsets[2], all);
-  return own;
+  weights.bits = head.bits;
+  weights.group = head.group;
+  if (!is_level(weights.bits) || !is_group(weights.group))
+    refuse("expected 2 to 6 or 8 bits in groups of 32, 64 or 128");
+  if (weights.columns % weights.group != 0) refuse("expected whole groups in a row");
+  check_narrow_float(weights.scale_dtype);
+  const int64_t words = weights.columns / 32 * weights.bits, groups = weights.columns / weights.group;
+  weights.row_bytes = words * 4;
+  weights.packed = reinterpret_cast<const uint8_t *>(
+      operands.input(first, 4, head.offsets[0], Extent(words).along(weights.rows, words)));
+  const Extent all = Extent(groups).along(weights.rows, groups);
+  weights.scales = operands.input(first + 1, weights.scale_dtype, head.offsets[1], all);
+  if (weights.packing == Packing::affine)
+    weights.biases = operands.input(first + 2, weights.scale_dtype, head.offsets[2], all);
+  return weights;
 }
 
 } // namespace orchard

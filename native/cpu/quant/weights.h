@@ -1,4 +1,4 @@
-// Quantised weights as functions are given them: a matrix [rows, columns], of which some adjacent values at a time are
+// Quantised weights as passed to functions: a matrix [rows, columns], of which some adjacent values at a time are
 // unpacked.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace orchard {
 ORCHARD_NAMES(Packing, q4_0, q4_1, q5_0, q5_1, q8_0, q2_K, q3_K, q4_K, q5_K, q6_K, iq4_nl, mxfp4, f16, bf16, affine,
               symmetric)
 
-// What every block begins with. `bits` and `group` are of affine and symmetric weights; `offsets` are those of packed
+// The beginning of every block. `bits` and `group` apply to affine and symmetric weights; `offsets` are those of packed
 // values, scales and biases.
 struct WeightHead {
   Name<Packing> packing;
@@ -24,31 +24,31 @@ struct Weights {
   int64_t rows, columns;
   const uint8_t *packed;
   int64_t row_bytes;
-  // Of affine and symmetric weights.
+  // For affine and symmetric weights.
   int64_t bits, group;
   DType scale_dtype;
-  const void *scales, *biases; // no biases where they are symmetric
+  const void *scales, *biases; // no biases if symmetric
 
-  // Rows `first` to `first + count - 1`.
+  // Returns rows `first` to `first + count - 1`.
   Weights part(int64_t first, int64_t count) const;
 };
 
-// The operands `first` to `first + 2` of a call.
+// Reads weights from the operands `first` to `first + 2` of a call.
 Weights weights_of(const WeightHead &head, const Operands &operands, int first);
 
-// Columns of a result that a task of `multiply_transposed` takes, a multiple of every block.
+// Columns of a result that a task of `multiply_transposed` computes: a multiple of every block.
 constexpr int64_t transposed_columns = 256;
 
 struct QuantKernels {
-  // The values of a row from column `first` on. `first` and `count` are multiples of 32, save at the end of a row of
-  // f16 or bf16.
+  // Unpacks the values of a row from column `first` on. `first` and `count` are multiples of 32, except at the end of a
+  // row of f16 or bf16.
   void (*unpack)(const Weights &, int64_t row, int64_t first, int64_t count, float *out);
   // out[i, n] = Σ x[i, k] W[n, k] for rows n from `begin` to `end` of the weights; x [count, columns].
   void (*multiply)(const Weights &, const float *x, int64_t count, int64_t begin, int64_t end, float *out);
-  // out[i, k] = Σ g[i, n] W[n, k] for columns k from `begin` to `end`, of which there are `transposed_columns` at most;
-  // g [count, rows].
+  // out[i, k] = Σ g[i, n] W[n, k] for columns k from `begin` to `end`, at most `transposed_columns` of them, with g
+  // [count, rows].
   void (*multiply_transposed)(const Weights &, const float *g, int64_t count, int64_t begin, int64_t end, float *out);
-  // Of a dtype to float32, and back.
+  // Convert from a dtype to float32, and back.
   void (*widen)(const void *in, DType dtype, float *out, int64_t count);
   void (*narrow)(const float *in, DType dtype, void *out, int64_t count);
 };
