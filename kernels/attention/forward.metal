@@ -41,7 +41,7 @@ template <typename T, int ACROSS, int KEYS, int STRIP>
 inline float probabilities(
     constant Attention &a,
     thread const Pairs<T> &pairs,
-    LanePairs own,
+    LanePairs place,
     threadgroup float *row_scores,
     thread float &largest,
     thread float &total) {
@@ -50,13 +50,13 @@ inline float probabilities(
     float most = -INFINITY;
     UNROLLED
     for (int iteration = 0; iteration < iterations; iteration += 1) {
-        const int column = own.column + iteration * lane_step(ACROSS);
+        const int column = place.column + iteration * lane_step(ACROSS);
         scores[iteration] = -INFINITY;
         if (column < KEYS) {
             const float2 products = summed<ACROSS, STRIP>(row_scores, column);
-            const int key = own.key + column;
-            scores[iteration].x = score_of(a, pairs, own.all_count, own.query, key, products.x).value;
-            scores[iteration].y = score_of(a, pairs, own.all_count, own.query, key + 1, products.y).value;
+            const int key = place.key + column;
+            scores[iteration].x = score_of(a, pairs, place.all_count, place.query, key, products.x).value;
+            scores[iteration].y = score_of(a, pairs, place.all_count, place.query, key + 1, products.y).value;
             most = max(most, max(scores[iteration].x, scores[iteration].y));
         }
     }
@@ -72,11 +72,11 @@ inline float probabilities(
     total *= factor;
     UNROLLED
     for (int iteration = 0; iteration < iterations; iteration += 1) {
-        const int column = own.column + iteration * lane_step(ACROSS);
+        const int column = place.column + iteration * lane_step(ACROSS);
         if (column < KEYS) {
             const float2 p =
                 select(exponential(scores[iteration] - largest), float2(0.0f), scores[iteration] == -INFINITY);
-            const float2 dropped = p * kept_along_keys(a, pairs.sequence, pairs.head, own.query, own.key + column);
+            const float2 dropped = p * kept_along_keys(a, pairs.sequence, pairs.head, place.query, place.key + column);
             total += p.x + p.y;
             write_pair(row_scores, column, dropped);
         }

@@ -29,9 +29,9 @@ inline bool any_attends(
     constant Attention &a, device const int *sequences, Interval in_batch, Interval rows, Interval keys) {
     for (int index = in_batch.first; index < in_batch.end; index += 1) {
         const Sequence s = sequence_of(a, sequences, uint(index));
-        const Interval own = {max(rows.first - s.query_start, 0), min(rows.end - s.query_start, s.queries)};
-        if (own.first < own.end) {
-            const Interval reached = keys_of(a, s, own.first, own.end - 1);
+        const Interval in_sequence = {max(rows.first - s.query_start, 0), min(rows.end - s.query_start, s.queries)};
+        if (in_sequence.first < in_sequence.end) {
+            const Interval reached = keys_of(a, s, in_sequence.first, in_sequence.end - 1);
             if (keys.first - s.key_start < reached.end && keys.end - s.key_start > reached.first) {
                 return true;
             }

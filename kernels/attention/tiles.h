@@ -127,7 +127,7 @@ inline bool load_rows(
 // strip[row][column] = own[row] · tile[column], over the SIMD-group's blocks.
 template <typename T, int COUNT, int COLUMNS, int PITCH, int TALL>
 inline void multiply_rows(
-    threadgroup float *strip, thread const OwnRows<T, COUNT, TALL> &own, threadgroup const T *tile, Blocks blocks) {
+    threadgroup float *strip, thread const OwnRows<T, COUNT, TALL> &rows, threadgroup const T *tile, Blocks blocks) {
     Sums sums[TALL][COLUMNS / 8];
     UNROLLED
     for (int high = 0; high < TALL; high += 1) {
@@ -147,7 +147,7 @@ inline void multiply_rows(
             simdgroup_load(right, tile + column * 8 * PITCH + (blocks.first + block) * 8, PITCH, ulong2(0), true);
             UNROLLED
             for (int high = 0; high < TALL; high += 1) {
-                simdgroup_multiply_accumulate(sums[high][column], own.at[high][block], right, sums[high][column]);
+                simdgroup_multiply_accumulate(sums[high][column], rows.at[high][block], right, sums[high][column]);
             }
         }
     }

@@ -178,19 +178,19 @@ kernel void attention_vector(
     UNROLLED
     for (int r = 0; r < ROWS; r += 1) {
         const TeamRow row = team_row(a, group.y, first_row + min(r, rows_left - 1));
-        device const T *own = q + row_offset(a.q, s.batch, row.head, s.query_start + row.query);
+        device const T *q_row = q + row_offset(a.q, s.batch, row.head, s.query_start + row.query);
         UNROLLED
         for (int i = 0; i < ELEMENTS; i += 1) {
             const uint d = element_of(i, lane, DIM);
-            q_rows[r][i] = d < DIM ? float(own[d * a.q.column]) : 0.0f;
+            q_rows[r][i] = d < DIM ? float(q_row[d * a.q.column]) : 0.0f;
             sums[r][i] = 0.0f;
         }
     }
     // What this lane has of each KEYS keys: its own row and key among them.
     const int own_key = int(lane) / SHARERS / ROWS;
     const int own_row = int(lane) / SHARERS % ROWS;
-    const TeamRow own = team_row(a, group.y, first_row + min(own_row, rows_left - 1));
-    const Pairs<T> pairs = pairs_of(a, s, own.head, mask, bias, slopes);
+    const TeamRow lane_row = team_row(a, group.y, first_row + min(own_row, rows_left - 1));
+    const Pairs<T> pairs = pairs_of(a, s, lane_row.head, mask, bias, slopes);
 
     const int last_query = team_row(a, group.y, first_row + rows_left - 1).query;
     const Interval range = keys_of(a, s, first_row / int(a.group), last_query);
@@ -201,7 +201,7 @@ kernel void attention_vector(
     float total = 0.0f;
     for (long block = first + simdgroup * KEYS; block < end; block += SIMDGROUPS * KEYS) {
         const int key = int(block) + own_key;
-        const bool counts = own_row < rows_left && key < end && attends(a, pairs, own.query, key);
+        const bool counts = own_row < rows_left && key < end && attends(a, pairs, lane_row.query, key);
         if (!simd_any(counts)) {
             continue;
         }
@@ -226,7 +226,7 @@ kernel void attention_vector(
             }
         }
         const float product = scattered_sum<KEYS * ROWS>(products, lane);
-        const float score = counts ? score_of(a, pairs, true, own.query, key, product).value : -INFINITY;
+        const float score = counts ? score_of(a, pairs, true, lane_row.query, key, product).value : -INFINITY;
         float most = score;
         UNROLLED
         for (ushort step = SHARERS * ROWS; step < 32; step *= 2) {
@@ -247,7 +247,7 @@ kernel void attention_vector(
             }
         }
         const float p = score == -INFINITY ? 0.0f : exponential(score - top);
-        const float dropped = p == 0.0f ? 0.0f : p * kept(a, s, own.head, own.query, key);
+        const float dropped = p == 0.0f ? 0.0f : p * kept(a, s, lane_row.head, lane_row.query, key);
         total += p;
         device const T *value_row = v + row_offset(a.v, s.batch, group.y, s.key_start + block);
         UNROLLED
@@ -357,17 +357,17 @@ kernel void vector_combine(
     if (int(group.x) >= s.queries) {
         return;
     }
-    device const float *own = parts + part_offset(a, s, {int(group.x), group.y}, 0);
+    device const float *first_part = parts + part_offset(a, s, {int(group.x), group.y}, 0);
     // Each lane has the top and the total of every 32nd part.
     float top = -INFINITY;
     for (long part = lane; part < a.parts; part += 32) {
-        top = max(top, own[part * (VALUE_DIM + 2) + VALUE_DIM]);
+        top = max(top, first_part[part * (VALUE_DIM + 2) + VALUE_DIM]);
     }
     top = simd_max(top);
     float sum = 0.0f;
     float total = 0.0f;
     for (long first = 0; first < a.parts; first += 32) {
-        device const float *row = own + first * (VALUE_DIM + 2);
+        device const float *row = first_part + first * (VALUE_DIM + 2);
         const ushort count = ushort(min(a.parts - first, long(32)));
         device const float *own_row = row + min(lane, uint(count) - 1) * (VALUE_DIM + 2);
         const float own_factor = shrunk(own_row[VALUE_DIM], top);

@@ -26,23 +26,23 @@ struct Largest {
 // Of a team's numbers, in all of its threads the same bits: both sides of an exchange compute the same. Teams of a
 // SIMD-group meet no barrier.
 template <typename Combine, typename Number>
-inline Number team_combined(Number own, thread Exchange<Number> &exchange) {
+inline Number team_combined(Number value, thread Exchange<Number> &exchange) {
     for (ushort mask = 16; mask > 0; mask /= 2) {
-        own = Combine::of(own, simd_shuffle_xor(own, mask));
+        value = Combine::of(value, simd_shuffle_xor(value, mask));
     }
-    if (LANES == 32) return own;
+    if (LANES == 32) return value;
     const uint groups = LANES / 32;
     threadgroup Number *parts = exchange.parts + exchange.turn * SIMDGROUPS;
     exchange.turn = 1 - exchange.turn;
     if (exchange.thread_index % 32 == 0) {
-        parts[exchange.thread_index / 32] = own;
+        parts[exchange.thread_index / 32] = value;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    own = parts[exchange.thread_index % groups];
+    value = parts[exchange.thread_index % groups];
     for (ushort mask = ushort(groups / 2); mask > 0; mask /= 2) {
-        own = Combine::of(own, simd_shuffle_xor(own, mask));
+        value = Combine::of(value, simd_shuffle_xor(value, mask));
     }
-    return own;
+    return value;
 }
 
 #endif

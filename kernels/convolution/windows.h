@@ -51,58 +51,60 @@ struct WindowPart {
     long element;  // of the source, where no divisor is between: source + at[0] · … + at[1] · … + at[2]
 };
 
-inline long element_of(constant Windows &own, thread const WindowPart &part) {
-    return part.source + (part.at[0] * own.source[1] + part.at[1]) * own.source[2] + part.at[2];
+inline long element_of(constant Windows &windows, thread const WindowPart &part) {
+    return part.source + (part.at[0] * windows.source[1] + part.at[1]) * windows.source[2] + part.at[2];
 }
 
-inline WindowPart step_part(constant Windows &own, uint step) {
-    const uint places = uint(volume(own.places));
+inline WindowPart step_part(constant Windows &windows, uint step) {
+    const uint places = uint(volume(windows.places));
     const uint channel = step / places;
     uint place = step % places;
     WindowPart part;
     long element = 0;
     long size = 1;
     for (int axis = 2; axis >= 0; axis -= 1) {
-        const uint count = uint(own.places[axis]);
+        const uint count = uint(windows.places[axis]);
         const int own_place = int(place % count);
         place /= count;
-        part.at[axis] = int(own.shift[axis]) + own_place * int(own.shift_step[axis]);
-        element += (own.first_place[axis] + own_place * own.place_step[axis]) * size;
-        size *= own.kernel_size[axis];
+        part.at[axis] = int(windows.shift[axis]) + own_place * int(windows.shift_step[axis]);
+        element += (windows.first_place[axis] + own_place * windows.place_step[axis]) * size;
+        size *= windows.kernel_size[axis];
     }
-    part.other = channel * own.weight_channel + element;
-    part.source = channel * volume(own.source);
-    part.element = element_of(own, part);
+    part.other = channel * windows.weight_channel + element;
+    part.source = channel * volume(windows.source);
+    part.element = element_of(windows, part);
     return part;
 }
 
 // Of the positions of all pictures.
-inline WindowPart position_part(constant Windows &own, uint position) {
-    const uint grid = uint(volume(own.grid));
+inline WindowPart position_part(constant Windows &windows, uint position) {
+    const uint grid = uint(volume(windows.grid));
     const long picture = position / grid;
     uint remainder = position % grid;
     WindowPart part;
-    part.other = picture * own.groups * own.rows * grid + remainder;
-    part.source = picture * own.groups * own.channels * volume(own.source);
+    part.other = picture * windows.groups * windows.rows * grid + remainder;
+    part.source = picture * windows.groups * windows.channels * volume(windows.source);
     for (int axis = 2; axis >= 0; axis -= 1) {
-        const uint size = uint(own.grid[axis]);
-        part.at[axis] = int(remainder % size) * int(own.step[axis]);
+        const uint size = uint(windows.grid[axis]);
+        part.at[axis] = int(remainder % size) * int(windows.step[axis]);
         remainder /= size;
     }
-    part.element = element_of(own, part);
+    part.element = element_of(windows, part);
     return part;
 }
 
 // Whether positions lead to each element of the source, and not to every `divisor`-th.
-inline bool has_divisor(constant Windows &own) { return own.divisor[0] * own.divisor[1] * own.divisor[2] != 1; }
+inline bool has_divisor(constant Windows &windows) {
+    return windows.divisor[0] * windows.divisor[1] * windows.divisor[2] != 1;
+}
 
 // Whether all steps read inside of the source at a position: each axis from its first place to its last one.
-inline bool is_inside(constant Windows &own, thread const WindowPart &position) {
-    bool inside = !has_divisor(own);
+inline bool is_inside(constant Windows &windows, thread const WindowPart &position) {
+    bool inside = !has_divisor(windows);
     for (int axis = 0; axis < 3; axis += 1) {
-        const long first = position.at[axis] + own.shift[axis];
-        const long last = first + (own.places[axis] - 1) * own.shift_step[axis];
-        inside = inside && min(first, last) >= 0 && max(first, last) < own.source[axis];
+        const long first = position.at[axis] + windows.shift[axis];
+        const long last = first + (windows.places[axis] - 1) * windows.shift_step[axis];
+        inside = inside && min(first, last) >= 0 && max(first, last) < windows.source[axis];
     }
     return inside;
 }
@@ -110,37 +112,40 @@ inline bool is_inside(constant Windows &own, thread const WindowPart &position) 
 // The element of a group's source that a step reads at a position.
 template <typename In>
 inline float window_element(
-    constant Windows &own, device const In *source, thread const WindowPart &step, thread const WindowPart &position) {
+    constant Windows &windows,
+    device const In *source,
+    thread const WindowPart &step,
+    thread const WindowPart &position) {
     long offset = 0;
     for (int axis = 0; axis < 3; axis += 1) {
         int at = step.at[axis] + position.at[axis];
-        const int divisor = int(own.divisor[axis]);
+        const int divisor = int(windows.divisor[axis]);
         if (at < 0 || (divisor != 1 && at % divisor != 0)) {
             return 0.0f;
         }
         at /= divisor;
-        if (at >= int(own.source[axis])) {
+        if (at >= int(windows.source[axis])) {
             return 0.0f;
         }
-        offset = offset * own.source[axis] + at;
+        offset = offset * windows.source[axis] + at;
     }
     return float(source[step.source + position.source + offset]);
 }
 
 // Where a position of a row is in the result.
-inline long result_offset(constant Windows &own, uint group, long row, uint position) {
-    const uint grid = uint(volume(own.grid));
+inline long result_offset(constant Windows &windows, uint group, long row, uint position) {
+    const uint grid = uint(volume(windows.grid));
     const long picture = position / grid;
     uint remainder = position % grid;
     long offset = 0;
     long size = 1;
     for (int axis = 2; axis >= 0; axis -= 1) {
-        const uint count = uint(own.grid[axis]);
-        offset += (own.result_first[axis] + long(remainder % count) * own.result_step[axis]) * size;
+        const uint count = uint(windows.grid[axis]);
+        offset += (windows.result_first[axis] + long(remainder % count) * windows.result_step[axis]) * size;
         remainder /= count;
-        size *= own.result[axis];
+        size *= windows.result[axis];
     }
-    return ((picture * own.groups + group) * own.rows + row) * size + offset;
+    return ((picture * windows.groups + group) * windows.rows + row) * size + offset;
 }
 
 #endif

@@ -189,17 +189,17 @@ kernel void binary(
     constant LoopNest &loop [[buffer(3)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[3];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     T left[run_width<T>()];
     T right[run_width<T>()];
     T results[run_width<T>()];
-    load_run(a, places[0], 0, own.count, left);
-    load_run(b, places[1], 1, own.count, right);
+    load_run(a, places[0], 0, run.count, left);
+    load_run(b, places[1], 1, run.count, right);
     for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(left[i], right[i]);
-    store_run(output, places[2], results, own.count);
+    store_run(output, places[2], results, run.count);
 }
 
 // As above, for operations whose result is a bool.
@@ -211,18 +211,18 @@ kernel void binary_predicate(
     constant LoopNest &loop [[buffer(3)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     using Number = typename Compute<T>::Number;
     long places[3];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     T left[run_width<T>()];
     T right[run_width<T>()];
     bool results[run_width<T>()];
-    load_run(a, places[0], 0, own.count, left);
-    load_run(b, places[1], 1, own.count, right);
+    load_run(a, places[0], 0, run.count, left);
+    load_run(b, places[1], 1, run.count, right);
     for (uint i = 0; i < run_length(); i += 1) results[i] = test(Number(left[i]), Number(right[i]));
-    store_run(output, places[2], results, own.count);
+    store_run(output, places[2], results, run.count);
 }
 
 #define BINARY(T)                                                                           \

@@ -18,16 +18,16 @@ kernel void copy(
     constant LoopNest &loop [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[2];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     constexpr uint width = sizeof(In) > 2 ? run_width<In>() : run_width<Out>();
     In elements[width];
     Out results[width];
-    load_run(input, places[0], 0, own.count, elements);
+    load_run(input, places[0], 0, run.count, elements);
     for (uint i = 0; i < run_length(); i += 1) results[i] = Out(elements[i]);
-    store_run(output, places[1], results, own.count);
+    store_run(output, places[1], results, run.count);
 }
 
 #define COPY(In, Out)                                                       \

@@ -82,19 +82,19 @@ kernel void ternary(
     constant LoopNest &loop [[buffer(4)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[4];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     T own_a[run_width<T>()];
     T own_b[run_width<T>()];
     T own_c[run_width<T>()];
     T results[run_width<T>()];
-    load_run(a, places[0], 0, own.count, own_a);
-    load_run(b, places[1], 1, own.count, own_b);
-    load_run(c, places[2], 2, own.count, own_c);
+    load_run(a, places[0], 0, run.count, own_a);
+    load_run(b, places[1], 1, run.count, own_b);
+    load_run(c, places[2], 2, run.count, own_c);
     for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(own_a[i], own_b[i], own_c[i]);
-    store_run(output, places[3], results, own.count);
+    store_run(output, places[3], results, run.count);
 }
 
 // output[i] = condition[i] ? b[i] : c[i]; only the one that is chosen is read.
@@ -107,22 +107,22 @@ kernel void where(
     constant LoopNest &loop [[buffer(4)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[4];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     bool choices[run_width<T>()];
     T results[run_width<T>()];
-    load_run(condition, places[0], 0, own.count, choices);
+    load_run(condition, places[0], 0, run.count, choices);
     for (uint i = 0; i < run_length(); i += 1) {
-        if (i >= own.count) continue;
+        if (i >= run.count) continue;
         if (choices[i]) {
             results[i] = b[places[1] + run_step(1, i)];
         } else {
             results[i] = c[places[2] + run_step(2, i)];
         }
     }
-    store_run(output, places[3], results, own.count);
+    store_run(output, places[3], results, run.count);
 }
 
 #define WHERE(T)                                              \

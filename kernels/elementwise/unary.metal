@@ -177,15 +177,15 @@ kernel void unary(
     constant LoopNest &loop [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[2];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     T x[run_width<T>()];
     T results[run_width<T>()];
-    load_run(input, places[0], 0, own.count, x);
+    load_run(input, places[0], 0, run.count, x);
     for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(x[i]);
-    store_run(output, places[1], results, own.count);
+    store_run(output, places[1], results, run.count);
 }
 
 // As above, for operations whose result is a bool.
@@ -196,15 +196,15 @@ kernel void unary_predicate(
     constant LoopNest &loop [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[2];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     T x[run_width<T>()];
     bool results[run_width<T>()];
-    load_run(input, places[0], 0, own.count, x);
+    load_run(input, places[0], 0, run.count, x);
     for (uint i = 0; i < run_length(); i += 1) results[i] = test(typename Compute<T>::Number(x[i]));
-    store_run(output, places[1], results, own.count);
+    store_run(output, places[1], results, run.count);
 }
 
 #define UNARY(T)                                                                  \

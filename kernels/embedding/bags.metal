@@ -98,11 +98,11 @@ kernel void bag_rows(
         if (!counts(p, row)) continue;
         size += 1;
         if (column >= p.width) continue;
-        T own = table[offset_in(p.table, row, column)];
+        T entry = table[offset_in(p.table, row, column)];
         if (!is_largest()) {
-            sum.add(WEIGHTED != 0 ? float(own) * float(factors[i]) : float(own));
-        } else if (largest < 0 || float(own) > float(value) || (isnan(float(own)) && !isnan(float(value)))) {
-            value = own;
+            sum.add(WEIGHTED != 0 ? float(entry) * float(factors[i]) : float(entry));
+        } else if (largest < 0 || float(entry) > float(value) || (isnan(float(entry)) && !isnan(float(value)))) {
+            value = entry;
             largest = i;
         }
     }
@@ -168,11 +168,11 @@ kernel void bag_gradient(
         FloatSum sum;
         for (long first = runs[r]; first < end; first += 32) {
             // Each lane reads the place of one index, and finds its bag, for all.
-            const long own = first + lane < end ? order[first + lane] : 0;
-            const uint2 own_bag = as_type<uint2>(bag_of(p, numbers, own));
+            const long place = first + lane < end ? order[first + lane] : 0;
+            const uint2 own_bag = as_type<uint2>(bag_of(p, numbers, place));
             const int count = int(min(end - first, 32l));
             for (ushort i = 0; i < count; i += 1) {
-                const long index = as_type<long>(simd_shuffle(as_type<uint2>(own), i));
+                const long index = as_type<long>(simd_shuffle(as_type<uint2>(place), i));
                 const long bag = as_type<long>(simd_shuffle(own_bag, i));
                 if (bag < 0 || column >= p.width) continue;
                 if (is_largest() && best[bag * p.width + column] != index) continue;
@@ -232,8 +232,8 @@ kernel void find_descent(
     constant Offsets &p [[buffer(2)]],
     uint index [[thread_position_in_grid]]) {
     if (long(index) >= p.count) return;
-    long own = long(offsets[index]);
-    bool wrong = own > p.total || (index == 0 ? own != 0 : own < long(offsets[index - 1]));
+    long offset = long(offsets[index]);
+    bool wrong = offset > p.total || (index == 0 ? offset != 0 : offset < long(offsets[index - 1]));
     if (wrong) atomic_fetch_min_explicit(first, index, memory_order_relaxed);
 }
 

@@ -97,9 +97,9 @@ template <typename T> struct Run {
     T at(long i) const { return source[places[i * key_stride] * source_stride]; }
 };
 
-template <typename State, typename T> inline T put_together(State state, T own, Run<T> run) {
+template <typename State, typename T> inline T put_together(State state, T element, Run<T> run) {
     if (INCLUDES_SELF != 0) {
-        state.add(own);
+        state.add(element);
     }
     for (long i = 0; i < run.count; i += 1) {
         state.add(run.at(i));
@@ -110,25 +110,31 @@ template <typename State, typename T> inline T put_together(State state, T own, 
 // What becomes of an element that a run comes to. A name of the enumeration that has none does not compile.
 template <Scattering name> struct Scattered;
 template <> struct Scattered<SCATTERING_SUM> {
-    template <typename T> static T of(T own, Run<T> run) { return put_together(typename SumOf<T>::type(), own, run); }
+    template <typename T> static T of(T element, Run<T> run) {
+        return put_together(typename SumOf<T>::type(), element, run);
+    }
 };
 template <> struct Scattered<SCATTERING_PROD> {
-    template <typename T> static T of(T own, Run<T> run) {
-        return put_together(typename SumOf<T>::product(), own, run);
+    template <typename T> static T of(T element, Run<T> run) {
+        return put_together(typename SumOf<T>::product(), element, run);
     }
 };
 template <> struct Scattered<SCATTERING_AMAX> {
-    template <typename T> static T of(T own, Run<T> run) { return put_together(Extremum<T, Larger>(), own, run); }
+    template <typename T> static T of(T element, Run<T> run) {
+        return put_together(Extremum<T, Larger>(), element, run);
+    }
 };
 template <> struct Scattered<SCATTERING_AMIN> {
-    template <typename T> static T of(T own, Run<T> run) { return put_together(Extremum<T, Smaller>(), own, run); }
+    template <typename T> static T of(T element, Run<T> run) {
+        return put_together(Extremum<T, Smaller>(), element, run);
+    }
 };
 template <> struct Scattered<SCATTERING_LAST> {
     template <typename T> static T of(T, Run<T> run) { return run.at(run.count - 1); }
 };
 
-template <typename T> inline T scattered(T own, Run<T> run) {
-    switch (WAY) { SCATTERING_NAMES(ORCHARD_CASE, Scattered, of(own, run)) }
+template <typename T> inline T scattered(T element, Run<T> run) {
+    switch (WAY) { SCATTERING_NAMES(ORCHARD_CASE, Scattered, of(element, run)) }
     return T(0);
 }
 
@@ -167,8 +173,8 @@ kernel void scatter(
     loop_places(scatter.loop, element, offsets);
     long destination = long(element / ulong(scatter.inner) % ulong(scatter.size));
     Run<T> run = find_run(source + offsets[2], keys, order, scatter, offsets[3], destination);
-    T own = x[offsets[0]];
-    output[offsets[1]] = run.count == 0 ? own : scattered(own, run);
+    T value = x[offsets[0]];
+    output[offsets[1]] = run.count == 0 ? value : scattered(value, run);
 }
 
 // output[…, i, …] = the product of what comes to where source[…, i, …] comes, without it. A thread goes over its run

@@ -121,8 +121,8 @@ kernel void cholesky(
     for (uint at = row; at < size * size; at += threads) {
         uint i = at / size;
         uint j = at % size;
-        float own = problem.upper != 0 ? l[j * ROW + i] : l[i * ROW + j];
-        factor[first + at] = (problem.upper != 0 ? j : i) < rows ? own : 0.0f;
+        float element = problem.upper != 0 ? l[j * ROW + i] : l[i * ROW + j];
+        factor[first + at] = (problem.upper != 0 ? j : i) < rows ? element : 0.0f;
     }
     if (row == 0) {
         info[matrix] = int(failed);

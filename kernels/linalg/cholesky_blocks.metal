@@ -60,16 +60,16 @@ kernel void cholesky_update(
         if (is_diagonal && j > i) {
             continue;
         }
-        float own = is_diagonal && i == j ? 1.0f : 0.0f;
+        float value = is_diagonal && i == j ? 1.0f : 0.0f;
         if (is_refused) {
-            own = 0.0f;
+            value = 0.0f;
         } else if (from.has(i, j)) {
-            own = from.data[i * from.row + j * from.column] - sums[i * TILE_PITCH + j];
+            value = from.data[i * from.row + j * from.column] - sums[i * TILE_PITCH + j];
         }
         if (is_diagonal) {
-            block[i * BLOCK + j] = own;
+            block[i * BLOCK + j] = value;
         } else if (from.has(i, j)) {
-            to[i * from.row + j * from.column] = own;
+            to[i * from.row + j * from.column] = value;
         }
     }
 }
@@ -130,13 +130,13 @@ kernel void cholesky_panel(
         if (thread_index == 0 && (step.first == 0 || info[matrix] == 0)) {
             info[matrix] = failed == 0 ? 0 : int(step.first) + int(failed);
         }
-        Elements own = all.from(step.first, step.first);
-        device float *to = factor + (own.data - factor);
+        Elements corner = all.from(step.first, step.first);
+        device float *to = factor + (corner.data - factor);
         for (uint at = thread_index; at < BLOCK * BLOCK; at += TILE_ROWS) {
             uint i = is_turned ? at % BLOCK : at / BLOCK;
             uint j = is_turned ? at / BLOCK : at % BLOCK;
-            if (j <= i && own.has(i, j)) {
-                to[long(i) * own.row + long(j) * own.column] = l[i * TILE_PITCH + j];
+            if (j <= i && corner.has(i, j)) {
+                to[long(i) * corner.row + long(j) * corner.column] = l[i * TILE_PITCH + j];
             }
         }
         return;
@@ -144,8 +144,8 @@ kernel void cholesky_panel(
     if (failed != 0) {
         return;  // these rows are cleared
     }
-    Elements own = all.from(step.first + BLOCK + long(group.x - 1) * TILE_ROWS, step.first);
-    load_elements<TILE_ROWS>(rows, own, thread_index, TILE_ROWS);
+    Elements below = all.from(step.first + BLOCK + long(group.x - 1) * TILE_ROWS, step.first);
+    load_elements<TILE_ROWS>(rows, below, thread_index, TILE_ROWS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     threadgroup float *row = rows + thread_index * TILE_PITCH;
     for (uint j = 0; j < BLOCK; j++) {
@@ -156,12 +156,12 @@ kernel void cholesky_panel(
         row[j] = precise::divide(remainder, l[j * TILE_PITCH + j]);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    device float *to = factor + (own.data - factor);
+    device float *to = factor + (below.data - factor);
     for (uint at = thread_index; at < TILE_ROWS * BLOCK; at += TILE_ROWS) {
         uint i = is_turned ? at % TILE_ROWS : at / BLOCK;
         uint j = is_turned ? at / TILE_ROWS : at % BLOCK;
-        if (own.has(i, j)) {
-            to[long(i) * own.row + long(j) * own.column] = rows[i * TILE_PITCH + j];
+        if (below.has(i, j)) {
+            to[long(i) * below.row + long(j) * below.column] = rows[i * TILE_PITCH + j];
         }
     }
 }

@@ -95,13 +95,13 @@ template <uint ROWS, bool VECTORS>
 inline void store(
     device float *eigenvalues, device float *eigenvectors, uint size, float scale, Place place, Held held) {
     for (uint i = place.thread_index; i < size; i += place.threads) {
-        float own = held.elements[packed(i, i)];
+        float eigenvalue = held.elements[packed(i, i)];
         uint rank = 0;
         for (uint j = 0; j < size; j++) {
             float other = held.elements[packed(j, j)];
-            rank += other < own || (other == own && j < i) ? 1 : 0;
+            rank += other < eigenvalue || (other == eigenvalue && j < i) ? 1 : 0;
         }
-        eigenvalues[rank] = own * scale;
+        eigenvalues[rank] = eigenvalue * scale;
         held.order[rank] = i;
         if (VECTORS) {
             held.largest[i] = sign_of(held.vectors + i * (ROWS + 1), size);

@@ -78,21 +78,21 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
     uint rows = rows_of(problem);
     bool upper = problem.upper != 0;
     device const float *from = a + long(matrix) * size * size;
-    device float *own = work + long(matrix) * rows * rows;
+    device float *to = work + long(matrix) * rows * rows;
     float largest = 0.0f;
     uint refused = size;
     for (uint at = thread_index; at < rows * rows; at += THREADS) {
         uint i = at / rows;
         uint j = at % rows;
         if (i >= size || j >= size) {
-            own[at] = 0.0f;
+            to[at] = 0.0f;
         } else if (upper ? j >= i : j <= i) {
             float value = from[i * size + j];
             bool is_finite = (as_type<uint>(value) & 0x7f800000u) != 0x7f800000u;
             refused = is_finite ? refused : min(refused, min(i, j));
             value = is_finite ? value : 0.0f;
             largest = max(largest, fabs(value));
-            own[at] = value;
+            to[at] = value;
         }
         if (problem.vectors != 0) {
             vt[long(matrix) * rows * rows + at] = i == j ? 1.0f : 0.0f;
@@ -115,9 +115,9 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
         uint i = at / rows;
         uint j = at % rows;
         if (i < size && j < size && (upper ? j >= i : j <= i)) {
-            float value = own[at] * factor;
-            own[at] = value;
-            own[j * rows + i] = value;
+            float value = to[at] * factor;
+            to[at] = value;
+            to[j * rows + i] = value;
         }
     }
     if (thread_index == 0) {
@@ -156,12 +156,12 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
     }
     uint rows = rows_of(problem);
     uint2 pair = pair_of(group.x, problem.round % (problem.blocks - 1), problem.blocks);
-    device float *own = work + long(matrix) * rows * rows;
+    device float *whole = work + long(matrix) * rows * rows;
     for (uint at = thread_index; at < TILE * TILE; at += THREADS) {
         uint i = at / TILE;
         uint j = at % TILE;
         if (j <= i) {
-            elements[packed(i, j)] = own[row_of(pair, i) * rows + row_of(pair, j)];
+            elements[packed(i, j)] = whole[row_of(pair, i) * rows + row_of(pair, j)];
         }
         vectors[i * TILE_PITCH + j] = i == j ? 1.0f : 0.0f;
     }
@@ -179,7 +179,7 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
     for (uint at = thread_index; at < TILE * TILE; at += THREADS) {
         uint i = at / TILE;
         uint j = at % TILE;
-        own[row_of(pair, i) * rows + row_of(pair, j)] = elements[packed(i, j)];
+        whole[row_of(pair, i) * rows + row_of(pair, j)] = elements[packed(i, j)];
         turn[at] = vectors[i * TILE_PITCH + j];
     }
 }
@@ -258,11 +258,11 @@ inline void replace(threadgroup float *tile, Product product, uint row, uint col
     uint step = problem.round % (problem.blocks - 1);
     uint2 down = pair_of(p, step, problem.blocks);
     uint2 across = is_vectors ? uint2(2 * q, 2 * q + 1) : pair_of(q, step, problem.blocks);
-    device float *own = (is_vectors ? vt : work) + long(matrix) * rows * rows;
+    device float *whole = (is_vectors ? vt : work) + long(matrix) * rows * rows;
     device const float *left = turns + (long(matrix) * count + p) * TILE * TILE;
     device const float *right = turns + (long(matrix) * count + q) * TILE * TILE;
     for (uint at = thread_index; at < TILE * TILE; at += THREADS) {
-        tile[at / TILE * TILE_PITCH + at % TILE] = own[row_of(down, at / TILE) * rows + row_of(across, at % TILE)];
+        tile[at / TILE * TILE_PITCH + at % TILE] = whole[row_of(down, at / TILE) * rows + row_of(across, at % TILE)];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     uint row = thread_index / 16;
@@ -276,9 +276,9 @@ inline void replace(threadgroup float *tile, Product product, uint row, uint col
     for (uint at = thread_index; at < TILE * TILE; at += THREADS) {
         uint i = at / TILE;
         uint j = at % TILE;
-        own[row_of(down, i) * rows + row_of(across, j)] = tile[i * TILE_PITCH + j];
+        whole[row_of(down, i) * rows + row_of(across, j)] = tile[i * TILE_PITCH + j];
         if (!is_vectors) {
-            own[row_of(across, i) * rows + row_of(down, j)] = tile[j * TILE_PITCH + i];
+            whole[row_of(across, i) * rows + row_of(down, j)] = tile[j * TILE_PITCH + i];
         }
     }
 }
@@ -305,7 +305,7 @@ inline void replace(threadgroup float *tile, Product product, uint row, uint col
     uint size = uint(problem.size);
     uint rows = rows_of(problem);
     bool has_vectors = problem.vectors != 0;
-    device const float *own = work + long(matrix) * rows * rows;
+    device const float *rotated = work + long(matrix) * rows * rows;
     device const float *vectors = vt + (has_vectors ? long(matrix) * rows * rows : 0);
     int code = codes[matrix];
     if (code == 0 && !is_settled(flags, problem, matrix, problem.rounds)) {
@@ -313,7 +313,7 @@ inline void replace(threadgroup float *tile, Product product, uint row, uint col
     }
     float nan = as_type<float>(0x7fc00000u);
     for (uint i = thread_index; i < size; i += THREADS) {
-        values[i] = own[i * rows + i];
+        values[i] = rotated[i * rows + i];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint i = thread_index; i < size; i += THREADS) {

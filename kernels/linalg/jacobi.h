@@ -132,7 +132,7 @@ template <typename Pointer> inline void make_reflection(Row<Pointer> row, uint t
 }
 
 // Reflects y, of which each lane has the same elements, `stride` apart.
-template <typename Own, typename Pointer> inline void reflect(Row<Own> v, uint t, Pointer y, ulong stride) {
+template <typename Vector, typename Pointer> inline void reflect(Row<Vector> v, uint t, Pointer y, ulong stride) {
     float squares = 0.0f;
     float product = 0.0f;
     for (uint e = v.lane; e < v.length; e += LANES) {

@@ -48,30 +48,30 @@ inline uint eliminate(
     uint rows,
     uint columns,
     bool pivot,
-    Worker own) {
+    Worker worker) {
     uint failed = 0;
-    for (uint i = own.index; i < rows; i += own.threads) {
+    for (uint i = worker.index; i < rows; i += worker.threads) {
         order[i] = i;
     }
     uint steps = min(rows, columns);
     for (uint k = 0; k < steps; k++) {
-        uint p = pivot ? find_pivot(a, k, rows, own.lane) : k;
+        uint p = pivot ? find_pivot(a, k, rows, worker.lane) : k;
         float top = a[k * ROW + k];
         float diagonal = a[p * ROW + k];
         failed = failed == 0 && diagonal == 0.0f ? k + 1 : failed;
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint j = own.index; j < columns; j += own.threads) {
+        for (uint j = worker.index; j < columns; j += worker.threads) {
             if (j != k && p != k) {
                 float other = a[p * ROW + j];
                 a[p * ROW + j] = a[k * ROW + j];
                 a[k * ROW + j] = other;
             }
         }
-        for (uint i = k + 1 + own.index; i < rows; i += own.threads) {
+        for (uint i = k + 1 + worker.index; i < rows; i += worker.threads) {
             float value = i == p ? top : a[i * ROW + k];
             a[i * ROW + k] = diagonal == 0.0f && pivot ? value : precise::divide(value, diagonal);
         }
-        if (own.index == 0) {
+        if (worker.index == 0) {
             a[k * ROW + k] = diagonal;
             uint other = order[p];
             order[p] = order[k];
@@ -81,9 +81,9 @@ inline uint eliminate(
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint i = k + 1 + own.group; i < rows; i += own.groups) {
+        for (uint i = k + 1 + worker.group; i < rows; i += worker.groups) {
             float factor = a[i * ROW + k];
-            for (uint j = k + 1 + own.lane; j < columns; j += 32) {
+            for (uint j = k + 1 + worker.lane; j < columns; j += 32) {
                 a[i * ROW + j] -= factor * a[k * ROW + j];
             }
         }
@@ -101,10 +101,10 @@ struct Triangle {
 
 // Replaces B by X of T X = B, of `width` columns: as soon as a row of X is known, it is taken from the other rows.
 inline void substitute(
-    threadgroup const float *a, threadgroup float *b, uint size, uint width, Triangle triangle, Worker own) {
-    uint column = own.index % width;
-    uint first = own.index / width;
-    uint rows = own.threads / width;
+    threadgroup const float *a, threadgroup float *b, uint size, uint width, Triangle triangle, Worker worker) {
+    uint column = worker.index % width;
+    uint first = worker.index / width;
+    uint rows = worker.threads / width;
     for (uint step = 0; step < size; step++) {
         uint k = triangle.upper ? size - 1 - step : step;
         float x = b[k * RIGHT + column];

@@ -32,15 +32,15 @@ struct LuPermutation {
     uint inverse;  // 1 or 0
 };
 
-inline void load(device const float *from, threadgroup float *a, uint rows, uint columns, Worker own) {
-    for (uint at = own.index; at < rows * columns; at += own.threads) {
+inline void load(device const float *from, threadgroup float *a, uint rows, uint columns, Worker worker) {
+    for (uint at = worker.index; at < rows * columns; at += worker.threads) {
         a[at / columns * ROW + at % columns] = from[at];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-inline void store(threadgroup const float *a, device float *to, uint rows, uint columns, Worker own) {
-    for (uint at = own.index; at < rows * columns; at += own.threads) {
+inline void store(threadgroup const float *a, device float *to, uint rows, uint columns, Worker worker) {
+    for (uint at = worker.index; at < rows * columns; at += worker.threads) {
         to[at] = a[at / columns * ROW + at % columns];
     }
 }
@@ -55,19 +55,19 @@ inline void solve_columns(
     device float *x,
     uint size,
     uint columns,
-    Worker own) {
+    Worker worker) {
     for (uint start = 0; start < columns; start += RIGHT) {
         uint width = min(uint(RIGHT), columns - start);
-        for (uint at = own.index; at < size * width; at += own.threads) {
+        for (uint at = worker.index; at < size * width; at += worker.threads) {
             uint i = at / width;
             uint j = start + at % width;
             float identity = order[i] == j ? 1.0f : 0.0f;
             b[i * RIGHT + at % width] = right ? right[order[i] * columns + j] : identity;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        substitute(a, b, size, width, Triangle{false, false, true}, own);
-        substitute(a, b, size, width, Triangle{true, false, false}, own);
-        for (uint at = own.index; at < size * width; at += own.threads) {
+        substitute(a, b, size, width, Triangle{false, false, true}, worker);
+        substitute(a, b, size, width, Triangle{true, false, false}, worker);
+        for (uint at = worker.index; at < size * width; at += worker.threads) {
             uint i = at / width;
             x[i * columns + start + at % width] = b[i * RIGHT + at % width];
         }
@@ -90,16 +90,16 @@ kernel void lu_factor(
     uint threads [[threads_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]],
     uint group [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float own[MAX_SIZE * ROW];
+    threadgroup float factors[MAX_SIZE * ROW];
     threadgroup uint order[MAX_SIZE];
     Worker worker{thread_index, threads, lane, group, threads / 32};
     uint rows = uint(problem.rows);
     uint columns = uint(problem.columns);
     long first = long(matrix) * rows * columns;
-    load(a + first, own, rows, columns, worker);
+    load(a + first, factors, rows, columns, worker);
     device int *swaps = pivots + long(matrix) * min(rows, columns);
-    uint failed = eliminate(own, order, swaps, rows, columns, problem.pivot != 0, worker);
-    store(own, lu + first, rows, columns, worker);
+    uint failed = eliminate(factors, order, swaps, rows, columns, problem.pivot != 0, worker);
+    store(factors, lu + first, rows, columns, worker);
     if (thread_index == 0) {
         info[matrix] = int(failed);
     }
@@ -120,16 +120,16 @@ kernel void solve(
     uint threads [[threads_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]],
     uint group [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float own[MAX_SIZE * ROW];
+    threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];
     Worker worker{thread_index, threads, lane, group, threads / 32};
     uint size = uint(problem.size);
     uint columns = uint(problem.columns);
-    load(a + long(matrix) * size * size, own, size, size, worker);
-    uint failed = eliminate(own, order, nullptr, size, size, true, worker);
+    load(a + long(matrix) * size * size, factors, size, size, worker);
+    uint failed = eliminate(factors, order, nullptr, size, size, true, worker);
     long first = long(matrix) * size * columns;
-    solve_columns(own, right, order, b + first, x + first, size, columns, worker);
+    solve_columns(factors, right, order, b + first, x + first, size, columns, worker);
     if (thread_index == 0) {
         info[matrix] = int(failed);
     }
@@ -151,18 +151,18 @@ kernel void solve_keeping(
     uint threads [[threads_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]],
     uint group [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float own[MAX_SIZE * ROW];
+    threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];
     Worker worker{thread_index, threads, lane, group, threads / 32};
     uint size = uint(problem.size);
     uint columns = uint(problem.columns);
     long square = long(matrix) * size * size;
-    load(a + square, own, size, size, worker);
-    uint failed = eliminate(own, order, pivots + long(matrix) * size, size, size, true, worker);
-    store(own, lu + square, size, size, worker);
+    load(a + square, factors, size, size, worker);
+    uint failed = eliminate(factors, order, pivots + long(matrix) * size, size, size, true, worker);
+    store(factors, lu + square, size, size, worker);
     long first = long(matrix) * size * columns;
-    solve_columns(own, right, order, b + first, x + first, size, columns, worker);
+    solve_columns(factors, right, order, b + first, x + first, size, columns, worker);
     if (thread_index == 0) {
         info[matrix] = int(failed);
     }
@@ -181,15 +181,15 @@ kernel void invert(
     uint threads [[threads_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]],
     uint group [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float own[MAX_SIZE * ROW];
+    threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];
     Worker worker{thread_index, threads, lane, group, threads / 32};
     uint size = uint(problem.size);
     long first = long(matrix) * size * size;
-    load(a + first, own, size, size, worker);
-    uint failed = eliminate(own, order, nullptr, size, size, true, worker);
-    solve_columns(own, right, order, nullptr, x + first, size, size, worker);
+    load(a + first, factors, size, size, worker);
+    uint failed = eliminate(factors, order, nullptr, size, size, true, worker);
+    solve_columns(factors, right, order, nullptr, x + first, size, size, worker);
     if (thread_index == 0) {
         info[matrix] = int(failed);
     }
@@ -210,7 +210,7 @@ kernel void lu_solve(
     uint threads [[threads_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]],
     uint group [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float own[MAX_SIZE * ROW];
+    threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];
     Worker worker{thread_index, threads, lane, group, threads / 32};
@@ -230,10 +230,10 @@ kernel void lu_solve(
             }
         }
     }
-    load(lu + long(matrix) * size * size, own, size, size, worker);
+    load(lu + long(matrix) * size * size, factors, size, size, worker);
     long first = long(matrix) * size * columns;
     if (!adjoint) {
-        solve_columns(own, right, order, b + first, x + first, size, columns, worker);
+        solve_columns(factors, right, order, b + first, x + first, size, columns, worker);
         return;
     }
     for (uint start = 0; start < columns; start += RIGHT) {
@@ -243,8 +243,8 @@ kernel void lu_solve(
             right[i * RIGHT + at % width] = b[first + i * columns + start + at % width];
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        substitute(own, right, size, width, Triangle{false, true, false}, worker);
-        substitute(own, right, size, width, Triangle{true, true, true}, worker);
+        substitute(factors, right, size, width, Triangle{false, true, false}, worker);
+        substitute(factors, right, size, width, Triangle{true, true, true}, worker);
         for (uint at = thread_index; at < size * width; at += threads) {
             uint i = at / width;
             x[first + order[i] * columns + start + at % width] = right[i * RIGHT + at % width];
@@ -262,17 +262,17 @@ kernel void lu_permutation(
     uint matrix [[thread_position_in_grid]]) {
     uint rows = uint(problem.rows);
     uint count = uint(problem.pivots);
-    device int *own = permutation + long(matrix) * rows;
+    device int *order = permutation + long(matrix) * rows;
     for (uint i = 0; i < rows; i++) {
-        own[i] = int(i);
+        order[i] = int(i);
     }
     for (uint step = 0; step < count; step++) {
         uint i = problem.inverse != 0 ? count - 1 - step : step;
         uint other = uint(pivots[long(matrix) * count + i]) - 1u;
         if (other < rows) {
-            int row = own[i];
-            own[i] = own[other];
-            own[other] = row;
+            int row = order[i];
+            order[i] = order[other];
+            order[other] = row;
         }
     }
 }

@@ -89,11 +89,11 @@ kernel void lu_panel(
         failed = failed == 0 && diagonal == 0.0f ? k + 1 : failed;
         threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
         if (thread_index < width) {
-            float own = a[p * columns + thread_index];
+            float pivot_element = a[p * columns + thread_index];
             float other = a[k * columns + thread_index];
             a[p * columns + thread_index] = other;
-            a[k * columns + thread_index] = own;
-            top[thread_index] = own;
+            a[k * columns + thread_index] = pivot_element;
+            top[thread_index] = pivot_element;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
         for (uint i = k + 1 + thread_index; i < below; i += threads) {
@@ -141,9 +141,9 @@ kernel void lu_beside(
         long row = step.first + k;
         long other = long(swaps[k]) - 1;
         if (other != row) {
-            float own = all[row * columns + column];
+            float element = all[row * columns + column];
             all[row * columns + column] = all[other * columns + column];
-            all[other * columns + column] = own;
+            all[other * columns + column] = element;
         }
     }
     if (column < step.first) {
@@ -172,15 +172,15 @@ kernel void lu_below(
     long next = step.first + BLOCK;
     long row = next + long(group.y) * TILE_ROWS;
     long column = next + long(group.x) * BLOCK;
-    device float *own = lu + long(group.z) * step.rows * step.columns;
-    Elements all = Elements{own, step.columns, 1, step.rows, step.columns};
+    device float *matrix = lu + long(group.z) * step.rows * step.columns;
+    Elements all = Elements{matrix, step.columns, 1, step.rows, step.columns};
     multiply_blocks(
         sums, right, all.from(row, step.first), all.from(step.first, column), BLOCK, thread_index, simdgroup_index);
     for (int at = int(thread_index); at < TILE_ROWS * BLOCK; at += TILE_THREADS) {
         long i = row + at / BLOCK;
         long j = column + at % BLOCK;
         if (all.has(i, j)) {
-            own[i * step.columns + j] -= sums[at / BLOCK * TILE_PITCH + at % BLOCK];
+            matrix[i * step.columns + j] -= sums[at / BLOCK * TILE_PITCH + at % BLOCK];
         }
     }
 }

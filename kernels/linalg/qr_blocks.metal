@@ -62,17 +62,17 @@ kernel void factor_panel(
     threadgroup float sums[PANEL_GROUPS * BLOCK];
     threadgroup float extremes[PANEL_GROUPS];
     threadgroup uint nonzero[PANEL_GROUPS];
-    device float *own = a + long(matrix) * step.rows * step.columns + step.first;
+    device float *panel = a + long(matrix) * step.rows * step.columns + step.first;
     bool is_inside = step.first + lane < step.count;
     uint width = uint(min(long(BLOCK), step.count - step.first));
     for (uint j = 0; j < width; j++) {
         long row = step.first + j;
-        float alpha = own[row * step.columns + j];
-        float top = is_inside ? own[row * step.columns + lane] : 0.0f;
+        float alpha = panel[row * step.columns + j];
+        float top = is_inside ? panel[row * step.columns + lane] : 0.0f;
         float most = 0.0f;
         bool is_zero = true;
         for (long i = row + 1 + index; i < step.rows; i += PANEL_GROUPS * 32) {
-            float x = own[i * step.columns + j];
+            float x = panel[i * step.columns + j];
             most = max(most, fabs(x));
             is_zero = is_zero && x == 0.0f;
         }
@@ -98,7 +98,7 @@ kernel void factor_panel(
         float scale = max(most, fabs(alpha));
         float sum = 0.0f;
         for (long i = row + 1 + group; i < step.rows; i += PANEL_GROUPS) {
-            float x = is_inside ? own[i * step.columns + lane] : 0.0f;
+            float x = is_inside ? panel[i * step.columns + lane] : 0.0f;
             sum += precise::divide(simd_shuffle(x, ushort(j)), scale) * x;
         }
         sums[group * BLOCK + lane] = sum;
@@ -115,14 +115,14 @@ kernel void factor_panel(
         float factor = precise::divide(1.0f, unit - beta);
         float change = scaled_tau * (top + factor * sum);
         for (long i = row + 1 + group; i < step.rows; i += PANEL_GROUPS) {
-            float x = is_inside ? own[i * step.columns + lane] : 0.0f;
+            float x = is_inside ? panel[i * step.columns + lane] : 0.0f;
             float v = precise::divide(simd_shuffle(x, ushort(j)), scale) * factor;
             if (is_inside && lane >= j) {
-                own[i * step.columns + lane] = lane == j ? v : x - v * change;
+                panel[i * step.columns + lane] = lane == j ? v : x - v * change;
             }
         }
         if (group == 0 && is_inside && lane >= j) {
-            own[row * step.columns + lane] = lane == j ? beta * scale : top - change;
+            panel[row * step.columns + lane] = lane == j ? beta * scale : top - change;
         }
         if (index == 0) {
             tau[long(matrix) * step.count + row] = scaled_tau;
@@ -153,14 +153,14 @@ kernel void form_triangles(
     long block = step.first / BLOCK + position.x;
     long first = block * BLOCK;
     long blocks = (step.count + BLOCK - 1) / BLOCK;
-    device const float *own = a + long(position.y) * step.rows * step.columns;
+    device const float *vectors = a + long(position.y) * step.rows * step.columns;
     device const float *scales = tau + long(position.y) * step.count;
     float products[BLOCK];
     for (uint j = 0; j < BLOCK; j++) {
         products[j] = 0.0f;
     }
     for (long i = first + group; i < step.rows; i += GROUPS) {
-        float v = vector_element(own, step, first, i, lane);
+        float v = vector_element(vectors, step, first, i, lane);
         for (uint j = 0; j < BLOCK; j++) {
             products[j] += simd_shuffle(v, ushort(j)) * v;
         }
@@ -217,14 +217,14 @@ kernel void apply_block(
     device const float *own_t = t + (long(position.y) * blocks + step.first / BLOCK) * BLOCK * BLOCK;
     long column = step.begin + long(position.x) * BLOCK + lane;
     bool is_inside = column < step.width;
-    device float *own = c + long(position.y) * step.rows * step.width + column;
+    device float *c_column = c + long(position.y) * step.rows * step.width + column;
     float products[BLOCK];
     for (uint j = 0; j < BLOCK; j++) {
         products[j] = 0.0f;
     }
     for (long i = step.first + group; i < step.rows; i += GROUPS) {
         float v = vector_element(vectors, step, step.first, i, lane);
-        float x = is_inside ? own[i * step.width] : 0.0f;
+        float x = is_inside ? c_column[i * step.width] : 0.0f;
         for (uint j = 0; j < BLOCK; j++) {
             products[j] += simd_shuffle(v, ushort(j)) * x;
         }
@@ -257,12 +257,12 @@ kernel void apply_block(
     }
     for (long i = step.first + group; i < step.rows; i += GROUPS) {
         float v = vector_element(vectors, step, step.first, i, lane);
-        float x = is_inside ? own[i * step.width] : 0.0f;
+        float x = is_inside ? c_column[i * step.width] : 0.0f;
         for (uint j = 0; j < BLOCK; j++) {
             x -= simd_shuffle(v, ushort(j)) * products[j];
         }
         if (is_inside) {
-            own[i * step.width] = x;
+            c_column[i * step.width] = x;
         }
     }
 }
@@ -276,11 +276,11 @@ kernel void take_upper(
     device float *r [[buffer(1)]],
     constant QrStep &step [[buffer(2)]],
     uint3 at [[thread_position_in_grid]]) {
-    device const float *own = a + long(at.z) * step.rows * step.columns;
+    device const float *factors = a + long(at.z) * step.rows * step.columns;
     float value = 0.0f;
     if (at.x >= at.y && at.y < step.count) {
-        value = own[at.y * step.columns + at.x];
-        value = own[at.y * step.columns + at.y] < 0.0f ? 0.0f - value : value;
+        value = factors[at.y * step.columns + at.x];
+        value = factors[at.y * step.columns + at.y] < 0.0f ? 0.0f - value : value;
     }
     r[(long(at.z) * step.width + at.y) * step.columns + at.x] = value;
 }

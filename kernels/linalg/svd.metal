@@ -24,42 +24,42 @@ struct Svd {
 
 // The exponent of the largest element, or a number above any where one is infinite or NaN.
 #define NO_EXPONENT 1000
-template <typename Own> inline int exponent_of(Own own, uint lane) {
+template <typename M> inline int exponent_of(M matrix, uint lane) {
     uint largest = 0;
-    for (uint at = lane; at < own.small * own.large; at += LANES) {
-        largest = max(largest, as_type<uint>(own.w[at]) & 0x7fffffffu);
+    for (uint at = lane; at < matrix.small * matrix.large; at += LANES) {
+        largest = max(largest, as_type<uint>(matrix.w[at]) & 0x7fffffffu);
     }
     largest = simd_max(largest);
     return largest >= 0x7f800000u ? NO_EXPONENT : int(largest >> 23) - 127;
 }
 
-template <typename Own> inline void load(Own own, device const float *a, Place place) {
-    for (uint at = place.index; at < own.small * own.large; at += place.threads) {
-        uint to = own.is_tall ? at % own.small * own.large + at / own.small : at;
-        own.w[to] = a[at];
+template <typename M> inline void load(M matrix, device const float *a, Place place) {
+    for (uint at = place.index; at < matrix.small * matrix.large; at += place.threads) {
+        uint to = matrix.is_tall ? at % matrix.small * matrix.large + at / matrix.small : at;
+        matrix.w[to] = a[at];
     }
-    for (uint at = place.index; own.has_vectors && at < own.small * own.small; at += place.threads) {
-        own.g[at] = at / own.small == at % own.small ? 1.0f : 0.0f;
+    for (uint at = place.index; matrix.has_vectors && at < matrix.small * matrix.small; at += place.threads) {
+        matrix.g[at] = at / matrix.small == at % matrix.small ? 1.0f : 0.0f;
     }
 }
 
 // Rotates until a sweep over all pairs finds each orthogonal. SIMD-groups tell each other in the place of norms
 // whether they rotated.
-template <typename Own> inline bool orthogonalise(Own own, Place place) {
-    uint pairs = (own.small + 1) / 2;
+template <typename M> inline bool orthogonalise(M matrix, Place place) {
+    uint pairs = (matrix.small + 1) / 2;
     uint rounds = 2 * pairs - 1;
     for (uint sweep = 0; sweep < SWEEPS; sweep++) {
         bool is_rotated = false;
         for (uint round = 0; round < rounds; round++) {
             for (uint at = place.group; at < pairs; at += place.groups) {
                 uint2 pair = pair_of(at, round, rounds);
-                if (pair.y < own.small) {
-                    auto x = own.row(pair.x, place.lane);
-                    auto y = own.row(pair.y, place.lane);
+                if (pair.y < matrix.small) {
+                    auto x = matrix.row(pair.x, place.lane);
+                    auto y = matrix.row(pair.y, place.lane);
                     Rotation rotation = rotation_of(x, y);
                     rotate(x, y, rotation);
-                    if (own.has_vectors) {
-                        rotate(own.rotations(pair.x, place.lane), own.rotations(pair.y, place.lane), rotation);
+                    if (matrix.has_vectors) {
+                        rotate(matrix.rotations(pair.x, place.lane), matrix.rotations(pair.y, place.lane), rotation);
                     }
                     is_rotated = is_rotated || rotation.is_needed;
                 }
@@ -67,11 +67,11 @@ template <typename Own> inline bool orthogonalise(Own own, Place place) {
             threadgroup_barrier(mem_flags::mem_threadgroup);
         }
         if (place.lane == 0) {
-            own.norms[place.group] = is_rotated ? 1.0f : 0.0f;
+            matrix.norms[place.group] = is_rotated ? 1.0f : 0.0f;
         }
         threadgroup_barrier(ROWS);
-        bool is_other = place.group == 0 && place.lane < place.groups && own.norms[place.lane] != 0.0f;
-        bool is_done = told(own, simd_any(is_other) ? 1.0f : 0.0f, place) == 0.0f;
+        bool is_other = place.group == 0 && place.lane < place.groups && matrix.norms[place.lane] != 0.0f;
+        bool is_done = told(matrix, simd_any(is_other) ? 1.0f : 0.0f, place) == 0.0f;
         if (is_done) {
             return true;
         }
@@ -80,24 +80,24 @@ template <typename Own> inline bool orthogonalise(Own own, Place place) {
 }
 
 // Returns what `info` becomes.
-template <typename Own> inline int factorise(Own own, device const float *a, Place place) {
-    load(own, a, place);
+template <typename M> inline int factorise(M matrix, device const float *a, Place place) {
+    load(matrix, a, place);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    int exponent = exponent_of(own, place.lane);
+    int exponent = exponent_of(matrix, place.lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     if (exponent == NO_EXPONENT) {
-        fill_with_nan(own, place);
+        fill_with_nan(matrix, place);
         return NOT_FINITE;
     }
-    for (uint at = place.index; at < own.small * own.large; at += place.threads) {
-        own.w[at] = scaled(own.w[at], -exponent);
+    for (uint at = place.index; at < matrix.small * matrix.large; at += place.threads) {
+        matrix.w[at] = scaled(matrix.w[at], -exponent);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (own.small > 1 && !orthogonalise(own, place)) {
-        fill_with_nan(own, place);
+    if (matrix.small > 1 && !orthogonalise(matrix, place)) {
+        fill_with_nan(matrix, place);
         return NOT_CONVERGED;
     }
-    finish(own, exponent, place);
+    finish(matrix, exponent, place);
     return 0;
 }
 
@@ -123,27 +123,27 @@ template <typename Own> inline int factorise(Own own, device const float *a, Pla
         uint rows = uint(problem.rows);                                                                          \
         uint columns = uint(problem.columns);                                                                    \
         bool is_full = problem.full != 0;                                                                        \
-        Matrix<SharedNumbers, numbers> own;                                                                      \
-        own.small = min(rows, columns);                                                                          \
-        own.large = max(rows, columns);                                                                          \
-        own.count = is_full ? own.large : own.small;                                                             \
-        own.is_tall = rows >= columns;                                                                           \
-        own.has_vectors = problem.vectors != 0;                                                                  \
-        own.u = u + ulong(matrix) * rows * (is_full ? rows : own.small);                                         \
-        own.s = s + ulong(matrix) * own.small;                                                                   \
-        own.vh = vh + ulong(matrix) * columns * (is_full ? columns : own.small);                                 \
-        own.w = w;                                                                                               \
-        own.w_pitch = own.large;                                                                                 \
-        own.g = g;                                                                                               \
-        own.g_pitch = own.small;                                                                                 \
-        own.norms = norms_of;                                                                                    \
-        own.message = message_of;                                                                                \
+        Matrix<SharedNumbers, numbers> factors;                                                                  \
+        factors.small = min(rows, columns);                                                                      \
+        factors.large = max(rows, columns);                                                                      \
+        factors.count = is_full ? factors.large : factors.small;                                                 \
+        factors.is_tall = rows >= columns;                                                                       \
+        factors.has_vectors = problem.vectors != 0;                                                              \
+        factors.u = u + ulong(matrix) * rows * (is_full ? rows : factors.small);                                 \
+        factors.s = s + ulong(matrix) * factors.small;                                                           \
+        factors.vh = vh + ulong(matrix) * columns * (is_full ? columns : factors.small);                         \
+        factors.w = w;                                                                                           \
+        factors.w_pitch = factors.large;                                                                         \
+        factors.g = g;                                                                                           \
+        factors.g_pitch = factors.small;                                                                         \
+        factors.norms = norms_of;                                                                                \
+        factors.message = message_of;                                                                            \
         Place place = Place{matrix, index, threads, group, groups, lane};                                        \
-        int found = factorise(own, a + ulong(matrix) * rows * columns, place);                                   \
+        int found = factorise(factors, a + ulong(matrix) * rows * columns, place);                               \
         if (index == 0) {                                                                                        \
             info[matrix] = found;                                                                                \
         }                                                                                                        \
     }
 
-SVD(svd, SharedNumbers, norms, norms + own.small, threadgroup float *norms [[threadgroup(2)]], )
-SVD(svd_without_norms, DeviceNumbers, own.s, (device float *)(info + matrix), )
+SVD(svd, SharedNumbers, norms, norms + factors.small, threadgroup float *norms [[threadgroup(2)]], )
+SVD(svd_without_norms, DeviceNumbers, factors.s, (device float *)(info + matrix), )

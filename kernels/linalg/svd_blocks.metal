@@ -64,7 +64,7 @@ inline uint pitch_of(constant SvdBlocks &problem) {
     uint pitch = pitch_of(problem);
     bool is_tall = problem.rows >= problem.columns;
     device const float *from = a + ulong(matrix) * small * large;
-    device float *own = work + ulong(matrix) * small * pitch;
+    device float *w = work + ulong(matrix) * small * pitch;
     uint largest = 0;
     for (uint at = index; at < small * large; at += threads) {
         largest = max(largest, as_type<uint>(from[at]) & 0x7fffffffu);
@@ -82,10 +82,10 @@ inline uint pitch_of(constant SvdBlocks &problem) {
     for (uint at = index; at < small * large; at += threads) {
         uint row = is_tall ? at % small : at / large;
         uint e = is_tall ? at / small : at % large;
-        own[row * pitch + e] = scaled(from[at], -exponent);
+        w[row * pitch + e] = scaled(from[at], -exponent);
     }
     for (uint at = index; at < small * (pitch - large); at += threads) {
-        own[at / small * pitch + large + at % small] = at / small == at % small ? 1.0f : 0.0f;
+        w[at / small * pitch + large + at % small] = at / small == at % small ? 1.0f : 0.0f;
     }
     if (index == 0) {
         exponents[matrix] = exponent;
@@ -140,17 +140,17 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     }
     uint others = problem.blocks - 1;
     uint block = problem.block;
-    Blocks own;
-    own.rows = shared;
-    own.pitch = pitch_of(problem);
-    own.large = large_of(problem);
-    own.block = block;
-    own.first = pair_of(position.x, problem.round, others) * block;
-    own.small = small_of(problem);
-    device float *from = work + ulong(matrix) * own.small * own.pitch;
+    Blocks blocks;
+    blocks.rows = shared;
+    blocks.pitch = pitch_of(problem);
+    blocks.large = large_of(problem);
+    blocks.block = block;
+    blocks.first = pair_of(position.x, problem.round, others) * block;
+    blocks.small = small_of(problem);
+    device float *from = work + ulong(matrix) * blocks.small * blocks.pitch;
     for (uint at = group; at < 2 * block; at += groups) {
-        for (uint e = lane; e < own.pitch && own.has(at); e += LANES) {
-            shared[at * own.pitch + e] = from[own.row_of(at) * own.pitch + e];
+        for (uint e = lane; e < blocks.pitch && blocks.has(at); e += LANES) {
+            shared[at * blocks.pitch + e] = from[blocks.row_of(at) * blocks.pitch + e];
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -159,12 +159,12 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     for (uint step = 0; step < (is_all ? 2 * block - 1 : block); step++) {
         for (uint at = group; at < block; at += groups) {
             uint2 pair = meeting_of(at, step, block, is_all);
-            if (own.has(pair.x) && own.has(pair.y)) {
-                SharedRow x = own.row(pair.x, lane);
-                SharedRow y = own.row(pair.y, lane);
+            if (blocks.has(pair.x) && blocks.has(pair.y)) {
+                SharedRow x = blocks.row(pair.x, lane);
+                SharedRow y = blocks.row(pair.y, lane);
                 Rotation rotation = rotation_of(x, y);
                 rotate(x, y, rotation);
-                rotate(own.rotations(pair.x, lane), own.rotations(pair.y, lane), rotation);
+                rotate(blocks.rotations(pair.x, lane), blocks.rotations(pair.y, lane), rotation);
                 is_rotated = is_rotated || rotation.is_needed;
             }
         }
@@ -182,8 +182,8 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
         flags[(ulong(matrix) * others + problem.round) * (problem.blocks / 2) + position.x] = int(changed);
     }
     for (uint at = group; at < 2 * block && changed != 0; at += groups) {
-        for (uint e = lane; e < own.pitch && own.has(at); e += LANES) {
-            from[own.row_of(at) * own.pitch + e] = shared[at * own.pitch + e];
+        for (uint e = lane; e < blocks.pitch && blocks.has(at); e += LANES) {
+            from[blocks.row_of(at) * blocks.pitch + e] = shared[at * blocks.pitch + e];
         }
     }
 }
@@ -240,28 +240,28 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     uint group [[simdgroup_index_in_threadgroup]],
     uint groups [[simdgroups_per_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-    Matrix<DeviceNumbers, DeviceNumbers> own;
-    own.small = small_of(problem);
-    own.large = large_of(problem);
-    own.count = problem.full != 0 ? own.large : own.small;
-    own.is_tall = problem.rows >= problem.columns;
-    own.has_vectors = problem.vectors != 0;
-    uint wide = problem.full != 0 ? own.large : own.small;
-    own.u = u + ulong(matrix) * uint(problem.rows) * (own.is_tall ? wide : own.small);
-    own.s = s + ulong(matrix) * own.small;
-    own.vh = vh + ulong(matrix) * uint(problem.columns) * (own.is_tall ? own.small : wide);
-    own.w_pitch = pitch_of(problem);
-    own.w = work + ulong(matrix) * own.small * own.w_pitch;
-    own.g = own.w + own.large;
-    own.g_pitch = own.w_pitch;
-    own.norms = own.s;
-    own.message = (device float *)(info + matrix);
+    Matrix<DeviceNumbers, DeviceNumbers> factors;
+    factors.small = small_of(problem);
+    factors.large = large_of(problem);
+    factors.count = problem.full != 0 ? factors.large : factors.small;
+    factors.is_tall = problem.rows >= problem.columns;
+    factors.has_vectors = problem.vectors != 0;
+    uint wide = problem.full != 0 ? factors.large : factors.small;
+    factors.u = u + ulong(matrix) * uint(problem.rows) * (factors.is_tall ? wide : factors.small);
+    factors.s = s + ulong(matrix) * factors.small;
+    factors.vh = vh + ulong(matrix) * uint(problem.columns) * (factors.is_tall ? factors.small : wide);
+    factors.w_pitch = pitch_of(problem);
+    factors.w = work + ulong(matrix) * factors.small * factors.w_pitch;
+    factors.g = factors.w + factors.large;
+    factors.g_pitch = factors.w_pitch;
+    factors.norms = factors.s;
+    factors.message = (device float *)(info + matrix);
     Place place = Place{matrix, index, threads, group, groups, lane};
     int state = states[matrix];
     if (state == SETTLED) {
-        finish(own, exponents[matrix], place);
+        finish(factors, exponents[matrix], place);
     } else {
-        fill_with_nan(own, place);
+        fill_with_nan(factors, place);
     }
     threadgroup_barrier(ROWS);
     if (index == 0) {

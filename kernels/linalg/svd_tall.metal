@@ -87,12 +87,12 @@ inline void measure(
     device const float *from = a + ulong(matrix) * small * large;
     measure(from, large, small, is_tall, parts, largest, Place{matrix, index, threads, group, groups, lane});
     for (uint j = index; j < small; j += threads) {
-        uint own = 0;
+        uint rank = 0;
         for (uint other = 0; other < small; other++) {
-            own += largest[other] > largest[j] || (largest[other] == largest[j] && other < j) ? 1 : 0;
+            rank += largest[other] > largest[j] || (largest[other] == largest[j] && other < j) ? 1 : 0;
         }
-        parts[j] = own;
-        places[ulong(matrix) * small + j] = int(own);
+        parts[j] = rank;
+        places[ulong(matrix) * small + j] = int(rank);
     }
     uint most = 0;
     for (uint j = 0; j < small; j++) {
@@ -100,11 +100,11 @@ inline void measure(
     }
     int exponent = most >= 0x7f800000u ? 0 : int(most >> 23) - 127;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    device float *own = to + ulong(matrix) * small * large;
+    device float *sorted = to + ulong(matrix) * small * large;
     for (uint at = index; at < small * large; at += threads) {
         uint i = is_tall ? at / small : at % large;
         uint j = is_tall ? at % small : at / large;
-        own[ulong(i) * small + parts[j]] = scaled(from[at], -exponent);
+        sorted[ulong(i) * small + parts[j]] = scaled(from[at], -exponent);
     }
     if (index == 0) {
         exponents[matrix] = exponent;
@@ -177,11 +177,11 @@ struct SvdSigns {
     ulong columns = ulong(problem.columns);
     uint column = uint(problem.first) + position.x * LANES + lane;
     bool is_inside = column < columns;
-    device float *own = c + position.y * rows * columns + column;
+    device float *vector = c + position.y * rows * columns + column;
     float largest = 0.0f;
     uint place = rows;
     for (uint i = group; i < rows && is_inside; i += GROUPS) {
-        float element = own[i * columns];
+        float element = vector[i * columns];
         if (abs(element) > abs(largest)) {
             largest = element;
             place = i;
@@ -200,7 +200,7 @@ struct SvdSigns {
     }
     bool is_turned = is_inside && largest < 0.0f;
     for (uint i = group; i < rows && is_turned; i += GROUPS) {
-        own[i * columns] = -own[i * columns];
+        vector[i * columns] = -vector[i * columns];
     }
     device float *partner = partners + (position.y * ulong(problem.all) + column) * ulong(problem.length);
     bool has_partner = is_turned && column < uint(problem.partners);

@@ -51,8 +51,8 @@ kernel void solve_triangular_blocks(
         for (int at = int(thread_index); at < TILE_ROWS * BLOCK; at += TILE_THREADS) {
             int i = is_turned ? at / BLOCK : at % TILE_ROWS;
             int j = is_turned ? at % BLOCK : at / TILE_ROWS;
-            float own = next.has(i, j) ? sides[i * next.row + j * next.column] : 0.0f;
-            solved[i * TILE_PITCH + j] = own - solved[i * TILE_PITCH + j];
+            float value = next.has(i, j) ? sides[i * next.row + j * next.column] : 0.0f;
+            solved[i * TILE_PITCH + j] = value - solved[i * TILE_PITCH + j];
         }
         for (int at = int(thread_index); at < BLOCK * BLOCK; at += TILE_THREADS) {
             int i = at / BLOCK;
@@ -62,13 +62,13 @@ kernel void solve_triangular_blocks(
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (thread_index < TILE_ROWS) {
-            threadgroup float *own = solved + thread_index * TILE_PITCH;
+            threadgroup float *row = solved + thread_index * TILE_PITCH;
             for (int i = 0; i < BLOCK; i++) {
-                float remainder = own[i];
+                float remainder = row[i];
                 for (int k = 0; k < i; k++) {
-                    remainder -= own[k] * block[i * TILE_PITCH + k];
+                    remainder -= row[k] * block[i * TILE_PITCH + k];
                 }
-                own[i] = problem.unit_diagonal != 0 ? remainder : precise::divide(remainder, block[i * TILE_PITCH + i]);
+                row[i] = problem.unit_diagonal != 0 ? remainder : precise::divide(remainder, block[i * TILE_PITCH + i]);
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);

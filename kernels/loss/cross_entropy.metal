@@ -105,19 +105,19 @@ inline long slice_number(device const long *numbers, long at, uint thread_index)
 template <typename Index>
 inline ClassLane class_lane(
     constant CrossEntropyParameters &p, device const Index *targets, uint thread_index, uint group) {
-    ClassLane own;
+    ClassLane slice_lane;
     bool rows = LANES >= 32;
-    own.lane = rows ? thread_index % LANES : thread_index / COLUMNS;
+    slice_lane.lane = rows ? thread_index % LANES : thread_index / COLUMNS;
     ulong slice = ulong(group) * COLUMNS + (rows ? thread_index / LANES : thread_index % COLUMNS);
-    own.exists = slice < ulong(p.slices.nest.count);
-    own.target = -1;
-    if (own.exists) {
-        slice_offsets(p.slices, slice, own.offsets);
-        long target = long(slice_number(targets, own.offsets[1], thread_index));
+    slice_lane.exists = slice < ulong(p.slices.nest.count);
+    slice_lane.target = -1;
+    if (slice_lane.exists) {
+        slice_offsets(p.slices, slice, slice_lane.offsets);
+        long target = long(slice_number(targets, slice_lane.offsets[1], thread_index));
         bool counts = target != p.ignore_index && target >= 0 && target < p.slices.length;
-        own.target = counts ? target : -1;
+        slice_lane.target = counts ? target : -1;
     }
-    return own;
+    return slice_lane;
 }
 
 // x                [[buffer(0)]]       logits
@@ -139,25 +139,25 @@ kernel void cross_entropy(
     threadgroup ClassState *scratch [[threadgroup(0)]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint group [[threadgroup_position_in_grid]]) {
-    ClassLane own = class_lane(p, targets, thread_index, group);
+    ClassLane slice = class_lane(p, targets, thread_index, group);
     ClassState state = {-INFINITY, 0.0f, 0.0f, 0.0f};
-    long classes = own.target < 0 ? 0 : p.slices.length;
-    for (long c = own.lane; c < classes; c += LANES) {
+    long classes = slice.target < 0 ? 0 : p.slices.length;
+    for (long c = slice.lane; c < classes; c += LANES) {
         float w = SMOOTHED && WEIGHTED ? factors[c] : 1.0f;
-        state = included(state, float(x[own.offsets[0] + c * p.slices.along[0]]), w);
+        state = included(state, float(x[slice.offsets[0] + c * p.slices.along[0]]), w);
     }
     state = combined<ClassMerge>(state, scratch, thread_index);
-    if (!own.exists || own.lane != 0) return;
-    long row = own.offsets[2];
-    if (own.target < 0) {
+    if (!slice.exists || slice.lane != 0) return;
+    long row = slice.offsets[2];
+    if (slice.target < 0) {
         losses[row] = used[row] = log_sums[row] = log_sums[row + p.slices.nest.count] = 0.0f;
         return;
     }
     float top = isinf(state.largest) ? NAN : state.largest;
     float logarithm = precise::log(state.sum);
-    float factor = WEIGHTED ? factors[own.target] : 1.0f;
+    float factor = WEIGHTED ? factors[slice.target] : 1.0f;
     float loss = (1.0f - p.label_smoothing) * factor *
-                 (logarithm - (float(x[own.offsets[0] + own.target * p.slices.along[0]]) - top));
+                 (logarithm - (float(x[slice.offsets[0] + slice.target * p.slices.along[0]]) - top));
     if (SMOOTHED) loss += p.label_smoothing / float(p.slices.length) * (state.weights * logarithm - state.weighted);
     losses[row] = loss;
     used[row] = factor;
@@ -182,26 +182,26 @@ kernel void cross_entropy_gradient(
     constant CrossEntropyParameters &p [[buffer(7)]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group [[threadgroup_position_in_grid]]) {
-    ClassLane own = class_lane(p, targets, thread_index, group.x);
-    if (!own.exists) return;
-    long begin = long(group.y) * p.chunk + own.lane;
+    ClassLane slice = class_lane(p, targets, thread_index, group.x);
+    if (!slice.exists) return;
+    long begin = long(group.y) * p.chunk + slice.lane;
     long end = min(p.slices.length, long(group.y + 1) * p.chunk);
-    if (own.target < 0) {
-        for (long c = begin; c < end; c += LANES) out[own.offsets[4] + c * p.slices.along[4]] = T(0.0f);
+    if (slice.target < 0) {
+        for (long c = begin; c < end; c += LANES) out[slice.offsets[4] + c * p.slices.along[4]] = T(0.0f);
         return;
     }
-    float scale = slice_number(scales, own.offsets[3], thread_index);
-    float largest = slice_number(log_sums, own.offsets[2], thread_index);
-    float logarithm = slice_number(log_sums, own.offsets[2] + p.slices.nest.count, thread_index);
+    float scale = slice_number(scales, slice.offsets[3], thread_index);
+    float largest = slice_number(log_sums, slice.offsets[2], thread_index);
+    float logarithm = slice_number(log_sums, slice.offsets[2] + p.slices.nest.count, thread_index);
     float each = p.label_smoothing / float(p.slices.length);
-    float at_target = (1.0f - p.label_smoothing) * (WEIGHTED ? factors[own.target] : 1.0f);
+    float at_target = (1.0f - p.label_smoothing) * (WEIGHTED ? factors[slice.target] : 1.0f);
     float share = at_target + each * (WEIGHTED && SMOOTHED ? factor_sum[0] : float(p.slices.length));
     for (long c = begin; c < end; c += LANES) {
         float derivative =
-            share * precise::exp((float(x[own.offsets[0] + c * p.slices.along[0]]) - largest) - logarithm);
+            share * precise::exp((float(x[slice.offsets[0] + c * p.slices.along[0]]) - largest) - logarithm);
         if (SMOOTHED) derivative -= each * (WEIGHTED ? factors[c] : 1.0f);
-        if (c == own.target) derivative -= at_target;
-        out[own.offsets[4] + c * p.slices.along[4]] = T(scale * derivative);
+        if (c == slice.target) derivative -= at_target;
+        out[slice.offsets[4] + c * p.slices.along[4]] = T(scale * derivative);
     }
 }
 

@@ -134,10 +134,11 @@ kernel void vector_across(
     float4 total = 0.0f;
     for (long block = part.first + simdgroup_index * 32; block < part.last; block += ACROSS_SIMDGROUPS * 32) {
         // One element of the column a lane, for all lanes that need it.
-        const float own = block + lane < part.last ? float(column[(block + lane) * product.row_strides[PRODUCT_B]]) : 0;
+        const float lane_element =
+            block + lane < part.last ? float(column[(block + lane) * product.row_strides[PRODUCT_B]]) : 0;
         float4 sum = 0.0f;
         for (ushort step = own_step; step < own_step + 8; step += 1) {
-            const float right = simd_shuffle(own, step);
+            const float right = simd_shuffle(lane_element, step);
             const long k = block + step;
             if (k < part.last && left > 0) {
                 sum += four_rows(matrix + k * k_stride, product.row_strides[PRODUCT_A], left) * right;

@@ -30,34 +30,35 @@ struct Elements {
 
 // Elements of the block that begins there, 0 behind its end. Where they are a sum, it is written.
 template <typename T>
-inline void load_block(thread Elements &own, Row<T> row, constant Normalization &p, uint lane, long begin) {
+inline void load_block(thread Elements &held, Row<T> row, constant Normalization &p, uint lane, long begin) {
     const uint length = block_length(p, begin);
     device const T *x = row.x + begin * p.rows.along[0];
     device const T *residual = row.residual + begin * p.rows.along[1];
     for (uint i = 0; i < COUNT; i += 1) {
         const uint at = lane + i * LANES;
-        own.row[i] = 0.0f;
+        held.row[i] = 0.0f;
         if (at >= length) continue;
         T element = x[distance(at, p.rows.along[0])];
         if (has(NORMALIZATION_OPTION_RESIDUAL)) {
             element = T(float(element) + float(residual[distance(at, p.rows.along[1])]));
             row.sum[begin + at] = element;
         }
-        own.row[i] = float(element);
+        held.row[i] = float(element);
     }
 }
 
 // The same of a row that is read again, times `unit`: a thread reads of the sum what it wrote.
 template <typename T>
-inline void load_again(thread Elements &own, Row<T> row, constant Normalization &p, uint lane, long begin, float unit) {
+inline void load_again(
+    thread Elements &held, Row<T> row, constant Normalization &p, uint lane, long begin, float unit) {
     const uint length = block_length(p, begin);
     device const T *x = row.x + begin * p.rows.along[0];
     for (uint i = 0; i < COUNT; i += 1) {
         const uint at = lane + i * LANES;
-        own.row[i] = 0.0f;
+        held.row[i] = 0.0f;
         if (at >= length) continue;
         const T element = has(NORMALIZATION_OPTION_RESIDUAL) ? row.sum[begin + at] : x[distance(at, p.rows.along[0])];
-        own.row[i] = float(element) * unit;
+        held.row[i] = float(element) * unit;
     }
 }
 
@@ -72,15 +73,15 @@ template <typename W> inline Vectors<W> from_block(Vectors<W> all, constant Norm
 }
 
 template <typename W>
-inline void load_vectors(thread Elements &own, Vectors<W> from, constant Normalization &p, uint i, uint at) {
-    if (has(NORMALIZATION_OPTION_WEIGHT)) own.weight[i] = float(from.weight[distance(at, p.weight_stride)]);
-    if (has(NORMALIZATION_OPTION_BIAS)) own.bias[i] = float(from.bias[distance(at, p.bias_stride)]);
+inline void load_vectors(thread Elements &held, Vectors<W> from, constant Normalization &p, uint i, uint at) {
+    if (has(NORMALIZATION_OPTION_WEIGHT)) held.weight[i] = float(from.weight[distance(at, p.weight_stride)]);
+    if (has(NORMALIZATION_OPTION_BIAS)) held.bias[i] = float(from.bias[distance(at, p.bias_stride)]);
 }
 
 // Of a row that is longer than a block, read for the first time or again.
 template <typename T>
 inline Moments long_row_moments(
-    thread Elements &own,
+    thread Elements &held,
     Row<T> row,
     constant Normalization &p,
     uint lane,
@@ -90,11 +91,11 @@ inline Moments long_row_moments(
     Moments all = {0.0f, 0.0f, 0.0f, 0.0f};
     for (long begin = 0; begin < p.rows.length; begin += LANES * COUNT) {
         if (is_first) {
-            load_block(own, row, p, lane, begin);
+            load_block(held, row, p, lane, begin);
         } else {
-            load_again(own, row, p, lane, begin, unit);
+            load_again(held, row, p, lane, begin, unit);
         }
-        const Moments block = team_moments(own.row, lane, block_length(p, begin), exchanges);
+        const Moments block = team_moments(held.row, lane, block_length(p, begin), exchanges);
         all = begin == 0 ? block : merged(all, block);
     }
     return all;
@@ -103,12 +104,12 @@ inline Moments long_row_moments(
 // The largest absolute value of a row, unless it is NaN.
 template <typename T>
 inline float row_largest(
-    thread Elements &own, Row<T> row, constant Normalization &p, uint lane, thread Exchange<float> &exchange) {
+    thread Elements &held, Row<T> row, constant Normalization &p, uint lane, thread Exchange<float> &exchange) {
     float largest = 0.0f;
     for (long begin = 0; begin < (FITS ? 1 : p.rows.length); begin += LANES * COUNT) {
-        if (!FITS) load_again(own, row, p, lane, begin, 1.0f);
+        if (!FITS) load_again(held, row, p, lane, begin, 1.0f);
         for (uint i = 0; i < COUNT; i += 1) {
-            largest = max(largest, abs(own.row[i]));
+            largest = max(largest, abs(held.row[i]));
         }
     }
     return team_combined<Largest>(largest, exchange);
@@ -123,27 +124,27 @@ struct Statistics {
 
 template <typename T>
 inline Statistics statistics_of(
-    thread Elements &own, Row<T> row, constant Normalization &p, uint lane, thread Exchanges &exchanges) {
+    thread Elements &held, Row<T> row, constant Normalization &p, uint lane, thread Exchanges &exchanges) {
     const float length = float(p.rows.length);
     Statistics found;
     found.unit = 1.0f;
     if (FITS) {
-        load_block(own, row, p, lane, 0);
-        found.moments = team_moments(own.row, lane, uint(p.rows.length), exchanges);
+        load_block(held, row, p, lane, 0);
+        found.moments = team_moments(held.row, lane, uint(p.rows.length), exchanges);
     } else {
-        found.moments = long_row_moments(own, row, p, lane, true, 1.0f, exchanges);
+        found.moments = long_row_moments(held, row, p, lane, true, 1.0f, exchanges);
     }
     float mean_square = found.moments.squares / length + p.eps;
     if (!is_in_range(mean_square)) {  // for all threads of a team or none
         const float root = precise::sqrt(p.eps);
-        found.unit = unit_of(max(root, row_largest(own, row, p, lane, exchanges.one)));
+        found.unit = unit_of(max(root, row_largest(held, row, p, lane, exchanges.one)));
         if (FITS) {
             for (uint i = 0; i < COUNT; i += 1) {
-                own.row[i] *= found.unit;
+                held.row[i] *= found.unit;
             }
-            found.moments = team_moments(own.row, lane, uint(p.rows.length), exchanges);
+            found.moments = team_moments(held.row, lane, uint(p.rows.length), exchanges);
         } else {
-            found.moments = long_row_moments(own, row, p, lane, false, found.unit, exchanges);
+            found.moments = long_row_moments(held, row, p, lane, false, found.unit, exchanges);
         }
         mean_square = found.moments.squares / length + (root * found.unit) * (root * found.unit);
     }
@@ -176,35 +177,35 @@ kernel void normalize(
     const long length = p.rows.length;
     const Team team = team_of(p, thread_index, group);
     if (team.first_row >= team.end_row) return;  // teams of SIMD-groups meet no barrier, others have a row
-    Elements own;
+    Elements held;
     const Vectors<W> vectors = {weight + p.weight_start, bias + p.bias_start};
     const bool is_held = CHUNKED && FITS;
     for (uint i = 0; is_held && i < COUNT; i += 1) {
         const uint at = team.lane + i * LANES;
-        if (at < uint(length)) load_vectors(own, vectors, p, i, at);
+        if (at < uint(length)) load_vectors(held, vectors, p, i, at);
     }
     for (long number = team.first_row; number < team.end_row; number += 1) {
         long offsets[3];
         slice_offsets(p.rows, ulong(number), offsets);
         const Row<T> row = {x + offsets[0], residual + offsets[1], out + number * length, sum + number * length};
-        const Statistics found = statistics_of(own, row, p, team.lane, exchanges);
+        const Statistics found = statistics_of(held, row, p, team.lane, exchanges);
         if (team.lane == 0) {
             scales[number] = found.factor * found.unit;
             if (is_centred()) means[number] = (found.moments.mean + found.moments.lost) / found.unit;
         }
         for (long begin = 0; begin < length; begin += LANES * COUNT) {
-            if (!FITS) load_again(own, row, p, team.lane, begin, found.unit);
+            if (!FITS) load_again(held, row, p, team.lane, begin, found.unit);
             const Vectors<W> of_block = from_block(vectors, p, begin);
             const uint count = block_length(p, begin);
             for (uint i = 0; i < COUNT; i += 1) {
                 const uint at = team.lane + i * LANES;
                 if (at >= count) break;
-                if (!is_held) load_vectors(own, of_block, p, i, at);
-                float value = own.row[i];
+                if (!is_held) load_vectors(held, of_block, p, i, at);
+                float value = held.row[i];
                 if (is_centred()) value = (value - found.moments.mean) - found.moments.lost;
                 value *= found.factor;
-                if (has(NORMALIZATION_OPTION_WEIGHT)) value *= own.weight[i];
-                if (has(NORMALIZATION_OPTION_BIAS)) value += own.bias[i];
+                if (has(NORMALIZATION_OPTION_WEIGHT)) value *= held.weight[i];
+                if (has(NORMALIZATION_OPTION_BIAS)) value += held.bias[i];
                 row.out[begin + at] = T(value);
             }
         }

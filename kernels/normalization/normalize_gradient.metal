@@ -62,37 +62,37 @@ inline Block block_at(constant Normalization &p, uint lane, long begin) {
 }
 
 template <typename T, typename W>
-inline void load_weight(thread Elements &own, Operands<T, W> all, constant Normalization &p, Block block) {
+inline void load_weight(thread Elements &held, Operands<T, W> all, constant Normalization &p, Block block) {
     device const W *weight = all.weight + p.weight_start + block.begin * p.weight_stride;
     for (uint i = 0; i < COUNT; i += 1) {
         const uint at = block.lane + i * LANES;
-        own.weight[i] = 1.0f;
+        held.weight[i] = 1.0f;
         if (has(NORMALIZATION_OPTION_WEIGHT) && at < block.length) {
-            own.weight[i] = float(weight[distance(at, p.weight_stride)]);
+            held.weight[i] = float(weight[distance(at, p.weight_stride)]);
         }
     }
 }
 
 // 0 behind the end of the block.
-template <typename T> inline void load_row(thread Elements &own, Row<T> row, constant Normalization &p, Block block) {
+template <typename T> inline void load_row(thread Elements &held, Row<T> row, constant Normalization &p, Block block) {
     device const T *x = row.x + block.begin * p.rows.along[0];
     device const T *grad_out = row.grad_out + block.begin * p.rows.along[1];
     for (uint i = 0; i < COUNT; i += 1) {
         const uint at = block.lane + i * LANES;
-        own.normalized[i] = 0.0f;
-        own.gradient[i] = 0.0f;
+        held.normalized[i] = 0.0f;
+        held.gradient[i] = 0.0f;
         if (at >= block.length) continue;
-        own.normalized[i] = (float(x[distance(at, p.rows.along[0])]) - row.mean) * row.scale;
-        own.gradient[i] = float(grad_out[distance(at, p.rows.along[1])]);
+        held.normalized[i] = (float(x[distance(at, p.rows.along[0])]) - row.mean) * row.scale;
+        held.gradient[i] = float(grad_out[distance(at, p.rows.along[1])]);
     }
 }
 
 // A thread's share of Σ v and Σ v · n.
-inline float2 sums_of(thread const Elements &own) {
+inline float2 sums_of(thread const Elements &held) {
     float2 sums = 0.0f;
     for (uint i = 0; i < COUNT; i += 1) {
-        const float v = own.gradient[i] * own.weight[i];
-        sums += float2(is_centred() ? v : 0.0f, v * own.normalized[i]);
+        const float v = held.gradient[i] * held.weight[i];
+        sums += float2(is_centred() ? v : 0.0f, v * held.normalized[i]);
     }
     return sums;
 }
@@ -100,13 +100,13 @@ inline float2 sums_of(thread const Elements &own) {
 // `sums`: of the whole row.
 template <typename T>
 inline void store_gradients(
-    thread const Elements &own, float2 sums, Row<T> row, constant Normalization &p, Block block) {
+    thread const Elements &held, float2 sums, Row<T> row, constant Normalization &p, Block block) {
     const float2 averages = sums / float(p.rows.length);
     device const T *grad_sum = row.grad_sum + block.begin * p.rows.along[2];
     for (uint i = 0; i < COUNT; i += 1) {
         const uint at = block.lane + i * LANES;
         if (at >= block.length) break;
-        float result = row.scale * ((own.gradient[i] * own.weight[i] - averages.x) - own.normalized[i] * averages.y);
+        float result = row.scale * ((held.gradient[i] * held.weight[i] - averages.x) - held.normalized[i] * averages.y);
         if (has(NORMALIZATION_OPTION_GRAD_SUM)) result += float(grad_sum[distance(at, p.rows.along[2])]);
         row.grad_x[block.begin + at] = T(result);
     }
@@ -125,10 +125,10 @@ inline void clear(thread ChunkSums &sums) {
     }
 }
 
-inline void add_row(thread ChunkSums &sums, thread const Elements &own) {
+inline void add_row(thread ChunkSums &sums, thread const Elements &held) {
     for (uint i = 0; i < COUNT; i += 1) {
-        if (has(NORMALIZATION_OPTION_GRAD_WEIGHT)) sums.weight[i] += own.gradient[i] * own.normalized[i];
-        if (has(NORMALIZATION_OPTION_GRAD_BIAS)) sums.bias[i] += own.gradient[i];
+        if (has(NORMALIZATION_OPTION_GRAD_WEIGHT)) sums.weight[i] += held.gradient[i] * held.normalized[i];
+        if (has(NORMALIZATION_OPTION_GRAD_BIAS)) sums.bias[i] += held.gradient[i];
     }
 }
 
@@ -150,17 +150,17 @@ template <typename T, typename W>
 inline void held_rows(
     Operands<T, W> all, device float *parts, constant Normalization &p, Team team, thread Exchange<float2> &exchange) {
     const Block block = block_at(p, team.lane, 0);
-    Elements own;
+    Elements held;
     ChunkSums chunk;
-    load_weight(own, all, p, block);
+    load_weight(held, all, p, block);
     clear(chunk);
     for (long number = team.first_row; number < team.end_row; number += 1) {
         const Row<T> row = row_at(all, p, number);
-        load_row(own, row, p, block);
+        load_row(held, row, p, block);
         if (has(NORMALIZATION_OPTION_GRAD_X)) {
-            store_gradients(own, team_combined<Sum>(sums_of(own), exchange), row, p, block);
+            store_gradients(held, team_combined<Sum>(sums_of(held), exchange), row, p, block);
         }
-        add_row(chunk, own);
+        add_row(chunk, held);
     }
     store_chunk(chunk, parts, p, block, team.chunk);
 }
@@ -175,15 +175,15 @@ inline void long_rows(
     Team team,
     thread Exchange<float2> &exchange) {
     const long step = LANES * COUNT;
-    Elements own;
+    Elements held;
     ChunkSums chunk;
     for (long number = team.first_row; has(NORMALIZATION_OPTION_GRAD_X) && number < team.end_row; number += 1) {
         float2 sums = 0.0f;
         for (long begin = 0; begin < p.rows.length; begin += step) {
             const Block block = block_at(p, team.lane, begin);
-            load_weight(own, all, p, block);
-            load_row(own, row_at(all, p, number), p, block);
-            sums += sums_of(own);
+            load_weight(held, all, p, block);
+            load_row(held, row_at(all, p, number), p, block);
+            sums += sums_of(held);
         }
         sums = team_combined<Sum>(sums, exchange);
         if (team.lane == 0) {
@@ -193,15 +193,15 @@ inline void long_rows(
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (long begin = 0; begin < p.rows.length; begin += step) {
         const Block block = block_at(p, team.lane, begin);
-        load_weight(own, all, p, block);
+        load_weight(held, all, p, block);
         clear(chunk);
         for (long number = team.first_row; number < team.end_row; number += 1) {
             const Row<T> row = row_at(all, p, number);
-            load_row(own, row, p, block);
+            load_row(held, row, p, block);
             if (has(NORMALIZATION_OPTION_GRAD_X)) {
-                store_gradients(own, row_sums[number - team.first_row], row, p, block);
+                store_gradients(held, row_sums[number - team.first_row], row, p, block);
             }
-            add_row(chunk, own);
+            add_row(chunk, held);
         }
         store_chunk(chunk, parts, p, block, team.chunk);
     }
@@ -265,10 +265,10 @@ kernel void add_chunks(
     const long each = (p.chunks + PARTS - 1) / PARTS;
     const long first = thread_index / COLUMNS * each;
     const long end = column < p.rows.length ? min(p.chunks, first + each) : 0;
-    device const float *own = parts + group.y * p.chunks * p.rows.length + column;
+    device const float *column_parts = parts + group.y * p.chunks * p.rows.length + column;
     float sum = 0.0f;
     for (long chunk = first; chunk < end; chunk += 1) {
-        sum += own[chunk * p.rows.length];
+        sum += column_parts[chunk * p.rows.length];
     }
     sums[thread_index] = sum;
     threadgroup_barrier(mem_flags::mem_threadgroup);

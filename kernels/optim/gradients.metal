@@ -42,8 +42,8 @@ template <typename T> inline Squares sum_of_squares(device const T *gradient, Ch
 }
 
 // The root of the sum of the threads' own; the first thread writes it. All take part.
-inline void write_root(Squares own, threadgroup Squares *sums, uint thread_index, device float *out) {
-    sums[thread_index] = own;
+inline void write_root(Squares squares, threadgroup Squares *sums, uint thread_index, device float *out) {
+    sums[thread_index] = squares;
     for (uint half_count = THREADS / 2; half_count > 0; half_count /= 2) {
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (thread_index < half_count) {
@@ -95,8 +95,8 @@ inline void scale(device const T *before, device T *after, float factor, Chunk c
         threadgroup Squares shared[THREADS];                                                   \
         Chunk chunk = chunk_of(group, table);                                                  \
         device const T *gradient = CHOSEN(gradient, chunk.number);                             \
-        Squares own = sum_of_squares(gradient, chunk, thread_index);                           \
-        write_root(own, shared, thread_index, norms + group);                                  \
+        Squares squares = sum_of_squares(gradient, chunk, thread_index);                       \
+        write_root(squares, shared, thread_index, norms + group);                              \
     }
 
 // factor                     [[buffer(0)]]       one number

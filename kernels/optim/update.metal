@@ -202,7 +202,7 @@ template <typename T, typename G>
 inline void update_element(
     device const float *state_before,
     device float *state_after,
-    Member<T, G> own,
+    Member<T, G> member,
     constant Update &update,
     Coefficients k,
     ulong start,
@@ -213,15 +213,15 @@ inline void update_element(
         state[plane] = state_before[plane * update.plane + offset];
     }
     ulong master = planes() * update.plane + offset;
-    float p = HAS_MASTER ? state_before[master] : float(own.before[i]);
-    float g = k.sign * float(own.gradient[i]) + k.l2 * p;
+    float p = HAS_MASTER ? state_before[master] : float(member.before[i]);
+    float g = k.sign * float(member.gradient[i]) + k.l2 * p;
     float d = step_of(g, state, k);
     p -= k.decoupled_decay * p + k.step_size * d;
     for (uint plane = 0; plane < planes(); plane += 1) {
         state_after[plane * update.plane + offset] = state[plane];
     }
     if (HAS_MASTER) state_after[master] = p;
-    own.after[i] = T(p);
+    member.after[i] = T(p);
 }
 
 // state_before, state_after  [[buffer(0, 1)]]   [planes, plane]; not touched by a rule without state
@@ -258,12 +258,12 @@ inline void update_element(
         uint number = 0;                                                                                               \
         while (number + 1 < uint(update.parameters) && group >= uint(update.first_chunks[number + 1])) number += 1;    \
         Coefficients k = coefficients_of(update, number);                                                              \
-        Member<T, G> own = {CHOSEN(before, number), CHOSEN(gradient, number), CHOSEN(after, number)};                  \
+        Member<T, G> member = {CHOSEN(before, number), CHOSEN(gradient, number), CHOSEN(after, number)};               \
         ulong first = ulong(group - uint(update.first_chunks[number])) * CHUNK;                                        \
         ulong end = min(ulong(update.sizes[number]), first + CHUNK);                                                   \
         ulong start = ulong(update.starts[number]);                                                                    \
         for (ulong i = first + thread_index; i < end; i += THREADS) {                                                  \
-            update_element(state_before, state_after, own, update, k, start, i);                                       \
+            update_element(state_before, state_after, member, update, k, start, i);                                    \
         }                                                                                                              \
     }
 

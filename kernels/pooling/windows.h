@@ -31,13 +31,13 @@ struct Reach {
     int end;
 };
 
-inline Reach windows_around(constant Pooling &own, int axis, int element) {
-    const int stride = int(own.stride[axis]);
-    const int span = int((own.kernel_size[axis] - 1) * own.dilation[axis]);
-    const int last = element + int(own.before[axis]);
+inline Reach windows_around(constant Pooling &pooling, int axis, int element) {
+    const int stride = int(pooling.stride[axis]);
+    const int span = int((pooling.kernel_size[axis] - 1) * pooling.dilation[axis]);
+    const int last = element + int(pooling.before[axis]);
     const int first = last - span;
     const int begin = first > 0 ? (first + stride - 1) / stride : 0;
-    return {begin, min(last / stride + 1, int(own.output[axis]))};
+    return {begin, min(last / stride + 1, int(pooling.output[axis]))};
 }
 
 #endif

@@ -103,8 +103,8 @@ template <typename P> inline int layered_nibble(P nibbles, int part, int i) {
 struct Q2K {
     enum { has_low = 1 };
     template <typename P> static Scales scales(P block, int part, int half_part) {
-        const uint own = block[part * 2 + half_part];
-        return {half_at(block + 80) * float(own & 15u), -(half_at(block + 82) * float(own >> 4))};
+        const uint packed = block[part * 2 + half_part];
+        return {half_at(block + 80) * float(packed & 15u), -(half_at(block + 82) * float(packed >> 4))};
     }
     template <typename P> static int level(P block, int part, int i) { return two_bits(block + 16, part, i); }
 };
@@ -128,9 +128,9 @@ template <typename P> inline Scales scale_and_minimum(P block, int part) {
     P packed = block + 4 + (part & 3);
     const uint scale = packed[0];
     const uint minimum = packed[4];
-    const uint own = part < 4 ? scale & 63u : (uint(packed[8]) & 15u) | (scale >> 2 & 48u);
+    const uint factor = part < 4 ? scale & 63u : (uint(packed[8]) & 15u) | (scale >> 2 & 48u);
     const uint low = part < 4 ? minimum & 63u : uint(packed[8]) >> 4 | (minimum >> 2 & 48u);
-    return {half_at(block) * float(own), -(half_at(block + 2) * float(low))};
+    return {half_at(block) * float(factor), -(half_at(block + 2) * float(low))};
 }
 
 struct Q4K {
@@ -178,11 +178,11 @@ struct BF16 {
 template <typename P> inline int packed_level(P bytes, int bits, int i) {
     const int first = i * bits;
     const int shift = first & 7;
-    uint own = uint(bytes[first >> 3]) >> shift;
+    uint level = uint(bytes[first >> 3]) >> shift;
     if (shift + bits > 8) {
-        own |= uint(bytes[(first >> 3) + 1]) << (8 - shift);
+        level |= uint(bytes[(first >> 3) + 1]) << (8 - shift);
     }
-    return int(own & ((1u << bits) - 1u));
+    return int(level & ((1u << bits) - 1u));
 }
 
 #endif

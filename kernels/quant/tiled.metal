@@ -93,7 +93,7 @@ inline void multiply_tile(
     const int line = int(thread_index) * some / w_length;  // of w_tile, that this thread unpacks values of
     const int first = int(thread_index) * some % w_length;
     // Of gated products lines are as many rows of the gate, then of `up`.
-    const QuantMatrix own = KIND == GATED && line >= out_width ? second_matrix : first_matrix;
+    const QuantMatrix weights = KIND == GATED && line >= out_width ? second_matrix : first_matrix;
     const int own_line = KIND == GATED ? line % out_width : line;
 
     simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
@@ -135,7 +135,7 @@ inline void multiply_tile(
         unpack<some>(
             bytes + line * bytes_of(line_parts) + bytes_of(part), part % int(block_parts), first % PART,
             group_scales(
-                product.weights, own.scales, own.biases, (KIND == TRANSPOSED ? k : column) + own_line,
+                product.weights, weights.scales, weights.biases, (KIND == TRANSPOSED ? k : column) + own_line,
                 (KIND == TRANSPOSED ? column / PART : k / PART) + first / PART),
             values);
         for (int i = 0; i < some; i += 1) {

@@ -50,7 +50,7 @@ inline void multiply_rows(
     threadgroup float *own_totals = totals + int(simdgroup_index) * MOST_ROWS * MOST_COUNT;
     const int lane_row = int(lane) / TILE_PARTS;
     const int lane_part = int(lane) % TILE_PARTS;
-    const QuantMatrix own = GATED && lane_row == 1 ? second : first;
+    const QuantMatrix weights = GATED && lane_row == 1 ? second : first;
     threadgroup uchar *block = own_bytes + lane_row * tile_bytes + bytes_of(lane_part);
     threadgroup const float4 *own_x = x_tile + lane_part * (PITCH / 4);
 
@@ -87,7 +87,8 @@ inline void multiply_rows(
             const ushort leader = ushort(lane - lane % group_parts);
             Scales group_own = {0.0f, 0.0f};
             if (lane == leader) {
-                group_own = group_scales(product.weights, own.scales, own.biases, own_row, tile_part + lane_part);
+                group_own =
+                    group_scales(product.weights, weights.scales, weights.biases, own_row, tile_part + lane_part);
             }
             group_own.scale = simd_shuffle(group_own.scale, leader);
             group_own.low = simd_shuffle(group_own.low, leader);

@@ -53,10 +53,10 @@ inline Scales group_scales(
 
 template <typename Format, int COUNT, typename P>
 inline void unpack_as(P block, int part, int first, thread float (&out)[COUNT]) {
-    const Scales own = Format::scales(block, part, first >> 4);
+    const Scales scales = Format::scales(block, part, first >> 4);
     for (int i = 0; i < COUNT; i += 1) {
-        const float product = own.scale * float(Format::level(block, part, first + i));
-        out[i] = Format::has_low ? product + own.low : product;
+        const float product = scales.scale * float(Format::level(block, part, first + i));
+        out[i] = Format::has_low ? product + scales.low : product;
     }
 }
 
@@ -153,8 +153,8 @@ inline void copy_rows(
         const int row = at / words;
         const int word = at % words;
         const bool inside = row < rows_left && word * size < bytes_left;
-        device const Word *own = reinterpret_cast<device const Word *>(from + row * row_bytes) + word;
-        reinterpret_cast<threadgroup Word *>(to)[at] = inside ? *own : Word(0);
+        device const Word *source = reinterpret_cast<device const Word *>(from + row * row_bytes) + word;
+        reinterpret_cast<threadgroup Word *>(to)[at] = inside ? *source : Word(0);
     }
 }
 

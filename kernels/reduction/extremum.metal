@@ -61,9 +61,9 @@ inline ExtremumState<typename NumberOf<In>::type, uint> extreme_of_chunk(
     ExtremumState<Number, uint> state = {
         Number(input[base + loop_offset(p.reduced, 0, ulong(share.begin + share.lane))]), share.lane};
     for (uint index = share.lane + LANES; index < count; index += LANES) {
-        const Number own = Number(input[base + loop_offset(p.reduced, 0, ulong(share.begin + index))]);
-        const bool is_better = Merge::is_beyond(own, state.value);
-        state.value = is_better ? own : state.value;
+        const Number element = Number(input[base + loop_offset(p.reduced, 0, ulong(share.begin + index))]);
+        const bool is_better = Merge::is_beyond(element, state.value);
+        state.value = is_better ? element : state.value;
         state.index = is_better ? index : state.index;
     }
     return state;

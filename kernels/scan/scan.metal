@@ -170,12 +170,12 @@ template <typename Number> inline Carried<Number> from_lane(Carried<Number> x, u
 }
 
 // The inclusive scan of the numbers of so many lanes, of each such part of a SIMD-group by itself.
-template <typename Number> inline Carried<Number> scanned(Carried<Number> own, ushort lane, ushort lanes) {
+template <typename Number> inline Carried<Number> scanned(Carried<Number> number, ushort lane, ushort lanes) {
     for (ushort delta = 1; delta < lanes; delta *= 2) {
-        const Carried<Number> below = from_below(own, delta);
-        if (lane % lanes >= delta) own = joined(below, own);
+        const Carried<Number> below = from_below(number, delta);
+        if (lane % lanes >= delta) number = joined(below, number);
     }
-    return own;
+    return number;
 }
 
 #define GROUPS 8
@@ -234,12 +234,12 @@ inline void scan_long_slice(
         const long k = first + long(thread_index) * HELD;
         T elements[HELD];
         load_held(x + offsets[0], slices.along[0], k, slices.length, elements);
-        Carried<Number> own[HELD];
+        Carried<Number> scans[HELD];
         for (int i = 0; i < HELD; i += 1) {
             const Carried<Number> element = k + i < slices.length ? carried_of(Number(elements[i])) : identity;
-            own[i] = i == 0 ? element : joined(own[i - 1], element);
+            scans[i] = i == 0 ? element : joined(scans[i - 1], element);
         }
-        const Carried<Number> up_to = scanned(own[HELD - 1], lane, 32);
+        const Carried<Number> up_to = scanned(scans[HELD - 1], lane, 32);
         if (lane == 31) totals[half_used + group] = up_to;
         threadgroup_barrier(mem_flags::mem_threadgroup);
         const Carried<Number> all = scanned(totals[half_used + lane % GROUPS], lane, GROUPS);
@@ -249,7 +249,7 @@ inline void scan_long_slice(
         if (lane > 0) before = joined(before, lanes_before);
         carried = joined(carried, from_lane(all, GROUPS - 1));
         Result results[HELD];
-        for (int i = 0; i < HELD; i += 1) results[i] = Result(shown(joined(before, own[i])));
+        for (int i = 0; i < HELD; i += 1) results[i] = Result(shown(joined(before, scans[i])));
         store_held(out + offsets[2], slices.along[2], k, slices.length, results);
     }
 }

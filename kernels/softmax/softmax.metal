@@ -101,44 +101,45 @@ struct Elements {
 };
 
 template <typename T>
-inline void load_block(thread Elements &own, Slice<T> slice, constant Slices<3> &slices, long begin) {
+inline void load_block(thread Elements &held, Slice<T> slice, constant Slices<3> &slices, long begin) {
     for (uint i = 0; i < COUNT; i += 1) {
         const long k = begin + slice.lane + i * LANES;
-        own.x[i] = is_gradient() ? 0.0f : -INFINITY;
-        own.y[i] = 0.0f;
+        held.x[i] = is_gradient() ? 0.0f : -INFINITY;
+        held.y[i] = 0.0f;
         if (k >= slice.length) continue;
-        own.x[i] = float(slice.x[ADJACENT ? k : k * slices.along[0]]);
-        if (is_gradient()) own.y[i] = float(slice.y[ADJACENT ? k : k * slices.along[1]]);
+        held.x[i] = float(slice.x[ADJACENT ? k : k * slices.along[0]]);
+        if (is_gradient()) held.y[i] = float(slice.y[ADJACENT ? k : k * slices.along[1]]);
     }
 }
 
-inline float largest_of(thread const Elements &own) {
+inline float largest_of(thread const Elements &held) {
     float largest = -INFINITY;
     for (uint i = 0; i < COUNT; i += 1) {
-        largest = larger(largest, own.x[i]);
+        largest = larger(largest, held.x[i]);
     }
     return largest;
 }
 
 // Σ exp(x - largest), or a gradient's sum, of what a thread holds. `keeps`: x becomes exp(x - largest).
-inline float sum_of(thread Elements &own, float largest, bool keeps) {
+inline float sum_of(thread Elements &held, float largest, bool keeps) {
     const float shift = shift_of(largest);
     float sum = 0.0f;
     for (uint i = 0; i < COUNT; i += 1) {
-        const float term = summand(own.x[i], own.y[i], shift);
-        if (keeps) own.x[i] = term;
+        const float term = summand(held.x[i], held.y[i], shift);
+        if (keeps) held.x[i] = term;
         sum += term;
     }
     return sum;
 }
 
 // The state of what a thread sees of a slice, block by block. Those of its last block stay held.
-template <typename T> inline SliceState thread_state(thread Elements &own, Slice<T> slice, constant Slices<3> &slices) {
+template <typename T>
+inline SliceState thread_state(thread Elements &held, Slice<T> slice, constant Slices<3> &slices) {
     SliceState state = {-INFINITY, 0.0f};
     for (long begin = 0; begin < (FITS ? 1 : slice.length); begin += LANES * COUNT) {
-        load_block(own, slice, slices, begin);
-        const float largest = is_gradient() ? 0.0f : largest_of(own);
-        state = SliceMerge::merge(state, {largest, sum_of(own, largest, false)});
+        load_block(held, slice, slices, begin);
+        const float largest = is_gradient() ? 0.0f : largest_of(held);
+        state = SliceMerge::merge(state, {largest, sum_of(held, largest, false)});
     }
     return state;
 }
@@ -146,21 +147,21 @@ template <typename T> inline SliceState thread_state(thread Elements &own, Slice
 // Of a slice that a team shares, in all of its threads.
 template <typename T>
 inline SliceState team_state(
-    thread Elements &own, Slice<T> slice, constant Slices<3> &slices, bool keeps, thread Exchange<float> &exchange) {
+    thread Elements &held, Slice<T> slice, constant Slices<3> &slices, bool keeps, thread Exchange<float> &exchange) {
     if (!FITS) {
-        const SliceState state = thread_state(own, slice, slices);
+        const SliceState state = thread_state(held, slice, slices);
         if (is_gradient()) return {0.0f, team_combined<Sum>(state.sum, exchange)};
         const float largest = team_combined<Larger>(state.largest, exchange);
         return {largest, team_combined<Sum>(rescaled(state.sum, state.largest, largest), exchange)};
     }
-    load_block(own, slice, slices, 0);
-    const float largest = is_gradient() ? 0.0f : team_combined<Larger>(largest_of(own), exchange);
-    return {largest, team_combined<Sum>(sum_of(own, largest, keeps), exchange)};
+    load_block(held, slice, slices, 0);
+    const float largest = is_gradient() ? 0.0f : team_combined<Larger>(largest_of(held), exchange);
+    return {largest, team_combined<Sum>(sum_of(held, largest, keeps), exchange)};
 }
 
 // Of a column, in all threads that share it.
-inline SliceState column_state(SliceState own, threadgroup SliceState *scratch, uint thread_index) {
-    SliceState state = combined<SliceMerge>(own, scratch, thread_index);
+inline SliceState column_state(SliceState part, threadgroup SliceState *scratch, uint thread_index) {
+    SliceState state = combined<SliceMerge>(part, scratch, thread_index);
     if (LANES > 1) {
         threadgroup_barrier(mem_flags::mem_threadgroup);
         state = scratch[thread_index % COLUMNS];
@@ -187,22 +188,22 @@ inline void softmax_slice(
         x + offsets[0], y + offsets[1], out + offsets[2], is_there ? slices.length : 0,
         is_row ? thread_index % LANES : thread_index / COLUMNS};
     const bool keeps = is_row && FITS && operation == SOFTMAX_SOFTMAX;
-    Elements own;
+    Elements held;
     SliceState state;
     if (is_row) {
         Exchange<float> exchange = {parts, thread_index, 0};
-        state = team_state(own, slice, slices, keeps, exchange);
+        state = team_state(held, slice, slices, keeps, exchange);
     } else {
-        state = column_state(thread_state(own, slice, slices), scratch, thread_index);
+        state = column_state(thread_state(held, slice, slices), scratch, thread_index);
     }
     const bool is_nothing = !is_gradient() && isinf(state.largest);
     const float factor = factor_of(state.sum);
     for (long begin = 0; begin < slice.length; begin += LANES * COUNT) {
-        if (!FITS) load_block(own, slice, slices, begin);
+        if (!FITS) load_block(held, slice, slices, begin);
         for (uint i = 0; i < COUNT; i += 1) {
             const long k = begin + slice.lane + i * LANES;
             if (k >= slice.length) break;
-            const float result = is_nothing ? NAN : result_of(own.x[i], own.y[i], state, factor, keeps);
+            const float result = is_nothing ? NAN : result_of(held.x[i], held.y[i], state, factor, keeps);
             slice.out[ADJACENT ? k : k * slices.along[2]] = T(result);
         }
     }
